@@ -26,9 +26,9 @@ import femtorque  # noqa: E402
 from femtorque.codegen.board.chip import Can  # noqa: E402
 from femtorque.codegen.board.description import Board  # noqa: E402
 from femtorque.codegen.board.fieldbus import bits, line_divider  # noqa: E402
-from femtorque.codegen.board.levels import bears  # noqa: E402
 from femtorque.codegen.board.reader import BOARDS, load, names  # noqa: E402
 from femtorque.codegen.board.uses import uses  # noqa: E402
+from femtorque.codegen.board.voltage_levels import bears  # noqa: E402
 from femtorque.codegen.drive.bit_timing import DATA_BITRATES  # noqa: E402
 from femtorque.codegen.drive.budget import Wire, servo_load  # noqa: E402
 from femtorque.codegen.drive.budget import load as bus_load  # noqa: E402

@@ -11,14 +11,15 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from assurance.vendor.run import RESULTS, SOURCES, TABLE, clones, models  # noqa: E402
-from femtorque.hil.chip.stricter import STRICTER  # noqa: E402
+from femtorque.hil.chip.refused_mistakes import STRICTER  # noqa: E402
 
 PAGE = ROOT / "docs" / "vendor.md"
 
 HEAD = """\
 # ST's own drivers on the virtual chips
 
-Made by `python docs/vendor_page.py` from `assurance/vendor/results.json` and `hil/chip/stricter.py`; do not edit.
+Made by `python docs/vendor_page.py` from `assurance/vendor/results.json` and `hil/chip/refused_mistakes.py`; do not
+edit.
 
 The virtual chips are written from reference manuals, and the firmware by the same hands. ST's drivers (HAL) are other
 people's code, true on millions of chips. `make vendor VENDOR=<folder>` compiles small programs against them
@@ -51,7 +52,7 @@ which they do not have.
 ## Stricter than silicon, on purpose
 
 The virtual chip refuses these, and ends a run with a line that says what and where. Each has its test in
-`tests/hil/chip/test_stricter.py`.
+`tests/hil/chip/test_refused_mistakes.py`.
 
 | name | refused |
 |---|---|

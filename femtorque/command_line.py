@@ -23,7 +23,7 @@ from typer.core import TyperCommand, TyperGroup
 from femtorque import __version__
 from femtorque.codegen.common.errors import BadInput, Refused
 from femtorque.codegen.common.extras import missing
-from femtorque.codegen.common.tidy import printable
+from femtorque.codegen.common.sanitize import printable
 from femtorque.commands import board, live, mechanism, motion, ros, virtual
 from femtorque.commands.answer import Answer, only_json, show
 

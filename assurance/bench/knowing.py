@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from femtorque.codegen.common import colours
 from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.hil.plant.choose import plant_of
+from femtorque.hil.plant.selection import plant_of
 from femtorque.host.board import Board
 from femtorque.host.lab.inertial import experiment
 from femtorque.host.lab.inertial.experiment import Result

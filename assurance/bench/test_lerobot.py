@@ -25,7 +25,7 @@ import pytest
 from assurance.bench.lerobot import environment, led
 from femtorque import Board
 from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.hil.play import tape
+from femtorque.hil.play import session_tape
 from femtorque.host.live.following import BoardStatus
 from femtorque.host.record import log as logs
 from tests.integrations.lerobot.test_calibration import SO101, entries
@@ -138,7 +138,7 @@ def ran(typed, bin, folder) -> Ran:
     (film,) = (folder / "seen" / "videos").rglob("*.mp4")
     pictures = int(typed(f"python -c '{COUNT}' {film}").split()[-1])
     log = folder / "run.mcap"
-    tape.replay(load_mechanism(ROOT / ARM), tape.read(folder / "run.tape"), log=log)
+    session_tape.replay(load_mechanism(ROOT / ARM), session_tape.read(folder / "run.tape"), log=log)
     (file,) = (folder / "wave" / "data").rglob("*.parquet")
     table = parquet.read_table(file).to_pydict()
     first = np.array(table["episode_index"]) == 0
@@ -228,7 +228,7 @@ def test_a_policy_that_thinks_in_chunks_is_followed(folder, typed):
         time.sleep(0.5)
         left = looked(url)
     assert left.state in ("HOLD", "FAULT") and left.fault in ("", "HOST_LOST")
-    tape.replay(load_mechanism(ROOT / ARM), tape.read(folder / "roll.tape"), log=folder / "roll.mcap")
+    session_tape.replay(load_mechanism(ROOT / ARM), session_tape.read(folder / "roll.tape"), log=folder / "roll.mcap")
     log = logs.read(folder / "roll.mcap")
     moving = np.array(log.state) == "FOLLOW"
     rms = np.sqrt(np.mean((log.target - log.position)[moving] ** 2, axis=0))

@@ -21,7 +21,7 @@ from femtorque.codegen.toolchain import platformio
 from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.chip.registers import Bus
 from femtorque.hil.cost.measure import short_motion
-from femtorque.hil.plant.choose import plant_of
+from femtorque.hil.plant.selection import plant_of
 from femtorque.hil.play.connect import session_with
 from femtorque.hil.play.run import Result, play
 from femtorque.host.link.session import Session

@@ -51,7 +51,7 @@ from femtorque.hil.drives.families.moteus import drive as moteus
 from femtorque.hil.drives.families.odrive_can import drive as odrive
 from femtorque.hil.drives.families.robstride import drive as robstride
 from femtorque.hil.drives.servo import Servo
-from femtorque.hil.plant.choose import stepped_of
+from femtorque.hil.plant.selection import stepped_of
 
 LEVEL = (-0.5, 0.3, -0.2)  # rad at the start: the drives carry the arm
 FIRST = 0  # the drive that suffers

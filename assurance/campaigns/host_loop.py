@@ -28,7 +28,7 @@ from femtorque.hil.drives.drive import Drive
 from femtorque.hil.drives.families.damiao.drive import BROADCAST, ENABLE, ENABLED, STATE
 from femtorque.hil.drives.fields import Ranges, decode, encode
 from femtorque.hil.drives.motor import Command
-from femtorque.hil.plant.choose import Driven, plant_of, wired
+from femtorque.hil.plant.selection import Driven, plant_of, wired
 
 Array = NDArray[np.float64]
 

@@ -29,7 +29,7 @@ from femtorque.codegen.verify.figures import blank
 from femtorque.codegen.verify.torque import torque
 from femtorque.hil.board.virtual import VirtualBoard, VirtualClock
 from femtorque.hil.drives.motor import Command
-from femtorque.hil.plant.choose import plant_of
+from femtorque.hil.plant.selection import plant_of
 from femtorque.hil.play.connect import session_with
 from femtorque.hil.play.run import BUILD, Result, play, wrapped
 from femtorque.host.live.following import Following

@@ -29,9 +29,9 @@ from femtorque.codegen.motion.trajectory import from_rows, knots
 from femtorque.codegen.toolchain import platformio as build
 from femtorque.codegen.wire.units import to_wire
 from femtorque.hil.board.virtual import VirtualBoard
-from femtorque.hil.plant.choose import plant_of
 from femtorque.hil.plant.plant_library import library
 from femtorque.hil.plant.rigid import Plant
+from femtorque.hil.plant.selection import plant_of
 from femtorque.hil.play.run import play
 from femtorque.host.plan.plan import straight
 from tests.firmware.app import App, sources, three_link

@@ -105,11 +105,11 @@ def bringup(
 
     Each joint alone is turned by hand, and then given a small torque.
     """
-    from femtorque.codegen.board.levels import levels
+    from femtorque.codegen.board.voltage_levels import levels
     from femtorque.codegen.mechanism.reader import load_mechanism
     from femtorque.host.board import Board
     from femtorque.host.lab import bringup as first
-    from femtorque.host.lab import configured
+    from femtorque.host.lab import maker_configuration
 
     def turn(joint: Any, angle: float) -> None:
         unit = "m" if joint.type == "prismatic" else "rad"
@@ -124,7 +124,7 @@ def bringup(
         sys.stdin.readline()
 
     mechanism = load_mechanism(mech)
-    compared = [] if settings is None else configured.compare(mechanism, settings)
+    compared = [] if settings is None else maker_configuration.compare(mechanism, settings)
     if wrong := {one.joint: list(one.problems) for one in compared if one.problems}:
         lines = [f"{joint}: {what}" for joint, problems in wrong.items() for what in problems]
         return Answer({"configured": wrong, "written": False}, "\n".join((*lines, "nothing was driven")), good=False)
@@ -134,13 +134,13 @@ def bringup(
         board.session.faulted()
         findings = first.bring_up(board.session, mechanism, turn if hand else None, partial(print, file=sys.stderr),
                                   put if zero else None)
-    findings = configured.held(findings, compared, mechanism)
+    findings = maker_configuration.held(findings, compared, mechanism)
     refused = first.write(mech, findings) if write else {}
     lines = [f"{joint}: {what}" for joint, what in first.summary(findings).items()]
     lines += [f"{joint}: nothing of it is written, since the file would be refused: {why}"
               for joint, why in refused.items()]
     unread = [f"not compared with what its owner has configured: {tool} > FILE, and --settings FILE"
-              for tool in configured.tools(mechanism) if settings is None]
+              for tool in maker_configuration.tools(mechanism) if settings is None]
     words = "\n".join(filter(None, (*lines, first.advice(mechanism, findings), *unread,
                                     _mended(mech, write, findings))))
     return Answer({"joints": [f.data() for f in findings], "written": write, "refused": refused}, words,
@@ -343,7 +343,7 @@ def _whole(mech: Path, mechanism: Mechanism, port: str, home: bool, rezero: bool
     from femtorque.host.lab.inertial import experiment, write_back
     from femtorque.host.lab.inertial import page as result_page
     from femtorque.host.lab.inertial.recording import Stops
-    from femtorque.host.show import planned
+    from femtorque.host.show import plan_page
     from femtorque.host.stream.stream import Interrupts
 
     check_page(shown)
@@ -361,7 +361,7 @@ def _whole(mech: Path, mechanism: Mechanism, port: str, home: bool, rezero: bool
     motions = [*programme.motions, *programme.unseen]
     for number, motion in enumerate(motions, 1):
         path = shown.with_name(f"{mechanism.name}.motion-{number}.html")
-        planned.write(path, mechanism, motion, True)
+        plan_page.write(path, mechanism, motion, True)
         print(f"motion {number}: {path}", file=sys.stderr)
     with Board.connect(port, mechanism) as board:
         if home:

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from femtorque.codegen.mechanism.description import Mechanism
     from femtorque.host.board import Board
     from femtorque.host.link.session import Session
-    from femtorque.host.link.tracked import Errors
+    from femtorque.host.link.tracking_error import Errors
     from femtorque.host.live.bilateral import Coupling
     from femtorque.host.live.following import Following, FollowStatus
     from femtorque.host.live.gamepad import PadJog
-    from femtorque.host.live.hand import Hand
     from femtorque.host.live.jog import TipJog
+    from femtorque.host.live.page_control import Hand
 
 Delay = Annotated[float | None, typer.Option("--delay", metavar="S", min=0.0, max=2.0, show_default="as the file says",
                                              help="s from when a target is made until the joints are there")]
@@ -65,25 +65,26 @@ def follow(
     from femtorque.codegen.motion.trajectory import Trajectory
     from femtorque.host.board import Board
     from femtorque.host.link import Bound
-    from femtorque.host.link.tracked import Tracked
-    from femtorque.host.live import lines
+    from femtorque.host.link.tracking_error import Tracked
+    from femtorque.host.live import external_targets
     from femtorque.host.record.log import claim_log
     from femtorque.host.stream.stream import Interrupts
 
     mechanism = load_mechanism(mech)
     motion: Trajectory | None = None
-    opened: lines.Pipe | lines.Port | None = None
+    opened: external_targets.Pipe | external_targets.Port | None = None
     if source == "stdin":
-        opened = lines.Pipe(sys.stdin)
+        opened = external_targets.Pipe(sys.stdin)
     elif source.startswith("udp:"):
-        opened = lines.Port(lines.udp(port_number(source[4:], "--from", 1)))
+        opened = external_targets.Port(external_targets.udp(port_number(source[4:], "--from", 1)))
     elif source.startswith("unix:"):
-        opened = lines.Port(Bound(source, SOCK_DGRAM, "--from"))
+        opened = external_targets.Port(Bound(source, SOCK_DGRAM, "--from"))
     else:
         motion = Trajectory.load(Path(source), mechanism)
     if log is not None:
         claim_log(log, force)
-    with (opened if isinstance(opened, lines.Port) else nullcontext(), Board.connect(port, mechanism) as board,
+    with (opened if isinstance(opened, external_targets.Port) else nullcontext(),
+          Board.connect(port, mechanism) as board,
           Interrupts().on_ctrl_c() as interrupts):
         if home or rezero:
             board.home(rezero=rezero)
@@ -96,15 +97,16 @@ def follow(
         board.session.listeners.append(tracked.take)
         with board.logged(log, {"targets": source}), board.follow(delay, frame) as f:
             if motion is not None:
-                sent = lines.replay(f, motion, hz, over)
+                sent = external_targets.replay(f, motion, hz, over)
             else:
                 assert opened is not None
-                sent = lines.relay(f, opened, over, where=source)
+                sent = external_targets.relay(f, opened, over, where=source)
             status = f.status
         data, said = _report(board.session, status, f.carries, {"tracking": tracked})
     if sent.bad:
         print(f"{sent.bad} lines were no targets; the first: {sent.first}", file=sys.stderr)
-    return Answer(lines.told(data, sent), f"{sent.targets} targets{said}", good=sent.targets > 0 or not sent.bad)
+    return Answer(external_targets.told(data, sent), f"{sent.targets} targets{said}",
+                  good=sent.targets > 0 or not sent.bad)
 
 
 def teleop(
@@ -149,10 +151,10 @@ def teleop(
     """
     from femtorque.codegen.mechanism.reader import load_mechanism
     from femtorque.host.board import Board
-    from femtorque.host.link.tracked import Errors, Tracked
+    from femtorque.host.link.tracking_error import Errors, Tracked
     from femtorque.host.live import bilateral
     from femtorque.host.live import gamepad as pads
-    from femtorque.host.live import hand as hands
+    from femtorque.host.live import page_control as hands
     from femtorque.host.live import teleop as leading
     from femtorque.host.live.jog import TipJog
     from femtorque.host.plan.tip import ends
@@ -241,7 +243,7 @@ def _coupled(coupling: Coupling, arms: tuple[Mechanism, Mechanism], master: Boar
 def _jogged(f: Following, jog: TipJog, hand: Hand | None, pad: PadJog | None, speed: float,
             over: Callable[[], bool]) -> int:
     """Move the tip by a page, a gamepad or the keys. Returns the targets sent."""
-    from femtorque.host.live import hand as hands
+    from femtorque.host.live import page_control as hands
     from femtorque.host.live import teleop as leading
 
     if hand is not None:

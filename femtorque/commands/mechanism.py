@@ -109,8 +109,8 @@ def check(
         lines.append(f"ticks fit at up to {_kilohertz(most_hz)}, as `femtorque build` has found")
     if shown is None or beside is None:
         return Answer(data, Group(*lines))
-    from femtorque.codegen.verify.elements import elements_of
-    from femtorque.host.show import elements as elements_page
+    from femtorque.codegen.verify.finite_elements import elements_of
+    from femtorque.host.show import finite_elements_page as elements_page
     from femtorque.host.show.scene.page import of_motion, write
 
     elements_page.write(elements_of(mechanism), beside)
@@ -136,8 +136,8 @@ def elements(
     these numbers reach the chip.
     """
     from femtorque.codegen.mechanism.reader import load_mechanism
-    from femtorque.codegen.verify.elements import elements_of
-    from femtorque.codegen.verify.elements_tables import renderable
+    from femtorque.codegen.verify.finite_element_tables import renderable
+    from femtorque.codegen.verify.finite_elements import elements_of
 
     if number is not None:
         return _number(mech, number, link or shown)
@@ -150,7 +150,7 @@ def elements(
         return Answer(found.data(), text)
     from rich.console import Group
 
-    from femtorque.host.show.elements import write
+    from femtorque.host.show.finite_elements_page import write
 
     write(found, shown)
     return Answer(found.data() | {"page": shown}, Group(text, f"{shown}"))
@@ -158,7 +158,7 @@ def elements(
 
 def _number(mech: Path, number: str, more: object) -> Answer:
     from femtorque.codegen.mechanism.reader import load_mechanism
-    from femtorque.codegen.verify.find import Search
+    from femtorque.codegen.verify.find_constant import Search
 
     if more is not None:
         raise BadInput("command line", "--find", number, "goes with MECH alone", "leave out LINK and --page")
@@ -237,7 +237,7 @@ def torque(
 
 def _in_mode(mechanism: Any, mode: str | None) -> Any:
     """The mechanism in the mode that an option names."""
-    from femtorque.codegen.common.nearest import hint
+    from femtorque.codegen.common.suggestion import hint
     from femtorque.codegen.model.modes import in_mode
 
     names = [m.name for m in mechanism.modes]

@@ -79,7 +79,7 @@ def plan(
     need("ruckig")
     from femtorque.host.board import Board
     from femtorque.host.plan import figure as plan_figure
-    from femtorque.host.plan import flexible_plan, repeat, tip_file
+    from femtorque.host.plan import flexible_plan, replan, tip_file
     from femtorque.host.plan import plan as planning
     from femtorque.host.plan import waypoints as files
 
@@ -114,7 +114,7 @@ def plan(
     found: flexible_plan.FlexiblePlan | planning.Plan
     draw: Callable[[Path], None]
     if again:
-        led = repeat.repeat(mechanism, waypoints, speed, reserve)
+        led = replan.repeat(mechanism, waypoints, speed, reserve)
         found, draw = led, lambda path: plan_figure.draw(path, mechanism, led)
     elif flexible:
         bent = flexible_plan.make(mechanism, waypoints, ends=ends, begin=begin, speed=speed, tip_point=tip)
@@ -128,7 +128,7 @@ def plan(
         if figure is not None:
             draw(figure)
         if shown is not None:
-            from femtorque.host.show.planned import write
+            from femtorque.host.show.plan_page import write
 
             write(shown, mechanism, found, force)
     drawn = {name: file for name, file in (("figure", figure), ("page", shown)) if file is not None}

@@ -21,7 +21,7 @@ from femtorque.commands.options import Force, Json, LogTo, Mech, Traj, Web, port
 
 if TYPE_CHECKING:
     from femtorque.codegen.mechanism.description import Mechanism
-    from femtorque.hil.plant.choose import Plant
+    from femtorque.hil.plant.selection import Plant
     from femtorque.hil.play.run import Result, Watch
     from femtorque.host.link.session import Session
     from femtorque.host.record.log import Truth
@@ -65,7 +65,7 @@ def run(
     """
     need("unicorn")
     from femtorque.codegen.mechanism.reader import load_mechanism
-    from femtorque.hil.plant.choose import plant_of
+    from femtorque.hil.plant.selection import plant_of
     from femtorque.hil.play.run import run as play
 
     mechanism = load_mechanism(mech)
@@ -143,7 +143,7 @@ def serve(
     need("unicorn")
     from femtorque.codegen.mechanism.reader import load_mechanism
     from femtorque.hil.play import run as virtual
-    from femtorque.hil.play.tape import Sliced, taped
+    from femtorque.hil.play.session_tape import Sliced, taped
     from femtorque.host.stream.stream import Interrupts
 
     at = port if port.startswith("unix:") else port_number(port, "--port")
@@ -175,7 +175,7 @@ def replay(
     """
     need("unicorn")
     from femtorque.codegen.mechanism.reader import load_mechanism
-    from femtorque.hil.play import tape as tapes
+    from femtorque.hil.play import session_tape as tapes
     from femtorque.host.record.log import claim_log
 
     if log is not None:
@@ -201,7 +201,7 @@ def drives(
     need("unicorn")
     from femtorque.codegen.mechanism.reader import load_mechanism
     from femtorque.hil.board.drives_alone import DrivesAlone
-    from femtorque.hil.plant.choose import plant_of
+    from femtorque.hil.plant.selection import plant_of
     from femtorque.host.stream.stream import Interrupts
 
     mechanism = load_mechanism(mech)
@@ -276,7 +276,7 @@ def _warn_of_rotors(mechanism: Mechanism) -> list[str]:
 
 def _page(mechanism: Mechanism, web: int, plant: Plant | None) -> Watch:
     """A live page with the arm, where it truly is too; on a terminal it stays until Ctrl-C."""
-    from femtorque.hil.plant.choose import world_of
+    from femtorque.hil.plant.selection import world_of
     from femtorque.host.scene.description import scene
     from femtorque.host.show.web import serving
 

@@ -22,7 +22,7 @@ from femtorque.codegen.model.kinematics import (
 from femtorque.codegen.motion.trajectory import Trajectory
 from femtorque.codegen.reference import rigid
 from femtorque.codegen.reference.nodal import tick_momenta
-from femtorque.codegen.verify.elements import elements_of
+from femtorque.codegen.verify.finite_elements import elements_of
 from femtorque.codegen.verify.torque import torque
 from tests.support.rig import ROOT
 

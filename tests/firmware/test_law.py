@@ -6,9 +6,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from femtorque.codegen.control import age
 from femtorque.codegen.control import constants as control_source
-from femtorque.codegen.control.age import AgeConstants
+from femtorque.codegen.control import feedback_age
+from femtorque.codegen.control.feedback_age import AgeConstants
 from femtorque.codegen.mechanism.description import COULOMB_VELOCITY
 from femtorque.codegen.wire import messages
 from femtorque.codegen.wire.units import TURN_UNIT, position_unit
@@ -171,7 +171,7 @@ def test_that_old_positions_are_compared_with_the_target_of_their_time(monkeypat
     """Also summed up so: the integral has no error of a joint that is where it should be."""
     old, mechanism = np.array([0.7, 0.0, -0.7]), replace(changed(gains={"ki": 20.0}), name="aged")
     unit = position_unit(mechanism.streamed[0])
-    monkeypatch.setattr(age, "aging", lambda _: [AgeConstants(2.0 * n / unit, n) for n in old])
+    monkeypatch.setattr(feedback_age, "aging", lambda _: [AgeConstants(2.0 * n / unit, n) for n in old])
     app, log, torque, duty = compare(mechanism, old=old)
     assert np.max(np.abs(log["torque"] - torque)) < 1e-4 and np.max(np.abs(log["duty"] - duty)) < 1e-4
     assert app.state == "TRACK"

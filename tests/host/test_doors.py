@@ -17,10 +17,10 @@ import numpy as np
 import pytest
 
 from femtorque import BadInput, Board, Mechanism, Refused
-from femtorque.hil.play import tape
-from femtorque.host.live.hand import Hand, by_hand
+from femtorque.hil.play import session_tape
+from femtorque.host.live.external_targets import Pipe, Port, relay, udp
 from femtorque.host.live.jog import TipJog
-from femtorque.host.live.lines import Pipe, Port, relay, udp
+from femtorque.host.live.page_control import Hand, by_hand
 from femtorque.host.ros import interfaces, keys
 from femtorque.host.ros import node as ros
 from femtorque.host.ros.arm import Arm
@@ -288,14 +288,15 @@ def calibration(rng) -> str:
 
 def recording(rng) -> str:
     at = [f"{odd(rng) if rng.random() < 0.1 else 0.1 * k} {'00ff' * int(rng.integers(1, 4))}" for k in range(5)]
-    return spoilt(rng, "\n".join([f"{tape.HEAD} {'0' * 64} 0", *at, f"end 1.0 {'0' * 64}", ""]))
+    return spoilt(rng, "\n".join([f"{session_tape.HEAD} {'0' * 64} 0", *at, f"end 1.0 {'0' * 64}", ""]))
 
 
 def test_files_and_actions_are_read_or_refused_in_one_line(plugin, tmp_path) -> None:  # noqa: F811
     border = importlib.import_module("lerobot_robot_femtorque.border").Border.of(Mechanism.load(ARM), "gripper")
     calibrated, file = importlib.import_module("lerobot_robot_femtorque.calibration"), tmp_path / "file"
     doors = {"action": lambda rng: border.taken(action(rng)), "calibration": calibration, "tape": recording}
-    readers = {"calibration": lambda: calibrated.read(file, Mechanism.load(ARM)), "tape": lambda: tape.read(file)}
+    readers = {"calibration": lambda: calibrated.read(file, Mechanism.load(ARM)),
+               "tape": lambda: session_tape.read(file)}
     for name, make in doors.items():
         rng, found = np.random.default_rng(13), []
         for _ in range(MANY):
@@ -309,4 +310,4 @@ def test_files_and_actions_are_read_or_refused_in_one_line(plugin, tmp_path) -> 
                 assert "\n" not in str(error)
         assert MANY // 10 < len(found) < MANY, name
         for one in found if name == "tape" else ():
-            assert one.end <= tape.LONGEST
+            assert one.end <= session_tape.LONGEST

@@ -23,7 +23,7 @@ from femtorque.hil.bus.half_duplex import OneWire
 from femtorque.hil.bus.wire import Wire
 from femtorque.hil.clock.events import OwnClock
 from femtorque.hil.drives.families.odrive_can.drive import ODrive
-from femtorque.hil.plant.choose import plant_of
+from femtorque.hil.plant.selection import plant_of
 
 TURN, COUNTS = math.tau, 4096
 STEP = 1e-3  # s between two looks at the joints

@@ -19,7 +19,7 @@ from serial.tools import list_ports
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.toolchain import platformio
 from femtorque.hil.board.virtual import VirtualBoard, VirtualClock
-from femtorque.hil.plant.choose import Plant, plant_of
+from femtorque.hil.plant.selection import Plant, plant_of
 from femtorque.host.link import link
 from tests.support.rig import ROOT
 

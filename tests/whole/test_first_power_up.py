@@ -30,8 +30,8 @@ from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.chip.stm32.chip import unique
 from femtorque.hil.chip.stm32.probe import Probe
 from femtorque.hil.drives.families.feetech import servo as sts
-from femtorque.hil.plant.choose import plant_of
 from femtorque.hil.plant.rigid import Plant
+from femtorque.hil.plant.selection import plant_of
 from femtorque.hil.play.connect import session_with
 from femtorque.host.link.session import Session
 from tests.host.flash.test_flash import OPENOCD, REGISTERS, tool

@@ -22,8 +22,8 @@ from femtorque.codegen.mechanism.description import Mechanism, Payload
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.motion.trajectory import Trajectory
 from femtorque.hil.board.virtual import VirtualBoard
-from femtorque.hil.plant.choose import plant_of
 from femtorque.hil.plant.plant_library import library
+from femtorque.hil.plant.selection import plant_of
 from femtorque.host.board import Board
 from femtorque.host.lab.inertial import experiment, physical
 from femtorque.host.lab.inertial.excitation import base_columns, excite, ranges

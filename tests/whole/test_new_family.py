@@ -24,7 +24,7 @@ from femtorque.codegen.motion.trajectory import knots
 from femtorque.codegen.toolchain import platformio
 from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.cost.measure import short_motion
-from femtorque.hil.plant.choose import plant_of
+from femtorque.hil.plant.selection import plant_of
 from femtorque.hil.play.run import play
 
 arm = load_mechanism("arm.toml")

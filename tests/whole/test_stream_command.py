@@ -23,7 +23,7 @@ from femtorque.codegen.wire import messages
 from femtorque.codegen.wire.units import from_wire, to_wire
 from femtorque.host.link import link
 from femtorque.host.link.configuration import Configuration
-from femtorque.host.live import lines
+from femtorque.host.live import external_targets
 from femtorque.host.record import log as logs
 from tests.support.fake_board import FakeBoard, ManualClock
 from tests.support.suite import HANG
@@ -386,7 +386,7 @@ def test_the_python_api_moves_a_board(fake, mechanism):
 
 def test_a_verb_that_fails_unexpectedly_leaves_the_arm_held_and_says_where_its_trace_is(fake, here, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.StringIO())
-    monkeypatch.setattr(lines, "relay", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr(external_targets, "relay", lambda *_, **__: 1 / 0)
     shown = here("follow", MECHANISM, "--port", PORT, "--home", "--from", "stdin")
     assert shown.returncode == 1 and fake.state == "HOLD"
     assert re.search(r"unexpected ZeroDivisionError.*the traceback is in /\S+; \S+: the arm is held", shown.stderr)

@@ -19,7 +19,7 @@ from femtorque.codegen.wire.names import flag, state_name
 from femtorque.host.link import requests
 from femtorque.host.link.clock import Clock
 from femtorque.host.link.configuration import Configuration
-from femtorque.host.link.feeling import Feeling, feeling, wrench_of
+from femtorque.host.link.external_torque import Feeling, feeling, wrench_of
 from femtorque.host.link.link import BAUD, Link
 from femtorque.host.link.ports import find, is_auto
 from femtorque.host.link.session import DRIVEN, Session

@@ -5,7 +5,7 @@ import gc
 import numpy as np
 import pytest
 
-from femtorque.codegen.common import garbage
+from femtorque.codegen.common import garbage_collection
 from femtorque.codegen.common.vectors import cross, dot
 
 
@@ -19,9 +19,9 @@ def test_products_are_those_of_numpy_to_the_bit(a, b):
 
 def test_garbage_is_collected_again_after_it_was_put_off():
     assert gc.isenabled()
-    with pytest.raises(ValueError), garbage.put_off():
+    with pytest.raises(ValueError), garbage_collection.put_off():
         assert not gc.isenabled()
-        with garbage.put_off():
+        with garbage_collection.put_off():
             pass
         assert not gc.isenabled()
         raise ValueError

@@ -21,7 +21,7 @@ from femtorque.hil.chip.registers import Bus, Peripheral
 from femtorque.hil.chip.scs import Dwt
 from femtorque.hil.chip.stm32.debug import DebugUnit
 from femtorque.hil.cost.measure import short_motion
-from femtorque.hil.plant.choose import plant_of
+from femtorque.hil.plant.selection import plant_of
 from femtorque.hil.play.connect import session_with
 from femtorque.hil.play.run import play
 from tests.support.boards import IMAGES as BUILT

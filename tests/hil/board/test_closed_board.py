@@ -18,7 +18,7 @@ from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.motion.trajectory import Trajectory, from_rows, knots
 from femtorque.codegen.toolchain import platformio as build
 from femtorque.hil.board.virtual import VirtualBoard, VirtualClock
-from femtorque.hil.plant.choose import Wired, plant_of, wired
+from femtorque.hil.plant.selection import Wired, plant_of, wired
 from femtorque.hil.play import pil
 from femtorque.hil.play.run import Idle, Result, in_motion, play
 from tests.support.closed import Closed

@@ -17,10 +17,10 @@ from femtorque.codegen.motion.trajectory import knots
 from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.wire.names import flag, state_name
 from femtorque.hil.cost.measure import short_motion
-from femtorque.hil.plant.choose import plant_of
 from femtorque.hil.plant.rigid import Plant
+from femtorque.hil.plant.selection import plant_of
 from femtorque.host.board import Board
-from femtorque.host.link.feeling import way, wrench_of
+from femtorque.host.link.external_torque import way, wrench_of
 from femtorque.host.record.log import read
 from femtorque.host.show import monitor
 from femtorque.host.stream.stream import stream

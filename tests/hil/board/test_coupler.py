@@ -9,8 +9,8 @@ from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.toolchain import platformio as build
 from femtorque.hil.board.holding_brakes import HoldingBrakes
 from femtorque.hil.board.virtual import VirtualBoard
-from femtorque.hil.plant.choose import plant_of
 from femtorque.hil.plant.rigid import Plant
+from femtorque.hil.plant.selection import plant_of
 from femtorque.hil.play.connect import session_with
 from tests.support.boards import IMAGES, image
 from tests.support.suite import ROOT

@@ -26,7 +26,7 @@ from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.bus.frame import INTERMISSION, image
 from femtorque.hil.bus.wire import Passed
 from femtorque.hil.cost.measure import short_motion
-from femtorque.hil.plant.choose import plant_of
+from femtorque.hil.plant.selection import plant_of
 from femtorque.hil.play.connect import session_with
 from femtorque.hil.play.run import Result, play
 from femtorque.host.link.session import Session

@@ -21,7 +21,7 @@ from femtorque.hil.bus.frame import Frame
 from femtorque.hil.bus.gateway import LONGEST, Gateway, frame_of, line_of
 from femtorque.hil.bus.wire import Wire
 from femtorque.hil.clock.events import OwnClock
-from femtorque.hil.plant.choose import plant_of
+from femtorque.hil.plant.selection import plant_of
 from tests.support import rig
 from tests.support.bus_arm import ARM, file_of
 from tests.support.can_bench import MEGABIT

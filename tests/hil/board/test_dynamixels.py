@@ -23,8 +23,8 @@ from femtorque.codegen.verify.check import examine
 from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.drives.families.dynamixel import servo as x
 from femtorque.hil.drives.families.dynamixel.servo import Dynamixel
-from femtorque.hil.plant.choose import plant_of
 from femtorque.hil.plant.rigid import Plant
+from femtorque.hil.plant.selection import plant_of
 from femtorque.hil.play.run import Result, play
 from tests.support.boards import IMAGES
 from tests.support.dynamixels import aloha

@@ -19,7 +19,7 @@ from femtorque.codegen.wire.messages import Home
 from femtorque.codegen.wire.units import to_wire
 from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.cost.measure import short_motion
-from femtorque.hil.plant.choose import plant_of
+from femtorque.hil.plant.selection import plant_of
 from femtorque.hil.play.run import play
 from tests.support.boards import IMAGES
 from tests.support.bus_arm import arm

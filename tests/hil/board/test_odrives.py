@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from femtorque.codegen.control import age
+from femtorque.codegen.control import feedback_age
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.motion.trajectory import load
 from femtorque.codegen.verify.bus_loads import ages as bus_ages
@@ -20,7 +20,7 @@ from femtorque.codegen.wire.messages import FAULTS
 from femtorque.hil.board.drives_alone import DrivesAlone
 from femtorque.hil.bus.frame import image
 from femtorque.hil.drives.families.odrive_can.drive import ESTOPPED, POSITION_CONTROL, WATCHDOG
-from femtorque.hil.plant.choose import plant_of
+from femtorque.hil.plant.selection import plant_of
 from femtorque.hil.play.run import run
 from tests.hil.board.test_drives import STATES, armed, board, drives, moved, run_of, watched
 from tests.support.bus_arm import ARM, described
@@ -83,7 +83,7 @@ def test_positions_are_no_older_than_check_says_when_the_law_has_them():
         last = max(max(of) for of in ages.values())
         assert all(0.0 < a < bound for of in ages.values() for tick, a in of.items() if tick < last)
         usual = [np.median(list(of.values())) for of in ages.values()]
-        assert usual == pytest.approx(list(age.ages(on.mechanism).values()), abs=0.03e-3)
+        assert usual == pytest.approx(list(feedback_age.ages(on.mechanism).values()), abs=0.03e-3)
 
 
 def test_each_tick_asks_every_drive_and_commands_it_and_loads_the_bus_as_check_says():
@@ -132,8 +132,8 @@ def test_joints_are_where_they_should_be_though_their_positions_are_old(off, mos
     """Also where the age is another than the board takes it for, by a quarter of a tick either way. Without regard to
     it they are 1.28, 0.92 and 0.53 mrad rms off. base_turn goes with 1.75 rad/s rms: a quarter alone is 0.44 mrad."""
     mechanism = load_mechanism(STOCK)
-    known = age.ages
-    monkeypatch.setattr(age, "ages", lambda it: {name: s + off for name, s in known(it).items()})
+    known = feedback_age.ages
+    monkeypatch.setattr(feedback_age, "ages", lambda it: {name: s + off for name, s in known(it).items()})
     result = run(mechanism, load(STOCK.with_suffix(".csv"), mechanism), out=tmp_path)
     assert result.ended == "done" and result.bit_identical is True
     assert np.all(1e3 * result.tracking_rms < most), result.tracking_rms

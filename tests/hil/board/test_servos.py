@@ -21,8 +21,8 @@ from femtorque.hil.chip.stm32.serial import FE
 from femtorque.hil.drives.families.feetech import servo as sts
 from femtorque.hil.drives.families.feetech.servo import Sts3215
 from femtorque.hil.drives.servo import PERIOD
-from femtorque.hil.plant.choose import plant_of
 from femtorque.hil.plant.rigid import Plant
+from femtorque.hil.plant.selection import plant_of
 from femtorque.hil.play.connect import session_with
 from femtorque.hil.play.run import Result, play
 from femtorque.host.link.session import Session

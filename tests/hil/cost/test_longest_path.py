@@ -6,7 +6,7 @@ import pytest
 
 from femtorque.hil.chip.stm32.chip import FLASH_START
 from femtorque.hil.chip.timing import FLASH_MEMORIES, REFILL, FlashFetch
-from femtorque.hil.cost import branches
+from femtorque.hil.cost import control_flow
 from femtorque.hil.cost.longest_path import EXCEPTION, Seen, longest
 from tests.hil.images import Program
 
@@ -48,7 +48,7 @@ class Watched:
 
     def path(self, turns: int = 3, unseen: bool = False) -> int:
         seen = Seen()
-        seen.add(self.program.chip.core, branches.functions(self.image, ["sys_tick"]).values())
+        seen.add(self.program.chip.core, control_flow.functions(self.image, ["sys_tick"]).values())
         return longest(self.image, ["sys_tick"], seen, MEMORY, turns, unseen) - (0 if unseen else EXCEPTION)
 
 

@@ -27,7 +27,7 @@ from femtorque.codegen.wire.names import flag
 from femtorque.hil.board.virtual import VirtualBoard, VirtualClock
 from femtorque.hil.chip.elf import Image
 from femtorque.hil.chip.stm32.chip import FLASH_START
-from femtorque.hil.cost import branches
+from femtorque.hil.cost import control_flow
 from femtorque.hil.cost.flash_watch import FlashWatch
 from femtorque.hil.cost.measure import measure
 from femtorque.hil.plant.rigid import Plant
@@ -197,7 +197,7 @@ def test_the_build_says_so_too(arm, course):
 def test_every_pointer_to_a_function_lies_in_a_table_that_the_longest_path_knows(arm):
     """Except for the vectors' pointers, and for the reader of requests in the main loop."""
     flash = Image.load(arm[1].elf, FLASH_START, 1 << 20)
-    functions = {symbol.address | 1 for name, symbol in flash.symbols.items() if name not in branches.TABLES}
+    functions = {symbol.address | 1 for name, symbol in flash.symbols.items() if name not in control_flow.TABLES}
     words = np.frombuffer(flash.flash[:len(flash.flash) // 4 * 4], "<u4")
     holders = {flash.function_at(FLASH_START + 4 * i) for i, word in enumerate(words.tolist()) if word in functions}
-    assert holders == {"ft_vectors", "requests", *branches.TABLES}
+    assert holders == {"ft_vectors", "requests", *control_flow.TABLES}

@@ -9,7 +9,7 @@ import pytest
 
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.hil.plant import backlash, rigid
-from femtorque.hil.plant.choose import plant_of
+from femtorque.hil.plant.selection import plant_of
 from tests.support.servos import LYING
 
 BACKLASH = math.radians(1.0)  # of an STS3215: TheRobotStudio/SO-ARM100 issue 134

@@ -13,8 +13,8 @@ from femtorque.codegen.mechanism.description import ServoSetting
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.hil.plant import rigid
 from femtorque.hil.plant.articulated import plant as articulated
-from femtorque.hil.plant.choose import Wired
 from femtorque.hil.plant.drive_rotors import reflected, unknown
+from femtorque.hil.plant.selection import Wired
 
 ARM = Path(__file__).resolve().parents[3] / "mechanisms" / "damiao_arm.toml"
 

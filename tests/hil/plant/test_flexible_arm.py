@@ -14,9 +14,9 @@ from femtorque.codegen.motion.trajectory import Trajectory, from_rows
 from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.toolchain.step_library import CompiledStep
 from femtorque.hil.plant.articulated.plant import Plant as ArticulatedPlant
-from femtorque.hil.plant.choose import Wired, is_arm, plant_of, refined
 from femtorque.hil.plant.flexible import FlexibleArmPlant
 from femtorque.hil.plant.rigid import Plant
+from femtorque.hil.plant.selection import Wired, is_arm, plant_of, refined
 from femtorque.hil.play.run import Result, run
 from femtorque.host.plan.tip_motion import flexible_arm, tip_motion
 from tests.support import oracle

@@ -12,10 +12,10 @@ from femtorque.codegen.common.firmware import MECHANISMS
 from femtorque.codegen.mechanism.description import Friction, Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.hil.plant.articulated import plant as articulated
-from femtorque.hil.plant.choose import plant_of
 from femtorque.hil.plant.flexible import FlexibleArmPlant
 from femtorque.hil.plant.flexible_arm import Wall
 from femtorque.hil.plant.plant_library import MOST
+from femtorque.hil.plant.selection import plant_of
 from tests.hil.plant.test_dry_friction import clamped
 
 ARM = load_mechanism(MECHANISMS / "flexible_arm.toml")

@@ -14,9 +14,9 @@ from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.motion.trajectory import from_rows
 from femtorque.codegen.reference.rigid import newton_euler
-from femtorque.hil.plant.choose import plant_of
 from femtorque.hil.plant.mujoco import Plant
 from femtorque.hil.plant.rigid import Plant as RigidPlant
+from femtorque.hil.plant.selection import plant_of
 from femtorque.hil.play.run import run
 from femtorque.host.record.log import read
 from femtorque.host.show.findings import Findings

@@ -11,7 +11,7 @@ from femtorque.codegen.common.firmware import MECHANISMS
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.mjcf import mjcf
 from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.hil.plant.choose import plant_of
+from femtorque.hil.plant.selection import plant_of
 
 
 def loaded(name: str) -> Mechanism:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.hil.plant.choose import plant_of, wired
+from femtorque.hil.plant.selection import plant_of, wired
 from tests.support.suite import ROOT
 
 

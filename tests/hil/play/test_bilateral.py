@@ -17,7 +17,7 @@ from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.plant.rigid import Plant
 from femtorque.hil.play.connect import session_with
 from femtorque.host.board import Board
-from femtorque.host.link.tracked import Errors
+from femtorque.host.link.tracking_error import Errors
 from femtorque.host.live.bilateral import HZ, Coupling, Pair, couple
 from femtorque.host.live.teleop import Leading
 from tests.support.rig import ROOT, arm, three_link

@@ -13,7 +13,7 @@ import pytest
 
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.hil.board.drives_alone import DrivesAlone
-from femtorque.hil.plant.choose import plant_of
+from femtorque.hil.plant.selection import plant_of
 from femtorque.host.lab.bringup import Look, Probed, asked, judge_drive
 from tests.support.bus_arm import described, file_of
 from tests.support.plugged import Hand, plugged_in

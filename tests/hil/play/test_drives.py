@@ -18,7 +18,7 @@ from femtorque.hil.bus.adapter import Adapter
 from femtorque.hil.bus.frame import Frame
 from femtorque.hil.chip.nvic import SYSTICK
 from femtorque.hil.cost.measure import short_motion
-from femtorque.hil.plant.choose import plant_of
+from femtorque.hil.plant.selection import plant_of
 from femtorque.hil.play.run import Result, play
 from tests.support.boards import IMAGES
 from tests.support.can_bench import MEGABIT

@@ -10,7 +10,7 @@ from femtorque.codegen.wire import messages
 from femtorque.codegen.wire.messages import Follow, Target
 from femtorque.codegen.wire.names import names
 from femtorque.codegen.wire.units import to_wire
-from femtorque.hil.plant.choose import plant_of
+from femtorque.hil.plant.selection import plant_of
 from femtorque.host.board import Board
 from tests.firmware import following
 from tests.firmware.app import App

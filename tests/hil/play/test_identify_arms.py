@@ -14,7 +14,7 @@ from femtorque.codegen.common.firmware import MECHANISMS
 from femtorque.codegen.mechanism.description import Friction, Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.toolchain import platformio
-from femtorque.hil.plant.choose import plant_of
+from femtorque.hil.plant.selection import plant_of
 from femtorque.host.board import Board
 from femtorque.host.lab.inertial import excitation, experiment, write_back
 from femtorque.host.lab.inertial.experiment import Result

@@ -11,7 +11,7 @@ import pytest
 from femtorque.codegen.common.firmware import MECHANISMS
 from femtorque.codegen.mechanism.description import Feel, Friction, Joint, Mechanism, Payload
 from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.hil.plant.choose import plant_of
+from femtorque.hil.plant.selection import plant_of
 from femtorque.host.board import Board
 from femtorque.host.lab.inertial import experiment, page, physical, write_back
 from femtorque.host.lab.inertial.excitation import base_columns, excite, ranges
@@ -19,7 +19,7 @@ from femtorque.host.lab.inertial.experiment import Programme, Result, payload, w
 from femtorque.host.lab.inertial.regressor import Unknowns
 from femtorque.host.lab.inertial.touches import watching
 from femtorque.host.plan import effort
-from femtorque.host.plan.space import Space
+from femtorque.host.plan.plan_coordinates import Space
 from tests.support.boards import driven
 from tests.support.differing import differing
 from tests.support.plugged import plugged_in

@@ -16,7 +16,7 @@ from femtorque.codegen.motion.trajectory import from_rows, knots
 from femtorque.codegen.toolchain import platformio as build
 from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.cost.measure import short_motion
-from femtorque.hil.plant.choose import plant_of
+from femtorque.hil.plant.selection import plant_of
 from femtorque.hil.play.connect import session_with
 from femtorque.hil.play.run import folder, play
 from femtorque.host.stream.stream import stream

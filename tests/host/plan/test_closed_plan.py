@@ -21,7 +21,7 @@ from femtorque.hil.play.api import virtual_board
 from femtorque.host.plan import effort, waypoints
 from femtorque.host.plan.closed_tip import ClosedTip
 from femtorque.host.plan.plan import Plan, plan, straight
-from femtorque.host.plan.space import Space
+from femtorque.host.plan.plan_coordinates import Space
 from femtorque.host.plan.tip import Goal
 from femtorque.host.stream.preflight import examine
 from tests.support.closed import Closed

@@ -13,7 +13,7 @@ from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.wire import messages
 from femtorque.codegen.wire.names import flag_words
 from femtorque.host.show.display import stream_bar, tracking_table
-from femtorque.host.show.readable import readable
+from femtorque.host.show.readable_units import readable
 from femtorque.host.stream.stream import Progress
 
 

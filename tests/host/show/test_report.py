@@ -17,7 +17,7 @@ from femtorque.codegen.wire import messages
 from femtorque.hil.plant.rigid import Plant
 from femtorque.hil.play.run import run as play
 from femtorque.host.record import export
-from femtorque.host.record.felt import FromOutside
+from femtorque.host.record.external_torque import FromOutside
 from femtorque.host.record.log import FACTS, SHAPE, Run, _bent, read
 from femtorque.host.show import report
 from femtorque.host.show.findings import CONSTANT, NOTHING, Findings

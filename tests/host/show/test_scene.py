@@ -22,7 +22,7 @@ from femtorque.host.scene import description, meshes
 from femtorque.host.scene.meshes import Solid
 from femtorque.host.scene.motion import Motion
 from femtorque.host.scene.surroundings import Contact, Moment, Thing
-from femtorque.host.show import planned
+from femtorque.host.show import plan_page
 from femtorque.host.show.scene import page
 from tests.codegen.mechanism.test_urdf import robot
 from tests.support.browser import chromium
@@ -356,7 +356,7 @@ def test_pages_fit_a_narrow_screen_and_follow_the_systems_colours(dark, browser,
     way = tmp_path / "way.toml"
     way.write_text(f'tip = {{ link = "{mechanism.links[-1].name}" }}\n[[waypoint]]\nxyz = [0.25, 0.2, 0.0]\n')
     plan = planning.plan(mechanism, waypoints.load(way, mechanism, None))
-    planned.write(tmp_path / "plan.html", mechanism, plan)
+    plan_page.write(tmp_path / "plan.html", mechanism, plan)
     page.write(page.of_motion(mechanism, motion), "a test", "check", tmp_path / "check.html")
     browser.console()
     browser.look(400, 800, dark=dark)

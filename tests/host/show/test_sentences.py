@@ -26,7 +26,7 @@ from femtorque.host.scene.surroundings import Contact, Moment
 from femtorque.host.show import plot, report
 from femtorque.host.show.display import tracking_table
 from femtorque.host.show.findings import ZERO_FIRST, Findings
-from femtorque.host.show.readable import ERROR, TRUE
+from femtorque.host.show.readable_units import ERROR, TRUE
 from tests.host.show.test_report import ACCELERATION, NOISE, RATE, T, a_run
 from tests.support import bus_arm
 from tests.support.boards import IMAGES

@@ -8,7 +8,7 @@ from femtorque.codegen.board.chip import Timer
 from femtorque.codegen.board.description import Board, Channel, CurrentSense, Outputs
 from femtorque.codegen.board.uses import Use, uses
 from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.nearest import hint
+from femtorque.codegen.common.suggestion import hint
 
 BAUD_ERROR = 0.005  # that both sides together can live with many times over
 # of a sensor's range, by which its zero may be off: trip and zero together stay within the range

@@ -9,7 +9,7 @@ from pathlib import Path
 from femtorque.codegen.board.chip import Can, Usart
 from femtorque.codegen.board.description import Board, CanPins, HalfDuplex
 from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.nearest import hint
+from femtorque.codegen.common.suggestion import hint
 from femtorque.codegen.drive.bit_timing import BITRATES, DATA_BITRATES, BitTiming, timings
 from femtorque.codegen.drive.budget import BITS_A_BYTE
 from femtorque.codegen.drive.catalogue import FAMILIES, WIRES, family_of

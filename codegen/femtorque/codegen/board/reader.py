@@ -23,7 +23,7 @@ from femtorque.codegen.board.chip import Chip, family
 from femtorque.codegen.board.description import Board, BoardFile, Table
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.firmware import FIRMWARE
-from femtorque.codegen.common.nearest import hint, nearest
+from femtorque.codegen.common.suggestion import hint, nearest
 
 BOARDS = FIRMWARE / "boards"
 DEFAULT = "f405rg-4"

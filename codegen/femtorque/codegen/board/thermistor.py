@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from femtorque.codegen.common.elementary import exp, log
+from femtorque.codegen.common.portable_math import exp, log
 
 COUNTS = 4096  # of the converter's full range
 STEP = 64  # counts between two entries of the table

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from femtorque.codegen.common.tidy import tidied
+from femtorque.codegen.common.sanitize import tidied
 
 
 class BadInput(Exception):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.nearest import hint, shown
+from femtorque.codegen.common.suggestion import hint, shown
 
 LARGEST_FILE = 4 * 2**20  # bytes; a 64-link mechanism has some 40 kB
 _KEY = r"""(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')"""

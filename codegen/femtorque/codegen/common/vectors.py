@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.common.elementary import sin_cos
+from femtorque.codegen.common.portable_math import sin_cos
 
 Array = NDArray[np.float64]
 

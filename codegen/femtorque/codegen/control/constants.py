@@ -19,7 +19,7 @@ from femtorque.codegen.board.description import Board
 from femtorque.codegen.board.fieldbus import families, used_buses, wire_most, wires
 from femtorque.codegen.common.errors import BadInput, Refused
 from femtorque.codegen.common.templating import template
-from femtorque.codegen.control import age, contact, drives, follow, heat, park, stribeck
+from femtorque.codegen.control import contact, drives, feedback_age, follow, park, stribeck, thermal_limits
 from femtorque.codegen.control.lab_constants import PRESS_S, LabConstants, lab_constants, overlay, reactions
 from femtorque.codegen.control.motors import Motor, current_range
 from femtorque.codegen.control.observer import observer_gains
@@ -95,10 +95,10 @@ class JointConstants:
 
 
 STRUCTS: dict[type, str] = {
-    JointConstants: "ft_joint_config", LabConstants: "ft_lab_config", heat.Heat: "ft_heat_config",
+    JointConstants: "ft_joint_config", LabConstants: "ft_lab_config", thermal_limits.Heat: "ft_heat_config",
     drives.DriveConstants: "ft_drive_config", drives.SettingConstants: "ft_setting_config",
     follow.FollowConstants: "ft_follow_config", contact.ContactConstants: "ft_contact_config",
-    stribeck.StribeckConstants: "ft_stribeck_config", age.AgeConstants: "ft_age_config"}
+    stribeck.StribeckConstants: "ft_stribeck_config", feedback_age.AgeConstants: "ft_age_config"}
 
 
 @dataclass(frozen=True)
@@ -365,7 +365,7 @@ def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> Co
     timeout = max(1, round(control.host_timeout_s * control.rate_hz))
     position_gain, rate_gain = observer_gains(control.observer_hz, 1.0 / control.rate_hz)
     nominal = _bus(mechanism) or 1.0
-    warm = heat.heats(mechanism, board)
+    warm = thermal_limits.heats(mechanism, board)
     brake = _brake(mechanism, board)
     touches = contact.detection(mechanism, board, rows, brake.opens)
     returns = touches is not None and touches.tries > 0
@@ -377,7 +377,7 @@ def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> Co
         "joint": rows, "lab": [lab_row(mechanism, j) for j in joints],
         "follow": follow.follow_rows(mechanism, [row.speed for row in rows]),
         "contact": touches.rows if touches else [], "stribeck": stribeck.rows(mechanism),
-        "age": age.aging(mechanism), "park": goes}
+        "age": feedback_age.aging(mechanism), "park": goes}
     return Context(
         lead=board.lead if board else 0,
         duty_max=board.outputs.duty_max if board and board.outputs else 1.0,

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from femtorque.codegen.board.description import Board
-from femtorque.codegen.common.elementary import exp
 from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.portable_math import exp
 from femtorque.codegen.control.felt_noise import felt_noise
 from femtorque.codegen.control.gains import three_digits
 from femtorque.codegen.control.park import wayless

@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.common.elementary import exp
+from femtorque.codegen.common.portable_math import exp
 from femtorque.codegen.control.gains import sample_poses
 from femtorque.codegen.control.observer import observer_gains
 from femtorque.codegen.mechanism.description import Mechanism

@@ -9,8 +9,8 @@ import math
 from dataclasses import dataclass
 
 from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.control.gravity_load import resolved
 from femtorque.codegen.control.table import INT64, REAL, UINT32, member
-from femtorque.codegen.control.weight import resolved
 from femtorque.codegen.mechanism.description import Home, Joint, Mechanism
 from femtorque.codegen.wire import messages
 from femtorque.codegen.wire.units import position_unit, to_wire

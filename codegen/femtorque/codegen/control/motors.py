@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from femtorque.codegen.board import channels
 from femtorque.codegen.board import reader as boards
-from femtorque.codegen.common.elementary import square
 from femtorque.codegen.common.memo import remembered
+from femtorque.codegen.common.portable_math import square
 from femtorque.codegen.mechanism.description import Joint, Mechanism
 
 Array = NDArray[np.float64]

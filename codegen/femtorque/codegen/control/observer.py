@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 
-from femtorque.codegen.common.elementary import exp, square
+from femtorque.codegen.common.portable_math import exp, square
 
 
 def observer_gains(bandwidth_hz: float, dt: float) -> tuple[float, float]:

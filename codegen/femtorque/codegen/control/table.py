@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from femtorque.codegen.common.tidy import tidied
+from femtorque.codegen.common.sanitize import tidied
 
 FINER = 32  # binary digits of a position step in double precision beyond the one in single precision
 COLUMN = 28  # of comments

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from femtorque.codegen.common.elementary import square
+from femtorque.codegen.common.portable_math import square
 from femtorque.codegen.common.templating import template
 from femtorque.codegen.emit.step import STATE, Form, write
 from femtorque.codegen.model.bodies import Model

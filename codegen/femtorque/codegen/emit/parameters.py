@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common.elementary import square
+from femtorque.codegen.common.portable_math import square
 from femtorque.codegen.common.vectors import product
 from femtorque.codegen.emit import flexible
 from femtorque.codegen.emit.closed import LEAST, PACE

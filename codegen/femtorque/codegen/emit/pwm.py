@@ -28,8 +28,8 @@ from femtorque.codegen.board.description import (
     Channel,
     ChannelPwm,
 )
-from femtorque.codegen.common.elementary import exp
 from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.portable_math import exp
 from femtorque.codegen.control.constants import joint_constants
 from femtorque.codegen.mechanism.description import Joint, Mechanism
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from femtorque.codegen.common.nearest import hint
+from femtorque.codegen.common.suggestion import hint
 from femtorque.codegen.drive.can import CLASSIC
 from femtorque.codegen.drive.catalogue import DRIVES, WIRES, family_of, left_out
 from femtorque.codegen.drive.family import DriveType

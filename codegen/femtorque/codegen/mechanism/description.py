@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common.elementary import square
+from femtorque.codegen.common.portable_math import square
 from femtorque.codegen.drive.family import DriveType
 
 Vector = NDArray[np.float64]  # shape (3,)
@@ -343,7 +343,7 @@ class Safety:
     """Reactions to the classes of faults (femtorque.codegen.wire.messages.FAULT_CLASSES), and bounds.
 
     host: auto is park where there is a pose for it, else hold where gravity loads a joint, else coast
-    (femtorque.codegen.control.weight).
+    (femtorque.codegen.control.gravity_load).
     stuck_s: how long a joint may be given all it can have without a count. temperature_max: deg C. gain_overlay:
     factors on the file's gains that may be asked for at run time. float_speed, jog_speed: of limits.velocity.
     probe_effort: of limits.effort, open loop.

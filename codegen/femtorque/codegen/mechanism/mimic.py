@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import inf, pi
 
-from femtorque.codegen.common.nearest import hint
+from femtorque.codegen.common.suggestion import hint
 from femtorque.codegen.mechanism.description import Joint, Mimic
 from femtorque.codegen.mechanism.refusal import Fail
 

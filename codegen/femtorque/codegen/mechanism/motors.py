@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 
 from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.nearest import hint
+from femtorque.codegen.common.suggestion import hint
 
 
 @dataclass(frozen=True)

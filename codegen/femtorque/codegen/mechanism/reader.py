@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from femtorque.codegen.common.elementary import square
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.files import parse_toml, read_text
-from femtorque.codegen.common.nearest import hint, shown
+from femtorque.codegen.common.portable_math import square
+from femtorque.codegen.common.suggestion import hint, shown
 from femtorque.codegen.common.vectors import norm
 from femtorque.codegen.mechanism import buses, mimic, urdf
 from femtorque.codegen.mechanism.description import (

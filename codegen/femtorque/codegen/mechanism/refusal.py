@@ -6,7 +6,7 @@ import math
 from typing import NoReturn, Protocol
 
 from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.nearest import shown
+from femtorque.codegen.common.suggestion import shown
 from femtorque.codegen.mechanism.description import Mechanism
 
 

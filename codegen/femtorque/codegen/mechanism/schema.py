@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
-from femtorque.codegen.common.nearest import hint
+from femtorque.codegen.common.suggestion import hint
 from femtorque.codegen.drive.catalogue import FAMILIES, WIRES
 from femtorque.codegen.mechanism.description import (
     Beam,

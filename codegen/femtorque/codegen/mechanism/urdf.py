@@ -18,7 +18,7 @@ import numpy as np
 
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.files import read_text
-from femtorque.codegen.common.nearest import hint, shown
+from femtorque.codegen.common.suggestion import hint, shown
 from femtorque.codegen.common.vectors import product, rotation_rpy
 from femtorque.codegen.mechanism.description import BASE
 from femtorque.codegen.mechanism.schema import NAME_PATTERN, NAME_RULE, TITLE_PATTERN

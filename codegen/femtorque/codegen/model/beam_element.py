@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common.elementary import square
 from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.portable_math import square
 from femtorque.codegen.common.vectors import norm, product
 from femtorque.codegen.mechanism.description import Section, Vector
 from femtorque.codegen.model.bodies import Body, Model

@@ -13,8 +13,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.common.elementary import sin_cos
 from femtorque.codegen.common.memo import remembered
+from femtorque.codegen.common.portable_math import sin_cos
 from femtorque.codegen.common.vectors import product, rotation_rpy
 from femtorque.codegen.mechanism.description import BASE, Joint, Matrix, Mechanism, Vector
 from femtorque.codegen.model.torsion import with_torsion

@@ -30,9 +30,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common.elementary import square
 from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.factors import modes
+from femtorque.codegen.common.portable_algebra import modes
+from femtorque.codegen.common.portable_math import square
 from femtorque.codegen.common.vectors import product
 from femtorque.codegen.mechanism.description import Link, Mechanism
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from femtorque.codegen.common.elementary import square
 from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.portable_math import square
 from femtorque.codegen.common.vectors import product
 from femtorque.codegen.mechanism.description import BASE, Matrix, Mechanism, Vector
 from femtorque.codegen.model.bodies import GROUND, beyond, combine

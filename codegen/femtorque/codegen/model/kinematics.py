@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.common.elementary import sin_cos
+from femtorque.codegen.common.portable_math import sin_cos
 from femtorque.codegen.common.vectors import cross, dot, product
 from femtorque.codegen.model.bodies import GROUND, Model, skew, turned
 

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.common.factors import basis, distances, least_squares, rank, solve
 from femtorque.codegen.common.memo import remembered
+from femtorque.codegen.common.portable_algebra import basis, distances, least_squares, rank, solve
 from femtorque.codegen.common.vectors import norm, product
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.model.bodies import Model

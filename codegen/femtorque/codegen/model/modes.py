@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.common.elementary import arctan2
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.memo import remembered
+from femtorque.codegen.common.portable_math import arctan2
 from femtorque.codegen.common.vectors import norm, product, rotation_rpy
 from femtorque.codegen.mechanism.description import BASE, Joint, Link, Mechanism
 from femtorque.codegen.model.bodies import Model, beyond

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from femtorque.codegen.common import mcap_file
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.files import check_size, read_text
-from femtorque.codegen.common.nearest import shown
 from femtorque.codegen.common.output import MOTION, MOTION_NPZ, claim, replacing
+from femtorque.codegen.common.suggestion import shown
 
 Array = NDArray[np.float64]
 

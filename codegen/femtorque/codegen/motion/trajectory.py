@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.files import read_text
-from femtorque.codegen.common.nearest import hint, shown
+from femtorque.codegen.common.suggestion import hint, shown
 from femtorque.codegen.mechanism.description import Joint, Mechanism
 from femtorque.codegen.motion import formats, recorded
 from femtorque.codegen.wire.units import to_float, to_wire

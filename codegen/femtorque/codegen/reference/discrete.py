@@ -28,8 +28,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.common.elementary import sin_cos, square
 from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.common.portable_math import sin_cos, square
 from femtorque.codegen.common.vectors import cross, dot, norm, product
 from femtorque.codegen.mechanism.description import Vector
 from femtorque.codegen.model.beam_element import joint_springs, joint_stiffness

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.nearest import hint
+from femtorque.codegen.common.suggestion import hint
 from femtorque.codegen.common.vectors import cross
 from femtorque.codegen.mechanism.description import BASE, Mechanism, Vector
 from femtorque.codegen.model.bodies import GROUND, Model, placed_links

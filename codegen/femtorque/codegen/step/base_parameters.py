@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common.elementary import arctan2
+from femtorque.codegen.common.portable_math import arctan2
 from femtorque.codegen.common.vectors import norm, product
 from femtorque.codegen.mechanism.description import Matrix, Vector
 from femtorque.codegen.model.bodies import GROUND, Model, skew

@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from femtorque.codegen.common.elementary import square
-from femtorque.codegen.common.factors import solve
+from femtorque.codegen.common.portable_algebra import solve
+from femtorque.codegen.common.portable_math import square
 from femtorque.codegen.common.vectors import product
 from femtorque.codegen.mechanism.description import Joint
 from femtorque.codegen.model.beam_element import joint_stiffness

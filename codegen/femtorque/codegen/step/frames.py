@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-from femtorque.codegen.common.elementary import sin_cos
+from femtorque.codegen.common.portable_math import sin_cos
 from femtorque.codegen.model.bodies import GROUND, Model
 from femtorque.codegen.step.base_parameters import ReducedBody, Tree
 from femtorque.codegen.step.graph import Expr, Function, Graph, Number, Place, Result

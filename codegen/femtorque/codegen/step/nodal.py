@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from femtorque.codegen.common.elementary import square
+from femtorque.codegen.common.portable_math import square
 from femtorque.codegen.mechanism.description import Vector
 from femtorque.codegen.model.beam_element import joint_stiffness
 from femtorque.codegen.model.bodies import GROUND, Model

@@ -14,7 +14,7 @@ from collections import Counter
 
 import numpy as np
 
-from femtorque.codegen.common.elementary import square
+from femtorque.codegen.common.portable_math import square
 from femtorque.codegen.common.vectors import norm
 from femtorque.codegen.model.bodies import GROUND, Model
 from femtorque.codegen.step.base_parameters import ReducedBody, Scales, Tree

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from femtorque import codegen
-from femtorque.codegen.common import garbage
+from femtorque.codegen.common import garbage_collection
 from femtorque.codegen.common.cache import kept, key_of, sources
 from femtorque.codegen.mechanism.canonical import canonical
 from femtorque.codegen.mechanism.description import Mechanism
@@ -103,7 +103,7 @@ def model_of(mechanism: Mechanism) -> Model:
     return Model.of(mechanism, scheme_of(mechanism))
 
 
-@garbage.put_off()
+@garbage_collection.put_off()
 def choose(mechanism: Mechanism) -> Chosen:
     """For a mechanism whose file leaves it open. Deterministic."""
     model = Model.of(mechanism)

@@ -41,7 +41,7 @@ from typing import TypeVar
 import numpy as np
 
 from femtorque import codegen
-from femtorque.codegen.common import garbage
+from femtorque.codegen.common import garbage_collection
 from femtorque.codegen.common.cache import kept, key_of, sources
 from femtorque.codegen.mechanism.canonical import canonical
 from femtorque.codegen.model.bodies import Model
@@ -85,7 +85,7 @@ def plain_step(model: Model, scheme: str, shared: Sequence[Members] = ()) -> Ste
     return NewtonEulerStep(model, tree, shared) if scheme == "newton-euler" else SpatialStep(model, tree)
 
 
-@garbage.put_off()
+@garbage_collection.put_off()
 def step_of(model: Model, shared: Sequence[Members] = ()) -> Step:
     """The graph of the step in the form and under the choices that cost least."""
     first = plain_step(model, model.scheme, shared)

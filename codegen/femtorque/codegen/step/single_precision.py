@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common.elementary import sin_cos
+from femtorque.codegen.common.portable_math import sin_cos
 from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.motion.random import DURATION, random_motion
 from femtorque.codegen.reference import rigid

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from femtorque.codegen.common.elementary import square
+from femtorque.codegen.common.portable_math import square
 from femtorque.codegen.common.vectors import norm
 from femtorque.codegen.model.beam_element import joint_stiffness
 from femtorque.codegen.model.bodies import GROUND, Model

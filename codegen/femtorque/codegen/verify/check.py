@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 
 from femtorque.codegen.board import fieldbus
 from femtorque.codegen.board import reader as boards
-from femtorque.codegen.board.levels import levels
+from femtorque.codegen.board.voltage_levels import levels
 from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.control import constants, contact, heat, park
+from femtorque.codegen.control import constants, contact, park, thermal_limits
 from femtorque.codegen.control.drives import placed
 from femtorque.codegen.control.gains import DAMPING, MARGIN, Stability, loop_stability, sample_poses, stiffest_gains
+from femtorque.codegen.control.gravity_load import falls, overweight, resolved, weights
 from femtorque.codegen.control.motors import Motor
 from femtorque.codegen.control.observer import observer_gains
-from femtorque.codegen.control.weight import falls, overweight, resolved, weights
 from femtorque.codegen.drive.catalogue import family_of
 from femtorque.codegen.emit import board_header
 from femtorque.codegen.mechanism.description import Gains, Joint, Limits, Mechanism, Safety
@@ -606,11 +606,11 @@ def _loads(mechanism: Mechanism, weak: Collection[str], warnings: list[str]) -> 
     for joint in (j for j in mechanism.streamed if j.motor and j.actuated):
         peak, unit = constants.joint_constants(mechanism,
                                                     joint).effort, "N" if joint.type == "prismatic" else "N m"
-        good = heat.continuous(joint, board)
+        good = thermal_limits.continuous(joint, board)
         if math.isinf(good):
             untold.append(f"{joint.name} {peak:.4g} {unit}")
             continue
-        lasts = heat.lasts(joint, board, peak)
+        lasts = thermal_limits.lasts(joint, board, peak)
         held = "for good" if math.isinf(lasts) else f"for {lasts:.3g} s from cold"
         lines.append(f"{joint.name}: peak {peak:.4g} {unit} {held}, continuous {min(good, peak):.4g} {unit}")
         if weight.get(joint.name, 0.0) > good and joint.name not in weak:

@@ -11,7 +11,7 @@ from typing import Any
 from femtorque.codegen.board.description import Board
 from femtorque.codegen.board.fieldbus import line_divider
 from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.nearest import hint
+from femtorque.codegen.common.suggestion import hint
 from femtorque.codegen.control.follow import OF_NO_LOAD
 from femtorque.codegen.drive.budget import Wire, load
 from femtorque.codegen.drive.catalogue import DRIVES, family_of

@@ -13,8 +13,8 @@ from typing import Any
 
 from femtorque.codegen.board import reader as boards
 from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.nearest import hint
 from femtorque.codegen.common.output import write_text
+from femtorque.codegen.common.suggestion import hint
 from femtorque.codegen.control.follow import OF_NO_LOAD
 from femtorque.codegen.control.gains import stiffest_gains
 from femtorque.codegen.mechanism.description import BASE, Gains

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from cobs import cobs
 
 from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.tidy import printable
+from femtorque.codegen.common.sanitize import printable
 from femtorque.codegen.wire.messages import CLASSES, MESSAGES, Field, J, Message, Payload
 
 HEADER = struct.Struct("<BHH")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.nearest import hint
+from femtorque.codegen.common.suggestion import hint
 from femtorque.codegen.wire import messages
 from femtorque.codegen.wire.messages import Status
 

@@ -13,8 +13,8 @@ from femtorque.hil.board.coupled import library
 from femtorque.hil.drives.drive import Drive
 from femtorque.hil.drives.servo import Servo
 from femtorque.hil.plant import backlash
-from femtorque.hil.plant.choose import Driven, Wired, stepped_of
-from femtorque.hil.plant.driven import Stepped
+from femtorque.hil.plant.driven_plants import Stepped
+from femtorque.hil.plant.selection import Driven, Wired, stepped_of
 
 Array = NDArray[np.float64]
 Places = NDArray[np.int64]

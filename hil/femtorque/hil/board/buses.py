@@ -22,7 +22,7 @@ from femtorque.hil.drives import catalogue
 from femtorque.hil.drives.drive import Drive as VirtualDrive
 from femtorque.hil.drives.fields import Ranges
 from femtorque.hil.drives.servo import Servo
-from femtorque.hil.plant.choose import Driven
+from femtorque.hil.plant.selection import Driven
 
 Array = NDArray[np.float64]
 

@@ -20,9 +20,9 @@ from femtorque.hil.board.mode_follower import ModeFollower
 from femtorque.hil.board.wiring import Wiring
 from femtorque.hil.chip.stm32.chip import Stm32
 from femtorque.hil.chip.stm32.injected import Injected
-from femtorque.hil.plant.choose import Driven, Wired
-from femtorque.hil.plant.driven import Stepped
+from femtorque.hil.plant.driven_plants import Stepped
 from femtorque.hil.plant.plant_library import MOST
+from femtorque.hil.plant.selection import Driven, Wired
 
 Array = NDArray[np.float64]
 

@@ -23,7 +23,7 @@ from femtorque.hil.bus.gateway import Gateway
 from femtorque.hil.bus.half_duplex import OneWire, Tap
 from femtorque.hil.bus.wire import Wire
 from femtorque.hil.clock.events import OwnClock
-from femtorque.hil.plant.choose import Driven
+from femtorque.hil.plant.selection import Driven
 
 PACE = 1e-3  # s, between two looks at the ports
 LONGEST = 0.05  # s of simulated time at once: with a slower computer the joints lag behind

@@ -11,7 +11,7 @@ from femtorque.hil.board.encoder_fault import EncoderFault
 from femtorque.hil.chip.stm32.chip import Stm32
 from femtorque.hil.chip.stm32.gpio import Gpio
 from femtorque.hil.chip.stm32.timer import Timer
-from femtorque.hil.plant.choose import Driven
+from femtorque.hil.plant.selection import Driven
 
 Wires = list[tuple[Gpio, int, int]]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.hil.plant.choose import Driven, follow
+from femtorque.hil.plant.selection import Driven, follow
 
 
 class ModeFollower:

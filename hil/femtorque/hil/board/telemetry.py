@@ -18,8 +18,8 @@ from femtorque.hil.board.coupled import library
 from femtorque.hil.board.coupler import PlantCoupler
 from femtorque.hil.chip.cpu import CortexM4
 from femtorque.hil.chip.elf import Image
-from femtorque.hil.plant.choose import world_of
-from femtorque.hil.plant.tips import shapes_of, tips_of
+from femtorque.hil.plant.selection import world_of
+from femtorque.hil.plant.tip_deflection import shapes_of, tips_of
 from femtorque.host.scene.surroundings import Moment
 
 Array = NDArray[np.float64]

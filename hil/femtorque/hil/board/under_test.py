@@ -13,7 +13,7 @@ from femtorque.codegen.mechanism.description import Joint, Mechanism
 from femtorque.hil.board.disturbance import Disturbance
 from femtorque.hil.board.encoder_fault import EncoderFault
 from femtorque.hil.board.telemetry import Record
-from femtorque.hil.plant.choose import Driven
+from femtorque.hil.plant.selection import Driven
 from femtorque.host.link.link import Device
 
 Array = NDArray[np.float64]

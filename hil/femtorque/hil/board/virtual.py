@@ -32,7 +32,7 @@ from femtorque.hil.chip.elf import Image
 from femtorque.hil.chip.nvic import PENDSV, SYSTICK
 from femtorque.hil.chip.stm32.chip import FLASH_START
 from femtorque.hil.chip.stm32.serial import Serial
-from femtorque.hil.plant.choose import Driven, wired, world_of
+from femtorque.hil.plant.selection import Driven, wired, world_of
 from femtorque.host.scene.surroundings import Surroundings
 
 Array = NDArray[np.float64]

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from femtorque.codegen.board import channels, description
 from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.hil.board.analogue_inputs import Senses
 from femtorque.hil.board.buses import Buses, plugs
 from femtorque.hil.board.encoders import Encoders
 from femtorque.hil.board.holding_brakes import HoldingBrakes
 from femtorque.hil.board.led import Led
 from femtorque.hil.board.power_stage import PowerStage
-from femtorque.hil.board.senses import Senses
 from femtorque.hil.board.supply_relay import SupplyRelay
 from femtorque.hil.chip.stm32.chip import Stm32
-from femtorque.hil.plant.choose import Driven
+from femtorque.hil.plant.selection import Driven
 
 
 class Wiring:

@@ -13,7 +13,7 @@ class Cost:
     Stack of the image's deepest path. cycles_tick: of the worst tick seen, by the model; cycles_tick_flash: with its
     waiting for flash; cycles_unseen: the longest path through code that no tick has executed; cycles_above: of what
     interrupts all that; cycles_worst: the sum of the last three; cycles_budget: those of a control period; most_hz: the
-    highest rate of control in whose period the worst case fits. left_out: parts of femtorque.hil.cost.tour that the
+    highest rate of control in whose period the worst case fits. left_out: parts of worst_tick_tour that the
     board did not go through to their end.
     """
 

@@ -34,8 +34,8 @@ from femtorque.hil.chip import timing
 from femtorque.hil.chip.cpu import CortexM4
 from femtorque.hil.chip.elf import Image
 from femtorque.hil.chip.timing import FlashFetch, FlashMemory
-from femtorque.hil.cost import branches
-from femtorque.hil.cost.branches import Function
+from femtorque.hil.cost import control_flow
+from femtorque.hil.cost.control_flow import Function
 
 EXCEPTION = timing.EXCEPTION_ENTRY + timing.EXCEPTION_RETURN + 2 * timing.FLOATING_POINT_FRAME
 TWO_LINES = ("ldrd", "ldm", "vldm", "pop", "vpop")  # loads that may touch two lines
@@ -79,16 +79,16 @@ class _Block:
 
 
 def longest(image: Image, roots: Iterable[str], seen: Seen, memory: FlashMemory, turns: int, unseen: bool = False,
-            tables: Iterable[str] = branches.TABLES) -> int:
+            tables: Iterable[str] = control_flow.TABLES) -> int:
     """Cycles of the longest path from the beginnings of exception handlers (each once, those that the image has) to
     their ends. unseen: only those in code that no tick has run, of the path on which they are the most.
 
-    turns: of loops that have never gone round. tables: as in branches.functions.
+    turns: of loops that have never gone round. tables: as in control_flow.functions.
     """
     roots = [name for name in roots if name in image.symbols]
     if not roots:
         return 0
-    functions = branches.functions(image, roots, tables)
+    functions = control_flow.functions(image, roots, tables)
     blocks = [block for function in functions.values() for block in _blocks(function)]
     _link(blocks, functions)
     fetch = FlashFetch(memory)

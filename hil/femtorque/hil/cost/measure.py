@@ -1,6 +1,6 @@
 """Measurement of an image on the virtual board: instructions and cycles of the step and of the whole control tick.
 
-The image homes, arms, plays a short motion of all its joints and disarms; then it goes through femtorque.hil.cost.tour,
+The image homes, arms, plays a short motion of all its joints and disarms; then it goes through worst_tick_tour.py,
 where its worst tick shows. Instructions are exact; cycles are those of the emulator's model, and what waiting for flash
 adds to them that of another one (hil/chip/timing.py). Code that no tick has executed is allowed for by the longest path
 through it (hil/cost/longest_path.py), current loops by how often they come meanwhile.
@@ -21,12 +21,12 @@ from femtorque.codegen.motion.trajectory import Trajectory, from_rows, knots
 from femtorque.codegen.toolchain.build_result import BuildResult
 from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.chip.timing import FLASH_MEMORIES
-from femtorque.hil.cost import branches
+from femtorque.hil.cost import control_flow
 from femtorque.hil.cost.cost import Cost
 from femtorque.hil.cost.flash_watch import FlashWatch, TooLong
 from femtorque.hil.cost.longest_path import Seen, longest
-from femtorque.hil.cost.tour import PARTS, Life
-from femtorque.hil.plant.choose import plant_of
+from femtorque.hil.cost.worst_tick_tour import PARTS, Life
+from femtorque.hil.plant.selection import plant_of
 from femtorque.hil.play.run import Result, play
 
 SECONDS = 0.2  # of motion
@@ -91,9 +91,9 @@ def _unseen(board: VirtualBoard, turns: int) -> tuple[int, int]:
     """Cycles of the longest paths through what a board has not executed, of its tick and of one run of its current
     loops."""
     image, memory, seen = board.image, FLASH_MEMORIES[board.board.chip.name], Seen()
-    seen.add(board.chip.core, branches.functions(image, branches.HANDLERS).values())
-    tick = longest(image, branches.TICK, seen, memory, turns, unseen=True)
-    return tick, longest(image, [branches.CURRENT], seen, memory, turns, unseen=True)
+    seen.add(board.chip.core, control_flow.functions(image, control_flow.HANDLERS).values())
+    tick = longest(image, control_flow.TICK, seen, memory, turns, unseen=True)
+    return tick, longest(image, [control_flow.CURRENT], seen, memory, turns, unseen=True)
 
 
 def response(own: int, above: int, period: int, most: int) -> int:

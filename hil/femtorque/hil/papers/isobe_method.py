@@ -21,8 +21,8 @@ from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.model.kinematics import Levers, joint_torque_matrix, levers, nodal_forces, pose
 from femtorque.codegen.motion.trajectory import Trajectory
 from femtorque.codegen.reference import pinocchio, rigid
-from femtorque.codegen.verify.elements import Bar, RigidLink, elements_of
-from femtorque.codegen.verify.elements_tables import FREEDOMS, load_names
+from femtorque.codegen.verify.finite_element_tables import FREEDOMS, load_names
+from femtorque.codegen.verify.finite_elements import Bar, RigidLink, elements_of
 from femtorque.hil.papers.finding import Finding, Picture, Table, canvas, picture, within
 
 Array = NDArray[np.float64]

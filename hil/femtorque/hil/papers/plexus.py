@@ -25,7 +25,7 @@ from femtorque.hil.plant.articulated.plant import Plant
 from femtorque.hil.plant.rigid_tree import RigidTree
 from femtorque.hil.play.run import Result, wrapped
 from femtorque.hil.scenarios import design, scenario, servo_arm
-from femtorque.hil.scenarios.ideal import without_friction
+from femtorque.hil.scenarios.ideal_board import without_friction
 
 Array = NDArray[np.float64]
 

@@ -22,12 +22,12 @@ from femtorque.codegen.motion.trajectory import Trajectory, knots
 from femtorque.codegen.toolchain import platformio
 from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.papers.finding import Finding, Number, Picture, Table, canvas, label, picture, within
-from femtorque.hil.plant.choose import FINER
 from femtorque.hil.plant.flexible import FlexibleArmPlant
 from femtorque.hil.plant.flexible_arm import Wall
+from femtorque.hil.plant.selection import FINER
 from femtorque.hil.play.run import Result, folder, play
 from femtorque.hil.scenarios import scenario
-from femtorque.hil.scenarios.ideal import without_friction
+from femtorque.hil.scenarios.ideal_board import without_friction
 from femtorque.hil.scenarios.scenario import Contact
 from femtorque.hil.scenarios.slew import SMOOTH
 from femtorque.hil.scenarios.wall_arm import STEP, Slide

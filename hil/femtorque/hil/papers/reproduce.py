@@ -17,9 +17,9 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.nearest import hint
 from femtorque.codegen.common.output import check_place, claim, write_text
 from femtorque.codegen.common.output import page as page_of
+from femtorque.codegen.common.suggestion import hint
 from femtorque.codegen.common.templating import template
 from femtorque.hil.papers import (
     chapter,

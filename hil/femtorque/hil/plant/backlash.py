@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from femtorque.codegen.drive.catalogue import family_of
 from femtorque.codegen.mechanism.description import Drive, Friction, Joint, Limits, Link, Mechanism
 from femtorque.hil.plant import rigid
-from femtorque.hil.plant.driven import Driven
+from femtorque.hil.plant.driven_plants import Driven
 
 Array = NDArray[np.float64]
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from femtorque.codegen.common.errors import Refused
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.hil.plant.drive_rotors import reflected
-from femtorque.hil.plant.driven import Stepped
+from femtorque.hil.plant.driven_plants import Stepped
 from femtorque.hil.plant.encoders import Encoders
 from femtorque.hil.plant.flexible_arm import FlexiblePlant, Wall
 from femtorque.hil.plant.motors import Motors

@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 
 from femtorque.codegen.common.errors import BadInput, Refused
 from femtorque.codegen.common.extras import installing
-from femtorque.codegen.common.nearest import hint
+from femtorque.codegen.common.suggestion import hint
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.mjcf import mjcf
 from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.model.loop_assembly import assemble
 from femtorque.hil.plant import mujoco_scene
 from femtorque.hil.plant.drive_rotors import reflected
-from femtorque.hil.plant.driven import Driven
+from femtorque.hil.plant.driven_plants import Driven
 from femtorque.hil.plant.encoders import Encoders
 from femtorque.hil.plant.motors import Motors
 from femtorque.host.scene.surroundings import Moment, Thing

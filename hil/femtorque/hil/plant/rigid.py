@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.hil.plant.drive_rotors import reflected
-from femtorque.hil.plant.driven import Stepped
+from femtorque.hil.plant.driven_plants import Stepped
 from femtorque.hil.plant.encoders import Encoders
 from femtorque.hil.plant.hinges import stiffnesses
 from femtorque.hil.plant.motors import Motors

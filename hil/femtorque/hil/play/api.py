@@ -10,7 +10,7 @@ from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.toolchain import platformio
 from femtorque.hil.board.virtual import VirtualBoard
-from femtorque.hil.plant.choose import Plant, plant_of
+from femtorque.hil.plant.selection import Plant, plant_of
 from femtorque.hil.play.connect import session_with
 from femtorque.hil.play.run import folder
 from femtorque.host.board import Board

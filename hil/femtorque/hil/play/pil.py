@@ -27,7 +27,7 @@ from femtorque.hil.board.encoder_fault import EncoderFault
 from femtorque.hil.board.faults import FAULTS
 from femtorque.hil.board.mode_follower import ModeFollower
 from femtorque.hil.board.telemetry import Record, targets
-from femtorque.hil.plant.choose import Plant, plant_of, wired
+from femtorque.hil.plant.selection import Plant, plant_of, wired
 from femtorque.hil.play.granted_ticks import GrantedTicks
 from femtorque.hil.play.run import Result, Watch, play
 from femtorque.hil.play.status_recorder import StatusRecorder

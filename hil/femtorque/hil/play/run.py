@@ -30,7 +30,7 @@ from femtorque.hil.board.faults import FAULTS, inject
 from femtorque.hil.board.telemetry import STEPS, Record, remembers
 from femtorque.hil.board.under_test import BoardUnderTest, VirtualClock
 from femtorque.hil.board.virtual import VirtualBoard
-from femtorque.hil.plant.choose import Plant, plant_of
+from femtorque.hil.plant.selection import Plant, plant_of
 from femtorque.hil.play.connect import session_with
 from femtorque.host.link.configuration import Configuration
 from femtorque.host.link.link import Link

@@ -16,13 +16,13 @@ from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.motion.trajectory import Trajectory, from_rows
 from femtorque.hil.play.run import BUILD, Result, run
-from femtorque.hil.scenarios import ideal
+from femtorque.hil.scenarios import ideal_board
 
 Array = NDArray[np.float64]
 
 EXAMPLES = ("four_bar", "five_bar", "five_bar_3", "five_bar_4", "three_rrr", "palletizer", "delta")
 CHANGING = ("two_arm_grasp", "pick_and_place", "biped")  # in several modes
-LAWS = ideal.FEEDFORWARDS
+LAWS = ideal_board.FEEDFORWARDS
 AT_REST = 1e-9  # rad/s and rad/s^2
 WAITS = (0.0, 3.5e-3, 7.1e-3, 11.3e-3)  # s before a motion: where in its dead band an arm stands by then is chance
 
@@ -79,7 +79,7 @@ def play(names: Sequence[str] = EXAMPLES, brief: bool = False) -> list[Played]:
         mechanism, motion = example(name, brief)
         board = {law: on_board(mechanism, motion, law) for law in LAWS}
         played.append(Played(name, mechanism, motion, board,
-                             {law: ideal.track(mechanism, motion, law).rms for law in LAWS},
+                             {law: ideal_board.track(mechanism, motion, law).rms for law in LAWS},
                              () if brief else tuple(on_board(mechanism, motion, "PD + lambda", wait)
                                                     for wait in WAITS[1:])))
     return played

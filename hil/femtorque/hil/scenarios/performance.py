@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.nearest import hint
+from femtorque.codegen.common.suggestion import hint
 from femtorque.hil.board.faults import FAULTS
 from femtorque.hil.play import pil
 from femtorque.hil.play.run import Result, run

@@ -22,7 +22,7 @@ from pydantic import Field, ValidationError
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.files import parse_toml, read_text
 from femtorque.codegen.common.firmware import MECHANISMS
-from femtorque.codegen.common.nearest import hint
+from femtorque.codegen.common.suggestion import hint
 from femtorque.codegen.control.lab_constants import reactions
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism

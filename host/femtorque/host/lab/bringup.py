@@ -32,7 +32,7 @@ from femtorque.codegen.common.files import read_text
 from femtorque.codegen.common.output import write_text
 from femtorque.codegen.control.constants import joint_constants
 from femtorque.codegen.control.drives import placed
-from femtorque.codegen.control.weight import loaded
+from femtorque.codegen.control.gravity_load import loaded
 from femtorque.codegen.drive.catalogue import family_of
 from femtorque.codegen.mechanism.description import Drive, Joint, Mechanism
 from femtorque.codegen.mechanism.edit import set_joint

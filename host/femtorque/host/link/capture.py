@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.common.nearest import hint
+from femtorque.codegen.common.suggestion import hint
 from femtorque.codegen.wire.messages import CAPTURED, CAPTURES, Capture, Data, Read
 from femtorque.codegen.wire.units import position_unit
 from femtorque.host.link.session import PERIOD, Session

@@ -54,8 +54,8 @@ class Configuration:
         """The configuration that an image built from this mechanism must have. step: its emitted step, where it is at
         hand already. Raises BadInput without a board."""
         from femtorque.codegen.board import reader as boards  # noqa: PLC0415 (0.3 s, and a port alone asks for none of it)
-        from femtorque.codegen.control.age import ages  # noqa: PLC0415
         from femtorque.codegen.control.constants import start_tolerance  # noqa: PLC0415
+        from femtorque.codegen.control.feedback_age import ages  # noqa: PLC0415
         from femtorque.codegen.emit import sources  # noqa: PLC0415
         from femtorque.codegen.emit.digest import on_board  # noqa: PLC0415
 

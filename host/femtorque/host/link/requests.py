@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.common.nearest import hint
+from femtorque.codegen.common.suggestion import hint
 from femtorque.codegen.control.constants import lab_row
 from femtorque.codegen.control.lab_constants import WHOLE
 from femtorque.codegen.mechanism.description import Joint, Mechanism

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from serial.tools import list_ports
 
-from femtorque.codegen.common.tidy import printable
+from femtorque.codegen.common.sanitize import printable
 
 
 def candidates() -> list[tuple[str, str]]:

@@ -22,8 +22,8 @@ from femtorque.codegen.control.constants import follow_limits
 from femtorque.codegen.control.motors import Motors
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.wire.messages import STATUS_HZ
-from femtorque.host.link.feeling import Feeling, feeling
-from femtorque.host.link.tracked import Errors
+from femtorque.host.link.external_torque import Feeling, feeling
+from femtorque.host.link.tracking_error import Errors
 from femtorque.host.live.following import Following
 from femtorque.host.live.teleop import Leading
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.common.nearest import hint
+from femtorque.codegen.common.suggestion import hint
 from femtorque.codegen.mechanism.description import Joint, Mechanism
 from femtorque.codegen.wire import messages
 from femtorque.codegen.wire.messages import Follow, Followed, Status, Target

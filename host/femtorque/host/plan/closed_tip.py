@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from femtorque.codegen.common.errors import Refused
-from femtorque.host.plan.space import Space
+from femtorque.host.plan.plan_coordinates import Space
 from femtorque.host.plan.tip import Goal, Tip
 
 Array = NDArray[np.float64]

@@ -12,7 +12,7 @@ from femtorque.codegen.control.motors import Motors
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.motion.trajectory import Trajectory
 from femtorque.codegen.verify.torque import motor_torque
-from femtorque.host.plan.space import Space, stretches
+from femtorque.host.plan.plan_coordinates import Space, stretches
 
 RESERVE = 0.1  # of the effort is left to the feedback
 

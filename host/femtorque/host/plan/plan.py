@@ -7,7 +7,7 @@ until they do not: by a factor k of time, velocities fall as 1/k, accelerations 
 the result is a knot: the quintics between the rows are what a board plays, and it is they that are held to the limits.
 
 Closed mechanisms move their independent joints; the others follow by the loops, on the branch on which the plan begins,
-and are held to their limits too (host/plan/space.py). Modes are entered at rest, where their loops close.
+and are held to their limits too (host/plan/plan_coordinates.py). Modes are entered at rest, where their loops close.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from femtorque.codegen.model.driven_friction import DrivenFriction
 from femtorque.codegen.motion.trajectory import Trajectory, check_limits, from_rows
 from femtorque.host.plan import effort
 from femtorque.host.plan.closed_tip import ClosedTip
-from femtorque.host.plan.space import FITS, Space, begin_of
+from femtorque.host.plan.plan_coordinates import FITS, Space, begin_of
 from femtorque.host.plan.tip import Goal, Tip
 from femtorque.host.plan.waypoints import Waypoint, Waypoints
 

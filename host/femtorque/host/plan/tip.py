@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.common.nearest import hint
+from femtorque.codegen.common.suggestion import hint
 from femtorque.codegen.mechanism.description import BASE, Mechanism
 from femtorque.codegen.model.bodies import GROUND, Model, placed_links
 from femtorque.codegen.model.kinematics import pose

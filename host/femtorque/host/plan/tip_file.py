@@ -18,7 +18,7 @@ from scipy.interpolate import make_interp_spline
 
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.files import read_text
-from femtorque.codegen.common.nearest import hint, shown
+from femtorque.codegen.common.suggestion import hint, shown
 from femtorque.codegen.motion.trajectory import LARGEST_FILE, Trajectory, from_rows
 
 Array = NDArray[np.float64]

@@ -30,7 +30,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.files import parse_toml, read_text
-from femtorque.codegen.common.nearest import hint, shown
+from femtorque.codegen.common.suggestion import hint, shown
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.refusal import in_radians
 from femtorque.codegen.mechanism.schema import Number, Table, Three, first_fault

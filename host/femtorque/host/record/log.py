@@ -4,7 +4,7 @@ Both are written through to the file with every STATUS, so that a crash of the h
 is packed into compressed chunks with an index, which viewers want, and a check sum of everything. Time is the board's:
 seconds of control ticks since its reset; when the host wrote a message by its own clock is its publish time, and the
 CSV's last column. Topics: /joint_states (measured), /joint_states/desired, /torque, /status; of an arm that feels /felt
-(host/record/felt.py); of a simulated plant also /joint_states/true, and the arm's surroundings and contacts
+(host/record/external_torque.py); of a simulated plant also /joint_states/true, and the arm's surroundings and contacts
 (host/record/surroundings.py). With a known mechanism the
 log holds the arm too (host/record/robot.py) and, as an attachment, the scene that `femtorque plot` draws (host/scene).
 """
@@ -45,7 +45,7 @@ from femtorque.codegen.wire.names import state_name
 from femtorque.codegen.wire.units import from_wire
 from femtorque.host.link.configuration import Configuration
 from femtorque.host.record.definitions import definition
-from femtorque.host.record.felt import FELT, Feeling, FromOutside, from_outside
+from femtorque.host.record.external_torque import FELT, Feeling, FromOutside, from_outside
 from femtorque.host.record.robot import animation
 from femtorque.host.record.surroundings import CONTACTS, MOVING, Around, moments
 from femtorque.host.record.telemetry import tick_budget

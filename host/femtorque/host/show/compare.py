@@ -16,7 +16,7 @@ from femtorque.host.record.log import Run
 from femtorque.host.show.curves import Curve, Plot
 from femtorque.host.show.findings import Findings, damage, measure
 from femtorque.host.show.plot import origin
-from femtorque.host.show.readable import ERROR, TRUE, readable
+from femtorque.host.show.readable_units import ERROR, TRUE, readable
 
 SAME = 0.05  # of the rms: runs that differ by less track alike
 MOST = 8  # runs that have colours of their own

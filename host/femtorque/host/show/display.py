@@ -15,7 +15,7 @@ from rich.text import Text
 from femtorque.codegen.mechanism.description import Joint
 from femtorque.host.link.configuration import Configuration
 from femtorque.host.link.ports import Answer
-from femtorque.host.show.readable import ERROR, TRUE, readable
+from femtorque.host.show.readable_units import ERROR, TRUE, readable
 from femtorque.host.stream import stream
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from femtorque.codegen.wire import messages
 from femtorque.codegen.wire.names import names
 from femtorque.host.record.log import Run
-from femtorque.host.show.readable import readable
+from femtorque.host.show.readable_units import readable
 
 Array = NDArray[np.float64]
 

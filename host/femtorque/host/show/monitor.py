@@ -16,7 +16,7 @@ from femtorque.codegen.wire import messages
 from femtorque.codegen.wire.messages import FELT_TOUCHED, Drives
 from femtorque.codegen.wire.names import fault_words, flag_words, names, state_name
 from femtorque.codegen.wire.units import from_wire
-from femtorque.host.link import drives, feeling
+from femtorque.host.link import drives, external_torque
 from femtorque.host.link.about import crash
 from femtorque.host.link.session import PERIOD, Session, mode_name
 
@@ -52,7 +52,7 @@ def snapshot(session: Session) -> dict[str, Any]:
     data["position"], data["target"] = from_wire(s.position, joints), from_wire(s.target, joints)
     faults = [n for n, row in messages.FAULTS.items() if row[0] == s.fault and s.fault]
     return {"identity": session.identity(), "faults": faults, "joints": [j.name for j in joints], **data,
-            **({"felt": feeling.snapshot(session, session.felt)} if session.felt else {}),
+            **({"felt": external_torque.snapshot(session, session.felt)} if session.felt else {}),
             **(_of_drives(session, session.drives) if session.drives else {})}
 
 
@@ -111,7 +111,7 @@ def _joints(session: Session) -> Table:
 
 def _felt(session: Session) -> Text:
     """Torques from outside, joint by joint, and the last touch."""
-    now, joints = feeling.feeling(session), session.configuration.joints
+    now, joints = external_torque.feeling(session), session.configuration.joints
     text = Text("from outside, N m or N: ")
     text.append(", ".join(f"{joint.name} {torque:+.3f}" for joint, torque in zip(joints, now.external, strict=True)))
     if now.touches:

@@ -13,7 +13,7 @@ from femtorque.codegen.common.output import claim, drawn_by, picture, replacing
 from femtorque.codegen.verify.figures import blank, check_format
 from femtorque.host.record.log import Run
 from femtorque.host.show.findings import RAN_OUT, Findings
-from femtorque.host.show.readable import readable
+from femtorque.host.show.readable_units import readable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

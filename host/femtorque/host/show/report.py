@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from femtorque.codegen.common import colours, output
 from femtorque.codegen.common.output import claim, write_text
 from femtorque.codegen.common.templating import template
-from femtorque.host.record.felt import FromOutside
+from femtorque.host.record.external_torque import FromOutside
 from femtorque.host.record.log import Run
 from femtorque.host.scene.motion import Mark, Motion
 from femtorque.host.show.curves import Curve, Plot, fitting
 from femtorque.host.show.findings import Findings, measure, named_fault
-from femtorque.host.show.readable import ERROR, TRUE, readable
+from femtorque.host.show.readable_units import ERROR, TRUE, readable
 from femtorque.host.show.scene.page import REPORT_KINDS, scripts
 
 Array = NDArray[np.float64]

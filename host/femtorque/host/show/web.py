@@ -4,8 +4,8 @@ The page holds its own drawing code and asks nothing of any other machine. `femt
 process of
 its own, which keeps the past for pages that are opened late: here every STATUS costs one line to that process, however
 many pages there are. A page may ask that a motion be played again, and that of a virtual board alone, or move the arm
-where `teleop` lets it (host/live/hand.py): by POST from this origin, with a token that stands in the page, where no
-other site can read it.
+where `teleop` lets it (host/live/page_control.py): by POST from this origin, with a token of the page,
+which no other site can read.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.templating import template
 from femtorque.codegen.wire import messages
 from femtorque.host.link.session import Session
-from femtorque.host.live.hand import Hand
+from femtorque.host.live.page_control import Hand
 from femtorque.host.record.log import Truth
 from femtorque.host.record.telemetry import about, plain, sample
 from femtorque.host.scene.surroundings import Moment

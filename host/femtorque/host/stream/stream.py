@@ -23,10 +23,10 @@ from femtorque.codegen.wire import messages
 from femtorque.codegen.wire.messages import FELT_TOUCHED, Status
 from femtorque.codegen.wire.names import flag, names, state_name
 from femtorque.host.link.configuration import Configuration
-from femtorque.host.link.feeling import way
+from femtorque.host.link.external_torque import way
 from femtorque.host.link.retransmit import Sender
 from femtorque.host.link.session import PERIOD, Session
-from femtorque.host.link.tracked import Errors
+from femtorque.host.link.tracking_error import Errors
 
 PREFILL = 5.0  # s without a knot acknowledged after which filling the ring is given up
 BEGIN = 1.0  # s from START acknowledged to TRACK seen

@@ -9,7 +9,7 @@ import pytest
 from femtorque.codegen.motion.trajectory import from_rows
 from femtorque.codegen.reference.pinocchio import pinocchio_of
 from femtorque.hil.plant.articulated.plant import Plant
-from femtorque.hil.plant.choose import plant_of
+from femtorque.hil.plant.selection import plant_of
 from femtorque.hil.play.run import run
 from tests.hil.plant.articulated.test_plant import accelerations
 from tests.support.mimic import gripper_in

@@ -17,8 +17,8 @@ from femtorque.hil.plant.articulated.cycle import CLOSURE
 from femtorque.hil.plant.articulated.equations import Along, Equations
 from femtorque.hil.plant.articulated.laws import Spring, Stop, backlash
 from femtorque.hil.plant.articulated.plant import Penalty, Plant
-from femtorque.hil.plant.choose import FINER, refined
 from femtorque.hil.plant.plant_library import MOST
+from femtorque.hil.plant.selection import FINER, refined
 from tests.hil.plant.articulated.test_loops import four_bar
 from tests.hil.plant.test_dry_friction import clamped
 from tests.hil.plant.test_rigid_steps import driven_tree

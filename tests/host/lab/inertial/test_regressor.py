@@ -15,7 +15,7 @@ from femtorque.codegen.model.bodies import Model
 from femtorque.host.lab.inertial.excitation import base_columns, excite, ranges
 from femtorque.host.lab.inertial.regressor import Unknowns, moved, phi_of, solid_of
 from femtorque.host.plan import effort
-from femtorque.host.plan.space import Space
+from femtorque.host.plan.plan_coordinates import Space
 from tests.support.oracle import pinocchio_model, random_inertia, random_rotation, random_tree
 
 PINOCCHIO = [0, 1, 2, 3, 4, 6, 9, 5, 7, 8]  # its order of a body: ixx, ixy, iyy, ixz, iyz, izz

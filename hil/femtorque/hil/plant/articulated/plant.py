@@ -23,7 +23,7 @@ from femtorque.hil.plant.articulated.loads import Loads
 from femtorque.hil.plant.articulated.stress import Members
 from femtorque.hil.plant.articulated.system import Coupling, Structure, System, build, closed, lay_out
 from femtorque.hil.plant.drive_rotors import reflected
-from femtorque.hil.plant.driven import Stepped
+from femtorque.hil.plant.driven_plants import Stepped
 from femtorque.hil.plant.encoders import Encoders
 from femtorque.hil.plant.hinges import stiffnesses
 from femtorque.hil.plant.motors import Motors

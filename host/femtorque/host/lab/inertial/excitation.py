@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.linalg import qr
 
 from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.common.nearest import hint
+from femtorque.codegen.common.suggestion import hint
 from femtorque.codegen.control.motors import Motors
 from femtorque.codegen.mechanism.description import Joint
 from femtorque.codegen.motion.trajectory import Trajectory, from_rows

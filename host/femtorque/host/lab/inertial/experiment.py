@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.nearest import hint
+from femtorque.codegen.common.suggestion import hint
 from femtorque.codegen.control.motors import Motors
 from femtorque.codegen.mechanism.description import BASE, Mechanism, Payload
 from femtorque.host.board import Board

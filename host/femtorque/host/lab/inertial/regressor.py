@@ -27,7 +27,7 @@ from femtorque.codegen.model.bodies import GROUND, placed_links, skew
 from femtorque.codegen.model.kinematics import levers, pose
 from femtorque.codegen.reference.rigid import accelerations
 from femtorque.host.plan import effort
-from femtorque.host.plan.space import Space
+from femtorque.host.plan.plan_coordinates import Space
 
 Array = NDArray[np.float64]
 

@@ -6,7 +6,7 @@ Rhoban/bam params/feetech_sts3215_*/m1.json, makers' and sellers' sheets (C001: 
 
 import math
 
-from femtorque.codegen.common.elementary import square
+from femtorque.codegen.common.portable_math import square
 from femtorque.codegen.drive.families.feetech.frames import (
     BITRATES,
     ERRORS,

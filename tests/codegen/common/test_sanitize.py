@@ -8,7 +8,7 @@ import pytest
 
 from femtorque.codegen.board import reader as boards
 from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.tidy import printable, tidied
+from femtorque.codegen.common.sanitize import printable, tidied
 from femtorque.codegen.emit import sources
 from femtorque.codegen.mechanism.reader import load_mechanism
 from tests.support.suite import ROOT

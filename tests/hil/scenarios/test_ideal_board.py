@@ -11,7 +11,7 @@ import pytest
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.motion.trajectory import Trajectory, from_rows
-from femtorque.hil.scenarios.ideal import FEEDFORWARDS, track
+from femtorque.hil.scenarios.ideal_board import FEEDFORWARDS, track
 from tests.support.closed_motions import MECHANISMS
 
 CLOSED = {"four_bar": 0.7, "five_bar": 0.8, "five_bar_3": 0.8, "five_bar_4": 0.8, "three_rrr": 0.65,

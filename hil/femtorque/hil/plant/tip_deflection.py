@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from femtorque.hil.plant.articulated import plant as articulated
 from femtorque.hil.plant.articulated.elements import Frame
-from femtorque.hil.plant.choose import Driven, Wired
 from femtorque.hil.plant.flexible import FlexibleArmPlant
+from femtorque.hil.plant.selection import Driven, Wired
 
 Array = NDArray[np.float64]
 

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 
 from femtorque.codegen.board.description import Board
-from femtorque.codegen.common.elementary import square
+from femtorque.codegen.common.portable_math import square
 from femtorque.codegen.control.table import FLOAT, UINT32, member
 from femtorque.codegen.mechanism.description import Joint, Mechanism
 

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.nearest import hint
+from femtorque.codegen.common.suggestion import hint
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.host.link.session import PERIOD
 from femtorque.host.live.following import Following

@@ -18,11 +18,11 @@ from femtorque.codegen.model.beam_element import joint_springs
 from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.motion.trajectory import Trajectory
 from femtorque.codegen.step.scheme import model_of
-from femtorque.codegen.verify.elements import elements_of, literals
+from femtorque.codegen.verify.finite_elements import elements_of, literals
 from femtorque.codegen.verify.torque import torque as torque_of
 from femtorque.hil.plant.hinges import stiffnesses
 from femtorque.hil.plant.rigid import Plant
-from femtorque.host.show import elements
+from femtorque.host.show import finite_elements_page
 from tests.support.oracle import planar_chain, random_chain
 from tests.support.rig import ROOT
 
@@ -187,7 +187,7 @@ def test_the_page_of_a_mechanism_leads_to_that_of_its_elements(here, tmp_path):
 
 def test_shades_tell_zeros_from_small_entries():
     matrix = np.array([[1e6, 0.0], [1.0, 1e5]])
-    assert [elements.shade(x, matrix) for x in matrix.ravel()] == [6, 0, 1, 5]
+    assert [finite_elements_page.shade(x, matrix) for x in matrix.ravel()] == [6, 0, 1, 5]
 
 
 def test_one_link_is_shown_alone_by_any_name_that_it_has():

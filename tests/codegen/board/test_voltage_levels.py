@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from femtorque.codegen.board import chip
-from femtorque.codegen.board import levels as levels_module
 from femtorque.codegen.board import reader as boards
-from femtorque.codegen.board.levels import bears, levels
+from femtorque.codegen.board import voltage_levels as levels_module
 from femtorque.codegen.board.uses import uses
+from femtorque.codegen.board.voltage_levels import bears, levels
 from femtorque.codegen.common.firmware import MECHANISMS
 from femtorque.codegen.mechanism.reader import load_mechanism
 from tests.support.rig import three_link

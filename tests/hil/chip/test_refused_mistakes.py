@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from femtorque.hil.chip.refused_mistakes import STRICTER
 from femtorque.hil.chip.registers import Unmodelled
-from femtorque.hil.chip.stricter import STRICTER
 from tests.support.bare_chip import F4, G4, Bare
 
 RCC4, TIM1, USART3, DMA1, ADC1, FLASH4 = 0x40023800, 0x40010000, 0x40004800, 0x40026000, 0x40012000, 0x40023C00

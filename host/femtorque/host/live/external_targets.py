@@ -19,7 +19,7 @@ from io import TextIOWrapper
 from typing import Any, Protocol, TextIO
 
 from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.nearest import shown
+from femtorque.codegen.common.suggestion import shown
 from femtorque.codegen.mechanism.description import Joint
 from femtorque.codegen.motion.trajectory import Trajectory
 from femtorque.codegen.wire.units import per_joint, to_float

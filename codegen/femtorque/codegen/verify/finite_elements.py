@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.factors import modes
-from femtorque.codegen.common.nearest import hint
+from femtorque.codegen.common.portable_algebra import modes
+from femtorque.codegen.common.suggestion import hint
 from femtorque.codegen.common.vectors import norm, product
 from femtorque.codegen.emit.sources import step_sources
 from femtorque.codegen.mechanism.description import BASE, Mechanism, Section, Vector
@@ -34,7 +34,7 @@ from femtorque.codegen.model.loop_assembly import Assembly, assemble
 from femtorque.codegen.model.modes import has_modes, in_mode
 from femtorque.codegen.step.c_text import LITERAL
 from femtorque.codegen.step.scheme import model_of
-from femtorque.codegen.verify.find import Search
+from femtorque.codegen.verify.find_constant import Search
 
 Array = NDArray[np.float64]
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from femtorque.codegen.control import constants
+from femtorque.codegen.control.gravity_load import heaviest, loaded, resolved, weights
 from femtorque.codegen.control.lab_constants import reactions
-from femtorque.codegen.control.weight import heaviest, loaded, resolved, weights
 from femtorque.codegen.mechanism.description import Friction, Mechanism, Safety
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.model.bodies import Model

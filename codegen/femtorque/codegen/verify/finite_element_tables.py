@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from femtorque.codegen.verify.elements import Beam, Elements, Loops, RigidLink
+from femtorque.codegen.verify.finite_elements import Beam, Elements, Loops, RigidLink
 
 FREEDOMS = [f"{name}{node}" for node in "12" for name in ("u", "v", "w", "θx", "θy", "θz")]
 STRAINS = ["ε_z", "κ_x", "κ_y", "κ_z", "γ_x", "γ_y"]  # axial, bending, torsion, shear: rows of [B]

@@ -15,7 +15,7 @@ from femtorque.codegen.mechanism.description import Friction, Mechanism
 from femtorque.codegen.motion.trajectory import Trajectory
 from femtorque.codegen.verify.torque import torque
 from femtorque.hil.plant.articulated.plant import Plant
-from femtorque.hil.plant.choose import wired
+from femtorque.hil.plant.selection import wired
 
 Array = NDArray[np.float64]
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.linalg import eigh
 
-from femtorque.codegen.common.elementary import arctan2, exp, log, sin_cos
-from femtorque.codegen.common.factors import basis, distances, least_squares, modes, rank, solve
+from femtorque.codegen.common.portable_algebra import basis, distances, least_squares, modes, rank, solve
+from femtorque.codegen.common.portable_math import arctan2, exp, log, sin_cos
 from femtorque.codegen.common.vectors import norm, product
 from femtorque.codegen.model.flexible_link import beam_elements
 

@@ -13,7 +13,7 @@ from femtorque.codegen.emit.sources import model_sources
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.step.scheme import model_of
-from femtorque.codegen.verify.find import COMBINED, METHOD, PARAMETER, SUM, Search
+from femtorque.codegen.verify.find_constant import COMBINED, METHOD, PARAMETER, SUM, Search
 from tests.support.rig import ROOT
 
 SOME = (("three_link", None), ("six_axis", "midpoint"), ("six_axis", "newton-euler"), ("six_axis", "nodal"),

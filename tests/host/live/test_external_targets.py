@@ -14,7 +14,7 @@ from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.wire import messages
 from femtorque.codegen.wire.units import from_wire
 from femtorque.host.link.unix_socket import Bound
-from femtorque.host.live.lines import WAITING, Pipe, Port, relay, replay, udp
+from femtorque.host.live.external_targets import WAITING, Pipe, Port, relay, replay, udp
 from tests.support.rig import ROOT
 from tests.support.suite import until
 

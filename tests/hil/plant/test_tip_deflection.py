@@ -6,10 +6,10 @@ import pytest
 from femtorque.codegen.common.firmware import MECHANISMS
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.hil.plant.articulated import plant as articulated
-from femtorque.hil.plant.choose import FINER, refined
 from femtorque.hil.plant.flexible import FlexibleArmPlant
 from femtorque.hil.plant.rigid import Plant
-from femtorque.hil.plant.tips import shapes_of, tips_of
+from femtorque.hil.plant.selection import FINER, refined
+from femtorque.hil.plant.tip_deflection import shapes_of, tips_of
 
 
 def test_a_link_at_rest_hangs_as_a_cantilever_does(tmp_path):

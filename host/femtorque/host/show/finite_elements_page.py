@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from femtorque.codegen.common.output import write_text
 from femtorque.codegen.common.templating import template
-from femtorque.codegen.verify.elements import Elements
-from femtorque.codegen.verify.elements_tables import FREEDOMS, freedom_names, load_names, number
+from femtorque.codegen.verify.finite_element_tables import FREEDOMS, freedom_names, load_names, number
+from femtorque.codegen.verify.finite_elements import Elements
 from femtorque.host.scene.description import scene
 from femtorque.host.show.scene.page import KINDS, scripts
 

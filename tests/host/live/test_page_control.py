@@ -14,8 +14,8 @@ import pytest
 
 from femtorque import Board, Mechanism
 from femtorque.codegen.wire.units import from_wire
-from femtorque.host.live.hand import GONE, WAITING, Hand, Held, Mover, by_hand
 from femtorque.host.live.jog import TipJog
+from femtorque.host.live.page_control import GONE, WAITING, Hand, Held, Mover, by_hand
 from femtorque.host.scene.description import scene
 from femtorque.host.show.pages import BODY
 from femtorque.host.show.web import serving

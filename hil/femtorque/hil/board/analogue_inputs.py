@@ -14,7 +14,7 @@ from femtorque.hil.board.current_sensors import CurrentSensor
 from femtorque.hil.board.power_stage import PowerStage
 from femtorque.hil.chip.registers import Unmodelled
 from femtorque.hil.chip.stm32.chip import Stm32
-from femtorque.hil.plant.choose import Driven
+from femtorque.hil.plant.selection import Driven
 
 
 class Senses:

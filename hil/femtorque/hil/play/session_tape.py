@@ -30,7 +30,7 @@ from femtorque.codegen.wire.messages import Felt, Status
 from femtorque.hil.board.disturbance import Disturbance
 from femtorque.hil.board.telemetry import Record
 from femtorque.hil.board.virtual import CYCLE, SLICE, VirtualBoard
-from femtorque.hil.plant.choose import plant_of
+from femtorque.hil.plant.selection import plant_of
 from femtorque.hil.play.run import folder
 from femtorque.host.link.configuration import Configuration
 from femtorque.host.record.log import Log

@@ -11,8 +11,8 @@ from femtorque.codegen.common.errors import BadInput, Refused
 from femtorque.codegen.wire import messages
 from femtorque.codegen.wire.messages import Follow, Target
 from femtorque.codegen.wire.units import to_wire
-from femtorque.hil.plant.choose import plant_of
-from femtorque.hil.play import tape
+from femtorque.hil.plant.selection import plant_of
+from femtorque.hil.play import session_tape
 from femtorque.hil.play.connect import session_with
 from femtorque.host.board import Board
 from tests.support import rig
@@ -22,7 +22,7 @@ FRAME = 20_000  # us
 
 
 def powered():
-    return tape.Sliced(rig.image(), three_link(), plant_of(three_link()))
+    return session_tape.Sliced(rig.image(), three_link(), plant_of(three_link()))
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def recorded(tmp_path_factory):
     """A run in FOLLOW whose targets come up to 30 ms late, some never, some twice; its recording and its ticks."""
     path, mechanism, rng = tmp_path_factory.mktemp("tape") / "run.tape", three_link(), np.random.default_rng(4)
     start = np.array([joint.start for joint in mechanism.streamed])
-    with powered() as board, tape.taped(board, path):
+    with powered() as board, session_tape.taped(board, path):
         board.brakes = True
         session = session_with(board)
         session.connect()
@@ -54,7 +54,8 @@ def recorded(tmp_path_factory):
 
 def test_targets_torques_and_all_that_the_board_says_are_the_same_in_a_replay(recorded, tmp_path):
     path, before = recorded
-    again = tape.replay(three_link(), tape.read(path), log=tmp_path / "run.mcap", out=rig.place(), recording=True)
+    again = session_tape.replay(three_link(), session_tape.read(path), log=tmp_path / "run.mcap", out=rig.place(),
+                                recording=True)
     after = again.record
     assert np.ptp(before.target, axis=0).min() > 1e6 and np.abs(before.torque_ff).max() > 0.1
     for name in ("tick", "target", "target_rate", "torque_ff", "torque", "position", "duty", "q", "cycles"):
@@ -72,7 +73,7 @@ def test_a_target_that_comes_some_ticks_later_is_noticed(recorded, tmp_path):
     moved = f"{0.5 * (at + later)!r} {sent[k].partition(' ')[2]}"
     for name, lines in (("late", [*sent[:k], moved, *sent[k + 1:]]), ("lost", [*sent[:k], *sent[k + 5:]])):
         (tmp_path / name).write_text("\n".join([head, *lines, end, ""]))
-        again = tape.replay(three_link(), tape.read(tmp_path / name), out=rig.place(), recording=True)
+        again = session_tape.replay(three_link(), session_tape.read(tmp_path / name), out=rig.place(), recording=True)
         assert again.same is False, name
     assert again.record.target.tobytes() != before.target.tobytes()
 
@@ -81,38 +82,40 @@ def test_a_recording_that_was_broken_off_is_replayed_as_far_as_it_goes(recorded,
     path, _ = recorded
     whole = path.read_text()
     (tmp_path / "half.tape").write_text(whole[:len(whole) // 2])
-    half = tape.read(tmp_path / "half.tape")
-    assert half.answers is None and 0 < len(half.sent) < len(tape.read(path).sent)
+    half = session_tape.read(tmp_path / "half.tape")
+    assert half.answers is None and 0 < len(half.sent) < len(session_tape.read(path).sent)
 
 
 @pytest.mark.parametrize("text, rule", [
-    ("", "is no tape"), ("hello\n", "is no tape"), (f"{tape.HEAD} {'0' * 63} 0\n", "is no tape"),
-    (f"{tape.HEAD} {'0' * 64} 0\n1.0 zz\n", "line 2 = '1.0 zz': must be a time"),
-    (f"{tape.HEAD} {'0' * 64} 0\n1.0 00\n0.5 00\n", "line 3 = '0.5 00': must be a time"),
-    (f"{tape.HEAD} {'0' * 64} 0\nnan 00\n", "line 2"),
-    (f"{tape.HEAD} {'0' * 64} 0\n1e9 00\n", "line 2 .* within 86400 s"),
-    (f"{tape.HEAD} {'0' * 64} 0\nend 1e9 {'0' * 64}\n", "line 2"), (f"{tape.HEAD} {'0' * 64} 0\nend\n", "line 2"),
+    ("", "is no tape"), ("hello\n", "is no tape"), (f"{session_tape.HEAD} {'0' * 63} 0\n", "is no tape"),
+    (f"{session_tape.HEAD} {'0' * 64} 0\n1.0 zz\n", "line 2 = '1.0 zz': must be a time"),
+    (f"{session_tape.HEAD} {'0' * 64} 0\n1.0 00\n0.5 00\n", "line 3 = '0.5 00': must be a time"),
+    (f"{session_tape.HEAD} {'0' * 64} 0\nnan 00\n", "line 2"),
+    (f"{session_tape.HEAD} {'0' * 64} 0\n1e9 00\n", "line 2 .* within 86400 s"),
+    (f"{session_tape.HEAD} {'0' * 64} 0\nend 1e9 {'0' * 64}\n", "line 2"),
+    (f"{session_tape.HEAD} {'0' * 64} 0\nend\n", "line 2"),
 ])
 def test_what_is_no_recording_is_refused_with_its_line(tmp_path, text, rule):
     (tmp_path / "a.tape").write_text(text)
     with pytest.raises(BadInput, match=rule) as refused:
-        tape.read(tmp_path / "a.tape")
+        session_tape.read(tmp_path / "a.tape")
     assert "\n" not in str(refused.value)
 
 
 def test_a_recording_is_a_file_of_bounded_size(tmp_path, monkeypatch):
     os.mkfifo(tmp_path / "pipe.tape")
     with pytest.raises(BadInput, match="is a pipe or a device"):
-        tape.read(tmp_path / "pipe.tape")
+        session_tape.read(tmp_path / "pipe.tape")
     (tmp_path / "a.tape").write_text("0" * 1000)
-    monkeypatch.setattr(tape, "LARGEST", 999)
+    monkeypatch.setattr(session_tape, "LARGEST", 999)
     with pytest.raises(BadInput, match="is too large"):
-        tape.read(tmp_path / "a.tape")
+        session_tape.read(tmp_path / "a.tape")
 
 
 def test_a_recording_of_another_arm_is_refused_and_none_is_overwritten(recorded, tmp_path):
-    (tmp_path / "a.tape").write_text(f"{tape.HEAD} {'0' * 64} 0\nend 1.0 {'0' * 64}\n")
+    (tmp_path / "a.tape").write_text(f"{session_tape.HEAD} {'0' * 64} 0\nend 1.0 {'0' * 64}\n")
     with pytest.raises(Refused, match="is of another configuration, digest 0000000000000000"):
-        tape.replay(three_link(), tape.read(tmp_path / "a.tape"), out=ROOT / "build" / "never")
-    with powered() as board, pytest.raises(BadInput, match="cannot be written"), tape.taped(board, tmp_path / "a.tape"):
+        session_tape.replay(three_link(), session_tape.read(tmp_path / "a.tape"), out=ROOT / "build" / "never")
+    with powered() as board, pytest.raises(BadInput, match="cannot be written"), session_tape.taped(
+            board, tmp_path / "a.tape"):
         pass

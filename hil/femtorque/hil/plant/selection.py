@@ -20,7 +20,7 @@ from femtorque.codegen.mechanism.description import BASE, Mechanism
 from femtorque.hil.plant import backlash, mujoco
 from femtorque.hil.plant import rigid as minimal
 from femtorque.hil.plant.articulated import plant as articulated
-from femtorque.hil.plant.driven import Stepped
+from femtorque.hil.plant.driven_plants import Stepped
 from femtorque.hil.plant.flexible import FlexibleArmPlant
 from femtorque.hil.plant.plant_library import MOST
 
