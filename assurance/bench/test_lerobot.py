@@ -42,7 +42,8 @@ COUNT = "import av, sys; print(len({f.to_ndarray().tobytes() for f in av.open(sy
 
 @pytest.fixture(scope="module", params=[environment.OLD, environment.NEW])
 def bin(request):
-    return environment.made(request.param)
+    made = environment.made(request.param)
+    return made or pytest.skip(f"LeRobot {request.param} is for Python 3.12, and there is none")
 
 
 @pytest.fixture(scope="module")

@@ -39,6 +39,7 @@ def held(pid: int) -> tuple[float, int, int]:
 
 def test_neither_stack_grows(client, tmp_path):  # noqa: F811
     bin = environment.made(environment.OLD)
+    assert bin is not None
     with ExitStack() as stack:
         url, _ = stack.enter_context(running("hil", "serve", ARM, "--port", "0"))
         busy = subprocess.Popen([bin / "python", "-m", "assurance.bench.lerobot.busy", ARM, url], cwd=ROOT,
