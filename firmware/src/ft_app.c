@@ -84,7 +84,7 @@ static uint32_t plan(ft_control *c, const ft_safety *s, uint32_t source,
     if (source == FT_SOURCE_PATH)
         return ft_motion_tick(&c->motion);
     if (source == FT_SOURCE_FOLLOW)
-        return ft_follow_tick(&c->follow, &c->motion);
+        return ft_follow_tick(&c->follow, &c->motion, &c->step);
     if (source != FT_SOURCE_OFF)
         return plan_lab(c, s, counts, tick, found);
     ft_motion_hold(&c->motion, c->seen.q);

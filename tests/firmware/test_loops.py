@@ -24,7 +24,10 @@ from femtorque.codegen.toolchain import host_compiler
 from femtorque.codegen.toolchain.step_library import CompiledStep
 from femtorque.codegen.wire import messages
 from femtorque.codegen.wire.messages import Knot, Probe, Seek
+from femtorque.codegen.wire.units import position_unit
 from tests.firmware.app import SANITIZE, App, in_hold, replace
+from tests.firmware.following import Sent, follow
+from tests.firmware.following import play as play_targets
 
 MECHANISMS = Path(__file__).parents[2] / "mechanisms"
 
@@ -185,6 +188,52 @@ def test_that_removing_the_fault_turns_its_test_red() -> None:
     play(app, "four_bar_singular")
     with pytest.raises(AssertionError):
         assert app.name(messages.FAULTS, app.see().fault) == "LOOPS_SINGULAR"
+
+
+# ---- singular poses in FOLLOW
+
+FOLLOWS = ("delta", "five_bar", "four_bar", "palletizer", "six_bar", "stewart", "three_rrr")
+
+
+def by_chance(app: App, rng: np.random.Generator, seconds: float) -> list[Sent]:
+    """Targets that hold for a while anywhere in the joints' ranges, 50 a second."""
+    lower, upper = np.array([(joint.limits.lower, joint.limits.upper) for joint in app.joints]).T
+    times, sent, until = np.arange(0.0, seconds, 0.02), [], -1.0
+    for t in times.tolist():
+        if t > until:
+            until, q = t + rng.uniform(0.1, 2.0), rng.uniform(lower, upper)
+        sent.append(Sent(t, t + 0.002, q.tolist()))
+    return sent
+
+
+def least_sine(app: App, record: np.ndarray) -> tuple[float, float]:
+    """Sines of the pivots by the reference, over the targets of a record: at the start and the least."""
+    assembly = assemble(model_of(app.mechanism))
+    units = [position_unit(joint) for joint in app.joints]
+    steps = np.cumsum(np.diff(record["target"].astype(np.int64), axis=0).astype(np.int32), axis=0)
+    start = np.array([joint.start for joint in app.joints])
+    q = assembly.follow(start + np.vstack([0 * start, steps * units]))
+    return float(assembly.margin(q[0])), float(assembly.margin(q).min())
+
+
+@pytest.mark.parametrize("name", FOLLOWS)
+def test_that_live_targets_lead_no_mechanism_through_a_singular_pose(name: str) -> None:
+    app = in_hold(load_mechanism(MECHANISMS / f"{name}.toml"))
+    assert follow(app) == "NONE"
+    run = play_targets(app, by_chance(app, np.random.default_rng(5), 20.0), 20_000)
+    assert app.see().fault == 0
+    start, least = least_sine(app, run.record)
+    print(f"{name}: {least:.3f} of {start:.3f} at the start")
+    assert least > 0.9 * min(0.3, 0.5 * start)
+
+
+def test_that_a_live_target_beyond_a_singular_pose_is_told_and_ends_at_rest() -> None:
+    app = in_hold(load_mechanism(MECHANISMS / "five_bar.toml"))
+    assert follow(app) == "NONE"
+    beyond = [Sent(t, t + 0.002, [-0.5, 3.6], end=t > 1.97) for t in np.arange(0.0, 2.0, 0.02).tolist()]
+    run = play_targets(app, beyond, 4000)
+    assert any(report.limits[0] & messages.FOLLOW_LIMITS["LOOPS"][0] for report in run.reports)
+    assert (app.state, app.see().fault) == ("HOLD", 0)
 
 
 # ---- modes

@@ -108,7 +108,7 @@ uint32_t ft_motion_tick(ft_motion *m)
     return nondet_u32();
 }
 
-uint32_t ft_follow_tick(ft_follow *f, ft_motion *m)
+uint32_t ft_follow_tick(ft_follow *f, ft_motion *m, const ft_step_state *s)
 {
     (void)f;
     m->next = nondet_sample();

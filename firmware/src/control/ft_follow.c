@@ -177,15 +177,15 @@ static void lie(const ft_follow *f, ft_moving aim[FT_JOINTS])
 
 #endif
 
-/* Return the limits of one joint. */
-static inline const ft_follow_config *limits_of(const ft_follow *f, uint32_t j)
+/* Return the limits of all joints. */
+static inline const ft_follow_config *limits_of(const ft_follow *f)
 {
 #if FT_GOES
     if (f->parks)
-        return &ft_park_joint[j];
+        return ft_park_joint;
 #endif
     (void)f;
-    return &ft_follow_joint[j];
+    return ft_follow_joint;
 }
 
 /* ---- joints ------------------------------------------------------------- */
@@ -228,23 +228,29 @@ static ft_way way_of(const ft_follow *f, uint32_t j, const ft_moving *aim)
                       : ft_outlook_anywhere();
 }
 
-/* Move one joint on by a tick. Return whether it is where it should be, and
- * at rest. */
-static bool move(ft_follow *f, ft_motion *m, uint32_t j, const ft_moving *aim)
+/* Move one joint on by a tick. Return the limits that kept it from there. */
+static uint32_t move(ft_follow *f, uint32_t j, const ft_moving *aim)
 {
-    const ft_follow_config *c = limits_of(f, j);
-    ft_moving *s = &f->joint[j];
-    const ft_real before = s->a;
-    uint32_t why = 0;
+    const ft_follow_config *c = &limits_of(f)[j];
 
-    if (f->stop) {
-        ft_ramp_brake(s, c);
-    } else {
+    if (!f->stop && !ft_regular_waits(&f->regular, j)) {
         const ft_way way = way_of(f, j, aim);
 
-        why = ft_governor_tick(s, c, room_of(f, j), aim, &way, &f->wary[j]);
+        return ft_governor_tick(&f->joint[j], c, room_of(f, j), aim, &way,
+                                &f->wary[j]);
     }
-    f->behind[j] = f->stop ? FT_C(0.0) : s->p - aim->p;
+    ft_ramp_brake(&f->joint[j], c);
+    return f->stop ? 0u : FT_FOLLOW_LIMIT_LOOPS;
+}
+
+/* Note how a joint has moved, and give it to the motion. Return whether it is
+ * where it should be, and at rest. */
+static bool give(ft_follow *f, ft_motion *m, uint32_t j, ft_real aim,
+                 ft_real before, uint32_t why)
+{
+    const ft_moving *s = &f->joint[j];
+
+    f->behind[j] = f->stop ? FT_C(0.0) : s->p - aim;
     if (why != 0u)
         f->limits[j] |= (uint8_t)why;
     emit(f, m, j, FT_C(0.0625) * DT * DT * (before + s->a));
@@ -291,6 +297,30 @@ static inline bool over(const ft_follow *f)
            && f->reference.same >= FT_SUPPORT;
 }
 
+#if FT_REGULAR
+
+/* Brake with all joints where they could not come to rest at a regular pose
+ * after going on, for good if no target is to come. from: how they moved
+ * before. */
+static void stay_regular(ft_follow *f, const ft_step_state *s,
+                         const ft_moving from[FT_JOINTS],
+                         uint32_t why[FT_JOINTS])
+{
+    uint32_t j;
+
+    if (f->stop
+        || ft_regular_tick(&f->regular, s, f->q, from, f->joint, limits_of(f)))
+        return;
+    f->stop = over(f);
+    for (j = 0; j < FT_JOINTS; j++) {
+        f->joint[j] = from[j];
+        ft_ramp_brake(&f->joint[j], &limits_of(f)[j]);
+        why[j] |= FT_FOLLOW_LIMIT_LOOPS;
+    }
+}
+
+#endif
+
 /* Count how long nothing has come, and end where that is too long. */
 static void look_for_targets(ft_follow *f)
 {
@@ -336,6 +366,7 @@ void ft_follow_begin(ft_follow *f, const int64_t held[FT_JOINTS],
     f->frame = frame;
     f->reference.ended = false;
     f->fresh = true;
+    ft_regular_renew(&f->regular);
 #if FT_GOES
     f->parks = false;
 #endif
@@ -348,11 +379,12 @@ void ft_follow_stop(ft_follow *f)
 }
 
 /* Sample the motion for one tick. */
-FT_APART uint32_t ft_follow_tick(ft_follow *f, ft_motion *m)
+FT_APART uint32_t ft_follow_tick(ft_follow *f, ft_motion *m,
+                                 const ft_step_state *s)
 {
-    ft_moving aim[FT_JOINTS];
+    ft_moving aim[FT_JOINTS], from[FT_JOINTS];
+    uint32_t why[FT_JOINTS], j;
     bool rests = true, on_it = true;
-    uint32_t j;
 
     ft_motion_turn(m);
     m->left = FT_MOTION_AHEAD;
@@ -360,7 +392,16 @@ FT_APART uint32_t ft_follow_tick(ft_follow *f, ft_motion *m)
     aims(f, aim);
     look_for_targets(f);
     for (j = 0; j < FT_JOINTS; j++) {
-        rests = move(f, m, j, &aim[j]) && rests;
+        from[j] = f->joint[j];
+        why[j] = move(f, j, &aim[j]);
+    }
+#if FT_REGULAR
+    stay_regular(f, s, from, why);
+#else
+    (void)s;
+#endif
+    for (j = 0; j < FT_JOINTS; j++) {
+        rests = give(f, m, j, aim[j].p, from[j].a, why[j]) && rests;
         on_it = on_it && !(ft_size(f->behind[j]) > FT_C(1e-6));
     }
     f->phase = phase(f, on_it);

@@ -13,6 +13,7 @@
 #include "ft_motion.h"    /* ft_motion */
 #include "ft_outlook.h"   /* ft_outlook */
 #include "ft_reference.h" /* ft_reference */
+#include "ft_regular.h"   /* ft_regular */
 #include "ft_targets.h"   /* ft_targets */
 
 #include <stdbool.h>
@@ -44,6 +45,7 @@ typedef struct {
     bool parks;                  /* goes to a place, wherever targets are */
     int64_t place[FT_JOINTS];    /* there */
 #endif
+    ft_regular regular;
     ft_targets targets;
     ft_reference reference;
     ft_outlook outlook;
@@ -60,7 +62,7 @@ void ft_follow_keep(ft_follow *f, const int64_t place[FT_JOINTS]);
 void ft_follow_return(ft_follow *f, const int64_t held[FT_JOINTS]);
 #endif
 void ft_follow_stop(ft_follow *f);
-uint32_t ft_follow_tick(ft_follow *f, ft_motion *m);
+uint32_t ft_follow_tick(ft_follow *f, ft_motion *m, const ft_step_state *s);
 
 /* of the main loop */
 void ft_follow_take(ft_follow *f, const ft_msg_target *m);

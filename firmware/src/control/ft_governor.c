@@ -108,7 +108,8 @@ uint32_t ft_governor_tick(ft_moving *now, const ft_follow_config *c,
         *now = *aim;
         return 0;
     }
-    if (why == FT_FOLLOW_LIMIT_POSITION) /* else the joint could stop there */
+    /* with more of it the joint could stop there */
+    if (why == FT_FOLLOW_LIMIT_POSITION)
         why = FT_FOLLOW_LIMIT_ACCELERATION;
     next = ft_catch_up(now, c, &narrow, aim);
     guard = ft_ramp_forbids(now, c, &narrow, &next);

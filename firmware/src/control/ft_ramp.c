@@ -170,6 +170,16 @@ static FT_INLINE bool near(const ft_moving *now, const ft_follow_config *c,
            && ft_size(to->p - p) <= c->near_p;
 }
 
+/* Form the ramp to rest. Return how long it takes, s. */
+ft_real ft_ramp_stop(ft_ramp *stop, const ft_moving *m,
+                     const ft_follow_config *c)
+{
+    const ft_bounds b = bounds_of(c);
+
+    ft_ramp_form(stop, m->v, m->a, FT_C(0.0), &b);
+    return stop->rise + stop->level + stop->fall;
+}
+
 /* Give all places that a joint passes which moves like this and brakes. */
 ft_room ft_ramp_braking(const ft_moving *m, const ft_follow_config *c)
 {

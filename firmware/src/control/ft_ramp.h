@@ -41,6 +41,8 @@ void ft_ramp_form(ft_ramp *r, ft_real v, ft_real a, ft_real w,
 ft_real ft_ramp_along(ft_moving *m, const ft_ramp *r, ft_real w, ft_real jerk,
                       ft_real t);
 ft_real ft_ramp_braking_way(ft_real w, const ft_bounds *b);
+ft_real ft_ramp_stop(ft_ramp *stop, const ft_moving *m,
+                     const ft_follow_config *c);
 ft_room ft_ramp_braking(const ft_moving *m, const ft_follow_config *c);
 uint32_t ft_ramp_forbids(const ft_moving *now, const ft_follow_config *c,
                          const ft_room *room, const ft_moving *to);

@@ -16,7 +16,7 @@ from femtorque.codegen.common.templating import template
 from femtorque.codegen.emit import step
 from femtorque.codegen.mechanism.description import Joint
 from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.model.loop_assembly import Assembly, assemble
+from femtorque.codegen.model.loop_assembly import SINGULAR, Assembly, assemble
 from femtorque.codegen.reference.discrete import PACE_OF_CORRECTION, SWING
 from femtorque.codegen.step.c_text import Block, Names, Printer, unit_of
 from femtorque.codegen.step.closed import LoopStep, allocation
@@ -99,6 +99,8 @@ class Allocation:
     """Context of ft_closed.c.j2 beside the common one: the torques of dependent joints, carried by independent ones."""
 
     dependent: list[Dependent]
+    singular: str  # the square of the sine at which a margin is 0, and what a margin adds to it
+    scales: list[str]
     blocks: list[Block]
 
 
@@ -144,7 +146,8 @@ def render(model: Model, prefix: str = "", ramped: bool = False) -> dict[str, st
         blocks=Printer(loop.graph, Names(results="now->")).blocks,
     )
     names_of = Names({"G": "s->loop.", "velocity": "s->loop."})
-    allocate = Allocation(dependent, Printer(torques, names_of, provenance=[comment(rows) for rows in rubs]).blocks)
+    allocate = Allocation(dependent, f"{SINGULAR**2:.8e}", [f"{float(scale)**-2:.8e}" for scale in assembly.scale],
+                          Printer(torques, names_of, provenance=[comment(rows) for rows in rubs]).blocks)
     beside: dict[str, dict[str, object]] = {"ft_loop": vars(solve), "ft_closed": vars(allocate)}
     for name, source in (("loop", "ft_loop"), ("step", "ft_closed")):
         for suffix in (".h", ".c"):

@@ -406,6 +406,7 @@ FOLLOW_LIMITS = {
     "VELOCITY": (2, "the reference was faster than the joint may be"),
     "ACCELERATION": (4, "it asked for more acceleration than any pose allows"),
     "JERK": (8, "it jumped, or bent more sharply than the joint may"),
+    "LOOPS": (16, "closed loops would come too near to a singular pose: joints brake"),
 }
 
 KNOT_START, KNOT_END = 1, 2
