@@ -287,6 +287,13 @@ def test_that_targets_follow_the_joints_while_the_outputs_are_off():
         assert np.array_equal(record["target"], record["position"])
 
 
+def test_that_a_board_that_starts_switches_its_outputs_off():
+    app = App()
+    app.chip.outputs = 1
+    app.lib.ft_app_start(0)
+    assert app.chip.outputs == 0
+
+
 def test_that_a_good_board_comes_up_disarmed_with_outputs_off():
     app = App()
     assert app.state == "DISARMED"
@@ -1449,6 +1456,36 @@ def sent(app, count=5):
     return app.see().ack - before
 
 
+def test_that_a_knot_that_comes_while_the_ring_is_being_forgotten_is_not_taken():
+    """A tick in the middle of a round drops the path; what comes in the same round belongs to a ring that is emptied
+    next."""
+    begin = "size_t n = in_to - in_from < room ? in_to - in_from : room;"
+    app = in_hold(patches={"fake_chip.c": patch(begin,
+                                                f"{begin}\n    if (fake.index != 0u) "
+                                                f"{{ fake.index = 0u; ft_app_tick(); }}")})
+    app.stream(three_link_knots(), most=100, end=False)
+    seq = app.see().ack
+    app.post("DISARM")
+    app.lib.ft_app_idle()  # posted, not executed yet
+    app.chip.index = 1  # a tick comes with the next bytes
+    app.send(knot(100), seq=seq)
+    app.lib.ft_app_idle()
+    status = app.see()
+    assert (STATES["DISARMED"], seq, 0) == (status.state, status.ack, status.buffered)
+
+
+@pytest.mark.parametrize("state", ["BOOT", "CHECK", "FAULT", "ESTOP"])
+def test_that_knots_are_not_taken(state):
+    assert sent(in_state(state)) == 0
+
+
+def test_that_a_held_arm_in_fault_takes_no_knots():
+    app = in_hold(in_lab(motion="hold"))
+    run_away(app, 20)
+    assert (app.state, app.chip.outputs) == ("FAULT", 1)
+    assert sent(app) == 0
+
+
 def test_that_no_knot_is_taken_after_a_bad_one_in_the_same_round():
     app = in_hold()
     knots = three_link_knots()
@@ -1731,3 +1768,16 @@ def test_that_a_stop_repeated_on_its_way_is_one_stop():
     app.token = 92
     assert app.command("RESUME") == "NONE"
     assert app.state == "TRACK"
+
+
+def test_that_the_watchdog_is_fed_only_while_ticks_come():
+    app = App()
+    fed = app.chip.fed
+    app.run(10)
+    assert app.chip.fed == fed + 10
+    for _ in range(10):
+        app.lib.ft_app_idle()  # the main loop runs, the tick does not
+    assert app.chip.fed == fed + 10
+    for _ in range(10):
+        app.lib.ft_app_tick()  # the tick runs, the main loop does not
+    assert app.chip.fed == fed + 10
