@@ -65,6 +65,7 @@ wheel: $(VENV)/.demo
 
 lint: $(VENV)/.test
 	@$(RUN) -m ruff check .
+	@$(RUN) -m isort --check --quiet codegen host hil femtorque tests assurance docs examples integrations
 	@$(RUN) -m mypy
 	@$(VENV)/bin/lint-imports
 	@$(RUN) -m mkdocs build --strict --quiet

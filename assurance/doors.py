@@ -5,8 +5,6 @@ imported by another room. Importing femtorque here also lets import-linter see c
 femtorque adds to its path.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from importlinter import Contract, ContractCheck, fields, output

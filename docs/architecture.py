@@ -5,8 +5,6 @@ imports put them on: each above all that it uses. Arrows go to what is used; one
 out. A test holds both files against what this makes.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterable
 from html import escape

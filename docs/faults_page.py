@@ -1,8 +1,6 @@
 """docs/faults.md, from the tables of femtorque.codegen.wire.messages: run `python docs/faults_page.py` after changing
 them."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 
@@ -12,9 +10,9 @@ sys.path.insert(0, str(ROOT))
 from femtorque.codegen.control.constants import BUS_HIGH, BUS_LOW, FOLLOWING_S, HOST_LOST, STOP_S  # noqa: E402
 from femtorque.codegen.control.drives import SILENT_S, SILENT_TICKS  # noqa: E402
 from femtorque.codegen.control.park import SAGS_S  # noqa: E402
-from femtorque.codegen.mechanism.description import Control, Safety  # noqa: E402
+from femtorque.codegen.mechanism import Control, Safety  # noqa: E402
 from femtorque.codegen.wire import messages  # noqa: E402
-from femtorque.codegen.wire.names import class_of  # noqa: E402
+from femtorque.codegen.wire.in_words import class_of  # noqa: E402
 
 PAGE = ROOT / "docs" / "faults.md"
 

@@ -1,7 +1,5 @@
 """Runs for the documentation site, played on the virtual board: `python docs/gallery.py`. Pages go to build/gallery."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 
@@ -9,7 +7,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from femtorque import Mechanism, Trajectory, report, virtual_board  # noqa: E402
-from femtorque.codegen.common.firmware import MECHANISMS  # noqa: E402
+from femtorque.codegen.common import MECHANISMS  # noqa: E402
 
 RUNS = ("three_link", "five_bar", "so101_sts")
 OUT = ROOT / "build" / "gallery"

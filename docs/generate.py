@@ -3,8 +3,6 @@
 A test holds the pages in the repository against what this makes: change a table, run it again.
 """
 
-from __future__ import annotations
-
 import inspect
 import json
 import math
@@ -23,18 +21,22 @@ from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen  # noqa: E402
 from pydantic import BaseModel  # noqa: E402
 
 import femtorque  # noqa: E402
+from femtorque.codegen.board import Board  # noqa: E402
+from femtorque.codegen.board import line_divider  # noqa: E402
+from femtorque.codegen.board import uses  # noqa: E402
+from femtorque.codegen.board import board_names, load_board  # noqa: E402
 from femtorque.codegen.board.chip import Can  # noqa: E402
-from femtorque.codegen.board.description import Board  # noqa: E402
-from femtorque.codegen.board.fieldbus import bits, line_divider  # noqa: E402
-from femtorque.codegen.board.reader import BOARDS, load, names  # noqa: E402
-from femtorque.codegen.board.uses import uses  # noqa: E402
+from femtorque.codegen.board.fieldbus import bits  # noqa: E402
+from femtorque.codegen.board.reader import BOARDS  # noqa: E402
 from femtorque.codegen.board.voltage_levels import bears  # noqa: E402
-from femtorque.codegen.drive.bit_timing import DATA_BITRATES  # noqa: E402
-from femtorque.codegen.drive.budget import Wire, servo_load  # noqa: E402
-from femtorque.codegen.drive.budget import load as bus_load  # noqa: E402
-from femtorque.codegen.drive.catalogue import CATALOGUE, DRIVES, FAMILIES, SERVOS  # noqa: E402
+from femtorque.codegen.drive import DATA_BITRATES  # noqa: E402
+from femtorque.codegen.drive import Wire  # noqa: E402
+from femtorque.codegen.drive import bus_load  # noqa: E402
+from femtorque.codegen.drive import DRIVES, FAMILIES  # noqa: E402
+from femtorque.codegen.drive.budget import servo_load  # noqa: E402
+from femtorque.codegen.drive.catalogue import CATALOGUE, SERVOS  # noqa: E402
 from femtorque.codegen.emit.blink import PATTERNS, WORDS  # noqa: E402
-from femtorque.codegen.mechanism.motors import MOTORS, Sold  # noqa: E402
+from femtorque.codegen.mechanism import MOTORS, Sold  # noqa: E402
 from femtorque.codegen.mechanism.schema import LARGEST, MechanismTable, _table_in  # noqa: E402
 from femtorque.codegen.wire import codec, messages  # noqa: E402
 
@@ -422,7 +424,7 @@ A board that sampled at 75 % would read none of a moteus' frames. `check` refuse
 PC's adapter needs the drives' sample points too (`sample-point` and `dsample-point` of `ip link`).
 
 """
-    chips = [load(name).chip for name in ("f405rg-4", "nucleo-g474re-6")]
+    chips = [load_board(name).chip for name in ("f405rg-4", "nucleo-g474re-6")]
     cans = {chip.part: next(iter(chip.cans.values())) for chip in chips}
     return text + table(("Mbit/s", *(f"{part}, bits of {can.clock_hz / 1e6:g} MHz" for part, can in cans.items())),
                         [(f"{rate / 1e6:g}", *(_made(can, rate) for can in cans.values()))
@@ -431,7 +433,7 @@ PC's adapter needs the drives' sample points too (`sample-point` and `dsample-po
 
 def _of_moteus() -> str:
     """Bits of a G4 for a moteus."""
-    can, samples = next(iter(load("nucleo-g474re-6").chip.cans.values())), FAMILIES["moteus"].samples
+    can, samples = next(iter(load_board("nucleo-g474re-6").chip.cans.values())), FAMILIES["moteus"].samples
     assert samples is not None
     made = [bits(can, rate, fast, at) for rate, fast, at in zip((1_000_000, 5_000_000), (False, True), samples,
                                                                 strict=True)]
@@ -597,7 +599,7 @@ much of one where the gear takes a part. Give numbers and bit rate by ROBOTIS' t
 rate. Which of them a board makes, within half a per cent:
 
 """
-    boards = [load(name) for name in ("f405rg-4", "f405rg-6", "nucleo-g474re-6")]
+    boards = [load_board(name) for name in ("f405rg-4", "f405rg-6", "nucleo-g474re-6")]
     text += table(("Mbit/s", *(f"`{board.name}`" for board in boards)),
                   [(f"{rate / 1e6:g}", *(_wire_rate(board, rate) for board in boards))
                    for rate in (1_000_000, 2_000_000, 3_000_000, 4_000_000)])
@@ -924,9 +926,9 @@ the arm.
 
 """
     text += table(("board", "ROM hears the link", "ROM at other pins (TX, RX)", "sent there by `flash`"), [
-        (f"`{name}`", *_loader(load(name))) for name in names()])
+        (f"`{name}`", *_loader(load_board(name))) for name in board_names()])
     text += LIGHT + RATES + VERIFIED
-    for name in names():
+    for name in board_names():
         path = BOARDS / f"{name}.toml"
         source = path.read_text(encoding="utf-8")
         head = [line.removeprefix("#").removeprefix(" ") for line in source[:source.index("name =")].splitlines()]
@@ -942,7 +944,7 @@ the arm.
             rows = [(number, *(dict(_flat(channel)).get(key, "") for key in columns)) for number,
                     channel in enumerate(channels)]
             text += "\n" + table(("channel", *columns), rows)
-        text += _wiring(load(name))
+        text += _wiring(load_board(name))
     return text
 
 

@@ -1,7 +1,5 @@
 """Links of Markdown pages, for places where the files beside them are not: a package index, the documentation site."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

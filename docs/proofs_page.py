@@ -1,7 +1,5 @@
 """docs/proofs.md: what `make prove` proves and last found. The theorems themselves are a page of the site."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 `make lint` builds it strictly: a link or an anchor that leads nowhere ends it.
 """
 
-from __future__ import annotations
-
 import posixpath
 import re
 import sys

@@ -1,8 +1,6 @@
 """docs/vendor.md, from what ST's drivers found last and from what the virtual chip is stricter about: run
 `python docs/vendor_page.py`, or `make vendor`, which does so too."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from femtorque.codegen.common.errors import BadInput, Refused
-    from femtorque.codegen.motion.trajectory import Trajectory
-    from femtorque.hil.play.api import virtual_board
+    from femtorque.codegen.common import BadInput, Refused
+    from femtorque.codegen.motion import Trajectory
+    from femtorque.hil.play import virtual_board
     from femtorque.host.api import Mechanism, plan_motion, report
     from femtorque.host.board import Board
 

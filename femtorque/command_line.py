@@ -5,8 +5,6 @@ Every verb returns an Answer; `main` prints it, as words or as exactly one JSON 
 and an exit status: 0 good, 1 the answer is no, 2 bad input.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import re
@@ -21,9 +19,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from femtorque import __version__
-from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.common.extras import missing
-from femtorque.codegen.common.sanitize import printable
+from femtorque.codegen.common import BadInput, Refused, missing, printable
 from femtorque.commands import board, live, mechanism, motion, ros, virtual
 from femtorque.commands.answer import Answer, only_json, show
 

@@ -1,8 +1,6 @@
 """The rules of MISRA C:2012 that an image's sources break are those that firmware/MISRA.md lists, no more and no
 fewer."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess
@@ -11,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.mechanism import Mechanism, load_mechanism
 from femtorque.codegen.toolchain import platformio
 from tests.support.boards import driven, three_link
 from tests.support.bus_arm import arm

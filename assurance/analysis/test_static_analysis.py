@@ -1,7 +1,5 @@
 """cppcheck and clang-tidy have nothing to say about the sources of any board's image."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path
@@ -9,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from femtorque.codegen.board import reader as boards
-from femtorque.codegen.common.cache import kept, key_of, program, sources
+from femtorque.codegen.common import kept, key_of, program, sources
 from femtorque.codegen.toolchain import platformio as build
 from tests.support.boards import arm_for
 
@@ -35,12 +33,12 @@ def analysed(folder: Path, whole: bool) -> list[str]:
     return sorted(p.relative_to(folder).as_posix() for part in parts for p in (folder / "src" / part).glob("*.c"))
 
 
-@pytest.fixture(scope="module", params=boards.names())
+@pytest.fixture(scope="module", params=boards.board_names())
 def image(request, tmp_path_factory) -> tuple[Path, list[str]]:
     folder = tmp_path_factory.mktemp("sources")
     (folder / "project").mkdir()
     project = build.assemble(arm_for(request.param, folder), folder / "project")
-    return project, analysed(project, whole=request.param in (boards.DEFAULT, "robomaster-c"))
+    return project, analysed(project, whole=request.param in (boards.DEFAULT_BOARD, "robomaster-c"))
 
 
 def said(folder: Path, *command: str) -> str:

@@ -5,8 +5,6 @@ by a factor of two from one minute to the next. So what is held is a ratio, to w
 the virtual board to emulated instructions, of commands to scripts. All in processor time.
 """
 
-from __future__ import annotations
-
 import os
 import resource
 import struct
@@ -19,10 +17,9 @@ from functools import cache
 from random import Random
 from statistics import fmean
 
-from unicorn import UC_ARCH_ARM, UC_MODE_MCLASS, UC_MODE_THUMB, Uc
-from unicorn import arm_const as arm
+from unicorn import UC_ARCH_ARM, UC_MODE_MCLASS, UC_MODE_THUMB, Uc, arm_const as arm
 
-from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.board import VirtualBoard
 from tests.support.suite import ROOT
 
 EMULATION = 0.0055  # s that one takes on the reference machine

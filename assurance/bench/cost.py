@@ -4,8 +4,6 @@ Everybody is compiled with the same compiler and flags (FLAGS, -ffp-contract=off
 instruction of the call is counted, mathematical library included.
 """
 
-from __future__ import annotations
-
 import resource
 import subprocess
 import tempfile
@@ -20,10 +18,11 @@ from numpy.typing import NDArray
 
 from assurance.bench.peers import casadi_peer, loop_peer
 from femtorque.codegen.emit import step
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.toolchain.host_compiler import ARITHMETIC
+from femtorque.codegen.model import Model
+from femtorque.codegen.toolchain import ARITHMETIC
 from femtorque.codegen.verify import object_files
-from femtorque.hil.chip.chip_library import MACHINE, ChipLibrary, cross_compiler
+from femtorque.hil.chip import ChipLibrary
+from femtorque.hil.chip.chip_library import MACHINE, cross_compiler
 from femtorque.hil.cost import chip_step
 from tests.support.oracle import peak, quintic, rnea
 from tests.support.sampling import middles, sampled_quintic
@@ -105,7 +104,7 @@ def femtorque(model: Model) -> Cost:
     sources = step.render(model)
     generation = time.process_time() - start
     positions, *given = states(model)
-    run = chip_step.run(model, positions, sources)
+    run = chip_step.run_step_on_chip(model, positions, sources)
     truth = rnea(model, *given)
     chip, q = ChipLibrary(sources | _SIZE), np.zeros(model.n, np.int32)
     state, q_at, tau_at = chip.put(1 << 16), chip.put(q), chip.put(q)

@@ -6,8 +6,6 @@ FOLLOW is the firmware's own C; its acceleration is fed forward, as its inverse 
 joint.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -18,7 +16,7 @@ from numpy.typing import NDArray
 from ruckig import InputParameter, OutputParameter, Ruckig
 
 from femtorque.codegen.common import colours
-from femtorque.codegen.verify.figures import blank
+from femtorque.codegen.verify import blank
 from tests.firmware.app import App, changed
 from tests.firmware.following import TURN, Sent, follow, play, wave
 

@@ -1,8 +1,6 @@
 """An arm whose file is wrong, identified as `femtorque identify --whole` does: how far file and result are from the
 true numbers, drawn for docs/lab.md."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,8 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from femtorque.codegen.common import colours
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.hil.plant.selection import plant_of
+from femtorque.codegen.mechanism import Mechanism
+from femtorque.hil.plant import plant_of
 from femtorque.host.board import Board
 from femtorque.host.lab.inertial import experiment
 from femtorque.host.lab.inertial.experiment import Result

@@ -1,7 +1,5 @@
 """A Python 3.12 beside the one that runs the tests: ROS 2's wheels and newer releases of LeRobot are for it alone."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

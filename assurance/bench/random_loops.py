@@ -4,8 +4,6 @@ Branches of random joints stand in a random pose; the loops are put where the br
 close. Which joints are driven is drawn too; what that leaves loose or stuck is for `check` to refuse by name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,9 +11,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.model.bodies import Model, rotation_axis
-from femtorque.codegen.model.kinematics import pose
+from femtorque.codegen.mechanism import load_mechanism
+from femtorque.codegen.model import Model, pose, rotation_axis
 from femtorque.codegen.model.modes import rpy_of
 
 Array = NDArray[np.float64]

@@ -1,7 +1,5 @@
 """Tables of a campaign: printed, and kept as Markdown in build/."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -3,8 +3,6 @@
 Writes build/bench-commands.md and its part of build/bench.json.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from functools import partial

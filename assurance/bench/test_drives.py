@@ -1,27 +1,13 @@
 """The motion of an arm of seven drives, played by their PD alone, by a PC, and by the firmware. Writes
 build/bench-drives.md and .png, and its part of build/bench.json."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 from assurance.bench import table
 from assurance.campaigns.seven_drives import (
-    BETTER,
-    FIELDS,
-    FLOORS,
-    HOST,
-    LIVE,
-    OURS,
-    STALL,
-    TIMES,
-    WAYS,
-    Compared,
-    compare,
-    draw,
-)
-from femtorque.codegen.drive.budget import Wire, load
+    BETTER, FIELDS, FLOORS, HOST, LIVE, OURS, STALL, TIMES, WAYS, Compared, compare, draw)
+from femtorque.codegen.drive import Wire, bus_load
 
 pytestmark = pytest.mark.bench
 
@@ -43,7 +29,8 @@ def test_the_table_and_the_picture_are_kept(compared):
               for name, way in compared.stalled.items()]
     result = compared.ways[OURS].result
     assert result is not None
-    told = load(Wire("can-fd", 1e6, 5e6), [(j.drive.id, j.drive.type) for j in compared.mechanism.streamed if j.drive])
+    told = bus_load(Wire("can-fd", 1e6, 5e6), [(j.drive.id,
+                                                j.drive.type) for j in compared.mechanism.streamed if j.drive])
     costs = [["whole tick, mean in motion", f"{result.instructions_tick_mean:.0f} instructions"],
              ["whole tick, worst in motion", f"{result.instructions_tick} instructions"],
              *([f"bus, {name}", f"{compared.ways[name].ran.busy:.1%}"] for name in WAYS),

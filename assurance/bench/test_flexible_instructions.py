@@ -3,14 +3,12 @@
 A mode costs the same in every mechanism; what hangs on the tip, and a second plane of bending, cost the rest.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.step import model_of
 from femtorque.hil.cost import chip_step
 from tests.support import flexible_chain, oracle
 
@@ -39,7 +37,7 @@ def instructions(mechanism) -> int:
     n = len(mechanism.streamed)
     motion = oracle.septic([0.3, -0.2, 0.1][:n], [0.6, 0.2, 0.3][:n], 0.3)
     positions = motion.position((np.arange(60, 62 + TICKS) - 0.5) / mechanism.control.rate_hz)
-    return int(chip_step.run(model, positions).instructions.max())
+    return int(chip_step.run_step_on_chip(model, positions).instructions.max())
 
 
 @pytest.mark.bench
@@ -63,7 +61,7 @@ def test_a_spring_costs_little_more_than_a_joint():
     rigid = replace(joints, joints=tuple(replace(j, actuated=True, stiffness=0.0) for j in joints.joints))
     model = model_of(rigid)
     positions = oracle.septic([0.0] * 4, [0.3] * 4, 0.3).position((np.arange(60, 62 + TICKS) - 0.5) / 1000.0)
-    stiff = int(chip_step.run(model, positions).instructions.max())
+    stiff = int(chip_step.run_step_on_chip(model, positions).instructions.max())
     bent = instructions(joints)
     print(f"\ntwo joints with springs behind them {bent}, four driven joints instead {stiff}")
     assert bent < 4 * stiff

@@ -1,15 +1,13 @@
 """A thousand logs and motions of which one bit is another: none is read as something else in silence."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from assurance.bench import table
-from femtorque.codegen.motion.trajectory import Trajectory
-from femtorque.hil.play.run import run as play
+from femtorque.codegen.motion import Trajectory
+from femtorque.hil.play import run_closed_loop as play
 from femtorque.host.record import log
 from tests.support import rig
 from tests.support.damage import flipped
@@ -28,7 +26,7 @@ def run(tmp_path_factory) -> Path:
 
 
 def test_no_flipped_bit_of_a_log_changes_it_in_silence(run):
-    readers = {"a log, as `plot` reads it": log.read,
+    readers = {"a log, as `plot` reads it": log.read_log,
                "a log, as a motion": partial(Trajectory.load, mechanism=rig.three_link())}
     rows = []
     for name, read in readers.items():

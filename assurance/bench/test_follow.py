@@ -7,12 +7,10 @@ import numpy as np
 import pytest
 
 from assurance.bench.following import COLOURS, FOLLOW, LINES_OF, RATES, compared, table
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.motion.trajectory import Trajectory
-from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.messages import Follow, Target
-from femtorque.codegen.wire.units import to_wire
-from femtorque.hil.play.run import run
+from femtorque.codegen.mechanism import load_mechanism
+from femtorque.codegen.motion import Trajectory
+from femtorque.codegen.wire import Follow, Target, messages, to_wire
+from femtorque.hil.play import run_closed_loop
 from tests.firmware.following import hostile, wave
 from tests.support import rig
 
@@ -64,7 +62,7 @@ def by_hand(mechanism):
 def test_a_tick_takes_as_many_instructions_as_the_page_says(name, track, follow, worst):
     mechanism = load_mechanism(rig.ROOT / "mechanisms" / f"{name}.toml")
     motion = Trajectory.load(rig.ROOT / "mechanisms" / f"{name}.csv", mechanism)
-    result = run(mechanism, motion, out=rig.ROOT / "build" / mechanism.name)
+    result = run_closed_loop(mechanism, motion, out=rig.ROOT / "build" / mechanism.name)
     elf = rig.platformio.build(mechanism, rig.ROOT / "build" / mechanism.name).elf
     mean = ticks(mechanism, by_hand(mechanism), elf)[500:].mean()
     most = ticks(mechanism, islice(hostile(np.random.default_rng(4), len(mechanism.streamed)), 1000), elf).max()

@@ -1,13 +1,11 @@
 """Every mechanism file that names a board builds its image, with the bound of its tick inside a tick."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
 
-from femtorque.codegen.common.firmware import MECHANISMS
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.common import MECHANISMS
+from femtorque.codegen.mechanism import load_mechanism
 
 pytestmark = pytest.mark.bench
 

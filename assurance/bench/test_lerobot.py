@@ -3,8 +3,6 @@ virtual boards in real time. The leader's arm is led by a hand (assurance.bench.
 the tests' own (assurance/bench/lerobot/wave).
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shlex
@@ -24,9 +22,9 @@ import pytest
 
 from assurance.bench.lerobot import environment, led
 from femtorque import Board
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.mechanism import load_mechanism
 from femtorque.hil.play import session_tape
-from femtorque.host.live.following import BoardStatus
+from femtorque.host.live import BoardStatus
 from femtorque.host.record import log as logs
 from tests.integrations.lerobot.test_calibration import SO101, entries
 from tests.support.suite import HANG, ROOT
@@ -139,12 +137,12 @@ def ran(typed, bin, folder) -> Ran:
     (film,) = (folder / "seen" / "videos").rglob("*.mp4")
     pictures = int(typed(f"python -c '{COUNT}' {film}").split()[-1])
     log = folder / "run.mcap"
-    session_tape.replay(load_mechanism(ROOT / ARM), session_tape.read(folder / "run.tape"), log=log)
+    session_tape.replay_tape(load_mechanism(ROOT / ARM), session_tape.read_tape(folder / "run.tape"), log=log)
     (file,) = (folder / "wave" / "data").rglob("*.parquet")
     table = parquet.read_table(file).to_pydict()
     first = np.array(table["episode_index"]) == 0
     actions, states = (np.array(table[name])[first] for name in ("action", "observation.state"))
-    return Ran(told, actions, states, replayed, left, later, logs.read(log), pictures)
+    return Ran(told, actions, states, replayed, left, later, logs.read_log(log), pictures)
 
 
 def killed(line: str, bin, folder) -> None:
@@ -229,8 +227,9 @@ def test_a_policy_that_thinks_in_chunks_is_followed(folder, typed):
         time.sleep(0.5)
         left = looked(url)
     assert left.state in ("HOLD", "FAULT") and left.fault in ("", "HOST_LOST")
-    session_tape.replay(load_mechanism(ROOT / ARM), session_tape.read(folder / "roll.tape"), log=folder / "roll.mcap")
-    log = logs.read(folder / "roll.mcap")
+    session_tape.replay_tape(load_mechanism(ROOT / ARM), session_tape.read_tape(folder / "roll.tape"),
+                             log=folder / "roll.mcap")
+    log = logs.read_log(folder / "roll.mcap")
     moving = np.array(log.state) == "FOLLOW"
     rms = np.sqrt(np.mean((log.target - log.position)[moving] ** 2, axis=0))
     print(f"a policy's chunks: rms {(1e3 * rms).round(2)} mrad over {moving.sum()} STATUS")

@@ -1,7 +1,5 @@
 """Pages opened in a motion, by the clock: twenty at once, after a minute of it, delay nothing that is streamed."""
 
-from __future__ import annotations
-
 import json
 import re
 import signal
@@ -20,7 +18,7 @@ import numpy as np
 import pytest
 
 from assurance.bench import table
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.mechanism import load_mechanism
 from femtorque.codegen.motion import formats
 from tests.support.suite import HANG, ROOT
 

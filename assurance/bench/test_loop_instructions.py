@@ -1,20 +1,17 @@
 """Cost of a tick of a closed mechanism's step on a Cortex-M4F: instructions, and time at 168 MHz by the cycle model."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from femtorque.codegen.emit import sources
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.model.loop_assembly import assemble
-from femtorque.codegen.motion.trajectory import Trajectory
-from femtorque.codegen.step.scheme import model_of
-from femtorque.codegen.toolchain.step_library import Turns
-from femtorque.hil.chip.chip_library import ChipLibrary
+from femtorque.codegen.mechanism import load_mechanism
+from femtorque.codegen.model import Model, assemble
+from femtorque.codegen.motion import Trajectory
+from femtorque.codegen.step import model_of
+from femtorque.codegen.toolchain import Turns
+from femtorque.hil.chip import ChipLibrary
 from femtorque.hil.cost.chip_step import STATE_ROOM
 
 MECHANISMS = Path(__file__).parents[2] / "mechanisms"

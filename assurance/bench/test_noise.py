@@ -1,16 +1,13 @@
 """Single precision over 200 random chains, with the scheme that each gets by default: below 1e-4 of the peak, all."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from femtorque.codegen.reference import discrete
-from femtorque.codegen.step.noise_floor import noise_floor
-from femtorque.codegen.step.scheme import model_of
-from femtorque.codegen.toolchain.step_library import CompiledStep
+from femtorque.codegen.step import model_of, noise_floor
+from femtorque.codegen.toolchain import CompiledStep
 from tests.support.oracle import peak, random_chain, random_quintic
 from tests.support.sampling import middles
 
@@ -27,7 +24,7 @@ def errors() -> tuple[np.ndarray, np.ndarray]:
         chain = random_chain(rng, 1 + seed % 8)
         model = model_of(replace(chain, control=replace(chain.control, scheme="auto")))
         positions = random_quintic(rng, model.n).at(middles(model, 1.0))[0]
-        plain = discrete.torque(model, positions)
+        plain = discrete.midpoint_torque(model, positions)
         wrong = np.max(np.abs(CompiledStep(model).torque(positions) - plain), axis=0)
         of_peak.append(wrong.max() / peak(plain))
         of_floor.append(np.max(wrong / noise_floor(model, positions)))

@@ -3,8 +3,6 @@
 Writes build/bench.json, build/bench.md and build/bench.png.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import matplotlib
@@ -14,11 +12,12 @@ import pytest
 from assurance.bench import cost, table
 from assurance.bench.cost import Cost
 from assurance.bench.test_step_instructions import LIMITS
-from femtorque.codegen.mechanism.description import BoardUse, Mechanism
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.mechanism import Mechanism
+from femtorque.codegen.mechanism.description import BoardUse
+from femtorque.codegen.model import Model
+from femtorque.codegen.step import model_of
 from femtorque.codegen.toolchain import platformio
-from femtorque.hil.cost.measure import measure
+from femtorque.hil.cost import measure
 from tests.support.arms import arms
 
 matplotlib.use("Agg")
@@ -71,7 +70,7 @@ def _newton_euler(mechanism: Mechanism) -> Model:
 
 def _tick(mechanism: Mechanism, folder) -> int:
     image = replace(mechanism, board=BoardUse("compute"))
-    return measure(image, platformio.build(image, folder)).instructions_tick
+    return measure(image, platformio.build_image(image, folder)).instructions_tick
 
 
 def test_every_method_computes_the_torque_that_pinocchio_does(costs):

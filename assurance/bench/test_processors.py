@@ -4,8 +4,6 @@ Bytes of the host go in at the same ticks; telemetry of every tick and all that 
 Needs `apt install gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user`.
 """
 
-from __future__ import annotations
-
 import shutil
 import struct
 import subprocess
@@ -16,9 +14,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.toolchain.host_compiler import ARITHMETIC, WARNINGS, compiler
+from femtorque.codegen.mechanism import Mechanism, load_mechanism
+from femtorque.codegen.toolchain import ARITHMETIC, WARNINGS, compiler
 from tests.firmware import following
 from tests.firmware.app import App, sources
 from tests.firmware.following import Sent, wave

@@ -1,7 +1,5 @@
 """Closed mechanisms that nobody has looked at, from file to chip: checked, emitted, verified, loops closed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -10,14 +8,12 @@ from rich.console import Console
 from rich.table import Table
 
 from assurance.bench.random_loops import KINDS, Kind, on_urdf, write
-from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.model.loop_assembly import assemble
-from femtorque.codegen.motion.random import random_motion
-from femtorque.codegen.step.scheme import model_of
-from femtorque.codegen.verify.check import examine
-from femtorque.codegen.verify.verify import verify
+from femtorque.codegen.common import BadInput, Refused
+from femtorque.codegen.mechanism import Mechanism, load_mechanism
+from femtorque.codegen.model import assemble
+from femtorque.codegen.motion import random_motion
+from femtorque.codegen.step import model_of
+from femtorque.codegen.verify import examine, verify
 from femtorque.hil.cost import chip_step
 from tests.codegen.step.test_closed import closures
 from tests.support.closed import Closed
@@ -56,7 +52,7 @@ def test_random_closed_mechanisms_are_verified_on_the_chip(tmp_path: Path) -> No
         model = model_of(mechanism)
         assembly, oracle = assemble(model), Closed(mechanism)
         assert oracle.mobility(assembly.start) == assembly.mobility
-        v = verify(mechanism, (), chip_step.run, motions=1)
+        v = verify(mechanism, (), chip_step.run_step_on_chip, motions=1)
         motion = random_motion(mechanism, np.random.default_rng([0, 0]))
         positions = motion.middles(round(motion.duration / model.dt), model.dt)
         open_by = float(closures(model, positions).max())

@@ -1,8 +1,6 @@
 """Every URDF of the package example-robot-data, fixed at its root link: loaded and verified, or refused for a
 reason."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 
@@ -10,10 +8,10 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.verify.verify import Verification, verify
+from femtorque.codegen.common import BadInput
+from femtorque.codegen.mechanism import Mechanism, load_mechanism
+from femtorque.codegen.verify import verify
+from femtorque.codegen.verify.verification import Verification
 from femtorque.hil.cost import chip_step
 from tests.codegen.mechanism.test_urdf import ROBOTS, TRULY_REFUSED, compare_with_pinocchio
 from tests.codegen.reference.test_robots import assert_verified
@@ -41,7 +39,7 @@ def test_every_robot_is_verified_or_refused_with_a_true_reason() -> None:
         try:
             mechanism = load_mechanism(urdf)
             compare_with_pinocchio(mechanism, urdf)
-            v = verify(mechanism, (), chip_step.run)
+            v = verify(mechanism, (), chip_step.run_step_on_chip)
             cells = row(_short(urdf, mechanism), v, time.perf_counter() - start)
             table.add_row(*cells)
             print(*cells, flush=True)

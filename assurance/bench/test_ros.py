@@ -2,8 +2,6 @@
 by the package zenoh-ros2-sdk in the place of `ros2 service call`, the action by its keys. And the node on a real rclpy,
 that of ROS 2 Kilted, with an action client of rclpy's own (assurance/bench/ros)."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex
@@ -20,7 +18,7 @@ from zenoh_ros2_sdk import ROS2ServiceClient
 
 from assurance.bench.ros import environment
 from femtorque import Board
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.mechanism import load_mechanism
 from femtorque.host.ros import interfaces, keys
 from femtorque.host.ros.interfaces import message, packed, type_hash, unpacked
 from tests.host.ros.router import routed

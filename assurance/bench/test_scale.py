@@ -13,16 +13,16 @@ import pytest
 from assurance.bench import table
 from assurance.bench.cost import compilation
 from femtorque.codegen.board.chip import family
-from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.common import BadInput, Refused
 from femtorque.codegen.emit import step
-from femtorque.codegen.mechanism.description import BASE, BoardUse, Joint, Mechanism
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.step.scheme import model_of
-from femtorque.codegen.toolchain import platformio
-from femtorque.codegen.toolchain.step_library import Turns
+from femtorque.codegen.mechanism import BASE, Joint, Mechanism
+from femtorque.codegen.mechanism.description import BoardUse
+from femtorque.codegen.model import Model
+from femtorque.codegen.step import model_of
+from femtorque.codegen.toolchain import Turns, platformio
 from femtorque.codegen.verify import object_files
-from femtorque.hil.chip.chip_library import ChipLibrary
-from femtorque.hil.cost.measure import measure
+from femtorque.hil.chip import ChipLibrary
+from femtorque.hil.cost import measure
 from tests.support.arms import from_urdf, robots
 from tests.support.oracle import planar_chain, random_chain
 from tests.support.sampling import sampled_quintic
@@ -172,7 +172,7 @@ def test_a_joint_of_a_large_tree_costs_its_board_hardly_more_than_one_of_a_small
     for n in (4, 16):
         tree = rooted_tree(np.random.default_rng(0), n)
         tree = replace(tree, board=BoardUse("compute"), control=replace(tree.control, knot_hz=50))
-        built = platformio.build(tree, tmp_path / str(n))
+        built = platformio.build_image(tree, tmp_path / str(n))
         found = measure(tree, built)
         rows.append((n, found.instructions_tick / n, found.cycles_tick_flash / n, built.flash_bytes / n))
     table.show("Cost of the whole image on board compute, worst tick", ["joints", "instructions per joint",
@@ -231,7 +231,7 @@ def test_an_image_of_32_links_fits_and_runs(tmp_path):
     memory holds, with knots for a second and all that following targets takes."""
     mechanism = on_compute(32)
     mechanism = replace(mechanism, control=replace(mechanism.control, knot_hz=50))
-    built = platformio.build(mechanism, tmp_path)
+    built = platformio.build_image(mechanism, tmp_path)
     chip = family("stm32f4")
     assert built.flash_bytes < chip.flash_bytes and built.ram_bytes < chip.ram_bytes
     found = measure(mechanism, built)
@@ -243,6 +243,6 @@ def test_an_image_of_32_links_fits_and_runs(tmp_path):
 
 def test_an_image_that_does_not_fit_is_refused_in_one_clear_line(tmp_path):
     with pytest.raises(Refused, match=r"^the image does not fit: RAM is too small by \d+ bytes \(there are 131072\)$"):
-        platformio.build(on_compute(254), tmp_path / "254")
+        platformio.build_image(on_compute(254), tmp_path / "254")
     with pytest.raises(BadInput, match=r"joint = 255: at most 254 joints may move on one board; lock some"):
-        platformio.build(on_compute(255), tmp_path / "255")
+        platformio.build_image(on_compute(255), tmp_path / "255")

@@ -1,7 +1,5 @@
 """Every scenario in full and every reproducible figure of the papers: the page of `femtorque reproduce`, looked at."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
@@ -9,11 +7,11 @@ import numpy as np
 import pytest
 
 from femtorque.codegen.toolchain import platformio
-from femtorque.hil.board.virtual import VirtualBoard, VirtualClock
+from femtorque.hil.board import VirtualBoard, VirtualClock
 from femtorque.hil.papers import reproduce
-from femtorque.hil.play.run import Idle, folder
-from femtorque.hil.scenarios import scenario
-from femtorque.hil.scenarios.performance import perform
+from femtorque.hil.play import folder
+from femtorque.hil.play.closed_loop import Idle
+from femtorque.hil.scenarios import perform, scenario
 from tests.hil.papers.test_reproduce import looked_at
 from tests.support.browser import chromium
 
@@ -52,8 +50,8 @@ def test_the_whole_page_in_a_browser(report):
 def test_a_scenario_is_played_on_a_real_board(name, run):
     """The virtual board with the pil image stands behind the port; three_link is in
     tests/hil/scenarios/test_performance.py."""
-    mechanism = scenario.load(name).mechanism
-    elf = platformio.build(mechanism, folder(mechanism, True, pil=True), pil=True).elf
+    mechanism = scenario.load_scenario(name).mechanism
+    elf = platformio.build_image(mechanism, folder(mechanism, True, pil=True), pil=True).elf
     with VirtualBoard(elf, mechanism, Idle(len(mechanism.streamed))) as board:
         board.recording = False
         shown = perform(name, run, short=True, board=board.url, wall=VirtualClock(board))

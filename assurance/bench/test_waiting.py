@@ -3,8 +3,6 @@
 Writes build/bench-board.md and its part of build/bench.json.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
@@ -14,18 +12,16 @@ import pytest
 
 from assurance.bench import table
 from assurance.bench.anchor import Pace
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.motion.trajectory import knots
+from femtorque.codegen.mechanism import Mechanism, load_mechanism
+from femtorque.codegen.motion import knots
 from femtorque.codegen.toolchain import platformio
-from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.board import VirtualBoard
 from femtorque.hil.chip.registers import Bus
-from femtorque.hil.cost.measure import short_motion
-from femtorque.hil.plant.selection import plant_of
-from femtorque.hil.play.connect import session_with
-from femtorque.hil.play.run import Result, play
-from femtorque.host.link.session import Session
-from femtorque.host.stream.stream import stream
+from femtorque.hil.cost.measurement import short_motion
+from femtorque.hil.plant import plant_of
+from femtorque.hil.play import Result, play_motion, session_with
+from femtorque.host.link import Session
+from femtorque.host.stream import stream
 from tests.support.boards import driven, image
 from tests.support.suite import ROOT
 
@@ -50,7 +46,7 @@ def played(mechanism: Mechanism, elf: Path) -> tuple[Result, Pace]:
     with VirtualBoard(elf, mechanism, plant_of(mechanism)) as board:
         board.brakes = True
         pace = Pace(board)
-        return play(board, mechanism, knots(short_motion(mechanism), mechanism), feedforward=True), pace
+        return play_motion(board, mechanism, knots(short_motion(mechanism), mechanism), feedforward=True), pace
 
 
 def powered(board: VirtualBoard) -> Session:
@@ -117,7 +113,7 @@ def apart(mechanism: Mechanism, folder: Path, monkeypatch) -> Path:
 def test_virtual_boards_are_faster_than_real_ones(tmp_path):
     found: dict[str, Pace] = {}
     for name, mechanism in (on_their_boards() | more_boards()).items():
-        elf = platformio.build(mechanism, tmp_path / name).elf
+        elf = platformio.build_image(mechanism, tmp_path / name).elf
         found[f"{name}, played"] = played(mechanism, elf)[1]
         found[f"{name}, streamed"] = streamed(mechanism, elf)
         found[f"{name}, armed"] = armed(mechanism, elf)
@@ -141,7 +137,7 @@ def test_ticks_execute_few_instructions(tmp_path, monkeypatch):
     figures: dict[str, Any] = {}
     rows: list[list[object]] = []
     for name, mechanism in on_their_boards().items():
-        whole, _ = played(mechanism, platformio.build(mechanism, tmp_path / name / "whole").elf)
+        whole, _ = played(mechanism, platformio.build_image(mechanism, tmp_path / name / "whole").elf)
         parts, _ = played(mechanism, apart(mechanism, tmp_path / name / "apart", monkeypatch))
         for what, result in (("", whole), (", compiled apart", parts)):
             figures[name + what] = int(result.record.instructions.max())

@@ -16,36 +16,22 @@ from typing import Any
 
 import numpy as np
 
-from femtorque.codegen.board.description import Board
-from femtorque.codegen.board.reader import load as load_board
-from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.mechanism.description import Brake, Home, Mechanism, Park
-from femtorque.codegen.motion.trajectory import Knots, from_rows, knots
+from femtorque.codegen.board import Board, load_board
+from femtorque.codegen.common import Refused
+from femtorque.codegen.mechanism import Home, Mechanism, Park
+from femtorque.codegen.mechanism.description import Brake
+from femtorque.codegen.motion import Knots, from_rows, knots
 from femtorque.codegen.toolchain import platformio as build
-from femtorque.codegen.wire.messages import (
-    FOLLOW_AUTO,
-    TARGET_RATES,
-    Float,
-    Follow,
-    Jog,
-    Knot,
-    Probe,
-    Seek,
-    Target,
-)
-from femtorque.codegen.wire.names import flag
-from femtorque.codegen.wire.units import to_wire
-from femtorque.hil.board import faults
+from femtorque.codegen.wire import FOLLOW_AUTO, Float, Follow, Jog, Knot, Probe, Seek, Target, flag, to_wire
+from femtorque.codegen.wire.messages import TARGET_RATES
+from femtorque.hil.board import VirtualBoard, VirtualClock, faults
 from femtorque.hil.board.faults import Act, Part
-from femtorque.hil.board.virtual import VirtualBoard, VirtualClock
-from femtorque.hil.chip.elf import Image
+from femtorque.hil.chip import Image
 from femtorque.hil.chip.stm32 import probe as swd
 from femtorque.hil.plant.rigid import Plant
-from femtorque.hil.play.connect import session_with
-from femtorque.hil.play.run import Witness
-from femtorque.host.link.requests import ASK
-from femtorque.host.link.retransmit import Sender
-from femtorque.host.link.session import PERIOD
+from femtorque.hil.play import session_with
+from femtorque.hil.play.closed_loop import Witness
+from femtorque.host.link import ASK, PERIOD, Sender
 
 BEFORE = 0.05  # s in a state before the strike, where nothing else is said
 STAY = 0.05  # s for which the outcome must last
@@ -651,7 +637,7 @@ def run(mechanism: Mechanism, out: Path, pick: Callable[[list[Injection]], list[
         ) -> list[CaseOutcome]:
     """Build the image of the campaign and do what is picked of it. watch: see strike."""
     arm = mechanism_of(mechanism)
-    elf = build.build(arm, out).elf
+    elf = build.build_image(arm, out).elf
     outcomes = []
     for injection in pick(injections(arm, elf)):
         outcomes.append(strike(injection, arm, elf, watch))

@@ -1,15 +1,13 @@
 """Faults of motors on current loops: cables, windings, sensors, the converter. And the largest current."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import suppress
 
 import numpy as np
 
 from assurance.campaigns.campaign import BEFORE, DRIVEN, HELD, MOVED, Injection, Scene, Strike, on
-from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.common import Refused
+from femtorque.codegen.mechanism import Mechanism
 from femtorque.hil.board import faults
 from femtorque.hil.board.faults import SHORTED_CABLE
 

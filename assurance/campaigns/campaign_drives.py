@@ -4,8 +4,6 @@ An outcome is unsafe where a drive gives torque that the table below does not le
 it is bad, too, where state and fault are others than docs/faults.md has. A family is one row of KINDS.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -16,42 +14,23 @@ from pathlib import Path
 import numpy as np
 
 from assurance.campaigns.campaign import (
-    BEFORE,
-    LIES_NEAR,
-    MOVED,
-    ON_THE_WAY,
-    REACH,
-    STAY,
-    Scene,
-    Strike,
-    estop,
-    host_gone,
-    hot,
-    low_supply,
-    on,
-    on_the_way,
-)
-from femtorque.codegen.board.reader import load as load_board
-from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.common.firmware import MECHANISMS
-from femtorque.codegen.drive.catalogue import DRIVES
-from femtorque.codegen.drive.family import DriveType
-from femtorque.codegen.mechanism.description import Mechanism, Park
-from femtorque.codegen.mechanism.reader import load_mechanism
+    BEFORE, LIES_NEAR, MOVED, ON_THE_WAY, REACH, STAY, Scene, Strike, estop, host_gone, hot, low_supply, on, on_the_way)
+from femtorque.codegen.board import load_board
+from femtorque.codegen.common import MECHANISMS, Refused
+from femtorque.codegen.drive import DRIVES, DriveType
+from femtorque.codegen.mechanism import Mechanism, Park, load_mechanism
 from femtorque.codegen.toolchain import platformio as build
-from femtorque.hil.board import faults
+from femtorque.hil.board import VirtualBoard, faults
 from femtorque.hil.board.buses import STEP
-from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.chip.stm32 import probe as swd
-from femtorque.hil.drives.drive import Drive
+from femtorque.hil.drives import Drive, Servo
 from femtorque.hil.drives.families.cubemars.drive import AK_FAULTS
 from femtorque.hil.drives.families.damiao import drive as damiao
 from femtorque.hil.drives.families.damiao.drive import Damiao
 from femtorque.hil.drives.families.moteus import drive as moteus
 from femtorque.hil.drives.families.odrive_can import drive as odrive
 from femtorque.hil.drives.families.robstride import drive as robstride
-from femtorque.hil.drives.servo import Servo
-from femtorque.hil.plant.selection import stepped_of
+from femtorque.hil.plant import stepped_of
 
 LEVEL = (-0.5, 0.3, -0.2)  # rad at the start: the drives carry the arm
 FIRST = 0  # the drive that suffers
@@ -627,7 +606,7 @@ def run_parked(name: str, out: Path, pick: Pick = lambda all_: all_,
 def done(mechanism: Mechanism, these: list[Injection], unlimited: bool, out: Path,
          on_outcome: Callable[[Outcome], None] = lambda outcome: None) -> list[Outcome]:
     """Build the image of an arm and do these to it. unlimited: its drives have no time limit of their own."""
-    elf = build.build(mechanism, out / mechanism.name).elf
+    elf = build.build_image(mechanism, out / mechanism.name).elf
     outcomes = []
     for injection in these:
         outcomes.append(play(injection, mechanism, elf, unlimited))

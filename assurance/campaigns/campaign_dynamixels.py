@@ -4,8 +4,6 @@ A servo is unsafe where it has a current to make when it may not. One that nobod
 nobody cuts their supply here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -13,8 +11,8 @@ from assurance.campaigns import campaign_wires as wires
 from assurance.campaigns.campaign import Scene
 from assurance.campaigns.campaign_drives import Injection
 from assurance.campaigns.campaign_wires import AWAY, Kind, comes, first
-from femtorque.codegen.drive.catalogue import DRIVES
-from femtorque.codegen.mechanism.description import Bus, Friction, Gains, Mechanism
+from femtorque.codegen.drive import DRIVES
+from femtorque.codegen.mechanism import Bus, Friction, Gains, Mechanism
 from femtorque.hil.drives.families.dynamixel import servo as x
 from femtorque.hil.drives.families.dynamixel.servo import ERRORS, Dynamixel
 

@@ -6,18 +6,16 @@ watchdog's reset does where a debugger has halted the processor. A board without
 `arm(cutoff=None)`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 
-from assurance.campaigns import campaign_drives as campaign
-from assurance.campaigns import campaign_wires as wires
+from assurance.campaigns import campaign_drives as campaign, campaign_wires as wires
 from assurance.campaigns.campaign import Scene, Strike
 from assurance.campaigns.campaign_drives import HALTED, Injection
 from assurance.campaigns.campaign_wires import AWAY, Kind, comes, first
-from femtorque.codegen.drive.catalogue import DRIVES
-from femtorque.codegen.mechanism.description import Bus, Cutoff, Gains, Mechanism
+from femtorque.codegen.drive import DRIVES
+from femtorque.codegen.mechanism import Bus, Gains, Mechanism
+from femtorque.codegen.mechanism.description import Cutoff
 from femtorque.hil.board.supply_relay import RELEASE_S
 from femtorque.hil.drives.families.feetech import servo as sts
 from femtorque.hil.drives.families.feetech.servo import ERRORS, Sts3215

@@ -1,8 +1,6 @@
 """Faults of servos on one wire, judged as assurance.campaigns.campaign_drives judges drives on CAN: one table for
 all families, whose own differences a row of each has."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,12 +10,11 @@ from typing import Any, Never
 from assurance.campaigns import campaign_drives as campaign
 from assurance.campaigns.campaign import MOVED, Scene, Strike, host_gone
 from assurance.campaigns.campaign_drives import DRIVEN, LEVEL, RESTING, Injection, drive_becomes, wire_becomes
-from femtorque.codegen.common.firmware import MECHANISMS
-from femtorque.codegen.drive.family import DriveType
+from femtorque.codegen.common import MECHANISMS
+from femtorque.codegen.drive import DriveType
+from femtorque.codegen.mechanism import Drive, Friction, Gains, Joint, Mechanism, ServoSetting, load_mechanism
 from femtorque.codegen.mechanism.buses import servo_motor
-from femtorque.codegen.mechanism.description import Drive, Friction, Gains, Joint, Mechanism, ServoSetting
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.hil.drives.servo import Servo
+from femtorque.hil.drives import Servo
 
 LIGHT = 0.1  # of the mass of the drives' arm
 REACH, VELOCITY = 2.5, 4.0  # rad, rad/s: limits of a joint

@@ -6,29 +6,25 @@ motion's position and velocity of that moment, its gains and that torque. 125 Hz
 (enactic/openarm_ros2 #82). How late a loop of Python wakes is chosen, as is all that it needs: see Jitter.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.drive.catalogue import DRIVES
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.motion.trajectory import Trajectory
-from femtorque.codegen.reference.rigid import newton_euler
+from femtorque.codegen.drive import DRIVES
+from femtorque.codegen.mechanism import Mechanism
+from femtorque.codegen.model import Model
+from femtorque.codegen.motion import Trajectory
+from femtorque.codegen.reference import newton_euler
 from femtorque.hil.board.buses import adapter_bits, made
-from femtorque.hil.bus.adapter import Adapter
-from femtorque.hil.bus.frame import Frame
-from femtorque.hil.bus.wire import Wire
-from femtorque.hil.clock.events import OwnClock
-from femtorque.hil.drives.drive import Drive
+from femtorque.hil.bus import Adapter, Frame, Wire
+from femtorque.hil.clock import OwnClock
+from femtorque.hil.drives import Drive, Ranges
 from femtorque.hil.drives.families.damiao.drive import BROADCAST, ENABLE, ENABLED, STATE
-from femtorque.hil.drives.fields import Ranges, decode, encode
+from femtorque.hil.drives.fields import decode, encode
 from femtorque.hil.drives.motor import Command
-from femtorque.hil.plant.selection import Driven, plant_of, wired
+from femtorque.hil.plant import Driven, plant_of, wired
 
 Array = NDArray[np.float64]
 

@@ -17,22 +17,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assurance.campaigns.host_loop import HZ, Desk, HostLoop, Ran
-from femtorque.codegen.common import colours
-from femtorque.codegen.common.firmware import MECHANISMS
+from femtorque.codegen.common import MECHANISMS, colours
 from femtorque.codegen.drive.fields import Range
 from femtorque.codegen.drive.mit import ranges
-from femtorque.codegen.mechanism.description import Joint, Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.motion.trajectory import Trajectory, from_rows, knots
+from femtorque.codegen.mechanism import Joint, Mechanism, load_mechanism
+from femtorque.codegen.motion import Trajectory, from_rows, knots
 from femtorque.codegen.toolchain import platformio
-from femtorque.codegen.verify.figures import blank
-from femtorque.codegen.verify.torque import torque
-from femtorque.hil.board.virtual import VirtualBoard, VirtualClock
+from femtorque.codegen.verify import blank, torque
+from femtorque.hil.board import VirtualBoard, VirtualClock
 from femtorque.hil.drives.motor import Command
-from femtorque.hil.plant.selection import plant_of
-from femtorque.hil.play.connect import session_with
-from femtorque.hil.play.run import BUILD, Result, play, wrapped
-from femtorque.host.live.following import Following
+from femtorque.hil.plant import plant_of
+from femtorque.hil.play import BUILD, Result, play_motion, session_with, wrapped
+from femtorque.host.live import Following
 
 Array = NDArray[np.float64]
 
@@ -99,10 +95,10 @@ def on_board(mechanism: Mechanism, motion: Trajectory, feedforward: bool, fault:
     """By the exact image on the virtual board. fault: of femtorque.hil.board.faults, in the middle of the motion,
     after which the host lets it go on."""
     folder = BUILD / (mechanism.name + ("" if feedforward else "-without-feedforward"))
-    image = platformio.build(mechanism, folder, feedforward=feedforward)
+    image = platformio.build_image(mechanism, folder, feedforward=feedforward)
     with VirtualBoard(image.elf, mechanism, plant_of(mechanism)) as board:
         board.brakes = True
-        result = play(board, mechanism, knots(motion, mechanism), feedforward, fault, resume=1 if fault else 0)
+        result = play_motion(board, mechanism, knots(motion, mechanism), feedforward, fault, resume=1 if fault else 0)
         busy = max((wire.busy_seconds for wire in board.wiring.buses.wires.values()), default=0.0) / board.seconds
     record, began = result.record, result.moving.start
     gap = wrapped(result.target_positions - record.q, mechanism)[began:]
@@ -114,7 +110,7 @@ def on_board(mechanism: Mechanism, motion: Trajectory, feedforward: bool, fault:
 
 def live(mechanism: Mechanism, motion: Trajectory) -> Way:
     """By the exact image in FOLLOW: positions of the motion are sent LIVE_HZ times a second, and nothing else."""
-    image = platformio.build(mechanism, BUILD / mechanism.name)
+    image = platformio.build_image(mechanism, BUILD / mechanism.name)
     with VirtualBoard(image.elf, mechanism, plant_of(mechanism)) as board:
         board.brakes = True
         session = session_with(board, clock=VirtualClock(board))

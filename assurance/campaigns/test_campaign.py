@@ -28,7 +28,7 @@ def test_that_there_are_three_hundred_injections_and_no_two_are_alike():
     from femtorque.codegen.toolchain import platformio as build
 
     arm = campaign.mechanism_of(three_link())
-    every = campaign.injections(arm, build.build(arm, ROOT / "build" / "campaign").elf)
+    every = campaign.injections(arm, build.build_image(arm, ROOT / "build" / "campaign").elf)
     assert len(every) >= 300
     assert len({(i.kind, i.name, i.state) for i in every}) == len(every)
 

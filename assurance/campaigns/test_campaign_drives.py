@@ -1,13 +1,10 @@
 """Faults of drives on a bus: a sample in every run, all injections in the bench."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
 
-from assurance.campaigns import campaign_drives as campaign
-from assurance.campaigns import campaign_dynamixels, campaign_servos, campaign_wires
+from assurance.campaigns import campaign_drives as campaign, campaign_dynamixels, campaign_servos, campaign_wires
 from femtorque.codegen.drive.catalogue import CATALOGUE
 from femtorque.codegen.toolchain import platformio as build
 from tests.support.rig import ROOT
@@ -73,7 +70,7 @@ def test_that_drives_let_go_elsewhere_are_unsafe():
     """A proof that the sample can fail: the arm is to lie where it does not."""
     mechanism = campaign.parked_of("damiao")
     gone = next(i for i in campaign.parked("damiao") if (i.name, i.moment) == ("host gone", "HOLD"))
-    elf = build.build(mechanism, PLACE / mechanism.name).elf
+    elf = build.build_image(mechanism, PLACE / mechanism.name).elf
     assert campaign.play(replace(gone, lies=(0.0, 0.0, 0.0)), mechanism, elf).unsafe.startswith("let go at")
 
 
@@ -104,7 +101,7 @@ def test_that_without_an_output_for_their_supply_servos_that_nobody_reaches_are_
 
 def test_that_a_servo_that_goes_on_is_unsafe_whatever_the_board_says():
     mechanism = campaign_servos.arm()
-    elf = build.build(mechanism, PLACE / mechanism.name).elf
+    elf = build.build_image(mechanism, PLACE / mechanism.name).elf
     nothing = campaign.Injection("nothing", "at all", "HOLD", lambda scene: None, "off", state="HOLD")
     assert campaign.play(nothing, mechanism, elf).unsafe.startswith("torque for")
     assert campaign.play(nothing, mechanism, elf, unlimited=True).unsafe == "a drive within reach is on"
@@ -113,7 +110,7 @@ def test_that_a_servo_that_goes_on_is_unsafe_whatever_the_board_says():
 def test_that_torque_that_goes_on_is_unsafe_whatever_the_board_says():
     """An injection without a fault, so that the drives go on."""
     mechanism = campaign.arm_of("damiao")
-    elf = build.build(mechanism, PLACE / mechanism.name).elf
+    elf = build.build_image(mechanism, PLACE / mechanism.name).elf
     nothing = campaign.Injection("nothing", "at all", "HOLD", lambda scene: None, "off", state="HOLD")
     assert campaign.play(nothing, mechanism, elf).unsafe.startswith("torque for")
     early = replace(nothing, ends="refused", moment="CHECK")

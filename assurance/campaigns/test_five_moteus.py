@@ -1,8 +1,6 @@
 """Five moteus controllers on one bus at 1 kHz: by their own PD alone, by a PC that adds gravity with the makers' own
 package, and by the image."""
 
-from __future__ import annotations
-
 import math
 
 import moteus
@@ -13,11 +11,12 @@ from moteus.protocol import parse_registers
 
 from assurance.campaigns import seven_drives
 from assurance.campaigns.host_loop import Desk, HostLoop
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.motion.trajectory import Trajectory, from_rows
-from femtorque.codegen.reference.rigid import newton_euler
-from femtorque.codegen.verify.bus_loads import bus_loads
-from femtorque.hil.bus.frame import SIZES, Frame
+from femtorque.codegen.mechanism import Mechanism
+from femtorque.codegen.motion import Trajectory, from_rows
+from femtorque.codegen.reference import newton_euler
+from femtorque.codegen.verify.bus_budget import bus_loads
+from femtorque.hil.bus import Frame
+from femtorque.hil.bus.frame import SIZES
 from tests.support.bus_arm import five_moteus
 
 

@@ -1,7 +1,5 @@
 """An arm of Dynamixel, of moteus and of ODrive: by the image, by PD alone, and as their users drive them from a PC."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -10,10 +8,9 @@ import pytest
 
 from assurance.campaigns import seven_drives
 from assurance.campaigns.test_five_moteus import motion_of
-from femtorque.codegen.common.firmware import MECHANISMS
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.motion.trajectory import Trajectory
+from femtorque.codegen.common import MECHANISMS
+from femtorque.codegen.mechanism import Mechanism, load_mechanism
+from femtorque.codegen.motion import Trajectory
 from tests.support.bus_arm import five_moteus
 from tests.support.from_a_pc import AlohaLike, FromAPc, MoteusExample, OdriveRos, rms, rms_beside_its_delay
 

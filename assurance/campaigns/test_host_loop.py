@@ -1,7 +1,5 @@
 """A PC's loop on a bus of drives: the effect of its gravity compensation, and the arm's motion while the PC is late."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 
@@ -9,12 +7,11 @@ import numpy as np
 import pytest
 
 from assurance.campaigns.host_loop import HZ, Desk, HostLoop, Jitter, Ran, packed
-from femtorque.codegen.common.firmware import MECHANISMS
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.motion.trajectory import Trajectory, from_rows
+from femtorque.codegen.common import MECHANISMS
+from femtorque.codegen.mechanism import Mechanism, load_mechanism
+from femtorque.codegen.motion import Trajectory, from_rows
+from femtorque.hil.drives import Ranges
 from femtorque.hil.drives.families.damiao.drive import ENABLED, Damiao
-from femtorque.hil.drives.fields import Ranges
 from femtorque.hil.drives.motor import Command
 from tests.support.drive_bench import DriveBench
 

@@ -5,8 +5,6 @@ The application is compiled as one object whose variables lie in sections of the
 back before every input: each input is a board's life from reset on.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -19,8 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from zipfile import ZipFile
 
-from femtorque.codegen.common.cache import cache_directory, kept, key_of, program
-from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.common import kept, key_of, program
+from femtorque.codegen.common.cache import cache_directory
+from femtorque.codegen.mechanism import Mechanism
 from tests.firmware.app import sources, three_link
 from tests.support import mixed
 from tests.support.boards import driven

@@ -6,7 +6,7 @@ import os
 import pytest
 
 from assurance.fuzz import fuzz
-from femtorque.codegen.drive.sources import application
+from femtorque.codegen.drive import application
 from tests.firmware.app import replace
 
 TARGETS = {"arm": fuzz.ARM, "buses": fuzz.BUSES, "newer": fuzz.NEWER}

@@ -15,8 +15,6 @@ board run, or only those that compute in double, which no application under thes
 images with drives on buses have is mutated in the files that are theirs alone (OF_DRIVES).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ in it. Then each mutant lives in a process of its own, through the tests in whic
 crash and a time-out are red too.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import json
@@ -30,7 +28,7 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 from assurance.mutation.mutants import Mutant, Schemata
-from femtorque.codegen.drive.sources import application
+from femtorque.codegen.drive import application
 from femtorque.codegen.toolchain import host_compiler
 from tests.firmware import app
 from tests.support.suite import CLOCKLESS

@@ -4,8 +4,6 @@ nothing.
 `mutants.py` says what is taken away, `mutation.py` runs the tests against it.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
@@ -19,8 +17,8 @@ import pytest
 from assurance.mutation.mutants import Mutator, Schemata
 from assurance.mutation.mutation import TESTS
 from assurance.proofs import sample
-from femtorque.codegen.drive.sources import application
-from femtorque.codegen.toolchain.host_compiler import compiler
+from femtorque.codegen.drive import application
+from femtorque.codegen.toolchain import compiler
 
 ROOT = Path(__file__).resolve().parents[2]
 # held to it; others may be given to mutation.py by hand

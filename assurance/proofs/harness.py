@@ -1,7 +1,5 @@
 """Theorems as the harnesses in theorems/ state them: every `void prove_NAME(void)` under its comment."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from pathlib import Path

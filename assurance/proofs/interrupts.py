@@ -1,8 +1,6 @@
 """Interrupts between any two stores: in preprocessed C every assignment of the named files is followed by a call of
 struck(), which a harness lets an interrupt come in or not."""
 
-from __future__ import annotations
-
 import re
 
 _MARK = re.compile(r'^# \d+ "([^"]+)"')

@@ -1,20 +1,17 @@
 """The mechanisms whose sources are proved about."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from femtorque.codegen.board import reader as boards
-from femtorque.codegen.common.firmware import FIRMWARE
-from femtorque.codegen.drive.catalogue import DRIVES
+from femtorque.codegen.common import FIRMWARE
+from femtorque.codegen.drive import DRIVES
 from femtorque.codegen.emit import sources as emit
-from femtorque.codegen.mechanism.description import Brake, Feel, Friction, Home, Mechanism, Park
-from femtorque.codegen.mechanism.reader import load_mechanism
-from tests.support import boards as on_boards
-from tests.support import bus_arm
+from femtorque.codegen.mechanism import Friction, Home, Mechanism, Park, load_mechanism
+from femtorque.codegen.mechanism.description import Brake, Feel
+from tests.support import boards as on_boards, bus_arm
 
 MECHANISMS = Path(__file__).resolve().parents[2] / "mechanisms"
 
@@ -122,7 +119,7 @@ def _drives() -> Mechanism:
 def _servos(board: str) -> Mechanism:
     it = load_mechanism(MECHANISMS / "so101_sts.toml")
     assert it.board is not None
-    cutoff = it.safety.cutoff if boards.load(board).cutoff else None
+    cutoff = it.safety.cutoff if boards.load_board(board).cutoff else None
     return replace(it, board=replace(it.board, use=board), safety=replace(it.safety, cutoff=cutoff))
 
 
@@ -135,7 +132,7 @@ def _on_board(board: str, drive: str) -> Mechanism:
 def chip_folders(name: str) -> tuple[Path, ...]:
     """Folders of the chip's files for the mechanism's board; none if it has no board."""
     board = mechanism(name).board
-    return tuple(FIRMWARE / "chip" / folder for folder in boards.load(board.use).chip.folders) if board else ()
+    return tuple(FIRMWARE / "chip" / folder for folder in boards.load_board(board.use).chip.folders) if board else ()
 
 
 def chip_sources(name: str) -> dict[str, str]:
@@ -148,6 +145,6 @@ def chip_sources(name: str) -> dict[str, str]:
 def sources(name: str) -> dict[str, str]:
     """All that is emitted for it: {file name: text}."""
     it = mechanism(name)
-    files = emit.sources(it, boards.load(it.board.use) if it.board else None)
+    files = emit.sources(it, boards.load_board(it.board.use) if it.board else None)
     longer = {"ft_frame_bytes.h": files["ft_frame_bytes.h"].replace(" 8u", " 64u")} if name == "can:long" else {}
     return files | longer

@@ -5,8 +5,6 @@ results.txt, and with --fresh all. A proof is kept in the cache, too, under the 
 its options and of the prover. Its processor time, not the clock's, is bounded.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os
@@ -25,9 +23,8 @@ from pathlib import Path
 from assurance.proofs import interrupts, intervals, mechanisms, prover, registers, results
 from assurance.proofs.harness import FOLDER, Run, Theorem, every
 from assurance.proofs.reached import of_words, walked
-from femtorque.codegen.common.cache import entry_of, kept, key_of
-from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.drive.sources import application
+from femtorque.codegen.common import Refused, entry_of, kept, key_of
+from femtorque.codegen.drive import application
 from femtorque.codegen.toolchain import host_compiler
 
 COMPILER = "arm-none-eabi-gcc"

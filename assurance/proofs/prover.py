@@ -4,8 +4,6 @@ Debian 13 has it as a package. Older releases run Debian 13's files from a folde
 loader and libraries. apt checks their signatures; their versions are pinned here.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -14,8 +12,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from femtorque.codegen.common.cache import kept, key_of
-from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.common import Refused, kept, key_of
 
 VERSION = "6.6.0"
 RELEASE = "trixie"

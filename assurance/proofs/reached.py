@@ -4,8 +4,6 @@ A line that no proof reaches is one that nothing is proved of. So every function
 have a reason for it not to be.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import xml.etree.ElementTree as Xml
@@ -16,8 +14,8 @@ from pathlib import Path
 
 from assurance.proofs import mechanisms
 from assurance.proofs.results import Reached
-from femtorque.codegen.common.firmware import FIRMWARE
-from femtorque.codegen.drive.sources import application
+from femtorque.codegen.common import FIRMWARE
+from femtorque.codegen.drive import application
 
 ROOMS = ("src", "chip")
 EMITTED = ("three_link", "six_axis", "five_bar", "flexible_arm")  # whose emitted C is looked at

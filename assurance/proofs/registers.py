@@ -5,8 +5,6 @@ A peripheral is a variable in theorems/peripherals.h, and its registers are the 
 chip's own files look at. Values that they write stay there for the harness to see, whose own reads are left alone.
 """
 
-from __future__ import annotations
-
 import re
 
 _MARK = re.compile(r'^# \d+ "([^"]+)"')

@@ -4,8 +4,6 @@ One tree always gives one choice, any change of it another. Theorems whose sourc
 proved come first.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterable
 from functools import cache

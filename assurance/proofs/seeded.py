@@ -1,7 +1,5 @@
 """Errors put into the firmware on purpose: each must be refuted by the proof that is named with it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -5,13 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from assurance.proofs import interrupts, prover, reached, registers, results, sample
-from assurance.proofs import prove as prover_of
+from assurance.proofs import interrupts, prove as prover_of, prover, reached, registers, results, sample
 from assurance.proofs.harness import Run, every
 from assurance.proofs.prove import changed, digest, included, jobs, prove
 from assurance.proofs.seeded import SEEDED
 from docs import proofs_page
-from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.common import Refused
 from tests.firmware.app import replace
 
 THEOREMS = {theorem.name: theorem for theorem in every()}

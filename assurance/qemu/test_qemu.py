@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.mechanism import Mechanism, load_mechanism
 from femtorque.codegen.toolchain import platformio as build
 from femtorque.codegen.wire import messages
 from tests.support import boards
@@ -56,7 +55,7 @@ def exact(name: str, folder: Path) -> Mechanism:
 @pytest.mark.parametrize("name", EXACT)
 def test_exact_image_waits_for_no_part_that_does_not_answer(name, tmp_path):
     """It makes its ticks on the internal clock, says so, and stays in ESTOP: no crash, no wait without an end."""
-    built = build.build(exact(name, tmp_path), tmp_path / "image")
+    built = build.build_image(exact(name, tmp_path), tmp_path / "image")
     with emulator(built.elf) as machine:
         words = machine.words("ft_telemetry", 12)
         machine.symbols |= {"tick": words[TICK], "state": words[STATE] & ~3, "fault": words[FAULT] & ~3}

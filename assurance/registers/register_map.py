@@ -1,8 +1,6 @@
 """Registers of a chip by sources other than the firmware: ST's SVD, which pyocd carries, for the STM32F405; a table
 written down from RM0440 for the STM32G474, of which there is none. And whether accesses keep to it."""
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ET
 import zipfile
 from collections.abc import Iterable, Iterator

@@ -1,8 +1,6 @@
 """Every register access of whole images on the virtual board, against the vendor's word on the registers: each exists,
 may be accessed so, and gets no reserved bit or forbidden code."""
 
-from __future__ import annotations
-
 import re
 import shutil
 
@@ -10,14 +8,14 @@ import pytest
 
 from assurance.registers import register_map
 from assurance.registers.register_map import Accesses, lost_reset_bits, violations
-from femtorque.codegen.motion.trajectory import knots
-from femtorque.hil.board.virtual import VirtualBoard
-from femtorque.hil.chip.registers import Unmodelled
+from femtorque.codegen.motion import knots
+from femtorque.hil.board import VirtualBoard
+from femtorque.hil.chip import Unmodelled
 from femtorque.hil.chip.reset_values import CORRECTIONS, PERIPHERALS, after_reset
 from femtorque.hil.chip.stm32.serial import FE
-from femtorque.hil.cost.measure import short_motion
+from femtorque.hil.cost.measurement import short_motion
 from femtorque.hil.plant.rigid import Plant
-from femtorque.hil.play.run import play
+from femtorque.hil.play import play_motion
 from tests.firmware.test_chip import ARMED, CHIP, CRASHING, Machine
 from tests.support.boards import DRIVING, image
 from tests.support.bus_arm import arm
@@ -41,7 +39,7 @@ def play_until_a_short(board: VirtualBoard, seen: Accesses) -> tuple[str, ...]:
     board.chip.bus.watch = seen.note
     board.chip.reset("power")
     motion = knots(short_motion(board.mechanism), board.mechanism)
-    return play(board, board.mechanism, motion, feedforward=True, fault="bus-short").faults
+    return play_motion(board, board.mechanism, motion, feedforward=True, fault="bus-short").faults
 
 
 @pytest.mark.parametrize("name", DRIVING)
@@ -52,7 +50,7 @@ def test_every_access_of_an_image_is_one_that_the_vendor_describes(name):
     with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
         board.chip.bus.watch = seen.note
         board.chip.reset("power")
-        result = play(board, mechanism, knots(short_motion(mechanism), mechanism), feedforward=True)
+        result = play_motion(board, mechanism, knots(short_motion(mechanism), mechanism), feedforward=True)
         assert result.ended == "done"
         board.chip.usarts[board.board.link.usart].line_in(b"noise", errors=FE)
         board.estop(True)

@@ -1,7 +1,5 @@
 """Errors that provers found in the firmware, played by its own code under sanitizers: clean as it is, red as it was."""
 
-from __future__ import annotations
-
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path

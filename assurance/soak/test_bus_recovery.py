@@ -1,8 +1,6 @@
 """A bus that something holds dominant, and lets go of at any moment: the compiled driver has its controller back. And
 what it reads of that controller's counts of errors."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

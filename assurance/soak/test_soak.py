@@ -8,8 +8,6 @@ timers, converters and interrupts are not in it; those run for minutes, not days
 repeats a disturbed frame at once: every disturbed frame is lost here.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -21,19 +19,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from femtorque.codegen.common import MECHANISMS
 from femtorque.codegen.common.cache import cache_directory
-from femtorque.codegen.common.firmware import MECHANISMS
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.motion.trajectory import from_rows, knots
+from femtorque.codegen.mechanism import Mechanism, load_mechanism
+from femtorque.codegen.motion import from_rows, knots
 from femtorque.codegen.toolchain import platformio as build
-from femtorque.codegen.wire.units import to_wire
-from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.codegen.wire import to_wire
+from femtorque.hil.board import VirtualBoard
+from femtorque.hil.plant import plant_of
 from femtorque.hil.plant.plant_library import library
 from femtorque.hil.plant.rigid import Plant
-from femtorque.hil.plant.selection import plant_of
-from femtorque.hil.play.run import play
-from femtorque.host.plan.plan import straight
+from femtorque.hil.play import play_motion
+from femtorque.host.plan.planning import straight
 from tests.firmware.app import App, sources, three_link
 from tests.support.boards import IMAGES
 from tests.support.drives import Bussed
@@ -294,12 +291,12 @@ def test_that_minutes_of_the_image_on_a_disturbed_wire_end_without_a_fault():
     poses = [start if k % 2 == 0 else start + [0.9, -0.7, 0.6] for k in range(2 * rounds + 1)]
     motion = from_rows([j.name for j in m.streamed], np.arange(len(poses)) * 2.0, poses, np.zeros((len(poses), 3)),
                        np.zeros((len(poses), 3)))
-    with VirtualBoard(build.build(m, IMAGES / m.name).elf, m, plant_of(m)) as board:
+    with VirtualBoard(build.build_image(m, IMAGES / m.name).elf, m, plant_of(m)) as board:
         board.brakes = True
         wire = board.wiring.buses.wires["can1"]
         wire.error_rate, passed = SHARE, []
         wire.log = lambda p: passed.append(p.error is None)
-        result = play(board, m, knots(motion, m), feedforward=True)
+        result = play_motion(board, m, knots(motion, m), feedforward=True)
         print(f"\n{motion.duration:g} s of motion: {len(passed) - sum(passed)} of {len(passed)} frames disturbed")
     assert (result.ended, result.state, result.faults, result.bit_identical) == ("done", "DISARMED", (), True)
     assert 0.3 < (len(passed) - sum(passed)) / (SHARE * len(passed)) < 3.0

@@ -5,8 +5,6 @@ LeRobot's side are its own classes, in its environment (assurance.bench.lerobot.
 connection every minute. ROS 2's side is `femtorque ros`, with goals one after the other, live points, and services.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -5,8 +5,6 @@ awaits, the virtual chip is wrong. FOLDER holds the five repositories that SOURC
 tree.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import json
@@ -18,14 +16,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from femtorque.codegen.common.cache import key_of
-from femtorque.codegen.common.errors import Refused
-from femtorque.hil.bus.half_duplex import Framing, OneWire, Question, ServoInPython
-from femtorque.hil.bus.wire import Wire
-from femtorque.hil.chip.elf import Image
+from femtorque.codegen.common import Refused, key_of
+from femtorque.hil.bus import Framing, OneWire, Wire
+from femtorque.hil.bus.half_duplex import Question, ServoInPython
+from femtorque.hil.chip import Image, Stm32, Unmodelled
 from femtorque.hil.chip.nvic import HARD_FAULT, USAGE_FAULT
-from femtorque.hil.chip.registers import Unmodelled
-from femtorque.hil.chip.stm32.chip import Stm32
 from femtorque.hil.chip.stm32f4.chip import Stm32F405
 from femtorque.hil.chip.stm32g4.chip import Stm32G474
 

@@ -1,8 +1,6 @@
 """The runner of ST's drivers, without them: what it refuses, what it reads of a program, and that its page is up to
 date."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -10,7 +8,7 @@ import pytest
 from assurance.vendor import run
 from assurance.vendor.run import PROGRAMS, RESULTS, SOURCES, TABLE, Judged, main, sources
 from docs import vendor_page
-from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.common import Refused
 
 
 def test_without_a_folder_it_says_what_to_get_and_how(capsys):

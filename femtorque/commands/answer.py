@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from femtorque.codegen.mechanism.description import Mechanism
+    from femtorque.codegen.mechanism import Mechanism
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,10 @@ def show(answer: Answer) -> None:
 
 def warn_of_open_loop(mechanism: Mechanism) -> list[str]:
     """Say which joints feed-forward moves alone, because their tracking means nothing. Returns their names."""
-    from femtorque.codegen.board import reader as boards
-    from femtorque.codegen.board.channels import open_loop
+    from femtorque.codegen.board import load_board, open_loop
 
     names = open_loop(mechanism)
-    if mechanism.board and boards.load(mechanism.board.use).outputs is None:
+    if mechanism.board and load_board(mechanism.board.use).outputs is None:
         print(f"board {mechanism.board.use} has no outputs: it computes torques, and no joint moves", file=sys.stderr)
     elif names:
         print(f"open loop, feed-forward alone: {', '.join(names)} (the board reads no encoder of theirs)",

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common import BadInput
 from femtorque.commands import completion
 from femtorque.commands.answer import Answer
 from femtorque.commands.options import Force, Home, Json, LogTo, Mech, Port, Rezero
 
 if TYPE_CHECKING:
-    from femtorque.codegen.mechanism.description import Mechanism
+    from femtorque.codegen.mechanism import Mechanism
     from femtorque.host.board import Board
-    from femtorque.host.stream.stream import Interrupts
+    from femtorque.host.stream import Interrupts
 
 
 def flash(
@@ -43,10 +43,10 @@ def flash(
 
     A board that runs and is disarmed is sent into its boot loader first, where that is safe and hears it.
     """
-    from femtorque.codegen.mechanism.reader import load_mechanism
-    from femtorque.codegen.toolchain.platformio import build as make
-    from femtorque.host.flash.flash import flash as write
-    from femtorque.host.show.display import build_bar
+    from femtorque.codegen.mechanism import load_mechanism
+    from femtorque.codegen.toolchain import build_image as make
+    from femtorque.host.flash import flash as write
+    from femtorque.host.show import build_bar
 
     mechanism = load_mechanism(mech)
     with build_bar() as progress:
@@ -67,7 +67,7 @@ def docs(
 
     Without a network, from the tables that docs/faults.md is made of.
     """
-    from femtorque.codegen.wire.names import looked_up
+    from femtorque.codegen.wire import looked_up
 
     found = looked_up(name)
     return Answer({"found": [asdict(entry) for entry in found]}, "\n\n".join(map(str, found)))
@@ -79,8 +79,8 @@ def ports(
     json: Json = False,
 ) -> Answer:
     """List the serial ports and who answers there."""
-    from femtorque.host.link.ports import survey
-    from femtorque.host.show.display import ports_table
+    from femtorque.host.link import survey
+    from femtorque.host.show import ports_table
 
     found = survey(also or ())
     return Answer({"ports": [asdict(answer) for answer in found]},
@@ -105,11 +105,12 @@ def bringup(
 
     Each joint alone is turned by hand, and then given a small torque.
     """
-    from femtorque.codegen.board.voltage_levels import levels
-    from femtorque.codegen.mechanism.reader import load_mechanism
+    from femtorque.codegen.board import levels
+    from femtorque.codegen.mechanism import load_mechanism
     from femtorque.host.board import Board
-    from femtorque.host.lab import bringup as first
-    from femtorque.host.lab import maker_configuration
+    from femtorque.host.lab import (
+        bring_up, bring_up_advice, bring_up_summary, compare_configured, configured_held, configured_tools,
+        write_bring_up)
 
     def turn(joint: Any, angle: float) -> None:
         unit = "m" if joint.type == "prismatic" else "rad"
@@ -124,7 +125,7 @@ def bringup(
         sys.stdin.readline()
 
     mechanism = load_mechanism(mech)
-    compared = [] if settings is None else maker_configuration.compare(mechanism, settings)
+    compared = [] if settings is None else compare_configured(mechanism, settings)
     if wrong := {one.joint: list(one.problems) for one in compared if one.problems}:
         lines = [f"{joint}: {what}" for joint, problems in wrong.items() for what in problems]
         return Answer({"configured": wrong, "written": False}, "\n".join((*lines, "nothing was driven")), good=False)
@@ -132,16 +133,16 @@ def bringup(
         print(f"before anything is connected: {line}", file=sys.stderr)
     with Board.connect(port, mechanism) as board:
         board.session.faulted()
-        findings = first.bring_up(board.session, mechanism, turn if hand else None, partial(print, file=sys.stderr),
+        findings = bring_up(board.session, mechanism, turn if hand else None, partial(print, file=sys.stderr),
                                   put if zero else None)
-    findings = maker_configuration.held(findings, compared, mechanism)
-    refused = first.write(mech, findings) if write else {}
-    lines = [f"{joint}: {what}" for joint, what in first.summary(findings).items()]
+    findings = configured_held(findings, compared, mechanism)
+    refused = write_bring_up(mech, findings) if write else {}
+    lines = [f"{joint}: {what}" for joint, what in bring_up_summary(findings).items()]
     lines += [f"{joint}: nothing of it is written, since the file would be refused: {why}"
               for joint, why in refused.items()]
     unread = [f"not compared with what its owner has configured: {tool} > FILE, and --settings FILE"
-              for tool in maker_configuration.tools(mechanism) if settings is None]
-    words = "\n".join(filter(None, (*lines, first.advice(mechanism, findings), *unread,
+              for tool in configured_tools(mechanism) if settings is None]
+    words = "\n".join(filter(None, (*lines, bring_up_advice(mechanism, findings), *unread,
                                     _mended(mech, write, findings))))
     return Answer({"joints": [f.data() for f in findings], "written": write, "refused": refused}, words,
                   good=not any(f.problem for f in findings))
@@ -166,7 +167,7 @@ def home(
 
     Declared at its start pose or read from its scale; sought at its index pulse or hard stop, with low torque.
     """
-    from femtorque.codegen.mechanism.reader import load_mechanism
+    from femtorque.codegen.mechanism import load_mechanism
     from femtorque.host.board import Board
     from femtorque.host.link import requests as lab
 
@@ -211,10 +212,10 @@ def float_(
 
     Ctrl-C, or the time, holds it where it is, then disarms.
     """
-    from femtorque.codegen.mechanism.reader import load_mechanism
+    from femtorque.codegen.mechanism import load_mechanism
     from femtorque.host.board import Board
-    from femtorque.host.record.log import claim_log
-    from femtorque.host.stream.stream import Interrupts
+    from femtorque.host.record import claim_log
+    from femtorque.host.stream import Interrupts
 
     if log is not None:
         claim_log(log, force)
@@ -248,10 +249,10 @@ def jog(
 
     If the host stops asking, the joint stops.
     """
-    from femtorque.codegen.mechanism.reader import load_mechanism
+    from femtorque.codegen.mechanism import load_mechanism
     from femtorque.host.board import Board
     from femtorque.host.link import requests as lab
-    from femtorque.host.stream.stream import Interrupts
+    from femtorque.host.stream import Interrupts
 
     mechanism = load_mechanism(mech)
     number = lab.joint_number(mechanism, joint)
@@ -302,12 +303,10 @@ def identify(
     Constant speeds both ways and accelerations; every number comes with its 95 % interval. With --whole, or --payload,
     the arm plays motions instead that show all its masses, slowly first.
     """
-    from femtorque.codegen.mechanism.edit import set_joint
-    from femtorque.codegen.mechanism.reader import load_mechanism
+    from femtorque.codegen.mechanism import load_mechanism, set_joint
     from femtorque.host.board import Board
-    from femtorque.host.lab.identify import beside, measured
-    from femtorque.host.lab.identify import identify as measure
-    from femtorque.host.link.requests import joint_number
+    from femtorque.host.lab import beside, identify as measure, measured
+    from femtorque.host.link import joint_number
 
     mechanism = load_mechanism(mech)
     for option, given in (("--on", on and not payload), ("--joint", joint and (entire or payload)),
@@ -338,13 +337,13 @@ def identify(
 def _whole(mech: Path, mechanism: Mechanism, port: str, home: bool, rezero: bool, payload: str | None, on: str | None,
            weighed: float | None, within: list[str], shown: Path, write: bool) -> Answer:
     """Identify a whole arm or a payload, its motions shown before it moves."""
-    from femtorque.codegen.common.output import check_page, claim, page
+    from femtorque.codegen.common import check_page, claim
+    from femtorque.codegen.common.output import page
     from femtorque.host.board import Board
-    from femtorque.host.lab.inertial import experiment, write_back
-    from femtorque.host.lab.inertial import page as result_page
-    from femtorque.host.lab.inertial.recording import Stops
-    from femtorque.host.show import plan_page
-    from femtorque.host.stream.stream import Interrupts
+    from femtorque.host.lab import Stops, write_inertial_page, write_inertias, write_motors
+    from femtorque.host.lab.inertial import experiment
+    from femtorque.host.show import write_planned
+    from femtorque.host.stream import Interrupts
 
     check_page(shown)
     claim(shown, page("identify"), True)
@@ -361,7 +360,7 @@ def _whole(mech: Path, mechanism: Mechanism, port: str, home: bool, rezero: bool
     motions = [*programme.motions, *programme.unseen]
     for number, motion in enumerate(motions, 1):
         path = shown.with_name(f"{mechanism.name}.motion-{number}.html")
-        plan_page.write(path, mechanism, motion, True)
+        write_planned(path, mechanism, motion, True)
         print(f"motion {number}: {path}", file=sys.stderr)
     with Board.connect(port, mechanism) as board:
         if home:
@@ -376,20 +375,20 @@ def _whole(mech: Path, mechanism: Mechanism, port: str, home: bool, rezero: bool
                 fix = partial(_fixed, board, interrupts, f"{payload}, {weighed:g} kg")
                 told = experiment.weigh(board, mechanism, programme, fix, on_step, stops)
                 if write:
-                    write_back.write_motors(mech, told)
+                    write_motors(mech, told)
                 return Answer(told.data() | {"written": write}, told.words())
             found = experiment.identify(board, mechanism, programme, on_step, stops)
-    result_page.write(shown, found)
+    write_inertial_page(shown, found)
     write &= found.better or bool(found.touches)
     if write:
-        write_back.write(mech, found)
+        write_inertias(mech, found)
     return Answer(found.data() | {"written": write, "page": str(shown)}, f"{found.words()}\n{shown}")
 
 
 def _fixed(board: Board, interrupts: Interrupts, what: str) -> None:
     """Have a payload fixed on while the arm holds itself. Raises Stopped if somebody presses Ctrl-C instead."""
-    from femtorque.codegen.common.errors import Stopped
-    from femtorque.host.link.session import PERIOD
+    from femtorque.codegen.common import Stopped
+    from femtorque.host.link import PERIOD
 
     print(f"The arm holds itself, under power: fix {what}, so that it stays; press Enter to go on, Ctrl-C to leave",
           file=sys.stderr)

@@ -1,21 +1,17 @@
 """Completions of arguments on a command line, read from files and tables without importing anything that takes long."""
 
-from __future__ import annotations
-
 import ast
 import os
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.files import read_text
-from femtorque.codegen.common.firmware import FIRMWARE, house
+from femtorque.codegen.common import FIRMWARE, BadInput, house, read_text
 
 
 def ports(incomplete: str) -> list[str]:
     """Completions of --port."""
-    from femtorque.host.link.serial_ports import candidates
+    from femtorque.host.link import candidates
 
     return _beginning(incomplete, ["auto", *(device for device, _ in candidates())])
 
@@ -27,7 +23,7 @@ def boards(incomplete: str) -> list[str]:
 
 def drives(incomplete: str) -> list[str]:
     """Completions of --drive."""
-    from femtorque.codegen.drive.catalogue import DRIVES
+    from femtorque.codegen.drive import DRIVES
 
     joint, equals, _ = incomplete.rpartition("=")
     return _beginning(incomplete, [f"{joint}{equals}{name}" for name in DRIVES])

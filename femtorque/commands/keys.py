@@ -1,13 +1,11 @@
 """Keys of a terminal as they are pressed. Terminals differ between systems, hence the two ways."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common import BadInput
 
 
 @contextmanager

@@ -13,21 +13,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.common import BadInput, Refused
 from femtorque.commands.answer import Answer
 from femtorque.commands.keys import keys
 from femtorque.commands.options import Force, Home, Json, LogTo, Mech, Port, Rezero, Web, port_number
 
 if TYPE_CHECKING:
-    from femtorque.codegen.mechanism.description import Mechanism
+    from femtorque.codegen.mechanism import Mechanism
     from femtorque.host.board import Board
-    from femtorque.host.link.session import Session
-    from femtorque.host.link.tracking_error import Errors
-    from femtorque.host.live.bilateral import Coupling
-    from femtorque.host.live.following import Following, FollowStatus
-    from femtorque.host.live.gamepad import PadJog
-    from femtorque.host.live.jog import TipJog
-    from femtorque.host.live.page_control import Hand
+    from femtorque.host.link import Errors, Session
+    from femtorque.host.live import Coupling, Following, FollowStatus, Hand, PadJog, TipJog
 
 Delay = Annotated[float | None, typer.Option("--delay", metavar="S", min=0.0, max=2.0, show_default="as the file says",
                                              help="s from when a target is made until the joints are there")]
@@ -61,14 +56,13 @@ def follow(
     They may be late, jittered, lost or far away: the arm goes there within its limits. Ctrl-C, the time, or the end of
     the source brings it to rest at the last one.
     """
-    from femtorque.codegen.mechanism.reader import load_mechanism
-    from femtorque.codegen.motion.trajectory import Trajectory
+    from femtorque.codegen.mechanism import load_mechanism
+    from femtorque.codegen.motion import Trajectory
     from femtorque.host.board import Board
-    from femtorque.host.link import Bound
-    from femtorque.host.link.tracking_error import Tracked
+    from femtorque.host.link import Bound, Tracked
     from femtorque.host.live import external_targets
-    from femtorque.host.record.log import claim_log
-    from femtorque.host.stream.stream import Interrupts
+    from femtorque.host.record import claim_log
+    from femtorque.host.stream import Interrupts
 
     mechanism = load_mechanism(mech)
     motion: Trajectory | None = None
@@ -149,19 +143,14 @@ def teleop(
     With --web the live page has a slider for each joint and a handle at the tip; beside --leader or --gamepad it only
     shows the arm.
     """
-    from femtorque.codegen.mechanism.reader import load_mechanism
+    from femtorque.codegen.mechanism import load_mechanism
     from femtorque.host.board import Board
-    from femtorque.host.link.tracking_error import Errors, Tracked
-    from femtorque.host.live import bilateral
-    from femtorque.host.live import gamepad as pads
-    from femtorque.host.live import page_control as hands
-    from femtorque.host.live import teleop as leading
-    from femtorque.host.live.jog import TipJog
-    from femtorque.host.plan.tip import ends
-    from femtorque.host.plan.waypoints import tip_option
-    from femtorque.host.record.log import claim_log
-    from femtorque.host.scene.description import scene
-    from femtorque.host.stream.stream import Interrupts
+    from femtorque.host.link import Errors, Tracked
+    from femtorque.host.live import TipJog, bilateral, gamepad as pads, page_control as hands, teleop as leading
+    from femtorque.host.plan import ends, tip_option
+    from femtorque.host.record import claim_log
+    from femtorque.host.scene import scene
+    from femtorque.host.stream import Interrupts
 
     mechanism = load_mechanism(mech)
     led = coupling = None
@@ -196,7 +185,7 @@ def teleop(
         tracked, behind = Tracked(board.session), Errors(len(mechanism.streamed))
         board.session.listeners.append(tracked.take)
         if web is not None:
-            from femtorque.host.show.web import serving
+            from femtorque.host.show import serving
 
             print(stack.enter_context(serving(board.session, web, arm=arm, hand=hand)), file=sys.stderr, flush=True)
         with board.follow(delay) as f:
@@ -243,8 +232,7 @@ def _coupled(coupling: Coupling, arms: tuple[Mechanism, Mechanism], master: Boar
 def _jogged(f: Following, jog: TipJog, hand: Hand | None, pad: PadJog | None, speed: float,
             over: Callable[[], bool]) -> int:
     """Move the tip by a page, a gamepad or the keys. Returns the targets sent."""
-    from femtorque.host.live import page_control as hands
-    from femtorque.host.live import teleop as leading
+    from femtorque.host.live import page_control as hands, teleop as leading
 
     if hand is not None:
         return hands.by_hand(f, hand, jog, speed, over)

@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.extras import EXTRAS, installing
-from femtorque.codegen.common.output import GENERATED, LIBRARY, TORQUES, check_page, claim, claim_folder, page, picture
+from femtorque.codegen.common import (
+    EXTRAS, GENERATED, LIBRARY, TORQUES, BadInput, check_page, claim, claim_folder, installing, picture)
+from femtorque.codegen.common.output import page
 from femtorque.commands import completion
 from femtorque.commands.answer import Answer
 from femtorque.commands.options import Force, Json, Mech, Traj
 
 if TYPE_CHECKING:
-    from femtorque.codegen.mechanism.description import Mechanism
-    from femtorque.codegen.toolchain.build_cache import Known
-    from femtorque.codegen.toolchain.build_result import BuildResult
-    from femtorque.hil.cost.cost import Cost
+    from femtorque.codegen.mechanism import Mechanism
+    from femtorque.codegen.toolchain import BuildResult, Known
+    from femtorque.hil.cost import Cost
 
 
 def init(
@@ -44,10 +43,10 @@ def init(
     json: Json = False,
 ) -> Answer:
     """Write a commented mechanism file to start from."""
-    from femtorque.codegen.verify.new_file import Choice, said_of, write
+    from femtorque.codegen.verify import Choice, said_of, write_new_file
 
     choice = Choice(board, motor, tuple(drive or ()), chain, tuple(lock or ()))
-    path = write(name, out or Path(f"{name}.toml"), urdf, choice)
+    path = write_new_file(name, out or Path(f"{name}.toml"), urdf, choice)
     warnings = said_of(path)
     return Answer({"file": path, "warnings": warnings}, "\n".join([
         f"{path}: edit it, then `femtorque check {path}`", *(f"warning: {line}" for line in warnings)]))
@@ -58,8 +57,8 @@ def motors(json: Json = False) -> Answer:
 
     With the numbers of their makers' sheets, for `init --motor` and for mechanism files written by hand.
     """
-    from femtorque.codegen.mechanism.motors import MOTORS
-    from femtorque.codegen.verify.check_tables import motor_table
+    from femtorque.codegen.mechanism import MOTORS
+    from femtorque.codegen.verify import motor_table
 
     return Answer({"motors": [asdict(sold) for sold in MOTORS]}, motor_table(MOTORS))
 
@@ -80,11 +79,9 @@ def check(
 
     Also of motions given with it that come near singular poses.
     """
-    from femtorque.codegen.mechanism.edit import set_gains
-    from femtorque.codegen.mechanism.reader import load_mechanism
-    from femtorque.codegen.motion.trajectory import Trajectory
-    from femtorque.codegen.verify.check import examine
-    from femtorque.codegen.verify.check_tables import renderable
+    from femtorque.codegen.mechanism import load_mechanism, set_gains
+    from femtorque.codegen.motion import Trajectory
+    from femtorque.codegen.verify import check_renderable, examine
 
     beside = shown and shown.with_name(f"{shown.stem}-elements.html")
     if shown is not None and beside is not None:
@@ -104,17 +101,16 @@ def check(
     from rich.console import Group
 
     most_hz = _most_hz(mechanism)
-    data, lines = report.data() | {"most_hz": most_hz}, [renderable(report)]
+    data, lines = report.data() | {"most_hz": most_hz}, [check_renderable(report)]
     if most_hz is not None:
         lines.append(f"ticks fit at up to {_kilohertz(most_hz)}, as `femtorque build` has found")
     if shown is None or beside is None:
         return Answer(data, Group(*lines))
-    from femtorque.codegen.verify.finite_elements import elements_of
-    from femtorque.host.show import finite_elements_page as elements_page
-    from femtorque.host.show.scene.page import of_motion, write
+    from femtorque.codegen.verify import elements_of
+    from femtorque.host.show import finite_elements_page as elements_page, of_motion, write_scene
 
-    elements_page.write(elements_of(mechanism), beside)
-    write(of_motion(mechanism, motions[0] if motions else None), mech.name, "check", shown, beside.name)
+    elements_page.write_elements(elements_of(mechanism), beside)
+    write_scene(of_motion(mechanism, motions[0] if motions else None), mech.name, "check", shown, beside.name)
     return Answer(data | {"page": shown, "elements": beside}, Group(*lines, f"{shown}, {beside}"))
 
 
@@ -135,9 +131,8 @@ def elements(
     and [T_Lambda]; modes and factors of flexible links; Jacobian and elimination order of loops; and how many of all
     these numbers reach the chip.
     """
-    from femtorque.codegen.mechanism.reader import load_mechanism
-    from femtorque.codegen.verify.finite_element_tables import renderable
-    from femtorque.codegen.verify.finite_elements import elements_of
+    from femtorque.codegen.mechanism import load_mechanism
+    from femtorque.codegen.verify import elements_of, elements_renderable
 
     if number is not None:
         return _number(mech, number, link or shown)
@@ -145,20 +140,20 @@ def elements(
         check_page(shown)
         claim(shown, page("elements"), force)
     found = elements_of(load_mechanism(mech), link)
-    text = renderable(found, link is not None)
+    text = elements_renderable(found, link is not None)
     if shown is None:
         return Answer(found.data(), text)
     from rich.console import Group
 
-    from femtorque.host.show.finite_elements_page import write
+    from femtorque.host.show import write_elements
 
-    write(found, shown)
+    write_elements(found, shown)
     return Answer(found.data() | {"page": shown}, Group(text, f"{shown}"))
 
 
 def _number(mech: Path, number: str, more: object) -> Answer:
-    from femtorque.codegen.mechanism.reader import load_mechanism
-    from femtorque.codegen.verify.find_constant import Search
+    from femtorque.codegen.mechanism import load_mechanism
+    from femtorque.codegen.verify import Search
 
     if more is not None:
         raise BadInput("command line", "--find", number, "goes with MECH alone", "leave out LINK and --page")
@@ -170,7 +165,7 @@ def _number(mech: Path, number: str, more: object) -> Answer:
 
 def _most_hz(mechanism: Mechanism) -> int | None:
     """The highest rate of control, where an image of just this mechanism was built and counted before."""
-    from femtorque.codegen.toolchain.build_cache import Known
+    from femtorque.codegen.toolchain import Known
 
     cost = Known.of(mechanism, feedforward=True, pil=False).cost() if mechanism.board else None
     return cost["most_hz"] if cost else None
@@ -201,14 +196,14 @@ def torque(
 
     Each is stamped with the middle of its tick.
     """
-    from femtorque.codegen.mechanism.reader import load_mechanism
-    from femtorque.codegen.motion.trajectory import Trajectory
-    from femtorque.codegen.reference.wrench import Wrench
-    from femtorque.codegen.verify import torque
+    from femtorque.codegen.mechanism import load_mechanism
+    from femtorque.codegen.motion import Trajectory
+    from femtorque.codegen.reference import Wrench
+    from femtorque.codegen.verify import motion_torques as torque
 
     if figure is not None:
-        from femtorque.codegen.step.scheme import scheme_of
-        from femtorque.codegen.verify.figures import check_format, torque_curves
+        from femtorque.codegen.step import scheme_of
+        from femtorque.codegen.verify import check_format, torque_curves
 
         check_format(figure)
         claim(figure, picture("torque"), force)
@@ -237,8 +232,8 @@ def torque(
 
 def _in_mode(mechanism: Any, mode: str | None) -> Any:
     """The mechanism in the mode that an option names."""
-    from femtorque.codegen.common.suggestion import hint
-    from femtorque.codegen.model.modes import in_mode
+    from femtorque.codegen.common import hint
+    from femtorque.codegen.model import in_mode
 
     names = [m.name for m in mechanism.modes]
     if mode is not None and mode not in names:
@@ -257,16 +252,16 @@ def _step(backend: str, precision: Literal["single", "double"] | None) -> tuple[
     if backend == "chip":
         from femtorque.hil.cost import chip_step
 
-        return chip_step.torque, chip_step.held
+        return chip_step.torque_on_chip, chip_step.held
     from femtorque.codegen.reference import wrench
-    from femtorque.codegen.toolchain import wrench_library
+    from femtorque.codegen.toolchain import emitted_wrench_torque
 
     if backend == "c":
-        from femtorque.codegen.toolchain.step_library import CompiledStep
+        from femtorque.codegen.toolchain import CompiledStep
 
         return (lambda model, *motion: CompiledStep(model, precision or "single").torque(*motion),
-                lambda model, q, external: wrench_library.torque(model, q, external, precision or "single"))
-    return None, wrench.torque
+                lambda model, q, external: emitted_wrench_torque(model, q, external, precision or "single"))
+    return None, wrench.wrench_torque
 
 
 def generate(
@@ -284,10 +279,9 @@ def generate(
     Arduino, CMake and Zephyr take as it is: sources in src/, manifests, and examples, one of them for SimpleFOC.
     """
     from femtorque import __version__
-    from femtorque.codegen.common.output import claim, write_text
+    from femtorque.codegen.common import claim, write_text
     from femtorque.codegen.emit import sources
-    from femtorque.codegen.mechanism.mjcf import mjcf as mjcf_of
-    from femtorque.codegen.mechanism.reader import load_mechanism
+    from femtorque.codegen.mechanism import load_mechanism, mjcf as mjcf_of
 
     mechanism = load_mechanism(mech)
     text = mjcf_of(mechanism) if mjcf else None
@@ -313,8 +307,8 @@ def build(
 
     Through PlatformIO: flash, RAM, bound of the stack, instructions and cycles of the worst control tick.
     """
-    from femtorque.codegen.mechanism.reader import load_mechanism
-    from femtorque.codegen.toolchain.build_cache import Known
+    from femtorque.codegen.mechanism import load_mechanism
+    from femtorque.codegen.toolchain import Known
 
     mechanism = load_mechanism(mech)
     folder = out or Path("build") / (mechanism.name + ("-pil" if pil else ""))
@@ -348,9 +342,8 @@ def _kilohertz(hz: int) -> str:
 
 def _make(known: Known, mechanism: Mechanism, folder: Path, feedforward: bool, pil: bool) -> BuildResult:
     """The image, built or from the cache."""
-    from femtorque.codegen.toolchain.platformio import build as make
-    from femtorque.codegen.toolchain.platformio import project
-    from femtorque.host.show.display import build_bar
+    from femtorque.codegen.toolchain import build_image as make, project
+    from femtorque.host.show import build_bar
 
     with build_bar() as progress:
         result = make(mechanism, folder, progress, feedforward, pil)
@@ -360,17 +353,17 @@ def _make(known: Known, mechanism: Mechanism, folder: Path, feedforward: bool, p
 
 def _cost(known: Known, mechanism: Mechanism, result: BuildResult, feedforward: bool) -> Cost | None:
     """Cost of the image; None without the virtual board, which counts it."""
-    from femtorque.hil.cost.cost import Cost
+    from femtorque.hil.cost import Cost
 
     if found := known.cost():
         return Cost(**found | {"left_out": tuple(found["left_out"])})
     try:
-        from femtorque.hil.cost.measure import measure
+        from femtorque.hil.cost import measure
     except ModuleNotFoundError as missing:
         if missing.name not in EXTRAS["hil"]:
             raise
         return None
-    from femtorque.host.show.display import build_bar
+    from femtorque.host.show import build_bar
 
     print(f"{result.image} is built; what its ticks cost is being counted", file=sys.stderr)
     with build_bar() as progress:
@@ -394,10 +387,9 @@ def verify(
 
     Over whole motions, random ones and your own.
     """
-    from femtorque.codegen.mechanism.reader import load_mechanism
-    from femtorque.codegen.motion.trajectory import Trajectory
-    from femtorque.codegen.verify import report as verify_report
-    from femtorque.codegen.verify.verify import verify
+    from femtorque.codegen.mechanism import load_mechanism
+    from femtorque.codegen.motion import Trajectory
+    from femtorque.codegen.verify import verification_renderable, verify, write_verification
     from femtorque.hil.cost import chip_step
 
     if report is not None and not report.parent.is_dir():
@@ -405,6 +397,7 @@ def verify(
     if report is not None:
         claim(report, page("verify"), force)
     mechanism = _in_mode(load_mechanism(mech), mode)
-    result = verify(mechanism, [Trajectory.load(t, mechanism) for t in trajs or ()], chip_step.run, motions, seed)
-    written = {} if report is None else {"report": verify_report.write(result, report)}
-    return Answer(result.data() | written, verify_report.renderable(result), good=result.good)
+    result = verify(mechanism, [Trajectory.load(t, mechanism) for t in trajs or ()], chip_step.run_step_on_chip,
+                    motions, seed)
+    written = {} if report is None else {"report": write_verification(result, report)}
+    return Answer(result.data() | written, verification_renderable(result), good=result.good)

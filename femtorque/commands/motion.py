@@ -13,26 +13,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.output import (
-    MOTION,
-    MOTION_NPZ,
-    PARQUET,
-    TABLE,
-    all_or_none,
-    check_page,
-    claim,
-    page,
-    picture,
-)
+from femtorque.codegen.common import (
+    MOTION, MOTION_NPZ, PARQUET, TABLE, BadInput, all_or_none, check_page, claim, picture)
+from femtorque.codegen.common.output import page
 from femtorque.commands.answer import Answer, warn_of_open_loop
 from femtorque.commands.options import Force, Home, Json, LogTo, Mech, Port, Rezero, Traj, Udp, Web
 
 if TYPE_CHECKING:
-    from femtorque.codegen.mechanism.description import Mechanism
+    from femtorque.codegen.mechanism import Mechanism
     from femtorque.host.board import Board
-    from femtorque.host.show.web import Again
-    from femtorque.host.stream.stream import Interrupts
+    from femtorque.host.show import Again
+    from femtorque.host.stream import Interrupts
 
 RESERVE = 0.1  # of the effort: as femtorque.host.plan.effort has it
 
@@ -72,16 +63,15 @@ def plan(
     For an arm that ends in a flexible link: what its joints have to do for its tip to follow them, or to follow a path
     with times, a CSV file with the columns t, x, y and perhaps z, fx, fy, fz.
     """
-    from femtorque.codegen.common.extras import need
-    from femtorque.codegen.mechanism.reader import load_mechanism
-    from femtorque.codegen.motion.trajectory import Trajectory
-    from femtorque.codegen.verify.figures import check_format
+    from femtorque.codegen.common import need
+    from femtorque.codegen.mechanism import load_mechanism
+    from femtorque.codegen.motion import Trajectory
+    from femtorque.codegen.verify import check_format
     need("ruckig")
     from femtorque.host.board import Board
-    from femtorque.host.plan import figure as plan_figure
-    from femtorque.host.plan import flexible_plan, replan, tip_file
-    from femtorque.host.plan import plan as planning
-    from femtorque.host.plan import waypoints as files
+    from femtorque.host.plan import (
+        FlexiblePlan, draw_flexible, draw_plan, plan_flexible, planning as planning, repeat, timed_tip,
+        waypoints as files)
 
     mechanism = load_mechanism(mech)
     if after and port:
@@ -101,7 +91,7 @@ def plan(
     if flexible and (back or reserve != RESERVE):
         raise BadInput("command line", "--back" if back else "--reserve", None,
                        "is not for an arm with a flexible link")
-    if flexible and speed != 1.0 and tip_file.timed(waypoints):
+    if flexible and speed != 1.0 and timed_tip(waypoints):
         raise BadInput("command line", "--speed", speed, f"{waypoints} has its own times")
     if not flexible and ends != "free":
         raise BadInput("command line", "--ends", ends, "is for an arm that ends in a flexible link")
@@ -111,26 +101,27 @@ def plan(
             raise BadInput("command line", option, str(given) if given is not True else None,
                            f"does not go with {waypoints}", "a recording is repeated as it was; "
                            "`femtorque stream --approach` goes to where it begins")
-    found: flexible_plan.FlexiblePlan | planning.Plan
+    found: FlexiblePlan | planning.Plan
     draw: Callable[[Path], None]
     if again:
-        led = replan.repeat(mechanism, waypoints, speed, reserve)
-        found, draw = led, lambda path: plan_figure.draw(path, mechanism, led)
+        led = repeat(mechanism, waypoints, speed, reserve)
+        found, draw = led, lambda path: draw_plan(path, mechanism, led)
     elif flexible:
-        bent = flexible_plan.make(mechanism, waypoints, ends=ends, begin=begin, speed=speed, tip_point=tip)
-        found, draw = bent, lambda path: flexible_plan.draw(path, mechanism, bent)
+        bent = plan_flexible(mechanism, waypoints, ends=ends, begin=begin, speed=speed, tip_point=tip)
+        found, draw = bent, lambda path: draw_flexible(path, mechanism, bent)
     else:
-        rigid = planning.plan(mechanism, files.load(waypoints, mechanism, tip), begin=begin, back=back, speed=speed,
+        rigid = planning.plan(mechanism, files.load_waypoints(waypoints, mechanism, tip), begin=begin, back=back,
+                              speed=speed,
                               reserve=reserve)
-        found, draw = rigid, lambda path: plan_figure.draw(path, mechanism, rigid)
+        found, draw = rigid, lambda path: draw_plan(path, mechanism, rigid)
     with all_or_none(out, figure, shown):
         found.trajectory.save(out, force)
         if figure is not None:
             draw(figure)
         if shown is not None:
-            from femtorque.host.show.plan_page import write
+            from femtorque.host.show import write_planned
 
-            write(shown, mechanism, found, force)
+            write_planned(shown, mechanism, found, force)
     drawn = {name: file for name, file in (("figure", figure), ("page", shown)) if file is not None}
     return Answer({"file": out, **drawn, **found.data()}, f"{out}: {found.words()}")
 
@@ -160,12 +151,11 @@ def stream(
     Ctrl-C stops along the path and holds; then Enter goes on, Ctrl-C disarms. On a terminal the live page of --web
     stays when the motion is over, with the arm let go, until Ctrl-C; of a virtual board it can play the motion again.
     """
-    from femtorque.codegen.mechanism.reader import load_mechanism
+    from femtorque.codegen.mechanism import load_mechanism
     from femtorque.host.board import Board
-    from femtorque.host.record.log import claim_log
-    from femtorque.host.show.display import outcome_table, stream_bar
-    from femtorque.host.show.web import Again
-    from femtorque.host.stream.stream import Interrupts, Outcome
+    from femtorque.host.record import claim_log
+    from femtorque.host.show import Again, outcome_table, stream_bar
+    from femtorque.host.stream import Interrupts, Outcome
 
     mechanism = load_mechanism(mech)
     if log is not None:
@@ -225,10 +215,10 @@ def monitor(
     """Live view of a board, until Ctrl-C. With --json: one look."""
     from rich.console import Console
 
-    from femtorque.codegen.mechanism.reader import load_mechanism
+    from femtorque.codegen.mechanism import load_mechanism
     from femtorque.host.board import Board
-    from femtorque.host.show.monitor import snapshot, watch
-    from femtorque.host.stream.stream import Interrupts
+    from femtorque.host.show import snapshot, watch
+    from femtorque.host.stream import Interrupts
 
     mechanism = load_mechanism(mech) if mech else None
     arm = _drawn(mechanism, web)
@@ -244,7 +234,7 @@ def monitor(
 
 def _stay(board: Board, interrupts: Interrupts, again: Again | None) -> bool:
     """Let the arm go and keep the page up; whether the motion is to be played again, or it is over by Ctrl-C."""
-    from femtorque.host.link.session import PERIOD
+    from femtorque.host.link import PERIOD
 
     board.disarm()
     interrupts.count = 0
@@ -262,7 +252,7 @@ def _stay(board: Board, interrupts: Interrupts, again: Again | None) -> bool:
 
 def _next(log: Path) -> Path:
     """The first RUN-2.mcap, RUN-3.mcap ... that is not there yet."""
-    from femtorque.host.record.log import table_of
+    from femtorque.host.record import table_of
 
     stem = log.stem
     return next(path for path in (log.with_stem(f"{stem}-{n}") for n in count(2))
@@ -273,7 +263,7 @@ def _drawn(mechanism: Mechanism | None, web: int | None) -> dict[str, Any] | Non
     """Scene of the arm for a live page, made before a board is connected, because meshes take a while."""
     if mechanism is None or web is None:
         return None
-    from femtorque.host.scene.description import scene
+    from femtorque.host.scene import scene
 
     return scene(mechanism)
 
@@ -284,11 +274,11 @@ def _shown(session: Any, web: int | None, udp: str | None, arm: dict[str, Any] |
     """While this lasts, what the board says goes to a page and as datagrams too."""
     with ExitStack() as also:
         if udp is not None:
-            from femtorque.host.show.udp import sending
+            from femtorque.host.show import sending
 
             also.enter_context(sending(session, udp))
         if web is not None:
-            from femtorque.host.show.web import serving
+            from femtorque.host.show import serving
 
             print(also.enter_context(serving(session, web, again, arm)), file=sys.stderr, flush=True)
         yield
@@ -307,17 +297,16 @@ def plot(
 
     Given several runs of one arm, compare them: one page with their errors, joint by joint.
     """
-    from femtorque.codegen.verify.figures import FORMATS
-    from femtorque.host.record import export, log
-    from femtorque.host.show import plot, report
-    from femtorque.host.show.findings import Findings
+    from femtorque.codegen.verify import FORMATS
+    from femtorque.host.record import log, write_export
+    from femtorque.host.show import Findings, draw_run, run_summary, write_report
 
     if len(runs) > 1:
         return _compare(runs, out, force)
     run, = runs
-    what, files = log.read(run), out or [run.with_suffix(".html")]
-    writers = {".html": report.write, ".csv": export.write, ".parquet": export.write} | dict.fromkeys(FORMATS,
-                                                                                                      plot.draw)
+    what, files = log.read_log(run), out or [run.with_suffix(".html")]
+    writers = {".html": write_report, ".csv": write_export, ".parquet": write_export} | dict.fromkeys(FORMATS,
+                                                                                                      draw_run)
     for file in files:
         if file.suffix not in writers:
             raise BadInput(file, "output", None, f"must end in one of {', '.join(writers)}")
@@ -328,21 +317,21 @@ def plot(
         writers[file.suffix](what, file, force)
     said = Findings(what).sentences
     figure = next((file for file in files if file.suffix in FORMATS), None)
-    return Answer({"files": files, "figure": figure, "sentences": said, **plot.summary(what)},
+    return Answer({"files": files, "figure": figure, "sentences": said, **run_summary(what)},
                   "\n".join([*said, "", *map(str, files)]))
 
 
 def _compare(runs: list[Path], out: list[Path] | None, force: bool) -> Answer:
     """The page of several runs."""
     from femtorque.host.record import log
-    from femtorque.host.show import compare, plot
+    from femtorque.host.show import compared_runs, comparison_sentences, run_summary, write_comparison
 
     file = out[0] if out else runs[0].with_name("-".join(run.stem for run in runs) + ".html")
     if len(out or ()) > 1 or file.suffix != ".html":
         raise BadInput(file, "output", None, "of several runs must be one page, .html")
-    logs = [(run, log.read(run)) for run in runs]
-    found = compare.compared(logs)
-    compare.write(found, file, force)
-    said = compare.sentences(found)
-    return Answer({"files": [file], "sentences": said, "runs": {str(path): plot.summary(run) for path, run in logs}},
+    logs = [(run, log.read_log(run)) for run in runs]
+    found = compared_runs(logs)
+    write_comparison(found, file, force)
+    said = comparison_sentences(found)
+    return Answer({"files": [file], "sentences": said, "runs": {str(path): run_summary(run) for path, run in logs}},
                   "\n".join([*said, "", str(file)]))

@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.extras import need
+from femtorque.codegen.common import BadInput, need
 from femtorque.commands.answer import Answer
 from femtorque.commands.options import Force, Json, MaybePort, Mech
 
 if TYPE_CHECKING:
-    from femtorque.host.ros.node import Node
-    from femtorque.host.ros.rclpy_node import RclpyNode
+    from femtorque.host.ros import Node, RclpyNode
 
 NAME = r"[A-Za-z][A-Za-z0-9_]*"
 DOMAINS = 232  # the largest ROS_DOMAIN_ID
@@ -52,25 +50,25 @@ def ros(
     /joint_states, /robot_description, /diagnostics, and services home, arm, disarm and clear. Ctrl-C stops and disarms
     the arm.
     """
-    from femtorque.codegen.mechanism.reader import load_mechanism
+    from femtorque.codegen.mechanism import load_mechanism
 
     for option, name in (("--controller", controller), ("--node", node)):
         if not re.fullmatch(NAME, name):
             raise BadInput("command line", option, name, "must be a name: letters, digits, _")
     if write is not None:
-        from femtorque.host.ros import files
+        from femtorque.host.ros import ros_files, write_ros_files
 
-        made_of = files.texts(load_mechanism(mech), controller, node, gripper)
-        files.write(write, made_of, force)
+        made_of = ros_files(load_mechanism(mech), controller, node, gripper)
+        write_ros_files(write, made_of, force)
         return Answer({"files": [str(write / name) for name in made_of]}, "\n".join(str(write / n) for n in made_of))
     if port is None:
         raise BadInput("command line", "--port", None, "is missing", "--port auto; or --write FOLDER, without a board")
     over = over or ("rclpy" if find_spec("rclpy") else "zenoh")
     need("rosbags")
     from femtorque.host.board import Board
-    from femtorque.host.link.session import PERIOD
-    from femtorque.host.ros.arm import Arm
-    from femtorque.host.stream.stream import Interrupts
+    from femtorque.host.link import PERIOD
+    from femtorque.host.ros import Arm
+    from femtorque.host.stream import Interrupts
 
     said = partial(print, file=sys.stderr, flush=True)
     with (Board.connect(port, load_mechanism(mech)) as board, Interrupts().on_ctrl_c() as interrupts,
@@ -93,11 +91,11 @@ def ros(
 
 def _node(over: str, name: str, domain: int, router: str) -> Node | RclpyNode:
     if over == "rclpy":
-        from femtorque.host.ros.rclpy_node import RclpyNode
+        from femtorque.host.ros import RclpyNode
 
         return RclpyNode(name, domain)
     need("zenoh")
-    from femtorque.host.ros.node import Node
+    from femtorque.host.ros import Node
 
     return Node(name, domain, router)
 

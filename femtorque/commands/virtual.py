@@ -13,18 +13,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.extras import need
+from femtorque.codegen.common import BadInput, need
 from femtorque.commands import completion
 from femtorque.commands.answer import Answer, warn_of_open_loop
 from femtorque.commands.options import Force, Json, LogTo, Mech, Traj, Web, port_number
 
 if TYPE_CHECKING:
-    from femtorque.codegen.mechanism.description import Mechanism
+    from femtorque.codegen.mechanism import Mechanism
     from femtorque.hil.plant.selection import Plant
-    from femtorque.hil.play.run import Result, Watch
-    from femtorque.host.link.session import Session
-    from femtorque.host.record.log import Truth
+    from femtorque.hil.play import Result, Watch
+    from femtorque.host.link import Session
+    from femtorque.host.record import Truth
 
 
 Fault = Annotated[str | None, typer.Option(metavar="F", autocompletion=completion.faults,
@@ -64,9 +63,9 @@ def run(
     encoders saw them and as they truly were.
     """
     need("unicorn")
-    from femtorque.codegen.mechanism.reader import load_mechanism
-    from femtorque.hil.plant.selection import plant_of
-    from femtorque.hil.play.run import run as play
+    from femtorque.codegen.mechanism import load_mechanism
+    from femtorque.hil.plant import plant_of
+    from femtorque.hil.play import run_closed_loop as play
 
     mechanism = load_mechanism(mech)
     rotorless = _warn_of_rotors(mechanism)
@@ -92,8 +91,8 @@ def pil(
     duties back; it drives nothing real.
     """
     need("unicorn")
-    from femtorque.codegen.mechanism.reader import load_mechanism
-    from femtorque.hil.play.pil import run as play
+    from femtorque.codegen.mechanism import load_mechanism
+    from femtorque.hil.play import run_in_the_loop as play
 
     return _played(partial(play, port), load_mechanism(mech), traj, feedforward, fault, resume, log, web, force)
 
@@ -105,9 +104,9 @@ def _played(play: Callable[..., Result], mechanism: Mechanism, traj: Path, feedf
     from rich.console import Group
     from rich.text import Text
 
-    from femtorque.codegen.motion.trajectory import Trajectory
-    from femtorque.host.record.log import claim_log
-    from femtorque.host.show.display import stream_bar, tracking_table
+    from femtorque.codegen.motion import Trajectory
+    from femtorque.host.record import claim_log
+    from femtorque.host.show import stream_bar, tracking_table
 
     if log is not None:
         claim_log(log, force)
@@ -141,10 +140,9 @@ def serve(
     --port unix:PATH.
     """
     need("unicorn")
-    from femtorque.codegen.mechanism.reader import load_mechanism
-    from femtorque.hil.play import run as virtual
-    from femtorque.hil.play.session_tape import Sliced, taped
-    from femtorque.host.stream.stream import Interrupts
+    from femtorque.codegen.mechanism import load_mechanism
+    from femtorque.hil.play import Sliced, serve_board, taped
+    from femtorque.host.stream import Interrupts
 
     at = port if port.startswith("unix:") else port_number(port, "--port")
     mechanism = load_mechanism(mech)
@@ -152,8 +150,8 @@ def serve(
         _warn_of_rotors(mechanism)
     elif tape is not None:
         raise BadInput("command line", "--tape", str(tape), "goes without --pil", "there the arm is elsewhere")
-    run = virtual.serve if tape is None else partial(
-        virtual.serve, kind=Sliced, around=partial(taped, path=tape, feedforward=feedforward))
+    run = serve_board if tape is None else partial(
+        serve_board, kind=Sliced, around=partial(taped, path=tape, feedforward=feedforward))
     with Interrupts().on_ctrl_c() as interrupts:
         ticks = run(mechanism, at, partial(print, file=sys.stderr, flush=True), lambda: interrupts.count > 0,
                     feedforward=feedforward, pil=pil)
@@ -174,13 +172,13 @@ def replay(
     motion. The answer says whether the board sent the same bytes too.
     """
     need("unicorn")
-    from femtorque.codegen.mechanism.reader import load_mechanism
-    from femtorque.hil.play import session_tape as tapes
-    from femtorque.host.record.log import claim_log
+    from femtorque.codegen.mechanism import load_mechanism
+    from femtorque.hil.play import read_tape, replay_tape
+    from femtorque.host.record import claim_log
 
     if log is not None:
         claim_log(log, force)
-    done = tapes.replay(load_mechanism(mech), tapes.read(tape), log=log)
+    done = replay_tape(load_mechanism(mech), read_tape(tape), log=log)
     said = {True: "the board sent the same, bit for bit", False: "the board sent something else than when it was "
             "recorded", None: "the recording was broken off, so nobody knows whether the board sent the same"}
     return Answer({"seconds": done.seconds, "same": done.same}, f"{done.seconds:.3f} s; {said[done.same]}",
@@ -199,10 +197,10 @@ def drives(
     as they are, as behind its makers' adapters.
     """
     need("unicorn")
-    from femtorque.codegen.mechanism.reader import load_mechanism
-    from femtorque.hil.board.drives_alone import DrivesAlone
-    from femtorque.hil.plant.selection import plant_of
-    from femtorque.host.stream.stream import Interrupts
+    from femtorque.codegen.mechanism import load_mechanism
+    from femtorque.hil.board import DrivesAlone
+    from femtorque.hil.plant import plant_of
+    from femtorque.host.stream import Interrupts
 
     mechanism = load_mechanism(mech)
     _warn_of_rotors(mechanism)
@@ -235,7 +233,7 @@ def scenario(
     Each is a file: mechanism, motion, what is changed or goes wrong, and what must come of it.
     """
     need("unicorn")
-    from femtorque.hil.scenarios.performance import perform
+    from femtorque.hil.scenarios import perform
 
     performance = perform(name, only, short=short, fault=fault, board=port)
     return Answer(performance.report(), "\n".join(performance.lines()), good=performance.good)
@@ -254,8 +252,8 @@ def demo(
     Copies a three-link arm and its motion into this folder and plays them on the virtual board, with PD alone and with
     feed-forward + PD, at the same gains.
     """
-    from femtorque.hil.scenarios.demo import PAGE, demonstrate
-    from femtorque.host.show.display import build_bar
+    from femtorque.hil.scenarios import PAGE, demonstrate
+    from femtorque.host.show import build_bar
 
     with build_bar() as progress:
         done = demonstrate(Path(), sweep=sweep, page=page, force=force, on_progress=progress)
@@ -266,7 +264,7 @@ def demo(
 
 def _warn_of_rotors(mechanism: Mechanism) -> list[str]:
     """Say of which drives nobody knows the rotor, so that the virtual ones have none. Returns these lines."""
-    from femtorque.hil.plant.drive_rotors import unknown
+    from femtorque.hil.plant import unknown
 
     lines = unknown(mechanism.streamed)
     for line in lines:
@@ -276,9 +274,9 @@ def _warn_of_rotors(mechanism: Mechanism) -> list[str]:
 
 def _page(mechanism: Mechanism, web: int, plant: Plant | None) -> Watch:
     """A live page with the arm, where it truly is too; on a terminal it stays until Ctrl-C."""
-    from femtorque.hil.plant.selection import world_of
-    from femtorque.host.scene.description import scene
-    from femtorque.host.show.web import serving
+    from femtorque.hil.plant import world_of
+    from femtorque.host.scene import scene
+    from femtorque.host.show import serving
 
     world = None if plant is None else world_of(plant)
     around = None if world is None else world.moment

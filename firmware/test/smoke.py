@@ -13,8 +13,9 @@ from emulator import PATIENCE, Emulator, emulator
 
 from femtorque.codegen.toolchain import stack_bound as stack
 from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.codec import Codec, FrameReader, text
-from femtorque.codegen.wire.messages import Command, Hello, Knot
+from femtorque.codegen.wire import Codec, FrameReader
+from femtorque.codegen.wire.codec import text
+from femtorque.codegen.wire import Command, Hello, Knot
 
 USAGE_FAULT = 6  # exception number
 UNDEFINED_INSTRUCTION = 1 << 16  # in CFSR
@@ -153,7 +154,7 @@ def needs_no_more_stack_than_its_bound(board: Board) -> None:
     assert marked == MARK_WORDS, words[:MARK_WORDS]
     used = 4 * (len(words) - next(i for i, word in enumerate(words) if word and i >= MARK_WORDS))
     files = sorted((board.project / ".pio" / "build" / "emulator").rglob("*.ci"))
-    graph = stack.one_of_each(stack.read(files), board.machine.symbols)
+    graph = stack.one_of_each(stack.read_stack(files), board.machine.symbols)
     bound = stack.bound(graph).bytes
     assert 100 < used <= bound, (used, bound)
 

@@ -3,8 +3,6 @@
 Each comes from the commands in the text beside it, in a folder of its own. Pages are looked at in Chromium.
 """
 
-from __future__ import annotations
-
 import base64
 import os
 import re
@@ -24,19 +22,16 @@ from PIL import Image
 
 from assurance.bench import following, knowing
 from assurance.campaigns import seven_drives
-from femtorque.codegen.common import colours
-from femtorque.codegen.common.firmware import MECHANISMS
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.motion.trajectory import Trajectory
+from femtorque.codegen.common import MECHANISMS, colours
+from femtorque.codegen.mechanism import load_mechanism
+from femtorque.codegen.motion import Trajectory
 from femtorque.hil.papers import closed
-from femtorque.hil.play.run import run as play
-from femtorque.hil.play.run import wrapped
-from femtorque.hil.scenarios import demo
-from femtorque.hil.scenarios.performance import perform
-from femtorque.host.link.session import Session
-from femtorque.host.record.log import Truth
-from femtorque.host.scene.description import scene
-from femtorque.host.show.web import serving
+from femtorque.hil.play import run_closed_loop as play, wrapped
+from femtorque.hil.scenarios import demo, perform
+from femtorque.host.link import Session
+from femtorque.host.record import Truth
+from femtorque.host.scene import scene
+from femtorque.host.show import serving
 from tests.codegen.mechanism.test_urdf import robot
 from tests.hil.play import test_identify_whole
 from tests.support.browser import chromium

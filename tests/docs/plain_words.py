@@ -1,7 +1,5 @@
 """Rule of plain words, as far as a program can hold it: how sentences begin, and the verb of data that is passed on."""
 
-from __future__ import annotations
-
 import ast
 import io
 import re

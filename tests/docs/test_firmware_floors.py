@@ -2,8 +2,8 @@
 
 import re
 
-from femtorque.codegen.common.firmware import FIRMWARE
-from femtorque.codegen.drive.sources import application
+from femtorque.codegen.common import FIRMWARE
+from femtorque.codegen.drive import application
 
 FLOORS = ("core", "control", "bus", "safety", "wire", "src")  # the lowest first; src: the application itself
 

@@ -1,7 +1,5 @@
 """Links of pages that are shown where the files beside them are not."""
 
-from __future__ import annotations
-
 import re
 import runpy
 import sys

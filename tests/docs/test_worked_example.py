@@ -1,7 +1,5 @@
 """The worked example of codegen/THEORY.md: each of its numbers is what the functions, and the commands, give."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re
@@ -9,21 +7,13 @@ import re
 import numpy as np
 import pytest
 
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.model.kinematics import (
-    joint_torque_matrix,
-    length_matrix,
-    levers,
-    nodal_forces,
-    pose,
-    transformation,
-)
-from femtorque.codegen.motion.trajectory import Trajectory
+from femtorque.codegen.mechanism import load_mechanism
+from femtorque.codegen.model import Model, joint_torque_matrix, levers, nodal_forces, pose
+from femtorque.codegen.model.kinematics import length_matrix, transformation
+from femtorque.codegen.motion import Trajectory
 from femtorque.codegen.reference import rigid
 from femtorque.codegen.reference.nodal import tick_momenta
-from femtorque.codegen.verify.finite_elements import elements_of
-from femtorque.codegen.verify.torque import torque
+from femtorque.codegen.verify import elements_of, torque
 from tests.support.rig import ROOT
 
 FILE, MOTION, TICK = ROOT / "mechanisms" / "two_link.toml", ROOT / "mechanisms" / "two_link.csv", 250

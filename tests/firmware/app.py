@@ -1,7 +1,5 @@
 """The whole control application on this computer, over a chip made of variables (fake_chip.c), talked to by frames."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 import shutil
@@ -16,20 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from femtorque.codegen.board import reader as boards
-from femtorque.codegen.common.cache import kept, key_of, program
-from femtorque.codegen.drive.catalogue import WIRES
-from femtorque.codegen.drive.sources import application
+from femtorque.codegen.common import kept, key_of, program
+from femtorque.codegen.drive import WIRES, application
 from femtorque.codegen.emit import sources as emit
-from femtorque.codegen.mechanism.canonical import canonical
-from femtorque.codegen.mechanism.description import Mechanism, Safety
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.motion.trajectory import Knots
+from femtorque.codegen.mechanism import Mechanism, Safety, canonical, load_mechanism
+from femtorque.codegen.motion import Knots
 from femtorque.codegen.toolchain import host_compiler
 from femtorque.codegen.toolchain.platformio import unused
-from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.codec import Codec, FrameReader
-from femtorque.codegen.wire.messages import About, Command, Home, Ident, Knot, Poll, Status
-from femtorque.codegen.wire.units import to_wire
+from femtorque.codegen.wire import (
+    About, Codec, Command, FrameReader, Home, Ident, Knot, Poll, Status, messages, to_wire)
 
 HERE = Path(__file__).resolve().parent
 THREE_LINK = HERE.parent.parent / "mechanisms" / "three_link.toml"
@@ -112,7 +105,7 @@ def sources(mechanism: Mechanism, patches: Patch | None = None, feedforward: boo
     error."""
     key = (canonical(mechanism), feedforward)
     if key not in _emitted:
-        board = boards.load(mechanism.board.use) if mechanism.board else None
+        board = boards.load_board(mechanism.board.use) if mechanism.board else None
         _emitted[key] = emit.sources(mechanism, board, feedforward)
     files = {name: text for name, text in _emitted[key].items() if name != "ft_board.h"}
     left_out = {Path(name).name for name in unused(mechanism)}

@@ -1,14 +1,12 @@
 """A driver of a chip compiled alone, on variables in place of registers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
-from femtorque.codegen.board.reader import load as load_board
-from femtorque.codegen.common.firmware import FIRMWARE
-from femtorque.codegen.drive.sources import application
+from femtorque.codegen.board import load_board
+from femtorque.codegen.common import FIRMWARE
+from femtorque.codegen.drive import application
 from femtorque.codegen.emit import sources as emit
-from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism import Mechanism
 
 HEADER = Path(__file__).with_name("driver_alone.h")
 

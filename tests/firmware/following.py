@@ -1,8 +1,6 @@
 """A sender of live targets to the application on this computer: its own clock, the way to the board, what became of
 it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,9 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.messages import Follow, Followed, Target
-from femtorque.codegen.wire.units import to_wire
+from femtorque.codegen.wire import Follow, Followed, Target, messages, to_wire
 from tests.firmware.app import App
 
 Array = NDArray[np.float64]

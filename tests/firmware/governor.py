@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from femtorque.codegen.control import follow
-from femtorque.codegen.drive.sources import application
+from femtorque.codegen.drive import application
 from femtorque.codegen.emit import sources as emit
-from femtorque.codegen.toolchain.host_compiler import Precision, build
+from femtorque.codegen.toolchain import Precision
+from femtorque.codegen.toolchain.host_compiler import build
 from tests.firmware.motion import mechanism
 
 HERE = Path(__file__).resolve().parent

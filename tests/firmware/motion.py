@@ -1,7 +1,5 @@
 """The application's motion alone on this computer (motion_host.c), one call a tick."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,13 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.drive.sources import application
+from femtorque.codegen.drive import application
 from femtorque.codegen.emit import sources as emit
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.toolchain.host_compiler import Precision
+from femtorque.codegen.mechanism import Mechanism
+from femtorque.codegen.model import Model
+from femtorque.codegen.toolchain import Precision, Turns
 from femtorque.codegen.toolchain.path_library import HEADERS, SOURCES
-from femtorque.codegen.toolchain.step_library import Turns
 from tests.firmware import app
 from tests.firmware.numpy_application import Path as Motion
 from tests.support import oracle

@@ -4,16 +4,14 @@ Everything is in physical units and follows THEORY.md sections 4 and 7; nothing 
 side throughout, J joints; a tick is dt.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.control.observer import observer_gains
-from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.control import observer_gains
+from femtorque.codegen.mechanism import Mechanism
 
 Array = NDArray[np.float64]
 

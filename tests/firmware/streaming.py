@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from femtorque.codegen.motion.trajectory import Knots, Trajectory, knots
+from femtorque.codegen.motion import Knots, Trajectory, knots
 from tests.firmware.app import THREE_LINK, three_link
 
 

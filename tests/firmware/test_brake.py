@@ -1,15 +1,14 @@
 """Holding brakes: opened once the joints are held, let go before anything else is, and given their time."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.mechanism.description import Brake, Home
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.wire.messages import FOLLOW_AUTO, STATES, Float, Follow, Jog, Knot, Probe, Seek
+from femtorque.codegen.mechanism import Home
+from femtorque.codegen.mechanism.description import Brake
+from femtorque.codegen.model import Model
+from femtorque.codegen.wire import FOLLOW_AUTO, STATES, Float, Follow, Jog, Knot, Probe, Seek
 from femtorque.codegen.wire.units import TURN_UNIT
 from tests.firmware.app import App, changed, in_hold
 from tests.firmware.streaming import three_link_knots

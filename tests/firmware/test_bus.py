@@ -1,7 +1,5 @@
 """Drives on buses: what they are sent in each state, what their answers lead to."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import re
@@ -10,15 +8,12 @@ import struct
 import numpy as np
 import pytest
 
-from femtorque.codegen.common.firmware import MECHANISMS
+from femtorque.codegen.common import MECHANISMS
+from femtorque.codegen.drive import DRIVES, application
 from femtorque.codegen.drive.can import Frame
-from femtorque.codegen.drive.catalogue import DRIVES
-from femtorque.codegen.drive.sources import application
-from femtorque.codegen.mechanism.description import Bus, Home, Mechanism, Safety
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.motion.trajectory import from_rows, knots
-from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.messages import Probe, Seek
+from femtorque.codegen.mechanism import Bus, Home, Mechanism, Safety, load_mechanism
+from femtorque.codegen.motion import from_rows, knots
+from femtorque.codegen.wire import Probe, Seek, messages
 from femtorque.host.link import drives
 from tests.support.drives import Bussed, FakeDrive
 

@@ -1,8 +1,6 @@
 """Drives on buses to the tick and to the count: when one is silent, what is forgotten with it, how much of a bus a tick
 takes in."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import struct
@@ -12,8 +10,7 @@ import pytest
 
 from femtorque.codegen.drive.can import Frame
 from femtorque.codegen.drive.families.robstride import frames as robstride
-from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.messages import Probe
+from femtorque.codegen.wire import Probe, messages
 from femtorque.host.link import drives
 from tests.firmware.test_bus import ELBOW, arm, by_hand, held, where
 from tests.support.drives import Bussed

@@ -1,15 +1,13 @@
 """The sign of `char`, which differs between compilers, changes nothing of the firmware."""
 
-from __future__ import annotations
-
 import subprocess
 
 import pytest
 
-from femtorque.codegen.common.firmware import MECHANISMS
-from femtorque.codegen.emit.digest import COMPILER
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.toolchain.platformio import project
+from femtorque.codegen.common import MECHANISMS
+from femtorque.codegen.emit import COMPILER
+from femtorque.codegen.mechanism import load_mechanism
+from femtorque.codegen.toolchain import project
 
 CHIP = ("-mcpu=cortex-m4", "-mthumb", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard", "-std=c99", "-Os")
 

@@ -15,15 +15,13 @@ from pathlib import Path
 import pytest
 from unicorn.arm_const import UC_ARM_REG_SP
 
-from femtorque.codegen.board import channels
-from femtorque.codegen.board import reader as boards
-from femtorque.codegen.common.cache import kept, key_of, program
-from femtorque.codegen.drive.sources import application
+from femtorque.codegen.board import channels, reader as boards
+from femtorque.codegen.common import kept, key_of, program
+from femtorque.codegen.drive import application
 from femtorque.codegen.emit import board_header
-from femtorque.codegen.mechanism.description import Brake, Safety
-from femtorque.hil.chip import family as chips
-from femtorque.hil.chip.elf import Image
-from femtorque.hil.chip.nvic import FIRST_IRQ
+from femtorque.codegen.mechanism import Safety
+from femtorque.codegen.mechanism.description import Brake
+from femtorque.hil.chip import FIRST_IRQ, Image, family as chips
 from femtorque.hil.chip.stm32.chip import unique
 from femtorque.hil.chip.stm32.serial import FE
 from tests.support.boards import three_link
@@ -104,13 +102,13 @@ class Machine:
                        for j in mechanism.joints)
         self.mechanism = replace(mechanism, control=replace(mechanism.control, rate_hz=rate_hz), joints=joints,
                                  board=replace(mechanism.board, pwm_hz=pwm_hz))
-        self.board = boards.load(name)
+        self.board = boards.load_board(name)
         header = board_header.render(self.mechanism, self.board)["ft_board.h"]
         folders = self.board.chip.folders
         script = (CHIP / folders[-1] / "memory.ld").read_text(encoding="utf-8")
         elf = made(headers() | {"app.c": APPLICATION + application, "memory.ld": script}, "app.c",
                    *compiled(CHIP, folders, header), "-nostartfiles", "-nostdlib", "-Tmemory.ld", "-lgcc")
-        model = chips.model(self.board.chip)
+        model = chips.chip_model(self.board.chip)
         self.image = Image.load(elf, model.REGIONS[0].start, model.REGIONS[0].size)
         self.chip = model(self.image.flash, self.board.hse_hz if crystal else None)
         self.channels = [c for _, c in channels.served(self.mechanism, self.board)]

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from femtorque.codegen.board import reader as board
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.control import constants as control_source
-from femtorque.codegen.control import table
-from femtorque.codegen.control.constants import fine_digits, joint_constants, ramp, render, ring_size
-from femtorque.codegen.mechanism.description import Motor
+from femtorque.codegen.common import BadInput
+from femtorque.codegen.control import constants as control_source, joint_constants, table
+from femtorque.codegen.control.constants import fine_digits, ramp, render, ring_size
+from femtorque.codegen.mechanism import Motor
 from femtorque.codegen.wire import messages
 from tests.firmware.app import changed, load, sources, three_link
 from tests.support import oracle
@@ -54,7 +53,7 @@ def test_that_a_segment_too_long_for_its_numbers_is_refused_with_the_nearest_rat
 
 def test_that_rendering_is_reproducible_and_feedforward_is_all_that_its_switch_changes():
     mechanism = three_link()
-    on_board = board.load(mechanism.board.use)
+    on_board = board.load_board(mechanism.board.use)
     assert render(mechanism, on_board) == render(mechanism, on_board)
     a, b = render(mechanism, on_board), render(mechanism, on_board, feedforward=False)
     assert a["ft_config.c"] == b["ft_config.c"]
@@ -65,7 +64,7 @@ def test_that_rendering_is_reproducible_and_feedforward_is_all_that_its_switch_c
 
 def test_that_the_lead_is_the_boards_and_none_without_one():
     mechanism = three_link()
-    assert "#define FT_LEAD 1u" in render(mechanism, board.load("f405rg-4"))["ft_config.h"]
+    assert "#define FT_LEAD 1u" in render(mechanism, board.load_board("f405rg-4"))["ft_config.h"]
     assert "#define FT_LEAD 0u" in render(replace(mechanism, board=None), None)["ft_config.h"]
 
 

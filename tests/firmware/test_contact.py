@@ -1,23 +1,21 @@
 """Torque from outside on this computer: the C against NumPy, against Pinocchio, and its touches."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from femtorque.codegen.board import reader as boards
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.control import constants
-from femtorque.codegen.control.contact import SETTLES_S, SLOW_HZ
-from femtorque.codegen.drive.sources import application
+from femtorque.codegen.common import BadInput
+from femtorque.codegen.control import SLOW_HZ, constants
+from femtorque.codegen.control.contact import SETTLES_S
+from femtorque.codegen.drive import application
 from femtorque.codegen.emit import sources as emit
-from femtorque.codegen.mechanism.description import Contact, Feel
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.mechanism import Contact, load_mechanism
+from femtorque.codegen.mechanism.description import Feel
 from femtorque.codegen.reference import discrete
-from femtorque.codegen.step.scheme import model_of
-from femtorque.hil.chip.chip_library import ChipLibrary
+from femtorque.codegen.step import model_of
+from femtorque.hil.chip import ChipLibrary
 from tests.firmware import app
 from tests.firmware.app import HERE
 from tests.support import oracle
@@ -38,7 +36,7 @@ OWN = ("ft_contact.c", "ft_law.c")
 
 def sources_of(mechanism):
     """All that feeling needs, {file name: text}."""
-    board = boards.load(mechanism.board.use)
+    board = boards.load_board(mechanism.board.use)
     emitted = emit.sources(mechanism, board)
     made = ("ft_step", "ft_config", "ft_tree", "ft_loop")
     files = {n: t for n, t in emitted.items() if n.startswith(made) or n.endswith(".h") and n != "ft_board.h"}
@@ -107,7 +105,7 @@ def expected(mechanism, middles, duty, volts):
     """r (ticks, J) by NumPy in float64: De Luca's observer over the reference step."""
     model, joints = model_of(mechanism), mechanism.streamed
     positions = np.vstack([middles[:1], middles])
-    tau = discrete.torque(model, positions)
+    tau = discrete.midpoint_torque(model, positions)
     u = 0.5 * np.diff(middles, axis=0)
     before = np.vstack([np.zeros_like(u[:1]), u[:-1]])
     v, a = (before + u) * HZ, (u - before) * 2.0 * HZ**2
@@ -188,7 +186,7 @@ def at_rest(arm, pushes, joint=-1, **how):
     """Reports of an arm that rests and is pushed at a joint, by default the last, by torques (n,), N m."""
     mechanism = six_axis()
     start = np.array([j.start for j in mechanism.streamed])
-    weight = discrete.torque(model_of(mechanism), np.tile(start, (3, 1)))[0]
+    weight = discrete.midpoint_torque(model_of(mechanism), np.tile(start, (3, 1)))[0]
     joints = mechanism.streamed
     per_volt = np.array([j.motor.K * j.motor.gear * j.motor.sign / j.motor.R for j in joints])
     torque = np.tile(weight, (len(pushes), 1))
@@ -378,7 +376,7 @@ def test_where_loops_do_not_close_nothing_is_felt_and_that_is_said_and_then_it_b
 def test_what_cannot_feel_is_refused_by_name(change, why):
     mechanism = replace(change(six_axis()), feel=Feel())
     with pytest.raises(BadInput, match=why):
-        constants.render(mechanism, boards.load(mechanism.board.use))
+        constants.render(mechanism, boards.load_board(mechanism.board.use))
 
 
 ENTRY = """

@@ -1,18 +1,16 @@
 """A second judge of torque from outside: MuJoCo's contact. Its arm presses on a wall with the motors of the mechanism
 file; what the C feels of that is the wall's force through the Jacobian, which no side but MuJoCo knows."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import mujoco
 import numpy as np
 import pytest
 
-from femtorque.codegen.mechanism.description import Friction
+from femtorque.codegen.mechanism import Friction
 from femtorque.codegen.reference import discrete
-from femtorque.codegen.step.scheme import model_of
-from femtorque.hil.plant.mujoco import Plant
+from femtorque.codegen.step import model_of
+from femtorque.hil.plant import MujocoPlant
 from tests.firmware.test_contact import HZ, Arm
 from tests.support.feeling import six_axis
 
@@ -48,11 +46,11 @@ def meeting(tmp_path_factory):
     joints, start = arm.streamed, np.array([j.start for j in arm.streamed])
     scene = tmp_path_factory.mktemp("scene") / "wall.xml"
     scene.write_text(WALL)
-    plant, volts = Plant(arm, scene), 48.0
+    plant, volts = MujocoPlant(arm, scene), 48.0
     plant.max_step = 1.0
     k_n = np.array([j.motor.K * j.motor.gear * j.motor.sign for j in joints])
     ohm = np.array([j.motor.R for j in joints])
-    weight = discrete.torque(model_of(arm), np.tile(start, (3, 1)))[0]
+    weight = discrete.midpoint_torque(model_of(arm), np.tile(start, (3, 1)))[0]
     efforts = np.array([j.limits.effort for j in joints])
     middles, at, duties, forces = [start], [], [], []
     acting = [weight * ohm / k_n / volts] * LATE

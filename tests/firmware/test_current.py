@@ -14,23 +14,22 @@ import pytest
 
 from assurance.registers import register_map
 from assurance.registers.register_map import Accesses, violations
-from femtorque.codegen.board import channels
-from femtorque.codegen.board import reader as boards
-from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.control.constants import joint_constants, render
-from femtorque.codegen.control.motors import current_range
+from femtorque.codegen.board import channels, reader as boards
+from femtorque.codegen.common import BadInput, Refused
+from femtorque.codegen.control import current_range, joint_constants
+from femtorque.codegen.control.constants import render
 from femtorque.codegen.emit import board_header
+from femtorque.codegen.mechanism import load_mechanism
 from femtorque.codegen.mechanism.description import Brake
-from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.toolchain import platformio as build
 from femtorque.codegen.wire.messages import FAULTS
+from femtorque.hil.board import VirtualBoard, VirtualClock
 from femtorque.hil.board.bridges import Bridge
 from femtorque.hil.board.current_sensors import CurrentSensor
 from femtorque.hil.board.drv8301 import Drv8301
-from femtorque.hil.board.virtual import VirtualBoard, VirtualClock
 from femtorque.hil.plant.rigid import Plant
-from femtorque.host.lab.identify import Take, _motor_torque
-from femtorque.host.link.link import Link
+from femtorque.host.lab.joint_identification import Take, _motor_torque
+from femtorque.host.link import Link
 from femtorque.host.link.session import fault_name
 from tests.firmware.test_chip import QUIET, START, Machine, mutate
 from tests.hil.board.test_boards import armed
@@ -287,8 +286,8 @@ def test_a_direction_is_switched_while_nothing_is_driven(inline):
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_a_loop_asks_a_bridge_on_bootstrap_capacitors_for_no_more_than_the_board_says(inline, monkeypatch, sign):
     """12 A would need 0.8 of the bus voltage."""
-    load = boards.load
-    monkeypatch.setattr(boards, "load", lambda name, *_: replace(
+    load = boards.load_board
+    monkeypatch.setattr(boards, "load_board", lambda name, *_: replace(
         load(name), outputs=load(name).outputs.model_copy(update={"duty_max": 0.6})))
     coil = inline().on().ask(sign * 12.0).run(0.02)
     assert coil.driving and coil.bridges[0].share == pytest.approx(sign * 0.6, abs=5e-4)
@@ -297,7 +296,7 @@ def test_a_loop_asks_a_bridge_on_bootstrap_capacitors_for_no_more_than_the_board
 
 def test_a_bridge_on_bootstrap_capacitors_is_never_asked_for_more_than_the_board_says(bench, tmp_path):
     """By a duty that is a voltage, and the law knows."""
-    assert boards.load("odrive-v3.6").outputs.duty_max == 0.95
+    assert boards.load_board("odrive-v3.6").outputs.duty_max == 0.95
     coil = Bench(tmp_path, "odrive-v3.6", drive="voltage").run(0.08).on()
     for share, held in ((1.0, 0.95), (-1.0, -0.95), (0.5, 0.5)):
         coil.machine.poke("share", round(1000 * share) & 0xFFFFFFFF)
@@ -589,15 +588,15 @@ def test_the_page_says_how_soon_the_loops_are_ended(bench):
 @pytest.mark.parametrize("name", ["f405rg-4", "nucleo-g474re-6", pytest.param("odrive-v3.6", marks=pytest.mark.bench)])
 def test_an_arm_on_current_loops_gets_the_torque_it_asks_for(name):
     """On the whole image: while it tracks, each motor's mean current over a tick is the torque asked for over K N."""
-    from femtorque.codegen.motion.trajectory import knots
-    from femtorque.hil.cost.measure import short_motion
-    from femtorque.hil.play.run import play
+    from femtorque.codegen.motion import knots
+    from femtorque.hil.cost.measurement import short_motion
+    from femtorque.hil.play import play_motion
 
     mechanism, built = image(name, "current")
     seen = Accesses()
     with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
         board.chip.bus.watch = seen.note
-        result = play(board, mechanism, knots(short_motion(mechanism), mechanism), feedforward=True)
+        result = play_motion(board, mechanism, knots(short_motion(mechanism), mechanism), feedforward=True)
         assert result.ended == "done" and result.faults == () and float(result.tracking_max.max()) < 1e-3
         family = board.board.chip.name
         table = {"stm32f4": register_map.stm32f405, "stm32g4": register_map.stm32g474}[family]()
@@ -643,7 +642,7 @@ def test_an_arm_that_its_brakes_hold_shows_its_sensors_by_the_pulse_all_the_same
     braked = replace(mechanism, name="three-link-braked",
                      safety=replace(mechanism.safety, brake=Brake(release_s=0.03, engage_s=0.06)))
     for arm in (braked, mechanism):
-        built = build.build(arm, IMAGES / f"{arm.name}-current" / "image")
+        built = build.build_image(arm, IMAGES / f"{arm.name}-current" / "image")
         with VirtualBoard(built.elf, arm, Plant(arm)) as board:
             board.brakes = arm.safety.brake is None
             session = armed(board)
@@ -675,8 +674,7 @@ def test_current_is_refused_where_it_is_not_measured_or_the_winding_is_too_fast(
 def test_a_bringup_says_which_current_sensor_to_turn_round():
     """Before any loop is closed: hardly any current has flown."""
     from femtorque.host.lab import bringup
-    from femtorque.host.link.configuration import Configuration
-    from femtorque.host.link.session import Session
+    from femtorque.host.link import Configuration, Session
 
     mechanism, built = image("f405rg-4", "current")
     with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
@@ -705,7 +703,7 @@ def test_a_pwm_at_which_a_shunt_would_be_blind_is_refused(tmp_path):
                        match=r"board.pwm_hz = 84000: leaves the loop of joint 'elbow' 24% of the bus voltage: beyond "
                              r"that "
                                        r"its shunt is blind when it is sampled; at most 55239"):
-        board_header.render(fast, boards.load("odrive-v3.6"))
+        board_header.render(fast, boards.load_board("odrive-v3.6"))
 
 
 def test_a_sensor_too_coarse_to_show_its_sign_is_refused(tmp_path):
@@ -714,7 +712,7 @@ def test_a_sensor_too_coarse_to_show_its_sign_is_refused(tmp_path):
     with pytest.raises(BadInput,
                        match="shoulder.motor.drive = 'current': 10% of the bus voltage for 2 ms bring 0.093 A, less "
                              "than 8"):
-        board_header.render(replace(mechanism, joints=weak), boards.load("odrive-v3.6"))
+        board_header.render(replace(mechanism, joints=weak), boards.load_board("odrive-v3.6"))
 
 
 def test_identification_takes_the_duty_of_a_current_loop_for_a_current(tmp_path):

@@ -1,17 +1,14 @@
 """The supply of servos, which the board cuts where they do not say that they are off."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
 
 from femtorque.codegen.board import reader as boards
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.firmware import MECHANISMS
+from femtorque.codegen.common import MECHANISMS, BadInput
 from femtorque.codegen.emit import board_header
+from femtorque.codegen.mechanism import load_mechanism
 from femtorque.codegen.mechanism.description import Cutoff
-from femtorque.codegen.mechanism.reader import load_mechanism
 from tests.support.servos import Served, so101
 
 TICK = 1.0 / 400.0  # s
@@ -126,16 +123,16 @@ def test_that_without_the_table_nothing_is_switched():
 
 def test_that_boards_without_the_output_and_arms_without_servos_are_refused():
     m = so101()
-    header = board_header.render(m, boards.load("f405rg-6"))["ft_board.h"]
+    header = board_header.render(m, boards.load_board("f405rg-6"))["ft_board.h"]
     assert "#define FT_CUTOFF_PORT 1u" in header and "FT_PIN(1, 0, FT_OUTPUT, FT_DOWN" in header
     with pytest.raises(BadInput, match=r"safety\.cutoff: board 'f405rg-4' has no output for the servos' supply"):
-        board_header.render(m, replace(boards.load("f405rg-4"), cutoff=None))
+        board_header.render(m, replace(boards.load_board("f405rg-4"), cutoff=None))
     none = load_mechanism(MECHANISMS / "three_link.toml")
     with pytest.raises(BadInput, match="has no use without servos on a wire"):
-        board_header.render(replace(none, safety=replace(none.safety, cutoff=Cutoff())), boards.load("f405rg-4"))
+        board_header.render(replace(none, safety=replace(none.safety, cutoff=Cutoff())), boards.load_board("f405rg-4"))
 
 
 def test_that_the_output_is_low_in_the_boot_loader_of_every_board_that_has_it():
-    having = [boards.load(name) for name in boards.names() if boards.load(name).cutoff]
+    having = [boards.load_board(name) for name in boards.board_names() if boards.load_board(name).cutoff]
     assert {"f405rg-4", "f405rg-6", "nucleo-g474re-6"} <= {board.name for board in having}
     assert all(board.cutoff.pin not in board.loader_pulls for board in having)

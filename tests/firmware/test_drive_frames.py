@@ -1,21 +1,18 @@
 """The frames of drives in C against those of femtorque.codegen.drive, which other people's encoders are held
 against."""
 
-from __future__ import annotations
-
 import struct
 from dataclasses import fields
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.drive import mit
+from femtorque.codegen.drive import DRIVES, DriveType, application, family_of, mit
 from femtorque.codegen.drive.can import Frame
-from femtorque.codegen.drive.catalogue import CATALOGUE, DRIVES, family_of
+from femtorque.codegen.drive.catalogue import CATALOGUE
 from femtorque.codegen.drive.families.damiao import frames as damiao
 from femtorque.codegen.drive.families.robstride import frames as robstride
-from femtorque.codegen.drive.family import DriveType, State, Target
-from femtorque.codegen.drive.sources import application
+from femtorque.codegen.drive.family import State, Target
 from tests.firmware import app
 from tests.support import dialects
 

@@ -1,16 +1,14 @@
 """Dynamixel X servos: frames to them, the packets of a wire byte for byte against ROBOTIS' client, and what comes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 from dynamixel_sdk import GroupSyncRead, GroupSyncWrite, Protocol2PacketHandler
 
+from femtorque.codegen.drive import application
 from femtorque.codegen.drive.families.dynamixel import frames as x
 from femtorque.codegen.drive.families.dynamixel.frames import Part
-from femtorque.codegen.drive.sources import application
 from tests.firmware import app
 
 SERVOS = 6

@@ -1,7 +1,5 @@
 """Dynamixel X servos on a wire: how they are set up, what they are given, what their answers lead to."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 
@@ -9,7 +7,7 @@ import numpy as np
 import pytest
 
 from femtorque.codegen.drive.families.dynamixel import frames as dynamixel
-from femtorque.codegen.mechanism.description import Safety
+from femtorque.codegen.mechanism import Safety
 from femtorque.hil.drives.families.dynamixel import servo as x
 from femtorque.host.link import drives
 from tests.support.dynamixels import Wired, aloha

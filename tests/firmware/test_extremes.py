@@ -1,7 +1,5 @@
 """Numbers at the ends of their types: no run-time error where they are taken, under the compiler's sanitizers."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,15 +1,12 @@
 """FOLLOW on this computer: targets that are sent live, as they come and as no one would send them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import islice, pairwise
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.messages import STATES, Command, Follow
+from femtorque.codegen.wire import STATES, Command, Follow, messages
 from tests.firmware.app import App, changed
 from tests.firmware.following import Sent, follow, hostile, play, wave
 from tests.firmware.test_safety import paused
@@ -231,8 +228,8 @@ def test_a_fault_takes_the_outputs_away():
 
 
 def test_links_that_bend_are_refused_by_name():
-    from femtorque.codegen.common.firmware import MECHANISMS
-    from femtorque.codegen.mechanism.reader import load_mechanism
+    from femtorque.codegen.common import MECHANISMS
+    from femtorque.codegen.mechanism import load_mechanism
 
     app = App(load_mechanism(MECHANISMS / "flexible_link.toml"))
     assert app.home() == "NONE" and app.command("ARM") == "NONE"

@@ -1,7 +1,5 @@
 """Lengths of frames on the G4's controllers, against python-can's table of the codes for them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

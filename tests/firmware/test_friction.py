@@ -1,20 +1,18 @@
 """Friction that falls with the velocity and rises with the load, in the torque that a motion needs: the C against NumPy
 and against itself on the chip."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from femtorque.codegen.board import reader as boards
-from femtorque.codegen.drive.sources import application
+from femtorque.codegen.drive import application
 from femtorque.codegen.emit import sources as emit
-from femtorque.codegen.mechanism.description import Friction
+from femtorque.codegen.mechanism import Friction
 from femtorque.codegen.toolchain.host_compiler import build
-from femtorque.codegen.verify.torque import motor_torque
-from femtorque.hil.chip.chip_library import ChipLibrary
+from femtorque.codegen.verify import motor_torque
+from femtorque.hil.chip import ChipLibrary
 from tests.firmware.app import HERE
 from tests.support.feeling import six_axis
 
@@ -35,7 +33,7 @@ def of_field(frictions=OF_FIELD):
 
 def files_of(mechanism):
     """All that the law needs."""
-    emitted = emit.sources(mechanism, boards.load(mechanism.board.use))
+    emitted = emit.sources(mechanism, boards.load_board(mechanism.board.use))
     files = {n: t for n, t in emitted.items() if n.startswith("ft_config") or n.endswith(".h") and n != "ft_board.h"}
     files |= {n: p.read_text() for n, p in application().items() if n.endswith(".h") or n == "ft_law.c"}
     return files | {"law_host.c": (HERE / "law_host.c").read_text()}
@@ -129,9 +127,9 @@ def test_the_reference_has_the_same_away_from_rest():
 
 def test_files_without_it_emit_nothing_of_it():
     mechanism = six_axis()
-    emitted = emit.sources(mechanism, boards.load(mechanism.board.use))
+    emitted = emit.sources(mechanism, boards.load_board(mechanism.board.use))
     assert not [name for name, text in emitted.items() if "stribeck" in text.lower()]
-    assert "#define FT_STRIBECK 1" in emit.sources(of_field(), boards.load(mechanism.board.use))["ft_config.h"]
+    assert "#define FT_STRIBECK 1" in emit.sources(of_field(), boards.load_board(mechanism.board.use))["ft_config.h"]
 
 
 @pytest.mark.parametrize("precision", ["single", "double"])

@@ -1,7 +1,5 @@
 """The governor of FOLLOW: what it never does, and how soon it is there."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from ruckig import InputParameter, Result, Ruckig, Trajectory

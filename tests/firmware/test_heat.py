@@ -1,14 +1,13 @@
 """Motors that carry more than they can for good: how long they may, and how long they cool."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
 import pytest
 
-from femtorque.codegen.mechanism.description import Brake, Home, Motor
-from femtorque.codegen.wire.messages import Probe, Seek
+from femtorque.codegen.mechanism import Home, Motor
+from femtorque.codegen.mechanism.description import Brake
+from femtorque.codegen.wire import Probe, Seek
 from tests.firmware.app import App, changed, in_hold
 
 T = 0.4  # s

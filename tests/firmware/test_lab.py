@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from femtorque.codegen.control import constants as control_source
-from femtorque.codegen.mechanism.description import Home
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.messages import Capture, Data, Float, Gains, Jog, Knot, Probe, Read, Seek
+from femtorque.codegen.mechanism import Home
+from femtorque.codegen.model import Model
+from femtorque.codegen.wire import Capture, Data, Float, Gains, Jog, Knot, Probe, Read, Seek, messages
 from tests.firmware.app import App, changed, in_hold
 from tests.firmware.streaming import three_link_knots
 from tests.firmware.test_safety import in_lab

@@ -6,14 +6,12 @@ from functools import cache
 import numpy as np
 import pytest
 
-from femtorque.codegen.control import constants as control_source
-from femtorque.codegen.control import feedback_age
+from femtorque.codegen.control import constants as control_source, feedback_age
 from femtorque.codegen.control.feedback_age import AgeConstants
-from femtorque.codegen.mechanism.description import COULOMB_VELOCITY
-from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.units import TURN_UNIT, position_unit
-from tests.firmware.app import App, changed, in_hold, three_link
-from tests.firmware.app import replace as swap
+from femtorque.codegen.mechanism import COULOMB_VELOCITY
+from femtorque.codegen.wire import messages, position_unit
+from femtorque.codegen.wire.units import TURN_UNIT
+from tests.firmware.app import App, changed, in_hold, replace as swap, three_link
 from tests.firmware.numpy_application import Law, Observer
 from tests.firmware.streaming import three_link_knots
 

@@ -10,14 +10,11 @@ from importlib.metadata import version
 import numpy as np
 import pytest
 from cobs import cobs
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.messages import Command, Hello, Knot, Poll, Read
-from femtorque.host.link.retransmit import Sender
-from tests.firmware.app import App, changed, in_hold, load, sources, three_link
-from tests.firmware.app import replace as swap
+from femtorque.codegen.wire import Command, Hello, Knot, Poll, Read, messages
+from femtorque.host.link import Sender
+from tests.firmware.app import App, changed, in_hold, load, replace as swap, sources, three_link
 from tests.firmware.streaming import three_link_knots, three_link_trajectory
 
 CRC_CDEF = "uint32_t ft_crc32(const uint8_t *bytes, size_t size);"

@@ -1,7 +1,5 @@
 """The application with closed loops: streaming the actuated joints, singular poses, arming where loops are closed."""
 
-from __future__ import annotations
-
 import dataclasses
 import subprocess
 from collections.abc import Callable
@@ -11,23 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from femtorque.codegen.emit.sources import step_sources
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.model.loop_assembly import assemble
-from femtorque.codegen.model.modes import in_mode
-from femtorque.codegen.motion.trajectory import Trajectory, knots
-from femtorque.codegen.reference import rigid as reference
-from femtorque.codegen.reference import schemes
-from femtorque.codegen.step.scheme import model_of
-from femtorque.codegen.toolchain import host_compiler
-from femtorque.codegen.toolchain.step_library import CompiledStep
-from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.messages import Knot, Probe, Seek
-from femtorque.codegen.wire.units import position_unit
+from femtorque.codegen.emit import step_sources
+from femtorque.codegen.mechanism import Mechanism, load_mechanism
+from femtorque.codegen.model import assemble, in_mode
+from femtorque.codegen.motion import Trajectory, knots
+from femtorque.codegen.reference import rigid as reference, schemes
+from femtorque.codegen.step import model_of
+from femtorque.codegen.toolchain import CompiledStep, host_compiler
+from femtorque.codegen.wire import Knot, Probe, Seek, messages, position_unit
 from tests.firmware.app import SANITIZE, App, in_hold, replace
-from tests.firmware.following import Sent, follow
-from tests.firmware.following import play as play_targets
+from tests.firmware.following import Sent, follow, play as play_targets
 
 MECHANISMS = Path(__file__).parents[2] / "mechanisms"
 

@@ -5,8 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 SOURCE = Path(__file__).resolve().parents[2] / "firmware" / "chip" / "stm32" / "ft_memory.c"
 SIZE = 96

@@ -1,7 +1,5 @@
 """Drives on CAN and servos on a wire of one application: each bus is served and judged by itself."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

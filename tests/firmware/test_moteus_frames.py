@@ -1,21 +1,18 @@
 """moteus' frames in C against those in Python, which the makers' package is held against."""
 
-from __future__ import annotations
-
 import math
 import struct
 from dataclasses import fields, replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
+from femtorque.codegen.drive import DRIVES, DriveType, application
 from femtorque.codegen.drive.can import Frame
-from femtorque.codegen.drive.catalogue import CATALOGUE, DRIVES
+from femtorque.codegen.drive.catalogue import CATALOGUE
 from femtorque.codegen.drive.families.moteus import frames
-from femtorque.codegen.drive.family import DriveType, Target
-from femtorque.codegen.drive.sources import application
+from femtorque.codegen.drive.family import Target
 from tests.firmware import app
 
 NAMES = ("ft_frame.h", "ft_drive.h", "ft_moteus.h", "ft_moteus.c")

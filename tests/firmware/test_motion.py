@@ -4,13 +4,12 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.motion.trajectory import Knots
-from femtorque.codegen.toolchain.step_library import Turns
-from femtorque.codegen.wire.messages import Knot
+from femtorque.codegen.model import Model
+from femtorque.codegen.motion import Knots
+from femtorque.codegen.toolchain import Turns
+from femtorque.codegen.wire import Knot
 from tests.firmware.app import in_hold, replace, three_link
 from tests.firmware.motion import IDLE, PAUSED, RUNNING, Board, mechanism, random_motion
 from tests.firmware.numpy_application import Path, play

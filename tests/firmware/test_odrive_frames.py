@@ -1,20 +1,16 @@
 """ODrive's messages in C against those in Python, which the maker's table is held against."""
 
-from __future__ import annotations
-
 import math
 import struct
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
+from femtorque.codegen.drive import DRIVES, application
 from femtorque.codegen.drive.can import Frame
-from femtorque.codegen.drive.catalogue import DRIVES
 from femtorque.codegen.drive.families.odrive_can import frames
 from femtorque.codegen.drive.family import Target
-from femtorque.codegen.drive.sources import application
 from tests.firmware import app
 
 NAMES = ("ft_frame.h", "ft_drive.h", "ft_odrive_can.h", "ft_odrive_can.c")

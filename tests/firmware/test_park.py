@@ -1,17 +1,16 @@
 """Lying down on this computer: a lost host, heat and a low supply bring the arm to its pose before the motors are let
 go; what takes its senses away lets it go at once."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.control.constants import follow_limits
-from femtorque.codegen.control.park import checked, parking, words
-from femtorque.codegen.mechanism.description import Brake, Park, Safety
+from femtorque.codegen.common import BadInput
+from femtorque.codegen.control import follow_limits, park_words
+from femtorque.codegen.control.park import checked, parking
+from femtorque.codegen.mechanism import Park, Safety
+from femtorque.codegen.mechanism.description import Brake
 from tests.firmware.app import App, changed
 from tests.firmware.following import TURN, Sent, follow, target
 
@@ -256,7 +255,7 @@ def test_a_pose_that_cannot_be_is_refused_by_its_key(change, key):
 
 
 def test_check_says_where_the_arm_lies_and_what_falls_from_there():
-    said = words(lying(places=(0.0, 0.0, 0.0)))
+    said = park_words(lying(places=(0.0, 0.0, 0.0)))
     assert "lies down at" in said[0] and "gravity still loads" in said[1]
-    assert len(words(lying(places=(-np.pi / 2.0, 0.0, 0.0)))) == 1  # it hangs
-    assert len(words(lying(places=(0.0, 0.0, 0.0), brake=Brake(0.05, 0.1)))) == 1
+    assert len(park_words(lying(places=(-np.pi / 2.0, 0.0, 0.0)))) == 1  # it hangs
+    assert len(park_words(lying(places=(0.0, 0.0, 0.0), brake=Brake(0.05, 0.1)))) == 1

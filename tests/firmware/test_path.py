@@ -7,13 +7,10 @@ from functools import cache
 import numpy as np
 import pytest
 
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.model.mass_matrix import mass_matrix
-from femtorque.codegen.motion.trajectory import Knots, from_rows, knots
-from femtorque.codegen.toolchain.path_library import CompiledPath
-from femtorque.codegen.toolchain.step_library import CompiledStep
-from femtorque.codegen.wire.codec import Codec
-from femtorque.codegen.wire.messages import Knot
+from femtorque.codegen.model import Model, mass_matrix
+from femtorque.codegen.motion import Knots, from_rows, knots
+from femtorque.codegen.toolchain import CompiledPath, CompiledStep
+from femtorque.codegen.wire import Codec, Knot
 from tests.support import oracle
 
 

@@ -1,21 +1,18 @@
 """Giving way to a touch and going back, by an application on this computer."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.control import constants
-from femtorque.codegen.control.constants import follow_limits
+from femtorque.codegen.control import constants, follow_limits
 from femtorque.codegen.control.contact import QUIET_S, RETURN_SPEED, RETURN_TRIES
 from femtorque.codegen.control.park import wayless
-from femtorque.codegen.mechanism.description import Contact, Feel, Park, Safety
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.motion.trajectory import Knots
-from femtorque.codegen.wire.messages import FAULTS, FELT_TOUCHED, STATES, Felt, Float, Follow
-from femtorque.codegen.wire.units import to_wire
+from femtorque.codegen.mechanism import Contact, Park, Safety, load_mechanism
+from femtorque.codegen.mechanism.description import Feel
+from femtorque.codegen.motion import Knots
+from femtorque.codegen.wire import FELT_TOUCHED, STATES, Felt, Float, Follow, to_wire
+from femtorque.codegen.wire.messages import FAULTS
 from tests.firmware.app import HERE, App, changed, three_link
 from tests.firmware.following import TURN, Sent, follow, target
 from tests.firmware.test_safety import in_lab, jogging, tracking

@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 
 from femtorque.codegen.control import constants as control_source
-from femtorque.codegen.mechanism.description import Brake, Home
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.motion.trajectory import Knots
-from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.messages import Command, Float, Follow, Gains, Hello, Jog, Knot, Poll, Probe, Seek, Target
-from femtorque.codegen.wire.units import to_wire
-from tests.firmware.app import App, changed, in_hold, three_link
-from tests.firmware.app import replace as patch
+from femtorque.codegen.mechanism import Home
+from femtorque.codegen.mechanism.description import Brake
+from femtorque.codegen.model import Model
+from femtorque.codegen.motion import Knots
+from femtorque.codegen.wire import (
+    Command, Float, Follow, Gains, Hello, Jog, Knot, Poll, Probe, Seek, Target, messages, to_wire)
+from tests.firmware.app import App, changed, in_hold, replace as patch, three_link
 from tests.firmware.streaming import three_link_knots
 from tests.support import oracle
 from tests.support.boards import driven

@@ -1,7 +1,5 @@
 """Measurements of a board: bus voltage and temperatures, through the converter of each family."""
 
-from __future__ import annotations
-
 import math
 import re
 import struct
@@ -9,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from femtorque.codegen.board import reader as boards
-from femtorque.codegen.board import thermistor
-from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.board import reader as boards, thermistor
+from femtorque.codegen.common import BadInput, Refused
 from femtorque.codegen.toolchain import platformio as build
-from femtorque.codegen.wire.messages import FAULTS, STATES
-from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.codegen.wire import STATES
+from femtorque.codegen.wire.messages import FAULTS
+from femtorque.hil.board import VirtualBoard
 from femtorque.hil.plant.rigid import Plant
 from tests.firmware.test_chip import QUIET, START, Machine
 from tests.hil.board.test_boards import armed
@@ -178,10 +176,10 @@ def test_a_bus_out_of_range_ends_the_drive_on_every_board(name):
 
 def test_a_table_between_its_entries_is_as_good_as_is_said():
     for name in ("f405rg-4", "odrive-v3.6"):
-        sensor = boards.load(name).sense.temperature.thermistor
-        table = thermistor.table(sensor)
+        sensor = boards.load_board(name).sense.temperature.thermistor
+        table = thermistor.thermistor_table(sensor)
         for celsius in range(-10, 111):
-            place = sensor.share(celsius) * 4096 / thermistor.STEP
+            place = sensor.share(celsius) * 4096 / thermistor.THERMISTOR_STEP
             cell = int(place)
             told = table[cell] + (place - cell) * (table[cell + 1] - table[cell])
             assert told == pytest.approx(celsius, abs=0.4)

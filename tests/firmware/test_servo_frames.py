@@ -1,12 +1,10 @@
 """Frames to one servo and from it, in C, against what is written of its registers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
+from femtorque.codegen.drive import application
 from femtorque.codegen.drive.families.feetech import frames as feetech
-from femtorque.codegen.drive.sources import application
 from tests.firmware import app
 
 NAMES = ("ft_feetech.h", "ft_feetech.c", "ft_sts.h", "ft_frame.h", "ft_drive.h")

@@ -1,14 +1,12 @@
 """Bytes that come on a wire of servos, taken apart: only whole answers with their check sum are reported."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
+from femtorque.codegen.drive import application
 from femtorque.codegen.drive.families.feetech import frames as feetech
-from femtorque.codegen.drive.sources import application
 from tests.firmware import app
 
 SERVOS = 6

@@ -1,7 +1,5 @@
 """Servos on a wire: what they are sent in each state, what their answers lead to."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 
@@ -10,7 +8,7 @@ import pytest
 from scservo_sdk import GroupSyncWrite, protocol_packet_handler
 
 from femtorque.codegen.drive.families.feetech import frames as feetech
-from femtorque.codegen.mechanism.description import Safety
+from femtorque.codegen.mechanism import Safety
 from femtorque.hil.drives.families.feetech import servo as sts
 from femtorque.host.link import drives
 from tests.support.servos import Served, so101

@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 
-from femtorque.codegen.common.firmware import FIRMWARE
-from femtorque.codegen.drive.sources import application, of_families
+from femtorque.codegen.common import FIRMWARE
+from femtorque.codegen.drive import application, of_families
 from femtorque.codegen.toolchain import host_compiler
 from tests.firmware.app import sources, three_link
 

@@ -1,17 +1,16 @@
 """Reports of what an arm feels, and reactions in each state, by an application on this computer."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.control.constants import follow_limits
+from femtorque.codegen.control import follow_limits
 from femtorque.codegen.control.park import parking
-from femtorque.codegen.mechanism.description import Contact, Feel
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.wire.messages import FAULTS, FELT_TOUCHED, FLAGS, STATES, Felt, Float
+from femtorque.codegen.mechanism import Contact, load_mechanism
+from femtorque.codegen.mechanism.description import Feel
+from femtorque.codegen.wire import FELT_TOUCHED, STATES, Felt, Float
+from femtorque.codegen.wire.messages import FAULTS, FLAGS
 from tests.firmware.app import HERE, App, changed, three_link
 from tests.firmware.following import TURN, Sent, follow, play, target
 from tests.firmware.streaming import three_link_knots

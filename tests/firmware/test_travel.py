@@ -1,13 +1,11 @@
 """Velocities that a drive reports, compared with how far it goes by its positions: what a look sees, when it begins and
 ends."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest
 
-from femtorque.codegen.drive.sources import application
+from femtorque.codegen.drive import application
 from tests.firmware import app
 
 RATE = 1000  # Hz

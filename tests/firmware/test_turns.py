@@ -4,14 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from femtorque.codegen.mechanism.description import Home
-from femtorque.codegen.motion.trajectory import Knots
-from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.messages import Jog, Knot, Seek
-from femtorque.codegen.wire.units import TURN_UNIT, from_wire
+from femtorque.codegen.mechanism import Home
+from femtorque.codegen.motion import Knots
+from femtorque.codegen.wire import Jog, Knot, Seek, from_wire, messages
+from femtorque.codegen.wire.units import TURN_UNIT
 from tests.firmware.app import App, in_hold, three_link
 from tests.support import oracle
 

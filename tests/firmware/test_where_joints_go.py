@@ -1,8 +1,6 @@
 """FOLLOW on this computer: where joints go while their targets jump, or their way ends. Limits of speed are in
 test_follow."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -11,9 +9,8 @@ import pytest
 from numpy.typing import NDArray
 from ruckig import InputParameter, Result, Ruckig, Trajectory
 
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.wire.units import position_unit
+from femtorque.codegen.mechanism import Mechanism, load_mechanism
+from femtorque.codegen.wire import position_unit
 from tests.firmware.app import App, changed
 from tests.firmware.following import Sent, follow, play
 from tests.support.suite import ROOT

@@ -2,9 +2,8 @@
 
 import pytest
 
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.host.link import link
-from femtorque.host.link.configuration import Configuration
+from femtorque.codegen.mechanism import load_mechanism
+from femtorque.host.link import Configuration, link
 from tests.support.fake_board import FakeBoard, ManualClock
 from tests.support.suite import ROOT
 

@@ -1,7 +1,5 @@
 """Doors of a host: whatever comes in by one of them is a target or is counted and reported, and the arm goes on."""
 
-from __future__ import annotations
-
 import importlib
 import io
 import json
@@ -18,14 +16,11 @@ import pytest
 
 from femtorque import BadInput, Board, Mechanism, Refused
 from femtorque.hil.play import session_tape
+from femtorque.host.live import Hand, TipJog
 from femtorque.host.live.external_targets import Pipe, Port, relay, udp
-from femtorque.host.live.jog import TipJog
-from femtorque.host.live.page_control import Hand, by_hand
-from femtorque.host.ros import interfaces, keys
-from femtorque.host.ros import node as ros
-from femtorque.host.ros.arm import Arm
+from femtorque.host.live.page_control import by_hand
+from femtorque.host.ros import Arm, RclpyNode, interfaces, keys, node as ros
 from femtorque.host.ros.interfaces import message
-from femtorque.host.ros.rclpy_node import RclpyNode
 from tests.host.ros.test_rclpy_node import graph  # noqa: F401
 from tests.integrations.lerobot.conftest import plugin  # noqa: F401
 from tests.support.rig import ROOT
@@ -296,7 +291,7 @@ def test_files_and_actions_are_read_or_refused_in_one_line(plugin, tmp_path) -> 
     calibrated, file = importlib.import_module("lerobot_robot_femtorque.calibration"), tmp_path / "file"
     doors = {"action": lambda rng: border.taken(action(rng)), "calibration": calibration, "tape": recording}
     readers = {"calibration": lambda: calibrated.read(file, Mechanism.load(ARM)),
-               "tape": lambda: session_tape.read(file)}
+               "tape": lambda: session_tape.read_tape(file)}
     for name, make in doors.items():
         rng, found = np.random.default_rng(13), []
         for _ in range(MANY):

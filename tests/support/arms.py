@@ -1,14 +1,11 @@
 """The five arms of the bench, as every generator of inverse dynamics is measured on them."""
 
-from __future__ import annotations
-
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.mechanism import Mechanism, load_mechanism
 
 HERE = Path(__file__).parent / "arms"
 

@@ -1,11 +1,9 @@
 """A whole virtual chip whose registers a test writes, where an image would; its processor spins."""
 
-from __future__ import annotations
-
 import struct
 
-from femtorque.hil.bus.wire import Wire
-from femtorque.hil.chip.stm32.chip import FLASH_START, SRAM_START, Stm32
+from femtorque.hil.bus import Wire
+from femtorque.hil.chip import FLASH_START, SRAM_START, Stm32
 from femtorque.hil.chip.stm32f4.chip import Stm32F405
 from femtorque.hil.chip.stm32g4.chip import Stm32G474
 

@@ -1,17 +1,13 @@
 """The three-link experiment on any board of the project."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path
 
 from femtorque.codegen.board import reader as boards
-from femtorque.codegen.drive.catalogue import DRIVES
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.toolchain import platformio
-from femtorque.codegen.toolchain.build_result import BuildResult
+from femtorque.codegen.drive import DRIVES
+from femtorque.codegen.mechanism import Mechanism, load_mechanism
+from femtorque.codegen.toolchain import BuildResult, platformio
 
 FILE = Path(__file__).resolve().parents[2] / "mechanisms" / "three_link.toml"
 IMAGES = FILE.parents[1] / "build" / "boards"
@@ -20,7 +16,7 @@ DRIVING = ("f405rg-4", "f405rg-6", "nucleo-g474re-6", "odrive-v3.6")
 
 def three_link(name: str, folder: Path) -> Mechanism:
     """three_link with another board; on one of two channels its last joint is locked."""
-    if len(boards.load(name).channels) != 2:
+    if len(boards.load_board(name).channels) != 2:
         mechanism = load_mechanism(FILE)
         assert mechanism.board is not None
         return replace(mechanism, board=replace(mechanism.board, use=name))
@@ -43,7 +39,7 @@ def on_buses(name: str) -> Mechanism:
 
 def arm_for(name: str, folder: Path) -> Mechanism:
     """Motion that a board can play."""
-    board = boards.load(name)
+    board = boards.load_board(name)
     return on_buses(name) if board.can and not board.channels else three_link(name, folder)
 
 
@@ -58,4 +54,4 @@ def image(name: str, drive: str = "voltage") -> tuple[Mechanism, BuildResult]:
     folder = IMAGES / f"{name}-{drive}"
     folder.mkdir(parents=True, exist_ok=True)
     mechanism = driven(three_link(name, folder), drive)
-    return mechanism, platformio.build(mechanism, folder / "image")
+    return mechanism, platformio.build_image(mechanism, folder / "image")

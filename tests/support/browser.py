@@ -1,7 +1,5 @@
 """A headless Chromium for tests, through chromedriver's WebDriver protocol."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os

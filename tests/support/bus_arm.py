@@ -1,14 +1,11 @@
 """An arm of drives on a bus, and its image: on classic CAN with each family of drives, and on CAN FD."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from femtorque.codegen.drive.catalogue import DRIVES
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.drive import DRIVES
+from femtorque.codegen.mechanism import Mechanism, load_mechanism
 from femtorque.codegen.toolchain import platformio
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -98,4 +95,4 @@ def five_moteus() -> Mechanism:
 def arm(kind: str = "damiao") -> tuple[Mechanism, Path]:
     """The mechanism and its image."""
     mechanism = described(kind)
-    return mechanism, platformio.build(mechanism, PLACE / mechanism.name).elf
+    return mechanism, platformio.build_image(mechanism, PLACE / mechanism.name).elf

@@ -1,15 +1,12 @@
 """CAN controllers on a bench: register writes on one side, a wire with a plain node on the other."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
-from femtorque.hil.bus.frame import Frame
-from femtorque.hil.bus.node import BitTiming, Error, Node
-from femtorque.hil.bus.wire import Wire
+from femtorque.hil.bus import BitTiming, Frame, Wire
+from femtorque.hil.bus.node import Error, Node
 from femtorque.hil.chip.registers import Bus
 from femtorque.hil.chip.reset_values import after_reset
-from femtorque.hil.clock.events import EventClock, Events
+from femtorque.hil.clock import EventClock, Events
 
 MEGABIT = BitTiming(50e-9, 15, 5, 4)
 FIVE_MEGABITS = BitTiming(12.5e-9, 12, 4, 4)

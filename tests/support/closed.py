@@ -11,8 +11,6 @@ singular values, so that dependent rows need no choice:
 Nothing is shared with the inverse model or the plant but the mechanism's own links, joints and anchors.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -20,7 +18,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.mechanism.description import BASE, Anchor, Mechanism
+from femtorque.codegen.mechanism import BASE, Anchor, Mechanism
 from femtorque.codegen.reference.pinocchio import pinocchio_of
 
 Array = NDArray[np.float64]

@@ -6,8 +6,6 @@ are streamed than the mechanism has freedoms, the others follow by closing the l
 millisecond; their rates and accelerations are those of a spline through these positions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import make_interp_spline
 
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.mechanism import load_mechanism
 from tests.support.closed import Closed
 
 Array = NDArray[np.float64]

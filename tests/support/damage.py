@@ -1,7 +1,5 @@
 """Files of which one bit is another: what is read of them is the same, or said to be damaged, or refused."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -9,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.motion.trajectory import Trajectory
-from femtorque.host.record.log import Run
+from femtorque.codegen.common import BadInput
+from femtorque.codegen.motion import Trajectory
+from femtorque.host.record import Run
 
 
 def same(a: Any, b: Any) -> bool:

@@ -1,12 +1,10 @@
 """Replies of drives of the MIT mode, by the family of each."""
 
-from __future__ import annotations
-
 from importlib import import_module
 
-from femtorque.codegen.drive.catalogue import family_of
+from femtorque.codegen.drive import DriveType, family_of
 from femtorque.codegen.drive.families import __name__ as FAMILIES
-from femtorque.codegen.drive.family import DriveType, State
+from femtorque.codegen.drive.family import State
 from femtorque.codegen.drive.mit import Dialect
 
 

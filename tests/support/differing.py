@@ -1,12 +1,10 @@
 """Arms that are not as their files say: masses by +-20 %, centres of gravity by 10 mm, twice the friction."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 
-from femtorque.codegen.mechanism.description import Joint, Mechanism
+from femtorque.codegen.mechanism import Joint, Mechanism
 
 
 def differing(mechanism: Mechanism, seed: int = 5, mass: float = 0.2, centre: float = 0.01,

@@ -1,16 +1,13 @@
 """A drive with an inertia on its output, on a wire with a host that other people's clients can use as their bus."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 
 import can
 
-from femtorque.hil.bus.frame import Frame
-from femtorque.hil.bus.wire import Wire
-from femtorque.hil.clock.events import OwnClock
-from femtorque.hil.drives.drive import Drive
+from femtorque.hil.bus import Frame, Wire
+from femtorque.hil.clock import OwnClock
+from femtorque.hil.drives import Drive
 from tests.support.can_bench import Other
 
 STEP = 100e-6

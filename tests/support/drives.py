@@ -1,7 +1,5 @@
 """Drives on the buses of the application over a chip of variables: they answer each frame in the same tick."""
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,8 +9,8 @@ from femtorque.codegen.drive.can import Frame
 from femtorque.codegen.drive.families.damiao import frames as damiao
 from femtorque.codegen.drive.families.robstride import frames as robstride
 from femtorque.codegen.drive.family import State, Target
-from femtorque.codegen.mechanism.description import Drive, Joint
-from femtorque.codegen.wire.messages import Drives
+from femtorque.codegen.mechanism import Drive, Joint
+from femtorque.codegen.wire import Drives
 from tests.firmware.app import App
 from tests.support import dialects
 

@@ -1,12 +1,9 @@
 """Dynamixel X servos on the wire of the application over a chip of variables: the virtual ones."""
 
-from __future__ import annotations
-
 from typing import Any
 
-from femtorque.codegen.common.firmware import MECHANISMS
-from femtorque.codegen.mechanism.description import Drive, Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.common import MECHANISMS
+from femtorque.codegen.mechanism import Drive, Mechanism, load_mechanism
 from femtorque.hil.drives.families.dynamixel import FAMILY
 from femtorque.hil.drives.families.dynamixel.servo import MODELS, Dynamixel
 from tests.support.servos import Served

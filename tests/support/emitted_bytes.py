@@ -7,8 +7,6 @@ NAME is a case of tests/codegen/step/test_same_torques.py. FOLDER gets a file of
 with which this process computes.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -19,8 +17,7 @@ import numpy as np
 
 from femtorque.codegen.board import reader as boards
 from femtorque.codegen.emit import sources
-from femtorque.codegen.mechanism.canonical import canonical
-from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism import Mechanism, canonical
 from femtorque.codegen.step import scheme
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,7 +27,7 @@ BESIDE = "ft_rnea", "ft_wrench", "ft_units"  # that an image has not
 
 def emitted(mechanism: Mechanism, folder: Path) -> str:
     """All of it as one text. folder: for the time being."""
-    board = boards.load(mechanism.board.use) if mechanism.board else None
+    board = boards.load_board(mechanism.board.use) if mechanism.board else None
     alone = {path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8")
              for path in sources.generate(mechanism, folder)}
     step = {name: text for name, text in alone.items() if name.startswith("ft_") and not name.startswith(BESIDE)}

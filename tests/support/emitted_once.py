@@ -12,7 +12,7 @@ import sys
 
 import numpy as np
 
-from femtorque.codegen.common.cache import kept, key_of, sources
+from femtorque.codegen.common import kept, key_of, sources
 from femtorque.codegen.common.firmware import ROOT
 from femtorque.codegen.emit import closed, flexible, modes, step
 from femtorque.codegen.model import flexible_link

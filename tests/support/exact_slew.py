@@ -12,8 +12,6 @@ them: of the inverse with infinitely many elements. (It is acausal: it has poles
 The other way round, the clamped beam under a motion of its root is a sum over the roots of its frequency equation.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

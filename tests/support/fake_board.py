@@ -10,10 +10,9 @@ from collections import deque
 
 import numpy as np
 
-from femtorque.codegen.mechanism.description import Joint, Limits
-from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.codec import Codec, FrameReader
-from femtorque.host.link.configuration import Configuration
+from femtorque.codegen.mechanism import Joint, Limits
+from femtorque.codegen.wire import Codec, FrameReader, messages
+from femtorque.host.link import Configuration
 
 RAMP = 0.05  # s from full pace to a stop
 HOST_TIMEOUT = 0.1  # s

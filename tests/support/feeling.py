@@ -1,7 +1,5 @@
 """Arms that feel, on virtual boards, and their reports."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -10,14 +8,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.mechanism.description import Contact, Feel, Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.motion.trajectory import Trajectory, knots
-from femtorque.codegen.wire.messages import Felt
-from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.codegen.mechanism import Contact, Mechanism, load_mechanism
+from femtorque.codegen.mechanism.description import Feel
+from femtorque.codegen.motion import Trajectory, knots
+from femtorque.codegen.wire import Felt
+from femtorque.hil.board import VirtualBoard
 from femtorque.hil.plant.rigid import Plant
-from femtorque.host.link.session import Session
-from femtorque.host.stream.stream import stream
+from femtorque.host.link import Session
+from femtorque.host.stream import stream
 from tests.support.rig import ROOT, connected, pump
 
 Array = NDArray[np.float64]

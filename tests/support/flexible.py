@@ -1,12 +1,10 @@
 """Planar flexible arms that tests of inverse model and plant share: as mechanisms, nothing of either."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 
-from femtorque.codegen.mechanism.description import Beam, Joint, Link, Mechanism, Payload
+from femtorque.codegen.mechanism import Beam, Joint, Link, Mechanism, Payload
 from tests.support import oracle
 
 LENGTH, MASS, EI = 0.4, 0.24, 0.55

@@ -17,10 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import solve_ivp
 from scipy.linalg import cho_factor, cho_solve
 
-from femtorque.codegen.common.vectors import norm
-from femtorque.codegen.mechanism.description import BASE, Beam, Friction, Joint, Link, Mechanism, Payload
-from femtorque.codegen.model.bodies import GROUND
-from femtorque.codegen.model.flexible_tree import flexible_tree
+from femtorque.codegen.common import norm
+from femtorque.codegen.mechanism import BASE, Beam, Friction, Joint, Link, Mechanism, Payload
+from femtorque.codegen.model import GROUND, flexible_tree
 from femtorque.codegen.reference.pinocchio import joint_model, solid
 from tests.support import oracle
 
@@ -190,7 +189,7 @@ class Chain:
     @staticmethod
     def of(mechanism: Mechanism, segments: int, GJ: float | None = None) -> Chain:
         """Every flexible link as so many segments, which twist if GJ is given. Pieces and frames are those of
-        femtorque.codegen.model.flexible_tree."""
+        femtorque.codegen.model.tree_of_pieces."""
         tree = flexible_tree(mechanism)
         model = pin.Model()
         model.gravity.linear = tree.gravity

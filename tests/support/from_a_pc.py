@@ -1,8 +1,6 @@
 """A mechanism's drives on their buses with a PC's adapter in the board's place, and a loop of set points there, as
 users of three families send them: each drive closes its own loop."""
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from functools import partial
@@ -14,16 +12,14 @@ from numpy.typing import NDArray
 from odrive_can.utils import get_dbc
 
 from assurance.campaigns.host_loop import Jitter, Ran
-from femtorque.codegen.mechanism.description import Drive, Joint, Mechanism
-from femtorque.codegen.motion.trajectory import Trajectory
+from femtorque.codegen.mechanism import Drive, Joint, Mechanism
+from femtorque.codegen.motion import Trajectory
 from femtorque.hil.board.buses import Buses, adapter_bits
-from femtorque.hil.bus.adapter import Adapter
-from femtorque.hil.bus.frame import SIZES, Frame
-from femtorque.hil.bus.half_duplex import OneWire
-from femtorque.hil.bus.wire import Wire
-from femtorque.hil.clock.events import OwnClock
+from femtorque.hil.bus import Adapter, Frame, OneWire, Wire
+from femtorque.hil.bus.frame import SIZES
+from femtorque.hil.clock import OwnClock
 from femtorque.hil.drives.families.odrive_can.drive import ODrive
-from femtorque.hil.plant.selection import plant_of
+from femtorque.hil.plant import plant_of
 
 TURN, COUNTS = math.tau, 4096
 STEP = 1e-3  # s between two looks at the joints

@@ -1,13 +1,10 @@
 """An arm whose drives of three families stand behind belts of 3:1, and the same arm without belts."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.mechanism import Mechanism, load_mechanism
 from femtorque.codegen.toolchain import platformio
 from tests.support.boards import IMAGES
 
@@ -73,4 +70,4 @@ def plain() -> Mechanism:
 def image(mechanism: str) -> Path:
     """Row of either, by its name."""
     m = {"geared_arm": geared, "plain_arm": plain}[mechanism]()
-    return platformio.build(m, IMAGES / m.name).elf
+    return platformio.build_image(m, IMAGES / m.name).elf

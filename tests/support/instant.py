@@ -1,17 +1,14 @@
 """The emitted ft_rnea and ft_gravity on this computer: row after row, in the order given."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.emit import rnea
-from femtorque.codegen.emit.sources import step_sources
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.model.modes import has_modes
-from femtorque.codegen.toolchain.host_compiler import Precision, build
+from femtorque.codegen.emit import rnea, step_sources
+from femtorque.codegen.model import Model, has_modes
+from femtorque.codegen.toolchain import Precision
+from femtorque.codegen.toolchain.host_compiler import build
 
 ENTRY = """
 #include "ft_rnea.h"

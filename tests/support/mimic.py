@@ -1,11 +1,8 @@
 """A gripper whose fingers follow one motor: a second finger, and a thumb that slides as that finger turns."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.mechanism import Mechanism, load_mechanism
 
 GRIPPER = """\
 name = "gripper"

@@ -1,14 +1,11 @@
 """Two arms that have drives of many families: four on CAN, and two servos on a wire."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
-from femtorque.codegen.common.firmware import MECHANISMS
-from femtorque.codegen.drive.catalogue import DRIVES
-from femtorque.codegen.mechanism.description import Bus, Drive, Mechanism, Safety
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.common import MECHANISMS
+from femtorque.codegen.drive import DRIVES
+from femtorque.codegen.mechanism import Bus, Drive, Mechanism, Safety, load_mechanism
 
 SO101 = MECHANISMS / "so101_sts.toml"
 PLACE = Path(__file__).resolve().parents[2] / "build" / "boards"

@@ -14,12 +14,12 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.common.vectors import norm, product
-from femtorque.codegen.mechanism.description import BASE, Control, Joint, Link, Mechanism
-from femtorque.codegen.model.bodies import GROUND, Model, rotation_axis
-from femtorque.codegen.motion.trajectory import Trajectory
-from femtorque.codegen.reference.pinocchio import joint_model, solid
-from femtorque.codegen.reference.pinocchio import pinocchio_of as pinocchio_of  # for those who compare with it
+from femtorque.codegen.common import norm, product
+from femtorque.codegen.mechanism import BASE, Control, Joint, Link, Mechanism
+from femtorque.codegen.model import GROUND, Model, rotation_axis
+from femtorque.codegen.motion import Trajectory
+from femtorque.codegen.reference.pinocchio import (  # for those who compare with it
+    joint_model, pinocchio_of as pinocchio_of, solid)
 
 Array = NDArray[np.float64]
 

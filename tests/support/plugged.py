@@ -1,7 +1,5 @@
 """A virtual board at a USB port of this machine, for the command line in this process: `--port auto` finds it."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal
@@ -16,10 +14,11 @@ import numpy as np
 import pytest
 from serial.tools import list_ports
 
-from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism import Mechanism
 from femtorque.codegen.toolchain import platformio
-from femtorque.hil.board.virtual import VirtualBoard, VirtualClock
-from femtorque.hil.plant.selection import Plant, plant_of
+from femtorque.hil.board import VirtualBoard, VirtualClock
+from femtorque.hil.plant import plant_of
+from femtorque.hil.plant.selection import Plant
 from femtorque.host.link import link
 from tests.support.rig import ROOT
 
@@ -31,7 +30,7 @@ def plugged_in(mechanism: Mechanism, plant: Plant | None = None, folder: Path | 
     wired to, where that is another than the file says. The host's time is the board's own, and what one says is there
     for the other at once (a TCP port would leave that to the operating system): every run is alike."""
     opened = link.open_port
-    elf = platformio.build(mechanism, folder or ROOT / "build" / mechanism.name).elf
+    elf = platformio.build_image(mechanism, folder or ROOT / "build" / mechanism.name).elf
     world = world or mechanism
     with VirtualBoard(elf, world, plant or plant_of(world)) as board, pytest.MonkeyPatch.context() as patch:
         board.brakes = True

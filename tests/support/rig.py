@@ -1,8 +1,6 @@
 """A virtual board with its host, for tests; of the three-link arm variants, image, short motion, and where a stop left
 it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,15 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.motion.trajectory import Trajectory, from_rows
+from femtorque.codegen.mechanism import Mechanism, load_mechanism
+from femtorque.codegen.motion import Trajectory, from_rows
 from femtorque.codegen.toolchain import platformio
-from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.board import VirtualBoard
 from femtorque.hil.plant.rigid import Plant
-from femtorque.hil.play.connect import session_with
-from femtorque.hil.play.run import Result, folder, run
-from femtorque.host.link.session import Session
+from femtorque.hil.play import Result, folder, run_closed_loop, session_with
+from femtorque.host.link import Session
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 REACH = np.array([0.4, -0.3, 0.3])  # rad from the start pose
@@ -36,7 +32,7 @@ def three_link() -> Mechanism:
 @cache
 def image(feedforward: bool = True) -> Path:
     """The ELF file, built where the command line builds it."""
-    return platformio.build(three_link(), place(feedforward), feedforward=feedforward).elf
+    return platformio.build_image(three_link(), place(feedforward), feedforward=feedforward).elf
 
 
 def changed(name: str, joints: dict[str, dict[str, Any]] | None = None, **parts: Any) -> Mechanism:
@@ -73,7 +69,8 @@ def long_motion() -> Trajectory:
 
 def play(fault: str | None = None, *, motion: Trajectory | None = None, feedforward: bool = True,
          plant: Plant | None = None, resume: int = 0) -> Result:
-    return run(three_link(), motion or short_motion(), feedforward=feedforward, fault=fault, plant=plant, resume=resume,
+    return run_closed_loop(three_link(), motion or short_motion(), feedforward=feedforward, fault=fault, plant=plant,
+                           resume=resume,
                out=place(feedforward))
 
 
@@ -84,7 +81,7 @@ def connected(mechanism: Mechanism | None = None, elf: Path | None = None, plant
     mechanism share. plant: if none is given, the mechanism's as a rigid one. armed: at its start, in HOLD; what would
     fall meanwhile is held."""
     mechanism = mechanism or three_link()
-    elf = elf or platformio.build(mechanism, ROOT / "build" / mechanism.name).elf
+    elf = elf or platformio.build_image(mechanism, ROOT / "build" / mechanism.name).elf
     with VirtualBoard(elf, mechanism, plant or Plant(mechanism)) as board:
         session = session_with(board)
         try:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator
 from functools import reduce
 from operator import xor
 
-from femtorque.codegen.board.chip import Chip
+from femtorque.codegen.board import Chip
 
 ACK, NACK = b"\x79", b"\x1f"
 START = 0x08000000

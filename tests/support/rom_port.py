@@ -1,15 +1,13 @@
 """A chip behind a serial server (socket://): the image it runs at first, if any, until that has left for the boot
 loader in ROM; that loader; then, once started, what was flashed."""
 
-from __future__ import annotations
-
 import select
 import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.board import VirtualBoard
 from tests.support.rom_fake import RomFake
 
 

@@ -6,8 +6,6 @@ that stay, one of each kind. A row is named as pytest shows it in brackets; * st
 A name that fits nothing is an error.
 """
 
-from __future__ import annotations
-
 from fnmatch import fnmatchcase
 from pathlib import Path
 

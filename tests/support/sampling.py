@@ -1,11 +1,9 @@
 """Motions as the step sees them: positions at the middles of the ticks."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.model import Model
 
 Array = NDArray[np.float64]
 

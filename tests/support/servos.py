@@ -1,7 +1,5 @@
 """Servos on the wire of the application over a chip of variables: the virtual ones, in time of their own."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from functools import cache
@@ -10,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from femtorque.codegen.common.firmware import MECHANISMS
-from femtorque.codegen.mechanism.description import Drive, Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.common import MECHANISMS
+from femtorque.codegen.mechanism import Drive, Mechanism, load_mechanism
 from femtorque.codegen.toolchain import platformio
-from femtorque.codegen.wire.messages import Drives
-from femtorque.hil.bus.half_duplex import OneWire
-from femtorque.hil.clock.events import OwnClock
+from femtorque.codegen.wire import Drives
+from femtorque.hil.bus import OneWire
+from femtorque.hil.clock import OwnClock
 from femtorque.hil.drives.families.feetech import FAMILY
 from femtorque.hil.drives.families.feetech.servo import TURN, Sts3215
 from tests.firmware.app import App
@@ -77,7 +74,7 @@ def arm(board: str = "f405rg-6", feedforward: bool = True, cutoff: bool = True) 
     m = replace(m, board=replace(m.board, use=board))
     m = m if cutoff else replace(m, safety=replace(m.safety, cutoff=None))
     place = IMAGES / f"so101_sts_{board}{'' if feedforward else '_pd'}{'' if cutoff else '_uncut'}"
-    return m, platformio.build(m, place, feedforward=feedforward).elf
+    return m, platformio.build_image(m, place, feedforward=feedforward).elf
 
 
 class Served(App):

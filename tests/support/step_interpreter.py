@@ -1,15 +1,12 @@
 """Runs the graph of a step in float64, statement by statement: the recursions without any C."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from femtorque.codegen.step import NewtonEulerStep, PlanarStep
 from femtorque.codegen.step.graph import Const, Expr, Input, Place, Result, State, Store, Values
-from femtorque.codegen.step.newton_euler import NewtonEulerStep
-from femtorque.codegen.step.planar import PlanarStep
 from femtorque.codegen.step.spatial import SpatialStep
 
 

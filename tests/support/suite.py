@@ -21,8 +21,8 @@ import hypothesis  # noqa: E402
 import pytest  # noqa: E402
 
 from femtorque import main  # noqa: E402
+from femtorque.host.link import WallClock  # noqa: E402
 from femtorque.host.link import link  # noqa: E402
-from femtorque.host.link.clock import WallClock  # noqa: E402
 from tests.support import emitted_once, rows  # noqa: E402
 from tests.support.processor_time import ProcessorTime  # noqa: E402
 

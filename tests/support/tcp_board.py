@@ -3,8 +3,6 @@
 Its time is the host's (granted.py): nothing depends on how busy this machine is.
 """
 
-from __future__ import annotations
-
 import select
 import socket
 import sys

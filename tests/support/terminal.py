@@ -1,7 +1,5 @@
 """A shell in a pseudo-terminal, typed into as by hand; what it shows, as a terminal of that size would show it."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import pty

@@ -6,8 +6,6 @@ with theta the section's slope. So w'''' + a w'' - b w = 0 with a = rho W^2 / GA
 cosh, sinh, cos and sin, theta' = w'' + a w, and the shear force EI theta'' is minus GA_s (w' - theta).
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from femtorque import Mechanism, Refused, Trajectory, plan_motion, report, virtual_board
-from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common import BadInput
 from femtorque.codegen.reference import pinocchio
-from femtorque.host.record.log import read
+from femtorque.host.record import read_log
 from tests.support.suite import ROOT
 
 ARM = ROOT / "mechanisms" / "three_link.toml"
@@ -171,5 +171,5 @@ def test_a_log_of_a_virtual_board_holds_the_true_motion(tmp_path):
         outcome = board.stream(Trajectory.of(arm, [0.0, 0.3], [start, start + 0.05]), log=tmp_path / "run.mcap")
         assert repr(board) == "<Board 'three-link' at virtual board: HOLD>"
     assert repr(outcome).startswith("<Outcome: done, 0.3 s")
-    true = read(tmp_path / "run.mcap").true
+    true = read_log(tmp_path / "run.mcap").true
     np.testing.assert_allclose(true[-1], start + 0.05, atol=2e-3)

@@ -1,15 +1,13 @@
 """The oracle of closed mechanisms against Pinocchio's own constrained dynamics, differences and power."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pinocchio as pin
 import pytest
 
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.motion.trajectory import Trajectory
+from femtorque.codegen.mechanism import load_mechanism
+from femtorque.codegen.motion import Trajectory
 from tests.support.closed import Closed
 from tests.support.closed_motions import MECHANISMS, PLANS, rows, text
 

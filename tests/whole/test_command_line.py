@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from femtorque import command_line
-from femtorque.codegen.common.extras import installing
+from femtorque.codegen.common import installing
 from tests.support import rig
 from tests.support.suite import HANG
 
@@ -278,7 +278,8 @@ def test_build_of_what_is_built_answers_the_same_without_emitting_compiling_or_r
     first = femtorque("build", MECHANISM)
     code = (
         "import atexit, sys, femtorque\n"
-        "heavy = {'femtorque.codegen.emit.sources', 'femtorque.hil.cost.measure', 'scipy', 'unicorn', 'platformio',\n"
+        "heavy = {'femtorque.codegen.emit.sources', 'femtorque.hil.cost.measurement', 'scipy', "
+        "'unicorn', 'platformio',\n"
         "         'elftools', 'jinja2'}\n"
         "atexit.register(lambda: print(*heavy & set(sys.modules), file=sys.stderr))\n"
         f"femtorque.main(['build', '{MECHANISM}'])\n"
@@ -291,8 +292,7 @@ def test_build_of_what_is_built_answers_the_same_without_emitting_compiling_or_r
 def test_build_tells_of_the_image_before_its_cost_is_counted(here, tmp_path, monkeypatch):
     """Its cost is not counted a second time, wherever the image lies."""
     from femtorque.codegen.toolchain import build_cache
-    from femtorque.hil.cost import measure
-    from femtorque.hil.cost.cost import Cost
+    from femtorque.hil.cost import Cost, measurement as measure
 
     said = []
 

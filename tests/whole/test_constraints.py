@@ -1,7 +1,5 @@
 """Versions that `make` installs are given to the last digit, and are those for which pyproject.toml asks."""
 
-from __future__ import annotations
-
 import subprocess
 import tomllib
 

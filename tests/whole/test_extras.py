@@ -1,13 +1,11 @@
 """Behaviour of an installation without extras, and its words on those that are missing."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 
 import pytest
 
-from femtorque.codegen.common.extras import EXTRAS
+from femtorque.codegen.common import EXTRAS
 from tests.codegen.mechanism.test_urdf import robot
 from tests.support.suite import ROOT
 

@@ -8,16 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from femtorque.codegen.common import output
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.mechanism.edit import set_joint
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.motion.trajectory import Trajectory
+from femtorque.codegen.common import BadInput, output
+from femtorque.codegen.mechanism import load_mechanism, set_joint
+from femtorque.codegen.motion import Trajectory
 from femtorque.codegen.toolchain import platformio
 from femtorque.host import api
-from femtorque.host.link.configuration import Configuration
-from femtorque.host.record import export
-from femtorque.host.record.log import Log, read
+from femtorque.host.link import Configuration
+from femtorque.host.record import Log, export, read_log
 from femtorque.host.show import plot, report
 from tests.support.fake_board import FakeBoard, ManualClock
 from tests.support.suite import ROOT
@@ -216,16 +213,16 @@ def test_a_build_that_is_broken_off_leaves_the_old_files_and_is_taken_up_again(t
 PYTHON = {
     "Trajectory.save csv": lambda desk, what, **force: what[0].save(desk / "own.csv", **force),
     "Trajectory.save npz": lambda desk, what, **force: what[0].save(desk / "own.npz", **force),
-    "plot.draw": lambda desk, what, **force: plot.draw(what[1], desk / "own.png", **force),
-    "report.write": lambda desk, what, **force: report.write(what[1], desk / "own.html", **force),
+    "plot.draw": lambda desk, what, **force: plot.draw_run(what[1], desk / "own.png", **force),
+    "report.write": lambda desk, what, **force: report.write_report(what[1], desk / "own.html", **force),
     "report": lambda desk, what, **force: api.report(desk / "old.mcap", desk / "own.html", **force),
-    "export csv": lambda desk, what, **force: export.write(what[1], desk / "own.csv", **force),
+    "export csv": lambda desk, what, **force: export.write_export(what[1], desk / "own.csv", **force),
 }
 
 
 @pytest.mark.parametrize("call", PYTHON)
 def test_the_python_api_replaces_as_little_as_the_commands(desk, logged, call):
-    what = Trajectory.load(MOTION, load_mechanism(MECHANISM)), read(logged)
+    what = Trajectory.load(MOTION, load_mechanism(MECHANISM)), read_log(logged)
     PYTHON[call](desk, what)
     file = next(desk.glob("own.*"))
     file.write_bytes(made := file.read_bytes() + b"\n")

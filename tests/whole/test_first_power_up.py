@@ -5,8 +5,6 @@ Voltages in between, edges and whatever else is shorter than a cycle are for the
 reset, which the virtual chip has at its lowest level only.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -21,19 +19,18 @@ import pytest
 
 import femtorque
 from assurance.campaigns.campaign_currents import SHORTED_CABLE
-from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.wire.messages import COMMANDS, FAULTS, STATES, Command
-from femtorque.hil.board import drv8301
-from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.codegen.common import Refused
+from femtorque.codegen.mechanism import Mechanism, load_mechanism
+from femtorque.codegen.wire import STATES, Command
+from femtorque.codegen.wire.messages import COMMANDS, FAULTS
+from femtorque.hil.board import VirtualBoard, drv8301
 from femtorque.hil.chip.stm32.chip import unique
 from femtorque.hil.chip.stm32.probe import Probe
 from femtorque.hil.drives.families.feetech import servo as sts
+from femtorque.hil.plant import plant_of
 from femtorque.hil.plant.rigid import Plant
-from femtorque.hil.plant.selection import plant_of
-from femtorque.hil.play.connect import session_with
-from femtorque.host.link.session import Session
+from femtorque.hil.play import session_with
+from femtorque.host.link import Session
 from tests.host.flash.test_flash import OPENOCD, REGISTERS, tool
 from tests.support import bus_arm, rig, servos
 from tests.support.boards import FILE

@@ -1,7 +1,5 @@
 """The help, as somebody meets it who has never seen the tool."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -43,9 +41,9 @@ def test_hil_has_a_verb_for_each_of_its_uses_and_names_it_where_an_option_was_ty
 
 def test_check_writes_the_gains_that_it_shows_and_nothing_else(here, tmp_path):
     """A share of the stiffest, never more than it; a joint without gains gets them."""
-    from femtorque.codegen.common.firmware import MECHANISMS
-    from femtorque.codegen.mechanism.reader import load_mechanism
-    from femtorque.codegen.verify.check import examine
+    from femtorque.codegen.common import MECHANISMS
+    from femtorque.codegen.mechanism import load_mechanism
+    from femtorque.codegen.verify import examine
 
     arm = tmp_path / "arm.toml"
     text = (MECHANISMS / "three_link.toml").read_text(encoding="utf-8")
@@ -64,7 +62,7 @@ def test_check_writes_the_gains_that_it_shows_and_nothing_else(here, tmp_path):
 
 
 def test_what_has_no_motor_has_no_gains_to_write(here, tmp_path):
-    from femtorque.codegen.common.firmware import MECHANISMS
+    from femtorque.codegen.common import MECHANISMS
 
     bare = tmp_path / "bare.toml"
     bare.write_bytes((MECHANISMS / "eight_link.toml").read_bytes())
@@ -94,9 +92,8 @@ def test_a_mechanism_shows_itself_in_one_line():
 
 def test_a_urdf_gets_its_board_in_one_call_and_is_the_file_that_init_writes(here, tmp_path, monkeypatch):
     from femtorque import BadInput, Mechanism
-    from femtorque.codegen.mechanism.canonical import canonical
-    from femtorque.codegen.mechanism.reader import load_mechanism
-    from femtorque.codegen.toolchain.platformio import project
+    from femtorque.codegen.mechanism import canonical, load_mechanism
+    from femtorque.codegen.toolchain import project
     from tests.codegen.mechanism.test_urdf import robot
 
     urdf = tmp_path / "so101.urdf"

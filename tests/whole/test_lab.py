@@ -1,8 +1,6 @@
 """The page on work in the lab, typed as it stands there, with the virtual board at `--port auto` and a hand at its
 joints."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -17,13 +15,12 @@ import numpy as np
 import pytest
 
 import femtorque
-from femtorque.codegen.common.firmware import MECHANISMS
-from femtorque.codegen.mechanism.description import Mechanism, Payload
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.motion.trajectory import Trajectory
-from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.codegen.common import MECHANISMS
+from femtorque.codegen.mechanism import Mechanism, Payload, load_mechanism
+from femtorque.codegen.motion import Trajectory
+from femtorque.hil.board import VirtualBoard
+from femtorque.hil.plant import plant_of
 from femtorque.hil.plant.plant_library import library
-from femtorque.hil.plant.selection import plant_of
 from femtorque.host.board import Board
 from femtorque.host.lab.inertial import experiment, physical
 from femtorque.host.lab.inertial.excitation import base_columns, excite, ranges

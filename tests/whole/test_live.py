@@ -1,7 +1,5 @@
 """The tour of docs/live.md, typed into a terminal: its lines as they stand there."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

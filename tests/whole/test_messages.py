@@ -1,7 +1,5 @@
 """Refusals name the file, the limit and the remedy; each of these was once a riddle."""
 
-from __future__ import annotations
-
 import csv
 import errno
 import os
@@ -11,7 +9,7 @@ import numpy as np
 import pytest
 
 from femtorque import BadInput, Board, Mechanism, Trajectory
-from femtorque.codegen.common.firmware import MECHANISMS
+from femtorque.codegen.common import MECHANISMS
 from femtorque.host.link import requests
 from femtorque.host.record import log
 from tests.host.stream.test_stream import a_session
@@ -106,7 +104,7 @@ def test_a_page_that_cannot_be_written_takes_its_motion_with_it(here, tmp_path, 
     (tmp_path / "w.toml").write_text("[[waypoint]]\njoints = { shoulder = 0.5 }\n")
     line = ("plan", ARM, tmp_path / "w.toml", "-o", tmp_path / "w.csv", "--page", tmp_path / "w.html")
     with monkeypatch.context() as patch:
-        patch.setattr(plan_page, "write", full)
+        patch.setattr(plan_page, "write_planned", full)
         assert "w.html: No space left" in refusal(here(*line))
     assert not (tmp_path / "w.csv").exists() and here(*line).returncode == 0
 

@@ -1,8 +1,6 @@
 """The family of docs/new-family.md: its files as they stand there, in a folder outside of femtorque, and an arm with
 one of its drives on the virtual board. Frames are longer than those of classic CAN."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -23,9 +21,9 @@ from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.motion.trajectory import knots
 from femtorque.codegen.toolchain import platformio
 from femtorque.hil.board.virtual import VirtualBoard
-from femtorque.hil.cost.measure import short_motion
+from femtorque.hil.cost.measurement import short_motion
 from femtorque.hil.plant.selection import plant_of
-from femtorque.hil.play.run import play
+from femtorque.hil.play.closed_loop import play
 
 arm = load_mechanism("arm.toml")
 elf = platformio.build(arm, Path("image")).elf

@@ -1,12 +1,11 @@
 """Pages of evidence, and the arm on pages, at every width, light and dark."""
 
-from __future__ import annotations
-
 import pytest
 
-from femtorque.codegen.common.firmware import MECHANISMS
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.host.scene.description import PASSIVE, scene
+from femtorque.codegen.common import MECHANISMS
+from femtorque.codegen.mechanism import load_mechanism
+from femtorque.host.scene import scene
+from femtorque.host.scene.description import PASSIVE
 from tests.support.browser import chromium
 
 

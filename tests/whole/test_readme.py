@@ -16,8 +16,8 @@ import pytest
 from serial.tools import list_ports
 
 import femtorque
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.host.link.configuration import Configuration
+from femtorque.codegen.mechanism import load_mechanism
+from femtorque.host.link import Configuration
 from tests.codegen.mechanism.test_urdf import robot
 from tests.host.flash.test_flash import OPENOCD, tool
 from tests.support.plugged import Hand, ctrl_c, plugged_in
@@ -327,11 +327,11 @@ def test_the_picture_comes_first():
 
 
 def test_the_waypoints_of_the_page_on_motions_are_planned(tmp_path):
-    from femtorque.host.plan import plan, waypoints
+    from femtorque.host.plan import planning as plan, waypoints
 
     page = (ROOT / "docs" / "motions.md").read_text(encoding="utf-8")
     (tmp_path
      / "points.toml").write_text(re.search(r"```toml\n(.*?)```", page, re.DOTALL)[1].replace("rpy =", "# rpy ="))
     arm = load_mechanism(ROOT / "mechanisms" / "three_link.toml")
-    found = plan.plan(arm, waypoints.load(tmp_path / "points.toml", arm))
+    found = plan.plan(arm, waypoints.load_waypoints(tmp_path / "points.toml", arm))
     assert [name for _, name in found.arrivals] == ["waypoint.1", "waypoint.2", "waypoint.3"]

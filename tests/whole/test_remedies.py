@@ -1,7 +1,5 @@
 """Every hint that an error gives, typed in, does what it says."""
 
-from __future__ import annotations
-
 import errno
 import os
 import pty
@@ -16,11 +14,9 @@ import numpy as np
 import pytest
 import serial
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.extras import EXTRAS, installing
-from femtorque.codegen.common.firmware import MECHANISMS
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.motion.trajectory import Trajectory
+from femtorque.codegen.common import EXTRAS, MECHANISMS, BadInput, installing
+from femtorque.codegen.mechanism import load_mechanism
+from femtorque.codegen.motion import Trajectory
 from femtorque.commands.answer import Answer, show
 from femtorque.hil.papers.reproduce import chosen
 from femtorque.host.link import link
@@ -232,7 +228,7 @@ def test_completing_a_port_imports_what_lists_ports_alone():
 def test_completion_reads_the_names_that_the_verbs_know():
     """From the source: and all that it offers is there."""
     from femtorque.commands import completion
-    from femtorque.hil.board.faults import FAULTS
+    from femtorque.hil.board import FAULTS
     from femtorque.hil.papers.reproduce import PAPERS, SUBJECTS
     from femtorque.hil.scenarios import scenario
 

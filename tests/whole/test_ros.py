@@ -1,7 +1,5 @@
 """`femtorque ros` on the command line, as far as no board and no network are needed."""
 
-from __future__ import annotations
-
 import pytest
 
 ARM = "mechanisms/three_link.toml"

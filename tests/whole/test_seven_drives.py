@@ -1,7 +1,5 @@
 """An afternoon with seven drives: from a URDF that nobody prepared to an arm that moves, nothing changed by hand."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -16,13 +16,11 @@ import numpy as np
 import pytest
 
 from femtorque import Board
-from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.motion.trajectory import Trajectory, from_rows, knots
-from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.units import from_wire, to_wire
-from femtorque.host.link import link
-from femtorque.host.link.configuration import Configuration
+from femtorque.codegen.common import Refused
+from femtorque.codegen.mechanism import load_mechanism
+from femtorque.codegen.motion import Trajectory, from_rows, knots
+from femtorque.codegen.wire import from_wire, messages, to_wire
+from femtorque.host.link import Configuration, link
 from femtorque.host.live import external_targets
 from femtorque.host.record import log as logs
 from tests.support.fake_board import FakeBoard, ManualClock
@@ -75,7 +73,7 @@ def test_ctrl_c_while_the_log_is_packed_leaves_it_whole_and_no_litter(here, fake
     assert shown.returncode == 0 and "shoulder" in shown.stdout, "what the motion was is shown all the same"
     assert shown.stderr.endswith(f"{run} is whole, but not packed, and without the arm\n")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run.mcap", "run.status.csv", "short.csv"]
-    assert len(logs.read(run).t) > 30 and not logs.read(run).damage
+    assert len(logs.read_log(run).t) > 30 and not logs.read_log(run).damage
 
 
 def test_a_motion_is_streamed_logged_and_plotted(here, fake, short, tmp_path, mechanism):
@@ -92,7 +90,7 @@ def test_a_motion_is_streamed_logged_and_plotted(here, fake, short, tmp_path, me
     drawn = here("plot", run, "-o", run.with_suffix(".png"), "--json")
     assert drawn.returncode == 0, drawn.stderr
     assert Path(json.loads(drawn.stdout)["figure"]).stat().st_size > 10_000
-    assert logs.read(run).notes["identity"]["name"] == "three-link"
+    assert logs.read_log(run).notes["identity"]["name"] == "three-link"
 
 
 def test_a_log_is_packed_only_when_the_arm_is_let_go(fake, short, tmp_path, monkeypatch):
@@ -104,10 +102,10 @@ def test_a_log_is_packed_only_when_the_arm_is_let_go(fake, short, tmp_path, monk
         board.home()
         board.stream(short, log=run)
         assert states == [] and board.state == "HOLD"
-        assert len(logs.read(run).t) > 40 and logs.read(run).arm is None
+        assert len(logs.read_log(run).t) > 40 and logs.read_log(run).arm is None
         board.stream(short, approach=True, log=run)
     assert states == ["DISARMED"], "once, though it was written twice"
-    assert logs.read(run).arm["name"] == "three-link" and len(logs.read(run).t) > 40
+    assert logs.read_log(run).arm["name"] == "three-link" and len(logs.read_log(run).t) > 40
 
 
 def test_people_get_a_table(here, fake, short):

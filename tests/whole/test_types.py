@@ -1,7 +1,5 @@
 """The types of the product hold together: what duck-typed users of a method expect of it, too."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """The wheel: what is installed away from the checkout can do what the checkout can."""
 
-from __future__ import annotations
-
 import ast
 import email
 import importlib.util
@@ -19,7 +17,7 @@ from pathlib import Path
 import pytest
 
 import femtorque
-from femtorque.codegen.common.extras import EXTRAS
+from femtorque.codegen.common import EXTRAS
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("codegen", "host", "hil", "firmware", "mechanisms")  # all of them go into the package femtorque

@@ -1,7 +1,5 @@
 """LeRobot's robot without an end, but for an error's: `python -m assurance.bench.lerobot.busy MECH URL`."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import sys

@@ -3,8 +3,6 @@
 `python -m assurance.bench.lerobot.counts MECH.toml CALIBRATION.json` prints joint, count, both.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import sys

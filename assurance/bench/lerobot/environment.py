@@ -4,8 +4,6 @@ LeRobot 0.4.4 is the newest for Python 3.11; 0.6.1 is for Python 3.12, and is in
 Torchvision is a stand-in beside this file, as no test looks at pictures.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

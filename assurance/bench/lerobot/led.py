@@ -4,20 +4,16 @@ It prints its url. From the moment at which the board lets the arm float the han
 sum of sines about its start pose, which begins at rest.
 """
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np
 
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.mechanism import load_mechanism
 from femtorque.codegen.toolchain import platformio
-from femtorque.codegen.wire.codec import Codec, FrameReader
-from femtorque.codegen.wire.messages import Status
-from femtorque.codegen.wire.names import state_name
-from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.codegen.wire import Codec, FrameReader, Status, state_name
+from femtorque.hil.board import VirtualBoard
 from femtorque.hil.plant.rigid import Plant
-from femtorque.hil.play.run import folder
+from femtorque.hil.play import folder
 
 REACH, HZ, RAMP = 0.3, (0.2, 0.45), 2.0  # rad; of the sines; s until they are whole
 STIFF, DAMP = (20.0, 12.0, 4.0), (1.0, 0.5, 0.1)  # N m/rad, N m s/rad of the hand's springs
@@ -34,7 +30,7 @@ def main() -> None:
     mechanism = load_mechanism(sys.argv[1])
     start = np.array([joint.start for joint in mechanism.streamed])
     plant = Plant(mechanism)
-    with VirtualBoard(platformio.build(mechanism, folder(mechanism, True)).elf, mechanism, plant) as board:
+    with VirtualBoard(platformio.build_image(mechanism, folder(mechanism, True)).elf, mechanism, plant) as board:
         board.recording, board.brakes = False, True
         states, since = [""], list[float]()
         reader = FrameReader(Codec(len(start)))

@@ -1,8 +1,6 @@
 """Save the policy that waves, untrained, for a robot of three joints:
 `python -m assurance.bench.lerobot.policy FOLDER`."""
 
-from __future__ import annotations
-
 import sys
 
 from lerobot.configs.types import FeatureType, PolicyFeature

@@ -5,15 +5,13 @@ CasADi gets what helps it: constants folded, zeros left out, common subexpressio
 which it takes some ten times as long on a processor whose floating-point unit knows single precision only.
 """
 
-from __future__ import annotations
-
 import re
 
 import casadi as cs
 import numpy as np
 
 from assurance.bench.peers.serial_arm import serial_links
-from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.model import Model
 
 ENTRY = "rnea"  # int rnea(const float **arg, float **res, int *iw, float *w, int mem)
 

@@ -1,13 +1,11 @@
 """The hand-written loop (loop.c) with its table of links."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
 
 from assurance.bench.peers.serial_arm import SerialLink, serial_links
-from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.model import Model
 
 ENTRY = "loop_rnea"
 SOURCE = Path(__file__).with_name("loop.c")

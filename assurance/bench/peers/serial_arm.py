@@ -1,13 +1,11 @@
 """A serial arm of revolute joints in the form that the peers' recursions take: every joint turns about its z axis."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
 
-from femtorque.codegen.mechanism.description import Matrix, Vector
-from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.mechanism import Matrix, Vector
+from femtorque.codegen.model import Model
 
 ZERO = 1e-9  # what angles like 1.57079632679 leave of a zero; written as one, to the peers' advantage
 

@@ -4,8 +4,6 @@ usage: client.py START..., the pose of three_link. Prints what it met as JSON, a
 Without a pose it prints where the joints are, and the board's state.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys
@@ -15,8 +13,7 @@ import rclpy
 from action_msgs.msg import GoalStatusArray
 from builtin_interfaces.msg import Duration
 from control_msgs.action import FollowJointTrajectory, GripperCommand
-from control_msgs.msg import GripperCommand as Grip
-from control_msgs.msg import JointTolerance
+from control_msgs.msg import GripperCommand as Grip, JointTolerance
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.action import ActionClient
 from rclpy.qos import DurabilityPolicy, QoSProfile

@@ -4,8 +4,6 @@ Control_msgs is not among the wheels: its messages are built here by ROS 2's own
 host/ros/interfaces.py, whose hashes tests/host/ros/test_interfaces.py holds against those of the maker's.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -11,19 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.control.constants import follow_limits
-from femtorque.codegen.mechanism import description
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.mechanism.urdf import alone
-from femtorque.codegen.motion.trajectory import Trajectory
+from femtorque.codegen.control import follow_limits
+from femtorque.codegen.mechanism import alone, description, load_mechanism
+from femtorque.codegen.motion import Trajectory
 from femtorque.codegen.reference import instant
-from femtorque.codegen.verify import new_file
-from femtorque.codegen.verify.torque import Torque, motor_torque, torque
-from femtorque.codegen.wire.units import from_wire, to_wire
-from femtorque.host.plan import effort, plan, task_space, waypoints
-from femtorque.host.record import log
-from femtorque.host.show.findings import Findings
-from femtorque.host.show.report import write
+from femtorque.codegen.verify import Choice, Torque, motor_torque, torque, write_new_file
+from femtorque.codegen.wire import from_wire, to_wire
+from femtorque.host.plan import effort, load_waypoints, planning as plan, task_space, waypoints_of
+from femtorque.host.record import read_log
+from femtorque.host.show import Findings, write_report
 
 
 class Mechanism(description.Mechanism):
@@ -65,15 +61,15 @@ class Mechanism(description.Mechanism):
         file = Path(path).absolute()
         drives = (drive,) if isinstance(drive, str) else tuple(f"{j}={name}" for j, name in (drive or {}).items())
         with TemporaryDirectory(prefix="femtorque-") as folder:
-            written = new_file.write(str(alone(file)["name"]), Path(folder) / f"{file.stem}.toml", file,
-                                     new_file.Choice(board, motor, drives, chain, tuple(lock)))
+            written = write_new_file(str(alone(file)["name"]), Path(folder) / f"{file.stem}.toml", file,
+                                     Choice(board, motor, drives, chain, tuple(lock)))
             read = load_mechanism(written)
         kept = {f.name: getattr(read, f.name) for f in fields(read)} | {"source": Path(path), "urdf": file}
         return Mechanism(**kept)
 
     def torque(self, trajectory: Trajectory | str | Path, total: bool = False) -> Torque:
         """Feed-forward torques of every control tick of a motion, by the float64 reference
-        (femtorque.codegen.verify.torque).
+        (femtorque.codegen.verify.motion_torques).
 
         total adds what the motors themselves need (Eq. 19). Raises BadInput if the motion cannot be used.
 
@@ -183,8 +179,8 @@ def plan_motion(mechanism: description.Mechanism, points: str | Path | Sequence[
     >>> plan_motion(arm, there, tip="hand:0.2,0,0", back=True).trajectory.ends_at_rest
     True
     """
-    read = (waypoints.load(Path(points), mechanism, tip) if isinstance(points, str | Path)
-            else waypoints.of(points, mechanism, tip))
+    read = (load_waypoints(Path(points), mechanism, tip) if isinstance(points, str | Path)
+            else waypoints_of(points, mechanism, tip))
     return plan.plan(mechanism, read, begin=begin, back=back, speed=speed,
                      reserve=reserve)
 
@@ -194,7 +190,7 @@ def report(run: str | Path, page: str | Path | None = None, *, force: bool = Fal
 
     Raises BadInput for a page that is there already: force replaces such a report, and nothing else.
     """
-    what = log.read(Path(run))
+    what = read_log(Path(run))
     if page is not None:
-        write(what, Path(page), force)
+        write_report(what, Path(page), force)
     return Findings(what).sentences

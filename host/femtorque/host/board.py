@@ -10,26 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.common.errors import BadInput, Refused, Stopped
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.motion.trajectory import Trajectory, from_rows, knots
-from femtorque.codegen.reference.wrench import Wrench
-from femtorque.codegen.wire.names import flag, state_name
-from femtorque.host.link import requests
-from femtorque.host.link.clock import Clock
-from femtorque.host.link.configuration import Configuration
-from femtorque.host.link.external_torque import Feeling, feeling, wrench_of
-from femtorque.host.link.link import BAUD, Link
-from femtorque.host.link.ports import find, is_auto
-from femtorque.host.link.session import DRIVEN, Session
-from femtorque.host.live.following import BoardStatus, Following, Watch, board_status
-from femtorque.host.plan import plan
-from femtorque.host.plan.plan import SAME
-from femtorque.host.record.log import Log
-from femtorque.host.stream import preflight
-from femtorque.host.stream.preflight import Preflight
-from femtorque.host.stream.stream import Interrupts, Outcome, Progress, check_start, stream
+from femtorque.codegen.common import BadInput, Refused, Stopped
+from femtorque.codegen.mechanism import Mechanism, load_mechanism
+from femtorque.codegen.motion import Trajectory, from_rows, knots
+from femtorque.codegen.reference import Wrench
+from femtorque.codegen.wire import flag, state_name
+from femtorque.host.link import (
+    BAUD, DRIVEN, Clock, Configuration, Feeling, Link, Session, feeling, find, is_auto, requests, wrench_of)
+from femtorque.host.live import BoardStatus, Following, Watch, board_status
+from femtorque.host.plan import SAME, planning as plan
+from femtorque.host.record import Log
+from femtorque.host.stream import Interrupts, Outcome, Preflight, Progress, check_start, examine, stream
 
 SPEEDS = (0.001, 100.0)  # times as fast as a motion says
 APPROACH = 0.1  # of the limits of rate, on the way to where a motion starts
@@ -289,7 +280,7 @@ class Board:
             raise BadInput("stream", "speed", speed, f"must be {SPEEDS[0]:g} to {SPEEDS[1]:g}")
         if speed != 1.0:
             trajectory = trajectory.faster(speed)
-        return trajectory, preflight.examine(trajectory, mechanism, loop)
+        return trajectory, examine(trajectory, mechanism, loop)
 
     def _approach(self, motion: Trajectory) -> list[Trajectory]:
         """A slow way from where the arm is to where the motion starts; none if it is there."""

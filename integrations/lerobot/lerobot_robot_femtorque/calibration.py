@@ -9,8 +9,6 @@ range becomes the middle of the file's. Keys: limits.lower and upper, and of a s
 A Dynamixel servo keeps drive_mode itself, so its counts run the other way; the board arms no servo that is set so.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import sys
@@ -20,9 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from femtorque import BadInput, Mechanism, Refused
-from femtorque.codegen.common.files import read_text
-from femtorque.codegen.common.output import write_text
-from femtorque.codegen.mechanism.edit import set_joint
+from femtorque.codegen.common import read_text, write_text
+from femtorque.codegen.mechanism import set_joint
 
 TURN = 4096  # counts
 WHOLE = (0, TURN - 1)  # the range that LeRobot writes for a joint whose ends it did not look for

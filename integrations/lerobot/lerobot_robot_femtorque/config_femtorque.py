@@ -1,7 +1,5 @@
 """Configuration of the robot: `--robot.type=femtorque --robot.mechanism=my_arm.toml`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from lerobot.cameras import CameraConfig

@@ -1,7 +1,5 @@
 """Configuration of the teleoperator: `--teleop.type=femtorque_leader --teleop.mechanism=my_leader.toml`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from lerobot.teleoperators.config import TeleoperatorConfig

@@ -1,7 +1,5 @@
 """A board that LeRobot's scripts come to and leave: its arm is held in between."""
 
-from __future__ import annotations
-
 from femtorque import Board, Mechanism
 
 LEFT = "HOST_LOST"  # fault of a board that its host has left

@@ -1,7 +1,5 @@
 """The robot `femtorque`: actions are live targets that the board follows within its limits, with feed-forward."""
 
-from __future__ import annotations
-
 import math
 from functools import cached_property
 from types import SimpleNamespace
@@ -11,11 +9,11 @@ import numpy as np
 from lerobot.cameras.utils import make_cameras_from_configs
 from lerobot.robots.robot import Robot
 from lerobot.utils.decorators import check_if_already_connected, check_if_not_connected
-
-from femtorque import Board, Mechanism
 from lerobot_robot_femtorque.border import Border
 from lerobot_robot_femtorque.config_femtorque import FemtorqueConfig
 from lerobot_robot_femtorque.connection import Attached, connect
+
+from femtorque import Board, Mechanism
 
 PARK_SPEED, PARK_STEP = 0.1, 0.02  # share of the joints' velocity limits; s from one target to the next
 

@@ -1,18 +1,16 @@
 """The teleoperator `femtorque_leader`: an arm that is led by hand while its board carries its weight."""
 
-from __future__ import annotations
-
 import threading
 from functools import cached_property
 from typing import Any
 
 from lerobot.teleoperators.teleoperator import Teleoperator
 from lerobot.utils.decorators import check_if_already_connected, check_if_not_connected
-
-from femtorque import Board, Mechanism, Refused
 from lerobot_robot_femtorque.border import Border
 from lerobot_robot_femtorque.config_femtorque_leader import FemtorqueLeaderConfig
 from lerobot_robot_femtorque.connection import Attached, connect
+
+from femtorque import Board, Mechanism, Refused
 
 ENDING = 5.0  # s in which the floating arm is held again
 

@@ -8,20 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from femtorque.codegen.board import channels
-from femtorque.codegen.board import reader as boards
+from femtorque.codegen.board import channels, reader as boards
 from femtorque.codegen.board.chip import family
-from femtorque.codegen.board.uses import uses
-from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.board.pin_uses import uses
+from femtorque.codegen.common import BadInput
 from femtorque.codegen.emit import board_header
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.motion.trajectory import knots
+from femtorque.codegen.mechanism import Mechanism, load_mechanism
+from femtorque.codegen.motion import knots
 from femtorque.codegen.toolchain import platformio
-from femtorque.hil.board.virtual import VirtualBoard
-from femtorque.hil.cost.measure import short_motion
+from femtorque.hil.board import VirtualBoard
+from femtorque.hil.cost.measurement import short_motion
 from femtorque.hil.plant.rigid import Plant
-from femtorque.hil.play.run import play
+from femtorque.hil.play import play_motion
 from tests.support.boards import three_link as on_board
 from tests.support.bus_arm import described
 
@@ -60,20 +58,20 @@ def number(text: str) -> int:
 
 
 def test_every_board_of_the_project_loads():
-    assert boards.names() == sorted(p.stem for p in (ROOT / "firmware" / "boards").glob("*.toml"))
-    for name in boards.names():
-        assert boards.load(name).name == name
+    assert boards.board_names() == sorted(p.stem for p in (ROOT / "firmware" / "boards").glob("*.toml"))
+    for name in boards.board_names():
+        assert boards.load_board(name).name == name
 
 
 def test_default_board_has_four_channels_and_a_lead_of_one_tick():
-    board = boards.load("f405rg-4")
+    board = boards.load_board("f405rg-4")
     assert (board.chip.name, board.lead, len(board.channels), board.baud) == ("stm32f4", 1, 4, 1_000_000)
-    assert boards.load("compute").channels == ()
+    assert boards.load_board("compute").channels == ()
 
 
 def test_unknown_board_names_the_nearest():
     with pytest.raises(BadInput, match="board.use = 'f405rg4': no such board; did you mean 'f405rg-4'"):
-        boards.load("f405rg4")
+        boards.load_board("f405rg4")
 
 
 @pytest.mark.parametrize(("old", "new", "message"), [
@@ -148,7 +146,7 @@ def walk(node, path=()):
         yield path, node
 
 
-@pytest.mark.parametrize("name", boards.names())
+@pytest.mark.parametrize("name", boards.board_names())
 def test_two_users_of_one_pin_are_always_named_both(name, monkeypatch):
     """Whatever pin of whatever user is given to whatever other: the line names the pin and both."""
     raw = tomllib.loads((ROOT / "firmware" / "boards" / f"{name}.toml").read_text(encoding="utf-8"))
@@ -244,9 +242,9 @@ SIGNALS = {
 }
 
 
-@pytest.mark.parametrize("name", boards.names())
+@pytest.mark.parametrize("name", boards.board_names())
 def test_signals_of_a_board_follow_the_checked_pin_map(name):
-    board = boards.load(name)
+    board = boards.load_board(name)
     found = {(use.resource, use.signal, board.function(use.signal, use.resource)) for use in uses(board) if use.signal}
     assert found == {(pin, signal, int(af)) for pin, signal, af in (row.split() for row in SIGNALS[name].split(", "))}
 
@@ -285,13 +283,13 @@ def test_a_new_board_is_one_file(tmp_path, monkeypatch, three_link):
     """Its image is built, starts, arms and moves three joints on the virtual board; nothing else was written."""
     monkeypatch.setattr(boards, "BOARDS", tmp_path)
     (tmp_path / "mine.toml").write_text(NEW_BOARD, encoding="utf-8")
-    boards.load.cache_clear()
+    boards.load_board.cache_clear()
     mechanism = replace(three_link, board=replace(three_link.board, use="mine"))
-    built = platformio.build(mechanism, tmp_path / "build")
+    built = platformio.build_image(mechanism, tmp_path / "build")
     with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
-        result = play(board, mechanism, knots(short_motion(mechanism), mechanism), feedforward=True)
+        result = play_motion(board, mechanism, knots(short_motion(mechanism), mechanism), feedforward=True)
     assert result.ended == "done" and result.faults == () and float(result.tracking_max.max()) < 1e-3
-    boards.load.cache_clear()
+    boards.load_board.cache_clear()
 
 
 # ---------------------------------------------------------------- numbers
@@ -322,7 +320,7 @@ def timers(header: str) -> dict[str, tuple[str, ...]]:
 @pytest.mark.parametrize(("rate_hz", "pwm_hz"), [
     (1000, 20000), (100, 10000), (1000, 1500 * 2), (2000, 24000), (4000, 20000), (500, 20000), (250, 28000)])
 def test_timer_update_and_control_tick_last_the_same_number_of_cycles(three_link, rate_hz, pwm_hz):
-    text = board_header.render(at(three_link, rate_hz, pwm_hz), boards.load("f405rg-4"))["ft_board.h"]
+    text = board_header.render(at(three_link, rate_hz, pwm_hz), boards.load_board("f405rg-4"))["ft_board.h"]
     header, (alignment, mode, top, start, repetition, outputs, protection, _) = defines(text), timers(text)["TIM8"]
     tick = number(header["FT_TICK_CYCLES"])
     assert (alignment, mode, start, outputs, protection) == ("FT_CENTRED", "FT_HIGH_FIRST", "0", "0x7u", "FT_BREAK")
@@ -336,7 +334,7 @@ def test_timers_of_a_board_are_updated_together(three_link):
     """TIM1 counts up and down, TIM15 only up: from where each starts it is as far to the first update, and on."""
     joints = [replace(j, motor=replace(j.motor, channel=c)) if j.motor else j
               for j, c in zip(three_link.joints, (0, 3, 5), strict=True)]
-    board = boards.load("nucleo-g474re-6")
+    board = boards.load_board("nucleo-g474re-6")
     text = board_header.render(replace(three_link, joints=tuple(joints)), board)["ft_board.h"]
     one, fifteen = timers(text)["TIM1"], timers(text)["TIM15"]
     assert one[:2] == ("FT_CENTRED", "FT_HIGH_FIRST") and fifteen[:2] == ("FT_EDGE", "FT_LOW_FIRST")
@@ -347,7 +345,7 @@ def test_timers_of_a_board_are_updated_together(three_link):
 
 @pytest.mark.parametrize(("timer", "clocks"), [("TIM10", 8400), ("TIM12", 4200)])
 def test_timers_of_either_bus_have_the_same_period(three_link, timer, clocks):
-    text = board_header.render(three_link, boards.load("f405rg-6"))["ft_board.h"]
+    text = board_header.render(three_link, boards.load_board("f405rg-6"))["ft_board.h"]
     alignment, mode, top, start, *_ = timers(text)[timer]
     assert (alignment, mode, int(top) + 1, start) == ("FT_EDGE", "FT_HIGH_FIRST", clocks, "0")
     assert number(defines(text)["FT_TICK_AHEAD"]) == 420 and defines(text)["FT_TICK_PRELOAD"] == "0"
@@ -363,19 +361,19 @@ def test_timers_of_either_bus_have_the_same_period(three_link, timer, clocks):
 ])
 def test_rates_that_do_not_divide_name_the_nearest_that_does(three_link, rate_hz, pwm_hz, message):
     with pytest.raises(BadInput, match=message):
-        board_header.render(at(three_link, rate_hz, pwm_hz), boards.load("f405rg-4"))
+        board_header.render(at(three_link, rate_hz, pwm_hz), boards.load_board("f405rg-4"))
 
 
 def test_a_timer_that_makes_the_tick_alone_takes_the_nearest_rate_that_does():
     """No joint is on PWM, so that nobody has to choose pwm_hz: 12 500 Hz are 125 whole periods of a tick."""
     arm = load_mechanism(ROOT / "mechanisms" / "damiao_arm.toml")
-    text = board_header.render(at(arm, 100, 20000), boards.load("f405rg-4"))["ft_board.h"]
+    text = board_header.render(at(arm, 100, 20000), boards.load_board("f405rg-4"))["ft_board.h"]
     assert "PWM: 12500 Hz" in text and timers(text)["TIM8"][2:5] == ("6720", "0", "249")
 
 
 @pytest.mark.parametrize(("name", "steps"), [("f405rg-4", 1), ("odrive-v3.6", 1), ("nucleo-g474re-6", 256)])
 def test_baud_rate_is_exact_on_both_clocks(two_joints, name, steps):
-    board = boards.load(name)
+    board = boards.load_board(name)
     header = defines(board_header.render(two_joints, board)["ft_board.h"])
     assert steps * board.chip.usarts[board.link.usart].clock_hz / number(header["FT_LINK_BRR"]) == 1_000_000
     assert steps * board.chip.hsi_hz / number(header["FT_LINK_BRR_HSI"]) == 1_000_000
@@ -384,7 +382,7 @@ def test_baud_rate_is_exact_on_both_clocks(two_joints, name, steps):
 @pytest.mark.parametrize("rate_hz", [12, 50, 100, 1000, 5000])
 def test_watchdog_outlasts_the_tick_on_the_fastest_part_and_bites_on_the_slowest(three_link, rate_hz):
     mechanism = at(three_link, rate_hz, 12000)
-    header = defines(board_header.render(mechanism, boards.load("compute"))["ft_board.h"])
+    header = defines(board_header.render(mechanism, boards.load_board("compute"))["ft_board.h"])
     cycles = (4 << number(header["FT_WATCHDOG_PRESCALER"])) * (number(header["FT_WATCHDOG_RELOAD"]) + 1)
     assert number(header["FT_WATCHDOG_RELOAD"]) <= 0xFFF
     assert cycles / 47_000 > 5 / rate_hz and cycles / 17_000 < max(0.2, 20 / rate_hz)
@@ -405,7 +403,7 @@ def test_the_watchdog_stops_in_a_debuggers_halt_only_where_nothing_goes_on_in_it
     file = ROOT / "mechanisms" / f"{arm}.toml"
     mechanism = load_mechanism(file) if file.exists() else described(arm)
     mechanism = replace(mechanism, board=replace(mechanism.board, use=name))
-    header = defines(board_header.render(mechanism, boards.load(name))["ft_board.h"])
+    header = defines(board_header.render(mechanism, boards.load_board(name))["ft_board.h"])
     assert number(header["FT_HALT_STOPS"]) == stops
 
 
@@ -413,7 +411,7 @@ def test_joints_take_timers_and_pins_of_their_motor_channel(three_link):
     joints = list(three_link.joints)
     swapped = {"shoulder": 3, "elbow": 0, "wrist": 1}
     joints = [replace(j, motor=replace(j.motor, channel=swapped[j.name])) if j.motor else j for j in joints]
-    header = board_header.render(replace(three_link, joints=tuple(joints)), boards.load("f405rg-4"))["ft_board.h"]
+    header = board_header.render(replace(three_link, joints=tuple(joints)), boards.load_board("f405rg-4"))["ft_board.h"]
     assert re.findall(r"FT_ENCODER\((\w+), (\w+)\) /\* (\w+)", header) == [
         ("TIM4", "0xFFFFu", "shoulder"), ("TIM5", "0xFFFFFFFFu", "elbow"), ("TIM2", "0xFFFFFFFFu", "wrist")]
     assert re.findall(r"FT_STAGE\(FT_SIGN_MAGNITUDE, &TIM8->CCR\[(\d)\], 0, 0, 4200, (\d), (\d+), false\) /\* (\w+)",
@@ -425,7 +423,7 @@ def test_joints_take_timers_and_pins_of_their_motor_channel(three_link):
 def test_joints_without_motor_are_named(three_link):
     joints = tuple(replace(j, motor=None) if j.name != "elbow" else j for j in three_link.joints)
     with pytest.raises(BadInput, match="joint.shoulder.motor: is required by board 'f405rg-4'.*shoulder, wrist"):
-        board_header.render(replace(three_link, joints=joints), boards.load("f405rg-4"))
+        board_header.render(replace(three_link, joints=joints), boards.load_board("f405rg-4"))
 
 
 def test_channel_beyond_the_board_and_channel_used_twice_are_refused(three_link):
@@ -435,21 +433,21 @@ def test_channel_beyond_the_board_and_channel_used_twice_are_refused(three_link)
         return replace(three_link, joints=joints)
 
     with pytest.raises(BadInput, match="joint.wrist.motor.channel = 4: board 'f405rg-4' has channels 0 to 3"):
-        board_header.render(with_channel("wrist", 4), boards.load("f405rg-4"))
+        board_header.render(with_channel("wrist", 4), boards.load_board("f405rg-4"))
     with pytest.raises(BadInput, match="joint.wrist.motor.channel = 0: is already used by joint 'shoulder'"):
-        board_header.render(with_channel("wrist", 0), boards.load("f405rg-4"))
+        board_header.render(with_channel("wrist", 0), boards.load_board("f405rg-4"))
 
 
 def test_passive_joint_gets_no_drive(three_link):
     joints = tuple(replace(j, actuated=False, motor=None, encoder=None) if j.name == "wrist" else j
                    for j in three_link.joints)
-    header = board_header.render(replace(three_link, joints=joints), boards.load("f405rg-4"))["ft_board.h"]
+    header = board_header.render(replace(three_link, joints=joints), boards.load_board("f405rg-4"))["ft_board.h"]
     assert ("FT_ENCODER(0, 0) /* wrist */" in header
             and "FT_STAGE(FT_NO_STAGE, 0, 0, 0, 0, 0, 0, false) /* wrist */" in header)
 
 
 def test_same_mechanism_gives_the_same_bytes(three_link):
-    board = boards.load("f405rg-4")
+    board = boards.load_board("f405rg-4")
     assert board_header.render(three_link, board) == board_header.render(three_link, board)
 
 
@@ -460,7 +458,7 @@ def test_joints_whose_encoders_the_board_does_not_read_are_named(three_link):
 
 
 def test_the_index_inputs_of_the_odrive_are_those_of_its_encoder_plugs(tmp_path):
-    header = board_header.render(on_board("odrive-v3.6", tmp_path), boards.load("odrive-v3.6"))["ft_board.h"]
+    header = board_header.render(on_board("odrive-v3.6", tmp_path), boards.load_board("odrive-v3.6"))["ft_board.h"]
     assert "FT_INDEX(2, 9)" in header and "FT_INDEX(2, 15)" in header
     for pin, number in (("PC9", 9), ("PC15", 15)):
         assert f"FT_PIN(2, {number}, FT_INPUT, FT_DOWN, 0) /* {pin} " in header
@@ -471,7 +469,7 @@ def test_the_index_inputs_of_the_odrive_are_those_of_its_encoder_plugs(tmp_path)
 ])
 def test_a_board_whose_brakes_the_loader_in_rom_would_open_is_not_sent_there(pin, release, pulls):
     """By AN2606 it pulls PA4 down, its SPI's select, and PC10 up, a transmitter; PC12 is none of its pins."""
-    board = boards.load("nucleo-g474re-6")
+    board = boards.load_board("nucleo-g474re-6")
     assert board.loader_safe and board.brake.pin == "PA4"
     other = replace(board, outputs=board.outputs.model_copy(update={"enable": "PC13"}),
                     brake=board.brake.model_copy(update={"pin": pin, "release": release}))
@@ -479,4 +477,4 @@ def test_a_board_whose_brakes_the_loader_in_rom_would_open_is_not_sent_there(pin
 
 
 def test_a_board_whose_drivers_the_loader_in_rom_would_enable_is_not_sent_there():
-    assert boards.load("f405rg-4").loader_pulls == ["PC11"]
+    assert boards.load_board("f405rg-4").loader_pulls == ["PC11"]

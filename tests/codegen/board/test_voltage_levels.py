@@ -4,13 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from femtorque.codegen.board import chip
-from femtorque.codegen.board import reader as boards
-from femtorque.codegen.board import voltage_levels as levels_module
-from femtorque.codegen.board.uses import uses
+from femtorque.codegen.board import chip, reader as boards, voltage_levels as levels_module
+from femtorque.codegen.board.pin_uses import uses
 from femtorque.codegen.board.voltage_levels import bears, levels
-from femtorque.codegen.common.firmware import MECHANISMS
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.common import MECHANISMS
+from femtorque.codegen.mechanism import load_mechanism
 from tests.support.rig import three_link
 
 # I/O structures as public copies of the pin table of DS12288 have them: UFQFPN48, and two rows of the LQFP100
@@ -29,7 +27,7 @@ def test_the_pins_of_the_g474_bear_what_their_structure_says():
 
 
 def test_the_first_four_channels_of_the_nucleo_can_bear_5_v_and_the_last_two_cannot():
-    board = boards.load("nucleo-g474re-6")
+    board = boards.load_board("nucleo-g474re-6")
     floating = [replace_pull(c.encoder) for c in board.channels]
     assert [bears(board, encoder.pins, encoder.pull) for encoder in floating] == 4 * ["5 V"] + 2 * ["3.3 V"]
 
@@ -40,7 +38,7 @@ def replace_pull(encoder):
 
 @pytest.mark.parametrize("name", ["f405rg-4", "f405rg-6"])
 def test_every_encoder_input_of_the_f405_bears_5_v_once_its_pull_is_off(name):
-    board = boards.load(name)
+    board = boards.load_board(name)
     assert {bears(board, c.encoder.pins, c.encoder.pull) for c in board.channels} == {'3.3 V; 5 V with pull = "float"'}
     assert {bears(board, c.encoder.pins, "float") for c in board.channels} == {"5 V"}
 
@@ -68,7 +66,7 @@ def test_an_encoder_that_drives_both_ways_needs_no_pull_and_is_given_none(tmp_pa
 
 @pytest.mark.parametrize("name", ["f405rg-4", "f405rg-6", "nucleo-g474re-6"])
 def test_a_servo_wire_has_no_pull_inside_the_chip_and_a_pin_that_bears_5_v(name):
-    board = boards.load(name)
+    board = boards.load_board(name)
     (wire,) = [use for use in uses(board) if use.mode == "open_drain"]
     assert wire.pull == "float" and bears(board, [wire.resource], wire.pull) == "5 V"
 
@@ -86,7 +84,7 @@ def test_servos_of_5_v_ask_for_a_level_shifting_buffer_between_the_pin_and_their
 
 
 def test_a_wire_of_servos_at_a_pin_of_3_6_v_is_named(monkeypatch):
-    monkeypatch.setattr(levels_module, "load", lambda *_: on_pin(boards.load("nucleo-g474re-6"), "PB10"))
+    monkeypatch.setattr(levels_module, "load", lambda *_: on_pin(boards.load_board("nucleo-g474re-6"), "PB10"))
     (line,) = servos("so101_sts", "nucleo-g474re-6")
     assert line.startswith("never 5 V at the wire 'servos': PB10 of the STM32G474 bears 3.6 V")
 

@@ -1,7 +1,5 @@
 """The cache: each entry made once however many ask for it, whole whoever is killed, and bounded."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -9,7 +9,7 @@ from scipy.linalg import eigh
 from femtorque.codegen.common.portable_algebra import basis, distances, least_squares, modes, rank, solve
 from femtorque.codegen.common.portable_math import arctan2, exp, log, sin_cos
 from femtorque.codegen.common.vectors import norm, product
-from femtorque.codegen.model.flexible_link import beam_elements
+from femtorque.codegen.model import beam_elements
 
 SINGULAR = np.array([[[1.0, 2.0], [2.0, 4.0]], [[1.0, 2.0], [2.0, 5.0]]])
 

@@ -10,7 +10,7 @@ from femtorque.codegen.board import reader as boards
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.sanitize import printable, tidied
 from femtorque.codegen.emit import sources
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.mechanism import load_mechanism
 from tests.support.suite import ROOT
 
 RESIDUE = re.compile(r"\d\.\d*?(?:0{7,}[1-9]|9{8,}\d*)\d{0,2}(?!\d)")
@@ -30,7 +30,7 @@ def test_a_number_of_many_digits_stays(value):
 @pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "mechanisms").glob("*.toml")))
 def test_no_constant_of_control_or_board_has_residue(name):
     mechanism = load_mechanism(ROOT / "mechanisms" / f"{name}.toml")
-    board = boards.load(mechanism.board.use) if mechanism.board else None
+    board = boards.load_board(mechanism.board.use) if mechanism.board else None
     files = sources.sources(mechanism, board, step={})
     found = {file: RESIDUE.findall(text) for file, text in files.items()}
     assert not {file: numbers for file, numbers in found.items() if numbers}

@@ -4,8 +4,6 @@ Nothing here asks the code that makes them: numbers are read in ft_config.h and 
 Numbers of the files are written out again, and what the file has no key for as the pages say it.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import struct
@@ -16,7 +14,7 @@ import pytest
 
 from femtorque.codegen.board import reader as boards
 from femtorque.codegen.emit import sources
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.mechanism import load_mechanism
 from tests.support.rig import ROOT
 
 TURN = 2.0 * math.pi / 2**32  # rad of a step of a position on the wire
@@ -61,7 +59,7 @@ def _given(name: str) -> tuple[str, str]:
 
 
 def _texts(mechanism):
-    made = sources.sources(mechanism, boards.load(mechanism.board.use) if mechanism.board else None)
+    made = sources.sources(mechanism, boards.load_board(mechanism.board.use) if mechanism.board else None)
     return made["ft_config.h"], made["ft_config.c"]
 
 

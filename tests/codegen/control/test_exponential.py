@@ -1,17 +1,14 @@
 """The exponential of matrices, against SciPy's."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.linalg import expm
 
-from femtorque.codegen.common.firmware import MECHANISMS
+from femtorque.codegen.common import MECHANISMS
 from femtorque.codegen.control.exponential import exponential
 from femtorque.codegen.control.gains import SampledLoop
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.model.modes import in_mode
+from femtorque.codegen.mechanism import load_mechanism
+from femtorque.codegen.model import Model, in_mode
 
 
 @pytest.mark.parametrize("size", [0.0, 1e-8, 0.3, 1.0, 30.0])

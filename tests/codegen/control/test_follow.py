@@ -1,20 +1,17 @@
 """Limits of FOLLOW against torques of Pinocchio: random poses, velocities and signs, and what the motors have there."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pinocchio as pin
 import pytest
 
-from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.common import Refused
 from femtorque.codegen.control.constants import follow_limits
 from femtorque.codegen.control.follow import MANY, unfollowed
-from femtorque.codegen.drive.catalogue import DRIVES
-from femtorque.codegen.mechanism.description import Friction, Limits, Link, Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.verify.new_file import Choice, write
+from femtorque.codegen.drive import DRIVES
+from femtorque.codegen.mechanism import Friction, Limits, Link, Mechanism, load_mechanism
+from femtorque.codegen.verify import Choice, write_new_file
 from tests.codegen.mechanism.test_urdf import robot
 from tests.support.boards import driven, three_link
 from tests.support.oracle import pinocchio_of, planar_chain
@@ -48,7 +45,7 @@ def fast():
 
 def made_up(tmp_path, name):
     """A file as `femtorque init --from URDF --board f405rg-6` writes it."""
-    return load_mechanism(write("arm", tmp_path / "arm.toml", robot(name), Choice(board="f405rg-6")))
+    return load_mechanism(write_new_file("arm", tmp_path / "arm.toml", robot(name), Choice(board="f405rg-6")))
 
 
 def currents(tmp_path):

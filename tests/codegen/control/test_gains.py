@@ -1,7 +1,5 @@
 """Gains against the sampled loop itself, run in the time domain, and the mass matrix against Pinocchio."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,17 +8,9 @@ import pinocchio as pin
 import pytest
 
 from femtorque.codegen.control.gains import (
-    MARGIN,
-    apparent_inertia,
-    halton,
-    loop_stability,
-    sample_poses,
-    stiffest_gains,
-)
-from femtorque.codegen.mechanism.description import Gains, Limits
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.model.mass_matrix import mass_matrix, rotor_inertia
+    MARGIN, apparent_inertia, halton, loop_stability, sample_poses, stiffest_gains)
+from femtorque.codegen.mechanism import Gains, Limits, load_mechanism
+from femtorque.codegen.model import Model, mass_matrix, rotor_inertia
 from tests.support.oracle import pinocchio_model, random_tree, rnea
 
 MECHANISMS = Path(__file__).resolve().parents[3] / "mechanisms"

@@ -1,7 +1,5 @@
 """Loads of gravity, reactions to a host that is gone then, and the words of check."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -10,11 +8,10 @@ import pytest
 from femtorque.codegen.control import constants
 from femtorque.codegen.control.gravity_load import heaviest, loaded, resolved, weights
 from femtorque.codegen.control.lab_constants import reactions
-from femtorque.codegen.mechanism.description import Friction, Mechanism, Safety
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.reference.rigid import newton_euler
-from femtorque.codegen.verify.check import examine
+from femtorque.codegen.mechanism import Friction, Mechanism, Safety, load_mechanism
+from femtorque.codegen.model import Model
+from femtorque.codegen.reference import newton_euler
+from femtorque.codegen.verify import examine
 from tests.support.rig import ROOT
 
 G = 9.81

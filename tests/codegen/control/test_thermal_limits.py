@@ -1,7 +1,5 @@
 """Continuous currents in files, their effect on the image, and the words of check."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import replace
@@ -10,13 +8,11 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from femtorque.codegen.board import description
-from femtorque.codegen.board import reader as boards
-from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.board import description, reader as boards
+from femtorque.codegen.common import BadInput
 from femtorque.codegen.control import thermal_limits
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.verify.check import examine
+from femtorque.codegen.mechanism import Mechanism, load_mechanism
+from femtorque.codegen.verify import examine
 from tests.support.rig import ROOT
 
 FILE = ROOT / "mechanisms" / "three_link.toml"
@@ -39,16 +35,16 @@ def cooled(tmp_path, lines: str) -> description.Board:
 
 def test_a_peak_lasts_as_long_as_the_equation_says():
     joint = rated(2.0, 30.0).moving[0]
-    peak = 2.5 * thermal_limits.continuous(joint, None)
+    peak = 2.5 * thermal_limits.continuous_torque(joint, None)
     way = solve_ivp(lambda _, h: (2.5**2 - h) / 30.0, (0.0, 60.0), [0.0], events=lambda _, h: h[0] - 1.0, rtol=1e-10)
-    assert thermal_limits.lasts(joint, None, peak) == pytest.approx(way.t_events[0][0], rel=1e-6)
-    assert math.isinf(thermal_limits.lasts(joint, None, thermal_limits.continuous(joint, None)))
+    assert thermal_limits.heat_lasts(joint, None, peak) == pytest.approx(way.t_events[0][0], rel=1e-6)
+    assert math.isinf(thermal_limits.heat_lasts(joint, None, thermal_limits.continuous_torque(joint, None)))
 
 
 def test_the_weaker_of_motor_and_driver_counts_and_each_has_its_row(tmp_path):
     board, mechanism = cooled(tmp_path, "continuous_a = 1.5\nthermal_s = 2.0"), rated(2.0, 30.0)
     joint = mechanism.moving[0]
-    assert thermal_limits.continuous(joint, board) == pytest.approx(1.5 * joint.motor.K * abs(joint.motor.gear))
+    assert thermal_limits.continuous_torque(joint, board) == pytest.approx(1.5 * joint.motor.K * abs(joint.motor.gear))
     rows = thermal_limits.heats(mechanism, board)
     assert [row.what for row in rows[:2]] == ["shoulder: motor", "shoulder: driver"] and len(rows) == 6
     np.testing.assert_allclose([row.share for row in rows[:2]], [1e-3 / 30.0, 1e-3 / 2.0])

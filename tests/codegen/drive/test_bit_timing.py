@@ -1,15 +1,13 @@
 """Bits of a CAN bus, by the arithmetic of the clocks."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
 
+from femtorque.codegen.board import load_board
 from femtorque.codegen.board.chip import Can
 from femtorque.codegen.board.fieldbus import bits, wired
-from femtorque.codegen.board.reader import load
-from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common import BadInput
 from femtorque.codegen.drive.bit_timing import DATA_BITRATES, BitTiming, timings
 from femtorque.codegen.drive.catalogue import DRIVES, FAMILIES
 from tests.support.bus_arm import described
@@ -18,7 +16,7 @@ SLOWEST_LOOP = 255e-9  # s, ISO 11898-2:2016: of a transceiver for CAN FD
 
 
 def controller(board: str) -> Can:
-    return next(iter(load(board).chip.cans.values()))
+    return next(iter(load_board(board).chip.cans.values()))
 
 
 @pytest.mark.parametrize(("rate", "made"), [
@@ -73,7 +71,7 @@ def test_families_that_sample_at_different_points_share_no_bus_of_can_fd():
         replace(joint, drive=replace(joint.drive, type=DRIVES["damiao-4310"], reply=0x13)) if joint.name == "wrist"
         else joint for joint in mechanism.joints))
     with pytest.raises(BadInput, match="(?s)moteus and Damiao.*a bus of its own"):
-        wired(mixed, load(mixed.board.use))
+        wired(mixed, load_board(mixed.board.use))
 
 
 def test_a_controller_of_classic_can_makes_no_data_phase():

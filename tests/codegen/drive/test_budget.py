@@ -1,14 +1,13 @@
 """How much of a bus drives take, against the counts of the field's own documents."""
 
-from __future__ import annotations
-
 import random
 
 import pytest
 
-from femtorque.codegen.drive.budget import Wire, load, servo_load
+from femtorque.codegen.drive.budget import Wire, bus_load, servo_load
 from femtorque.codegen.drive.catalogue import DRIVES
-from femtorque.hil.bus.frame import INTERMISSION, Frame, image
+from femtorque.hil.bus import Frame
+from femtorque.hil.bus.frame import INTERMISSION, image
 
 CLASSIC, FD = Wire("can", 1e6), Wire("can-fd", 1e6, 5e6)
 
@@ -21,7 +20,7 @@ def arm(name: str, count: int):
     ("damiao-4340", CLASSIC, 231e-6, 243e-6), ("robstride-03", CLASSIC, 273e-6, 287e-6),
     ("damiao-4340", FD, 102e-6, 105e-6)])
 def test_a_command_and_its_reply_take_what_others_counted(name, wire, mean, worst):
-    found = load(wire, arm(name, 1))
+    found = bus_load(wire, arm(name, 1))
     assert found.mean == pytest.approx(mean, rel=0.02)
     assert found.planned == pytest.approx(worst, rel=0.03)
     assert found.planned < found.worst < 1.2 * found.planned
@@ -50,15 +49,15 @@ def test_no_contents_take_longer_than_the_worst(name, wire):
             if found >= best:
                 number, word, best = other, changed, found
         longest = max(longest, best)
-    worst = load(wire, arm(name, 1)).worst
+    worst = bus_load(wire, arm(name, 1)).worst
     assert 0.9 * worst < 2.0 * longest <= worst * (1.0 + 1e-9)
 
 
 def test_how_many_drives_a_bus_bears_at_a_thousand_rounds_a_second():
     """Three on classic CAN, eight on CAN FD with its data phase at 5 Mbit/s."""
     for wire, most in ((CLASSIC, 3), (FD, 8)):
-        assert load(wire, arm("damiao-4310", most)).fastest >= 1000.0
-        assert load(wire, arm("damiao-4310", most + 1)).fastest < 1000.0
+        assert bus_load(wire, arm("damiao-4310", most)).fastest >= 1000.0
+        assert bus_load(wire, arm("damiao-4310", most + 1)).fastest < 1000.0
 
 
 def test_six_servos_on_one_wire_answer_four_hundred_times_a_second():

@@ -1,7 +1,5 @@
 """How long CAN frames are, against other people's numbers: arithmetic of the standard, python-can's own bit counter."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -2,7 +2,7 @@
 
 import re
 
-from femtorque.codegen.common.firmware import house
+from femtorque.codegen.common import house
 from femtorque.codegen.drive.catalogue import FAMILIES
 from femtorque.hil.drives import catalogue as virtual
 from tests.support.suite import ROOT

@@ -1,7 +1,5 @@
 """Frames of drives, byte for byte against other people's encoders and printed vectors."""
 
-from __future__ import annotations
-
 import math
 from unittest import mock
 

@@ -1,7 +1,5 @@
 """moteus' frames against those of the makers' own package, and what five of its drives take of a bus."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -11,13 +9,14 @@ import pytest
 from moteus import Register as R
 from moteus.protocol import parse_registers
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.drive.budget import Wire, load
+from femtorque.codegen.common import BadInput
+from femtorque.codegen.drive.budget import Wire, bus_load
 from femtorque.codegen.drive.catalogue import DRIVES
 from femtorque.codegen.drive.families.moteus import FAMILY, frames
 from femtorque.codegen.drive.family import Fitted, Target
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.hil.bus.frame import INTERMISSION, Frame, image
+from femtorque.codegen.mechanism import load_mechanism
+from femtorque.hil.bus import Frame
+from femtorque.hil.bus.frame import INTERMISSION, image
 from tests.support.bus_arm import PLACE, described
 
 DRIVE = replace(DRIVES["moteus-r4"], kp=60.0, kd=3.0)
@@ -137,8 +136,8 @@ def test_five_take_one_bus_a_thousand_times_a_second_and_four_whose_answers_have
     def arm(*ids):
         return [(id, DRIVES["moteus-r4"]) for id in ids]
 
-    assert load(FD, arm(1, 2, 3, 4, 5)).fastest >= 1000.0 > load(FD, arm(1, 2, 3, 4, 5, 6)).fastest
-    assert load(FD, arm(8, 9, 10, 11)).fastest >= 1000.0 > load(FD, arm(8, 9, 10, 11, 12)).fastest
+    assert bus_load(FD, arm(1, 2, 3, 4, 5)).fastest >= 1000.0 > bus_load(FD, arm(1, 2, 3, 4, 5, 6)).fastest
+    assert bus_load(FD, arm(8, 9, 10, 11)).fastest >= 1000.0 > bus_load(FD, arm(8, 9, 10, 11, 12)).fastest
 
 
 @pytest.mark.parametrize("id", [1, 7, 8, 118])
@@ -152,7 +151,7 @@ def test_no_contents_take_longer_than_the_worst(id):
         pattern = (int.from_bytes(bytes([0x0F] * 40), "big") >> first & (1 << 256) - 1).to_bytes(32, "big")
         longest[0] = max(longest[0], length(Frame(0xF700 | id, pattern, True, fd=True, fast=True)))
         longest[1] = max(longest[1], length(Frame(id << 8 | 0x77, pattern[:16], id > 7, fd=True, fast=True)))
-    worst = load(FD, [(id, DRIVES["moteus-r4"])]).worst
+    worst = bus_load(FD, [(id, DRIVES["moteus-r4"])]).worst
     assert 0.97 * worst < sum(longest) <= worst * (1.0 + 1e-9)
 
 

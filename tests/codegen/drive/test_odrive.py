@@ -1,7 +1,5 @@
 """ODrive's messages against the maker's table of them (a DBC, read by cantools), and what three take of a bus."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -9,15 +7,16 @@ import pytest
 from odrive_can.utils import get_dbc
 
 from femtorque.codegen.board.fieldbus import left_alone, set_by_owner
-from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common import BadInput
 from femtorque.codegen.drive import can
-from femtorque.codegen.drive.budget import Wire, load
+from femtorque.codegen.drive.budget import Wire, bus_load
 from femtorque.codegen.drive.catalogue import DRIVES
 from femtorque.codegen.drive.families.odrive_can import FAMILY, frames
 from femtorque.codegen.drive.family import Fitted, Target
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.verify.check import examine
-from femtorque.hil.bus.frame import INTERMISSION, Frame, image
+from femtorque.codegen.mechanism import load_mechanism
+from femtorque.codegen.verify import examine
+from femtorque.hil.bus import Frame
+from femtorque.hil.bus.frame import INTERMISSION, image
 from tests.support.bus_arm import PLACE, described
 
 TABLE = get_dbc("odrive-cansimple-0.6.10")
@@ -99,7 +98,7 @@ def test_firmware_is_at_least_the_file_s_and_another_protocol_is_none(protocol, 
 
 
 def test_three_take_one_bus_a_thousand_times_a_second_with_their_heartbeats():
-    three, four = (load(CAN, [(id, DRIVE) for id in range(1, count + 1)]) for count in (3, 4))
+    three, four = (bus_load(CAN, [(id, DRIVE) for id in range(1, count + 1)]) for count in (3, 4))
     assert three.fastest >= 1000.0 > four.fastest and 0.03 < three.beats < 0.05
     assert three.share(1000.0) == pytest.approx(1e3 * three.worst + three.beats) and three.share(1000.0) < 1.0
 
@@ -114,7 +113,7 @@ def test_no_contents_of_a_round_take_longer_than_the_worst():
     longest = [max(length(frame) for frame in of) for of in (
         [Frame(5 << 5 | 9, remote=True)], [Frame(5 << 5 | 14, data[:4]) for data in patterns],
         [Frame(5 << 5 | 9, data) for data in patterns])]
-    worst = load(CAN, [(5, DRIVE)]).worst
+    worst = bus_load(CAN, [(5, DRIVE)]).worst
     assert 0.85 * worst < sum(longest) <= worst * (1.0 + 1e-9)
     asked = frames.poll(5)
     assert can.bits(asked).seconds(1e6) == pytest.approx(length(Frame(asked.id, bytes(8), remote=True)))

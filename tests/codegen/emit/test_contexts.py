@@ -3,8 +3,6 @@
 Names are followed through the templates by the types of fields: a loop's variable has the type of a sequence's member.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from types import NoneType
@@ -13,22 +11,11 @@ from typing import Any, get_args, get_origin, get_type_hints
 import pytest
 from jinja2 import nodes
 
-from femtorque.codegen.common.templating import template
+from femtorque.codegen.common import template
 from femtorque.codegen.control import constants
 from femtorque.codegen.emit import (
-    board_header,
-    closed,
-    digest,
-    families,
-    flexible,
-    library,
-    messages,
-    modes,
-    readme,
-    rnea,
-    step,
-    wrench,
-)
+    board_header, closed, configuration_digest as digest, families, flexible, library, messages, modes, readme, rnea,
+    step, wrench)
 
 TEMPLATES = {
     "ft_board.h": (board_header.Context,),

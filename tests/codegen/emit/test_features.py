@@ -5,8 +5,6 @@ The oracle is what Pinocchio's own parser makes of the same URDF text, changed b
 inertia appended to a joint, a locked joint one that `buildReducedModel` takes out. Springs are added by hand.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,12 +13,11 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.mechanism import load_mechanism
+from femtorque.codegen.model import Model
 from femtorque.codegen.reference import schemes
-from femtorque.codegen.step.noise_floor import noise_floor
-from femtorque.codegen.step.scheme import model_of
-from femtorque.codegen.toolchain.step_library import CompiledStep
+from femtorque.codegen.step import model_of, noise_floor
+from femtorque.codegen.toolchain import CompiledStep
 from tests.support.oracle import peak, septic
 from tests.support.sampling import middles
 

@@ -1,8 +1,6 @@
 """The library of `generate --library`, by the tools that take such a library, as far as they are here: real CMake and
 PlatformIO (without their registries), SimpleFOC and Zephyr by what their headers and documentation say."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -18,11 +16,11 @@ from platformio.package.manifest.schema import ManifestSchema
 
 import femtorque
 from femtorque.codegen.emit import sources
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.mechanism import load_mechanism
 from femtorque.codegen.reference import instant
-from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.step import model_of
+from femtorque.codegen.toolchain import CompiledStep
 from femtorque.codegen.toolchain.platformio import _offline
-from femtorque.codegen.toolchain.step_library import CompiledStep
 from tests.support.oracle import peak
 from tests.support.suite import HANG, ROOT
 

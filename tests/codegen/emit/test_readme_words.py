@@ -1,7 +1,5 @@
 """The README of a generated folder, followed to the letter on samples, gives the torques of the motion."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 
@@ -9,11 +7,11 @@ import numpy as np
 import pytest
 
 from femtorque.codegen.emit import rnea, sources
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.mechanism import load_mechanism
 from femtorque.codegen.reference import instant
-from femtorque.codegen.step.scheme import model_of
-from femtorque.codegen.toolchain.host_compiler import ARITHMETIC, WARNINGS, build, compiler, precision_flags
-from femtorque.codegen.toolchain.step_library import CompiledStep
+from femtorque.codegen.step import model_of
+from femtorque.codegen.toolchain import ARITHMETIC, WARNINGS, CompiledStep, compiler, precision_flags
+from femtorque.codegen.toolchain.host_compiler import build
 from tests.support.oracle import peak
 from tests.support.suite import ROOT
 

@@ -1,20 +1,17 @@
 """Torques at one instant: emitted C and reference against Pinocchio, at states in no order and on no motion."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.common import BadInput, Refused
 from femtorque.codegen.emit import sources
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.model.modes import in_mode
+from femtorque.codegen.mechanism import Mechanism, load_mechanism
+from femtorque.codegen.model import in_mode
 from femtorque.codegen.reference import instant, pinocchio
-from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.step import model_of
 from tests.support.closed import Closed
 from tests.support.instant import Compiled
 from tests.support.oracle import peak

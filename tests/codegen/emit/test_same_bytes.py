@@ -4,8 +4,6 @@ A process for every processor: OPENBLAS_CORETYPE chooses OpenBLAS's code for one
 its vector instructions, GLIBC_TUNABLES the C library its own.
 """
 
-from __future__ import annotations
-
 import platform
 from pathlib import Path
 

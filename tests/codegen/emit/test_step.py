@@ -1,7 +1,5 @@
 """The emitted C: against the plain discretisation, against its own noise floor, against the chip, against the rules."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from dataclasses import replace
@@ -9,20 +7,17 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
-from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.common import Refused
 from femtorque.codegen.emit import step as step_source
-from femtorque.codegen.mechanism.description import Control, Mechanism
-from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.mechanism import Control, Mechanism
+from femtorque.codegen.model import Model
 from femtorque.codegen.reference import discrete
-from femtorque.codegen.step import search
-from femtorque.codegen.step.noise_floor import noise_floor
-from femtorque.codegen.step.scheme import model_of
-from femtorque.codegen.toolchain import host_compiler, step_library
-from femtorque.codegen.toolchain.host_compiler import ARITHMETIC, WARNINGS, Precision, build
-from femtorque.codegen.toolchain.step_library import CompiledStep, Turns
+from femtorque.codegen.step import model_of, noise_floor, search
+from femtorque.codegen.toolchain import (
+    ARITHMETIC, WARNINGS, CompiledStep, Precision, Turns, host_compiler, step_library)
+from femtorque.codegen.toolchain.host_compiler import build
 from femtorque.hil.chip.chip_library import MACHINE
 from femtorque.hil.cost import chip_step
 from tests.support.oracle import peak, planar_chain, quintic, random_chain, random_quintic, random_tree, torque_at
@@ -113,14 +108,14 @@ def hold_against_the_discretisation(seeds: list[tuple[int, int]]) -> None:
         batch = Batch(models)
     for i, (model, rng) in enumerate(zip(models, rngs, strict=True)):
         positions = random_quintic(rng, model.n, 0.03, travel=0.05)(middles(model, 0.03))
-        plain = discrete.torque(model, positions)
+        plain = discrete.midpoint_torque(model, positions)
         assert peak(batch.torque(i, model, positions) - plain) <= 1e-10 * peak(plain)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_double_precision_equals_the_discretisation_on_trees_with_slides(seed):
     model, positions = moving_tree(seed, 7)
-    plain = discrete.torque(model, positions)
+    plain = discrete.midpoint_torque(model, positions)
     assert peak(CompiledStep(model, "double").torque(positions) - plain) <= 1e-10 * peak(plain)
 
 
@@ -131,7 +126,7 @@ def test_values_kept_in_memory_by_long_functions_are_the_right_ones(make):
     assert "kept." in step_source.render(model)["ft_step.c"]
     slides = np.array([0.1 if b.prismatic else 1.0 for b in model.bodies])
     positions = quintic(0.1 * slides, rng.uniform(-1, 1, 14) * slides)(middles(model, 0.2))
-    plain = discrete.torque(model, positions)
+    plain = discrete.midpoint_torque(model, positions)
     assert peak(CompiledStep(model, "double").torque(positions) - plain) <= 1e-10 * peak(plain)
 
 
@@ -139,7 +134,7 @@ def test_values_kept_in_memory_by_long_functions_are_the_right_ones(make):
 def test_double_precision_equals_the_discretisation_on_planar_chains(n):
     model = model_of(planar_chain(n))
     positions = random_quintic(np.random.default_rng(n), n)(middles(model, 1.0))
-    plain = discrete.torque(model, positions)
+    plain = discrete.midpoint_torque(model, positions)
     assert peak(CompiledStep(model, "double").torque(positions) - plain) <= 1e-10 * peak(plain)
 
 
@@ -148,8 +143,8 @@ def test_springs_and_sliding_joints_take_their_positions_from_the_integers():
     assert any(b.prismatic for b in model.bodies)
     joints = tuple(replace(j, stiffness=30.0, rest=0.2) for j in model.mechanism.joints)
     sprung = model_of(replace(model.mechanism, joints=joints))
-    plain = discrete.torque(sprung, positions)
-    assert peak(plain - discrete.torque(model, positions)) > 0.1
+    plain = discrete.midpoint_torque(sprung, positions)
+    assert peak(plain - discrete.midpoint_torque(model, positions)) > 0.1
     assert peak(CompiledStep(sprung, "double").torque(positions) - plain) <= 1e-10 * peak(plain)
 
 
@@ -174,7 +169,7 @@ def test_single_precision_is_within_1e_4_of_peak_and_under_the_noise_floor(monke
     batch = Batch(models, "single")
     for i, (model, rng) in enumerate(zip(models, rngs, strict=True)):
         positions = random_quintic(rng, model.n)(middles(model, 1.0))
-        plain = discrete.torque(model, positions)
+        plain = discrete.midpoint_torque(model, positions)
         wrong = np.abs(batch.torque(i, model, positions) - plain)
         assert wrong.max() <= 1e-4 * peak(plain)
         assert np.all(wrong.max(axis=0) <= noise_floor(model, positions))
@@ -185,7 +180,7 @@ def test_the_midpoint_rule_is_noisier_than_that_and_still_under_the_noise_floor(
     rng = np.random.default_rng(seed)
     model = model_of(random_chain(rng, 1 + seed % 8))
     positions = random_quintic(rng, model.n)(middles(model, 1.0))
-    plain = discrete.torque(model, positions)
+    plain = discrete.midpoint_torque(model, positions)
     wrong = np.abs(CompiledStep(model).torque(positions) - plain)
     assert wrong.max() > 1e-4 * peak(plain)
     assert np.all(wrong.max(axis=0) <= noise_floor(model, positions))
@@ -196,7 +191,7 @@ def test_the_midpoint_rule_is_noisier_than_that_and_still_under_the_noise_floor(
 def test_the_noise_floor_holds_at_every_rate_and_is_not_idle(make, rate_hz):
     model = model_of(replace(make(), control=Control(rate_hz=rate_hz, knot_hz=rate_hz, scheme="midpoint")))
     positions = random_quintic(np.random.default_rng(8), model.n)(middles(model, 1.0))
-    plain = discrete.torque(model, positions)
+    plain = discrete.midpoint_torque(model, positions)
     share = np.abs(CompiledStep(model).torque(positions) - plain).max(axis=0) / noise_floor(model, positions)
     assert np.all(share <= 1.0)
     assert share.max() > 0.01
@@ -223,7 +218,7 @@ def test_a_million_ticks_do_not_drift(make):
     tau = step.torque(swing)
     for part in (slice(0, 2000), slice(ticks - 2000, ticks)):
         window = swing[part.start : part.stop + 2]
-        plain = discrete.torque(model, window)
+        plain = discrete.midpoint_torque(model, window)
         assert np.all(np.abs(tau[part] - plain).max(axis=0) <= noise_floor(model, window))
 
 
@@ -277,7 +272,7 @@ def test_host_and_chip_agree_bit_for_bit_over_a_whole_motion(make):
 
 def assert_same_bits(model: Model, positions: np.ndarray) -> None:
     host = CompiledStep(model).torque(positions)
-    assert np.array_equal(chip_step.run(model, positions).tau.view(np.uint32), host.view(np.uint32))
+    assert np.array_equal(chip_step.run_step_on_chip(model, positions).tau.view(np.uint32), host.view(np.uint32))
 
 
 # ---- the rules
@@ -369,7 +364,7 @@ def test_without_a_compiler_it_says_what_to_install(monkeypatch):
 def test_a_mutation_of_the_emitted_c_is_noticed(monkeypatch, old, new):
     model = MODELS["chain"]()
     positions = random_quintic(np.random.default_rng(4), model.n)(middles(model, 0.2))
-    plain = discrete.torque(model, positions)
+    plain = discrete.midpoint_torque(model, positions)
     good = step_source.render(model)
     head, body = good["ft_step.c"].split("void ft_step(")
     assert old in body

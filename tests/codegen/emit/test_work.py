@@ -1,7 +1,5 @@
 """Cost of emission, counted in calls of Python functions: how fast or busy a machine is does not show in it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

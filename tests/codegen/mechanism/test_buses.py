@@ -1,20 +1,16 @@
 """Drives on a bus in a mechanism file: what they must be together, and that the bus bears them."""
 
-from __future__ import annotations
-
 import pytest
 from rich.console import Console
 
-from femtorque.codegen.board.channels import served
-from femtorque.codegen.board.reader import load as load_board
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.control.constants import joint_constants
+from femtorque.codegen.board import load_board, served
+from femtorque.codegen.common import BadInput
+from femtorque.codegen.control import joint_constants, loop_stability
 from femtorque.codegen.control.drives import drive_rows
-from femtorque.codegen.control.gains import loop_stability
 from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.verify.check import UNSTABLE, examine
-from femtorque.codegen.verify.check_tables import renderable
+from femtorque.codegen.model import Model
+from femtorque.codegen.verify import check_renderable, examine
+from femtorque.codegen.verify.check import UNSTABLE
 
 DRIVE = 'drive = { type = "damiao-4340", bus = "can1", id = %d }'
 BUS = '[[bus]]\nname = "can1"\nkind = "%s"\n'
@@ -134,7 +130,7 @@ def test_a_rate_that_a_bus_does_not_bear_is_refused_with_the_fastest_that_it_doe
 def test_check_shows_how_busy_each_bus_is(tmp_path):
     report = examine(load_mechanism(arm(tmp_path)))
     console = Console(width=200, record=True, file=open("/dev/null", "w"))
-    console.print(renderable(report))
+    console.print(check_renderable(report))
     shown = console.export_text()
     assert "can 1 Mbit/s" in shown and "j0 1: damiao-4340" in shown
     (bus,) = report.data()["buses"]
@@ -231,7 +227,7 @@ def test_check_tells_gears_and_which_joints_are_told_where_they_are(tmp_path, ca
         "joint.j1.limits go further than half a turn of its drive behind the gear, 1.57 rad: after each power-up it is "
         "told where it is (`home`)"]
     console = Console(width=200)
-    console.print(renderable(report))
+    console.print(check_renderable(report))
     shown = capsys.readouterr().out
     assert "damiao-4340, gear 1.5" in shown and "damiao-4340, gear 2 " in shown
     assert [j["drive"]["gear"] for j in report.data()["joints"]] == [1.5, 2.0, 1.0]

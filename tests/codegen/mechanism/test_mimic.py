@@ -1,16 +1,13 @@
 """Joints that mimic others: what a file may say of them, and what the reader makes of it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
 
-from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common import BadInput
 from femtorque.codegen.mechanism.description import Mechanism, Mimic
 from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.verify.check import examine
-from femtorque.codegen.verify.new_file import Choice, write
+from femtorque.codegen.verify import Choice, examine, write_new_file
 from tests.codegen.mechanism.test_urdf import robot
 from tests.support.mimic import gripper_in
 
@@ -95,9 +92,10 @@ def test_a_mimic_joint_of_a_urdf_whose_leader_is_missing_is_refused(tmp_path: Pa
 
 def test_init_drives_the_leader_alone(tmp_path: Path) -> None:
     """--lock of the leader holds who follows it."""
-    hand = load_mechanism(write("hand", tmp_path / "hand.toml", PANDA, Choice()))
+    hand = load_mechanism(write_new_file("hand", tmp_path / "hand.toml", PANDA, Choice()))
     assert len(hand.streamed) == 8 and set(mimics(hand)) == {"panda_finger_joint2"}
-    still = load_mechanism(write("arm", tmp_path / "arm.toml", PANDA, Choice(lock=("panda_finger_joint1=0.02",))))
+    still = load_mechanism(write_new_file("arm", tmp_path / "arm.toml", PANDA,
+                                          Choice(lock=("panda_finger_joint1=0.02",))))
     assert len(still.moving) == 7 and still.lock["panda_finger_joint2"] == 0.02
     assert not any("follows" in w for w in still.warnings)
 

@@ -1,21 +1,18 @@
 """Mechanism files: what a good one becomes, and the one line that every bad one gets."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.mechanism.canonical import canonical
+from femtorque.codegen.common import BadInput
+from femtorque.codegen.mechanism.canonical_text import canonical
 from femtorque.codegen.mechanism.description import Follow, Friction
 from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.model.supported import supported
+from femtorque.codegen.model import supported
 
 MECHANISMS = Path(__file__).resolve().parents[3] / "mechanisms"
 

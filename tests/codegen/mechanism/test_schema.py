@@ -7,15 +7,7 @@ from pydantic import BaseModel
 
 from femtorque.codegen.mechanism import description
 from femtorque.codegen.mechanism.schema import (
-    ControlTable,
-    EncoderTable,
-    FrictionTable,
-    GainsTable,
-    MechanismTable,
-    MotorTable,
-    SafetyTable,
-    _table_in,
-)
+    ControlTable, EncoderTable, FrictionTable, GainsTable, MechanismTable, MotorTable, SafetyTable, _table_in)
 
 
 def keys(path: str, kind: type[BaseModel]) -> Iterator[tuple[str, str | None]]:

@@ -1,22 +1,18 @@
 """Servos on a half-duplex wire in a mechanism file: what must be together, and what the wire bears."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
 import pytest
 
-from femtorque.codegen.board.channels import served
+from femtorque.codegen.board import load_board, served
 from femtorque.codegen.board.fieldbus import lines
-from femtorque.codegen.board.reader import load as load_board
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.firmware import MECHANISMS
-from femtorque.codegen.control.constants import joint_constants
+from femtorque.codegen.common import MECHANISMS, BadInput
+from femtorque.codegen.control import joint_constants
 from femtorque.codegen.control.drives import drive_rows, setting_rows
-from femtorque.codegen.drive.catalogue import DRIVES
+from femtorque.codegen.drive import DRIVES
 from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.verify.check import examine
+from femtorque.codegen.verify import examine
 from femtorque.hil.drives.families.dynamixel.servo import MODELS
 
 SO101 = MECHANISMS / "so101_sts.toml"

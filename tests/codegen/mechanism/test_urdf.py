@@ -1,7 +1,5 @@
 """URDF against Pinocchio's own parser, the line that every bad document gets, and `femtorque init`."""
 
-from __future__ import annotations
-
 import cProfile
 import os
 import re
@@ -11,18 +9,17 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
-from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common import BadInput
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.edit import set_solid
 from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.mechanism.urdf import read
-from femtorque.codegen.model.mass_matrix import mass_matrix
-from femtorque.codegen.step.scheme import model_of
-from femtorque.codegen.verify.check import examine
-from femtorque.codegen.verify.new_file import text, write
+from femtorque.codegen.mechanism.urdf import read_urdf
+from femtorque.codegen.model import mass_matrix
+from femtorque.codegen.step import model_of
+from femtorque.codegen.verify import examine, write_new_file
+from femtorque.codegen.verify.new_file import text
 from tests.support.oracle import rnea
 
 ROBOTS = Path(str(distribution("example-robot-data").locate_file("cmeel.prefix/share/example-robot-data/robots")))
@@ -160,13 +157,13 @@ com = [0.0, 0.0, 0.1]
 ])
 def test_real_robots_are_what_pinocchio_reads(tmp_path: Path, name: str) -> None:
     path = tmp_path / "robot.toml"
-    write("robot", path, robot(name))
+    write_new_file("robot", path, robot(name))
     compare_with_pinocchio(load_mechanism(path), robot(name))
 
 
 def test_panda_loads_with_its_fingers_frozen(tmp_path: Path) -> None:
     path = tmp_path / "panda.toml"
-    write("panda", path, robot("panda_description/urdf/panda.urdf"))
+    write_new_file("panda", path, robot("panda_description/urdf/panda.urdf"))
     panda = load_mechanism(path)
     assert len(panda.moving) == 9 and len(panda.streamed) == 8 and panda.lock == {}
     compare_with_pinocchio(panda, robot("panda_description/urdf/panda.urdf"))
@@ -187,7 +184,7 @@ def test_every_robot_of_the_package_loads_or_is_refused_with_a_true_reason(tmp_p
     for number, urdf in enumerate(robots):
         path = tmp_path / f"robot{number}.toml"
         try:
-            write("robot", path, urdf)
+            write_new_file("robot", path, urdf)
             load_mechanism(path)
         except BadInput as error:
             refused[next((k for k in TRULY_REFUSED if urdf.as_posix().endswith(k)), urdf.as_posix())] = str(error)
@@ -351,7 +348,7 @@ def test_as_many_links_as_are_read_take_no_more_work_each_than_a_few(tmp_path: P
         path = tmp_path / f"{count}.urdf"
         path.write_text(grown(count, parent, "revolute"))
         profile = cProfile.Profile()
-        profile.runcall(read, path)
+        profile.runcall(read_urdf, path)
         calls[count] = sum(entry.callcount for entry in profile.getstats())
     assert calls[400] < 4.4 * calls[100]
 
@@ -360,18 +357,18 @@ def test_as_many_links_as_are_read_take_no_more_work_each_than_a_few(tmp_path: P
 
 
 def test_init_writes_a_file_that_checks_without_warnings(tmp_path: Path) -> None:
-    path = write("arm", tmp_path / "arm.toml")
+    path = write_new_file("arm", tmp_path / "arm.toml")
     report = examine(load_mechanism(path))
     assert report.warnings == () and report.stability is not None and report.stability.stable
     with pytest.raises(BadInput, match="is there already"):
-        write("arm", path)
+        write_new_file("arm", path)
     with pytest.raises(BadInput, match="cannot be written"):
-        write("arm", tmp_path / "nowhere" / "arm.toml")
+        write_new_file("arm", tmp_path / "nowhere" / "arm.toml")
 
 
 def test_init_from_a_urdf_writes_a_file_on_top_of_it(tmp_path: Path) -> None:
     (tmp_path / "arm.urdf").write_text(ARM)
-    path = write("arm", tmp_path / "arm.toml", tmp_path / "arm.urdf")
+    path = write_new_file("arm", tmp_path / "arm.toml", tmp_path / "arm.urdf")
     assert 'urdf = "arm.urdf"' in path.read_text()
     arm = load_mechanism(path)
     assert [j.name for j in arm.moving] == ["shoulder", "slide"] and arm.board.use == "compute"

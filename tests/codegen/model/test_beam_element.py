@@ -1,14 +1,12 @@
 """The shifted-integration element: what Eqs 1-4 must give."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.mechanism.description import Section
+from femtorque.codegen.common import BadInput
+from femtorque.codegen.mechanism import Section
 from femtorque.codegen.model import beam_element
 from femtorque.codegen.model.bodies import Model, skew
 from tests.support.oracle import planar_chain, random_rotation

@@ -1,7 +1,5 @@
 """The flexible link's modes against what is known of beams in closed form, and what of a file is refused."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -9,15 +7,14 @@ import pytest
 from scipy.linalg import eigh
 from scipy.optimize import brentq
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.mechanism.description import Anchor, Joint, Link, Loop, Mode, Payload
+from femtorque.codegen.common import BadInput
+from femtorque.codegen.mechanism import Anchor, Joint, Link, Loop, Mode, Payload
 from femtorque.codegen.model.flexible_link import beam_elements, modal_link
-from femtorque.codegen.model.flexible_tree import flexible_tree
-from femtorque.codegen.model.supported import supported
-from femtorque.codegen.reference.discrete_flexible import Flexible
-from femtorque.codegen.reference.flexible_mass import flexible_mass_matrix
-from femtorque.codegen.step.scheme import model_of
-from femtorque.codegen.verify.check import examine
+from femtorque.codegen.model.limits_of_emission import supported
+from femtorque.codegen.model.tree_of_pieces import flexible_tree
+from femtorque.codegen.reference import Flexible, flexible_mass_matrix
+from femtorque.codegen.step import model_of
+from femtorque.codegen.verify import examine
 from tests.support import flexible_chain, oracle, timoshenko
 from tests.support.flexible_chain import EI, L, M, sheared
 

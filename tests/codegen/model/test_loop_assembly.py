@@ -1,25 +1,22 @@
 """Closed loops: assembly, kinematics and the reference's torque, against Pinocchio (tests/support/closed.py)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.mechanism.description import BASE, Anchor, Joint, Link, Loop, Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.common import BadInput, Refused
+from femtorque.codegen.mechanism import BASE, Anchor, Joint, Link, Loop, Mechanism, load_mechanism
 from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.model.kinematics import levers, pose
 from femtorque.codegen.model.loop_assembly import SINGULAR, Assembly, ClosedMotion, assemble
 from femtorque.codegen.model.loop_constraint import bias, cuts, jacobian, residual
-from femtorque.codegen.motion.random import random_motion
-from femtorque.codegen.motion.trajectory import Trajectory, from_rows
+from femtorque.codegen.motion import Trajectory, from_rows, random_motion
 from femtorque.codegen.reference import rigid, schemes
-from femtorque.codegen.step.scheme import model_of
-from femtorque.codegen.verify.check import examine, passive_torque
+from femtorque.codegen.step import model_of
+from femtorque.codegen.verify import examine
+from femtorque.codegen.verify.check import passive_torque
 from tests.support.closed import Closed
 from tests.support.oracle import random_chain
 

@@ -1,7 +1,5 @@
 """Loops of every type, with slides, in space, on links that move: reference and emitted C against Pinocchio."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -9,14 +7,14 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 
-from femtorque.codegen.emit.sources import step_sources
-from femtorque.codegen.mechanism.description import Anchor, Control, Joint, Link, Loop, Mechanism
+from femtorque.codegen.emit import step_sources
+from femtorque.codegen.mechanism import Anchor, Control, Joint, Link, Loop, Mechanism
 from femtorque.codegen.model.kinematics import pose
 from femtorque.codegen.model.loop_assembly import Assembly, assemble
 from femtorque.codegen.model.modes import rpy_of
 from femtorque.codegen.reference import discrete
-from femtorque.codegen.step.scheme import model_of
-from femtorque.codegen.toolchain.step_library import CompiledStep
+from femtorque.codegen.step import model_of
+from femtorque.codegen.toolchain import CompiledStep
 from femtorque.codegen.verify import object_files
 from tests.support.closed import Closed
 
@@ -129,7 +127,7 @@ def test_loops_of_every_kind(kind: str) -> None:
     assert oracle.mobility(assembly.start) == mobility
     q, driven = motion(assembly), list(assembly.actuated)
     assert np.abs(oracle.residual(q[-1])).max() < 1e-10
-    plain = discrete.torque(model, q[:, driven])
+    plain = discrete.midpoint_torque(model, q[:, driven])
     k = SAMPLES // 2
     velocities, changes = (q[k + 1] - q[k - 1]) / (2.0 * model.dt), (q[k + 1] - 2.0 * q[k] + q[k - 1]) / model.dt**2
     expected = oracle.inverse(q[k], velocities, changes, assembly.weights())[0]

@@ -1,7 +1,5 @@
 """Motions from ROS 2 and NumPy: the same numbers by every road, and one line for what is not right."""
 
-from __future__ import annotations
-
 import json
 import os
 import tracemalloc
@@ -13,14 +11,12 @@ import numpy as np
 import pytest
 import yaml
 from mcap_ros2.writer import Writer
-from rosbags.rosbag2 import StoragePlugin
-from rosbags.rosbag2 import Writer as BagWriter
+from rosbags.rosbag2 import StoragePlugin, Writer as BagWriter
 from rosbags.typesys import Stores, get_typestore
 from scipy.interpolate import CubicHermiteSpline
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.common import BadInput
+from femtorque.codegen.mechanism import Mechanism, load_mechanism
 from femtorque.codegen.motion.trajectory import Trajectory
 
 MECHANISMS = Path(__file__).parents[3] / "mechanisms"

@@ -1,7 +1,5 @@
 """Trajectories: the polynomials between the rows, the knots for the wire, and the line that every bad file gets."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,15 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from scipy.interpolate import BPoly
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.mechanism.description import Limits, Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.common import BadInput
+from femtorque.codegen.mechanism import Limits, Mechanism, load_mechanism
 from femtorque.codegen.motion.trajectory import Trajectory, check_streamable, from_rows, knots
-from femtorque.codegen.wire.units import TURN_UNIT, from_wire
+from femtorque.codegen.wire import from_wire
+from femtorque.codegen.wire.units import TURN_UNIT
 
 MECHANISMS = Path(__file__).resolve().parents[3] / "mechanisms"
 

@@ -1,29 +1,17 @@
 """The emitted discretisation against Newton-Euler, and its two forms against each other."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.mechanism.description import Control, Mechanism
-from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.mechanism import Control, Mechanism
+from femtorque.codegen.model import Model
 from femtorque.codegen.reference import discrete
 from femtorque.codegen.reference.discrete import Planar, Spatial, is_planar
-from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.step import model_of
 from tests.support.oracle import (
-    Motion,
-    peak,
-    planar_chain,
-    quintic,
-    random_chain,
-    random_tree,
-    rnea,
-    septic,
-    sines,
-    torque_at,
-)
+    Motion, peak, planar_chain, quintic, random_chain, random_tree, rnea, septic, sines, torque_at)
 from tests.support.sampling import middles
 
 RATES = (125, 250, 500, 1000)
@@ -37,7 +25,7 @@ def error(model: Model, motion: Motion) -> float:
     """Worst difference from rnea at the sampled instants, over the peak torque."""
     s = middles(model, motion.duration)
     truth = torque_at(model, motion, s[1:-1])
-    return peak(discrete.torque(model, motion(s)) - truth) / peak(truth)
+    return peak(discrete.midpoint_torque(model, motion(s)) - truth) / peak(truth)
 
 
 def order(errors: list[float]) -> float:
@@ -84,7 +72,7 @@ def test_where_the_jerk_jumps_only_the_two_samples_beside_it_lose_an_order():
         model = at_rate(mechanism, rate)
         s = middles(model, 1.0)
         truth = torque_at(model, motion, s[1:-1])
-        wrong = np.abs(discrete.torque(model, motion(s)) - truth).max(axis=1)
+        wrong = np.abs(discrete.midpoint_torque(model, motion(s)) - truth).max(axis=1)
         inside.append(wrong[1:-1].max())
         beside.append(wrong[[0, -1]].max())
     assert order(inside) == pytest.approx(2.0, abs=0.1)
@@ -127,7 +115,7 @@ def test_a_motion_that_starts_with_a_rate_is_right_from_its_first_sample():
     model = at_rate(mechanism, 1000)
     s = middles(model, 0.1)
     truth = torque_at(model, motion, s[1:-1])
-    tau = discrete.torque(model, motion(s))
+    tau = discrete.midpoint_torque(model, motion(s))
     assert np.abs(tau - truth)[0].max() < 2e-5 * peak(truth)
 
 
@@ -137,7 +125,7 @@ def test_at_rest_the_torque_is_gravity(make):
     q = np.random.default_rng(5).uniform(-0.5, 0.5, model.n)
     still = np.tile(q, (6, 1))
     gravity = rnea(model, q, 0.0 * q, 0.0 * q)
-    np.testing.assert_allclose(discrete.torque(model, still), np.tile(gravity, (4, 1)), atol=1e-12, rtol=1e-12)
+    np.testing.assert_allclose(discrete.midpoint_torque(model, still), np.tile(gravity, (4, 1)), atol=1e-12, rtol=1e-12)
 
 
 def test_a_spring_adds_its_torque():
@@ -148,6 +136,6 @@ def test_a_spring_adds_its_torque():
     motion = quintic([0.1, 0.2, 0.3], [0.9, -0.4, 0.8])
     model, plain = at_rate(sprung, 1000), at_rate(mechanism, 1000)
     s = middles(model, 1.0)
-    extra = discrete.torque(model, motion(s)) - discrete.torque(plain, motion(s))
+    extra = discrete.midpoint_torque(model, motion(s)) - discrete.midpoint_torque(plain, motion(s))
     expected = (motion(s[1:-1]) - [0.0, 0.1, 0.2]) * [2.0, 3.0, 4.0]
     assert np.abs(extra - expected).max() < 1e-5

@@ -1,19 +1,15 @@
 """The march of flexible links in float64: its Lagrangian, its order, its energy, its stability, and chains of
 springs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.model.bodies import rotation_axis
-from femtorque.codegen.model.flexible_link import ModalLink
-from femtorque.codegen.reference import discrete
-from femtorque.codegen.reference import flexible as elastic_reference
+from femtorque.codegen.model import ModalLink, rotation_axis
+from femtorque.codegen.reference import discrete, flexible as elastic_reference
 from femtorque.codegen.reference.discrete_flexible import Flexible, ModalMotion, Moving, Tip
-from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.step import model_of
 from tests.support import flexible_chain, oracle
 from tests.support.flexible_chain import L, M
 
@@ -312,7 +308,7 @@ def test_reference_and_discretisation_of_a_mechanism_are_the_march():
     model, motion = model_of(mechanism), oracle.septic([0.1], [0.4], 0.1)
     t, reference = elastic_reference.torque(model, motion, 100)
     np.testing.assert_allclose(t, middles(motion, 1000))
-    emitted = discrete.torque(model, positions(motion, 1000))
+    emitted = discrete.midpoint_torque(model, positions(motion, 1000))
     np.testing.assert_allclose(emitted, reference, atol=1e-5 * np.abs(reference).max(), rtol=0.0)
     exact = elastic_reference.exact(model, motion, 100)
     assert 1e-6 < np.abs(exact - reference).max() / np.abs(exact).max() < 2e-2

@@ -1,8 +1,6 @@
 """Joints that mimic others, against Pinocchio: its torques of all joints, projected on the leaders by the ratios that
 the URDF file itself gives."""
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -10,14 +8,13 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.mechanism import Mechanism, load_mechanism
 from femtorque.codegen.reference.instant import inverse_dynamics
-from femtorque.codegen.reference.schemes import exact
-from femtorque.codegen.reference.schemes import torque as reference
-from femtorque.codegen.step.scheme import model_of
-from femtorque.codegen.toolchain.step_library import CompiledStep
-from femtorque.codegen.verify.verify import random_motion, verify
+from femtorque.codegen.reference.schemes import exact, torque as reference
+from femtorque.codegen.step import model_of
+from femtorque.codegen.toolchain import CompiledStep
+from femtorque.codegen.verify import verify
+from femtorque.codegen.verify.verification import random_motion
 from femtorque.hil.cost import chip_step
 from tests.codegen.mechanism.test_urdf import robot
 from tests.codegen.reference.test_robots import assert_verified
@@ -79,7 +76,7 @@ def test_a_leader_carries_what_its_followers_need(file: str) -> None:
 
 @pytest.mark.parametrize("file", ["baxter.urdf", "pr2.urdf"])
 def test_a_robot_with_mimic_joints_is_verified(file: str) -> None:
-    assert_verified(verify(load_mechanism(robot(file)), (), chip_step.run, motions=1))
+    assert_verified(verify(load_mechanism(robot(file)), (), chip_step.run_step_on_chip, motions=1))
 
 
 @pytest.fixture
@@ -98,4 +95,4 @@ def test_ratios_offsets_and_slides_are_in_the_emitted_step(gripper: Mechanism) -
     for precision, bound in (("double", 1e-5), ("single", 1e-4)):
         emitted = CompiledStep(model, precision).torque(positions)
         assert np.max(np.abs(emitted - expected), axis=0) == pytest.approx(0.0, abs=bound * np.max(np.abs(expected)))
-    assert_verified(verify(gripper, (), chip_step.run, motions=1))
+    assert_verified(verify(gripper, (), chip_step.run_step_on_chip, motions=1))

@@ -1,14 +1,11 @@
 """The paper's scheme: what it reproduces, where it fails and why."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
-from femtorque.codegen.model import kinematics
-from femtorque.codegen.model.bodies import Model, rotation_axis
+from femtorque.codegen.model import Model, kinematics, rotation_axis
 from femtorque.codegen.reference import newmark, rigid
-from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.step import model_of
 from tests.codegen.reference.test_rigid import EIGHT, at_rate, random_sines
 from tests.support.oracle import Motion, peak, planar_chain, quintic, random_tree, septic, torque_at
 

@@ -1,14 +1,11 @@
 """The nodal step in float64: its increments against positions, its momenta against points, its torques against rnea."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.model.bodies import Model, skew
-from femtorque.codegen.model.kinematics import levers, pose
+from femtorque.codegen.model import Model, levers, pose, skew
 from femtorque.codegen.reference.discrete import Planar, Spatial
 from femtorque.codegen.reference.nodal import Nodal, between, node_increments, tick_momenta
 from femtorque.codegen.reference.rigid import matrix_form, midpoint_torque

@@ -1,17 +1,16 @@
 """Real robots from their URDF files alone: the emitted step of each is verified as the command `verify` does it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.mechanism import load_mechanism
 from femtorque.codegen.reference import discrete
-from femtorque.codegen.step.scheme import model_of
-from femtorque.codegen.toolchain.step_library import CompiledStep
-from femtorque.codegen.verify.verify import Verification, random_motion, verify
+from femtorque.codegen.step import model_of
+from femtorque.codegen.toolchain import CompiledStep
+from femtorque.codegen.verify import verify
+from femtorque.codegen.verify.verification import Verification, random_motion
 from femtorque.hil.cost import chip_step
 from tests.codegen.mechanism.test_urdf import robot
 from tests.support.oracle import random_chain
@@ -41,7 +40,7 @@ def test_a_robot_of_the_package_is_verified(name: str) -> None:
     file, moving = ROBOTS[name]
     mechanism = load_mechanism(robot(file))
     assert len(mechanism.moving) == moving
-    assert_verified(verify(mechanism, (), chip_step.run, motions=1))
+    assert_verified(verify(mechanism, (), chip_step.run_step_on_chip, motions=1))
 
 
 @pytest.mark.parametrize("tilt", [1e-8, 3.7e-6, 1e-3])
@@ -53,6 +52,6 @@ def test_axes_that_are_nearly_parallel_cost_no_digits(tilt: float) -> None:
                    for j in chain.joints)
     model = model_of(replace(chain, joints=joints))
     positions = random_motion(model.mechanism, rng).middles(200, model.dt)
-    expected = discrete.torque(model, positions)
+    expected = discrete.midpoint_torque(model, positions)
     error = np.max(np.abs(CompiledStep(model, "double").torque(positions) - expected))
     assert error <= 1e-11 * np.max(np.abs(expected))

@@ -1,7 +1,5 @@
 """Torques of the joints against an external wrench on a link, against Pinocchio's rnea with external forces."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,18 +8,18 @@ import pinocchio as pin
 import pytest
 
 from femtorque import main
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.emit.sources import step_sources
-from femtorque.codegen.emit.wrench import moving_links, render
-from femtorque.codegen.mechanism.description import Joint, Link, Mechanism
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.motion.trajectory import from_rows
+from femtorque.codegen.common import BadInput
+from femtorque.codegen.emit import moving_links, step_sources
+from femtorque.codegen.emit.wrench import render
+from femtorque.codegen.mechanism import Joint, Link, Mechanism
+from femtorque.codegen.model import Model
+from femtorque.codegen.motion import from_rows
 from femtorque.codegen.reference import rigid, wrench
 from femtorque.codegen.reference.rigid import matrix_form
 from femtorque.codegen.reference.wrench import Wrench
-from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.step import model_of
 from femtorque.codegen.toolchain import wrench_library
-from femtorque.codegen.verify import object_files, torque
+from femtorque.codegen.verify import motion_torques as torque, object_files
 from femtorque.hil.cost import chip_step
 from tests.support.oracle import peak, pinocchio_model, planar_chain, random_chain, random_tree
 
@@ -64,7 +62,7 @@ def test_torque_with_a_wrench_is_that_of_pinocchio(seed, make, convert):
     for link, place in ((mechanism.links[carrier].name, pin.SE3.Identity()),
                         ("tool", pin.SE3(pin.rpy.rpyToMatrix(RPY), XYZ))):  # fmt: skip
         ours = rigid.newton_euler(model, q, qd, qdd)
-        ours = ours + wrench.torque(model, q, Wrench(link, force, moment), convert)
+        ours = ours + wrench.wrench_torque(model, q, Wrench(link, force, moment), convert)
         truth = rnea(model, carrier, place, force, moment, q, qd, qdd)
         assert peak(ours - truth) <= 1e-12 * peak(truth)
 
@@ -84,7 +82,7 @@ def test_the_emitted_c_bears_what_pinocchio_says(make, precision, within):
         place = pin.SE3(pin.rpy.rpyToMatrix(RPY), XYZ) if link == "tool" else pin.SE3.Identity()
         truth = (rnea(model, body, place, force, moment, q, still, still)
                  - rnea(model, body, place, nothing, nothing, q, still, still))
-        ours = wrench_library.torque(model, q, Wrench(link, force, moment), precision)
+        ours = wrench_library.emitted_wrench_torque(model, q, Wrench(link, force, moment), precision)
         assert peak(ours - truth) <= within * peak(truth)
 
 
@@ -92,7 +90,7 @@ def test_host_and_chip_bear_the_same_bits():
     mechanism = with_tool(random_tree(np.random.default_rng(8), 6), 5)
     model, q = model_of(mechanism), np.random.default_rng(9).uniform(-1, 1, (20, 6))
     held = Wrench.of("tool", [1, -2, 3, -4, 5, -6])
-    here, there = (f(model, q, held).astype(np.float32) for f in (wrench_library.torque, chip_step.held))
+    here, there = (f(model, q, held).astype(np.float32) for f in (wrench_library.emitted_wrench_torque, chip_step.held))
     assert np.array_equal(here.view(np.uint32), there.view(np.uint32)) and here.any()
 
 
@@ -107,9 +105,9 @@ def test_holding_up_a_weight_at_the_tip_is_what_a_wrench_downwards_asks_for():
     """Signs by hand: an arm along x that is pushed down (-y) must push up, about +z."""
     model = model_of(planar_chain(2))
     down = Wrench.of("link2", [0, -10, 0, 0, 0, 0])
-    np.testing.assert_allclose(wrench.torque(model, np.zeros(2), down), [10 * 0.2, 0.0], atol=1e-12)
+    np.testing.assert_allclose(wrench.wrench_torque(model, np.zeros(2), down), [10 * 0.2, 0.0], atol=1e-12)
     twist = Wrench.of("link2", [0, 0, 0, 0, 0, 3])
-    np.testing.assert_allclose(wrench.torque(model, np.zeros(2), twist), [-3.0, -3.0], atol=1e-12)
+    np.testing.assert_allclose(wrench.wrench_torque(model, np.zeros(2), twist), [-3.0, -3.0], atol=1e-12)
 
 
 def motion():
@@ -121,7 +119,7 @@ def test_the_verb_adds_it_to_every_tick():
     mechanism = planar_chain(2)
     held = Wrench.of("link2", [1, 2, 3, 4, 5, 6])
     with_it, without = torque.torque(mechanism, motion(), wrench=held), torque.torque(mechanism, motion())
-    expected = wrench.torque(model_of(mechanism), motion().at(without.t)[0], held)
+    expected = wrench.wrench_torque(model_of(mechanism), motion().at(without.t)[0], held)
     np.testing.assert_allclose(with_it.tau - without.tau, expected, atol=1e-12)
     assert with_it.error == without.error
 
@@ -130,13 +128,13 @@ def test_what_cannot_be_is_refused_in_one_line():
     mechanism = with_tool(planar_chain(2), 1)
     model, six = model_of(mechanism), [0.0] * 6
     with pytest.raises(BadInput, match="link22.*no such link.*link2"):
-        wrench.torque(model, np.zeros(2), Wrench.of("link22", six))
+        wrench.wrench_torque(model, np.zeros(2), Wrench.of("link22", six))
     for ground in ("base", "post"):
         with pytest.raises(BadInput, match="does not move"):
-            wrench.torque(model, np.zeros(2), Wrench.of(ground, six))
+            wrench.wrench_torque(model, np.zeros(2), Wrench.of(ground, six))
     with pytest.raises(BadInput, match="six numbers"):
         Wrench.of("link1", [np.nan, 0, 0, 0, 0, 0])
-    for held in (wrench_library.torque, chip_step.held):
+    for held in (wrench_library.emitted_wrench_torque, chip_step.held):
         with pytest.raises(BadInput, match="link22.*no such link.*link2"):
             held(model, np.zeros((1, 2)), Wrench.of("link22", six))
 

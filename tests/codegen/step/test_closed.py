@@ -1,7 +1,5 @@
 """The emitted C of closed loops against the same arithmetic in NumPy, the reference, and what closes the loops."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -10,18 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.common import BadInput, Refused
 from femtorque.codegen.emit import sources as emit
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.model.loop_assembly import assemble
-from femtorque.codegen.model.modes import in_mode
-from femtorque.codegen.motion.trajectory import Trajectory
+from femtorque.codegen.mechanism import load_mechanism
+from femtorque.codegen.model import Model, assemble, in_mode
+from femtorque.codegen.motion import Trajectory
 from femtorque.codegen.reference import discrete, schemes
 from femtorque.codegen.reference.discrete import Discretisation
 from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.toolchain import CompiledStep, Turns
 from femtorque.codegen.toolchain.host_compiler import build
-from femtorque.codegen.toolchain.step_library import HOST_SOURCE, CompiledStep, Turns, cdef_of
+from femtorque.codegen.toolchain.step_library import HOST_SOURCE, cdef_of
 from tests.support.closed import Closed
 
 MECHANISMS = Path(__file__).parents[3] / "mechanisms"
@@ -36,7 +33,7 @@ def example(name: str, hz: int = 1000) -> tuple[Model, np.ndarray, np.ndarray]:
     motion = Trajectory.load(MECHANISMS / f"{name}.csv", mechanism)
     model = model_of(replace(mechanism, control=replace(mechanism.control, rate_hz=hz, knot_hz=min(hz, 250))))
     positions = motion.middles(min(TICKS, round(0.9 * motion.duration * hz)), model.dt)
-    return model, positions, discrete.torque(model, positions)
+    return model, positions, discrete.midpoint_torque(model, positions)
 
 
 def peak(x: np.ndarray) -> float:
@@ -63,7 +60,7 @@ def test_the_discretisation_converges_to_the_reference_at_second_order(name: str
         motion = Trajectory.load(MECHANISMS / f"{name}.csv", model.mechanism)
         ticks = round(0.6 * motion.duration * hz)
         exact = schemes.exact(model, motion, (np.arange(ticks) + 0.5) * model.dt)
-        errors.append(peak(discrete.torque(model, motion.middles(ticks, model.dt)) - exact) / peak(exact))
+        errors.append(peak(discrete.midpoint_torque(model, motion.middles(ticks, model.dt)) - exact) / peak(exact))
     assert 3.5 < errors[0] / errors[1] < 4.6
 
 
@@ -126,7 +123,7 @@ def test_a_singular_pose_stops_the_step_before_it_is_reached() -> None:
             with pytest.raises(Refused, match="singular pose in tick"):
                 CompiledStep(model, precision).torque(positions)
         with pytest.raises(Refused, match="singular pose"):
-            discrete.torque(model, positions)
+            discrete.midpoint_torque(model, positions)
 
 
 def test_without_the_forces_at_the_cuts_the_torque_is_another() -> None:
@@ -134,7 +131,7 @@ def test_without_the_forces_at_the_cuts_the_torque_is_another() -> None:
     model, positions, plain = example("four_bar")
     alone = model_of(replace(model.mechanism, control=replace(model.mechanism.control, allocation="partition")))
     step = CompiledStep(alone, "double").torque(positions)
-    assert peak(step - discrete.torque(alone, positions)) < 1e-10 * peak(step) < peak(step - plain)
+    assert peak(step - discrete.midpoint_torque(alone, positions)) < 1e-10 * peak(step) < peak(step - plain)
     sources = emit.step_sources(model)
     text = sources["ft_step.c"]
     cut = text.replace("ft_tree(&s->tree, &next, open);", "ft_tree(&s->tree, &next, open);\n    open[1] = FT_C(0.0);")
@@ -148,7 +145,7 @@ def test_redundant_torques_are_shared_as_the_efforts_say() -> None:
     joints = tuple(replace(j, limits=replace(j.limits, effort=0.4 + 0.5 * i))
                    for i, j in enumerate(model.mechanism.joints))
     uneven = model_of(replace(model.mechanism, joints=joints))
-    plain, even = discrete.torque(uneven, positions), discrete.torque(model, positions)
+    plain, even = discrete.midpoint_torque(uneven, positions), discrete.midpoint_torque(model, positions)
     assert peak(plain - even) > 0.01 * peak(even)
     assert peak(CompiledStep(uneven, "double").torque(positions) - plain) <= 1e-10 * peak(plain)
 
@@ -166,7 +163,7 @@ def test_every_mode_alone_is_right(name: str) -> None:
         way[:, [assembly.actuated.index(i) for i in assembly.independent]] = (
             ends[0] + s**3 * (10.0 - 15.0 * s + 6.0 * s**2) * (ends[1] - ends[0]))
         positions = assembly.follow(way)[:, list(assembly.actuated)] if assembly.dependent else way
-        plain = discrete.torque(model, positions)
+        plain = discrete.midpoint_torque(model, positions)
         assert peak(CompiledStep(model, "double").torque(positions) - plain) <= 1e-10 * peak(plain)
 
 

@@ -1,25 +1,22 @@
 """The emitted C of flexible links: double against the float64 march, single, and the chip's bits."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.emit.sources import generate, step_sources
-from femtorque.codegen.mechanism.description import Section
-from femtorque.codegen.model.beam_element import joint_springs
-from femtorque.codegen.motion.trajectory import from_rows
-from femtorque.codegen.reference.discrete_flexible import Flexible
+from femtorque.codegen.common import BadInput
+from femtorque.codegen.emit import step_sources
+from femtorque.codegen.emit.sources import generate
+from femtorque.codegen.mechanism import Section
+from femtorque.codegen.model import joint_springs
+from femtorque.codegen.motion import from_rows
+from femtorque.codegen.reference import Flexible, Wrench
 from femtorque.codegen.reference.flexible import marched
-from femtorque.codegen.reference.wrench import Wrench
 from femtorque.codegen.step.scheme import model_of
-from femtorque.codegen.toolchain.step_library import CompiledStep
-from femtorque.codegen.verify import verify
-from femtorque.codegen.verify.check import examine
-from femtorque.codegen.verify.torque import samples, torque
+from femtorque.codegen.toolchain import CompiledStep
+from femtorque.codegen.verify import examine, torque, verification as verify
+from femtorque.codegen.verify.motion_torques import samples
 from femtorque.hil.cost import chip_step
 from tests.support import flexible_chain, oracle
 
@@ -124,7 +121,7 @@ def test_the_chip_gives_the_same_bits(name):
     mechanism = CASES[name]
     model, positions = model_of(mechanism), sampled(mechanism)
     sources = step_sources(model)
-    run = chip_step.run(model, positions, sources)
+    run = chip_step.run_step_on_chip(model, positions, sources)
     here = CompiledStep(model, "single", sources=sources).torque(positions)
     assert np.array_equal(run.tau.view(np.uint32), here.view(np.uint32))
 
@@ -146,7 +143,8 @@ def test_the_same_mechanism_gives_the_same_text():
 
 
 def test_verify_holds_the_flexible_step_against_the_march():
-    found = verify.verify(flexible_chain.wall_arm(2, rate_hz=250, stiffness=5.0), (), chip_step.run, motions=1)
+    found = verify.verify(flexible_chain.wall_arm(2, rate_hz=250, stiffness=5.0), (), chip_step.run_step_on_chip,
+                          motions=1)
     assert found.good, found.reasons
     assert found.bit_identical
     assert 0.0 < found.worst("double").of_peak < 1e-10

@@ -4,8 +4,6 @@ The chain (tests/support/flexible_chain.py) is extrapolated from two numbers of 
 the square of their length. Links turn here at the rates that files allow, where tension and weight along them count.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -13,17 +11,14 @@ import pytest
 from scipy.interpolate import CubicSpline
 from scipy.linalg import eigvalsh
 
-from femtorque.codegen.mechanism.description import Payload
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.model import flexible_link
-from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.mechanism import Payload, load_mechanism
+from femtorque.codegen.model import Model, flexible_link, flexible_tree
 from femtorque.codegen.model.flexible_link import beam_shortening
-from femtorque.codegen.model.flexible_tree import flexible_tree
 from femtorque.codegen.step.scheme import model_of
-from femtorque.codegen.toolchain.step_library import CompiledStep
+from femtorque.codegen.toolchain import CompiledStep
 from femtorque.hil.papers.isobe import MECHANISMS
-from femtorque.hil.scenarios.slew import Slew
-from femtorque.host.plan.tip_motion import flexible_arm, tip_motion
+from femtorque.hil.scenarios import Slew
+from femtorque.host.plan import flexible_arm, tip_motion
 from tests.support import flexible_chain, oracle
 from tests.support.flexible_chain import EI, Chain, L, M
 
@@ -98,7 +93,7 @@ def test_the_chain_is_a_beam_but_for_the_square_of_its_segments():
 
 
 def test_a_slew_of_60_degrees_in_half_a_second():
-    """The motion of the root by femtorque.host.plan.tip_motion for a small angle, scaled up: 5.9 rad/s where the link
+    """The motion of the root by femtorque.host.plan.tip_torques for a small angle, scaled up: 5.9 rad/s where the link
     swings with 15.5."""
     small = 1e-3
     found = tip_motion(flexible_arm(LINK, elements=5), Slew((0.0,), (small * np.pi / 3.0,), 0.5), 0.5, 2.5e-4,

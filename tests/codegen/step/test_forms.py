@@ -1,7 +1,5 @@
 """The README's table of the step's forms: which one runs where, and what it takes, measured again."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,21 +7,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from femtorque.codegen.emit.sources import step_sources
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.model.supported import supported
-from femtorque.codegen.motion.random import random_motion
+from femtorque.codegen.emit import step_sources
+from femtorque.codegen.mechanism import Mechanism, load_mechanism
+from femtorque.codegen.model import Model, supported
+from femtorque.codegen.motion import random_motion
 from femtorque.codegen.step.newton_euler import NewtonEulerStep
 from femtorque.codegen.step.nodal import NodalStep
 from femtorque.codegen.step.planar import PlanarStep
 from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.step.search import plain_step
 from femtorque.codegen.step.spatial import SpatialStep
-from femtorque.codegen.toolchain.step_library import CompiledStep, Turns
+from femtorque.codegen.toolchain import CompiledStep, Turns
 from femtorque.codegen.verify import object_files
-from femtorque.hil.chip.chip_library import ChipLibrary
+from femtorque.hil.chip import ChipLibrary
 
 ROOT = Path(__file__).parents[3]
 TICKS = 60

@@ -1,15 +1,12 @@
 """Folding never changes a value; what is not needed is not printed; the recursions are right under every choice."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from femtorque.codegen.reference.discrete import Planar, Spatial
+from femtorque.codegen.reference import Planar, Spatial
 from femtorque.codegen.step.base_parameters import Choice, arrange
 from femtorque.codegen.step.c_text import Printer, literal
 from femtorque.codegen.step.graph import Const, Expr, Graph, Values

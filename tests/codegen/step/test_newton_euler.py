@@ -1,34 +1,24 @@
 """The emitted scheme "newton-euler": right, quiet at high rates, and a second oracle for the emitted midpoint rule."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.mechanism import Mechanism
+from femtorque.codegen.model import Model
 from femtorque.codegen.reference import discrete
 from femtorque.codegen.reference.discrete import NewtonEuler
 from femtorque.codegen.step.base_parameters import Choice, arrange
 from femtorque.codegen.step.newton_euler import NewtonEulerStep
-from femtorque.codegen.step.noise_floor import noise_floor
+from femtorque.codegen.step.rounding_noise import noise_floor
 from femtorque.codegen.step.scheme import model_of
-from femtorque.codegen.toolchain.step_library import CompiledStep
-from femtorque.codegen.verify import verify
+from femtorque.codegen.toolchain import CompiledStep
+from femtorque.codegen.verify import verification as verify
 from femtorque.hil.cost import chip_step
 from tests.support.oracle import (
-    peak,
-    planar_chain,
-    quintic,
-    random_chain,
-    random_quintic,
-    random_tree,
-    septic,
-    torque_at,
-)
+    peak, planar_chain, quintic, random_chain, random_quintic, random_tree, septic, torque_at)
 from tests.support.sampling import middles
 from tests.support.step_interpreter import Interpreter
 
@@ -65,7 +55,7 @@ def test_the_discretisation_converges_to_newton_euler_at_second_order(seed):
         model = of(mechanism, rate_hz)
         s = middles(model, 1.0)
         truth = torque_at(model, motion, s[1:-1])
-        errors.append(peak(discrete.torque(model, motion(s)) - truth) / peak(truth))
+        errors.append(peak(discrete.midpoint_torque(model, motion(s)) - truth) / peak(truth))
     assert np.log2(errors[0] / errors[1]) == pytest.approx(2.0, abs=0.1)
     assert errors[1] < 1e-5
 
@@ -99,7 +89,7 @@ def test_recursions_equal_the_discretisation_under_any_choice_of_frames(make, se
 def test_double_precision_equals_the_discretisation(make):
     model = of(make())
     positions = moved(model)
-    plain = discrete.torque(model, positions)
+    plain = discrete.midpoint_torque(model, positions)
     assert peak(CompiledStep(model, "double").torque(positions) - plain) <= 1e-10 * peak(plain)
 
 
@@ -108,8 +98,8 @@ def test_springs_count():
     assert any(b.prismatic for b in model.bodies)
     joints = tuple(replace(j, stiffness=30.0, rest=0.2) for j in model.mechanism.joints)
     sprung, positions = model_of(replace(model.mechanism, joints=joints)), moved(model)
-    plain = discrete.torque(sprung, positions)
-    assert peak(plain - discrete.torque(model, positions)) > 0.1
+    plain = discrete.midpoint_torque(sprung, positions)
+    assert peak(plain - discrete.midpoint_torque(model, positions)) > 0.1
     assert peak(CompiledStep(sprung, "double").torque(positions) - plain) <= 1e-10 * peak(plain)
 
 
@@ -128,13 +118,13 @@ def test_the_two_emitted_schemes_approach_each_other_at_second_order(make):
 def test_host_and_chip_agree_bit_for_bit():
     model = of(random_tree(np.random.default_rng(4), 6))
     positions = moved(model, duration=0.3)
-    here, there = CompiledStep(model).torque(positions), chip_step.torque(model, positions)
+    here, there = CompiledStep(model).torque(positions), chip_step.torque_on_chip(model, positions)
     assert np.array_equal(here.view(np.uint32), there.view(np.uint32))
 
 
 def test_verify_says_yes():
     model = of(random_chain(np.random.default_rng(5), 4))
-    assert verify.verify(model.mechanism, (), chip_step.run, motions=1).reasons == ()
+    assert verify.verify(model.mechanism, (), chip_step.run_step_on_chip, motions=1).reasons == ()
 
 
 # ---- quiet
@@ -145,14 +135,14 @@ def test_at_10_khz_its_noise_is_a_few_roundings(make):
     """du comes from the motion: no difference of increments that are rounded already."""
     model = of(make(), 10_000)
     positions = moved(model)
-    plain = discrete.torque(model, positions)
+    plain = discrete.midpoint_torque(model, positions)
     assert peak(CompiledStep(model).torque(positions) - plain) <= 5e-6 * peak(plain)
 
 
 def test_a_difference_of_rounded_increments_would_not_be_as_quiet():
     model = of(random_chain(np.random.default_rng(6), 6), 10_000)
     positions, step = moved(model), CompiledStep(model)
-    plain, samples = discrete.torque(model, positions), step.turns.samples(positions)
+    plain, samples = discrete.midpoint_torque(model, positions), step.turns.samples(positions)
     samples["du"] = 0.5 * np.diff(samples["u"], axis=0, prepend=np.zeros((1, 6), np.float32))
     step.start(positions[0])
     assert peak(step.run(samples)[1:] - plain) > 2e-5 * peak(plain)
@@ -176,7 +166,7 @@ def test_at_10_khz_it_is_quieter_than_the_midpoint_rule(make):
 def test_the_noise_floor_holds_and_is_not_idle(rate_hz):
     model = of(random_chain(np.random.default_rng(9), 6), rate_hz)
     positions = moved(model, 10)
-    wrong = np.abs(CompiledStep(model).torque(positions) - discrete.torque(model, positions)).max(axis=0)
+    wrong = np.abs(CompiledStep(model).torque(positions) - discrete.midpoint_torque(model, positions)).max(axis=0)
     floor = noise_floor(model, positions)
     assert np.all(wrong <= floor)
     assert np.any(wrong > 0.01 * floor)

@@ -1,7 +1,5 @@
 """The emitted scheme "nodal": the reference's sum to rounding, quiet at any rate, and what other schemes are of it."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -9,22 +7,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common import BadInput
 from femtorque.codegen.emit import sources
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.model.kinematics import frame_to_axis
-from femtorque.codegen.model.modes import in_mode
-from femtorque.codegen.model.supported import supported
-from femtorque.codegen.motion.random import random_motion
+from femtorque.codegen.mechanism import Mechanism, load_mechanism
+from femtorque.codegen.model import Model, frame_to_axis, in_mode, supported
+from femtorque.codegen.motion import random_motion
 from femtorque.codegen.reference import discrete
 from femtorque.codegen.reference.nodal import Nodal
 from femtorque.codegen.reference.rigid import matrix_form
-from femtorque.codegen.step.noise_floor import noise_floor
+from femtorque.codegen.step.rounding_noise import noise_floor
 from femtorque.codegen.step.scheme import model_of
-from femtorque.codegen.toolchain.step_library import CompiledStep
-from femtorque.codegen.verify import verify
+from femtorque.codegen.toolchain import CompiledStep
+from femtorque.codegen.verify import verification as verify
 from femtorque.hil.cost import chip_step
 from tests.support.mimic import gripper_in
 from tests.support.oracle import peak, planar_chain, quintic, random_chain, random_tree, septic
@@ -81,7 +75,7 @@ def test_double_precision_is_the_sum_of_the_reference_on_every_example(name):
     model = model_of(mechanism)
     positions = random_motion(mechanism, np.random.default_rng(7)).middles(mechanism.control.rate_hz // 4, model.dt)
     if mechanism.constrained:
-        sum_ = discrete.torque(model, positions)
+        sum_ = discrete.midpoint_torque(model, positions)
     else:
         sum_ = Nodal(model).torque(positions, 0.5 * np.diff(positions, axis=0), matrix_form)
     assert peak(CompiledStep(model, "double").torque(positions) - sum_) <= EXACT * peak(sum_)
@@ -94,7 +88,7 @@ def test_double_precision_is_the_sum_of_the_reference_on_every_example(name):
 def test_double_precision_is_the_sum_with_frames_made_exact_in_rotation(make):
     model = of(make())
     positions = moved(model)
-    plain = discrete.torque(model, positions)
+    plain = discrete.midpoint_torque(model, positions)
     assert peak(CompiledStep(model, "double").torque(positions) - plain) <= EXACT * peak(plain)
 
 
@@ -103,8 +97,8 @@ def test_springs_count():
     assert any(b.prismatic for b in model.bodies)
     joints = tuple(replace(j, stiffness=30.0, rest=0.2) for j in model.mechanism.joints)
     sprung, positions = model_of(replace(model.mechanism, joints=joints)), moved(model)
-    plain = discrete.torque(sprung, positions)
-    assert peak(plain - discrete.torque(model, positions)) > 0.1
+    plain = discrete.midpoint_torque(sprung, positions)
+    assert peak(plain - discrete.midpoint_torque(model, positions)) > 0.1
     assert peak(CompiledStep(sprung, "double").torque(positions) - plain) <= EXACT * peak(plain)
 
 
@@ -112,7 +106,7 @@ def test_mimic_joints_follow(tmp_path):
     mechanism = as_nodal(gripper_in(tmp_path))
     model = model_of(mechanism)
     positions = random_motion(mechanism, np.random.default_rng(1)).middles(300, model.dt)
-    plain = discrete.torque(model, positions)
+    plain = discrete.midpoint_torque(model, positions)
     assert peak(CompiledStep(model, "double").torque(positions) - plain) <= EXACT * peak(plain)
 
 
@@ -120,14 +114,14 @@ def test_host_and_chip_agree_bit_for_bit():
     for mechanism in (tree(4), load_mechanism(MECHANISMS / "four_bar.toml")):
         model = model_of(as_nodal(mechanism))
         positions = random_motion(model.mechanism, np.random.default_rng(3)).middles(150, model.dt)
-        here, there = CompiledStep(model).torque(positions), chip_step.torque(model, positions)
+        here, there = CompiledStep(model).torque(positions), chip_step.torque_on_chip(model, positions)
         assert np.array_equal(here.view(np.uint32), there.view(np.uint32))
 
 
 @pytest.mark.parametrize("make", [lambda: random_chain(np.random.default_rng(5), 4),
                                   lambda: load_mechanism(MECHANISMS / "four_bar.toml")], ids=["chain", "four-bar"])
 def test_verify_says_yes(make):
-    assert verify.verify(as_nodal(make()), (), chip_step.run, motions=1).reasons == ()
+    assert verify.verify(as_nodal(make()), (), chip_step.run_step_on_chip, motions=1).reasons == ()
 
 
 # ---- what the other schemes are of it
@@ -161,7 +155,7 @@ def test_in_space_midpoint_is_the_same_sum_to_second_order_and_newton_euler_its_
 def test_the_noise_floor_holds_and_is_not_idle(make, rate_hz):
     model = of(make(), rate_hz)
     positions = moved(model, 10)
-    plain = discrete.torque(model, positions)
+    plain = discrete.midpoint_torque(model, positions)
     wrong, floor = np.abs(CompiledStep(model).torque(positions) - plain).max(axis=0), noise_floor(model, positions)
     assert np.all(wrong <= floor)
     assert np.any(wrong > 0.01 * floor)
@@ -173,7 +167,7 @@ def test_at_10_khz_its_noise_is_a_few_roundings(make):
     """Increments of the momenta come from du: none is a difference of two momenta."""
     model = of(make(), 10_000)
     positions = moved(model)
-    plain = discrete.torque(model, positions)
+    plain = discrete.midpoint_torque(model, positions)
     assert peak(CompiledStep(model).torque(positions) - plain) <= 5e-6 * peak(plain)
 
 
@@ -184,7 +178,7 @@ def test_nothing_adds_up_however_long_it_runs():
     slides = np.array([0.1 if b.prismatic else 1.0 for b in model.bodies])
     second = slides * 0.5 * np.sin(2.0 * np.pi * s[:, None] + np.arange(model.n))
     positions = np.concatenate([np.tile(second, (100, 1)), second[:2]])
-    plain = discrete.torque(model, positions[:2002])[999:1999]
+    plain = discrete.midpoint_torque(model, positions[:2002])[999:1999]
     found = CompiledStep(model).torque(positions)
     late, early = (np.abs(found[k:k + 1000] - plain).max() for k in (98_999, 999))
     assert late <= 2.0 * early <= 2e-5 * peak(plain)

@@ -1,7 +1,5 @@
 """Origins of numbers that the emitted C names: each is one of its numbers, and of the named links."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -9,11 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from femtorque.codegen.emit import rnea, sources
-from femtorque.codegen.emit.parameters import parameters
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.step.provenance import provenance, solids
+from femtorque.codegen.emit import parameters, rnea, sources
+from femtorque.codegen.mechanism import Mechanism, load_mechanism
+from femtorque.codegen.step.number_origins import provenance, solids
 from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.step.search import plain_step, step_of
 from tests.support.arms import arms

@@ -5,8 +5,6 @@ torques.json holds a digest of the torques of a motion, a precision each. Who ch
 it anew: `python -m tests.codegen.step.test_same_torques [name ...]`.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys
@@ -19,17 +17,13 @@ import numpy as np
 import pytest
 
 from femtorque.codegen.emit import sources
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.model.loop_assembly import assemble
-from femtorque.codegen.model.modes import schedule
-from femtorque.codegen.motion.random import random_motion
+from femtorque.codegen.mechanism import Mechanism, load_mechanism
+from femtorque.codegen.model import assemble, schedule
+from femtorque.codegen.motion import random_motion
 from femtorque.codegen.motion.trajectory import load as load_motion
-from femtorque.codegen.reference.wrench import Wrench
+from femtorque.codegen.reference import Wrench
 from femtorque.codegen.step.scheme import model_of
-from femtorque.codegen.toolchain import wrench_library
-from femtorque.codegen.toolchain.host_compiler import Precision
-from femtorque.codegen.toolchain.step_library import CompiledStep
+from femtorque.codegen.toolchain import CompiledStep, Precision, wrench_library
 from tests.codegen.model import test_loop_kinds
 from tests.codegen.step import test_flexible
 from tests.support import oracle
@@ -111,7 +105,7 @@ def wrenches(mechanism: Mechanism, precision: Precision) -> np.ndarray:
     model = model_of(mechanism)
     q = np.random.default_rng(8).uniform(-1.0, 1.0, (20, model.n))
     wrench = Wrench(mechanism.links[-1].name, np.array([1.0, -2.0, 3.0]), np.array([0.1, 0.2, -0.3]))
-    return wrench_library.torque(model, q, wrench, precision)
+    return wrench_library.emitted_wrench_torque(model, q, wrench, precision)
 
 
 def digests(name: str, case: Case) -> dict[str, str]:

@@ -1,14 +1,12 @@
 """The results of the search for the cheapest step are kept: the same graph, made without searching."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from femtorque.codegen.emit import step
-from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism import Mechanism
 from femtorque.codegen.step import search
 from femtorque.codegen.step.scheme import model_of
 from tests.support.oracle import random_tree

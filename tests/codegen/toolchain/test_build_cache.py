@@ -1,14 +1,11 @@
 """Known results of a build: only of the very same input, and of a folder that is as building would leave it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.mechanism import Mechanism, load_mechanism
 from femtorque.codegen.toolchain import build_cache
 from femtorque.codegen.toolchain.build_cache import Known
 from femtorque.codegen.toolchain.build_result import BuildResult, record

@@ -1,10 +1,8 @@
 """Structs that Python and C share mean the same to both, or the library is refused."""
 
-from __future__ import annotations
-
 import pytest
 
-from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.common import Refused
 from femtorque.codegen.toolchain import host_compiler
 
 CDEF = "typedef struct { int32_t first; double second; uint8_t bytes[4]; } pair; double sum(const pair *p);"

@@ -13,10 +13,9 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from femtorque.codegen.board import reader as boards
-from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.emit.sources import identity
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.common import BadInput, Refused
+from femtorque.codegen.emit import identity
+from femtorque.codegen.mechanism import Mechanism, load_mechanism
 from femtorque.codegen.toolchain import image_compiler, platformio, stack_bound
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -35,7 +34,7 @@ def of_family(request, built, three_link, tmp_path_factory) -> platformio.BuildR
     if request.param == built.board:
         return built
     mechanism = replace(three_link, board=replace(three_link.board, use=request.param))
-    return platformio.build(mechanism, tmp_path_factory.mktemp("family") / "three-link")
+    return platformio.build_image(mechanism, tmp_path_factory.mktemp("family") / "three-link")
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +53,7 @@ def cache(tmp_path_factory) -> Path:
 def built(three_link, steps, cache, tmp_path_factory) -> platformio.BuildResult:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FEMTORQUE_CACHE", str(cache))
-        return platformio.build(three_link, tmp_path_factory.mktemp("built") / "three-link",
+        return platformio.build_image(three_link, tmp_path_factory.mktemp("built") / "three-link",
                            lambda *step: steps.append(step))
 
 
@@ -91,7 +90,7 @@ def test_image_carries_its_digest(built):
 
 def test_same_mechanism_gives_the_same_bytes_wherever_it_is_built(built, three_link, tmp_path, monkeypatch):
     monkeypatch.setenv("FEMTORQUE_CACHE", str(tmp_path / "cache"))
-    again = platformio.build(three_link, tmp_path / "a folder with spaces")
+    again = platformio.build_image(three_link, tmp_path / "a folder with spaces")
     assert again.image.read_bytes() == built.image.read_bytes()
     assert again.elf.read_bytes() == built.elf.read_bytes()
     record = "build.json"
@@ -99,7 +98,7 @@ def test_same_mechanism_gives_the_same_bytes_wherever_it_is_built(built, three_l
 
 
 def test_image_without_feedforward_differs_in_digest_and_code(built, three_link, tmp_path):
-    plain = platformio.build(three_link, tmp_path / "pd", feedforward=False)
+    plain = platformio.build_image(three_link, tmp_path / "pd", feedforward=False)
     assert plain.digest != built.digest
     assert plain.image.read_bytes() != built.image.read_bytes()
 
@@ -110,28 +109,28 @@ def test_an_image_that_is_there_is_taken_and_a_damaged_one_is_not(built, three_l
     out, whole = built.elf.parent, built.image.read_bytes()
     with monkeypatch.context() as patch:
         patch.setattr(platformio, "_run", unwanted)
-        assert platformio.build(three_link, out) == built
+        assert platformio.build_image(three_link, out) == built
         built.image.write_bytes(whole[:-1] + b"\xff")
-        assert platformio.build(three_link, out) == built and built.image.read_bytes() == whole
+        assert platformio.build_image(three_link, out) == built and built.image.read_bytes() == whole
         for image in (built.image, *cache.glob("made/*/firmware.bin")):
             image.write_bytes(whole[:-1] + b"\xff")
         with pytest.raises(AssertionError, match="built again"):
-            platformio.build(three_link, out)
-    assert platformio.build(three_link, out).image.read_bytes() == whole
+            platformio.build_image(three_link, out)
+    assert platformio.build_image(three_link, out).image.read_bytes() == whole
     assert [image.read_bytes() for image in cache.glob("made/*/firmware.bin")] == [whole]
 
 
 def test_an_image_that_was_built_elsewhere_is_taken(built, three_link, cache, tmp_path, monkeypatch):
     monkeypatch.setenv("FEMTORQUE_CACHE", str(cache))
     monkeypatch.setattr(platformio, "_run", unwanted)
-    taken = platformio.build(three_link, tmp_path / "elsewhere")
+    taken = platformio.build_image(three_link, tmp_path / "elsewhere")
     assert taken == replace(built, elf=taken.elf, image=taken.image) and taken.elf.parent == tmp_path / "elsewhere"
     assert taken.elf.read_bytes() == built.elf.read_bytes()
     with pytest.raises(AssertionError, match="built again"):
-        platformio.build(three_link, tmp_path / "pd", feedforward=False)
+        platformio.build_image(three_link, tmp_path / "pd", feedforward=False)
     monkeypatch.setenv("PLATFORMIO_BUILD_FLAGS", "-DOTHER=1")  # another image, though not by its digest
     with pytest.raises(AssertionError, match="built again"):
-        platformio.build(three_link, tmp_path / "flags")
+        platformio.build_image(three_link, tmp_path / "flags")
 
 
 def test_progress_ends_at_its_total(built, steps):
@@ -181,7 +180,7 @@ def test_a_variable_for_platformio_is_heard(three_link, tmp_path, monkeypatch):
     monkeypatch.setattr(platformio, "run_pio", lambda *of: ran.append(of) or "its log")
     monkeypatch.setenv("PLATFORMIO_BUILD_FLAGS", "-DOTHER=1")
     with pytest.raises(Refused, match="PlatformIO wrote no firmware.elf: its log"):
-        platformio.build(three_link, tmp_path / "flags")
+        platformio.build_image(three_link, tmp_path / "flags")
     assert len(ran) == 1
 
 
@@ -205,7 +204,7 @@ def test_compute_board_builds_without_motors(three_link, tmp_path):
     joints = tuple(replace(j, motor=None, encoder=None) for j in three_link.joints)
     mechanism = replace(three_link, joints=joints, board=replace(three_link.board, use="compute"),
                         control=replace(three_link.control, rate_hz=100, knot_hz=50))
-    result = platformio.build(mechanism, tmp_path / "compute")
+    result = platformio.build_image(mechanism, tmp_path / "compute")
     assert result.board == "compute" and result.stack_bytes < result.stack_reserved
 
 
@@ -265,18 +264,18 @@ def test_missing_board_and_missing_motors_are_named(three_link, tmp_path):
 
 def test_bad_input_writes_nothing(three_link, tmp_path):
     with pytest.raises(BadInput, match="board.pwm_hz = 19999: "):
-        platformio.build(replace(three_link, board=replace(three_link.board, pwm_hz=19999)), tmp_path / "none")
+        platformio.build_image(replace(three_link, board=replace(three_link.board, pwm_hz=19999)), tmp_path / "none")
     assert not (tmp_path / "none").exists()
 
 
 def test_digest_is_the_one_that_the_host_expects(built, three_link):
-    assert built.digest == identity(three_link, boards.load("f405rg-4")).hex()
+    assert built.digest == identity(three_link, boards.load_board("f405rg-4")).hex()
 
 
 def test_missing_compiler_says_what_to_install(three_link, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(Refused, match="arm-none-eabi-gcc is not on PATH: apt install gcc-arm-none-eabi"):
-        platformio.build(three_link, tmp_path / "none")
+        platformio.build_image(three_link, tmp_path / "none")
     assert not (tmp_path / "none").exists()
 
 
@@ -356,12 +355,12 @@ void ft_tick_interrupt(void) { volatile char a[60]; leaf(a); a[0] = 1; }
 
 def graph_of(folder: Path, code: str) -> stack_bound.CallGraph:
     compile_elf(folder, code)
-    return stack_bound.read(folder.glob("*.ci"))
+    return stack_bound.read_stack(folder.glob("*.ci"))
 
 
 def test_stack_bound_is_the_deepest_path(tmp_path):
     graph = graph_of(tmp_path, CHAIN)
-    size, path = stack_bound.depth(graph, "start")
+    size, path = stack_bound.stack_depth(graph, "start")
     assert path == ("start", "deep", "leaf")
     assert size == sum(graph.frames[name] for name in path) and 500 < size < 600
     both = stack_bound.bound(graph, main="start")
@@ -375,7 +374,7 @@ def test_stack_bound_follows_pointers(tmp_path):
     void big(void) { volatile char a[700]; a[3] = 1; }
     void start(void) { where(); where(); }
     """
-    size, path = stack_bound.depth(graph_of(tmp_path, code), "start")
+    size, path = stack_bound.stack_depth(graph_of(tmp_path, code), "start")
     assert path == ("start", "big") and size > 700
 
 
@@ -385,9 +384,9 @@ def test_stack_bound_knows_functions_whose_code_stands_in_the_image_once(tmp_pat
     code = ("int start(volatile int *);" + twin.format("one")
             + twin.format("two") + "int start(volatile int *p) { return one(p) + 3 * two(p + 1); }")
     elf = compile_elf(tmp_path, code, "-O2", "-fno-inline")
-    graph = stack_bound.read(tmp_path.glob("*.ci"))
+    graph = stack_bound.read_stack(tmp_path.glob("*.ci"))
     assert not {"one", "two"} <= set(graph.frames)
-    size, path = stack_bound.depth(stack_bound.one_of_each(graph, platformio.functions(elf)), "start")
+    size, path = stack_bound.stack_depth(stack_bound.one_of_each(graph, platformio.functions(elf)), "start")
     assert size > 300 and path[0] == "start" and path[1] in ("one", "two")
 
 
@@ -406,4 +405,4 @@ def test_stack_without_a_bound_is_refused(tmp_path, code, message):
     subprocess.run([GCC, "-mcpu=cortex-m4", "-mthumb", "-O1", "-fcallgraph-info=su", "-c", source], check=True,
                    cwd=tmp_path)
     with pytest.raises(Refused, match=message):
-        stack_bound.depth(stack_bound.read(tmp_path.glob("*.ci")), "start")
+        stack_bound.stack_depth(stack_bound.read_stack(tmp_path.glob("*.ci")), "start")

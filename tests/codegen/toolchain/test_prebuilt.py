@@ -1,15 +1,12 @@
 """Images that a wheel brings: used where there is no compiler for the chip, and for their own configuration alone."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
 
-from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.common.firmware import MECHANISMS
-from femtorque.codegen.emit import digest
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.common import MECHANISMS, Refused
+from femtorque.codegen.emit import configuration_digest as digest
+from femtorque.codegen.mechanism import load_mechanism
 from femtorque.codegen.toolchain import platformio, prebuilt
 
 ARM = MECHANISMS / "three_link.toml"
@@ -40,14 +37,14 @@ def bare(brought, monkeypatch, tmp_path):
 def test_without_a_compiler_the_image_that_is_brought_is_taken_and_said(bare, feedforward):
     mechanism = load_mechanism(ARM)
     with pytest.warns(UserWarning, match="the one that femtorque brings") as said:
-        built = platformio.build(mechanism, bare / "out", feedforward=feedforward)
+        built = platformio.build_image(mechanism, bare / "out", feedforward=feedforward)
     assert built.digest[:16] in str(said[0].message)
     assert built.digest == platformio.project(mechanism, feedforward).digest
     assert "homed" in platformio.functions(built.elf)
 
 
 def test_what_is_brought_is_what_the_compiler_makes(brought, tmp_path):
-    built = platformio.build(load_mechanism(ARM), tmp_path / "out")
+    built = platformio.build_image(load_mechanism(ARM), tmp_path / "out")
     assert (brought[0] / "firmware.bin").read_bytes() == built.image.read_bytes()
 
 
@@ -55,7 +52,7 @@ def test_another_configuration_is_refused_with_what_to_install(bare):
     mechanism = load_mechanism(ARM)
     other = replace(mechanism, links=(*mechanism.links[:-1], replace(mechanism.links[-1], mass=1.5)))
     with pytest.raises(Refused, match="apt install gcc-arm-none-eabi"):
-        platformio.build(other, bare / "out")
+        platformio.build_image(other, bare / "out")
 
 
 def test_an_image_that_is_damaged_is_not_taken(bare, brought):
@@ -64,6 +61,6 @@ def test_an_image_that_is_damaged_is_not_taken(bare, brought):
     image.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
     try:
         with pytest.raises(Refused, match="is not on PATH"):
-            platformio.build(load_mechanism(ARM), bare / "out")
+            platformio.build_image(load_mechanism(ARM), bare / "out")
     finally:
         image.write_bytes(whole)

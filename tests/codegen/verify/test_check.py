@@ -1,7 +1,5 @@
 """Findings, warnings and refusals of `check`."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace
@@ -10,29 +8,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from rich.console import Console
 from scipy.optimize import brentq
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.mechanism.description import (
-    BoardUse,
-    Contact,
-    Control,
-    Encoder,
-    Feel,
-    Gains,
-    Home,
-    Joint,
-    Limits,
-    Mechanism,
-    Motor,
-)
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.motion.trajectory import Trajectory, from_rows
+from femtorque.codegen.common import BadInput
+from femtorque.codegen.mechanism import Contact, Control, Gains, Home, Joint, Limits, Mechanism, Motor, load_mechanism
+from femtorque.codegen.mechanism.description import BoardUse, Encoder, Feel
+from femtorque.codegen.motion import Trajectory, from_rows
 from femtorque.codegen.verify.check import Report, examine
-from femtorque.codegen.verify.check_tables import renderable
+from femtorque.codegen.verify.check_tables import check_renderable
 from femtorque.codegen.verify.new_file import text
 from tests.codegen.mechanism.test_urdf import robot
 from tests.support import oracle
@@ -57,7 +42,7 @@ def joint(arm: Mechanism, name: str) -> Joint:
 
 def rendered(report: Report) -> str:
     console = Console(width=200, record=True, file=open("/dev/null", "w"))
-    console.print(renderable(report))
+    console.print(check_renderable(report))
     return console.export_text()
 
 
@@ -300,7 +285,7 @@ def test_a_urdf_gets_motors_that_fit_its_joints(tmp_path: Path) -> None:
     from femtorque.codegen.verify import new_file
     from tests.codegen.mechanism.test_urdf import robot
 
-    arm = load_mechanism(new_file.write("so101", tmp_path / "so101.toml", robot("so101.urdf"),
+    arm = load_mechanism(new_file.write_new_file("so101", tmp_path / "so101.toml", robot("so101.urdf"),
                                          new_file.Choice("f405rg-6")))
     report = examine(arm)
     assert not [w for w in report.warnings if "motor" in w or "gains" in w or "coulomb" in w]

@@ -1,18 +1,15 @@
 """Numbers of the emitted C, found again: each is what the file's own parameters make of it by another route."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.emit.sources import model_sources
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.common import BadInput
+from femtorque.codegen.emit import model_sources
+from femtorque.codegen.mechanism import Mechanism, load_mechanism
+from femtorque.codegen.step import model_of
 from femtorque.codegen.verify.find_constant import COMBINED, METHOD, PARAMETER, SUM, Search
 from tests.support.rig import ROOT
 

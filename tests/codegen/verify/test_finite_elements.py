@@ -1,7 +1,5 @@
 """The elements that are shown, against the same things formed another way, and against the emitted C."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 
@@ -9,17 +7,14 @@ import numpy as np
 import pytest
 from scipy.linalg import eigh
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.emit.sources import step_sources
-from femtorque.codegen.mechanism.description import Section
-from femtorque.codegen.mechanism.mjcf import mjcf
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.model.beam_element import joint_springs
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.motion.trajectory import Trajectory
-from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.common import BadInput
+from femtorque.codegen.emit import step_sources
+from femtorque.codegen.mechanism import Section, load_mechanism, mjcf
+from femtorque.codegen.model import Model, joint_springs
+from femtorque.codegen.motion import Trajectory
+from femtorque.codegen.step import model_of
 from femtorque.codegen.verify.finite_elements import elements_of, literals
-from femtorque.codegen.verify.torque import torque as torque_of
+from femtorque.codegen.verify.motion_torques import torque as torque_of
 from femtorque.hil.plant.hinges import stiffnesses
 from femtorque.hil.plant.rigid import Plant
 from femtorque.host.show import finite_elements_page

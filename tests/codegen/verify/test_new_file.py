@@ -4,11 +4,11 @@ small."""
 import numpy as np
 import pytest
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.mechanism.motors import MOTORS, fitting, named
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.common import BadInput
+from femtorque.codegen.mechanism import MOTORS, load_mechanism, named
+from femtorque.codegen.mechanism.motors import fitting
 from femtorque.codegen.verify.check import examine
-from femtorque.codegen.verify.new_file import Choice, said_of, text, write
+from femtorque.codegen.verify.new_file import Choice, said_of, text, write_new_file
 from tests.codegen.mechanism.test_urdf import robot
 
 URDF = """<robot name="crab"><link name="trunk"><inertial><mass value="9"/>
@@ -33,7 +33,7 @@ def crab(tmp_path):
 
 
 def made(crab, tmp_path, **choice):
-    return load_mechanism(write("leg", tmp_path / "leg.toml", crab, Choice(**choice)))
+    return load_mechanism(write_new_file("leg", tmp_path / "leg.toml", crab, Choice(**choice)))
 
 
 def test_one_chain_of_a_robot_moves_and_the_rest_stands_still(crab, tmp_path):
@@ -86,7 +86,7 @@ def test_the_joints_too_many_are_named_as_they_are_to_be_locked(crab, tmp_path):
 
 
 def test_one_limb_alone_is_not_told_that_there_are_others(crab, tmp_path):
-    path = write("leg", tmp_path / "leg.toml", crab, Choice(chain="trunk:a_foot"))
+    path = write_new_file("leg", tmp_path / "leg.toml", crab, Choice(chain="trunk:a_foot"))
     assert not any("limbs hang on" in line for line in said_of(path))
 
 
@@ -101,7 +101,7 @@ def test_a_motor_that_is_sold_is_written_with_its_source_and_what_its_sheet_leav
 
 
 def test_a_trunk_on_the_ground_and_made_up_motors_are_said(crab, tmp_path):
-    path = write("all", tmp_path / "all.toml", crab)
+    path = write_new_file("all", tmp_path / "all.toml", crab)
     assert any("4 limbs hang on link 'trunk' and what is fixed to it (9 kg)" in line for line in said_of(path))
 
 
@@ -124,7 +124,7 @@ def test_init_leaves_a_file_whole_or_not_at_all(crab, tmp_path, monkeypatch):
 
     monkeypatch.setattr("pathlib.Path.write_text", full)
     with pytest.raises(BadInput, match="cannot be written: No space left on device"):
-        write("leg", place)
+        write_new_file("leg", place)
     assert sorted(x.name for x in tmp_path.iterdir()) == ["crab.urdf"]
 
 
@@ -158,7 +158,7 @@ def test_the_weakest_that_is_enough_is_named():
 
 
 def test_the_so101_can_be_had_with_motors_that_are_sold(tmp_path):
-    arm = load_mechanism(write("so101", tmp_path / "so101.toml", robot("so101.urdf"),
+    arm = load_mechanism(write_new_file("so101", tmp_path / "so101.toml", robot("so101.urdf"),
                                Choice("f405rg-6", "pololu-37d-50")))
     assert len(arm.moving) == 6 and not [w for w in examine(arm).warnings if "no brushed motor" in w]
 
@@ -169,7 +169,8 @@ def test_the_so101_can_be_had_with_motors_that_are_sold(tmp_path):
     ("odrive-s1", "f405rg-6", "can", 500)])
 def test_the_so101_can_be_had_with_drives_on_a_bus(tmp_path, drive, board, kind, rate):
     """At a rate that the bus bears, within what the drives give, and with gains for them."""
-    arm = load_mechanism(write("so101", tmp_path / "so101.toml", robot("so101.urdf"), Choice(board, drive=(drive,))))
+    arm = load_mechanism(write_new_file("so101", tmp_path / "so101.toml", robot("so101.urdf"), Choice(board,
+                                                                                                      drive=(drive,))))
     report = examine(arm)
     assert [j.drive.id for j in arm.moving] == [1, 2, 3, 4, 5, 6] and arm.buses[0].kind == kind
     assert arm.control.rate_hz == rate <= report.buses[0].load.fastest
@@ -182,7 +183,8 @@ def test_the_so101_can_be_had_with_drives_on_a_bus(tmp_path, drive, board, kind,
 def test_a_drive_comes_with_its_rotor_where_that_is_published(tmp_path, drive, inertia):  # K-Scale's K-Bot: 0.0042
     """And where it is not, `check` says so."""
     board = "nucleo-g474-can" if drive.startswith("damiao") else "f405rg-6"
-    arm = load_mechanism(write("so101", tmp_path / "so101.toml", robot("so101.urdf"), Choice(board, drive=(drive,))))
+    arm = load_mechanism(write_new_file("so101", tmp_path / "so101.toml", robot("so101.urdf"), Choice(board,
+                                                                                                      drive=(drive,))))
     assert [j.drive.inertia for j in arm.moving] == [inertia] * 6
     missing = [w for w in examine(arm).warnings if "drive.inertia" in w]
     assert bool(missing) is (inertia == 0.0) and all("(and of 5 more joints) is missing" in w for w in missing)
@@ -192,12 +194,12 @@ def test_joints_have_drives_of_their_own_kind(tmp_path):
     """On one bus: classic CAN as soon as one of them speaks nothing else."""
     robots = robot("so101.urdf")
     choice = Choice("nucleo-g474-can", drive=("damiao-4310", "shoulder_lift=damiao-8009", "shoulder_pan=damiao-4340"))
-    arm = load_mechanism(write("so101", tmp_path / "so101.toml", robots, choice))
+    arm = load_mechanism(write_new_file("so101", tmp_path / "so101.toml", robots, choice))
     assert [j.drive.type.name for j in arm.moving] == ["damiao-4340", "damiao-8009", *["damiao-4310"] * 4]
     assert arm.moving[1].drive.inertia != arm.moving[2].drive.inertia
     mixed = Choice("nucleo-g474-can", lock=("gripper", "wrist_roll", "wrist_flex"),
                    drive=("damiao-4310", "elbow_flex=robstride-02"))
-    assert load_mechanism(write("so101", tmp_path / "mixed.toml", robots, mixed)).buses[0].kind == "can"
+    assert load_mechanism(write_new_file("so101", tmp_path / "mixed.toml", robots, mixed)).buses[0].kind == "can"
 
 
 @pytest.mark.parametrize(("choice", "said"), [

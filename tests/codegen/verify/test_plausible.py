@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.mechanism import load_mechanism
 from femtorque.codegen.verify.check import examine
 from femtorque.codegen.verify.plausible import doubts
 from tests.codegen.mechanism.test_urdf import ROBOTS

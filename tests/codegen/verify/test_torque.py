@@ -1,7 +1,5 @@
 """The torques of a whole motion, as `femtorque torque` gives them."""
 
-from __future__ import annotations
-
 import csv
 from dataclasses import replace
 from pathlib import Path
@@ -9,24 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.mechanism.description import Friction, Mechanism, Motor, Section
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.motion.trajectory import Trajectory, from_rows
-from femtorque.codegen.step.scheme import model_of
-from femtorque.codegen.toolchain.step_library import CompiledStep
-from femtorque.codegen.verify import figures, torque
+from femtorque.codegen.common import BadInput, Refused
+from femtorque.codegen.mechanism import Friction, Mechanism, Motor, Section, load_mechanism
+from femtorque.codegen.motion import Trajectory, from_rows
+from femtorque.codegen.step import model_of
+from femtorque.codegen.toolchain import CompiledStep
+from femtorque.codegen.verify import figures, motion_torques as torque
 from femtorque.hil.cost import chip_step
-from tests.support.oracle import (
-    peak,
-    pinocchio_of,
-    planar_chain,
-    quintic,
-    random_chain,
-    random_tree,
-    septic,
-    torque_at,
-)
+from tests.support.oracle import peak, pinocchio_of, planar_chain, quintic, random_chain, random_tree, septic, torque_at
 
 MECHANISMS = Path(__file__).parents[3] / "mechanisms"
 
@@ -187,7 +175,7 @@ def test_motion_shorter_than_a_tick_is_bad_input():
 def test_chip_gives_the_bits_of_the_c_backend():
     mechanism = random_chain(np.random.default_rng(11), 3)
     trajectory = rows(mechanism, quintic(np.zeros(3), [0.5, -0.5, 0.4], 0.05))
-    on_chip = torque.torque(mechanism, trajectory, chip_step.torque).tau
+    on_chip = torque.torque(mechanism, trajectory, chip_step.torque_on_chip).tau
     assert np.array_equal(on_chip, torque.torque(mechanism, trajectory, c_step("single")).tau)
 
 
@@ -213,7 +201,7 @@ def test_chip_gives_the_bits_of_the_c_across_a_switch():
                       *(x[rows_of] for x in (whole.positions, whole.velocities, whole.accelerations)))
     brief = replace(brief, modes=((0.0, "open"), (0.02, "grasp")))
     host = torque.torque(mechanism, brief, lambda model, *motion: CompiledStep(model).torque(*motion)).tau
-    assert np.array_equal(torque.torque(mechanism, brief, chip_step.torque).tau, host)
+    assert np.array_equal(torque.torque(mechanism, brief, chip_step.torque_on_chip).tau, host)
     assert np.abs(host[20] - host[19])[:2].min() > 1.0  # the object's weight
 
 

@@ -1,7 +1,5 @@
 """`verify` finds nothing wrong with the examples, and finds what is made wrong, naming it."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from functools import cache
@@ -11,17 +9,16 @@ import numpy as np
 import pytest
 
 from femtorque.codegen.board import reader as boards
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.emit.sources import identity, step_sources
-from femtorque.codegen.mechanism.description import Beam, Mechanism, Payload
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.common import BadInput
+from femtorque.codegen.emit import identity, step_sources
+from femtorque.codegen.mechanism import Beam, Mechanism, Payload, load_mechanism
+from femtorque.codegen.model import Model
+from femtorque.codegen.motion import Trajectory, check_limits
 from femtorque.codegen.motion.random import TRAVEL
-from femtorque.codegen.motion.trajectory import Trajectory, check_limits
 from femtorque.codegen.reference import pinocchio
-from femtorque.codegen.step.scheme import model_of
-from femtorque.codegen.toolchain.step_library import CompiledStep
-from femtorque.codegen.verify import object_files, report, verify
+from femtorque.codegen.step import model_of
+from femtorque.codegen.toolchain import CompiledStep
+from femtorque.codegen.verify import object_files, report, verification as verify
 from femtorque.hil.cost import chip_step
 from tests.support import oracle
 
@@ -42,7 +39,7 @@ def small() -> Mechanism:
 @cache
 def verified() -> verify.Verification:
     own = Trajectory.load(MECHANISMS / "six_axis.csv", arm())
-    return verify.verify(arm(), [own], chip_step.run, motions=1)
+    return verify.verify(arm(), [own], chip_step.run_step_on_chip, motions=1)
 
 
 def reasons(monkeypatch, **wrong) -> tuple[str, ...]:
@@ -103,7 +100,7 @@ def test_rnea_is_pinocchio_s_and_not_ours():
 
 def test_without_pinocchio_the_report_says_so(monkeypatch):
     monkeypatch.setattr(pinocchio, "find_spec", lambda name: None)
-    v = verify.verify(small(), (), chip_step.run, motions=1)
+    v = verify.verify(small(), (), chip_step.run_step_on_chip, motions=1)
     assert v.good and v.data()["pinocchio"] == "not installed"
     assert any("against our own Newton-Euler" in c.name for c in v.criteria)
     assert "Pinocchio is not installed" in report.page(v)
@@ -113,7 +110,7 @@ def test_the_json_object_has_the_agreed_names():
     told = verified().data()
     assert {"max_error_single", "max_error_double", "bit_identical", "instructions_step", "flash_bytes", "stack_bytes",
             "digest"} <= told.keys()
-    board = boards.load(arm().board.use) if arm().board else None
+    board = boards.load_board(arm().board.use) if arm().board else None
     assert told["digest"] == identity(arm(), board).hex()
     assert told["instructions_step"] >= told["instructions_step_mean"] > 100
     assert told["flash_bytes"] > 500 and 0 < told["stack_bytes"] < 4096
@@ -121,7 +118,7 @@ def test_the_json_object_has_the_agreed_names():
 
 
 def test_the_page_stands_on_its_own(tmp_path):
-    page = report.write(verified(), tmp_path / "r.html").read_text()
+    page = report.write_verification(verified(), tmp_path / "r.html").read_text()
     assert page.count("data:image/png;base64,") == 1 + len(verified().trials)
     assert not re.search(r"(src|href)=\"(?!data:)", page)
     for c in verified().criteria:
@@ -146,7 +143,7 @@ def test_it_says_how_near_every_error_came_to_what_is_allowed():
 
 def test_a_page_that_cannot_be_written_is_bad_input(tmp_path):
     with pytest.raises(BadInput, match="report"):
-        report.write(verified(), tmp_path)
+        report.write_verification(verified(), tmp_path)
 
 
 def test_random_motions_stay_within_limits_and_differ():
@@ -162,7 +159,7 @@ def test_a_longer_tick_is_allowed_the_square_of_its_length():
     assert verify.scheme_bound(1000.0) == verify.scheme_bound(5000.0) == 1e-5
     assert verify.scheme_bound(100.0) == pytest.approx(1e-3)
     slow = load_mechanism(MECHANISMS / "three_link_10ms.toml")
-    v = verify.verify(slow, (), chip_step.run, motions=1)
+    v = verify.verify(slow, (), chip_step.run_step_on_chip, motions=1)
     assert v.good and 1e-5 < v.worst("reference").of_peak < 1e-3
 
 
@@ -174,7 +171,7 @@ def test_springs_slides_branches_and_payloads_are_verified_against_pinocchio():
     load = Payload("load", tree.links[-1].name, 0.7, np.array([0.1, -0.2, 0.05]), 0.01 * np.eye(3))
     sprung = replace(tree, joints=joints, payloads=(load,), lock={tree.joints[1].name: 0.3})
     assert {j.type for j in sprung.moving} == {"revolute", "prismatic"}
-    v = verify.verify(sprung, (), chip_step.run, motions=1)
+    v = verify.verify(sprung, (), chip_step.run_step_on_chip, motions=1)
     assert v.good, v.reasons
     for joint in sprung.moving:
         if joint.type == "revolute":  # the chip knows a spring within half a turn
@@ -231,7 +228,7 @@ def test_a_wrong_offset_of_the_model_is_seen_by_pinocchio(monkeypatch):
         return replace(model, bodies=(model.bodies[0], replace(first, p0=first.p0 * 1.01), *model.bodies[2:]))
 
     monkeypatch.setattr(verify, "model_of", wrong)
-    v = verify.verify(small(), (), chip_step.run, motions=1)
+    v = verify.verify(small(), (), chip_step.run_step_on_chip, motions=1)
     assert v.kept(v.comparison("double")) and v.bit_identical
     assert not v.kept(v.comparison("reference")) and not v.kept(v.comparison("discretisation"))
 
@@ -296,7 +293,7 @@ def test_what_the_object_must_not_hold_is_found(line, symbol):
 
 
 def test_the_stack_bound_covers_what_the_chip_uses():
-    from femtorque.hil.chip.chip_library import ChipLibrary
+    from femtorque.hil.chip import ChipLibrary
 
     sources = step_sources(model_of(arm()))
     chip = ChipLibrary(sources)

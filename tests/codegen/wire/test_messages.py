@@ -8,10 +8,9 @@ import subprocess
 import cffi
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common import BadInput
 from femtorque.codegen.emit.messages import render
 from femtorque.codegen.wire import codec, messages
 from femtorque.codegen.wire.codec import BadFrame, Codec, FrameReader, text

@@ -1,13 +1,11 @@
 """Numbers on their way to the wire: what does not fit is refused with its joint, and nothing wraps."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common import BadInput
 from femtorque.codegen.wire.codec import Codec
 from femtorque.codegen.wire.messages import Jog, Target
 from femtorque.codegen.wire.units import COUNTED, METRE_UNIT, TURN_UNIT, from_wire, to_float, to_wire

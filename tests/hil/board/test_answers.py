@@ -2,8 +2,6 @@
 runs of whole boards with the same accesses at the same cycles, the same telemetry, torques and motions, bit for
 bit."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import fields, replace
 from typing import Any
@@ -11,21 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from femtorque.codegen.mechanism.description import Brake, Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.motion.trajectory import knots
-from femtorque.codegen.toolchain import platformio as build
-from femtorque.codegen.toolchain.build_result import BuildResult
+from femtorque.codegen.mechanism import Mechanism, load_mechanism
+from femtorque.codegen.mechanism.description import Brake
+from femtorque.codegen.motion import knots
+from femtorque.codegen.toolchain import BuildResult, platformio as build
 from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.chip.registers import Bus, Peripheral
 from femtorque.hil.chip.scs import Dwt
 from femtorque.hil.chip.stm32.debug import DebugUnit
-from femtorque.hil.cost.measure import short_motion
-from femtorque.hil.plant.selection import plant_of
-from femtorque.hil.play.connect import session_with
-from femtorque.hil.play.run import play
-from tests.support.boards import IMAGES as BUILT
-from tests.support.boards import image
+from femtorque.hil.cost.measurement import short_motion
+from femtorque.hil.plant import plant_of
+from femtorque.hil.play import play_motion, session_with
+from tests.support.boards import IMAGES as BUILT, image
 from tests.support.suite import ROOT
 
 IMAGES = [("f405rg-4", "voltage"), ("f405rg-4", "current"), ("f405rg-6", "voltage"), ("nucleo-g474re-6", "voltage"),
@@ -47,11 +42,11 @@ def built_for(name: str, drive: str) -> tuple[Mechanism, BuildResult]:
         flat, _ = image(name.split()[0], drive)
         mechanism = replace(flat, name="braked", gravity=np.array([0.0, -9.81, 0.0]),
                             safety=replace(flat.safety, brake=Brake(release_s=0.03, engage_s=0.06)))
-        return mechanism, build.build(mechanism, BUILT / "braked")
+        return mechanism, build.build_image(mechanism, BUILT / "braked")
     if name not in (CLOSED, SERVED):
         return image(name, drive)
     mechanism = load_mechanism(ROOT / "mechanisms" / f"{name}.toml")
-    return mechanism, build.build(mechanism, BUILT / name)
+    return mechanism, build.build_image(mechanism, BUILT / name)
 
 
 def record(name: str, drive: str, fault: str | None, answers: bool) -> tuple[str, dict[str, bytes], int]:
@@ -76,7 +71,7 @@ def record(name: str, drive: str, fault: str | None, answers: bool) -> tuple[str
         board.chip.bus.watch = note
         board.chip.reset("power")
         board.brakes = name in (CLOSED, SERVED)  # else they sink, and are not armed
-        played = play(board, mechanism, knots(short_motion(mechanism), mechanism), feedforward=True, fault=fault)
+        played = play_motion(board, mechanism, knots(short_motion(mechanism), mechanism), feedforward=True, fault=fault)
         assert fault is not None or played.ended == "done"
         result = board.record()
     kept = {field.name: getattr(result, field.name).tobytes() for field in fields(result) if field.name != "steps"}

@@ -1,25 +1,23 @@
 """Images of all boards on the virtual board: the demo on the second chip family, gate drivers and half bridges, locked
 antiphase, e-stops by hardware or software."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 from femtorque.codegen.board import reader as boards
-from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.motion.trajectory import Trajectory, knots
+from femtorque.codegen.common import BadInput, Refused
+from femtorque.codegen.mechanism import Mechanism
+from femtorque.codegen.motion import Trajectory, knots
 from femtorque.codegen.toolchain import platformio as build
-from femtorque.codegen.wire.messages import FAULTS, STATES
+from femtorque.codegen.wire import STATES
+from femtorque.codegen.wire.messages import FAULTS
 from femtorque.hil.board.bridges import Bridge
 from femtorque.hil.board.virtual import VirtualBoard
-from femtorque.hil.cost.measure import short_motion
+from femtorque.hil.cost.measurement import short_motion
 from femtorque.hil.plant.rigid import Plant
-from femtorque.hil.play.connect import session_with
-from femtorque.hil.play.run import play, run
+from femtorque.hil.play import play_motion, run_closed_loop, session_with
 from femtorque.hil.scenarios.demo import TRAJECTORY
-from femtorque.host.link.session import Session
+from femtorque.host.link import Session
 from tests.support import rig
 from tests.support.boards import DRIVING, IMAGES, driven, image, three_link
 
@@ -27,7 +25,7 @@ from tests.support.boards import DRIVING, IMAGES, driven, image, three_link
 def moved(mechanism: Mechanism, built: build.BuildResult):  # noqa: ANN201
     """A short motion of all joints."""
     with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
-        return play(board, mechanism, knots(short_motion(mechanism), mechanism), feedforward=True)
+        return play_motion(board, mechanism, knots(short_motion(mechanism), mechanism), feedforward=True)
 
 
 def armed(board: VirtualBoard) -> Session:
@@ -44,7 +42,7 @@ def test_the_g474_runs_the_demo_as_the_f405_does(tmp_path):
     for name in ("f405rg-4", "nucleo-g474re-6"):
         mechanism = three_link(name, tmp_path)
         out = rig.place() if name == "f405rg-4" else IMAGES / "nucleo-g474re-6-voltage" / "image"
-        results[name] = run(mechanism, Trajectory.load(TRAJECTORY, mechanism), out=out)
+        results[name] = run_closed_loop(mechanism, Trajectory.load(TRAJECTORY, mechanism), out=out)
         assert results[name].good and results[name].faults == ()
     ours, theirs = (results[name].tracking_rms for name in ("nucleo-g474re-6", "f405rg-4"))
     np.testing.assert_allclose(ours, theirs, rtol=0.1)
@@ -185,7 +183,7 @@ def test_a_driver_that_reports_a_fault_stops_the_arm(name):
         assert board.outputs_safe()
 
 
-@pytest.mark.parametrize("name", [name for name in DRIVING if boards.load(name).outputs.wake_us])
+@pytest.mark.parametrize("name", [name for name in DRIVING if boards.load_board(name).outputs.wake_us])
 @pytest.mark.parametrize(("wake_s", "low_asleep"), [(0.5e-3, True), (1e-3, True), (1e-3, False), (0.0, True)])
 def test_bridges_whose_fault_line_is_low_while_they_sleep_or_wake_up_are_armed(name, wake_s, low_asleep):
     """Data sheets allow all of these fault lines. A later fault still stops the arm."""

@@ -1,17 +1,15 @@
 """The cable between a virtual board and a host in one process, which the board uses like any other line."""
 
-from __future__ import annotations
-
 import socket
 from urllib.parse import urlsplit
 
 import pytest
 
-from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.common import Refused
 from femtorque.hil.board.cable import Cable
 from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.plant.rigid import Plant
-from femtorque.hil.play.connect import session_with
+from femtorque.hil.play import session_with
 from tests.support import rig
 
 

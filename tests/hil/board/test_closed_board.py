@@ -1,8 +1,6 @@
 """Closed loops and modes on the virtual board: image and articulated plant change together, or the image gives the
 reason why not."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Iterable
@@ -13,14 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.motion.trajectory import Trajectory, from_rows, knots
+from femtorque.codegen.mechanism import Mechanism, load_mechanism
+from femtorque.codegen.motion import Trajectory, from_rows, knots
 from femtorque.codegen.toolchain import platformio as build
 from femtorque.hil.board.virtual import VirtualBoard, VirtualClock
-from femtorque.hil.plant.selection import Wired, plant_of, wired
-from femtorque.hil.play import pil
-from femtorque.hil.play.run import Idle, Result, in_motion, play
+from femtorque.hil.plant import Wired, plant_of, wired
+from femtorque.hil.play import Result, pil, play_motion
+from femtorque.hil.play.closed_loop import Idle, in_motion
 from tests.support.closed import Closed
 from tests.support.closed_motions import MECHANISMS
 
@@ -55,10 +52,10 @@ def played(mechanism: Mechanism, motion: Trajectory, image: str) -> tuple[Result
     place = folder() / image
     elf = place / "image.elf"
     if not elf.exists():
-        elf.write_bytes(build.build(mechanism, place).elf.read_bytes())
+        elf.write_bytes(build.build_image(mechanism, place).elf.read_bytes())
     with VirtualBoard(elf, mechanism, plant_of(mechanism)) as board:
         board.brakes = True
-        return play(board, mechanism, knots(motion, mechanism), True), board
+        return play_motion(board, mechanism, knots(motion, mechanism), True), board
 
 
 def test_a_board_sees_the_currents_of_driven_joints_alone():
@@ -142,10 +139,10 @@ def test_the_plant_at_the_host_follows_a_board_s_modes(tmp_path):
     """Processor in the loop: the relay reads the mode from STATUS, and the plant's hands close when the torque
     changes."""
     mechanism, motion = example()
-    elf = build.build(mechanism, tmp_path, pil=True).elf
+    elf = build.build_image(mechanism, tmp_path, pil=True).elf
     with VirtualBoard(elf, mechanism, Idle(4)) as board:
         board.recording = False
-        result = pil.run(board.url, mechanism, motion, wall=VirtualClock(board))
+        result = pil.run_in_the_loop(board.url, mechanism, motion, wall=VirtualClock(board))
     assert (result.ended, result.faults, result.modes) == ("done", (), (0, 1, 0))
     (seconds, mode, missed), = result.switched
     assert (mode, missed) == ("grasp", "")

@@ -1,29 +1,27 @@
 """Torques from outside, felt by images on virtual boards against plants that know nothing of it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pinocchio as pin
 import pytest
 
-from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.control.constants import joint_constants
+from femtorque.codegen.common import Refused
+from femtorque.codegen.control import joint_constants
 from femtorque.codegen.control.contact import RETURN_TRIES, noises
-from femtorque.codegen.mechanism.description import Contact, Feel, Friction, Park, Safety
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.motion.trajectory import knots
-from femtorque.codegen.step.scheme import model_of
-from femtorque.codegen.wire.names import flag, state_name
-from femtorque.hil.cost.measure import short_motion
+from femtorque.codegen.mechanism import Contact, Friction, Park, Safety, load_mechanism
+from femtorque.codegen.mechanism.description import Feel
+from femtorque.codegen.motion import knots
+from femtorque.codegen.step import model_of
+from femtorque.codegen.wire import flag, state_name
+from femtorque.hil.cost.measurement import short_motion
+from femtorque.hil.plant import plant_of
 from femtorque.hil.plant.rigid import Plant
-from femtorque.hil.plant.selection import plant_of
 from femtorque.host.board import Board
-from femtorque.host.link.external_torque import way, wrench_of
-from femtorque.host.record.log import read
+from femtorque.host.link import way, wrench_of
+from femtorque.host.record import read_log
 from femtorque.host.show import monitor
-from femtorque.host.stream.stream import stream
+from femtorque.host.stream import stream
 from tests.support import oracle
 from tests.support.feeling import ROOT, feeling, six_axis
 
@@ -103,7 +101,7 @@ def test_a_touch_in_motion_is_felt_too_and_logged(tmp_path):
         late = arm.reports[-1].touch_tick - began[0]
         print(f"in motion: felt after {late} ms")
         assert arm.reports[-1].joint == BEND and 0 <= late <= 10
-    felt = read(log).outside
+    felt = read_log(log).outside
     assert np.abs(felt.external - [report.external for report in arm.reports[1:]]).max() == 0.0
     assert felt.touches[-1] == 1 and felt.joint[-1] == "bend"
 

@@ -1,22 +1,20 @@
 """Torques from outside on closed loops and mimic joints, felt by images on virtual boards against two plants."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.control.constants import joint_constants
+from femtorque.codegen.control import joint_constants
 from femtorque.codegen.control.contact import noises
-from femtorque.codegen.mechanism.description import Contact, Feel, Friction
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.motion.trajectory import knots
-from femtorque.hil.cost.measure import short_motion
+from femtorque.codegen.mechanism import Contact, Friction, load_mechanism
+from femtorque.codegen.mechanism.description import Feel
+from femtorque.codegen.motion import knots
+from femtorque.hil.cost.measurement import short_motion
 from femtorque.hil.plant import mujoco
 from femtorque.hil.plant.articulated.laws import Spring
 from femtorque.hil.plant.articulated.plant import Plant
-from femtorque.host.stream.stream import stream
+from femtorque.host.stream import stream
 from tests.support.feeling import ROOT, feeling
 from tests.support.mimic import gripper_in
 
@@ -80,7 +78,7 @@ def test_a_force_on_a_link_of_mujocos_is_what_the_motors_carry(tmp_path):
     """MuJoCo closes the loop by constraints, and exerts the force by Cartesian forces on a link. Nothing weighs: the
     motors carry the force alone."""
     mechanism = replace(loops("five_bar", tmp_path, contact=Contact(1e4)), gravity=np.zeros(3))
-    plant = mujoco.Plant(mechanism)
+    plant = mujoco.MujocoPlant(mechanism)
     with feeling(mechanism, plant) as arm:
         arm.wait(1.0)
         both = []

@@ -1,17 +1,15 @@
 """Exchange between the chip's time and the plant's."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.mechanism import load_mechanism
 from femtorque.codegen.toolchain import platformio as build
 from femtorque.hil.board.holding_brakes import HoldingBrakes
 from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.plant import plant_of
 from femtorque.hil.plant.rigid import Plant
-from femtorque.hil.plant.selection import plant_of
-from femtorque.hil.play.connect import session_with
+from femtorque.hil.play import session_with
 from tests.support.boards import IMAGES, image
 from tests.support.suite import ROOT
 
@@ -41,7 +39,7 @@ def test_what_a_plant_cannot_do_ends_the_run():
 
 def test_holding_brakes_stop_a_closed_mechanism_too(monkeypatch):
     mechanism = load_mechanism(ROOT / "mechanisms" / "five_bar.toml")
-    elf = build.build(mechanism, IMAGES / "five_bar").elf
+    elf = build.build_image(mechanism, IMAGES / "five_bar").elf
     monkeypatch.setattr(HoldingBrakes, "settled", lambda self, seconds: False)
     plant = plant_of(mechanism)
     with VirtualBoard(elf, mechanism, plant) as board:

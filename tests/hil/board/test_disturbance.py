@@ -1,7 +1,5 @@
 """A bad line does what its settings say, and nothing without settings."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from femtorque.hil.board.disturbance import Disturbance

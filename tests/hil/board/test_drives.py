@@ -3,8 +3,6 @@
 It moves, and faults on the bus or in a drive end in a named state with nothing driven.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,22 +12,21 @@ from functools import cache
 import numpy as np
 import pytest
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.drive.budget import Wire, load
-from femtorque.codegen.motion.trajectory import knots
+from femtorque.codegen.common import BadInput
+from femtorque.codegen.drive import Wire, bus_load
+from femtorque.codegen.motion import knots
 from femtorque.codegen.toolchain import platformio as build
-from femtorque.codegen.verify.bus_loads import bus_loads
-from femtorque.codegen.verify.check import examine
+from femtorque.codegen.verify import examine
+from femtorque.codegen.verify.bus_budget import bus_loads
 from femtorque.hil.board.faults import FAULTS, inject
 from femtorque.hil.board.under_test import VirtualClock
 from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.bus.frame import INTERMISSION, image
 from femtorque.hil.bus.wire import Passed
-from femtorque.hil.cost.measure import short_motion
-from femtorque.hil.plant.selection import plant_of
-from femtorque.hil.play.connect import session_with
-from femtorque.hil.play.run import Result, play
-from femtorque.host.link.session import Session
+from femtorque.hil.cost.measurement import short_motion
+from femtorque.hil.plant import plant_of
+from femtorque.hil.play import Result, play_motion, session_with
+from femtorque.host.link import Session
 from tests.support import rig
 from tests.support.boards import IMAGES
 from tests.support.bus_arm import OTHERS, arm, at_rate, described
@@ -47,7 +44,7 @@ def board(kind: str = "damiao", level: bool = False) -> Iterator[VirtualBoard]:
 
 def moved(on: VirtualBoard, fault: str | None = None) -> Result:
     m = on.mechanism
-    return play(on, m, knots(short_motion(m), m), feedforward=True, fault=fault)
+    return play_motion(on, m, knots(short_motion(m), m), feedforward=True, fault=fault)
 
 
 @dataclass(frozen=True)
@@ -126,7 +123,7 @@ def test_each_tick_brings_every_drive_one_frame_and_loads_the_bus_as_check_says(
         if kind == "fd":
             assert all(p.frame.fast for p in passed)
         told = Wire("can", 1e6) if kind == "damiao" else Wire("can-fd", 1e6, 5e6)
-        said = load(told, [(j.drive.id, j.drive.type) for j in on.mechanism.streamed])
+        said = bus_load(told, [(j.drive.id, j.drive.type) for j in on.mechanism.streamed])
         assert said.mean / 1.1 < 1e-3 * share < said.worst
 
 
@@ -141,7 +138,7 @@ MADE = {"f405rg-4": (1_000_000,), "nucleo-g474re-6": (1_000_000, 2_000_000, 2_50
 def test_every_rate_of_damiaos_that_a_chips_clock_makes_moves_the_arm(name, rate):
     """With the slowest transceivers that ISO 11898-2:2016 allows, and without any disturbed frame."""
     mechanism = at_rate(name, rate)
-    with VirtualBoard(build.build(mechanism, IMAGES / mechanism.name).elf, mechanism, plant_of(mechanism)) as on:
+    with VirtualBoard(build.build_image(mechanism, IMAGES / mechanism.name).elf, mechanism, plant_of(mechanism)) as on:
         passed: list[Passed] = []
         wire = on.wiring.buses.wires["can1"]
         wire.log, wire.loop_delay = passed.append, SLOWEST
@@ -164,7 +161,7 @@ def test_every_other_rate_of_damiaos_is_refused_by_check(name, rate):
 def test_no_round_takes_longer_than_check_says(kind, told):
     """Over a whole run: settings, rest, motion. Only one round has more frames: the tick that switches the drives off
     sends that at once, in addition to its commands, and the next round follows immediately."""
-    said = load(told, [(j.drive.id, j.drive.type) for j in described(kind).streamed])
+    said = bus_load(told, [(j.drive.id, j.drive.type) for j in described(kind).streamed])
     data_bit = 1.0 / (told.data_bitrate or told.bitrate)
     rounds: list[list[float]] = []
     last = -1.0

@@ -1,7 +1,5 @@
 """Virtual drives without a board, commanded by other people's programs in another process."""
 
-from __future__ import annotations
-
 import re
 import signal
 import subprocess
@@ -12,16 +10,13 @@ from pathlib import Path
 import can
 import pytest
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.firmware import MECHANISMS
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.common import MECHANISMS, BadInput
+from femtorque.codegen.mechanism import load_mechanism
 from femtorque.hil.board.drives_alone import DrivesAlone
-from femtorque.hil.bus.adapter import Adapter
-from femtorque.hil.bus.frame import Frame
-from femtorque.hil.bus.gateway import LONGEST, Gateway, frame_of, line_of
-from femtorque.hil.bus.wire import Wire
-from femtorque.hil.clock.events import OwnClock
-from femtorque.hil.plant.selection import plant_of
+from femtorque.hil.bus import Adapter, Frame, Gateway, Wire
+from femtorque.hil.bus.gateway import LONGEST, frame_of, line_of
+from femtorque.hil.clock import OwnClock
+from femtorque.hil.plant import plant_of
 from tests.support import rig
 from tests.support.bus_arm import ARM, file_of
 from tests.support.can_bench import MEGABIT

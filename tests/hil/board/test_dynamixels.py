@@ -2,8 +2,6 @@
 
 Their motors are stepped in Python, ten times as long as others: most rows run in the bench."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -12,20 +10,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.firmware import MECHANISMS
-from femtorque.codegen.drive.budget import Wire, load
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.motion.trajectory import Trajectory, from_rows, knots
+from femtorque.codegen.common import MECHANISMS, BadInput
+from femtorque.codegen.drive import Wire, bus_load
+from femtorque.codegen.mechanism import Mechanism, load_mechanism
+from femtorque.codegen.motion import Trajectory, from_rows, knots
 from femtorque.codegen.toolchain import platformio
-from femtorque.codegen.verify.check import examine
+from femtorque.codegen.verify import examine
 from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.drives.families.dynamixel import servo as x
 from femtorque.hil.drives.families.dynamixel.servo import Dynamixel
+from femtorque.hil.plant import plant_of
 from femtorque.hil.plant.rigid import Plant
-from femtorque.hil.plant.selection import plant_of
-from femtorque.hil.play.run import Result, play
+from femtorque.hil.play import Result, play_motion
 from tests.support.boards import IMAGES
 from tests.support.dynamixels import aloha
 from tests.support.servos import DYNAMIXELS
@@ -36,7 +32,8 @@ RATE = 2e6
 @cache
 def image(feedforward: bool = True) -> tuple[Mechanism, Path]:
     m = aloha()
-    return m, platformio.build(m, IMAGES / f"aloha_like{'' if feedforward else '_pd'}", feedforward=feedforward).elf
+    return m, platformio.build_image(m, IMAGES / f"aloha_like{'' if feedforward else '_pd'}",
+                                     feedforward=feedforward).elf
 
 
 @contextmanager
@@ -49,7 +46,7 @@ def board(feedforward: bool = True, backlash: bool = False) -> Iterator[VirtualB
 
 def moved(on: VirtualBoard, fault: str | None = None, feedforward: bool = True) -> Result:
     motion = Trajectory.load(MECHANISMS / "aloha_like.csv", on.mechanism)
-    return play(on, on.mechanism, knots(motion, on.mechanism), feedforward=feedforward, fault=fault)
+    return play_motion(on, on.mechanism, knots(motion, on.mechanism), feedforward=feedforward, fault=fault)
 
 
 def servos(on: VirtualBoard) -> list[Dynamixel]:
@@ -72,9 +69,9 @@ def test_the_image_moves_the_arm_as_the_host_computes_it_far_nearer_than_pd_alon
     assert np.linalg.norm(result.tracking_rms) < np.linalg.norm(alone.tracking_rms) / 15.0
     begin, kind = times[-1][0] - 1.0, on.mechanism.streamed[0].drive.type
     taken = sum(size for at, size in times if begin <= at < begin + 0.2) * 10.0 / RATE / 200.0
-    bus = load(Wire("dynamixel", RATE), [(j.drive.id, j.drive.type) for j in on.mechanism.streamed])
+    bus = bus_load(Wire("dynamixel", RATE), [(j.drive.id, j.drive.type) for j in on.mechanism.streamed])
     assert taken == pytest.approx(bus.mean - 38e-6, rel=0.03) and 1000.0 <= bus.fastest < 1100.0
-    assert load(Wire("dynamixel", RATE), [(k, kind) for k in range(7)]).fastest < 1000.0
+    assert bus_load(Wire("dynamixel", RATE), [(k, kind) for k in range(7)]).fastest < 1000.0
 
 
 @pytest.mark.bench
@@ -104,10 +101,10 @@ def test_servos_without_a_current_sensor_move_an_arm_by_duties():
     rest = np.zeros((3, 2))
     motion = from_rows([joint.name for joint in m.streamed], [0.0, 0.5, 1.0], [start, [0.8, -0.5], start], rest, rest)
     for feedforward in (True, False):
-        elf = platformio.build(m, IMAGES / f"two_duties_{feedforward}", feedforward=feedforward).elf
+        elf = platformio.build_image(m, IMAGES / f"two_duties_{feedforward}", feedforward=feedforward).elf
         with VirtualBoard(elf, m, plant_of(m)) as on:
             on.brakes = True
-            result = play(on, m, knots(motion, m), feedforward=feedforward)
+            result = play_motion(on, m, knots(motion, m), feedforward=feedforward)
             assert (result.ended, result.state, result.faults) == ("done", "DISARMED", ())
             assert result.outputs_safe and not any(s.driving for s in servos(on))
             assert {s.registers[x.MODE] for s in servos(on)} == {x.BY_DUTY}
@@ -121,14 +118,14 @@ def test_servos_behind_a_transceiver_of_rs_485_move_and_none_hears_a_board_that_
     """The USART drives its direction pin, from a bit before the first byte to a bit after the last: 0.5 us each. On the
     wire of before the driver would be still, or sent into answers."""
     m = _loaded(DYNAMIXELS.replace("nucleo-g474re-6", "nucleo-g474-can"), "two_behind_a_transceiver")
-    elf = platformio.build(m, IMAGES / "two_behind_a_transceiver").elf
+    elf = platformio.build_image(m, IMAGES / "two_behind_a_transceiver").elf
     start, rest = [joint.start for joint in m.streamed], np.zeros((3, 2))
     motion = from_rows([joint.name for joint in m.streamed], [0.0, 0.5, 1.0], [start, [0.8, -0.5], start], rest, rest)
     with VirtualBoard(elf, m, Plant(m)) as on:
         on.brakes, line = True, on.wiring.buses.lines["servos"]
         told: list[float] = []
         line.log = lambda seconds, packet: told.append(line.state.driven - seconds)
-        result = play(on, m, knots(motion, m), feedforward=True)
+        result = play_motion(on, m, knots(motion, m), feedforward=True)
         assert (result.ended, result.state, result.faults) == ("done", "DISARMED", ())
         assert result.bit_identical is True and result.outputs_safe and np.all(result.tracking_rms < 3e-3)
         usart, pins = on.chip.usarts["USART3"], on.chip.gpio["B"]

@@ -3,16 +3,14 @@
 No run can hang: the host's own time limits bound each in simulated time.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.motion.trajectory import from_rows
-from femtorque.hil.play.run import run
+from femtorque.codegen.common import BadInput
+from femtorque.codegen.motion import from_rows
+from femtorque.hil.play import run_closed_loop
 from tests.support import boards, rig
 
 
@@ -117,7 +115,8 @@ def played(mechanism, fault):
     names = [joint.name for joint in mechanism.streamed]
     start = np.array([joint.start for joint in mechanism.streamed])
     motion = from_rows(names, [0.0, 1.0], np.array([start, start + rig.REACH[:len(start)]]))
-    return run(mechanism, motion, fault=fault, out=rig.ROOT / "build" / "faults" / f"{mechanism.board.use}-{fault}")
+    return run_closed_loop(mechanism, motion, fault=fault,
+                           out=rig.ROOT / "build" / "faults" / f"{mechanism.board.use}-{fault}")
 
 
 @pytest.mark.parametrize("name, drive, fault, named", [

@@ -1,8 +1,6 @@
 """Every frame that an image sends to drives in a run, compared with the same C on this computer, in single precision,
 given the same answers: bit for bit, for every family, with the loop in the board or in the drives."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -12,15 +10,14 @@ import numpy as np
 import pytest
 
 from femtorque.codegen.drive.can import Frame
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.motion.trajectory import knots
+from femtorque.codegen.mechanism import Mechanism
+from femtorque.codegen.motion import knots
 from femtorque.codegen.toolchain import platformio as build
-from femtorque.codegen.wire.messages import Home
-from femtorque.codegen.wire.units import to_wire
+from femtorque.codegen.wire import Home, to_wire
 from femtorque.hil.board.virtual import VirtualBoard
-from femtorque.hil.cost.measure import short_motion
-from femtorque.hil.plant.selection import plant_of
-from femtorque.hil.play.run import play
+from femtorque.hil.cost.measurement import short_motion
+from femtorque.hil.plant import plant_of
+from femtorque.hil.play import play_motion
 from tests.support.boards import IMAGES
 from tests.support.bus_arm import arm
 from tests.support.drives import Bussed
@@ -62,7 +59,7 @@ def mechanism_of(kind: str) -> tuple[Mechanism, Path]:
     m, _ = arm("fd")
     joints = tuple(replace(j, drive=replace(j.drive, pd="drive")) for j in m.joints)
     m = replace(m, name="damiao_fd_drive", joints=joints)
-    return m, build.build(m, IMAGES / m.name).elf
+    return m, build.build_image(m, IMAGES / m.name).elf
 
 
 def image(kind: str) -> tuple[Mechanism, Traffic]:
@@ -71,7 +68,7 @@ def image(kind: str) -> tuple[Mechanism, Traffic]:
     with VirtualBoard(elf, m, plant_of(m)) as on:
         on.brakes = True
         traffic = watched(on)
-        result = play(on, m, knots(short_motion(m), m), feedforward=True)
+        result = play_motion(on, m, knots(short_motion(m), m), feedforward=True)
         assert result.ended == "done" and result.bit_identical is True
         moving = np.flatnonzero(np.any(result.record.target_rate != 0.0, axis=1))
         traffic.moves, traffic.ends = (int(result.record.tick[i]) for i in (moving[0], moving[-1]))

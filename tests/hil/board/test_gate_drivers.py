@@ -1,18 +1,17 @@
 """Gate drivers that lose their registers, chop, shut down or fall silent, behind the image of odrive-v3.6."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.wire.messages import FAULTS, STATES, Probe
+from femtorque.codegen.common import Refused
+from femtorque.codegen.wire import STATES, Probe
+from femtorque.codegen.wire.messages import FAULTS
 from femtorque.hil.board import drv8301
 from femtorque.hil.board.drv8301 import CONTROL_2, Drv8301
 from femtorque.hil.board.virtual import VirtualBoard
-from femtorque.host.link.session import Session
+from femtorque.host.link import Session
 from tests.support import rig
 from tests.support.boards import image
 

@@ -3,11 +3,11 @@
 import pytest
 
 from femtorque.codegen.emit.blink import PATTERNS, WORDS
-from femtorque.codegen.wire.messages import STATES
+from femtorque.codegen.wire import STATES
 from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.plant.rigid import Plant
-from femtorque.hil.play.connect import session_with
-from femtorque.host.link.session import Session
+from femtorque.hil.play import session_with
+from femtorque.host.link import Session
 from tests.support import rig
 from tests.support.boards import image
 

@@ -1,7 +1,5 @@
 """An arm of moteus controllers as a whole, and the makers' own tool with its drives."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -10,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from femtorque.codegen.verify.bus_loads import bus_loads
+from femtorque.codegen.verify.bus_budget import bus_loads
 from femtorque.hil.board.drives_alone import DrivesAlone
 from femtorque.hil.drives.families.moteus.drive import STOPPED, TIMEOUT
-from femtorque.hil.plant.selection import plant_of
+from femtorque.hil.plant import plant_of
 from femtorque.host.lab import maker_configuration
 from tests.hil.board.test_drives import STATES, armed, board, drives, moved, run_of, watched
 from tests.support.bus_arm import described
@@ -119,5 +117,5 @@ def test_the_makers_tool_reads_a_drive_over_python_can(arguments, tmp_path):
         assert float(lines["id.id"]) == 2 and float(lines["servo.pid_position.kp"]) == pytest.approx(753.98, rel=1e-4)
         printed = tmp_path / "told.txt"
         printed.write_text(out)
-        none, held, missing = maker_configuration.compare(mechanism, printed)
+        none, held, missing = maker_configuration.compare_configured(mechanism, printed)
         assert not held.problems and held.marks and "has none with id.id 1" in none.problems[0] and missing.problems

@@ -1,7 +1,5 @@
 """An arm of ODrive's drives as a whole: positions that are asked for, heartbeats that come unasked."""
 
-from __future__ import annotations
-
 import math
 import re
 import subprocess
@@ -12,16 +10,15 @@ import numpy as np
 import pytest
 
 from femtorque.codegen.control import feedback_age
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.mechanism import load_mechanism
 from femtorque.codegen.motion.trajectory import load
-from femtorque.codegen.verify.bus_loads import ages as bus_ages
-from femtorque.codegen.verify.bus_loads import bus_loads
+from femtorque.codegen.verify.bus_budget import ages as bus_ages, bus_loads
 from femtorque.codegen.wire.messages import FAULTS
 from femtorque.hil.board.drives_alone import DrivesAlone
 from femtorque.hil.bus.frame import image
 from femtorque.hil.drives.families.odrive_can.drive import ESTOPPED, POSITION_CONTROL, WATCHDOG
-from femtorque.hil.plant.selection import plant_of
-from femtorque.hil.play.run import run
+from femtorque.hil.plant import plant_of
+from femtorque.hil.play import run_closed_loop
 from tests.hil.board.test_drives import STATES, armed, board, drives, moved, run_of, watched
 from tests.support.bus_arm import ARM, described
 from tests.support.suite import HANG
@@ -134,7 +131,7 @@ def test_joints_are_where_they_should_be_though_their_positions_are_old(off, mos
     mechanism = load_mechanism(STOCK)
     known = feedback_age.ages
     monkeypatch.setattr(feedback_age, "ages", lambda it: {name: s + off for name, s in known(it).items()})
-    result = run(mechanism, load(STOCK.with_suffix(".csv"), mechanism), out=tmp_path)
+    result = run_closed_loop(mechanism, load(STOCK.with_suffix(".csv"), mechanism), out=tmp_path)
     assert result.ended == "done" and result.bit_identical is True
     assert np.all(1e3 * result.tracking_rms < most), result.tracking_rms
 

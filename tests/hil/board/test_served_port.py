@@ -6,8 +6,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from femtorque.codegen.wire.codec import Codec
-from femtorque.codegen.wire.messages import Hello
+from femtorque.codegen.wire import Codec, Hello
 from femtorque.hil.board.served_port import HOST, ServedPort
 from tests.support.suite import HANG
 

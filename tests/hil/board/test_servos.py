@@ -1,7 +1,5 @@
 """The SO-101 on its servos, as a whole: flash image, the virtual chip's USART on one wire, servos, plant."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,10 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from femtorque.codegen.common.firmware import MECHANISMS
-from femtorque.codegen.drive.budget import Wire, load
-from femtorque.codegen.drive.sources import application
-from femtorque.codegen.motion.trajectory import Trajectory, knots
+from femtorque.codegen.common import MECHANISMS
+from femtorque.codegen.drive import Wire, application, bus_load
+from femtorque.codegen.motion import Trajectory, knots
 from femtorque.codegen.toolchain.host_compiler import build as build_c
 from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.chip.stm32.probe import Probe
@@ -21,13 +18,12 @@ from femtorque.hil.chip.stm32.serial import FE
 from femtorque.hil.drives.families.feetech import servo as sts
 from femtorque.hil.drives.families.feetech.servo import Sts3215
 from femtorque.hil.drives.servo import PERIOD
+from femtorque.hil.plant import plant_of
 from femtorque.hil.plant.rigid import Plant
-from femtorque.hil.plant.selection import plant_of
-from femtorque.hil.play.connect import session_with
-from femtorque.hil.play.run import Result, play
-from femtorque.host.link.session import Session
+from femtorque.hil.play import Result, play_motion, session_with
+from femtorque.host.link import Session
 from femtorque.host.record import log as logs
-from femtorque.host.show.findings import Findings
+from femtorque.host.show import Findings
 from tests.support import rig
 from tests.support.servos import arm
 
@@ -50,7 +46,7 @@ def servos(on: VirtualBoard) -> list[Sts3215]:
 
 def moved(on: VirtualBoard, fault: str | None = None, feedforward: bool = True, log: Path | None = None) -> Result:
     motion = Trajectory.load(MECHANISMS / "so101_sts.csv", on.mechanism)
-    return play(on, on.mechanism, knots(motion, on.mechanism), feedforward=feedforward, fault=fault, log=log)
+    return play_motion(on, on.mechanism, knots(motion, on.mechanism), feedforward=feedforward, fault=fault, log=log)
 
 
 def armed(on: VirtualBoard) -> Session:
@@ -95,7 +91,7 @@ def test_with_the_backlash_of_the_gears_the_arm_stays_within_it_and_its_report_s
         result = moved(on, log=tmp_path / "run.mcap")
     assert (result.ended, result.state, result.bit_identical) == ("done", "DISARMED", True)
     assert np.all(result.tracking_rms < 8e-3) and np.all(result.tracking_max < 17.5e-3)
-    said = " ".join(Findings(logs.read(tmp_path / "run.mcap")).sentences)
+    said = " ".join(Findings(logs.read_log(tmp_path / "run.mcap")).sentences)
     assert "mrad at most, are within the play of a servo's gear, 17.5 mrad as one was measured" in said
     assert "did not show" not in said and "The model was farthest" not in said
 
@@ -169,7 +165,7 @@ def test_a_tick_takes_of_the_wire_what_check_says():
         rig.pump(on, session, 10)
         ticks = 0.1 * on.mechanism.control.rate_hz
         taken = sum(size for _, size in times) * 1e-5 / ticks
-        bus = load(Wire("sts", 1e6), [(j.drive.id, j.drive.type) for j in on.mechanism.streamed])
+        bus = bus_load(Wire("sts", 1e6), [(j.drive.id, j.drive.type) for j in on.mechanism.streamed])
         assert taken == pytest.approx(bus.mean - JOINTS * 40e-6, rel=0.06)
 
 

@@ -1,21 +1,20 @@
 """The exact flash image on the virtual board, with plant and host: it tracks, has the host's arithmetic, and repeats
 itself."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.motion.trajectory import knots
-from femtorque.codegen.wire.messages import FAULTS, Poll
+from femtorque.codegen.common import BadInput, Refused
+from femtorque.codegen.motion import knots
+from femtorque.codegen.wire import Poll
+from femtorque.codegen.wire.messages import FAULTS
 from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.plant.rigid import Plant
-from femtorque.hil.play.connect import session_with
-from femtorque.hil.play.run import identical
-from femtorque.host.link.configuration import Configuration
+from femtorque.hil.play import session_with
+from femtorque.hil.play.closed_loop import identical
+from femtorque.host.link import Configuration
 from tests.support import rig
 
 

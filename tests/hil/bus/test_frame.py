@@ -1,8 +1,6 @@
 """Frames on the wire: lengths compared with the arithmetic of the standard and with the bus budget's, which is written
 independently."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

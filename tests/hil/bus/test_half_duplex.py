@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from femtorque.hil.bus.half_duplex import Framing, OneWire, Question, ServoInPython, Tap
-from femtorque.hil.clock.events import OwnClock
+from femtorque.hil.clock import OwnClock
 
 BYTE = 1e-5  # s
 ASK, ALL, TELL = b"?"[0], b"&"[0], b"!"[0]  # the first bytes of packets, behind which is their length

@@ -1,14 +1,12 @@
 """Nodes on a wire: order, duration, and the effects of errors on each."""
 
-from __future__ import annotations
-
 import pytest
 
 from femtorque.hil.bus.frame import INTERMISSION, Frame, image
 from femtorque.hil.bus.intruder import Intruder
 from femtorque.hil.bus.node import BitTiming, Error, Node
 from femtorque.hil.bus.wire import Passed, Wire
-from femtorque.hil.clock.events import OwnClock
+from femtorque.hil.clock import OwnClock
 
 BIT = 1e-6
 MEGABIT = BitTiming(50e-9, 15, 5, 4)

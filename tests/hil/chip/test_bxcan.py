@@ -1,10 +1,9 @@
 """The model of bxCAN, by register writes alone."""
 
-from __future__ import annotations
-
 import pytest
 
-from femtorque.hil.bus.frame import Frame, image
+from femtorque.hil.bus import Frame
+from femtorque.hil.bus.frame import image
 from femtorque.hil.chip.registers import Unmodelled
 from femtorque.hil.chip.stm32.gpio import Gpio
 from femtorque.hil.chip.stm32f4.bxcan import BxCan, Filters

@@ -1,7 +1,5 @@
 """The models of CAN controllers compared with the vendor's registers: places, bits, the parts of a bit time."""
 
-from __future__ import annotations
-
 import random
 
 import pytest
@@ -9,7 +7,7 @@ import pytest
 from assurance.registers import register_map
 from femtorque.hil.chip.stm32f4.bxcan import BxCan, Filters
 from femtorque.hil.chip.stm32g4.fdcan import Fdcan, FirstFdcan
-from femtorque.hil.clock.library import library
+from femtorque.hil.clock import library
 from tests.hil.chip import test_bxcan, test_fdcan
 
 IN_C = library()[1]

@@ -1,7 +1,5 @@
 """The emulated core: exceptions, floating point, faults, sleep, counts, as the architecture defines them."""
 
-from __future__ import annotations
-
 import struct
 
 import numpy as np

@@ -1,8 +1,6 @@
 """Simulated time: order, cancelling, clock changes."""
 
-from __future__ import annotations
-
-from femtorque.hil.clock.events import NEVER, Events
+from femtorque.hil.clock import NEVER, Events
 
 
 def test_events_happen_in_order_of_time_then_of_planning():

@@ -1,12 +1,10 @@
 """The model of FDCAN, by register writes alone."""
 
-from __future__ import annotations
-
 import pytest
 from can.util import dlc2len, len2dlc
 
-from femtorque.hil.bus.frame import Frame, image
-from femtorque.hil.bus.node import BitTiming
+from femtorque.hil.bus import BitTiming, Frame
+from femtorque.hil.bus.frame import image
 from femtorque.hil.chip.registers import Unmodelled
 from femtorque.hil.chip.stm32g4.fdcan import Block, Fdcan, FirstFdcan, MessageRam
 from tests.support.can_bench import Bench

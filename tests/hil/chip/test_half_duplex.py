@@ -1,10 +1,8 @@
 """A USART in half duplex on the chips' models: it receives its own bytes, and other senders spoil them."""
 
-from __future__ import annotations
-
 import pytest
 
-from femtorque.hil.bus.half_duplex import Framing, OneWire
+from femtorque.hil.bus import Framing, OneWire
 from femtorque.hil.chip.registers import Unmodelled
 from femtorque.hil.chip.stm32 import serial
 from femtorque.hil.chip.stm32.chip import SRAM_START, Stm32

@@ -1,7 +1,5 @@
 """Every item of STRICTER is refused by the virtual chip."""
 
-from __future__ import annotations
-
 import pytest
 
 from femtorque.hil.chip.refused_mistakes import STRICTER

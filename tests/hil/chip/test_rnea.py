@@ -1,7 +1,5 @@
 """Torques at one instant on the emulated core: the host's bits, and as many instructions as in the README."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

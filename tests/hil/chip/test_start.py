@@ -5,11 +5,11 @@ import zlib
 
 import pytest
 
-from femtorque.codegen.toolchain.platformio import build
-from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.codegen.toolchain.platformio import build_image
+from femtorque.hil.board import VirtualBoard
 from femtorque.hil.chip.elf import Image
 from femtorque.hil.plant.rigid import Plant
-from femtorque.hil.play.connect import session_with
+from femtorque.hil.play import session_with
 from femtorque.host.link.session import fault_name
 from tests.firmware.test_chip import ARMED, Machine, mutate
 from tests.support.boards import three_link
@@ -141,7 +141,7 @@ def whole(request, tmp_path_factory):
     """The image of the three-link arm."""
     folder = tmp_path_factory.mktemp("image")
     mechanism = three_link(request.param, folder)
-    return mechanism, build(mechanism, folder / "built")
+    return mechanism, build_image(mechanism, folder / "built")
 
 
 @pytest.fixture

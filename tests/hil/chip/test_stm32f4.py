@@ -1,7 +1,5 @@
 """The STM32F405's peripherals on small programs, against the reference manual (RM0090)."""
 
-from __future__ import annotations
-
 import pytest
 
 from femtorque.hil.chip.registers import Unmodelled

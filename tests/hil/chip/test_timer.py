@@ -1,14 +1,12 @@
 """A timer has events only for updates with an effect, and shows the same values as a timer with all events."""
 
-from __future__ import annotations
-
 from random import Random
 
 import pytest
 
 from femtorque.codegen.board.chip import family
 from femtorque.hil.chip.stm32.timer import Timer
-from femtorque.hil.clock.events import NEVER, Events
+from femtorque.hil.clock import NEVER, Events
 
 CR1, DIER, SR, EGR, CCMR1, CCER = 0x00, 0x0C, 0x10, 0x14, 0x18, 0x20
 CNT, PSC, ARR, RCR, CCR1, CCR2, BDTR = 0x24, 0x28, 0x2C, 0x30, 0x34, 0x38, 0x44

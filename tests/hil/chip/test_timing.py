@@ -1,7 +1,5 @@
 """The cycle model, compared with counts by hand."""
 
-from __future__ import annotations
-
 from femtorque.hil.chip.chip_library import ChipLibrary
 from femtorque.hil.chip.timing import FlashFetch
 

@@ -1,8 +1,6 @@
 """Actions of vendors' drivers on the chips that this firmware never does: each once stopped one of ST's own drivers on
 the virtual chip (docs/vendor.md), or had another effect there than on silicon."""
 
-from __future__ import annotations
-
 import pytest
 
 from femtorque.hil.chip.registers import Unmodelled

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from femtorque.hil.chip.stm32.chip import FLASH_START
-from femtorque.hil.chip.timing import FLASH_MEMORIES, REFILL, FlashFetch
+from femtorque.hil.chip import FLASH_MEMORIES, FLASH_START, FlashFetch
+from femtorque.hil.chip.timing import REFILL
 from femtorque.hil.cost import control_flow
 from femtorque.hil.cost.longest_path import EXCEPTION, Seen, longest
 from tests.hil.images import Program

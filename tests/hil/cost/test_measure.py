@@ -1,7 +1,5 @@
 """The costs of an image that `femtorque build` reports."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -9,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.motion.trajectory import check_limits, check_streamable
+from femtorque.codegen.common import Refused
+from femtorque.codegen.mechanism import load_mechanism
+from femtorque.codegen.motion import check_limits, check_streamable
 from femtorque.codegen.toolchain import platformio as build
-from femtorque.hil.cost.measure import LATE, measure, response, short_motion
+from femtorque.hil.cost.measurement import LATE, measure, response, short_motion
 from tests.support import rig
 from tests.support.boards import driven, three_link
 
@@ -23,7 +21,7 @@ PAGE = MECHANISMS.parent / "docs" / "boards.md"
 
 def test_the_cost_of_an_image_is_that_of_its_worst_tick():
     mechanism = rig.three_link()
-    cost = measure(mechanism, build.build(mechanism, rig.place()))
+    cost = measure(mechanism, build.build_image(mechanism, rig.place()))
     assert 100 < cost.instructions_step < cost.instructions_tick
     assert cost.instructions_tick_mean < cost.instructions_tick < cost.cycles_tick < cost.cycles_tick_flash
     assert 0 < cost.cycles_unseen < 2 * cost.cycles_tick_flash and cost.cycles_above == 0 and cost.left_out == ()
@@ -53,14 +51,14 @@ def test_duties_are_late_where_the_firmware_says():
 
 def test_a_long_path_through_code_not_come_to_is_refused(monkeypatch):
     """A quarter of a million cycles. Such a number for current loops, which this image lacks, does not count."""
-    monkeypatch.setattr("femtorque.hil.cost.measure.longest", lambda image, roots, *_, unseen: 250_000)
+    monkeypatch.setattr("femtorque.hil.cost.measurement.longest", lambda image, roots, *_, unseen: 250_000)
     mechanism = rig.three_link()
     with pytest.raises(Refused,
                        match=r"a control tick may take 26\d{4} cycles: 1\d{4} seen, \d{4} of them waiting for "
                                       r"flash, 250000 in code that was not come to, 0 for interrupts above it; a "
                                       r"control "
                                       r"period has 168000, the last 128 of them too late"):
-        measure(mechanism, build.build(mechanism, rig.place()))
+        measure(mechanism, build.build_image(mechanism, rig.place()))
 
 
 @pytest.mark.bench
@@ -72,7 +70,7 @@ def test_a_board_may_tick_as_fast_as_its_page_says(mechanism, board, drive, khz,
     arm = three_link(board, tmp_path) if mechanism == "three_link" else replace(arm,
                                                                                 board=replace(arm.board, use=board))
     arm = driven(arm, drive)
-    found = measure(arm, build.build(arm, tmp_path / "image")).most_hz / 1000
+    found = measure(arm, build.build_image(arm, tmp_path / "image")).most_hz / 1000
     print(f"{mechanism} on {board}, {drive}: ticks at up to {found:.1f} kHz")
     assert float(khz) <= found < 1.1 * float(khz)
 
@@ -88,7 +86,7 @@ def test_an_image_that_may_take_too_long_in_code_not_come_to_is_refused():
                                       r"flash, \d{4} in code that was not come to, 0 for interrupts above it; a "
                                       r"control "
                                       r"period has 16800, the last 128 of them too late"):
-        measure(mechanism, build.build(mechanism, rig.ROOT / "build" / "three-link-10-khz"))
+        measure(mechanism, build.build_image(mechanism, rig.ROOT / "build" / "three-link-10-khz"))
 
 
 def test_the_short_motion_stays_within_the_limits_of_every_example():
@@ -109,4 +107,4 @@ def test_an_image_whose_tick_does_not_fit_is_refused_with_the_cycles_it_waits_fo
                         board=replace(mechanism.board, pwm_hz=70_000))
     with pytest.raises(Refused, match=r"a control tick takes \d+ cycles, \d{3,4} of them waiting for flash, and a "
                                       r"control period has 2400"):
-        measure(mechanism, build.build(mechanism, tmp_path))
+        measure(mechanism, build.build_image(mechanism, tmp_path))

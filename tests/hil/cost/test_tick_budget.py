@@ -9,32 +9,26 @@ commands, motions longer than its buffer, stops on the path and resuming, a host
 knots, a bad knot, outputs off in mid-motion.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.motion.trajectory import Knots, from_rows, knots
+from femtorque.codegen.common import Refused
+from femtorque.codegen.mechanism import Mechanism, load_mechanism
+from femtorque.codegen.motion import Knots, from_rows, knots
 from femtorque.codegen.toolchain import platformio as build
-from femtorque.codegen.wire.messages import Knot
-from femtorque.codegen.wire.names import flag
-from femtorque.hil.board.virtual import VirtualBoard, VirtualClock
-from femtorque.hil.chip.elf import Image
-from femtorque.hil.chip.stm32.chip import FLASH_START
+from femtorque.codegen.wire import Knot, flag
+from femtorque.hil.board import VirtualBoard, VirtualClock
+from femtorque.hil.chip import FLASH_START, Image
 from femtorque.hil.cost import control_flow
 from femtorque.hil.cost.flash_watch import FlashWatch
-from femtorque.hil.cost.measure import measure
+from femtorque.hil.cost.measurement import measure
 from femtorque.hil.plant.rigid import Plant
-from femtorque.hil.play.connect import session_with
-from femtorque.hil.play.run import folder
-from femtorque.host.link.retransmit import message
-from femtorque.host.stream.stream import Interrupts, stream
+from femtorque.hil.play import folder, session_with
+from femtorque.host.link import message
+from femtorque.host.stream import Interrupts, stream
 
 ROOT = Path(__file__).parents[3]
 BUDGET = 1650  # instructions
@@ -158,7 +152,7 @@ class Course:
 @pytest.fixture(scope="module")
 def arm() -> tuple[Mechanism, build.BuildResult]:
     mechanism = load_mechanism(ROOT / "mechanisms" / "six_axis.toml")
-    return mechanism, build.build(mechanism, ROOT / folder(mechanism, True))
+    return mechanism, build.build_image(mechanism, ROOT / folder(mechanism, True))
 
 
 @pytest.fixture(scope="module")

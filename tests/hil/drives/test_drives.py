@@ -1,8 +1,6 @@
 """Virtual drives: reports as other people's clients decode them, loops compared with exact solutions, behaviour without
 commands, when hot, and after power-up at any position."""
 
-from __future__ import annotations
-
 import math
 import struct
 from functools import partial
@@ -12,7 +10,7 @@ from damiao_motor.core import motor as damiao_motor
 from robstride import client as robstride_client
 
 from femtorque.codegen.drive.catalogue import CATALOGUE
-from femtorque.hil.bus.frame import Frame
+from femtorque.hil.bus import Frame
 from femtorque.hil.drives import catalogue
 from femtorque.hil.drives.families.cubemars.drive import CubeMars
 from femtorque.hil.drives.families.damiao.drive import FAULTS, READ_ONLY, STORED, WHOLE, Damiao

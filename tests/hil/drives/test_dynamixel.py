@@ -1,16 +1,13 @@
 """Virtual Dynamixel X servos with ROBOTIS' own client, and their effect on their motors."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
 from dynamixel_sdk import COMM_RX_TIMEOUT, COMM_SUCCESS, GroupSyncRead, GroupSyncWrite, PacketHandler
 
-from femtorque.hil.bus.half_duplex import OneWire
-from femtorque.hil.clock.events import OwnClock
-from femtorque.hil.drives.families.dynamixel import FAMILY
-from femtorque.hil.drives.families.dynamixel import servo as x
+from femtorque.hil.bus import OneWire
+from femtorque.hil.clock import OwnClock
+from femtorque.hil.drives.families.dynamixel import FAMILY, servo as x
 from femtorque.hil.drives.families.dynamixel.servo import ERRORS, MODELS, Dynamixel
 
 RATE = 2e6

@@ -1,30 +1,26 @@
 """Numbers of makers: each with its source, apart from those of the firmware, which they bound."""
 
-from __future__ import annotations
-
 import ast
 from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
+from femtorque.codegen.board import load_board
 from femtorque.codegen.board.fieldbus import bits
-from femtorque.codegen.board.reader import load
-from femtorque.codegen.drive.bit_timing import BitTiming as Bits
-from femtorque.codegen.drive.catalogue import DRIVES, FAMILIES
+from femtorque.codegen.drive import DRIVES, FAMILIES, BitTiming as Bits
 from femtorque.hil import drives
-from femtorque.hil.bus.frame import Frame
-from femtorque.hil.bus.node import BitTiming
-from femtorque.hil.bus.wire import Wire
-from femtorque.hil.clock.events import OwnClock
+from femtorque.hil.bus import BitTiming, Frame, Wire
+from femtorque.hil.clock import OwnClock
 from femtorque.hil.drives import catalogue
 from femtorque.hil.drives.maker import Said
 from tests.hil.bus.test_wire import Talker
 
-G4 = load("nucleo-g474re-6").chip.cans["FDCAN1"]
+G4 = load_board("nucleo-g474re-6").chip.cans["FDCAN1"]
 FD = sorted({drive.family for drive in DRIVES.values() if drive.fd})
 # of a file's words, and how all families are found; no number of a drive
-SHARED = {"femtorque.codegen.common.errors", "femtorque.codegen.drive.catalogue", "femtorque.codegen.drive.elsewhere",
+SHARED = {"femtorque.codegen.common.errors", "femtorque.codegen.drive.catalogue",
+          "femtorque.codegen.drive.foreign_families",
           "femtorque.codegen.mechanism.description", "femtorque.codegen.toolchain"}
 
 

@@ -1,7 +1,5 @@
 """Virtual moteus: answers as the makers' package reads them, its loop, its time-out that lasts, its faults."""
 
-from __future__ import annotations
-
 import math
 
 import can

@@ -10,7 +10,7 @@ import pytest
 from odrive_can.odrive import CanMsg
 from odrive_can.utils import get_dbc
 
-from femtorque.hil.bus.frame import Frame
+from femtorque.hil.bus import Frame
 from femtorque.hil.drives.families.odrive_can.drive import FAULTS, WATCHDOG, ODrive
 from femtorque.hil.drives.fields import Ranges
 from tests.support.drive_bench import DriveBench

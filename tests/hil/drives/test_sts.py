@@ -1,16 +1,13 @@
 """The virtual servo with a published client, and its effect on its motor."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
 from scservo_sdk import COMM_SUCCESS, GroupSyncRead, GroupSyncWrite, protocol_packet_handler
 
-from femtorque.hil.bus.half_duplex import OneWire
-from femtorque.hil.clock.events import OwnClock
-from femtorque.hil.drives.families.feetech import FAMILY
-from femtorque.hil.drives.families.feetech import servo as sts
+from femtorque.hil.bus import OneWire
+from femtorque.hil.clock import OwnClock
+from femtorque.hil.drives.families.feetech import FAMILY, servo as sts
 from femtorque.hil.drives.families.feetech.servo import Sts3215
 
 

@@ -7,8 +7,7 @@ import struct
 import subprocess
 from pathlib import Path
 
-from femtorque.hil.chip.elf import Image
-from femtorque.hil.chip.stm32.chip import FLASH_START
+from femtorque.hil.chip import FLASH_START, Image
 from femtorque.hil.chip.stm32f4.chip import Stm32F405
 
 HERE = Path(__file__).parent

@@ -1,7 +1,5 @@
 """The flash image that presses with the flexible arm on a floor."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -12,7 +10,7 @@ from femtorque.hil.scenarios import scenario
 
 @pytest.fixture(scope="module")
 def slide() -> Pressing:
-    wall = scenario.load("wall_contact")
+    wall = scenario.load_scenario("wall_contact")
     assert wall.file.contact is not None
     return Pressing.of(wall.mechanism, Touch(wall.file.contact, 0.5))
 

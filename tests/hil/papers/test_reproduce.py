@@ -1,7 +1,5 @@
 """The page of `femtorque reproduce`: its list, its words about a number that fails, and its look in a browser."""
 
-from __future__ import annotations
-
 import base64
 import html
 import io
@@ -18,10 +16,10 @@ import pinocchio as pin
 import pytest
 from matplotlib.image import imread
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.motion.trajectory import Trajectory
-from femtorque.codegen.step.scheme import scheme_of
+from femtorque.codegen.common import BadInput
+from femtorque.codegen.mechanism import load_mechanism
+from femtorque.codegen.motion import Trajectory
+from femtorque.codegen.step import scheme_of
 from femtorque.hil.papers import reproduce
 from femtorque.hil.papers.finding import Finding, Number
 from femtorque.hil.papers.isobe import example

@@ -1,20 +1,18 @@
 """Figures of the flexible manipulator: planned with one model, tried on another."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.mechanism import load_mechanism
+from femtorque.codegen.step import model_of
 from femtorque.hil.papers import tsujita as figures_tsujita
 from femtorque.hil.papers.isobe import MECHANISMS
-from femtorque.hil.plant.flexible_arm import FlexiblePlant, run
-from femtorque.hil.scenarios import scenario
-from femtorque.hil.scenarios.wall_arm import STEP, Press, pressed
-from femtorque.host.plan.tip_motion import flexible_arm, tip_motion
+from femtorque.hil.plant import FlexiblePlant, run_flexible
+from femtorque.hil.scenarios import STEP, pressed, scenario
+from femtorque.hil.scenarios.wall_arm import Press
+from femtorque.host.plan import flexible_arm, tip_motion
 from tests.support import oracle
 
 
@@ -26,7 +24,7 @@ def test_slew_leaves_less_with_every_element():
 
 def test_bending_changes_the_torques():
     """A path needs other torques with a stiff beam; with its own the force stays within 2.5 %."""
-    wall = scenario.load("wall_contact")
+    wall = scenario.load_scenario("wall_contact")
     found, mechanism = pressed(wall, 0.5), wall.mechanism
     assert np.abs(found.error).max() < 0.05
     stiff = tuple(replace(link, beam=replace(link.beam, EI=(np.inf, 5e4))) if link.beam else link
@@ -58,7 +56,7 @@ def test_plant_keeps_its_energy():
     y0 = np.concatenate([[-0.4, 0.9], np.zeros(plant.n), np.zeros(2 + plant.n)])
     drifts = []
     for dt in (5e-4, 2.5e-4):
-        done = run(plant, y0, 0.2, dt, lambda t, y, f: (np.zeros(2), 0.0))
+        done = run_flexible(plant, y0, 0.2, dt, lambda t, y, f: (np.zeros(2), 0.0))
         energy = np.array([_energy(plant, y) for y in done.y[:: len(done.y) // 20]])
         fallen = np.ptp([_potential(plant, y) for y in done.y[:: len(done.y) // 20]])
         drifts.append(np.ptp(energy) / fallen)

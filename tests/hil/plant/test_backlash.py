@@ -1,13 +1,11 @@
 """Gears with backlash, turned by a hand or a motor."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.mechanism import load_mechanism
 from femtorque.hil.plant import backlash, rigid
 from femtorque.hil.plant.selection import plant_of
 from tests.support.servos import LYING
@@ -33,7 +31,7 @@ def pushed(plant, torque, seconds=0.3):
 def test_a_hand_moves_an_output_through_its_backlash_and_no_further_than_friction_lets_it(arm):
     """Less than the gear's friction of 0.196 N m turns the output from side to side; only its impact turns the gear."""
     plant = plant_of(arm)
-    assert isinstance(plant, backlash.Plant)
+    assert isinstance(plant, backlash.BacklashPlant)
     start = arm.moving[1].start
     assert pushed(plant, 0.1) - start == pytest.approx(0.5 * BACKLASH, rel=0.1)
     assert pushed(plant, -0.1) - start == pytest.approx(-0.5 * BACKLASH, rel=0.1)
@@ -50,7 +48,7 @@ def test_a_motor_that_turns_back_takes_its_output_along_after_the_backlash(arm):
 
 
 def test_without_backlash_it_is_the_rigid_plant(arm):
-    volts, plain, hardly = np.array([3.0, -2.0]), rigid.Plant(arm), backlash.Plant(arm, 1e-6)
+    volts, plain, hardly = np.array([3.0, -2.0]), rigid.Plant(arm), backlash.BacklashPlant(arm, 1e-6)
     for plant in (plain, hardly):
         plant.drive(0.4, volts)
     np.testing.assert_allclose(hardly.q, plain.q, atol=4e-3)

@@ -1,16 +1,13 @@
 """Rotors of drives on a bus turn with their joints."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.drive.catalogue import DRIVES
-from femtorque.codegen.mechanism.description import ServoSetting
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.drive import DRIVES
+from femtorque.codegen.mechanism import ServoSetting, load_mechanism
 from femtorque.hil.plant import rigid
 from femtorque.hil.plant.articulated import plant as articulated
 from femtorque.hil.plant.drive_rotors import reflected, unknown

@@ -1,7 +1,5 @@
 """Dry friction in C: conditions that its torques alone satisfy, and SciPy's bounded least squares."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.optimize import lsq_linear

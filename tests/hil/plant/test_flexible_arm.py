@@ -1,24 +1,21 @@
 """A flexible two-link arm end to end: plan on the host, image on the virtual board, a plant with finer elements."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.motion.trajectory import Trajectory, from_rows
-from femtorque.codegen.step.scheme import model_of
-from femtorque.codegen.toolchain.step_library import CompiledStep
+from femtorque.codegen.mechanism import Mechanism, load_mechanism
+from femtorque.codegen.motion import Trajectory, from_rows
+from femtorque.codegen.step import model_of
+from femtorque.codegen.toolchain import CompiledStep
 from femtorque.hil.plant.articulated.plant import Plant as ArticulatedPlant
 from femtorque.hil.plant.flexible import FlexibleArmPlant
 from femtorque.hil.plant.rigid import Plant
 from femtorque.hil.plant.selection import Wired, is_arm, plant_of, refined
-from femtorque.hil.play.run import Result, run
-from femtorque.host.plan.tip_motion import flexible_arm, tip_motion
+from femtorque.hil.play import Result, run_closed_loop
+from femtorque.host.plan import flexible_arm, tip_motion
 from tests.support import oracle
 from tests.support.flexible_chain import flexible_joints
 
@@ -67,7 +64,7 @@ class Points(ArticulatedPlant):
 
 def played(mechanism: Mechanism, trajectory: Trajectory, out: Path, plant: Witnessed | Points) -> tuple[Result, float]:
     """The run, and the tip's swing after LEAD beyond the path's end, m, peak to peak."""
-    result = run(mechanism, trajectory, plant=plant, out=out)
+    result = run_closed_loop(mechanism, trajectory, plant=plant, out=out)
     t, x, y = np.array(plant.path).T
     after = (t > t[-1] - REST) & (t < t[-1] - 0.02)  # the host disarms at once when the motion has ended
     return result, float(np.hypot(np.ptp(x[after]), np.ptp(y[after])))

@@ -1,16 +1,12 @@
 """Steps of the flexible arm: Newmark's, written out with the equations of femtorque.hil.plant.flexible_arm."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.common.firmware import MECHANISMS
-from femtorque.codegen.mechanism.description import Friction, Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.common import MECHANISMS, Refused
+from femtorque.codegen.mechanism import Friction, Mechanism, load_mechanism
 from femtorque.hil.plant.articulated import plant as articulated
 from femtorque.hil.plant.flexible import FlexibleArmPlant
 from femtorque.hil.plant.flexible_arm import Wall

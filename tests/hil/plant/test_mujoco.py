@@ -1,25 +1,22 @@
 """MuJoCo as plant and as reference: the exported mechanism is the same one, and it can touch things."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import mujoco
 import numpy as np
 import pytest
 
-from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.mechanism.mjcf import mjcf
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.motion.trajectory import from_rows
-from femtorque.codegen.reference.rigid import newton_euler
-from femtorque.hil.plant.mujoco import Plant
+from femtorque.codegen.common import BadInput, Refused
+from femtorque.codegen.mechanism import load_mechanism, mjcf
+from femtorque.codegen.model import Model
+from femtorque.codegen.motion import from_rows
+from femtorque.codegen.reference import newton_euler
+from femtorque.hil.plant.mujoco import MujocoPlant
 from femtorque.hil.plant.rigid import Plant as RigidPlant
 from femtorque.hil.plant.selection import plant_of
-from femtorque.hil.play.run import run
-from femtorque.host.record.log import read
-from femtorque.host.show.findings import Findings
+from femtorque.hil.play import run_closed_loop
+from femtorque.host.record import read_log
+from femtorque.host.show import Findings
 from femtorque.host.show.report import moved
 from tests.codegen.mechanism.test_urdf import robot
 from tests.support.mimic import gripper_in
@@ -59,7 +56,7 @@ def test_mj_inverse_gives_the_torques_of_newton_and_euler(name):
 @pytest.mark.parametrize("name", ["three_link", "six_axis"])
 def test_motors_move_it_as_they_move_the_rigid_plant(name):
     mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
-    ours, theirs = RigidPlant(mechanism), Plant(mechanism)
+    ours, theirs = RigidPlant(mechanism), MujocoPlant(mechanism)
     volts = np.linspace(2.0, 4.0, ours.n)
     for plant in (ours, theirs):
         plant.drive(0.05, volts)
@@ -72,14 +69,14 @@ def test_motors_move_it_as_they_move_the_rigid_plant(name):
 @pytest.mark.parametrize("name", ["five_bar", "delta", "palletizer", "three_rrr", "four_bar"])
 def test_loops_stay_closed(name):
     mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
-    plant = Plant(mechanism)
+    plant = MujocoPlant(mechanism)
     plant.push(0.1, np.zeros(plant.n))
     rows = plant.data.efc_pos[plant.data.efc_type == mujoco.mjtConstraint.mjCNSTR_EQUALITY]
     assert len(rows) and np.max(np.abs(rows)) < 2e-4
 
 
 def test_mimic_joints_follow(tmp_path):
-    plant = Plant(gripper_in(tmp_path))
+    plant = MujocoPlant(gripper_in(tmp_path))
     plant.push(0.1, [0.5, 0.2, 0.0, 0.0])
     _, grip, other, thumb = plant.q
     assert grip > 0.02
@@ -113,7 +110,7 @@ def test_a_blocked_arm_stops_with_a_fault_and_a_free_one_moves_on(tmp_path):
     arm, scene = shoulder(tmp_path, -0.12)
     s, still = np.array([[0.0], [1.0]]), np.zeros((2, 1))
     motion = from_rows(["shoulder"], [0.0, 0.6], s * 1.0, still, still)
-    free, blocked = (run(arm, motion, plant=plant_of(arm, "mujoco", where)) for where in (None, scene))
+    free, blocked = (run_closed_loop(arm, motion, plant=plant_of(arm, "mujoco", where)) for where in (None, scene))
     assert free.good and free.tracking_rms[0] < 5e-3
     assert not blocked.good and blocked.state != "TRACK" and blocked.faults
 
@@ -126,11 +123,12 @@ def test_a_push_is_met_better_with_feed_forward_than_by_pd_alone(tmp_path):
     s, still = np.array([[0.0], [1.0]]), np.zeros((2, 1))
     motion = from_rows(["shoulder"], [0.0, 0.8], s * 0.9, still, still)
     log = tmp_path / "run.mcap"
-    with_it, without = (run(arm, motion, plant=plant_of(arm, "mujoco", scene), feedforward=on, log=log if on else None)
+    with_it, without = (run_closed_loop(arm, motion, plant=plant_of(arm, "mujoco", scene), feedforward=on,
+                                        log=log if on else None)
                         for on in (True, False))
     assert with_it.good and without.good
     assert with_it.tracking_rms[0] < 0.5 * without.tracking_rms[0]
-    logged = read(log)
+    logged = read_log(log)
     assert [(thing["name"], thing["moves"]) for thing in logged.arm["things"]] == [("table", False), ("geom 1", True)]
     (first, begin), (last, end) = logged.around[0], logged.around[-1]
     assert len(logged.around) > 80 and first < last and begin.contacts == ()
@@ -177,7 +175,7 @@ def test_what_mujoco_cannot_be_given_is_refused_by_name(tmp_path):
 
 def test_a_world_that_blows_up_is_said_and_writes_no_file_of_its_own(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    plant = Plant(load_mechanism(MECHANISMS / "three_link.toml"))
+    plant = MujocoPlant(load_mechanism(MECHANISMS / "three_link.toml"))
     with pytest.raises(Refused, match="MuJoCo's world became unstable"):
         plant.push(0.1, np.full(3, 1e12))
     assert list(tmp_path.iterdir()) == []

@@ -1,16 +1,11 @@
 """Friction that falls with the velocity or rises with the load, where a plant has none of it: refused by name."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
 
-from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.common.firmware import MECHANISMS
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.mechanism.mjcf import mjcf
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.common import MECHANISMS, BadInput, Refused
+from femtorque.codegen.mechanism import Mechanism, load_mechanism, mjcf
 from femtorque.hil.plant.selection import plant_of
 
 

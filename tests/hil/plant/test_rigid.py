@@ -1,7 +1,5 @@
 """The plant compared with independent references: Pinocchio, SciPy, energy, closed forms."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +7,8 @@ import pinocchio as pin
 import pytest
 from scipy.integrate import solve_ivp
 
-from femtorque.codegen.mechanism.description import Control, Encoder, Friction, Joint, Link, Mechanism, Motor
+from femtorque.codegen.mechanism import Control, Friction, Joint, Link, Mechanism, Motor
+from femtorque.codegen.mechanism.description import Encoder
 from femtorque.hil.plant.rigid import Plant
 from femtorque.hil.plant.rigid_tree import RigidTree
 from tests.support.oracle import aba, pinocchio_of, planar_chain, random_chain, random_tree

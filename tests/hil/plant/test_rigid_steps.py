@@ -1,14 +1,12 @@
 """Steps of the rigid plant: each satisfies the equation of femtorque.hil.plant.rigid, with Pinocchio's terms."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.mechanism.description import Friction, Mechanism, Motor
+from femtorque.codegen.common import Refused
+from femtorque.codegen.mechanism import Friction, Mechanism, Motor
 from femtorque.hil.plant.plant_library import MOST
 from femtorque.hil.plant.rigid import STOP_RATE, Plant
 from tests.support.oracle import pinocchio_of, planar_chain, random_tree, rnea

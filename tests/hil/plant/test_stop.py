@@ -1,11 +1,9 @@
 """Plants of every kind stop where they are, and move on from there."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.mechanism import load_mechanism
 from femtorque.hil.plant.selection import plant_of, wired
 from tests.support.suite import ROOT
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from femtorque.codegen.common.firmware import MECHANISMS
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.common import MECHANISMS
+from femtorque.codegen.mechanism import load_mechanism
 from femtorque.hil.plant.articulated import plant as articulated
 from femtorque.hil.plant.flexible import FlexibleArmPlant
 from femtorque.hil.plant.rigid import Plant

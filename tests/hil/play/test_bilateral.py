@@ -1,7 +1,5 @@
 """Two virtual arms that feel each other: a hand at one, a wall at the other."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -9,16 +7,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.mechanism.description import Contact, Feel, Gains, Mechanism
+from femtorque.codegen.common import BadInput, Refused
+from femtorque.codegen.mechanism import Contact, Gains, Mechanism
+from femtorque.codegen.mechanism.description import Feel
 from femtorque.codegen.toolchain import platformio
 from femtorque.commands import live
-from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.board import VirtualBoard
 from femtorque.hil.plant.rigid import Plant
 from femtorque.hil.play.connect import session_with
 from femtorque.host.board import Board
-from femtorque.host.link.tracking_error import Errors
-from femtorque.host.live.bilateral import HZ, Coupling, Pair, couple
+from femtorque.host.link import Errors
+from femtorque.host.live import Coupling
+from femtorque.host.live.bilateral import HZ, Pair, couple
 from femtorque.host.live.teleop import Leading
 from tests.support.rig import ROOT, arm, three_link
 
@@ -57,7 +57,7 @@ class Together:
 @contextmanager
 def two(mechanism: Mechanism) -> Iterator[list[Board]]:
     """A leader and a follower in HOLD at their start, settled."""
-    elf = platformio.build(mechanism, ROOT / "build" / mechanism.name).elf
+    elf = platformio.build_image(mechanism, ROOT / "build" / mechanism.name).elf
     with VirtualBoard(elf, mechanism, Plant(mechanism)) as one, VirtualBoard(elf, mechanism, Plant(mechanism)) as other:
         clock = Together([one, other])
         sessions = [session_with(board, clock=clock) for board in clock.boards]

@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from femtorque.codegen.mechanism.edit import set_joint
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.mechanism import load_mechanism, set_joint
 from femtorque.hil.plant.rigid import Plant
 from femtorque.host.lab.bringup import BACK, Driven, Probed, agreed, judge, moving, sinking, usual_gear
 from tests.support import rig

@@ -1,7 +1,5 @@
 """First power-up of an arm with drives on a bus, mounted or set differently from its file."""
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -11,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.hil.board.drives_alone import DrivesAlone
-from femtorque.hil.plant.selection import plant_of
+from femtorque.codegen.mechanism import load_mechanism
+from femtorque.hil.board import DrivesAlone
+from femtorque.hil.plant import plant_of
 from femtorque.host.lab.bringup import Look, Probed, asked, judge_drive
 from tests.support.bus_arm import described, file_of
 from tests.support.plugged import Hand, plugged_in

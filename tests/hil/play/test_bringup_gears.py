@@ -1,7 +1,5 @@
 """First power-up of an arm with gears between drives and joints that its file lacks."""
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -11,11 +9,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.motion.trajectory import from_rows, knots
+from femtorque.codegen.mechanism import load_mechanism
+from femtorque.codegen.motion import from_rows, knots
 from femtorque.codegen.wire import messages
-from femtorque.hil.play.run import play
-from femtorque.host.lab.bringup import Look, Probed, judge_drive, usual_gear, write
+from femtorque.hil.play.closed_loop import play_motion
+from femtorque.host.lab import write_bring_up
+from femtorque.host.lab.bringup import Look, Probed, judge_drive, usual_gear
 from tests.support.geared import ARM, read
 from tests.support.plugged import Hand, plugged_in
 
@@ -74,7 +73,7 @@ def test_gears_are_found_with_signs_and_zeros_and_the_arm_then_moves_as_it_is_to
     rest = np.zeros((2, 3))
     motion = from_rows([j.name for j in world.streamed], [0.0, 1.0], [[0.2, 0.2, 0.2], [0.8, -0.4, 0.6]], rest, rest)
     with plugged_in(standing, world=world) as board:
-        result = play(board, standing, knots(motion, standing), feedforward=True)
+        result = play_motion(board, standing, knots(motion, standing), feedforward=True)
         assert (result.ended, result.faults, result.bit_identical) == ("done", (), True)
         assert np.abs(board.plant.q - [0.8, -0.4, 0.6]).max() < 0.01
 
@@ -96,7 +95,7 @@ def arm(tmp_path, text: str = FILE):
 def test_a_gear_with_which_the_file_would_be_refused_is_not_written(tmp_path):
     """No other finding of that joint either; those of the others are."""
     m = arm(tmp_path, FILE.replace("velocity = 1.2", "velocity = 4.0"))
-    refused = write(m.source, [judge_drive(m, 0, Look(-3.02), told()), judge_drive(m, 2, Look(-2.95), told())])
+    refused = write_bring_up(m.source, [judge_drive(m, 0, Look(-3.02), told()), judge_drive(m, 2, Look(-2.95), told())])
     assert list(refused) == ["wrist"]
     assert "feetech-sts3215-12v behind a gear of 3 tells at most 1.5708 rad/s" in refused["wrist"]
     shoulder, _, wrist = (j.drive for j in load_mechanism(m.source).moving)
@@ -160,4 +159,4 @@ def test_a_joint_that_its_gear_takes_beyond_half_a_turn_of_its_drive_has_no_zero
         "inertia = 0.01", "inertia = 0.01, zero = 0.3"))
     found = judge_drive(m, 0, Look(3.0, 0.9), told())
     assert found.values == {"drive": {"gear": 3.0, "zero": 0.0}} and found.zero is None
-    assert write(m.source, [found]) == {} and load_mechanism(m.source).moving[0].drive.gear == 3.0
+    assert write_bring_up(m.source, [found]) == {} and load_mechanism(m.source).moving[0].drive.gear == 3.0

@@ -1,7 +1,5 @@
 """First power-up of an arm on servos, mounted, set or wired differently from its file."""
 
-from __future__ import annotations
-
 import json
 import math
 import sys
@@ -9,9 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.mechanism import load_mechanism
 from femtorque.hil.drives.families.feetech import servo as sts
-from femtorque.host.lab.bringup import Finding, advice, zero_of
+from femtorque.host.lab import bring_up_advice
+from femtorque.host.lab.bringup import Finding, zero_of
 from tests.support.plugged import Hand, plugged_in
 from tests.support.servos import DYNAMIXELS, LYING, so101
 
@@ -144,6 +143,7 @@ def test_the_count_where_a_servo_stands_at_its_start_is_its_zero(sign, place, ze
 def test_servos_of_different_firmware_are_named():
     found = [Finding(name, "", 0.1, None, {}, firmware=version) for name, version in (
         ("elbow_flex", "3.10"), ("gripper", "3.9"))]
-    assert advice(so101(), found) == ("servos have different firmware (3.10: elbow_flex; 3.9: gripper): bring all to "
+    assert bring_up_advice(so101(), found) == (
+        "servos have different firmware (3.10: elbow_flex; 3.9: gripper): bring all to "
                                       "one by Feetech's own tool")
-    assert advice(so101(), found[:1]) == ""
+    assert bring_up_advice(so101(), found[:1]) == ""

@@ -1,25 +1,21 @@
 """Arms with drives on buses, played by their images: seven joints on CAN FD, and motors and drives side by side."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.common.firmware import MECHANISMS
-from femtorque.codegen.drive.catalogue import DRIVES
-from femtorque.codegen.mechanism.description import Bus, Drive, Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.motion.trajectory import knots
+from femtorque.codegen.common import MECHANISMS
+from femtorque.codegen.drive import DRIVES
+from femtorque.codegen.mechanism import Bus, Drive, Mechanism, load_mechanism
+from femtorque.codegen.motion import knots
 from femtorque.codegen.toolchain import platformio as build
-from femtorque.hil.board.virtual import VirtualBoard
-from femtorque.hil.bus.adapter import Adapter
-from femtorque.hil.bus.frame import Frame
-from femtorque.hil.chip.nvic import SYSTICK
-from femtorque.hil.cost.measure import short_motion
-from femtorque.hil.plant.selection import plant_of
-from femtorque.hil.play.run import Result, play
+from femtorque.hil.board import VirtualBoard
+from femtorque.hil.bus import Adapter, Frame
+from femtorque.hil.chip import SYSTICK
+from femtorque.hil.cost.measurement import short_motion
+from femtorque.hil.plant import plant_of
+from femtorque.hil.play.closed_loop import Result, play_motion
 from tests.support.boards import IMAGES
 from tests.support.can_bench import MEGABIT
 
@@ -52,10 +48,10 @@ def on_can_fd() -> Mechanism:
 
 def played(m: Mechanism) -> tuple[Result, float]:
     """Result of a short motion, and the share of time in which the bus was busy."""
-    image = build.build(m, IMAGES / m.name)
+    image = build.build_image(m, IMAGES / m.name)
     with VirtualBoard(image.elf, m, plant_of(m)) as board:
         board.brakes = True
-        result = play(board, m, knots(short_motion(m), m), feedforward=True)
+        result = play_motion(board, m, knots(short_motion(m), m), feedforward=True)
         return result, board.wiring.buses.wires["can1"].busy_seconds / board.seconds
 
 
@@ -76,7 +72,7 @@ def test_what_comes_over_a_bus_does_not_keep_duties_from_their_update():
     m = mixed()
     joints = tuple(replace(j, drive=replace(j.drive, bus="can2")) if j.drive else j for j in m.joints)
     m = replace(m, name="mixed_single", board=replace(m.board, use="f405rg-6"), buses=(Bus("can2"),), joints=joints)
-    image, ends = build.build(m, IMAGES / m.name), []
+    image, ends = build.build_image(m, IMAGES / m.name), []
     with VirtualBoard(image.elf, m, plant_of(m)) as board:
         core, wire = board.chip.core, board.wiring.buses.wires["can2"]
         done, hz = core.on_exception, board.board.chip.sysclk_hz

@@ -1,7 +1,5 @@
 """An arm that gravity loads: which joints fall when cables are pulled and motors are switched off."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -12,17 +10,19 @@ import numpy as np
 import pytest
 
 from femtorque.codegen.board import reader as boards
-from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.common import BadInput, Refused
 from femtorque.codegen.emit import board_header
-from femtorque.codegen.mechanism.description import Brake, Mechanism, Safety
-from femtorque.codegen.motion.trajectory import from_rows
+from femtorque.codegen.mechanism import Mechanism, Safety
+from femtorque.codegen.mechanism.description import Brake
+from femtorque.codegen.motion import from_rows
 from femtorque.codegen.toolchain import platformio as build
-from femtorque.codegen.wire.messages import FAULTS, STATES, Jog, Probe
-from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.codegen.wire import STATES, Jog, Probe
+from femtorque.codegen.wire.messages import FAULTS
+from femtorque.hil.board import VirtualBoard
 from femtorque.hil.play.connect import session_with
 from femtorque.host.board import Board
-from femtorque.host.lab.bringup import bring_up
-from femtorque.host.link.session import Session
+from femtorque.host.lab import bring_up
+from femtorque.host.link import Session
 from tests.support import rig
 from tests.support.boards import DRIVING, three_link
 
@@ -37,7 +37,7 @@ def upright(safety: Safety) -> Mechanism:
 @contextmanager
 def holding(mechanism: Mechanism, folder: str) -> Iterator[tuple[VirtualBoard, Session]]:
     """A board in HOLD, its arm at rest."""
-    elf = build.build(mechanism, rig.ROOT / "build" / folder).elf
+    elf = build.build_image(mechanism, rig.ROOT / "build" / folder).elf
     with rig.connected(mechanism, elf, armed=True) as (board, session):
         rig.pump(board, session, 20)
         yield board, session

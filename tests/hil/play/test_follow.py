@@ -1,16 +1,12 @@
 """The flash image in FOLLOW: the PC's arithmetic bit for bit, and no limit exceeded whatever is sent."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.messages import Follow, Target
-from femtorque.codegen.wire.names import names
-from femtorque.codegen.wire.units import to_wire
-from femtorque.hil.plant.selection import plant_of
+from femtorque.codegen.mechanism import load_mechanism
+from femtorque.codegen.wire import Follow, Target, messages, to_wire
+from femtorque.codegen.wire.in_words import names
+from femtorque.hil.plant import plant_of
 from femtorque.host.board import Board
 from tests.firmware import following
 from tests.firmware.app import App

@@ -1,18 +1,16 @@
 """An arm whose drives are behind gears: it holds and moves like one without gears and with ranges to match."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.motion.trajectory import from_rows, knots
-from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.codegen.mechanism import Mechanism
+from femtorque.codegen.motion import from_rows, knots
+from femtorque.hil.board import VirtualBoard
 from femtorque.hil.plant.rigid import Plant
+from femtorque.hil.play.closed_loop import Result, play_motion
 from femtorque.hil.play.connect import session_with
-from femtorque.hil.play.run import Result, play
 from tests.support import rig
 from tests.support.geared import GEAR, geared, image, plain
 
@@ -24,7 +22,7 @@ def moved(arm: str) -> Result:
         board.brakes = True
         rest = np.zeros((2, 3))
         motion = from_rows([j.name for j in m.streamed], [0.0, 1.0], [[0.0, 0.0, 0.0], [0.6, -0.5, 0.4]], rest, rest)
-        return play(board, m, knots(motion, m), feedforward=True)
+        return play_motion(board, m, knots(motion, m), feedforward=True)
 
 
 def test_an_arm_behind_gears_moves_as_the_host_computes_it():

@@ -6,12 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from femtorque.codegen.mechanism.description import Friction
-from femtorque.codegen.mechanism.edit import set_joint
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.mechanism import Friction, load_mechanism, set_joint
 from femtorque.hil.plant.rigid import Plant
 from femtorque.host.board import Board
-from femtorque.host.lab.identify import Estimate, Identified, identify
+from femtorque.host.lab import identify
+from femtorque.host.lab.joint_identification import Estimate, Identified
 from tests.support import rig
 from tests.support.plugged import plugged_in
 

@@ -1,7 +1,5 @@
 """Arms of other kinds identified as a whole, from the file to the image that is built of the result."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from dataclasses import replace
@@ -10,11 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from femtorque.codegen.common.firmware import MECHANISMS
-from femtorque.codegen.mechanism.description import Friction, Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.common import MECHANISMS
+from femtorque.codegen.mechanism import Friction, Mechanism, load_mechanism
 from femtorque.codegen.toolchain import platformio
-from femtorque.hil.plant.selection import plant_of
+from femtorque.hil.plant import plant_of
 from femtorque.host.board import Board
 from femtorque.host.lab.inertial import excitation, experiment, write_back
 from femtorque.host.lab.inertial.experiment import Result
@@ -35,9 +32,9 @@ def identified(file: Path, truth: Mechanism) -> tuple[Result, Mechanism]:
         virtual.brakes = False
         result = experiment.identify(board, arm, programme, print)
     print(result.words())
-    write_back.write(file, result)
+    write_back.write_inertias(file, result)
     after = load_mechanism(file)
-    assert platformio.build(after, file.parent / "image").elf.is_file()
+    assert platformio.build_image(after, file.parent / "image").elf.is_file()
     return result, after
 
 

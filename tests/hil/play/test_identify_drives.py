@@ -1,19 +1,16 @@
 """Friction and rotors of joints that a servo or a drive on a bus turns."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.mechanism.description import Friction, Mechanism
-from femtorque.codegen.mechanism.edit import set_joint
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.wire.names import flag
+from femtorque.codegen.common import BadInput
+from femtorque.codegen.mechanism import Friction, Mechanism, load_mechanism, set_joint
+from femtorque.codegen.wire import flag
 from femtorque.hil.plant.rigid import Plant
 from femtorque.host.board import Board
-from femtorque.host.lab.identify import Identified, beside, identify, measured
+from femtorque.host.lab import beside, identify, measured
+from femtorque.host.lab.joint_identification import Identified
 from tests.support import rig
 from tests.support.bus_arm import described, file_of
 from tests.support.plugged import plugged_in

@@ -1,25 +1,22 @@
 """Whole arms identified on the virtual board, whose plant is not as the file says: masses by +-20 %, centres of gravity
 by 10 mm, twice the friction; encoders and duties as the parts have them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.common.firmware import MECHANISMS
-from femtorque.codegen.mechanism.description import Feel, Friction, Joint, Mechanism, Payload
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.hil.plant.selection import plant_of
+from femtorque.codegen.common import MECHANISMS
+from femtorque.codegen.mechanism import Friction, Joint, Mechanism, Payload, load_mechanism
+from femtorque.codegen.mechanism.description import Feel
+from femtorque.hil.plant import plant_of
 from femtorque.host.board import Board
 from femtorque.host.lab.inertial import experiment, page, physical, write_back
 from femtorque.host.lab.inertial.excitation import base_columns, excite, ranges
 from femtorque.host.lab.inertial.experiment import Programme, Result, payload, whole
 from femtorque.host.lab.inertial.regressor import Unknowns
 from femtorque.host.lab.inertial.touches import watching
-from femtorque.host.plan import effort
-from femtorque.host.plan.plan_coordinates import Space
+from femtorque.host.plan import Space, effort
 from tests.support.boards import driven
 from tests.support.differing import differing
 from tests.support.plugged import plugged_in
@@ -172,7 +169,7 @@ def test_friction_that_falls_with_the_velocity_or_rises_with_the_load_is_found_a
     truth = replace(truth, joints=tuple(replace(j, friction=more.get(j.name, j.friction)) for j in truth.joints))
     result = found(arm, truth, whole(arm, {}))
     print(result.words())
-    write_back.write(file, result)
+    write_back.write_inertias(file, result)
     for joint, true in zip(load_mechanism(file).streamed, truth.streamed, strict=True):
         print(joint.name, joint.friction)
         assert (joint.friction.stribeck > 0.0) == (true.friction.stribeck > 0.0)

@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.mechanism.description import Home
+from femtorque.codegen.common import BadInput, Refused
+from femtorque.codegen.mechanism import Home
 from femtorque.hil.plant.rigid import Plant
-from femtorque.host.link import requests as lab
-from femtorque.host.link.capture import Column, Recorder
+from femtorque.host.link import Column, Recorder, requests as lab
 from tests.support import rig
 
 AT = -1.9  # rad, the first joint's hard stop
@@ -105,7 +104,7 @@ def test_a_jog_moves_one_joint_and_no_other_and_stops_with_the_host():
         assert -0.35 < way[1] < -0.2 and np.abs(way[[0, 2]]).max() < 5e-3
         with pytest.raises(Refused, match="OUT_OF_BOUNDS"):
             lab.jog(session, 1, 3.0, 0.5)
-        from femtorque.codegen.wire.messages import Jog
+        from femtorque.codegen.wire import Jog
 
         session.ask(Jog(0, 1, 0.5), "JOG")
         board.run(0.5)  # the host says nothing more

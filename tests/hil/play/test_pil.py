@@ -4,8 +4,6 @@ The board's own plant moves nothing here, and its pins must never drive anything
 time is counted in ticks that the board has answered.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import pty
@@ -23,23 +21,17 @@ from functools import cache, partial
 import numpy as np
 import pytest
 
-from femtorque.codegen.board.description import ADC_COUNTS, ADC_V
-from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.motion.trajectory import from_rows, knots
+from femtorque.codegen.board import ADC_COUNTS, ADC_V
+from femtorque.codegen.common import BadInput, Refused
+from femtorque.codegen.motion import from_rows, knots
 from femtorque.codegen.toolchain import platformio as build
-from femtorque.codegen.wire.codec import Codec, FrameReader
-from femtorque.codegen.wire.messages import Drive, Sense
-from femtorque.codegen.wire.units import to_wire
-from femtorque.hil.board.faults import FAULTS
-from femtorque.hil.board.virtual import VirtualBoard, VirtualClock
+from femtorque.codegen.wire import Codec, Drive, FrameReader, Sense, to_wire
+from femtorque.hil.board import FAULTS, VirtualBoard, VirtualClock
 from femtorque.hil.plant.rigid import Plant
 from femtorque.hil.play import granted_ticks, pil
-from femtorque.hil.play.run import Idle, folder, play
+from femtorque.hil.play.closed_loop import Idle, folder, play_motion
 from femtorque.hil.scenarios import scenario
-from femtorque.host.link import link
-from femtorque.host.link.configuration import Configuration
-from femtorque.host.link.link import Link, open_port
-from femtorque.host.link.session import Session
+from femtorque.host.link import Configuration, Link, Session, link, open_port
 from tests.support import rig
 from tests.support.suite import PatientClock
 
@@ -50,7 +42,7 @@ REACH = np.array([0.06, -0.05, 0.05])
 @cache
 def image(feedforward=True):
     place = rig.ROOT / folder(rig.three_link(), feedforward, pil=True)
-    return build.build(rig.three_link(), place, feedforward=feedforward, pil=True).elf
+    return build.build_image(rig.three_link(), place, feedforward=feedforward, pil=True).elf
 
 
 @contextmanager
@@ -73,7 +65,7 @@ def brief():
 
 
 def on_board(board, **options):
-    return pil.run(board.url, rig.three_link(), brief(), wall=VirtualClock(board), **options)
+    return pil.run_in_the_loop(board.url, rig.three_link(), brief(), wall=VirtualClock(board), **options)
 
 
 @contextmanager
@@ -134,7 +126,7 @@ def test_the_duties_are_those_of_the_virtual_board_bit_for_bit(clean):
     mechanism = rig.three_link()
     with VirtualBoard(rig.image(), mechanism, Plant(mechanism)) as board:
         calibrate(board)
-        normal = play(board, mechanism, knots(brief(), mechanism), feedforward=True)
+        normal = play_motion(board, mechanism, knots(brief(), mechanism), feedforward=True)
     ticks = np.arange(len(clean.record.q)) + normal.moving.start - clean.moving.start
     with real_board() as board:
         again = on_board(board, plant=Played(mechanism, normal.record.q[np.clip(ticks, 0, len(normal.record.q) - 1)]))
@@ -160,7 +152,7 @@ def test_a_bad_line_costs_time_and_nothing_else(clean):
             line.drop = line.flip = 0.02
             line.duplicate = 0.1
         mechanism = rig.three_link()
-        result = play(between, mechanism, knots(brief(), mechanism), True, pil=True)
+        result = play_motion(between, mechanism, knots(brief(), mechanism), True, pil=True)
         assert between.repeated > 5 and board.incoming.dropped > 0 and board.outgoing.flipped > 0
     assert result.good
     here, there = during(result), during(clean)
@@ -218,11 +210,11 @@ def test_a_cut_line_ends_the_run_and_drops_the_outputs_on_the_board(monkeypatch)
 
 def of_scenario(name, fault=None):
     """Results of a run of the three-link scenario on the board."""
-    s = scenario.load("three_link")
+    s = scenario.load_scenario("three_link")
     case = s.run(name)
     with real_board(image(case.feedforward)) as board:
-        runner = partial(pil.run, board.url, wall=VirtualClock(board))
-        return scenario.play(s, case, short=True, fault=fault, runner=runner)
+        runner = partial(pil.run_in_the_loop, board.url, wall=VirtualClock(board))
+        return scenario.play_scenario(s, case, short=True, fault=fault, runner=runner)
 
 
 def test_a_host_that_is_silent_is_noticed_while_the_plant_goes_on(monkeypatch):
@@ -233,7 +225,7 @@ def test_a_host_that_is_silent_is_noticed_while_the_plant_goes_on(monkeypatch):
 
 @pytest.mark.bench
 def test_the_scenario_shows_on_a_real_board_what_it_shows_on_the_virtual_one():
-    s = scenario.load("three_link")
+    s = scenario.load_scenario("three_link")
     runs = [r for r in s.file.run if r.fault is None or not FAULTS[r.fault].chip]
     checks = scenario.checks(s, {r.name: of_scenario(r.name) for r in runs}, short=True)
     assert len(checks) > 10
@@ -250,7 +242,7 @@ def test_each_image_is_refused_where_the_other_is_wanted():
 
 def test_what_cannot_be_done_to_a_real_board_is_bad_input():
     with pytest.raises(BadInput, match="virtual board only.*encoder-jump"):
-        pil.run("/dev/null", rig.three_link(), brief(), fault="crystal")
+        pil.run_in_the_loop("/dev/null", rig.three_link(), brief(), fault="crystal")
 
 
 @contextmanager

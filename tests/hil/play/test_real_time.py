@@ -1,8 +1,6 @@
 """A six-joint arm with its board, plant and host: against the clock; and the work of a tick, independent of any
 clock."""
 
-from __future__ import annotations
-
 import sys
 import time
 from dataclasses import replace
@@ -11,15 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.motion.trajectory import from_rows, knots
+from femtorque.codegen.mechanism import load_mechanism
+from femtorque.codegen.motion import from_rows, knots
 from femtorque.codegen.toolchain import platformio as build
-from femtorque.hil.board.virtual import VirtualBoard
-from femtorque.hil.cost.measure import short_motion
-from femtorque.hil.plant.selection import plant_of
+from femtorque.hil.board import VirtualBoard
+from femtorque.hil.cost.measurement import short_motion
+from femtorque.hil.plant import plant_of
+from femtorque.hil.play.closed_loop import folder, play_motion
 from femtorque.hil.play.connect import session_with
-from femtorque.hil.play.run import folder, play
-from femtorque.host.stream.stream import stream
+from femtorque.host.stream import stream
 from tests.support.boards import image
 
 ROOT = Path(__file__).parents[3]
@@ -34,7 +32,7 @@ def real_time_factor(seconds: float) -> float:
     there = start + [0.6, -0.4, 0.5, -0.7, 0.5, 0.8]
     motion = from_rows([joint.name for joint in mechanism.moving], [0.0, 0.5 * seconds, seconds],
                        np.array([start, there, start]))
-    image = build.build(mechanism, ROOT / folder(mechanism, True)).elf
+    image = build.build_image(mechanism, ROOT / folder(mechanism, True)).elf
     with VirtualBoard(image, mechanism, plant_of(mechanism)) as board:
         board.brakes = True
         session = session_with(board)
@@ -74,7 +72,7 @@ def test_a_tick_is_little_work():
         before = sys.getprofile()
         sys.setprofile(count)
         try:
-            result = play(board, mechanism, motion, feedforward=True)
+            result = play_motion(board, mechanism, motion, feedforward=True)
         finally:
             sys.setprofile(before)
         assert result.ended == "done" and calls < 1500 * board.ticks

@@ -1,17 +1,13 @@
 """Recordings of what hosts sent, in FOLLOW too: they are replayed bit for bit."""
 
-from __future__ import annotations
-
 import os
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.messages import Follow, Target
-from femtorque.codegen.wire.units import to_wire
-from femtorque.hil.plant.selection import plant_of
+from femtorque.codegen.common import BadInput, Refused
+from femtorque.codegen.wire import Follow, Target, messages, to_wire
+from femtorque.hil.plant import plant_of
 from femtorque.hil.play import session_tape
 from femtorque.hil.play.connect import session_with
 from femtorque.host.board import Board
@@ -54,7 +50,8 @@ def recorded(tmp_path_factory):
 
 def test_targets_torques_and_all_that_the_board_says_are_the_same_in_a_replay(recorded, tmp_path):
     path, before = recorded
-    again = session_tape.replay(three_link(), session_tape.read(path), log=tmp_path / "run.mcap", out=rig.place(),
+    again = session_tape.replay_tape(three_link(), session_tape.read_tape(path), log=tmp_path / "run.mcap",
+                                     out=rig.place(),
                                 recording=True)
     after = again.record
     assert np.ptp(before.target, axis=0).min() > 1e6 and np.abs(before.torque_ff).max() > 0.1
@@ -73,7 +70,8 @@ def test_a_target_that_comes_some_ticks_later_is_noticed(recorded, tmp_path):
     moved = f"{0.5 * (at + later)!r} {sent[k].partition(' ')[2]}"
     for name, lines in (("late", [*sent[:k], moved, *sent[k + 1:]]), ("lost", [*sent[:k], *sent[k + 5:]])):
         (tmp_path / name).write_text("\n".join([head, *lines, end, ""]))
-        again = session_tape.replay(three_link(), session_tape.read(tmp_path / name), out=rig.place(), recording=True)
+        again = session_tape.replay_tape(three_link(), session_tape.read_tape(tmp_path / name), out=rig.place(),
+                                         recording=True)
         assert again.same is False, name
     assert again.record.target.tobytes() != before.target.tobytes()
 
@@ -82,8 +80,8 @@ def test_a_recording_that_was_broken_off_is_replayed_as_far_as_it_goes(recorded,
     path, _ = recorded
     whole = path.read_text()
     (tmp_path / "half.tape").write_text(whole[:len(whole) // 2])
-    half = session_tape.read(tmp_path / "half.tape")
-    assert half.answers is None and 0 < len(half.sent) < len(session_tape.read(path).sent)
+    half = session_tape.read_tape(tmp_path / "half.tape")
+    assert half.answers is None and 0 < len(half.sent) < len(session_tape.read_tape(path).sent)
 
 
 @pytest.mark.parametrize("text, rule", [
@@ -98,24 +96,25 @@ def test_a_recording_that_was_broken_off_is_replayed_as_far_as_it_goes(recorded,
 def test_what_is_no_recording_is_refused_with_its_line(tmp_path, text, rule):
     (tmp_path / "a.tape").write_text(text)
     with pytest.raises(BadInput, match=rule) as refused:
-        session_tape.read(tmp_path / "a.tape")
+        session_tape.read_tape(tmp_path / "a.tape")
     assert "\n" not in str(refused.value)
 
 
 def test_a_recording_is_a_file_of_bounded_size(tmp_path, monkeypatch):
     os.mkfifo(tmp_path / "pipe.tape")
     with pytest.raises(BadInput, match="is a pipe or a device"):
-        session_tape.read(tmp_path / "pipe.tape")
+        session_tape.read_tape(tmp_path / "pipe.tape")
     (tmp_path / "a.tape").write_text("0" * 1000)
     monkeypatch.setattr(session_tape, "LARGEST", 999)
     with pytest.raises(BadInput, match="is too large"):
-        session_tape.read(tmp_path / "a.tape")
+        session_tape.read_tape(tmp_path / "a.tape")
 
 
 def test_a_recording_of_another_arm_is_refused_and_none_is_overwritten(recorded, tmp_path):
     (tmp_path / "a.tape").write_text(f"{session_tape.HEAD} {'0' * 64} 0\nend 1.0 {'0' * 64}\n")
     with pytest.raises(Refused, match="is of another configuration, digest 0000000000000000"):
-        session_tape.replay(three_link(), session_tape.read(tmp_path / "a.tape"), out=ROOT / "build" / "never")
+        session_tape.replay_tape(three_link(), session_tape.read_tape(tmp_path / "a.tape"),
+                                 out=ROOT / "build" / "never")
     with powered() as board, pytest.raises(BadInput, match="cannot be written"), session_tape.taped(
             board, tmp_path / "a.tape"):
         pass

@@ -1,16 +1,13 @@
 """An arm that is led by hand repeats the motion, and so does one that has played a motion."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.motion import recorded
-from femtorque.codegen.motion.trajectory import Trajectory, check_limits, check_streamable
+from femtorque.codegen.common import BadInput
+from femtorque.codegen.mechanism import load_mechanism
+from femtorque.codegen.motion import Trajectory, check_limits, check_streamable, recorded
 from femtorque.hil.plant.rigid import Plant
 from femtorque.hil.play.api import virtual_board
 from femtorque.host.record import log as logs
@@ -57,7 +54,7 @@ def taught(tmp_path_factory):
 
 def test_what_was_led_by_hand_is_played_again(taught):
     arm, folder, outcome = taught
-    led, repeated = logs.read(folder / "led.mcap"), logs.read(folder / "repeated.mcap")
+    led, repeated = logs.read_log(folder / "led.mcap"), logs.read_log(folder / "repeated.mcap")
     hand, arms = (run.position[np.array(run.state) == state] for run, state in ((led, "FLOAT"), (repeated, "TRACK")))
     reach = hand[np.argmax(np.abs(hand[:, 0] - hand[0, 0]))] - hand[0]
     assert np.linalg.norm(reach) > 0.4, "it was led somewhere"

@@ -4,9 +4,10 @@ import re
 
 import pytest
 
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.mechanism import load_mechanism
 from femtorque.host.record import log as logs
-from femtorque.host.show.findings import ZERO_FIRST, Findings
+from femtorque.host.show import Findings
+from femtorque.host.show.findings import ZERO_FIRST
 from tests.support.plugged import plugged_in
 from tests.support.suite import ROOT
 
@@ -35,7 +36,7 @@ def test_a_zero_that_is_shifted_on_purpose_is_named_before_the_model(here, arm, 
         log = tmp_path / f"{how}.mcap"
         done = here("stream", MECHANISM, MECHANISM.with_suffix(".csv"), "--port", "auto", f"--{how}", "--log", log)
         assert done.returncode == 0, done.stderr
-        return Findings(logs.read(log)).sentences
+        return Findings(logs.read_log(log)).sentences
 
     assert ZERO_FIRST not in sentences("home")
     said = sentences("rezero")  # the motion ends away from its beginning

@@ -1,7 +1,5 @@
 """Comparison of closed mechanisms: tracking errors over several starts."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The demonstration's own code, on one pair of runs at the paper's 10 ms."""
 
-from __future__ import annotations
-
 import io
 import shutil
 
@@ -9,7 +7,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common import BadInput
 from femtorque.hil.scenarios import demo
 
 

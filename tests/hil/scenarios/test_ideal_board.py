@@ -3,14 +3,11 @@
 Inverse model and plant meet here and nowhere else; their only common part is the mechanism file.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.motion.trajectory import Trajectory, from_rows
+from femtorque.codegen.mechanism import Mechanism, load_mechanism
+from femtorque.codegen.motion import Trajectory, from_rows
 from femtorque.hil.scenarios.ideal_board import FEEDFORWARDS, track
 from tests.support.closed_motions import MECHANISMS
 

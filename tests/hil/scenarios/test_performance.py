@@ -1,14 +1,12 @@
 """`femtorque hil scenario`: experiments by their names, on the virtual board and on a board behind a serial port."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
 
 import femtorque
-from femtorque.codegen.common.errors import BadInput
-from femtorque.hil.board.virtual import VirtualClock
+from femtorque.codegen.common import BadInput
+from femtorque.hil.board import VirtualClock
 from femtorque.hil.scenarios.performance import perform
 from tests.hil.play.test_pil import real_board
 

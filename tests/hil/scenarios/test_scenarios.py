@@ -1,7 +1,5 @@
 """The scenarios of hil/scenarios by their names, in their short form, and the theory that they are compared with."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import replace
 
@@ -11,8 +9,8 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.linalg import eigh
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.hil.play.run import Result
+from femtorque.codegen.common import BadInput
+from femtorque.hil.play import Result
 from femtorque.hil.scenarios import scenario, sensitivity, servo_arm, wall_arm
 from tests.support import oracle
 from tests.support.suite import ROOT
@@ -22,8 +20,8 @@ FOLDER = scenario.FOLDER
 
 @pytest.fixture(scope="module")
 def three_link() -> dict[str, Result]:
-    s = scenario.load("three_link")
-    return {case.name: scenario.play(s, case, short=True) for case in s.runs(short=True)}
+    s = scenario.load_scenario("three_link")
+    return {case.name: scenario.play_scenario(s, case, short=True) for case in s.runs(short=True)}
 
 
 def holds(checks: list[scenario.Check]) -> None:
@@ -34,15 +32,15 @@ def holds(checks: list[scenario.Check]) -> None:
 
 
 def test_three_link(three_link):
-    checks = scenario.checks(scenario.load("three_link"), three_link, short=True)
+    checks = scenario.checks(scenario.load_scenario("three_link"), three_link, short=True)
     assert len(checks) == 12
     holds(checks)
 
 
 def test_push():
     """Its short form, without the runs that touch nothing; `make bench` has the long one with them."""
-    s = scenario.load("push")
-    results = {case.name: scenario.play(s, case, short=True) for case in s.runs(short=True)}
+    s = scenario.load_scenario("push")
+    results = {case.name: scenario.play_scenario(s, case, short=True) for case in s.runs(short=True)}
     checks = scenario.checks(s, results, short=True)
     assert len(checks) == 5
     holds(checks)
@@ -55,22 +53,22 @@ def test_a_scene_is_refused_by_name_where_it_cannot_be_as_its_file_says(tmp_path
     shutil.copytree(FOLDER / "plants", tmp_path / "plants")
     (tmp_path / "other.toml").write_text(text.replace('name = "PD"\n', 'name = "PD"\nmass_scale = 1.1\n'))
     with pytest.raises(BadInput, match="run.PD: changes the plant"):
-        scenario.load(tmp_path / "other.toml")
+        scenario.load_scenario(tmp_path / "other.toml")
     (tmp_path / "other.toml").write_text(text.replace('body = "box"', 'body = "bux"'))
     with pytest.raises(BadInput, match="body = 'bux': no such body; did you mean 'box'"):
-        scenario.play(found := scenario.load(tmp_path / "other.toml"), found.run("PD"))
+        scenario.play_scenario(found := scenario.load_scenario(tmp_path / "other.toml"), found.run("PD"))
 
 
 def test_wall_contact():
-    checks = wall_arm.checks(scenario.load("wall_contact"), short=True)
+    checks = wall_arm.checks(scenario.load_scenario("wall_contact"), short=True)
     assert len(checks) == 2
     holds(checks)
 
 
 @pytest.mark.parametrize("fault, state, named", [("encoder-jump", "FAULT", ("ENCODER",)), ("reset", "DISARMED", ())])
 def test_any_fault_can_be_asked_for_in_any_run(fault, state, named):
-    s = scenario.load("three_link")
-    result = scenario.play(s, s.run("feed-forward + PD"), short=True, fault=fault)
+    s = scenario.load_scenario("three_link")
+    result = scenario.play_scenario(s, s.run("feed-forward + PD"), short=True, fault=fault)
     assert result.state == state and result.faults == named and result.outputs_safe
 
 
@@ -79,7 +77,7 @@ def test_any_fault_can_be_asked_for_in_any_run(fault, state, named):
 
 def test_a_plant_that_changed_otherwise_than_said_fails_its_check(three_link):
     """These runs against wrong predictions: 10 % more mass, 1.7 times the friction, friction for mass."""
-    s = scenario.load("three_link")
+    s = scenario.load_scenario("three_link")
     for name, wrong in (("mass +20 %", {"mass_scale": 1.1}), ("friction x2", {"friction_scale": 1.7}),
                         ("mass +20 %", {"mass_scale": 1.0, "friction_scale": 2.0})):
         runs = [r.model_copy(update=wrong) if r.name == name else r for r in s.file.run]
@@ -90,7 +88,7 @@ def test_a_plant_that_changed_otherwise_than_said_fails_its_check(three_link):
 
 @pytest.mark.parametrize("mass, friction", [(1.2, 1.0), (1.0, 2.0)])
 def test_the_predicted_change_solves_the_error_equation_with_pinocchios_matrices(mass, friction):
-    s = scenario.load("three_axis")
+    s = scenario.load_scenario("three_axis")
     mechanism, motion, ticks = s.mechanism, s.trajectory(short=True), 300
     got = sensitivity.predict(mechanism, motion, ticks, mass, friction)
     model, joints = oracle.pinocchio_of(mechanism), mechanism.moving
@@ -120,7 +118,7 @@ def test_the_predicted_change_solves_the_error_equation_with_pinocchios_matrices
 
 
 def test_the_theory_of_the_servo_arm_agrees_with_ritzs_method_without_damping():
-    s = scenario.load("flexible_arm")
+    s = scenario.load_scenario("flexible_arm")
     link, joint = s.mechanism.links[0], s.mechanism.moving[0]
     undamped = replace(s.mechanism, links=(replace(link, beam=replace(link.beam, damping=0.0)),))
     L, EI, rho = link.beam.length, link.beam.EI[1], link.mass / link.beam.length
@@ -173,7 +171,7 @@ def test_a_bad_scenario_is_refused_in_one_line(tmp_path, old, new, line):
         text = "\n".join(row for row in text.splitlines() if not row.startswith("at_most"))
     (tmp_path / "bad.toml").write_text(text.replace(old, new))
     with pytest.raises(BadInput, match=line) as caught:
-        scenario.load(tmp_path / "bad.toml")
+        scenario.load_scenario(tmp_path / "bad.toml")
     assert "\n" not in str(caught.value) and "bad.toml" in str(caught.value)
 
 
@@ -187,12 +185,12 @@ def test_a_contact_run_is_compared_with_one_that_is_there(tmp_path, new, line):
     text = (FOLDER / "wall_contact.toml").read_text().replace("../../mechanisms", str(ROOT / "mechanisms"))
     (tmp_path / "bad.toml").write_text(text.replace('compared_with = "0.5 s"', f'compared_with = "{new}"'))
     with pytest.raises(BadInput, match=line):
-        scenario.load(tmp_path / "bad.toml")
+        scenario.load_scenario(tmp_path / "bad.toml")
 
 
 def test_a_name_that_no_scenario_has_gets_a_hint(tmp_path):
     with pytest.raises(BadInput, match="no such scenario; did you mean 'three_link'"):
-        scenario.load("three_lnk")
+        scenario.load_scenario("three_lnk")
     shutil.copy(FOLDER / "flexible_arm.toml", tmp_path / "lost.toml")
     with pytest.raises(BadInput, match="does not exist"):
-        scenario.load(tmp_path / "lost.toml")
+        scenario.load_scenario(tmp_path / "lost.toml")

@@ -1,18 +1,15 @@
 """The geared arms among the scenarios, in their short form: tracking, and motors and gains chosen by simulation."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from femtorque.codegen.board import reader as board
-from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.control.gains import SampledLoop
-from femtorque.codegen.mechanism.description import Motor
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.common import Refused
+from femtorque.codegen.control import SampledLoop
+from femtorque.codegen.mechanism import Motor, load_mechanism
+from femtorque.codegen.model import Model
 from femtorque.hil.scenarios import design, scenario
 from tests.support import oracle
 
@@ -21,7 +18,7 @@ TRIALS = 10
 
 @pytest.fixture(scope="module")
 def robot() -> scenario.Scenario:
-    return scenario.load("industrial_robot")
+    return scenario.load_scenario("industrial_robot")
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +122,7 @@ def test_motors_that_cannot_do_it_are_refused_naming_the_limit(robot):
 
 
 def test_the_chosen_gains_have_the_margin_and_little_more(robot, choice):
-    loop = SampledLoop.of(Model.of(choice.chosen), board.load("f405rg-4").lead)
+    loop = SampledLoop.of(Model.of(choice.chosen), board.load_board("f405rg-4").lead)
     ku = np.array([j.gains.ku for j in choice.chosen.moving])
     kv = np.array([j.gains.kv for j in choice.chosen.moving])
     assert np.max(loop.radii(2.0 * ku, 2.0 * kv)) < 1.0
@@ -136,7 +133,7 @@ def test_a_search_for_gains_that_may_not_leave_its_margin_stays_within(robot):
     """With a margin that the start itself just keeps, no stiffer gains may be chosen."""
     d = robot.file.design.model_copy(update={"margin": 12.0})
     chosen, _ = design.choose_gains(robot.mechanism, d, robot.trajectory(short=True), 8)
-    loop = SampledLoop.of(Model.of(chosen), board.load("f405rg-4").lead)
+    loop = SampledLoop.of(Model.of(chosen), board.load_board("f405rg-4").lead)
     gains = np.array([[j.gains.ku, j.gains.kv] for j in chosen.moving]).T
     assert np.max(loop.radii(*(12.0 * gains))) < 1.0
 

@@ -1,8 +1,6 @@
 """Flashing: the boot loader's protocol against a fake of the ROM, with wrong chips, protection, echoes and noise; the
 programmers' command lines and words; the identity afterwards."""
 
-from __future__ import annotations
-
 import os
 import pty
 import random
@@ -17,14 +15,14 @@ from serial.tools import list_ports
 
 from femtorque import Board
 from femtorque.codegen.board.chip import family
-from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.common import BadInput, Refused
+from femtorque.codegen.mechanism import load_mechanism
 from femtorque.codegen.toolchain import platformio
-from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.board import VirtualBoard
 from femtorque.hil.chip.stm32.chip import unique
 from femtorque.hil.plant.rigid import Plant
-from femtorque.host.flash import flash as flashing
-from femtorque.host.flash.flash import flash_of, pages_of, write_by_rom
+from femtorque.host.flash import flashing as flashing
+from femtorque.host.flash.flashing import flash_of, pages_of, write_by_rom
 from femtorque.host.flash.rom_loader import RomLoader
 from tests.support.boards import FILE, IMAGES, image
 from tests.support.rom_fake import NACK, RomFake
@@ -319,7 +317,7 @@ def built(tmp_path_factory):
     file = tmp_path_factory.mktemp("flash") / "three_link.toml"
     file.write_text(FILE.read_text(encoding="utf-8").replace("f405rg-4", "nucleo-g474re-6"), encoding="utf-8")
     mechanism = load_mechanism(file)
-    return mechanism, platformio.build(mechanism, IMAGES / "nucleo-g474re-6-flashed")
+    return mechanism, platformio.build_image(mechanism, IMAGES / "nucleo-g474re-6-flashed")
 
 
 @contextmanager

@@ -1,16 +1,14 @@
 """Configurations of drives, as their makers' tool prints them, held against a mechanism file."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.hil.board.drives_alone import DrivesAlone
-from femtorque.hil.plant.selection import plant_of
+from femtorque.codegen.common import BadInput
+from femtorque.codegen.mechanism import Mechanism
+from femtorque.hil.board import DrivesAlone
+from femtorque.hil.plant import plant_of
 from femtorque.host.lab import maker_configuration
 from femtorque.host.lab.bringup import Finding
 from tests.support.bus_arm import described, file_of
@@ -51,19 +49,19 @@ def joints_with(arm: Mechanism, marks: dict[str, str]) -> Mechanism:
 
 
 def problems(arm: Mechanism, file: Path) -> dict[str, tuple[str, ...]]:
-    return {one.joint: one.problems for one in maker_configuration.compare(arm, file) if one.problems}
+    return {one.joint: one.problems for one in maker_configuration.compare_configured(arm, file) if one.problems}
 
 
 def test_drives_that_are_configured_as_the_file_says_pass_and_are_held_by_marks(arm, told, tmp_path):
-    compared = maker_configuration.compare(arm, printed(told, tmp_path))
+    compared = maker_configuration.compare_configured(arm, printed(told, tmp_path))
     assert [one.joint for one in compared] == ["shoulder", "elbow", "wrist"]
     assert all(not one.problems and len(one.marks) == 36 for one in compared)
     findings = [Finding(one.joint, "", 0.0, None, {"drive": {"sign": -1}}) for one in compared]
-    found = maker_configuration.held(findings, compared, arm)
+    found = maker_configuration.configured_held(findings, compared, arm)
     assert [f.values["drive"] for f in found] == [{"sign": -1, "configured": one.marks} for one in compared]
     holding = joints_with(arm, {one.joint: one.marks for one in compared})
     assert not problems(holding, printed(told, tmp_path))
-    assert maker_configuration.held(findings, compared, holding) == findings
+    assert maker_configuration.configured_held(findings, compared, holding) == findings
 
 
 @pytest.mark.parametrize(("name", "value", "said"), [
@@ -89,7 +87,7 @@ def test_one_setting_that_is_another_is_refused_by_its_name(arm, told, tmp_path,
 @pytest.mark.parametrize("name", ["motor.Kv", "motor_position.sources.1.offset", "motor_position.output.sign",
                                   "motor_position.rotor_to_output_ratio", "servo.timeout_max_torque_Nm"])
 def test_a_setting_of_the_owner_s_own_that_changes_afterwards_is_refused_by_its_name(arm, told, tmp_path, name):
-    marks = {one.joint: one.marks for one in maker_configuration.compare(arm, printed(told, tmp_path))}
+    marks = {one.joint: one.marks for one in maker_configuration.compare_configured(arm, printed(told, tmp_path))}
     holding, changed = joints_with(arm, marks), printed(told, tmp_path, **{name.replace(".", "__"): "7"})
     assert not problems(arm, changed)
     (found,) = problems(holding, changed).items()
@@ -120,9 +118,9 @@ def test_a_file_without_a_drive_and_marks_of_another_version_are_refused(arm, to
         "shoulder"][0]
     assert "not of this version" in problems(joints_with(arm, {"elbow": "abc"}), printed(told, tmp_path))["elbow"][0]
     with pytest.raises(BadInput, match="no drive of this mechanism"):
-        maker_configuration.compare(file_of(), printed(told, tmp_path))
+        maker_configuration.compare_configured(file_of(), printed(told, tmp_path))
 
 
 def test_the_tool_s_command_has_the_drives_numbers(arm):
-    assert maker_configuration.tools(arm) == ["moteus_tool -t 1,2,3 --dump-config"]
-    assert maker_configuration.tools(file_of()) == []
+    assert maker_configuration.configured_tools(arm) == ["moteus_tool -t 1,2,3 --dump-config"]
+    assert maker_configuration.configured_tools(file_of()) == []

@@ -10,8 +10,8 @@ import pytest
 from serial.tools import list_ports
 
 from femtorque import Board
-from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.common import BadInput, Refused
+from femtorque.codegen.mechanism import load_mechanism
 from femtorque.host.link.configuration import Configuration
 from femtorque.host.link.link import Link
 from femtorque.host.link.ports import find, survey

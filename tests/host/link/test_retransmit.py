@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from femtorque.codegen.motion.trajectory import Knots
+from femtorque.codegen.motion import Knots
 from femtorque.host.link import retransmit
 from femtorque.host.link.retransmit import Sender
 from tests.support.fake_board import ManualClock

@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.common import BadInput, Refused
 from femtorque.codegen.wire import messages
 from femtorque.host.link.about import crash
 from femtorque.host.link.link import Link

@@ -1,7 +1,5 @@
 """A Unix socket is this user's alone: its mode, another user's refusal, files that were left, paths that cannot be."""
 
-from __future__ import annotations
-
 import os
 import socket
 import stat
@@ -10,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common import BadInput
 from femtorque.host.link import link
 from femtorque.host.link.unix_socket import Bound
 

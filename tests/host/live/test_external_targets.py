@@ -1,7 +1,5 @@
 """Targets of other programs: lines that say where to go, and lines that do not."""
 
-from __future__ import annotations
-
 import io
 import re
 import socket
@@ -10,10 +8,9 @@ import numpy as np
 import pytest
 
 from femtorque import Board, Mechanism, Trajectory
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.units import from_wire
-from femtorque.host.link.unix_socket import Bound
+from femtorque.codegen.common import BadInput
+from femtorque.codegen.wire import from_wire, messages
+from femtorque.host.link import Bound
 from femtorque.host.live.external_targets import WAITING, Pipe, Port, relay, replay, udp
 from tests.support.rig import ROOT
 from tests.support.suite import until

@@ -1,7 +1,5 @@
 """Targets that scripts send to a board that follows: what goes over the wire, and who may send it."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from contextlib import ExitStack
@@ -12,10 +10,8 @@ import numpy as np
 import pytest
 
 from femtorque import Board, Mechanism
-from femtorque.codegen.common.errors import BadInput, Refused, Stopped
-from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.messages import Target
-from femtorque.codegen.wire.units import from_wire
+from femtorque.codegen.common import BadInput, Refused, Stopped
+from femtorque.codegen.wire import Target, from_wire, messages
 from femtorque.host.live.following import Following
 from femtorque.host.live.outbox import Outbox
 from tests.support.rig import ROOT

@@ -1,7 +1,5 @@
 """A gamepad that moves a tip: its sticks, its dead-man's button, and one that is not there."""
 
-from __future__ import annotations
-
 import sys
 from types import SimpleNamespace
 
@@ -9,8 +7,7 @@ import numpy as np
 import pytest
 
 from femtorque import Board, Mechanism
-from femtorque.codegen.common import extras
-from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.common import Refused, extras
 from femtorque.host.live.gamepad import DEAD, PadJog, SdlPad, Sticks
 from femtorque.host.live.jog import TipJog
 from femtorque.host.live.teleop import HZ, jog_tip

@@ -1,7 +1,5 @@
 """The live page that moves an arm, in a real browser: sliders, the handle, the dead-man's key."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 from contextlib import contextmanager
@@ -9,10 +7,10 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.wire.units import from_wire
-from femtorque.host.link.configuration import Configuration
-from femtorque.host.plan.task_space import forward_kinematics
+from femtorque.codegen.mechanism import load_mechanism
+from femtorque.codegen.wire import from_wire
+from femtorque.host.link import Configuration
+from femtorque.host.plan import forward_kinematics
 from tests.support.browser import chromium
 from tests.support.rig import ROOT
 from tests.support.suite import HANG, until

@@ -1,7 +1,5 @@
 """A hand at the live page: what a page may say, when the arm moves by it, and when it stops."""
 
-from __future__ import annotations
-
 import json
 import re
 import time
@@ -13,12 +11,12 @@ import numpy as np
 import pytest
 
 from femtorque import Board, Mechanism
-from femtorque.codegen.wire.units import from_wire
+from femtorque.codegen.wire import from_wire
 from femtorque.host.live.jog import TipJog
 from femtorque.host.live.page_control import GONE, WAITING, Hand, Held, Mover, by_hand
-from femtorque.host.scene.description import scene
+from femtorque.host.scene import scene
+from femtorque.host.show import serving
 from femtorque.host.show.pages import BODY
-from femtorque.host.show.web import serving
 from tests.support.rig import ROOT
 from tests.support.suite import HANG
 

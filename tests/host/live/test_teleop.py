@@ -1,12 +1,10 @@
 """Arms that are led: by keys that move a tip, and by another arm."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 from femtorque import Board, Mechanism
-from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common import BadInput
 from femtorque.host.live.jog import TipJog
 from femtorque.host.live.teleop import Keys, Leading, jog_tip
 from tests.support.rig import ROOT

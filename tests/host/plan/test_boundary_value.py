@@ -1,11 +1,9 @@
 """Linear motions solved whole: against Green's functions, and refused where nothing determines them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
-from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.common import Refused
 from femtorque.host.plan.boundary_value import Problem, count, lead_in, lead_out, settling, solved, static
 
 T, LONG = 1601, 4.0

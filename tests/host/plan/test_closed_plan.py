@@ -1,8 +1,6 @@
 """Plans of closed mechanisms and modes: waypoints of joints and tip through the loops, singular poses named, every
 limit kept by another's account (Pinocchio with its constraints), played on the virtual board without fault."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, replace
 from functools import cache
@@ -13,17 +11,16 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.motion.trajectory import Trajectory, check_streamable
-from femtorque.hil.play.api import virtual_board
+from femtorque.codegen.common import BadInput, Refused
+from femtorque.codegen.mechanism import Mechanism, load_mechanism
+from femtorque.codegen.motion import Trajectory, check_streamable
+from femtorque.hil.play import virtual_board
 from femtorque.host.plan import effort, waypoints
 from femtorque.host.plan.closed_tip import ClosedTip
-from femtorque.host.plan.plan import Plan, plan, straight
 from femtorque.host.plan.plan_coordinates import Space
+from femtorque.host.plan.planning import Plan, plan, straight
 from femtorque.host.plan.tip import Goal
-from femtorque.host.stream.preflight import examine
+from femtorque.host.stream import examine
 from tests.support.closed import Closed
 from tests.support.suite import ROOT
 
@@ -68,7 +65,7 @@ def mechanism_of(name: str) -> Mechanism:
 
 def planned(mechanism: Mechanism, folder: Path, text: str, **keys) -> Plan:
     (folder / "points.toml").write_text(text)
-    return plan(mechanism, waypoints.load(folder / "points.toml", mechanism), **keys)
+    return plan(mechanism, waypoints.load_waypoints(folder / "points.toml", mechanism), **keys)
 
 
 @cache

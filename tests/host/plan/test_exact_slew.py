@@ -4,8 +4,6 @@ The planner's torque converges to that of the transcendental inverse with the nu
 beam, of which no plant is part, gives the swinging that its motion of the joint leaves.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -13,8 +11,8 @@ import pytest
 from scipy.interpolate import CubicSpline
 
 from femtorque.hil.papers import tsujita
-from femtorque.hil.scenarios.slew import Slew
-from femtorque.host.plan.tip_motion import TipMotion, flexible_arm, tip_motion
+from femtorque.hil.scenarios import Slew
+from femtorque.host.plan.tip_torques import TipMotion, flexible_arm, tip_motion
 from tests.support.exact_slew import Link
 from tests.support.flexible import EI, LENGTH, MASS, one_link
 

@@ -1,13 +1,11 @@
 """The emitted march against the torque of a boundary-value problem: two inverse models that share no equation.
 
-The march has the flexible link clamped to its joint, femtorque.host.plan.tip_motion has it across its chord; so they
+The march has the flexible link clamped to its joint, femtorque.host.plan.tip_torques has it across its chord; so they
 agree to
 second order in the deflection, and a slew for comparison is scaled down a hundred times. In the frame of the clamped
 root the boundary-value problem is not linear, but settles in a few rounds: against that the march is held at the full
 60 degrees, at which the tip bends by a fifth of the link's length.
 """
-
-from __future__ import annotations
 
 from dataclasses import replace
 
@@ -15,13 +13,12 @@ import numpy as np
 import pytest
 from scipy.interpolate import CubicSpline
 
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.model.flexible_tree import flexible_tree
-from femtorque.codegen.toolchain.step_library import CompiledStep
+from femtorque.codegen.model import Model, flexible_tree
+from femtorque.codegen.toolchain import CompiledStep
 from femtorque.hil.cost import chip_step
-from femtorque.hil.scenarios.slew import Slew
+from femtorque.hil.scenarios import Slew
 from femtorque.host.plan import boundary_value
-from femtorque.host.plan.tip_motion import flexible_arm, tip_motion
+from femtorque.host.plan.tip_torques import flexible_arm, tip_motion
 from tests.support.flexible import LENGTH, MASS, one_link, two_link
 
 SMALL = 0.01
@@ -95,7 +92,7 @@ def test_single_precision_adds_little_and_the_chip_has_the_same_bits():
     error = np.abs(single - double).max() / np.abs(double).max()
     print(f"single precision: {error:.2g} of peak")
     assert error < 1.5e-6
-    assert np.array_equal(chip_step.run(model, positions).tau.view(np.uint32), single.view(np.uint32))
+    assert np.array_equal(chip_step.run_step_on_chip(model, positions).tau.view(np.uint32), single.view(np.uint32))
 
 
 def test_the_arm_with_a_hand_on_a_spring_too():

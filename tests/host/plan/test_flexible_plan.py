@@ -1,8 +1,6 @@
 """`femtorque plan` for arms with a flexible link: what is written is what the tip needs, and what cannot be is
 refused."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -11,11 +9,10 @@ import numpy as np
 import pytest
 
 from femtorque import main
-from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.common import BadInput, Refused
+from femtorque.codegen.mechanism import Mechanism, load_mechanism
 from femtorque.host.plan import flexible_plan, tip_file
-from femtorque.host.plan.tip_motion import flexible_arm
+from femtorque.host.plan.tip_torques import flexible_arm
 
 HERE = Path(__file__).parents[3] / "mechanisms"
 ARM, PATH = HERE / "wall_arm.toml", HERE / "wall_arm_path.csv"
@@ -46,7 +43,7 @@ def test_command_writes_the_joints_motion_and_says_what_it_takes(tmp_path, capfd
 
 def test_tip_presses_at_rest_with_what_is_asked(arm):
     """Statics of the start: the shoulder carries the weights and the floor's 2 N at the lever they have."""
-    found = flexible_plan.make(arm, PATH, ends="static")
+    found = flexible_plan.plan_flexible(arm, PATH, ends="static")
     q = found.motion.q[0]
     upper = 0.5 * np.cos(q[0])
     weights = 8.0 * 0.5 * upper * 9.81
@@ -61,7 +58,7 @@ def test_tip_presses_at_rest_with_what_is_asked(arm):
 def test_waypoints_are_planned_as_if_rigid_then_bent(arm, tmp_path):
     file = tmp_path / "way.csv"
     file.write_text("shoulder,elbow\n-1.2,1.25\n-1.25,1.3\n")
-    found = flexible_plan.make(arm, file)
+    found = flexible_plan.plan_flexible(arm, file)
     slope = found.motion.W[-1] @ flexible_arm(arm).beam.hub
     shoulder, elbow = found.trajectory.positions[-1]
     assert shoulder == pytest.approx(-1.25, abs=1e-6)
@@ -75,23 +72,23 @@ def test_joints_begin_where_they_are_said_to_stand(arm, tmp_path):
     file = tmp_path / "way.csv"
     file.write_text("shoulder,elbow\n-1.2,1.25\n")
     begin = np.array([-1.25, 1.4])
-    found = flexible_plan.make(arm, file, begin=begin)
+    found = flexible_plan.plan_flexible(arm, file, begin=begin)
     assert found.trajectory.positions[0] == pytest.approx(begin, abs=1e-4)
     assert found.motion.W[0] @ flexible_arm(arm).beam.hub > 0.01
     with pytest.raises(BadInput, match="t = 0: begins with elbow at 0.598. rad, and the arm is at 1.4 rad"):
-        flexible_plan.make(arm, PATH, begin=begin)
+        flexible_plan.plan_flexible(arm, PATH, begin=begin)
 
 
 def test_the_tip_may_be_a_point_before_the_end_of_the_hand(arm):
     """Half-way along the hand there are not as many roots on both sides; the triangle of the arm gives the chord."""
-    found = flexible_plan.make(arm, PATH, tip_point="hand:0.05,0,0")
+    found = flexible_plan.plan_flexible(arm, PATH, tip_point="hand:0.05,0,0")
     assert found.motion.counts == (4, 6)
     inside = (0.7**2 + 0.6**2 - 0.5**2 - 0.45**2) / (2.0 * 0.5 * 0.45)
     during = np.argmin(np.abs(found.motion.times - found.motion.path_start))
     slope = found.motion.W[during] @ flexible_arm(arm, point=0.05).beam.hub
     assert found.motion.q[during, 1] - slope == pytest.approx(np.arccos(inside), abs=1e-9)
     with pytest.raises(Refused, match="static ends are ill-posed: 4 stable roots and 6 unstable"):
-        flexible_plan.make(arm, PATH, tip_point="hand:0.05,0,0", ends="static")
+        flexible_plan.plan_flexible(arm, PATH, tip_point="hand:0.05,0,0", ends="static")
 
 
 @pytest.mark.parametrize(("tip", "words"), [
@@ -103,7 +100,7 @@ def test_the_tip_may_be_a_point_before_the_end_of_the_hand(arm):
 ])
 def test_a_tip_that_no_path_can_be_planned_for_is_refused(arm, tip, words):
     with pytest.raises(BadInput, match=words):
-        flexible_plan.make(arm, PATH, tip_point=tip)
+        flexible_plan.plan_flexible(arm, PATH, tip_point=tip)
 
 
 @pytest.mark.parametrize(("scale", "press", "words"), [
@@ -116,7 +113,7 @@ def test_paths_in_other_units_and_impossible_forces_are_refused(arm, tmp_path, s
     file.write_text("t,x,y,fy,fz\n" + "\n".join(f"{scale * t:g},{0.7 - 0.1 * t:g},-0.6,{press[0]:g},{press[1]:g}"
                                               for t in np.linspace(0.0, 1.0, 8)))
     with pytest.raises((BadInput, Refused), match=words):
-        flexible_plan.make(arm, file)
+        flexible_plan.plan_flexible(arm, file)
 
 
 @pytest.mark.parametrize(("options", "words"), [
@@ -156,9 +153,9 @@ def path_of(tmp_path: Path, x0: float, x1: float, duration: float) -> Path:
 
 def test_a_path_out_of_reach_is_refused_with_the_distance(arm, tmp_path):
     with pytest.raises(Refused, match="it is 1.166 m from shoulder, and the arm reaches from 0.000 to 1.000 m"):
-        flexible_plan.make(arm, path_of(tmp_path, 0.5, 1.0, 1.0))
+        flexible_plan.plan_flexible(arm, path_of(tmp_path, 0.5, 1.0, 1.0))
 
 
 def test_a_path_too_fast_for_a_motor_is_refused_with_its_joint(arm, tmp_path):
     with pytest.raises((BadInput, Refused), match="(shoulder|elbow).*(limit|effort)"):
-        flexible_plan.make(arm, path_of(tmp_path, 0.7, 0.2, 0.25))
+        flexible_plan.plan_flexible(arm, path_of(tmp_path, 0.7, 0.2, 0.25))

@@ -8,17 +8,16 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.control.motors import Motors
-from femtorque.codegen.drive.catalogue import DRIVES
-from femtorque.codegen.mechanism.description import Drive, Limits
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.motion.trajectory import Trajectory, check_streamable
-from femtorque.codegen.verify.torque import motor_torque
+from femtorque.codegen.common import BadInput, Refused
+from femtorque.codegen.control import Motors
+from femtorque.codegen.drive import DRIVES
+from femtorque.codegen.mechanism import Drive, Limits, load_mechanism
+from femtorque.codegen.model import Model
+from femtorque.codegen.motion import Trajectory, check_streamable
+from femtorque.codegen.verify import motor_torque
 from femtorque.host.plan import effort, waypoints
-from femtorque.host.plan.figure import draw
-from femtorque.host.plan.plan import _through, plan
+from femtorque.host.plan.figure import draw_plan
+from femtorque.host.plan.planning import _through, plan
 from femtorque.host.plan.tip import Goal, Tip
 from tests.codegen.mechanism.test_urdf import robot
 from tests.support import oracle
@@ -45,7 +44,7 @@ def points(tmp_path, text, name="points.toml"):
 
 
 def planned(arm, tmp_path, text, **keys):
-    return plan(arm, waypoints.load(points(tmp_path, text), arm), **keys)
+    return plan(arm, waypoints.load_waypoints(points(tmp_path, text), arm), **keys)
 
 
 def densely(found, per_second=10_000):
@@ -256,7 +255,7 @@ def test_a_real_arm_against_pinocchio(so101, tmp_path):
     path = points(tmp_path, 'tip = { link = "gripper_frame_link" }\n[[waypoint]]\nxyz = [0.25, 0.1, 0.15]\n'
                             "[[waypoint]]\nxyz = [0.25, -0.1, 0.15]\nline = true\n"
                             "[[waypoint]]\nxyz = [0.2, 0.0, 0.3]\n")
-    found = plan(arm, waypoints.load(path, arm))
+    found = plan(arm, waypoints.load_waypoints(path, arm))
     model = pin.buildModelFromUrdf(str(so101))
     data, frame = model.createData(), model.getFrameId("gripper_frame_link")
     order = [model.joints[model.getJointId(j.name)].idx_q for j in arm.moving]
@@ -346,7 +345,7 @@ def test_waypoints_that_are_not_right(arm, tmp_path, text, words):
 def test_waypoints_as_csv(arm, tmp_path):
     path = points(tmp_path,
                   "shoulder,elbow,x,y,z,line,pause\n0.3,-0.5,,,,,0.1\n,,0.1,0.4,0,,\n,,0.3,0.2,0,true,\n", "w.csv")
-    found = plan(arm, waypoints.load(path, arm, "hand:0.2,0,0"))
+    found = plan(arm, waypoints.load_waypoints(path, arm, "hand:0.2,0,0"))
     np.testing.assert_allclose(found.trajectory.at(found.arrivals[0][0])[0], [0.3, -0.5, 0.4], atol=1e-7)
     np.testing.assert_allclose(found.tip[-1], [0.3, 0.2, 0.0], atol=2e-6)
     for text, words in (("t,elbow\n0,1\n", "waypoints have no times"), ("elbow\n", "at least one waypoint"),
@@ -354,9 +353,9 @@ def test_waypoints_as_csv(arm, tmp_path):
                         ("x,y\n1,2\n", "z: is missing"), ("elbow\nmuch\n", "must be a number"),
                         ("elbw\n1\n", "did you mean 'elbow'")):
         with pytest.raises(BadInput, match=words):
-            waypoints.load(points(tmp_path, text, "x.csv"), arm)
+            waypoints.load_waypoints(points(tmp_path, text, "x.csv"), arm)
     with pytest.raises(BadInput, match="--tip = 'hand:1,2': must be LINK or LINK:x,y,z"):
-        waypoints.load(path, arm, "hand:1,2")
+        waypoints.load_waypoints(path, arm, "hand:1,2")
 
 
 def test_without_a_limit_of_rate_nothing_is_planned(arm, tmp_path):
@@ -385,7 +384,7 @@ def test_the_command_plans_draws_and_plays_on_from_there(here, tmp_path):
 
 def test_a_figure_without_a_tip_and_with_a_wrong_suffix(arm, tmp_path):
     found = planned(arm, tmp_path, "[[waypoint]]\njoints = { shoulder = 0.7 }\n")
-    draw(tmp_path / "p.svg", arm, found)
+    draw_plan(tmp_path / "p.svg", arm, found)
     assert Path(tmp_path / "p.svg").stat().st_size > 10_000
     with pytest.raises(BadInput, match="must end in one of"):
-        draw(tmp_path / "p.gif", arm, found)
+        draw_plan(tmp_path / "p.gif", arm, found)

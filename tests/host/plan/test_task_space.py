@@ -1,13 +1,11 @@
 """Places, Jacobians and mass matrices of the Python API: Pinocchio's, and differences of what is computed."""
 
-from __future__ import annotations
-
 import numpy as np
 import pinocchio as pin
 import pytest
 
 from femtorque import Mechanism, Refused, Trajectory, plan_motion
-from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common import BadInput
 from femtorque.codegen.reference.pinocchio import pinocchio_of
 from femtorque.host.plan import waypoints
 from tests.support.closed import Closed
@@ -91,5 +89,5 @@ def test_waypoints_as_data_are_those_of_the_same_file(tmp_path) -> None:
 ])
 def test_waypoints_that_cannot_be_right_are_refused_in_one_line(points, rule) -> None:
     with pytest.raises(BadInput, match=rule) as refused:
-        waypoints.of(points, arm("three_link"))
+        waypoints.waypoints_of(points, arm("three_link"))
     assert "\n" not in str(refused.value)

@@ -1,18 +1,16 @@
 """A plan for the link as it is, tried on Pinocchio's chain, which shares nothing with the planner's."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.interpolate import CubicSpline
 
-from femtorque.codegen.mechanism.description import Beam
-from femtorque.codegen.model.bodies import Model
-from femtorque.hil.scenarios.slew import Slew
+from femtorque.codegen.mechanism import Beam
+from femtorque.codegen.model import Model
+from femtorque.hil.scenarios import Slew
 from femtorque.host.plan.chord_beam import End
 from femtorque.host.plan.exact_link import Chain, swung
 from femtorque.host.plan.tip_exact import corrected
-from femtorque.host.plan.tip_motion import flexible_arm, tip_motion
+from femtorque.host.plan.tip_torques import flexible_arm, tip_motion
 from tests.support import flexible_chain, oracle
 from tests.support.flexible import EI, LENGTH, MASS, one_link, two_link
 

@@ -1,21 +1,19 @@
 """Tip motions of flexible arms: against rigid dynamics where they are stiff, and against a plant in other
 coordinates."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.linalg import eigh
 
-from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.model.bodies import Model
-from femtorque.hil.plant.flexible_arm import FlexiblePlant, run
-from femtorque.hil.scenarios.slew import Slew
+from femtorque.codegen.common import BadInput, Refused
+from femtorque.codegen.model import Model
+from femtorque.hil.plant import FlexiblePlant, run_flexible
+from femtorque.hil.scenarios import Slew
 from femtorque.host.plan.boundary_value import count, roots
 from femtorque.host.plan.chord_beam import ChordBeam, End
-from femtorque.host.plan.tip_motion import elastic_problem, flexible_arm, tip, tip_motion
+from femtorque.host.plan.tip_torques import elastic_problem, flexible_arm, tip, tip_motion
 from tests.support import oracle, timoshenko
 from tests.support.flexible import EI, LENGTH, MASS, hinge, one_link, rod, two_link
 from tests.support.flexible_chain import sheared
@@ -90,7 +88,7 @@ def test_plant_in_other_coordinates_driven_by_the_torques_alone_follows_the_path
         found = tip_motion(arm, motion, 0.4, DT, lead=(0.25, 0.25))
         start = np.concatenate([found.q[0], np.zeros(plant.n), np.zeros(2 + plant.n)])
         rows = np.arange(len(found.times))
-        driven = run(plant, start, found.times[-1], DT, lambda t, y, f, found=found, rows=rows: (
+        driven = run_flexible(plant, start, found.times[-1], DT, lambda t, y, f, found=found, rows=rows: (
             found.torque[min(int(t / DT + 0.5), rows[-1])], 0.0))
         wanted = tip(arm, motion.at(found.times - found.path_start)[0])
         errors.append(np.abs(driven.tip - wanted).max())

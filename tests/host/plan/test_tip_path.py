@@ -1,16 +1,14 @@
 """From the tip's path to the joints: rates and accelerations against differences, and paths that cannot be followed."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.common.errors import Refused
-from femtorque.hil.scenarios.slew import SMOOTH
-from femtorque.host.plan.tip_motion import flexible_arm, tip
+from femtorque.codegen.common import Refused
+from femtorque.hil.scenarios import SMOOTH
 from femtorque.host.plan.tip_path import chord_motion
+from femtorque.host.plan.tip_torques import flexible_arm, tip
 from tests.support.flexible import one_link, two_link
 
 DT = 1e-3

@@ -13,15 +13,14 @@ from mcap_ros2.decoder import DecoderFactory
 from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.wire.messages import Felt
-from femtorque.host.link.configuration import Configuration
-from femtorque.host.record.log import Log, read
-from femtorque.host.scene.description import scene
-from femtorque.host.show import plot
-from femtorque.host.show.findings import Findings
-from femtorque.host.stream.stream import stream
+from femtorque.codegen.common import BadInput
+from femtorque.codegen.mechanism import load_mechanism
+from femtorque.codegen.wire import Felt
+from femtorque.host.link import Configuration
+from femtorque.host.record.log import Log, read_log
+from femtorque.host.scene import scene
+from femtorque.host.show import Findings, plot
+from femtorque.host.stream import stream
 from tests.host.stream.test_stream import a_motion, a_session
 from tests.support.damage import flipped
 from tests.support.fake_board import FakeBoard, ManualClock
@@ -41,7 +40,7 @@ def a_run(tmp_path_factory):
 
 def test_a_log_read_back_is_what_was_seen(a_run):
     path, seen = a_run
-    run = read(path)
+    run = read_log(path)
     assert len(run.t) == len(seen) > 50
     np.testing.assert_allclose(run.t, [s.tick / 1000 for s in seen], atol=1e-9)
     assert run.joints == ("j1", "j2", "j3") and run.notes == {"motion": "there"}
@@ -89,7 +88,7 @@ def test_a_library_for_ros_bags_reads_the_same_numbers(a_run):
             assert reader.typestore.hash_rihs01(kind) == ros.hash_rihs01(kind), "another definition than that of ROS 2"
         for connection, stamp, raw in reader.messages():
             found[connection.topic].append((stamp, reader.deserialize(raw, connection.msgtype)))
-    run = read(path)
+    run = read_log(path)
     for topic, field, values in (("/joint_states", "position", run.position), ("/joint_states", "velocity", run.rate),
                                  ("/joint_states", "effort", run.torque),
                                  ("/joint_states/desired", "position", run.target),
@@ -119,17 +118,17 @@ def test_what_a_page_draws_of_the_arm_is_an_attachment_and_no_log_is_lost_with_i
     with (tmp_path / "run.mcap").open("rb") as file:
         (attached,) = make_reader(file).iter_attachments()
     assert attached.name == "arm.json.gz" and attached.media_type == "application/gzip"
-    assert json.loads(gzip.decompress(attached.data)) == read(tmp_path / "run.mcap").arm == scene(arm)
+    assert json.loads(gzip.decompress(attached.data)) == read_log(tmp_path / "run.mcap").arm == scene(arm)
     whole = (tmp_path / "run.mcap").read_bytes()
     at = whole.index(attached.data)
     (tmp_path / "bad.mcap").write_bytes(whole[:at] + bytes(len(attached.data)) + whole[at + len(attached.data):])
-    bad = read(tmp_path / "bad.mcap")
+    bad = read_log(tmp_path / "bad.mcap")
     assert bad.arm is None and len(bad.t) == 1 and "check sum of all before it does not hold" in bad.damage
 
 
 def test_what_an_arm_feels_is_in_its_log(a_run, tmp_path):
     """Read back by our reader, and by a library for ROS bags; the board's ticks wrap between two reports."""
-    assert read(a_run[0]).outside is None
+    assert read_log(a_run[0]).outside is None
     conf = Configuration.of(load_mechanism(ROOT / "mechanisms" / "three_link.toml"))
     board, names = FakeBoard(ManualClock(), conf), [joint.name for joint in conf.joints]
     felt = Felt(0, 0, 0, 0, 0, (0.1, -0.2, 0.3), (0.0, 0.1, 0.2), (1.0, 1.5, 2.0))
@@ -138,7 +137,7 @@ def test_what_an_arm_feels_is_in_its_log(a_run, tmp_path):
         log.write_felt(replace(felt, tick=2**32 - 15))
         log.write_felt(replace(felt, tick=5, touched=1, joint=2, touches=1, touch_tick=3))
         log.write(replace(board.status(), tick=10))
-    run = read(tmp_path / "run.mcap")
+    run = read_log(tmp_path / "run.mcap")
     assert run.outside.t == pytest.approx([(2**32 - 15) / 1000, (2**32 + 5) / 1000]) and len(run.t) == 2
     assert run.outside.touches.tolist() == [0, 1] and run.outside.joint == ("", names[2])
     assert run.outside.touched.tolist() == [False, True]
@@ -155,7 +154,7 @@ def test_the_csv_has_the_same_numbers(a_run):
     path, seen = a_run
     with path.with_suffix(".status.csv").open() as file:
         rows = list(csv.DictReader(file))
-    run = read(path)
+    run = read_log(path)
     assert len(rows) == len(seen)
     np.testing.assert_allclose([float(r["t"]) for r in rows], run.t, atol=1e-6)
     np.testing.assert_allclose([float(r["j2.position"]) for r in rows], run.position[:, 1], rtol=1e-9, atol=1e-12)
@@ -178,7 +177,7 @@ def test_a_crash_loses_nothing(tmp_path):
     for n, (mcap, table) in enumerate(copies, start=1):
         cut = tmp_path / "cut.mcap"
         cut.write_bytes(mcap)
-        assert len(read(cut).t) == n
+        assert len(read_log(cut).t) == n
         assert len(table.splitlines()) == n + 1
     log.close()
 
@@ -191,12 +190,12 @@ def test_a_log_cut_in_the_middle_of_a_record_is_read_up_to_there(tmp_path):
         stream(session, a_motion(0.6))
         whole = path.read_bytes()
     cut.write_bytes(whole[:len(whole) // 3])
-    assert 5 < len(read(cut).t) < len(seen) == len(read(path).t)
-    assert read(cut).damage.startswith("is damaged at byte ") and not read(path).damage
-    assert Findings(read(cut)).sentences[0].startswith("The log is damaged at byte ")
+    assert 5 < len(read_log(cut).t) < len(seen) == len(read_log(path).t)
+    assert read_log(cut).damage.startswith("is damaged at byte ") and not read_log(path).damage
+    assert Findings(read_log(cut)).sentences[0].startswith("The log is damaged at byte ")
     cut.write_bytes(path.read_bytes()[:2000])  # one that was packed lies in larger pieces
     with pytest.raises(BadInput, match="is damaged at byte .*; no sample of a run is whole before that"):
-        read(cut)
+        read_log(cut)
 
 
 @pytest.mark.parametrize("packed", [True, False])
@@ -209,7 +208,7 @@ def test_a_log_with_a_bit_flipped_is_never_another_run_in_silence(tmp_path, pack
     log.finish()
     if packed:
         log.pack()
-    found = flipped(path, read, 100, seed=packed)
+    found = flipped(path, read_log, 100, seed=packed)
     assert set(found) <= {"the same", "said", "refused"}, found
     assert found["said"] + found["refused"] > 50, "most of a log is samples"
 
@@ -221,7 +220,7 @@ def test_a_description_that_is_not_what_was_written_is_refused(a_run, tmp_path):
     assert data.count(b"rate_hz\x04\0\0\x001000") == 1
     other.write_bytes(data.replace(b"rate_hz\x04\0\0\x001000", b"rate_hz\x04\0\0\x002000"))
     with pytest.raises(BadInput, match="is damaged.*no sample"):
-        read(other)
+        read_log(other)
 
 
 def test_time_goes_on_when_the_boards_tick_wraps(tmp_path):
@@ -229,7 +228,7 @@ def test_time_goes_on_when_the_boards_tick_wraps(tmp_path):
     with Log(tmp_path / "run.mcap", session.configuration) as log:
         for tick in (2**32 - 10, 2**32 - 1, 5):
             log.write(type(session.status)(**{**session.status.__dict__, "tick": tick}))
-    np.testing.assert_allclose(np.diff(read(tmp_path / "run.mcap").t), [0.009, 0.006], atol=1e-6)
+    np.testing.assert_allclose(np.diff(read_log(tmp_path / "run.mcap").t), [0.009, 0.006], atol=1e-6)
 
 
 @pytest.mark.parametrize("content, words", [
@@ -240,7 +239,7 @@ def test_what_is_no_log_is_bad_input(tmp_path, content, words):
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(BadInput, match=words):
-        read(path)
+        read_log(path)
 
 
 def test_an_mcap_of_something_else_is_bad_input(tmp_path):
@@ -251,7 +250,7 @@ def test_an_mcap_of_something_else_is_bad_input(tmp_path):
         writer.start()
         writer.finish()
     with pytest.raises(BadInput, match="holds no run of femtorque"):
-        read(tmp_path / "x.mcap")
+        read_log(tmp_path / "x.mcap")
 
 
 def test_a_log_needs_a_place_and_its_suffix(tmp_path):
@@ -264,15 +263,15 @@ def test_a_log_needs_a_place_and_its_suffix(tmp_path):
 
 
 def test_a_figure_is_drawn(a_run, tmp_path):
-    plot.draw(read(a_run[0]), tmp_path / "run.png")
+    plot.draw_run(read_log(a_run[0]), tmp_path / "run.png")
     pixels = matplotlib.image.imread(tmp_path / "run.png")
     assert pixels.shape[0] > 1000 and pixels.shape[1] > 1000
     assert len(np.unique(pixels.reshape(-1, pixels.shape[-1]), axis=0)) > 20, "curves have colours"
     with pytest.raises(BadInput, match="must end in one of .png"):
-        plot.draw(read(a_run[0]), tmp_path / "run.doc")
+        plot.draw_run(read_log(a_run[0]), tmp_path / "run.doc")
 
 
 def test_the_summary_counts_only_motion(a_run):
-    numbers = plot.summary(read(a_run[0]))
+    numbers = plot.run_summary(read_log(a_run[0]))
     assert numbers["tracking_rms"] == pytest.approx({"j1": 0.01, "j2": 0.01, "j3": 0.01}, rel=1e-6)
     assert numbers["cycles_max"] == 60_000 and numbers["samples"] == len(a_run[1])

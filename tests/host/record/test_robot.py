@@ -1,7 +1,5 @@
 """The arm in a log: described as others read it, its frames where others compute them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -9,9 +7,8 @@ from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
 from scipy.spatial.transform import Rotation
 
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.model.loop_assembly import assemble
+from femtorque.codegen.mechanism import load_mechanism
+from femtorque.codegen.model import Model, assemble
 from femtorque.hil.papers.isobe import MECHANISMS
 from femtorque.host.record import robot
 from tests.codegen.mechanism.test_urdf import robot as example

@@ -1,7 +1,5 @@
 """Surroundings and contacts of a simulated arm in a log: read back by another library and by our own."""
 
-from __future__ import annotations
-
 import io
 from types import SimpleNamespace
 
@@ -11,11 +9,10 @@ from mcap_ros2.writer import Writer
 from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
 
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.mechanism import load_mechanism
 from femtorque.hil.papers.isobe import MECHANISMS
 from femtorque.host.record import surroundings
-from femtorque.host.scene.meshes import Solid
-from femtorque.host.scene.surroundings import Contact, Moment, Surroundings, Thing
+from femtorque.host.scene import Contact, Moment, Solid, Surroundings, Thing
 
 PYRAMID = Solid(np.array([[0, 0, 1], [1, 0, 0], [0, 1, 0], [-1, -1, 0]], np.float32),
                 np.array([[0, 1, 2], [0, 2, 3], [0, 3, 1], [1, 3, 2]], np.uint32), "#c79a61")

@@ -1,7 +1,5 @@
 """A zenoh router in this process, in the place of rmw_zenohd."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """A board as a node of ROS 2, at the flash image in its own time: what comes and goes on topics, services, actions."""
 
-from __future__ import annotations
-
 import uuid
 import xml.etree.ElementTree as ET
 

@@ -1,7 +1,5 @@
 """Files for MoveIt and ros2_control: joints, limits and topics are those of the arm and its node."""
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ET
 
 import numpy as np
@@ -37,7 +35,8 @@ def test_the_files_name_what_the_node_has_and_limits_that_the_board_keeps(here, 
 
 
 def test_an_arm_with_a_gripper_has_a_second_controller():
-    config = yaml.safe_load(files.texts(Mechanism.load(ROOT / "mechanisms" / "so101_sts.toml"), "arm_controller", "n",
+    config = yaml.safe_load(files.ros_files(Mechanism.load(ROOT / "mechanisms" / "so101_sts.toml"), "arm_controller",
+                                            "n",
                                         "gripper")["moveit_controllers.yaml"])["moveit_simple_controller_manager"]
     assert config["controller_names"] == ["arm_controller", "gripper_controller"]
     told = config["gripper_controller"]
@@ -64,4 +63,4 @@ def test_without_a_port_there_is_nothing_to_be_a_node_of(here):
 
 def test_an_arm_that_cannot_follow_has_no_such_files():
     with pytest.raises(Refused, match="flexible"):
-        files.texts(Mechanism.load(ROOT / "mechanisms" / "flexible_arm.toml"), "a", "b", "")
+        files.ros_files(Mechanism.load(ROOT / "mechanisms" / "flexible_arm.toml"), "a", "b", "")

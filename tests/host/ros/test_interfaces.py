@@ -1,7 +1,5 @@
 """Types of ROS 2: hashes that rosidl made and others published, and bytes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

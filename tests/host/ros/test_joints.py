@@ -1,7 +1,5 @@
 """Joints that no board reports, from those that it does: against a circle's intersections, and the law of followers."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

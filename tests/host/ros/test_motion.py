@@ -1,14 +1,12 @@
 """Trajectories of ROS 2 as motions: through every point, smooth in between, refused with the code of the action."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.mechanism.description import Limits
+from femtorque.codegen.mechanism import Limits
 from femtorque.host.ros.interfaces import message
 from femtorque.host.ros.motion import INVALID_GOAL, INVALID_JOINTS, Invalid, read
 from tests.support import rig

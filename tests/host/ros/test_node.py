@@ -1,7 +1,5 @@
 """The node on zenoh against another implementation of rmw_zenoh's conventions, the package zenoh-ros2-sdk."""
 
-from __future__ import annotations
-
 import threading
 import time
 
@@ -182,7 +180,7 @@ def peer(router):
 
 
 def test_a_node_starts_without_a_router_and_refuses_an_address_that_is_none():
-    from femtorque.codegen.common.errors import BadInput
+    from femtorque.codegen.common import BadInput
 
     with Node("femtorque", router="tcp/127.0.0.1:1") as alone:
         alone.publisher("/joint_states", STATE).publish(message(STATE))

@@ -1,8 +1,6 @@
 """The node on rclpy, against a stand-in of rclpy's names: messages are objects with rclpy's fields, and never bytes; a
 callback of the default group keeps others off while it waits. A real rclpy is in assurance/bench/test_ros.py."""
 
-from __future__ import annotations
-
 import sys
 import uuid
 from collections import deque

@@ -1,20 +1,17 @@
 """Terminal display of a run: numbers that can be read, and nothing where nothing has happened."""
 
-from __future__ import annotations
-
 import io
 
 import numpy as np
 import pytest
 from rich.console import Console
 
-from femtorque.codegen.common.firmware import MECHANISMS
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.names import flag_words
+from femtorque.codegen.common import MECHANISMS
+from femtorque.codegen.mechanism import load_mechanism
+from femtorque.codegen.wire import flag_words, messages
 from femtorque.host.show.display import stream_bar, tracking_table
 from femtorque.host.show.readable_units import readable
-from femtorque.host.stream.stream import Progress
+from femtorque.host.stream import Progress
 
 
 @pytest.mark.parametrize("value, unit, shown", [

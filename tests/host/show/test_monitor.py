@@ -9,16 +9,11 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.common.firmware import MECHANISMS
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.messages import Drives
-from femtorque.codegen.wire.units import to_wire
-from femtorque.host.link.configuration import Configuration
-from femtorque.host.link.link import Link
-from femtorque.host.link.session import Session
-from femtorque.host.record.telemetry import about, named, sample
+from femtorque.codegen.common import MECHANISMS, Refused
+from femtorque.codegen.mechanism import load_mechanism
+from femtorque.codegen.wire import Drives, messages, to_wire
+from femtorque.host.link import Configuration, Link, Session
+from femtorque.host.record import about, named, sample
 from femtorque.host.show.monitor import snapshot, view, watch
 from tests.codegen.mechanism.test_urdf import robot
 from tests.support.fake_board import FakeBoard, ManualClock, configuration

@@ -1,7 +1,5 @@
 """Pictures: one colour means one thing, colours of joints can be told apart, nothing overlaps, curves can be zoomed."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re
@@ -11,8 +9,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from femtorque.codegen.common import colours
-from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common import BadInput, colours
 from femtorque.host.record import log as logs
 from femtorque.host.show import compare, curves, report
 from tests.host.show.test_report import ACCELERATION, NOISE, RATE, T, a_run
@@ -99,8 +96,9 @@ OVERLAPS = """
 
 @pytest.mark.parametrize("width", [420, 900, 1600])
 def test_nothing_overlaps_and_nothing_sticks_out_at_any_width(log, width, tmp_path):
-    report.write(log, tmp_path / "run.html")
-    compare.write(compare.compared([(tmp_path / "a.mcap", log), (tmp_path / "b.mcap", log)]), tmp_path / "two.html")
+    report.write_report(log, tmp_path / "run.html")
+    compare.write_comparison(compare.compared_runs([(tmp_path / "a.mcap", log), (tmp_path / "b.mcap", log)]),
+                             tmp_path / "two.html")
     with chromium() as browser:
         for page in ("run.html", "two.html"):
             browser.open(tmp_path / page)
@@ -112,7 +110,7 @@ def test_nothing_overlaps_and_nothing_sticks_out_at_any_width(log, width, tmp_pa
 
 
 def test_curves_can_be_zoomed_and_those_of_one_time_together(log, tmp_path):
-    report.write(log, tmp_path / "run.html")
+    report.write_report(log, tmp_path / "run.html")
     drag = """
       const c = plots[0].canvas, r = c.getBoundingClientRect();
       c.setPointerCapture = () => {};
@@ -154,20 +152,21 @@ def test_a_long_run_makes_no_large_page_and_keeps_its_peaks():
 
 def test_two_runs_are_compared_joint_by_joint(tmp_path):
     near, far = (a_run(T, ACCELERATION, NOISE, error=size * np.sin(9.0 * T)) for size in (1e-3, 3e-3))
-    pair = compare.compared([(tmp_path / "before.mcap", far), (tmp_path / "after.mcap", near)])
-    said = compare.sentences(pair)
+    pair = compare.compared_runs([(tmp_path / "before.mcap", far), (tmp_path / "after.mcap", near)])
+    said = compare.comparison_sentences(pair)
     words = r"arm: after tracked best, 0\.7\d* mrad rms; before was 3 times as far off, 2\.1\d* mrad rms\."
     assert re.match(words, said[-1]), said
-    assert "tracked alike" in compare.sentences(compare.compared([(tmp_path / "a", near), (tmp_path / "b", near)]))[-1]
+    assert "tracked alike" in compare.comparison_sentences(compare.compared_runs([(tmp_path / "a", near),
+                                                                                  (tmp_path / "b", near)]))[-1]
     text = compare.page(pair)
     assert text.count("<td>arm</td>") == 2 and "before" in text and "after" in text
     with pytest.raises(BadInput, match="runs of one arm can be compared"):
-        compare.compared([(tmp_path / "a", near), (tmp_path / "b", replace(near, joints=("leg",)))])
+        compare.compared_runs([(tmp_path / "a", near), (tmp_path / "b", replace(near, joints=("leg",)))])
 
 
 def test_the_command_compares_and_replaces_nothing(here, tmp_path, monkeypatch):
     run = a_run(T, ACCELERATION, NOISE)
-    monkeypatch.setattr(logs, "read", lambda path: run)
+    monkeypatch.setattr(logs, "read_log", lambda path: run)
     done = here("plot", tmp_path / "a.mcap", tmp_path / "b.mcap", "--json")
     assert done.returncode == 0 and json.loads(done.stdout)["files"] == [str(tmp_path / "a-b.html")]
     again = here("plot", tmp_path / "a.mcap", tmp_path / "b.mcap")

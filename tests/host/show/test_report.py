@@ -10,15 +10,14 @@ import numpy as np
 import pytest
 from pyarrow import parquet
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.motion.trajectory import Trajectory, from_rows
+from femtorque.codegen.common import BadInput
+from femtorque.codegen.mechanism import load_mechanism
+from femtorque.codegen.motion import Trajectory, from_rows
 from femtorque.codegen.wire import messages
 from femtorque.hil.plant.rigid import Plant
-from femtorque.hil.play.run import run as play
-from femtorque.host.record import export
-from femtorque.host.record.external_torque import FromOutside
-from femtorque.host.record.log import FACTS, SHAPE, Run, _bent, read
+from femtorque.hil.play import run_closed_loop as play
+from femtorque.host.record import FromOutside, Run, export, read_log
+from femtorque.host.record.log import FACTS, SHAPE, _bent
 from femtorque.host.show import report
 from femtorque.host.show.findings import CONSTANT, NOTHING, Findings
 from femtorque.host.show.scene.page import scripts
@@ -157,7 +156,7 @@ def test_an_arm_that_follows_says_that_targets_stayed_away():
 def test_a_log_of_nothing_says_so(tmp_path):
     still = a_run(T[:5], 0.0 * T[:5], 0.0 * T[:5], states=["DISARMED"] * 5)
     assert Findings(still).sentences == ["Nothing moved: there is no tracking to speak of."]
-    report.write(still, tmp_path / "still.html")
+    report.write_report(still, tmp_path / "still.html")
     assert "Nothing moved" in (tmp_path / "still.html").read_text()
 
 
@@ -179,10 +178,10 @@ def runs(tmp_path_factory):
 
 def test_friction_that_the_file_does_not_know_is_found_in_a_run_of_the_image(runs):
     arm = load_mechanism(ARM)
-    for left, joint in zip(Findings(read(runs["rough"])).left, arm.moving, strict=True):
+    for left, joint in zip(Findings(read_log(runs["rough"])).left, arm.moving, strict=True):
         assert left.cause == "Coulomb friction" and left.size == pytest.approx(2.0 * joint.friction.coulomb,
                                                                                rel=0.4), left
-    assert all(left.cause == NOTHING for left in Findings(read(runs["same"])).left)
+    assert all(left.cause == NOTHING for left in Findings(read_log(runs["same"])).left)
 
 
 def test_the_command_writes_a_page_that_a_browser_shows(runs, here, tmp_path):
@@ -219,14 +218,14 @@ def broken(tmp_path_factory):
     arm, path = load_mechanism(ARM), tmp_path_factory.mktemp("broken") / "run.mcap"
     result = play(arm, Trajectory.load(ARM.with_suffix(".csv"), arm), fault="encoder-stuck", log=path)
     assert result.ended != "done"
-    return read(path)
+    return read_log(path)
 
 
 @pytest.fixture(scope="module")
 def beside(broken, tmp_path_factory):
     """A browser that shows the page of that run."""
     page = tmp_path_factory.mktemp("page") / "run.html"
-    report.write(broken, page)
+    report.write_report(broken, page)
     with chromium() as browser:
         browser.open(page)
         yield browser
@@ -322,9 +321,9 @@ def test_the_same_log_gives_the_same_page():
 
 
 def test_tables_hold_what_the_log_holds(runs, tmp_path):
-    run = read(runs["same"])
-    export.write(run, tmp_path / "run.csv")
-    export.write(run, tmp_path / "run.parquet")
+    run = read_log(runs["same"])
+    export.write_export(run, tmp_path / "run.csv")
+    export.write_export(run, tmp_path / "run.parquet")
     table = parquet.read_table(tmp_path / "run.parquet")
     assert table.schema.metadata[b"mechanism"] == b"three-link" and table.num_rows == len(run.t)
     np.testing.assert_array_equal(table["elbow.position"].to_numpy(), run.position[:, 1])
@@ -337,7 +336,7 @@ def test_tables_hold_what_the_log_holds(runs, tmp_path):
         beside = next(csv.reader(file))
     assert set(beside) <= set(rows[0]), "every column of the CSV that comes with the log"
     with pytest.raises(BadInput, match="must end in .csv or .parquet"):
-        export.write(run, tmp_path / "run.xls")
+        export.write_export(run, tmp_path / "run.xls")
 
 
 def test_pyarrow_that_is_missing_is_named(runs, here, monkeypatch, tmp_path):
@@ -397,12 +396,12 @@ def test_a_log_without_shapes_still_tells_how_far_tips_were_bent():
 
 def test_a_run_of_a_flexible_arm_tells_of_its_tip(tmp_path):
     """On the virtual board: what the log holds is what the plant knew."""
-    from femtorque.codegen.motion.trajectory import Trajectory
+    from femtorque.codegen.motion import Trajectory
 
     mechanism = load_mechanism(ROOT / "mechanisms" / "flexible_arm.toml")
     motion = Trajectory.load(ROOT / "mechanisms" / "flexible_arm.csv", mechanism)
     play(mechanism, motion, log=tmp_path / "run.mcap")
-    run = read(tmp_path / "run.mcap")
+    run = read_log(tmp_path / "run.mcap")
     seconds, bent = run.tips["fore"]
     assert len(seconds) > 50 and 1e-3 < np.abs(bent).max() < 1e-2 and np.all(np.isin(seconds, run.t + 0.0))
     assert "The tip of fore bent by up to " in " ".join(Findings(run).sentences)

@@ -1,7 +1,5 @@
 """The page in three dimensions, read out of a real browser: where it puts links, how it closes loops, how it plays."""
 
-from __future__ import annotations
-
 import json
 import os
 import time
@@ -10,18 +8,13 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.model.loop_assembly import assemble
-from femtorque.codegen.motion.trajectory import Trajectory
+from femtorque.codegen.mechanism import load_mechanism
+from femtorque.codegen.model import Model, assemble
+from femtorque.codegen.motion import Trajectory
 from femtorque.codegen.reference import flexible
 from femtorque.hil.papers.isobe import MECHANISMS
-from femtorque.host.plan import plan as planning
-from femtorque.host.plan import waypoints
-from femtorque.host.scene import description, meshes
-from femtorque.host.scene.meshes import Solid
-from femtorque.host.scene.motion import Motion
-from femtorque.host.scene.surroundings import Contact, Moment, Thing
+from femtorque.host.plan import planning as planning, waypoints
+from femtorque.host.scene import Contact, Moment, Motion, Solid, Thing, description, meshes
 from femtorque.host.show import plan_page
 from femtorque.host.show.scene import page
 from tests.codegen.mechanism.test_urdf import robot
@@ -42,7 +35,7 @@ def browser():
 def open_page(browser, tmp_path):
     def opened(mechanism, motion=None, things=()):
         file = tmp_path / f"{mechanism.name}.html"
-        page.write(page.of_motion(mechanism, motion) | description.around(things), "a test", "check", file)
+        page.write_scene(page.of_motion(mechanism, motion) | description.around(things), "a test", "check", file)
         browser.console()
         browser.open(file)
         return file
@@ -355,9 +348,9 @@ def test_pages_fit_a_narrow_screen_and_follow_the_systems_colours(dark, browser,
     motion = Trajectory.load(MECHANISMS / "three_link.csv", mechanism)
     way = tmp_path / "way.toml"
     way.write_text(f'tip = {{ link = "{mechanism.links[-1].name}" }}\n[[waypoint]]\nxyz = [0.25, 0.2, 0.0]\n')
-    plan = planning.plan(mechanism, waypoints.load(way, mechanism, None))
-    plan_page.write(tmp_path / "plan.html", mechanism, plan)
-    page.write(page.of_motion(mechanism, motion), "a test", "check", tmp_path / "check.html")
+    plan = planning.plan(mechanism, waypoints.load_waypoints(way, mechanism, None))
+    plan_page.write_planned(tmp_path / "plan.html", mechanism, plan)
+    page.write_scene(page.of_motion(mechanism, motion), "a test", "check", tmp_path / "check.html")
     browser.console()
     browser.look(400, 800, dark=dark)
     try:

@@ -4,8 +4,6 @@ The runs are of the exact image on the virtual board; what it takes to bring a s
 line or in the encoder, never in the log.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import dataclass, replace
@@ -14,15 +12,13 @@ from functools import partial
 import numpy as np
 import pytest
 
-from femtorque.codegen.drive.catalogue import FAMILIES
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.motion.trajectory import from_rows
+from femtorque.codegen.drive import FAMILIES
+from femtorque.codegen.mechanism import load_mechanism
+from femtorque.codegen.motion import from_rows
 from femtorque.hil.plant.rigid import Plant
-from femtorque.hil.play.run import Result
-from femtorque.hil.play.run import run as play
-from femtorque.host.record import export
-from femtorque.host.record import log as logs
-from femtorque.host.scene.surroundings import Contact, Moment
+from femtorque.hil.play import Result, run_closed_loop as play
+from femtorque.host.record import export, log as logs
+from femtorque.host.scene import Contact, Moment
 from femtorque.host.show import plot, report
 from femtorque.host.show.display import tracking_table
 from femtorque.host.show.findings import ZERO_FIRST, Findings
@@ -71,7 +67,7 @@ def played(tmp_path_factory):
             result = play(arm, motion,
                           plant=Plant(arm, pose=None if shift is None else start + shift, **plant), log=path,
                           **how)
-            run = logs.read(path)
+            run = logs.read_log(path)
             known[name] = Played(result, run, Findings(run).sentences, path)
         return known[name]
 
@@ -105,7 +101,7 @@ def test_an_exact_arm_of_each_family_is_blamed_for_nothing(family, tmp_path):
     assert {name.split()[0] for name in EXACT} >= {name.replace("_", "-") for name in FAMILIES}
     arm, path = EXACT[family](), tmp_path / "run.mcap"
     result = play(arm, there_and_back(arm), plant=Plant(arm), log=path, out=IMAGES / f"{arm.name}_exact")
-    run = logs.read(path)
+    run = logs.read_log(path)
     said = Findings(run).sentences
     assert result.ended == "done" and np.max(np.abs(run.target_rate)) > 0.4
     assert not [sentence for sentence in said if any(blame in sentence for blame in BLAMES)]
@@ -236,7 +232,7 @@ def test_table_and_list_of_the_page_agree_on_the_feedback(played):
 def test_verbs_agree_on_what_was_measured_and_what_was_true(played, name):
     """hil looks at every tick, what reads the log at every STATUS: rms agree, and no worst of a STATUS is above."""
     one = played(name)
-    told, read = one.result.report(), plot.summary(one.run)
+    told, read = one.result.report(), plot.run_summary(one.run)
     for key in ("tracking_rms", "true_rms"):
         for joint, value in told[key].items():
             assert read[key][joint] == pytest.approx(value, rel=0.15, abs=2e-5), (key, joint)
@@ -251,7 +247,7 @@ def test_verbs_agree_on_what_was_measured_and_what_was_true(played, name):
 def test_the_command_says_the_same_as_the_log(played, here, tmp_path):
     shown = here("plot", played("shifted zero").path, "-o", tmp_path / "r.html", "--json")
     told = json.loads(shown.stdout)
-    assert told["true_max"] == plot.summary(played("shifted zero").run)["true_max"]
+    assert told["true_max"] == plot.run_summary(played("shifted zero").run)["true_max"]
     text = (tmp_path / "r.html").read_text()
     assert "true error rms" in text and f"{ERROR} {TRUE}" in text
 
@@ -273,7 +269,7 @@ def test_tables_say_which_error_they_hold(played):
 def test_the_log_names_desired_measured_and_true(played, tmp_path):
     run = played("shifted zero").run
     assert run.true is not None and np.nanmedian(run.true[:, 0] - run.position[:, 0]) == pytest.approx(SHIFT, abs=1e-3)
-    export.write(run, tmp_path / "run.csv")
+    export.write_export(run, tmp_path / "run.csv")
     head = (tmp_path / "run.csv").read_text().split("\n")[0].split(",")
     assert {"shoulder.target", "shoulder.position", "shoulder.true", "shoulder.error",
             "shoulder.true_error"} <= set(head)

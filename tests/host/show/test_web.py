@@ -19,15 +19,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.motion.trajectory import Trajectory
+from femtorque.codegen.common import BadInput
+from femtorque.codegen.mechanism import load_mechanism
+from femtorque.codegen.motion import Trajectory
 from femtorque.codegen.wire import messages
-from femtorque.hil.play.run import run as play
-from femtorque.host.link.configuration import Configuration
-from femtorque.host.record.telemetry import sample
-from femtorque.host.scene.description import scene
-from femtorque.host.scene.surroundings import Contact, Moment
+from femtorque.hil.play import run_closed_loop as play
+from femtorque.host.link import Configuration
+from femtorque.host.record import sample
+from femtorque.host.scene import Contact, Moment, scene
 from femtorque.host.show.pages import CONNECTIONS, HEADER, PAGES, Pages
 from femtorque.host.show.scene.page import scripts
 from femtorque.host.show.udp import sending

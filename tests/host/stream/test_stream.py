@@ -5,17 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.motion.trajectory import Knots
-from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.units import to_wire
-from femtorque.host.link.link import Link
-from femtorque.host.link.retransmit import Sender, message
-from femtorque.host.link.session import Session
-from femtorque.host.stream.stream import Interrupts, Outcome, stream
+from femtorque.codegen.common import Refused
+from femtorque.codegen.motion import Knots
+from femtorque.codegen.wire import messages, to_wire
+from femtorque.host.link import Link, Sender, Session, message
+from femtorque.host.stream.streaming import Interrupts, Outcome, stream
 from tests.support.fake_board import FakeBoard, ManualClock, configuration
 
 

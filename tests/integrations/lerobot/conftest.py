@@ -1,7 +1,5 @@
 """The plugin, with LeRobot if it is installed, else with a stand-in for its names."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import sys

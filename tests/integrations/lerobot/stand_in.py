@@ -4,8 +4,6 @@ Abstract members and signatures are those of LeRobot 0.4.4; nothing else of it i
 this folder with LeRobot itself.
 """
 
-from __future__ import annotations
-
 import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass

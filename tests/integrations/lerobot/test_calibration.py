@@ -1,7 +1,5 @@
 """Calibration files of LeRobot in a mechanism file: the same counts are the same degrees."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import math

@@ -1,7 +1,5 @@
 """The distribution, as LeRobot finds it."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tomllib

@@ -1,7 +1,5 @@
 """The teleoperator `femtorque_leader` of LeRobot: its board carries the arm, and its positions are actions."""
 
-from __future__ import annotations
-
 import math
 import time
 

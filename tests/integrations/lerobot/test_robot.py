@@ -1,7 +1,5 @@
 """The robot `femtorque` of LeRobot at the flash image: the virtual board in its own time."""
 
-from __future__ import annotations
-
 import importlib
 import math
 from dataclasses import replace
@@ -10,7 +8,7 @@ import numpy as np
 import pytest
 
 from femtorque import BadInput, Board, Mechanism, Refused
-from femtorque.codegen.mechanism.description import Safety
+from femtorque.codegen.mechanism import Safety
 from femtorque.hil.plant.rigid import Plant
 from tests.support import rig
 from tests.support.suite import ROOT

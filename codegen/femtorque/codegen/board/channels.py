@@ -1,19 +1,12 @@
 """Which joint is on which channel, and what a mechanism asks of its board."""
 
-from __future__ import annotations
-
 import math
 
 from femtorque.codegen.board import fieldbus, thermistor
-from femtorque.codegen.board.description import (
-    ADC_COUNTS,
-    ADC_V,
-    Board,
-    Channel,
-)
-from femtorque.codegen.board.reader import load
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.mechanism.description import Joint, Mechanism
+from femtorque.codegen.board.description import ADC_COUNTS, ADC_V, Board, Channel
+from femtorque.codegen.board.reader import load_board
+from femtorque.codegen.common import BadInput
+from femtorque.codegen.mechanism import Joint, Mechanism
 
 CURRENT_SHARE = 0.7  # of a sensor's range: the most that is asked for
 CURRENT_TRIP = 1.2  # of the most that is asked for: beyond it the outputs are dropped
@@ -26,7 +19,7 @@ def open_loop(mechanism: Mechanism) -> list[str]:
     """The driven joints whose encoders the mechanism's board does not read: feed-forward moves them, alone."""
     if mechanism.board is None:
         return []
-    board = load(mechanism.board.use, mechanism.source or mechanism.name)
+    board = load_board(mechanism.board.use, mechanism.source or mechanism.name)
     return [joint.name for joint, channel in served(mechanism, board)
             if joint.actuated and channel is None and joint.drive is None]
 
@@ -148,7 +141,7 @@ def usable_share(mechanism: Mechanism, joint: Joint) -> float:
         return joint.drive.servo.limit
     if mechanism.board is None or joint.motor is None:
         return 1.0
-    board = load(mechanism.board.use, mechanism.source or mechanism.name)
+    board = load_board(mechanism.board.use, mechanism.source or mechanism.name)
     if board.outputs is None:
         return 1.0
     looped = [j.name for j in mechanism.streamed if j.actuated and j.motor and j.motor.drive == "current"]

@@ -1,14 +1,11 @@
 """Checks across a whole board file: peripherals that the chip has, pins with one user each."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from femtorque.codegen.board.chip import Timer
 from femtorque.codegen.board.description import Board, Channel, CurrentSense, Outputs
-from femtorque.codegen.board.uses import Use, uses
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.suggestion import hint
+from femtorque.codegen.board.pin_uses import Use, uses
+from femtorque.codegen.common import BadInput, hint
 
 BAUD_ERROR = 0.005  # that both sides together can live with many times over
 # of a sensor's range, by which its zero may be off: trip and zero together stay within the range

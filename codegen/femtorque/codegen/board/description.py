@@ -1,7 +1,5 @@
 """Board files: their tables, and the board that these make with its chip."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from femtorque.codegen.board.chip import Chip, Family
 from femtorque.codegen.board.thermistor import Thermistor
-from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism import Mechanism
 
 ADC_V = 3.3  # what the converter's full range stands for
 ADC_COUNTS = 4096

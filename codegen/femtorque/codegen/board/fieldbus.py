@@ -1,20 +1,15 @@
 """Buses of a mechanism on its board: the controller that serves each, how its bits are timed, the drives on it."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from pathlib import Path
 
 from femtorque.codegen.board.chip import Can, Usart
 from femtorque.codegen.board.description import Board, CanPins, HalfDuplex
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.suggestion import hint
-from femtorque.codegen.drive.bit_timing import BITRATES, DATA_BITRATES, BitTiming, timings
-from femtorque.codegen.drive.budget import BITS_A_BYTE
-from femtorque.codegen.drive.catalogue import FAMILIES, WIRES, family_of
-from femtorque.codegen.drive.family import Family
-from femtorque.codegen.mechanism.description import Bus, Drive, Joint, Mechanism
+from femtorque.codegen.common import BadInput, hint
+from femtorque.codegen.drive import (
+    BITRATES, BITS_A_BYTE, DATA_BITRATES, FAMILIES, WIRES, BitTiming, Family, family_of, timings)
+from femtorque.codegen.mechanism import Bus, Drive, Joint, Mechanism
 
 LINE_ERROR = 0.005  # of a wire's bit rate, as of the host link's
 UNCUT = ("nothing cuts the supply of servos that the board does not reach: {joints} would go on with the last duty "

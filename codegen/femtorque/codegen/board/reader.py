@@ -9,8 +9,6 @@ state, `[headers]` what is printed on the board where pins come out.
 Alternate functions are the chip's business (`femtorque.codegen.board.chip`).
 """
 
-from __future__ import annotations
-
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -21,24 +19,22 @@ from pydantic import ValidationError
 from femtorque.codegen.board.checks import check
 from femtorque.codegen.board.chip import Chip, family
 from femtorque.codegen.board.description import Board, BoardFile, Table
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.firmware import FIRMWARE
-from femtorque.codegen.common.suggestion import hint, nearest
+from femtorque.codegen.common import FIRMWARE, BadInput, hint, nearest
 
 BOARDS = FIRMWARE / "boards"
-DEFAULT = "f405rg-4"
+DEFAULT_BOARD = "f405rg-4"
 
 
-def names() -> list[str]:
+def board_names() -> list[str]:
     """Every board there is."""
     return sorted(path.stem for path in BOARDS.glob("*.toml"))
 
 
 @cache
-def load(name: str, asked_by: object = "mechanism file") -> Board:
+def load_board(name: str, asked_by: object = "mechanism file") -> Board:
     """The board of that name. Raises BadInput, with the nearest name, if there is none or its file is wrong."""
-    if name not in names():
-        raise BadInput(asked_by, "board.use", name, "no such board", hint(name, names(), "boards"))
+    if name not in board_names():
+        raise BadInput(asked_by, "board.use", name, "no such board", hint(name, board_names(), "boards"))
     return read(BOARDS / f"{name}.toml")
 
 

@@ -1,22 +1,8 @@
 """The STM32F405/F407: clocks, timers, DMA requests (RM0090); which signal is on which pin of the LQFP64 (data sheet,
 table 9)."""
 
-from __future__ import annotations
-
 from femtorque.codegen.board.chip import (
-    BitLimits,
-    BrownOut,
-    Can,
-    Chip,
-    Converter,
-    Package,
-    Pll,
-    Rom,
-    Sampling,
-    Timer,
-    Usart,
-    signals,
-)
+    BitLimits, BrownOut, Can, Chip, Converter, Package, Pll, Rom, Sampling, Timer, Usart, signals)
 
 _APB1_HZ, _APB2_HZ, _SYSCLK_HZ = 42_000_000, 84_000_000, 168_000_000
 _SLOW, _FAST = 2 * _APB1_HZ, 2 * _APB2_HZ  # clocks of the timers of APB1 and APB2

@@ -1,21 +1,8 @@
 """The STM32G474: clocks, timers, DMA requests (RM0440); which signal is on which pin of the LQFP64 (data sheet,
 table 13)."""
 
-from __future__ import annotations
-
 from femtorque.codegen.board.chip import (
-    BitLimits,
-    BrownOut,
-    Can,
-    Chip,
-    Converter,
-    Pll,
-    Rom,
-    Sampling,
-    Timer,
-    Usart,
-    signals,
-)
+    BitLimits, BrownOut, Can, Chip, Converter, Pll, Rom, Sampling, Timer, Usart, signals)
 
 _SYSCLK_HZ = 170_000_000  # AHB, both APBs and every timer
 

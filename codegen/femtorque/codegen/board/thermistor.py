@@ -4,14 +4,12 @@ A thermistor with a negative coefficient has R = r25 exp(beta (1/T - 1/T25)), T 
 interpolates between the temperatures at every STEP-th count.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
-from femtorque.codegen.common.portable_math import exp, log
+from femtorque.codegen.common import exp, log
 
 COUNTS = 4096  # of the converter's full range
-STEP = 64  # counts between two entries of the table
+THERMISTOR_STEP = 64  # counts between two entries of the table
 RAIL = 24  # counts: nearer to an end than that is no reading, but a wire that is broken or short
 KELVIN, WARM = 273.15, 298.15  # K
 
@@ -36,7 +34,7 @@ class Thermistor:
         return 1.0 / (1.0 / WARM + log(ohm / self.r25) / self.beta) - KELVIN
 
 
-def table(thermistor: Thermistor) -> list[float]:
+def thermistor_table(thermistor: Thermistor) -> list[float]:
     """deg C at 0, STEP, ... COUNTS; at both ends, which mean nothing, what is at the rail."""
-    counts = [min(max(n, RAIL), COUNTS - RAIL) for n in range(0, COUNTS + 1, STEP)]
+    counts = [min(max(n, RAIL), COUNTS - RAIL) for n in range(0, COUNTS + 1, THERMISTOR_STEP)]
     return [round(thermistor.celsius(n / COUNTS), 2) for n in counts]

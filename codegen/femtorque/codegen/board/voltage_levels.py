@@ -1,13 +1,11 @@
 """Voltages that a board's encoder inputs and wires of servos bear."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 
 from femtorque.codegen.board.description import Board
-from femtorque.codegen.board.reader import load
-from femtorque.codegen.board.uses import Pull
-from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.board.pin_uses import Pull
+from femtorque.codegen.board.reader import load_board
+from femtorque.codegen.mechanism import Mechanism
 
 
 def bears(board: Board, pins: Sequence[str], pull: Pull) -> str:
@@ -22,7 +20,7 @@ def levels(mechanism: Mechanism) -> list[str]:
     and wires of servos that need other levels than the chip's."""
     if mechanism.board is None:
         return []
-    board = load(mechanism.board.use, mechanism.source or mechanism.name)
+    board = load_board(mechanism.board.use, mechanism.source or mechanism.name)
     return [*_encoders(mechanism, board), *_wires(mechanism, board)]
 
 

@@ -1,1 +1,5 @@
 """Common ground of all rooms: errors, near names, templates, files, the cache."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

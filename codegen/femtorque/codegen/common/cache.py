@@ -5,8 +5,6 @@ so that one that is there is whole, whoever else makes the same and whoever is k
 work.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 import os

@@ -4,8 +4,6 @@ The colours are those of Okabe and Ito, *Color Universal Design* (2008), but for
 white: a dark red takes its place.
 """
 
-from __future__ import annotations
-
 DESIRED, MEASURED, TRUE, ERROR = "#999999", "#0072B2", "#56B4E9", "#D55E00"
 FEED_FORWARD, FEEDBACK, REST, ALL = "#009E73", "#E69F00", "#CC79A7", "#000000"  # torques; rest: friction and rotor.
 # Runs by what moved them: with PD alone FEEDBACK, with feed-forward too FEED_FORWARD.

@@ -1,7 +1,5 @@
 """The two ways femtorque says no: bad input (exit status 2) and an answer that is no (exit status 1)."""
 
-from __future__ import annotations
-
 from femtorque.codegen.common.sanitize import tidied
 
 

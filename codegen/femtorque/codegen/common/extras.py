@@ -1,7 +1,5 @@
 """Extras of pyproject.toml, by the modules that they bring."""
 
-from __future__ import annotations
-
 from importlib import import_module
 
 from femtorque.codegen.common.errors import Refused

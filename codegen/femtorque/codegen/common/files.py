@@ -1,7 +1,5 @@
 """Text of the files that a user names, in bounded time and memory."""
 
-from __future__ import annotations
-
 import re
 import stat
 import tomllib

@@ -1,7 +1,5 @@
 """Folders of the hand-written firmware and of the example mechanisms."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 _PACKAGES = Path(__file__).resolve().parents[2]  # codegen/femtorque of a checkout, or the installed femtorque

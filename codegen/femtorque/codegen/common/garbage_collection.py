@@ -1,7 +1,5 @@
 """Garbage collection put off where much is made that refers to itself, and little of it dropped."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager

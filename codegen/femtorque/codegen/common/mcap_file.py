@@ -5,8 +5,6 @@ unpacked, attachments one of their own, and DataEnd one of all before it; 0 mean
 DataEnd only repeat and index, and are not read.
 """
 
-from __future__ import annotations
-
 import struct
 import zlib
 from collections.abc import Iterator
@@ -89,16 +87,7 @@ def _record(kind: int, content: bytes) -> Any:
     from mcap.data_stream import ReadDataStream  # noqa: PLC0415
     from mcap.opcode import Opcode  # noqa: PLC0415
     from mcap.records import (  # noqa: PLC0415
-        Attachment,
-        Channel,
-        Chunk,
-        DataEnd,
-        Header,
-        Message,
-        MessageIndex,
-        Metadata,
-        Schema,
-    )
+        Attachment, Channel, Chunk, DataEnd, Header, Message, MessageIndex, Metadata, Schema)
 
     kinds: dict[int, Any] = {
         Opcode.HEADER: Header, Opcode.SCHEMA: Schema, Opcode.CHANNEL: Channel, Opcode.CHUNK: Chunk,

@@ -1,7 +1,5 @@
 """Memo of an object that never changes: computed once, and stored in the object itself."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar

@@ -4,8 +4,6 @@ One rule for every verb: a file that is there already is refused; --force replac
 verb makes, and nothing else. Whatever is written stands beside its place until it is whole.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

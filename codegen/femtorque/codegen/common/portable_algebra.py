@@ -5,8 +5,6 @@ LAPACK's are made of products whose order is the processor's (vectors.py). These
 which is as exact as Householder, and Jacobi's rotations.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -5,8 +5,6 @@ last bits. Here they are sums and products of rounded numbers, in one order; err
 place. Polynomials, and how angles are reduced, are those of Sun's fdlibm (1993).
 """
 
-from __future__ import annotations
-
 import math
 from decimal import Context, Decimal
 from typing import Any

@@ -1,7 +1,5 @@
 """Numbers without what rounding has left in their last digits, text without what steers a terminal."""
 
-from __future__ import annotations
-
 SHORT, AGREEING = 12, 15  # digits of a number as somebody would write it; of one that is the same but for rounding
 
 

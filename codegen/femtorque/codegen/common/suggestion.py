@@ -1,7 +1,5 @@
 """The nearest right thing, for the hint at the end of a bad-input line."""
 
-from __future__ import annotations
-
 import difflib
 import reprlib
 from collections.abc import Iterable

@@ -5,8 +5,6 @@ order of its sums, and whether products are rounded before they are added, diffe
 every sum goes from the first term to the last. For the small matrices of mechanisms that costs nothing.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,1 +1,5 @@
 """Numbers of the control law: gains, observers, constants of the firmware."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

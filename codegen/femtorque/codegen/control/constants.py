@@ -6,39 +6,22 @@ The chip's constants of a joint are folded here into as few numbers as the contr
 Constants without a key in the mechanism file follow from it by a rule stated at each constant below.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from femtorque.codegen.board import channels
-from femtorque.codegen.board import reader as boards
-from femtorque.codegen.board.description import Board
-from femtorque.codegen.board.fieldbus import families, used_buses, wire_most, wires
-from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.common.templating import template
+from femtorque.codegen.board import (
+    Board, bus_most, families, has_current_loops, load_board, served, used_buses, wire_most, wires)
+from femtorque.codegen.common import BadInput, Refused, template
 from femtorque.codegen.control import contact, drives, feedback_age, follow, park, stribeck, thermal_limits
 from femtorque.codegen.control.lab_constants import PRESS_S, LabConstants, lab_constants, overlay, reactions
 from femtorque.codegen.control.motors import Motor, current_range
 from femtorque.codegen.control.observer import observer_gains
 from femtorque.codegen.control.table import (
-    INT32,
-    PER_STEP,
-    REAL,
-    STEPS,
-    STEPS_PER,
-    UINT32,
-    c_row,
-    c_struct,
-    crc,
-    member,
-    real,
-)
-from femtorque.codegen.mechanism.description import COULOMB_VELOCITY, Joint, Mechanism
-from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.units import position_unit, to_wire
+    INT32, PER_STEP, REAL, STEPS, STEPS_PER, UINT32, c_row, c_struct, crc, member, real)
+from femtorque.codegen.mechanism import COULOMB_VELOCITY, Joint, Mechanism
+from femtorque.codegen.wire import messages, position_unit, to_wire
 
 STOP_S = 0.25  # from full pace to a standstill on the path
 RAMP_MAX = 1000  # ticks; keeps path lengths within 32 bits
@@ -324,7 +307,7 @@ def _bus(mechanism: Mechanism) -> float:
 
 def _bus_high(mechanism: Mechanism, board: Board | None, nominal: float) -> float:
     """V above which the bus is too high: a reading at the end of the board's range is, too."""
-    most = channels.bus_most(board) if board else math.inf
+    most = bus_most(board) if board else math.inf
     if board and most < BUS_TOLD * nominal:
         raise BadInput(mechanism.source or mechanism.name, "board.bus_voltage", nominal,
                        f"board {board.name!r} measures at "
@@ -343,7 +326,7 @@ def follow_limits(mechanism: Mechanism) -> tuple[follow.Limits, ...]:
     """Limits of each streamed joint in FOLLOW, as the board keeps them. Raises Refused where none can be followed."""
     if why := follow.unfollowed(mechanism):
         raise Refused(f"{mechanism.name} cannot follow targets that are sent live: {why}")
-    board = boards.load(mechanism.board.use, mechanism.source or mechanism.name) if mechanism.board else None
+    board = load_board(mechanism.board.use, mechanism.source or mechanism.name) if mechanism.board else None
     rows = [joint_constants(mechanism, j, _measured(j, board)) for j in mechanism.streamed]
     return follow.follow_limits(mechanism, tuple(row.speed for row in rows))
 
@@ -412,7 +395,7 @@ def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> Co
         overlay=int((least, most) != (64, 64)),
         overlay_least=least,
         overlay_most=most,
-        current_loops=int(board is not None and channels.has_current_loops(channels.served(mechanism, board))),
+        current_loops=int(board is not None and has_current_loops(served(mechanism, board))),
         brake=brake,
         heats=[(", ".join(c_row(row)), row.what) for row in warm],
         heat_crc=crc(warm),

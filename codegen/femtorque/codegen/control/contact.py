@@ -5,25 +5,20 @@ what the motors made, filtered once. A motor's torque is that of its voltage les
 a drive's is what it was asked for, as much later as a command and its answer take.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from femtorque.codegen.board.description import Board
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.portable_math import exp
+from femtorque.codegen.board import Board
+from femtorque.codegen.common import BadInput, exp
 from femtorque.codegen.control.felt_noise import felt_noise
 from femtorque.codegen.control.gains import three_digits
 from femtorque.codegen.control.park import wayless
 from femtorque.codegen.control.table import REAL, UINT32, member
-from femtorque.codegen.drive.catalogue import WIRES
-from femtorque.codegen.mechanism.description import Contact, Joint, Mechanism, Park
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.model.loop_assembly import assemble
-from femtorque.codegen.model.modes import has_modes, in_mode
+from femtorque.codegen.drive import WIRES
+from femtorque.codegen.mechanism import Contact, Joint, Mechanism, Park
+from femtorque.codegen.model import Model, assemble, has_modes, in_mode
 
 REACTIONS = {"none": 0, "stop": 1, "float": 2, "return": 3}
 SLOW_HZ = 0.3  # bandwidth of the mean that a touch has to leave

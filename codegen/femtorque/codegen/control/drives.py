@@ -3,16 +3,13 @@
 Constants without a key in the mechanism file follow from it by a rule stated at each constant below.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
-from femtorque.codegen.board.fieldbus import drives, families, used_buses
+from femtorque.codegen.board import drives, families, used_buses
 from femtorque.codegen.control.table import FLOAT, INT32, UINT32, Kind, member
-from femtorque.codegen.drive.catalogue import family_of
-from femtorque.codegen.drive.family import ALIKE, AT_LEAST, AT_MOST, EQUAL, PLACE, Family, Fitted
-from femtorque.codegen.mechanism.description import Drive, Joint, Mechanism
+from femtorque.codegen.drive import ALIKE, AT_LEAST, AT_MOST, EQUAL, PLACE, Family, Fitted, family_of
+from femtorque.codegen.mechanism import Drive, Joint, Mechanism
 
 SILENT_S = 5e-3  # without an answer a drive is silent
 HALF_TURN = 2**23  # steps of half a turn of a joint, as C counts turns

@@ -1,7 +1,5 @@
 """The exponential of matrices: how a linear system goes on over one tick."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

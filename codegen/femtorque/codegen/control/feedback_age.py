@@ -1,14 +1,12 @@
 """Constants of positions that come over a bus (firmware/src/control/ft_law.c): a row per joint, where the board closes
 the loop of any with them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from femtorque.codegen.control.table import REAL, STEPS_PER, member
-from femtorque.codegen.drive.budget import Wire, measured_after
-from femtorque.codegen.mechanism.description import Joint, Mechanism
-from femtorque.codegen.wire.units import position_unit
+from femtorque.codegen.drive import Wire, measured_after
+from femtorque.codegen.mechanism import Joint, Mechanism
+from femtorque.codegen.wire import position_unit
 
 
 @dataclass(frozen=True)

@@ -5,20 +5,16 @@ the joints' inertia a torque of that velocity's change, and a filter takes what 
 of it, so the sum of the squared answers to one error is the square of what is felt.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.common.portable_math import exp
+from femtorque.codegen.common import exp
 from femtorque.codegen.control.gains import sample_poses
 from femtorque.codegen.control.observer import observer_gains
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.model.loop_assembly import assemble
-from femtorque.codegen.model.mass_matrix import mass_matrix
+from femtorque.codegen.mechanism import Mechanism
+from femtorque.codegen.model import Model, assemble, mass_matrix
 
 Array = NDArray[np.float64]
 SHARE = 0.75  # of the poses of closed loops: what is nearer to singular ones feels more

@@ -8,8 +8,6 @@ OF_NO_LOAD of a motor's velocity without load. In closed loops, and with followe
 torques are left out: near singular poses no velocity would be left. The jerk builds the acceleration up in BUILD_UP.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -17,17 +15,14 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common.memo import remembered
+from femtorque.codegen.common import remembered
 from femtorque.codegen.control.gains import sample_poses, three_digits
 from femtorque.codegen.control.motors import Motors
 from femtorque.codegen.control.table import INT64, REAL, member
-from femtorque.codegen.mechanism.description import Joint, Mechanism
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.model.driven_friction import DrivenFriction
-from femtorque.codegen.model.loop_assembly import Assembly, assemble
-from femtorque.codegen.model.modes import has_modes, in_mode
-from femtorque.codegen.reference.rigid import newton_euler
-from femtorque.codegen.wire.units import position_unit
+from femtorque.codegen.mechanism import Joint, Mechanism
+from femtorque.codegen.model import Assembly, DrivenFriction, Model, assemble, has_modes, in_mode
+from femtorque.codegen.reference import newton_euler
+from femtorque.codegen.wire import position_unit
 
 Array = NDArray[np.float64]
 

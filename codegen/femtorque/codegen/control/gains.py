@@ -21,14 +21,12 @@ from itertools import count as counting
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common.memo import remembered
+from femtorque.codegen.common import remembered
 from femtorque.codegen.control.exponential import exponential
 from femtorque.codegen.control.observer import observer_gains
-from femtorque.codegen.mechanism.description import Gains
-from femtorque.codegen.model.bodies import Body, Model
-from femtorque.codegen.model.loop_assembly import assemble
-from femtorque.codegen.model.mass_matrix import mass_matrix
-from femtorque.codegen.reference.flexible_mass import flexible_mass_matrix
+from femtorque.codegen.mechanism import Gains
+from femtorque.codegen.model import Body, Model, assemble, mass_matrix
+from femtorque.codegen.reference import flexible_mass_matrix
 
 Array = NDArray[np.float64]
 

@@ -4,21 +4,16 @@ A joint is loaded where, somewhere in its range, its weight is more than its Cou
 power are not assumed to hold anything: cogging and gears that do not turn back are not in a mechanism file.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from femtorque.codegen.common.memo import remembered
-from femtorque.codegen.common.vectors import norm
+from femtorque.codegen.common import norm, remembered
 from femtorque.codegen.control.gains import sample_poses
-from femtorque.codegen.mechanism.description import Mechanism, Safety
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.model.loop_assembly import assemble
-from femtorque.codegen.model.modes import has_modes, in_mode
-from femtorque.codegen.reference.rigid import newton_euler
+from femtorque.codegen.mechanism import Mechanism, Safety
+from femtorque.codegen.model import Model, assemble, has_modes, in_mode
+from femtorque.codegen.reference import newton_euler
 from femtorque.codegen.wire import messages
 
 LOOP_POSES = 8  # of closed loops, whose torques are found one by one

@@ -3,17 +3,14 @@
 Constants without a key in the mechanism file follow from it by a rule stated at each constant below.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
-from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common import BadInput
 from femtorque.codegen.control.gravity_load import resolved
 from femtorque.codegen.control.table import INT64, REAL, UINT32, member
-from femtorque.codegen.mechanism.description import Home, Joint, Mechanism
-from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.units import position_unit, to_wire
+from femtorque.codegen.mechanism import Home, Joint, Mechanism
+from femtorque.codegen.wire import messages, position_unit, to_wire
 
 SEEK = {"start": 0, "absolute": 0, "index": 1, "stop": 2}  # FT_SEEK_NONE, _INDEX, _STOP
 SEEK_SPEED = 0.05  # of limits.velocity

@@ -16,11 +16,9 @@ from dataclasses import astuple, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.board import channels
-from femtorque.codegen.board import reader as boards
-from femtorque.codegen.common.memo import remembered
-from femtorque.codegen.common.portable_math import square
-from femtorque.codegen.mechanism.description import Joint, Mechanism
+from femtorque.codegen.board import channels, load_board
+from femtorque.codegen.common import remembered, square
+from femtorque.codegen.mechanism import Joint, Mechanism
 
 Array = NDArray[np.float64]
 
@@ -43,7 +41,7 @@ class Motor:
         limits, drive, effort, stall, fall, no_load = joint.limits, joint.drive, math.inf, math.inf, 0.0, math.inf
         if joint.motor is not None and mechanism.board is not None:
             if joint.motor.drive == "current":
-                channels.served(mechanism, boards.load(mechanism.board.use, mechanism.source or mechanism.name))
+                channels.served(mechanism, load_board(mechanism.board.use, mechanism.source or mechanism.name))
             constant = abs(joint.motor.K * joint.motor.gear)  # N m / A at the joint
             volts = mechanism.board.bus_voltage * channels.usable_share(mechanism, joint)
             stall, fall, no_load = constant * volts / joint.motor.R, square(constant) / joint.motor.R, volts / constant
@@ -60,7 +58,7 @@ def current_range(mechanism: Mechanism, joint: Joint) -> float:
     law, to which a duty is a share of that range; the law's voltage is then that share of the bus's."""
     if mechanism.board is None or joint.motor is None or joint.motor.drive != "current":
         return 0.0
-    board = boards.load(mechanism.board.use, mechanism.source or mechanism.name)
+    board = load_board(mechanism.board.use, mechanism.source or mechanism.name)
     return channels.current_range(board, joint) if board.channels else 0.0
 
 

@@ -11,11 +11,9 @@ target's velocity from tick to tick is added to qd, half of it in the prediction
 observed without the lag that accelerations cause. It comes from outside the loop and leaves the poles where they are.
 """
 
-from __future__ import annotations
-
 import math
 
-from femtorque.codegen.common.portable_math import exp, square
+from femtorque.codegen.common import exp, square
 
 
 def observer_gains(bandwidth_hz: float, dt: float) -> tuple[float, float]:

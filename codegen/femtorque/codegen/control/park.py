@@ -5,23 +5,19 @@ make a box, and each joint stays between where it is and its place: no way from 
 closed loops that is not enough, as they do not close everywhere in the box; these are refused.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from femtorque.codegen.board.description import Board
-from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.board import Board
+from femtorque.codegen.common import BadInput
 from femtorque.codegen.control.follow import BOUNDLESS, FollowConstants, Limits, follow_row, unfollowed
-from femtorque.codegen.mechanism.description import Joint, Mechanism, Park
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.model.loop_assembly import assemble
-from femtorque.codegen.model.modes import has_modes, in_mode
-from femtorque.codegen.reference.rigid import newton_euler
-from femtorque.codegen.wire.units import to_wire
+from femtorque.codegen.mechanism import Joint, Mechanism, Park
+from femtorque.codegen.model import Model, assemble, has_modes, in_mode
+from femtorque.codegen.reference import newton_euler
+from femtorque.codegen.wire import to_wire
 
 SPARE = 1.5  # times as long as the way at its limits takes, and
 SPARE_S = 0.5  # s more: after that the motors are let go wherever the joints are
@@ -162,7 +158,7 @@ def lying(mechanism: Mechanism) -> Lying | None:
     return Lying(falls)
 
 
-def words(mechanism: Mechanism) -> list[str]:
+def park_words(mechanism: Mechanism) -> list[str]:
     """A line of `check` on where the arm lies down, and what falls from there; none without a pose."""
     found, park = lying(mechanism), mechanism.safety.park
     if found is None or park is None:

@@ -1,13 +1,11 @@
 """Constants of friction that falls with the velocity or rises with the load (firmware/src/control/ft_law.c): a row per
 joint, where the file has any."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from femtorque.codegen.control.table import REAL, member
-from femtorque.codegen.mechanism.description import COULOMB_VELOCITY, Joint, Mechanism
-from femtorque.codegen.model.driven_friction import beyond_coulomb
+from femtorque.codegen.mechanism import COULOMB_VELOCITY, Joint, Mechanism
+from femtorque.codegen.model import beyond_coulomb
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,6 @@
 """Rows of constants, described once: a dataclass whose fields say how C keeps them gives the C struct, the rows in C,
 and the bytes in the chip's memory with their check sum."""
 
-from __future__ import annotations
-
 import struct
 import zlib
 from collections.abc import Callable, Sequence
@@ -11,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from femtorque.codegen.common.sanitize import tidied
+from femtorque.codegen.common import tidied
 
 FINER = 32  # binary digits of a position step in double precision beyond the one in single precision
 COLUMN = 28  # of comments

@@ -5,15 +5,13 @@ h. At the continuous current it comes to 1; a peak I_p may last for T ln(1 / (1 
 is that which the torque asks for, tau / (K N).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
-from femtorque.codegen.board.description import Board
-from femtorque.codegen.common.portable_math import square
+from femtorque.codegen.board import Board
+from femtorque.codegen.common import square
 from femtorque.codegen.control.table import FLOAT, UINT32, member
-from femtorque.codegen.mechanism.description import Joint, Mechanism
+from femtorque.codegen.mechanism import Joint, Mechanism
 
 
 @dataclass(frozen=True)
@@ -60,12 +58,12 @@ def heats(mechanism: Mechanism, board: Board | None) -> list[Heat]:
     return rows or [Heat(0, 0.0, 0.0, "nothing")]
 
 
-def continuous(joint: Joint, board: Board | None) -> float:
+def continuous_torque(joint: Joint, board: Board | None) -> float:
     """N m or N that the weakest part of a drive carries for good; infinite without a rating."""
     return min((torque_constant(joint) * r.continuous for r in ratings(joint, board)), default=math.inf)
 
 
-def lasts(joint: Joint, board: Board | None, torque: float) -> float:
+def heat_lasts(joint: Joint, board: Board | None, torque: float) -> float:
     """s from cold for which a joint may be given a torque; infinite for what is continuous."""
     most = math.inf
     for r in ratings(joint, board):

@@ -1,7 +1,5 @@
 """Segments of a CAN bus' bit: quanta of the controller's clock, before and behind the sample point."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -6,8 +6,6 @@ random contents: a tenth of the bus is kept free beside the longest of so many, 
 contents at all take longer than the bound that every fourth bit is a stuffed one, and that must fit into a tick too.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -54,7 +52,7 @@ class Load:
         return rate * self.worst + self.beats
 
 
-def load(wire: Wire, drives: Sequence[tuple[int, DriveType]]) -> Load:
+def bus_load(wire: Wire, drives: Sequence[tuple[int, DriveType]]) -> Load:
     """One round of commands and replies of (id, type). Deterministic."""
     if wire.kind in WIRES:
         return servo_load(wire, [drive for _, drive in drives])

@@ -3,8 +3,6 @@
 After ISO 11898-1:2015, for data frames of classic CAN (CRC-15) and of CAN FD with and without a faster data phase.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 STANDARD = 0x7FF  # the largest id of 11 bits

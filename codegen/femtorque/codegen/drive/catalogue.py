@@ -5,8 +5,6 @@ what is flashed has to be held against the drive before it is armed. A rotor of 
 inertia of 0: not known.
 """
 
-from __future__ import annotations
-
 import pkgutil
 from importlib import import_module
 

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from femtorque.codegen.common.portable_math import square
+from femtorque.codegen.common import square
 from femtorque.codegen.drive.can import CLASSIC, FD_SIZES, Frame
 
 

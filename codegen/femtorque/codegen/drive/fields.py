@@ -6,8 +6,6 @@ nothing wraps and zero is at most half a step off; a drive's own truncation (bgk
 at most one step away.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

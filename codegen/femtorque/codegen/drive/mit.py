@@ -3,8 +3,6 @@
 bgkatz/motorcontrol, Core/Src/can.c; makers' dialects differ in ids and in the reply's ends.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from femtorque.codegen.drive.can import Frame

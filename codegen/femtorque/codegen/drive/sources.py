@@ -1,10 +1,8 @@
 """Places of the hand-written C of the portable application: firmware/src, and the folder of every drive family."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
-from femtorque.codegen.common.firmware import FIRMWARE
+from femtorque.codegen.common import FIRMWARE
 from femtorque.codegen.drive import families
 
 

@@ -1,8 +1,6 @@
 """How a board's LED shows its state."""
 
-from __future__ import annotations
-
-from femtorque.codegen.wire.messages import STATES
+from femtorque.codegen.wire import STATES
 
 STEPS_HZ = 8  # steps of a pattern per second; a pattern has 16, lit where it says #
 _DARK, _ON, _FAST, _SLOW = 16 * ".", 16 * "#", 8 * "#.", 2 * "####...."

@@ -1,23 +1,18 @@
 """ft_board.h: one mechanism on its board, with every number that the chip's registers need."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 
-from femtorque.codegen.board import fieldbus, thermistor
-from femtorque.codegen.board.channels import file_of, has_current_loops, served, tick_cycles
-from femtorque.codegen.board.chip import Pll
-from femtorque.codegen.board.description import ADC_COUNTS, ADC_V, Board, BrakeOutput, Channel, CutoffOutput
-from femtorque.codegen.board.uses import Use, uses
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.templating import template
-from femtorque.codegen.drive.catalogue import family_of
+from femtorque.codegen.board import (
+    ADC_COUNTS, ADC_V, THERMISTOR_STEP, Board, BrakeOutput, Channel, CutoffOutput, Pll, Use, fieldbus, file_of,
+    has_current_loops, served, thermistor_table, tick_cycles, uses)
+from femtorque.codegen.common import BadInput, template
+from femtorque.codegen.drive import family_of
 from femtorque.codegen.emit import blink, board_rows
 from femtorque.codegen.emit.board_rows import Place
 from femtorque.codegen.emit.messages import longest_on_the_wire
 from femtorque.codegen.emit.pwm import Pwm, output_timers
-from femtorque.codegen.mechanism.description import Joint, Mechanism
+from femtorque.codegen.mechanism import Joint, Mechanism
 
 SEND_MIN = 1024  # bytes to the host that can wait, at least; more where a frame is longer
 WATCHDOG_S = 0.1  # at LSI's nominal rate; 68 ms on the fastest part
@@ -291,8 +286,8 @@ def _sense(mechanism: Mechanism, board: Board) -> Sense | None:
         channels=", ".join(str(board.chip.analogue[pin]) for _, pin in sense.pins),
         buses=int(sense.bus is not None),
         volts=sense.bus.ratio * ADC_V / ADC_COUNTS if sense.bus else 0.0,
-        celsius=board_rows.celsius(thermistor.table(sense.temperature.thermistor)) if sense.temperature else "",
-        celsius_step=thermistor.STEP)
+        celsius=board_rows.celsius(thermistor_table(sense.temperature.thermistor)) if sense.temperature else "",
+        celsius_step=THERMISTOR_STEP)
 
 
 def watchdog_s(rate_hz: int) -> float:

@@ -1,16 +1,12 @@
 """The tables of ft_board.h, one call of a macro a row: the header leaves open what the chip's folder makes of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from femtorque.codegen.board.chip import Chip
-from femtorque.codegen.board.description import Channel, GateDriver, Outputs
-from femtorque.codegen.board.fieldbus import Line, Wired
-from femtorque.codegen.drive.bit_timing import BitTiming
+from femtorque.codegen.board import Channel, Chip, GateDriver, Line, Outputs, Wired
+from femtorque.codegen.drive import BitTiming
 from femtorque.codegen.emit.pwm import CurrentLoop, Drive, PwmTimer
-from femtorque.codegen.mechanism.description import Joint
+from femtorque.codegen.mechanism import Joint
 
 Served = Sequence[tuple[Joint, Channel | None]]
 

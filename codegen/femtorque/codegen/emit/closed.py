@@ -5,24 +5,18 @@ dependent joints' positions, their velocities and accelerations (ft_loop), the t
 joints' torques carried by the independent ones with the velocities at s_k.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from textwrap import wrap
 
 import numpy as np
 
-from femtorque.codegen.common.templating import template
+from femtorque.codegen.common import template
 from femtorque.codegen.emit import step
-from femtorque.codegen.mechanism.description import Joint
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.model.loop_assembly import SINGULAR, Assembly, assemble
-from femtorque.codegen.reference.discrete import PACE_OF_CORRECTION, SWING
-from femtorque.codegen.step.c_text import Block, Names, Printer, unit_of
-from femtorque.codegen.step.closed import LoopStep, allocation
-from femtorque.codegen.step.provenance import comment, of_friction
-from femtorque.codegen.step.search import step_of
-from femtorque.codegen.wire.units import position_unit
+from femtorque.codegen.mechanism import Joint
+from femtorque.codegen.model import SINGULAR, Assembly, Model, assemble
+from femtorque.codegen.reference import PACE_OF_CORRECTION, SWING
+from femtorque.codegen.step import Block, LoopStep, Names, Printer, allocation, comment, of_friction, step_of, unit_of
+from femtorque.codegen.wire import position_unit
 
 PACE, LEAST = 0.02, 1e-3  # rad or m: one step of a start, and where it is too long for the loops
 

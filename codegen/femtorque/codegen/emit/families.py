@@ -1,15 +1,12 @@
 """ft_families.h: the functions of the families of a mechanism's drives, chosen when it is emitted, not when it runs;
 ft_frame_bytes.h: how long their frames are."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
-from femtorque.codegen.board.fieldbus import families
-from femtorque.codegen.common.templating import template
-from femtorque.codegen.drive.can import CLASSIC
-from femtorque.codegen.drive.family import Family
-from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.board import families
+from femtorque.codegen.common import template
+from femtorque.codegen.drive import CLASSIC, Family
+from femtorque.codegen.mechanism import Mechanism
 
 
 @dataclass(frozen=True)

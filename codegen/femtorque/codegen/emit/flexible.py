@@ -4,20 +4,15 @@ The modes' constants are tables, and what a tick does with them is a loop over e
 instructions per mode (assurance/bench/test_flexible_instructions.py).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
 
-from femtorque.codegen.common.portable_math import square
-from femtorque.codegen.common.templating import template
+from femtorque.codegen.common import square, template
 from femtorque.codegen.emit.step import STATE, Form, write
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.reference.discrete_flexible import SETTLING
-from femtorque.codegen.step.c_text import Names, literal, unit_of
-from femtorque.codegen.step.flexible import FlexibleStep
-from femtorque.codegen.step.provenance import comment, of_pieces
+from femtorque.codegen.model import Model
+from femtorque.codegen.reference import SETTLING
+from femtorque.codegen.step import FlexibleStep, Names, comment, literal, of_pieces, unit_of
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,13 @@
 """The emitted C as a library: sources in src/, examples, and what PlatformIO, Arduino, CMake and Zephyr ask of one."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 
 import numpy as np
 
-from femtorque.codegen.common.templating import template
-from femtorque.codegen.mechanism.description import Joint, Mechanism
-from femtorque.codegen.model.modes import has_modes
+from femtorque.codegen.common import template
+from femtorque.codegen.mechanism import Joint, Mechanism
+from femtorque.codegen.model import has_modes
 
 AWAY = {True: 0.02, False: 0.1}  # m of slides, rad of others: how far the examples move
 SHARE = 0.4  # of the way that a joint's limits leave it, at most

@@ -1,13 +1,10 @@
 """The C side of the wire: ft_messages.h and .c, from the table of femtorque.codegen.wire.messages, for a number of
 joints."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
-from femtorque.codegen.common.templating import template
-from femtorque.codegen.wire import codec, messages
-from femtorque.codegen.wire.messages import MESSAGES, Field, Message
+from femtorque.codegen.common import template
+from femtorque.codegen.wire import MESSAGES, Field, Message, codec, messages
 
 _C_TYPES = {"u8": "uint8_t", "u16": "uint16_t", "u32": "uint32_t", "i32": "int32_t", "i64": "int64_t", "f32": "float"}
 

@@ -4,19 +4,13 @@ Every mode is rendered as if it were the only one, but its names carry the mode'
 that all of them stand side by side. Constants, sizes and the order of joints are each mode's own.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.templating import template
+from femtorque.codegen.common import BadInput, template
 from femtorque.codegen.emit import closed, step
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.model.loop_assembly import assemble
-from femtorque.codegen.model.modes import in_mode, ramp
-from femtorque.codegen.step.c_text import unit_of
-from femtorque.codegen.step.search import step_of
+from femtorque.codegen.mechanism import Mechanism
+from femtorque.codegen.model import Model, assemble, in_mode, ramp
+from femtorque.codegen.step import step_of, unit_of
 
 POSITION = 2e-3  # rad or m that a loop may be open when a mode is entered
 VELOCITY = 0.05  # rad/s or m/s by which it may open there

@@ -1,37 +1,15 @@
 """Output timers of one mechanism: periods, updates, duties, current loops."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Literal
 
-from femtorque.codegen.board import fieldbus
-from femtorque.codegen.board.channels import (
-    CURRENT_LOOP,
-    CURRENT_TRIP,
-    FOLLOW_PERIODS,
-    FOLLOW_S,
-    LOWEST_BOUND,
-    current_bound,
-    current_range,
-    file_of,
-    has_current_loops,
-)
-from femtorque.codegen.board.checks import (
-    CURRENT_ZERO,
-)
-from femtorque.codegen.board.description import (
-    ADC_COUNTS,
-    ADC_V,
-    Board,
-    Channel,
-    ChannelPwm,
-)
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.portable_math import exp
-from femtorque.codegen.control.constants import joint_constants
-from femtorque.codegen.mechanism.description import Joint, Mechanism
+from femtorque.codegen.board import (
+    ADC_COUNTS, ADC_V, CURRENT_LOOP, CURRENT_TRIP, CURRENT_ZERO, FOLLOW_PERIODS, FOLLOW_S, LOWEST_BOUND, Board, Channel,
+    ChannelPwm, current_bound, current_range, fieldbus, file_of, has_current_loops)
+from femtorque.codegen.common import BadInput, exp
+from femtorque.codegen.control import joint_constants
+from femtorque.codegen.mechanism import Joint, Mechanism
 
 COUNTER_MAX = 0xFFFF  # output timers have 16 bits
 PULSE_S = 2e-3  # of voltage before a loop is closed, which shows the sensor's sign

@@ -1,15 +1,12 @@
 """The README of a generated folder: the API for this one mechanism."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
-from femtorque.codegen.common.templating import template
+from femtorque.codegen.common import template
 from femtorque.codegen.emit import rnea
-from femtorque.codegen.mechanism.description import Control, Joint, Mechanism
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.model.modes import has_modes
-from femtorque.codegen.step.scheme import chosen
+from femtorque.codegen.mechanism import Control, Joint, Mechanism
+from femtorque.codegen.model import Model, has_modes
+from femtorque.codegen.step import chosen
 
 WHAT = {
     "ft_tree.h": "the open tree",

@@ -11,20 +11,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from textwrap import wrap
 
-from femtorque.codegen.common.templating import template
+from femtorque.codegen.common import template
 from femtorque.codegen.emit.closed import angle
 from femtorque.codegen.emit.step import angle_of
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.model.loop_assembly import Assembly, assemble
-from femtorque.codegen.model.modes import has_modes, in_mode
-from femtorque.codegen.step import c_text
-from femtorque.codegen.step.c_text import Block, Names, Printer, unit_of
-from femtorque.codegen.step.closed import LoopStep, allocation
-from femtorque.codegen.step.frames import Members
-from femtorque.codegen.step.instant import HALF_TICK_OF_A_SECOND, InstantTorque, InstantWeight
-from femtorque.codegen.step.provenance import comment, of_friction, provenance
-from femtorque.codegen.step.search import instant_of
+from femtorque.codegen.mechanism import Mechanism
+from femtorque.codegen.model import Assembly, Model, assemble, has_modes, in_mode
+from femtorque.codegen.step import (
+    HALF_TICK_OF_A_SECOND, Block, InstantTorque, InstantWeight, LoopStep, Members, Names, Printer, allocation, comment,
+    instant_of, of_friction, provenance, unit_of, wrapped_c)
 
 COS_SIN, WHOLE = 24, 16  # instructions of an exact sine and cosine, and of a position made a whole number
 SOLUTIONS = 2  # of the loops, where a call is near the last one
@@ -229,7 +223,7 @@ def _function(model: Model, form: type[InstantTorque], shared: list[Members], na
     frames = {j: i for i, j in enumerate(step.turning)}
     printed = Printer(step.graph, Names(units=[unit_of(b.prismatic) for b in model.bodies], whole="at", frames=frames),
                       provenance=[comment(rows) for rows in provenance(step)])
-    turns = [c_text.wrap(f"turn[{i}] = ft_cos_sin({angle_of(step.tree, j, 'at')});") for j, i in frames.items()]
+    turns = [wrapped_c(f"turn[{i}] = ft_cos_sin({angle_of(step.tree, j, 'at')});") for j, i in frames.items()]
     return Function(name, form is InstantTorque, what, turns, f"{step.length:.9g}", printed.blocks,
                     step.graph.inputs(), [], step.graph.cost())
 

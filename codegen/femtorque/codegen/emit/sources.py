@@ -1,31 +1,16 @@
 """Emission: every source that follows from one mechanism, as {file name: text}, and the folder `generate` writes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
-from femtorque.codegen.board.description import Board
-from femtorque.codegen.common.output import GENERATED, claim, write_text
+from femtorque.codegen.board import Board
+from femtorque.codegen.common import GENERATED, claim, write_text
 from femtorque.codegen.control import constants
 from femtorque.codegen.emit import (
-    board_header,
-    closed,
-    digest,
-    families,
-    flexible,
-    library,
-    messages,
-    modes,
-    readme,
-    rnea,
-    step,
-    wrench,
-)
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.model.modes import has_modes
-from femtorque.codegen.model.supported import supported
-from femtorque.codegen.step.scheme import model_of
+    board_header, closed, configuration_digest as digest, families, flexible, library, messages, modes, readme, rnea,
+    step, wrench)
+from femtorque.codegen.mechanism import Mechanism
+from femtorque.codegen.model import Model, has_modes, supported
+from femtorque.codegen.step import model_of
 
 
 def step_sources(model: Model) -> dict[str, str]:

@@ -4,8 +4,6 @@ The recursions of step/planar.py or step/spatial.py run once, on expressions ins
 the frames and base parameters of step/base_parameters.py; what is live in the end is printed (step/c_text.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from textwrap import wrap as fill
@@ -13,20 +11,12 @@ from textwrap import wrap as fill
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common.templating import template
-from femtorque.codegen.mechanism.description import Joint, Mechanism
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.model.passive_friction import is_passive
-from femtorque.codegen.step.base_parameters import Tree
-from femtorque.codegen.step.c_text import NEVER, Block, Names, Printer, literal, unit_of, wrap
-from femtorque.codegen.step.frames import tidy
-from femtorque.codegen.step.graph import Fixed, Graph
-from femtorque.codegen.step.newton_euler import NewtonEulerStep
-from femtorque.codegen.step.nodal import GROUNDS, TABLE, NodalStep
-from femtorque.codegen.step.planar import PlanarStep
-from femtorque.codegen.step.provenance import comment, provenance
-from femtorque.codegen.step.search import MANY, Step, plain_step, step_of
-from femtorque.codegen.step.single_precision import EXACT_BELOW_HZ
+from femtorque.codegen.common import template
+from femtorque.codegen.mechanism import Joint, Mechanism
+from femtorque.codegen.model import Model, is_passive
+from femtorque.codegen.step import (
+    EXACT_BELOW_HZ, GROUNDS, MANY, NEVER, TABLE, Block, Fixed, Graph, Names, NewtonEulerStep, NodalStep, PlanarStep,
+    Printer, Step, Tree, comment, literal, plain_step, provenance, step_of, tidy, unit_of, wrapped_c)
 
 
 @dataclass(frozen=True)
@@ -199,7 +189,7 @@ def write(model: Model, graph: Graph, intro: list[str], names: Names, angles: li
         shared="r" in inputs,
         taken=taken,
         unused=([] if taken else ["next"]) + ([] if angles or inputs & STATE.keys() else ["s"]),
-        turns=[Turn("default:" if i + 1 == len(angles) else f"case {i}:", wrap(f"return {angle};", 80))
+        turns=[Turn("default:" if i + 1 == len(angles) else f"case {i}:", wrapped_c(f"return {angle};", 80))
                for i, angle in enumerate(angles)],
         frames=len(angles),
         components=2 * len(angles),

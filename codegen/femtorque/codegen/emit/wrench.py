@@ -5,19 +5,14 @@ Not part of the step, which costs nothing more for it: a loop over a table, alon
 Every body frame is turned so that its joint moves about or along z.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.templating import template
-from femtorque.codegen.common.vectors import product
-from femtorque.codegen.mechanism.description import Matrix
-from femtorque.codegen.model.bodies import GROUND, Model, placed_links
-from femtorque.codegen.model.kinematics import frame_to_axis
-from femtorque.codegen.step.c_text import literal
+from femtorque.codegen.common import BadInput, product, template
+from femtorque.codegen.mechanism import Matrix
+from femtorque.codegen.model import GROUND, Model, frame_to_axis, placed_links
+from femtorque.codegen.step import literal
 
 
 @dataclass(frozen=True)

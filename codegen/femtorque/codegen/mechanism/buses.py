@@ -1,7 +1,5 @@
 """Buses and the drives on them: what their tables must be together."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence
@@ -9,10 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from femtorque.codegen.common.suggestion import hint
-from femtorque.codegen.drive.can import CLASSIC
-from femtorque.codegen.drive.catalogue import DRIVES, WIRES, family_of, left_out
-from femtorque.codegen.drive.family import DriveType
+from femtorque.codegen.common import hint
+from femtorque.codegen.drive import CLASSIC, DRIVES, WIRES, DriveType, family_of, left_out
 from femtorque.codegen.mechanism.description import Bus, Drive, Joint, Limits, Motor, ServoSetting
 from femtorque.codegen.mechanism.motors import ELECTRICAL
 from femtorque.codegen.mechanism.refusal import Fail

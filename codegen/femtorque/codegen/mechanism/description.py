@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common.portable_math import square
-from femtorque.codegen.drive.family import DriveType
+from femtorque.codegen.common import square
+from femtorque.codegen.drive import DriveType
 
 Vector = NDArray[np.float64]  # shape (3,)
 Matrix = NDArray[np.float64]  # shape (3, 3)

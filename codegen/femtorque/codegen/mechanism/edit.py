@@ -1,7 +1,5 @@
 """Write numbers of joints and bodies back into its mechanism file: only these change, comments and layout stay."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,9 +9,7 @@ import tomlkit
 import tomlkit.items
 from tomlkit.exceptions import TOMLKitError
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.files import read_text
-from femtorque.codegen.common.output import write_text
+from femtorque.codegen.common import BadInput, read_text, write_text
 from femtorque.codegen.mechanism.description import Gains
 
 DIGITS, FINE = 4, 7  # significant ones; of bodies, which rounding must leave possible

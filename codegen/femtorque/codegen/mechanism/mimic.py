@@ -4,13 +4,11 @@ A gripper's second finger follows the first, which may follow a third: each is t
 chain. While that one stands still, all of them do.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import inf, pi
 
-from femtorque.codegen.common.suggestion import hint
+from femtorque.codegen.common import hint
 from femtorque.codegen.mechanism.description import Joint, Mimic
 from femtorque.codegen.mechanism.refusal import Fail
 

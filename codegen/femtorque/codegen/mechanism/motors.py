@@ -4,13 +4,10 @@ Numbers are those of the source named beside each; figures missing in a sheet ar
 in `worked_out`, or must be measured (`femtorque identify`). SI units.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.suggestion import hint
+from femtorque.codegen.common import BadInput, hint
 
 
 @dataclass(frozen=True)
@@ -104,7 +101,7 @@ def fitting(effort: float, velocity: float, volts: float) -> Sold | None:
     return min(good, key=lambda sold: sold.stall(volts) * sold.no_load(volts), default=None)
 
 
-def words(effort: float, velocity: float, volts: float) -> str:
+def motor_words(effort: float, velocity: float, volts: float) -> str:
     """Hint with motors of the catalogue that suit a joint."""
     found = fitting(effort, velocity, volts)
     if found is not None:

@@ -4,8 +4,6 @@
 exist, the tree, bodies that can exist, efforts that the motor can give, ticks that fit knots.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -16,53 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.files import parse_toml, read_text
-from femtorque.codegen.common.portable_math import square
-from femtorque.codegen.common.suggestion import hint, shown
-from femtorque.codegen.common.vectors import norm
+from femtorque.codegen.common import BadInput, hint, norm, parse_toml, read_text, shown, square
 from femtorque.codegen.mechanism import buses, mimic, urdf
 from femtorque.codegen.mechanism.description import (
-    BASE,
-    COULOMB_VELOCITY,
-    Anchor,
-    Beam,
-    BoardUse,
-    Brake,
-    Bus,
-    Contact,
-    Control,
-    Cutoff,
-    Encoder,
-    Feel,
-    Follow,
-    Friction,
-    Gains,
-    Home,
-    Joint,
-    Limits,
-    Link,
-    Loop,
-    Mechanism,
-    Mimic,
-    Mode,
-    Motor,
-    Park,
-    Payload,
-    Safety,
-    Section,
-)
+    BASE, COULOMB_VELOCITY, Anchor, Beam, BoardUse, Brake, Bus, Contact, Control, Cutoff, Encoder, Feel, Follow,
+    Friction, Gains, Home, Joint, Limits, Link, Loop, Mechanism, Mimic, Mode, Motor, Park, Payload, Safety, Section)
 from femtorque.codegen.mechanism.refusal import in_radians
 from femtorque.codegen.mechanism.schema import (
-    NAME_PATTERN,
-    BeamTable,
-    Fault,
-    JointTable,
-    LinkTable,
-    MechanismTable,
-    PayloadTable,
-    first_fault,
-)
+    NAME_PATTERN, BeamTable, Fault, JointTable, LinkTable, MechanismTable, PayloadTable, first_fault)
 
 MOST = 1000  # tables of one kind: links, joints
 PHYSICAL_TOLERANCE = 1e-6  # of the trace: what rounding to a few digits does to a thin body's inertia

@@ -1,12 +1,9 @@
 """One line that refuses what a mechanism file says."""
 
-from __future__ import annotations
-
 import math
 from typing import NoReturn, Protocol
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.suggestion import shown
+from femtorque.codegen.common import BadInput, shown
 from femtorque.codegen.mechanism.description import Mechanism
 
 

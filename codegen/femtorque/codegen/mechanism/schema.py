@@ -12,28 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
-from femtorque.codegen.common.suggestion import hint
-from femtorque.codegen.drive.catalogue import FAMILIES, WIRES
+from femtorque.codegen.common import hint
+from femtorque.codegen.drive import FAMILIES, WIRES
 from femtorque.codegen.mechanism.description import (
-    Beam,
-    BoardUse,
-    Bus,
-    Contact,
-    Control,
-    Cutoff,
-    Drive,
-    Encoder,
-    Feel,
-    Follow,
-    Friction,
-    Gains,
-    Home,
-    Joint,
-    Mimic,
-    Motor,
-    Park,
-    Safety,
-)
+    Beam, BoardUse, Bus, Contact, Control, Cutoff, Drive, Encoder, Feel, Follow, Friction, Gains, Home, Joint, Mimic,
+    Motor, Park, Safety)
 
 LARGEST, SMALLEST = 1e9, 1e-12  # no quantity of a mechanism in SI units is beyond; products of a few stay finite
 

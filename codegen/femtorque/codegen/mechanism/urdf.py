@@ -16,10 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.files import read_text
-from femtorque.codegen.common.suggestion import hint, shown
-from femtorque.codegen.common.vectors import product, rotation_rpy
+from femtorque.codegen.common import BadInput, hint, product, read_text, rotation_rpy, shown
 from femtorque.codegen.mechanism.description import BASE
 from femtorque.codegen.mechanism.schema import NAME_PATTERN, NAME_RULE, TITLE_PATTERN
 
@@ -47,7 +44,7 @@ class Tables:
     root: str = BASE
 
 
-def read(path: Path, locked: Collection[str] = ()) -> Tables:
+def read_urdf(path: Path, locked: Collection[str] = ()) -> Tables:
     """The tables of a URDF file; `locked` joints are known to stand still. Raises BadInput."""
     document = _parse(path)
     for kind in ("link", "joint"):
@@ -369,7 +366,7 @@ def merge(path: Path, data: dict[str, Any]) -> Merged:
         raise BadInput(path, "urdf", shown(name), "must be the name of a URDF file, in quotes")
     urdf = path.parent / name
     lock = data.get("lock")
-    tables = read(urdf, lock if isinstance(lock, dict) else ())
+    tables = read_urdf(urdf, lock if isinstance(lock, dict) else ())
     merged = dict(data)
     given: set[str] = set()
     for kind, base in (("link", tables.links), ("joint", tables.joints)):

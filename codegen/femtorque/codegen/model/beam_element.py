@@ -9,17 +9,13 @@ A link is two such elements, from its joint to its centre of gravity and from th
 integration point at the centre of gravity: there all mass is lumped, and each joint is a hinge at an element's end.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.portable_math import square
-from femtorque.codegen.common.vectors import norm, product
-from femtorque.codegen.mechanism.description import Section, Vector
+from femtorque.codegen.common import BadInput, norm, product, square
+from femtorque.codegen.mechanism import Section, Vector
 from femtorque.codegen.model.bodies import Body, Model
 
 Array = NDArray[np.float64]

@@ -13,10 +13,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.common.memo import remembered
-from femtorque.codegen.common.portable_math import sin_cos
-from femtorque.codegen.common.vectors import product, rotation_rpy
-from femtorque.codegen.mechanism.description import BASE, Joint, Matrix, Mechanism, Vector
+from femtorque.codegen.common import product, remembered, rotation_rpy, sin_cos
+from femtorque.codegen.mechanism import BASE, Joint, Matrix, Mechanism, Vector
 from femtorque.codegen.model.torsion import with_torsion
 
 GROUND = -1  # parent index of bodies that hang on the ground

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.mechanism.description import Friction, Joint
+from femtorque.codegen.mechanism import Friction, Joint
 
 Array = NDArray[np.float64]
 

@@ -30,11 +30,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.portable_algebra import modes
-from femtorque.codegen.common.portable_math import square
-from femtorque.codegen.common.vectors import product
-from femtorque.codegen.mechanism.description import Link, Mechanism
+from femtorque.codegen.common import BadInput, modes, product, square
+from femtorque.codegen.mechanism import Link, Mechanism
 
 Array = NDArray[np.float64]
 T = TypeVar("T", bound=Any)

@@ -13,16 +13,13 @@ gives the moment about joint i of what acts on link i alone; [T_Lambda] adds tha
 i's frame. The results of these functions are dense on purpose: they are the theory, to be compared with.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.common.portable_math import sin_cos
-from femtorque.codegen.common.vectors import cross, dot, product
+from femtorque.codegen.common import cross, dot, product, sin_cos
 from femtorque.codegen.model.bodies import GROUND, Model, skew, turned
 
 Array = NDArray[np.float64]

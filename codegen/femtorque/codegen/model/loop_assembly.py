@@ -5,8 +5,6 @@ assembled pose and beside it, and dropped. As many actuated moving joints are *i
 others, passive or redundantly actuated, *depend* on them: J_d dq_d = -J_i dq_i.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,21 +13,12 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.common.memo import remembered
-from femtorque.codegen.common.portable_algebra import basis, distances, least_squares, rank, solve
-from femtorque.codegen.common.vectors import norm, product
-from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.common import (
+    BadInput, Refused, basis, distances, least_squares, norm, product, rank, remembered, solve)
+from femtorque.codegen.mechanism import Mechanism
 from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.model.kinematics import Conversion, Levers, pose, rotate, rotate_back
-from femtorque.codegen.model.loop_constraint import (
-    Cut,
-    Equations,
-    frames,
-    load_torques,
-    residual,
-    unit_loads,
-)
+from femtorque.codegen.model.loop_constraint import Cut, Equations, frames, load_torques, residual, unit_loads
 from femtorque.codegen.model.motion import Motion
 
 Array = NDArray[np.float64]

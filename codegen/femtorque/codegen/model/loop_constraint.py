@@ -22,8 +22,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.common.vectors import cross, dot, norm, product, rotation_rpy
-from femtorque.codegen.mechanism.description import Anchor, Loop
+from femtorque.codegen.common import cross, dot, norm, product, rotation_rpy
+from femtorque.codegen.mechanism import Anchor, Loop
 from femtorque.codegen.model.bodies import GROUND, Body, Model, placed_links, rotation_axis
 from femtorque.codegen.model.kinematics import Levers, Pose, joint_torque, levers, pose, rotate, rotate_back
 

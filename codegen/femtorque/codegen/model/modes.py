@@ -4,19 +4,14 @@ A mode closes some loops, carries some payloads, frees some joints and may stand
 control law are the same in all modes: the mechanism's streamed joints, in one order.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.memo import remembered
-from femtorque.codegen.common.portable_math import arctan2
-from femtorque.codegen.common.vectors import norm, product, rotation_rpy
-from femtorque.codegen.mechanism.description import BASE, Joint, Link, Mechanism
+from femtorque.codegen.common import BadInput, arctan2, norm, product, remembered, rotation_rpy
+from femtorque.codegen.mechanism import BASE, Joint, Link, Mechanism
 from femtorque.codegen.model.bodies import Model, beyond
 from femtorque.codegen.model.motion import Motion
 

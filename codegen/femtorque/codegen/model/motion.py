@@ -1,7 +1,5 @@
 """Functions of time: motions and forces."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 import numpy as np

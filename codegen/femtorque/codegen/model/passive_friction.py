@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.mechanism.description import COULOMB_VELOCITY, Joint
+from femtorque.codegen.mechanism import COULOMB_VELOCITY, Joint
 from femtorque.codegen.model.bodies import Model
 
 Array = NDArray[np.float64]

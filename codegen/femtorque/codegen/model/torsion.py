@@ -6,13 +6,11 @@ spring holds; what hangs on the tip hangs on the joint. A third of the section's
 element's consistent mass); damping is proportional to the rate of strain as in bending.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 
-from femtorque.codegen.mechanism.description import Friction, Joint, Limits, Link, Mechanism
+from femtorque.codegen.mechanism import Friction, Joint, Limits, Link, Mechanism
 
 END = 1e-9  # m: how near to a flexible link's root or tip what is fixed to it has to be
 STEEPEST = np.pi / 4.0  # rad: springs are computed up to here

@@ -7,8 +7,6 @@ the J joints. Velocities without accelerations are those of the cubic pieces tha
 at a row the mean of both its pieces'.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import zipfile
@@ -20,11 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common import mcap_file
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.files import check_size, read_text
-from femtorque.codegen.common.output import MOTION, MOTION_NPZ, claim, replacing
-from femtorque.codegen.common.suggestion import shown
+from femtorque.codegen.common import (
+    MOTION, MOTION_NPZ, BadInput, check_size, claim, mcap_file, read_text, replacing, shown)
 
 Array = NDArray[np.float64]
 

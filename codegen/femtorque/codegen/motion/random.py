@@ -1,14 +1,11 @@
 """Random motions of a mechanism, within its limits: what its emitted step is tried on."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.mechanism.description import Joint, Mechanism
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.model.loop_assembly import SINGULAR, assemble
+from femtorque.codegen.common import Refused
+from femtorque.codegen.mechanism import Joint, Mechanism
+from femtorque.codegen.model import SINGULAR, Model, assemble
 from femtorque.codegen.motion.trajectory import Trajectory, from_rows
 
 DURATION = 1.0  # s

@@ -7,16 +7,14 @@ played slower as a whole. Motions of the hand that are faster than WIDTH, or bey
 motion.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.mechanism.description import Joint
+from femtorque.codegen.common import BadInput
+from femtorque.codegen.mechanism import Joint
 
 Array = NDArray[np.float64]
 

@@ -18,12 +18,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.files import read_text
-from femtorque.codegen.common.suggestion import hint, shown
-from femtorque.codegen.mechanism.description import Joint, Mechanism
+from femtorque.codegen.common import BadInput, hint, read_text, shown
+from femtorque.codegen.mechanism import Joint, Mechanism
 from femtorque.codegen.motion import formats, recorded
-from femtorque.codegen.wire.units import to_float, to_wire
+from femtorque.codegen.wire import to_float, to_wire
 
 Array = NDArray[np.float64]
 

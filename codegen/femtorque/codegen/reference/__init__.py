@@ -1,1 +1,5 @@
 """Inverse dynamics in NumPy, float64: what all else is held against."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

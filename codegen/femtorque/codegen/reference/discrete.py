@@ -23,19 +23,14 @@ tests/codegen/reference/test_discrete.py shows all converge to Newton-Euler as d
 precision is held against this file.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.common.portable_math import sin_cos, square
-from femtorque.codegen.common.vectors import cross, dot, norm, product
-from femtorque.codegen.mechanism.description import Vector
-from femtorque.codegen.model.beam_element import joint_springs, joint_stiffness
-from femtorque.codegen.model.bodies import GROUND, Model
-from femtorque.codegen.model.kinematics import Pose, carried, joint_axes, joint_torque, levers, pose, velocities
-from femtorque.codegen.model.loop_assembly import SINGULAR, assemble
+from femtorque.codegen.common import Refused, cross, dot, norm, product, sin_cos, square
+from femtorque.codegen.mechanism import Vector
+from femtorque.codegen.model import (
+    GROUND, SINGULAR, Model, Pose, assemble, carried, joint_axes, joint_springs, joint_stiffness, joint_torque, levers,
+    pose, velocities)
 from femtorque.codegen.reference.discrete_flexible import Flexible
 from femtorque.codegen.reference.nodal import Nodal, between
 from femtorque.codegen.reference.rigid import newton_euler, nodal_momenta
@@ -322,7 +317,7 @@ class Discretisation:
         self.step = self.form.step
 
 
-def torque(model: Model, positions: ArrayLike) -> NDArray[np.float64]:
+def midpoint_torque(model: Model, positions: ArrayLike) -> NDArray[np.float64]:
     """Torque (N, J), N m or N, at s_0..s_N-1 of a motion sampled at s_-1..s_N: positions (N+2, J), rad or m.
 
     The first increment primes the state, so a motion that starts with a velocity is right from its first sample.

@@ -25,12 +25,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.common.vectors import cross, dot
-from femtorque.codegen.model.beam_element import joint_stiffness
-from femtorque.codegen.model.bodies import GROUND, Model, rotation_axis
-from femtorque.codegen.model.flexible_link import ModalLink
-from femtorque.codegen.model.flexible_tree import FlexibleTree, Piece, flexible_tree
-from femtorque.codegen.model.kinematics import rotate, rotate_back
+from femtorque.codegen.common import cross, dot
+from femtorque.codegen.model import (
+    GROUND, FlexibleTree, ModalLink, Model, Piece, flexible_tree, joint_stiffness, rotate, rotate_back, rotation_axis)
 
 Array = NDArray[np.float64]
 

@@ -5,16 +5,13 @@ reactions (discrete_flexible.py, iterated until nothing changes). The emitted st
 is of third order in the tick, the rule's own of second; `exact` shows both, with ticks a third as long.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.model.motion import Motion
-from femtorque.codegen.motion.trajectory import Trajectory
+from femtorque.codegen.model import Model, Motion
+from femtorque.codegen.motion import Trajectory
 from femtorque.codegen.reference.discrete_flexible import Flexible
 
 Array = NDArray[np.float64]

@@ -1,12 +1,9 @@
 """Mass, stiffness and damping of a mechanism with flexible links at fixed poses: what its sampled loop has to move."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.model.mass_matrix import rotor_inertia
+from femtorque.codegen.model import Model, rotor_inertia
 from femtorque.codegen.reference.discrete_flexible import Flexible, ModalMotion
 
 Array = NDArray[np.float64]

@@ -4,18 +4,12 @@ Any number of states at once, each by itself. With closed loops a state names th
 found from the assembled pose, straight to the state where that is possible, else from one state to the next.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.common.suggestion import hint
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.model.loop_assembly import CLOSING, SINGULAR, Assembly, assemble
-from femtorque.codegen.model.mass_matrix import mass_matrix as of_tree
-from femtorque.codegen.model.modes import in_mode
+from femtorque.codegen.common import BadInput, Refused, hint
+from femtorque.codegen.mechanism import Mechanism
+from femtorque.codegen.model import CLOSING, SINGULAR, Assembly, Model, assemble, in_mode, mass_matrix as of_tree
 from femtorque.codegen.reference.rigid import newton_euler, recursion
 from femtorque.codegen.reference.schemes import closed_form
 

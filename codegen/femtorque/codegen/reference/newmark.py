@@ -3,13 +3,10 @@
 The torque belongs to the sampled instants. No C is emitted in this scheme: it is unstable with the paper's pair.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.model.kinematics import Conversion, Pose, levers, pose, rotate_back
+from femtorque.codegen.model import Conversion, Model, Pose, levers, pose, rotate_back
 from femtorque.codegen.reference.nodal import node_increments
 from femtorque.codegen.reference.rigid import NodalState, inertial_loads, matrix_form, with_joint_loads
 

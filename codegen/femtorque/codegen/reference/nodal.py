@@ -14,15 +14,12 @@ about s_k lies between two such momenta, and its nodal forces are their incremen
 discrete Lagrangian of all points of the links that move along the chords of a tick: no error is added up, no damping.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.common.vectors import cross, dot
-from femtorque.codegen.model.beam_element import node_masses
-from femtorque.codegen.model.bodies import GROUND, Model
-from femtorque.codegen.model.kinematics import Conversion, Pose, joint_axes, levers, pose, rotate, rotate_back
+from femtorque.codegen.common import cross, dot
+from femtorque.codegen.model import (
+    GROUND, Conversion, Model, Pose, joint_axes, levers, node_masses, pose, rotate, rotate_back)
 from femtorque.codegen.reference.rigid import recursion, with_joint_loads
 
 Array = NDArray[np.float64]

@@ -4,18 +4,14 @@ Pinocchio itself joins links that are fixed together, not codegen/model/bodies.p
 too. Pinocchio is optional and imported only here.
 """
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.mechanism.description import BASE, Joint, Mechanism
-from femtorque.codegen.model.beam_element import joint_springs
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.model.passive_friction import PassiveFriction
+from femtorque.codegen.mechanism import BASE, Joint, Mechanism
+from femtorque.codegen.model import Model, PassiveFriction, joint_springs
 
 Array = NDArray[np.float64]
 

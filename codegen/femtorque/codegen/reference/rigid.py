@@ -10,31 +10,15 @@ Three schemes fill the nodal forces F_i and moments Phi_i of {P}; the conversion
 The paper's own time integration is in codegen/reference/newmark.py.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.common.vectors import cross, product
-from femtorque.codegen.model.beam_element import joint_springs, node_masses
-from femtorque.codegen.model.bodies import GROUND, Model
-from femtorque.codegen.model.kinematics import (
-    Conversion,
-    Levers,
-    Pose,
-    joint_axes,
-    joint_torque,
-    joint_torque_matrix,
-    levers,
-    nodal_forces,
-    pose,
-    rotate,
-    rotate_back,
-    velocities,
-)
-from femtorque.codegen.model.passive_friction import PassiveFriction
+from femtorque.codegen.common import cross, product
+from femtorque.codegen.model import (
+    GROUND, Conversion, Levers, Model, PassiveFriction, Pose, joint_axes, joint_springs, joint_torque,
+    joint_torque_matrix, levers, nodal_forces, node_masses, pose, rotate, rotate_back, velocities)
 
 Array = NDArray[np.float64]
 

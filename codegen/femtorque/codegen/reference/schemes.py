@@ -1,18 +1,13 @@
 """The reference torque of a motion in the scheme of its mechanism: open or closed, rigid or flexible, through modes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.model.kinematics import Conversion
-from femtorque.codegen.model.loop_assembly import Assembly, ClosedMotion, assemble
-from femtorque.codegen.model.modes import Later, has_modes, shares, stretches
-from femtorque.codegen.model.motion import Motion
+from femtorque.codegen.model import (
+    Assembly, ClosedMotion, Conversion, Later, Model, Motion, assemble, has_modes, shares, stretches)
 from femtorque.codegen.reference import flexible
 from femtorque.codegen.reference.rigid import matrix_form, midpoint_torque, newton_euler, recursion
 

@@ -12,12 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.suggestion import hint
-from femtorque.codegen.common.vectors import cross
-from femtorque.codegen.mechanism.description import BASE, Mechanism, Vector
-from femtorque.codegen.model.bodies import GROUND, Model, placed_links
-from femtorque.codegen.model.kinematics import Conversion, levers, pose, rotate
+from femtorque.codegen.common import BadInput, cross, hint
+from femtorque.codegen.mechanism import BASE, Mechanism, Vector
+from femtorque.codegen.model import GROUND, Conversion, Model, levers, placed_links, pose, rotate
 from femtorque.codegen.reference.rigid import recursion
 
 LARGEST = 1e9  # N, N m: as every number of a mechanism file
@@ -41,7 +38,7 @@ class Wrench:
         return Wrench(link, values[:3], values[3:])
 
 
-def torque(model: Model, q: ArrayLike, wrench: Wrench, convert: Conversion = recursion) -> NDArray[np.float64]:
+def wrench_torque(model: Model, q: ArrayLike, wrench: Wrench, convert: Conversion = recursion) -> NDArray[np.float64]:
     """Torques (..., n) that a wrench adds at positions q (..., n): a load on a node of {P}, Eqs 5-15.
 
     Raises BadInput for a link that there is not, or that does not move.

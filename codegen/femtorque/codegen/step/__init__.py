@@ -1,2 +1,6 @@
 """One tick of the inverse dynamics as a graph of expressions: built, searched, judged in single precision, printed as
 C."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -14,19 +14,15 @@ Bennis and Gautier's regrouping, done numerically). A prismatic joint turns noth
 goes to the parent.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common.portable_math import arctan2
-from femtorque.codegen.common.vectors import norm, product
-from femtorque.codegen.mechanism.description import Matrix, Vector
-from femtorque.codegen.model.bodies import GROUND, Model, skew
-from femtorque.codegen.model.kinematics import Pose, joint_axes, pose
-from femtorque.codegen.reference.discrete import PARALLEL
+from femtorque.codegen.common import arctan2, norm, product
+from femtorque.codegen.mechanism import Matrix, Vector
+from femtorque.codegen.model import GROUND, Model, Pose, joint_axes, pose, skew
+from femtorque.codegen.reference import PARALLEL
 
 SAME_ANGLE = 1e-10  # rad; files write pi with ten or twelve digits
 TINY = 1e-12  # relative to a body's own size: below this a coordinate or an inertia is a rounding error

@@ -3,26 +3,12 @@
 The only module that knows how C writes a node: names of arrays and frames, units of positions, signs, literals.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from femtorque.codegen.step.graph import (
-    Argument,
-    Call,
-    Const,
-    Expr,
-    Graph,
-    Input,
-    Op,
-    Place,
-    Result,
-    Statement,
-    Store,
-    Value,
-)
+    Argument, Call, Const, Expr, Graph, Input, Op, Place, Result, Statement, Store, Value)
 
 NEVER = 1_000_000
 WIDTH = 76  # columns, without the indentation of a function
@@ -118,7 +104,7 @@ class Printer:
         lines = [line for operand in s.needs for line in self._defined(operand)]
         if isinstance(s, Value):
             self.home[s.expr.index] = len(self.blocks)
-        return lines + wrap(self._statement(s))
+        return lines + wrapped_c(self._statement(s))
 
     def _statement(self, s: Statement) -> str:
         if isinstance(s, Value):
@@ -149,7 +135,7 @@ class Printer:
             value = self._value(e)
             self.called[e.index] = self.shared[e.index]
             self.home[e.index] = len(self.blocks)
-            lines += wrap(f"const ft_real {self.shared[e.index]} = {value};")
+            lines += wrapped_c(f"const ft_real {self.shared[e.index]} = {value};")
         return lines
 
     def _again(self, e: Expr) -> list[str]:
@@ -240,7 +226,7 @@ def literal(value: float) -> str:
     return f"{'-' if value < 0.0 else ''}FT_C({shown})"
 
 
-def wrap(line: str, room: int = WIDTH) -> list[str]:
+def wrapped_c(line: str, room: int = WIDTH) -> list[str]:
     """A statement as lines of at most `room` columns, cut before operators and after the commas of calls."""
     lines = []
     while len(line) > room:

@@ -26,11 +26,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common.vectors import norm, product
-from femtorque.codegen.model.kinematics import frame_to_axis
-from femtorque.codegen.model.loop_assembly import SINGULAR, Assembly
-from femtorque.codegen.model.loop_constraint import ALONG, AXES, PARALLEL, Cut, Side
-from femtorque.codegen.model.passive_friction import PassiveFriction
+from femtorque.codegen.common import norm, product
+from femtorque.codegen.model import ALONG, AXES, PARALLEL, SINGULAR, Assembly, Cut, PassiveFriction, Side, frame_to_axis
 from femtorque.codegen.step.frames import tidy
 from femtorque.codegen.step.graph import Expr, Function, Graph
 from femtorque.codegen.step.spatial_algebra import Vec3, times

@@ -19,24 +19,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from femtorque.codegen.common.portable_algebra import solve
-from femtorque.codegen.common.portable_math import square
-from femtorque.codegen.common.vectors import product
-from femtorque.codegen.mechanism.description import Joint
-from femtorque.codegen.model.beam_element import joint_stiffness
-from femtorque.codegen.model.bodies import GROUND, Model, rotation_axis, skew
-from femtorque.codegen.model.flexible_tree import FlexibleTree, flexible_tree
-from femtorque.codegen.model.kinematics import frame_to_axis
+from femtorque.codegen.common import product, solve, square
+from femtorque.codegen.mechanism import Joint
+from femtorque.codegen.model import (
+    GROUND, FlexibleTree, Model, flexible_tree, frame_to_axis, joint_stiffness, rotation_axis, skew)
 from femtorque.codegen.step.graph import Call, Expr, Function, Graph, Place, Result
 from femtorque.codegen.step.spatial_algebra import (
-    ArticulatedInertia,
-    FrameMotion,
-    Mat3,
-    Pair,
-    SpatialForce,
-    Vec3,
-    times,
-)
+    ArticulatedInertia, FrameMotion, Mat3, Pair, SpatialForce, Vec3, times)
 
 FLEXIBLE = Place("flexible")  # the state of all flexible links and springs
 

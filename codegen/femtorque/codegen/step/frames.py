@@ -4,13 +4,11 @@ Frames and inertial parameters are those of base_parameters.py. Joints with para
 with none of them; a body's own frame is that one turned about z by the body's pair of cosine and sine.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-from femtorque.codegen.common.portable_math import sin_cos
-from femtorque.codegen.model.bodies import GROUND, Model
+from femtorque.codegen.common import sin_cos
+from femtorque.codegen.model import GROUND, Model
 from femtorque.codegen.step.base_parameters import ReducedBody, Tree
 from femtorque.codegen.step.graph import Expr, Function, Graph, Number, Place, Result
 from femtorque.codegen.step.spatial_algebra import Pair, Vec3

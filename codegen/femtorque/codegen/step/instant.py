@@ -5,12 +5,10 @@ motion, and base parameters need no factor. Nothing is kept between two calls. E
 and cosine: `turn`, formed by the caller, or those of closed loops, where these have them already.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 
-from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.model import Model
 from femtorque.codegen.step.base_parameters import Tree
 from femtorque.codegen.step.frames import Members
 from femtorque.codegen.step.graph import Expr, Input

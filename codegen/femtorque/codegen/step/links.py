@@ -1,16 +1,13 @@
 """The links of a model as they are, in axes of their own: z along the joint, the node at the centre of gravity."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common.vectors import product
-from femtorque.codegen.mechanism.description import Matrix, Vector
-from femtorque.codegen.model.bodies import GROUND, Model
-from femtorque.codegen.model.kinematics import frame_to_axis
+from femtorque.codegen.common import product
+from femtorque.codegen.mechanism import Matrix, Vector
+from femtorque.codegen.model import GROUND, Model, frame_to_axis
 
 
 @dataclass(frozen=True)

@@ -12,16 +12,12 @@ Executed instructions on a Cortex-M4F, beside the midpoint rule's: planar-3 161 
 and hardly more at 10 kHz (midpoint 1e-5 to 2e-4 and 1e-4 to 1e-3).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
 
-from femtorque.codegen.common.portable_math import square
-from femtorque.codegen.common.vectors import norm
-from femtorque.codegen.model.beam_element import joint_stiffness
-from femtorque.codegen.model.bodies import GROUND, Model
+from femtorque.codegen.common import norm, square
+from femtorque.codegen.model import GROUND, Model, joint_stiffness
 from femtorque.codegen.step.base_parameters import ReducedBody, Scales, Tree
 from femtorque.codegen.step.frames import FrameStep, Members, tilt, untilt
 from femtorque.codegen.step.graph import Expr, Function

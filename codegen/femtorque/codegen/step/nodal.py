@@ -20,10 +20,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from femtorque.codegen.common.portable_math import square
-from femtorque.codegen.mechanism.description import Vector
-from femtorque.codegen.model.beam_element import joint_stiffness
-from femtorque.codegen.model.bodies import GROUND, Model
+from femtorque.codegen.common import square
+from femtorque.codegen.mechanism import Vector
+from femtorque.codegen.model import GROUND, Model, joint_stiffness
 from femtorque.codegen.step.base_parameters import Choice, ReducedBody, Tree
 from femtorque.codegen.step.frames import FrameStep, Members, tidy
 from femtorque.codegen.step.graph import Expr, Function, Place

@@ -8,15 +8,12 @@ Worth a form of its own: the worst control tick of three_link on board `compute`
 the spatial form, which errs by 1.1e-4 of peak torque instead of 5e-5, and 807 with newton-euler.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np
 
-from femtorque.codegen.common.portable_math import square
-from femtorque.codegen.common.vectors import norm
-from femtorque.codegen.model.bodies import GROUND, Model
+from femtorque.codegen.common import norm, square
+from femtorque.codegen.model import GROUND, Model
 from femtorque.codegen.step.base_parameters import ReducedBody, Scales, Tree
 from femtorque.codegen.step.graph import Expr, Function, Graph, Number, Place, Result
 from femtorque.codegen.step.spatial_algebra import Vec2

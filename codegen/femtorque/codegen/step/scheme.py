@@ -10,8 +10,6 @@ the ones that `verify` plays first. If Newton-Euler takes fewer instructions, as
 weigh. The choice is made once: the user's cache keeps it under the mechanism and the code that made it.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,11 +17,9 @@ from pathlib import Path
 import numpy as np
 
 from femtorque import codegen
-from femtorque.codegen.common import garbage_collection
-from femtorque.codegen.common.cache import kept, key_of, sources
-from femtorque.codegen.mechanism.canonical import canonical
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.common import kept, key_of, put_off, sources
+from femtorque.codegen.mechanism import Mechanism, canonical
+from femtorque.codegen.model import Model
 from femtorque.codegen.step.planar import PlanarStep
 from femtorque.codegen.step.search import plain_step
 from femtorque.codegen.step.single_precision import PROMISE, error_of_peak
@@ -103,7 +99,7 @@ def model_of(mechanism: Mechanism) -> Model:
     return Model.of(mechanism, scheme_of(mechanism))
 
 
-@garbage_collection.put_off()
+@put_off()
 def choose(mechanism: Mechanism) -> Chosen:
     """For a mechanism whose file leaves it open. Deterministic."""
     model = Model.of(mechanism)

@@ -30,8 +30,6 @@ with one rounding fewer per tick, would gain 10 %; the compiler's scheduling fla
 (those of nearly parallel axes are far away, and single precision's noise rises with the lever arms).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -41,11 +39,10 @@ from typing import TypeVar
 import numpy as np
 
 from femtorque import codegen
-from femtorque.codegen.common import garbage_collection
-from femtorque.codegen.common.cache import kept, key_of, sources
-from femtorque.codegen.mechanism.canonical import canonical
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.reference.discrete import is_planar
+from femtorque.codegen.common import kept, key_of, put_off, sources
+from femtorque.codegen.mechanism import canonical
+from femtorque.codegen.model import Model
+from femtorque.codegen.reference import is_planar
 from femtorque.codegen.step.base_parameters import Choice, Tree, arrange
 from femtorque.codegen.step.frames import FrameStep, Members
 from femtorque.codegen.step.instant import InstantTorque
@@ -85,7 +82,7 @@ def plain_step(model: Model, scheme: str, shared: Sequence[Members] = ()) -> Ste
     return NewtonEulerStep(model, tree, shared) if scheme == "newton-euler" else SpatialStep(model, tree)
 
 
-@garbage_collection.put_off()
+@put_off()
 def step_of(model: Model, shared: Sequence[Members] = ()) -> Step:
     """The graph of the step in the form and under the choices that cost least."""
     first = plain_step(model, model.scheme, shared)

@@ -4,16 +4,13 @@ Every operation of the graph is done on all ticks at once, in float32; only the 
 (templates/ft_trig.h.j2). tests/codegen/step/test_scheme.py holds it against the compiled C.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common.portable_math import sin_cos
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.motion.random import DURATION, random_motion
-from femtorque.codegen.reference import rigid
-from femtorque.codegen.reference.discrete import Planar, Spatial
+from femtorque.codegen.common import sin_cos
+from femtorque.codegen.model import Model
+from femtorque.codegen.motion import DURATION, random_motion
+from femtorque.codegen.reference import Planar, Spatial, newton_euler
 from femtorque.codegen.step.graph import Call, Const, Expr, Input, Place, Result, State, Store, Values
 from femtorque.codegen.step.newton_euler import NewtonEulerStep
 from femtorque.codegen.step.planar import PlanarStep
@@ -146,6 +143,6 @@ def error_of_peak(model: Model, step: PlanarStep | SpatialStep | NewtonEulerStep
     positions = motion.middles(ticks, model.dt)[first : first + TICKS + 2]
     form = (Planar if isinstance(step, PlanarStep) else Spatial)(model)
     plain = form.torque(positions, 0.5 * np.diff(positions, axis=0))
-    peak = np.abs(rigid.newton_euler(model, *motion.at(np.linspace(0.0, DURATION, PEAK_SAMPLES)))).max()
+    peak = np.abs(newton_euler(model, *motion.at(np.linspace(0.0, DURATION, PEAK_SAMPLES)))).max()
     error = np.abs(SinglePrecision(model, step, positions).torque() - plain).max()
     return float(error / peak) if error else 0.0

@@ -5,14 +5,10 @@ increments u for velocities every momentum and force comes out as a torque and n
 length is one of the mechanism's own offsets, whose products then vanish.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
-from femtorque.codegen.common.portable_math import square
-from femtorque.codegen.common.vectors import norm
-from femtorque.codegen.model.beam_element import joint_stiffness
-from femtorque.codegen.model.bodies import GROUND, Model
+from femtorque.codegen.common import norm, square
+from femtorque.codegen.model import GROUND, Model, joint_stiffness
 from femtorque.codegen.step.base_parameters import ReducedBody, Scales, Tree
 from femtorque.codegen.step.frames import FrameStep, tilt, untilt
 from femtorque.codegen.step.graph import Expr, Function

@@ -15,11 +15,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from femtorque.codegen.common.cache import entry_of, kept, key_of, sources
-from femtorque.codegen.common.firmware import FIRMWARE, house
-from femtorque.codegen.emit.digest import compiler_identity
-from femtorque.codegen.mechanism.canonical import canonical
-from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.common import FIRMWARE, entry_of, house, kept, key_of, sources
+from femtorque.codegen.emit import compiler_identity
+from femtorque.codegen.mechanism import Mechanism, canonical
 from femtorque.codegen.toolchain.build_result import FOLDERS, BuildResult, existing
 
 ROOMS = (house("codegen"), FIRMWARE, house("hil"), house("host"))

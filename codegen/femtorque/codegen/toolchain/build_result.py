@@ -1,7 +1,5 @@
 """An image in its folder, and build.json beside it, which says whose it is and what it takes."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import asdict, dataclass

@@ -5,8 +5,6 @@ precision gives the chip's numbers bit for bit. Libraries are kept in the user's
 sources and flags.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 import re

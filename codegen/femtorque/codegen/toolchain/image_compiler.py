@@ -19,8 +19,8 @@ from fnmatch import fnmatch
 from functools import partial
 from pathlib import Path
 
-from femtorque.codegen.common.cache import entry_of, found, kept, key_of, program
-from femtorque.codegen.emit.digest import COMPILER
+from femtorque.codegen.common import entry_of, found, kept, key_of, program
+from femtorque.codegen.emit import COMPILER
 
 OBJCOPY = "arm-none-eabi-objcopy"
 HERE = Path("/proc/self/cwd")  # the working folder by one name for all: no object depends on it

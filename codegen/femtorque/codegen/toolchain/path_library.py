@@ -3,19 +3,17 @@
 This is the application's own motion and the emitted step between two arrays, without the law and the link.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.drive.sources import application
+from femtorque.codegen.common import Refused
+from femtorque.codegen.drive import application
 from femtorque.codegen.emit import sources
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.motion.trajectory import Knots
+from femtorque.codegen.mechanism import Mechanism
+from femtorque.codegen.model import Model
+from femtorque.codegen.motion import Knots
 from femtorque.codegen.toolchain.host_compiler import LIGHTLY, Precision, build
 from femtorque.codegen.toolchain.step_library import Turns
 

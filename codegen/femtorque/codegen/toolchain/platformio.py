@@ -6,8 +6,6 @@ takes arm-none-eabi-gcc from PATH, so `pio run` works there by hand, offline. De
 project is built with PlatformIO's own platform and toolchain instead.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os
@@ -28,18 +26,11 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 from filelock import FileLock
 
-from femtorque.codegen.board import channels, fieldbus
-from femtorque.codegen.board import reader as boards
-from femtorque.codegen.board.chip import Chip
-from femtorque.codegen.board.description import Board
-from femtorque.codegen.common.cache import kept, key_of
-from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.common.firmware import FIRMWARE, PREBUILT
-from femtorque.codegen.drive.catalogue import FAMILIES
-from femtorque.codegen.drive.sources import application, of_families
-from femtorque.codegen.emit import sources
-from femtorque.codegen.emit.digest import COMPILER, compiler_identity, digest
-from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.board import DEFAULT_BOARD, Board, Chip, fieldbus, load_board, served
+from femtorque.codegen.common import FIRMWARE, PREBUILT, BadInput, Refused, kept, key_of
+from femtorque.codegen.drive import FAMILIES, application, of_families
+from femtorque.codegen.emit import COMPILER, compiler_identity, digest, sources
+from femtorque.codegen.mechanism import Mechanism
 from femtorque.codegen.toolchain import stack_bound
 from femtorque.codegen.toolchain.build_result import FOLDERS, PRODUCTS, BuildResult, existing, place, record
 from femtorque.codegen.toolchain.image_compiler import HERE, Failed, compile_image
@@ -67,11 +58,11 @@ def project(mechanism: Mechanism, feedforward: bool = True, pil: bool = False) -
     """The project of one mechanism. Raises BadInput when board, motors or encoders are missing, naming the joints."""
     if mechanism.board is None:
         raise BadInput(mechanism.source or mechanism.name, "board", None, "is required to build an image",
-                       f'write [board] use = "{boards.DEFAULT}"' if mechanism.source != mechanism.urdf else
-                       f"`femtorque init NAME --from {mechanism.urdf} --board {boards.DEFAULT}` makes a mechanism file "
+                       f'write [board] use = "{DEFAULT_BOARD}"' if mechanism.source != mechanism.urdf else
+                       f"`femtorque init NAME --from {mechanism.urdf} --board {DEFAULT_BOARD}` makes a mechanism file "
                        "of it; in Python Mechanism.from_urdf does")
-    board = boards.load(mechanism.board.use, mechanism.source or mechanism.name)
-    channels.served(mechanism, board)
+    board = load_board(mechanism.board.use, mechanism.source or mechanism.name)
+    served(mechanism, board)
     emitted = sources.sources(mechanism, board, feedforward=feedforward, pil=pil)
     identity = digest(mechanism, {name: text for name, text in emitted.items() if name != "ft_digest.h"})
     files = {f"src/emitted/{name}": text.encode() for name, text in emitted.items()}
@@ -193,7 +184,7 @@ def _scons_package_version() -> str:
 # ---------------------------------------------------------------- building
 
 
-def build(mechanism: Mechanism, out: Path, progress: Progress | None = None, feedforward: bool = True,
+def build_image(mechanism: Mechanism, out: Path, progress: Progress | None = None, feedforward: bool = True,
           pil: bool = False) -> BuildResult:
     """Assemble the project in `out`, build what `pio run` builds there, examine the image, write build.json.
 
@@ -311,7 +302,7 @@ def examine(out: Path, built: Path, name: str, board: Board, digest: str) -> Bui
     if flash > chip.flash_bytes or ram > chip.ram_bytes:
         raise Refused(f"the image does not fit: flash {flash} of {chip.flash_bytes} bytes, RAM {ram} of "
                       f"{chip.ram_bytes} bytes")
-    need = stack_bound.bound(stack_bound.one_of_each(stack_bound.read([built / CALL_GRAPH]), functions(elf)))
+    need = stack_bound.bound(stack_bound.one_of_each(stack_bound.read_stack([built / CALL_GRAPH]), functions(elf)))
     if need.bytes > reserved:
         raise Refused(f"the stack may need {need.bytes} bytes and {reserved} are reserved: {' -> '.join(need.path)}")
     return BuildResult(name, board.name, digest, compiler_identity(), flash, ram, need.bytes, reserved,

@@ -5,18 +5,16 @@ the repository. An image is used only if it belongs to the very configuration th
 only where there is no compiler.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from femtorque.codegen.common.firmware import MECHANISMS, PREBUILT
-from femtorque.codegen.emit.digest import COMPILER, IDENTITY, compiler_identity
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.common import MECHANISMS, PREBUILT
+from femtorque.codegen.emit import COMPILER, IDENTITY, compiler_identity
+from femtorque.codegen.mechanism import load_mechanism
 from femtorque.codegen.toolchain.build_result import record
-from femtorque.codegen.toolchain.platformio import brought_in, build
+from femtorque.codegen.toolchain.platformio import brought_in, build_image
 
 EXAMPLES = ("three_link", "four_bar", "openarm_like", "so101_sts")
 ALONE = ("three_link",)  # without feed-forward too: for `femtorque demo`
@@ -34,7 +32,7 @@ def make() -> list[Path]:
 def _make(name: str, feedforward: bool) -> Path:
     mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
     with TemporaryDirectory(prefix="femtorque-") as folder:
-        built = build(mechanism, Path(folder), feedforward=feedforward)
+        built = build_image(mechanism, Path(folder), feedforward=feedforward)
         out = brought_in(built.digest)
         out.mkdir(parents=True)
         subprocess.run([COMPILER.replace("gcc", "objcopy"), "--strip-debug", built.elf, out / built.elf.name],

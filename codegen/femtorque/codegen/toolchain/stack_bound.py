@@ -5,14 +5,12 @@ frame's size, edges for calls; what is inlined is part of its caller. Frames tha
 that the processor pushes for exceptions, and those of the few functions of libgcc.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.common import Refused
 
 # Exception frame with the FPU's registers, 26 words, plus the word that may be pushed to keep 8-byte alignment.
 EXCEPTION_FRAME = 26 * 4 + 4
@@ -38,7 +36,7 @@ class CallGraph:
     calls: dict[str, set[str]] = field(default_factory=dict)
 
 
-def read(files: Iterable[Path]) -> CallGraph:
+def read_stack(files: Iterable[Path]) -> CallGraph:
     """The call graph of all .ci files together."""
     graph = CallGraph()
     for path in files:
@@ -62,7 +60,7 @@ def one_of_each(graph: CallGraph, addresses: Mapping[str, int]) -> CallGraph:
     return CallGraph(graph.frames, {caller: set(map(own, callees)) for caller, callees in graph.calls.items()})
 
 
-def depth(graph: CallGraph, root: str) -> tuple[int, tuple[str, ...]]:
+def stack_depth(graph: CallGraph, root: str) -> tuple[int, tuple[str, ...]]:
     """(bytes, path) of the deepest chain of calls from `root`.
 
     A call through a pointer may reach any function that nobody calls by name, but for ENTRIES and those that are on
@@ -113,9 +111,9 @@ class StackBound:
 def bound(graph: CallGraph, main: str = "ft_reset") -> StackBound:
     """The main program's deepest path and, on top of it, once each interrupt there is (functions named
     `..._interrupt`): each has a priority of its own. Faults use a stack of their own."""
-    size, path = depth(graph, main)
+    size, path = stack_depth(graph, main)
     for name in sorted(name for name in graph.frames if name.endswith(INTERRUPT)):
-        above, deepest = depth(graph, name)
+        above, deepest = stack_depth(graph, name)
         size += EXCEPTION_FRAME + above
         path += deepest
     return StackBound(size, path)

@@ -1,20 +1,16 @@
 """The emitted step on this computer: compiled with the host's C compiler, in single precision bit for bit the
 chip's."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.emit.sources import step_sources
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.model.flexible_tree import flexible_tree
-from femtorque.codegen.model.modes import AHEAD
+from femtorque.codegen.common import Refused
+from femtorque.codegen.emit import step_sources
+from femtorque.codegen.model import AHEAD, Model, flexible_tree
 from femtorque.codegen.toolchain.host_compiler import LIGHTLY, Precision, build
-from femtorque.codegen.wire.units import position_unit
+from femtorque.codegen.wire import position_unit
 
 CDEF = """
 typedef {real} ft_real;

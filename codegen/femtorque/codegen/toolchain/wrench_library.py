@@ -1,16 +1,14 @@
 """ft_step_wrench on this computer: what the joints bear against an external wrench, by the emitted C."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.emit import step
-from femtorque.codegen.emit.wrench import moving_links, render
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.reference.wrench import Wrench, place
+from femtorque.codegen.emit import moving_links, step
+from femtorque.codegen.emit.wrench import render
+from femtorque.codegen.model import Model
+from femtorque.codegen.reference import Wrench, place
 from femtorque.codegen.toolchain.host_compiler import LIGHTLY, Precision, build
 from femtorque.codegen.toolchain.step_library import Turns
 
@@ -26,7 +24,8 @@ def sources(model: Model) -> dict[str, str]:
     return step.headers(model) | render(model)
 
 
-def torque(model: Model, q: ArrayLike, wrench: Wrench, precision: Precision = "single") -> NDArray[np.float64]:
+def emitted_wrench_torque(model: Model, q: ArrayLike, wrench: Wrench,
+                          precision: Precision = "single") -> NDArray[np.float64]:
     """Torques (N, n), N m or N, at positions q (N, n), rad or m. Raises BadInput as
     femtorque.codegen.reference.wrench.torque."""
     place(model.mechanism, wrench.link)

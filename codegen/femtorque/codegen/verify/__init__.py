@@ -1,1 +1,5 @@
 """Judgement of a mechanism, a motion and the emitted code."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -4,8 +4,6 @@ A file that cannot be right is refused when it is read. Here are the things that
 one that no author means (gains that make the sampled loop unstable), and what cannot be emitted (supported.py).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, fields, replace
@@ -14,40 +12,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.board import fieldbus
-from femtorque.codegen.board import reader as boards
-from femtorque.codegen.board.voltage_levels import levels
-from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.control import constants, contact, park, thermal_limits
-from femtorque.codegen.control.drives import placed
-from femtorque.codegen.control.gains import DAMPING, MARGIN, Stability, loop_stability, sample_poses, stiffest_gains
-from femtorque.codegen.control.gravity_load import falls, overweight, resolved, weights
-from femtorque.codegen.control.motors import Motor
-from femtorque.codegen.control.observer import observer_gains
-from femtorque.codegen.drive.catalogue import family_of
+from femtorque.codegen.board import fieldbus, levels, load_board
+from femtorque.codegen.common import BadInput, Refused
+from femtorque.codegen.control import (
+    DAMPING, MARGIN, Motor, Stability, constants, contact, continuous_torque, falls, heat_lasts, loop_stability,
+    observer_gains, overweight, park_words, placed, resolved, sample_poses, stiffest_gains, weights)
+from femtorque.codegen.drive import family_of
 from femtorque.codegen.emit import board_header
-from femtorque.codegen.mechanism.description import Gains, Joint, Limits, Mechanism, Safety
-from femtorque.codegen.mechanism.refusal import refuse
-from femtorque.codegen.model.beam_element import joint_springs
-from femtorque.codegen.model.bodies import GROUND, Model
-from femtorque.codegen.model.driven_friction import DrivenFriction, beyond_coulomb
-from femtorque.codegen.model.flexible_tree import flexible_tree
-from femtorque.codegen.model.loop_assembly import CLEAR, Assembly, assemble
-from femtorque.codegen.model.loop_assembly import SINGULAR as SINGULAR_POSE
-from femtorque.codegen.model.mass_matrix import mass_matrix
-from femtorque.codegen.model.modes import Later, has_modes, in_mode, stretches
-from femtorque.codegen.model.motion import Motion
-from femtorque.codegen.model.supported import supported
-from femtorque.codegen.model.torsion import with_torsion
-from femtorque.codegen.motion.trajectory import Trajectory
-from femtorque.codegen.reference.discrete_flexible import STEEPEST, Flexible
-from femtorque.codegen.reference.flexible import LOST, bending
-from femtorque.codegen.reference.flexible_mass import flexible_mass_matrix
-from femtorque.codegen.reference.rigid import newton_euler
-from femtorque.codegen.step.scheme import Chosen, chosen, scheme_of
-from femtorque.codegen.verify.bus_loads import BusLoad, ages, bus_loads
+from femtorque.codegen.mechanism import Gains, Joint, Limits, Mechanism, Safety, refuse
+from femtorque.codegen.model import (
+    CLEAR, GROUND, SINGULAR as SINGULAR_POSE, Assembly, DrivenFriction, Later, Model, Motion, assemble, beyond_coulomb,
+    flexible_tree, has_modes, in_mode, joint_springs, mass_matrix, stretches, supported, with_torsion)
+from femtorque.codegen.motion import Trajectory
+from femtorque.codegen.reference import LOST, STEEPEST, Flexible, bending, flexible_mass_matrix, newton_euler
+from femtorque.codegen.step import Chosen, chosen, scheme_of
+from femtorque.codegen.verify.bus_budget import BusLoad, ages, bus_loads
+from femtorque.codegen.verify.motion_torques import SAG, SMALL, steep
 from femtorque.codegen.verify.plausible import doubts
-from femtorque.codegen.verify.torque import SAG, SMALL, steep
 
 DRIVE_HZ, DRIVE_OBSERVER_HZ = 10_000, 300.0  # of a drive's own loop, and of what it makes a velocity of: at least
 UNSTABLE = 1.0 + 1e-4  # spectral radius; joints without gains drift, which puts double eigenvalues at one
@@ -189,7 +170,7 @@ def examine(mechanism: Mechanism, trajectories: Sequence[Trajectory] = ()) -> Re
     loads = tuple(_loads(mechanism, weak, warnings))
     touches = _touches(mechanism, warnings)
     return Report(mechanism, lead, assemblies, stability, rule, tuple(warnings), chosen(mechanism),
-                  resolved(mechanism), (*falls(mechanism, weak), *park.words(mechanism), *touches),
+                  resolved(mechanism), (*falls(mechanism, weak), *park_words(mechanism), *touches),
                   tuple(_halt(mechanism)), tuple(levels(mechanism)),
                   (*fieldbus.left_alone(mechanism), *fieldbus.set_by_owner(mechanism), *ages(mechanism)), loads, buses,
                   tuple(_beam_modes(models[0][1])))
@@ -248,7 +229,7 @@ def _board(mechanism: Mechanism, warnings: list[str]) -> int:
     not."""
     if mechanism.board is None:
         return 0
-    board = boards.load(mechanism.board.use, mechanism.source or mechanism.name)
+    board = load_board(mechanism.board.use, mechanism.source or mechanism.name)
     driven = [j for j in mechanism.streamed if j.actuated]
     lacking = [f"joint.{j.name}.{part}" for part in ("motor", "encoder") for j in driven
                if j.drive is None and getattr(j, part) is None]
@@ -567,7 +548,7 @@ def _halt(mechanism: Mechanism) -> list[str]:
     """Return a line on what a debugger does that halts the board's processor: what goes on, and until when."""
     if mechanism.board is None or not any(j.motor or j.drive for j in mechanism.streamed):
         return []
-    board = boards.load(mechanism.board.use, mechanism.source or mechanism.name)
+    board = load_board(mechanism.board.use, mechanism.source or mechanism.name)
     timers = board.running_on if any(j.motor and not j.drive for j in mechanism.streamed) else []
     drives, own = fieldbus.endless(mechanism), fieldbus.drives(mechanism)
     going = [*([f"the motors of {timers[0]} to {timers[-1]} at their last duty"] if timers else []),
@@ -599,18 +580,18 @@ def _loads(mechanism: Mechanism, weak: Collection[str], warnings: list[str]) -> 
     """Peak and continuous torque of every motor on a board, in words; warns where gravity alone overloads one."""
     if mechanism.board is None:
         return []
-    board = boards.load(mechanism.board.use, mechanism.source or mechanism.name)
+    board = load_board(mechanism.board.use, mechanism.source or mechanism.name)
     lines: list[str] = []
     untold: list[str] = []
     weight = weights(mechanism)
     for joint in (j for j in mechanism.streamed if j.motor and j.actuated):
         peak, unit = constants.joint_constants(mechanism,
                                                     joint).effort, "N" if joint.type == "prismatic" else "N m"
-        good = thermal_limits.continuous(joint, board)
+        good = continuous_torque(joint, board)
         if math.isinf(good):
             untold.append(f"{joint.name} {peak:.4g} {unit}")
             continue
-        lasts = thermal_limits.lasts(joint, board, peak)
+        lasts = heat_lasts(joint, board, peak)
         held = "for good" if math.isinf(lasts) else f"for {lasts:.3g} s from cold"
         lines.append(f"{joint.name}: peak {peak:.4g} {unit} {held}, continuous {min(good, peak):.4g} {unit}")
         if weight.get(joint.name, 0.0) > good and joint.name not in weak:

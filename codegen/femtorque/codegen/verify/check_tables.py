@@ -1,7 +1,5 @@
 """Tables of `femtorque check` for a terminal."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 
@@ -11,11 +9,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from femtorque.codegen.control.gains import DAMPING, MARGIN
-from femtorque.codegen.mechanism.description import BASE, Drive, Friction, Mechanism, Mimic
-from femtorque.codegen.mechanism.motors import Sold
-from femtorque.codegen.model.loop_assembly import Assembly
-from femtorque.codegen.step.scheme import scheme_of
+from femtorque.codegen.control import DAMPING, MARGIN
+from femtorque.codegen.mechanism import BASE, Drive, Friction, Mechanism, Mimic, Sold
+from femtorque.codegen.model import Assembly
+from femtorque.codegen.step import scheme_of
 from femtorque.codegen.verify.check import Report
 
 FEW = 6  # names in a line
@@ -34,7 +31,7 @@ def _assembly_table(mode: str, a: Assembly) -> RenderableType:
     return Group(Text(f"\n{title}", style="italic"), table, Text(equations))
 
 
-def renderable(report: Report) -> RenderableType:
+def check_renderable(report: Report) -> RenderableType:
     """Tables for a terminal."""
     parts: list[RenderableType] = [_heading(report)]
     if report.chosen:

@@ -5,11 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from femtorque.codegen.common.colours import joints as joint_colours
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.extras import need
-from femtorque.codegen.common.output import drawn_by, replacing
-from femtorque.codegen.verify.torque import Torque
+from femtorque.codegen.common import BadInput, drawn_by, joints as joint_colours, need, replacing
+from femtorque.codegen.verify.motion_torques import Torque
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -17,15 +17,11 @@ from typing import Any
 import numpy as np
 
 from femtorque.codegen import emit
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.emit.parameters import METHOD, at_an_instant, beside, parameters
-from femtorque.codegen.emit.sources import model_sources
-from femtorque.codegen.mechanism.description import Link, Mechanism, Payload
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.model.modes import has_modes, in_mode
-from femtorque.codegen.step.c_text import LITERAL
-from femtorque.codegen.step.provenance import AXES, PAIRS, Parameter
-from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.common import BadInput
+from femtorque.codegen.emit import METHOD, at_an_instant, beside, model_sources, parameters
+from femtorque.codegen.mechanism import Link, Mechanism, Payload
+from femtorque.codegen.model import Model, has_modes, in_mode
+from femtorque.codegen.step import AXES, LITERAL, PAIRS, Parameter, model_of
 
 AGREES = 1e-12  # of a number: as much as short literals are rounded by
 FACTORS = (1.0, 2.0, 0.5, 4.0, 0.25)

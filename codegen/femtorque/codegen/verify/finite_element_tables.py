@@ -1,7 +1,5 @@
 """The elements of a mechanism as tables for a terminal."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 from rich.box import SIMPLE_HEAD
@@ -16,7 +14,7 @@ STRAINS = ["ε_z", "κ_x", "κ_y", "κ_z", "γ_x", "γ_y"]  # axial, bending, to
 FULL, EMPTY = "■", "·"
 
 
-def renderable(found: Elements, whole: bool) -> RenderableType:
+def elements_renderable(found: Elements, whole: bool) -> RenderableType:
     """Tables for a terminal. whole: with every element's [B], [D] and [K]."""
     parts: list[RenderableType] = [Text(f"{found.mechanism.name}: the elements of {len(found.links)} "
                                         f"link{'s' if len(found.links) > 1 else ''}, lengths in m, forces in N")]

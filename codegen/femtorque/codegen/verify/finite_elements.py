@@ -12,28 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.portable_algebra import modes
-from femtorque.codegen.common.suggestion import hint
-from femtorque.codegen.common.vectors import norm, product
-from femtorque.codegen.emit.sources import step_sources
-from femtorque.codegen.mechanism.description import BASE, Mechanism, Section, Vector
-from femtorque.codegen.model.beam_element import (
-    Element,
-    element_axes,
-    first_element,
-    material,
-    second_element,
-    stiffness,
-    strain_displacement,
-)
-from femtorque.codegen.model.bodies import GROUND, Body, Model, placed_links
-from femtorque.codegen.model.flexible_link import beam_elements, modal_link
-from femtorque.codegen.model.kinematics import accumulation, lambda_matrix, levers, offsets, pose
-from femtorque.codegen.model.loop_assembly import Assembly, assemble
-from femtorque.codegen.model.modes import has_modes, in_mode
-from femtorque.codegen.step.c_text import LITERAL
-from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.common import BadInput, hint, modes, norm, product
+from femtorque.codegen.emit import step_sources
+from femtorque.codegen.mechanism import BASE, Mechanism, Section, Vector
+from femtorque.codegen.model import (
+    GROUND, Assembly, Body, Element, Model, accumulation, assemble, beam_elements, element_axes, first_element,
+    has_modes, in_mode, lambda_matrix, levers, material, modal_link, offsets, placed_links, pose, second_element,
+    stiffness, strain_displacement)
+from femtorque.codegen.step import LITERAL, model_of
 from femtorque.codegen.verify.find_constant import Search
 
 Array = NDArray[np.float64]

@@ -1,23 +1,16 @@
 """Tables of `femtorque init --drive`: a bus of the board, and a drive or servo of the catalogue in every joint."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from femtorque.codegen.board.description import Board
-from femtorque.codegen.board.fieldbus import line_divider
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.suggestion import hint
-from femtorque.codegen.control.follow import OF_NO_LOAD
-from femtorque.codegen.drive.budget import Wire, load
-from femtorque.codegen.drive.catalogue import DRIVES, family_of
-from femtorque.codegen.drive.family import DriveType
-from femtorque.codegen.mechanism.buses import FD_BITRATE
-from femtorque.codegen.mechanism.description import Gains
+from femtorque.codegen.board import Board, line_divider
+from femtorque.codegen.common import BadInput, hint
+from femtorque.codegen.control import OF_NO_LOAD
+from femtorque.codegen.drive import DRIVES, DriveType, Wire, bus_load, family_of
+from femtorque.codegen.mechanism import FD_BITRATE, Gains
 
 RATES = ((1000, 250), (800, 200), (500, 100), (400, 100), (250, 50), (200, 50), (100, 50))  # Hz: control, knots
 SOFT = 0.2  # of the stiffest gains, of a servo: with more its encoder's steps and the play of its gear make it hum
@@ -119,7 +112,7 @@ def bussed(urdf: Path, moving: list[dict[str, Any]], board: Board, asked: Sequen
             raise BadInput(urdf, f"joint.{joint['name']}.limit", None, "a drive's position ends at its range: the "
                            "joint needs limits", "give them in the URDF, or lock it")
     bus, wire = _bus(board, list(kinds.values()))
-    fastest = load(wire, list(enumerate(kinds.values(), 1))).fastest
+    fastest = bus_load(wire, list(enumerate(kinds.values(), 1))).fastest
     rates = next((pair for pair in RATES if pair[0] <= fastest), None)
     if rates is None:
         raise BadInput("femtorque init", "--drive", " ".join(asked),

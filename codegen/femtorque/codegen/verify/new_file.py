@@ -11,19 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from femtorque.codegen.board import reader as boards
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.output import write_text
-from femtorque.codegen.common.suggestion import hint
-from femtorque.codegen.control.follow import OF_NO_LOAD
-from femtorque.codegen.control.gains import stiffest_gains
-from femtorque.codegen.mechanism.description import BASE, Gains
-from femtorque.codegen.mechanism.motors import Sold, named
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.mechanism.refusal import in_radians
-from femtorque.codegen.mechanism.schema import TITLE_PATTERN, TITLE_RULE
-from femtorque.codegen.mechanism.urdf import Tables, read, toml_key
-from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.board import board_names, load_board
+from femtorque.codegen.common import BadInput, hint, write_text
+from femtorque.codegen.control import OF_NO_LOAD, stiffest_gains
+from femtorque.codegen.mechanism import (
+    BASE, TITLE_PATTERN, TITLE_RULE, Gains, Sold, Tables, in_radians, load_mechanism, named, read_urdf, toml_key)
+from femtorque.codegen.model import Model
 from femtorque.codegen.verify.check import examine
 from femtorque.codegen.verify.new_drives import Bussed, bussed
 from femtorque.codegen.verify.plausible import doubts
@@ -154,7 +147,7 @@ def text(name: str, urdf: Path | None = None, out: Path | None = None, choice: C
             + ARM.format(drive_0=drive_0, drive_1=drive_1))
 
 
-def write(name: str, out: Path, urdf: Path | None = None, choice: Choice = Choice()) -> Path:
+def write_new_file(name: str, out: Path, urdf: Path | None = None, choice: Choice = Choice()) -> Path:
     """Write it to a new file, whole or not at all. Raises BadInput if that file is there already."""
     if out.exists():
         raise BadInput(out, "file", None, "is there already", "choose another name or remove it")
@@ -173,7 +166,7 @@ def said_of(path: Path) -> list[str]:
 
 
 def _from_urdf(name: str, urdf: Path, folder: Path, choice: Choice) -> str:
-    tables, board = read(urdf), choice.board or COMPUTE
+    tables, board = read_urdf(urdf), choice.board or COMPUTE
     lock, sold = _locked(urdf, tables, choice), None if choice.motor is None else named(choice.motor)
     if sold is not None and board == COMPUTE:
         raise BadInput("femtorque init", "--motor", choice.motor, "goes with --board", "say which board drives it")
@@ -185,7 +178,7 @@ def _from_urdf(name: str, urdf: Path, folder: Path, choice: Choice) -> str:
     if board == COMPUTE:
         return _urdf_text(name, path, tables, board, lock)
     if choice.drive:
-        drive = bussed(urdf, _moving(tables, lock), boards.load(board, "femtorque init"), choice.drive)
+        drive = bussed(urdf, _moving(tables, lock), load_board(board, "femtorque init"), choice.drive)
         return _with_drives(name, str(urdf.absolute()), path, tables, board, lock, drive)
     moving, volts = _moving(tables, lock), VOLTS if sold is None else sold.volts
     _check_drives(urdf, moving, board, sold)
@@ -195,7 +188,7 @@ def _from_urdf(name: str, urdf: Path, folder: Path, choice: Choice) -> str:
         draft = Path(scratch) / f"{name}.toml"
         draft.write_text(_urdf_text(name, str(urdf.absolute()), tables, board, lock, none, motors, volts),
                          encoding="utf-8")
-        gains = stiffest_gains(Model.of(load_mechanism(draft)), boards.load(board).lead)
+        gains = stiffest_gains(Model.of(load_mechanism(draft)), load_board(board).lead)
     return _urdf_text(name, path, tables, board, lock, gains, motors, volts)
 
 
@@ -309,9 +302,9 @@ def _chain(urdf: Path, tables: Tables, chain: str) -> set[str]:
 
 def _check_drives(urdf: Path, moving: list[dict[str, Any]], board: str, sold: Sold | None) -> None:
     """The board has a channel for every joint, and every joint the limits that a motor is fitted to."""
-    channels = len(boards.load(board, "femtorque init").channels)
+    channels = len(load_board(board, "femtorque init").channels)
     if len(moving) > channels:
-        sizes = {name: len(boards.load(name).channels) for name in boards.names()}
+        sizes = {name: len(load_board(name).channels) for name in board_names()}
         enough = [name for name, size in sizes.items() if size >= len(moving)]
         largest = max(sizes, key=lambda name: sizes[name])
         raise BadInput("femtorque init", "--board", board,

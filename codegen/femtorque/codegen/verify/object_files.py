@@ -1,7 +1,5 @@
 """The emitted step as compilers see it: which of them take it without a warning, and what the chip's object holds."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import tempfile
@@ -11,10 +9,9 @@ from pathlib import Path
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.toolchain import stack_bound
-from femtorque.codegen.toolchain.host_compiler import ARITHMETIC, WARNINGS, Precision, compiler, precision_flags
-from femtorque.codegen.toolchain.platformio import FORBIDDEN
+from femtorque.codegen.common import Refused
+from femtorque.codegen.toolchain import (
+    ARITHMETIC, FORBIDDEN, WARNINGS, Precision, compiler, precision_flags, read_stack, stack_depth)
 
 MACHINE = ("-mcpu=cortex-m4", "-mthumb", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard")
 CPLUSPLUS = ("-x", "c++", "-std=c++11", *WARNINGS[1:])
@@ -94,9 +91,9 @@ def examine(sources: dict[str, str]) -> ChipObject:
                     if symbol.name:
                         (external if symbol["st_shndx"] == "SHN_UNDEF" else symbols).add(symbol.name)
         external -= symbols
-        graph = stack_bound.read(sorted(folder.glob("*.ci")))
+        graph = read_stack(sorted(folder.glob("*.ci")))
         graph.frames |= {copy: COPY_FRAME for copy in COPIES}
-        deepest, chain = max(stack_bound.depth(graph, entry) for entry in ENTRIES if entry in graph.frames)
+        deepest, chain = max(stack_depth(graph, entry) for entry in ENTRIES if entry in graph.frames)
     forbidden = sorted(s for s in symbols | external if FORBIDDEN.match(s))
     return ChipObject(flash, deepest, chain, tuple(sorted(external)), tuple(forbidden))
 

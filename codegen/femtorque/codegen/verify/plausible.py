@@ -4,16 +4,13 @@ A URDF is often drawn in millimetres, exported without inertias, or given limits
 names key and value, and what it may come from. They are warnings: a model may be strange on purpose.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 
 import numpy as np
 
-from femtorque.codegen.mechanism import motors
-from femtorque.codegen.mechanism.description import Joint, Link, Mechanism
-from femtorque.codegen.model.bodies import GROUND, Model
+from femtorque.codegen.mechanism import Joint, Link, Mechanism, motor_words
+from femtorque.codegen.model import GROUND, Model
 
 G, EARTH = 9.81, (9.7, 9.9)  # m/s^2; from the equator's mountains to the poles it is 9.76 to 9.83
 LONG = 20.0  # m from the ground to a joint, along the links: longer than any arm
@@ -136,6 +133,6 @@ def _motor(mechanism: Mechanism, joint: Joint) -> Iterator[str]:
     limits = joint.limits
     wanted = (limits.effort if math.isfinite(limits.effort) else effort,
               limits.velocity if math.isfinite(limits.velocity) else volts / (abs(motor.gear) * motor.K))
-    hint = "" if slides else "; " + motors.words(*wanted, volts)
+    hint = "" if slides else "; " + motor_words(*wanted, volts)
     yield f"joint.{joint.name}.motor: {', '.join(said)}: no brushed motor that is sold is like this{hint}"
 

@@ -13,14 +13,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from femtorque.codegen.common.colours import joint as joint_colour
-from femtorque.codegen.common.colours import joints as joint_colours
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.output import write_text
-from femtorque.codegen.common.templating import template
-from femtorque.codegen.mechanism.description import Joint
-from femtorque.codegen.step.scheme import chosen, model_of
-from femtorque.codegen.verify.verify import DOUBLE, SINGLE, Criterion, Trial, Verification, scheme_bound
+from femtorque.codegen.common import BadInput, joint as joint_colour, joints as joint_colours, template, write_text
+from femtorque.codegen.mechanism import Joint
+from femtorque.codegen.step import chosen, model_of
+from femtorque.codegen.verify.verification import DOUBLE, SINGLE, Criterion, Trial, Verification, scheme_bound
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas  # noqa: PLC0415 (0.3 s)
@@ -29,7 +25,7 @@ CURVES = 8  # joints in a figure
 VERDICT = {True: "yes", False: "NO", None: "shown"}
 
 
-def renderable(v: Verification) -> RenderableType:
+def verification_renderable(v: Verification) -> RenderableType:
     """Tables for a terminal: criteria, joints, cost, and why not where the answer is no."""
     parts: list[RenderableType] = [_criteria(v), _joints(v)]
     parts += [Text(line) for line in _cost(v)]
@@ -110,7 +106,7 @@ class Figure:
     joints: str
 
 
-def write(v: Verification, path: Path) -> Path:
+def write_verification(v: Verification, path: Path) -> Path:
     """Write the page. Raises BadInput if it cannot be written there."""
     try:
         write_text(path, page(v))

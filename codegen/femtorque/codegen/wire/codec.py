@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 
 from cobs import cobs
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.sanitize import printable
+from femtorque.codegen.common import BadInput, printable
 from femtorque.codegen.wire.messages import CLASSES, MESSAGES, Field, J, Message, Payload
 
 HEADER = struct.Struct("<BHH")

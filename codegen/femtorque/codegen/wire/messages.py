@@ -11,8 +11,6 @@ bypass the knot sequence: they carry a token, are repeated until STATUS.command_
 So do all messages with a token. CAPTURE and READ change nothing that moves and are answered by DATA.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, cast

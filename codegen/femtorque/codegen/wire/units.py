@@ -5,15 +5,13 @@ counts whole turns. The control tick computes with the low half only, an int32 w
 build carries an int64 with 32 more binary digits of it instead.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.mechanism.description import Joint
+from femtorque.codegen.common import BadInput
+from femtorque.codegen.mechanism import Joint
 
 TURN_UNIT = 2.0 * np.pi / 2.0**32  # rad
 METRE_UNIT = 2.0**-28  # m

@@ -1,8 +1,6 @@
 """Things outside of the chip that faults, scenarios and tests may change at any time. Code that relies on their values
 is called at each change."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, SupportsIndex
 

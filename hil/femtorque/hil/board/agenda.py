@@ -1,7 +1,5 @@
 """Actions on a board that are planned for a later time."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

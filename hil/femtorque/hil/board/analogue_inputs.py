@@ -1,26 +1,22 @@
 """Voltages on the analogue pins of a board: motor currents, bus voltage and temperatures."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
-from femtorque.codegen.board import description
-from femtorque.codegen.board.description import ADC_V
+from femtorque.codegen.board import ADC_V, Board
 from femtorque.hil.board.adjustable import Values
 from femtorque.hil.board.bridges import Served, pin_of
 from femtorque.hil.board.coupled import library
 from femtorque.hil.board.current_sensors import CurrentSensor
 from femtorque.hil.board.power_stage import PowerStage
-from femtorque.hil.chip.registers import Unmodelled
-from femtorque.hil.chip.stm32.chip import Stm32
-from femtorque.hil.plant.selection import Driven
+from femtorque.hil.chip import Stm32, Unmodelled
+from femtorque.hil.plant import Driven
 
 
 class Senses:
     """temperatures: deg C, in the order of [sense]. current_sensors: by joint, if the chip has a converter for them."""
 
-    def __init__(self, board: description.Board, chip: Stm32, joints: Served,
+    def __init__(self, board: Board, chip: Stm32, joints: Served,
                  plant: Driven, power: PowerStage) -> None:
         self._board, self._chip, self._joints, self._plant, self._power = board, chip, joints, plant, power
         sense = board.sense

@@ -1,24 +1,21 @@
 """Voltages that a board's bridges put on its motors, from the pins and timers of the chip."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any
 
-from femtorque.codegen.board import description
-from femtorque.codegen.mechanism.description import Joint
+from femtorque.codegen.board import Board, Channel
+from femtorque.codegen.mechanism import Joint
 from femtorque.hil.board.coupled import library
-from femtorque.hil.chip.stm32.chip import Stm32
-from femtorque.hil.chip.stm32.gpio import Gpio
+from femtorque.hil.chip import Gpio, Stm32
 
-Served = Sequence[tuple[Joint, description.Channel | None]]  # joints, and the board's channel of each that has one
+Served = Sequence[tuple[Joint, Channel | None]]  # joints, and the board's channel of each that has one
 
 
 class Bridge:
     """The bridge of one motor, whose voltage C computes (coupled.c)."""
 
-    def __init__(self, board: description.Board, chip: Stm32, joint: Joint, channel: description.Channel) -> None:
+    def __init__(self, board: Board, chip: Stm32, joint: Joint, channel: Channel) -> None:
         assert joint.motor is not None
         self._chip, self._motor, self._channel = chip, joint.motor, channel
         self._direction = pin_of(chip, channel.direction) if channel.direction else None

@@ -1,8 +1,6 @@
 """Steps in C (bus_steps.c) of servos on a wire and drives on a bus with the joints that they turn, for
 femtorque.hil.board.buses and, through the coupler, for coupled.c."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,11 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from femtorque.hil.board.coupled import library
-from femtorque.hil.drives.drive import Drive
-from femtorque.hil.drives.servo import Servo
-from femtorque.hil.plant import backlash
-from femtorque.hil.plant.driven_plants import Stepped
-from femtorque.hil.plant.selection import Driven, Wired, stepped_of
+from femtorque.hil.drives import Drive, Servo
+from femtorque.hil.plant import BacklashPlant, Driven, Stepped, Wired, stepped_of
 
 Array = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -77,6 +72,6 @@ def _inside(plant: Driven) -> tuple[Stepped | None, Places, Places]:
     whole, inner = plant.plant if isinstance(plant, Wired) else plant, stepped_of(plant)
     if inner is None:
         return None, np.zeros(0, np.int64), np.zeros(0, np.int64)
-    gears, outputs = whole.sides if isinstance(whole, backlash.Plant) else (np.arange(inner.n), np.arange(inner.n))
+    gears, outputs = whole.sides if isinstance(whole, BacklashPlant) else (np.arange(inner.n), np.arange(inner.n))
     places = plant.places if isinstance(plant, Wired) else np.arange(len(gears))
     return inner, gears[places].astype(np.int64), outputs[places].astype(np.int64)

@@ -1,28 +1,21 @@
 """Buses of a virtual board: its chip's controllers, the wires behind their transceivers, the drives on them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.board import description
-from femtorque.codegen.drive.catalogue import DRIVES, WIRES
-from femtorque.codegen.mechanism.description import Bus, Drive, Mechanism
+from femtorque.codegen.board import Board, CanPins, HalfDuplex
+from femtorque.codegen.drive import DRIVES, WIRES
+from femtorque.codegen.mechanism import Bus, Drive, Mechanism
 from femtorque.hil.board.bridges import Served, pin_of
 from femtorque.hil.board.bus_steps import BusSteps
-from femtorque.hil.bus.half_duplex import OneWire
-from femtorque.hil.bus.node import BitTiming
-from femtorque.hil.bus.wire import Wire
-from femtorque.hil.chip.stm32.chip import Stm32
-from femtorque.hil.clock.events import EventClock
-from femtorque.hil.drives import catalogue
-from femtorque.hil.drives.drive import Drive as VirtualDrive
-from femtorque.hil.drives.fields import Ranges
-from femtorque.hil.drives.servo import Servo
-from femtorque.hil.plant.selection import Driven
+from femtorque.hil.bus import BitTiming, OneWire, Wire
+from femtorque.hil.chip import Stm32
+from femtorque.hil.clock import EventClock
+from femtorque.hil.drives import Drive as VirtualDrive, Ranges, Servo, catalogue
+from femtorque.hil.plant import Driven
 
 Array = NDArray[np.float64]
 
@@ -35,7 +28,7 @@ STEP = 100e-6  # s of the plant for which a drive's torque is a mean; its inner 
 Plug = Callable[[str, Wire | OneWire], None]
 
 
-def plugs(board: description.Board, chip: Stm32) -> Plug:
+def plugs(board: Board, chip: Stm32) -> Plug:
     """A function that connects a chip to the wire of a bus."""
     def plug(name: str, wire: Wire | OneWire) -> None:
         if isinstance(wire, Wire):
@@ -46,12 +39,12 @@ def plugs(board: description.Board, chip: Stm32) -> Plug:
     return plug
 
 
-def _plug(pins: description.CanPins, chip: Stm32, wire: Wire) -> None:
+def _plug(pins: CanPins, chip: Stm32, wire: Wire) -> None:
     function = CAN_FUNCTION[pins.controller]
     chip.cans[pins.controller].plug(wire, *((*pin_of(chip, name), function) for name in (pins.tx, pins.rx)))
 
 
-def _plug_line(wire: description.HalfDuplex, chip: Stm32, line: OneWire) -> None:
+def _plug_line(wire: HalfDuplex, chip: Stm32, line: OneWire) -> None:
     """Connect a USART by its own pin, or by a transceiver."""
     usart, pins = chip.usarts[wire.usart], [pin_of(chip, wire.pin)]
     between = wire.transceiver

@@ -1,8 +1,6 @@
 """A serial cable between a virtual board and a host in the same process. Each end reads at once what the other end has
 written, in every run alike; over a TCP port the operating system would decide when."""
 
-from __future__ import annotations
-
 
 class Cable:
     """name: of the port in messages. read, write, close: the host's end, a femtorque.host.link.link.Device. recv,

@@ -1,7 +1,5 @@
 """The coupler in C (coupled.c), compiled once."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -9,8 +7,8 @@ from typing import Any
 import cffi
 
 from femtorque.codegen.toolchain import host_compiler
-from femtorque.hil.clock.library import interface
-from femtorque.hil.plant.plant_library import header
+from femtorque.hil.clock import interface
+from femtorque.hil.plant import header
 
 
 @cache

@@ -4,8 +4,6 @@ The plant is brought up to date whenever the chip's outputs change or an encoder
 count as one.
 """
 
-from __future__ import annotations
-
 import math
 from functools import partial
 from typing import Any
@@ -13,16 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.common import Refused
 from femtorque.hil.board.bridges import here
 from femtorque.hil.board.coupled import library
 from femtorque.hil.board.mode_follower import ModeFollower
 from femtorque.hil.board.wiring import Wiring
-from femtorque.hil.chip.stm32.chip import Stm32
-from femtorque.hil.chip.stm32.injected import Injected
-from femtorque.hil.plant.driven_plants import Stepped
-from femtorque.hil.plant.plant_library import MOST
-from femtorque.hil.plant.selection import Driven, Wired
+from femtorque.hil.chip import Injected, Stm32
+from femtorque.hil.plant import MOST, Driven, Stepped, Wired
 
 Array = NDArray[np.float64]
 

@@ -5,8 +5,6 @@ A current is positive where it leaves the bridge at its first output, goes throu
 other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
@@ -16,7 +14,7 @@ from femtorque.hil.board.adjustable import Adjustable
 from femtorque.hil.board.bridges import here
 from femtorque.hil.board.coupled import library
 from femtorque.hil.board.drv8301 import Drv8301
-from femtorque.hil.chip.stm32.chip import Stm32
+from femtorque.hil.chip import Stm32
 
 Window = tuple[float, float]  # cycles between which a converter samples
 

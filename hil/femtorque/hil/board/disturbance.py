@@ -1,7 +1,5 @@
 """A bad line: bytes of one direction of a link, with frames flipped, lost, doubled, held up or invented."""
 
-from __future__ import annotations
-
 import numpy as np
 
 END = 0  # of a COBS frame

@@ -13,17 +13,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.mechanism.description import Bus, Mechanism
+from femtorque.codegen.common import BadInput
+from femtorque.codegen.mechanism import Bus, Mechanism
 from femtorque.hil.board.buses import Buses, adapter_bits
 from femtorque.hil.board.served_port import ServedPort
 from femtorque.hil.board.terminal_port import TerminalPort
-from femtorque.hil.bus.adapter import Adapter
-from femtorque.hil.bus.gateway import Gateway
-from femtorque.hil.bus.half_duplex import OneWire, Tap
-from femtorque.hil.bus.wire import Wire
-from femtorque.hil.clock.events import OwnClock
-from femtorque.hil.plant.selection import Driven
+from femtorque.hil.bus import Adapter, Gateway, OneWire, Tap, Wire
+from femtorque.hil.clock import OwnClock
+from femtorque.hil.plant import Driven
 
 PACE = 1e-3  # s, between two looks at the ports
 LONGEST = 0.05  # s of simulated time at once: with a slower computer the joints lag behind

@@ -7,8 +7,6 @@ chopped, and reported on nOCTW alone (TI e2e 624720), which an ODrive does not w
 01 it is latched, and pulls nFAULT.
 """
 
-from __future__ import annotations
-
 from femtorque.hil.board.adjustable import Adjustable
 from femtorque.hil.board.coupled import library
 

@@ -1,7 +1,5 @@
 """An encoder that counts wrongly."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from random import Random
 

@@ -1,17 +1,13 @@
 """Encoders of a board: a plant's motion as counts in the chip's timers and levels of index pins, with their errors."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 
-from femtorque.codegen.board import description
+from femtorque.codegen.board import Board, ChannelEncoder
 from femtorque.hil.board.bridges import Served, pin_of
 from femtorque.hil.board.encoder_fault import EncoderFault
-from femtorque.hil.chip.stm32.chip import Stm32
-from femtorque.hil.chip.stm32.gpio import Gpio
-from femtorque.hil.chip.stm32.timer import Timer
-from femtorque.hil.plant.selection import Driven
+from femtorque.hil.chip import Gpio, Stm32, Timer
+from femtorque.hil.plant import Driven
 
 Wires = list[tuple[Gpio, int, int]]
 
@@ -19,7 +15,7 @@ Wires = list[tuple[Gpio, int, int]]
 class Encoders:
     """faults: errors of each joint's encoder (J)."""
 
-    def __init__(self, board: description.Board, chip: Stm32, joints: Served,
+    def __init__(self, board: Board, chip: Stm32, joints: Served,
                  plant: Driven) -> None:
         self._board, self._chip, self._plant = board, chip, plant
         self.faults = [EncoderFault() for _ in joints]
@@ -33,7 +29,7 @@ class Encoders:
                     port, pin = pin_of(chip, channel.encoder.index)
                     port.sources[pin] = partial(self._index, j)
 
-    def _wires(self, encoder: description.ChannelEncoder) -> Wires:
+    def _wires(self, encoder: ChannelEncoder) -> Wires:
         """Port, pin and alternate function of an encoder's two lines."""
         return [(*pin_of(self._chip, pin), self._board.function(f"{encoder.timer}_CH{n}", pin))
                 for n, pin in ((1, encoder.a), (2, encoder.b))]

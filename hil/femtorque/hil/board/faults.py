@@ -3,8 +3,6 @@
 An act is done to a virtual board, now. Campaigns do the same acts with other numbers, in other states.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -12,16 +10,12 @@ from typing import Any, cast
 
 import numpy as np
 
-from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common import BadInput
 from femtorque.hil.board.drv8301 import FETHA_OC, FETLB_OC
 from femtorque.hil.board.virtual import BoardUnderTest, VirtualBoard, VirtualClock
-from femtorque.hil.bus.frame import Frame
-from femtorque.hil.bus.half_duplex import OneWire
-from femtorque.hil.bus.intruder import Intruder
-from femtorque.hil.bus.wire import Wire
-from femtorque.hil.chip.stm32.chip import SRAM_START
-from femtorque.hil.chip.stm32.supply import NOMINAL
-from femtorque.hil.drives.drive import Drive
+from femtorque.hil.bus import Frame, Intruder, OneWire, Wire
+from femtorque.hil.chip import NOMINAL, SRAM_START
+from femtorque.hil.drives import Drive
 
 Act = Callable[[VirtualBoard], None]
 Part = Callable[[VirtualBoard], Any]

@@ -1,20 +1,18 @@
 """Holding brakes of an arm at a pin of its board. Their springs close them unless the pin opens them; a chip in reset
 does not."""
 
-from __future__ import annotations
-
 import math
 
-from femtorque.codegen.board import description
-from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.board import Board
+from femtorque.codegen.mechanism import Mechanism
 from femtorque.hil.board.bridges import pin_of
-from femtorque.hil.chip.stm32.chip import Stm32
+from femtorque.hil.chip import Stm32
 
 
 class HoldingBrakes:
     """Without brakes in the board or the mechanism they are never closed."""
 
-    def __init__(self, board: description.Board, chip: Stm32, mechanism: Mechanism) -> None:
+    def __init__(self, board: Board, chip: Stm32, mechanism: Mechanism) -> None:
         self._output, self._times = board.brake, mechanism.safety.brake
         self._pin = pin_of(chip, board.brake.pin) if board.brake else None
         self._commanded, self._moved = False, -math.inf  # true: commanded to open; s of the last command

@@ -1,16 +1,14 @@
 """The light on a board that shows its state."""
 
-from __future__ import annotations
-
-from femtorque.codegen.board import description
+from femtorque.codegen.board import Board
 from femtorque.hil.board.bridges import pin_of
-from femtorque.hil.chip.stm32.chip import Stm32
+from femtorque.hil.chip import Stm32
 
 
 class Led:
     """The LED; dark if the board has none, and while its pin is no output."""
 
-    def __init__(self, board: description.Board, chip: Stm32) -> None:
+    def __init__(self, board: Board, chip: Stm32) -> None:
         self._wired = (*pin_of(chip, board.led.pin), board.led.on == "high") if board.led else None
         if self._wired:
             self._wired[0].asked |= 1 << self._wired[1]

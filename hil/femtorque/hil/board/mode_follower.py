@@ -1,9 +1,7 @@
 """Changes of a plant into the modes for which a board computes its torques."""
 
-from __future__ import annotations
-
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.hil.plant.selection import Driven, follow
+from femtorque.codegen.mechanism import Mechanism
+from femtorque.hil.plant import Driven, follow
 
 
 class ModeFollower:

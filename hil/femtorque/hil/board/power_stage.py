@@ -1,24 +1,22 @@
 """Power stage of a board: voltages on the motors, from bridges, pins, timers, gate drivers and e-stop loop."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
-from femtorque.codegen.board import description
+from femtorque.codegen.board import Board
 from femtorque.hil.board.adjustable import Values
 from femtorque.hil.board.bridges import Bridge, Served, pin_of
 from femtorque.hil.board.coupled import library
 from femtorque.hil.board.drv8301 import Drv8301
 from femtorque.hil.board.sleeping_bridges import SleepingBridges
-from femtorque.hil.chip.stm32.chip import Stm32
+from femtorque.hil.chip import Stm32
 
 
 class PowerStage:
     """gate_drivers: chips with an SPI, if the board has such. sleeping: bridges that the enable line wakes, if the
     board has such. motor_wires (J): share of a bridge's voltage at its motor; -1: the wrong way round."""
 
-    def __init__(self, board: description.Board, chip: Stm32, joints: Served,
+    def __init__(self, board: Board, chip: Stm32, joints: Served,
                  bus_voltage: float) -> None:
         self._board, self._chip, self._joints = board, chip, joints
         selects = board.gate_driver.selects if board.gate_driver else ()

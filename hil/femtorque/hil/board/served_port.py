@@ -6,11 +6,9 @@ therefore gets no byte before the first ones were a frame whose check sum holds;
 drives alone, which move no arm and hear the programs' own protocols, takes every byte.
 """
 
-from __future__ import annotations
-
 import socket
 
-from femtorque.codegen.wire.codec import BadFrame, checked
+from femtorque.codegen.wire import BadFrame, checked
 from femtorque.hil.board.cable import Cable
 from femtorque.host.link import Bound
 

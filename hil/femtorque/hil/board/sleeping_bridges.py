@@ -1,7 +1,5 @@
 """Bridge modules whose enable input is a sleep input, all modules of a board as one: asleep their outputs float."""
 
-from __future__ import annotations
-
 import math
 
 WAKE_S = 1e-3  # time to wake up, at most: Pololu's example for its G2 drivers, page 0J72

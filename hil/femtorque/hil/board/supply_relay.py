@@ -5,12 +5,10 @@ Longest times of Omron's G5LE-1 (data sheet K100): 10 ms to operate, 5 ms to rel
 not modelled: without supply they are off at once.
 """
 
-from __future__ import annotations
-
-from femtorque.codegen.board import description
-from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.board import Board
+from femtorque.codegen.mechanism import Mechanism
 from femtorque.hil.board.bridges import pin_of
-from femtorque.hil.chip.stm32.chip import Stm32
+from femtorque.hil.chip import Stm32
 
 OPERATE_S, RELEASE_S = 10e-3, 5e-3
 
@@ -18,7 +16,7 @@ OPERATE_S, RELEASE_S = 10e-3, 5e-3
 class SupplyRelay:
     """Without a relay in board or mechanism it is always closed: the servos then have the motors' supply."""
 
-    def __init__(self, board: description.Board, chip: Stm32, mechanism: Mechanism) -> None:
+    def __init__(self, board: Board, chip: Stm32, mechanism: Mechanism) -> None:
         there = board.cutoff is not None and mechanism.safety.cutoff is not None
         self._pin = pin_of(chip, board.cutoff.pin) if there and board.cutoff else None
         self._chip = chip

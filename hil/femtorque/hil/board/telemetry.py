@@ -1,7 +1,5 @@
 """Results of control ticks, read from an image's memory after each tick, and recorded with the plant's state."""
 
-from __future__ import annotations
-
 import re
 import struct
 from collections import deque
@@ -12,15 +10,13 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.mechanism.description import Joint, Mechanism
-from femtorque.codegen.wire.units import position_unit
+from femtorque.codegen.mechanism import Joint, Mechanism
+from femtorque.codegen.wire import position_unit
 from femtorque.hil.board.coupled import library
 from femtorque.hil.board.coupler import PlantCoupler
-from femtorque.hil.chip.cpu import CortexM4
-from femtorque.hil.chip.elf import Image
-from femtorque.hil.plant.selection import world_of
-from femtorque.hil.plant.tip_deflection import shapes_of, tips_of
-from femtorque.host.scene.surroundings import Moment
+from femtorque.hil.chip import CortexM4, Image
+from femtorque.hil.plant import shapes_of, tips_of, world_of
+from femtorque.host.scene import Moment
 
 Array = NDArray[np.float64]
 

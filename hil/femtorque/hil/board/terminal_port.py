@@ -1,8 +1,6 @@
 """The host's end of a serial link as a terminal of the system (a pseudo-terminal): for programs that open serial ports
 by file name only, or ask for the number of waiting bytes, which sockets do not have."""
 
-from __future__ import annotations
-
 import os
 
 

@@ -1,20 +1,18 @@
 """Interface of a board with its plant to code that plays motions on it, and its time as a host's clock."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.board import description
-from femtorque.codegen.mechanism.description import Joint, Mechanism
+from femtorque.codegen.board import Board, Channel
+from femtorque.codegen.mechanism import Joint, Mechanism
 from femtorque.hil.board.disturbance import Disturbance
 from femtorque.hil.board.encoder_fault import EncoderFault
 from femtorque.hil.board.telemetry import Record
-from femtorque.hil.plant.selection import Driven
-from femtorque.host.link.link import Device
+from femtorque.hil.plant import Driven
+from femtorque.host.link import Device
 
 Array = NDArray[np.float64]
 
@@ -24,8 +22,8 @@ class BoardUnderTest(Protocol):
     femtorque.hil.play.pil.Relay."""
 
     mechanism: Mechanism
-    board: description.Board
-    joints: list[tuple[Joint, description.Channel | None]]
+    board: Board
+    joints: list[tuple[Joint, Channel | None]]
     dt: float
     bus_voltage: float
     encoder_faults: list[EncoderFault]

@@ -15,8 +15,8 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.board import reader as board_file
-from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.board import load_board
+from femtorque.codegen.mechanism import Mechanism
 from femtorque.hil.board.agenda import Agenda
 from femtorque.hil.board.cable import Cable
 from femtorque.hil.board.coupler import PlantCoupler
@@ -27,13 +27,9 @@ from femtorque.hil.board.served_port import ServedPort
 from femtorque.hil.board.telemetry import Record, TickRecorder, targets, telemetry_type
 from femtorque.hil.board.under_test import BoardUnderTest, VirtualClock
 from femtorque.hil.board.wiring import Wiring
-from femtorque.hil.chip import family as chips
-from femtorque.hil.chip.elf import Image
-from femtorque.hil.chip.nvic import PENDSV, SYSTICK
-from femtorque.hil.chip.stm32.chip import FLASH_START
-from femtorque.hil.chip.stm32.serial import Serial
-from femtorque.hil.plant.selection import Driven, wired, world_of
-from femtorque.host.scene.surroundings import Surroundings
+from femtorque.hil.chip import FLASH_START, PENDSV, SYSTICK, Image, Serial, chip_model
+from femtorque.hil.plant import Driven, wired, world_of
+from femtorque.host.scene import Surroundings
 
 Array = NDArray[np.float64]
 
@@ -59,8 +55,8 @@ class VirtualBoard:
                  number: int | None = None) -> None:
         assert mechanism.board is not None
         self.mechanism, self.plant, self._world = mechanism, wired(plant), world_of(plant)
-        self.board = board_file.load(mechanism.board.use)
-        model = chips.model(self.board.chip)
+        self.board = load_board(mechanism.board.use)
+        model = chip_model(self.board.chip)
         flash = model.REGIONS[0]
         self.image = Image.load(elf, flash.start, flash.size)
         self.number = number_of(port) if number is None else number

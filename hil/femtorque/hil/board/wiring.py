@@ -6,10 +6,8 @@ chip calls a part when it needs it; parts that move joints beside the bridges ar
 (femtorque.hil.board.coupler). A new kind of part is a module beside these and a line here.
 """
 
-from __future__ import annotations
-
-from femtorque.codegen.board import channels, description
-from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.board import Board, served
+from femtorque.codegen.mechanism import Mechanism
 from femtorque.hil.board.analogue_inputs import Senses
 from femtorque.hil.board.buses import Buses, plugs
 from femtorque.hil.board.encoders import Encoders
@@ -17,16 +15,16 @@ from femtorque.hil.board.holding_brakes import HoldingBrakes
 from femtorque.hil.board.led import Led
 from femtorque.hil.board.power_stage import PowerStage
 from femtorque.hil.board.supply_relay import SupplyRelay
-from femtorque.hil.chip.stm32.chip import Stm32
-from femtorque.hil.plant.selection import Driven
+from femtorque.hil.chip import Stm32
+from femtorque.hil.plant import Driven
 
 
 class Wiring:
     """joints: the streamed ones, each with the board's channel, or None."""
 
-    def __init__(self, board: description.Board, chip: Stm32, mechanism: Mechanism, plant: Driven) -> None:
+    def __init__(self, board: Board, chip: Stm32, mechanism: Mechanism, plant: Driven) -> None:
         assert mechanism.board is not None
-        self.joints = channels.served(mechanism, board)
+        self.joints = served(mechanism, board)
         self.power = PowerStage(board, chip, self.joints, mechanism.board.bus_voltage)
         self.encoders = Encoders(board, chip, self.joints, plant)
         self.senses = Senses(board, chip, self.joints, plant, self.power)

@@ -1,1 +1,5 @@
 """The wire between controllers and drives: CAN frames bit by bit, nodes, arbitration, errors."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

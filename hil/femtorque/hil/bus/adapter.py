@@ -1,7 +1,5 @@
 """A host's adapter on the wire: what it is given goes out in turn, what it hears is handed on."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from femtorque.hil.bus.frame import Frame

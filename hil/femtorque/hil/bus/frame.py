@@ -1,11 +1,9 @@
 """CAN frames, and their levels on the wire, which C draws (can_frame.c)."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from femtorque.hil.clock.library import library
+from femtorque.hil.clock import library
 
 SIZES = (*range(9), 12, 16, 20, 24, 32, 48, 64)  # bytes by DLC, ISO 11898-1 table 5
 DELIMITER, ACK = 1, 2  # bits: of the check sum; slot and its delimiter

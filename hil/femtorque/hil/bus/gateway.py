@@ -8,8 +8,6 @@ none is answered with a bell, and so is a frame for which there is no room: as m
 of a second.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

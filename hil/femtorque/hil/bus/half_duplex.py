@@ -1,17 +1,13 @@
 """One wire on which a board and servos send in turn, 8N1: which node receives which bytes when, and what spoils them.
 C (half_duplex.c) plays it, and calls the servos, which are in C or in Python."""
 
-from __future__ import annotations
-
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from femtorque.hil.clock.chip_state import Member
-from femtorque.hil.clock.events import EventClock
-from femtorque.hil.clock.library import library
+from femtorque.hil.clock import EventClock, Member, library
 
 BITS = 10  # start, eight, stop
 

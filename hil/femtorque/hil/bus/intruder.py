@@ -1,8 +1,6 @@
 """A node that nobody has asked for: it sends one frame over and over, and comes back if its errors have put it off the
 bus, as they do where it sends together with the node whose name it takes."""
 
-from __future__ import annotations
-
 from femtorque.hil.bus.frame import Frame
 from femtorque.hil.bus.node import BitTiming, TimedNode
 from femtorque.hil.bus.wire import Wire

@@ -9,8 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from femtorque.hil.bus.frame import Frame, give, taken
-from femtorque.hil.clock.chip_state import ChipState
-from femtorque.hil.clock.library import library
+from femtorque.hil.clock import ChipState, library
 
 
 class Error(IntEnum):

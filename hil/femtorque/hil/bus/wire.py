@@ -1,7 +1,5 @@
 """A pair of wires with nodes: who sends, how long it takes, who hears it, what goes wrong. C (wire.c) plays it."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,8 +7,7 @@ from typing import Any
 
 from femtorque.hil.bus.frame import Frame, taken
 from femtorque.hil.bus.node import Error, OnWire, Ways
-from femtorque.hil.clock.chip_state import Member
-from femtorque.hil.clock.events import EventClock
+from femtorque.hil.clock import EventClock, Member
 
 LOOP_DELAY = 150e-9  # s, transmit to receive pin of a transceiver for CAN FD; at most 255e-9 by ISO 11898-2:2016
 

@@ -1,18 +1,15 @@
 """The native block hook: exact instruction counts at a few nanoseconds a block."""
 
-from __future__ import annotations
-
 import ctypes
 from typing import Any
 
 import numpy as np
-from unicorn import UC_HOOK_BLOCK, UC_HOOK_MEM_READ, Uc
-from unicorn import arm_const as arm
+from unicorn import UC_HOOK_BLOCK, UC_HOOK_MEM_READ, Uc, arm_const as arm
 from unicorn.unicorn_py3.unicorn import uclib
 
 from femtorque.hil.chip.timing import Block, FlashFetch
 from femtorque.hil.chip.unicorn_calls import hook
-from femtorque.hil.clock.library import library
+from femtorque.hil.clock import library
 
 
 class BlockCounter:

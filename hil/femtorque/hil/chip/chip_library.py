@@ -17,8 +17,8 @@ import numpy as np
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 from numpy.typing import NDArray
-from unicorn import UC_ARCH_ARM, UC_HOOK_BLOCK, UC_HOOK_MEM_READ, UC_MODE_MCLASS, UC_MODE_THUMB, Uc, UcError
-from unicorn import arm_const as arm
+from unicorn import (
+    UC_ARCH_ARM, UC_HOOK_BLOCK, UC_HOOK_MEM_READ, UC_MODE_MCLASS, UC_MODE_THUMB, Uc, UcError, arm_const as arm)
 
 from femtorque.codegen.common.cache import kept, key_of, program
 from femtorque.codegen.common.errors import Refused

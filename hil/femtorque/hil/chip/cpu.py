@@ -6,29 +6,24 @@ counted in processor cycles by the model of femtorque.hil.chip.timing, one basic
 time of the end of the block that reads it.
 """
 
-from __future__ import annotations
-
 import mmap
 import struct
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
-from unicorn import UC_ARCH_ARM, UC_HOOK_INTR, UC_HOOK_TLB_FILL, UC_MODE_MCLASS, UC_MODE_THUMB, Uc, UcError
-from unicorn import arm_const as arm
-from unicorn import unicorn_const as const
+from unicorn import (
+    UC_ARCH_ARM, UC_HOOK_INTR, UC_HOOK_TLB_FILL, UC_MODE_MCLASS, UC_MODE_THUMB, Uc, UcError, arm_const as arm,
+    unicorn_const as const)
 
 from femtorque.hil.chip import timing
 from femtorque.hil.chip.block_counter import BlockCounter
 from femtorque.hil.chip.nvic import BUS_FAULT, HARD_FAULT, MEM_MANAGE, SVCALL, SYSTICK, USAGE_FAULT, Nvic
 from femtorque.hil.chip.registers import WORD, Bus, Unmodelled
-from femtorque.hil.chip.scs import BASE as SCS_BASE
-from femtorque.hil.chip.scs import Dwt, SystemControl
+from femtorque.hil.chip.scs import BASE as SCS_BASE, Dwt, SystemControl
 from femtorque.hil.chip.timing import FlashFetch
 from femtorque.hil.chip.unicorn_calls import grant_pages, hook, map_memory, map_peripherals, unicorn_calls
-from femtorque.hil.clock.chip_state import ChipState
-from femtorque.hil.clock.events import Events
-from femtorque.hil.clock.library import EXCEPTIONS, library
+from femtorque.hil.clock import EXCEPTIONS, ChipState, Events, library
 
 _TO_PERIPHERALS = ((0x40000000, 0x20000000), (0xE0000000, 0x00100000))
 

@@ -1,7 +1,5 @@
 """Models of chips by the names of their families."""
 
-from __future__ import annotations
-
 from femtorque.codegen.board.chip import Chip
 from femtorque.hil.chip.stm32.chip import Stm32
 from femtorque.hil.chip.stm32f4.chip import Stm32F405
@@ -10,6 +8,6 @@ from femtorque.hil.chip.stm32g4.chip import Stm32G474
 _MODELS: dict[str, type[Stm32]] = {model.FAMILY.name: model for model in (Stm32F405, Stm32G474)}
 
 
-def model(chip: Chip) -> type[Stm32]:
+def chip_model(chip: Chip) -> type[Stm32]:
     """The model of a chip."""
     return _MODELS[chip.name]

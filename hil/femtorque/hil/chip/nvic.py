@@ -1,11 +1,9 @@
 """Exceptions of an ARMv7-M processor: pending, enabled and active ones; the rules are in nvic.c."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 
-from femtorque.hil.clock.library import library
+from femtorque.hil.clock import library
 
 RESET, NMI, HARD_FAULT, MEM_MANAGE, BUS_FAULT, USAGE_FAULT, SVCALL, PENDSV, SYSTICK = 1, 2, 3, 4, 5, 6, 11, 14, 15
 FIRST_IRQ = 16

@@ -1,12 +1,10 @@
 """Peripherals of which C answers registers (parts.h)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, MutableMapping
 from typing import Any, ClassVar
 
 from femtorque.hil.chip.registers import Peripheral
-from femtorque.hil.clock.chip_state import ChipState
+from femtorque.hil.clock import ChipState
 
 
 class Words(MutableMapping[str, int]):

@@ -4,8 +4,6 @@ On silicon each passes unseen, for a while or for good. The virtual chip also re
 is no judgement, and not listed.
 """
 
-from __future__ import annotations
-
 STRICTER: dict[str, str] = {
     "clock off": "an access to a peripheral whose clock is off; silicon reads zeros and ignores writes",
     "reserved bits": "a one written to a bit that has no meaning here; silicon ignores reserved ones",

@@ -13,8 +13,7 @@ from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from femtorque.hil.clock.events import NEVER
-from femtorque.hil.clock.library import PLACES, library
+from femtorque.hil.clock import NEVER, PLACES, library
 
 PAGE = 8  # log2 of the granularity at which peripherals are placed, bytes
 WORD = 0xFFFFFFFF

@@ -8,8 +8,6 @@ of the G4, where they lack DBG_SWEN. CORRECTIONS has values of another source fo
 wrong.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 import xml.etree.ElementTree as ET

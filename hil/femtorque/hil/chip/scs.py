@@ -7,8 +7,7 @@ from typing import Protocol
 
 from femtorque.hil.chip.nvic import FIRST_IRQ, Nvic
 from femtorque.hil.chip.registers import WORD, Peripheral, Register, Unmodelled
-from femtorque.hil.clock.chip_state import ChipState
-from femtorque.hil.clock.events import Events
+from femtorque.hil.clock import ChipState, Events
 
 BASE, DWT_BASE = 0xE000E000, 0xE0001000
 _IRQ_WORDS = 4  # 128 interrupt lines

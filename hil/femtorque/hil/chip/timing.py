@@ -5,15 +5,13 @@ their longest, a taken branch refills the pipeline in REFILL cycles. FlashFetch 
 not silicon.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from capstone import CS_ARCH_ARM, CS_MODE_MCLASS, CS_MODE_THUMB, Cs
 
-from femtorque.hil.clock.library import library
+from femtorque.hil.clock import library
 
 REFILL = 2  # cycles to refill the pipeline after a taken branch (1 to 3 by the manual)
 EXCEPTION_ENTRY = 12  # stacking of the basic frame overlaps the vector fetch

@@ -1,17 +1,13 @@
 """Calls to Unicorn that pass C functions and memory to it, which its Python binding lacks."""
 
-from __future__ import annotations
-
 import ctypes
 from typing import Any
 
 import cffi
-from unicorn import Uc, UcError
-from unicorn import arm_const as arm
-from unicorn import unicorn_const as const
+from unicorn import Uc, UcError, arm_const as arm, unicorn_const as const
 from unicorn.unicorn_py3.unicorn import uclib
 
-from femtorque.hil.clock.library import library
+from femtorque.hil.clock import library
 
 _FFI = cffi.FFI()
 _FFI.cdef("""

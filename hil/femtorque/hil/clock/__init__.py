@@ -1,1 +1,5 @@
 """Simulated time: what is due at which cycle, in C and in Python, and the library of the chip's and the buses' C."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -4,13 +4,11 @@ There is one state, the C's. C answers and does what comes again and again; Pyth
 rare on the same numbers, and answers what C asks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
-from femtorque.hil.clock.library import library
+from femtorque.hil.clock.model_library import library
 
 Kind = TypeVar("Kind")
 

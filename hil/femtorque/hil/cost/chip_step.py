@@ -1,19 +1,15 @@
 """The emitted step of a mechanism on the emulated Cortex-M4F, over a whole motion, and its external wrench."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.emit import sources as emit
-from femtorque.codegen.emit import wrench as wrench_source
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.reference.wrench import Wrench, place
-from femtorque.codegen.toolchain.step_library import Turns
-from femtorque.codegen.toolchain.wrench_library import sources as wrench_sources
-from femtorque.hil.chip.chip_library import ChipLibrary
+from femtorque.codegen.emit import moving_links, step_sources
+from femtorque.codegen.model import Model
+from femtorque.codegen.reference import Wrench, place
+from femtorque.codegen.toolchain import Turns, sources as wrench_sources
+from femtorque.hil.chip import ChipLibrary
 
 STATE_ROOM = 64 * 1024  # bytes, more than any state needs
 # The chip library passes four arguments in registers; this entry has five.
@@ -40,7 +36,7 @@ class ChipRun:
     instructions: NDArray[np.int64]
 
 
-def run(model: Model, positions: ArrayLike, sources: dict[str, str] | None = None,
+def run_step_on_chip(model: Model, positions: ArrayLike, sources: dict[str, str] | None = None,
         modes: NDArray[np.uint32] | None = None) -> ChipRun:
     """Torque at s_0..s_N-1 of a motion sampled at s_-1..s_N: positions (N+2, J), rad or m. The step counted.
 
@@ -49,7 +45,7 @@ def run(model: Model, positions: ArrayLike, sources: dict[str, str] | None = Non
     """
     turns, positions = Turns(model, "single"), np.asarray(positions, float)
     samples = turns.samples(positions)
-    chip = ChipLibrary(sources or emit.step_sources(model))
+    chip = ChipLibrary(sources or step_sources(model))
     state, next_at, tau_at = chip.put(STATE_ROOM), chip.put(samples[0]), chip.put(samples["u"][0])
     chip.call("ft_step_start", state, chip.put(turns.of(positions[0])))
     tau, instructions = np.empty_like(samples["u"]), np.zeros(len(samples), np.int64)
@@ -67,9 +63,9 @@ def run(model: Model, positions: ArrayLike, sources: dict[str, str] | None = Non
     return ChipRun(tau[1:], instructions[1:])
 
 
-def torque(model: Model, positions: ArrayLike, modes: NDArray[np.uint32] | None = None) -> NDArray[np.float32]:
+def torque_on_chip(model: Model, positions: ArrayLike, modes: NDArray[np.uint32] | None = None) -> NDArray[np.float32]:
     """The torques of `run`, without counts."""
-    return run(model, positions, modes=modes).tau
+    return run_step_on_chip(model, positions, modes=modes).tau
 
 
 def held(model: Model, q: ArrayLike, wrench: Wrench) -> NDArray[np.float64]:
@@ -79,7 +75,7 @@ def held(model: Model, q: ArrayLike, wrench: Wrench) -> NDArray[np.float64]:
     """
     place(model.mechanism, wrench.link)
     chip, rows = ChipLibrary(wrench_sources(model) | ENTRY), []
-    link = list(wrench_source.moving_links(model)).index(wrench.link)
+    link = list(moving_links(model)).index(wrench.link)
     at, given = chip.put(4 * model.n), chip.put(np.concatenate([wrench.force, wrench.moment]).astype(np.float32))
     tau = chip.put(4 * model.n)
     for position in Turns(model, "single").of(q):

@@ -3,15 +3,12 @@
 Functions are read from the image itself, instruction by instruction along their flow.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from capstone import CS_ARCH_ARM, CS_MODE_MCLASS, CS_MODE_THUMB, Cs, CsInsn
-from capstone import arm as codes
+from capstone import CS_ARCH_ARM, CS_MODE_MCLASS, CS_MODE_THUMB, Cs, CsInsn, arm as codes
 
-from femtorque.hil.chip.elf import Image
+from femtorque.hil.chip import Image
 
 TICK = ("ft_tick_interrupt", "ft_boundary_interrupt")
 CURRENT = "ft_current_interrupt"

@@ -1,6 +1,4 @@
-"""Cost of an image on the virtual board, as femtorque.hil.cost.measure finds it."""
-
-from __future__ import annotations
+"""Cost of an image on the virtual board, as femtorque.hil.cost.measurement finds it."""
 
 from dataclasses import dataclass
 

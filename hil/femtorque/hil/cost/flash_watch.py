@@ -2,13 +2,8 @@
 the model of the chip's flash (femtorque.hil.chip.timing.FlashFetch), its caches empty at each tick's beginning, which
 is the worst."""
 
-from __future__ import annotations
-
-from femtorque.hil.board.virtual import VirtualBoard
-from femtorque.hil.chip.cpu import Handled
-from femtorque.hil.chip.nvic import FIRST_IRQ
-from femtorque.hil.chip.stm32.chip import FLASH_START
-from femtorque.hil.chip.timing import FLASH_MEMORIES, FlashFetch
+from femtorque.hil.board import VirtualBoard
+from femtorque.hil.chip import FIRST_IRQ, FLASH_MEMORIES, FLASH_START, FlashFetch, Handled
 
 BEGINS = ("ft_boundary_interrupt", "ft_tick_interrupt")  # a tick, by the first of these that an image has
 CURRENT = "ft_current_interrupt"  # comes above it

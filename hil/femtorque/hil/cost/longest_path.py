@@ -17,8 +17,6 @@ of it is in the caches. So the same path costs more here than on the virtual boa
 of it.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -30,10 +28,7 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from femtorque.hil.chip import timing
-from femtorque.hil.chip.cpu import CortexM4
-from femtorque.hil.chip.elf import Image
-from femtorque.hil.chip.timing import FlashFetch, FlashMemory
+from femtorque.hil.chip import CortexM4, FlashFetch, FlashMemory, Image, timing
 from femtorque.hil.cost import control_flow
 from femtorque.hil.cost.control_flow import Function
 

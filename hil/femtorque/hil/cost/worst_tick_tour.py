@@ -5,8 +5,6 @@ which an arm is armed as soon as a zero has been found, and those of a motion th
 tests/hil/cost/test_tick_budget.py compares the result with a longer tour.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -15,34 +13,16 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.control.constants import lab_row
-from femtorque.codegen.control.follow import unfollowed
-from femtorque.codegen.mechanism.description import Home, Mechanism
-from femtorque.codegen.motion.trajectory import Knots
-from femtorque.codegen.wire.messages import (
-    FOLLOW_AUTO,
-    Float,
-    Follow,
-    Gains,
-    Jog,
-    Probe,
-    Seek,
-    Target,
-    WithToken,
-)
-from femtorque.codegen.wire.names import flag
-from femtorque.codegen.wire.units import from_wire
-from femtorque.hil.board.coupler import GRIP
-from femtorque.hil.board.virtual import VirtualBoard, VirtualClock
-from femtorque.hil.plant import rigid
-from femtorque.hil.plant.encoders import counts_per_unit
-from femtorque.hil.play.connect import session_with
-from femtorque.host.link.capture import COLUMNS, Column, Recorder
-from femtorque.host.link.configuration import Configuration
-from femtorque.host.link.requests import jog_rate
-from femtorque.host.link.retransmit import message
-from femtorque.host.link.session import PERIOD
+from femtorque.codegen.common import Refused
+from femtorque.codegen.control import lab_row, unfollowed
+from femtorque.codegen.mechanism import Home, Mechanism
+from femtorque.codegen.motion import Knots
+from femtorque.codegen.wire import (
+    FOLLOW_AUTO, Float, Follow, Gains, Jog, Probe, Seek, Target, WithToken, flag, from_wire)
+from femtorque.hil.board import GRIP, VirtualBoard, VirtualClock
+from femtorque.hil.plant import counts_per_unit, rigid
+from femtorque.hil.play import session_with
+from femtorque.host.link import COLUMNS, PERIOD, Column, Configuration, Recorder, jog_rate, message
 
 Array = NDArray[np.float64]
 

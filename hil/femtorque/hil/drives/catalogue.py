@@ -1,19 +1,15 @@
 """Virtual drives by their names in mechanism files, found in their families' folders."""
 
-from __future__ import annotations
-
 import pkgutil
 from collections.abc import Callable
 from importlib import import_module
 from typing import TypeVar
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.drive.catalogue import WIRES
-from femtorque.codegen.mechanism.description import ServoSetting
-from femtorque.hil.bus.half_duplex import Framing
-from femtorque.hil.bus.node import BitTiming
-from femtorque.hil.bus.wire import Wire
-from femtorque.hil.clock.events import EventClock
+from femtorque.codegen.common import BadInput
+from femtorque.codegen.drive import WIRES
+from femtorque.codegen.mechanism import ServoSetting
+from femtorque.hil.bus import BitTiming, Framing, Wire
+from femtorque.hil.clock import EventClock
 from femtorque.hil.drives import families
 from femtorque.hil.drives.drive import Drive
 from femtorque.hil.drives.fields import Ranges

@@ -1,13 +1,11 @@
 """The common part of drives and servos: they bring the plant, and with it their motor, to now before they act."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
 import cffi
 
-from femtorque.hil.clock.chip_state import ChipState
+from femtorque.hil.clock import ChipState
 
 
 class CaughtUp:

@@ -1,18 +1,14 @@
 """The common part of the drives: a node with a motor, which answers a moment later with its state before the frame. C
 (drive.c) has the node and the motor, and the families' C what comes in every control cycle; all else is Python's."""
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import astuple, replace
 from typing import Any
 
-from femtorque.hil.bus.frame import Frame, give, taken
-from femtorque.hil.bus.node import Counters, OnWire
-from femtorque.hil.bus.wire import Wire
-from femtorque.hil.clock.chip_state import Member
+from femtorque.hil.bus import Counters, Frame, OnWire, Wire, give, taken
+from femtorque.hil.clock import Member
 from femtorque.hil.drives.caught_up import CaughtUp
 from femtorque.hil.drives.fields import Ranges
 from femtorque.hil.drives.library import library

@@ -1,7 +1,5 @@
 """Numbers in a few bits, as drives pack them: lo is 0, hi is all ones, truncated (fields.c)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from femtorque.hil.drives.library import library

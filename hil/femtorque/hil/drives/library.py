@@ -1,14 +1,12 @@
 """The C of the drives and of their families, compiled once."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import cffi
 
-from femtorque.hil.clock import library as chip
+from femtorque.hil.clock import model_library as chip
 from femtorque.hil.drives import families
 
 

@@ -1,11 +1,9 @@
 """Numbers of a virtual drive, as published by its maker, done by its maker's code, or found by its users."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from femtorque.hil.bus.node import BitTiming
+from femtorque.hil.bus import BitTiming
 
 UNTIMED = float("inf")
 

@@ -1,12 +1,10 @@
 """Motor of a drive: an inner loop, a current with a lag, an encoder that forgets turns, heat. C (motor.c) steps it."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from femtorque.hil.clock.chip_state import Member
+from femtorque.hil.clock import Member
 from femtorque.hil.drives.library import library
 
 TURN = 2.0 * math.pi

@@ -12,16 +12,14 @@ from typing import Any, Protocol
 import cffi
 
 from femtorque.codegen.toolchain import host_compiler
-from femtorque.hil.bus import half_duplex
-from femtorque.hil.clock.chip_state import Member
-from femtorque.hil.clock.events import EventClock
-from femtorque.hil.clock.library import interface
+from femtorque.hil.bus import OnLine
+from femtorque.hil.clock import EventClock, Member, interface
 from femtorque.hil.drives.caught_up import CaughtUp
 
 PERIOD = 1e-3  # s, in which a servo reads its encoder and its registers once
 
 
-class Servo(half_duplex.OnLine, Protocol):
+class Servo(OnLine, Protocol):
     """catch_up: brings the plant, and with it the motor, to now. cut: its wire is off, its supply is not. supplied: its
     own branch of the supply is whole. late: s by which answers are late. volts: V of its supply, as C reads it. driven:
     s when it last gave its motor a voltage; -inf: never. least_supply: V below which it is off. hot_code: its error of

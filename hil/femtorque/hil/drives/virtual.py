@@ -1,14 +1,11 @@
 """Descriptors of a family's virtual drives."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from femtorque.codegen.mechanism.description import ServoSetting
-from femtorque.hil.bus.half_duplex import Framing
-from femtorque.hil.bus.wire import Wire
-from femtorque.hil.clock.events import EventClock
+from femtorque.codegen.mechanism import ServoSetting
+from femtorque.hil.bus import Framing, Wire
+from femtorque.hil.clock import EventClock
 from femtorque.hil.drives.drive import Drive
 from femtorque.hil.drives.fields import Ranges
 from femtorque.hil.drives.servo import Servo

@@ -1,12 +1,10 @@
 """The two-link arm of the robot-dynamics chapter: Newton-Euler, Lagrange's closed form and FEM side by side."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from femtorque.codegen.common import colours
-from femtorque.codegen.toolchain.step_library import CompiledStep
-from femtorque.codegen.verify.torque import torque
+from femtorque.codegen.toolchain import CompiledStep
+from femtorque.codegen.verify import torque
 from femtorque.hil.papers.finding import Finding, Table, canvas, label, picture, within
 from femtorque.hil.papers.isobe import REFERENCE, SINGLE, example, newton_euler
 from femtorque.hil.papers.two_link import TwoLink

@@ -1,19 +1,15 @@
 """Closed loops (Isobe, Eq. 16): what the bare partition lacks, and what it costs, on the virtual board."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 from matplotlib.axes import Axes
 
 from femtorque.codegen.common import colours
-from femtorque.codegen.model.bodies import Model, placed_links
-from femtorque.codegen.model.kinematics import pose
-from femtorque.codegen.model.loop_assembly import ClosedMotion, assemble
+from femtorque.codegen.model import ClosedMotion, Model, assemble, placed_links, pose
 from femtorque.hil.papers.finding import Finding, Number, Picture, Table, canvas, label, picture
-from femtorque.hil.play.run import wrapped
-from femtorque.hil.scenarios.closed_loops import CHANGING, EXAMPLES, LAWS, Played, example, on_board, play
+from femtorque.hil.play import wrapped
+from femtorque.hil.scenarios import CHANGING, EXAMPLES, LAWS, Played, example, on_board, play_closed_loops
 
 IDEAL_BETTER = 50.0  # times: rms error of PD over that of PD + lambda with an ideal board, at least
 FRAMES = 6
@@ -23,7 +19,7 @@ BOARD_BETTER = 15.0  # the same with friction, encoders, motors and latency
 
 def closed_loops(short: bool) -> Finding:
     """Tracking of the closed examples: PD, PD + partition, PD + lambda."""
-    played = play(EXAMPLES[:1] if short else EXAMPLES, brief=short)
+    played = play_closed_loops(EXAMPLES[:1] if short else EXAMPLES, brief=short)
     numbers = []
     for p in played:
         ideal = float(np.min(p.ideal["PD"] / p.ideal["PD + lambda"]))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from femtorque.hil.scenarios.scenario import Check
+from femtorque.hil.scenarios import Check
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,5 @@
 """The numerical examples and the control experiment of Isobe's paper."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -9,19 +7,16 @@ from matplotlib.axes import Axes
 from mpl_toolkits.mplot3d.axes3d import Axes3D
 from numpy.typing import NDArray
 
-from femtorque.codegen.common import colours
-from femtorque.codegen.common.firmware import MECHANISMS
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.model.kinematics import pose
-from femtorque.codegen.motion.trajectory import Trajectory
-from femtorque.codegen.reference import newmark, pinocchio, rigid
-from femtorque.codegen.toolchain.step_library import CompiledStep
-from femtorque.codegen.verify.torque import torque
+from femtorque.codegen.common import MECHANISMS, colours
+from femtorque.codegen.mechanism import Mechanism, load_mechanism
+from femtorque.codegen.model import Model, pose
+from femtorque.codegen.motion import Trajectory
+from femtorque.codegen.reference import newmark_growth, newmark_torque, pinocchio, rigid
+from femtorque.codegen.toolchain import CompiledStep
+from femtorque.codegen.verify import torque
 from femtorque.hil.papers.finding import Finding, Number, Picture, canvas, label, picture, within
-from femtorque.hil.play.run import Result, wrapped
-from femtorque.hil.scenarios import scenario
+from femtorque.hil.play import Result, wrapped
+from femtorque.hil.scenarios import Scenario, checks, difference, load_scenario, play_scenario
 
 Array = NDArray[np.float64]
 
@@ -52,7 +47,7 @@ def eight_link(short: bool) -> Finding:
     exact, oracle = newton_euler(mechanism, motion, fem.t)
     peak = np.max(np.abs(exact))
     slow = Model.of(replace(mechanism, control=replace(mechanism.control, rate_hz=100, knot_hz=100)))
-    growth = newmark.newmark_growth(*NEWMARK)
+    growth = newmark_growth(*NEWMARK)
 
     def worst(tau: Array, against: Array) -> float:
         return float(np.max(np.abs(tau - against)) / np.max(np.abs(against)))
@@ -76,7 +71,7 @@ def _newmark(model: Model, motion: Trajectory) -> tuple[Array, Array]:
     """Torques by the paper's scheme and by the oracle at the sampled instants."""
     t = np.arange(round(motion.duration / model.dt) + 1, dtype=float) * model.dt
     start = rigid.accelerations(model, *motion.at(0.0))
-    tau = newmark.newmark_torque(model, motion.at(t)[0], start, *NEWMARK, rigid.recursion)
+    tau = newmark_torque(model, motion.at(t)[0], start, *NEWMARK, rigid.recursion)
     return tau, newton_euler(model.mechanism, motion, t)[0]
 
 
@@ -149,9 +144,9 @@ def _stroboscope(axes: Axes3D, origins: Array, path: Array, frames: int) -> None
 def three_link(short: bool) -> Finding:
     """Figs 7 and 8: the target motion, and PD against feed-forward + PD; then the plant changed and things gone
     wrong."""
-    s = scenario.load("three_link")
-    results = {case.name: scenario.play(s, case, short=short) for case in s.runs(short)}
-    numbers = [Number.of(check) for check in scenario.checks(s, results, short)]
+    s = load_scenario("three_link")
+    results = {case.name: play_scenario(s, case, short=short) for case in s.runs(short)}
+    numbers = [Number.of(check) for check in checks(s, results, short)]
     ff = results["feed-forward + PD"]
     in_motion = ff.record.cycles[ff.moving]
     numbers.append(within("time of a whole control tick on the chip (cycle model, 168 MHz), worst",
@@ -201,13 +196,13 @@ def _magnified(axes: Axes) -> None:
     axes.indicate_inset_zoom(inset)
 
 
-def changed_picture(s: scenario.Scenario, results: dict[str, Result], short: bool) -> Picture:
+def changed_picture(s: Scenario, results: dict[str, Result], short: bool) -> Picture:
     """The change of the tracking error in a plant that is not as believed, and its prediction."""
     cases = [case for case in s.file.run if case.predicted_from in results and case.name in results]
     figure = canvas(13.0, 3.6)
     for axes, case in zip(figure.subplots(1, len(cases), squeeze=False)[0], cases, strict=True):
         assert case.predicted_from is not None
-        d = scenario.difference(s, case, results[case.predicted_from], results[case.name], short)
+        d = difference(s, case, results[case.predicted_from], results[case.name], short)
         t = np.arange(len(d.error)) / s.mechanism.control.rate_hz
         for j, joint in enumerate(s.mechanism.streamed):
             axes.plot(t, 1e3 * d.error[:, j], color=colours.joint(j), linewidth=3.0, alpha=0.35)

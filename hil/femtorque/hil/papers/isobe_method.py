@@ -6,23 +6,17 @@ One link of the three-link example stands for all: its element and [K] (Fig. 1),
 its parts (Fig. 6).
 """
 
-from __future__ import annotations
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from numpy.typing import NDArray
 
-from femtorque.codegen.common import colours
-from femtorque.codegen.common.firmware import MECHANISMS
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.model.kinematics import Levers, joint_torque_matrix, levers, nodal_forces, pose
-from femtorque.codegen.motion.trajectory import Trajectory
-from femtorque.codegen.reference import pinocchio, rigid
-from femtorque.codegen.verify.finite_element_tables import FREEDOMS, load_names
-from femtorque.codegen.verify.finite_elements import Bar, RigidLink, elements_of
+from femtorque.codegen.common import MECHANISMS, colours
+from femtorque.codegen.mechanism import Mechanism, load_mechanism
+from femtorque.codegen.model import Levers, Model, joint_torque_matrix, levers, nodal_forces, pose
+from femtorque.codegen.motion import Trajectory
+from femtorque.codegen.reference import NodalState, accelerations, newton_euler, pinocchio
+from femtorque.codegen.verify import FREEDOMS, Bar, RigidLink, elements_of, load_names
 from femtorque.hil.papers.finding import Finding, Picture, Table, canvas, picture, within
 
 Array = NDArray[np.float64]
@@ -37,7 +31,7 @@ def method(short: bool) -> Finding:
     motion = Trajectory.load(MECHANISMS / "three_link.csv", mechanism)
     link = elements_of(mechanism).links[0]
     model, q, qd, qdd = Model.of(mechanism), *(x[None] for x in motion.at(INSTANT * motion.duration))
-    loads = rigid.accelerations(model, q, qd, qdd)
+    loads = accelerations(model, q, qd, qdd)
     at = pose(model, q)
     arms = levers(model, at)
     matrix = joint_torque_matrix(model, at.R[0], Levers(arms.com[0], arms.joint[0]))
@@ -66,7 +60,7 @@ def method(short: bool) -> Finding:
 
 def _gap(tau: Array, mechanism: Mechanism, q: Array, qd: Array, qdd: Array) -> float:
     exact = (pinocchio.torque(mechanism, q, qd, qdd)[0] if pinocchio.version()
-             else rigid.newton_euler(Model.of(mechanism), q, qd, qdd)[0])
+             else newton_euler(Model.of(mechanism), q, qd, qdd)[0])
     return float(np.max(np.abs(tau - exact)) / np.max(np.abs(exact)))
 
 
@@ -116,7 +110,7 @@ def _matrix(axes: Axes, matrix: Array, title: str) -> None:
     axes.figure.colorbar(shown, ax=axes, shrink=0.8)
 
 
-def _forces_picture(origins: Array, arms: Array, loads: rigid.NodalState, tau: Array) -> Picture:
+def _forces_picture(origins: Array, arms: Array, loads: NodalState, tau: Array) -> Picture:
     """Nodal forces at the centres of gravity, the moments that they make, and the torques at the joints."""
     figure = canvas(9.0, 4.6)
     axes = figure.subplots()

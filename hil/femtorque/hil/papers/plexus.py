@@ -1,7 +1,5 @@
 """The solids, the examples and the accuracy of the PLEXUS paper, by the articulated plant."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np
@@ -10,22 +8,19 @@ from mpl_toolkits.mplot3d.axes3d import Axes3D
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
-from femtorque.codegen.common import colours
-from femtorque.codegen.common.firmware import MECHANISMS
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.model.kinematics import pose
-from femtorque.codegen.model.mass_matrix import rotor_inertia
+from femtorque.codegen.common import MECHANISMS, colours
+from femtorque.codegen.mechanism import Mechanism, load_mechanism
+from femtorque.codegen.model import Model, pose, rotor_inertia
 from femtorque.codegen.reference import pinocchio as pinocchio_rnea
 from femtorque.hil.papers.finding import Finding, Number, Picture, Table, canvas, label, picture, within
 from femtorque.hil.papers.isobe import changed_picture
+from femtorque.hil.plant import RigidTree
 from femtorque.hil.plant.articulated import solids
 from femtorque.hil.plant.articulated.plant import Plant
-from femtorque.hil.plant.rigid_tree import RigidTree
-from femtorque.hil.play.run import Result, wrapped
-from femtorque.hil.scenarios import design, scenario, servo_arm
-from femtorque.hil.scenarios.ideal_board import without_friction
+from femtorque.hil.play import Result, wrapped
+from femtorque.hil.scenarios import (
+    DESIGN_COLUMNS, FOLDER, Scenario, checks, form, load_scenario, optimise, plant_of, play_scenario, servo_arm,
+    without_friction)
 
 Array = NDArray[np.float64]
 
@@ -73,7 +68,7 @@ def reduction(short: bool) -> Finding:
 
 def flexible_arm(short: bool) -> Finding:
     """Flexible arm with servo-controlled rotation."""
-    swings = servo_arm.swings(scenario.load("flexible_arm"), short)
+    swings = servo_arm.swings(load_scenario("flexible_arm"), short)
     figure = canvas(13.0, 4.0)
     left, right = figure.subplots(1, 2)
     left.plot(swings[0].t, swings[0].target, color=colours.DESIRED, linewidth=4.0, label="target")
@@ -99,16 +94,16 @@ def flexible_arm(short: bool) -> Finding:
 
 def three_axes(short: bool) -> Finding:
     """Fig. 3: manipulator with three axes of rotation."""
-    s = scenario.load("three_axis")
-    plants = {case.name: scenario.plant_of(s.mechanism, case, short) for case in s.runs(short)}
-    results = {case.name: scenario.play(s, case, short=short, plant=plants[case.name]) for case in s.runs(short)}
+    s = load_scenario("three_axis")
+    plants = {case.name: plant_of(s.mechanism, case, short) for case in s.runs(short)}
+    results = {case.name: play_scenario(s, case, short=short, plant=plants[case.name]) for case in s.runs(short)}
     ff = results["feed-forward + PD"]
     began = ff.record.seconds[ff.moving.start]
     members = [(m.link, f"{m.axial.value:.1f}", f"{m.shear.value:.1f}", f"{m.torsion.value:.2f}",
                 f"{m.bending.value:.2f}",
                 f"{1e-6 * m.stress.value:.2f} at {m.stress.station:.2f} m, {m.stress.time - began:.2f} s")
                for m in plants["feed-forward + PD"].members.report()]
-    return Finding(tuple(Number.of(check) for check in scenario.checks(s, results, short)),
+    return Finding(tuple(Number.of(check) for check in checks(s, results, short)),
                    (_arm_picture(s.mechanism, results), changed_picture(s, results, short)),
                    (Table("maxima of the members over the motion (N, N m; von Mises stress of the outer fibre, MPa)",
                           ("link", "axial", "shear", "torsion", "bending", "stress"), tuple(members)),))
@@ -155,11 +150,11 @@ def _draw_arm(axes: Axes3D, mechanism: Mechanism, q: Array, frames: int = 7) -> 
 
 def industrial_robot(short: bool) -> Finding:
     """Fig. 4: mesh-defined solids; motors, gears and servo gains optimised; the result on the virtual board."""
-    s = scenario.load("industrial_robot")
+    s = load_scenario("industrial_robot")
     assert s.file.design is not None
-    choice = design.optimise(s.mechanism, s.file.design, s.trajectory(short), SHORT_TRIALS if short else TRIALS)
-    results = {case.name: scenario.play(s, case, short=short, chosen=choice.chosen) for case in s.runs(short)}
-    numbers = [Number.of(c) for c in choice.checks(s.file.design.margin) + scenario.checks(s, results, short)]
+    choice = optimise(s.mechanism, s.file.design, s.trajectory(short), SHORT_TRIALS if short else TRIALS)
+    results = {case.name: play_scenario(s, case, short=short, chosen=choice.chosen) for case in s.runs(short)}
+    numbers = [Number.of(c) for c in choice.checks(s.file.design.margin) + checks(s, results, short)]
     figure = canvas(13.0, 4.8)
     _draw_robot(figure.add_subplot(1, 2, 1, projection="3d"), s)
     axes = figure.add_subplot(1, 2, 2)
@@ -172,11 +167,11 @@ def industrial_robot(short: bool) -> Finding:
                       color=paints.get(name, colours.REST), label=name)
     label(axes, "tracking error on the virtual board, all joints", y="mrad")
     axes.legend(fontsize=8)
-    table = Table(f"chosen in {choice.trials} simulations: start -> optimum", design.COLUMNS, tuple(choice.table()))
+    table = Table(f"chosen in {choice.trials} simulations: start -> optimum", DESIGN_COLUMNS, tuple(choice.table()))
     return Finding(tuple(numbers), (picture(figure, "The robot's solids, and its error before and after"),), (table,))
 
 
-def _draw_robot(axes: Axes3D, s: scenario.Scenario) -> None:
+def _draw_robot(axes: Axes3D, s: Scenario) -> None:
     """The solids at the motion's end, as the meshes they were given by."""
     model, q = Model.of(s.mechanism), s.trajectory(False).positions[-1]
     at = pose(model, q)
@@ -185,7 +180,7 @@ def _draw_robot(axes: Axes3D, s: scenario.Scenario) -> None:
     for number, solid in enumerate(s.file.solid):
         if solid.shape == "sphere":
             continue  # twenty thousand triangles of a housing
-        mesh, i = scenario.form(solid, scenario.FOLDER / f"{s.name}.toml", number), where[solid.link]
+        mesh, i = form(solid, FOLDER / f"{s.name}.toml", number), where[solid.link]
         triangles = mesh.triangles @ at.R[i].T + at.origin[i]
         axes.add_collection3d(Poly3DCollection(triangles, facecolor=colours.joint(i), edgecolor=(0, 0, 0, 0.15),
                                                linewidth=0.3, alpha=0.6))

@@ -17,22 +17,15 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike, NDArray
 
 from femtorque.codegen.common import colours
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.motion.trajectory import Trajectory, knots
-from femtorque.codegen.toolchain import platformio
-from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.codegen.mechanism import Mechanism
+from femtorque.codegen.motion import Trajectory, knots
+from femtorque.codegen.toolchain import build_image
+from femtorque.hil.board import VirtualBoard
 from femtorque.hil.papers.finding import Finding, Number, Picture, Table, canvas, label, picture, within
-from femtorque.hil.plant.flexible import FlexibleArmPlant
-from femtorque.hil.plant.flexible_arm import Wall
-from femtorque.hil.plant.selection import FINER
-from femtorque.hil.play.run import Result, folder, play
-from femtorque.hil.scenarios import scenario
-from femtorque.hil.scenarios.ideal_board import without_friction
-from femtorque.hil.scenarios.scenario import Contact
-from femtorque.hil.scenarios.slew import SMOOTH
-from femtorque.hil.scenarios.wall_arm import STEP, Slide
-from femtorque.host.plan.tip_motion import TipMotion, flexible_arm, tip_motion
-from femtorque.host.plan.tip_path import chord_motion
+from femtorque.hil.plant import FINER, FlexibleArmPlant, Wall
+from femtorque.hil.play import Result, folder, play_motion
+from femtorque.hil.scenarios import SMOOTH, STEP, Contact, Slide, load_scenario, without_friction
+from femtorque.host.plan import TipMotion, chord_motion, flexible_arm, tip_motion
 
 Array = NDArray[np.float64]
 
@@ -188,11 +181,11 @@ def by_board(pressing: Pressing, motion: Trajectory, feedforward: bool = True) -
     """The arm under the flash image, which is streamed `motion`. Raises Refused as building does."""
     mechanism = beginning(pressing.mechanism, motion.positions[0])
     plant, rows = pressing.plant(mechanism, FINER * _elements(mechanism)), []
-    built = platformio.build(mechanism, folder(mechanism, feedforward), feedforward=feedforward)
+    built = build_image(mechanism, folder(mechanism, feedforward), feedforward=feedforward)
     with VirtualBoard(built.elf, mechanism, plant) as board:
         board.brakes = True
         plant.watch(lambda: rows.append((board.seconds, plant.contact()[1], plant.tip())))
-        result = play(board, mechanism, knots(motion, mechanism), feedforward)
+        result = play_motion(board, mechanism, knots(motion, mechanism), feedforward)
     seconds, force, tip = (np.array(column) for column in zip(*rows, strict=True))
     times = seconds - result.record.seconds[result.moving.start]
     return Pressed(pressing.touch, times, force, tip, result)
@@ -229,7 +222,7 @@ def _at_rest(mechanism: Mechanism, times: Array, q: Array, qd: Array, qdd: Array
 
 def board(short: bool) -> Finding:
     """The force on the surface as in Fig. 2, a board in the place of ideal torques."""
-    wall = scenario.load("wall_contact")
+    wall = load_scenario("wall_contact")
     contact = wall.file.contact
     assert contact is not None
     rows, runs = [], {}

@@ -3,8 +3,6 @@
 One subject a figure or table: what makes it, what of it cannot be reproduced and why; or what is still missing.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,20 +14,9 @@ from typing import Any
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.output import check_place, claim, write_text
+from femtorque.codegen.common import BadInput, check_place, claim, hint, template, write_text
 from femtorque.codegen.common.output import page as page_of
-from femtorque.codegen.common.suggestion import hint
-from femtorque.codegen.common.templating import template
-from femtorque.hil.papers import (
-    chapter,
-    closed,
-    isobe,
-    isobe_method,
-    plexus,
-    pressing,
-    tsujita,
-)
+from femtorque.hil.papers import chapter, closed, isobe, isobe_method, plexus, pressing, tsujita
 from femtorque.hil.papers.finding import Finding
 
 PAGE = "reproduce.html"

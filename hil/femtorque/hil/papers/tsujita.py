@@ -1,11 +1,9 @@
 """Figures and tables of the flexible manipulator's paper, and the single link that shows what they rest on.
 
-The motion is found by femtorque.host.plan.tip_motion, tried on femtorque.hil.plant.flexible_arm with more elements.
+The motion is found by femtorque.host.plan.tip_torques, tried on femtorque.hil.plant.flexible_arm with more elements.
 Values that the paper does not print, or prints out of reach, are chosen in mechanisms/wall_arm.toml and
 hil/scenarios/wall_contact.toml.
 """
-
-from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
@@ -14,20 +12,14 @@ from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 from scipy.linalg import lu_factor, lu_solve
 
-from femtorque.codegen.common import colours
-from femtorque.codegen.common.firmware import MECHANISMS
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.step.scheme import model_of
-from femtorque.codegen.toolchain.step_library import CompiledStep
+from femtorque.codegen.common import MECHANISMS, colours
+from femtorque.codegen.mechanism import Mechanism, load_mechanism
+from femtorque.codegen.step import model_of
+from femtorque.codegen.toolchain import CompiledStep
 from femtorque.hil.papers.finding import Finding, Number, Table, canvas, label, picture, within
-from femtorque.hil.plant.flexible_arm import FlexiblePlant
-from femtorque.hil.scenarios import scenario
-from femtorque.hil.scenarios.slew import Slew
-from femtorque.hil.scenarios.wall_arm import Slide, pressed
-from femtorque.host.plan.exact_link import Chain, swung
-from femtorque.host.plan.tip_exact import corrected
-from femtorque.host.plan.tip_motion import TipMotion, elastic_problem, flexible_arm, tip_motion
+from femtorque.hil.plant import FlexiblePlant
+from femtorque.hil.scenarios import Slew, Slide, load_scenario, pressed
+from femtorque.host.plan import Chain, TipMotion, corrected, elastic_problem, flexible_arm, swung, tip_motion
 
 Array = NDArray[np.float64]
 Turn = tuple[Array, Array, Array]  # angle (T,), rad, its velocity and acceleration
@@ -223,7 +215,7 @@ def force(short: bool) -> Finding:
     """Fig. 2: the force on the surface, t_f = 0.5 s."""
     figure = canvas(7.0, 4.0)
     axes = figure.subplots()
-    wall = scenario.load("wall_contact")
+    wall = load_scenario("wall_contact")
     assert wall.file.contact is not None
     runs = {name: pressed(wall, 0.5, feedback) for name,
             feedback in (("feed-forward", False), ("with force feedback", True))}
@@ -245,7 +237,7 @@ def force(short: bool) -> Finding:
 def force_error(short: bool) -> Finding:
     """Fig. 3: the error of the force over the time of the motion."""
     durations = TIMES[1:3] if short else TIMES
-    wall = scenario.load("wall_contact")
+    wall = load_scenario("wall_contact")
     runs = {d: (pressed(wall, d), pressed(wall, d, feedback=True)) for d in durations}
     figure = canvas(7.0, 4.0)
     axes = figure.subplots()
@@ -272,7 +264,7 @@ def force_error(short: bool) -> Finding:
 def printed_path(short: bool) -> Finding:
     """From (0.7, 0.7), Table 1's 0.400 m the beam and the hand beyond it."""
     durations = TIMES[1:3] if short else TIMES
-    wall = scenario.load("wall_contact")
+    wall = load_scenario("wall_contact")
     assert wall.file.contact is not None
     joints = tuple(replace(joint, start=PRINTED.get(joint.name, joint.start)) for joint in wall.mechanism.joints)
     wall = replace(wall, mechanism=replace(wall.mechanism, joints=joints),
@@ -289,7 +281,7 @@ def printed_path(short: bool) -> Finding:
 
 def sticks(short: bool) -> Finding:
     """Fig. 4: stick diagram."""
-    wall = scenario.load("wall_contact")
+    wall = load_scenario("wall_contact")
     contact, found = wall.file.contact, pressed(wall, 0.5)
     assert contact is not None
     figure = canvas(6.0, 5.0)

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.common import BadInput
+from femtorque.codegen.mechanism import Mechanism
 
 Array = NDArray[np.float64]
 

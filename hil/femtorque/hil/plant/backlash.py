@@ -14,8 +14,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.drive.catalogue import family_of
-from femtorque.codegen.mechanism.description import Drive, Friction, Joint, Limits, Link, Mechanism
+from femtorque.codegen.drive import family_of
+from femtorque.codegen.mechanism import Drive, Friction, Joint, Limits, Link, Mechanism
 from femtorque.hil.plant import rigid
 from femtorque.hil.plant.driven_plants import Driven
 
@@ -36,7 +36,7 @@ def backlash_of(drive: Drive) -> float:
     return wire.play
 
 
-class Plant(Driven):
+class BacklashPlant(Driven):
     """A rigid tree like femtorque.hil.plant.rigid's. q, v, current (n,): of the outputs, and of their motors. backlash:
     rad, at the output of every servo; None: as their families have it. hand: torque (n,) that somebody exerts on the
     outputs, a function of the plant."""
@@ -55,7 +55,7 @@ class Plant(Driven):
         stops[self._outputs[self._leans]] = np.stack([-half, half], axis=-1)
         self.inner = rigid.Plant(split, stops=stops)
         self.max_step, self.motors = self.inner.max_step, self.inner.motors
-        self._hand: Callable[[Plant], Array] | None = None
+        self._hand: Callable[[BacklashPlant], Array] | None = None
 
     def _both(self, of_inner: Array) -> Array:
         """(n,) of the outputs, from those of both sides."""
@@ -92,11 +92,11 @@ class Plant(Driven):
         return self.inner.counts()[self._gears]
 
     @property
-    def hand(self) -> Callable[[Plant], Array] | None:
+    def hand(self) -> Callable[[BacklashPlant], Array] | None:
         return self._hand
 
     @hand.setter
-    def hand(self, hand: Callable[[Plant], Array] | None) -> None:
+    def hand(self, hand: Callable[[BacklashPlant], Array] | None) -> None:
         """Torques on an output turn it against its own side of the gear, and against the link before."""
         self._hand = hand
 

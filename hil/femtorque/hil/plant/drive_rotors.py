@@ -6,11 +6,9 @@ The mechanism file's number, which somebody has measured; without it the publish
 says so.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
-from femtorque.codegen.mechanism.description import Drive, Joint
+from femtorque.codegen.mechanism import Drive, Joint
 
 
 def reflected(joints: Sequence[Joint]) -> list[float]:

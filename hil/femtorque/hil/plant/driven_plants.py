@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.common import Refused
+from femtorque.codegen.mechanism import Mechanism
 from femtorque.hil.plant.encoders import Encoders
 from femtorque.hil.plant.motors import Motors
 from femtorque.hil.plant.plant_library import library

@@ -1,13 +1,11 @@
 """Incremental encoders on the joints of a plant: counts since power-up."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.mechanism.description import Joint
+from femtorque.codegen.mechanism import Joint
 
 Array = NDArray[np.float64]
 

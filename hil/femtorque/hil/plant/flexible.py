@@ -7,15 +7,13 @@ iterated, so that no frequency of the link limits it; motors and the friction la
 femtorque.hil.plant.rigid. hil/plant/flexible_steps.c takes the step.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.common import Refused
+from femtorque.codegen.mechanism import Mechanism
 from femtorque.hil.plant.drive_rotors import reflected
 from femtorque.hil.plant.driven_plants import Stepped
 from femtorque.hil.plant.encoders import Encoders

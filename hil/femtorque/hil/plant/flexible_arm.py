@@ -13,8 +13,6 @@ by a quarter
   of its length, and what differs from the inverse model is dynamics.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -22,8 +20,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.model.bodies import Body, Model, placed_links
+from femtorque.codegen.mechanism import Mechanism
+from femtorque.codegen.model import Body, Model, placed_links
 
 Array = NDArray[np.float64]
 
@@ -264,7 +262,7 @@ class ArmRun:
     force: Array
 
 
-def run(plant: FlexiblePlant, start: Array, until: float, dt: float,
+def run_flexible(plant: FlexiblePlant, start: Array, until: float, dt: float,
         drive: Callable[[float, Array, Array], tuple[Array, float]]) -> ArmRun:
     """Forward dynamics from a state. drive(t, y, force) gives the joints' torques (J,) and the outer spring's at
     t, the end of a step, from the state at its start. Newmark's average acceleration, elasticity implicit, the rest

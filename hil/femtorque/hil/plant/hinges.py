@@ -4,15 +4,13 @@ A rod of length l from the joint to the centre of gravity resists an angle about
 own axis by GJ / l (Timoshenko, Strength of Materials: constant moment, pure torsion), of which C_mot stays.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.model.bodies import Body, Model
+from femtorque.codegen.mechanism import Mechanism
+from femtorque.codegen.model import Body, Model
 
 
 def stiffnesses(mechanism: Mechanism) -> NDArray[np.float64]:

@@ -12,16 +12,14 @@ plant treats as it does viscous friction. No electrical time constant limits the
 hil/plant/motors.c.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.mechanism.description import Motor
+from femtorque.codegen.common import Refused
+from femtorque.codegen.mechanism import Motor
 from femtorque.hil.plant.plant_library import MOST, Row, Rows, library
 
 Array = NDArray[np.float64]

@@ -1,4 +1,5 @@
-"""MuJoCo as the world that a board moves: the mechanism as `femtorque.codegen.mechanism.mjcf` says it, in a scene of
+"""MuJoCo as the world that a board moves: the mechanism as `femtorque.codegen.mechanism.mjcf_export` says it, in a
+scene of
 contacts.
 
 A third opinion beside the rigid and the articulated plant, and the only one in which an arm touches things: a table, a
@@ -6,34 +7,28 @@ peg, whatever an MJCF file of the user's holds. Motors and encoders are those of
 friction and contacts are MuJoCo's, and as soft as it makes them.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.common.extras import installing
-from femtorque.codegen.common.suggestion import hint
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.mechanism.mjcf import mjcf
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.model.loop_assembly import assemble
+from femtorque.codegen.common import BadInput, Refused, hint, installing
+from femtorque.codegen.mechanism import Mechanism, mjcf
+from femtorque.codegen.model import Model, assemble
 from femtorque.hil.plant import mujoco_scene
 from femtorque.hil.plant.drive_rotors import reflected
 from femtorque.hil.plant.driven_plants import Driven
 from femtorque.hil.plant.encoders import Encoders
 from femtorque.hil.plant.motors import Motors
-from femtorque.host.scene.surroundings import Moment, Thing
+from femtorque.host.scene import Moment, Thing
 
 Array = NDArray[np.float64]
 
 MAX_STEP = 5e-4  # s: a quarter of the time constant of the constraints
 
 
-class Plant(Driven):
+class MujocoPlant(Driven):
     """A mechanism in motion. q (n,) rad or m, v (n,) rad/s or m/s, of all its moving joints; time s.
 
     scene: an MJCF file with what stands around it. start (n,): where it begins, by default where the file says, loops

@@ -4,15 +4,12 @@ Shapes: https://mujoco.readthedocs.io/en/stable/XMLreference.html#body-geom; hei
 are not drawn, nor are the groups that MuJoCo's own viewer hides at first.
 """
 
-from __future__ import annotations
-
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.host.scene.meshes import CELLS, FACES, Solid, clustered
-from femtorque.host.scene.surroundings import Contact, Moment, Place, Thing
+from femtorque.host.scene import CELLS, FACES, Contact, Moment, Place, Solid, Thing, clustered
 
 Array = NDArray[np.float64]
 

@@ -1,11 +1,9 @@
 """Plants that know viscous and Coulomb friction, and none besides."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
-from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.mechanism.description import Joint
+from femtorque.codegen.common import Refused
+from femtorque.codegen.mechanism import Joint
 
 
 def plain(joints: Iterable[Joint], what: str) -> None:

@@ -1,7 +1,5 @@
 """The plants in C, compiled once, and rows of numbers that they share with Python."""
 
-from __future__ import annotations
-
 from functools import cache
 from itertools import accumulate
 from pathlib import Path

@@ -21,7 +21,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism import Mechanism
 from femtorque.hil.plant.drive_rotors import reflected
 from femtorque.hil.plant.driven_plants import Stepped
 from femtorque.hil.plant.encoders import Encoders

@@ -16,16 +16,14 @@ so that, with Omega_j the angular velocity of j's body, of body i and its joint 
 hil/plant/rigid_tree.c is the sums.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.mechanism.description import BASE, Mechanism
+from femtorque.codegen.common import Refused
+from femtorque.codegen.mechanism import BASE, Mechanism
 from femtorque.hil.plant.plant_library import library
 
 Array = NDArray[np.float64]

@@ -6,8 +6,6 @@ there is room for its elements. Loops, modes and all other flexible links move a
 rotations and with tension. MuJoCo moves what is asked of it, among things that can be touched.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol, overload
@@ -15,17 +13,16 @@ from typing import Protocol, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.mechanism.description import BASE, Mechanism
-from femtorque.hil.plant import backlash, mujoco
-from femtorque.hil.plant import rigid as minimal
+from femtorque.codegen.common import BadInput, Refused
+from femtorque.codegen.mechanism import BASE, Mechanism
+from femtorque.hil.plant import backlash, mujoco, rigid as minimal
 from femtorque.hil.plant.articulated import plant as articulated
 from femtorque.hil.plant.driven_plants import Stepped
 from femtorque.hil.plant.flexible import FlexibleArmPlant
 from femtorque.hil.plant.plant_library import MOST
 
 Array = NDArray[np.float64]
-Plant = minimal.Plant | backlash.Plant | articulated.Plant | FlexibleArmPlant | mujoco.Plant
+Plant = minimal.Plant | backlash.BacklashPlant | articulated.Plant | FlexibleArmPlant | mujoco.MujocoPlant
 KINDS = ("auto", "mujoco")
 FINER = 2  # elements of the plant's flexible links to one of the inverse model's
 
@@ -70,14 +67,15 @@ def plant_of(mechanism: Mechanism, kind: str = "auto", scene: Path | None = None
     if scene is not None and kind != "mujoco":
         raise BadInput("command line", "--scene", scene, "goes with --plant mujoco")
     if kind == "mujoco":
-        return mujoco.Plant(mechanism, scene)
+        return mujoco.MujocoPlant(mechanism, scene)
     beams = [link.beam for link in mechanism.links if link.beam]
     if beams and is_arm(mechanism) and len(mechanism.moving) + 2 * FINER * beams[0].elements <= MOST:
         return FlexibleArmPlant(mechanism, FINER * beams[0].elements)
     changing = mechanism.constrained or mechanism.modes or beams
     if changing:
         return articulated.Plant(refined(mechanism, FINER))
-    return backlash.Plant(mechanism) if any(map(backlash.has_backlash, mechanism.moving)) else minimal.Plant(mechanism)
+    return backlash.BacklashPlant(mechanism) if any(map(backlash.has_backlash,
+                                                        mechanism.moving)) else minimal.Plant(mechanism)
 
 
 def is_arm(mechanism: Mechanism) -> bool:
@@ -116,14 +114,14 @@ def follow(plant: Driven, mechanism: Mechanism, mode: int) -> tuple[str, str]:
 def stepped_of(plant: Driven) -> Stepped | None:
     """The plant that C moves on; None where that is Python's."""
     whole = plant.plant if isinstance(plant, Wired) else plant
-    inner = whole.inner if isinstance(whole, backlash.Plant) else whole
+    inner = whole.inner if isinstance(whole, backlash.BacklashPlant) else whole
     return inner if isinstance(inner, Stepped) else None
 
 
-def world_of(plant: Driven) -> mujoco.Plant | None:
+def world_of(plant: Driven) -> mujoco.MujocoPlant | None:
     """The plant whose arm stands among things; None for all others."""
     whole = plant.plant if isinstance(plant, Wired) else plant
-    return whole if isinstance(whole, mujoco.Plant) and whole.things else None
+    return whole if isinstance(whole, mujoco.MujocoPlant) and whole.things else None
 
 
 class Wired:

@@ -1,7 +1,5 @@
 """How far flexible links are bent: their tips against where they would be, were the links rigid."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,18 +1,16 @@
 """A virtual board for scripts and notebooks: `with virtual_board(mechanism) as board:` and then as with a real one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.toolchain import platformio
-from femtorque.hil.board.virtual import VirtualBoard
-from femtorque.hil.plant.selection import Plant, plant_of
+from femtorque.codegen.mechanism import Mechanism, load_mechanism
+from femtorque.codegen.toolchain import build_image
+from femtorque.hil.board import VirtualBoard
+from femtorque.hil.plant import plant_of
+from femtorque.hil.plant.selection import Plant
+from femtorque.hil.play.closed_loop import folder
 from femtorque.hil.play.connect import session_with
-from femtorque.hil.play.run import folder
 from femtorque.host.board import Board
 
 
@@ -30,7 +28,7 @@ def virtual_board(mechanism: Mechanism | str | Path, plant: Plant | None = None)
     """
     if not isinstance(mechanism, Mechanism):
         mechanism = load_mechanism(mechanism)
-    built = platformio.build(mechanism, folder(mechanism, feedforward=True))
+    built = build_image(mechanism, folder(mechanism, feedforward=True))
     with VirtualBoard(built.elf, mechanism, plant or plant_of(mechanism)) as chip:
         chip.brakes = True
         session = session_with(chip)

@@ -1,12 +1,7 @@
 """A host in this process for a board, in the board's own time."""
 
-from __future__ import annotations
-
-from femtorque.hil.board.under_test import BoardUnderTest, VirtualClock
-from femtorque.host.link.clock import Clock
-from femtorque.host.link.configuration import Configuration
-from femtorque.host.link.link import Link
-from femtorque.host.link.session import Session
+from femtorque.hil.board import BoardUnderTest, VirtualClock
+from femtorque.host.link import Clock, Configuration, Link, Session
 
 
 def session_with(board: BoardUnderTest, configuration: Configuration | None = None,

@@ -4,17 +4,13 @@ SENSE is repeated until DRIVE and STATUS of its tick have come, so a slow or bad
 computed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
-from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.wire.codec import BadFrame, Codec
-from femtorque.codegen.wire.messages import Drive, Sense, Status
-from femtorque.hil.board.disturbance import Disturbance
-from femtorque.host.link.clock import Clock
-from femtorque.host.link.link import Device
+from femtorque.codegen.common import Refused
+from femtorque.codegen.wire import BadFrame, Codec, Drive, Sense, Status
+from femtorque.hil.board import Disturbance
+from femtorque.host.link import Clock, Device
 
 POLL = 2e-4  # s between two looks at a silent line
 REPEAT = 0.01  # s after which an unanswered SENSE is sent again

@@ -17,25 +17,18 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.board import channels
-from femtorque.codegen.board import reader as boards
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.motion.trajectory import Trajectory, check_limits, check_streamable, knots
-from femtorque.hil.board.agenda import Agenda
-from femtorque.hil.board.encoder_fault import EncoderFault
-from femtorque.hil.board.faults import FAULTS
-from femtorque.hil.board.mode_follower import ModeFollower
-from femtorque.hil.board.telemetry import Record, targets
-from femtorque.hil.plant.selection import Plant, plant_of, wired
+from femtorque.codegen.board import load_board, served
+from femtorque.codegen.common import BadInput
+from femtorque.codegen.mechanism import Mechanism
+from femtorque.codegen.motion import Trajectory, check_limits, check_streamable, knots
+from femtorque.hil.board import FAULTS, Agenda, EncoderFault, ModeFollower, Record, targets
+from femtorque.hil.plant import plant_of, wired
+from femtorque.hil.plant.selection import Plant
+from femtorque.hil.play.closed_loop import Result, Watch, play_motion
 from femtorque.hil.play.granted_ticks import GrantedTicks
-from femtorque.hil.play.run import Result, Watch, play
 from femtorque.hil.play.status_recorder import StatusRecorder
-from femtorque.host.link.clock import Clock, WallClock
-from femtorque.host.link.configuration import Configuration
-from femtorque.host.link.link import Device, Link, open_port
-from femtorque.host.link.session import Session
-from femtorque.host.stream.stream import Progress
+from femtorque.host.link import Clock, Configuration, Device, Link, Session, WallClock, open_port
+from femtorque.host.stream import Progress
 
 Array = NDArray[np.float64]
 
@@ -51,8 +44,8 @@ class Relay:
     def __init__(self, device: Device, mechanism: Mechanism, plant: Plant, tag: int, wall: Clock | None = None) -> None:
         assert mechanism.board is not None
         self.mechanism, self.plant = mechanism, wired(plant)
-        self.board = boards.load(mechanism.board.use)
-        self.joints = channels.served(mechanism, self.board)
+        self.board = load_board(mechanism.board.use)
+        self.joints = served(mechanism, self.board)
         self.dt = 1.0 / mechanism.control.rate_hz
         self.bus_voltage = mechanism.board.bus_voltage
         self.encoder_faults = [EncoderFault() for _ in self.joints]
@@ -164,11 +157,13 @@ class Relay:
         return targets(record, [joint for joint, _ in self.joints])
 
 
-def run(port: str, mechanism: Mechanism, trajectory: Trajectory, *, feedforward: bool = True, fault: str | None = None,
+def run_in_the_loop(port: str, mechanism: Mechanism, trajectory: Trajectory, *, feedforward: bool = True,
+                    fault: str | None = None,
         plant: Plant | None = None, out: Path | None = None, resume: int = 0, log: Path | None = None,
         on_progress: Callable[[Progress], None] | None = None, wall: Clock | None = None,
         watch: Watch | None = None) -> Result:
-    """Run as femtorque.hil.play.run.run does, with the real board at `port` that carries the pil image. out has no use
+    """Run as femtorque.hil.play.run_closed_loop does, with the real board at `port` that carries the pil image. out
+    has no use
     here.
 
     wall: the clock by which the line is waited for. Raises BadInput and Refused, that too if the board carries
@@ -189,7 +184,8 @@ def run(port: str, mechanism: Mechanism, trajectory: Trajectory, *, feedforward:
         device.close()
         raise
     with Relay(device, mechanism, plant or plant_of(mechanism), configuration.tag, wall) as relay:
-        return play(relay, mechanism, knots(trajectory, mechanism), feedforward, fault, resume, on_progress, pil=True,
+        return play_motion(relay, mechanism, knots(trajectory, mechanism), feedforward, fault, resume, on_progress,
+                           pil=True,
                     source=trajectory.source, log=log, watch=watch)
 
 

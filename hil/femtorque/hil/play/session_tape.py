@@ -12,8 +12,6 @@ A recording is text, written through line by line:
     end <s since power-on> <SHA-256 of the board's bytes>
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -21,19 +19,15 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TextIO
 
-from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.common.files import read_text
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.toolchain import platformio
-from femtorque.codegen.wire.codec import Codec, FrameReader
-from femtorque.codegen.wire.messages import Felt, Status
-from femtorque.hil.board.disturbance import Disturbance
-from femtorque.hil.board.telemetry import Record
-from femtorque.hil.board.virtual import CYCLE, SLICE, VirtualBoard
-from femtorque.hil.plant.selection import plant_of
-from femtorque.hil.play.run import folder
-from femtorque.host.link.configuration import Configuration
-from femtorque.host.record.log import Log
+from femtorque.codegen.common import BadInput, Refused, read_text
+from femtorque.codegen.mechanism import Mechanism
+from femtorque.codegen.toolchain import build_image
+from femtorque.codegen.wire import Codec, Felt, FrameReader, Status
+from femtorque.hil.board import CYCLE, SLICE, Disturbance, Record, VirtualBoard
+from femtorque.hil.plant import plant_of
+from femtorque.hil.play.closed_loop import folder
+from femtorque.host.link import Configuration
+from femtorque.host.record import Log
 
 HEAD = "femtorque tape 1"
 LARGEST, LONGEST = 2**28, 86_400.0  # bytes and s of a recording: a day, a quarter of an hour of it with a full line
@@ -108,7 +102,7 @@ def taped(board: Sliced, path: Path, feedforward: bool = True) -> Iterator[None]
             file.write(f"end {board.seconds!r} {answers.hexdigest()}\n")
 
 
-def read(path: Path) -> Tape:
+def read_tape(path: Path) -> Tape:
     """Raises BadInput with the line that is wrong. One that was broken off while it was written is left out."""
     head, *lines = read_text(path, LARGEST, ".tape").split("\n")
     digest, _, number = head.removeprefix(HEAD + " ").partition(" ")
@@ -135,7 +129,7 @@ def _later(text: str, sent: list[tuple[float, bytes]]) -> float:
     return at
 
 
-def replay(mechanism: Mechanism, tape: Tape, *, log: Path | None = None, out: Path | None = None,
+def replay_tape(mechanism: Mechanism, tape: Tape, *, log: Path | None = None, out: Path | None = None,
            recording: bool = False) -> Replay:
     """Build, boot, and let the board hear what it heard when it was recorded.
 
@@ -146,7 +140,7 @@ def replay(mechanism: Mechanism, tape: Tape, *, log: Path | None = None, out: Pa
     if tape.digest != configuration.digest.hex():
         raise Refused(f"{tape.path}: is of another configuration, digest {tape.digest[:16]}, while "
                       f"{configuration.source or mechanism.name} has digest {configuration.digest.hex()[:16]}")
-    built = platformio.build(mechanism, out or folder(mechanism, feedforward=True))
+    built = build_image(mechanism, out or folder(mechanism, feedforward=True))
     with Sliced(built.elf, mechanism, plant_of(mechanism), number=tape.number) as board, ExitStack() as stack:
         board.recording, board.brakes = recording, True
         answers, cable = sha256(), board.plug_in()

@@ -1,14 +1,12 @@
 """Record of a real board's ticks by its STATUS, together with the plant's truth."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.wire.messages import Status
-from femtorque.hil.board.telemetry import LATE, Record, telemetry_type
+from femtorque.codegen.wire import Status
+from femtorque.hil.board import LATE, Record, telemetry_type
 
 Array = NDArray[np.float64]
 

@@ -3,19 +3,16 @@
 Each is the exact image with its own feed-forward on the articulated plant; friction and encoders are on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common.firmware import MECHANISMS
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.motion.trajectory import Trajectory, from_rows
-from femtorque.hil.play.run import BUILD, Result, run
+from femtorque.codegen.common import MECHANISMS
+from femtorque.codegen.mechanism import Mechanism, load_mechanism
+from femtorque.codegen.motion import Trajectory, from_rows
+from femtorque.hil.play import BUILD, Result, run_closed_loop
 from femtorque.hil.scenarios import ideal_board
 
 Array = NDArray[np.float64]
@@ -69,10 +66,10 @@ def on_board(mechanism: Mechanism, motion: Trajectory, law: str, wait: float = 0
     allocation = "partition" if law == "PD + partition" else "closed"
     chosen = replace(mechanism, control=replace(mechanism.control, allocation=allocation))
     folder = BUILD / f"{mechanism.name}-{law.replace(' + ', '-').lower()}"
-    return run(chosen, motion, feedforward=law != "PD", out=folder, wait=wait)
+    return run_closed_loop(chosen, motion, feedforward=law != "PD", out=folder, wait=wait)
 
 
-def play(names: Sequence[str] = EXAMPLES, brief: bool = False) -> list[Played]:
+def play_closed_loops(names: Sequence[str] = EXAMPLES, brief: bool = False) -> list[Played]:
     """The examples under all laws; brief: the first legs of their motions, begun once."""
     played = []
     for name in names:

@@ -19,16 +19,13 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from femtorque.codegen.common import colours, output
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.firmware import MECHANISMS
-from femtorque.codegen.mechanism.description import Gains, Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.motion.trajectory import Trajectory
-from femtorque.codegen.verify.figures import blank, check_format
-from femtorque.hil.play.run import BUILD, Result, run, wrapped
-from femtorque.host.record import log as logs
-from femtorque.host.show import compare, report
+from femtorque.codegen.common import MECHANISMS, BadInput, colours, output
+from femtorque.codegen.mechanism import Gains, Mechanism, load_mechanism
+from femtorque.codegen.motion import Trajectory
+from femtorque.codegen.verify import blank, check_format
+from femtorque.hil.play import BUILD, Result, run_closed_loop, wrapped
+from femtorque.host.record import claim_log, read_log
+from femtorque.host.show import compared_runs, write_comparison, write_report
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -86,7 +83,8 @@ def scaled(gains: Gains, factor: float) -> Gains:
 def measure(case: Case, log: Path | None = None) -> DemoRun:
     """Build, run and reduce one case. log: RUN.mcap to write."""
     mechanism = case.mechanism
-    result = run(mechanism, Trajectory.load(TRAJECTORY, mechanism), feedforward=case.feedforward, out=case.folder,
+    result = run_closed_loop(mechanism, Trajectory.load(TRAJECTORY, mechanism), feedforward=case.feedforward,
+                             out=case.folder,
                  log=log)
     return DemoRun(case, result.report(), tuple(j.name for j in mechanism.moving), result.good, result.tracking_rms,
                    result.tracking_max, *_curves(mechanism, result))
@@ -136,7 +134,7 @@ def demonstrate(folder: Path, *, sweep: bool = False, page: bool = False, force:
     kinds = {".png": output.picture("demo"), ".html": output.page("plot")}
     for path in written:
         if path.suffix == ".mcap":
-            logs.claim_log(path, force)
+            claim_log(path, force)
         else:
             output.claim(path, kinds[path.suffix], force)
     if sweep:
@@ -152,9 +150,9 @@ def demonstrate(folder: Path, *, sweep: bool = False, page: bool = False, force:
     if sweep:
         draw(outcomes, folder / FIGURE)
     if page:
-        both = [(folder / name, logs.read(folder / name)) for name in LOGS.values()]
-        compare.write(compare.compared(both), folder / PAGE, force)
-        report.write(both[-1][1], folder / ARM, force)
+        both = [(folder / name, read_log(folder / name)) for name in LOGS.values()]
+        write_comparison(compared_runs(both), folder / PAGE, force)
+        write_report(both[-1][1], folder / ARM, force)
     return Demonstration(outcomes, copies + written)
 
 

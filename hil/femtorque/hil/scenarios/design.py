@@ -17,8 +17,6 @@ friction and voltage limit, root mean square over the joints. Constraint: the bo
 gains times `margin`, at every pose. Each trial is a simulation, so there are no gradients: COBYLA (SciPy).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -26,15 +24,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from femtorque.codegen.board import reader as boards
-from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.control.gains import SampledLoop, apparent_inertia
-from femtorque.codegen.mechanism.description import Gains, Mechanism, Motor
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.motion.trajectory import Trajectory
-from femtorque.codegen.reference import rigid
+from femtorque.codegen.board import load_board
+from femtorque.codegen.common import Refused
+from femtorque.codegen.control import SampledLoop, apparent_inertia
+from femtorque.codegen.mechanism import Gains, Mechanism, Motor
+from femtorque.codegen.model import Model
+from femtorque.codegen.motion import Trajectory
+from femtorque.codegen.reference import newton_euler
+from femtorque.hil.plant import Servo
 from femtorque.hil.plant.articulated.plant import Plant
-from femtorque.hil.plant.articulated.servo import Servo
 from femtorque.hil.scenarios.scenario import Check, Design
 
 Array = NDArray[np.float64]
@@ -74,7 +72,7 @@ class Demand:
         def torque(masses: Array) -> Array:
             loads = tuple(replace(p, mass=masses[names.index(p.name)]) if p.name in names else p
                           for p in mechanism.payloads)
-            return rigid.newton_euler(Model.of(replace(mechanism, payloads=loads)), q, self.qd, self.qdd)
+            return newton_euler(Model.of(replace(mechanism, payloads=loads)), q, self.qd, self.qdd)
 
         self.bare = torque(np.zeros(self.n))
         self.carried = np.array([torque(np.eye(self.n)[j]) - self.bare if name else np.zeros_like(self.bare)
@@ -190,7 +188,7 @@ def servo_run(mechanism: Mechanism, motion: Trajectory) -> tuple[Array, float]:
 def choose_gains(mechanism: Mechanism, design: Design, motion: Trajectory, trials: int) -> tuple[Mechanism, int]:
     """The mechanism with the gains of least tracking error found, and how many simulations that took."""
     assert mechanism.board is not None
-    loop = SampledLoop.of(Model.of(mechanism), boards.load(mechanism.board.use).lead)
+    loop = SampledLoop.of(Model.of(mechanism), load_board(mechanism.board.use).lead)
     m, n = apparent_inertia(loop.masses), len(mechanism.moving)
     names = [joint.name for joint in mechanism.moving]
     seen: dict[bytes, float] = {}
@@ -289,7 +287,7 @@ class Choice:
         return rows
 
 
-COLUMNS = ("joint", "motor's mass over the start's", "gear", "Ku, N m/rad", "Kv, N m s/rad")
+DESIGN_COLUMNS = ("joint", "motor's mass over the start's", "gear", "Ku, N m/rad", "Kv, N m s/rad")
 
 
 def optimise(mechanism: Mechanism, design: Design, motion: Trajectory, trials: int = 60) -> Choice:
@@ -299,7 +297,7 @@ def optimise(mechanism: Mechanism, design: Design, motion: Trajectory, trials: i
     sizes, gears = choose_motors(mechanism, design, motion)
     moved = with_motors(mechanism, design, sizes, gears)
     chosen, count = choose_gains(moved, design, motion, trials)
-    loop = SampledLoop.of(Model.of(chosen), boards.load(mechanism.board.use).lead)
+    loop = SampledLoop.of(Model.of(chosen), load_board(mechanism.board.use).lead)
     ku, kv = (design.margin * np.array([getattr(j.gains, key) for j in chosen.moving]) for key in ("ku", "kv"))
     (error0, energy0), (error1, energy1) = servo_run(mechanism, motion), servo_run(chosen, motion)
     return Choice(mechanism, chosen, sizes, gears,

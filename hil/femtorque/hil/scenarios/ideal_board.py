@@ -1,21 +1,20 @@
 """An ideal board in the place of the real one: exact angles and rates, torque at once, nothing late, no friction.
 
 The remaining tracking error is then the control law's and the feed-forward's own. Torque of a tick: that of the motion
-for the tick (femtorque.codegen.verify.torque, rotors included) plus Ku (q_d - q) + Kv (qd_d - qd) at its beginning.
+for the tick (femtorque.codegen.verify.motion_torques,
+              rotors included) plus Ku (q_d - q) + Kv (qd_d - qd) at its beginning.
 """
-
-from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.mechanism.description import Friction, Mechanism
-from femtorque.codegen.motion.trajectory import Trajectory
-from femtorque.codegen.verify.torque import torque
+from femtorque.codegen.mechanism import Friction, Mechanism
+from femtorque.codegen.motion import Trajectory
+from femtorque.codegen.verify import torque
+from femtorque.hil.plant import wired
 from femtorque.hil.plant.articulated.plant import Plant
-from femtorque.hil.plant.selection import wired
 
 Array = NDArray[np.float64]
 

@@ -1,17 +1,13 @@
 """A scenario played by its name, on the virtual board or on a real one: which runs a board can play, and the
 verdict."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.suggestion import hint
-from femtorque.hil.board.faults import FAULTS
-from femtorque.hil.play import pil
-from femtorque.hil.play.run import Result, run
+from femtorque.codegen.common import BadInput, hint
+from femtorque.hil.board import FAULTS
+from femtorque.hil.play import Result, run_closed_loop, run_in_the_loop
 from femtorque.hil.scenarios import scenario
 from femtorque.hil.scenarios.scenario import Check, PlannedRun, Runner, Scenario
 
@@ -52,7 +48,7 @@ def perform(name: str, only: str | None = None, *, short: bool = False, fault: s
     a real board with the pil image is, by default the virtual board; wall: the clock its line is waited for by. Raises
     BadInput where nothing of that name can be played, Refused as the runs do.
     """
-    chosen = scenario.load(name)
+    chosen = scenario.load_scenario(name)
     cases = chosen.runs(short) if only is None else [_named(chosen, only)]
     left_out = {case.name: why for case in cases if (why := _why_not(case, board))}
     played = [case for case in cases if case.name not in left_out]
@@ -60,8 +56,9 @@ def perform(name: str, only: str | None = None, *, short: bool = False, fault: s
         reasons = "; ".join(f"{run}: {why}" for run, why in left_out.items())
         raise BadInput("hil scenario", "NAME", name, "has nothing that can be played on this board",
                        reasons or "no board takes part in it; `femtorque reproduce` shows it")
-    runner: Runner = run if board is None else partial(pil.run, board, wall=wall)
-    results = {case.name: scenario.play(chosen, case, short=short, fault=fault, runner=runner) for case in played}
+    runner: Runner = run_closed_loop if board is None else partial(run_in_the_loop, board, wall=wall)
+    results = {case.name: scenario.play_scenario(chosen, case, short=short, fault=fault,
+                                                 runner=runner) for case in played}
     checks = scenario.checks(chosen, results, short) if fault is None else []
     left_out |= {f"{case.name} against {other}": "that was not played" for case in played
                  for other in case.references.values() if fault is None and other not in results}

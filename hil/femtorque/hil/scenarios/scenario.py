@@ -7,8 +7,6 @@ lets the plant's own servo turn it, without any board (hil/scenarios/servo_arm.p
 (hil/scenarios/wall_arm.py). [scene] puts what an MJCF file holds where the arm touches it, and lets MuJoCo move all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,20 +17,15 @@ import trimesh
 from numpy.typing import NDArray
 from pydantic import Field, ValidationError
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.files import parse_toml, read_text
-from femtorque.codegen.common.firmware import MECHANISMS
-from femtorque.codegen.common.suggestion import hint
-from femtorque.codegen.control.lab_constants import reactions
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.mechanism.schema import Positive, Table, Three
-from femtorque.codegen.motion.trajectory import Trajectory, from_rows
-from femtorque.hil.board.faults import FAULTS
-from femtorque.hil.plant import mujoco
+from femtorque.codegen.common import MECHANISMS, BadInput, hint, parse_toml, read_text
+from femtorque.codegen.control import reactions
+from femtorque.codegen.mechanism import Mechanism, Positive, Table, Three, load_mechanism
+from femtorque.codegen.motion import Trajectory, from_rows
+from femtorque.hil.board import FAULTS
+from femtorque.hil.plant import MujocoPlant
 from femtorque.hil.plant.articulated import shapes
 from femtorque.hil.plant.articulated.plant import Plant
-from femtorque.hil.play.run import BUILD, Result, run, wrapped
+from femtorque.hil.play import BUILD, Result, run_closed_loop, wrapped
 from femtorque.hil.scenarios import sensitivity
 
 Array = NDArray[np.float64]
@@ -215,7 +208,7 @@ def place(scenario: Path, name: str) -> Path:
     return ours if ours.is_file() and not beside.is_file() else beside
 
 
-def load(name: str | Path) -> Scenario:
+def load_scenario(name: str | Path) -> Scenario:
     """A scenario by its name, or a file. Raises BadInput with one line on anything that is not right."""
     path = Path(name)
     if path.suffix != ".toml":
@@ -329,8 +322,8 @@ def form(solid: Solid, path: Path, number: int = 0) -> trimesh.Trimesh:
 Runner = Callable[..., Result]
 
 
-def play(scenario: Scenario, case: PlannedRun, *, short: bool = False, fault: str | None = None,
-         chosen: Mechanism | None = None, plant: Plant | None = None, runner: Runner = run) -> Result:
+def play_scenario(scenario: Scenario, case: PlannedRun, *, short: bool = False, fault: str | None = None,
+         chosen: Mechanism | None = None, plant: Plant | None = None, runner: Runner = run_closed_loop) -> Result:
     """One run: the exact image on the virtual board, the articulated plant, the host.
 
     fault: strikes in the place of the run's own. chosen: the mechanism of the design, for a run that asks for it.
@@ -348,7 +341,7 @@ def _among_things(scenario: Scenario, scene: Scene, case: PlannedRun, short: boo
                   runner: Runner) -> Result:
     """One run in MuJoCo, with the scene or in the same world without it."""
     path = FOLDER / scene.file if case.scene else None
-    plant = mujoco.Plant(scenario.mechanism, path)
+    plant = MujocoPlant(scenario.mechanism, path)
     before = plant.place(scene.body) if case.scene else None
     result = runner(scenario.mechanism, scenario.trajectory(short), feedforward=case.feedforward, fault=fault,
                     plant=plant, out=_image(scenario.mechanism, case))

@@ -11,18 +11,14 @@ feedback can supply it. With e = target - actual, small, and the motor's back-EM
 and Ku e + Kv e' is what the board's torque then differs by. Latency and observer are left out.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.model.mass_matrix import mass_matrix, rotor_inertia
-from femtorque.codegen.model.motion import Motion
-from femtorque.codegen.reference import rigid
+from femtorque.codegen.mechanism import Mechanism
+from femtorque.codegen.model import Model, Motion, mass_matrix, rotor_inertia
+from femtorque.codegen.reference import newton_euler
 
 Array = NDArray[np.float64]
 
@@ -42,7 +38,7 @@ def predict(mechanism: Mechanism, motion: Motion, ticks: int, mass_scale: float 
     """The change over the first `ticks` control ticks of a motion, from rest."""
     model, joints = Model.of(mechanism), mechanism.moving
     q, qd, qdd = motion.at(np.arange(ticks) * model.dt)
-    missing = (mass_scale - 1.0) * rigid.newton_euler(model, q, qd, qdd)
+    missing = (mass_scale - 1.0) * newton_euler(model, q, qd, qdd)
     viscous = np.array([joint.friction.viscous for joint in joints])
     coulomb = np.array([joint.friction.coulomb for joint in joints])
     missing = missing + (friction_scale - 1.0) * (viscous * qd + coulomb * np.sign(qd))

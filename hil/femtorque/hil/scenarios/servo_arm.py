@@ -12,18 +12,16 @@ w being the displacement from where the target points; the servo holds its torqu
 determinant near the first mode gives frequency |Im s| and decay -Re s.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import curve_fit, root
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.common import BadInput
+from femtorque.codegen.mechanism import Mechanism
+from femtorque.hil.plant import Servo
 from femtorque.hil.plant.articulated.plant import Plant
-from femtorque.hil.plant.articulated.servo import Servo
 from femtorque.hil.scenarios.scenario import Check, Scenario, ServoRun, ServoTest
 
 Array = NDArray[np.float64]

@@ -1,7 +1,5 @@
 """The motion law of the flexible manipulator's paper: smooth enough not to shake what it moves."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

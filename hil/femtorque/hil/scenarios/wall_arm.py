@@ -5,20 +5,17 @@ Torques of the boundary-value motion alone drive the arm, as in the paper; with 
 `gain` times the lever times the force that its low-passed sensor misses, one step late.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import fsolve
 
-from femtorque.codegen.motion.trajectory import Trajectory
-from femtorque.hil.plant.flexible_arm import ArmRun, FlexiblePlant, Wall, run
+from femtorque.codegen.motion import Trajectory
+from femtorque.hil.plant import ArmRun, FlexiblePlant, Wall, run_flexible
 from femtorque.hil.scenarios.scenario import Check, Contact, Scenario
 from femtorque.hil.scenarios.slew import SMOOTH
-from femtorque.host.plan.tip_motion import FlexibleArm, TipMotion, flexible_arm, tip_motion
-from femtorque.host.plan.tip_path import chord_motion
+from femtorque.host.plan import FlexibleArm, TipMotion, chord_motion, flexible_arm, tip_motion
 
 Array = NDArray[np.float64]
 
@@ -94,7 +91,8 @@ def pressed(scenario: Scenario, seconds: float, feedback: bool = False) -> Press
         downward = -plant.places(y[: plant.J])[2][1, 1]
         return torque, contact.gain * lever * downward * (contact.press - sensed)
 
-    return Pressed(contact, arm, chord, motion, run(plant, _resting(plant, chord, motion), seconds, STEP, drive))
+    return Pressed(contact, arm, chord, motion, run_flexible(plant, _resting(plant, chord, motion), seconds, STEP,
+                                                             drive))
 
 
 def _resting(plant: FlexiblePlant, chord: Trajectory, motion: TipMotion) -> Array:

@@ -5,14 +5,12 @@ every step is answered by ACK or NACK. The port is 8E1. After noise on the line 
 whole flash is compared at the end by its writer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import reduce
 from operator import xor
 from typing import Protocol
 
-from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.common import Refused
 
 ACK, NACK, SYNC = 0x79, 0x1F, 0x7F
 GET, GET_ID, READ, GO, WRITE, ERASE, EXTENDED_ERASE = 0x00, 0x02, 0x11, 0x21, 0x31, 0x43, 0x44

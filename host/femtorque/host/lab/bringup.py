@@ -15,8 +15,6 @@ the drives nothing is stored. A joint that turns by another angle than its drive
 in the file, and is not driven before: its torque would be another.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -26,21 +24,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.board.channels import file_of
-from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.common.files import read_text
-from femtorque.codegen.common.output import write_text
-from femtorque.codegen.control.constants import joint_constants
-from femtorque.codegen.control.drives import placed
-from femtorque.codegen.control.gravity_load import loaded
-from femtorque.codegen.drive.catalogue import family_of
-from femtorque.codegen.mechanism.description import Drive, Joint, Mechanism
-from femtorque.codegen.mechanism.edit import set_joint
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.wire.messages import Drives, Probe
-from femtorque.host.link import drives
-from femtorque.host.link.requests import ASK
-from femtorque.host.link.session import PERIOD, Session
+from femtorque.codegen.board import file_of
+from femtorque.codegen.common import BadInput, Refused, read_text, write_text
+from femtorque.codegen.control import joint_constants, loaded, placed
+from femtorque.codegen.drive import family_of
+from femtorque.codegen.mechanism import Drive, Joint, Mechanism, load_mechanism, set_joint
+from femtorque.codegen.wire import Drives, Probe
+from femtorque.host.link import ASK, PERIOD, Session, drives
 
 STEPS, STEP_S = 10, 0.15  # torques tried on the way to the most, and how long each
 PULSE_S = 0.02  # by then the board has judged its current sensors
@@ -325,7 +315,7 @@ def judge(mechanism: Mechanism, number: int, probed: Probed, ratio: float | None
                    sinks="" if probed.sinks is None else _support(mechanism, number, probed))
 
 
-def write(path: Path, findings: list[Finding]) -> dict[str, str]:
+def write_bring_up(path: Path, findings: list[Finding]) -> dict[str, str]:
     """Mend the file where a finding says how. Returns of which joints nothing was written, and why: the file would be
     refused."""
     refused = {}
@@ -497,14 +487,14 @@ def _currents_shown(session: Session) -> None:
         session.faulted()
 
 
-def summary(findings: list[Finding]) -> Mapping[str, str]:
+def bring_up_summary(findings: list[Finding]) -> Mapping[str, str]:
     """Joint -> what is wrong with it, or 'good', its zero, what is not known, and whether it sinks."""
     return {f.joint: (f.problem or "good") + (f"; its zero is at {f.zero:.5g}" if f.zero is not None else "")
             + (f"; not known: {f.unknown}" if f.unknown else "") + (f"; {f.sinks}" if f.sinks else "")
             for f in findings}
 
 
-def advice(mechanism: Mechanism, findings: list[Finding]) -> str:
+def bring_up_advice(mechanism: Mechanism, findings: list[Finding]) -> str:
     """On servos with different firmware; empty where all have the same. LeRobot does not take such an arm."""
     of_version: dict[str, list[str]] = {}
     servos = {joint.name: family_of(joint.drive.type).title for joint in mechanism.streamed

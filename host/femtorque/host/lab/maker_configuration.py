@@ -5,20 +5,16 @@ Settings that the file decides are compared by value. The owner's own are held b
 each, which name a setting that has changed since, without its old value.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.files import read_text
-from femtorque.codegen.control.drives import fitted
-from femtorque.codegen.drive.catalogue import family_of
-from femtorque.codegen.drive.family import Configuration, Configured, Fitted
-from femtorque.codegen.mechanism.description import Drive, Joint, Mechanism
+from femtorque.codegen.common import BadInput, read_text
+from femtorque.codegen.control import fitted
+from femtorque.codegen.drive import Configuration, Configured, Fitted, family_of
+from femtorque.codegen.mechanism import Drive, Joint, Mechanism
 from femtorque.host.lab.bringup import Finding
 
 SIGNS = 3  # of a mark: of 262144 changes one is not seen
@@ -33,7 +29,7 @@ class Compared:
     marks: str = ""
 
 
-def tools(mechanism: Mechanism) -> list[str]:
+def configured_tools(mechanism: Mechanism) -> list[str]:
     """Commands that print what is configured in the drives of a mechanism, one for each family."""
     ids: dict[str, list[int]] = {}
     for _, drive, own in _drives(mechanism):
@@ -41,7 +37,7 @@ def tools(mechanism: Mechanism) -> list[str]:
     return [tool.format(ids=",".join(map(str, sorted(numbers)))) for tool, numbers in ids.items()]
 
 
-def compare(mechanism: Mechanism, file: Path) -> list[Compared]:
+def compare_configured(mechanism: Mechanism, file: Path) -> list[Compared]:
     """Hold the tools' words in a file, of one drive or of all one after the other, against the mechanism.
 
     Raises BadInput for a mechanism with no such drive, or with two of one number.
@@ -63,7 +59,7 @@ def compare(mechanism: Mechanism, file: Path) -> list[Compared]:
     return found
 
 
-def held(findings: list[Finding], compared: list[Compared], mechanism: Mechanism) -> list[Finding]:
+def configured_held(findings: list[Finding], compared: list[Compared], mechanism: Mechanism) -> list[Finding]:
     """Findings with marks that the file has not yet."""
     marks = {one.joint: one.marks for one in compared}
     new = {joint.name for joint, drive, _ in _drives(mechanism) if not drive.configured}

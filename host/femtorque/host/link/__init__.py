@@ -1,3 +1,5 @@
 """The serial line to the board: port, session, requests."""
 
-from femtorque.host.link.unix_socket import Bound as Bound
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

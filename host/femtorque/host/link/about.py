@@ -1,13 +1,10 @@
 """Words for a board's ABOUT."""
 
-from __future__ import annotations
-
 from typing import Any
 
-from femtorque.codegen.board import reader as boards
+from femtorque.codegen.board import board_names, load_board
+from femtorque.codegen.wire import About, fault_name
 from femtorque.codegen.wire.codec import text
-from femtorque.codegen.wire.messages import About
-from femtorque.codegen.wire.names import fault_name
 
 EXCEPTIONS = {2: "NMI", 3: "hard fault", 4: "memory fault", 5: "bus fault", 6: "usage fault"}
 
@@ -36,4 +33,4 @@ def history(about: About) -> dict[str, Any]:
 def brown_out(board: str, options: int) -> str:
     """The brown-out level that option bytes choose; empty where the board is not one of this host's board files."""
     name = board.removesuffix("-pil")
-    return boards.load(name).chip.brown_out.told(options) if name in boards.names() else ""
+    return load_board(name).chip.brown_out.told(options) if name in board_names() else ""

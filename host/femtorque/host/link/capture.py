@@ -1,7 +1,5 @@
 """Recordings on the board: four signals at up to the full tick rate, read out over the link afterwards."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,10 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.common.suggestion import hint
-from femtorque.codegen.wire.messages import CAPTURED, CAPTURES, Capture, Data, Read
-from femtorque.codegen.wire.units import position_unit
+from femtorque.codegen.common import BadInput, Refused, hint
+from femtorque.codegen.wire import CAPTURED, CAPTURES, Capture, Data, Read, position_unit
 from femtorque.host.link.session import PERIOD, Session
 
 COLUMNS, ROWS = 4, 8  # of a DATA message

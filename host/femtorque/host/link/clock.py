@@ -3,8 +3,6 @@
 For a real board that is the wall clock; for the virtual board `sleep` is what lets the emulated board run.
 """
 
-from __future__ import annotations
-
 import time
 from typing import Protocol
 

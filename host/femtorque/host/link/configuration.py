@@ -9,12 +9,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.board.fieldbus import wires
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.mechanism.description import Joint, Mechanism
+from femtorque.codegen.board import wires
+from femtorque.codegen.common import BadInput
+from femtorque.codegen.mechanism import Joint, Mechanism
+from femtorque.codegen.wire import Ident, position_unit
 from femtorque.codegen.wire.codec import text
-from femtorque.codegen.wire.messages import Ident
-from femtorque.codegen.wire.units import position_unit
 
 SERVOS_UP = 1.0  # s in which servos answer and have been set up, once they have their supply
 
@@ -53,17 +52,16 @@ class Configuration:
            step: dict[str, str] | None = None) -> Configuration:
         """The configuration that an image built from this mechanism must have. step: its emitted step, where it is at
         hand already. Raises BadInput without a board."""
-        from femtorque.codegen.board import reader as boards  # noqa: PLC0415 (0.3 s, and a port alone asks for none of it)
-        from femtorque.codegen.control.constants import start_tolerance  # noqa: PLC0415
-        from femtorque.codegen.control.feedback_age import ages  # noqa: PLC0415
+        from femtorque.codegen.board import load_board  # noqa: PLC0415 (0.3 s, and a port alone asks for none of it)
+        from femtorque.codegen.control import ages, start_tolerance  # noqa: PLC0415
+        from femtorque.codegen.emit import on_board  # noqa: PLC0415
         from femtorque.codegen.emit import sources  # noqa: PLC0415
-        from femtorque.codegen.emit.digest import on_board  # noqa: PLC0415
 
         source = str(mechanism.source) if mechanism.source else mechanism.name
         if mechanism.board is None:
             raise BadInput(source, "board", None, "is missing, and without one there is no image to talk to",
                            'add [board] with use = "f405rg-4"')
-        board, old = boards.load(mechanism.board.use, mechanism.source or mechanism.name), ages(mechanism)
+        board, old = load_board(mechanism.board.use, mechanism.source or mechanism.name), ages(mechanism)
         return Configuration(
             mechanism.name, on_board(board, pil), sources.identity(mechanism, board, feedforward, step, pil),
             mechanism.streamed,

@@ -1,16 +1,12 @@
 """Drives on buses in words: how they are, what ails them, which setting is not the file's."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Sequence
 
-from femtorque.codegen.control.drives import fitted
-from femtorque.codegen.drive.catalogue import family_of
-from femtorque.codegen.drive.family import Setting
-from femtorque.codegen.mechanism.description import Drive, Joint
-from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.messages import Drives
+from femtorque.codegen.control import fitted
+from femtorque.codegen.drive import Setting, family_of
+from femtorque.codegen.mechanism import Drive, Joint
+from femtorque.codegen.wire import Drives, messages
 
 BY_MOTION = 0xFFFF  # no drive's own number: FT_DIALECT_VELOCITY
 PASSIVE = 127  # errors in receiving beyond which a controller takes itself for the cause (ISO 11898-1)

@@ -1,17 +1,15 @@
 """Torques from outside as the board reports them (FELT), and the wrench on a link that explains them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.reference.wrench import Wrench, place, torque
-from femtorque.codegen.wire.messages import FELT_TOUCHED, Felt
+from femtorque.codegen.common import Refused
+from femtorque.codegen.mechanism import Mechanism
+from femtorque.codegen.model import Model
+from femtorque.codegen.reference import Wrench, place, wrench_torque
+from femtorque.codegen.wire import FELT_TOUCHED, Felt
 from femtorque.host.link.session import Session
 
 Array = NDArray[np.float64]
@@ -75,7 +73,7 @@ def wrench_of(mechanism: Mechanism, positions: ArrayLike, external: ArrayLike, l
     order = [[b.joint.name for b in model.bodies].index(j.name) for j in mechanism.streamed]
     q = np.empty(len(order))
     q[order] = at
-    loads = np.array([-torque(model, q, Wrench.of(link, row.tolist()))[order] for row in np.eye(6)]).T
+    loads = np.array([-wrench_torque(model, q, Wrench.of(link, row.tolist()))[order] for row in np.eye(6)]).T
     size = np.array([1.0] * 3 + [_arm(loads)] * 3)  # moments as forces at an arm's length
     strong = np.linalg.svd(loads / size, compute_uv=False)
     if len(strong) < 6 or strong[-1] < WEAK * strong[0]:

@@ -5,8 +5,6 @@ alone. Reads return the bytes that are there; writes are paced to the wire, so t
 second of knots.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import socket
@@ -17,9 +15,8 @@ from urllib.parse import urlsplit
 import serial
 from serial.tools import list_ports
 
-from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.wire.codec import Codec, Frame, FrameReader
-from femtorque.codegen.wire.messages import Payload
+from femtorque.codegen.common import BadInput, Refused
+from femtorque.codegen.wire import Codec, Frame, FrameReader, Payload
 from femtorque.host.link import unix_socket
 from femtorque.host.link.clock import Clock, WallClock
 

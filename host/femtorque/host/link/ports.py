@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.common import BadInput, Refused
 from femtorque.host.link.configuration import Configuration
 from femtorque.host.link.link import BAUD, Link
 from femtorque.host.link.serial_ports import candidates
@@ -52,7 +52,7 @@ class Answer:
                 f"femtorque {who['version']}")
 
 
-def ask(port: str, what: str = "", baud: int = BAUD) -> Answer:
+def ask_port(port: str, what: str = "", baud: int = BAUD) -> Answer:
     """HELLO to one port. Says nothing else, changes nothing."""
     try:
         link = Link(port, baud=baud)
@@ -72,7 +72,7 @@ def survey(also: Iterable[str] = (), baud: int = BAUD) -> list[Answer]:
     """Every USB serial port and those named, asked at once: it takes as long as the most silent one."""
     ports = dict(candidates()) | {port: "" for port in also}
     with ThreadPoolExecutor(max_workers=max(1, len(ports))) as pool:
-        return list(pool.map(lambda item: ask(item[0], item[1], baud), ports.items()))
+        return list(pool.map(lambda item: ask_port(item[0], item[1], baud), ports.items()))
 
 
 def find(expected: Configuration | None = None, port: str = AUTO) -> str:

@@ -3,22 +3,15 @@
 Each holds on to the board for as long as it is asked for again and again; whoever stops asking, the arm stops.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.common.suggestion import hint
-from femtorque.codegen.control.constants import lab_row
-from femtorque.codegen.control.lab_constants import WHOLE
-from femtorque.codegen.mechanism.description import Joint, Mechanism
-from femtorque.codegen.mechanism.refusal import in_radians
-from femtorque.codegen.wire.messages import Float, Gains, Jog, Seek
-from femtorque.codegen.wire.names import flag
-from femtorque.codegen.wire.units import per_joint
+from femtorque.codegen.common import BadInput, Refused, hint
+from femtorque.codegen.control import WHOLE, lab_row
+from femtorque.codegen.mechanism import Joint, Mechanism, in_radians
+from femtorque.codegen.wire import Float, Gains, Jog, Seek, flag, per_joint
 from femtorque.host.link.session import PERIOD, Session
 
 Array = NDArray[np.float64]

@@ -6,15 +6,13 @@ out of order (the fast way: one STATUS after the loss), or when nothing was ackn
 are known to take (the sure way, which also covers the loss of the last knot and of STATUS itself).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.motion.trajectory import Knots
-from femtorque.codegen.wire.messages import KNOT_END, KNOT_MODE, KNOT_START, STATUS_HZ, Knot, Status
+from femtorque.codegen.common import Refused
+from femtorque.codegen.motion import Knots
+from femtorque.codegen.wire import KNOT_END, KNOT_MODE, KNOT_START, STATUS_HZ, Knot, Status
 from femtorque.host.link.link import Link
 
 WINDOW = 64  # knots on the way at most; more only repeats more after a loss

@@ -1,10 +1,8 @@
 """The serial ports that a computer has, without asking anybody at them."""
 
-from __future__ import annotations
-
 from serial.tools import list_ports
 
-from femtorque.codegen.common.sanitize import printable
+from femtorque.codegen.common import printable
 
 
 def candidates() -> list[tuple[str, str]]:

@@ -16,25 +16,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.wire import messages
+from femtorque.codegen.common import Refused
+from femtorque.codegen.wire import (
+    COUNTED, About, Command, Data, Drives, Felt, Followed, Hello, Home, Ident, Poll, Status, WithToken, beyond, explain,
+    fault_name, fault_words, from_wire, messages, state_name, to_wire)
 from femtorque.codegen.wire.codec import text
-from femtorque.codegen.wire.messages import (
-    About,
-    Command,
-    Data,
-    Drives,
-    Felt,
-    Followed,
-    Hello,
-    Home,
-    Ident,
-    Poll,
-    Status,
-    WithToken,
-)
-from femtorque.codegen.wire.names import explain, fault_name, fault_words, state_name
-from femtorque.codegen.wire.units import COUNTED, beyond, from_wire, to_wire
 from femtorque.host.link import drives
 from femtorque.host.link.about import brown_out, crash, history
 from femtorque.host.link.configuration import Configuration

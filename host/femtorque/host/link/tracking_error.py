@@ -1,11 +1,9 @@
 """Sizes of joints' errors over a motion: desired minus measured of every STATUS, or an arm behind its leader."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.wire.messages import Status
+from femtorque.codegen.wire import Status
 from femtorque.host.link.session import Session
 
 Array = NDArray[np.float64]

@@ -3,15 +3,13 @@
 A folder that others may write to is no place for it unless its sticky bit is set, as that of /tmp is.
 """
 
-from __future__ import annotations
-
 import os
 import socket
 import stat
 from contextlib import suppress
 from pathlib import Path
 
-from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common import BadInput
 
 SCHEME = "unix:"
 MODE = 0o600

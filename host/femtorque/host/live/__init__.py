@@ -1,1 +1,5 @@
 """Targets sent live: to a board that follows them, from scripts, files, leaders, gamepads and pages."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -17,13 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.control.constants import follow_limits
-from femtorque.codegen.control.motors import Motors
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.wire.messages import STATUS_HZ
-from femtorque.host.link.external_torque import Feeling, feeling
-from femtorque.host.link.tracking_error import Errors
+from femtorque.codegen.common import Refused
+from femtorque.codegen.control import Motors, follow_limits
+from femtorque.codegen.mechanism import Mechanism
+from femtorque.codegen.wire import STATUS_HZ
+from femtorque.host.link import Errors, Feeling, feeling
 from femtorque.host.live.following import Following
 from femtorque.host.live.teleop import Leading
 

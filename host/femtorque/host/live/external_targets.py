@@ -18,12 +18,11 @@ from dataclasses import dataclass
 from io import TextIOWrapper
 from typing import Any, Protocol, TextIO
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.suggestion import shown
-from femtorque.codegen.mechanism.description import Joint
-from femtorque.codegen.motion.trajectory import Trajectory
-from femtorque.codegen.wire.units import per_joint, to_float
-from femtorque.host.link.session import PERIOD
+from femtorque.codegen.common import BadInput, shown
+from femtorque.codegen.mechanism import Joint
+from femtorque.codegen.motion import Trajectory
+from femtorque.codegen.wire import per_joint, to_float
+from femtorque.host.link import PERIOD
 from femtorque.host.live.following import Following
 
 LONGEST = 65_536  # bytes of a line

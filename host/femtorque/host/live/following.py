@@ -18,15 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.common.suggestion import hint
-from femtorque.codegen.mechanism.description import Joint, Mechanism
-from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.messages import Follow, Followed, Status, Target
-from femtorque.codegen.wire.names import flag, names, state_name
-from femtorque.codegen.wire.units import farthest, from_wire, numbers, per_joint, to_float, to_wire
-from femtorque.host.link.clock import WallClock
-from femtorque.host.link.session import PERIOD, Session
+from femtorque.codegen.common import BadInput, Refused, hint
+from femtorque.codegen.mechanism import Joint, Mechanism
+from femtorque.codegen.wire import (
+    Follow, Followed, Status, Target, farthest, flag, from_wire, messages, numbers, per_joint, state_name, to_float,
+    to_wire)
+from femtorque.codegen.wire.in_words import names
+from femtorque.host.link import PERIOD, Session, WallClock
 from femtorque.host.live.outbox import Outbox
 
 Array = NDArray[np.float64]

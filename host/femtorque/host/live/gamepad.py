@@ -3,8 +3,6 @@
 SDL reads it, by pygame-ce: it knows which axis is which on some hundreds of pads, and the extra `gamepad` brings it.
 """
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -12,8 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.common.extras import need
+from femtorque.codegen.common import Refused, need
 
 Array = NDArray[np.float64]
 

@@ -4,16 +4,14 @@ Near a singular pose the damping grows, so that no joint runs away: the tip then
 it has lost. Joints slow down before their limits and stop there; what the others can do without them is found anew.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.control.constants import follow_limits
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.host.plan.task_space import forward_kinematics, jacobian
+from femtorque.codegen.control import follow_limits
+from femtorque.codegen.mechanism import Mechanism
+from femtorque.host.plan import forward_kinematics, jacobian
 
 Array = NDArray[np.float64]
 

@@ -1,14 +1,10 @@
 """Targets that wait until the line takes them, so that STOP, END and DISARM never queue behind them."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Sequence
 
-from femtorque.codegen.wire.codec import OVERHEAD, payload_size, stuffed_size
-from femtorque.codegen.wire.messages import MESSAGES, Status, Target
-from femtorque.codegen.wire.names import state_name
-from femtorque.host.link.link import Link
+from femtorque.codegen.wire import MESSAGES, OVERHEAD, Status, Target, payload_size, state_name, stuffed_size
+from femtorque.host.link import Link
 
 BACKLOG = 0.02  # s of targets on the line at most: a burst may come at once, and a command is late by no more
 

@@ -10,8 +10,6 @@ dead-man's key is down. Every target is the answer to one object: there are none
 and none from a page that is closed, hidden or cut off. The way to a place that is far away is slow, by velocity.
 """
 
-from __future__ import annotations
-
 import json
 import secrets
 from collections import deque
@@ -25,10 +23,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.suggestion import hint
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.host.link.session import PERIOD
+from femtorque.codegen.common import BadInput, hint
+from femtorque.codegen.mechanism import Mechanism
+from femtorque.host.link import PERIOD
 from femtorque.host.live.following import Following
 from femtorque.host.live.jog import TipJog
 

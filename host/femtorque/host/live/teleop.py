@@ -9,12 +9,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.suggestion import hint
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.host.link.requests import float_arm
-from femtorque.host.link.session import Session
-from femtorque.host.link.tracking_error import Errors
+from femtorque.codegen.common import BadInput, hint
+from femtorque.codegen.mechanism import Mechanism
+from femtorque.host.link import Errors, Session, float_arm
 from femtorque.host.live.following import Following
 from femtorque.host.live.jog import TipJog
 

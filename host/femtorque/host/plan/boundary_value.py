@@ -16,8 +16,6 @@ Time is cut into equal steps and the box scheme (midpoint rule, second order) ti
 factorisation, no iteration.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 
@@ -25,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import expm, null_space, schur, solve, solve_banded
 
-from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.common import Refused
 
 Array = NDArray[np.float64]
 Ends = Literal["free", "static"]

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.model.flexible_link import beam_elements
+from femtorque.codegen.model import beam_elements
 
 Array = NDArray[np.float64]
 

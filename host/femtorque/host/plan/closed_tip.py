@@ -4,12 +4,10 @@ Poses are followed on the branch of the pose at hand, never assembled anew, so a
 driving there.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.common import Refused
 from femtorque.host.plan.plan_coordinates import Space
 from femtorque.host.plan.tip import Goal, Tip
 

@@ -1,17 +1,15 @@
 """Torques that a motion needs and torques that the motors can give, at the joints: the check of plans and before
 streaming."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.control.motors import Motors
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.motion.trajectory import Trajectory
-from femtorque.codegen.verify.torque import motor_torque
+from femtorque.codegen.control import Motors
+from femtorque.codegen.mechanism import Mechanism
+from femtorque.codegen.motion import Trajectory
+from femtorque.codegen.verify import motor_torque
 from femtorque.host.plan.plan_coordinates import Space, stretches
 
 RESERVE = 0.1  # of the effort is left to the feedback

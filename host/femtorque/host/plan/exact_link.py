@@ -21,8 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.mechanism.description import Beam
+from femtorque.codegen.common import Refused
+from femtorque.codegen.mechanism import Beam
 from femtorque.host.plan.chord_beam import End
 
 Array = NDArray[np.float64]

@@ -7,19 +7,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from femtorque.codegen.common import colours
-from femtorque.codegen.common.output import drawn_by, replacing
-from femtorque.codegen.control.motors import Motors
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.verify.figures import blank, check_format
+from femtorque.codegen.common import colours, drawn_by, replacing
+from femtorque.codegen.control import Motors
+from femtorque.codegen.mechanism import Mechanism
+from femtorque.codegen.verify import blank, check_format
 from femtorque.host.plan import effort
-from femtorque.host.plan.plan import BEGINNING, Plan
+from femtorque.host.plan.planning import BEGINNING, Plan
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def draw(path: Path, mechanism: Mechanism, plan: Plan) -> None:
+def draw_plan(path: Path, mechanism: Mechanism, plan: Plan) -> None:
     """Write the figure. Raises BadInput for a suffix that is none of a picture."""
     check_format(path)
     motion = plan.trajectory

@@ -1,7 +1,5 @@
 """`femtorque plan` for a mechanism that ends in a flexible link: the tip's motion, the joints' motion that makes it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -9,27 +7,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common import colours
-from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.common.output import drawn_by, replacing
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.model.motion import Timed
-from femtorque.codegen.motion.trajectory import Trajectory, check_limits
-from femtorque.codegen.verify.figures import blank, check_format
-from femtorque.host.plan import boundary_value, plan, tip_file, waypoints
+from femtorque.codegen.common import BadInput, Refused, colours, drawn_by, replacing
+from femtorque.codegen.mechanism import Mechanism
+from femtorque.codegen.model import Timed
+from femtorque.codegen.motion import Trajectory, check_limits
+from femtorque.codegen.verify import blank, check_format
+from femtorque.host.plan import boundary_value, planning as plan, tip_file, waypoints
 from femtorque.host.plan.boundary_value import Ends
 from femtorque.host.plan.tip import Tip
 from femtorque.host.plan.tip_exact import Exact, corrected
-from femtorque.host.plan.tip_motion import (
-    ON_LINE,
-    FlexibleArm,
-    TipMotion,
-    elastic_problem,
-    flexible_arm,
-    tip,
-    tip_motion,
-)
 from femtorque.host.plan.tip_path import chord_motion
+from femtorque.host.plan.tip_torques import (
+    ON_LINE, FlexibleArm, TipMotion, elastic_problem, flexible_arm, tip, tip_motion)
 
 Array = NDArray[np.float64]
 
@@ -83,7 +72,7 @@ class FlexiblePlan:
                                                          "off_path": self.exact.off}}
 
 
-def make(mechanism: Mechanism, source: Path, *, ends: Ends = "free", begin: Array | None = None,
+def plan_flexible(mechanism: Mechanism, source: Path, *, ends: Ends = "free", begin: Array | None = None,
          speed: float = 1.0, tip_point: str | None = None) -> FlexiblePlan:
     """Plan for a path of the tip with times (CSV with a column t), or for waypoints of the arm as if it were rigid.
 
@@ -97,7 +86,7 @@ def make(mechanism: Mechanism, source: Path, *, ends: Ends = "free", begin: Arra
     dt = 1.0 / (hz * every)
     longest = boundary_value.most_steps(arm.beam.n) * dt
     start = np.array([body.joint.start for body in arm.rigid.bodies]) if begin is None else begin
-    timed = tip_file.timed(source)
+    timed = tip_file.timed_tip(source)
     if timed:
         asked = tip_file.load(source)
         if asked.place.duration > longest:
@@ -112,7 +101,7 @@ def make(mechanism: Mechanism, source: Path, *, ends: Ends = "free", begin: Arra
         _check_press(arm, source, asked)
     else:
         rigid, press = _as_if_rigid(mechanism, arm), None
-        way = waypoints.load(source, rigid, tip_point)
+        way = waypoints.load_waypoints(source, rigid, tip_point)
         if point := way.tip or tip_point:
             arm = _to_point(mechanism, arm, point)
         chord = plan.plan(rigid, way, begin=_chord_at(arm, start, dt), speed=speed).trajectory
@@ -151,7 +140,7 @@ def make(mechanism: Mechanism, source: Path, *, ends: Ends = "free", begin: Arra
     return FlexiblePlan(trajectory, motion, tip(arm, chord.at(on_path)[0]), pressing, bent, exact)
 
 
-def draw(path: Path, mechanism: Mechanism, found: FlexiblePlan) -> None:
+def draw_flexible(path: Path, mechanism: Mechanism, found: FlexiblePlan) -> None:
     """Positions, torques, and what bending adds. Raises BadInput for a suffix that is none of a picture."""
     check_format(path)
     motion = found.motion

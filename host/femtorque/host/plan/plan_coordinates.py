@@ -13,14 +13,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.mechanism.description import Joint, Mechanism
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.model.loop_assembly import Assembly, assemble
-from femtorque.codegen.model.modes import in_mode
-from femtorque.codegen.motion.trajectory import Trajectory
-from femtorque.codegen.reference.rigid import newton_euler, recursion
-from femtorque.codegen.reference.schemes import closed_form
+from femtorque.codegen.common import BadInput, Refused
+from femtorque.codegen.mechanism import Joint, Mechanism
+from femtorque.codegen.model import Assembly, Model, assemble, in_mode
+from femtorque.codegen.motion import Trajectory
+from femtorque.codegen.reference import closed_form, newton_euler, recursion
 
 Array = NDArray[np.float64]
 

@@ -1,15 +1,13 @@
 """A recording planned anew: as it was, or as much slower as the motors need."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 
-from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.motion.trajectory import Trajectory
+from femtorque.codegen.common import Refused
+from femtorque.codegen.mechanism import Mechanism
+from femtorque.codegen.motion import Trajectory
 from femtorque.host.plan import effort
-from femtorque.host.plan.plan import Plan, Slowed, shares
+from femtorque.host.plan.planning import Plan, Slowed, shares
 
 SLOWER = 0.9  # from one try to the next
 SLOWEST = 0.05

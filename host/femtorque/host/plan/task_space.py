@@ -1,13 +1,11 @@
 """Places of an arm's points, and their motion with its streamed joints: open or closed, in any mode."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.model.loop_assembly import assemble
-from femtorque.codegen.reference.instant import in_one_mode, places_of, poses, rows_of
+from femtorque.codegen.mechanism import Mechanism
+from femtorque.codegen.model import assemble
+from femtorque.codegen.reference import in_one_mode, places_of, poses, rows_of
 from femtorque.host.plan.tip import Tip
 
 Array = NDArray[np.float64]

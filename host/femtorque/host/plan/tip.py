@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.common.suggestion import hint
-from femtorque.codegen.mechanism.description import BASE, Mechanism
-from femtorque.codegen.model.bodies import GROUND, Model, placed_links
-from femtorque.codegen.model.kinematics import pose
+from femtorque.codegen.common import BadInput, Refused, hint
+from femtorque.codegen.mechanism import BASE, Mechanism
+from femtorque.codegen.model import GROUND, Model, placed_links, pose
 
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation

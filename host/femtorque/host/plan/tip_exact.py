@@ -1,13 +1,11 @@
 """The motion of a flexible tip made right for the link as it is: planned by the linear beam, tried on the exact one.
 
-The residual of the linear inverse of femtorque.host.plan.tip_motion is seen on the chain of
+The residual of the linear inverse of femtorque.host.plan.tip_torques is seen on the chain of
 femtorque.host.plan.exact_link, and the chord is asked for by as much more, again and again: each round leaves some
 hundredth. Before the path and after it the motion of the tip that is asked for goes on as the error does; the inverse
 of a vibration that the link has with its root at rest is no motion of the root, so that what is added to the joint dies
 away as the inverse's own pre- and post-actuation do.
 """
-
-from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
@@ -15,10 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.interpolate import make_interp_spline
 
-from femtorque.codegen.model.kinematics import pose
-from femtorque.codegen.model.motion import Timed
+from femtorque.codegen.model import Timed, pose
 from femtorque.host.plan.exact_link import Chain, Swung, swung
-from femtorque.host.plan.tip_motion import FlexibleArm, TipMotion, hub_acceleration, taken, tip_motion
+from femtorque.host.plan.tip_torques import FlexibleArm, TipMotion, hub_acceleration, taken, tip_motion
 
 Array = NDArray[np.float64]
 

@@ -5,8 +5,6 @@ fz, the force of the tip on what it touches, N. Between the rows the quintic spl
 force is a cubic spline through its rows.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 from dataclasses import dataclass
@@ -16,10 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.interpolate import make_interp_spline
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.files import read_text
-from femtorque.codegen.common.suggestion import hint, shown
-from femtorque.codegen.motion.trajectory import LARGEST_FILE, Trajectory, from_rows
+from femtorque.codegen.common import BadInput, hint, read_text, shown
+from femtorque.codegen.motion import LARGEST_FILE, Trajectory, from_rows
 
 Array = NDArray[np.float64]
 
@@ -47,7 +43,7 @@ class TipPath:
     press: Force | None
 
 
-def timed(path: Path) -> bool:
+def timed_tip(path: Path) -> bool:
     """True if the file is a CSV file with times: a path, not waypoints."""
     if path.suffix.lower() != ".csv":
         return False

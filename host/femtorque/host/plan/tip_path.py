@@ -2,16 +2,13 @@
 chords: rigid kinematics (Tsujita et al., Eqs 13-14), Newton from sample to sample so that the elbow stays on its side.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.model.kinematics import pose
-from femtorque.codegen.model.motion import Timed
-from femtorque.codegen.motion.trajectory import Trajectory
-from femtorque.host.plan.tip_motion import FlexibleArm, tip
+from femtorque.codegen.common import Refused
+from femtorque.codegen.model import Timed, pose
+from femtorque.codegen.motion import Trajectory
+from femtorque.host.plan.tip_torques import FlexibleArm, tip
 
 Array = NDArray[np.float64]
 

@@ -1,4 +1,5 @@
-"""Waypoints: where an arm is to go, as TOML or CSV, in joint space or for a tip. No times: `femtorque.host.plan.plan`
+"""Waypoints: where an arm is to go, as TOML or CSV, in joint space or for a tip. No times:
+`femtorque.host.plan.planning`
 finds them.
 
 TOML:
@@ -16,8 +17,6 @@ TOML:
 CSV: one column per joint, or x, y, z and perhaps roll, pitch, yaw; beside them perhaps stop, line, speed, pause, mode.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Mapping, Sequence
@@ -28,12 +27,8 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import BaseModel, Field, ValidationError
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.files import parse_toml, read_text
-from femtorque.codegen.common.suggestion import hint, shown
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.mechanism.refusal import in_radians
-from femtorque.codegen.mechanism.schema import Number, Table, Three, first_fault
+from femtorque.codegen.common import BadInput, hint, parse_toml, read_text, shown
+from femtorque.codegen.mechanism import Mechanism, Number, Table, Three, first_fault, in_radians
 from femtorque.host.plan.tip import Goal, Tip, ends
 
 XYZ, RPY, OPTIONS = ("x", "y", "z"), ("roll", "pitch", "yaw"), ("stop", "line", "speed", "pause", "mode")
@@ -88,7 +83,7 @@ class Waypoints:
     tip: Tip | None
 
 
-def load(path: Path, mechanism: Mechanism, tip: str | None = None) -> Waypoints:
+def load_waypoints(path: Path, mechanism: Mechanism, tip: str | None = None) -> Waypoints:
     """Read and check a file. tip: LINK or LINK:x,y,z, before what the file says. Raises BadInput."""
     path = Path(path)
     text = read_text(path)
@@ -96,7 +91,7 @@ def load(path: Path, mechanism: Mechanism, tip: str | None = None) -> Waypoints:
     return _waypoints(path, file, mechanism, tip)
 
 
-def of(points: Sequence[Mapping[str, Any]], mechanism: Mechanism, tip: str | None = None) -> Waypoints:
+def waypoints_of(points: Sequence[Mapping[str, Any]], mechanism: Mechanism, tip: str | None = None) -> Waypoints:
     """Waypoints from tables that a script gives, with the keys of a [[waypoint]]; arrays of NumPy are taken as lists.
     Raises BadInput, by the numbers that [[waypoint]]s have."""
     source = Path("waypoints")

@@ -1,7 +1,5 @@
 """Definitions of ROS 2's messages as MCAP wants them: a message, then all that it is made of."""
 
-from __future__ import annotations
-
 _LINE = "=" * 80
 _PARTS = {
     "visualization_msgs/Marker": """\

@@ -1,14 +1,10 @@
 """A run as a table for other programs: CSV, or Parquet with pyarrow (an extra: 40 MB for one format)."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 from typing import Any
 
-from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.common.extras import installing
-from femtorque.codegen.common.output import PARQUET, TABLE, claim, replacing
+from femtorque.codegen.common import PARQUET, TABLE, BadInput, Refused, claim, installing, replacing
 from femtorque.host.record.log import PER_JOINT, Run
 
 
@@ -25,7 +21,7 @@ def table(run: Run) -> dict[str, list[Any]]:
     return columns | ({} if run.unix_time is None else {"unix_time": run.unix_time.tolist()})
 
 
-def write(run: Run, path: Path, force: bool = False) -> None:
+def write_export(run: Run, path: Path, force: bool = False) -> None:
     """By the suffix: .csv or .parquet. Raises BadInput for another, and for a file that is there already (force:
     that is no such table), Refused if pyarrow is missing."""
     claim(path, PARQUET if path.suffix == ".parquet" else TABLE, force)

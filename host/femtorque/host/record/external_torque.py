@@ -1,7 +1,5 @@
 """Torques from outside in a log, as the board reports them 50 times a second where its mechanism file has [feel]."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +9,7 @@ from mcap.records import Schema
 from mcap_ros2.writer import Writer
 from numpy.typing import NDArray
 
-from femtorque.codegen.wire.messages import FELT_TOUCHED, Felt
+from femtorque.codegen.wire import FELT_TOUCHED, Felt
 from femtorque.host.record.definitions import definition
 
 Array = NDArray[np.float64]

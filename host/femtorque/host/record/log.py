@@ -27,30 +27,23 @@ from typing import Any
 import numpy as np
 from mcap.reader import McapReader, make_reader
 from mcap.records import Attachment, Channel, Message, Metadata, Schema
-from mcap.writer import CompressionType
-from mcap.writer import Writer as McapWriter
+from mcap.writer import CompressionType, Writer as McapWriter
 from mcap_ros2.decoder import DecoderFactory
 from mcap_ros2.writer import Writer
 from numpy.typing import NDArray
 
-from femtorque.codegen.common import mcap_file
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.output import LOG, LOG_TABLE, claim
-from femtorque.codegen.control.drives import count as count_of
-from femtorque.codegen.drive.catalogue import family_of
-from femtorque.codegen.mechanism.description import Joint, Mechanism
-from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.messages import Felt, Status
-from femtorque.codegen.wire.names import state_name
-from femtorque.codegen.wire.units import from_wire
-from femtorque.host.link.configuration import Configuration
+from femtorque.codegen.common import LOG, LOG_TABLE, BadInput, claim, mcap_file
+from femtorque.codegen.control import count as count_of
+from femtorque.codegen.drive import family_of
+from femtorque.codegen.mechanism import Joint, Mechanism
+from femtorque.codegen.wire import Felt, Status, from_wire, messages, state_name
+from femtorque.host.link import Configuration
 from femtorque.host.record.definitions import definition
 from femtorque.host.record.external_torque import FELT, Feeling, FromOutside, from_outside
 from femtorque.host.record.robot import animation
 from femtorque.host.record.surroundings import CONTACTS, MOVING, Around, moments
 from femtorque.host.record.telemetry import tick_budget
-from femtorque.host.scene.description import scene
-from femtorque.host.scene.surroundings import Moment, Surroundings, Thing
+from femtorque.host.scene import Moment, Surroundings, Thing, scene
 
 Array = NDArray[np.float64]
 
@@ -380,7 +373,7 @@ class Run:
         return np.where(self.prismatic, difference, (difference + np.pi) % (2.0 * np.pi) - np.pi)
 
 
-def read(path: Path) -> Run:
+def read_log(path: Path) -> Run:
     """Read an MCAP log, also one that a crash has cut off or that was damaged later: up to there, and `damage` of the
     run says so. Raises BadInput."""
     if not path.is_file():

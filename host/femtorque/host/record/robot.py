@@ -4,8 +4,6 @@ A URDF goes in as it is; any other mechanism as links of its rods with their ine
 knows none: /tf holds every joint as the loops have it.
 """
 
-from __future__ import annotations
-
 import io
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
@@ -15,13 +13,9 @@ import numpy as np
 from mcap_ros2.writer import Writer
 from numpy.typing import NDArray
 
-from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.common.vectors import rotation_rpy
-from femtorque.codegen.mechanism.description import BASE, Joint, Link, Mechanism
-from femtorque.codegen.mechanism.urdf import MOMENTS, links_here
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.model.loop_assembly import assemble
-from femtorque.codegen.model.modes import in_mode
+from femtorque.codegen.common import Refused, rotation_rpy
+from femtorque.codegen.mechanism import BASE, MOMENTS, Joint, Link, Mechanism, links_here
+from femtorque.codegen.model import Model, assemble, in_mode
 from femtorque.host.record.definitions import definition
 
 Array = NDArray[np.float64]

@@ -4,18 +4,16 @@
 every link and thing that touch, with every STATUS. An arrow ends where it touches; FORCE of its length is 1 N.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 from mcap_ros2.writer import Writer
 from numpy.typing import NDArray
 
-from femtorque.codegen.mechanism.description import BASE, Mechanism
+from femtorque.codegen.mechanism import BASE, Mechanism
 from femtorque.host.record.definitions import definition
 from femtorque.host.record.robot import frames
-from femtorque.host.scene.surroundings import Contact, Moment, Surroundings, Thing
+from femtorque.host.scene import Contact, Moment, Surroundings, Thing
 
 Array = NDArray[np.float64]
 

@@ -1,20 +1,16 @@
 """One STATUS as plain numbers in SI units, for pages, PlotJuggler and other programs."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.board import reader as boards
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.names import fault_name, fault_words, flag, flag_words, names, state_name
-from femtorque.codegen.wire.units import from_wire
-from femtorque.host.link.configuration import Configuration
-from femtorque.host.link.session import Session, mode_name
+from femtorque.codegen.board import load_board
+from femtorque.codegen.common import BadInput
+from femtorque.codegen.wire import fault_name, fault_words, flag, flag_words, from_wire, messages, state_name
+from femtorque.codegen.wire.in_words import names
+from femtorque.host.link import Configuration, Session, mode_name
 
 Array = NDArray[np.float64]
 
@@ -30,7 +26,7 @@ def feedback(configuration: Configuration, error: Array, rate_error: Array) -> A
 def tick_budget(configuration: Configuration) -> int | None:
     """Cycles from one control tick to the next; None of a board that this version does not know."""
     try:
-        board = boards.load(configuration.board.removesuffix("-pil"))
+        board = load_board(configuration.board.removesuffix("-pil"))
     except BadInput:
         return None
     return board.core_hz // configuration.rate_hz

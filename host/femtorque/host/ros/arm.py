@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.messages import Followed, Status
-from femtorque.codegen.wire.names import fault_words, state_name
+from femtorque.codegen.common import BadInput, Refused
+from femtorque.codegen.wire import Followed, Status, fault_words, messages, state_name
 from femtorque.host.board import Board
-from femtorque.host.live.following import Following, board_status
-from femtorque.host.record.robot import robot_description
+from femtorque.host.live import Following, board_status
+from femtorque.host.record import robot_description
 from femtorque.host.ros.controller import Controller, Seen
 from femtorque.host.ros.files import COMMANDS, split
 from femtorque.host.ros.goals import ABORTED, PATH_TOLERANCE, stamp

@@ -11,21 +11,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.mechanism.description import Joint
+from femtorque.codegen.common import BadInput, Refused
+from femtorque.codegen.mechanism import Joint
 from femtorque.host.ros import interfaces
 from femtorque.host.ros.goals import (
-    ABORTED,
-    CANCELED,
-    GOAL_TOLERANCE,
-    PATH_TOLERANCE,
-    SUCCEEDED,
-    Goal,
-    Goals,
-    stamp,
-    time_tolerance,
-    tolerances,
-)
+    ABORTED, CANCELED, GOAL_TOLERANCE, PATH_TOLERANCE, SUCCEEDED, Goal, Goals, stamp, time_tolerance, tolerances)
 from femtorque.host.ros.interfaces import message
 from femtorque.host.ros.motion import INVALID_GOAL, OLD_STAMP, Invalid, Motion, read, seconds
 

@@ -4,17 +4,15 @@ moveit_simple_controller_manager and joint_limits.yaml as MoveIt 2's tutorials h
 joint_state_topic_hardware_interface (Jazzy and later).
 """
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from femtorque.codegen.common.output import claim, marked, write_text
-from femtorque.codegen.control.constants import follow_limits
-from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.common import claim, marked, write_text
+from femtorque.codegen.control import follow_limits
+from femtorque.codegen.mechanism import Mechanism
 
 MADE = "made by femtorque ros"
 KIND = marked("of `femtorque ros`", MADE.encode())
@@ -30,14 +28,14 @@ def split(mechanism: Mechanism, controller: str, gripper: str) -> list[tuple[str
     return [(controller, [j for j in range(len(names)) if j != k], False), (f"{gripper}_controller", [k], True)]
 
 
-def texts(mechanism: Mechanism, controller: str, node: str, gripper: str) -> dict[str, str]:
+def ros_files(mechanism: Mechanism, controller: str, node: str, gripper: str) -> dict[str, str]:
     """Names and contents of all of them. Raises Refused for an arm that cannot follow live targets."""
     return {"moveit_controllers.yaml": _yaml(_controllers(mechanism, controller, gripper)),
             "joint_limits.yaml": _yaml(_limits(mechanism)),
             "ros2_control.xml": _control(mechanism, node)}
 
 
-def write(folder: Path, files: dict[str, str], force: bool = False) -> None:
+def write_ros_files(folder: Path, files: dict[str, str], force: bool = False) -> None:
     """All of them, or none. Raises BadInput where somebody's own file is there."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in files:

@@ -5,8 +5,6 @@ of a type is RIHS01 of REP 2016: SHA-256 of a description of its fields. tests/h
 rosidl generated.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -1,17 +1,13 @@
 """Positions of all joints that move, followers and passive ones too, from those that the board reports."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.model.loop_assembly import assemble
-from femtorque.codegen.model.modes import in_mode
+from femtorque.codegen.common import Refused
+from femtorque.codegen.mechanism import Mechanism
+from femtorque.codegen.model import Model, assemble, in_mode
 
 Array = NDArray[np.float64]
 

@@ -4,8 +4,6 @@ Data of a topic or service goes under domain/topic/type/hash. A token of livelin
 publisher, subscription, service and client; qualities of service that are the default are left out of it.
 """
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.mechanism.description import Joint
+from femtorque.codegen.mechanism import Joint
 
 Array = NDArray[np.float64]
 

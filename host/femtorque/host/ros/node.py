@@ -15,7 +15,7 @@ from typing import Any
 import zenoh
 from zenoh.ext import CacheConfig, declare_advanced_publisher
 
-from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common import BadInput
 from femtorque.host.ros import keys
 from femtorque.host.ros.interfaces import kinds, packed, unpacked
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.common import BadInput, Refused
 
 ROUNDS = 50  # callbacks of one `handle`, at most
 

@@ -4,8 +4,6 @@ A link has the meshes of its URDF, thinned out; without any it is drawn as rods 
 it. A flexible link is a rod that bends. Matrices are 4 x 4, column after column, as three.js has them.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -13,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.common.vectors import rotation_rpy
-from femtorque.codegen.mechanism.description import BASE, Anchor, Joint, Link, Mechanism, Payload
-from femtorque.codegen.model.torsion import END
+from femtorque.codegen.common import rotation_rpy
+from femtorque.codegen.mechanism import BASE, Anchor, Joint, Link, Mechanism, Payload
+from femtorque.codegen.model import END
 from femtorque.host.scene.meshes import Solid, visuals
 from femtorque.host.scene.surroundings import Thing
 

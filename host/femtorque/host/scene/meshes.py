@@ -5,8 +5,6 @@ around it and from what Python packages have installed, of a few formats, in bou
 read, or is not there, is warned of and left out.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import os
@@ -20,12 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.extras import missing
-from femtorque.codegen.common.files import check_size
-from femtorque.codegen.common.vectors import rotation_rpy
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.mechanism.urdf import links_here
+from femtorque.codegen.common import BadInput, check_size, missing, rotation_rpy
+from femtorque.codegen.mechanism import Mechanism, links_here
 
 FACES = 2000  # a link's mesh is thinned to about so many
 MOST = 30_000  # of all of them

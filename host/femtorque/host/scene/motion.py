@@ -1,7 +1,5 @@
 """A motion as a page plays it: rows by sample, thinned to what a page can carry; between them it is interpolated."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.motion.trajectory import Trajectory
+from femtorque.codegen.mechanism import Mechanism
+from femtorque.codegen.model import Model
+from femtorque.codegen.motion import Trajectory
 from femtorque.codegen.reference import flexible
 from femtorque.host.scene.surroundings import Moment
 

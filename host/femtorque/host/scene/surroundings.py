@@ -3,8 +3,6 @@
 Everything is in the frame of the arm's base, m and N. A place is x, y, z and a quaternion x, y, z, w.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,18 +1,13 @@
 """Several runs on one page: how well each tracked, joint by joint, and their errors over the same time."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from femtorque.codegen.common import colours, output
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.output import claim, write_text
-from femtorque.codegen.common.templating import template
-from femtorque.host.record.log import Run
+from femtorque.codegen.common import BadInput, claim, colours, output, template, write_text
+from femtorque.host.record import Run
 from femtorque.host.show.curves import Curve, Plot
 from femtorque.host.show.findings import Findings, damage, measure
 from femtorque.host.show.plot import origin
@@ -31,7 +26,7 @@ class Compared:
     begin: float
 
 
-def compared(runs: Sequence[tuple[Path, Run]]) -> list[Compared]:
+def compared_runs(runs: Sequence[tuple[Path, Run]]) -> list[Compared]:
     """Raises BadInput unless they are two to eight runs of arms with the same joints."""
     (first, like), *_ = runs
     if len(runs) > MOST:
@@ -47,7 +42,7 @@ def compared(runs: Sequence[tuple[Path, Run]]) -> list[Compared]:
     return [Compared(name, found := Findings(run), found.begin) for name, (_, run) in zip(names, runs, strict=True)]
 
 
-def sentences(runs: Sequence[Compared]) -> list[str]:
+def comparison_sentences(runs: Sequence[Compared]) -> list[str]:
     """Sentences on which run tracked each joint best, as measured."""
     said = [f"{run.name}: {', '.join(origin(run.found.run)) or 'no date'}." for run in runs]
     said += [f"{run.name}: {damage(run.found.run)}" for run in runs if run.found.run.damage]
@@ -69,7 +64,7 @@ def sentences(runs: Sequence[Compared]) -> list[str]:
     return said
 
 
-def write(runs: Sequence[Compared], path: Path, force: bool = False) -> None:
+def write_comparison(runs: Sequence[Compared], path: Path, force: bool = False) -> None:
     """Write the page. Raises OSError if it cannot be written there, BadInput if a file is there already: force replaces
     such a page."""
     claim(path, output.page("plot"), force)
@@ -84,7 +79,8 @@ def page(runs: Sequence[Compared]) -> str:
             for t in run.found.tracking[j:j + 1]]
     truth = any(run.found.true_tracking for run in runs)
     return template("compare.html", "femtorque.host.show", page=True).render(
-        title=" and ".join(run.name for run in runs), sentences=sentences(runs), rows=rows, plots_of=_plots(runs),
+        title=" and ".join(run.name for run in runs), sentences=comparison_sentences(runs), rows=rows,
+        plots_of=_plots(runs),
         truth=truth, errors=f"{ERROR} {TRUE * truth}",
     )
 

@@ -1,7 +1,5 @@
 """Plots that a page draws itself, so that they can be zoomed: curves as plain numbers, thinned to what is seen."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Terminal display of a running motion, and the words for its outcome. Everything goes to standard error."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -12,11 +10,10 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from femtorque.codegen.mechanism.description import Joint
-from femtorque.host.link.configuration import Configuration
-from femtorque.host.link.ports import Answer
+from femtorque.codegen.mechanism import Joint
+from femtorque.host.link import Answer, Configuration
 from femtorque.host.show.readable_units import ERROR, TRUE, readable
-from femtorque.host.stream import stream
+from femtorque.host.stream import streaming as stream
 
 
 @contextmanager

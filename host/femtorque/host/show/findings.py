@@ -1,7 +1,5 @@
 """Findings on a run, as numbers and in words: tracking, torque shares, the model's residual, tick, stream, events."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.names import names
-from femtorque.host.record.log import Run
+from femtorque.codegen.wire.in_words import names
+from femtorque.host.record import Run
 from femtorque.host.show.readable_units import readable
 
 Array = NDArray[np.float64]

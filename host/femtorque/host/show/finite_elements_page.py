@@ -1,17 +1,13 @@
 """The page of `femtorque elements`: matrices as tables and patterns beside the arm, in one file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common.output import write_text
-from femtorque.codegen.common.templating import template
-from femtorque.codegen.verify.finite_element_tables import FREEDOMS, freedom_names, load_names, number
-from femtorque.codegen.verify.finite_elements import Elements
-from femtorque.host.scene.description import scene
+from femtorque.codegen.common import template, write_text
+from femtorque.codegen.verify import FREEDOMS, Elements, freedom_names, load_names, number
+from femtorque.host.scene import scene
 from femtorque.host.show.scene.page import KINDS, scripts
 
 SHADES = 6  # of an entry, by its order of magnitude below the largest
@@ -27,7 +23,7 @@ def page(found: Elements) -> str:
         nodal=np.eye(len(vectors), dtype=bool))
 
 
-def write(found: Elements, path: Path) -> None:
+def write_elements(found: Elements, path: Path) -> None:
     """Raises OSError if it cannot be written there."""
     write_text(path, page(found))
 

@@ -1,7 +1,5 @@
 """A live view of a board in the terminal: state, what is wrong and what to do, joints, stream, tick cost."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -12,13 +10,9 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.messages import FELT_TOUCHED, Drives
-from femtorque.codegen.wire.names import fault_words, flag_words, names, state_name
-from femtorque.codegen.wire.units import from_wire
-from femtorque.host.link import drives, external_torque
-from femtorque.host.link.about import crash
-from femtorque.host.link.session import PERIOD, Session, mode_name
+from femtorque.codegen.wire import FELT_TOUCHED, Drives, fault_words, flag_words, from_wire, messages, state_name
+from femtorque.codegen.wire.in_words import names
+from femtorque.host.link import PERIOD, Session, crash, drives, external_torque, mode_name
 
 REFRESH = 0.1  # s
 _COLOURS = {"HOLD": "green", "TRACK": "green", "FOLLOW": "green", "FAULT": "red", "ESTOP": "red"}

@@ -10,8 +10,6 @@ Whoever connects sends a whole request in REQUEST seconds and reads what is sent
 are refused.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hmac
 import json

@@ -1,22 +1,16 @@
 """The page of a plan: the arm along it, beside the curves with their limits. A single HTML file, numbers inside."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common import colours, output
-from femtorque.codegen.common.output import claim, write_text
-from femtorque.codegen.common.templating import template
-from femtorque.codegen.control.motors import Motors
-from femtorque.codegen.mechanism.description import Joint, Mechanism
-from femtorque.host.plan import effort
-from femtorque.host.plan.flexible_plan import FlexiblePlan
-from femtorque.host.plan.plan import BEGINNING, Plan
-from femtorque.host.scene.motion import Motion, planned
+from femtorque.codegen.common import claim, colours, output, template, write_text
+from femtorque.codegen.control import Motors
+from femtorque.codegen.mechanism import Joint, Mechanism
+from femtorque.host.plan import BEGINNING, FlexiblePlan, Plan, effort
+from femtorque.host.scene import Motion, planned
 from femtorque.host.show.curves import Curve, Plot, fitting
 from femtorque.host.show.report import POINTS, Section
 from femtorque.host.show.scene.page import KINDS, of_motion, scripts
@@ -27,7 +21,7 @@ SAMPLES = 600
 LINE = 1.4  # px of a curve
 
 
-def write(path: Path, mechanism: Mechanism, found: Plan | FlexiblePlan, force: bool = False) -> None:
+def write_planned(path: Path, mechanism: Mechanism, found: Plan | FlexiblePlan, force: bool = False) -> None:
     """Write the page. Raises OSError if it cannot be written there, BadInput if a file is there already: force replaces
     such a page."""
     claim(path, output.page("plan"), force)

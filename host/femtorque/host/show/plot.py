@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common import colours
-from femtorque.codegen.common.output import claim, drawn_by, picture, replacing
-from femtorque.codegen.verify.figures import blank, check_format
-from femtorque.host.record.log import Run
+from femtorque.codegen.common import claim, colours, drawn_by, picture, replacing
+from femtorque.codegen.verify import blank, check_format
+from femtorque.host.record import Run
 from femtorque.host.show.findings import RAN_OUT, Findings
 from femtorque.host.show.readable_units import readable
 
@@ -23,7 +22,7 @@ Array = NDArray[np.float64]
 ROOM = 0.03  # of the width of a plot that a name along a line takes
 
 
-def draw(run: Run, path: Path, force: bool = False) -> None:
+def draw_run(run: Run, path: Path, force: bool = False) -> None:
     """One column per joint (tracking, error, torque) and a row below for the stream. Raises BadInput, also for a
     file that is there already: force replaces one drawn so."""
     check_format(path, "output")
@@ -71,7 +70,7 @@ def draw(run: Run, path: Path, force: bool = False) -> None:
         figure.savefig(part, dpi=120, metadata=drawn_by(path, "plot"))
 
 
-def summary(run: Run) -> dict[str, Any]:
+def run_summary(run: Run) -> dict[str, Any]:
     """The numbers of a run: errors in rad or m while in motion, as in the JSON of `femtorque plot`.
 
     tracking_*: desired - measured; true_*: desired - true.

@@ -1,7 +1,5 @@
 """Lengths and angles in the unit that makes them easy to read: 151 µrad, not 1.51e-04 rad; two errors defined."""
 
-from __future__ import annotations
-
 SMALLEST = 0.5  # of a value as it is shown in a unit
 # definitions under tables, in the terminal and on pages
 ERROR = "Error: desired - measured; of positions that come over a bus, desired when they were measured."

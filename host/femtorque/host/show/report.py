@@ -1,7 +1,5 @@
 """One page of a run: what was worst, in words, and the plots that show it. A single HTML file, numbers inside."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -9,12 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common import colours, output
-from femtorque.codegen.common.output import claim, write_text
-from femtorque.codegen.common.templating import template
-from femtorque.host.record.external_torque import FromOutside
-from femtorque.host.record.log import Run
-from femtorque.host.scene.motion import Mark, Motion
+from femtorque.codegen.common import claim, colours, output, template, write_text
+from femtorque.host.record import FromOutside, Run
+from femtorque.host.scene import Mark, Motion
 from femtorque.host.show.curves import Curve, Plot, fitting
 from femtorque.host.show.findings import Findings, measure, named_fault
 from femtorque.host.show.readable_units import ERROR, TRUE, readable
@@ -38,7 +33,7 @@ class Section:
     plots: tuple[Plot, ...]
 
 
-def write(run: Run, path: Path, force: bool = False) -> None:
+def write_report(run: Run, path: Path, force: bool = False) -> None:
     """Write the page. Raises OSError if it cannot be written there, BadInput if a file is there already: force replaces
     such a page."""
     claim(path, output.page("plot"), force)

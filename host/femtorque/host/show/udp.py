@@ -1,16 +1,14 @@
 """Every STATUS as a JSON datagram, as PlotJuggler's UDP server takes it (protocol JSON, `timestamp` as time)."""
 
-from __future__ import annotations
-
 import json
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.host.link.session import Session
-from femtorque.host.record.telemetry import named, sample
+from femtorque.codegen.common import BadInput
+from femtorque.host.link import Session
+from femtorque.host.record import named, sample
 
 
 @contextmanager

@@ -8,8 +8,6 @@ where `teleop` lets it (host/live/page_control.py): by POST from this origin, wi
 which no other site can read.
 """
 
-from __future__ import annotations
-
 import hmac
 import json
 import queue
@@ -23,14 +21,12 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import IO, Any
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.templating import template
+from femtorque.codegen.common import BadInput, template
 from femtorque.codegen.wire import messages
-from femtorque.host.link.session import Session
-from femtorque.host.live.page_control import Hand
-from femtorque.host.record.log import Truth
-from femtorque.host.record.telemetry import about, plain, sample
-from femtorque.host.scene.surroundings import Moment
+from femtorque.host.link import Session
+from femtorque.host.live import Hand
+from femtorque.host.record import Truth, about, plain, sample
+from femtorque.host.scene import Moment
 from femtorque.host.show.pages import ADDRESS
 from femtorque.host.show.scene.page import scripts
 

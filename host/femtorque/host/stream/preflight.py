@@ -1,17 +1,14 @@
 """Checks before a board is armed for a motion: everything that can be known to go wrong is refused here."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.motion.trajectory import Trajectory, check_limits, check_streamable
-from femtorque.host.plan import effort
-from femtorque.host.plan.effort import Load
+from femtorque.codegen.common import BadInput
+from femtorque.codegen.mechanism import Mechanism
+from femtorque.codegen.motion import Trajectory, check_limits, check_streamable
+from femtorque.host.plan import Load, effort
 
 SLACK = 1e-3  # of the effort: more than there is by less than this is not too much
 SLOWER = (0.95, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)  # speeds that a hint may name

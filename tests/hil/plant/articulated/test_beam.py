@@ -1,7 +1,5 @@
 """Deformable beams: frequencies, large deflections, centrifugal stiffening, energy and momentum, member forces."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -10,8 +8,8 @@ from scipy.integrate import solve_bvp
 from scipy.linalg import block_diag, eigh
 from scipy.optimize import brentq
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.mechanism.description import Beam, Joint, Link, Section
+from femtorque.codegen.common import BadInput
+from femtorque.codegen.mechanism import Beam, Joint, Link, Section
 from femtorque.hil.plant.articulated.plant import Plant
 from femtorque.hil.plant.articulated.servo import Servo
 from tests.support import flexible_chain, oracle, timoshenko

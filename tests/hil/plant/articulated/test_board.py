@@ -1,17 +1,15 @@
 """The articulated plant instead of the minimal one, behind the exact flash image on the virtual board."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.mechanism import load_mechanism
 from femtorque.codegen.motion import trajectory
 from femtorque.hil.plant.articulated.plant import Plant
 from femtorque.hil.plant.rigid import Plant as RigidPlant
-from femtorque.hil.play.run import Result, run
+from femtorque.hil.play import Result, run_closed_loop
 
 THREE_LINK = Path(__file__).parents[4] / "mechanisms" / "three_link.toml"
 
@@ -26,7 +24,7 @@ def results(tmp_path_factory) -> tuple[Result, Result]:
     start = np.array([joint.start for joint in mechanism.moving])
     motion = trajectory.from_rows([joint.name for joint in mechanism.moving], times,
                                   start + np.outer(s, [0.3, -0.3, 0.2]))
-    return tuple(run(mechanism, motion, plant=plant(mechanism), out=out)
+    return tuple(run_closed_loop(mechanism, motion, plant=plant(mechanism), out=out)
                  for plant in (RigidPlant, Plant.from_mechanism))
 
 

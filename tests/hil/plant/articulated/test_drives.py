@@ -1,14 +1,12 @@
 """Friction with stick, DC motors, stops, backlash, springs, servo, compared with closed formulas and another plant."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.mechanism.description import Friction, Limits, Motor
+from femtorque.codegen.common import Refused
+from femtorque.codegen.mechanism import Friction, Limits, Motor
 from femtorque.hil.plant.articulated.laws import Spring, Stop, backlash
 from femtorque.hil.plant.articulated.plant import Penalty, Plant
 from femtorque.hil.plant.articulated.servo import Servo

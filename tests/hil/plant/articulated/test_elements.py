@@ -1,7 +1,5 @@
 """Mechanisms one by one: remaining freedoms of each, and laws and actuators in the frame of the mechanism."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Free and spinning solids, pendula, momentum, compared with analytic mechanics."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp

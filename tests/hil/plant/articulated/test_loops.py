@@ -1,7 +1,5 @@
 """Closed loops: a four-bar against minimal coordinates, dependent rows, every type of closure."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -11,8 +9,8 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 from scipy.spatial.transform import Rotation
 
-from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.mechanism.description import Anchor, Loop
+from femtorque.codegen.common import Refused
+from femtorque.codegen.mechanism import Anchor, Loop
 from femtorque.hil.plant.articulated.plant import Plant
 from tests.support import oracle
 

@@ -1,16 +1,14 @@
 """Mimic joints in the articulated plant: couplings of coordinates, compared with Pinocchio's forward dynamics."""
 
-from __future__ import annotations
-
 import numpy as np
 import pinocchio as pin
 import pytest
 
-from femtorque.codegen.motion.trajectory import from_rows
+from femtorque.codegen.motion import from_rows
 from femtorque.codegen.reference.pinocchio import pinocchio_of
 from femtorque.hil.plant.articulated.plant import Plant
 from femtorque.hil.plant.selection import plant_of
-from femtorque.hil.play.run import run
+from femtorque.hil.play import run_closed_loop
 from tests.hil.plant.articulated.test_plant import accelerations
 from tests.support.mimic import gripper_in
 
@@ -56,6 +54,7 @@ def test_followers_stay_with_their_leader_and_no_energy_is_made(gripper):
 
 def test_the_image_moves_a_gripper_with_the_torque_of_all_fingers_at_its_leader(gripper):
     s, still = np.array([[0.0], [1.0]]), np.zeros((2, 2))
-    result = run(gripper, from_rows(["shoulder", "grip"], [0.0, 0.5], s * [0.7, 0.6], still, still))  # a quintic
+    result = run_closed_loop(gripper, from_rows(["shoulder", "grip"], [0.0, 0.5], s * [0.7, 0.6], still,
+                                                still))  # a quintic
     assert result.good and result.bit_identical
     assert np.max(result.tracking_rms) < 2e-3

@@ -1,13 +1,11 @@
 """Closed mechanisms other than examples: slider-cranks closed in 3 ways, a Stewart platform of massless crosses."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.mechanism.description import Anchor, Control, Joint, Link, Loop, Mechanism
+from femtorque.codegen.mechanism import Anchor, Control, Joint, Link, Loop, Mechanism
 from femtorque.hil.plant.articulated.plant import Plant
 from tests.hil.plant.articulated.test_plant import accelerations
 from tests.support.closed import Closed

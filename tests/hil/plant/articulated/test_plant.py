@@ -1,7 +1,5 @@
 """The articulated plant against Pinocchio, energy, and the order of its convergence."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,10 +7,9 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.mechanism.description import Friction, Motor, Payload
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.common import BadInput
+from femtorque.codegen.mechanism import Friction, Motor, Payload, load_mechanism
+from femtorque.codegen.model import Model
 from femtorque.hil.plant.articulated.plant import Plant
 from femtorque.hil.plant.rigid import Plant as RigidPlant
 from tests.support import oracle

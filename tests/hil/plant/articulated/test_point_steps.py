@@ -1,17 +1,14 @@
 """Steps of the articulated plant: each satisfies the equations of femtorque.hil.plant.articulated.cycle, which NumPy
 evaluates at both ends of the step."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.mechanism.description import Anchor, Friction, Mechanism, Motor, Payload
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.common import Refused
+from femtorque.codegen.mechanism import Anchor, Friction, Mechanism, Motor, Payload, load_mechanism
 from femtorque.hil.plant.articulated import tree
 from femtorque.hil.plant.articulated.cycle import CLOSURE
 from femtorque.hil.plant.articulated.equations import Along, Equations

@@ -1,12 +1,10 @@
 """Solids from simple shapes and STL meshes against closed formulas."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import trimesh
 
-from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common import BadInput
 from femtorque.hil.plant.articulated import shapes, solids
 
 STEEL = 7850.0

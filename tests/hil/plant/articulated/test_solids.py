@@ -1,11 +1,9 @@
 """A solid as four point masses: the printed a, b, c, degenerate solids, impossible bodies."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
-from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common import BadInput
 from femtorque.hil.plant.articulated import solids
 from tests.support import oracle
 

@@ -1,14 +1,12 @@
 """Speed of the articulated plant, and the table of its convergence."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.mechanism import load_mechanism
 from femtorque.hil.plant.articulated.plant import Plant
 from tests.support import oracle
 

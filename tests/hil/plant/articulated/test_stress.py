@@ -1,16 +1,14 @@
 """Member forces and stresses against Newton-Euler's joint forces and closed formulas."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pinocchio as pin
 import pytest
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.mechanism.description import Beam, Joint, Link, Payload, Section
-from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.common import BadInput
+from femtorque.codegen.mechanism import Beam, Joint, Link, Payload, Section
+from femtorque.codegen.model import Model
 from femtorque.hil.plant.articulated.plant import Plant
 from tests.support import oracle
 

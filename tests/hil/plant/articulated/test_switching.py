@@ -1,17 +1,14 @@
 """Changing topology: velocities after a switch, motions afterwards, refused switches."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import scipy.linalg
 
-from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.mechanism.description import Anchor, Loop, Mechanism
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.motion.trajectory import Trajectory
+from femtorque.codegen.common import Refused
+from femtorque.codegen.mechanism import Anchor, Loop, Mechanism, load_mechanism
+from femtorque.codegen.motion import Trajectory
 from femtorque.hil.plant.articulated.plant import Plant
 from tests.hil.plant.articulated.test_plant import accelerations
 from tests.support import oracle

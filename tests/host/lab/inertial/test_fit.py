@@ -1,15 +1,13 @@
 """The fit on torques of Pinocchio with noise: bodies stay possible, data win over a wrong file, unseen numbers stay."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.common.firmware import MECHANISMS
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.common import MECHANISMS
+from femtorque.codegen.mechanism import load_mechanism
+from femtorque.codegen.model import Model
 from femtorque.host.lab.inertial import physical
 from femtorque.host.lab.inertial.excitation import base_columns
 from femtorque.host.lab.inertial.fitting import fit

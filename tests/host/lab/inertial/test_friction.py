@@ -1,14 +1,12 @@
 """Friction that falls with the velocity or rises with the load: found where it is, and not where it is not."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import starmap
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.model import Model
 from femtorque.host.lab.inertial import friction
 from femtorque.host.lab.inertial.excitation import base_columns, excite, ranges, sweep
 from femtorque.host.lab.inertial.fitting import fit

@@ -1,18 +1,15 @@
 """A weight on an arm shows how strong its motors are: on torques of Pinocchio, through motors that are not as the file
 says."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.common.firmware import MECHANISMS
-from femtorque.codegen.control.motors import current_range
-from femtorque.codegen.mechanism.description import Payload
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.common import MECHANISMS
+from femtorque.codegen.control import current_range
+from femtorque.codegen.mechanism import Payload, load_mechanism
+from femtorque.codegen.model import Model
 from femtorque.host.lab.inertial.payload import weigh
 from femtorque.host.lab.inertial.recording import Recording
 from tests.support.boards import driven

@@ -1,21 +1,17 @@
 """The regressor against Pinocchio's own, and against torques of changed mechanisms."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pinocchio as pin
 import pytest
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.firmware import MECHANISMS
-from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.common import MECHANISMS, BadInput
+from femtorque.codegen.mechanism import load_mechanism
+from femtorque.codegen.model import Model
 from femtorque.host.lab.inertial.excitation import base_columns, excite, ranges
 from femtorque.host.lab.inertial.regressor import Unknowns, moved, phi_of, solid_of
-from femtorque.host.plan import effort
-from femtorque.host.plan.plan_coordinates import Space
+from femtorque.host.plan import Space, effort
 from tests.support.oracle import pinocchio_model, random_inertia, random_rotation, random_tree
 
 PINOCCHIO = [0, 1, 2, 3, 4, 6, 9, 5, 7, 8]  # its order of a body: ixx, ixy, iyy, ixz, iyz, izz

@@ -1,16 +1,15 @@
 """Thresholds of touches by reports that a board could have sent of an arm that nothing touches."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.mechanism.description import COULOMB_VELOCITY, Feel
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.wire.units import to_wire
+from femtorque.codegen.mechanism import COULOMB_VELOCITY
+from femtorque.codegen.mechanism.description import Feel
+from femtorque.codegen.model import Model
+from femtorque.codegen.wire import to_wire
 from femtorque.host.lab.inertial.regressor import Unknowns
 from femtorque.host.lab.inertial.touches import MARGIN, Watched, propose, threshold
 from tests.support import rig

@@ -1,7 +1,5 @@
 """A camera whose every image is another one: a stripe that moves."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Configuration of the policy."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from lerobot.configs.policies import PreTrainedConfig

@@ -1,7 +1,5 @@
 """The policy: each chunk is a sine in time about the pose that it saw first, a little beside the chunk before."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections import deque

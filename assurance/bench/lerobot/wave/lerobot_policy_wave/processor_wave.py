@@ -1,7 +1,5 @@
 """Steps before and after the policy, which change nothing."""
 
-from __future__ import annotations
-
 from lerobot.processor import make_default_pre_post_processors
 
 

@@ -1,18 +1,15 @@
 """The common part of the families' CAN controllers: nodes of a bus that are peripherals of a chip, in C (can.c)."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable
 from functools import partial
 from typing import ClassVar
 
-from femtorque.hil.bus.node import Counters, OnWire
-from femtorque.hil.bus.wire import Wire
+from femtorque.hil.bus import Counters, OnWire, Wire
 from femtorque.hil.chip.peripheral_in_c import PeripheralInC
 from femtorque.hil.chip.registers import Unmodelled
 from femtorque.hil.chip.stm32.gpio import Pin
-from femtorque.hil.clock.chip_state import ChipState
+from femtorque.hil.clock import ChipState
 
 
 class CanController(PeripheralInC, OnWire):

@@ -1,12 +1,10 @@
 """Input capture of the slow oscillator LSI by a timer: every eighth edge captures the count (RM0090 18.3.5, RM0440
 30.4.6)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from femtorque.hil.chip.registers import Peripheral, Register, Unmodelled
-from femtorque.hil.clock.events import NEVER, Events
+from femtorque.hil.clock import NEVER, Events
 
 _EDGES = 8  # from one capture to the next
 _CEN = 1

@@ -1,8 +1,6 @@
 """The common part of the STM32 families: Cortex-M4F, memory, timers, ports, watchdog, time, resets. A family adds its
 addresses, clock controller, links and DMA."""
 
-from __future__ import annotations
-
 import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -25,7 +23,7 @@ from femtorque.hil.chip.stm32.spi import Spi
 from femtorque.hil.chip.stm32.supply import POWER_DOWN, POWER_ON, ExternalInterrupts, VoltageDetector
 from femtorque.hil.chip.stm32.timer import Timer
 from femtorque.hil.chip.stm32.watchdog import Watchdog
-from femtorque.hil.clock.events import EventClock
+from femtorque.hil.clock import EventClock
 
 FLASH_START, SRAM_START = 0x08000000, 0x20000000
 SYSTEM_START, SYSTEM_SIZE = 0x1FFF0000, 0x8000  # ST's own memory: boot loader, one-time area, unique number

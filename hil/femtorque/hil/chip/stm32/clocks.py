@@ -1,14 +1,12 @@
 """The common part of the families' clock controllers: oscillators with start-up times, clock tree, gates, reset flags,
 clock security. A family names its registers and limits."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import ClassVar
 
 from femtorque.hil.chip.registers import Peripheral, Unmodelled
-from femtorque.hil.clock.events import Event, Events
+from femtorque.hil.clock import Event, Events
 
 HSI_HZ, LSI_HZ = 16_000_000, 32_000
 HSE_START_S, PLL_LOCK_S = 2e-3, 1e-4  # typical start-up times of the data sheets

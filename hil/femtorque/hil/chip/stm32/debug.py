@@ -1,7 +1,5 @@
 """The debug unit of the chip (RM0090 section 38, RM0440 section 47)."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from femtorque.hil.chip.registers import Peripheral, Register

@@ -3,15 +3,13 @@
 Left out: the processor's wait for a busy bank, and write and read protection.
 """
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import ClassVar, Protocol
 
 from femtorque.hil.chip.registers import Peripheral
-from femtorque.hil.clock.events import NEVER, Events
+from femtorque.hil.clock import NEVER, Events
 
 KEYS = (0x45670123, 0xCDEF89AB)  # FLASH_KEY1, FLASH_KEY2 of ST's stm32f4xx_hal_flash.h and stm32g4xx_hal_flash.h
 OPTION_KEYS = (0x08192A3B, 0x4C5D6E7F)  # FLASH_OPT_KEY1 (F4), FLASH_OPTKEY1 (G4), and the second ones

@@ -1,13 +1,11 @@
 """A GPIO port (RM0090 section 8, RM0440 section 9)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 
 from femtorque.hil.chip.peripheral_in_c import PeripheralInC
 from femtorque.hil.chip.registers import Register
-from femtorque.hil.clock.chip_state import ChipState
+from femtorque.hil.clock import ChipState
 
 
 class Gpio(PeripheralInC):

@@ -2,15 +2,13 @@
 channels one after another, each sampled in a window of its own, and ends with results, flags and an interrupt. C runs
 it (converter.c)."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar
 
 from femtorque.hil.chip.peripheral_in_c import PeripheralInC
 from femtorque.hil.chip.registers import Unmodelled
-from femtorque.hil.clock.events import Events
+from femtorque.hil.clock import Events
 
 _RESULTS = ("JDR1", "JDR2", "JDR3", "JDR4")
 

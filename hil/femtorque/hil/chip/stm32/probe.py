@@ -1,7 +1,5 @@
 """A debug probe on the SWD pins of the chip."""
 
-from __future__ import annotations
-
 from femtorque.hil.chip.stm32.chip import Stm32
 from femtorque.hil.chip.stm32.debug import IWDG, SLEEP, STANDBY, STOP, WWDG
 

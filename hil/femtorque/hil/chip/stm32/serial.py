@@ -2,19 +2,16 @@
 registers, what is refused, and wires for both directions. Interrupts on an idle line and on errors are modelled; others
 are refused."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar
 
-from femtorque.hil.bus.half_duplex import OneWire
+from femtorque.hil.bus import OneWire
 from femtorque.hil.chip.peripheral_in_c import PeripheralPartlyInC
 from femtorque.hil.chip.registers import Unmodelled
 from femtorque.hil.chip.stm32.gpio import Pin
-from femtorque.hil.clock.chip_state import ChipState
-from femtorque.hil.clock.events import Events
+from femtorque.hil.clock import ChipState, Events
 
 TE, RE, IDLEIE = 1 << 3, 1 << 2, 1 << 4
 PE, FE, NE, ORE, IDLE, RXNE, TC, TXE = (1 << bit for bit in range(8))

@@ -1,12 +1,10 @@
 """An SPI master of the STM32F405 (RM0090 section 28), 16-bit frames, one slave at a time, which C has (spi.c)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from femtorque.hil.chip.peripheral_in_c import PeripheralInC
 from femtorque.hil.chip.registers import Register, Unmodelled
-from femtorque.hil.clock.events import Events
+from femtorque.hil.clock import Events
 
 TXE = 1 << 1
 _DATA = 0x0C

@@ -5,8 +5,6 @@ Thresholds: typical values of the F405's data sheet (embedded reset and power co
 the G474 are the same within 0.05 V, except that its level 7 is an external input.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import ClassVar
 

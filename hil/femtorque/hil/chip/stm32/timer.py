@@ -11,7 +11,7 @@ from typing import Any
 from femtorque.codegen.board.chip import Timer as TimerKind
 from femtorque.hil.chip.peripheral_in_c import PeripheralInC
 from femtorque.hil.chip.registers import WORD, Register, Unmodelled
-from femtorque.hil.clock.events import NEVER, Events
+from femtorque.hil.clock import NEVER, Events
 
 CEN, URS, DIR, CMS, ARPE = 1 << 0, 1 << 2, 1 << 4, 3 << 5, 1 << 7
 MMS, MMS_UPDATE = 7 << 4, 2 << 4

@@ -1,12 +1,10 @@
 """The independent watchdog (RM0090 section 21, RM0440 section 43), on its own 32 kHz oscillator; it resets the chip."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from femtorque.hil.chip.registers import Peripheral, Register
 from femtorque.hil.chip.stm32.clocks import LSI_HZ
-from femtorque.hil.clock.events import Events
+from femtorque.hil.clock import Events
 
 _UNLOCK, _START, _FEED = 0x5555, 0xCCCC, 0xAAAA
 

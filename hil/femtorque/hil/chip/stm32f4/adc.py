@@ -1,12 +1,10 @@
 """ADC1 and ADC2 of the STM32F405 (RM0090 section 13), as far as injected sequences that software or TIM1 starts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from femtorque.hil.chip.registers import Peripheral, Register, Unmodelled
 from femtorque.hil.chip.stm32.injected import Injected
-from femtorque.hil.clock.events import Events
+from femtorque.hil.clock import Events
 
 _EOCS = 1 << 10  # of regular conversions, of which there are none
 _ADON, _JSWSTART, _SCAN, _JEOCIE, _JEOC, _JSTRT = 1 << 0, 1 << 22, 1 << 8, 1 << 7, 1 << 2, 1 << 3

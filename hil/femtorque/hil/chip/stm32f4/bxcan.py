@@ -1,7 +1,5 @@
 """bxCAN of the STM32F405 (RM0090 section 32), which C has (bxcan.c)."""
 
-from __future__ import annotations
-
 from femtorque.hil.chip.registers import Register, Unmodelled
 from femtorque.hil.chip.stm32.can import CanController
 

@@ -1,7 +1,5 @@
 """An STM32F405: its addresses, links, DMA requests and the state of its debug pins out of reset (RM0090)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from femtorque.codegen.board.chip import family

@@ -1,13 +1,11 @@
 """RCC, FLASH and PWR of the STM32F405 (RM0090 sections 7, 3, 5)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from femtorque.hil.chip.registers import Peripheral, Register, Unmodelled
 from femtorque.hil.chip.stm32.clocks import HSERDY, PLLRDY, ClockController
 from femtorque.hil.chip.stm32.flash import LOCK, START, FlashInterface
-from femtorque.hil.clock.events import Events
+from femtorque.hil.clock import Events
 
 _HZ_PER_WAIT_STATE = 30_000_000  # at 2.7 to 3.6 V
 _SER, _MER, _PGPERR, _OPTLOCK, _OPTSTRT = 1 << 1, 1 << 2, 1 << 6, 1 << 0, 1 << 1

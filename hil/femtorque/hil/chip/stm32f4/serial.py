@@ -1,12 +1,10 @@
 """USART and DMA of the STM32F405 (RM0090 sections 30, 10)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from femtorque.hil.chip.registers import Register, Unmodelled
 from femtorque.hil.chip.stm32.serial import DMAR, DMAT, EIE, HDSEL, IDLEIE, RE, TC, TE, TXE, Controller, Serial
-from femtorque.hil.clock.chip_state import ChipState
+from femtorque.hil.clock import ChipState
 
 
 class Usart(Serial):

@@ -1,7 +1,5 @@
 """TIM5 of the STM32F405: its fourth channel can capture the slow oscillator (RM0090 18.4.21)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

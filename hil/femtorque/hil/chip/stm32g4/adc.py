@@ -1,12 +1,10 @@
 """ADC1 and ADC2 of the STM32G474 (RM0440 section 21), as far as injected sequences that software or TIM1 starts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from femtorque.hil.chip.registers import Peripheral, Register, Unmodelled
 from femtorque.hil.chip.stm32.injected import Injected
-from femtorque.hil.clock.events import Events
+from femtorque.hil.clock import Events
 
 _ADEN, _ADDIS, _JADSTART, _JADSTP = 1 << 0, 1 << 1, 1 << 3, 1 << 5
 _ADVREGEN, _DEEPPWD, _ADCAL = 1 << 28, 1 << 29, 1 << 31

@@ -1,7 +1,5 @@
 """An STM32G474: its addresses, links, DMA requests and the state of its pins out of reset (RM0440)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from femtorque.codegen.board.chip import family

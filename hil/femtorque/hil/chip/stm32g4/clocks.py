@@ -1,14 +1,12 @@
 """RCC, FLASH and PWR of the STM32G474 (RM0440 sections 7, 3, 6)."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable
 
 from femtorque.hil.chip.registers import Peripheral, Register, Unmodelled
 from femtorque.hil.chip.stm32.clocks import HSERDY, PLLRDY, ClockController
 from femtorque.hil.chip.stm32.flash import ERASED, LOCK, START, FlashInterface
-from femtorque.hil.clock.events import Events
+from femtorque.hil.clock import Events
 
 _HZ_PER_WAIT_STATE = {False: 30_000_000, True: 34_000_000}  # range 1 without and with boost (table 29)
 _PER, _MER1, _MER2, _OPTSTRT, _LAUNCH, _OPTLOCK = 1 << 1, 1 << 2, 1 << 15, 1 << 17, 1 << 27, 1 << 30  # of CR

@@ -1,14 +1,12 @@
 """FDCAN of the STM32G474 (RM0440 section 44): three controllers with one clock, each with a fixed part of message RAM.
 C has them (fdcan.c)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from femtorque.hil.chip.peripheral_in_c import PeripheralPartlyInC
 from femtorque.hil.chip.registers import WORD, Peripheral, Register, Unmodelled
 from femtorque.hil.chip.stm32.can import CanController
-from femtorque.hil.clock.chip_state import ChipState
+from femtorque.hil.clock import ChipState
 
 PLACES = {"FDCAN1": 0, "FDCAN2": 1, "FDCAN3": 2}
 

@@ -1,29 +1,13 @@
 """USART, LPUART, DMA and its request multiplexer of the STM32G474 (RM0440 sections 37, 38, 12, 13)."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 
 from femtorque.hil.chip.peripheral_in_c import PeripheralPartlyInC
 from femtorque.hil.chip.registers import Register, Unmodelled
 from femtorque.hil.chip.stm32.serial import (
-    DEM,
-    DMAR,
-    DMAT,
-    EIE,
-    ERRORS,
-    HDSEL,
-    IDLE,
-    IDLEIE,
-    RE,
-    TC,
-    TE,
-    TXE,
-    Controller,
-    Serial,
-)
-from femtorque.hil.clock.chip_state import ChipState
+    DEM, DMAR, DMAT, EIE, ERRORS, HDSEL, IDLE, IDLEIE, RE, TC, TE, TXE, Controller, Serial)
+from femtorque.hil.clock import ChipState
 
 TEACK, REACK = 1 << 21, 1 << 22  # of ISR: transmitter and receiver are on
 DEDT, DEAT, GUARD = 16, 21, 0x1F  # of CR1: lowest bits, and width, of a driver's times after and before (37.8.1)

@@ -1,10 +1,8 @@
 """Timers of the STM32G474 whose break input has a filter (RM0440 section 28.3.17)."""
 
-from __future__ import annotations
-
 from femtorque.hil.chip.registers import Register
 from femtorque.hil.chip.stm32.timer import Timer
-from femtorque.hil.clock.events import Event
+from femtorque.hil.clock import Event
 
 _BKF = 15 << 16
 # Timer clocks for which the pin must be stable, by BKF, with a division of DTS of 1: names of LL_TIM_BREAK_FILTER_ in

@@ -20,16 +20,14 @@ its length by a row: an inextensible beam has no axial waves, which would otherw
 proportional to the strain rate: moments K (phi + damping dphi/dt).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.mechanism.description import Beam, Link
+from femtorque.codegen.common import BadInput
+from femtorque.codegen.mechanism import Beam, Link
 from femtorque.hil.plant.articulated.elements import Frame, Row, directions, point, subtract
 from femtorque.hil.plant.articulated.forms import Combination, Forms
 from femtorque.hil.plant.articulated.solids import Solid

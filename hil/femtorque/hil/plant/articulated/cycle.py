@@ -13,15 +13,13 @@ or three rounds do. Second order: a solid that turns by a in a step turns (1 + a
 Forces along coordinates are added to both half steps. hil/plant/articulated/point_steps.c takes the step.
 """
 
-from __future__ import annotations
-
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.common import Refused
 from femtorque.hil.plant.articulated.beam import Beams
 from femtorque.hil.plant.articulated.coordinates import unwrap
 from femtorque.hil.plant.articulated.equations import Along, Equations

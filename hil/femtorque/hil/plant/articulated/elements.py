@@ -15,8 +15,6 @@ Every row is a bilinear form that keeps the value it has in the assembled mechan
 Coincidence rows are constant and linear: they are written along the ground's directions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.common import Refused
 from femtorque.hil.plant.articulated.system import FreeSolids, Structure
 
 Array = NDArray[np.float64]

@@ -1,7 +1,5 @@
 """The applied forces of a system: weight, laws along mechanisms, beams, forces put on from outside."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.mechanism.description import BASE, Mechanism
+from femtorque.codegen.common import Refused
+from femtorque.codegen.mechanism import BASE, Mechanism
 from femtorque.hil.plant.articulated import beam, stability, switching, tree
 from femtorque.hil.plant.articulated.cycle import Cycle
 from femtorque.hil.plant.articulated.elements import Element

@@ -6,8 +6,6 @@ with I the integral of the angle. The paper limits the voltage but not the integ
 integral stands still while the output is at its limit and the error would drive it further (conditional integration).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

@@ -4,8 +4,6 @@ The forms are trimesh meshes (a maintained library, chosen over an own integrato
 is fine enough for 1e-3 of the inertia, and `of_mesh` takes any other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +12,7 @@ import numpy as np
 import trimesh
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common import BadInput
 
 Array = NDArray[np.float64]
 

@@ -13,14 +13,12 @@ point, one or more of them vanish, the four points no longer span space and the 
 Such a solid is fattened: given the least thickness that keeps the rows well independent, and a note says by how much.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common import BadInput
 
 Array = NDArray[np.float64]
 

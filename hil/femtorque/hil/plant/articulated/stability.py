@@ -6,8 +6,6 @@ a margin covers the rest. Dampers act on the velocity extrapolated from the last
 falls to (2 / omega) (sqrt(1 + 4 zeta^2) - 2 zeta), the root where the cycle's amplification leaves the unit circle.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import block_diag

@@ -24,8 +24,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.mechanism.description import Link, Mechanism, Payload
+from femtorque.codegen.common import BadInput
+from femtorque.codegen.mechanism import Link, Mechanism, Payload
 from femtorque.hil.plant.articulated import beam, solids
 from femtorque.hil.plant.articulated.beam import Beams
 from femtorque.hil.plant.articulated.cycle import Cycle

@@ -8,14 +8,12 @@ after it are the nearest ones, weighted with the mass, that the new rows allow (
 If the new mode does not fit, the switch is refused: a gripper that closes beside its object, a foot that still moves.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.common import Refused
 from femtorque.hil.plant.articulated.elements import Element, Frame
 from femtorque.hil.plant.articulated.solids import Solid
 from femtorque.hil.plant.articulated.system import Structure, System

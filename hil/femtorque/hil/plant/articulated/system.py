@@ -6,15 +6,13 @@ its coordinate, then one a pair of coordinates that are coupled. A rotor is what
 side of a reduction; its inertia is reflected to the joint (N^2 Jm, which the paper omits).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.common import Refused
 from femtorque.hil.plant.articulated.coordinates import Coordinates, pairs, unwrap
 from femtorque.hil.plant.articulated.elements import Element, Row, rows
 from femtorque.hil.plant.articulated.forms import Forms

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.transform import Rotation
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.mechanism.description import BASE, Joint, Link, Loop, Mechanism
+from femtorque.codegen.common import BadInput
+from femtorque.codegen.mechanism import BASE, Joint, Link, Loop, Mechanism
 from femtorque.hil.plant.articulated import beam, solids
 from femtorque.hil.plant.articulated.elements import Element, Frame
 from femtorque.hil.plant.articulated.solids import GROUND, Solid

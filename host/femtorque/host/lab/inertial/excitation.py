@@ -20,14 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
 
-from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.common.suggestion import hint
-from femtorque.codegen.control.motors import Motors
-from femtorque.codegen.mechanism.description import Joint
-from femtorque.codegen.motion.trajectory import Trajectory, from_rows
+from femtorque.codegen.common import BadInput, Refused, hint
+from femtorque.codegen.control import Motors
+from femtorque.codegen.mechanism import Joint
+from femtorque.codegen.motion import Trajectory, from_rows
 from femtorque.host.lab.inertial.regressor import Moves, Unknowns
-from femtorque.host.plan import effort
-from femtorque.host.plan.plan import Plan, shares
+from femtorque.host.plan import Plan, effort, shares
 
 Array = NDArray[np.float64]
 

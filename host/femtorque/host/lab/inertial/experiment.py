@@ -1,7 +1,5 @@
 """The experiment of a whole arm: motions planned, rehearsed slowly, played, judged by one that the fit has not seen."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -10,20 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.suggestion import hint
-from femtorque.codegen.control.motors import Motors
-from femtorque.codegen.mechanism.description import BASE, Mechanism, Payload
+from femtorque.codegen.common import BadInput, hint
+from femtorque.codegen.control import Motors
+from femtorque.codegen.mechanism import BASE, Mechanism, Payload
 from femtorque.host.board import Board
 from femtorque.host.lab.inertial.excitation import Excitation, base_columns, excite, ranges, sweep
 from femtorque.host.lab.inertial.fitting import Found, Judged, fit
 from femtorque.host.lab.inertial.friction import fit_friction
-from femtorque.host.lab.inertial.payload import Weighed
-from femtorque.host.lab.inertial.payload import weigh as told_apart
+from femtorque.host.lab.inertial.payload import Weighed, weigh as told_apart
 from femtorque.host.lab.inertial.recording import Recording, Stops, approach, play, record
 from femtorque.host.lab.inertial.regressor import OF_JOINT, PARTS, Unknowns, solid_of
 from femtorque.host.lab.inertial.touches import MARGIN, Touch, Watched, propose, rest, watching
-from femtorque.host.link.capture import COLUMNS
+from femtorque.host.link import COLUMNS
 
 Array = NDArray[np.float64]
 

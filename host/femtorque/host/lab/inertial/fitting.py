@@ -7,8 +7,6 @@ leave the file (Hastie, Tibshirani and Friedman, The Elements of Statistical Lea
 and servos may come a little later than their frames: a time each, of which LATE is expected, is found beside.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.common import Refused
 from femtorque.host.lab.inertial import physical
 from femtorque.host.lab.inertial.physical import Prior, pseudo_inertia
 from femtorque.host.lab.inertial.recording import WINDOW, Equations, Recording, equations

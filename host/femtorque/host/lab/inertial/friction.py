@@ -11,8 +11,6 @@ lie within the velocities that were seen: below them f_s would be an extrapolati
 Coulomb friction. If none is found there, and the file has one, that of the file is tried.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -20,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from femtorque.codegen.mechanism.description import COULOMB_VELOCITY
+from femtorque.codegen.mechanism import COULOMB_VELOCITY
 from femtorque.host.lab.inertial.fitting import AS_WELL, LENGTH, Found, fit, fit_rows
 from femtorque.host.lab.inertial.recording import Equations, Recording, equations
 from femtorque.host.lab.inertial.regressor import FrictionTerm, Unknowns

@@ -1,21 +1,17 @@
 """The page of an identified arm: numbers before and after, and the motion by which to believe them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from femtorque.codegen.common import colours, output
-from femtorque.codegen.common.output import claim, write_text
-from femtorque.codegen.common.templating import template
+from femtorque.codegen.common import claim, colours, output, template, write_text
 from femtorque.host.lab.inertial.experiment import BEYOND, NO_BETTER, Result
 from femtorque.host.lab.inertial.recording import equations
 from femtorque.host.lab.inertial.regressor import OF_JOINT
 from femtorque.host.lab.inertial.touches import MARGIN
-from femtorque.host.show.curves import Curve, Plot
+from femtorque.host.show import Curve, Plot
 
 
 @dataclass(frozen=True)
@@ -28,7 +24,7 @@ class Table:
     rows: Sequence[Sequence[str]]
 
 
-def write(path: Path, result: Result) -> None:
+def write_inertial_page(path: Path, result: Result) -> None:
     """Write the page; one of the same kind is replaced. Raises OSError, and BadInput for a file of another kind."""
     claim(path, output.page("identify"), True)
     write_text(path, page(result))

@@ -11,8 +11,6 @@ wrong, and each joint's friction is its own. So beta is eliminated, joint by joi
 the joints' s, which are fitted together: one phi for all joints.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
-from femtorque.codegen.control.motors import current_range
-from femtorque.codegen.mechanism.description import Joint, Mechanism, Payload
+from femtorque.codegen.control import current_range
+from femtorque.codegen.mechanism import Joint, Mechanism, Payload
 from femtorque.host.lab.inertial.recording import WINDOW, Recording, equations
 from femtorque.host.lab.inertial.regressor import Unknowns, phi_of
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.common import Refused
 from femtorque.host.lab.inertial.regressor import PLACES
 
 Array = NDArray[np.float64]

@@ -11,8 +11,6 @@ Chemistry 36(8), 1964): they take no time, and leave what is slower than WINDOW 
 filter, and so does the sign of the velocity, which jumps; the rest of the regressor is slow.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, gcd
@@ -23,18 +21,16 @@ from scipy.interpolate import CubicHermiteSpline
 from scipy.ndimage import maximum_filter1d
 from scipy.signal import savgol_filter
 
-from femtorque.codegen.common.errors import Refused, Stopped
-from femtorque.codegen.control.motors import current_range
-from femtorque.codegen.mechanism.description import Joint, Mechanism
-from femtorque.codegen.motion.trajectory import Trajectory
-from femtorque.codegen.wire.messages import STATUS_HZ, Status
-from femtorque.codegen.wire.units import from_wire
+from femtorque.codegen.common import Refused, Stopped
+from femtorque.codegen.control import current_range
+from femtorque.codegen.mechanism import Joint, Mechanism
+from femtorque.codegen.motion import Trajectory
+from femtorque.codegen.wire import STATUS_HZ, Status, from_wire
 from femtorque.host.board import Board
-from femtorque.host.lab.identify import delay, gains_of_drive, moved_on
 from femtorque.host.lab.inertial.regressor import OF_JOINT, Unknowns
-from femtorque.host.link.capture import COLUMNS, Column, Recorder
-from femtorque.host.link.capture import Recording as Captured
-from femtorque.host.stream.stream import Interrupts
+from femtorque.host.lab.joint_identification import delay, gains_of_drive, moved_on
+from femtorque.host.link import COLUMNS, Column, Recorder, Recording as Captured
+from femtorque.host.stream import Interrupts
 
 Array = NDArray[np.float64]
 

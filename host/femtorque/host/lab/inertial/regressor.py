@@ -21,13 +21,11 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.mechanism.description import Link, Mechanism, Payload
-from femtorque.codegen.model.bodies import GROUND, placed_links, skew
-from femtorque.codegen.model.kinematics import levers, pose
-from femtorque.codegen.reference.rigid import accelerations
-from femtorque.host.plan import effort
-from femtorque.host.plan.plan_coordinates import Space
+from femtorque.codegen.common import BadInput
+from femtorque.codegen.mechanism import Link, Mechanism, Payload
+from femtorque.codegen.model import GROUND, levers, placed_links, pose, skew
+from femtorque.codegen.reference import accelerations
+from femtorque.host.plan import Space, effort
 
 Array = NDArray[np.float64]
 

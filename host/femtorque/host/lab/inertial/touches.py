@@ -14,8 +14,6 @@ velocity |qd| + acceleration |qdd| of its target, which rises at once and falls 
 the error.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -26,14 +24,12 @@ from scipy.ndimage import maximum_filter1d, minimum_filter1d
 from scipy.optimize import linprog
 from scipy.signal import lfilter, savgol_filter
 
-from femtorque.codegen.control.contact import SLOW_HZ, hidden
-from femtorque.codegen.control.motors import Motors
-from femtorque.codegen.mechanism.description import COULOMB_VELOCITY, Contact, Mechanism
-from femtorque.codegen.wire.messages import Felt, Status
-from femtorque.codegen.wire.units import from_wire
+from femtorque.codegen.control import SLOW_HZ, Motors, hidden
+from femtorque.codegen.mechanism import COULOMB_VELOCITY, Contact, Mechanism
+from femtorque.codegen.wire import Felt, Status, from_wire
 from femtorque.host.lab.inertial.recording import ORDER, RESTING, WINDOW
 from femtorque.host.lab.inertial.regressor import OF_JOINT, Unknowns
-from femtorque.host.link.session import PERIOD, Session
+from femtorque.host.link import PERIOD, Session
 
 Array = NDArray[np.float64]
 

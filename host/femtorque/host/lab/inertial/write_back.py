@@ -1,22 +1,19 @@
 """Numbers found, written into the mechanism file: what else it says stays, and so does the URDF that it names."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from pathlib import Path
 
-from femtorque.codegen.mechanism.description import Joint, Payload
-from femtorque.codegen.mechanism.edit import set_joint, set_solid
-from femtorque.host.lab.identify import beside
+from femtorque.codegen.mechanism import Joint, Payload, set_joint, set_solid
 from femtorque.host.lab.inertial.experiment import BEYOND, Result
 from femtorque.host.lab.inertial.payload import Weighed
 from femtorque.host.lab.inertial.regressor import PLACES
 from femtorque.host.lab.inertial.touches import MARGIN
+from femtorque.host.lab.joint_identification import beside
 
 FRICTION = ("viscous", "coulomb", *BEYOND)
 
 
-def write(path: Path, result: Result) -> None:
+def write_inertias(path: Path, result: Result) -> None:
     """Masses, centres of gravity and inertias of links or payload, friction and rotors of joints, where they are better
     than the file's, and thresholds of touches. Raises BadInput as femtorque.codegen.mechanism.edit does."""
     if result.better:

@@ -1,18 +1,14 @@
 """The arm on a page: data, viewer and three.js, in one file that opens without a network."""
 
-from __future__ import annotations
-
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from femtorque.codegen.common.output import write_text
-from femtorque.codegen.common.templating import template
-from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.motion.trajectory import Trajectory
-from femtorque.host.scene.description import scene
-from femtorque.host.scene.motion import Motion, lengths, planned
+from femtorque.codegen.common import template, write_text
+from femtorque.codegen.mechanism import Mechanism
+from femtorque.codegen.motion import Trajectory
+from femtorque.host.scene import Motion, lengths, planned, scene
 
 # what can be shown: its name in viewer.js, what it is called, whether it is shown at first
 KINDS = (("solid", "links", True), ("payloads", "payloads", True), ("limits", "ranges of the joints", True),
@@ -38,7 +34,7 @@ def page(scene: dict[str, Any], said: str, verb: str, elements: str = "") -> str
         scene=scene, said=said, verb=verb, elements=elements, kinds=KINDS, scripts=scripts())
 
 
-def write(scene: dict[str, Any], said: str, verb: str, path: Path, elements: str = "") -> None:
+def write_scene(scene: dict[str, Any], said: str, verb: str, path: Path, elements: str = "") -> None:
     """Raises OSError if it cannot be written there."""
     write_text(path, page(scene, said, verb, elements))
 

@@ -1,7 +1,5 @@
 """The ends of CubeMars' replies: temperature and error."""
 
-from __future__ import annotations
-
 from femtorque.codegen.drive import mit
 from femtorque.codegen.drive.family import Errors
 from femtorque.codegen.drive.fields import Field, Layout

@@ -1,7 +1,5 @@
 """Damiao's replies and registers: a drive's own scales and guards. openarm_can dm_motor_control.cpp; DM_CAN.py."""
 
-from __future__ import annotations
-
 import struct
 
 from femtorque.codegen.drive import mit

@@ -11,30 +11,9 @@ the voltage named. Torque per ampere at the output is stall torque by stall curr
 import math
 
 from femtorque.codegen.drive.families.dynamixel.frames import (
-    BITRATES,
-    CURRENT_MODE,
-    ERRORS,
-    FULL,
-    OLDEST,
-    PWM_MODE,
-    REGISTERS,
-    TURN,
-    offset,
-    packets,
-    wire_out,
-)
+    BITRATES, CURRENT_MODE, ERRORS, FULL, OLDEST, PWM_MODE, REGISTERS, TURN, offset, packets, wire_out)
 from femtorque.codegen.drive.family import (
-    AT_LEAST,
-    DriveType,
-    Errors,
-    Family,
-    Firmware,
-    Fitted,
-    HalfDuplex,
-    Places,
-    Servo,
-    Setting,
-)
+    AT_LEAST, DriveType, Errors, Family, Firmware, Fitted, HalfDuplex, Places, Servo, Setting)
 
 PLAY = math.radians(0.25)  # rad at the output, from one side to the other: 15 arcmin of e-manual's XM540
 DAMPING = 1e3  # N m s/rad: the board damps, as much as gains ask for

@@ -6,8 +6,6 @@ one packet, to which each servo adds its part: error, number, data, CRC of all t
 (pollen-robotics/rustypot pull request 122, which tried it).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

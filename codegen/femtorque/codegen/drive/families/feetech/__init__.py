@@ -6,33 +6,12 @@ Rhoban/bam params/feetech_sts3215_*/m1.json, makers' and sellers' sheets (C001: 
 
 import math
 
-from femtorque.codegen.common.portable_math import square
+from femtorque.codegen.common import square
 from femtorque.codegen.drive.families.feetech.frames import (
-    BITRATES,
-    ERRORS,
-    FULL,
-    OFFSET_SIGN,
-    PWM_MODE,
-    REGISTERS,
-    TURN,
-    firmware_text,
-    firmware_word,
-    offset,
-    packets,
-    wire_out,
-)
+    BITRATES, ERRORS, FULL, OFFSET_SIGN, PWM_MODE, REGISTERS, TURN, firmware_text, firmware_word, offset, packets,
+    wire_out)
 from femtorque.codegen.drive.family import (
-    AT_LEAST,
-    AT_MOST,
-    DriveType,
-    Errors,
-    Family,
-    Firmware,
-    HalfDuplex,
-    Places,
-    Servo,
-    Setting,
-)
+    AT_LEAST, AT_MOST, DriveType, Errors, Family, Firmware, HalfDuplex, Places, Servo, Setting)
 
 STS3215 = 777  # its model number: LeRobot's table
 KGF_CM = 0.0980665  # N m

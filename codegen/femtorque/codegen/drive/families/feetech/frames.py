@@ -4,8 +4,6 @@ Packets FF FF id length instruction parameters checksum, little endian. FTServo_
 LeRobot's tables.py. Bit 10 is the duty's direction: LeRobot pull request 4547 has seen it turn a servo round.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The end of the mini-cheetah's reply, which later firmware has: its supply."""
 
-from __future__ import annotations
-
 from femtorque.codegen.drive import mit
 from femtorque.codegen.drive.fields import Field, Layout
 

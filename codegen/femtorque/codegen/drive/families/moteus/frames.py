@@ -5,8 +5,6 @@ answer; those beyond 11 bits are of 29. The step of a whole number depends on it
 stands for none.
 """
 
-from __future__ import annotations
-
 import math
 import struct
 

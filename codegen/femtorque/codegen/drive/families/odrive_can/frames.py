@@ -5,8 +5,6 @@ odrive_enums.h. Little endian; turns and N m in single precision. A message that
 frame of its own id.
 """
 
-from __future__ import annotations
-
 import math
 import struct
 

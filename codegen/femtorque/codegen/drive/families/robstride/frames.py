@@ -3,8 +3,6 @@
 id = type << 24 | data << 8 | receiver. RobStride/SampleProgram Robstride01.cpp, kscalelabs/robstride protocol.rs.
 """
 
-from __future__ import annotations
-
 import struct
 
 from femtorque.codegen.drive.can import Frame

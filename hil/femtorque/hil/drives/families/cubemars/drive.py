@@ -1,10 +1,8 @@
 """CubeMars' AK drives in MIT mode (manual V1.0.8), with the mini-cheetah's frames: each frame for a drive is answered.
 An AK drive has no timeout and keeps its last command for ever."""
 
-from __future__ import annotations
-
-from femtorque.hil.bus.wire import Wire
-from femtorque.hil.clock.chip_state import Member
+from femtorque.hil.bus import Wire
+from femtorque.hil.clock import Member
 from femtorque.hil.drives.families.cubemars.maker import MAKER
 from femtorque.hil.drives.families.mini_cheetah.drive import MiniCheetah
 from femtorque.hil.drives.fields import Ranges

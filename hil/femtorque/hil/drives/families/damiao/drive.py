@@ -6,13 +6,10 @@ source says what a drive does with an MIT frame in another mode; here it answers
 registers is in C (damiao.c).
 """
 
-from __future__ import annotations
-
 import struct
 
-from femtorque.hil.bus.frame import Frame, taken
-from femtorque.hil.bus.wire import Wire
-from femtorque.hil.clock.chip_state import Member
+from femtorque.hil.bus import Frame, Wire, taken
+from femtorque.hil.clock import Member
 from femtorque.hil.drives.drive import WORD, Drive
 from femtorque.hil.drives.families.damiao.maker import MAKER
 from femtorque.hil.drives.fields import Ranges

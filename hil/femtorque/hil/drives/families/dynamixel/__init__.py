@@ -2,7 +2,7 @@
 
 import math
 
-from femtorque.hil.bus.half_duplex import Framing
+from femtorque.hil.bus import Framing
 from femtorque.hil.drives.families.dynamixel.servo import CURRENT_LIMIT, HOMING, MODELS, PWM_LIMIT, TURN, Dynamixel
 from femtorque.hil.drives.virtual import ServoPlug, VirtualServos
 

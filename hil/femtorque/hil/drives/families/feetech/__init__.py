@@ -2,7 +2,7 @@
 
 import math
 
-from femtorque.hil.bus.half_duplex import Framing
+from femtorque.hil.bus import Framing
 from femtorque.hil.drives.families.feetech.servo import OFFSET, TORQUE, TURN, Sts3215
 from femtorque.hil.drives.virtual import ServoPlug, VirtualServos
 

@@ -21,8 +21,7 @@ from typing import Any
 
 import cffi
 
-from femtorque.hil.clock.chip_state import Member
-from femtorque.hil.clock.events import EventClock
+from femtorque.hil.clock import EventClock, Member
 from femtorque.hil.drives.families.feetech.maker import MAKER
 from femtorque.hil.drives.servo import ServoInC, built
 

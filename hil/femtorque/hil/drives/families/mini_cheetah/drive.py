@@ -10,13 +10,10 @@ voltages, frames that end the mode had no effect until a command came.
 Commands and replies are in C (mini_cheetah.c).
 """
 
-from __future__ import annotations
-
 import math
 
-from femtorque.hil.bus.frame import Frame
-from femtorque.hil.bus.wire import Wire
-from femtorque.hil.clock.chip_state import Member
+from femtorque.hil.bus import Frame, Wire
+from femtorque.hil.clock import Member
 from femtorque.hil.drives.drive import WORD, Drive
 from femtorque.hil.drives.families.mini_cheetah.maker import MAKER
 from femtorque.hil.drives.fields import Ranges

@@ -11,14 +11,11 @@ Not modelled: limits of its own planning, by which a command may come slowly: co
 Registers and commands are in C (moteus.c), which calls Python for the diagnostic stream and to calibrate.
 """
 
-from __future__ import annotations
-
 import math
 import struct
 
-from femtorque.hil.bus.frame import Frame
-from femtorque.hil.bus.wire import Wire
-from femtorque.hil.clock.chip_state import Member
+from femtorque.hil.bus import Frame, Wire
+from femtorque.hil.clock import Member
 from femtorque.hil.drives.drive import Drive
 from femtorque.hil.drives.families.moteus.maker import MAKER
 from femtorque.hil.drives.families.moteus.stream import Stream

@@ -4,8 +4,6 @@ docs/protocol/diagnostic.md of mjbots/moteus; the records' descriptions are thos
 and of an object its fields, each with flags, name, aliases and kind, until one of no kind.
 """
 
-from __future__ import annotations
-
 import struct
 
 BOOLEAN, UNSIGNED, OBJECT, FIXED_ARRAY = 2, 4, 16, 19

@@ -15,14 +15,11 @@ it answers at once, from the estimate of that moment.
 Estimates, heartbeats, and inputs of torque and position are in C (odrive_can.c).
 """
 
-from __future__ import annotations
-
 import math
 import struct
 
-from femtorque.hil.bus.frame import Frame
-from femtorque.hil.bus.wire import Wire
-from femtorque.hil.clock.chip_state import Member
+from femtorque.hil.bus import Frame, Wire
+from femtorque.hil.clock import Member
 from femtorque.hil.drives.drive import WORD, Drive
 from femtorque.hil.drives.families.odrive_can.maker import MAKER
 from femtorque.hil.drives.fields import Ranges

@@ -6,14 +6,11 @@ As delivered, canTimeout is 0, off, and zero_sta 0: after power-up its position 
 Operation commands, stops and the state are in C (robstride.c).
 """
 
-from __future__ import annotations
-
 import math
 import struct
 
-from femtorque.hil.bus.frame import Frame, taken
-from femtorque.hil.bus.wire import Wire
-from femtorque.hil.clock.chip_state import Member
+from femtorque.hil.bus import Frame, Wire, taken
+from femtorque.hil.clock import Member
 from femtorque.hil.drives.drive import Drive
 from femtorque.hil.drives.families.robstride.maker import MAKER
 from femtorque.hil.drives.fields import Ranges

@@ -1,0 +1,168 @@
+"""A board's use of its chip: pins, timers and their outputs, DMA streams, each with its user and its clock.
+
+Everything that is to be known of who uses what follows from this one walk: conflicts
+(`femtorque.codegen.board.checks`), the
+table of pins and the clocks that are switched on (`femtorque.codegen.emit.board_header`).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from femtorque.codegen.board.description import Board, Channel, ChannelPwm, HalfDuplex, Transceiver
+
+Mode = Literal["alternate", "open_drain", "input", "output", "output_high", "analogue"]
+Pull = Literal["up", "down", "float"]
+
+
+@dataclass(frozen=True)
+class Use:
+    """One resource of the chip and its user.
+
+    key: of the board file. resource: what nobody else may use. label: what a pin is for, '' where the resource is no
+    pin. pull: to the safe side; outputs are pulled until they are driven. signal: of the peripheral at the pin. clocks:
+    enable bits in RCC of the peripheral. channel: the one it serves, None: the board itself. moves: it could move
+    something. shared: the kind of users that may share the resource, '': nobody may.
+    """
+
+    key: str
+    resource: str
+    label: str = ""
+    mode: Mode = "alternate"
+    pull: Pull = "down"
+    signal: str = ""
+    clocks: tuple[str, ...] = ()
+    channel: int | None = None
+    moves: bool = False
+    shared: str = ""
+
+    @property
+    def is_pin(self) -> bool:
+        return bool(self.label)
+
+
+def uses(board: Board) -> Iterator[Use]:
+    """Every use, in the order in which an image sets pins up. The board's timers and port must be its chip's."""
+    yield from _link(board)
+    for name, pin in board.low.items():
+        yield Use(f"low.{name}", pin, f"{name}: held low", "output", moves=True)
+    yield from _outputs(board)
+    for key, pin in board.sense.pins:
+        yield Use(key, pin, key.split(".")[1], "analogue", "float", clocks=(board.chip.sense.enable,))
+    yield from _gate_driver(board)
+    for i, channel in enumerate(board.channels):
+        yield from _channel(board, i, channel)
+    yield from _buses(board)
+    yield from _half_duplex(board)
+    if board.led:
+        yield Use("led.pin", board.led.pin, "state LED", "output" if board.led.on == "high" else "output_high",
+                  "down" if board.led.on == "high" else "up")
+    if board.cutoff:
+        yield Use("cutoff.pin", board.cutoff.pin, "servos' supply", "output", moves=True)
+    if board.brake:
+        closed: Mode = "output_high" if board.brake.release == "low" else "output"
+        yield Use("brake.pin", board.brake.pin, "holding brakes", closed, "up" if closed == "output_high" else "down")
+
+
+def _link(board: Board) -> Iterator[Use]:
+    link, chip = board.link, board.chip
+    yield Use("link.usart", link.usart, clocks=(chip.usarts[link.usart].enable,))
+    for side, does in (("tx", "transmit"), ("rx", "receive")):
+        yield Use(f"link.{side}.pin", getattr(link, side).pin, f"{link.usart} {does}", pull="up",
+                  signal=f"{link.usart}_{side.upper()}", clocks=(chip.usarts[link.usart].enable,))
+    for side in ("tx", "rx"):
+        stream = getattr(link, side).dma
+        yield Use(f"link.{side}.dma", stream, clocks=(chip.dma_enable[stream[:4]],))
+
+
+def _buses(board: Board) -> Iterator[Use]:
+    """Uses of the drives' buses. An idle bus is recessive: its lines are pulled up."""
+    for name, pins in board.can.items():
+        clocks = board.chip.cans[pins.controller].enable
+        yield Use(f"can.{name}.controller", pins.controller, clocks=clocks)
+        for side, does in (("tx", "transmit"), ("rx", "receive")):
+            yield Use(f"can.{name}.{side}", getattr(pins, side), f"{pins.controller} {does}", pull="up",
+                      signal=f"{pins.controller}_{side.upper()}", clocks=clocks)
+
+
+def _half_duplex(board: Board) -> Iterator[Use]:
+    """Uses of the servos' wires. An idle wire is high, by a resistor outside: it may be at 5 V, where ST allows no pull
+    inside."""
+    for name, wire in board.half_duplex.items():
+        key, clocks = f"half_duplex.{name}", (board.chip.usarts[wire.usart].enable,)
+        yield Use(f"{key}.usart", wire.usart, clocks=clocks)
+        if wire.transceiver is None:
+            yield Use(f"{key}.pin", wire.pin, f"{wire.usart} both ways", "open_drain", "float", f"{wire.usart}_TX",
+                      clocks)
+        else:
+            yield from _transceiver(key, wire, wire.transceiver, clocks)
+        for side in ("tx", "rx"):
+            stream = getattr(wire, side)
+            yield Use(f"{key}.{side}", stream, clocks=(board.chip.dma_enable[stream[:4]],))
+
+
+def _transceiver(key: str, wire: HalfDuplex, between: Transceiver, clocks: tuple[str, ...]) -> Iterator[Use]:
+    """Uses of the pins at a transceiver. Its driver is off until the USART sends."""
+    rows: tuple[tuple[str, str, str, str, Pull], ...] = (
+        ("pin", wire.pin, "transmit", "TX", "up"), ("transceiver.rx", between.rx, "receive", "RX", "up"),
+        ("transceiver.enable", between.enable, "sends: the transceiver's driver", "DE", "down"))
+    for name, pin, does, signal, pull in rows:
+        yield Use(f"{key}.{name}", pin, f"{wire.usart} {does}", pull=pull, signal=f"{wire.usart}_{signal}",
+                  clocks=clocks)
+
+
+def _outputs(board: Board) -> Iterator[Use]:
+    """Uses that the outputs of all channels have in common. A break input needs no clock: its timer drives a channel,
+    or is the board's own."""
+    if board.outputs is None:
+        return
+    for i, loop in enumerate(board.outputs.estop):
+        key = f"outputs.estop.{i}.pin"
+        yield (Use(key, loop.pin, f"{loop.timer} break: e-stop loop", signal=f"{loop.timer}_BKIN") if loop.timer else
+               Use(key, loop.pin, "e-stop loop", "input"))
+    if board.outputs.timer:
+        yield Use("outputs.timer", board.outputs.timer, clocks=(board.chip.timers[board.outputs.timer].enable,))
+    yield Use("outputs.enable", board.outputs.enable, "driver enable", "output", moves=True)
+    if board.outputs.fault:
+        yield Use("outputs.fault", board.outputs.fault, "driver fault", "input", "up")
+
+
+def _gate_driver(board: Board) -> Iterator[Use]:
+    driver = board.gate_driver
+    if driver is None:
+        return
+    for line in ("sck", "miso", "mosi"):
+        yield Use(f"gate_driver.{line}", getattr(driver, line), f"gate drivers {line}",
+                  signal=f"{driver.spi}_{line.upper()}", clocks=(f"APB1ENR_{driver.spi}EN",))
+    for i, pin in enumerate(driver.selects):
+        yield Use(f"gate_driver.selects.{i}", pin, "gate driver select", "output_high", "up")
+
+
+def _channel(board: Board, i: int, channel: Channel) -> Iterator[Use]:
+    """Encoder, switches, current sense and direction pin of one channel."""
+    encoder, key, sampling = channel.encoder, f"channel.{i}", board.chip.sampling
+    counts = (board.chip.timers[encoder.timer].enable,)
+    yield Use(f"{key}.encoder.timer", encoder.timer, channel=i)
+    for side, number in (("a", 1), ("b", 2)):
+        yield Use(f"{key}.encoder.{side}", getattr(encoder, side), f"encoder {side.upper()}, {encoder.timer}",
+                  pull=encoder.pull, signal=f"{encoder.timer}_CH{number}", clocks=counts, channel=i)
+    if encoder.index:
+        yield Use(f"{key}.encoder.index", encoder.index, "encoder index", "input",
+                  "down" if encoder.pull == "up" else "float", channel=i)
+    for part, pwm in channel.switches:
+        yield from _switch(board, i, f"{key}.{part}", pwm)
+    if channel.current:
+        samples = (sampling.enable, board.chip.timers[sampling.trigger].enable) if sampling else ()
+        yield Use(f"{key}.current.pin", channel.current.pin, "current", "analogue", "float", clocks=samples, channel=i)
+    if channel.direction:
+        yield Use(f"{key}.direction", channel.direction, "direction", "output", channel=i, moves=True)
+
+
+def _switch(board: Board, i: int, key: str, pwm: ChannelPwm) -> Iterator[Use]:
+    """One output of a timer, which other outputs may share, at its one or two pins."""
+    signal, output = f"{pwm.timer}_CH{pwm.output}", f"{pwm.timer} output {pwm.output}"
+    yield Use(f"{key}.timer", pwm.timer, clocks=(board.chip.timers[pwm.timer].enable,), channel=i, shared="PWM")
+    yield Use(f"{key}.output", output, channel=i)
+    yield Use(f"{key}.pin", pwm.pin, f"PWM, {output}", signal=signal, channel=i, moves=True)
+    if pwm.low:
+        yield Use(f"{key}.low", pwm.low, "its low switch", signal=f"{signal}N", channel=i, moves=True)

@@ -1,0 +1,89 @@
+"""The configuration's identity: SHA-256 over everything that decides what the chip computes.
+
+That is the canonical mechanism, every emitted source (and so board, gains, templates, message table), every
+hand-written firmware source but those of families of drives that it has not, the build flags, the compiler, and the
+version that ABOUT carries. The first two bytes are the tag of every frame.
+"""
+
+import hashlib
+import shutil
+import subprocess
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+from femtorque.codegen.board import Board, families
+from femtorque.codegen.common import FIRMWARE, PREBUILT, template
+from femtorque.codegen.drive import of_families
+from femtorque.codegen.mechanism import Mechanism, canonical
+
+SOURCE_SUFFIXES = {".c", ".h", ".s", ".S", ".ld", ".ini", ".py", ".json", ".j2"}
+COMPILER = "arm-none-eabi-gcc"
+IDENTITY = "compiler.txt"  # of prebuilt images
+
+
+@dataclass(frozen=True)
+class Context:
+    """Context of ft_digest.h.j2."""
+
+    digest: bytes
+    name: str
+    board: str
+    pil: int
+    version: str
+
+
+@cache
+def compiler_identity() -> str:
+    """First line of the ARM compiler's --version. Without a compiler on PATH: the compiler of the images that this
+    installation brings, so that they are found, or else the name of PlatformIO's toolchain."""
+    path = shutil.which(COMPILER)
+    if path is None:
+        brought = PREBUILT / IDENTITY
+        return brought.read_text(encoding="utf-8") if brought.is_file() else "platformio/toolchain-gccarmnoneeabi"
+    return subprocess.run([path, "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
+
+
+@cache
+def firmware_files() -> tuple[Path, ...]:
+    """The hand-written sources that take part in an image, sorted; tests, proofs and what is built do not."""
+    skip = {"test", ".pio", "__pycache__", "images"}
+    files = (p for p in FIRMWARE.rglob("*") if p.is_file() and p.suffix in SOURCE_SUFFIXES)
+    return tuple(sorted(p for p in files if not skip.intersection(p.relative_to(FIRMWARE).parts)))
+
+
+def digest(mechanism: Mechanism, emitted: dict[str, str], compiler: str | None = None) -> bytes:
+    """32 bytes. `emitted`: file name -> text of every emitted source but the digest's own header."""
+    h = hashlib.sha256()
+
+    def add(name: str, text: bytes) -> None:
+        h.update(f"{name}\0{len(text)}\0".encode())
+        h.update(text)
+
+    add("version", version("femtorque").encode())
+    add("mechanism", canonical(mechanism).encode())
+    add("compiler", (compiler or compiler_identity()).encode())
+    for name in sorted(emitted):
+        add(f"emitted/{name}", emitted[name].encode())
+    for path in firmware_files():
+        add(path.relative_to(FIRMWARE).as_posix(), path.read_bytes())
+    own = {family.c for family in families(mechanism)}
+    for path in of_families():
+        if path.parent.name in own:
+            add(path.name, path.read_bytes())
+    return h.digest()
+
+
+def on_board(board: Board, pil: bool) -> str:
+    """Name of the board in an image."""
+    return board.name + ("-pil" if pil else "")
+
+
+def render(mechanism: Mechanism, board: Board | None, value: bytes, pil: bool = False) -> dict[str, str]:
+    """ft_digest.h: the digest, the frames' tag and the names that IDENT carries."""
+    context = Context(
+        digest=value, name=mechanism.name, board=on_board(board, pil) if board else "none", pil=int(pil),
+        version=version("femtorque"),
+    )
+    return {"ft_digest.h": template("ft_digest.h", trim=False).render(vars(context))}

@@ -1,0 +1,128 @@
+"""The parameters that the numbers of an emitted step are made of, by link: what the C says of them in its comments.
+
+`beside` has those that belong to no link's inertia: turns and places of joints, the tick, modes of flexible links.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from femtorque.codegen.common import product, square
+from femtorque.codegen.emit import flexible
+from femtorque.codegen.emit.closed import LEAST, PACE
+from femtorque.codegen.emit.modes import POSITION, VELOCITY
+from femtorque.codegen.model import GROUND, SINGULAR, Model, assemble, frame_to_axis
+from femtorque.codegen.reference import PACE_OF_CORRECTION, SWING
+from femtorque.codegen.step import (
+    AXES, HALF_TICK_OF_A_SECOND, LITERAL, FlexibleStep, InstantTorque, InstantWeight, LoopStep, Members, Parameter,
+    PlanarStep, instant_of, of_friction, of_pieces, provenance, solids, step_of)
+
+SAME = 1e-9  # of a mass: it is the unit of masses
+GRAVITY, LOOPS, METHOD = "gravity", "loops", "method"
+
+
+def parameters(model: Model) -> dict[str, tuple[Parameter, ...]]:
+    """Rows (name, value, unit, origin, number) of every link that moves, by its name. Modes: model of one of them."""
+    if model.mechanism.flexible:
+        step = FlexibleStep(model)
+        return dict(zip((piece.name for piece in step.tree.pieces), of_pieces(step), strict=True))
+    return dict(zip(_names(model), provenance(step_of(model, _shared(model))), strict=True))
+
+
+def at_an_instant(model: Model) -> dict[str, tuple[Parameter, ...]]:
+    """Rows of ft_rnea and ft_gravity, which flexible links do not have."""
+    if model.mechanism.flexible:
+        return {}
+    both = [provenance(instant_of(model, form, _shared(model))) for form in (InstantTorque, InstantWeight)]
+    return {name: a + b for name, a, b in zip(_names(model), *both, strict=True)}
+
+
+def beside(model: Model) -> dict[str, tuple[Parameter, ...]]:
+    """Other origins of numbers in the C, by the link or part of the mechanism to which they belong."""
+    if model.mechanism.flexible:
+        return _of_beams(FlexibleStep(model))
+    found = _of_frames(model)
+    if model.mechanism.modes or model.mechanism.constrained:
+        found[METHOD] = tuple(Parameter(name, value, "", ("control",), value) for name, value in (
+            ("PACE", PACE), ("LEAST", LEAST), ("FARTHEST", PACE_OF_CORRECTION), ("SWING", SWING),
+            ("POSITION", POSITION), ("VELOCITY", VELOCITY)))
+    if model.mechanism.constrained:
+        found[LOOPS] = tuple(_of_loops(model))
+    elif isinstance(step := step_of(model), PlanarStep):
+        of_unit = {name for body in step.tree.bodies if abs(body.mass / step.mass_unit - 1.0) < SAME
+                   for name in (x for i in body.mass_of for x in solids(model)[i])}
+        for body, name, reach in zip(model.bodies, _names(model), step.reach, strict=True):
+            ends = [model.bodies[k].joint.name for k in body.children[:1]] or [name]
+            value = reach * step.length_unit
+            found[name] += (Parameter("|r| sqrt(M) / tick", value, "(N m)^1/2", (*ends, *sorted(of_unit)), value),)
+    return found
+
+
+def _names(model: Model) -> list[str]:
+    return [body.joint.child for body in model.bodies]
+
+
+def _shared(model: Model) -> list[Members]:
+    return [a.members for a in LoopStep(assemble(model)).angles] if model.mechanism.constrained else []
+
+
+def _vector(name: str, v: NDArray[np.float64], unit: str, origin: str, scale: float = 1.0) -> Iterable[Parameter]:
+    return (Parameter(f"{name}_{axis}", float(x), unit, (origin,), float(x) * scale)
+            for axis, x in zip(AXES, v, strict=True) if x)
+
+
+def _of_frames(model: Model) -> dict[str, tuple[Parameter, ...]]:
+    """Turns and places of joints, in the links' axes and with z along the joints, and gravity over the tick."""
+    found, Q = {}, [frame_to_axis(body.axis) for body in model.bodies]
+    for body, own in zip(model.bodies, Q, strict=True):
+        parent, joint = np.eye(3) if body.parent == GROUND else Q[body.parent], body.joint.name
+        rows = [*_vector("l", body.p0, "m", joint), *_vector("l", product(parent.T, body.p0), "m", joint)]
+        for R in (product(parent.T, body.R0, own), body.R0):
+            rows += [row for k, name in enumerate("XYZ") for row in _vector(name, R[:, k], "", joint)]
+        found[body.joint.child] = (*rows, *_vector("axis", body.axis, "", joint))
+    scale = square(model.dt)
+    found[GRAVITY] = tuple(row for k in (1.0, 0.5) for row in _vector("g", model.gravity, "m/s^2", GRAVITY, k * scale))
+    return found
+
+
+def _of_loops(model: Model) -> Iterable[Parameter]:
+    """Rows of the loops' closure, whose lengths are in units of the mechanism's size, and of how it is followed."""
+    assembly = assemble(model)
+    size = assembly.length
+    yield Parameter("1/size", 1.0 / size, "1/m", (LOOPS,), 1.0 / size)
+    for body in model.bodies:
+        yield from _vector("l", body.p0, "m", body.joint.name, 1.0 / size)
+    for cut in assembly.equations.cuts:
+        for side in (cut.a, cut.b):
+            yield from _vector("anchor", side.p, "m", cut.loop.name, 1.0 / size)
+    for half in (model.dt / 2.0, HALF_TICK_OF_A_SECOND / 2.0):
+        for rows in of_friction(assembly, half):
+            yield from rows
+    for joint, scale in zip(assembly.dependent, assembly.scale, strict=True):
+        least = square(SINGULAR * float(scale))
+        yield Parameter("least pivot^2", least, "", (model.bodies[joint].joint.name,), least)
+    weights = assembly.weights()
+    for joint, weight in zip(assembly.actuated, weights, strict=True):
+        value = float(weight)
+        yield Parameter("weight", value, "", (model.bodies[joint].joint.name,), value / float(weights.max()))
+
+
+def _of_beams(step: FlexibleStep) -> dict[str, tuple[Parameter, ...]]:
+    """Places of the pieces; of flexible links the tables of ft_flexible.c, and the mass's moments along the link."""
+    found: dict[str, tuple[Parameter, ...]] = {}
+    for row in flexible.tables(step):
+        name, _, mode = row.title.partition(", ")
+        found[name] = found.get(name, ()) + tuple(
+            Parameter(f"{what} ({mode})" if mode else what, float(x), "", (name,), float(x))
+            for what, text in vars(row).items() if what != "title" for x in LITERAL.findall(text))
+    for piece in step.tree.pieces:
+        rows = [*_vector("l", piece.p0, "m", piece.name),
+                *(row for k, name in enumerate("XYZ") for row in _vector(name, piece.R0[:, k], "", piece.name))]
+        found[piece.name] = found.get(piece.name, ()) + tuple(rows)
+        if (link := piece.link) is not None:
+            m, L, k = link.mass, link.length, step.unit
+            found[link.name] = found.get(link.name, ()) + (
+                Parameter("m L / 2", m * L / 2.0, "kg m", (link.name,), k * m * L / 2.0),
+                Parameter("m L^2 / 3", m * square(L) / 3.0, "kg m^2", (link.name,), k * m * square(L) / 3.0))
+    return found

@@ -1,0 +1,57 @@
+"""Limits of what can be emitted: every other mechanism is refused by name."""
+
+from femtorque.codegen.mechanism import Mechanism, Mode, refuse
+from femtorque.codegen.model.modes import has_modes, in_mode
+from femtorque.codegen.model.tree_of_pieces import flexible_tree
+from femtorque.codegen.wire import MODES
+
+JOINTS = 254  # at most: messages number them in one byte, and 255 means none
+
+
+def supported(mechanism: Mechanism) -> None:
+    """Refuse, by name, what can be written in a mechanism file but not generated (yet). Raises BadInput."""
+    if len(mechanism.moving) > JOINTS:
+        refuse(mechanism, "joint", len(mechanism.moving), f"at most {JOINTS} joints may move on one board", "lock some")
+    if len(mechanism.modes) > MODES:
+        refuse(mechanism, "mode", len(mechanism.modes), f"at most {MODES} modes fit a knot")
+    for mode in mechanism.modes:
+        _mode(mechanism, mode)
+    if mechanism.flexible:
+        _flexible(mechanism)
+    if mechanism.constrained and mechanism.control.scheme not in ("auto", "newton-euler", "nodal"):
+        refuse(mechanism, "control.scheme", mechanism.control.scheme,
+               "closed loops and mimic joints are not emitted in this scheme",
+               "leave it out: they take newton-euler; or nodal")
+
+
+def _mode(mechanism: Mechanism, mode: Mode) -> None:
+    """Refuse what no mode can be: it stands on nothing, or leaves joints that nothing moves."""
+    alone = in_mode(mechanism, mode.name)
+    loose = [joint.name for joint in alone.moving if not joint.actuated]
+    if loose and not alone.constrained and (mechanism.loops or mode.passive):
+        refuse(mechanism, f"mode.{mode.name}", None, f"closes no loop, and nothing moves {', '.join(loose)} then",
+                "close a loop that does, or give it a motor")
+    if mode.ramp_s and alone.constrained and loose:
+        refuse(mechanism, f"mode.{mode.name}.ramp_s", mode.ramp_s, f"passive joints ({', '.join(loose)}) need the "
+                "forces at the cuts at once", "leave it out")
+
+
+def _flexible(mechanism: Mechanism) -> None:
+    """Refuse what the step of flexible links cannot do."""
+    tree = flexible_tree(mechanism)
+    names = [tree.pieces[i].tip.name for i in tree.beams] + [tree.mechanism.moving[j].name for j in tree.springs]
+    bending = f"what bends ({', '.join(names)})"
+    for loop in mechanism.loops:
+        refuse(mechanism, f"loop.{loop.name}", None, f"closed loops are not computed with {bending}", "make it rigid")
+    for joint in mechanism.moving:
+        if joint.mimic:
+            refuse(mechanism, f"joint.{joint.name}.mimic", joint.mimic.joint,
+                   f"mimic joints are not computed with {bending}", "make it rigid, or lock the joint")
+    if mechanism.settled_scheme != "newton-euler":
+        refuse(mechanism, "control.scheme", mechanism.settled_scheme, f"{bending} is marched by newton-euler alone",
+                'scheme = "newton-euler", or leave it out')
+    if has_modes(mechanism):
+        refuse(mechanism, f"mode.{mechanism.modes[0].name}", None, f"modes are not computed with {bending}",
+               "make it rigid")
+
+

@@ -1,0 +1,185 @@
+"""Origins of the numbers of an emitted step, link by link: the one source of the C's comments on them.
+
+A step does not compute with the links' own masses but with base parameters (base_parameters.py): sums over a link and
+what it carries, in units in which most factors are one. Each such parameter has here its name, its value, its links,
+and its number in the C. The nodal step has the links' own.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from textwrap import wrap
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from femtorque.codegen.common import norm, product
+from femtorque.codegen.model import GROUND, Assembly, Model, PassiveFriction, joint_stiffness, placed_links, skew
+from femtorque.codegen.step.flexible import FlexibleStep
+from femtorque.codegen.step.graph import Const, Graph
+from femtorque.codegen.step.links import links
+from femtorque.codegen.step.newton_euler import NewtonEulerStep
+from femtorque.codegen.step.nodal import NodalStep
+from femtorque.codegen.step.planar import PlanarStep
+from femtorque.codegen.step.spatial import SpatialStep
+
+BaseStep: TypeAlias = NewtonEulerStep | PlanarStep | SpatialStep
+Array = NDArray[np.float64]
+AXES = "xyz"
+DIGITS, WIDTH = 9, 68
+KEPT = "\N{NO-BREAK SPACE}"  # where a line is not to end
+AGREES = 1e-11  # of a number that is written with 14 digits
+PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """name: as in the theory; value in `unit` (SI); origin: the links and payloads that it is of; number: as it stands
+    in the C."""
+
+    name: str
+    value: float
+    unit: str
+    origin: tuple[str, ...]
+    number: float
+
+
+def provenance(step: BaseStep | NodalStep) -> tuple[tuple[Parameter, ...], ...]:
+    """Parameters of every body of a step, in the order of its joints, that are numbers of the emitted C."""
+    if isinstance(step, NodalStep):
+        return of_links(step.model, step.unit)
+    live, found = _constants(step.graph), []
+    for j, b in enumerate(step.tree.bodies):
+        turns = {1.0, *map(abs, (*b.alpha, *b.gamma))} - {0.0}
+        found.append(tuple(p for p in _base(step, j) if any(_is_in(abs(p.number) * t, live) for t in turns)))
+    return tuple(found)
+
+
+def _constants(graph: Graph) -> set[float]:
+    return {abs(e.value) for i in graph.live()[0] if isinstance(e := graph.nodes[i], Const)}
+
+
+def _is_in(number: float, live: set[float]) -> bool:
+    """True if a number is among those of the C; a factor of one is not written."""
+    return abs(number - 1.0) < AGREES or any(abs(number - x) <= AGREES * x for x in live)
+
+
+def solids(model: Model) -> tuple[tuple[str, ...], ...]:
+    """The links and payloads that each body is made of."""
+    found: list[list[str]] = [[] for _ in model.bodies]
+    placed = placed_links(model.mechanism)
+    for link in model.mechanism.links:
+        if placed[link.name][0] != GROUND:
+            found[placed[link.name][0]].append(link.name)
+    for payload in model.mechanism.payloads:
+        if placed[payload.link][0] != GROUND:
+            found[placed[payload.link][0]].append(payload.name)
+    return tuple(map(tuple, found))
+
+
+def _base(step: BaseStep, j: int) -> Iterable[Parameter]:
+    """Base parameters of body j, in a step with frames and base parameters."""
+    b, s, names = step.tree.bodies[j], step.scales(j), solids(step.model)
+
+    def of(bodies: Iterable[int]) -> tuple[str, ...]:
+        return tuple(name for i in sorted(bodies) for name in names[i])
+
+    if b.mass:
+        yield Parameter("m", b.mass, "kg", of(b.mass_of), b.mass * s.mass)
+    yield from _vector("m c", b.moment, "kg m", of(b.moment_of), s.moment)
+    yield from _tensor(b.inertia, of(b.inertia_of), s.inertia)
+    if s.hung is not None:
+        mass, moment, scale = s.hung
+        if b.prismatic:
+            yield Parameter("M", mass, "kg", of(b.carries), mass * float(scale[0]))
+        yield from _vector("C", moment, "kg m", of(b.carries), scale[1:])
+    joint = step.model.bodies[j].joint
+    if stiffness := joint_stiffness(step.model, j):
+        yield Parameter("k", stiffness, "N/m" if b.prismatic else "N m/rad", (joint.name,), stiffness * s.spring)
+    if b.parent == GROUND:
+        g = step.tree.gravity[j] * float(norm(step.model.gravity))
+        yield from _vector("g", g, "m/s^2", ("gravity",), np.full(3, s.weight))
+    else:
+        place = (joint.name,)
+        yield from _vector("l", b.offset, "m", place, np.full(3, s.offset))
+        for name, (cosine, sine) in (("gamma", b.gamma), ("alpha", b.alpha)):
+            if abs(cosine) not in (0.0, 1.0):
+                yield Parameter(f"cos {name}", cosine, "", place, cosine)
+                yield Parameter(f"sin {name}", sine, "", place, sine)
+
+
+def _vector(name: str, v: Array, unit: str, origin: tuple[str, ...], scale: Array) -> Iterable[Parameter]:
+    return (Parameter(f"{name}_{axis}", float(x), unit, origin, float(x * k))
+            for axis, x, k in zip(AXES, v, scale, strict=True) if x * k)
+
+
+def _tensor(J: Array, origin: tuple[str, ...], scale: Array) -> Iterable[Parameter]:
+    return (Parameter(f"J_{AXES[r]}{AXES[c]}", float(J[r, c]), "kg m^2", origin, float(J[r, c] * scale[r, c]))
+            for r, c in PAIRS if J[r, c] * scale[r, c])
+
+
+def of_pieces(step: FlexibleStep) -> tuple[tuple[Parameter, ...], ...]:
+    """Parameters of a step with flexible links, by piece: of a rigid one in the joint's axes, of a bending one mass and
+    length."""
+    live, found = _constants(step.graph), []
+    for piece, axes in zip(step.tree.pieces, step.axes, strict=True):
+        name, com = (piece.name,), product(axes.T, piece.com)
+        J = product(axes.T, piece.inertia, axes) - product(piece.mass * skew(com), skew(com))
+        rows = [Parameter("m", piece.mass, "kg", name, piece.mass * step.unit)] if piece.mass else []
+        rows += _vector("m c", piece.mass * com, "kg m", name, np.full(3, step.unit))
+        rows += _tensor(J, name, np.full((3, 3), step.unit))
+        if piece.link is not None:
+            link = (piece.link.name,)
+            rows += [Parameter("m", piece.link.mass, "kg", link, piece.link.mass * step.unit),
+                     Parameter("L", piece.link.length, "m", link, piece.link.length)]
+        found.append(tuple(p for p in rows if _is_in(abs(p.number), live)))
+    return tuple(found)
+
+
+def of_links(model: Model, unit: float) -> tuple[tuple[Parameter, ...], ...]:
+    """Parameters of a step in the links' own axes, masses and inertias times `unit`."""
+    found: list[tuple[Parameter, ...]] = []
+    ones = np.ones(3)
+    for link, name, body in zip(links(model), solids(model), model.bodies, strict=True):
+        rows = [Parameter("m", link.mass, "kg", name, link.mass * unit), *_vector("c", link.c, "m", name, ones),
+                *_tensor(link.inertia, name, np.full((3, 3), unit)),
+                *_vector("l", link.l, "m", (body.joint.name,), ones)]
+        if stiffness := joint_stiffness(model, len(found)):
+            kind = "N/m" if body.prismatic else "N m/rad"
+            rows.append(Parameter("k", stiffness, kind, (body.joint.name,), stiffness))
+        found.append(tuple(rows))
+    return tuple(found)
+
+
+def of_friction(assembly: Assembly, half: float) -> tuple[tuple[Parameter, ...], ...]:
+    """For every joint the friction that it brings into the allocation of torques, whose velocities are in half ticks,
+    s."""
+    friction, found = PassiveFriction.of(assembly.model), []
+    for j, body in enumerate(assembly.model.bodies):
+        name, viscous, coulomb, width = (body.joint.name,), *(
+            float(x[j]) for x in (friction.viscous, friction.coulomb, friction.width))
+        rows = list[Parameter]()
+        if viscous:
+            unit = "N s/m" if body.prismatic else "N m s/rad"
+            rows.append(Parameter("D", viscous, unit, name, viscous / half))
+        if coulomb:
+            rows += [Parameter("f_c", coulomb, "N" if body.prismatic else "N m", name, coulomb),
+                     Parameter("from", width, "m/s" if body.prismatic else "rad/s", name, 1.0 / (half * width))]
+        found.append(tuple(rows))
+    return tuple(found)
+
+
+def comment(rows: Iterable[Parameter], width: int = WIDTH) -> list[str]:
+    """Comment on a link's parameters in the C, as lines: those of the same links together."""
+    groups: dict[tuple[str, ...], list[Parameter]] = {}
+    for row in rows:
+        groups.setdefault(row.origin, []).append(row)
+    parts = []
+    for origin, members in groups.items():
+        ends = [*(b.unit for b in members[1:]), None]
+        given = [f"{p.name} = {p.value:.{DIGITS}g}" + (f" {p.unit}" if p.unit and p.unit != end else "")
+                 for p, end in zip(members, ends, strict=True)]
+        parts.append(f"of {', '.join(origin)}: {', '.join(text.replace(' ', KEPT) for text in given)}")
+    text = "; ".join(parts)
+    lines = wrap(text[:1].upper() + text[1:] + ".", width, break_long_words=False, break_on_hyphens=False)
+    return [line.replace(KEPT, " ") for line in lines] if parts else []

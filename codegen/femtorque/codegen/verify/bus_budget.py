@@ -1,0 +1,68 @@
+"""How much of its buses a mechanism takes, and that these bear it."""
+
+from dataclasses import dataclass
+
+from femtorque.codegen.drive import USABLE, Load, Wire, asked_after, bus_load
+from femtorque.codegen.mechanism import Bus, Joint, Mechanism, refuse
+
+
+@dataclass(frozen=True)
+class BusLoad:
+    """One bus, its joints in tree order, what one tick's frames take of it, and the time between ticks, s."""
+
+    bus: Bus
+    joints: tuple[Joint, ...]
+    load: Load
+    period: float
+
+    @property
+    def data(self) -> dict[str, object]:
+        return {"name": self.bus.name, "kind": self.bus.kind, "joints": [j.name for j in self.joints],
+                "mean_s": self.load.mean, "planned_s": self.load.planned, "worst_s": self.load.worst,
+                "fastest_hz": self.load.fastest, "command_after_s": list(self.command_after)}
+
+    @property
+    def command_after(self) -> tuple[float, float]:
+        """s from the begin of a tick until the first drive has the command that it computes, at least, and the last
+        one, at most. It leaves at the begin of the next tick."""
+        first, last = self.load.there
+        return self.period + first, self.period + last
+
+
+def ages(mechanism: Mechanism) -> list[str]:
+    """A line for each bus with drives that are asked where they are: how old that is when the law has it."""
+    said = []
+    for bus in mechanism.buses:
+        own = [j.drive.type for j in mechanism.moving if j.drive is not None and j.drive.bus == bus.name]
+        after = asked_after(Wire(bus.kind, bus.bitrate, bus.data_bitrate), own)
+        if after:
+            age = 1e3 * (1.0 / mechanism.control.rate_hz - after)
+            said.append(f"bus {bus.name!r}: positions are at most {age:.2f} ms old when the law has them, which "
+                        "compares each with the target of its own time")
+    return said
+
+
+def bus_loads(mechanism: Mechanism) -> tuple[BusLoad, ...]:
+    """Every bus with drives on it. Raises BadInput where the rate of control is more than one bears."""
+    found = []
+    for bus in mechanism.buses:
+        joints = tuple(j for j in mechanism.moving if j.drive is not None and j.drive.bus == bus.name)
+        if joints:
+            wire = Wire(bus.kind, bus.bitrate, bus.data_bitrate)
+            found.append(BusLoad(bus, joints, bus_load(wire, [(j.drive.id, j.drive.type) for j in joints if j.drive]),
+                                 1.0 / mechanism.control.rate_hz))
+    for one in found:
+        _bears(mechanism, one)
+    return tuple(found)
+
+
+def _bears(mechanism: Mechanism, one: BusLoad) -> None:
+    rate = mechanism.control.rate_hz
+    if rate > one.load.fastest:
+        faster = "" if one.bus.kind == "can-fd" or not all(j.drive and j.drive.type.fd for j in one.joints) else (
+            ', kind = "can-fd"')
+        refuse(mechanism, "control.rate_hz", rate,
+               f"bus {one.bus.name!r} would be busy for {rate * one.load.planned:.0%} of the time with "
+               f"{len(one.joints)} drives, {one.load.share(rate):.0%} at worst, and {USABLE:.0%} is what it bears, "
+               "100% at worst",
+               f"at most {int(one.load.fastest)} Hz, or another bus{faster}")

@@ -1,0 +1,401 @@
+"""Is what is emitted what was meant? The emitted C of one mechanism against the theory, over whole motions.
+
+Every motion, random or the user's, is played through
+
+    rnea            Newton-Euler by Pinocchio, or by our own reference where Pinocchio is not installed;
+    reference       the incremental scheme in the paper's matrix form, float64;
+    discretisation  the scheme in the form that is emitted, written plainly, float64;
+    C               the emitted C in float64 and in float32 on this computer, and in float32 on the emulated chip;
+
+and each is held against the one that it must agree with (`COMPARISONS`). The errors of the scheme are second order in
+the tick and the motion decides how large they are, so they are judged on random motions of a stated size; the errors
+of the C are judged on every motion.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from femtorque.codegen.board import load_board
+from femtorque.codegen.common import BadInput, installing
+from femtorque.codegen.emit import identity, step_sources
+from femtorque.codegen.mechanism import Joint, Mechanism
+from femtorque.codegen.model import ClosedMotion, Model, assemble, has_modes, supported
+from femtorque.codegen.motion import Trajectory, random_motion
+from femtorque.codegen.reference import midpoint_torque, schemes, torque, version
+from femtorque.codegen.step import model_of, noise_floor
+from femtorque.codegen.toolchain import CompiledStep
+from femtorque.codegen.verify import object_files
+from femtorque.codegen.verify.motion_torques import samples
+from femtorque.codegen.verify.object_files import ChipObject, Compilation
+
+Array = NDArray[np.float64]
+
+MOTIONS = 3  # random ones
+DOUBLE = 1e-10  # of peak: the C in float64 differs from the same arithmetic in NumPy by its rounding alone
+SINGLE = 1e-4  # of peak
+SCHEME, SCHEME_HZ = 1e-5, 1000.0  # of peak, at ticks of 1 ms and shorter; second order for longer ones
+
+
+class ChipRun(Protocol):
+    """Run of the step on the chip: tau (N, J), N m or N; instructions (N,) of every tick."""
+
+    @property
+    def tau(self) -> NDArray[np.float32]: ...
+
+    @property
+    def instructions(self) -> NDArray[np.int64]: ...
+
+
+class Chip(Protocol):
+    """The step on the emulated chip: positions (N + 2, J) at s_-1 .. s_N, as
+    femtorque.codegen.verify.motion_torques.Step;
+    sources: its C."""
+
+    def __call__(self, model: Model, positions: Array, sources: dict[str, str]) -> ChipRun: ...
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One motion played through everything. Torques (N, J), N m or N, at the middles t (N,) of its ticks.
+
+    own: a random motion of stated size, not the user's. floor (J,): the noise floor of single precision on it.
+    """
+
+    name: str
+    own: bool
+    t: Array
+    rnea: Array
+    reference: Array
+    discretisation: Array
+    double: Array
+    single: NDArray[np.float32]
+    chip: ChipRun | None
+    floor: Array
+
+    @cached_property
+    def peak(self) -> float:
+        """Largest torque of the motion, over all joints: what errors are stated against."""
+        return float(np.max(np.abs(self.rnea)))
+
+    @property
+    def differing(self) -> int:
+        """Words in which chip and this computer differ, of the bits and not of the values."""
+        assert self.chip is not None
+        return int(np.count_nonzero(self.chip.tau.view(np.uint32) != self.single.view(np.uint32)))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two of a trial's torques. allowed: (trial, tick rate) to the largest difference (J,); None: shown, not judged."""
+
+    key: str
+    title: str
+    bound: str
+    these: Callable[[Trial], NDArray[np.floating]]
+    those: Callable[[Trial], NDArray[np.floating]]
+    allowed: Callable[[Trial, float], Array] | None
+    own_only: bool
+
+    def error(self, trial: Trial) -> Array:
+        """|difference| (N, J), N m or N."""
+        return np.abs(np.asarray(self.these(trial), float) - self.those(trial))
+
+
+def scheme_bound(rate_hz: float) -> float:
+    """Bound as a share of the peak: 1e-5 at 1 kHz and above, growing with the square of a longer tick."""
+    return SCHEME * max(1.0, SCHEME_HZ / rate_hz) ** 2
+
+
+def _of_peak(fraction: float, trial: Trial) -> Array:
+    return np.full_like(trial.floor, fraction * trial.peak)
+
+
+def comparisons(mechanism: Mechanism) -> tuple[Comparison, ...]:
+    """Comparisons and their bounds for one mechanism's scheme and tick rate."""
+    scheme = scheme_bound(mechanism.control.rate_hz)
+    # with flexible links the error of the scheme is that of their vibrations, and depends on them
+    judged = not mechanism.flexible
+    of_scheme = f"{scheme:.1g} of peak" if judged else "shown only"
+    total = f"{SINGLE:g} of peak, or floor + {scheme:.1g} of peak" if judged else "shown only"
+    return (
+        Comparison("reference", "matrix form, float64, against {rnea}", of_scheme, lambda x: x.reference,
+                   lambda x: x.rnea, (lambda x, hz: _of_peak(scheme_bound(hz), x)) if judged else None, True),
+        Comparison("discretisation", "emitted form, float64, against {rnea}", of_scheme, lambda x: x.discretisation,
+                   lambda x: x.rnea, (lambda x, hz: _of_peak(scheme_bound(hz), x)) if judged else None, True),
+        Comparison("double", "C in float64 against the emitted form", f"{DOUBLE:g} of peak", lambda x: x.double,
+                   lambda x: x.discretisation, lambda x, hz: _of_peak(DOUBLE, x), False),
+        Comparison("single", "C in float32 against the emitted form", f"{SINGLE:g} of peak, or the noise floor",
+                   lambda x: x.single, lambda x: x.discretisation,
+                   lambda x, hz: np.maximum(SINGLE * x.peak, x.floor), False),
+        Comparison("single_rnea", "C in float32 against {rnea}", total, lambda x: x.single, lambda x: x.rnea,
+                   (lambda x, hz: np.maximum(SINGLE * x.peak, x.floor + scheme_bound(hz) * x.peak))
+                   if judged else None, True),
+    )
+
+
+@dataclass(frozen=True)
+class Worst:
+    """A largest error, where and when. error: N m or N; of_peak: over the peak torque of its motion."""
+
+    error: float
+    of_peak: float
+    joint: str
+    t: float
+    motion: str
+
+    def where(self) -> str:
+        return f"{self.joint} at t = {self.t:.4f} s of {self.motion}"
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """verdict None: shown, not judged. share: of what is allowed that was used, of errors that are judged."""
+
+    name: str
+    bound: str
+    found: str
+    where: str
+    verdict: bool | None
+    share: float | None = None
+
+    def reason(self) -> str:
+        """Why the answer is no, in a line."""
+        place = f", {self.where}" if self.where else ""
+        return f"{self.name}: {self.found}{place}; allowed: {self.bound}"
+
+
+@dataclass(frozen=True)
+class Verification:
+    """Everything that was found. digest: of the image that this mechanism makes
+    (femtorque.codegen.emit.sources.identity)."""
+
+    mechanism: Mechanism
+    digest: str
+    pinocchio: str | None
+    compilations: tuple[Compilation, ...]
+    object: ChipObject
+    trials: tuple[Trial, ...]
+
+    @property
+    def joints(self) -> tuple[Joint, ...]:
+        return self.mechanism.streamed
+
+    @property
+    def rnea(self) -> str:
+        """Name of the Newton-Euler in use."""
+        if self.mechanism.flexible:
+            return "the rule with finer ticks"
+        return "rnea" if self.pinocchio else "our own Newton-Euler"
+
+    @cached_property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        return comparisons(self.mechanism)
+
+    def comparison(self, key: str) -> Comparison:
+        return next(c for c in self.comparisons if c.key == key)
+
+    def judged(self, comparison: Comparison) -> list[Trial]:
+        """The trials a comparison is judged on; where it is only shown, those it is shown for."""
+        return [trial for trial in self.trials if trial.own or not comparison.own_only] or list(self.trials)
+
+    def worst(self, key: str, joint: int | None = None) -> Worst:
+        """Largest error over peak of a comparison, of one joint or of all."""
+        comparison = self.comparison(key)
+        found = []
+        for trial in self.judged(comparison):
+            error = comparison.error(trial)
+            k, j = np.unravel_index(np.argmax(error), error.shape) if joint is None else (
+                int(np.argmax(error[:, joint])), joint)
+            found.append(Worst(float(error[k, j]), _ratio(error[k, j], trial.peak), self.joints[j].name,
+                               float(trial.t[k]), trial.name))
+        return max(found, key=lambda w: np.inf if np.isnan(w.of_peak) else w.of_peak)
+
+    def share(self, comparison: Comparison) -> float | None:
+        """The largest error over what is allowed, at any joint of any motion it is judged on; None: it is not
+        judged."""
+        allowed = comparison.allowed
+        trials = self.judged(comparison)
+        if allowed is None or (comparison.own_only and not any(t.own for t in trials)):
+            return None
+        hz = self.mechanism.control.rate_hz
+        return float(np.max([_ratio(e, a) for t in trials
+                             for e, a in np.broadcast(np.max(comparison.error(t), axis=0), allowed(t, hz))]))
+
+    def kept(self, comparison: Comparison) -> bool | None:
+        """True if it stays within its bound at every joint of every motion on which it is judged."""
+        share = self.share(comparison)
+        return None if share is None else share <= 1.0
+
+    @property
+    def over_floor(self) -> float:
+        """Largest error of the C in float32 over the noise floor of its joint and motion."""
+        comparison = self.comparison("single")
+        return max(_ratio(e, f) for t in self.trials
+                   for e, f in zip(np.max(comparison.error(t), axis=0), t.floor, strict=True))
+
+    @property
+    def bit_identical(self) -> bool | None:
+        """None: the chip was not run."""
+        runs = [trial for trial in self.trials if trial.chip is not None]
+        return all(trial.differing == 0 for trial in runs) if runs else None
+
+    @property
+    def instructions(self) -> NDArray[np.int64] | None:
+        """Instructions of the step, in every tick of every motion."""
+        counts = [trial.chip.instructions for trial in self.trials if trial.chip is not None]
+        return np.concatenate(counts) if counts else None
+
+    @cached_property
+    def criteria(self) -> tuple[Criterion, ...]:
+        return (*(self._compiles(c) for c in self.compilations), self._holds(),
+                *(self._agrees(c) for c in self.comparisons), self._same_bits())
+
+    def _compiles(self, c: Compilation) -> Criterion:
+        if c.compiler is None:
+            return Criterion(f"compiles as {c.name}", "no warning", "not checked: no C++ compiler installed", "", None)
+        return Criterion(f"compiles as {c.name}", "no warning", c.error or "no warning", "", c.error is None)
+
+    def _holds(self) -> Criterion:
+        found = ", ".join(self.object.forbidden) or (
+            "none of them; asks for " + (", ".join(self.object.external) or "nothing from outside"))
+        return Criterion("object for the chip", "no double routine, no heap, no libm", found, "",
+                         not self.object.forbidden)
+
+    def _agrees(self, comparison: Comparison) -> Criterion:
+        worst = self.worst(comparison.key)
+        found = f"{worst.of_peak:.2g} of peak"
+        if comparison.key == "single":
+            found += f", {self.over_floor:.2g} of the floor"
+        return Criterion(comparison.title.format(rnea=self.rnea), comparison.bound, found, worst.where(),
+                         self.kept(comparison), self.share(comparison))
+
+    def _same_bits(self) -> Criterion:
+        name, bound = "C in float32 on the chip against this computer", "every bit the same"
+        runs = [trial for trial in self.trials if trial.chip is not None]
+        if not runs:
+            return Criterion(name, bound, f"not run: {installing('hil')}", "", False)
+        words, off = sum(t.single.size for t in runs), sum(t.differing for t in runs)
+        where = ", ".join(t.name for t in runs if t.differing)
+        return Criterion(name, bound, f"{off} of {words} torques differ", where, off == 0)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why the answer is no; empty if it is yes."""
+        return tuple(c.reason() for c in self.criteria if c.verdict is False)
+
+    @property
+    def good(self) -> bool:
+        return not self.reasons
+
+    def data(self) -> dict[str, Any]:
+        """As the JSON object of `femtorque verify`."""
+        counts = self.instructions
+        worst = {c.key: self.worst(c.key) for c in self.comparisons}
+        return {
+            "name": self.mechanism.name, "good": self.good, "reasons": self.reasons,
+            **{f"max_error_{key}": w.of_peak for key, w in worst.items()},
+            "max_error_over_floor": self.over_floor,
+            "worst": {key: vars(w) for key, w in worst.items()},
+            "bit_identical": self.bit_identical,
+            "instructions_step": None if counts is None else int(counts.max()),
+            "instructions_step_mean": None if counts is None else float(counts.mean()),
+            "flash_bytes": self.object.flash_bytes, "stack_bytes": self.object.stack_bytes, "digest": self.digest,
+            "pinocchio": self.pinocchio or "not installed",
+            "ticks": sum(len(t.t) for t in self.trials),
+            "motions": [{"name": t.name, "ticks": len(t.t), "peak": t.peak} for t in self.trials],
+            "joints": [self._joint(j) for j in range(len(self.joints))],
+            "criteria": [vars(c) for c in self.criteria],
+        }
+
+    def _joint(self, j: int) -> dict[str, Any]:
+        return {
+            "name": self.joints[j].name, "peak": max(float(np.max(np.abs(t.rnea[:, j]))) for t in self.trials),
+            "noise_floor": max(float(t.floor[j]) for t in self.trials),
+            **{f"error_{c.key}": vars(self.worst(c.key, j)) for c in self.comparisons},
+        }
+
+
+def _ratio(error: float, scale: float) -> float:
+    """error / scale; nothing of nothing is nothing."""
+    return 0.0 if error == 0.0 else float(np.divide(error, scale)) if scale else np.inf
+
+
+# ---- doing it
+
+
+def verify(mechanism: Mechanism, trajectories: Sequence[Trajectory] = (), chip: Chip | None = None,
+           motions: int = MOTIONS, seed: int = 0) -> Verification:
+    """Play random motions and the user's through everything. Raises BadInput for what cannot be emitted.
+
+    Without a `chip` the answer is no. Raises Refused where a compiler is missing or refuses what it must take.
+    """
+    supported(mechanism)
+    if has_modes(mechanism):
+        names = ", ".join(mode.name for mode in mechanism.modes)
+        raise BadInput("femtorque verify", "--mode", None, "is needed: the mechanism has several modes",
+                       f"one of {names}")
+    model = model_of(mechanism)
+    sources = step_sources(model)
+    compiled = object_files.compilations(sources)
+    single, double = (CompiledStep(model, precision, sources=sources) for precision in ("single", "double"))
+    played = [(f"random motion {i + 1}", True, random_motion(mechanism, np.random.default_rng([seed, i])))
+              for i in range(motions)]
+    played += [(f"motion {i + 1}, {t.source.name}" if t.source else f"motion {i + 1}", False, t)
+               for i, t in enumerate(trajectories)]
+    on_chip = (lambda positions: chip(model, positions, sources)) if chip else None
+    trials = tuple(_trial(model, name, own, motion, single, double, on_chip) for name, own, motion in played)
+    return Verification(mechanism, _digest(mechanism, sources), version(), compiled,
+                        object_files.examine(sources), trials)
+
+
+def _trial(model: Model, name: str, own: bool, motion: Trajectory, single: CompiledStep, double: CompiledStep,
+           chip: Callable[[Array], ChipRun] | None) -> Trial:
+    ticks = round(motion.duration / model.dt)
+    if ticks < 1:
+        raise BadInput(motion.source or name, "duration", motion.duration,
+                       f"is shorter than one control tick, {model.dt:g} s")
+    positions = samples(model, motion, ticks)
+    t, matrix = schemes.torque(model, motion, ticks)
+    plain = midpoint_torque(model, positions)
+    own_rnea = model.mechanism.flexible or not version()
+    rnea = schemes.exact(model, motion, t) if own_rnea else _pinocchio(model, motion, t)
+    return Trial(name, own, t, rnea, matrix, plain, double.torque(positions),
+                 single.torque(positions), chip(positions) if chip else None, _floor(model, positions))
+
+
+def _pinocchio(model: Model, motion: Trajectory, t: Array) -> Array:
+    """`rnea` at times t (N,), of the streamed joints; of closed mechanisms the tree's at all joints' motion, shared as
+    the loops have it."""
+    mechanism = model.mechanism
+    if not mechanism.constrained:
+        return torque(mechanism, *motion.at(t))
+    assembly = assemble(model)
+    q, qd, qdd = ClosedMotion(assembly, motion).at(t)
+    tau = torque(mechanism, q, qd, qdd)
+    shared = tau if mechanism.control.allocation == "partition" else assembly.allocate(q, tau)
+    return shared[:, list(assembly.actuated)]
+
+
+def _floor(model: Model, positions: Array) -> Array:
+    """Noise floor of the streamed joints, springs at rest and flexible links straight."""
+    if not model.mechanism.flexible:
+        return noise_floor(model, positions)
+    driven = [not joint.elastic for joint in model.mechanism.moving]
+    every = np.empty((len(positions), model.n))
+    every[:] = [joint.rest for joint in model.mechanism.moving]
+    every[:, driven] = positions
+    return noise_floor(model, every)[driven]
+
+
+def _digest(mechanism: Mechanism, step: dict[str, str]) -> str:
+    """Digest of the image; where its board or its motors are missing, of the rest."""
+    board = load_board(mechanism.board.use) if mechanism.board else None
+    try:
+        return identity(mechanism, board, step=step).hex()
+    except BadInput:
+        return identity(mechanism, None, step=step).hex()

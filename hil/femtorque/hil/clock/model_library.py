@@ -1,0 +1,28 @@
+"""The C of the processor, its parts and the buses around it, compiled once, and other C that calls it."""
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import cffi
+
+from femtorque.codegen.toolchain import host_compiler
+
+_HIL = Path(__file__).parents[1]
+EXCEPTIONS = 144
+PLACES = 4096  # for registers
+
+
+@cache
+def library(*more: Path) -> tuple[cffi.FFI, Any]:
+    """(ffi, lib). more: files of another room's C, which calls this one: a library of its own with the same types."""
+    own = host_compiler.texts(_HIL / "chip", "*.[ch]") | host_compiler.texts(_HIL / "bus", "*.[ch]")
+    if not more:
+        return host_compiler.build_by_headers(own)
+    return host_compiler.build_above(library()[0], own, {path.name: path.read_text(encoding="utf-8") for path in more})
+
+
+def interface() -> dict[str, str]:
+    """The C's headers, and the sources of time, a pin's level and memory, for other C that is connected to the chip."""
+    return host_compiler.texts(_HIL / "chip", "*.h", "seconds.c", "pins.c", "memory.c") | host_compiler.texts(
+        _HIL / "bus", "*.h")

@@ -1,0 +1,2 @@
+from .cost import Cost as Cost
+from .measurement import measure as measure

@@ -1,0 +1,338 @@
+"""Plant, board and host together: what `femtorque hil run MECH TRAJ` does.
+
+The image is built, boots on the virtual board, and the host's own session homes, arms, streams and disarms it over the
+board's link. The report on the motion uses the plant's truth, not the board's measurements.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from femtorque.codegen.common import BadInput, Refused
+from femtorque.codegen.emit import step_sources
+from femtorque.codegen.mechanism import Joint, Mechanism
+from femtorque.codegen.motion import Knots, Trajectory, check_limits, check_streamable, knots
+from femtorque.codegen.step import model_of
+from femtorque.codegen.toolchain import CompiledPath, build_image
+from femtorque.codegen.wire import Codec, FrameReader, Status, messages, position_unit
+from femtorque.hil.board import FAULTS, STEPS, BoardUnderTest, Record, VirtualBoard, VirtualClock, inject, remembers
+from femtorque.hil.plant import plant_of
+from femtorque.hil.plant.selection import Plant
+from femtorque.hil.play.connect import session_with
+from femtorque.host.link import Configuration, Link, Session
+from femtorque.host.record import Log, Truth
+from femtorque.host.stream import Outcome, Progress, stream
+
+Watch = Callable[[Session, Truth], AbstractContextManager[None]]
+
+BUILD = Path("build")
+FILLING = 0.1  # s, about: from the first knot sent to START
+_STATES = {number: name for name, (number, _) in messages.STATES.items()}
+STILL = 0.02  # rad/s or m/s
+_FAULTS = {number: name for name, (number, *_) in messages.FAULTS.items() if number}
+
+
+@dataclass(frozen=True)
+class Result:
+    """Result of one run.
+
+    tracking_rms, tracking_max: desired minus the plant's true position, rad or m per joint, over the ticks in motion;
+    measured_rms, measured_max: desired minus what the encoders showed of it, over the same ticks. ended: 'done', or why
+    it was not. state: the board's last. instructions_step: of ft_step, worst tick in motion; instructions_tick_mean,
+    instructions_tick: of the whole tick interrupt in motion, mean and worst; all three 0 where nobody counts them.
+    cycles_tick: worst in motion, by the image's own counter on a real board, by the model of the virtual one. frames:
+    to the board. bit_identical: whether the image's feed-forward torques of the whole motion equal the host's float32,
+    bit for bit; None if the motion was not played to its end in one piece. outputs_safe: at the very end. driven:
+    streamed joints that a virtual board drives then. switched: (seconds since power-on, mode, why the plant did not
+    follow into it or ""); modes: numbers of the modes in STATUS, one after the other. still: whether every joint stands
+    at the very end. pushed: m that the arm has moved a thing in its scene, if it was to.
+    """
+
+    mechanism: Mechanism
+    feedforward: bool
+    ended: str
+    state: str
+    faults: tuple[str, ...]
+    ticks: int
+    tracking_rms: NDArray[np.float64]
+    tracking_max: NDArray[np.float64]
+    measured_rms: NDArray[np.float64]
+    measured_max: NDArray[np.float64]
+    instructions_step: int
+    instructions_tick_mean: float
+    instructions_tick: int
+    cycles_tick: int
+    frames: int
+    retransmissions: int
+    digest: str
+    bit_identical: bool | None
+    outputs_safe: bool
+    record: Record
+    moving: slice
+    target_positions: NDArray[np.float64]
+    switched: tuple[tuple[float, str, str], ...] = ()
+    modes: tuple[int, ...] = ()
+    still: bool = False
+    pushed: float | None = None
+    driven: tuple[int, ...] = ()
+
+    @property
+    def good(self) -> bool:
+        return self.ended == "done" and not self.faults and self.bit_identical is not False
+
+    @property
+    def dangers(self) -> list[str]:
+        """A line for each joint that is still driven, or for outputs that are not safe somewhere."""
+        if self.outputs_safe:
+            return []
+        return [f"outputs are NOT safe: joint {joint.name} {_goes_on(joint)}"
+                for joint in (self.mechanism.streamed[j] for j in self.driven)] or ["outputs are NOT safe"]
+
+    def report(self) -> dict[str, Any]:
+        """As the JSON object of `femtorque hil`: tracking_* as measured, which is all that a real board knows."""
+        joints = [joint.name for joint in self.mechanism.streamed]
+        return {
+            "ended": self.ended, "state": self.state, "faults": list(self.faults), "ticks": self.ticks,
+            "feedforward": self.feedforward,
+            **{name: dict(zip(joints, values.tolist(), strict=True)) for name, values in (
+                ("tracking_rms", self.measured_rms), ("tracking_max", self.measured_max),
+                ("true_rms", self.tracking_rms), ("true_max", self.tracking_max))},
+            "instructions_step": self.instructions_step or None, "instructions_tick": self.instructions_tick or None,
+            "instructions_tick_mean": self.instructions_tick_mean or None,
+            "cycles_tick": self.cycles_tick, "frames": self.frames,
+            "retransmissions": self.retransmissions, "digest": self.digest, "bit_identical": self.bit_identical,
+            "outputs_safe": self.outputs_safe, "dangers": self.dangers,
+            "modes": [{"seconds": t, "mode": mode, "missed": missed} for t, mode, missed in self.switched],
+        }
+
+
+def _goes_on(joint: Joint) -> str:
+    """Describe the drive of a joint that goes on by itself."""
+    if joint.drive is None:
+        return "is driven still"
+    return f"keeps its last {'duty' if joint.drive.servo else 'command'} until the supply is cut"
+
+
+class Idle:
+    """The plant inside a virtual board that carries the pil image: nothing there moves."""
+
+    def __init__(self, joints: int) -> None:
+        self.q, self.v, self.current = np.zeros(joints), np.zeros(joints), np.zeros(joints)
+
+    def counts(self) -> NDArray[np.int64]:
+        return np.zeros(len(self.q), np.int64)
+
+    def drive(self, seconds: float, voltage: NDArray[np.float64]) -> None:
+        """Time passes."""
+
+    def move(self, seconds: float, voltage: NDArray[np.float64], torque: NDArray[np.float64]) -> None:
+        """Time passes."""
+
+    def hold(self, seconds: float, voltage: NDArray[np.float64]) -> None:
+        """Time passes."""
+
+    def stop(self) -> None:
+        """Nothing does."""
+
+
+class Witness:
+    """Reads every STATUS the board sends, whatever becomes of it on the line."""
+
+    def __init__(self, board: BoardUnderTest) -> None:
+        self._reader = FrameReader(Codec(len(board.joints)))
+        self.state = "BOOT"
+        self.faults: list[str] = []
+        self.modes: list[int] = []
+        self.last = Status()  # the last one
+        board.listeners.append(self._take)
+
+    def _take(self, data: bytes) -> None:
+        for frame in self._reader.feed(data):
+            if isinstance(frame.message, Status):
+                self.last = frame.message
+                self.state = _STATES.get(self.last.state, str(self.last.state))
+                if self.last.mode not in self.modes[-1:]:
+                    self.modes.append(self.last.mode)
+                fault = _FAULTS.get(self.last.fault)
+                if fault and fault not in self.faults:
+                    self.faults.append(fault)
+
+
+def run_closed_loop(mechanism: Mechanism, trajectory: Trajectory, *, feedforward: bool = True, fault: str | None = None,
+        plant: Plant | None = None, out: Path | None = None, resume: int = 0, log: Path | None = None,
+        on_progress: Callable[[Progress], None] | None = None, watch: Watch | None = None, wait: float = 0.0) -> Result:
+    """Build, boot, home, arm, play, disarm. fault: a name of femtorque.hil.board.faults.FAULTS that strikes in
+    mid-motion.
+
+    out: the folder the image is built in. log: RUN.mcap, what the host saw of it, as `stream` writes it. watch: around
+    all that, given the host's session and the plant's truth. Raises BadInput and Refused as building does; a motion
+    that is broken off is a Result that says so.
+    """
+    if fault is not None and fault not in FAULTS:
+        raise BadInput("command line", "--fault", fault, "no such fault", "faults: " + ", ".join(FAULTS))
+    check_limits(trajectory, mechanism)
+    check_streamable(trajectory, mechanism)
+    built = build_image(mechanism, out or folder(mechanism, feedforward), feedforward=feedforward)
+    plant = plant or plant_of(mechanism)
+    with VirtualBoard(built.elf, mechanism, plant) as board:
+        board.brakes = True
+        return play_motion(board, mechanism, knots(trajectory, mechanism), feedforward, fault, resume, on_progress,
+                           log=log,
+                    source=trajectory.source, watch=watch, wait=wait)
+
+
+def serve_board(mechanism: Mechanism, port: int | str, announce: Callable[[str], None], until: Callable[[], bool], *,
+          feedforward: bool = True, pil: bool = False, out: Path | None = None,
+          kind: type[VirtualBoard] = VirtualBoard,
+          around: Callable[[Any], AbstractContextManager[None]] = nullcontext) -> int:
+    """A virtual board in real time for hosts to come and go. Returns the ticks it made.
+
+    port: of TCP (0: any), or unix:PATH. pil: with the pil image, for femtorque.hil.play.pil.run; nothing moves here
+    then. announce: given the url once the board is there. around: what lasts as long as the board. Raises
+    BadInput if the port is taken, Refused as building does.
+    """
+    built = build_image(mechanism, out or folder(mechanism, feedforward, pil), feedforward=feedforward, pil=pil)
+    plant = Idle(len(mechanism.streamed)) if pil else plant_of(mechanism)
+    try:
+        board = kind(built.elf, mechanism, plant, port)
+    except OSError as error:
+        raise BadInput("command line", "--port", port, f"cannot be listened at: {error.strerror}",
+                       "0 takes any") from error
+    with board, around(board):
+        board.recording, board.brakes = False, True
+        announce(board.url)
+        board.serve(until=until)
+        return int(board.telemetry()["tick"]) + 1 if pil else board.ticks  # granted ones: SysTick comes more often
+
+
+def folder(mechanism: Mechanism, feedforward: bool, pil: bool = False) -> Path:
+    """Folder in which a mechanism's image is built."""
+    return BUILD / (mechanism.name + ("" if feedforward else "-without-feedforward") + ("-pil" if pil else ""))
+
+
+def play_motion(board: BoardUnderTest, mechanism: Mechanism, motion: Knots, feedforward: bool, fault: str | None = None,
+         resume: int = 0, on_progress: Callable[[Progress], None] | None = None, pil: bool = False,
+         log: Path | None = None, source: Path | None = None, watch: Watch | None = None,
+         wait: float = 0.0) -> Result:
+    """The host's part, from connecting to disarming, and the figures of it. pil: of a real board, by
+    femtorque.hil.play.pil. wait: s, armed, before the motion."""
+    witness, clock = Witness(board), VirtualClock(board)
+    step = step_sources(model_of(mechanism))  # searched for once
+    configuration = Configuration.of(mechanism, feedforward, pil, step)
+    session, outcome, ended = session_with(board, configuration, clock), None, "done"
+    link = session.link
+    early = fault is not None and FAULTS[fault].early
+    notes = {"board": "pil" if pil else "virtual", "port": getattr(board, "name", "") if pil else "virtual board",
+             "trajectory": str(source or ""), "fault": fault or ""}
+    virtual = board if isinstance(board, VirtualBoard) else None
+    writer = None if log is None else Log(log, configuration, notes, board.truth, mechanism=mechanism,
+                                         tips=None if virtual is None else virtual.tips,
+                                         surroundings=None if virtual is None else virtual.surroundings)
+    if writer is not None:
+        session.listeners.append(writer.write)
+        session.felt_listeners.append(writer.write_felt)
+    try:
+        if fault and early:
+            inject(fault, board, clock, 0.0)
+        session.connect()
+        with watch(session, board.truth) if watch else nullcontext():
+            session.home([joint.start for joint in mechanism.streamed])
+            session.arm()
+            if fault and not early:
+                inject(fault, board, clock, FILLING + 0.5 * (len(motion) - 1) / mechanism.control.knot_hz)
+            if wait:
+                clock.sleep(wait)
+            outcome = stream(session, motion, on_progress=on_progress, resume=resume)
+            ended = outcome.ended
+            session.disarm()
+    except Refused as refusal:
+        ended = str(refusal)
+    finally:
+        link.close()
+        if writer is not None:
+            writer.close()
+    with suppress(Refused):  # a real board that is gone
+        board.run(FAULTS[fault].settle if fault and ended != "done" else 2 * board.dt)
+    return _result(board, witness, configuration, mechanism, motion, feedforward, ended, outcome, link, step)
+
+
+def _result(board: BoardUnderTest, witness: Witness, configuration: Configuration, mechanism: Mechanism, motion: Knots,
+            feedforward: bool, ended: str, outcome: Outcome | None, link: Link, step: dict[str, str]) -> Result:
+    record = board.record()
+    moving = in_motion(record)
+    target = board.target_positions(record)
+    error = wrapped(target - record.q, mechanism)[moving]
+    unit = np.array([position_unit(joint) for joint, _ in board.joints])
+    gone = np.multiply(record.target_rate, configuration.ages or 0.0)
+    seen = wrapped(target - gone - record.position * unit, mechanism)[moving]
+    none = np.full(len(mechanism.streamed), np.nan)
+    any_motion = len(error) > 0
+    return Result(
+        mechanism=mechanism, feedforward=feedforward, ended=ended, state=witness.state, faults=tuple(witness.faults),
+        ticks=board.ticks,
+        tracking_rms=np.sqrt(np.mean(error**2, axis=0)) if any_motion else none,
+        tracking_max=np.max(np.abs(error), axis=0) if any_motion else none,
+        measured_rms=np.sqrt(np.mean(seen**2, axis=0)) if any_motion else none,
+        measured_max=np.max(np.abs(seen), axis=0) if any_motion else none,
+        instructions_step=int(record.step_instructions[moving].max(initial=0)),
+        instructions_tick_mean=float(record.instructions[moving].mean()) if any_motion else 0.0,
+        instructions_tick=int(record.instructions[moving].max(initial=0)),
+        cycles_tick=int(record.cycles[moving].max(initial=0)),
+        frames=link.sent, retransmissions=outcome.retransmissions if outcome else 0,
+        digest=configuration.digest.hex(),
+        bit_identical=identical(mechanism, motion, record, board.board.lead, step) if ended == "done" and feedforward
+        else None,
+        outputs_safe=board.outputs_safe(), record=record, moving=moving, target_positions=target,
+        switched=tuple(board.switched), modes=tuple(witness.modes), still=bool(np.all(np.abs(board.plant.v) < STILL)),
+        driven=tuple(board.driven()) if isinstance(board, VirtualBoard) else (),
+    )
+
+
+def in_motion(record: Record) -> slice:
+    """From the first to the last tick with a desired rate."""
+    ticks = np.flatnonzero(np.any(record.target_rate != 0.0, axis=1))
+    return slice(int(ticks[0]), int(ticks[-1]) + 1) if len(ticks) else slice(0, 0)
+
+
+def wrapped(difference: NDArray[np.float64], mechanism: Mechanism) -> NDArray[np.float64]:
+    """Differences of positions, of turning joints within half a turn."""
+    turning = np.array([joint.type != "prismatic" for joint in mechanism.streamed])
+    return np.where(turning, (difference + np.pi) % (2.0 * np.pi) - np.pi, difference)
+
+
+def identical(mechanism: Mechanism, motion: Knots, record: Record, lead: int,
+              step: dict[str, str] | None = None) -> bool | None:
+    """True if the image's torque_ff of a motion played in one piece equals the host's float32, bit for bit.
+
+    The host runs the same knots through the same C (femtorque.codegen.toolchain.path_library). The integer targets of
+    both find
+    the tick at which the motion began; the torque of an interval is formed `lead` ticks before it. With loops, modes or
+    flexible links the host goes on from what the step had left before that tick: where dependent joints are, or how far
+    links sag, to the last bit, comes from all that the arm has done since power-on. None if the image's targets are not
+    those of the motion in one piece, and of such arms on a real board, which does not show what its step has left.
+    """
+    path = CompiledPath(mechanism, step=step)
+    arrays = motion.position, motion.rate, motion.acceleration
+    around = in_motion(record).start  # of the first tick in motion; targets are those of the ticks' ends
+    changing = remembers(mechanism)
+    if changing and not record.steps:
+        return None
+    held = range(len(mechanism.streamed))  # only the phase matters: one joint's sine and cosine is made exact per tick
+    starts: list[dict[str, Any]] = [dict(held=k) for k in held] if not changing else [
+        dict(state=state, mode=motion.mode) for tick, state in record.steps.items() if around - STEPS <= tick < around]
+    if not starts:
+        return None
+    first = path.run(*arrays, **starts[0])
+    target = first[2]
+    sure = len(target) - 1 - lead  # once every torque is formed, the host may disarm before the last targets are due
+    begins = [i for i in range(max(around - 8, 0), around + 8)
+              if np.array_equal(record.target[i:][:sure], target[:sure])]
+    if not begins:
+        return None
+    formed = record.torque_ff[begins[0] - 1 - lead:][:len(target)].tobytes()
+    return first[0].tobytes() == formed or any(path.run(*arrays, **s)[0].tobytes() == formed for s in starts[1:])

@@ -1,0 +1,1 @@
+from .flashing import flash as flash

@@ -1,0 +1,401 @@
+"""Putting an image on a board: by ST-LINK (openocd), USB boot loader (dfu-util) or the boot loader in ROM over a UART;
+then asking the board who it is now.
+
+Whatever the way: the chip must be the image's, what was written is read back and compared, a step that fails says what
+the board holds, and a board that does not come up as the image's configuration is a failure.
+"""
+
+import re
+import shutil
+import struct
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import serial
+
+from femtorque.codegen.board import Board, Chip, load_board
+from femtorque.codegen.common import BadInput, Refused
+from femtorque.codegen.mechanism import Mechanism
+from femtorque.codegen.toolchain import BuildResult
+from femtorque.host.flash.rom_loader import EXTENDED_ERASE, PIECE, RomLoader, part
+from femtorque.host.link import Link, Session, ask_port, is_auto, open_port, survey, wanted
+
+Way = Literal["stlink", "dfu", "uart"]
+Progress = Callable[[int, int, str], None]  # done, total, what
+
+FLASH_START = 0x08000000
+ROM_BAUD = 115_200
+TOOL_S = 120  # a programmer that takes longer hangs
+DFU_ID = "0483:df11"
+IDCODE = 0xE0042000  # DBGMCU: device identifier in the lower 12 bits
+UNDER_RESET = "reset_config srst_only srst_nogate connect_assert_srst"
+ROM_START_S = 0.5  # from the reset into the boot loader in ROM until it listens, with room; a board leaves after 0.1 s
+USB_TRIES = 10  # of so long each, until the host has enumerated it
+
+
+@dataclass(frozen=True)
+class Flashed:
+    """Result of flashing. before: the digest that the board reported first, '' where it could not be asked; after: the
+    one it reports now, '' where it was not asked. unique: of the chip. brown_out: the level set now. Both '' where they
+    could not be read. advice: on that level."""
+
+    via: Way
+    chip: str
+    bytes_written: int
+    before: str
+    after: str
+    unique: str = ""
+    brown_out: str = ""
+    advice: str = ""
+
+
+def flash(mechanism: Mechanism, built: BuildResult, via: Way, port: str | None, link: str | None, baud: int = ROM_BAUD,
+          progress: Progress = lambda done, total, what: None, bor: bool = False) -> Flashed:
+    """Write an image and ask the board who it is. port: of the boot loader (uart). link: the port of the running board,
+    or "auto": any that carries the image afterwards; without one it is not asked. A board that runs there is sent into
+    its boot loader. bor: set the brown-out level too, in the option bytes. Raises BadInput, Refused."""
+    assert mechanism.board is not None
+    board = load_board(mechanism.board.use)
+    chip = board.chip
+    image = built.image.read_bytes()
+    if bor and via != "stlink":
+        raise BadInput("command line", "--bor", None, f"cannot be done by --via {via}", "use --via stlink")
+    if via == "uart":
+        port = _checked_port(board, port, link)
+    before = _identity(link) if link and not is_auto(link) and via != "uart" else None
+    chip_is = Attached("", "")
+    if via == "uart":
+        assert port is not None
+        with _started(port, baud, link) as device:
+            chip_is = Attached(write_by_rom(device, chip, image, progress), "")
+    elif via == "stlink":
+        chip_is = _by_openocd(chip, built.image, bor)
+    else:
+        _by_dfu(chip, built.image, link)
+    digest = before["digest"] if before else ""
+    after = _confirmed(link, built.digest, digest, chip_is.unique) if link else None
+    unique, level = (after["unique"], after["brown_out"]) if after else (chip_is.unique, chip_is.brown_out)
+    out = chip.brown_out
+    advice = f"; --via stlink --bor sets {out.levels[out.wanted]}" if level and level != out.levels[out.wanted] else ""
+    return Flashed(via, chip.part, len(image), digest, after["digest"] if after else "", unique, level, advice)
+
+
+# ---------------------------------------------------------------- into the boot loader
+
+
+def enter_loader(link: str) -> bool:
+    """Send the board that runs at a port into the boot loader in its ROM; False where none answers. Raises Refused with
+    the board's reason: it drives its outputs, or they would not be safe meanwhile."""
+    if is_auto(link):
+        running = wanted(link, survey())
+        if len(running) > 1:
+            raise Refused(f"--port {link}: {len(running)} boards answer: {'; '.join(map(str, running))}; name the "
+                          f"port, or "
+                          "the chip by auto:ID")
+        if not running:
+            return False
+        link = running[0].port
+    try:
+        port = Link(link)
+    except BadInput:
+        return False
+    try:
+        session = Session(port, listen_only=True)
+        try:
+            session.connect()
+        except Refused:
+            return False
+        session.command("LOADER")
+        return True
+    finally:
+        port.close()
+
+
+def _checked_port(board: Board, port: str | None, link: str | None) -> str:
+    """The port of the boot loader in ROM. Raises Refused where it cannot be the link's."""
+    if port is None or is_auto(port):
+        raise BadInput("command line", "--port", port, "must be a device for --via uart",
+                       "the UART that the chip's boot loader hears; it does not say who it is")
+    if port == link and not board.loader_usart:
+        where = ", ".join(f"{name} (TX {tx}, RX {rx})" for name, tx, rx in board.chip.rom.usarts)
+        raise Refused(f"--via uart: the boot loader of {board.chip.part} does not hear the link of {board.name} "
+                      f"({board.link.usart} at {board.link.tx.pin}, {board.link.rx.pin}), but {where}: wire an "
+                      f"adapter there and "
+                      "name it by --loader, or use --via stlink or dfu")
+    return port
+
+
+@contextmanager
+def _started(port: str, baud: int, link: str | None) -> Iterator[RomLoader]:
+    """The loader at a port, woken by whoever runs there where it does not answer yet. The loader is tried first: other
+    bytes than its own would spoil how it finds the baud rate."""
+    device = _opened(port, baud)
+    try:
+        loader = RomLoader(device, port)
+        if link and not loader.awake():
+            device.close()
+            if enter_loader(link):
+                time.sleep(ROM_START_S)
+            device = _opened(port, baud)
+            loader = RomLoader(device, port)
+        yield loader
+    finally:
+        device.close()
+
+
+# ---------------------------------------------------------------- UART
+
+
+def _opened(port: str, baud: int) -> Any:
+    device: Any = open_port(port, baud)
+    if not port.startswith(("socket://", "unix:")):
+        try:
+            device.parity = serial.PARITY_EVEN
+        except Exception as error:  # each system has its own; a pseudo-terminal, for one, knows no parity
+            device.close()
+            raise BadInput(port, "port", None, f"cannot carry even parity ({error})",
+                           "the boot loader talks 8E1") from error
+    return device
+
+
+def write_by_rom(loader: RomLoader, chip: Chip, image: bytes, progress: Progress = lambda done, total,
+                 what: None) -> str:
+    """Identify, erase what is needed, write, compare, start. Returns what is unique to the chip, '' if it does not
+    say."""
+    loader.start()
+    known = loader.commands()
+    number = loader.identify()
+    if number != chip.rom_id:
+        raise Refused(f"the chip is {part(number)}, the image is for {part(chip.rom_id)}; nothing was written")
+    loader.read(FLASH_START, 4)  # a protected chip says so here, before anything is erased
+    try:
+        unique = loader.read(chip.unique, 12).hex()
+    except Refused:
+        unique = ""
+    image += b"\xff" * (-len(image) % 8)
+    pages = pages_of(chip, len(image))
+    progress(0, 1, f"erasing {len(pages)} sectors")
+    pieces = [(FLASH_START + at, image[at:at + PIECE]) for at in range(0, len(image), PIECE)]
+    try:
+        loader.erase(pages, EXTENDED_ERASE in known)
+        # the vector table comes last: an image that was not written to its end does not start
+        for i, (address, data) in enumerate((*pieces[1:], pieces[0])):
+            progress(i, 2 * len(pieces), "writing")
+            loader.write(address, data)
+        for i, (address, data) in enumerate(pieces):
+            progress(len(pieces) + i, 2 * len(pieces), "comparing")
+            if (found := loader.read(address, len(data))) != data:
+                at = next(address + k for k, (a, b) in enumerate(zip(found, data, strict=True)) if a != b)
+                raise Refused(f"flash differs from the image at 0x{at:08X}")
+    except Refused as refused:
+        raise Refused(f"{refused}; the board holds no whole image now: flash it again") from refused
+    loader.go(FLASH_START)
+    return unique
+
+
+def pages_of(chip: Chip, size: int) -> range:
+    """The sectors that hold the first `size` bytes."""
+    covered = 0
+    for count, sector in enumerate(chip.sectors, 1):
+        covered += sector
+        if covered >= size:
+            return range(count)
+    raise Refused(f"the image has {size} bytes and {chip.part} {sum(chip.sectors)}")
+
+
+# ---------------------------------------------------------------- ST-LINK and USB
+
+
+def _tool(name: str, package: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        raise Refused(f"{name} is not on PATH: apt install {package}")
+    return found
+
+
+def _run(arguments: list[str]) -> tuple[int, str]:
+    """Exit status and everything a tool said."""
+    try:
+        done = subprocess.run(arguments, capture_output=True, text=True, timeout=TOOL_S, stdin=subprocess.DEVNULL)
+    except subprocess.TimeoutExpired:
+        tool = Path(arguments[0]).name
+        raise Refused(f"{tool} did not end within {TOOL_S} s; unplug the board, start again") from None
+    return done.returncode, done.stdout + done.stderr
+
+
+def openocd(chip: Chip, *commands: str, under_reset: bool = False) -> list[str]:
+    """The command line of one openocd session. under_reset: the chip is held in reset until the session has got hold of
+    it, for one that sleeps, or whose image has switched its debug port off."""
+    target = {"stm32f4": "stm32f4x", "stm32g4": "stm32g4x"}[chip.name]
+    before = (UNDER_RESET, "init", "reset halt") if under_reset else ("init",)
+    script = "; ".join((*before, *commands, "exit"))
+    return [_tool("openocd", "openocd"), "-f", "interface/stlink.cfg", "-f", f"target/{target}.cfg", "-c", script]
+
+
+@dataclass(frozen=True)
+class Attached:
+    """Data read from a chip: its unique number, its brown-out level; '' where it could not be read."""
+
+    unique: str
+    brown_out: str
+
+
+def _by_openocd(chip: Chip, image: Path, bor: bool = False) -> Attached:
+    under_reset, number = _attach(chip)
+    if number != chip.rom_id:
+        raise Refused(f"the chip is {part(number)}, the image is for {part(chip.rom_id)}; nothing was written")
+    status, said = _run(openocd(chip, f"program {{{image}}} verify reset 0x{FLASH_START:08x}", under_reset=under_reset))
+    if status or "Verified OK" not in said:
+        protected = "; its read-out protection is on" if re.search("protect|RDP", said, re.I) else ""
+        raise Refused(f"openocd did not flash the image{protected}: {_telling(said)}; "
+                      "the board may hold no whole image")
+    if bor:
+        _set_brown_out(chip, under_reset)
+    return _looked_at(chip, under_reset)
+
+
+def _attach(chip: Chip) -> tuple[bool, int]:
+    """(whether only under reset, its device identifier). Raises Refused."""
+    for under_reset in (False, True):
+        status, said = _run(openocd(chip, f"mdw 0x{IDCODE:08x}", under_reset=under_reset))
+        words = _words(said, IDCODE)
+        if not status and words:
+            return under_reset, words[0] & 0xFFF
+    raise Refused(f"no chip behind an ST-LINK, not under reset either: {_telling(said)}; is its NRST wired?")
+
+
+def _words(said: str, address: int) -> list[int]:
+    """Words that `mdw` printed of an address."""
+    found = re.search(rf"0x{address:08x}:((?: [0-9a-f]{{8}})+)", said)
+    return [int(word, 16) for word in found[1].split()] if found else []
+
+
+def _looked_at(chip: Chip, under_reset: bool) -> Attached:
+    """Data of a chip held by an ST-LINK; the chip goes on running."""
+    options = chip.brown_out.options
+    _, said = _run(openocd(chip, f"mdw 0x{chip.unique:08x} 3", f"mdw 0x{options:08x}", "reset run",
+                           under_reset=under_reset))
+    words, level = _words(said, chip.unique), _words(said, options)
+    return Attached(struct.pack("<3I", *words).hex() if len(words) == 3 else "",
+                    chip.brown_out.told(level[0]) if level else "")
+
+
+def _set_brown_out(chip: Chip, under_reset: bool) -> None:
+    """Write the level that the family is safest with into the option bytes; nothing else of them. Raises Refused."""
+    out = chip.brown_out
+    value = out.wanted << out.shift
+    if chip.name == "stm32f4":  # RM0090 section 3.6.2: keys, value, start
+        keys = out.options - 0x0C
+        how = [f"mww 0x{keys:08x} 0x08192a3b", f"mww 0x{keys:08x} 0x4c5d6e7f",
+               f"mmw 0x{out.options:08x} 0x{value:x} 0x{out.mask & ~value:x}", f"mmw 0x{out.options:08x} 0x2 0x0",
+               "sleep 200"]
+    else:  # openocd's own, which unlocks and loads them anew
+        how = [f"stm32l4x option_write 0 0x20 0x{value:08x} 0x{out.mask:08x}", "stm32l4x option_load 0"]
+    # a loading resets the chip, which openocd may call an error
+    _run(openocd(chip, "reset halt", *how, under_reset=under_reset))
+    level = _looked_at(chip, under_reset).brown_out
+    if level != out.levels[out.wanted]:
+        raise Refused(f"the image was written, but the brown-out level is {level or 'not readable'} instead of "
+                      f"{out.levels[out.wanted]}")
+
+
+def _listed(tool: str) -> tuple[str, str]:
+    """The flash layout of the chip in its USB boot loader, '' if there is none; all that dfu-util said."""
+    _, said = _run([tool, "-d", DFU_ID, "-l"])
+    found = re.search(r'alt=0.*name="@Internal Flash[^/]*/0x08000000/([^"]+)"', said)
+    return found[1] if found else "", said
+
+
+def _by_dfu(chip: Chip, image: Path, link: str | None = None) -> None:
+    tool = _tool("dfu-util", "dfu-util")
+    layout, said = _listed(tool)
+    if not layout and link and enter_loader(link):
+        for _ in range(USB_TRIES):
+            time.sleep(ROM_START_S)
+            layout, said = _listed(tool)
+            if layout:
+                break
+    if not layout:
+        raise Refused(f"no STM32 in its USB boot loader: {_telling(said)}; hold BOOT0 high, reset, plug USB in")
+    size = flash_of(layout)
+    if size != chip.flash_bytes:
+        raise Refused(f"the chip on USB has {size >> 10} KB of flash, {chip.part} has {chip.flash_bytes >> 10} KB; "
+                      f"nothing "
+                      "was written")
+    length = image.stat().st_size
+    status, said = _run([tool, "-d", DFU_ID, "-a", "0", "-s", f"0x{FLASH_START:08x}", "-D", str(image)])
+    if status:
+        protected = "; its read-out protection may be on" if "errVENDOR" in said or "errTARGET" in said else ""
+        raise Refused(f"dfu-util did not write the image{protected}: {_telling(said)}; the board may hold no whole "
+                      f"image")
+    with tempfile.TemporaryDirectory() as folder:
+        back = Path(folder) / "back.bin"
+        status, said = _run([tool, "-d", DFU_ID, "-a", "0", "-s", f"0x{FLASH_START:08x}:{length}", "-U", str(back)])
+        if status or not back.is_file() or back.read_bytes()[:length] != image.read_bytes():
+            raise Refused(f"what dfu-util reads back is not the image: {_telling(said)}; flash it again")
+    _run([tool, "-d", DFU_ID, "-a", "0", "-s", f"0x{FLASH_START:08x}:leave", "-D", str(image)])
+
+
+def flash_of(layout: str) -> int:
+    """Bytes of a DFU memory layout such as 04*016Kg,01*064Kg,07*128Kg."""
+    return sum(int(n) * int(size) << (10 if unit == "K" else 20)
+               for n, size, unit in re.findall(r"(\d+)\*(\d+)([KM])", layout))
+
+
+def _telling(said: str) -> str:
+    """The line of a tool's output that says most."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    telling = [line for line in lines if re.search("error|fail|no |not |cannot|unable", line, re.I)]
+    return (telling or lines or ["it said nothing"])[-1]
+
+
+# ---------------------------------------------------------------- who is there now
+
+
+def _identity(link: str) -> dict[str, Any] | None:
+    """Who a running board is, None if none answers."""
+    return ask_port(link).identity
+
+
+def _confirmed(link: str, digest: str, before: str, unique: str = "") -> dict[str, Any]:
+    """Who the board is now. unique: of the chip that was written, '' if it is not known. Raises Refused unless it
+    carries the image."""
+    if is_auto(link):
+        return _anywhere(link, digest, unique)
+    after = _identity(link)
+    if after is None:
+        raise Refused(f"{link}: the image was written and compared, but no board answers; BOOT0 low again? reset it, "
+                      f"then "
+                      "femtorque monitor")
+    if unique and after["unique"] != unique:
+        raise Refused(f"{link}: the image was written to chip {unique}, but the board there is chip "
+                      f"{after['unique']}; is this "
+                      "the port of the board that was flashed?")
+    if after["digest"] == digest:
+        return after
+    old = "the one from before" if after["digest"] == before else "another one"
+    raise Refused(f"{link}: the image was written, but the board reports {old}: digest {after['digest'][:16]}..., "
+                  f"expected "
+                  f"{digest[:16]}...; is this the port of the board that was flashed?")
+
+
+def _anywhere(link: str, digest: str, unique: str) -> dict[str, Any]:
+    """Find a board of this digest and number at any port."""
+    answers = survey()
+    found = [a for a in wanted(link, answers) if a.identity and a.identity["digest"] == digest
+             and unique in ("", a.identity["unique"])]
+    if len(found) > 1:
+        raise Refused(f"--port {link}: the image was written and compared; which of these boards was it? "
+                      f"{'; '.join(map(str, found))}; name the port, or the chip by auto:ID")
+    if found and found[0].identity:
+        return found[0].identity
+    seen = "; ".join(map(str, answers)) or "no USB serial port is plugged in"
+    raise Refused(f"--port {link}: the image was written and compared, but no board reports digest {digest[:16]}..."
+                  f"{f' from chip {unique}' if unique else ''} ({seen}); is the link's cable plugged in, BOOT0 low "
+                  f"again?")

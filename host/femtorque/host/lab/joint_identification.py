@@ -1,0 +1,375 @@
+"""Friction and apparent inertia of one joint, by experiment: constant speeds both ways, and accelerations.
+
+The motor's torque follows from what was put on it: the recorded duty is its voltage, so
+
+    L dI/dt = V - R I - K N qd,    tau = K N I
+
+is solved tick by tick (the duty of tick k is held over the interval `lead` ticks later). The links' own inertia and
+weight, tau_ID of the mechanism file, is taken off. The rest is the joint's own:
+
+    tau - tau_ID = J N^2 qdd + D qd + f_c sgn(qd)          (Isobe's Eq. 19)
+
+a linear regression; what the file has of friction that falls with the velocity or rises with the load is taken off too,
+and stays. A drive on a bus that takes torques gives the torque of its command, which is recorded instead, less what its
+own loop makes of the joint's having moved on by then; a
+servo on a wire is a motor with a duty like others, that takes it over a moment later. Nothing measured is
+differentiated: every term is weighted with a smooth bump phi(t) of KERNEL_S, and the derivatives go over to it by
+parts, the integral of phi qdd being that of phi'' q (modulating functions, Shinbrot, Trans. ASME 79, 1957).
+Neighbouring bumps share samples: the intervals come from a covariance that is robust against dependence within blocks
+as long as a bump (Liang and Zeger, Biometrika 73, 1986) and Student's t of the number of blocks. Errors that no
+experiment at one joint can see stay outside of them: an R, L, K, N or bus voltage, and links, that are not those of the
+file.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.polynomial import Polynomial
+from numpy.typing import NDArray
+from scipy.ndimage import correlate1d
+from scipy.stats import t as student
+
+from femtorque.codegen.board import file_of, load_board
+from femtorque.codegen.common import BadInput, Refused
+from femtorque.codegen.control import Motors, current_range
+from femtorque.codegen.mechanism import Joint, Mechanism
+from femtorque.codegen.model import DrivenFriction, Model, mass_matrix
+from femtorque.codegen.motion import Trajectory, from_rows
+from femtorque.codegen.reference import newton_euler
+from femtorque.host.board import Board
+from femtorque.host.link import COLUMNS, Column, Recorder, joint_number
+from femtorque.host.plan import effort
+
+Array = NDArray[np.float64]
+
+KERNEL_S = 0.15  # s, width of the bump
+FINE = 0.3  # of it: width of the bump that gives the direction of motion
+RESTING = 0.03  # of the take's fastest: slower counts as at rest
+MOVING = 0.85  # of a bump's time that the joint must move
+SPEEDS = (0.2, 0.5, 1.0)  # of the fastest constant one
+RAMP_S, LONGEST_S = 0.2, 0.9  # of a take
+REACH = 0.6  # rad or m either way, where limits leave the room
+EFFORT = 0.5  # of what the motor has that an acceleration may ask for
+LEVEL = 0.95  # of the confidence intervals
+ON_BUS = 1  # ticks by which positions on a bus are older than those of encoders
+AHEAD = 1.5  # ticks by which the target in a drive's frame is later than that of the board's own law (ft_bus.c)
+SERVO_S = 1.5e-3  # s from a duty's packet until the servo gives it, which looks at its registers every ms
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """value +- half of a 95 % confidence interval."""
+
+    value: float
+    half: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.4g} +- {self.half:.2g}"
+
+    def holds(self, truth: float) -> bool:
+        """True if the interval contains the number."""
+        return abs(self.value - truth) <= self.half
+
+
+@dataclass(frozen=True)
+class Identified:
+    """Identified parameters of one joint, at the joint: viscous N m s/rad, coulomb N m, rotor (J N^2) and apparent
+    inertia kg m^2.
+
+    apparent: rotor and what it carries, at the pose of the experiment. inertia: the rotor's own, at the motor, or at
+    the output of a drive on a bus; key: where the mechanism file has that. rms: N m left unexplained. samples: that
+    were used.
+    """
+
+    joint: str
+    viscous: Estimate
+    coulomb: Estimate
+    rotor: Estimate
+    apparent: Estimate
+    inertia: Estimate
+    rms: float
+    samples: int
+    key: str = "motor"
+
+    def values(self) -> dict[str, dict[str, float]]:
+        """As the mechanism file has them; nothing negative, which no joint has."""
+        return {"friction": {"viscous": max(0.0, self.viscous.value), "coulomb": max(0.0, self.coulomb.value)},
+                self.key: {"inertia": max(0.0, self.inertia.value)}}
+
+    def words(self, slides: bool = False) -> str:
+        """For people, with units."""
+        length, force, mass = ("m", "N", "kg") if slides else ("rad", "N m", "kg m^2")
+        return (f"{self.joint}: viscous friction {self.viscous} {force} s/{length}, Coulomb friction {self.coulomb} "
+                f"{force}, apparent inertia {self.apparent} {mass}, {self.key}.inertia {self.inertia} "
+                f"kg m^2 "
+                f"(+-: 95 % interval); {self.rms:.2g} {force} rms unexplained")
+
+    def comment(self) -> str:
+        return (f"identified: viscous +- {self.viscous.half:.1g}, coulomb +- {self.coulomb.half:.1g}, "
+                f"{self.key}.inertia +- {self.inertia.half:.1g} (95 %)")
+
+    def data(self) -> dict[str, Any]:
+        names = ("viscous", "coulomb", "apparent", "inertia")
+        return {"joint": self.joint, "rms": self.rms, "samples": self.samples,
+                **{n: {"value": getattr(self, n).value, "interval": getattr(self, n).half} for n in names}}
+
+
+@dataclass(frozen=True)
+class Take:
+    """One recording, one sample per tick: measured q (S, J), rad or m, constant for joints that were not recorded;
+    duty (S,) commanded of the joint in question, or torque, N m, where a drive takes that; bus_voltage V."""
+
+    q: Array
+    duty: Array
+    bus_voltage: float
+
+
+def identify(board: Board, mechanism: Mechanism, joint: str, on_take: Callable[[str], None] = lambda what: None
+             ) -> Identified:
+    """Move one joint about where it stands, all others held, and fit. Raises Refused where there is no room to move."""
+    if mechanism.constrained:
+        what = "closed loops" if mechanism.loops else "mimic joints"
+        raise Refused(f"{mechanism.name} has {what}: take one apart, or identify its joints on a bench")
+    number, model = joint_number(mechanism, joint), Model.of(mechanism)
+    board.arm()
+    takes, pose = [], board.session.held()
+    watched = coupled(model, number, pose)
+    for what, motion in experiments(model, number, pose):
+        on_take(what)
+        take = _record(board, motion, number, watched)
+        if what != "approach":
+            takes.append(take)
+    assert mechanism.board is not None
+    return fit(model, number, takes, delay(mechanism, mechanism.streamed[number]))
+
+
+def delay(mechanism: Mechanism, joint: Joint) -> float:
+    """Ticks from the one that computes a duty, or torque, to the one that records the position at which it is there."""
+    assert mechanism.board is not None
+    lead = load_board(mechanism.board.use).lead
+    if joint.drive is None:
+        return lead
+    return lead + ON_BUS + (SERVO_S * mechanism.control.rate_hz if joint.drive.servo is not None else 0.0)
+
+
+def gains_of_drive(joint: Joint) -> tuple[float, float]:
+    """Gains of position and velocity with which a drive itself closes the loop; 0 where the board does."""
+    if joint.drive is None or joint.drive.servo is not None or joint.drive.pd != "drive":
+        return 0.0, 0.0
+    return joint.gains.ku, joint.gains.kv
+
+
+def moved_on(mechanism: Mechanism, joint: Joint) -> float:
+    """s by which a drive's loop sees the joint farther along than its target is, against what the board's law saw: on
+    the mean of the tick for which a command holds."""
+    return (delay(mechanism, joint) + 0.5 - AHEAD) / mechanism.control.rate_hz
+
+
+def coupled(model: Model, number: int, pose: Array) -> list[int]:
+    """The other joints that feel an acceleration of this one most: as many as a recording has room for."""
+    masses = np.abs(mass_matrix(model, pose[None])[0])
+    share = masses[number] / np.sqrt(np.diag(masses) * masses[number, number])
+    share[number] = -1.0
+    order = [int(j) for j in np.argsort(-share) if j != number]
+    return order[:COLUMNS - 2]
+
+
+def measured(mechanism: Mechanism, number: int) -> None:
+    """Raises BadInput for a joint that nothing turns and counts."""
+    joint = mechanism.streamed[number]
+    if joint.drive is None and (joint.motor is None or joint.encoder is None):
+        raise BadInput(file_of(mechanism), f"joint.{joint.name}", None, "has no motor with an encoder, and no drive",
+                       "choose another joint")
+
+
+def beside(mechanism: Mechanism, joint: str) -> dict[str, dict[str, float]]:
+    """Keys that a table missing in the file must have beside the identified ones: a servo's motor, as the catalogue has
+    it."""
+    motor, drive = next((j.motor, j.drive) for j in mechanism.moving if j.name == joint)
+    between = drive.gear if drive is not None else 1.0
+    if motor is None:
+        return {}
+    return {"motor": {"R": motor.R, "L": motor.L, "K": motor.K, "gear": motor.gear / between}}
+
+
+# -- experiments ------------------------------------------------------------------------------------------------------
+
+
+def experiments(model: Model, number: int, pose: Array) -> list[tuple[str, Trajectory]]:
+    """Experiments in order, each from the end of the one before: to one side, the velocities, accelerations, back."""
+    joint = model.mechanism.moving[number]
+    down, up = (min(REACH, 0.8 * abs(side - pose[number])) for side in (joint.limits.lower, joint.limits.upper))
+    low, high = pose[number] - down, pose[number] + up
+    if high - low < 0.05:
+        raise Refused(f"{joint.name} has no room to move in about {pose[number]:.3f}; take it away from its limits")
+    fastest = min((high - low) / (LONGEST_S - RAMP_S), 0.6 * joint.limits.velocity)
+    here = pose[number]
+    takes = [("approach", _at_speed(model, number, pose, here, low, 0.3 * fastest))]
+    for share in SPEEDS:
+        way = min(high - low, share * fastest * (LONGEST_S - RAMP_S))
+        for there in (low + way, low):
+            start = low if there > low else low + way
+            takes.append((f"{share * fastest:.3g}/s", _at_speed(model, number, pose, start, there, share * fastest)))
+    for hz in (2.0 / LONGEST_S, 3.0 / LONGEST_S):
+        takes.append((f"accelerating at {hz:.3g} Hz", _waves(model, number, pose, low, high, hz)))
+    takes.append(("approach", _at_speed(model, number, pose, low, here, 0.3 * fastest)))
+    return takes
+
+
+def _trajectory(model: Model, number: int, pose: Array, q: Array) -> Trajectory:
+    """One joint's positions (R,) at the knots, all others where they are."""
+    rows = np.tile(pose, (len(q), 1))
+    rows[:, number] = q
+    times = np.arange(len(q)) / model.mechanism.control.knot_hz
+    return from_rows([j.name for j in model.mechanism.moving], times, rows)
+
+
+def _at_speed(model: Model, number: int, pose: Array, start: float, end: float, speed: float) -> Trajectory:
+    """From rest to rest with ramps of the speed that are half a cosine."""
+    way = abs(end - start)
+    total = way / speed + RAMP_S
+    count = max(8, round(total * model.mechanism.control.knot_hz)) + 1
+    t = np.linspace(0.0, total, count)
+    ramp = lambda x: 0.5 * (1.0 - np.cos(np.pi * np.clip(x / RAMP_S, 0.0, 1.0)))  # noqa: E731
+    rate = ramp(t) * ramp(total - t)
+    q = np.concatenate([[0.0], np.cumsum(0.5 * (rate[1:] + rate[:-1]))])
+    return _trajectory(model, number, pose, start + (end - start) * q / q[-1])
+
+
+def _waves(model: Model, number: int, pose: Array, low: float, high: float, hz: float) -> Trajectory:
+    """Swelling and fading swings up from `low`, as wide as range, speed and effort allow."""
+    joint = model.mechanism.moving[number]
+    t = np.linspace(0.0, LONGEST_S, round(LONGEST_S * model.mechanism.control.knot_hz) + 1)
+    swing = 0.5 * (1.0 - np.cos(2.0 * np.pi * hz * t)) * np.sin(np.pi * t / LONGEST_S) ** 2
+    wide = high - low
+    for _ in range(40):
+        motion = _trajectory(model, number, pose, low + wide * swing)
+        if np.abs(motion.velocities[:, number]).max() < 0.7 * joint.limits.velocity and _asked(model, motion,
+                                                                                          number) < EFFORT:
+            return motion
+        wide *= 0.85
+    raise Refused(f"{joint.name} is carried with more than {EFFORT:.0%} of its effort where it stands; "
+                  "take it to a pose where gravity asks for less")
+
+
+def _asked(model: Model, motion: Trajectory, number: int) -> float:
+    """Share that a motion asks for at most of what the joint's motor has."""
+    torque = effort.wanted(model.mechanism, motion.times, motion)
+    there = Motors.of(model.mechanism).torque(motion.velocities, torque)[:, number]
+    return float(np.max(np.abs(torque[:, number]) / np.maximum(there, np.finfo(float).tiny)))
+
+
+def _record(board: Board, motion: Trajectory, number: int, watched: Sequence[int]) -> Take:
+    recorder = Recorder(board.session)
+    given = "torque" if board.session.configuration.joints[number].takes_torque else "duty"
+    columns = [Column(given, number), *(Column("position", j) for j in (number, *watched))]
+    recorder.start(columns, 1, "RING")
+    board.stream(motion)
+    recorder.stop()
+    seen = recorder.read()
+    q = np.tile(np.asarray(board.positions), (len(seen.tick), 1))
+    for j in (number, *watched):
+        q[:, j] = np.unwrap(seen.column("position", j))
+    return Take(q, seen.column(given, number), board.session.status.bus_mv * 1e-3)
+
+
+# -- the fit ----------------------------------------------------------------------------------------------------------
+
+
+def fit(model: Model, number: int, takes: Sequence[Take], lead: float) -> Identified:
+    """Regress what the recordings show. Raises Refused if they hold too little motion."""
+    joint, use, dt = model.mechanism.moving[number], model.mechanism.board, model.dt
+    assert use is not None
+    full, friction = current_range(model.mechanism, joint), DrivenFriction.of([joint])
+    rows, sides = [], []
+    blocks: list[NDArray[np.int64]] = []
+    width = max(9, round(KERNEL_S / dt))
+    for take in takes:
+        q, rates, accelerations = (_weighted(take.q, width, n, dt) for n in (0, 1, 2))
+        ampere = full * take.bus_voltage / use.bus_voltage if full else 0.0
+        fine = _weighted(take.q[:, [number]], max(5, round(FINE * width)), 1, dt)[:, 0]
+        moving = np.abs(fine) > RESTING * np.abs(fine).max()
+        terms = np.stack([_motor_torque(joint, take, fine, dt, lead, ampere), np.where(moving, np.sign(fine), 0.0),
+                          moving], axis=1)
+        torque, direction, share = _weighted(terms, width, 0, dt).T
+        links = newton_euler(model, q, rates, accelerations)[:, number]
+        own = torque - links - direction * (friction.dry(rates[:, number], links) - friction.coulomb)
+        ku, kv = gains_of_drive(joint)
+        own -= moved_on(model.mechanism, joint) * (ku * rates[:, number] + kv * accelerations[:, number])
+        inside: NDArray[np.bool_] = share > MOVING
+        inside[:width] = inside[-width:] = False
+        columns = [accelerations[:, number], rates[:, number], direction]
+        if joint.drive is not None:  # how late its torque is besides: a servo does not report when it measures
+            columns.append(_weighted(terms[:, :1], width, 1, dt)[:, 0])
+        rows.append(np.stack(columns, axis=1)[inside])
+        sides.append(own[inside])
+        blocks.append(np.flatnonzero(inside) // width + sum(len(t.q) for t in takes[:len(blocks)]))
+    matrix, side, block = np.concatenate(rows), np.concatenate(sides), np.concatenate(blocks)
+    if len(np.unique(block)) < 12:
+        raise Refused(f"{joint.name} hardly moved: {len(side)} samples are too few to fit")
+    value, half, rms = _regress(matrix, side, block)
+    rotor, viscous, coulomb = (Estimate(float(v), float(h)) for v, h in zip(value[:3], half[:3], strict=True))
+    carried = float(mass_matrix(model, takes[-1].q[-1:], rotors=False)[0, number, number])
+    gear = joint.motor.gear if joint.motor is not None else joint.drive.gear if joint.drive is not None else 1.0
+    square = gear**2
+    return Identified(joint.name, viscous, coulomb, rotor, Estimate(rotor.value + carried, rotor.half),
+                      Estimate(rotor.value / square, rotor.half / square), rms, len(side),
+                      "motor" if joint.motor is not None else "drive")
+
+
+def _weighted(x: Array, width: int, derivative: int, dt: float) -> Array:
+    """(S, K) of x (S, K): integral of x's n-th derivative times the bump around each sample; ends repeat the border.
+
+    The bump (1 - s^2)^4 over -1..1 has an integral of one and three continuous derivatives.
+    """
+    half = 0.5 * (width + 1) * dt
+    s = (np.arange(width) - 0.5 * (width - 1)) * dt / half
+    bump = Polynomial([1.0, 0.0, -1.0]) ** 4
+    area = (bump.integ()(1.0) - bump.integ()(-1.0)) * half
+    weights = (-1.0) ** derivative * bump.deriv(derivative)(s) / half**derivative / area * dt if derivative else \
+        bump(s) / bump(s).sum()
+    weights -= weights.mean() if derivative else 0.0  # what rounding leaves of a constant's derivative
+    return correlate1d(x, weights, axis=0, mode="nearest")
+
+
+def _later(x: Array, ticks: float) -> Array:
+    """(S,) of x (S,), so much later; between ticks as the two beside."""
+    whole = int(ticks)
+    late = [np.concatenate([np.repeat(x[:1], n), x])[:len(x)] for n in (whole, whole + 1)]
+    return (1.0 - ticks + whole) * late[0] + (ticks - whole) * late[1]
+
+
+def _motor_torque(joint: Joint, take: Take, qd: Array, dt: float, lead: float, full: float = 0.0) -> Array:
+    """(S,) N m at the joint, at the samples. full: A at a duty of 1 where a current loop drives the motor."""
+    motor = joint.motor
+    held = _later(take.duty, lead)
+    if motor is None or joint.takes_torque:
+        return 0.5 * (held + np.insert(held[:-1], 0, held[0]))
+    constant, held = motor.K * motor.gear, held * motor.sign
+    if full:  # a current loop makes the duty a current
+        return constant * full * 0.5 * (held + np.insert(held[:-1], 0, held[0]))
+    volts = take.bus_voltage * held
+    decay = np.exp(-motor.R * dt / motor.L)
+    middle = 0.5 * (qd + np.append(qd[1:], qd[-1]))  # rate over the interval after each sample
+    steady = (volts - constant * middle) / motor.R
+    share = (1.0 - decay) * motor.L / (motor.R * dt)  # of the interval's mean that is still the old current's
+    current, mean = steady[0], np.empty_like(steady)
+    for k, goal in enumerate(steady):
+        mean[k] = goal + (current - goal) * share
+        current = goal + (current - goal) * decay
+    return constant * 0.5 * (mean + np.insert(mean[:-1], 0, mean[0]))
+
+
+def _regress(matrix: Array, side: Array, block: NDArray[np.int64]) -> tuple[Array, Array, float]:
+    """Least squares (K,) of a matrix (S, K), halves of the intervals (K,), rms of what is left."""
+    inverse = np.linalg.inv(matrix.T @ matrix)
+    value = inverse @ (matrix.T @ side)
+    left = side - matrix @ value
+    names = np.unique(block)
+    scores = np.array([matrix[block == b].T @ left[block == b] for b in names])
+    count, free = len(names), len(names) - matrix.shape[1]
+    covariance = inverse @ (scores.T @ scores) @ inverse * count / free
+    half = student.ppf(0.5 + 0.5 * LEVEL, free) * np.sqrt(np.diag(covariance))
+    return value, half, float(np.sqrt(np.mean(left**2)))
