@@ -134,7 +134,7 @@ def test_that_the_change_of_the_increments_adds_up_over_a_stop():
 
 
 def test_that_path_time_does_not_drift_over_many_knots():
-    """An endless motion in ring-sized helpings: after 40000 ticks the target is still that of its own tick."""
+    """Feed an endless motion in pieces of a ring: no drift after 40 000 ticks."""
     b = board()
     hz, n = 250, 10_001
     t = np.arange(n) / hz

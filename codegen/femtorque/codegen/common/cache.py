@@ -54,7 +54,7 @@ def sources(folder: Path, pattern: str = "*") -> Iterator[str | bytes]:
 
 
 def kept(key: str, make: Callable[[Path], object], whole: Callable[[Path], bool] = lambda entry: True) -> Path:
-    """The folder of a key; if there is none, or not a whole one, `make` fills a new one. Raises what `make` raises,
+    """Folder of a key. If the entry is missing or incomplete, `make` creates it. Raises what `make` raises,
     BadInput where others could have put something there."""
     entry = entry_of(key)
     if _used(entry) and whole(entry):

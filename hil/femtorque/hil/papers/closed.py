@@ -45,7 +45,7 @@ def closed_loops(short: bool) -> Finding:
 
 
 def changing(short: bool) -> Finding:
-    """Two arms that take an object, carry it and put it down; in full also an arm that does and a biped's steps."""
+    """Two arms take an object, carry it and put it down. A full run plays one arm with a payload and the biped too."""
     mechanism, motion = example("two_arm_grasp")
     names = ("two_arm_grasp",) if short else CHANGING
     results = {name: on_board(*example(name), "PD + lambda") for name in names}

@@ -125,7 +125,7 @@ def _mesh(model: Any, number: int, most: int) -> tuple[Array, NDArray[np.int64]]
 
 
 def _box(half: Array) -> tuple[Array, NDArray[np.int64]]:
-    """Sides with corners of their own, so that edges are drawn sharp."""
+    """Faces with unshared vertices (flat shading)."""
     vertices = []
     for axis in range(3):
         for way in (-1.0, 1.0):

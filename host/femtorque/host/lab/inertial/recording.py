@@ -229,5 +229,5 @@ def damping(mechanism: Mechanism, joint: Joint) -> float:
 
 
 def inductive(mechanism: Mechanism, joint: Joint) -> float:
-    """L / R of a motor with a voltage at it, s: by so much its current is behind."""
+    """L / R of a motor with a voltage at it: lag of the current behind its command, s."""
     return joint.motor.L / joint.motor.R if joint.motor is not None and damping(mechanism, joint) else 0.0
