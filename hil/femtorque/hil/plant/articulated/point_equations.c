@@ -85,7 +85,7 @@ static void form_forms(const point_system *s, point_equations *e)
                                    e->form[s->rows + s->n + i]);
 }
 
-/* Fill the constraint rows. A rotor's own entry is always -1 and is not stored. */
+/* Fill the constraint rows. A rotor's own entry is always -1 and not stored. */
 static void form_rows(const point_system *s, point_equations *e)
 {
     int64_t k, row = s->rows;
