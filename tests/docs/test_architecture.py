@@ -95,7 +95,9 @@ def test_imports_keep_to_the_floors():
 def test_an_import_against_the_floors_is_found(tmp_path):
     """The contracts see a plant that asks the inverse model, and a chip that asks the model, however it does."""
     for folder in ("femtorque", "codegen", "host", "hil", "assurance"):
-        for path in (ROOT / folder).rglob("*.py"):
+        for path in (ROOT / folder).rglob("*.py*"):
+            if path.suffix not in (".py", ".pyi"):
+                continue
             copy = tmp_path / path.relative_to(ROOT)
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_text(path.read_text(encoding="utf-8"), encoding="utf-8")
@@ -106,4 +108,4 @@ def test_an_import_against_the_floors_is_found(tmp_path):
     done = subprocess.run([Path(sys.executable).with_name("lint-imports"), "--no-cache"], cwd=tmp_path,
                           capture_output=True, text=True)
     assert done.returncode == 1 and "hil.plant is not allowed to import femtorque.codegen.toolchain" in done.stdout
-    assert "reach other modules of femtorque too:" in done.stdout and "\nfemtorque.codegen.wire.units\n" in done.stdout
+    assert "reach other modules of femtorque too:" in done.stdout and "\nfemtorque.codegen.wire\n" in done.stdout

@@ -23,10 +23,10 @@ from femtorque.codegen.toolchain import platformio
 from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.cost.measurement import short_motion
 from femtorque.hil.plant.selection import plant_of
-from femtorque.hil.play.closed_loop import play
+from femtorque.hil.play import play_motion as play
 
 arm = load_mechanism("arm.toml")
-elf = platformio.build(arm, Path("image")).elf
+elf = platformio.build_image(arm, Path("image")).elf
 for fault in (None, "drive-ails"):
     with VirtualBoard(elf, arm, plant_of(arm)) as board:
         board.brakes = True

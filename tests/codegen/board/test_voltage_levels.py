@@ -84,7 +84,7 @@ def test_servos_of_5_v_ask_for_a_level_shifting_buffer_between_the_pin_and_their
 
 
 def test_a_wire_of_servos_at_a_pin_of_3_6_v_is_named(monkeypatch):
-    monkeypatch.setattr(levels_module, "load", lambda *_: on_pin(boards.load_board("nucleo-g474re-6"), "PB10"))
+    monkeypatch.setattr(levels_module, "load_board", lambda *_: on_pin(boards.load_board("nucleo-g474re-6"), "PB10"))
     (line,) = servos("so101_sts", "nucleo-g474re-6")
     assert line.startswith("never 5 V at the wire 'servos': PB10 of the STM32G474 bears 3.6 V")
 

@@ -9,13 +9,13 @@ ROOT = Path(__file__).resolve().parents[3]
 MOST = 1_200_000  # calls, of which a core of 2020 makes some two million a second
 COUNTED = """
 import sys
-from femtorque.codegen.board import reader as boards
+from femtorque.codegen.board import load_board
 from femtorque.codegen.emit.sources import sources
 from femtorque.codegen.mechanism.reader import load_mechanism
 
 def emitted():
     mechanism = load_mechanism("mechanisms/six_axis.toml")
-    return sources(mechanism, boards.load(mechanism.board.use))
+    return sources(mechanism, load_board(mechanism.board.use))
 
 def calls(work):
     count = 0

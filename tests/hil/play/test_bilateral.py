@@ -170,7 +170,7 @@ def test_the_command_line_couples_two_arms_or_says_why_not(share, said, monkeypa
     """A stiff arm would be too heavy to lead: it is led without feeling, as without --feel."""
     mechanism = feels(share)
     with two(mechanism) as boards:
-        monkeypatch.setattr("femtorque.codegen.mechanism.reader.load_mechanism", lambda path: mechanism)
+        monkeypatch.setattr("femtorque.codegen.mechanism.load_mechanism", lambda path: mechanism)
         monkeypatch.setattr(Board, "connect", lambda port, mechanism: boards[int(port)])
         leader, follower = plants(boards)
         begin = leader.q.copy()
