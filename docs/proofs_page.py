@@ -32,10 +32,10 @@ are named with it, and for the C source: that the compiler translates it rightly
 statements are looked at only where a theorem says so: in queue_struck and outputs_off. That the end of every proof can
 be reached is checked with it, so none holds for want of values.
 
-What is not proved is tested, fuzzed and mutated only: what torques the emitted step asks for, but that they are numbers
-below a bound for chains of rigid links, open or closed; and functions that no proof goes through, of which the
-site's page of theorems has a list. What goes out is bounded for each kind of them: whatever the step asks for, a number or
-not, the law gives a joint no more than its effort, and a bridge no more than the board allows.
+What is not proved is tested, fuzzed and mutated only: what torques the emitted step asks for, but that they are
+numbers below a bound for chains of rigid links, open or closed; and functions that no proof goes through, of which
+the site's page of theorems has a list. What goes out is bounded for each kind of them: whatever the step asks for, a
+number or not, the law gives a joint no more than its effort, and a bridge no more than the board allows.
 
 - **Open chains** are asked for torques below a bound, within twice the limits of velocity: torques_finite.
 - **Closed loops** likewise, in every pose that is not refused: torques_loops. In one that is, nothing is asked for

@@ -30,7 +30,8 @@ class _Chip:
     def talk(self, host: socket.socket) -> None:
         board: socket.socket | None = None
         if self.before is not None and not self.before.chip.in_rom:
-            board = socket.create_connection(("127.0.0.1", self.before.port))
+            where, port = self.before.url.removeprefix("socket://").split(":")
+            board = socket.create_connection((where, int(port)))
         try:
             while not self.stop.is_set():
                 if board is None and self.fake.running:

@@ -155,6 +155,24 @@ HERE: dict[str, tuple[str, ...]] = {
 }
 
 
+LONG = frozenset(Path(__file__).with_name("long_rows.txt").read_text(encoding="utf-8").splitlines())
+
+
+def leave_to_assure(items: list[pytest.Item], whole: bool) -> None:
+    """Mark rows of tests/ that are too long for `make test`, a test or one row of it. whole: each name must fit one."""
+    found, files = set(), set()
+    for item in items:
+        name = item.nodeid.removeprefix("tests/")
+        fits = {name, name.partition("[")[0]} & LONG
+        found |= fits
+        files.add(name.partition("::")[0])
+        if fits:
+            item.add_marker(pytest.mark.assure)
+    gone = sorted(name for name in LONG - found if name.partition("::")[0] in files)
+    if whole and gone:
+        raise pytest.UsageError(f"tests/support/long_rows.txt names rows that are not there: {', '.join(gone)}")
+
+
 def leave_to_bench(items: list[pytest.Item], whole: bool) -> None:
     """Mark what is not named here. whole: all tests of each file are there, so that each name must fit one."""
     named = {(test, row) for test, rows in HERE.items() for row in rows}

@@ -88,7 +88,9 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if item.path.is_relative_to(ROOT / "assurance"):
             item.add_marker(pytest.mark.assure)
-    rows.leave_to_bench(items, whole=not any("::" in argument for argument in config.args))
+    whole = not any("::" in argument for argument in config.args)
+    rows.leave_to_assure(items, whole)
+    rows.leave_to_bench(items, whole)
     items.sort(key=lambda item: LONG.index(item.path.stem) if item.path.stem in LONG else len(LONG))
 
 

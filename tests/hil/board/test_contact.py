@@ -78,8 +78,9 @@ def test_a_torque_at_rest_is_measured_where_no_friction_hides_it():
         assert np.abs(arm.reports[-1].external).max() < 0.3
         arm.push(np.array([3.0, -4.0, 2.0, 1.0, -1.0, 0.5]))
         arm.wait(0.3)
-        print(np.round(arm.reports[-1].external, 3))
-        assert arm.reports[-1].external == pytest.approx([3.0, -4.0, 2.0, 1.0, -1.0, 0.5], abs=0.3)
+        felt = np.median([report.external for report in arm.reports[-10:]], axis=0)  # a step of an encoder is 0.9 N m
+        print(np.round(felt, 3))
+        assert felt == pytest.approx([3.0, -4.0, 2.0, 1.0, -1.0, 0.5], abs=0.3)
 
 
 def test_a_perfect_model_feels_next_to_nothing_in_motion():

@@ -15,7 +15,8 @@ from femtorque.codegen.emit import step
 from femtorque.codegen.mechanism import Joint
 from femtorque.codegen.model import SINGULAR, Assembly, Model, assemble
 from femtorque.codegen.reference import PACE_OF_CORRECTION, SWING
-from femtorque.codegen.step import Block, LoopStep, Names, Printer, allocation, comment, of_friction, step_of, unit_of
+from femtorque.codegen.step import (
+    Block, LoopStep, Names, Printer, allocation, comment, literal, of_friction, step_of, unit_of)
 from femtorque.codegen.wire import position_unit
 
 PACE, LEAST = 0.02, 1e-3  # rad or m: one step of a start, and where it is too long for the loops
@@ -140,7 +141,7 @@ def render(model: Model, prefix: str = "", ramped: bool = False) -> dict[str, st
         blocks=Printer(loop.graph, Names(results="now->")).blocks,
     )
     names_of = Names({"G": "s->loop.", "velocity": "s->loop."})
-    allocate = Allocation(dependent, f"{SINGULAR**2:.8e}", [f"{float(scale)**-2:.8e}" for scale in assembly.scale],
+    allocate = Allocation(dependent, literal(SINGULAR**2), [literal(float(scale)**-2) for scale in assembly.scale],
                           Printer(torques, names_of, provenance=[comment(rows) for rows in rubs]).blocks)
     beside: dict[str, dict[str, object]] = {"ft_loop": vars(solve), "ft_closed": vars(allocate)}
     for name, source in (("loop", "ft_loop"), ("step", "ft_closed")):

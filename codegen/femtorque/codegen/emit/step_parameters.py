@@ -46,7 +46,7 @@ def beside(model: Model) -> dict[str, tuple[Parameter, ...]]:
     if model.mechanism.modes or model.mechanism.constrained:
         found[METHOD] = tuple(Parameter(name, value, "", ("control",), value) for name, value in (
             ("PACE", PACE), ("LEAST", LEAST), ("FARTHEST", PACE_OF_CORRECTION), ("SWING", SWING),
-            ("POSITION", POSITION), ("VELOCITY", VELOCITY)))
+            ("POSITION", POSITION), ("VELOCITY", VELOCITY), ("SINGULAR^2", SINGULAR**2)))
     if model.mechanism.constrained:
         found[LOOPS] = tuple(_of_loops(model))
     elif isinstance(step := step_of(model), PlanarStep):
@@ -102,6 +102,8 @@ def _of_loops(model: Model) -> Iterable[Parameter]:
     for joint, scale in zip(assembly.dependent, assembly.scale, strict=True):
         least = square(SINGULAR * float(scale))
         yield Parameter("least pivot^2", least, "", (model.bodies[joint].joint.name,), least)
+        margin = float(scale)**-2
+        yield Parameter("1/scale^2 of a pivot", margin, "", (model.bodies[joint].joint.name,), margin)
     weights = assembly.weights()
     for joint, weight in zip(assembly.actuated, weights, strict=True):
         value = float(weight)
