@@ -3,7 +3,6 @@
 from setuptools import find_namespace_packages, setup
 
 PLACES = (".", "codegen", "host", "hil")
-TESTS_ALONE = ("assurance.campaigns",)
 DATA = {"femtorque.firmware": "firmware", "femtorque.mechanisms": "mechanisms"}
 found = {name: f"{place}/{name.replace('.', '/')}" for place in PLACES
          for name in find_namespace_packages(place, include=["femtorque.*"])}

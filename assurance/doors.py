@@ -18,7 +18,7 @@ def room(module: str) -> str:
 
 
 class Doors(Contract):
-    """At most so many modules are imported from outside their rooms. Fewer than that break it too: the number falls."""
+    """Exactly `behind` modules are imported from outside their rooms: the number only falls."""
 
     behind = fields.StringField()
 

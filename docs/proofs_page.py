@@ -105,7 +105,7 @@ def _days(rows: list[Row]) -> str:
 
 
 def _runs(rows: list[Row]) -> str:
-    """Describe which proofs run when, and which are too long for `make test`."""
+    """Describe which proofs run when, and which are too long for `make assure`."""
     long = [f"{row.theorem} (`{row.mechanism}`)" for row in rows if row.seconds >= sample.THEOREMS_S]
     return RUNS.format(theorems=sample.THEOREMS_S, seeded=sample.SEEDED_S, errors=len(SEEDED), long=", ".join(long))
 

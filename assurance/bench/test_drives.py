@@ -29,8 +29,8 @@ def test_the_table_and_the_picture_are_kept(compared):
               for name, way in compared.stalled.items()]
     result = compared.ways[OURS].result
     assert result is not None
-    told = bus_load(Wire("can-fd", 1e6, 5e6), [(j.drive.id,
-                                                j.drive.type) for j in compared.mechanism.streamed if j.drive])
+    told = bus_load(Wire("can-fd", 1e6, 5e6),
+                    [(j.drive.id, j.drive.type) for j in compared.mechanism.streamed if j.drive])
     costs = [["whole tick, mean in motion", f"{result.instructions_tick_mean:.0f} instructions"],
              ["whole tick, worst in motion", f"{result.instructions_tick} instructions"],
              *([f"bus, {name}", f"{compared.ways[name].ran.busy:.1%}"] for name in WAYS),

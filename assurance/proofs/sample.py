@@ -1,4 +1,4 @@
-"""Choice of the proofs that `make test` runs anew: a part of all theorems and seeded errors, by the digest of the tree.
+"""Choice of the proofs that `make assure` runs again: a part of theorems and seeded errors, by the digest of the tree.
 
 One tree always gives one choice, any change of it another. Theorems whose sources have changed since they were
 proved come first.

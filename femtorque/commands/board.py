@@ -134,7 +134,7 @@ def bringup(
     with Board.connect(port, mechanism) as board:
         board.session.faulted()
         findings = bring_up(board.session, mechanism, turn if hand else None, partial(print, file=sys.stderr),
-                                  put if zero else None)
+                            put if zero else None)
     findings = configured_held(findings, compared, mechanism)
     refused = write_bring_up(mech, findings) if write else {}
     lines = [f"{joint}: {what}" for joint, what in bring_up_summary(findings).items()]

@@ -70,8 +70,7 @@ def long_motion() -> Trajectory:
 def play(fault: str | None = None, *, motion: Trajectory | None = None, feedforward: bool = True,
          plant: Plant | None = None, resume: int = 0) -> Result:
     return run_closed_loop(three_link(), motion or short_motion(), feedforward=feedforward, fault=fault, plant=plant,
-                           resume=resume,
-               out=place(feedforward))
+                           resume=resume, out=place(feedforward))
 
 
 @contextmanager

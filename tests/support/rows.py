@@ -1,9 +1,10 @@
-"""Rows of the long tests that `make test` runs; `make bench` runs the rest, so that every test is run by one of the
-two.
+"""Which suite runs which rows: `make test`, `make assure` or `make bench`; each row is run by one of them.
+
+LONG: tests, or single rows of one, of tests/ that `make assure` runs, since they take long.
 
 HERE: of a parametrised test whose rows each cost much and say the same of another mechanism, board or drive, the rows
-that stay, one of each kind. A row is named as pytest shows it in brackets; * stands for anything.
-A name that fits nothing is an error.
+that stay, one of each kind; `make bench` runs the rest. A row is named as pytest shows it in brackets; * stands for
+anything. A name that fits nothing is an error.
 """
 
 from fnmatch import fnmatchcase

@@ -159,7 +159,7 @@ def test_the_weakest_that_is_enough_is_named():
 
 def test_the_so101_can_be_had_with_motors_that_are_sold(tmp_path):
     arm = load_mechanism(write_new_file("so101", tmp_path / "so101.toml", robot("so101.urdf"),
-                               Choice("f405rg-6", "pololu-37d-50")))
+                                        Choice("f405rg-6", "pololu-37d-50")))
     assert len(arm.moving) == 6 and not [w for w in examine(arm).warnings if "no brushed motor" in w]
 
 

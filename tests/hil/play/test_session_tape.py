@@ -52,7 +52,7 @@ def test_targets_torques_and_all_that_the_board_says_are_the_same_in_a_replay(re
     path, before = recorded
     again = session_tape.replay_tape(three_link(), session_tape.read_tape(path), log=tmp_path / "run.mcap",
                                      out=rig.place(),
-                                recording=True)
+                                     recording=True)
     after = again.record
     assert np.ptp(before.target, axis=0).min() > 1e6 and np.abs(before.torque_ff).max() > 0.1
     for name in ("tick", "target", "target_rate", "torque_ff", "torque", "position", "duty", "q", "cycles"):

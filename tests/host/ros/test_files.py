@@ -37,7 +37,7 @@ def test_the_files_name_what_the_node_has_and_limits_that_the_board_keeps(here, 
 def test_an_arm_with_a_gripper_has_a_second_controller():
     config = yaml.safe_load(files.ros_files(Mechanism.load(ROOT / "mechanisms" / "so101_sts.toml"), "arm_controller",
                                             "n",
-                                        "gripper")["moveit_controllers.yaml"])["moveit_simple_controller_manager"]
+                                            "gripper")["moveit_controllers.yaml"])["moveit_simple_controller_manager"]
     assert config["controller_names"] == ["arm_controller", "gripper_controller"]
     told = config["gripper_controller"]
     assert (told["type"], told["action_ns"], told["joints"]) == ("GripperCommand", "gripper_cmd", ["gripper"])

@@ -185,7 +185,7 @@ def _scons_package_version() -> str:
 
 
 def build_image(mechanism: Mechanism, out: Path, progress: Progress | None = None, feedforward: bool = True,
-          pil: bool = False) -> BuildResult:
+                pil: bool = False) -> BuildResult:
     """Assemble the project in `out`, build what `pio run` builds there, examine the image, write build.json.
 
     PlatformIO itself runs if environment variables (PLATFORMIO_...) change its options. An image that is there already

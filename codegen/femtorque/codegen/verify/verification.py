@@ -53,8 +53,7 @@ class ChipRun(Protocol):
 
 class Chip(Protocol):
     """The step on the emulated chip: positions (N + 2, J) at s_-1 .. s_N, as
-    femtorque.codegen.verify.motion_torques.Step;
-    sources: its C."""
+    femtorque.codegen.verify.motion_torques.Step; sources: its C."""
 
     def __call__(self, model: Model, positions: Array, sources: dict[str, str]) -> ChipRun: ...
 

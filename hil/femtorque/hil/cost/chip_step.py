@@ -37,7 +37,7 @@ class ChipRun:
 
 
 def run_step_on_chip(model: Model, positions: ArrayLike, sources: dict[str, str] | None = None,
-        modes: NDArray[np.uint32] | None = None) -> ChipRun:
+                     modes: NDArray[np.uint32] | None = None) -> ChipRun:
     """Torque at s_0..s_N-1 of a motion sampled at s_-1..s_N: positions (N+2, J), rad or m. The step counted.
 
     sources: the emitted files of this model, if the caller has them. modes (N+1, 2): where the motion has several, as

@@ -263,7 +263,7 @@ class ArmRun:
 
 
 def run_flexible(plant: FlexiblePlant, start: Array, until: float, dt: float,
-        drive: Callable[[float, Array, Array], tuple[Array, float]]) -> ArmRun:
+                 drive: Callable[[float, Array, Array], tuple[Array, float]]) -> ArmRun:
     """Forward dynamics from a state. drive(t, y, force) gives the joints' torques (J,) and the outer spring's at
     t, the end of a step, from the state at its start. Newmark's average acceleration, elasticity implicit, the rest
     iterated: second order."""

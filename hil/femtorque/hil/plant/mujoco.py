@@ -1,6 +1,5 @@
 """MuJoCo as the world that a board moves: the mechanism as `femtorque.codegen.mechanism.mjcf_export` says it, in a
-scene of
-contacts.
+scene of contacts.
 
 A third opinion beside the rigid and the articulated plant, and the only one in which an arm touches things: a table, a
 peg, whatever an MJCF file of the user's holds. Motors and encoders are those of the other plants. Loops, limits, dry

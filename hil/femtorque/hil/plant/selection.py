@@ -74,8 +74,8 @@ def plant_of(mechanism: Mechanism, kind: str = "auto", scene: Path | None = None
     changing = mechanism.constrained or mechanism.modes or beams
     if changing:
         return articulated.Plant(refined(mechanism, FINER))
-    return backlash.BacklashPlant(mechanism) if any(map(backlash.has_backlash,
-                                                        mechanism.moving)) else minimal.Plant(mechanism)
+    slack = any(map(backlash.has_backlash, mechanism.moving))
+    return backlash.BacklashPlant(mechanism) if slack else minimal.Plant(mechanism)
 
 
 def is_arm(mechanism: Mechanism) -> bool:

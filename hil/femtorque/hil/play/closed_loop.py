@@ -164,8 +164,9 @@ class Witness:
 
 
 def run_closed_loop(mechanism: Mechanism, trajectory: Trajectory, *, feedforward: bool = True, fault: str | None = None,
-        plant: Plant | None = None, out: Path | None = None, resume: int = 0, log: Path | None = None,
-        on_progress: Callable[[Progress], None] | None = None, watch: Watch | None = None, wait: float = 0.0) -> Result:
+                    plant: Plant | None = None, out: Path | None = None, resume: int = 0, log: Path | None = None,
+                    on_progress: Callable[[Progress], None] | None = None, watch: Watch | None = None,
+                    wait: float = 0.0) -> Result:
     """Build, boot, home, arm, play, disarm. fault: a name of femtorque.hil.board.faults.FAULTS that strikes in
     mid-motion.
 
@@ -182,14 +183,13 @@ def run_closed_loop(mechanism: Mechanism, trajectory: Trajectory, *, feedforward
     with VirtualBoard(built.elf, mechanism, plant) as board:
         board.brakes = True
         return play_motion(board, mechanism, knots(trajectory, mechanism), feedforward, fault, resume, on_progress,
-                           log=log,
-                    source=trajectory.source, watch=watch, wait=wait)
+                           log=log, source=trajectory.source, watch=watch, wait=wait)
 
 
 def serve_board(mechanism: Mechanism, port: int | str, announce: Callable[[str], None], until: Callable[[], bool], *,
-          feedforward: bool = True, pil: bool = False, out: Path | None = None,
-          kind: type[VirtualBoard] = VirtualBoard,
-          around: Callable[[Any], AbstractContextManager[None]] = nullcontext) -> int:
+                feedforward: bool = True, pil: bool = False, out: Path | None = None,
+                kind: type[VirtualBoard] = VirtualBoard,
+                around: Callable[[Any], AbstractContextManager[None]] = nullcontext) -> int:
     """A virtual board in real time for hosts to come and go. Returns the ticks it made.
 
     port: of TCP (0: any), or unix:PATH. pil: with the pil image, for femtorque.hil.play.pil.run; nothing moves here
@@ -216,9 +216,9 @@ def folder(mechanism: Mechanism, feedforward: bool, pil: bool = False) -> Path:
 
 
 def play_motion(board: BoardUnderTest, mechanism: Mechanism, motion: Knots, feedforward: bool, fault: str | None = None,
-         resume: int = 0, on_progress: Callable[[Progress], None] | None = None, pil: bool = False,
-         log: Path | None = None, source: Path | None = None, watch: Watch | None = None,
-         wait: float = 0.0) -> Result:
+                resume: int = 0, on_progress: Callable[[Progress], None] | None = None, pil: bool = False,
+                log: Path | None = None, source: Path | None = None, watch: Watch | None = None,
+                wait: float = 0.0) -> Result:
     """The host's part, from connecting to disarming, and the figures of it. pil: of a real board, by
     femtorque.hil.play.pil. wait: s, armed, before the motion."""
     witness, clock = Witness(board), VirtualClock(board)

@@ -158,13 +158,11 @@ class Relay:
 
 
 def run_in_the_loop(port: str, mechanism: Mechanism, trajectory: Trajectory, *, feedforward: bool = True,
-                    fault: str | None = None,
-        plant: Plant | None = None, out: Path | None = None, resume: int = 0, log: Path | None = None,
-        on_progress: Callable[[Progress], None] | None = None, wall: Clock | None = None,
-        watch: Watch | None = None) -> Result:
+                    fault: str | None = None, plant: Plant | None = None, out: Path | None = None, resume: int = 0,
+                    log: Path | None = None, on_progress: Callable[[Progress], None] | None = None,
+                    wall: Clock | None = None, watch: Watch | None = None) -> Result:
     """Run as femtorque.hil.play.run_closed_loop does, with the real board at `port` that carries the pil image. out
-    has no use
-    here.
+    has no use here.
 
     wall: the clock by which the line is waited for. Raises BadInput and Refused, that too if the board carries
     another image; a motion that is broken off is a Result that says so.
@@ -186,7 +184,7 @@ def run_in_the_loop(port: str, mechanism: Mechanism, trajectory: Trajectory, *, 
     with Relay(device, mechanism, plant or plant_of(mechanism), configuration.tag, wall) as relay:
         return play_motion(relay, mechanism, knots(trajectory, mechanism), feedforward, fault, resume, on_progress,
                            pil=True,
-                    source=trajectory.source, log=log, watch=watch)
+                           source=trajectory.source, log=log, watch=watch)
 
 
 def make_ready(device: Device, configuration: Configuration, wall: Clock | None = None) -> None:

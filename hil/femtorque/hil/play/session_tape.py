@@ -130,7 +130,7 @@ def _later(text: str, sent: list[tuple[float, bytes]]) -> float:
 
 
 def replay_tape(mechanism: Mechanism, tape: Tape, *, log: Path | None = None, out: Path | None = None,
-           recording: bool = False) -> Replay:
+                recording: bool = False) -> Replay:
     """Build, boot, and let the board hear what it heard when it was recorded.
 
     log: RUN.mcap, as `follow --log` writes it. out: folder of the image. recording: every tick, as it was when the

@@ -84,8 +84,7 @@ def measure(case: Case, log: Path | None = None) -> DemoRun:
     """Build, run and reduce one case. log: RUN.mcap to write."""
     mechanism = case.mechanism
     result = run_closed_loop(mechanism, Trajectory.load(TRAJECTORY, mechanism), feedforward=case.feedforward,
-                             out=case.folder,
-                 log=log)
+                             out=case.folder, log=log)
     return DemoRun(case, result.report(), tuple(j.name for j in mechanism.moving), result.good, result.tracking_rms,
                    result.tracking_max, *_curves(mechanism, result))
 

@@ -1,8 +1,8 @@
 """An ideal board in the place of the real one: exact angles and rates, torque at once, nothing late, no friction.
 
 The remaining tracking error is then the control law's and the feed-forward's own. Torque of a tick: that of the motion
-for the tick (femtorque.codegen.verify.motion_torques,
-              rotors included) plus Ku (q_d - q) + Kv (qd_d - qd) at its beginning.
+for the tick (femtorque.codegen.verify.motion_torques, rotors included) plus Ku (q_d - q) + Kv (qd_d - qd) at its
+beginning.
 """
 
 from dataclasses import dataclass, replace

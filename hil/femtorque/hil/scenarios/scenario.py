@@ -323,7 +323,8 @@ Runner = Callable[..., Result]
 
 
 def play_scenario(scenario: Scenario, case: PlannedRun, *, short: bool = False, fault: str | None = None,
-         chosen: Mechanism | None = None, plant: Plant | None = None, runner: Runner = run_closed_loop) -> Result:
+                  chosen: Mechanism | None = None, plant: Plant | None = None,
+                  runner: Runner = run_closed_loop) -> Result:
     """One run: the exact image on the virtual board, the articulated plant, the host.
 
     fault: strikes in the place of the run's own. chosen: the mechanism of the design, for a run that asks for it.

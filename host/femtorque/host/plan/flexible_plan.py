@@ -73,7 +73,7 @@ class FlexiblePlan:
 
 
 def plan_flexible(mechanism: Mechanism, source: Path, *, ends: Ends = "free", begin: Array | None = None,
-         speed: float = 1.0, tip_point: str | None = None) -> FlexiblePlan:
+                  speed: float = 1.0, tip_point: str | None = None) -> FlexiblePlan:
     """Plan for a path of the tip with times (CSV with a column t), or for waypoints of the arm as if it were rigid.
 
     begin (J,): where the joints stand, by default at the mechanism's start: waypoints go on from there, a path must

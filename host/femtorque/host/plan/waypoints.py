@@ -1,6 +1,5 @@
 """Waypoints: where an arm is to go, as TOML or CSV, in joint space or for a tip. No times:
-`femtorque.host.plan.planning`
-finds them.
+`femtorque.host.plan.planning` finds them.
 
 TOML:
     tip = { link = "hand", xyz = [0.2, 0.0, 0.0] }     # only for waypoints that say where the tip goes

@@ -54,7 +54,6 @@ def test_followers_stay_with_their_leader_and_no_energy_is_made(gripper):
 
 def test_the_image_moves_a_gripper_with_the_torque_of_all_fingers_at_its_leader(gripper):
     s, still = np.array([[0.0], [1.0]]), np.zeros((2, 2))
-    result = run_closed_loop(gripper, from_rows(["shoulder", "grip"], [0.0, 0.5], s * [0.7, 0.6], still,
-                                                still))  # a quintic
+    result = run_closed_loop(gripper, from_rows(["shoulder", "grip"], [0.0, 0.5], s * [0.7, 0.6], still, still))
     assert result.good and result.bit_identical
     assert np.max(result.tracking_rms) < 2e-3

@@ -116,7 +116,7 @@ class Result:
         for k, term in enumerate(found.unknowns.terms, found.unknowns.plain):
             if term.joint == joint:
                 row[term.part] = {"before": float(found.unknowns.prior[k]), "after": float(found.values[k]),
-                                 "interval": 1.96 * float(found.deviation[k]), "seen": True}
+                                  "interval": 1.96 * float(found.deviation[k]), "seen": True}
                 if term.slow:
                     row["stribeck_velocity"] = {
                         "before": file.stribeck_velocity, "after": term.slow,
