@@ -2,7 +2,6 @@
 
 import base64
 import json
-import os
 import shutil
 import socket
 import subprocess
@@ -10,7 +9,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,10 +24,9 @@ FLAGS = ("--headless", "--no-sandbox", "--use-gl=angle", "--use-angle=swiftshade
 
 @dataclass(frozen=True)
 class Browser:
-    """One page at a time. root: of chromedriver's session; driver: its process."""
+    """One page at a time. root: the address of chromedriver's session."""
 
     root: str
-    driver: int
 
     def open(self, page: Path) -> None:
         self.go(page.resolve().as_uri())
@@ -47,10 +45,6 @@ class Browser:
     def console(self) -> list[dict[str, Any]]:
         """Messages that the page, and the browser about it, has logged since the last look."""
         return self._call("se/log", {"type": "browser"})
-
-    def processor_time(self) -> float:
-        """s that all processes of the browser have computed, drawing without a graphics card among it."""
-        return sum(ticks for ticks in _descendants(self.driver)) / os.sysconf("SC_CLK_TCK")
 
     def look(self, width: int, height: int, finer: float = 1.0, dark: bool = False) -> None:
         """Pages have so many pixels from now on, `finer` dots each, and are to be light or dark."""
@@ -112,22 +106,12 @@ def chromium() -> Iterator[Browser]:
             }}})
             root = f"{url}/session/{session['sessionId']}"
             try:
-                yield Browser(root, driver.pid)
+                yield Browser(root)
             finally:
                 urllib.request.urlopen(urllib.request.Request(root, method="DELETE"), timeout=HANG).read()
         finally:
             driver.terminate()
             driver.wait(HANG)
-
-
-def _descendants(parent: int) -> Iterator[int]:
-    """Processor time of every process below one, in user and system mode, in ticks of the clock."""
-    for entry in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):  # gone
-            fields = entry.read_text().rpartition(")")[2].split()
-            if int(fields[1]) == parent:
-                yield int(fields[11]) + int(fields[12])
-                yield from _descendants(int(entry.parent.name))
 
 
 def _wait(port: int) -> None:

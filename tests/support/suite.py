@@ -43,12 +43,12 @@ LONG = (  # files of more than 6 s of processor time (--cpu), the longest first
     "test_free", "test_new_family")
 
 
-def until(true: Callable[[], bool]) -> None:
-    """Wait for another process to bring something about."""
+def until(true: Callable[[], bool], look_s: float = 0.05) -> None:
+    """Wait until another process or thread has made this true. look_s: the time between two looks."""
     end = time.monotonic() + HANG
     while not true():
         assert time.monotonic() < end
-        time.sleep(0.05)
+        time.sleep(look_s)
 
 CLOCKLESS = hypothesis.settings(deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.register_profile("clockless", CLOCKLESS)

@@ -1,7 +1,6 @@
 """The node on zenoh against another implementation of rmw_zenoh's conventions, the package zenoh-ros2-sdk."""
 
 import threading
-import time
 
 import pytest
 import zenoh
@@ -16,7 +15,7 @@ from femtorque.host.ros import interfaces, keys
 from femtorque.host.ros.interfaces import message, type_hash
 from femtorque.host.ros.node import Node
 from tests.host.ros.router import routed
-from tests.support.suite import HANG
+from tests.support import suite
 
 STATE = "sensor_msgs/msg/JointState"
 TEXT = "std_msgs/msg/String"
@@ -38,11 +37,7 @@ def node(router):
 
 
 def until(true, meanwhile=lambda: None):
-    end = time.monotonic() + HANG
-    while not true():
-        assert time.monotonic() < end
-        meanwhile()
-        time.sleep(1e-3)
+    suite.until(lambda: (meanwhile(), true())[1], 1e-3)
 
 
 def definitions(name):
@@ -101,12 +96,8 @@ def test_a_latched_topic_is_had_by_those_who_come_later(router, node):
     """By zenoh's own advanced subscriber, as rmw_zenoh uses it."""
     node.publisher("/robot_description", "std_msgs/msg/String", latched=True).publish(
         message("std_msgs/msg/String", data="<robot/>"))
-    configuration = zenoh.Config()
-    for place, value in (("mode", '"peer"'), ("connect/endpoints", f'["tcp/127.0.0.1:{router}"]'),
-                         ("scouting/multicast/enabled", "false")):
-        configuration.insert_json5(place, value)
     heard = []
-    with zenoh.open(configuration) as late:
+    with zenoh.open(peer(router)) as late:
         key = keys.key(0, "/robot_description", "std_msgs/msg/String")
         subscriber = zenoh.ext.declare_advanced_subscriber(
             late, key, heard.append, history=zenoh.ext.HistoryConfig(detect_late_publishers=True))

@@ -1,8 +1,6 @@
 """The page in three dimensions, read out of a real browser: where it puts links, how it closes loops, how it plays."""
 
 import json
-import os
-import time
 
 import numpy as np
 import pinocchio as pin
@@ -78,20 +76,6 @@ def test_loops_are_closed_as_the_model_closes_them(name, browser, open_page):
         assert found[joint.name] == pytest.approx(closed[joint.name], abs=1e-6), joint.name
 
 
-def test_a_motion_is_played_as_it_was_planned(browser, open_page):
-    mechanism = load_mechanism(MECHANISMS / "three_link.toml")
-    motion = Trajectory.load(MECHANISMS / "three_link.csv", mechanism)
-    file = open_page(mechanism, motion)
-    assert file.stat().st_size < 2_000_000
-    last = browser.run("return SCENE.motion.t.length") - 1
-    browser.run(f"window.femtorque.seek(SCENE.motion.t[{last // 2}])")
-    t = browser.run(f"return SCENE.motion.t[{last // 2}]")
-    found = browser.run("return window.femtorque.positions()")
-    for joint, expected in zip(mechanism.streamed, motion.at(t)[0], strict=True):
-        assert found[joint.name] == pytest.approx(float(expected), abs=1e-4)
-    assert browser.run("return document.getElementById('player').hidden") is False
-
-
 def test_tables_beside_the_arm_are_whole_on_a_wide_screen(browser, open_page):
     open_page(load_mechanism(MECHANISMS / "two_arm_grasp.toml"))
     widths = browser.run("return [...document.querySelectorAll('.wide')].map(x => [x.scrollWidth, x.clientWidth])")
@@ -155,51 +139,6 @@ def test_a_ghost_that_stands_where_the_arm_does_is_not_drawn(browser, open_page)
     open_page(mechanism, Motion(tuple(joint.name for joint in mechanism.streamed), t, q, apart))
     seen = "return femtorque.view.others.ghost.root.visible"
     assert browser.run(f"femtorque.seek(0.2); {seen}") is False and browser.run(f"femtorque.seek(0.8); {seen}") is True
-
-
-FRAMES = """const gl = femtorque.view.renderer.getContext(), pixel = new Uint8Array(4), times = [];
-            for (let i = 0; i < 100; i++) {
-              const before = performance.now();
-              femtorque.seek(1 + 0.01 * i);
-              times.push(performance.now() - before);
-              gl.readPixels(0, 0, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, pixel);  // drawn, before the next one is timed
-            }
-            return times.sort((a, b) => a - b)[50];"""
-
-
-@pytest.mark.bench
-def test_a_humanoid_plays_at_thirty_frames_a_second(browser, open_page, capsys):
-    """Without a graphics card (SwiftShader). The page's own part: its script's time, by the clock, and the processor
-    time of all that a frame takes to be drawn. The browser's time to show a canvas, even an empty one, comes on top, so
-    that frames by the clock are asked for only of a machine with nothing else to do."""
-    mechanism = load_mechanism(robot("/g1_29dof_rev_1_0.urdf"))
-    names = tuple(joint.name for joint in mechanism.streamed)
-    t = np.linspace(0.0, 12.0, 721)
-    q = 0.3 * np.sin(np.pi * t[:, None] + np.arange(len(names)))
-    idle = os.getloadavg()[0] < 1.0
-    open_page(mechanism, Motion(names, t, q, q + 0.02, None, q))
-    costs = []
-    for thinner in (False, True):
-        browser.run(f"femtorque.view.sharpness(1, {str(thinner).lower()})")
-        browser.run(FRAMES)
-        before = browser.processor_time()
-        script = browser.run(FRAMES)
-        costs.append((script, 10.0 * (browser.processor_time() - before)))
-    browser.run("femtorque.view.sharpness(1, false); femtorque.seek(0); femtorque.player.play()")
-    time.sleep(4.0)  # until it is as sharp as this machine can have it
-    browser.run("window.first = [femtorque.view.frames, performance.now()]")
-    time.sleep(4.0)
-    rate, scale, thin, going = browser.run(
-        "const [n, t] = first, v = femtorque.view;"
-        "return [1000 * (v.frames - n) / (performance.now() - t), v.scale, v.thinner, femtorque.player.began !== null]")
-    with capsys.disabled():
-        for (script, drawn), which in zip(costs, ("all", "fewer"), strict=True):
-            print(f"{which} triangles: script {script:.2f} ms, processor time {drawn:.1f} ms a frame")
-        print(f"{rate:.1f} frames per second {'on an idle machine' if idle else 'beside other work'}, at {scale:.2f} "
-              f"of the screen's sharpness, {'fewer' if thin else 'all'} triangles")
-    assert going and max(script for script, _ in costs) < 5.0
-    assert costs[0][1] < 50.0 and costs[1][1] < 25.0
-    assert rate > 30.0 or not idle
 
 
 def test_a_link_without_a_mesh_is_a_rod_to_what_hangs_on_it():

@@ -4,9 +4,8 @@ The runs are of the exact image on the virtual board; what it takes to bring a s
 line or in the encoder, never in the log.
 """
 
-import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -16,63 +15,20 @@ from femtorque.codegen.drive import FAMILIES
 from femtorque.codegen.mechanism import load_mechanism
 from femtorque.codegen.motion import from_rows
 from femtorque.hil.plant.rigid import Plant
-from femtorque.hil.play import Result, run_closed_loop as play
+from femtorque.hil.play import run_closed_loop as play
 from femtorque.host.record import export, log as logs
 from femtorque.host.scene import Contact, Moment
 from femtorque.host.show import plot, report
 from femtorque.host.show.display import tracking_table
-from femtorque.host.show.findings import ZERO_FIRST, Findings
+from femtorque.host.show.findings import NOTHING, ZERO_FIRST, Findings
 from femtorque.host.show.readable_units import ERROR, TRUE
+from tests.host.show.conftest import SHIFT
 from tests.host.show.test_report import ACCELERATION, NOISE, RATE, T, a_run
 from tests.support import bus_arm
 from tests.support.boards import IMAGES
 from tests.support.dynamixels import aloha
 from tests.support.servos import so101
 from tests.support.suite import ROOT
-
-ARM = ROOT / "mechanisms" / "three_link.toml"
-SHIFT = 0.05  # rad
-
-
-@dataclass(frozen=True)
-class Played:
-    result: Result
-    run: logs.Run
-    said: list[str]
-    path: object
-
-
-SITUATIONS = {
-    "good": {}, "shifted zero": {"pose": (SHIFT, 0.0, 0.0)}, "wrong inertia": {"mass_scale": 1.4},
-    "wrong friction": {"friction_scale": 3.0}, "encoder-stuck": {"fault": "encoder-stuck"},
-    "host-stall": {"fault": "host-stall", "resume": 1}, "host-gone": {"fault": "host-gone"},
-}
-
-
-@pytest.fixture(scope="module")
-def played(tmp_path_factory):
-    """A situation by its name; each is played once."""
-    arm, folder, known = load_mechanism(ARM), tmp_path_factory.mktemp("runs"), {}
-    t = np.linspace(0.0, 1.6, 161)
-    s = (1.0 - np.cos(2 * np.pi * t / 1.6)) / 2.0
-    start = np.array([j.start for j in arm.moving])
-    motion = from_rows([j.name for j in arm.moving], t, start + np.outer(s * s, [1.4, -1.2, 1.5]))
-
-    def of(name):
-        if name not in known:
-            how = dict(SITUATIONS[name])
-            shift = how.pop("pose", None)
-            plant = {key: how.pop(key) for key in ("mass_scale", "friction_scale") if key in how}
-            path = folder / f"{name}.mcap"
-            result = play(arm, motion,
-                          plant=Plant(arm, pose=None if shift is None else start + shift, **plant), log=path,
-                          **how)
-            run = logs.read_log(path)
-            known[name] = Played(result, run, Findings(run).sentences, path)
-        return known[name]
-
-    return of
-
 
 BLAMES = ("did not show", "acted on an encoder", "The model was farthest", "oscillates", "has a line at",
           "showed no movement", "could do no more")
@@ -121,6 +77,7 @@ def test_a_good_run_blames_nobody(played):
                                                                                          "went against each other")
     assert not has(said, "than the mechanism file says") and ZERO_FIRST not in said
     assert has(said, "every frame came to it whole", "at least") and "No limit acted." in said
+    assert all(left.cause == NOTHING for left in Findings(played("good").run).left)
 
 
 def test_a_shifted_zero_comes_before_the_model(played):
@@ -162,10 +119,14 @@ def test_more_inertia_than_the_file_says_is_said(played):
 
 
 def test_more_friction_than_the_file_says_is_said(played):
-    said = played("wrong friction").said
-    assert has(said, "The model was farthest from the arm", "as Coulomb friction of",
+    """The plant's is three times the file's."""
+    rough = played("wrong friction")
+    assert has(rough.said, "The model was farthest from the arm", "as Coulomb friction of",
                "more than the mechanism file says")
-    assert ZERO_FIRST not in said
+    assert ZERO_FIRST not in rough.said
+    for left, joint in zip(Findings(rough.run).left, rough.result.mechanism.moving, strict=True):
+        assert left.cause == "Coulomb friction" and left.size == pytest.approx(2.0 * joint.friction.coulomb,
+                                                                               rel=0.4), left
 
 
 def test_a_stuck_encoder_is_blamed_and_not_the_model(played):
@@ -242,14 +203,6 @@ def test_verbs_agree_on_what_was_measured_and_what_was_true(played, name):
         assert told["tracking_rms"]["shoulder"] == pytest.approx(told["true_rms"]["shoulder"], abs=1e-3)
     else:
         assert abs(told["tracking_max"]["shoulder"] - told["true_max"]["shoulder"]) > 10 * one.run.facts["count"][0]
-
-
-def test_the_command_says_the_same_as_the_log(played, here, tmp_path):
-    shown = here("plot", played("shifted zero").path, "-o", tmp_path / "r.html", "--json")
-    told = json.loads(shown.stdout)
-    assert told["true_max"] == plot.run_summary(played("shifted zero").run)["true_max"]
-    text = (tmp_path / "r.html").read_text()
-    assert "true error rms" in text and f"{ERROR} {TRUE}" in text
 
 
 def test_tables_say_which_error_they_hold(played):

@@ -2,9 +2,8 @@
 
 import asyncio
 import json
-import os
-import pty
 import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -13,7 +12,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 
 import numpy as np
@@ -35,6 +34,7 @@ from tests.host.show.test_monitor import looking, refresh
 from tests.support.browser import chromium
 from tests.support.suite import HANG, until
 from tests.support.tcp_board import TcpBoard
+from tests.support.terminal import CTRL_C, PROMPT, terminal
 from tests.whole.test_stream_command import MECHANISM, ROOT
 
 LAG = 0.01  # rad that the board's arm is behind
@@ -46,9 +46,16 @@ def mechanism():
 
 
 @pytest.fixture
-def watched(mechanism):
-    """A board, the page's address, the socket that datagrams come to, and the monitor's process."""
-    board = TcpBoard(Configuration.of(mechanism), lag=LAG)
+def board_at(mechanism):
+    """Open boards, which are closed at the end."""
+    with ExitStack() as stack:
+        yield lambda **keys: stack.enter_context(closing(TcpBoard(Configuration.of(mechanism), **keys)))
+
+
+@pytest.fixture
+def watched(board_at):
+    """A board, the page's address and the socket that datagrams come to."""
+    board = board_at(lag=LAG)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
         receiver.bind(("127.0.0.1", 0))
         receiver.settimeout(HANG)
@@ -57,12 +64,11 @@ def watched(mechanism):
             [*board.command, "monitor", "--port", board.port, MECHANISM, "--web", "0", "--udp", to],
             cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         try:
-            yield board, process.stderr.readline().strip(), receiver, process
+            yield board, process.stderr.readline().strip(), receiver
         finally:
             process.send_signal(signal.SIGINT)
             process.wait(HANG)
             process.stderr.close()
-            board.close()
 
 
 def coloured(browser, joint, plot, colour):
@@ -79,7 +85,7 @@ def coloured(browser, joint, plot, colour):
 
 
 def test_the_page_shows_what_the_board_says(watched, tmp_path):
-    tcp, url, receiver, _ = watched
+    tcp, url, receiver = watched
     assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", url)
     board = tcp.board
     board.target[:] = (np.array([0.25, -0.5, 1.0]) * 2**32 / (2 * np.pi)).astype(np.int64)
@@ -148,79 +154,50 @@ def test_the_page_shows_what_the_board_says(watched, tmp_path):
 
 
 def test_the_page_is_for_this_machine_alone(watched):
-    _, url, _, _ = watched
+    _, url, _ = watched
     with urllib.request.urlopen(url, timeout=HANG) as answer:
         text = answer.read().decode()
         assert "default-src 'self'" in answer.headers["Content-Security-Policy"]
     assert scripts() in text
     own = text.replace(scripts(), "")  # three.js names the name space of elements
     assert not re.findall(r"(?:src|href)=\"(?!data:)|@import|https?://", own), "nothing is asked of anyone"
-    with urllib.request.urlopen(f"{url}status", timeout=HANG) as answer:
-        assert json.load(answer)["name"] == "three-link"
+    assert json.loads(document(f"{url}status"))["name"] == "three-link"
     for request in (urllib.request.Request(url, headers={"Host": "evil.example:80"}),
                     urllib.request.Request(f"{url}etc/passwd")):
         with pytest.raises(urllib.error.HTTPError):
             urllib.request.urlopen(request, timeout=HANG)
 
 
-def test_a_stream_shows_itself_too(mechanism, tmp_path):
+def test_a_stream_shows_itself_too(board_at):
     """A serial port has room for one program: the page of a motion is that of the program that streams it."""
-    tcp, states = TcpBoard(Configuration.of(mechanism)), set()
+    tcp, states = board_at(), set()
     tcp.hold = lambda: tcp.board.played > 250 and "TRACK" not in states  # a third of it
     process = subprocess.Popen(
         [*tcp.command, "stream", MECHANISM, ROOT / "mechanisms" / "three_link.csv", "--port", tcp.port,
          "--home", "--web", "0", "--json"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     url = process.stderr.readline().strip()
     while process.poll() is None and "TRACK" not in states:
-        try:
-            with urllib.request.urlopen(f"{url}status", timeout=HANG) as answer:
-                states.add((json.load(answer)["last"] or {}).get("state"))
-        except OSError:
-            break
+        with suppress(OSError):
+            states.add((told(url) or {}).get("state"))
         time.sleep(0.05)
     output, _ = process.communicate(timeout=HANG)
-    tcp.close()
     assert "TRACK" in states and process.returncode == 0 and json.loads(output)["ended"] == "done"
 
 
-CTRL_C = b"\x03"
+@contextmanager
+def typed(tcp, *options):
+    """`stream --web`, typed in a terminal. Yields the terminal and the page's address, after the motion."""
+    with terminal(ROOT, columns=1000) as shell:
+        shell.begin(shlex.join(map(str, [
+            *tcp.command, "stream", MECHANISM, ROOT / "mechanisms" / "three_link.csv", "--port", tcp.port, "--home",
+            "--web", "0", *options])))
+        yield shell, re.search(r"http://127\.0\.0\.1:\d+/", shell.until("the page stays until Ctrl-C"))[0]
 
 
-class Terminal:
-    """`stream --web` in a pseudo-terminal, as somebody types it."""
-
-    def __init__(self, tcp, *options):
-        self.shown, (self.pid, self.terminal) = b"", pty.fork()
-        if self.pid == 0:
-            os.environ["COLUMNS"] = "160"
-            os.chdir(ROOT)
-            os.execv(sys.executable,
-                     [*tcp.command, "stream", str(MECHANISM), str(ROOT / "mechanisms" / "three_link.csv"),
-                                      "--port", tcp.port, "--home", "--web", "0", *map(str, options)])
-        os.set_blocking(self.terminal, False)
-
-    def until(self, what, times=1):
-        deadline = time.monotonic() + HANG
-        while len(re.findall(what, self.shown)) < times:
-            assert time.monotonic() < deadline, self.shown
-            self.read()
-            time.sleep(0.02)
-        return re.search(what, self.shown)
-
-    def read(self):
-        try:
-            self.shown += os.read(self.terminal, 65536)
-            return True
-        except BlockingIOError:
-            return True
-        except OSError:
-            return False
-
-    def leave(self):
-        os.write(self.terminal, CTRL_C)
-        while self.read():
-            time.sleep(0.02)
-        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+def left(shell):
+    """Press Ctrl-C. Returns what was shown then, and the exit status as text."""
+    shell.keys(CTRL_C)
+    return shell.until(PROMPT), shell.type("echo $?")[1]
 
 
 def asked(url, **headers):
@@ -234,24 +211,23 @@ def asked(url, **headers):
 
 
 def told(url):
-    with urllib.request.urlopen(f"{url}status", timeout=HANG) as answer:
-        return json.load(answer)["last"]
+    return json.loads(document(f"{url}status"))["last"]
 
 
-def test_the_page_stays_after_the_motion_and_a_virtual_board_plays_it_again(mechanism, tmp_path):
-    tcp = TcpBoard(Configuration.of(mechanism), unique=b"\x00\x00\x00\x00\x1fVIRTUAL")
-    try:
-        typed = Terminal(tcp, "--log", tmp_path / "run.mcap")
-        url = typed.until(rb"http://127\.0\.0\.1:\d+/")[0].decode()
-        origin = url.rstrip("/")
-        with urllib.request.urlopen(url, timeout=HANG) as answer:
-            token = re.search(r'"X-Femtorque-Token": "([\w-]{40,})"', answer.read().decode())[1]
-        first = tcp.board.played
-        typed.until(b"the page stays until Ctrl-C, and can play it again")
+def document(url):
+    with urllib.request.urlopen(url, timeout=HANG) as answer:
+        return answer.read().decode()
+
+
+def test_the_page_stays_after_the_motion_and_a_virtual_board_plays_it_again(board_at, tmp_path):
+    tcp = board_at(unique=b"\x00\x00\x00\x00\x1fVIRTUAL")
+    with typed(tcp, "--log", tmp_path / "run.mcap") as (shell, url):
+        token = re.search(r'"X-Femtorque-Token": "([\w-]{40,})"', document(url))[1]
+        first = len(tcp.board.received)
         assert told(url)["state"] in ("HOLD", "DISARMED")
         until(lambda: told(url)["state"] == "DISARMED" and told(url)["again"])
 
-        good = {"Origin": origin, "X-Femtorque-Token": token}
+        good = {"Origin": url.rstrip("/"), "X-Femtorque-Token": token}
         for wrong in ({}, good | {"Origin": "http://evil.example"}, good | {"X-Femtorque-Token": token[:-1] + "!"},
                       {"X-Femtorque-Token": token}, good | {"Host": "evil.example:80"}):
             assert asked(url, **wrong) == 403, wrong
@@ -261,28 +237,20 @@ def test_the_page_stays_after_the_motion_and_a_virtual_board_plays_it_again(mech
             browser.go(url)
             browser.until("return samples.length > 5 && !document.getElementById('again').disabled")
             browser.run("document.getElementById('again').click()")
-            typed.until(b"the page stays until Ctrl-C", times=2)
-            assert tcp.board.played > first + 100
-        assert typed.leave() == 0 and b"done" in typed.shown
-        assert b"packing " in typed.shown and b"(Ctrl-C leaves it unpacked)" in typed.shown
-    finally:
-        tcp.close()
+            shown = shell.until("the page stays until Ctrl-C")
+            assert len(tcp.board.received) > first + 100
+        last, status = left(shell)
+        assert status == "0" and "done" in shown + last
+        assert "packing " in last and "(Ctrl-C leaves it unpacked)" in last
     assert (tmp_path / "run.mcap").is_file() and (tmp_path / "run-2.mcap").is_file(), "nothing is overwritten"
 
 
-def test_a_real_board_is_not_moved_by_a_page(mechanism):
-    tcp = TcpBoard(Configuration.of(mechanism))
-    try:
-        typed = Terminal(tcp)
-        url = typed.until(rb"http://127\.0\.0\.1:\d+/")[0].decode()
-        typed.until(b"the page stays until Ctrl-C")
-        with urllib.request.urlopen(url, timeout=HANG) as answer:
-            text = answer.read().decode()
-        assert 'id="again"' not in text and b"play it again" not in typed.shown
+def test_a_real_board_is_not_moved_by_a_page(board_at):
+    with typed(board_at()) as (shell, url):
+        assert 'id="again"' not in document(url)
         assert asked(url, Origin=url.rstrip("/"), **{"X-Femtorque-Token": ""}) == 403
-        assert typed.leave() == 0
-    finally:
-        tcp.close()
+        shown, status = left(shell)
+        assert status == "0" and "play it again" not in shown
 
 
 def test_a_motion_under_way_is_not_begun_anew():
@@ -410,10 +378,14 @@ def test_pages_and_connections_are_bounded(mechanism):
         until(lambda: answer(url, "/status") == 503)
 
 
-def test_half_a_request_and_one_without_end_are_hung_up():
+def pages_of():
+    return Pages({"document": "", "path": "/", "about": {}, "wishes": [], "history": 6000})
+
+
+def test_half_a_request_and_one_without_end_are_hung_up(monkeypatch):
     """The times are those that the server waits, cut short for the test."""
     async def half(*pieces):
-        pages = Pages({"document": "", "path": "/", "about": {}, "wishes": [], "history": 6000})
+        pages = pages_of()
         server = await asyncio.start_server(pages.connected, "127.0.0.1", 0, limit=HEADER)
         reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname()[:2])
         with suppress(OSError):
@@ -428,15 +400,15 @@ def test_half_a_request_and_one_without_end_are_hung_up():
             writer.close()
             server.close()
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("femtorque.host.show.pages.REQUEST", 0.05)
-        assert asyncio.run(half(b"GET / HTTP/1.1\r\nHost: 127")) == b""
+    monkeypatch.setattr("femtorque.host.show.pages.REQUEST", 0.05)
+    assert asyncio.run(half(b"GET / HTTP/1.1\r\nHost: 127")) == b""
+    monkeypatch.undo()
     assert asyncio.run(half(b"GET / HTTP/1.1\r\n", b"a: b\r\n" * HEADER)) == b""
 
 
-def test_a_page_that_is_asleep_is_let_go():
+def test_a_page_that_is_asleep_is_let_go(monkeypatch):
     async def asleep():
-        pages = Pages({"document": "", "path": "/", "about": {}, "wishes": [], "history": 6000})
+        pages = pages_of()
         server = await asyncio.start_server(pages.connected, "127.0.0.1", 0, limit=HEADER)
         host, port = server.sockets[0].getsockname()[:2]
         reader, writer = await asyncio.open_connection(host, port, limit=1)
@@ -449,12 +421,11 @@ def test_a_page_that_is_asleep_is_let_go():
         writer.transport.abort()
         server.close()
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("femtorque.host.show.pages.ASLEEP", 0.05)
-        asyncio.run(asyncio.wait_for(asleep(), HANG))
+    monkeypatch.setattr("femtorque.host.show.pages.ASLEEP", 0.05)
+    asyncio.run(asyncio.wait_for(asleep(), HANG))
 
 
-def test_the_server_ends_with_the_program_that_started_it(mechanism):
+def test_the_server_ends_with_the_program_that_started_it():
     """However that ends: with its input, by which it reads the samples."""
     served = {"document": "", "path": "/", "about": {}, "wishes": [], "port": 0, "history": 6000}
     with subprocess.Popen([sys.executable, "-I", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -482,7 +453,7 @@ def test_what_a_simulated_arm_touches_goes_out_with_every_sample():
 
 
 def test_a_simulated_arm_is_shown_where_it_truly_is(mechanism):
-    told = {}
+    shown = {}
 
     @contextmanager
     def watch(session, truth):
@@ -490,21 +461,15 @@ def test_a_simulated_arm_is_shown_where_it_truly_is(mechanism):
             yield
             last = sample(session)["t"]
 
-            def come():
-                with urllib.request.urlopen(f"{url}status", timeout=HANG) as answer:
-                    told.update(json.load(answer)["last"])
-                return told["t"] == last
-
-            until(come)
-            with urllib.request.urlopen(url, timeout=HANG) as answer:
-                told["page"] = answer.read().decode()
+            until(lambda: told(url)["t"] == last)
+            shown.update(told(url), page=document(url))
 
     start = np.array([joint.start for joint in mechanism.streamed])
     motion = Trajectory.of(mechanism, [0.0, 0.3, 0.6], [start, start + 0.05, start + 0.1])
     assert play(mechanism, motion, watch=watch).ended == "done"
-    np.testing.assert_allclose(told["true"], told["position"], atol=2e-3)
-    np.testing.assert_allclose(told["true"], start + 0.1, atol=2e-3)
-    assert told["true"] != told["position"] and 'id="truth"' in told["page"]
+    np.testing.assert_allclose(shown["true"], shown["position"], atol=2e-3)
+    np.testing.assert_allclose(shown["true"], start + 0.1, atol=2e-3)
+    assert shown["true"] != shown["position"] and 'id="truth"' in shown["page"]
 
 
 def test_names_cannot_break_out_of_the_page(mechanism):
@@ -521,11 +486,9 @@ def test_an_address_that_is_none(to):
             pass
 
 
-def test_a_port_that_is_taken_is_named(mechanism):
-    board = TcpBoard(Configuration.of(mechanism))
+def test_a_port_that_is_taken_is_named(board_at):
+    board = board_at()
     with socket.create_server(("127.0.0.1", 0)) as taken:
         shown = subprocess.run([*board.command, "monitor", "--port", board.port, "--web", str(taken.getsockname()[1])],
                                cwd=ROOT, capture_output=True, text=True, timeout=HANG)
-    board.close()
     assert shown.returncode == 2 and "cannot be listened at: " in shown.stderr and "0 takes any" in shown.stderr
-

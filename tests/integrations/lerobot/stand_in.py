@@ -1,7 +1,7 @@
 """The names of LeRobot that the plugin imports, for environments without LeRobot, which brings torch.
 
-Abstract members and signatures are those of LeRobot 0.4.4; nothing else of it is here. `make bench` runs the tests of
-this folder with LeRobot itself.
+Abstract members are those of LeRobot 0.4.4; nothing else of LeRobot is here. `make bench` runs the tests of this folder
+with LeRobot itself.
 """
 
 import sys
@@ -9,7 +9,6 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import wraps
 from types import ModuleType
-from typing import Any
 
 
 @dataclass(kw_only=True)
@@ -18,25 +17,20 @@ class Config:
 
     id: str | None = None
     calibration_dir: str | None = None
-    kinds = {}
 
     @classmethod
     def register_subclass(cls, name: str):
-        def register(kind):
-            cls.kinds[name] = kind
-            return kind
-
-        return register
+        return lambda kind: kind
 
 
 @dataclass(kw_only=True)
 class RobotConfig(Config):
-    kinds = {}
+    pass
 
 
 @dataclass(kw_only=True)
 class TeleoperatorConfig(Config):
-    kinds = {}
+    pass
 
 
 @dataclass(kw_only=True)
@@ -46,8 +40,15 @@ class CameraConfig:
     fps: int
 
 
+def abstract(*names: str) -> dict:
+    return {name: abstractmethod(lambda self: None) for name in names}
+
+
 class Device(ABC):
     """The common part of robots and teleoperators."""
+
+    vars().update(abstract("action_features", "is_connected", "is_calibrated", "connect", "calibrate", "configure",
+                           "disconnect"))
 
     def __init__(self, config: Config) -> None:
         self.id = config.id
@@ -55,53 +56,13 @@ class Device(ABC):
     def __str__(self) -> str:
         return f"{self.id} {type(self).__name__}"
 
-    @property
-    @abstractmethod
-    def action_features(self) -> dict: ...
-
-    @property
-    @abstractmethod
-    def is_connected(self) -> bool: ...
-
-    @property
-    @abstractmethod
-    def is_calibrated(self) -> bool: ...
-
-    @abstractmethod
-    def connect(self, calibrate: bool = True) -> None: ...
-
-    @abstractmethod
-    def calibrate(self) -> None: ...
-
-    @abstractmethod
-    def configure(self) -> None: ...
-
-    @abstractmethod
-    def disconnect(self) -> None: ...
-
 
 class Robot(Device):
-    @property
-    @abstractmethod
-    def observation_features(self) -> dict: ...
-
-    @abstractmethod
-    def get_observation(self) -> dict[str, Any]: ...
-
-    @abstractmethod
-    def send_action(self, action: dict[str, Any]) -> dict[str, Any]: ...
+    vars().update(abstract("observation_features", "get_observation", "send_action"))
 
 
 class Teleoperator(Device):
-    @property
-    @abstractmethod
-    def feedback_features(self) -> dict: ...
-
-    @abstractmethod
-    def get_action(self) -> dict[str, Any]: ...
-
-    @abstractmethod
-    def send_feedback(self, feedback: dict[str, Any]) -> None: ...
+    vars().update(abstract("feedback_features", "get_action", "send_feedback"))
 
 
 class DeviceNotConnectedError(ConnectionError):
@@ -109,7 +70,7 @@ class DeviceNotConnectedError(ConnectionError):
 
 
 class DeviceAlreadyConnectedError(ConnectionError):
-    """A device that is connected was to be connected."""
+    """A connected device was to be connected again."""
 
 
 def _checked(wanted: bool, error: type[Exception]):

@@ -1,13 +1,12 @@
 """The teleoperator `femtorque_leader` of LeRobot: its board carries the arm, and its positions are actions."""
 
 import math
-import time
 
 import pytest
 
 from femtorque import Refused
 from femtorque.codegen.wire import messages
-from tests.support.suite import HANG, ROOT
+from tests.support.suite import ROOT, until
 
 ARM = ROOT / "mechanisms" / "three_link.toml"
 
@@ -20,13 +19,6 @@ def leader(plugin, fake):
     yield leader
     if leader.is_connected:
         leader.disconnect()
-
-
-def until(true) -> None:
-    end = time.monotonic() + HANG
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(1e-3)
 
 
 def test_it_floats_while_it_is_connected_and_is_held_when_it_is_left(leader, fake):
