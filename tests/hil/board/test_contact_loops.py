@@ -12,7 +12,6 @@ from femtorque.codegen.mechanism.description import Feel
 from femtorque.codegen.motion import knots
 from femtorque.hil.cost.measurement import short_motion
 from femtorque.hil.plant import mujoco
-from femtorque.hil.plant.articulated.laws import Spring
 from femtorque.hil.plant.articulated.plant import Plant
 from femtorque.host.stream import stream
 from tests.support.feeling import ROOT, feeling
@@ -50,8 +49,10 @@ def test_what_presses_on_any_joint_is_felt_at_the_driven_ones_as_the_loops_lead_
     mechanism = loops(name, tmp_path, contact=Contact(1e4))
     names = [one.name for one in mechanism.moving]
     felt = []
-    for laws in ([], [(Spring(SOFT, size / SOFT), joint)]):
-        plant = Plant(mechanism, laws=laws)
+    pressed = replace(mechanism, joints=tuple(
+        replace(one, stiffness=SOFT, rest=size / SOFT) if one.name == joint else one for one in mechanism.joints))
+    for world in (mechanism, pressed):
+        plant = Plant(world)
         with feeling(mechanism, plant) as arm:
             arm.wait(1.0)
             felt.append(arm.external[-50:].mean(axis=0))

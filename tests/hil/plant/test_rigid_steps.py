@@ -60,7 +60,6 @@ class Checked:
     def _step(self, h: float, volts: np.ndarray, torque: np.ndarray) -> None:
         plant = self.plant
         q, v, current, time = plant.q, plant.v, plant.current, plant.time
-        worked, lost = plant.book.motors, plant.book.friction
         plant.move(h, volts, torque)
         new, middle, floats = plant.v, q + 0.5 * h * v, np.isnan(volts)
         live = np.where(floats, 0.0, self.constant)
@@ -92,10 +91,6 @@ class Checked:
         end = np.where(live != 0.0, steady - live * mean / self.R, 0.0)
         np.testing.assert_allclose(plant.current, np.where(live != 0.0, end + (current - end) * decay, 0.0), rtol=1e-12,
                                    atol=1e-15)
-        energy = float(scale @ np.abs(mean)) * h
-        assert plant.book.motors - worked == pytest.approx(h * float((active - back * mean) @ mean), abs=1e-9 * energy)
-        assert plant.book.friction - lost == pytest.approx(h * float((self.viscous * mean - dry) @ mean),
-                                                          abs=1e-9 * energy)
         assert plant.time == pytest.approx(time + h, abs=1e-12)
         self.stuck += int(np.sum(rests))
         self.slid += int(np.sum(~rests))
@@ -113,20 +108,12 @@ class Checked:
         return 0.5 * (both - first - second)
 
 
+@pytest.mark.parametrize("field", [False, True])
 @pytest.mark.parametrize("seed", range(12))
-def test_each_step_satisfies_its_equation(seed):
+def test_each_step_satisfies_its_equation(seed, field):
+    """field: dry friction falls with the velocity and rises with the load."""
     rng = np.random.default_rng(seed)
-    checked = Checked(Plant(driven_tree(rng, int(rng.integers(1, 8)))))
-    for _ in range(40):
-        volts = np.where(rng.random(checked.plant.n) < 0.2, np.nan, rng.normal(size=checked.plant.n) * 10.0)
-        checked.move(1.3e-3, volts, rng.normal(size=checked.plant.n) * 0.3)
-    assert checked.slid
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_friction_falls_with_the_velocity_and_rises_with_the_load(seed):
-    rng = np.random.default_rng(seed)
-    checked = Checked(Plant(driven_tree(rng, int(rng.integers(2, 8)), field=True)))
+    checked = Checked(Plant(driven_tree(rng, int(rng.integers(1, 8)), field)))
     for _ in range(40):
         volts = np.where(rng.random(checked.plant.n) < 0.2, np.nan, rng.normal(size=checked.plant.n) * 10.0)
         checked.move(1.3e-3, volts, rng.normal(size=checked.plant.n) * 0.3)

@@ -202,7 +202,7 @@ def accuracy(short: bool) -> Finding:
     exact, oracle = fallen(free, FALL)
     rows, errors = [], []
     for step in STEPS:
-        plant = Plant.from_mechanism(free, max_step=step)
+        plant = Plant(free, max_step=step)
         plant.push(FALL, np.zeros(plant.n))
         errors.append(float(np.abs(plant.q - exact).max()))
         lost, _, open_by = energy(free, step, 1.0)
@@ -260,7 +260,7 @@ def fallen(mechanism: Mechanism, seconds: float) -> tuple[Array, str]:
 
 def energy(mechanism: Mechanism, step: float, seconds: float) -> tuple[float, float, float]:
     """Largest drift of the energy, J; largest kinetic energy, J; closure at the end, m; of a free motion."""
-    plant = Plant.from_mechanism(mechanism, max_step=step)
+    plant = Plant(mechanism, max_step=step)
     start, drift, fastest = plant.kinetic() + plant.potential(), 0.0, 0.0
     while plant.time < seconds - 1e-9:
         plant.push(0.05, np.zeros(plant.n))
@@ -272,7 +272,7 @@ def energy(mechanism: Mechanism, step: float, seconds: float) -> tuple[float, fl
 def real_time_factor(mechanism: Mechanism, step: float, chunks: int = 30, ticks: int = 5) -> float:
     """Simulated over elapsed time with motors and friction: the best of some chunks of ticks of 1 ms, so that what else
     the machine does counts as little as possible."""
-    plant, best = Plant.from_mechanism(mechanism, max_step=step), np.inf
+    plant, best = Plant(mechanism, max_step=step), np.inf
     for _ in range(chunks):
         start = time.perf_counter()
         for _ in range(ticks):

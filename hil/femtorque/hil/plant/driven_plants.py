@@ -56,24 +56,6 @@ class Driven(ABC):
         """Let time pass with voltages at the motors and torques beside them, (n,) each."""
 
 
-class EnergyBook:
-    """Energy since the start, by where it went, J. switches: brought in by changes of mode, weight that is picked up,
-    less what impacts cost."""
-
-    def __init__(self, plant: Stepped) -> None:
-        self._plant, self.switches = plant, 0.0
-
-    @property
-    def motors(self) -> float:
-        """Mechanical work of the motors on the joints."""
-        return float(self._plant.arm.worked)
-
-    @property
-    def friction(self) -> float:
-        """Lost in viscous and Coulomb friction."""
-        return float(self._plant.arm.lost)
-
-
 class Stepped(Driven):
     """A plant that C moves on, here or for a board: its state is the C's. torque: (n,) beside the motors', as long as
     it is driven from here. arm: what the C makes of it; handle: how whoever moves it on has it (plant_steps.h)."""
@@ -87,7 +69,6 @@ class Stepped(Driven):
         self.n, self.motors = n, motors
         ffi, _ = library()
         self.handle: Any = ffi.new("plant_steps *", {"n": n, **motors.rows.pointers("current", "volts")})
-        self.book = EnergyBook(self)
         self._failure: BaseException | None = None
         self._kept: list[Any] = []
 

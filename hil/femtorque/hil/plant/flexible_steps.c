@@ -256,8 +256,6 @@ static void go_on(flexible_arm *a, const motors_at *at, const step *s)
     for (i = 0; i < J; i++) {
         double mean = (s->x[i] - a->x[i]) / s->h;
         motors_turn(&a->motors, at, i, mean);
-        a->worked += s->h * (s->active[i] - at->damping[i] * mean) * mean;
-        a->lost += s->h * (a->viscous[i] * mean - s->dry[i]) * mean;
     }
     memcpy(a->x, s->x, bytes);
     memcpy(a->v, s->v, bytes);

@@ -33,8 +33,7 @@ typedef struct {
     motors motors;
     const double *torque, *rotor, *viscous, *coulomb, *pushed;
     int (*wall)(const double *x, const double *v); /* 0: there is none */
-    double worked, lost; /* J of motors and friction, added up */
-    double time;         /* s */
+    double time; /* s */
 } flexible_arm;
 
 int64_t flexible_steps(void *arm, double h, int64_t count);

@@ -42,10 +42,10 @@ _ROWS = ("q", "v", "torque", "pushed", "viscous", "coulomb", "stribeck", "slow",
 class Plant(Stepped):
     """A mechanism in motion. q (n,) rad or m, v (n,) rad/s or m/s, current (n,) A, time s.
 
-    mass_scale and friction_scale change it on purpose against what the controller believes; `friction=False` has
-    none. `q` itself is the measurement of an encoder without quantisation. pose (n,): where the joints stand when the
-    encoders are switched on, by default at `start`. stops (n, 2): hard ones, rad or m; infinite where there is none.
-    hand: torque (n,) that somebody exerts on the joints, a function of the plant, asked before each step.
+    mass_scale and friction_scale make the plant differ from the mechanism file. pose (n,): where the joints stand when
+    the encoders are switched on, by default at `start`. stops (n, 2): hard stops, rad or m; infinite where a joint has
+    no stop. hand: a function of the plant, called before each step. It returns the torques (n,) that a person exerts on
+    the joints.
     """
 
     q, v = State(), State()
@@ -53,19 +53,17 @@ class Plant(Stepped):
     stribeck, slow, load = Row(), Row(), Row()
 
     def __init__(self, mechanism: Mechanism, mass_scale: float = 1.0, friction_scale: float = 1.0,
-                 friction: bool = True, max_step: float = MAX_STEP, pose: ArrayLike | None = None,
-                 stops: ArrayLike | None = None) -> None:
+                 max_step: float = MAX_STEP, pose: ArrayLike | None = None, stops: ArrayLike | None = None) -> None:
         joints = mechanism.moving
         super().__init__(len(joints), Motors([j.motor for j in joints], reflected(joints)))
         self.mechanism, self.joints = mechanism, joints
         self.tree = RigidTree(mechanism, mass_scale)
         self.rows = Rows(**dict.fromkeys(_ROWS, self.n))
-        scale = friction_scale if friction else 0.0
-        self.viscous = scale * np.array([j.friction.viscous for j in joints])
-        self.coulomb = scale * np.array([j.friction.coulomb for j in joints])
-        self.stribeck = scale * np.array([j.friction.stribeck for j in joints])
+        self.viscous = friction_scale * np.array([j.friction.viscous for j in joints])
+        self.coulomb = friction_scale * np.array([j.friction.coulomb for j in joints])
+        self.stribeck = friction_scale * np.array([j.friction.stribeck for j in joints])
         self.slow = np.array([j.friction.stribeck_velocity or 1.0 for j in joints])
-        self.load = scale * np.array([j.friction.load for j in joints])
+        self.load = friction_scale * np.array([j.friction.load for j in joints])
         self.stiffness = stiffnesses(mechanism)
         self.rest = np.array([j.rest for j in joints])
         self.q = np.array([j.start for j in joints] if pose is None else pose, float)
@@ -74,7 +72,7 @@ class Plant(Stepped):
         self.indexes: dict[int, float] = {}  # joint: rad or m at which its index is
         self.encoders = Encoders(joints, self.q)
         ffi, lib = library()
-        self._found = ffi.new("double[]", 2 * self.n**2 + self.n + 1)
+        self._found = ffi.new("double[]", 2 * self.n**2 + self.n)
         self._hand: Callable[[Plant], Array] | None = None
         self._asked = self._callback("int(void)", self._ask_hand)
         arm = ffi.new("rigid_arm *", {
@@ -117,15 +115,3 @@ class Plant(Stepped):
         assert self._hand is not None
         self.rows["pushed"][:] = self._hand(self)
         return 1
-
-    # -- bookkeeping --------------------------------------------------------
-
-    def kinetic(self) -> float:
-        """Kinetic energy with the rotors', J."""
-        mass = self.tree.at(self.q, self.v).mass + np.diag(self.motors.inertia)
-        return 0.5 * float(self.v @ mass @ self.v)
-
-    def potential(self) -> float:
-        """Potential energy of gravity and springs, J."""
-        spring = 0.5 * float(self.stiffness @ (self.q - self.rest) ** 2)
-        return self.tree.at(self.q, self.v).potential + spring

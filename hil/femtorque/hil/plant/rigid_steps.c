@@ -35,7 +35,7 @@ static void form(const rigid_arm *a, const motors_at *at, step *s,
     const rigid_tree *t = a->tree;
     int64_t n = t->n, square = n * n, i;
     const double *coriolis = a->found + square, *gravity = coriolis + square;
-    memset(a->found, 0, (size_t)(2 * square + n + 1) * sizeof(double));
+    memset(a->found, 0, (size_t)(2 * square + n) * sizeof(double));
     for (i = 0; i < n; i++)
         s->middle[i] = a->q[i] + 0.5 * s->h * a->v[i];
     rigid_tree_at(t, s->middle, a->v, a->found);
@@ -96,8 +96,6 @@ static void go_on(rigid_arm *a, const motors_at *at, const step *s)
         a->carried[i] = s->active[i] - a->pushed[i] + s->dry[i] -
                         (at->damping[i] + a->viscous[i]) * mean -
                         a->rotor[i] * (s->next[i] - a->v[i]) / s->h;
-        a->worked += s->h * (s->active[i] - at->damping[i] * mean) * mean;
-        a->lost += s->h * (a->viscous[i] * mean - s->dry[i]) * mean;
         a->q[i] = s->middle[i] + 0.5 * s->h * s->next[i];
         a->v[i] = s->next[i];
     }

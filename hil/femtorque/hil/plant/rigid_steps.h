@@ -20,8 +20,7 @@ typedef struct {
     const double *lowest, *highest; /* hard stops; infinite: there is none */
     double *found;
     double stop_rate; /* rad/s of a joint alone on its stop */
-    double worked, lost; /* J of motors and friction, added up */
-    double time;         /* s */
+    double time; /* s */
 } rigid_arm;
 
 int64_t rigid_steps(void *arm, double h, int64_t count);

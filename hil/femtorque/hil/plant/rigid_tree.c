@@ -9,7 +9,7 @@
 #include <math.h>
 
 typedef struct {
-    double *mass, *coriolis, *gravity, *potential;
+    double *mass, *coriolis, *gravity;
 } dynamics;
 
 /* Form a . b. */
@@ -174,7 +174,6 @@ static void add_body(const rigid_tree *t, int64_t i, const double *v,
     int64_t j, k;
     turned(centre, t->rotation + 9 * i, t->centre + 3 * (i - 1));
     add(centre, 1.0, t->origin + 3 * i);
-    *found->potential -= m * dot(centre, t->gravity);
     clear(beyond);
     for (j = i; j > 0; j = t->parent[j - 1]) {
         reach(t, i, j, centre);
@@ -187,14 +186,13 @@ static void add_body(const rigid_tree *t, int64_t i, const double *v,
             join(t, i, j, k, found);
 }
 
-/* Add M, C, the torque of gravity and the potential energy to what is zero,
- * one behind the other. */
+/* Add M, C and the torque of gravity to memory that holds zeros, one behind
+ * the other. */
 void rigid_tree_at(const rigid_tree *t, const double *q, const double *v,
                    double *found)
 {
     int64_t k, square = t->n * t->n;
-    const dynamics parts = {found, found + square, found + 2 * square,
-                            found + 2 * square + t->n};
+    const dynamics parts = {found, found + square, found + 2 * square};
     for (k = 1; k <= t->n; k++)
         place(t, k, q[k - 1], v[k - 1]);
     for (k = 1; k <= t->n; k++)

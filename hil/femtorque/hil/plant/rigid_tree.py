@@ -30,13 +30,12 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Dynamics:
-    """At one pose: mass (n, n) kg m^2, gravity torque (n,) N m, velocity-force matrix (n, n) at given velocities,
-    potential energy J. Prismatic joints have m and N for rad and N m."""
+    """Mass (n, n) kg m^2, gravity torque (n,) N m and velocity-force matrix (n, n) at a pose and its velocities. For
+    prismatic joints m and N replace rad and N m."""
 
     mass: Array
     gravity: Array
     coriolis: Array
-    potential: float
 
 
 class RigidTree:
@@ -108,11 +107,11 @@ class RigidTree:
         """Everything the equations of motion need at positions q and velocities v, both (n,)."""
         ffi, lib = library()
         n, square = self.n, self.n**2
-        found = np.zeros(2 * square + n + 1)
+        found = np.zeros(2 * square + n)
         q, v = np.ascontiguousarray(q, np.float64), np.ascontiguousarray(v, np.float64)
         lib.rigid_tree_at(self._tree.pointer, *(ffi.from_buffer("double[]", a) for a in (q, v, found)))
         return Dynamics(mass=found[:square].reshape(n, n), coriolis=found[square:2 * square].reshape(n, n),
-                        gravity=found[2 * square:-1], potential=float(found[-1]))
+                        gravity=found[2 * square:])
 
 
 @dataclass(frozen=True)

@@ -168,7 +168,7 @@ def servo_run(mechanism: Mechanism, motion: Trajectory) -> tuple[Array, float]:
     """rms error (n,) rad and electrical energy J of a motion under the plant's own voltage servos with the mechanism's
     gains: V = K N q_c' + R / (N K) (Ku e + Kv e'), |V| at most the bus voltage."""
     assert mechanism.board is not None
-    plant, motors = Plant.from_mechanism(mechanism, max_step=SERVO_STEP), _motors(mechanism)
+    plant, motors = Plant(mechanism, max_step=SERVO_STEP), _motors(mechanism)
     constant = np.array([m.gear * m.K for m in motors])
     volts = np.array([m.R for m in motors]) / constant
     gains = [j.gains for j in mechanism.moving]
@@ -179,7 +179,7 @@ def servo_run(mechanism: Mechanism, motion: Trajectory) -> tuple[Array, float]:
     for target, velocity in zip(q, qd, strict=True):
         errors.append(target - plant.q)
         servo.ko = constant * velocity
-        voltage = servo.command(SERVO_STEP, plant.q, plant.v, target, velocity)
+        voltage = servo.command(plant.q, plant.v, target, velocity)
         plant.drive(SERVO_STEP, voltage)
         energy += float(np.maximum(voltage * plant.current, 0.0).sum()) * SERVO_STEP
     return np.sqrt(np.mean(np.square(errors), axis=0)), energy

@@ -50,7 +50,7 @@ def track(mechanism: Mechanism, motion: Trajectory, feedforward: str, max_step: 
         forward = torque(replace(smooth, control=replace(smooth.control, allocation=allocation)), motion,
                          total=True).tau
     ku, kv = (np.array([getattr(joint.gains, key) for joint in joints]) for key in ("ku", "kv"))
-    plant = wired(Plant.from_mechanism(smooth, max_step=max_step))
+    plant = wired(Plant(smooth, max_step=max_step))
     target, velocity, _ = motion.at(np.arange(ticks) * dt)
     error = np.empty_like(target)
     for k in range(ticks):

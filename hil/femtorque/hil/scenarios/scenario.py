@@ -352,7 +352,7 @@ def _among_things(scenario: Scenario, scene: Scene, case: PlannedRun, short: boo
 
 def plant_of(mechanism: Mechanism, case: PlannedRun, short: bool = False) -> Plant:
     """The articulated plant of a run, changed as the run says."""
-    return Plant.from_mechanism(mechanism, mass_scale=case.mass_scale, friction_scale=case.friction_scale,
+    return Plant(mechanism, mass_scale=case.mass_scale, friction_scale=case.friction_scale,
                                 max_step=SHORT_STEP if short else STEP)
 
 

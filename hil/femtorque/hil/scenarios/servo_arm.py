@@ -64,7 +64,7 @@ def swings(scenario: Scenario, short: bool = False) -> list[Swing]:
 
 def swing(mechanism: Mechanism, test: ServoTest, run: ServoRun, short: bool = False) -> Swing:
     """Turn, hold, and look at the tip. The servo gives its torque to the hub; the rotor turns with it."""
-    plant, servo = Plant.from_mechanism(mechanism), Servo(kp=run.kp, kd=run.kd)
+    plant, servo = Plant(mechanism), Servo(kp=run.kp, kd=run.kd)
     assert plant.loads.beams is not None
     element = plant.loads.beams.elements[-1]
     end = plant.system.solids[element.b.solid].at(element.b.origin)
@@ -77,7 +77,7 @@ def swing(mechanism: Mechanism, test: ServoTest, run: ServoRun, short: bool = Fa
         place = end @ plant.cycle.equations.x.reshape(-1, 4, 3)[element.b.solid]
         away = np.arctan2(place[1], place[0]) - target[k]
         hub[k], tip[k] = plant.q[0], np.hypot(*place[:2]) * ((away + np.pi) % (2.0 * np.pi) - np.pi)
-        plant.push(TICK, servo.command(TICK, plant.q, plant.v, target[k], velocity[k]))
+        plant.push(TICK, servo.command(plant.q, plant.v, target[k], velocity[k]))
     theory, clamped = roots(mechanism, run.kp, run.kd), roots(mechanism, np.inf, 0.0)
     held = t >= test.seconds
     return Swing(run.name, t, target, hub, tip, test.seconds, fitted(t[held] - test.seconds, tip[held], theory),

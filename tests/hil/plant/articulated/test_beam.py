@@ -78,7 +78,7 @@ def settle(plant: Plant, steps: int) -> None:
 
 def test_a_cantilever_has_its_natural_frequencies_in_both_planes_at_second_order():
     def worst(elements: int) -> tuple[float, float]:
-        plant = Plant.from_mechanism(flexible(elements, stiffness=(EI, 4.0 * EI), type="fixed",
+        plant = Plant(flexible(elements, stiffness=(EI, 4.0 * EI), type="fixed",
                                               beam={"GJ": 100.0 * EI}))
         got = frequencies(plant)
         exact = CLAMPED[:2] ** 2 * PACE
@@ -92,7 +92,7 @@ def test_a_cantilever_has_its_natural_frequencies_in_both_planes_at_second_order
 
 def test_with_shear_a_cantilever_has_timoshenkos_frequencies_at_second_order():
     exact = timoshenko.frequencies(2, length=L, mass=M, EI=EI, GA_s=100.0)
-    errors = [frequencies(Plant.from_mechanism(flexible(n, stiffness=(np.inf, EI), type="fixed",
+    errors = [frequencies(Plant(flexible(n, stiffness=(np.inf, EI), type="fixed",
                                                         beam={"GA_s": (np.inf, 100.0)})))[:2] / exact - 1.0
               for n in (4, 8)]
     assert exact[1] < 0.8 * CLAMPED[1] ** 2 * PACE
@@ -101,15 +101,15 @@ def test_with_shear_a_cantilever_has_timoshenkos_frequencies_at_second_order():
 
 
 def test_the_stability_step_is_just_below_that_of_the_fastest_oscillation():
-    plant = Plant.from_mechanism(flexible(6, type="fixed"))
+    plant = Plant(flexible(6, type="fixed"))
     limit = 2.0 / frequencies(plant).max()
     assert 0.6 * limit < plant.stable_step <= 0.8 * limit * (1.0 + 1e-9)
-    damped = Plant.from_mechanism(flexible(6, type="fixed", beam={"damping": 2e-3}))
+    damped = Plant(flexible(6, type="fixed", beam={"damping": 2e-3}))
     assert damped.stable_step < 0.5 * plant.stable_step
 
 
 def test_a_plucked_cantilever_swings_at_its_frequency():
-    plant = Plant.from_mechanism(flexible(6, type="fixed"))
+    plant = Plant(flexible(6, type="fixed"))
     r = CLAMPED[0]
     ratio = (np.cosh(r) + np.cos(r)) / (np.sinh(r) + np.sin(r))
 
@@ -131,27 +131,23 @@ def test_a_plucked_cantilever_swings_at_its_frequency():
     assert np.abs(heights).max() > 1e-4
 
 
-def test_a_tip_load_bends_the_cantilever_into_the_elastica():
-    load = 3.0 * EI / L**2
+def test_its_weight_bends_the_cantilever_into_the_elastica():
+    weight = 6.0 * EI / L**2
 
-    def bend(s, y):  # angle and its slope along the rod, the force fixed in direction
-        return np.vstack([y[1], -load / EI * np.cos(y[0])])
+    def bend(s, y):  # angle and its slope along the rod; the weight beyond s keeps its direction
+        return np.vstack([y[1], -weight / EI * (1.0 - s / L) * np.cos(y[0])])
 
     s = np.linspace(0.0, L, 101)
     rod = solve_bvp(bend, lambda a, b: np.array([a[0], b[1]]), s, np.vstack([s / L, np.ones_like(s) / L]), tol=1e-8)
     assert rod.success
-    # the load points upwards, so that the angle grows along the rod
+    # the weight points upwards, so that the angle grows along the rod
     fine = np.linspace(0.0, L, 2001)
     angle = rod.sol(fine)[0]
     expected = np.array([np.trapezoid(np.cos(angle), fine), np.trapezoid(np.sin(angle), fine), 0.0])
     assert expected[1] > 0.5 * L
 
     def error(elements: int) -> float:
-        plant = Plant.from_mechanism(flexible(elements, type="fixed"), max_step=1.0)
-        end = plant.system.solids[-1].at([L, 0.0, 0.0])
-        plant.loads.external[plant.structure.split - 12: plant.structure.split] = np.outer(end,
-                                                                                           [0.0, load, 0.0]).ravel()
-        plant.cycle.restart()
+        plant = Plant(flexible(elements, type="fixed", gravity=(0.0, weight / M, 0.0)), max_step=1.0)
         settle(plant, 4000)
         return float(np.abs(tip(plant) - expected).max()) / L
 
@@ -174,7 +170,7 @@ def test_a_spinning_beam_is_stiffened_by_its_centrifugal_force():
     hub = Link("hub", 1.0, np.zeros(3), 1e4 * np.eye(3))
     axle = replace(base.joints[0], child="hub")
     clamp = Joint("clamp", "fixed", "hub", base.links[0].name, np.zeros(3), np.zeros(3), np.array([0.0, 0.0, 1.0]))
-    plant = Plant.from_mechanism(replace(base, links=(hub, base.links[0]), joints=(axle, clamp)), max_step=2e-4)
+    plant = Plant(replace(base, links=(hub, base.links[0]), joints=(axle, clamp)), max_step=2e-4)
 
     def field(x):
         return np.cross([0.0, 0.0, spin], x) + np.outer((x[:, 0] / L) ** 2, [0.0, 0.0, 0.02])
@@ -191,7 +187,7 @@ def test_a_spinning_beam_is_stiffened_by_its_centrifugal_force():
 
 
 def test_a_driven_flexible_arm_gains_the_work_and_the_angular_momentum_of_its_torque():
-    plant = Plant.from_mechanism(flexible(4), max_step=2.5e-4)
+    plant = Plant(flexible(4), max_step=2.5e-4)
     torque = 0.2
     for _ in range(400):
         plant.push(1e-3, [torque])
@@ -200,7 +196,6 @@ def test_a_driven_flexible_arm_gains_the_work_and_the_angular_momentum_of_its_to
     assert plant.cycle.momentum()[1][2] == pytest.approx(torque * plant.time, rel=1e-9)
     assert plant.kinetic() + plant.potential() == pytest.approx(work, rel=2e-3)
     assert plant.potential() > 1e-5  # the beam was bent
-    assert plant.book.motors == pytest.approx(work, rel=1e-9)
 
 
 def test_a_link_that_turns_about_its_own_axis_follows_an_exact_chain():
@@ -222,7 +217,7 @@ def test_a_link_that_turns_about_its_own_axis_follows_an_exact_chain():
 
 
 def test_strain_damping_takes_energy_out_of_vibration_only():
-    plant = Plant.from_mechanism(flexible(3, beam={"damping": 2e-3}))
+    plant = Plant(flexible(3, beam={"damping": 2e-3}))
     move(plant, lambda x: np.cross([0.0, 0.0, 5.0], x))
     start = plant.kinetic()
     plant.push(0.5, [0.0])
@@ -238,7 +233,7 @@ def test_strain_damping_takes_energy_out_of_vibration_only():
 def test_the_root_moment_of_a_loaded_beam_is_force_times_length():
     radius = 0.004
     section = Section(np.pi * radius**2, radius)
-    plant = Plant.from_mechanism(flexible(6, type="fixed", gravity=(0.0, -9.81, 0.0), link={"section": section}))
+    plant = Plant(flexible(6, type="fixed", gravity=(0.0, -9.81, 0.0), link={"section": section}))
     settle(plant, 2000)
     values, second = plant.members.values, 0.25 * np.pi * radius**4
     # exact for a straight beam; bent by gravity, its lever arm is a little shorter
@@ -259,7 +254,7 @@ def test_what_hangs_on_a_flexible_link_moves_with_its_tip():
     z = np.array([0.0, 0.0, 1.0])
     joints = (base.joints[0], Joint("glue", "fixed", name, "block", np.array([L, 0.0, 0.0]), np.zeros(3), z),
               Joint("hook", "revolute", "block", "bob", np.array([0.04, 0.0, 0.0]), np.zeros(3), z, start=-0.5))
-    plant = Plant.from_mechanism(replace(base, links=(*base.links, block, bob), joints=joints), max_step=1e-4)
+    plant = Plant(replace(base, links=(*base.links, block, bob), joints=joints), max_step=1e-4)
     assert plant.n == 2
     assert plant.structure.mass[: plant.structure.split].sum() / 3.0 == pytest.approx(M + 0.15)
     start = plant.kinetic() + plant.potential()
@@ -270,13 +265,13 @@ def test_what_hangs_on_a_flexible_link_moves_with_its_tip():
 
 def test_a_beam_whose_mass_is_not_uniform_is_refused_by_name():
     with pytest.raises(BadInput, match="link1.*uniform"):
-        Plant.from_mechanism(flexible(3, link={"com": np.array([0.3, 0.0, 0.0])}))
+        Plant(flexible(3, link={"com": np.array([0.3, 0.0, 0.0])}))
     with pytest.raises(BadInput, match="link1.*uniform"):
-        Plant.from_mechanism(flexible(3, link={"inertia": np.diag([0.0, 0.01, 0.01])}))
+        Plant(flexible(3, link={"inertia": np.diag([0.0, 0.01, 0.01])}))
 
 
 def test_a_beam_of_one_plane_bends_and_twists_in_no_other():
-    plant = Plant.from_mechanism(flexible(4, stiffness=(np.inf, EI), gravity=(0.0, -5.0, -5.0), type="fixed"))
+    plant = Plant(flexible(4, stiffness=(np.inf, EI), gravity=(0.0, -5.0, -5.0), type="fixed"))
     np.testing.assert_allclose(frequencies(plant)[0], CLAMPED[0] ** 2 * PACE, rtol=3e-3)
     plant.push(0.1, [])
     assert tip(plant)[1] < -1e-3
@@ -306,11 +301,11 @@ def test_a_servo_controlled_flexible_arm_swings_as_a_beam_on_its_servos_spring()
     tip_mass = Link("tip", load, np.zeros(3), 1e-7 * np.eye(3))
     glue = Joint("glue", "fixed", base.links[0].name, "tip", np.array([L, 0.0, 0.0]), np.zeros(3),
                  np.array([0.0, 0.0, 1.0]))
-    plant = Plant.from_mechanism(replace(base, links=(*base.links, tip_mass), joints=(*base.joints, glue)))
+    plant = Plant(replace(base, links=(*base.links, tip_mass), joints=(*base.joints, glue)))
     move(plant, lambda x: np.cross([0.0, 0.0, 0.05], x))
     servo, times, heights = Servo(kp=kp), [], []
     while plant.time < 4.0 * 2.0 * np.pi / expected:
-        plant.push(5e-4, servo.command(5e-4, plant.q, plant.v, 0.0))
+        plant.push(5e-4, servo.command(plant.q, plant.v, 0.0))
         times.append(plant.time)
         heights.append(tip(plant)[1])
     assert frequency(np.array(times), np.array(heights), expected) == pytest.approx(expected, rel=3e-3)

@@ -25,7 +25,7 @@ def results(tmp_path_factory) -> tuple[Result, Result]:
     motion = trajectory.from_rows([joint.name for joint in mechanism.moving], times,
                                   start + np.outer(s, [0.3, -0.3, 0.2]))
     return tuple(run_closed_loop(mechanism, motion, plant=plant(mechanism), out=out)
-                 for plant in (RigidPlant, Plant.from_mechanism))
+                 for plant in (RigidPlant, Plant))
 
 
 def test_the_image_plays_a_motion_on_the_articulated_plant(results):

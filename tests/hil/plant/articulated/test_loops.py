@@ -84,7 +84,7 @@ def minimal(crank: float, rate: float, duration: float) -> float:
 
 @pytest.mark.parametrize(("kind", "dropped"), [("ball", 1), ("planar", 0), ("revolute", 3)])
 def test_a_four_bar_moves_as_its_one_coordinate_does_whatever_closes_it(kind, dropped):
-    plant = Plant.from_mechanism(four_bar(kind), max_step=2.5e-4)
+    plant = Plant(four_bar(kind), max_step=2.5e-4)
     assert len(plant.system.dropped) == dropped and all(name.startswith("pin: ") for name in plant.system.dropped)
     assert sum("dependent row dropped: pin" in note for note in plant.notes) == dropped
     assert len(plant.system.rows) + 6 * 3 == 12 * 3 - 1  # one freedom left
@@ -96,8 +96,8 @@ def test_a_four_bar_moves_as_its_one_coordinate_does_whatever_closes_it(kind, dr
 
 
 def test_a_driven_four_bar_turns_over_and_keeps_its_energy():
-    some = Plant.from_mechanism(four_bar(), velocities=[1.0, 0.0, 0.0]).v  # the nearest that the loop allows
-    plant = Plant.from_mechanism(four_bar(), velocities=15.0 * some / some[0])
+    some = Plant(four_bar(), velocities=[1.0, 0.0, 0.0]).v  # the nearest that the loop allows
+    plant = Plant(four_bar(), velocities=15.0 * some / some[0])
     assert plant.v[0] == pytest.approx(15.0, rel=1e-9)
     start = plant.kinetic() + plant.potential()
     plant.push(1.0, np.zeros(3))
@@ -109,7 +109,7 @@ def test_a_loop_that_cannot_close_is_refused_by_name():
     mechanism = four_bar()
     far = replace(mechanism.loops[0], b=Anchor("rocker", np.array([0.9, 0.0, 0.0]), np.zeros(3)))
     with pytest.raises(Refused, match="do not close.*pin"):
-        Plant.from_mechanism(replace(mechanism, loops=(far,)))
+        Plant(replace(mechanism, loops=(far,)))
 
 
 def test_a_rigid_loop_between_two_arms_makes_them_one():
@@ -118,7 +118,7 @@ def test_a_rigid_loop_between_two_arms_makes_them_one():
     joints = (base.joints[0], replace(base.joints[1], parent="base", xyz=np.array([0.3, 0.0, 0.0])))
     tie = Loop("tie", "rigid", Anchor("link1", np.array([0.2, 0.0, 0.0]), np.zeros(3)),
                Anchor("link2", np.array([-0.1, 0.0, 0.0]), np.zeros(3)))
-    plant = Plant.from_mechanism(replace(base, joints=joints, loops=(tie,)))
+    plant = Plant(replace(base, joints=joints, loops=(tie,)))
     start = plant.q.copy()
     plant.push(0.1, [1.0, 0.0])
     np.testing.assert_allclose(plant.q, start, atol=1e-9)
@@ -135,7 +135,7 @@ def test_a_parallelogram_stretched_out_at_the_start_keeps_the_rows_it_needs_else
     loop = replace(mechanism.loops[0], a=Anchor("coupler", np.array([0.3, 0.0, 0.0]), np.zeros(3)),
                    b=Anchor("rocker", np.array([0.2, 0.0, 0.0]), np.zeros(3)))
     with pytest.raises(Refused, match="singular pose: pin"):
-        Plant.from_mechanism(replace(mechanism, links=links, joints=joints, loops=(loop,)))
+        Plant(replace(mechanism, links=links, joints=joints, loops=(loop,)))
 
 
 @pytest.mark.parametrize(("kind", "rows"), [("ball", 3), ("rigid", 6)])
@@ -164,7 +164,7 @@ def test_accelerations_of_spatial_loops_are_those_of_constrained_forward_dynamic
     anchors = [end.inverse() * meeting for end in ends]
     loop = Loop("tie", kind, *(Anchor(name, anchor.translation, Rotation.from_matrix(anchor.rotation).as_euler("xyz"))
                                for name, anchor in zip(("llink4", "rlink4"), anchors, strict=True)))
-    plant = Plant.from_mechanism(replace(open_chain, loops=(loop,)), start=q, velocities=rng.uniform(-1.0, 1.0, 8))
+    plant = Plant(replace(open_chain, loops=(loop,)), start=q, velocities=rng.uniform(-1.0, 1.0, 8))
     assert plant.system.dropped == ()
     np.testing.assert_allclose(plant.q, q, atol=1e-10)
 

@@ -12,8 +12,7 @@ from femtorque.codegen.mechanism import Anchor, Friction, Mechanism, Motor, Payl
 from femtorque.hil.plant.articulated import tree
 from femtorque.hil.plant.articulated.cycle import CLOSURE
 from femtorque.hil.plant.articulated.equations import Along, Equations
-from femtorque.hil.plant.articulated.laws import Spring, Stop, backlash
-from femtorque.hil.plant.articulated.plant import Penalty, Plant
+from femtorque.hil.plant.articulated.plant import Plant
 from femtorque.hil.plant.plant_library import MOST
 from femtorque.hil.plant.selection import FINER, refined
 from tests.hil.plant.articulated.test_loops import four_bar
@@ -64,13 +63,10 @@ def step(plant: Plant, volts: np.ndarray, torque: np.ndarray, thin: float = 1.0,
     moved = z + h * half
     speed = max(1.0, np.abs(v).max())
     off = cycle.z - moved
-    if plant._projection:
-        assert cycle.closure() < max(2.0, thin) * cycle.tolerance
-        distances, others = start.velocities(off)
-        near(off, start.change(distances, others)[0], within, peak=1.0)
-        half = half + off / h
-    else:
-        near(off, 0.0 * off, within, peak=1.0)
+    assert cycle.closure() < max(2.0, thin) * cycle.tolerance
+    distances, others = start.velocities(off)
+    near(off, start.change(distances, others)[0], within, peak=1.0)
+    half = half + off / h
     # the second half: accelerations that bring the velocities onto the rows
     end = Equations(s, cycle.z)
     near(np.sin(cycle.q - end.q), 0.0 * q, within, peak=1.0)
@@ -112,10 +108,6 @@ def test_each_step_of_a_tree_is_the_cycles(seed):
     shaken(Plant(driven_tree(rng, int(rng.integers(1, 7)))), seed)
 
 
-def test_each_step_without_projection_is_the_cycles():
-    shaken(Plant(driven_tree(np.random.default_rng(3), 4), projection=False, friction=False), 3, count=20)
-
-
 # loops, a delta with rows of slides and universal joints, mimic joints, and thin rods
 @pytest.mark.parametrize(("name", "thin"), [("palletizer", 1.0), ("delta", 1.0), ("four_bar", 1e2), ("five_bar", 1e2),
                                             ("three_rrr", 1e3)])
@@ -150,51 +142,6 @@ def test_angles_and_rotors_count_whole_turns(inertia):
 
 def test_followers_follow_in_each_step(tmp_path):
     shaken(Plant(gripper_in(tmp_path)), 9)
-
-
-@pytest.mark.parametrize("side", [1.0, -1.0])
-def test_damped_stops_push_and_never_pull(side):
-    wheel = oracle.planar_chain(1, gravity=(0.0, 0.0, 0.0))
-    limits = replace(wheel.joints[0].limits, lower=-0.01, upper=0.01)
-    wheel = replace(wheel, joints=(replace(wheel.joints[0], limits=limits),))
-    plant, pushed = Plant(wheel, stops=Penalty(200.0, 2.0), velocities=[4.0 * side]), []
-    for _ in range(60):
-        h, before = min(H, plant.max_step), plant.v
-        step(plant, np.array([np.nan]), np.zeros(1), 1.0, h)
-        depth = max(side * plant.q[0] - 0.01, 0.0)
-        pushed.append(float(side * plant.loads.torques[0]))
-        # the damper acts on the velocity of the middle, extrapolated
-        speeds = [side * v[0] for v in (before, plant.v)]
-        ends = [max(200.0 * depth + 2.0 * min(depth / 1e-3, 1.0) * v, 0.0) if depth else 0.0
-                for v in (min(speeds) - 0.5, max(speeds) + 0.5)]
-        assert ends[0] - 1e-12 <= -pushed[-1] <= ends[1] + 1e-12
-    assert min(pushed) < -0.1 and max(pushed) == 0.0
-    assert side * plant.v[0] < 0.0  # thrown back
-
-
-def test_springs_stops_and_backlash_act_on_what_they_join():
-    mechanism = driven_tree(np.random.default_rng(11), 4)
-    joints = list(mechanism.joints)
-    joints[0] = replace(joints[0], limits=replace(joints[0].limits, lower=-0.01, upper=0.01))
-    names = [joint.name for joint in mechanism.moving]
-    laws = [(backlash(0.02, 300.0), {names[1]: 1.0, names[2]: -1.0}), (Spring(4.0, 0.1, 0.05), names[3]),
-            (Stop(-0.02, np.inf, 500.0), names[2])]
-    plant = Plant(replace(mechanism, joints=tuple(joints)), stops=Penalty(800.0), laws=laws)
-    outside = np.linspace(-1.0, 1.0, 12)
-    plant.loads.external[:12] = outside
-    shaken(plant, 5)
-    assert np.abs(plant.loads.torques).max() > 0.1
-    plant.cycle.restart()
-    d, expected = 1e-6, np.zeros(4)
-    for acting in plant.loads.laws:  # a law without damper returns the energy that it stores
-        for j, unit in enumerate(np.eye(4)):
-            ends = [float(acting.law.energy(acting.B @ (plant.q + way * d * unit)).sum()) for way in (1.0, -1.0)]
-            expected[j] -= (ends[0] - ends[1]) / (2.0 * d)
-    expected[3] -= 0.05 * plant.v[3]
-    near(plant.loads.torques, expected, 1e-6, peak=1.0)
-    forces = plant.structure.weight + plant.cycle.equations.G.T @ plant.loads.torques
-    forces[:12] += outside
-    near(plant.cycle.applied, forces, 1e-12)
 
 
 def test_locks_and_payloads_are_in_each_step():

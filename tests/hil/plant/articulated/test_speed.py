@@ -17,7 +17,7 @@ def real_time_factor(step: float, chunks: int, seconds: float, enough: float = n
     """Simulated over elapsed time of the six-axis arm with motors, rotors and friction: the best of some chunks of
     ticks of 1 ms, continued for some seconds until one chunk is fast enough. A chunk is shorter than a time slice of
     the operating system, so that other processes disturb the best one as little as possible."""
-    plant = Plant.from_mechanism(load_mechanism(SIX_AXIS), max_step=step)
+    plant = Plant(load_mechanism(SIX_AXIS), max_step=step)
     best, chunk, end = np.inf, 0, time.perf_counter() + seconds
     while chunk < chunks or time.perf_counter() < end and ticks * 1e-3 / best < enough:
         start = time.perf_counter()
@@ -41,12 +41,12 @@ def test_real_time_factor_and_accuracy_by_step():
     mechanism = oracle.random_chain(rng, 6)
     q = rng.uniform(-1, 1, 6)
     print("\nsix joints      step, ms   real-time factor   error, rad   energy, J   closure, m")
-    fine = Plant.from_mechanism(mechanism, start=q, max_step=2e-5)
+    fine = Plant(mechanism, start=q, max_step=2e-5)
     fine.push(0.3, np.zeros(6))
     errors = []
     for step in (1e-3, 5e-4, 2.5e-4):
         factor = real_time_factor(step, 200, 5.0)
-        plant = Plant.from_mechanism(mechanism, start=q, max_step=step)
+        plant = Plant(mechanism, start=q, max_step=step)
         start = plant.potential()
         plant.push(0.3, np.zeros(6))
         errors.append(np.abs(plant.q - fine.q).max())

@@ -27,7 +27,7 @@ def test_the_wrench_at_the_root_of_every_link_is_that_of_newton_and_euler(make):
     n = 5
     mechanism = with_sections(make(rng, n))
     q, v, tau = rng.uniform(-2, 2, n), rng.uniform(-2, 2, n), rng.uniform(-1, 1, n)
-    plant = Plant.from_mechanism(mechanism, start=q, velocities=v, max_step=1e-3)
+    plant = Plant(mechanism, start=q, velocities=v, max_step=1e-3)
     plant.push(5e-3, tau)
     model = oracle.pinocchio_model(Model.of(mechanism))
     data = model.createData()
@@ -48,7 +48,7 @@ def test_the_wrench_at_the_root_of_every_link_is_that_of_newton_and_euler(make):
 def test_a_held_arm_bends_as_a_cantilever_under_its_own_weight():
     m, L = 0.4, 0.5
     mechanism = with_sections(oracle.planar_chain(1, length=L, mass=m))
-    plant = Plant.from_mechanism(mechanism)
+    plant = Plant(mechanism)
     plant.push(1e-3, [m * 9.81 * L / 2.0])
     for along, values in zip(plant.members.along, plant.members.values, strict=True):
         beyond = L - along
@@ -64,7 +64,7 @@ def test_a_falling_chimney_bends_most_at_a_third_of_its_height():
     m, L = 1.0, 1.0
     mechanism = with_sections(oracle.planar_chain(1, length=L, mass=m))
     angle = 0.5  # from the horizontal
-    plant = Plant.from_mechanism(mechanism, start=[angle], max_step=1e-3)
+    plant = Plant(mechanism, start=[angle], max_step=1e-3)
     plant.push(1e-2, [0.0])
     turning = -1.5 * 9.81 * np.cos(plant.q[0]) / L
     for x, values in zip(plant.members.along, plant.members.values, strict=True):
@@ -78,7 +78,7 @@ def test_a_falling_chimney_bends_most_at_a_third_of_its_height():
 def test_a_spinning_rod_is_pulled_by_its_centrifugal_force():
     m, L, rate = 0.4, 0.5, 20.0
     mechanism = with_sections(oracle.planar_chain(1, length=L, mass=m, gravity=(0.0, 0.0, 0.0)))
-    plant = Plant.from_mechanism(mechanism, velocities=[rate])
+    plant = Plant(mechanism, velocities=[rate])
     plant.push(0.1, [0.0])
     for x, values in zip(plant.members.along, plant.members.values, strict=True):
         assert abs(values[0]) == pytest.approx(m / L * rate**2 * (L**2 - x**2) / 2.0, rel=1e-3, abs=1e-6)
@@ -88,7 +88,7 @@ def test_a_spinning_rod_is_pulled_by_its_centrifugal_force():
 
 def test_maxima_are_kept_over_the_motion():
     mechanism = with_sections(oracle.planar_chain(2, length=0.3, mass=0.3))
-    plant = Plant.from_mechanism(mechanism)
+    plant = Plant(mechanism)
     stresses = []
     for _ in range(100):
         plant.push(5e-3, np.zeros(2))
@@ -101,7 +101,7 @@ def test_maxima_are_kept_over_the_motion():
 def test_a_section_with_more_area_than_its_circle_is_refused():
     mechanism = with_sections(oracle.planar_chain(1), Section(1e-3, 0.01))
     with pytest.raises(BadInput, match="link1.*area <= "):
-        Plant.from_mechanism(mechanism)
+        Plant(mechanism)
 
 
 def test_sections_of_fixed_links_flexible_links_and_payloads_carry_what_lies_beyond_them():
@@ -116,7 +116,7 @@ def test_sections_of_fixed_links_flexible_links_and_payloads_carry_what_lies_bey
             for parent, child in (("link1", "second"), ("second", "third"))]
     load = Payload("load", "second", 0.2, np.array([0.15, 0.0, 0.0]), 1e-5 * np.eye(3))
     mechanism = replace(base, links=(first, second, third), joints=(*base.joints, *glue), payloads=(load,))
-    plant = Plant.from_mechanism(mechanism, max_step=1e-5)
+    plant = Plant(mechanism, max_step=1e-5)
     # released for one short step: accelerations are those of a rigid body on its hinge but for the beam's free part
     plant.push(1e-5, [0.0])
     gamma = plant.cycle.consistent()[0]
@@ -143,6 +143,6 @@ def test_sections_of_fixed_links_flexible_links_and_payloads_carry_what_lies_bey
 
 def test_a_heavier_plant_carries_its_own_weight():
     mechanism = with_sections(oracle.planar_chain(1, length=0.5, mass=0.4))
-    plant = Plant.from_mechanism(mechanism, mass_scale=1.2)
+    plant = Plant(mechanism, mass_scale=1.2)
     plant.push(1e-3, [1.2 * 0.4 * 9.81 * 0.25])
     assert plant.members.report()[0].bending.value == pytest.approx(1.2 * 0.4 * 9.81 * 0.25, rel=1e-6)

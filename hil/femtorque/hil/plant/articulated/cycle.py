@@ -24,7 +24,6 @@ from femtorque.hil.plant.articulated.beam import Beams
 from femtorque.hil.plant.articulated.coordinates import unwrap
 from femtorque.hil.plant.articulated.equations import Along, Equations
 from femtorque.hil.plant.articulated.forms import Forms
-from femtorque.hil.plant.articulated.laws import Acting, Spring
 from femtorque.hil.plant.articulated.loads import Loads
 from femtorque.hil.plant.articulated.solids import GROUND
 from femtorque.hil.plant.articulated.system import Structure
@@ -53,7 +52,7 @@ class Cycle:
     q, velocities = State(), State()
 
     def __init__(self, structure: Structure, z: Array, v: Array, loads: Loads, motors: Motors | None = None,
-                 projection: bool = True, near: Array | None = None) -> None:
+                 near: Array | None = None) -> None:
         system = structure.system
         self.structure, self.loads, n = structure, loads, len(system.coordinates)
         self.motors = motors or Motors([None] * n)
@@ -62,7 +61,7 @@ class Cycle:
                          multipliers=structure.K, **dict.fromkeys(of_n, n))
         self.tolerance = CLOSURE * max(1.0, float(np.abs(system.points(z)).max()))
         self._held: list[Any] = []  # what C points to
-        self.arm = self._arm(projection)
+        self.arm = self._arm()
         self.z, self.v = z, v
         self._equations: Equations | None = None  # formed when they are asked for, at _at
         self._along: Along | None = None
@@ -154,7 +153,7 @@ class Cycle:
 
     # -- what is laid out once for C ------------------------------------------
 
-    def _arm(self, projects: bool) -> Any:
+    def _arm(self) -> Any:
         structure, loads, at = self.structure, self.loads, self.rows.pointers
         S, K, n, size = structure.S, structure.K, len(structure.system.coordinates), structure.system.size
 
@@ -170,14 +169,11 @@ class Cycle:
             "rate": at("velocities")["velocities"],
             "system": self._keep("point_system *", self._system()),
             "equations": {**equations, "solid": self._keep("free_solid[]", S)},
-            "loads": {"laws": len(loads.laws), "law": self._keep("point_law[]", list(map(self._law, loads.laws))),
-                      "beams": len(beams), "beam": self._keep("point_beam[]", beams),
+            "loads": {"beams": len(beams), "beam": self._keep("point_beam[]", beams),
                       "weight": self._keep("double[]", structure.weight.tolist()),
-                      "external": loads.rows.pointers("external")["external"],
-                      "torque": loads.rows.pointers("torques")["torques"]},
+                      **loads.rows.pointers("stiffness", "rest", "torques")},
             "drives": {**at("coulomb", "total", "dry"), **room(active=n, viscous=n)},
             "motors": self.motors.c, "tolerance": self.tolerance, "rounded": ROUNDED / CLOSURE * self.tolerance,
-            "projects": projects,
             **room(half=size, moved=size, middle=size, wanted=size, change=size, distances=6 * S, others=K, before=n)})
 
     def _keep(self, kind: str, content: Any) -> Any:
@@ -214,14 +210,6 @@ class Cycle:
             "part": self._keep("point_part[]", [part for each in parts for part in each]),
             "runs": numbers(accumulate(map(len, runs), initial=0)),
             "run": self._keep("point_run[]", [run for each in runs for run in each])}
-
-    def _law(self, acting: Acting) -> dict[str, Any]:
-        law, kinds = acting.law, library()[1]
-        common = {"slips": len(acting.B), "slip": self._keep("double[]", acting.B.ravel().tolist()),
-                  "stiffness": law.stiffness, "damping": law.damping}
-        if isinstance(law, Spring):
-            return {**common, "kind": kinds.SPRING, "rest": law.rest}
-        return {**common, "kind": kinds.STOP, "lower": law.lower, "upper": law.upper, "depth": law.depth}
 
 
 def _solids(vector: Array) -> list[int]:

@@ -1,12 +1,9 @@
-"""The applied forces of a system: weight, laws along mechanisms, beams, forces put on from outside."""
-
-from collections.abc import Sequence
+"""The applied forces of a system: weight, springs at joints, beams."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from femtorque.hil.plant.articulated.beam import Beams
-from femtorque.hil.plant.articulated.laws import Acting
 from femtorque.hil.plant.articulated.system import Structure
 from femtorque.hil.plant.plant_library import Row, Rows
 
@@ -14,20 +11,22 @@ Array = NDArray[np.float64]
 
 
 class Loads:
-    """external: (size,) forces on the degrees of freedom that stay until changed. torques: (n,) of the laws along the
-    coordinates, as last evaluated (point_loads.c)."""
+    """springs: stiffness, N m/rad or N/m, and rest of each coordinate, (n,) each. torques: (n,) of the springs, as last
+    evaluated (point_loads.c)."""
 
-    external, torques = Row(), Row()
+    stiffness, rest, torques = Row(), Row(), Row()
 
-    def __init__(self, structure: Structure, laws: Sequence[Acting] = (), beams: Beams | None = None) -> None:
-        self.structure, self.laws, self.beams = structure, tuple(laws), beams
-        self.rows = Rows(external=structure.system.size, torques=len(structure.system.coordinates))
+    def __init__(self, structure: Structure, beams: Beams | None = None,
+                 springs: tuple[Array, Array] | None = None) -> None:
+        self.structure, self.beams = structure, beams
+        self.rows = Rows(**dict.fromkeys(("stiffness", "rest", "torques"), len(structure.system.coordinates)))
+        if springs is not None:
+            self.stiffness, self.rest = springs
 
     def potential(self, z: Array, q: Array) -> float:
-        """J; zero with all weight at the origin, springs and beams at rest."""
+        """Return the potential energy, J; zero with all weight at the origin and springs and beams at rest."""
         s = self.structure
-        result = -float(s.weight @ z)
-        result += sum(float(acting.law.energy(acting.B @ q).sum()) for acting in self.laws)
+        result = -float(s.weight @ z) + 0.5 * float(self.stiffness @ (q - self.rest) ** 2)
         if self.beams is not None:
             result += self.beams.energy(s.system.points(z))
         return result

@@ -6,8 +6,7 @@ read from the points, the equations are the paper's. Motors, encoders and the fr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,6 @@ from femtorque.codegen.mechanism import BASE, Mechanism
 from femtorque.hil.plant.articulated import beam, stability, switching, tree
 from femtorque.hil.plant.articulated.cycle import Cycle
 from femtorque.hil.plant.articulated.elements import Element
-from femtorque.hil.plant.articulated.laws import Acting, Spring, Stop
 from femtorque.hil.plant.articulated.loads import Loads
 from femtorque.hil.plant.articulated.stress import Members
 from femtorque.hil.plant.articulated.system import Coupling, Structure, System, build, closed, lay_out
@@ -35,57 +33,38 @@ Array = NDArray[np.float64]
 MAX_STEP = 5e-4  # s
 
 
-@dataclass(frozen=True)
-class Penalty:
-    """Stiffness and damping of the mechanical stops at the joints' limits, N m/rad and N m s/rad (N/m, N s/m)."""
-
-    stiffness: float
-    damping: float = 0.0
-
-
 class Plant(Stepped):
     """A mechanism in motion. q (n,) rad or m, v (n,) rad/s or m/s, current (n,) A, time s, all read only.
 
-    mass_scale and friction_scale change it on purpose against what the controller believes; friction=False has none.
-    start: (n,) joint positions, by default the file's; of closed loops a pose near which they close, at the actuated
-    joints' own start if that can be. With modes, it begins in the first one. max_step: s, cut further to what stability
-    allows. stops: give the joints' limits mechanical stops. laws: (law, slips by name) as in Acting.on.
-    projection=False leaves the positions to drift as the paper does.
+    mass_scale and friction_scale make the plant differ from the mechanism file. start: (n,) joint positions, by default
+    those of the file. Where loops need another pose, they close near `start`, with the actuated joints at it if
+    possible. With modes, the plant begins in the first mode. max_step: s, shortened to what stability allows.
     """
 
     cycle: Cycle
     loads: Loads
 
     def __init__(self, mechanism: Mechanism, mass_scale: float = 1.0, friction_scale: float = 1.0,
-                 friction: bool = True, max_step: float = MAX_STEP, *, start: ArrayLike | None = None,
-                 velocities: ArrayLike | None = None, stops: Penalty | None = None,
-                 laws: Sequence[tuple[Spring | Stop, str | dict[str, float]]] = (), projection: bool = True) -> None:
+                 max_step: float = MAX_STEP, *, start: ArrayLike | None = None,
+                 velocities: ArrayLike | None = None) -> None:
         joints = mechanism.moving
         super().__init__(len(joints), Motors([joint.motor for joint in joints], reflected(joints)))
         self.mechanism, self.joints = mechanism, joints
         self._names = [joint.name for joint in self.joints]
         self._scaled = tree.scaled(mechanism, mass_scale)
         self._loose = any(mode.root != BASE for mode in mechanism.modes)
-        self._longest, self._projection = max_step, projection
-        names = self._names
-        self._acting = [Acting.on(Spring(k, j.rest), names, j.name)
-                        for j, k in zip(self.joints, stiffnesses(mechanism).tolist(), strict=True) if k > 0.0]
-        self._acting += [Acting.on(law, names, slip) for law, slip in laws]
-        if stops is not None:
-            self._acting += [Acting.on(Stop(j.limits.lower, j.limits.upper, stops.stiffness, stops.damping), names,
-                                       j.name)
-                             for j in self.joints if np.isfinite(j.limits.lower) or np.isfinite(j.limits.upper)]
-        scale = friction_scale if friction else 0.0
+        self._longest = max_step
+        self._springs = stiffnesses(mechanism), np.array([joint.rest for joint in joints])
         plain(self.joints, "loops and modes")
-        self._viscous = scale * np.array([j.friction.viscous for j in self.joints])
-        self._coulomb = scale * np.array([j.friction.coulomb for j in self.joints])
+        self._viscous = friction_scale * np.array([j.friction.viscous for j in self.joints])
+        self._coulomb = friction_scale * np.array([j.friction.coulomb for j in self.joints])
 
         self.mode = mechanism.modes[0].name if mechanism.modes else None
         first = self._scaled.in_mode(self.mode)
         assembly = tree.assemble(first, start, self._loose)
         elements = assembly.joints + assembly.loops + self._held(first, assembly, assembly.places)
         # the encoders' zero is the start pose, which loops may move passive joints away from
-        given = names if start is not None else [joint.name for joint in first.moving if joint.actuated]
+        given = self._names if start is not None else [joint.name for joint in first.moving if joint.actuated]
         system, z = build(assembly.solids, elements, assembly.places, near=assembly.starts,
                           held=given if first.constrained else (), **self._parts(assembly))
         self._enter(first, assembly, system, z, np.zeros_like(z), assembly.starts)
@@ -116,11 +95,9 @@ class Plant(Stepped):
         """Go on with another system, from degrees of freedom z and velocities v (size,)."""
         self.system, self.structure, self._assembly = system, Structure(system), assembly
         beams = beam.Beams(assembly.beams, assembly.solids) if assembly.beams else None
-        self.loads = Loads(self.structure, self._acting, beams)
-        worked, lost = (self.book.motors, self.book.friction) if time else (0.0, 0.0)
-        self.cycle = Cycle(self.structure, z, v, self.loads, self.motors, self._projection, near)
+        self.loads = Loads(self.structure, beams, self._springs)
+        self.cycle = Cycle(self.structure, z, v, self.loads, self.motors, near)
         self.cycle.time, self.cycle.viscous, self.cycle.coulomb = time, self._viscous, self._coulomb
-        self.cycle.arm.worked, self.cycle.arm.lost = worked, lost
         at = self.cycle.rows.pointers("q", "velocities")
         self._plug(self.cycle.arm, library()[1].point_steps, at["q"], at["velocities"])
         self.stable_step = stability.largest_step(self.cycle.equations, self.loads)
@@ -152,14 +129,8 @@ class Plant(Stepped):
         switching.check_pick_up(kept.solids[1:], new.solids[1:], alone, name)
         switching.check(system, z, still, fresh, name)
         system, z = closed(system, z, self.q)
-        energy = self.kinetic() + self.potential()
         self._enter(after, new, system, z, still, self.q, self.time)
         self.mode = name
-        self.book.switches += self.kinetic() + self.potential() - energy
-
-    @staticmethod
-    def from_mechanism(mechanism: Mechanism, **options: Any) -> Plant:
-        return Plant(mechanism, **options)
 
     # -- what the board sees ------------------------------------------------
 

@@ -86,6 +86,7 @@ static int project(point_arm *a)
 static int advance(point_arm *a, double t)
 {
     const point_system *s = a->system;
+    double *bare = a->applied;
     int64_t i;
     for (i = 0; i < s->size; i++)
         a->half[i] = a->v[i] + 0.5 * t * a->gamma[i];
@@ -93,14 +94,11 @@ static int advance(point_arm *a, double t)
         return 0;
     for (i = 0; i < s->size; i++)
         a->moved[i] = a->z[i] + t * a->half[i];
-    if (a->projects) {
-        double *bare = a->applied;
-        memcpy(bare, a->moved, (size_t)s->size * sizeof(double));
-        if (!project(a))
-            return 0;
-        for (i = 0; i < s->size; i++)
-            a->half[i] += (a->moved[i] - bare[i]) / t;
-    }
+    memcpy(bare, a->moved, (size_t)s->size * sizeof(double));
+    if (!project(a))
+        return 0;
+    for (i = 0; i < s->size; i++)
+        a->half[i] += (a->moved[i] - bare[i]) / t;
     return 1;
 }
 
@@ -157,21 +155,6 @@ static int take_step(point_arm *a, double t)
 
 /* -- with motors --------------------------------------------------------- */
 
-/* End a step of which the coordinates have moved from `before`. */
-static void settle(point_arm *a, const motors_at *at, double t)
-{
-    double worked = 0.0, lost = 0.0;
-    int64_t i;
-    for (i = 0; i < a->system->n; i++) {
-        double moved = a->q[i] - a->before[i];
-        motors_turn(&a->motors, at, i, moved / t);
-        worked += (a->drives.active[i] - at->damping[i] * moved / t) * moved;
-        lost += (a->viscous[i] * moved / t - a->drives.dry[i]) * moved;
-    }
-    a->worked += worked;
-    a->lost += lost;
-}
-
 /* Take steps of h seconds; how many it has taken. */
 int64_t point_steps(void *arm, double h, int64_t count)
 {
@@ -189,7 +172,8 @@ int64_t point_steps(void *arm, double h, int64_t count)
         memcpy(a->before, a->q, (size_t)s->n * sizeof(double));
         if (!take_step(a, h))
             break;
-        settle(a, &at, h);
+        for (i = 0; i < s->n; i++)
+            motors_turn(&a->motors, &at, i, (a->q[i] - a->before[i]) / h);
         a->time += h;
     }
     for (i = 0; i < s->n; i++)

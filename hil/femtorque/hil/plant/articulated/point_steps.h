@@ -1,4 +1,4 @@
-/* Steps of an articulated arm with motors, laws and friction. */
+/* Steps of an articulated arm with motors, springs and friction. */
 #ifndef POINT_STEPS_H
 #define POINT_STEPS_H
 
@@ -22,9 +22,7 @@ typedef struct {
     double *z, *v, *gamma, *q, *applied, *multipliers, *rate;
     const double *torque, *viscous;
     double tolerance, rounded; /* of positions against the rows, m */
-    int64_t projects;
-    double worked, lost; /* J of motors and friction, added up */
-    double time;         /* s */
+    double time; /* s */
     double *half, *moved, *middle, *wanted, *change, *distances, *others, *before;
 } point_arm;
 

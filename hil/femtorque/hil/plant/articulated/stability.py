@@ -1,8 +1,8 @@
-"""The stability step of the explicit cycle: 2 / omega, omega the fastest oscillation that springs and beams allow.
+"""The stability step of the explicit cycle: 2 / omega. omega is the fastest oscillation that springs and beams allow.
 
-Bounded from above by the joined solids set free of one another: mechanisms only add constraints, and a constraint
-never raises the largest frequency. So the bound holds in every pose that leaves the laws' lever arms as they are, and
-a margin covers the rest. Dampers act on the velocity extrapolated from the last cycle, v + t gamma; with that the step
+Its bound comes from the joined solids, set free of one another. A mechanism only adds constraints, and a constraint
+never raises the largest frequency. So the bound holds in every pose in which the springs' lever arms are the same; a
+margin covers other poses. Dampers act on the velocity extrapolated from the last cycle, v + t gamma. With them the step
 falls to (2 / omega) (sqrt(1 + 4 zeta^2) - 2 zeta), the root where the cycle's amplification leaves the unit circle.
 """
 
@@ -24,10 +24,11 @@ def largest_step(equations: Equations, loads: Loads) -> float:
     rows: list[Array] = []
     stiffness: list[Array] = []
     damping: list[Array] = []
-    for acting in loads.laws:
-        rows += list(acting.B @ equations.G[:, : structure.split])
-        stiffness += [np.full((1, 1), acting.law.stiffness)] * len(acting.B)
-        damping += [np.full((1, 1), acting.law.damping)] * len(acting.B)
+    for stiff, gradient in zip(loads.stiffness, equations.G[:, : structure.split], strict=True):
+        if stiff > 0.0:
+            rows.append(gradient)
+            stiffness.append(np.full((1, 1), stiff))
+            damping.append(np.zeros((1, 1)))
     if loads.beams is not None:
         strains = loads.beams.forms.gradient(loads.beams.forms.factors(x))[:, 4:].reshape(-1, structure.split)
         rows += list(strains)

@@ -120,7 +120,7 @@ class Members:
         return Members(system, links, stations, beams, flexible)
 
     def record(self, cycle: Cycle, torques: Array) -> None:
-        """Take in the present state; torques: (n,) of drives and laws along the coordinates."""
+        """Take in the present state; torques: (n,) of drives and springs along the coordinates."""
         if not len(self.owner):
             return
         self.values[:, :4] = np.vstack([self._rigid(cycle, torques), self._elastic(cycle)])
