@@ -93,3 +93,20 @@ class Hand:
             self.board.run(0.05)
         plant.hand, self.board.brakes = None, True
         return "\n"
+
+
+class Steady(Hand):
+    """Somebody who holds a joint where it is asked for until it has come to rest. stiffness N m/rad, damping N m s/rad,
+    seconds s."""
+
+    stiffness, damping, seconds = 100.0, 10.0, 0.8
+
+    def readline(self) -> str:
+        plant, (j, to) = self.board.plant, self.asked()
+        stand = plant.q.copy()
+        stand[j] = to
+        plant.hand = lambda p: self.stiffness * (stand - p.q) - self.damping * p.v
+        self.board.brakes = False
+        self.board.run(self.seconds)
+        plant.hand, self.board.brakes = None, True
+        return "\n"

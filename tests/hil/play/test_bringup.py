@@ -1,7 +1,6 @@
 """First power-up on the virtual board, with an arm wired differently from its file."""
 
 import itertools
-import json
 import math
 import sys
 from dataclasses import replace
@@ -14,40 +13,13 @@ from femtorque.codegen.mechanism import load_mechanism, set_joint
 from femtorque.hil.plant.rigid import Plant
 from femtorque.host.lab.bringup import BACK, Driven, Probed, agreed, judge, moving, sinking, usual_gear
 from tests.support import rig
-from tests.support.plugged import Hand, plugged_in
-
-NAMES = ("shoulder", "elbow", "wrist")
+from tests.support.plugged import Hand
 
 
-@pytest.fixture
-def looked_at(here, monkeypatch, tmp_path):
-    """Run the command as a user types it, with a plant `wired` differently. Returns problems by joint, and the file."""
-    file = tmp_path / "arm.toml"
-    file.write_text(Path(rig.three_link().source).read_text())
-
-    def look(*options, wired=lambda mechanism: mechanism, spoil=lambda board: None):
-        mechanism = rig.three_link()
-        with plugged_in(mechanism, Plant(wired(mechanism))) as board:
-            monkeypatch.setattr(sys, "stdin", Hand(board))
-            spoil(board)
-            done = here("bringup", file, "--port", "auto", "--json", *options)
-            board.run(0.05)
-            assert board.outputs_safe() and board.plant.hand is None
-        told = json.loads(done.stdout)
-        found = {joint["joint"]: joint["problem"] for joint in told["joints"]}
-        assert done.returncode == (1 if any(found.values()) else 0)
-        return found, load_mechanism(file)
-
-    return look
+TEXT = Path(rig.three_link().source).read_text(encoding="utf-8")
 
 
-@pytest.mark.bench
-def test_a_well_wired_arm_is_good(looked_at):
-    found, _ = looked_at()
-    assert found == dict.fromkeys(NAMES, "")
-
-
-def test_reversed_encoders_and_motors_and_wrong_counts_are_told_apart_and_can_be_mended(looked_at):
+def test_reversed_encoders_and_motors_and_wrong_counts_are_told_apart_and_can_be_mended(brought_up):
     """One arm with a fault at each joint: the shoulder's encoder reversed, the elbow's motor reversed, the wrist's
     counts doubled."""
     wired = rig.changed("three-link", {"shoulder": {"encoder": {"sign": -1}}, "wrist": {"encoder": {"counts": 16384}}})
@@ -55,25 +27,26 @@ def test_reversed_encoders_and_motors_and_wrong_counts_are_told_apart_and_can_be
     def turn_motor_round(board):
         board.motor_wires[1] = -1.0
 
-    said, file = looked_at("--write", wired=lambda _: wired, spoil=turn_motor_round)
+    told, file, board = brought_up(TEXT, "--write", plant=Plant(wired), spoil=turn_motor_round)
+    said = {name: joint["problem"] for name, joint in told.items()}
     assert "encoder counts the wrong way" in said["shoulder"] and "motor" not in said["shoulder"]
     assert said["elbow"] == "its motor turns it the wrong way"
-    assert "counts per turn, not 8192" in said["wrist"]
+    assert "counts per turn, not 8192" in said["wrist"] and board.plant.hand is None
     mended = {j.name: j for j in file.moving}
     assert mended["shoulder"].encoder.sign == -1 and mended["elbow"].motor.sign == -1
     assert abs(mended["wrist"].encoder.counts / 16384 - 1.0) < 0.02
 
 
 @pytest.mark.bench
-def test_a_loose_encoder_and_a_loose_motor_and_swapped_ones_are_found(looked_at):
+def test_a_loose_encoder_and_a_loose_motor_and_swapped_ones_are_found(brought_up):
     def loose(board):
         board.encoder_faults[0].frozen = 0
         board.motor_wires[1] = 0.0  # short-circuited, as with one wire off
 
-    said, _ = looked_at(spoil=loose)
-    assert said["shoulder"].startswith("its encoder does not count")
-    assert said["elbow"].startswith("nothing moves when it is driven")
-    assert said["wrist"] == ""
+    told, *_ = brought_up(TEXT, spoil=loose)
+    assert told["shoulder"]["problem"].startswith("its encoder does not count")
+    assert told["elbow"]["problem"].startswith("nothing moves when it is driven")
+    assert told["wrist"]["problem"] == ""
 
 
 @pytest.mark.parametrize("probed, ratio, words", [
@@ -173,7 +146,6 @@ def test_a_joint_that_sinks_is_compared_with_how_it_sinks(forwards, backwards, w
     assert found == Probed(way, 0.2, sinks=0)
 
 
-ROW = {"axis = [0.0, 0.0, 1.0]": "axis = [0.0, 1.0, 0.0]"}  # in the file of `init`: its axes level
 WIRINGS = {"right": (1, 1, ""), "motor": (-1, 1, "its motor turns it the wrong way"),
            "encoder": (1, -1, "its encoder counts the wrong way"),
            "both": (-1, -1, "its encoder counts the wrong way; its motor turns it the wrong way")}
@@ -193,56 +165,48 @@ class Catching(Hand):
 
 
 @pytest.fixture
-def falling(here, monkeypatch, tmp_path):
-    """Run the command with an arm that stands out level and sinks as soon as nothing holds it."""
+def sinking_arm(brought_up, here, tmp_path):
+    """Bring up an arm whose first link sinks as soon as nothing holds it."""
     def look(wiring, *options):
-        file = tmp_path / "out.toml"
-        if not file.exists():
-            here("init", "out", "-o", file)
-            file.write_text(file.read_text().replace(*next(iter(ROW.items()))))
-        mechanism = load_mechanism(file)
-        motor, encoder, _ = WIRINGS[wiring]
-        first = mechanism.joints[0]
-        wired = replace(mechanism, joints=(replace(first, encoder=replace(first.encoder, sign=encoder)),
-                                           *mechanism.joints[1:]))
-        with plugged_in(mechanism, Plant(wired), tmp_path / "image") as board:
-            somebody = Catching(board)
-            monkeypatch.setattr(sys, "stdin", somebody)
-            board.plant.hand, board.motor_wires[0] = somebody.catch, motor
-            done = here("bringup", file, "--port", "auto", "--json", "--write", *options)
-            board.run(0.05)
-            assert board.outputs_safe()
-        assert "joints" in done.stdout, done.stdout + done.stderr
-        found = {joint["joint"]: joint for joint in json.loads(done.stdout)["joints"]}
-        signs = load_mechanism(file).joints[0]
-        return done.returncode, found, (signs.motor.sign, signs.encoder.sign)
+        file = tmp_path / "arm.toml"
+        here("init", "out", "-o", file)  # its axes are then turned level
+        text = file.read_text(encoding="utf-8").replace("axis = [0.0, 0.0, 1.0]", "axis = [0.0, 1.0, 0.0]")
+        file.write_text(text, encoding="utf-8")
+        mechanism, (motor, encoder, _) = load_mechanism(file), WIRINGS[wiring]
+        first, *others = mechanism.joints
+        wired = replace(mechanism, joints=(replace(first, encoder=replace(first.encoder, sign=encoder)), *others))
+
+        def let_go(board):
+            board.plant.hand, board.motor_wires[0] = sys.stdin.catch, motor
+
+        found, mended, _ = brought_up(text, "--write", *options, hand=Catching, spoil=let_go, plant=Plant(wired))
+        return found, (mended.joints[0].motor.sign, mended.joints[0].encoder.sign)
 
     return look
 
 
 @pytest.mark.parametrize("wiring", [pytest.param(name, marks=[pytest.mark.bench] * (name == "both"))
                                     for name in WIRINGS])
-def test_an_arm_that_sinks_where_it_starts_is_told_from_one_that_is_wired_wrong(falling, wiring):
-    status, found, signs = falling(wiring)
+def test_an_arm_that_sinks_where_it_starts_is_told_from_one_that_is_wired_wrong(sinking_arm, wiring):
+    found, signs = sinking_arm(wiring)
     motor, encoder, problem = WIRINGS[wiring]
-    assert (found["shoulder"]["problem"], found["elbow"]["problem"]) == (problem, "")
-    assert signs == (motor, encoder) and status == (1 if problem else 0)
+    assert (found["shoulder"]["problem"], found["elbow"]["problem"], signs) == (problem, "", (motor, encoder))
     assert "sinks: support it" in found["shoulder"]["unknown"]
 
 
 @pytest.mark.parametrize("wiring", [pytest.param(name, marks=[pytest.mark.bench] * (name == "encoder"))
                                     for name in WIRINGS])
-def test_without_a_hand_a_sinking_arm_is_good_or_one_of_two_signs_is_wrong(falling, wiring):
+def test_without_a_hand_a_sinking_arm_is_good_or_one_of_two_signs_is_wrong(sinking_arm, wiring):
     """Two errors together that cancel cannot show."""
-    status, found, signs = falling(wiring, "--no-hand")
+    found, signs = sinking_arm(wiring, "--no-hand")
     wrong = wiring in ("motor", "encoder")
-    assert ("it turns against its torque" in found["shoulder"]["problem"]) is wrong and status == int(wrong)
+    assert ("it turns against its torque" in found["shoulder"]["problem"]) is wrong
     assert found["elbow"]["problem"] == "" and signs == (1, 1)
 
 
 def test_only_the_numbers_of_a_file_change(tmp_path):
-    file, text = tmp_path / "arm.toml", Path(rig.three_link().source).read_text()
-    file.write_text(text)
+    file, text = tmp_path / "arm.toml", TEXT
+    file.write_text(text, encoding="utf-8")
     set_joint(file, "elbow",
               {"friction": {"viscous": 1.23456e-3, "coulomb": 0.02}, "motor": {"inertia": 1e-3}}, "measured")
     before, after = text.splitlines(), file.read_text().splitlines()

@@ -1,9 +1,7 @@
 """First power-up of an arm with drives on a bus, mounted or set differently from its file."""
 
-import json
 import math
 import re
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,21 +12,11 @@ from femtorque.hil.board import DrivesAlone
 from femtorque.hil.plant import plant_of
 from femtorque.host.lab.bringup import Look, Probed, asked, judge_drive
 from tests.support.bus_arm import described, file_of
-from tests.support.plugged import Hand, plugged_in
+from tests.support.plugged import Steady, plugged_in
 
 
-class Firm(Hand):
-    """A board that leaves every joint at rest."""
-
-    def readline(self) -> str:
-        plant, (j, to) = self.board.plant, self.asked()
-        stand = plant.q.copy()
-        stand[j] = to
-        plant.hand = lambda p: 400.0 * (stand - p.q) - 30.0 * p.v
-        self.board.brakes = False
-        self.board.run(1.0)
-        plant.hand, self.board.brakes = None, True
-        return "\n"
+class Firm(Steady):
+    stiffness, damping, seconds = 400.0, 30.0, 1.0
 
 
 class Careless(Firm):
@@ -43,22 +31,14 @@ class Careless(Firm):
 
 
 @pytest.fixture
-def looked_at(here, monkeypatch, tmp_path):
-    """Run the command with an arm that lies. Returns problems by joint, the unknown joints, and the file."""
+def looked_at(brought_up):
+    """Bring up an arm that lies. Returns problems by joint, the unknown joints, and the file."""
     def look(spoil, *options, change=lambda text: text, hand=Firm, gravity="0.0"):
-        file = tmp_path / "arm.toml"
         text = change(Path(file_of().source).read_text().replace("[0.0, -9.81, 0.0]", f"[0.0, {gravity}, 0.0]"))
         text = text.replace("gains = {", "friction = { viscous = 0.5, coulomb = 0.05 }\ngains = {")
-        file.write_text(text.replace('"damiao_arm"', f'"lying_{len(text)}"'))
-        with plugged_in(load_mechanism(file)) as board:
-            monkeypatch.setattr(sys, "stdin", hand(board))
-            spoil(board.wiring.buses)
-            done = here("bringup", file, "--port", "auto", "--json", *options)
-            board.run(0.05)
-            assert board.outputs_safe()
-        assert "joints" in done.stdout, done.stdout
-        told = json.loads(done.stdout)["joints"]
-        return {j["joint"]: j["problem"] for j in told}, {j["joint"]: j["unknown"] for j in told}, load_mechanism(file)
+        told, file, _ = brought_up(text, *options, hand=hand, spoil=lambda board: spoil(board.wiring.buses))
+        problems, unknown = ({name: j[key] for name, j in told.items()} for key in ("problem", "unknown"))
+        return problems, unknown, file
 
     return look
 

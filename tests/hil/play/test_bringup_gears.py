@@ -1,9 +1,7 @@
 """First power-up of an arm with gears between drives and joints that its file lacks."""
 
-import json
 import math
 import re
-import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,7 +14,7 @@ from femtorque.hil.play.closed_loop import play_motion
 from femtorque.host.lab import write_bring_up
 from femtorque.host.lab.bringup import Look, Probed, judge_drive, usual_gear
 from tests.support.geared import ARM, read
-from tests.support.plugged import Hand, plugged_in
+from tests.support.plugged import Steady, plugged_in
 
 COUNT = math.tau / 4096
 KNOWN = re.compile(r" gear = [0-9.]+, sign = -?1,")
@@ -28,47 +26,24 @@ WORLD = (ARM.replace("effort = 25.0", "effort = 9.9").replace("effort = 2.0", "e
 FILE = KNOWN.sub("", WORLD).replace(", zero = 0.7", "").replace(", zero = 2500", "")
 
 
-class Teacher(Hand):
-    """A plant that lets each joint be put and turned."""
-
-    def readline(self) -> str:
-        plant, (j, to) = self.board.plant, self.asked()
-        stand = plant.q.copy()
-        stand[j] = to
-        plant.hand = lambda p: 100.0 * (stand - p.q) - 10.0 * p.v
-        self.board.brakes = False
-        self.board.run(0.7)
-        plant.hand, self.board.brakes = None, True
-        return "\n"
-
-
-def test_gears_are_found_with_signs_and_zeros_and_the_arm_then_moves_as_it_is_told(here, monkeypatch, tmp_path):
+def test_gears_are_found_with_signs_and_zeros_and_the_arm_then_moves_as_it_is_told(brought_up):
     """A Damiao and a servo behind 3:1, a RobStride behind 2.5:1, two of them reversed and with other zeros. Motion is
     measured at the joints."""
-    file = tmp_path / "arm.toml"
-    file.write_text(FILE.replace(GRAVITY, NONE), encoding="utf-8")
     lying = read(WORLD.replace(GRAVITY, NONE), "geared_lying")
-    with plugged_in(load_mechanism(file), folder=tmp_path / "image", world=lying) as board:
-        monkeypatch.setattr(sys, "stdin", Teacher(board))
-        done = here("bringup", file, "--port", "auto", "--json", "--zero", "--write")
-        assert board.outputs_safe()
-    said = {j["joint"]: j for j in json.loads(done.stdout)["joints"]}
+    said, mended, _ = brought_up(FILE.replace(GRAVITY, NONE), "--zero", "--write", hand=Steady, world=lying)
     assert [(name, round(said[name]["gear"], 1), said[name]["values"]["drive"]["gear"]) for name in said] == [
         ("shoulder", 3.0, 3.0), ("elbow", 2.5, 2.5), ("wrist", 3.0, 3.0)]
     assert re.fullmatch(r"its drive counts the wrong way; its drive makes (3|3.0\d|2.9\d) turns to one of the joint, "
                         r"and the file says 1: a gear of 3", said["shoulder"]["problem"])
     assert all("not driven before its gear is right" in j["unknown"] and j["torque"] == 0.0 for j in said.values())
 
-    mended = load_mechanism(file)
     found = [j.drive for j in mended.moving]
     assert [(d.gear, d.sign) for d in found] == [(3.0, -1), (2.5, 1), (3.0, -1)]
     assert found[0].zero == pytest.approx(0.7, abs=0.02) and found[2].servo.zero == pytest.approx(2500, abs=8)
-    with plugged_in(mended, folder=tmp_path / "mended", world=lying) as board:
-        monkeypatch.setattr(sys, "stdin", Teacher(board))
-        again = json.loads(here("bringup", file, "--port", "auto", "--json").stdout)["joints"]
-        assert [j["problem"] for j in again] == [""] * 3 and all(j["torque"] > 0.0 for j in again)
+    again, _, _ = brought_up(None, hand=Steady, world=lying)
+    assert all(j["problem"] == "" and j["torque"] > 0.0 for j in again.values())
 
-    standing = read(file.read_text(encoding="utf-8").replace(NONE, GRAVITY), "geared_mended")
+    standing = read(mended.source.read_text(encoding="utf-8").replace(NONE, GRAVITY), "geared_mended")
     world = read(WORLD, "geared_world")
     rest = np.zeros((2, 3))
     motion = from_rows([j.name for j in world.streamed], [0.0, 1.0], [[0.2, 0.2, 0.2], [0.8, -0.4, 0.6]], rest, rest)

@@ -2,7 +2,6 @@
 
 import json
 import math
-import sys
 from dataclasses import replace
 
 import pytest
@@ -11,44 +10,25 @@ from femtorque.codegen.mechanism import load_mechanism
 from femtorque.hil.drives.families.feetech import servo as sts
 from femtorque.host.lab import bring_up_advice
 from femtorque.host.lab.bringup import Finding, zero_of
-from tests.support.plugged import Hand, plugged_in
+from tests.support.plugged import Steady, plugged_in
 from tests.support.servos import DYNAMIXELS, LYING, so101
 
 COUNT = math.tau / 4096
 
 
-class Teacher(Hand):
-    """A plant that lets each joint be put and turned."""
-
-    def readline(self) -> str:
-        plant, (j, to) = self.board.plant, self.asked()
-        stand = plant.q.copy()
-        stand[j] = to
-        plant.hand = lambda p: 60.0 * (stand - p.q) - 4.0 * p.v
-        self.board.brakes = False
-        self.board.run(0.8)
-        plant.hand, self.board.brakes = None, True
-        return "\n"
+class Gentle(Steady):
+    stiffness, damping = 60.0, 4.0
 
 
 @pytest.fixture
-def looked_at(here, monkeypatch, tmp_path):
-    """Run the command with the arm after `spoil`. world: what the board is wired to, where that is another. Returns
-    its report, and the file."""
-    def look(spoil, *options, hand=Teacher, text=LYING, world=None):
-        file, other = tmp_path / "arm.toml", tmp_path / "world.toml"
-        file.write_text(text, encoding="utf-8")
-        other.write_text(world or text, encoding="utf-8")
-        with plugged_in(load_mechanism(file), world=load_mechanism(other)) as board:
-            monkeypatch.setattr(sys, "stdin", hand(board))
-            spoil(board.wiring.buses)
-            done = here("bringup", file, "--port", "auto", "--json", *options)
-            board.run(0.05)
-            assert board.outputs_safe() and not any(s.driving for s in board.wiring.buses.servos.values())
-            stored = [bytes(servo.stored) for servo in board.wiring.buses.servos.values()]
-        assert "joints" in done.stdout, done.stdout + done.stderr
-        told = {j["joint"]: j for j in json.loads(done.stdout)["joints"]}
-        return told, load_mechanism(file), stored
+def looked_at(brought_up):
+    """Bring up the arm after `spoil`. Returns its report, the file, and what the servos store."""
+    def look(spoil, *options, text=LYING, world=None):
+        told, file, board = brought_up(text, *options, hand=Gentle, spoil=lambda board: spoil(board.wiring.buses),
+                                       world=world)
+        servos = board.wiring.buses.servos.values()
+        assert not any(servo.driving for servo in servos)
+        return told, file, [bytes(servo.stored) for servo in servos]
 
     return look
 
@@ -71,16 +51,17 @@ def test_a_servo_mounted_the_other_way_and_elsewhere_is_told_and_mended_in_the_f
 
 
 @pytest.mark.bench
-def test_sign_gear_and_zero_of_a_dynamixel_are_found_and_mended_in_the_file_alone(looked_at):
+def test_sign_gear_and_zero_of_a_dynamixel_are_found_and_mended_in_the_file_alone(looked_at, tmp_path):
     """Its elbow is behind a belt of 2:1 that the file lacks, mounted the other way, with its zero elsewhere."""
     head, elbow = DYNAMIXELS.replace("two_dynamixels", "belted").split('name = "elbow"')
     elbow = elbow.replace("lower = -1.8, upper = 1.8, velocity = 4.0", "lower = -1.2, upper = 1.2, velocity = 2.0")
     file = f'{head}name = "elbow"{elbow}'
-    world = f'{head}name = "elbow"{elbow.replace("id = 2", "id = 2, gear = 2.0, sign = -1, zero = 2700")}'
+    (tmp_path / "world.toml").write_text(
+        f'{head}name = "elbow"{elbow.replace("id = 2", "id = 2, gear = 2.0, sign = -1, zero = 2700")}')
     before = []
     told, mended, stored = looked_at(
         lambda buses: before.extend(bytes(servo.stored) for servo in buses.servos.values()), "--zero", "--write",
-        text=file, world=world)
+        text=file, world=load_mechanism(tmp_path / "world.toml"))
     assert told["shoulder"]["problem"] == "" and told["elbow"]["gear"] == pytest.approx(2.0, rel=0.05)
     assert told["elbow"]["problem"].startswith("its drive counts the wrong way; its servo makes ")
     assert told["elbow"]["problem"].endswith("turns to one of the joint, and the file says 1: a gear of 2")

@@ -6,26 +6,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from femtorque.codegen.mechanism import Friction, load_mechanism, set_joint
+from femtorque.codegen.mechanism import load_mechanism, set_joint
 from femtorque.hil.plant.rigid import Plant
-from femtorque.host.board import Board
-from femtorque.host.lab import identify
 from femtorque.host.lab.joint_identification import Estimate, Identified
 from tests.support import rig
 from tests.support.plugged import plugged_in
 
 NUMBERS = ("viscous", "coulomb", "inertia")
-WRONG = {"friction": Friction(0.0, 0.0), "motor": {"inertia": 0.0}}
-
-
-def found(joints):
-    """Estimates for the three-link arm's joints when the file has neither friction nor rotor."""
-    truth = rig.three_link()
-    mechanism = rig.changed("unknown-arm", {j.name: WRONG for j in truth.moving})
-    with rig.connected(mechanism, plant=Plant(truth)) as (_, session):
-        board = Board(session, mechanism)
-        board.home()
-        return {joint: identify(board, mechanism, joint) for joint in joints}
 
 
 def test_what_is_identified_is_told_with_units():
@@ -62,14 +49,3 @@ def test_friction_and_inertia_of_a_joint_are_found_and_written(here, tmp_path):
     assert written[0].friction.viscous == pytest.approx(found["viscous"]["value"], rel=1e-3)
     assert written[0].motor.inertia == pytest.approx(found["inertia"]["value"], rel=1e-3)
     assert written[1].friction.coulomb == 0.0 and "95 %" in file.read_text()
-
-
-@pytest.mark.bench
-def test_friction_and_inertia_of_every_joint_are_found():
-    results = found([j.name for j in rig.three_link().moving])
-    for joint in rig.three_link().moving:
-        r = results[joint.name]
-        print(f"{joint.name}: viscous {r.viscous} ({joint.friction.viscous}), coulomb {r.coulomb} "
-              f"({joint.friction.coulomb}), motor.inertia {r.inertia} ({joint.motor.inertia})")
-    for joint in rig.three_link().moving:
-        check(results[joint.name], joint)

@@ -5,16 +5,8 @@ time is counted in ticks that the board has answered.
 """
 
 import json
-import os
-import pty
-import re
-import socket
-import subprocess
-import sys
-import threading
-import tty
 import zlib
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache, partial
 
@@ -33,7 +25,6 @@ from femtorque.hil.play.closed_loop import Idle, folder, play_motion
 from femtorque.hil.scenarios import scenario
 from femtorque.host.link import Configuration, Link, Session, link, open_port
 from tests.support import rig
-from tests.support.suite import PatientClock
 
 SECONDS = 0.15
 REACH = np.array([0.06, -0.05, 0.05])
@@ -245,30 +236,6 @@ def test_what_cannot_be_done_to_a_real_board_is_bad_input():
         pil.run_in_the_loop("/dev/null", rig.three_link(), brief(), fault="crystal")
 
 
-@contextmanager
-def behind_a_tty(port):
-    """A serial device that leads to a TCP port."""
-    master, slave = pty.openpty()
-    tty.setraw(master)
-    line = socket.create_connection(("127.0.0.1", port))
-
-    def copy(read, write):
-        with suppress(OSError):
-            while data := read():
-                write(data)
-
-    to_board, to_host = (lambda: os.read(master, 4096), line.sendall), (lambda: line.recv(4096),
-                                                                        partial(os.write, master))
-    for ends in (to_board, to_host):
-        threading.Thread(target=copy, args=ends, daemon=True).start()
-    try:
-        yield os.ttyname(slave)
-    finally:
-        line.shutdown(socket.SHUT_RDWR)
-        for end in (slave, master):
-            os.close(end)
-
-
 @pytest.fixture
 def typed(tmp_path, here):
     """Run the command as a user types it, with a board at a port."""
@@ -292,19 +259,3 @@ def test_the_command_line_plays_on_a_board(typed, clean, monkeypatch):
         for module in (pil, link):
             monkeypatch.setattr(module, "WallClock", lambda: VirtualClock(board))
         good(typed(board.url), clean)
-
-
-@pytest.mark.bench
-def test_the_command_line_plays_on_a_serial_device_in_real_time(typed, clean, patient, monkeypatch):
-    """Also when the board's answers are late because the machine is busy."""
-    monkeypatch.setattr(pil, "WallClock", PatientClock)
-    image()
-    serve = [sys.executable, "-m", "femtorque", "hil", "serve", "mechanisms/three_link.toml", "--port", "0", "--pil"]
-    with subprocess.Popen(serve, cwd=rig.ROOT, stderr=subprocess.PIPE, text=True) as board:
-        try:
-            port = int(re.search(r":(\d+)$", board.stderr.readline()).group(1))
-            with behind_a_tty(port) as device:
-                done = typed(device)
-        finally:
-            board.terminate()
-    good(done, clean)

@@ -1,8 +1,8 @@
 """PD servo of a coordinate ("Motor torque"), as a torque or as the voltage of a DC motor.
 
-    C = -Kp (theta - theta_c) - Kd (dtheta/dt - dtheta_c/dt),   |C| <= limit
+    C = Ko - Kp (theta - theta_c) - Kd (dtheta/dt - dtheta_c/dt),   |C| <= limit
 
-The paper's integral and its offset are left out: no experiment here needs them.
+The paper's integral is left out: no experiment here needs it.
 """
 
 from dataclasses import dataclass
@@ -15,14 +15,16 @@ Array = NDArray[np.float64]
 
 @dataclass
 class Servo:
-    """kp, kd, limit: (n,) or a number; per rad and rad/s, in N m or V."""
+    """kp, kd, ko, limit: (n,) or a number; kp per rad, kd per rad/s, in N m or V."""
 
     kp: ArrayLike
     kd: ArrayLike = 0.0
+    ko: ArrayLike = 0.0
     limit: ArrayLike = np.inf
 
     def command(self, angle: ArrayLike, velocity: ArrayLike, target: ArrayLike,
                 target_velocity: ArrayLike = 0.0) -> Array:
         """Return the output (n,) for angles, velocities and their targets, (n,) each."""
         error, slip = np.subtract(angle, target), np.subtract(velocity, target_velocity)
-        return np.clip(-np.multiply(self.kp, error) - np.multiply(self.kd, slip), -np.asarray(self.limit), self.limit)
+        wanted = np.asarray(self.ko) - np.multiply(self.kp, error) - np.multiply(self.kd, slip)
+        return np.clip(wanted, -np.asarray(self.limit), self.limit)
