@@ -106,8 +106,6 @@ HERE: dict[str, tuple[str, ...]] = {
         "bus-short-*", "drive-ails-*", "drive-silent-*", "estop-*", "reset-*", "supply-off-*"),
     "hil/chip/test_rnea.py::test_the_chip_gives_the_hosts_bits_in_as_many_instructions_as_are_told": (
         "three_link", "three_axis", "industrial_robot", "pick_and_place", "five_bar"),
-    "hil/chip/test_start.py::test_a_supply_that_sags_makes_the_outputs_safe_before_the_chip_leaves_its_specification": (
-        "2 V/s-f405rg-4", "200 V/s-nucleo-g474re-6"),
     "hil/plant/articulated/test_loops.py::test_a_four_bar_moves_as_its_one_coordinate_does_whatever_closes_it": (
         "ball-1", "planar-0"),
     "hil/plant/test_flexible_arm.py::test_residual_vibration_is_a_small_part_of_what_rigid_feed_forward_leaves": (

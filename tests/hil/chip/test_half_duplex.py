@@ -93,15 +93,12 @@ def test_that_who_talks_meanwhile_is_not_understood_and_spoils_what_comes_back(d
     assert bytes(desk.memory[:1]) == b"\x01" and b"\xff\xff\xfe\x04" not in desk.memory
 
 
-def test_that_off_the_wire_nothing_is_sent_and_nothing_comes_back(desk):
-    desk.port.value["MODER"] = 1 << 20
-    desk.send(4)
-    desk.go(5.0)
-    assert desk.heard == [] and not any(desk.memory)
-
-
-def test_that_a_pin_that_is_no_open_drain_sends_nothing(desk):
-    desk.port.value["OTYPER"] = 0
+@pytest.mark.parametrize(("key", "value", "control"), [
+    ("MODER", 1 << 20, HALF), ("OTYPER", 0, HALF), ("OTYPER", 1 << 10, serial.DMAT | serial.DMAR)],
+    ids=["no alternate function", "no open drain", "both lines"])
+def test_that_off_the_wire_nothing_is_sent_and_nothing_comes_back(desk, key, value, control):
+    desk.port.value[key] = value
+    desk.request(control)
     desk.send(4)
     desk.go(5.0)
     assert desk.heard == [] and not any(desk.memory)
@@ -137,10 +134,3 @@ def test_that_what_drives_a_transceiver_is_set_while_the_usart_is_off():
     usart.write_CR1(16 << 21 | 16 << 16)
     usart.write_CR1(16 << 21 | 16 << 16 | usart.UE | serial.TE | serial.RE)
     assert not next(r for r in Desk(F4).usart.REGISTERS.values() if r.name == "CR3").writable >> 14 & 1
-
-
-def test_that_with_both_lines_nothing_comes_back(desk):
-    desk.request(serial.DMAT | serial.DMAR)
-    desk.send(4)
-    desk.go(5.0)
-    assert desk.heard == [] and not any(desk.memory)

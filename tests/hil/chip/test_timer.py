@@ -44,6 +44,17 @@ class Bench:
         self.timer.write(CR1, 4, self.timer.value["CR1"] | ON)
 
 
+def test_events_come_in_the_order_of_time_then_of_planning_and_keep_their_seconds_when_the_clock_changes():
+    events, seen = Events(), []
+    for cycle, name in ((30, "c"), (10, "a"), (10, "b")):
+        events.at(cycle, lambda name=name: seen.append(name))
+    events.now = 20
+    events.fire()
+    assert seen == ["a", "b"] and events.next() == 30
+    events.rescale(16, 168)
+    assert events.next() == 20 + 105
+
+
 def test_a_timer_that_only_counts_has_no_events():
     bench = Bench("TIM3", 2.0, False)
     bench.start(999, 0, False)
