@@ -140,7 +140,7 @@ HERE: dict[str, tuple[str, ...]] = {
     "whole/test_files.py::test_what_is_there_is_refused_replaced_with_force_and_never_if_it_is_of_another_kind": (
         "check*", "generate*", "plan*", "plot csv", "plot html", "plot png", "reproduce", "stream*", "torque*"),
     "whole/test_first_power_up.py::test_step_07_an_open_loop_stops_the_drivers_and_no_board_arms_with_it": (
-        "f405rg-4-0.0", "nucleo-g474re-6-1e-06"),
+        "f405rg-4-0.0", "nucleo-g474re-6-1e-06", "odrive-v3.6-0.002"),
     "whole/test_first_power_up.py::"
     "test_step_09_a_processor_that_is_halted_drives_no_motor_where_its_timers_have_a_break": (
         "nucleo-g474re-6-True", "f405rg-6-False"),

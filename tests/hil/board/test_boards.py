@@ -6,6 +6,7 @@ import pytest
 
 from femtorque.codegen.board import reader as boards
 from femtorque.codegen.common import BadInput, Refused
+from femtorque.codegen.emit.blink import PATTERNS, WORDS
 from femtorque.codegen.mechanism import Mechanism
 from femtorque.codegen.motion import Trajectory, knots
 from femtorque.codegen.toolchain import platformio as build
@@ -98,26 +99,11 @@ def test_no_interval_of_locked_antiphase_drives_a_motor_that_is_not_to_move():
         session.link.close()
 
 
-@pytest.mark.parametrize("name", DRIVING)
-def test_an_e_stop_ends_in_estop_with_outputs_safe_within_two_ticks(name):
-    """By hardware at once; by the tick on odrive-v3.6, which has no break input."""
-    mechanism, built = image(name)
-    with rig.connected(mechanism, built.elf, armed=True) as (board, session):
-        board.run(0.02)
-        assert not np.isnan(board.voltages()).any()
-        board.estop(True)
-        board.run({"odrive-v3.6": 1.1e-3, "nucleo-g474re-6": 0.4e-6}.get(name, 0.0))  # a tick; the filter of the break
-        assert board.outputs_safe()
-        board.run(0.05)
-        session.pump()
-        assert session.status.state == STATES["ESTOP"][0] and board.outputs_safe()
-
-
 @pytest.mark.parametrize(("name", "drive"), [*((name, "voltage") for name in DRIVING), ("f405rg-6", "antiphase")])
 def test_voltages_follow_whatever_moves_pins_and_timers(name, drive):
     """A bridge's share of the bus is kept until a part may have changed; this test computes it after every step too."""
     mechanism, built = image(name, drive)
-    with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
+    with rig.connected(mechanism, built.elf, armed=True) as (board, _):
         seen = set()
 
         def compare() -> None:
@@ -127,7 +113,6 @@ def test_voltages_follow_whatever_moves_pins_and_timers(name, drive):
                 np.testing.assert_array_equal(board.voltages(), volts)
                 seen.update(volts)
 
-        session = armed(board)
         board.plant.v = np.array([0.5, *board.plant.v[1:]])  # a push, which the loop answers
         for _ in range(200):
             board.run(47e-6)
@@ -137,50 +122,6 @@ def test_voltages_follow_whatever_moves_pins_and_timers(name, drive):
         board.reset("pin")
         compare()
         assert len(seen) > 5
-        session.link.close()
-
-
-def test_gate_drivers_are_told_before_anything_switches():
-    mechanism, built = image("odrive-v3.6")
-    with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
-        board.run(0.05)
-        for driver in board.gate_drivers:
-            assert driver.enabled and driver.registers == {2: 20 << 6 | 1 << 4, 3: 1 << 2}  # 0.648 V, latched; 20 V/V
-        assert np.isnan(board.voltages()).all()  # all four switches of a bridge are off
-        session = armed(board)
-        board.run(0.01)
-        assert not np.isnan(board.voltages()).any()
-        board.kill_crystal()  # the restart resets the drivers and writes their registers again
-        for driver in board.gate_drivers:
-            driver.registers = {2: 0, 3: 0}
-        board.run(0.5)
-        assert np.isnan(board.voltages()).all() and [d.registers[2]
-                                                     for d in board.gate_drivers] == [20 << 6 | 1 << 4] * 2
-        session.link.close()
-
-
-def test_a_gate_driver_that_does_not_answer_is_a_fault():
-    mechanism, built = image("odrive-v3.6")
-    with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
-        board.gate_drivers[1].deaf = True
-        board.chip.reset("power")
-        session = session_with(board)
-        session.connect()
-        session.pump()
-        assert session.status.state == STATES["FAULT"][0] and session.status.fault == FAULTS["CHIP"][0]
-        session.link.close()
-
-
-@pytest.mark.parametrize("name", DRIVING)
-def test_a_driver_that_reports_a_fault_stops_the_arm(name):
-    mechanism, built = image(name)
-    with rig.connected(mechanism, built.elf, armed=True) as (board, session):
-        board.run(0.02)
-        board.driver_fault(True)
-        board.run(0.05)
-        session.pump()
-        assert session.status.state == STATES["FAULT"][0] and session.status.fault == FAULTS["DRIVER"][0]
-        assert board.outputs_safe()
 
 
 @pytest.mark.parametrize("name", [name for name in DRIVING if boards.load_board(name).outputs.wake_us])
@@ -188,29 +129,23 @@ def test_a_driver_that_reports_a_fault_stops_the_arm(name):
 def test_bridges_whose_fault_line_is_low_while_they_sleep_or_wake_up_are_armed(name, wake_s, low_asleep):
     """Data sheets allow all of these fault lines. A later fault still stops the arm."""
     mechanism, built = image(name)
-    with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
+    with rig.connected(mechanism, built.elf) as (board, session):
         board.power.sleeping.wake_s, board.power.sleeping.low_asleep = wake_s, low_asleep
-        session = armed(board)
+        rig.arm(board, session)
         rig.pump(board, session, 3)
-        assert session.status.state == STATES["HOLD"][0] and not np.isnan(board.voltages()).any()
+        assert session.in_state("HOLD") and not np.isnan(board.voltages()).any()
         board.driver_fault(True)
-        board.run(0.05)
-        session.pump()
-        assert session.status.state == STATES["FAULT"][0] and session.status.fault == FAULTS["DRIVER"][0]
-        assert board.outputs_safe()
-        session.link.close()
+        rig.pump(board, session, 5)
+        assert session.in_state("FAULT") and session.status.fault == FAULTS["DRIVER"][0] and board.outputs_safe()
 
 
 def test_a_driver_that_is_at_fault_is_found_so_once_it_has_had_its_time_to_wake_up():
     mechanism, built = image("nucleo-g474re-6")
-    with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
+    with rig.connected(mechanism, built.elf) as (board, session):
         board.driver_fault(True)
-        session = session_with(board)
-        session.connect()
         with pytest.raises(Refused, match="took ARM but did not reach HOLD .* fault DRIVER"):
             rig.arm(board, session)
         assert board.outputs_safe()
-        session.link.close()
 
 
 def test_current_loops_wait_for_bridges_that_wake_up():
@@ -218,3 +153,42 @@ def test_current_loops_wait_for_bridges_that_wake_up():
     mechanism, built = image("nucleo-g474re-6", "current")
     result = moved(mechanism, built)
     assert result.ended == "done" and result.faults == ()
+
+
+ONCE, TWICE, THRICE = "#" + 15 * ".", "#.#" + 13 * ".", "#.#.#" + 11 * "."
+
+
+def shown(board: VirtualBoard, session: Session) -> str:
+    """The LED over two seconds in eighths, from the beginning of a pattern on."""
+    rig.pump(board, session, 1)
+    ticks = (2000 - session.status.tick) % 2000 + 60  # into the first step of a pattern
+    rig.pump(board, session, ticks // 10)
+    seen = ""
+    for _ in range(16):
+        seen += "#" if board.lit else "."
+        rig.pump(board, session, 12)
+        board.run(0.005)
+    return seen
+
+
+def test_every_state_has_a_pattern_and_those_that_a_person_must_tell_apart_differ():
+    assert set(PATTERNS) == set(STATES) and {len(p) for p in PATTERNS.values()} == {16}
+    told = [PATTERNS[name] for name in ("BOOT", "DISARMED", "HOLD", "TRACK", "FAULT", "ESTOP", "JOG")]
+    assert len(set(told)) == 7 and set(PATTERNS.values()) == set(WORDS)
+
+
+@pytest.mark.parametrize("name", ["f405rg-4", "nucleo-g474re-6"])
+def test_the_led_shows_disarmed_hold_fault_and_estop(name):
+    mechanism, built = image(name)
+    with rig.connected(mechanism, built.elf) as (board, session):
+        assert shown(board, session) == ONCE
+        rig.arm(board, session)
+        assert shown(board, session) == 16 * "#" and session.in_state("HOLD")
+        board.driver_fault(True)
+        board.run(0.05)
+        assert shown(board, session) == THRICE
+        board.driver_fault(False)
+        session.clear()
+        board.estop(True)
+        board.run(0.05)
+        assert shown(board, session) == TWICE

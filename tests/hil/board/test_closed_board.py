@@ -1,12 +1,7 @@
 """Closed loops and modes on the virtual board: image and articulated plant change together, or the image gives the
 reason why not."""
 
-import shutil
-import tempfile
-from collections.abc import Iterable
 from dataclasses import replace
-from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,46 +9,31 @@ import pytest
 from femtorque.codegen.mechanism import Mechanism, load_mechanism
 from femtorque.codegen.motion import Trajectory, from_rows, knots
 from femtorque.codegen.toolchain import platformio as build
+from femtorque.hil.board.holding_brakes import HoldingBrakes
 from femtorque.hil.board.virtual import VirtualBoard, VirtualClock
 from femtorque.hil.plant import Wired, plant_of, wired
 from femtorque.hil.play import Result, pil, play_motion
 from femtorque.hil.play.closed_loop import Idle, in_motion
+from tests.support.boards import IMAGES
 from tests.support.closed import Closed
 from tests.support.closed_motions import MECHANISMS
 
 GRASP, UNTIL = 0.7, 0.8  # s: time of the switch, and end of the played part of the motion
 
 
-def example(modes: Iterable[tuple[float, str]] | None = None, **changes: float) -> tuple[Mechanism, Trajectory]:
-    """Two arms until just after their grasp. changes: of every mode; modes: instead of the example's."""
+def example(until: float = UNTIL, **changes: float) -> tuple[Mechanism, Trajectory]:
+    """Two arms until just after their grasp, or until another time, s. changes: of every mode."""
     mechanism = load_mechanism(MECHANISMS / "two_arm_grasp.toml")
     motion = Trajectory.load(MECHANISMS / "two_arm_grasp.csv", mechanism)
-    last = int(np.searchsorted(motion.times, UNTIL - 1e-9)) + 1
+    last = int(np.searchsorted(motion.times, until - 1e-9)) + 1
     parts = (part[:last] for part in (motion.times, motion.positions, motion.velocities, motion.accelerations))
-    motion = replace(from_rows(motion.joints, *parts), modes=tuple(modes or motion.modes[:2]))
+    motion = replace(from_rows(motion.joints, *parts), modes=motion.modes[:2])
     return replace(mechanism, modes=tuple(replace(mode, **changes) for mode in mechanism.modes)), motion
 
 
-@cache
-def folder() -> Path:
-    """Folder of images that several tests share."""
-    return Path(tempfile.mkdtemp(prefix="closed-board-"))
-
-
-@pytest.fixture(scope="module", autouse=True)
-def cleared():
-    yield
-    shutil.rmtree(folder())
-    folder.cache_clear()
-
-
 def played(mechanism: Mechanism, motion: Trajectory, image: str) -> tuple[Result, VirtualBoard]:
-    """image: name of the mechanism's image, which is built once."""
-    place = folder() / image
-    elf = place / "image.elf"
-    if not elf.exists():
-        elf.write_bytes(build.build_image(mechanism, place).elf.read_bytes())
-    with VirtualBoard(elf, mechanism, plant_of(mechanism)) as board:
+    """Play a motion. image: the folder of the mechanism's image."""
+    with VirtualBoard(build.build_image(mechanism, IMAGES / image).elf, mechanism, plant_of(mechanism)) as board:
         board.brakes = True
         return play_motion(board, mechanism, knots(motion, mechanism), True), board
 
@@ -70,23 +50,19 @@ def test_a_board_sees_the_currents_of_driven_joints_alone():
 
 @pytest.fixture(scope="module")
 def grasped() -> dict[str, tuple[Result, VirtualBoard]]:
-    """Results of the motion with the file's ramp and without any."""
-    return {"ramp": played(*example(), "two arms"), "none": played(*example(ramp_s=0.0), "two arms without ramp")}
+    """Results of the motion with the file's ramp and without a ramp."""
+    return {"ramp": played(*example(), "two_arms"), "none": played(*example(ramp_s=0.0), "two_arms_without_ramp")}
 
 
-def test_arms_grasp_an_object_on_the_board_and_stay_on_their_path(grasped):
+def test_arms_grasp_an_object_on_the_board_and_stay_on_their_path_with_the_host_s_bits(grasped):
     for result, board in grasped.values():
         assert (result.ended, result.faults, board.plant.mode) == ("done", (), "grasp")
+        assert result.bit_identical is True
+        assert result.modes == (0, 1, 0)  # a board that is disarmed is in the first mode again
         assert result.tracking_max.max() < 1.5e-3
         # the plant switches where the motion switches
         begins = result.record.seconds[in_motion(result.record).start]
         assert board.switched[0][0] - begins == pytest.approx(GRASP, abs=3e-3)
-
-
-def test_image_and_host_have_the_same_bits_and_the_host_is_told_the_mode(grasped):
-    for result, _ in grasped.values():
-        assert result.bit_identical is True
-        assert result.modes == (0, 1, 0)  # disarmed it is in the first mode again
 
 
 def around_switch(result: Result, board: VirtualBoard) -> int:
@@ -157,13 +133,10 @@ CARRIED, ON = 1.1, 0.1  # s: end of the played part, and how long the arms move 
 
 def test_an_object_is_let_go_in_motion():
     """Half-way along the arc the hands open, and both arms move on undisturbed."""
-    mechanism, _ = example()
-    full = Trajectory.load(MECHANISMS / "two_arm_grasp.csv", mechanism)
-    last = int(np.searchsorted(full.times, CARRIED + ON - 1e-9)) + 1
-    parts = (part[:last] for part in (full.times, full.positions, full.velocities, full.accelerations))
-    motion = replace(from_rows(full.joints, *parts), modes=(*full.modes[:2], (CARRIED, "open")))
-    assert np.abs(full.at(CARRIED)[1]).min() > 0.3  # rad/s
-    result, board = played(mechanism, motion, "two arms")
+    mechanism, motion = example(CARRIED + ON)
+    motion = replace(motion, modes=(*motion.modes, (CARRIED, "open")))
+    assert np.abs(motion.at(CARRIED)[1]).min() > 0.3  # rad/s
+    result, board = played(mechanism, motion, "two_arms")
     assert (result.ended, result.faults, result.modes, board.plant.mode) == ("done", (), (0, 1, 0), "open")
     assert result.bit_identical is True
     (grasped, _, _), (opened, _, missed) = board.switched
@@ -179,7 +152,7 @@ def test_hands_that_still_move_when_they_should_grasp_are_a_named_fault():
     meeting, swing, still = motion.at(GRASP)[0], np.array([0.0, 0.0, 0.3, 0.0]), np.zeros(4)
     times, places = [0.0, 0.4, 0.6], [motion.positions[0], meeting, meeting + 0.1 * swing]
     passing = from_rows(motion.joints, times, places, [still, swing, still], [still, still, still])
-    result, board = played(mechanism, replace(passing, modes=((0.0, "open"), (0.4, "grasp"))), "two arms")
+    result, board = played(mechanism, replace(passing, modes=((0.0, "open"), (0.4, "grasp"))), "two_arms")
     assert result.ended != "done" and result.faults == ("MODE",) and result.outputs_safe
     assert board.plant.mode == "open"
     assert all(missed for _, _, missed in board.switched)
@@ -189,10 +162,26 @@ def test_a_motion_through_a_singular_pose_ends_in_a_named_fault_before_the_linka
     """Coupler and rocker stretch out; beyond that there is no pose, and on the way back there are two assemblies."""
     mechanism = load_mechanism(MECHANISMS / "four_bar.toml")
     motion = Trajectory.load(MECHANISMS / "four_bar_singular.csv", mechanism)
-    result, board = played(mechanism, motion, "four-bar")
+    result, board = played(mechanism, motion, "four_bar")
     assert result.ended != "done" and result.faults == ("LOOPS_SINGULAR",) and result.outputs_safe
     ground, crank, stretched = 0.30, 0.16, 0.40
     singular = np.arccos((ground**2 + crank**2 - stretched**2) / (2.0 * ground * crank))
     armed = np.flatnonzero(result.record.torque[:, 0])
     assert singular - 0.02 < result.target_positions[armed[-1], 0] < singular
     assert np.abs(result.record.torque).max() <= np.float32(mechanism.streamed[0].limits.effort)
+
+
+def test_holding_brakes_stop_a_closed_mechanism_too(monkeypatch):
+    mechanism = load_mechanism(MECHANISMS / "five_bar.toml")
+    elf, plant = build.build_image(mechanism, IMAGES / "five_bar").elf, plant_of(mechanism)
+    monkeypatch.setattr(HoldingBrakes, "settled", lambda self, seconds: False)
+    with VirtualBoard(elf, mechanism, plant) as board:
+        plant.push(0.02, 0.5 * np.ones(plant.n))
+        assert np.abs(plant.v).max() > 0.1
+        board.run(0.005)
+        monkeypatch.setattr(HoldingBrakes, "closed", lambda self, seconds: True)
+        board.run(0.005)
+        assert np.abs(plant.v).max() < 1e-12
+        q = plant.q.copy()
+        board.run(0.005)
+        np.testing.assert_array_equal(plant.q, q)

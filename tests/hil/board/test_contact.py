@@ -9,11 +9,11 @@ import pytest
 from femtorque.codegen.common import Refused
 from femtorque.codegen.control import joint_constants
 from femtorque.codegen.control.contact import RETURN_TRIES, noises
-from femtorque.codegen.mechanism import Contact, Friction, Park, Safety, load_mechanism
+from femtorque.codegen.mechanism import Friction, load_mechanism
 from femtorque.codegen.mechanism.description import Feel
 from femtorque.codegen.motion import knots
 from femtorque.codegen.step import model_of
-from femtorque.codegen.wire import flag, state_name
+from femtorque.codegen.wire import state_name
 from femtorque.hil.cost.measurement import short_motion
 from femtorque.hil.plant import plant_of
 from femtorque.hil.plant.rigid import Plant
@@ -121,37 +121,6 @@ def test_an_error_of_the_model_is_no_touch(mass):
             assert np.all(peak <= 2.0 * coulomb)
 
 
-def test_a_touch_ends_and_the_next_one_counts_anew():
-    with feeling(six_axis()) as arm:
-        for _ in range(3):
-            before = arm.reports[-1].touches
-            arm.push(push(1.5 * STEP))  # friction may hold some of the next one
-            arm.wait(0.1)
-            assert arm.reports[-1].touches == before + 1 and arm.reports[-1].touched
-            arm.push(push(0.0))
-            arm.wait(2.5)
-            assert not arm.reports[-1].touched
-
-
-def test_an_arm_that_stops_at_a_touch_stays_on_its_path():
-    with feeling(six_axis("stop")) as arm:
-        arm.board.at(arm.board.seconds + 0.5, lambda: arm.push(push()))
-        with pytest.raises(Refused, match="because joint bend felt a touch"):
-            arm.play(MOTION)
-        arm.wait(0.5)
-        status = arm.session.status
-        assert state_name(status) == "HOLD" and flag(status, "STOPPED") and not status.fault
-        assert arm.reports[-1].joint == BEND
-
-
-def test_an_arm_that_gives_way_floats():
-    with feeling(six_axis("float")) as arm:
-        arm.push(push(6.0))
-        arm.wait(0.3)
-        assert state_name(arm.session.status) == "FLOAT" and not arm.session.status.fault
-        assert arm.board.plant.q[BEND] - 0.6 > 0.02  # where it was pushed to
-
-
 def until(arm, state, most=20.0):
     """Wait for a state, s of the board; fails where it does not come."""
     for _ in range(round(10.0 * most)):
@@ -201,43 +170,6 @@ def test_a_spring_that_presses_for_long_is_not_pressed_back_for_longer_than_the_
         assert max(worst) < 3.0 and arm.reports[-1].touches >= RETURN_TRIES + 1
         arm.wait(3.0)
         assert state_name(arm.session.status) == "FLOAT"
-
-
-def test_an_arm_that_lies_down_for_want_of_its_host_waits_at_a_spring_until_that_is_gone():
-    """With `reaction = "none"` it presses with all its effort, and is let go there."""
-    arm = load_mechanism(ROOT / "mechanisms" / "three_link.toml")
-    joints = tuple(replace(joint, contact=Contact(torque), encoder=replace(joint.encoder, counts=65536))
-                   for joint, torque in zip(arm.joints, (1.0, 0.6, 0.2), strict=True))
-    pose, wall, forces = (0.5, 0.3, -0.4), arm.joints[0].start + 0.2, [0.0]
-    park = Park({joint.name: at for joint, at in zip(joints, pose, strict=True)}, speed=0.25)
-    lying = replace(arm, name="lying-stop", joints=joints, feel=Feel("stop", 20.0), safety=Safety(park=park))
-
-    def spring(plant):
-        forces.append(300.0 * max(0.0, float(plant.q[0]) - wall))
-        return np.array([-forces[-1], 0.0, 0.0])
-
-    with feeling(lying) as felt:
-        board = felt.board
-        board.plant.hand, board.incoming.cut = spring, True
-        board.run(9.0)
-        assert not board.outputs_safe() and 1.0 < max(forces) < 3.0 < lying.joints[0].limits.effort
-        board.plant.hand = None
-        board.run(6.0)
-        assert board.outputs_safe() and np.allclose(board.plant.q, pose, atol=0.01)
-
-
-def test_a_push_on_the_way_back_makes_it_give_way_again():
-    with feeling(six_axis("return")) as arm:
-        arm.push(push(6.0))
-        arm.wait(0.3)
-        arm.push(push(0.0))
-        until(arm, "FOLLOW")
-        arm.push(push(-3.0))
-        arm.wait(0.1)
-        assert state_name(arm.session.status) == "FLOAT" and way(arm.reports[-1]) == "AWAY"
-        arm.push(push(0.0))
-        until(arm, "HOLD")
-        assert arm.reports[-1].touches == 2
 
 
 @pytest.mark.parametrize("goes_on", [False, True])
@@ -301,13 +233,3 @@ def test_drives_on_can_feel_too():
         felt = arm.external[-15:].mean(axis=0) - before
         print(np.round(felt, 3))
         assert felt == pytest.approx([0.0, 3.0, 0.0], abs=0.3)
-
-
-def test_without_outputs_nothing_is_felt():
-    with feeling(six_axis()) as arm:
-        arm.board.brakes = True
-        arm.push(push())
-        arm.wait(0.1)
-        arm.session.disarm()
-        arm.wait(0.1)
-        assert not any(arm.reports[-1].external) and not arm.reports[-1].touched

@@ -22,23 +22,17 @@ def stopped_on_path(result) -> bool:
                 and np.all(rest == rest[0]))
 
 
-def test_a_tenth_of_all_frames_flipped_and_a_tenth_lost_changes_nothing_of_the_motion():
-    result = rig.play("noise", motion=rig.long_motion())
-    assert result.ended == "done" and result.state == "DISARMED" and result.faults == ()
-    assert result.retransmissions > 0
-    assert result.bit_identical is True
-    assert result.outputs_safe
+@pytest.mark.parametrize("fault", ["noise", "duplicates"])
+def test_frames_that_are_spoilt_lost_or_come_twice_change_nothing_of_the_motion(fault):
+    result = rig.play(fault, motion=rig.long_motion())
+    assert (result.ended, result.state, result.faults) == ("done", "DISARMED", ())
+    assert result.bit_identical is True and result.outputs_safe and (result.retransmissions > 0 or fault != "noise")
 
 
-def test_frames_that_come_twice_change_nothing():
-    result = rig.play("duplicates")
-    assert result.ended == "done" and result.faults == () and result.bit_identical is True
-
-
-@pytest.mark.parametrize("fault", ["random-bytes", "host-stall"])
+@pytest.mark.parametrize("fault", ["random-bytes", "host-stall", "host-gone"])
 def test_a_silent_host_stops_the_arm_on_its_path_and_lets_go(fault):
     result = rig.play(fault)
-    assert "stopped on the path" in result.ended and "host was silent" in result.ended
+    assert fault == "host-gone" or "stopped on the path" in result.ended and "host was silent" in result.ended
     assert stopped_on_path(result)
     assert result.state == "FAULT" and result.faults == ("HOST_LOST",)  # the host left for good afterwards
     assert result.outputs_safe
@@ -52,62 +46,19 @@ def test_the_motion_is_resumed_when_the_host_is_back(fault):
     assert rig.along_path(result.target_positions[result.moving])[1] < 1e-6
 
 
-def test_a_host_that_disappears_leaves_the_arm_stopped_on_its_path_and_without_power():
-    result = rig.play("host-gone")
-    assert result.state == "FAULT" and result.faults == ("HOST_LOST",)
-    assert stopped_on_path(result)
-    assert result.outputs_safe
-
-
-@pytest.mark.parametrize("fault, cause", [("reset", "PIN"), ("brown-out", "BROWNOUT")])
-def test_a_reset_in_mid_motion_is_noticed_and_named(fault, cause):
-    result = rig.play(fault)
-    assert f"was reset (cause {cause})" in result.ended
-    assert result.state == "DISARMED"
-    assert result.outputs_safe
-
-
-def test_the_e_stop_ends_the_motion_in_its_own_state():
-    result = rig.play("estop")
-    assert "e-stop" in result.ended
-    assert result.state == "ESTOP"
-    assert result.outputs_safe
-
-
-@pytest.mark.parametrize("fault, named", [
-    ("encoder-jump", "ENCODER"), ("encoder-stuck", "ENCODER_STUCK"), ("supply-off", "UNDER_VOLTAGE"),
-    ("over-voltage", "OVER_VOLTAGE"), ("over-temperature", "OVER_TEMPERATURE"), ("encoder-reversed", "OVERSPEED"),
-    ("stack-overrun", "STACK"),
-])
-def test_measurement_and_supply_faults_end_in_their_named_fault(fault, named):
+@pytest.mark.parametrize("fault, state, named, said", [
+    ("reset", "DISARMED", None, "was reset (cause PIN)"), ("brown-out", "DISARMED", None, "was reset (cause BROWNOUT)"),
+    ("estop", "ESTOP", None, "e-stop"), ("crystal", "FAULT", "CLOCK", ""), ("dead-crystal", "FAULT", "CLOCK", "CLOCK"),
+    ("wrong-crystal", "FAULT", "CRYSTAL", "CRYSTAL"), ("supply-sag", "FAULT", "SUPPLY", ""),
+    *((fault, "FAULT", name, name) for fault, name in (
+        ("encoder-jump", "ENCODER"), ("encoder-stuck", "ENCODER_STUCK"), ("supply-off", "UNDER_VOLTAGE"),
+        ("over-voltage", "OVER_VOLTAGE"), ("over-temperature", "OVER_TEMPERATURE"), ("encoder-reversed", "OVERSPEED"),
+        ("stack-overrun", "STACK")))])
+def test_a_fault_ends_in_its_named_state_and_one_at_start_never_lets_the_outputs_on(fault, state, named, said):
     result = rig.play(fault, motion=rig.long_motion())
-    assert result.state == "FAULT" and result.faults == (named,)
-    assert named in result.ended
-    assert result.outputs_safe
-
-
-def test_a_crystal_that_stops_resets_the_chip_into_a_latched_fault():
-    result = rig.play("crystal")
-    assert result.state == "FAULT" and result.faults == ("CLOCK",)
-    assert result.outputs_safe
-
-
-def test_a_dead_crystal_never_lets_the_outputs_on():
-    result = rig.play("dead-crystal")
-    assert "CLOCK" in result.ended
-    assert result.state == "FAULT" and result.faults == ("CLOCK",)
-    assert result.outputs_safe and not np.any(result.record.duty)
-
-
-def test_a_supply_that_sags_resets_the_chip_into_its_own_fault():
-    result = rig.play("supply-sag")
-    assert result.state == "FAULT" and result.faults == ("SUPPLY",) and result.outputs_safe
-
-
-def test_another_crystal_is_named_before_anything_is_armed():
-    result = rig.play("wrong-crystal")
-    assert "CRYSTAL" in result.ended and result.faults == ("CRYSTAL",)
-    assert result.outputs_safe and not np.any(result.record.duty)
+    assert result.state == state and said in result.ended and result.outputs_safe
+    assert named is None or result.faults == (named,)
+    assert np.any(result.record.duty) == (fault not in ("dead-crystal", "wrong-crystal"))
 
 
 def played(mechanism, fault):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from femtorque.codegen.common import Refused
-from femtorque.codegen.wire import STATES, Probe
+from femtorque.codegen.wire import Probe
 from femtorque.codegen.wire.messages import FAULTS
 from femtorque.hil.board import drv8301
 from femtorque.hil.board.drv8301 import CONTROL_2, Drv8301
@@ -31,7 +31,7 @@ def settled(board: VirtualBoard, session: Session, seconds: float = 0.06) -> Non
 
 
 def in_fault(session: Session, name: str) -> bool:
-    return session.status.state == STATES["FAULT"][0] and session.status.fault == FAULTS[name][0]
+    return session.in_state("FAULT") and session.status.fault == FAULTS[name][0]
 
 
 def gains(board: VirtualBoard) -> list[float]:
@@ -71,6 +71,30 @@ def test_over_current_shuts_a_driver_down_in_one_mode_alone(mode, shut):
 
 
 # ---- the image --------------------------------------------------------------------------------------
+
+
+def test_gate_drivers_are_told_before_anything_switches(connected):
+    board, session = connected
+    for driver in board.gate_drivers:
+        assert driver.enabled and driver.registers == {2: 20 << 6 | 1 << 4, 3: 1 << 2}  # 0.648 V, latched; 20 V/V
+    assert np.isnan(board.voltages()).all()  # all four switches of a bridge are off
+    session.arm()
+    board.run(0.01)
+    assert not np.isnan(board.voltages()).any()
+    board.kill_crystal()  # the restart resets the drivers and writes their registers again
+    for driver in board.gate_drivers:
+        driver.registers = {2: 0, 3: 0}
+    board.run(0.5)
+    assert np.isnan(board.voltages()).all()
+    assert [driver.registers[2] for driver in board.gate_drivers] == [20 << 6 | 1 << 4] * 2
+
+
+def test_a_driver_that_does_not_answer_at_start_is_a_fault(connected):
+    board, session = connected
+    board.gate_drivers[1].deaf = True
+    board.chip.reset("power")
+    with pytest.raises(Refused, match="fault CHIP"):
+        session.connect()
 
 
 @pytest.mark.parametrize("volts", [5.0, 0.0])

@@ -57,13 +57,6 @@ def test_feed_forward_divides_the_error_of_the_experiment_by_ten(experiment):
     assert alone.bit_identical is None
 
 
-def test_instructions_of_step_and_tick_are_counted(played):
-    assert 60 < played.instructions_step <= 170
-    assert played.instructions_step < played.instructions_tick_mean <= played.instructions_tick < 3000
-    moving = played.record.instructions[played.moving]
-    assert moving.max() - moving.min() < 1000
-
-
 def test_the_same_run_twice_is_the_same_to_the_last_bit(played):
     again = rig.play().record
     assert np.array_equal(again.tick, played.record.tick)
@@ -145,14 +138,14 @@ def test_outputs_are_safe_from_power_on_until_armed_and_after_disarming():
         assert board.outputs_safe() and np.all(np.isnan(board.voltages()))
 
 
-def test_the_e_stop_drops_the_outputs_before_the_next_instruction():
-    with rig.connected(armed=True) as (board, session):
-        board.plant.v = np.array([0.5, *board.plant.v[1:]])
-        board.run(5e-3)
-        assert not board.outputs_safe()
-        executed = board.chip.core.instructions
-        board.estop(True)
-        assert board.outputs_safe() and board.chip.core.instructions == executed
+def test_what_a_plant_cannot_do_ends_the_run():
+    def refuse() -> None:
+        raise RuntimeError("it cannot be closed")
+
+    with rig.connected(armed=True) as (board, _):
+        board.plant.watch(refuse)
+        with pytest.raises(RuntimeError, match="it cannot be closed"):
+            board.run(0.01)
 
 
 def test_an_unknown_fault_is_bad_input():
@@ -160,18 +153,29 @@ def test_an_unknown_fault_is_bad_input():
         rig.play("gremlins")
 
 
-class Paced:
-    """A board whose runs take processor time, at a clock that only they and sleeping move on."""
+class Clock:
+    """Time of the machine, which passes by sleeping and by work."""
+
+    now = 0.0
+
+    def monotonic(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.now += seconds + 60e-6  # the kernel's slack
+
+
+class Paced(Clock):
+    """A board and its clock: a run takes processor time, `run` s and `grant` s for each second."""
 
     def __init__(self, run, grant):
-        self.now = self.seconds = self.worked = 0.0
-        self._run, self._grant = run, grant
-        self.latest = 0.0
+        self.seconds = self.worked = self.latest = 0.0
+        self.per_run, self.grant = run, grant
 
     def run(self, seconds):
         self.latest = max(self.latest, self.now - self.seconds)
         self.seconds += seconds
-        self._work(self._run + self._grant * seconds)
+        self._work(self.per_run + self.grant * seconds)
 
     def host_late(self):
         return False
@@ -184,56 +188,47 @@ class Paced:
         self._work(1e-6)
         return self.now
 
-    def sleep(self, seconds):
-        self.now += seconds + 60e-6  # the kernel's slack
+
+@pytest.fixture
+def served(monkeypatch):
+    """A function that serves a board by a clock until that shows a time, s."""
+    def serve(board, clock, until):
+        monkeypatch.setattr("femtorque.hil.board.virtual.time", clock)
+        VirtualBoard.serve(board, until=lambda: clock.now > until)
+
+    return serve
 
 
-def test_a_served_board_sleeps_where_nothing_is_due(monkeypatch):
+def test_a_served_board_sleeps_where_nothing_is_due(served):
     """Runs of 0.1 ms each that take 4 % of the time that they grant: once in a millisecond for a second, at most."""
     board = Paced(run=1e-4, grant=0.04)
-    monkeypatch.setattr("femtorque.hil.board.virtual.time", board)
-    VirtualBoard.serve(board, until=lambda: board.now > 1.0)
+    served(board, board, 1.0)
     assert board.seconds == pytest.approx(1.0, abs=3e-3) and board.latest < 3e-3
     assert board.worked < 0.15
 
 
-def test_a_served_board_that_was_too_slow_does_not_run_after_lost_time(monkeypatch):
+def test_a_served_board_that_was_too_slow_does_not_run_after_lost_time(served):
     board = Paced(run=0.0, grant=2.0)
-    monkeypatch.setattr("femtorque.hil.board.virtual.time", board)
-    VirtualBoard.serve(board, until=lambda: board.now > 10.0)
+    served(board, board, 10.0)
     lost = board.now - board.seconds
     assert lost == pytest.approx(5.0, abs=0.1)
-    board._grant = 0.0
-    VirtualBoard.serve(board, until=lambda: board.now > 20.0)
+    board.grant = 0.0
+    served(board, board, 20.0)
     assert board.now - board.seconds == pytest.approx(lost, abs=0.1)
 
 
-class Still:
-    """A clock that sleeping alone moves on."""
-
-    def __init__(self):
-        self.now = 0.0
-
-    def monotonic(self):
-        return self.now
-
-    def sleep(self, seconds):
-        self.now += seconds + 60e-6
-
-
-def test_a_served_board_waits_for_a_host_that_is_late_but_not_for_ever(monkeypatch):
+def test_a_served_board_waits_for_a_host_that_is_late_but_not_for_ever(served):
     """The host is silent for half a second, five times its time-out; then for good."""
-    clock = Still()
-    monkeypatch.setattr("femtorque.hil.board.virtual.time", clock)
+    clock = Clock()
     with rig.connected(armed=True) as (board, session):
         session.link.send(Poll())
         began = board.seconds
-        board.serve(until=lambda: clock.now > 0.5)
+        served(board, clock, 0.5)
         assert board.seconds - began == pytest.approx(0.075, abs=2e-3)
         session.pump()
         assert session.in_state("HOLD")
         began = board.seconds
-        board.serve(until=lambda: clock.now > 3.5)
+        served(board, clock, 3.5)
         lost = clock.now - 0.5 - (board.seconds - began)
         assert lost == pytest.approx(1.06, abs=0.01)
         session.pump()
