@@ -144,13 +144,6 @@ HERE: dict[str, tuple[str, ...]] = {
     "whole/test_first_power_up.py::"
     "test_step_09_a_processor_that_is_halted_drives_no_motor_where_its_timers_have_a_break": (
         "nucleo-g474re-6-True", "f405rg-6-False"),
-    "whole/test_first_power_up.py::test_step_10_a_crystal_that_is_touched_ends_in_its_own_fault": (
-        "f405rg-4", "nucleo-g474re-6"),
-    "whole/test_first_power_up.py::test_step_12_the_zeros_of_the_sensors_are_those_of_the_board_file": ("f405rg-4",),
-    "whole/test_first_power_up.py::"
-    "test_step_13_a_sensor_of_the_wrong_sign_and_one_that_sees_nothing_are_named_before_a_loop_is_closed": (
-        "f405rg-4",),
-    "whole/test_first_power_up.py::test_step_15_a_short_is_over_before_it_is_hot_and_stays_over": ("f405rg-4",),
 }
 
 

@@ -8,30 +8,13 @@ import sys
 import numpy as np
 import pytest
 
-from femtorque import Mechanism, Refused, Trajectory, plan_motion, report, virtual_board
+from femtorque import Mechanism, Refused, Trajectory, plan_motion, virtual_board
 from femtorque.codegen.common import BadInput
 from femtorque.codegen.reference import pinocchio
 from femtorque.host.record import read_log
 from tests.support.suite import ROOT
 
 ARM = ROOT / "mechanisms" / "three_link.toml"
-
-
-def test_every_name_of_the_api_is_there_and_says_what_it_does():
-    code = ("import femtorque\n"
-            "for name in femtorque.__all__:\n"
-            "    thing = getattr(femtorque, name)\n"
-            "    assert thing.__doc__ and len(thing.__doc__) > 40, name\n")
-    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0
-
-
-def test_public_methods_have_docstrings():
-    from femtorque import Board
-
-    for kind in (Mechanism, Board, Trajectory):
-        for name, thing in vars(kind).items():
-            if callable(getattr(kind, name)) and not name.startswith("_"):
-                assert (thing.__doc__ or getattr(thing, "__func__", thing).__doc__), f"{kind.__name__}.{name}"
 
 
 def test_torques_of_a_motion():
@@ -52,17 +35,12 @@ def test_the_notebook_runs_and_says_how_it_went(capsys):
     assert names["board"].session.configuration.name == "three-link"
 
 
-def test_a_log_that_is_not_there():
-    with pytest.raises(BadInput, match="does not exist"):
-        report("absent.mcap")
-
-
 def test_the_names_are_few_and_have_a_version():
     import femtorque
 
     assert femtorque.__version__.count(".") == 2 and set(femtorque.__all__) == {
         "BadInput", "Board", "Mechanism", "Refused", "Trajectory", "plan_motion", "report", "virtual_board"}
-    assert all(getattr(femtorque, name) for name in femtorque.__all__)
+    assert all(len(getattr(femtorque, name).__doc__) > 40 for name in femtorque.__all__)
     with pytest.raises(AttributeError, match="no attribute 'API'"):
         _ = femtorque.API
 
@@ -158,6 +136,8 @@ def test_what_is_printed_is_a_line_and_not_a_page():
     shown = [repr(x) for x in (arm, arm.joints[0], arm.links[0], plan, plan.trajectory, arm.torque(plan.trajectory))]
     assert all(line.startswith("<") and len(line) < 120 for line in shown), shown
     assert repr(plan) == "<Plan: 0.500 s, 1 waypoint, every limit kept>"
+    assert shown[0] == "<Mechanism 'three-link': 3 links, 3 streamed joints, f405rg-4>"
+    assert shown[1] == "<Joint 'shoulder': revolute, base > upper>" and shown[2].startswith("<Link 'upper': 0.3575 kg")
 
 
 def test_a_log_of_a_virtual_board_holds_the_true_motion(tmp_path):

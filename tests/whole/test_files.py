@@ -10,12 +10,9 @@ import pytest
 
 from femtorque.codegen.common import BadInput, output
 from femtorque.codegen.mechanism import load_mechanism, set_joint
-from femtorque.codegen.motion import Trajectory
 from femtorque.codegen.toolchain import platformio
-from femtorque.host import api
 from femtorque.host.link import Configuration
-from femtorque.host.record import Log, export, read_log
-from femtorque.host.show import plot, report
+from femtorque.host.record import Log
 from tests.support.fake_board import FakeBoard, ManualClock
 from tests.support.suite import ROOT
 
@@ -210,43 +207,18 @@ def test_a_build_that_is_broken_off_leaves_the_old_files_and_is_taken_up_again(t
     assert (tmp_path / "src/emitted/a.c").read_bytes() == b"a"
 
 
-PYTHON = {
-    "Trajectory.save csv": lambda desk, what, **force: what[0].save(desk / "own.csv", **force),
-    "Trajectory.save npz": lambda desk, what, **force: what[0].save(desk / "own.npz", **force),
-    "plot.draw": lambda desk, what, **force: plot.draw_run(what[1], desk / "own.png", **force),
-    "report.write": lambda desk, what, **force: report.write_report(what[1], desk / "own.html", **force),
-    "report": lambda desk, what, **force: api.report(desk / "old.mcap", desk / "own.html", **force),
-    "export csv": lambda desk, what, **force: export.write_export(what[1], desk / "own.csv", **force),
-}
-
-
-@pytest.mark.parametrize("call", PYTHON)
-def test_the_python_api_replaces_as_little_as_the_commands(desk, logged, call):
-    what = Trajectory.load(MOTION, load_mechanism(MECHANISM)), read_log(logged)
-    PYTHON[call](desk, what)
-    file = next(desk.glob("own.*"))
-    file.write_bytes(made := file.read_bytes() + b"\n")
-    with pytest.raises(BadInput, match="is there already"):
-        PYTHON[call](desk, what)
-    assert file.read_bytes() == made
-    PYTHON[call](desk, what, force=True)
-    assert file.read_bytes() != made
-    file.write_bytes(b"somebody's own\n")
-    with pytest.raises(BadInput, match="so it is never replaced"):
-        PYTHON[call](desk, what, force=True)
-    assert file.read_bytes() == b"somebody's own\n"
-
-
 # -- broken off --------------------------------------------------------------------------------------------------------
 
 
-def test_what_is_broken_off_leaves_the_old_file(tmp_path):
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(errno.ENOSPC, "No space left on device")])
+def test_what_is_broken_off_leaves_the_old_file_and_an_error_names_it(tmp_path, error):
     file = tmp_path / "m.csv"
     file.write_text("old")
-    with pytest.raises(KeyboardInterrupt), output.replacing(file) as part:
+    with pytest.raises(type(error)) as broken, output.replacing(file) as part:
         part.write_text("ha")
-        raise KeyboardInterrupt
+        raise error
     assert file.read_text() == "old" and [p.name for p in tmp_path.iterdir()] == ["m.csv"]
+    assert getattr(broken.value, "filename", str(file)) == str(file)
 
 
 def test_a_full_disk_leaves_the_mechanism_file_that_identify_writes(tmp_path, monkeypatch):
@@ -278,17 +250,3 @@ def test_a_log_that_replaces_one_does_so_when_it_is_whole(logged):
         Log(logged, configuration)
     grows.close()
     assert logged.read_bytes() != kept[0] and not list(logged.parent.glob("*.new.*"))
-
-
-def test_who_cannot_be_written_to_is_named(here, tmp_path):
-    for place, why in ((tmp_path / "no" / "x.csv", "there is no folder"), (tmp_path, "")):
-        refused = here("torque", MECHANISM, MOTION, "-o", place)
-        assert refused.returncode == 2 and refused.stderr.startswith(f"femtorque: {place}: {why}"), refused.stderr
-
-
-def test_a_disk_that_fills_up_names_the_file_and_leaves_nothing_of_it(tmp_path):
-    place = tmp_path / "page.html"
-    with pytest.raises(OSError) as full, output.replacing(place) as part:
-        part.write_text("half of it")
-        raise OSError(28, "No space left on device")
-    assert full.value.filename == str(place) and not list(tmp_path.iterdir())

@@ -19,6 +19,7 @@ def test_every_verb_stands_in_one_group_of_the_help(here):
 def test_help_names_arguments_as_the_text_does_and_no_types_of_python(here):
     for verb in command_line.VERBS:
         shown = here(*verb.split(), "--help").stdout
+        assert "--json" in shown, verb
         assert not re.search(r"<(path|str|int|float|list|.* range)|<=x|[{}]|\[\[", shown), shown
     assert "Usage: femtorque check [OPTIONS] MECH [TRAJ ...]" in here("check", "--help").stdout
 
@@ -78,16 +79,6 @@ def test_what_a_board_reports_is_looked_up_without_a_network(here):
     assert here("docs", "not-homed").stdout.splitlines()[-1] == "do:    home first"
     wrong = here("docs", "FOLOWING")
     assert wrong.returncode == 2 and "did you mean 'FOLLOWING'" in wrong.stderr
-
-
-def test_a_mechanism_shows_itself_in_one_line():
-    from femtorque import Mechanism
-    from tests.support.suite import ROOT
-
-    arm = Mechanism.load(ROOT / "mechanisms" / "three_link.toml")
-    assert repr(arm) == "<Mechanism 'three-link': 3 links, 3 streamed joints, f405rg-4>"
-    assert repr(arm.joints[0]) == "<Joint 'shoulder': revolute, base > upper>"
-    assert repr(arm.links[0]).startswith("<Link 'upper': 0.3575 kg")
 
 
 def test_a_urdf_gets_its_board_in_one_call_and_is_the_file_that_init_writes(here, tmp_path, monkeypatch):

@@ -3,14 +3,11 @@
 import csv
 import errno
 import os
-import re
 
-import numpy as np
 import pytest
 
 from femtorque import BadInput, Board, Mechanism, Trajectory
 from femtorque.codegen.common import MECHANISMS
-from femtorque.host.link import requests
 from femtorque.host.record import log
 from tests.host.stream.test_stream import a_session
 
@@ -25,14 +22,6 @@ def arm():
 def refusal(shown, status=2):
     assert shown.returncode == status and shown.stderr.count("\n") == 1, shown.stderr
     return shown.stderr
-
-
-def test_degrees_that_jump_are_taken_for_degrees(arm, tmp_path):
-    motion = Trajectory.load(MOTION, arm)
-    rows = np.column_stack([motion.times, np.rad2deg(motion.positions)])
-    np.savetxt(tmp_path / "deg.csv", rows, delimiter=",", header="t,shoulder,elbow,wrist", comments="")
-    with pytest.raises(BadInput, match="jumps by .* these look like degrees: multiply by pi/180"):
-        Trajectory.load(tmp_path / "deg.csv", arm)
 
 
 def test_degrees_of_a_waypoint_are_told_in_radians(here, tmp_path):
@@ -63,23 +52,6 @@ def test_a_locked_joint_in_a_waypoint_is_said_to_be_locked(here, tmp_path):
     (tmp_path / "w.toml").write_text("[[waypoint]]\njoints = { wrist = 0.3 }\n")
     said = refusal(here("plan", tmp_path / "arm.toml", tmp_path / "w.toml", "-o", tmp_path / "w.csv"))
     assert "wrist = 0.3: this joint is locked at 0.1; take it out of lock, or leave it out here" in said
-
-
-def test_a_misspelt_table_does_not_spill_its_content(here, tmp_path):
-    (tmp_path / "arm.toml").write_text(ARM.read_text(encoding="utf-8").replace("[[joint]]", "[[joints]]"))
-    assert refusal(here("check", tmp_path / "arm.toml")).endswith(": joints: unknown key; did you mean 'joint'?\n")
-
-
-def test_a_folder_that_is_missing_is_named(here, tmp_path):
-    for line in (("torque", ARM, MOTION, "-o", tmp_path / "none" / "a.csv"),
-                 ("check", ARM, "--page", tmp_path / "none" / "a.html")):
-        said = refusal(here(*line))
-        assert said.endswith(f": there is no folder {tmp_path / 'none'}\n"), said
-
-
-def test_a_misspelt_verb_gets_one_sentence_for_each_thought(here):
-    assert refusal(here("chek", ARM)) == ("femtorque: No such command 'chek'. Did you mean 'check'? "
-                                          "Try `femtorque --help`\n")
 
 
 def test_a_log_on_a_full_disk_is_named(tmp_path):
@@ -131,8 +103,3 @@ def test_what_python_is_told_can_be_typed_into_python(arm, fake, tmp_path):
 def test_the_address_of_a_page_is_not_printed_before_a_refusal(here, fake):
     said = refusal(here("stream", ARM, MOTION, "--port", "/dev/ttyFAKE", "--web", "0"), status=1)
     assert "no zero yet" in said and "http://" not in said
-
-
-def test_a_joint_that_is_not_there_is_named_with_its_mechanism(arm):
-    with pytest.raises(BadInput, match=re.escape("three-link: joint = 'elbo'")):
-        requests.joint_number(arm, "elbo")

@@ -18,7 +18,7 @@ import pytest
 from femtorque import Board
 from femtorque.codegen.common import Refused
 from femtorque.codegen.mechanism import load_mechanism
-from femtorque.codegen.motion import Trajectory, from_rows, knots
+from femtorque.codegen.motion import Trajectory, knots
 from femtorque.codegen.wire import from_wire, messages, to_wire
 from femtorque.host.link import Configuration, link
 from femtorque.host.live import external_targets
@@ -46,11 +46,7 @@ def tcp_board(mechanism):
 @pytest.fixture
 def short(mechanism, tmp_path):
     """A motion of 0.4 s as a CSV file."""
-    t = np.linspace(0.0, 0.4, 11)
-    s = t / 0.4
-    starts = np.array([j.start for j in mechanism.moving])
-    q = starts + 0.1 * (10 * s**3 - 15 * s**4 + 6 * s**5)[:, None]
-    return write_csv(tmp_path / "short.csv", mechanism, t, q)
+    return there(tmp_path / "short.csv", mechanism, 0.4, 0.1)
 
 
 PORT = "/dev/ttyUSB7"
@@ -61,6 +57,17 @@ def write_csv(path, mechanism, t, q):
     rows += [",".join(f"{x:.9g}" for x in (a, *b)) for a, b in zip(t, q, strict=True)]
     path.write_text("\n".join(rows) + "\n")
     return path
+
+
+def there(path, mechanism, seconds, reach, rows=11):
+    """A quintic in time from the start pose to `reach` rad from it."""
+    starts, s = np.array([j.start for j in mechanism.moving]), np.linspace(0.0, 1.0, rows)[:, None]
+    return write_csv(path, mechanism, seconds * s[:, 0], starts + reach * (10 * s**3 - 15 * s**4 + 6 * s**5))
+
+
+def to_and_fro(path, mechanism, seconds):
+    starts, s = np.array([j.start for j in mechanism.moving]), np.linspace(0.0, 1.0, 31)[:, None]
+    return write_csv(path, mechanism, seconds * s[:, 0], starts + 0.02 * (1 - np.cos(2 * np.pi * s)) ** 2)
 
 
 def test_ctrl_c_while_the_log_is_packed_leaves_it_whole_and_no_litter(here, fake, short, tmp_path, monkeypatch):
@@ -108,33 +115,11 @@ def test_a_log_is_packed_only_when_the_arm_is_let_go(fake, short, tmp_path, monk
     assert logs.read_log(run).arm["name"] == "three-link" and len(logs.read_log(run).t) > 40
 
 
-def test_people_get_a_table(here, fake, short):
-    shown = here("stream", MECHANISM, short, "--port", PORT, "--home")
-    assert shown.returncode == 0, shown.stderr
-    assert "done: 0.400 s, 101 knots" in shown.stdout and "shoulder" in shown.stdout
-    assert shown.stderr == "", "no progress where there is no terminal"
-
-
 def test_a_dry_run_arms_nothing(here, fake, short):
     shown = here("stream", MECHANISM, short, "--port", PORT, "--home", "--dry-run", "--json")
     assert shown.returncode == 0 and json.loads(shown.stdout)["ended"] == "dry run"
     assert fake.commands == [0], "only HOME"
     assert 0.0 < json.loads(shown.stdout)["effort"]["torque"] < json.loads(shown.stdout)["effort"]["available"]
-
-
-@pytest.mark.parametrize("prepare, options, words", [
-    (lambda b: None, [], "no zero yet; put them at their start pose and home"),
-    (lambda b: b.fail("OVERSPEED", 1), ["--home"], "fault OVERSPEED at joint elbow: .*; then clear"),
-    (lambda b: setattr(b, "conf", b.conf.__class__(**{**b.conf.__dict__, "digest": b"\xee" * 32})), ["--home"],
-     "carries another configuration: .*eeeeeeeeeeeeeeee.*femtorque build .*three_link.toml"),
-])
-def test_what_forbids_moving_is_told_before_anything_moves(here, fake, short, prepare, options, words):
-    prepare(fake)
-    shown = here("stream", MECHANISM, short, "--port", PORT, "--json", *options)
-    assert shown.returncode == 1
-    told = json.loads(shown.stdout)
-    assert re.search(words, told["error"]) and shown.stderr.count("\n") == 1
-    assert messages.COMMANDS["START"][0] not in fake.commands
 
 
 def test_a_fault_in_the_json_has_its_name(here, fake, short):
@@ -143,15 +128,6 @@ def test_a_fault_in_the_json_has_its_name(here, fake, short):
     assert json.loads(shown.stdout)["faults"] == ["FOLLOWING"]
     shown = here("stream", MECHANISM, short, "--port", PORT, "--clear", "--home", "--json")
     assert shown.returncode == 0, shown.stderr
-
-
-def test_a_motion_outside_limits_is_bad_input_and_nothing_is_sent(here, fake, mechanism, tmp_path):
-    t = np.linspace(0.0, 1.0, 21)
-    s = (10 * t**3 - 15 * t**4 + 6 * t**5)[:, None]
-    far = write_csv(tmp_path / "far.csv", mechanism, t, s * [4.0, 0.0, 0.0])
-    shown = here("stream", MECHANISM, far, "--port", PORT, "--home", "--json")
-    assert shown.returncode == 2 and "shoulder at t = " in json.loads(shown.stdout)["error"]
-    assert not fake.received
 
 
 CTRL_C, ENTER = b"\x03", b"\n"
@@ -202,10 +178,7 @@ def interrupted(tcp, arguments, when):
 
 @pytest.fixture
 def long(mechanism, tmp_path):
-    t = np.linspace(0.0, 20.0, 101)
-    s = t / 20.0
-    starts = np.array([j.start for j in mechanism.moving])
-    return write_csv(tmp_path / "long.csv", mechanism, t, starts + (10 * s**3 - 15 * s**4 + 6 * s**5)[:, None])
+    return there(tmp_path / "long.csv", mechanism, 20.0, 1.0, rows=101)
 
 
 def test_in_a_terminal_ctrl_c_holds_and_a_second_one_disarms(tcp_board, long):
@@ -225,10 +198,7 @@ def test_in_a_terminal_ctrl_c_holds_and_a_second_one_disarms(tcp_board, long):
 
 
 def test_in_a_terminal_enter_goes_on_from_a_stop(tcp_board, mechanism, tmp_path):
-    t = np.linspace(0.0, 2.0, 51)
-    s = t / 2.0
-    starts = np.array([j.start for j in mechanism.moving])
-    motion = write_csv(tmp_path / "m.csv", mechanism, t, starts + 0.3 * (10 * s**3 - 15 * s**4 + 6 * s**5)[:, None])
+    motion = there(tmp_path / "m.csv", mechanism, 2.0, 0.3, rows=51)
     begins = b"holding; Enter goes on"
     status, shown = in_terminal(
         ["stream", MECHANISM, motion, "--port", tcp_board.port, "--home"],
@@ -243,10 +213,7 @@ def test_in_a_terminal_enter_goes_on_from_a_stop(tcp_board, mechanism, tmp_path)
 
 
 def test_a_loop_plays_as_often_as_asked_and_at_its_speed(here, fake, mechanism, tmp_path):
-    t = np.linspace(0.0, 0.6, 31)
-    starts = np.array([j.start for j in mechanism.moving])
-    motion = write_csv(tmp_path / "m.csv", mechanism, t,
-                       starts + 0.02 * (1 - np.cos(2 * np.pi * t / 0.6))[:, None] ** 2)
+    motion = to_and_fro(tmp_path / "m.csv", mechanism, 0.6)
     shown = here("stream", MECHANISM, motion, "--port", PORT, "--home", "--loop", "3", "--speed", "2", "--json")
     assert shown.returncode == 0, shown.stderr
     told = json.loads(shown.stdout)
@@ -275,19 +242,15 @@ def endless(tmp_path, monkeypatch):
 def test_a_loop_of_whole_turns_turns_on(here, endless, tmp_path, turns):
     """Each round goes on where the last has ended, without a jump of a knot."""
     arm, made, board = endless
-    t = np.linspace(0.0, 2.0 * abs(turns), 101)
-    way = np.zeros((len(t), 3)) + np.array([joint.start for joint in made.streamed])
-    x = t / t[-1]
-    way[:, 2] += 2.0 * np.pi * turns * (10.0 * x**3 - 15.0 * x**4 + 6.0 * x**5)
-    motion = write_csv(tmp_path / "m.csv", made, t, way)
+    motion = there(tmp_path / "m.csv", made, 2.0 * abs(turns), [0.0, 0.0, 2.0 * np.pi * turns], rows=101)
     shown = here("stream", arm, motion, "--port", PORT, "--home", "--loop", "3", "--json")
     assert shown.returncode == 0, shown.stderr
     sent = np.array([from_wire(m.position, made.streamed) for m in board.received])
     assert json.loads(shown.stdout)["rounds"] == 3
     once = sent[: len(sent) // 3]
     for number in range(3):
-        there = sent[number * len(once):(number + 1) * len(once)]
-        np.testing.assert_allclose(there - once, [0.0, 0.0, 2.0 * np.pi * turns * number] * np.ones_like(once),
+        own = sent[number * len(once):(number + 1) * len(once)]
+        np.testing.assert_allclose(own - once, [0.0, 0.0, 2.0 * np.pi * turns * number] * np.ones_like(once),
                                    atol=1e-8)
     assert np.max(np.abs(np.diff(sent, axis=0))) < 0.05
 
@@ -302,10 +265,7 @@ def test_a_loop_that_lacks_a_little_of_a_turn_is_refused(here, endless, tmp_path
 
 
 def test_an_endless_loop_ends_with_ctrl_c(tcp_board, mechanism, tmp_path):
-    t = np.linspace(0.0, 0.4, 21)
-    starts = np.array([j.start for j in mechanism.moving])
-    motion = write_csv(tmp_path / "m.csv", mechanism, t,
-                       starts + 0.02 * (1 - np.cos(2 * np.pi * t / 0.4))[:, None] ** 2)
+    motion = to_and_fro(tmp_path / "m.csv", mechanism, 0.4)
     status, told = interrupted(tcp_board,
                                ["stream", MECHANISM, motion, "--port", tcp_board.port, "--home", "--loop", "0"],
                                lambda: len(tcp_board.board.received) >= 220)
@@ -344,20 +304,6 @@ def test_a_plan_begins_where_the_arm_of_a_board_stands(here, fake, mechanism, tm
     np.testing.assert_allclose(motion.positions[[0, -1]], [away, [0.5, *away[1:]]], atol=1e-6)
 
 
-def test_a_motion_too_heavy_for_the_motors_is_refused_with_a_speed_that_is_not(here, fake, mechanism, tmp_path):
-    t = np.linspace(0.0, 0.3, 31)
-    s = t / 0.3
-    starts = np.array([j.start for j in mechanism.moving])
-    q = starts + (10 * s**3 - 15 * s**4 + 6 * s**5)[:, None] * [1.0, 0.0, 0.0]
-    heavy = write_csv(tmp_path / "heavy.csv", mechanism, t, q)
-    shown = here("stream", MECHANISM, heavy, "--port", PORT, "--home")
-    assert shown.returncode == 2 and not fake.received
-    found = re.search(r"elbow at t = .* s: needs .* N m, .* N m is there; `--speed (\S+)` is slow enough", shown.stderr)
-    assert found, shown.stderr
-    shown = here("stream", MECHANISM, heavy, "--port", PORT, "--home", "--speed", found[1], "--dry-run")
-    assert shown.returncode == 0 and "of the effort: elbow needs" in shown.stdout
-
-
 def test_without_a_terminal_ctrl_c_stops_and_then_disarms(tcp_board, long):
     status, told = interrupted(tcp_board, ["stream", MECHANISM, long, "--port", tcp_board.port, "--home"],
                                lambda: tcp_board.board.played >= 20)
@@ -365,21 +311,6 @@ def test_without_a_terminal_ctrl_c_stops_and_then_disarms(tcp_board, long):
     assert tcp_board.board.state == "DISARMED"
     names = [n for number in tcp_board.board.commands for n, row in messages.COMMANDS.items() if row[0] == number]
     assert names == ["ARM", "START", "STOP", "DISARM"]
-
-
-def test_the_python_api_moves_a_board(fake, mechanism):
-    starts = np.array([j.start for j in mechanism.moving])
-    t = np.linspace(0.0, 0.3, 7)
-    s = t / 0.3
-    q = starts + 0.1 * (10 * s**3 - 15 * s**4 + 6 * s**5)[:, None]
-    motion = from_rows([j.name for j in mechanism.moving], t, q)
-    with Board.connect(PORT, mechanism) as board:
-        assert board.state == "DISARMED"
-        board.home()
-        assert board.stream(motion).ended == "done"
-        assert board.state == "HOLD"
-        np.testing.assert_allclose(board.positions, starts + 0.1, atol=1e-6)
-    assert fake.state == "DISARMED"
 
 
 def test_a_verb_that_fails_unexpectedly_leaves_the_arm_held_and_says_where_its_trace_is(fake, here, monkeypatch):
