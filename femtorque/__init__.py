@@ -1,7 +1,7 @@
-"""From the description of one robot mechanism to the firmware of its motor board, and to a moving arm.
+"""Firmware for a robot arm's motor board, and a moving arm, from the description of one robot mechanism.
 
-`from femtorque import Mechanism, Board` and the other names of `__all__` are for scripts and notebooks
-(examples/three_link.py shows them at work); `main` is the command line.
+The names in `__all__`, such as `Mechanism` and `Board`, are for scripts and notebooks; examples/three_link.py uses
+them. `main` is the command line.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 __all__ = ["BadInput", "Board", "Mechanism", "Refused", "Trajectory", "plan_motion", "report", "virtual_board"]
 
-# In a checkout codegen, host and hil are packages in folders of their own; an installed femtorque holds them itself.
+# In a checkout, codegen, host and hil are packages in separate folders. An installed femtorque contains them.
 __path__ += [str(place) for house in ("codegen", "host", "hil")
              if (place := Path(__file__).resolve().parents[1] / house / "femtorque").is_dir()]
 
@@ -32,14 +32,14 @@ _HOMES = {"BadInput": "femtorque.codegen.common.errors", "Refused": "femtorque.c
 
 
 def __getattr__(name: str) -> Any:
-    """The names of the Python API, imported when they are asked for: the command line starts without them."""
+    """Import a name of the Python API when it is first used, so that the command line starts without it."""
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'femtorque' has no attribute {name!r}")
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """The command line: run one verb, as `femtorque VERB ...` does, and exit with its status."""
+    """Run one verb of the command line, as `femtorque VERB ...` does, and exit with its status."""
     try:
         from femtorque import command_line
     except KeyboardInterrupt:  # before there is anything that could answer it

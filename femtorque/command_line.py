@@ -1,8 +1,7 @@
-"""The command line: its verbs, which are in femtorque/commands/, one short function each, and what they do in codegen,
-host and hil.
+"""The command line. The verbs are short functions in femtorque/commands/, which call codegen, host and hil.
 
-Every verb returns an Answer; `main` prints it, as words or as exactly one JSON object, and turns errors into one line
-and an exit status: 0 good, 1 the answer is no, 2 bad input.
+Every verb returns an Answer. `main` prints the Answer as words or as exactly one JSON object. It turns an error into
+one line and an exit status: 0 good, 1 the answer is no, 2 bad input.
 """
 
 import errno
@@ -24,10 +23,10 @@ from femtorque.commands import board, live, mechanism, motion, ros, virtual
 from femtorque.commands.answer import Answer, only_json, show
 
 TRACEBACK, TRACEBACKS = "femtorque-traceback-", 5  # name and number of files about unexpected errors
-UsageError: Any = typer.BadParameter.__mro__[1]  # click's own or the one that newer versions of typer carry
+UsageError: Any = typer.BadParameter.__mro__[1]  # click's class, or the copy in newer versions of typer
 
 
-PLAIN = {  # what pydantic and click say of a value, as the other refusals have it
+PLAIN = {  # words of pydantic and click, and the words of this project's refusals
     r"^Invalid value for (.*?): (Value error, )?": r"\1: ",
     r"Input should be a valid integer.*": "must be a whole number",
     r"Input should be a valid number.*": "must be a number",
@@ -37,10 +36,13 @@ PLAIN = {  # what pydantic and click say of a value, as the other refusals have 
 
 
 def _unchecked_where_unused(params: list[Any]) -> list[Any]:
-    """Newer versions of typer have values checked by pydantic, whose import takes longer than all of --help or of
-    completion: so flags that are not given are false, not unknown, and completion leaves values as they are typed."""
+    """Prepare parameters for --help and completion without pydantic, and return them.
+
+    Newer versions of typer check values with pydantic, whose import takes longer than all of --help. So a flag that is
+    not given is False instead of None, and completion leaves values as typed.
+    """
     for param in params:
-        if param.param_type_name == "argument":  # named as in the text, without the names of Python's types
+        if param.param_type_name == "argument":  # shown as in the usage line, without Python's types
             param.display_type_rich = lambda ctx: ""
             param._usage_display_name = partial(_in_usage, param)
         param._get_number_range_help_str = partial(_range, param)
@@ -64,7 +66,7 @@ def _range(param: Any) -> str | None:
 
 
 def _process(param: Any, checked: Callable[[Any, Any], Any], ctx: Any, value: Any) -> Any:
-    """The value of an option or argument; a number that is none is refused."""
+    """Return the value of an option or argument. Raise BadParameter for NaN."""
     found = value if ctx.resilient_parsing else checked(ctx, value)
     if isinstance(found, float) and found != found:
         raise typer.BadParameter("must be a number", ctx, param)
@@ -78,7 +80,7 @@ class Quick(TyperGroup):
 
 class Verbs(Quick):
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Verbs by what one does with them, in the order in which one comes to them."""
+        """Write the verbs in groups by purpose, in the order in which a user comes to them."""
         for title, names in GROUPS.items():
             rows = [(name, self.commands[name].get_short_help_str(formatter.width)) for name in names]
             with formatter.section(title):
@@ -86,7 +88,7 @@ class Verbs(Quick):
 
 
 class Hil(Quick):
-    """The verbs of `hil`, which were options of one verb once."""
+    """The verbs of `hil`. Earlier versions had them as options of one verb."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         args = args or ["--help"]
@@ -112,7 +114,7 @@ class Verb(TyperCommand):
         return _unchecked_where_unused(super().get_params(ctx))
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the verb; on a terminal, one that prints nothing until its end shows at once that it works."""
+        """Run the verb. On a terminal, show a spinner if the verb prints nothing until its end."""
         if self.name not in WAITS or not sys.stderr.isatty():
             return super().invoke(ctx)
         from rich.console import Console
@@ -166,7 +168,7 @@ GROUPS = {
     "Read on": ("docs", "reproduce"),
 }
 
-# at the end of every --help
+# Examples at the end of every --help.
 EXAMPLES = {
     "demo": ["demo", "demo --page"],
     "init": ["init my_arm", "init my_robot --from robot.urdf --board f405rg-6",
@@ -240,7 +242,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _warn(otherwise: Callable[..., None], said: set[str], message: Warning | str, category: type[Warning],
           *where: Any) -> None:
-    """Print a warning of this project's own as one line, once however often its cause is met."""
+    """Print a warning of this project as one line, and print each line only once."""
     if category is UserWarning:
         line = printable(" ".join(str(message).split()))
         if line not in said:
@@ -255,12 +257,12 @@ def _run(arguments: list[str], write: Callable[[Answer], None]) -> int:
         answer = app(arguments or ["--help"], prog_name="femtorque", standalone_mode=False)
         if not answer:  # --help, --version
             return 0
-        if not isinstance(answer, Answer):  # the status that click gives Ctrl-C
+        if not isinstance(answer, Answer):  # click returned the status of Ctrl-C
             raise KeyboardInterrupt
         write(answer)
         return 0 if answer.good else 1
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # whoever read has gone; say nothing at exit either
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the reader of the pipe has gone: print nothing at exit
         return 1
     except (Exception, KeyboardInterrupt) as error:
         line, status = _noted(error)
@@ -273,11 +275,11 @@ def _run(arguments: list[str], write: Callable[[Answer], None]) -> int:
 
 
 def _explain(error: BaseException) -> tuple[str, int]:
-    """One line for an error, and the exit status."""
+    """Return one line for an error, and the exit status."""
     if isinstance(error, BadInput):
         return str(error), 2
     if isinstance(error, UsageError):
-        asked = error.ctx.command_path if error.ctx else "femtorque"  # an option that lacks its values has no context
+        asked = error.ctx.command_path if error.ctx else "femtorque"  # no context if an option lacks its values
         said = error.format_message().rstrip(".")
         for theirs, ours in PLAIN.items():
             said = re.sub(theirs, ours, said)
@@ -303,13 +305,14 @@ def _explain(error: BaseException) -> tuple[str, int]:
 
 
 def _noted(error: BaseException) -> tuple[str, int]:
-    """One line and the exit status, with how an arm was left in the line."""
+    """Return one line for an error, with the state in which an arm was left, and the exit status."""
     line, status = _explain(error)
     return "; ".join([line, *getattr(error, "__notes__", ())]), status
 
 
 def _traceback(error: BaseException) -> str:
-    """Write it to a file of the temporary folder, where the last TRACEBACKS of this user stay. Returns its name."""
+    """Write the traceback to a file in the temporary folder and return the file's name. Keep this user's last
+    TRACEBACKS."""
     import tempfile
     import traceback
     from pathlib import Path

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Answer:
-    """data: the JSON object; text: the same for people (anything rich can print); good: exit status 0, else 1."""
+    """data: the JSON object. text: the same for people, anything that rich can print. good: exit status 0, else 1."""
 
     data: dict[str, Any]
     text: Any = ""
@@ -26,19 +26,19 @@ class Answer:
 
 
 def show(answer: Answer) -> None:
-    """Print it for people."""
+    """Print an answer for people."""
     from rich.console import Console
 
     if answer.text == "":
         return
-    # what goes to a file or a pipe is not squeezed to the width of a terminal
+    # A file or a pipe gets lines that are not wrapped to a terminal's width.
     terminal = sys.stdout.isatty()
     console = Console(soft_wrap=not terminal, highlight=False, width=None if terminal else 160)
-    console.print(answer.text, markup=False)  # [safety] and other keys in words are no markup
+    console.print(answer.text, markup=False)  # keys such as [safety] are no markup
 
 
 def warn_of_open_loop(mechanism: Mechanism) -> list[str]:
-    """Say which joints feed-forward moves alone, because their tracking means nothing. Returns their names."""
+    """Warn of joints that feed-forward moves alone: their tracking means nothing. Return their names."""
     from femtorque.codegen.board import load_board, open_loop
 
     names = open_loop(mechanism)
@@ -57,7 +57,7 @@ def warn_of_open_loop(mechanism: Mechanism) -> list[str]:
 
 @contextmanager
 def only_json() -> Iterator[Callable[[Answer], None]]:
-    """Keep standard output for answers as JSON; all else, of libraries and child processes too, goes to stderr."""
+    """Keep standard output for answers as JSON. Send other output, also of libraries and child processes, to stderr."""
     sys.stdout.flush()
     real = os.dup(1)
     os.dup2(2, 1)
@@ -75,12 +75,12 @@ def _write_all(descriptor: int, data: bytes) -> None:
 
 
 def dump(answer: Answer) -> bytes:
-    """One line of JSON."""
+    """Return an answer as one line of JSON."""
     return (json.dumps(_plain(answer.data), allow_nan=False) + "\n").encode()
 
 
 def _plain(value: Any) -> Any:
-    """A value that JSON can hold: paths and bytes as text, arrays as lists, numbers that are not finite as null."""
+    """Return a value that JSON can hold: paths and bytes as text, arrays as lists, NaN and infinity as null."""
     if isinstance(value, dict):
         return {str(k): _plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):

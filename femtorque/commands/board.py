@@ -1,4 +1,4 @@
-"""Verbs for a board and the arm on it: flashed, found, brought up, measured, led by hand."""
+"""Verbs that flash, find, bring up, measure and hand-guide a board and its arm."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def flash(
 ) -> Answer:
     """Build, write to the board, compare, ask it who it is now.
 
-    A board that runs and is disarmed is sent into its boot loader first, where that is safe and hears it.
+    If a board is running and disarmed, `flash` first sends it into its boot loader, where the board allows that safely.
     """
     from femtorque.codegen.mechanism import load_mechanism
     from femtorque.codegen.toolchain import build_image as make
@@ -65,7 +65,7 @@ def docs(
 ) -> Answer:
     """Look up what a board reports: a fault, refusal, state, limit.
 
-    Without a network, from the tables that docs/faults.md is made of.
+    It needs no network. The words are those of docs/faults.md.
     """
     from femtorque.codegen.wire import looked_up
 
@@ -103,7 +103,7 @@ def bringup(
 ) -> Answer:
     """First power-up: find wrong signs, counts, zeros and wires.
 
-    Each joint alone is turned by hand, and then given a small torque.
+    You turn each joint by hand; then the board gives that joint alone a small torque.
     """
     from femtorque.codegen.board import levels
     from femtorque.codegen.mechanism import load_mechanism
@@ -149,7 +149,7 @@ def bringup(
 
 
 def _mended(mech: Path, written: bool, findings: list[Any]) -> str:
-    """Next step for a file that has been mended, or could be."""
+    """Return the next step for a file that `bringup` has mended or could mend."""
     if not any(f.values for f in findings):
         return ""
     return f"{mech} is mended: flash it anew, then `bringup` once more" if written else "`--write` mends the file"
@@ -165,7 +165,8 @@ def home(
 ) -> Answer:
     """Give every joint its zero, by declaration or by a search.
 
-    Declared at its start pose or read from its scale; sought at its index pulse or hard stop, with low torque.
+    A joint's zero is declared at the start pose or read from a scale, or the board searches for its index pulse or hard
+    stop with low torque.
     """
     from femtorque.codegen.mechanism import load_mechanism
     from femtorque.host.board import Board
@@ -184,7 +185,7 @@ def home(
 
 
 def _told(items: Iterable[str]) -> dict[str, float]:
-    """{joint: position} of JOINT=POSITION."""
+    """Return {joint: position} from items JOINT=POSITION."""
     declared = {}
     for item in items:
         name, equals, value = item.partition("=")
@@ -210,7 +211,7 @@ def float_(
 ) -> Answer:
     """Carry the arm's weight so that it can be led by hand.
 
-    Ctrl-C, or the time, holds it where it is, then disarms.
+    At Ctrl-C, or after the time, the board holds the arm where it is and then disarms.
     """
     from femtorque.codegen.mechanism import load_mechanism
     from femtorque.host.board import Board
@@ -300,8 +301,8 @@ def identify(
 ) -> Answer:
     """Measure friction and inertia of joints by experiment.
 
-    Constant speeds both ways and accelerations; every number comes with its 95 % interval. With --whole, or --payload,
-    the arm plays motions instead that show all its masses, slowly first.
+    Each joint moves at constant speeds both ways and with accelerations. Every number comes with its 95 % interval.
+    With --whole or --payload the arm instead plays motions that show all its masses, slowly first.
     """
     from femtorque.codegen.mechanism import load_mechanism, set_joint
     from femtorque.host.board import Board
@@ -336,7 +337,7 @@ def identify(
 
 def _whole(mech: Path, mechanism: Mechanism, port: str, home: bool, rezero: bool, payload: str | None, on: str | None,
            weighed: float | None, within: list[str], shown: Path, write: bool) -> Answer:
-    """Identify a whole arm or a payload, its motions shown before it moves."""
+    """Identify a whole arm or a payload. Show the motions before the arm moves."""
     from femtorque.codegen.common import check_page, claim
     from femtorque.codegen.common.output import page
     from femtorque.host.board import Board
@@ -386,7 +387,7 @@ def _whole(mech: Path, mechanism: Mechanism, port: str, home: bool, rezero: bool
 
 
 def _fixed(board: Board, interrupts: Interrupts, what: str) -> None:
-    """Have a payload fixed on while the arm holds itself. Raises Stopped if somebody presses Ctrl-C instead."""
+    """Ask for a payload to be fixed on while the arm holds itself. Raises Stopped if the user presses Ctrl-C."""
     from femtorque.codegen.common import Stopped
     from femtorque.host.link import PERIOD
 
@@ -402,7 +403,7 @@ def _fixed(board: Board, interrupts: Interrupts, what: str) -> None:
 
 
 def _range(text: str) -> tuple[str, tuple[float, float]]:
-    """JOINT=LOW:HIGH. Raises BadInput."""
+    """Return the joint and its range from JOINT=LOW:HIGH. Raises BadInput."""
     try:
         name, numbers = text.split("=")
         low, high = map(float, numbers.split(":"))

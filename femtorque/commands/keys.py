@@ -1,4 +1,4 @@
-"""Keys of a terminal as they are pressed. Terminals differ between systems, hence the two ways."""
+"""Keys as the user presses them on a terminal, on POSIX systems and on Windows."""
 
 import os
 import sys
@@ -10,7 +10,7 @@ from femtorque.codegen.common import BadInput
 
 @contextmanager
 def keys() -> Iterator[Callable[[], str]]:
-    """A function that returns the keys pressed since it was called last, and never waits."""
+    """Yield a function that returns the keys pressed since its last call and never waits."""
     if not sys.stdin.isatty():
         raise BadInput("command line", "teleop", None, "keys need a terminal", "or lead by another arm: --leader MECH")
     print("w s: x, a d: y, e c: z; q ends", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Verbs that send targets live: of other programs, of a motion, of a leader, of keys."""
+"""Verbs that send live targets from programs, motions, a leader arm or keys."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def follow(
 ) -> Answer:
     """Follow targets that are sent now.
 
-    They may be late, jittered, lost or far away: the arm goes there within its limits. Ctrl-C, the time, or the end of
-    the source brings it to rest at the last one.
+    Targets may be late, jittered, lost or far away: the arm goes to them within its limits. At Ctrl-C, after the time,
+    or at the end of the source, the arm comes to rest at the last target.
     """
     from femtorque.codegen.mechanism import load_mechanism
     from femtorque.codegen.motion import Trajectory
@@ -139,9 +139,9 @@ def teleop(
 ) -> Answer:
     """Lead an arm by another one, by keys, by a gamepad, or by hand on a page.
 
-    Keys: w s move the tip along x, a d along y, e c along z of the base frame for as long as they are held; q ends.
-    With --web the live page has a slider for each joint and a handle at the tip; beside --leader or --gamepad it only
-    shows the arm.
+    Keys, for as long as they are held: w s move the tip along x of the base frame, a d along y, e c along z; q ends.
+    With --web the live page has a slider for each joint and a handle at the tip. With --leader or --gamepad the page
+    only shows the arm.
     """
     from femtorque.codegen.mechanism import load_mechanism
     from femtorque.host.board import Board
@@ -206,7 +206,8 @@ def teleop(
 
 
 def _check_leading(leader: Path | None, leader_port: str | None, feel: bool, gamepad: bool, unreal: bool) -> None:
-    """Refuse options of teleop that do not go together. unreal: --real without a page that moves the arm."""
+    """Raise BadInput for options of teleop that exclude each other. unreal: --real without a page that moves the
+    arm."""
     if feel and leader is None:
         raise BadInput("command line", "--feel", None, "goes with --leader: the arm at which a hand feels")
     if leader is not None and gamepad:
@@ -219,7 +220,8 @@ def _check_leading(leader: Path | None, leader_port: str | None, feel: bool, gam
 
 def _coupled(coupling: Coupling, arms: tuple[Mechanism, Mechanism], master: Board, f: Following, delay: float | None,
              over: Callable[[], bool], behind: Errors) -> int | None:
-    """Lead by an arm that feels what the other one touches. Returns the targets sent; None where neither can feel."""
+    """Lead by an arm that feels the other arm's touches. Return the number of targets, or None if neither arm can
+    feel."""
     from femtorque.host.live import bilateral
 
     with master.follow(delay) as first:
@@ -231,7 +233,7 @@ def _coupled(coupling: Coupling, arms: tuple[Mechanism, Mechanism], master: Boar
 
 def _jogged(f: Following, jog: TipJog, hand: Hand | None, pad: PadJog | None, speed: float,
             over: Callable[[], bool]) -> int:
-    """Move the tip by a page, a gamepad or the keys. Returns the targets sent."""
+    """Move the tip by a page, a gamepad or the keys. Return the number of targets sent."""
     from femtorque.host.live import page_control as hands, teleop as leading
 
     if hand is not None:
@@ -244,7 +246,8 @@ def _jogged(f: Following, jog: TipJog, hand: Hand | None, pad: PadJog | None, sp
 
 def _report(session: Session, status: FollowStatus | None, carries: float, errors: dict[str, Errors]
             ) -> tuple[dict[str, Any], str]:
-    """As data, and in words that go on from the number of targets. carries: targets a second that the line can."""
+    """Return the report as data, and as words that follow the number of targets. carries: the line's targets per
+    second."""
     joints = [joint.name for joint in session.configuration.joints]
     data: dict[str, Any] = {"positions": session.positions().tolist(),
                             "status": asdict(status) if status is not None else None}

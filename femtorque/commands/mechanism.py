@@ -1,4 +1,4 @@
-"""Verbs for a mechanism: its file, its torques, its C, its image."""
+"""Verbs for a mechanism's file, torques, C and image."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def init(
 def motors(json: Json = False) -> Answer:
     """Brushed motors and gear motors that are sold.
 
-    With the numbers of their makers' sheets, for `init --motor` and for mechanism files written by hand.
+    The numbers are those of the makers' sheets. `init --motor` takes them; mechanism files written by hand can too.
     """
     from femtorque.codegen.mechanism import MOTORS
     from femtorque.codegen.verify import motor_table
@@ -77,7 +77,7 @@ def check(
 ) -> Answer:
     """Validate a mechanism file, show it as tables, and warn.
 
-    Also of motions given with it that come near singular poses.
+    It also warns of given motions that come near singular poses.
     """
     from femtorque.codegen.mechanism import load_mechanism, set_gains
     from femtorque.codegen.motion import Trajectory
@@ -127,9 +127,9 @@ def elements(
 ) -> Answer:
     """Show the finite elements of the links and their matrices.
 
-    Lengths, integration points, C_mot, [B], [D] and [K] of every element, lumped masses, [Lambda], the patterns of [T]
-    and [T_Lambda]; modes and factors of flexible links; Jacobian and elimination order of loops; and how many of all
-    these numbers reach the chip.
+    It shows lengths, integration points, C_mot, [B], [D] and [K] of every element, lumped masses, [Lambda], and the
+    patterns of [T] and [T_Lambda]. For flexible links it shows modes and factors; for loops, the Jacobian and the order
+    of elimination. It says how many of these numbers reach the chip.
     """
     from femtorque.codegen.mechanism import load_mechanism
     from femtorque.codegen.verify import elements_of, elements_renderable
@@ -164,7 +164,7 @@ def _number(mech: Path, number: str, more: object) -> Answer:
 
 
 def _most_hz(mechanism: Mechanism) -> int | None:
-    """The highest rate of control, where an image of just this mechanism was built and counted before."""
+    """Return the highest control rate, or None if no image of this mechanism was built and counted before."""
     from femtorque.codegen.toolchain import Known
 
     cost = Known.of(mechanism, feedforward=True, pil=False).cost() if mechanism.board else None
@@ -194,7 +194,7 @@ def torque(
 ) -> Answer:
     """Feed-forward torques of every control tick of a motion.
 
-    Each is stamped with the middle of its tick.
+    The time of each torque is the middle of its tick.
     """
     from femtorque.codegen.mechanism import load_mechanism
     from femtorque.codegen.motion import Trajectory
@@ -231,7 +231,7 @@ def torque(
 
 
 def _in_mode(mechanism: Any, mode: str | None) -> Any:
-    """The mechanism in the mode that an option names."""
+    """Return the mechanism in the mode that --mode names."""
     from femtorque.codegen.common import hint
     from femtorque.codegen.model import in_mode
 
@@ -242,7 +242,8 @@ def _in_mode(mechanism: Any, mode: str | None) -> Any:
 
 
 def _step(backend: str, precision: Literal["single", "double"] | None) -> tuple[Any, Any]:
-    """Choose what computes the torques, None being the reference; and what computes those against a wrench."""
+    """Return the function that computes the torques, or None for the reference, and the function for torques of a
+    wrench."""
     if backend == "reference" and precision == "single":
         raise BadInput("femtorque torque", "--precision", precision,
                        "the reference always computes in double precision",
@@ -275,8 +276,8 @@ def generate(
 ) -> Answer:
     """Write the C of the inverse dynamics and its README.
 
-    The folder stands on its own, and the same input gives the same bytes. With --library it is one that PlatformIO,
-    Arduino, CMake and Zephyr take as it is: sources in src/, manifests, and examples, one of them for SimpleFOC.
+    The folder is self-contained, and the same input gives the same bytes. With --library PlatformIO, Arduino, CMake and
+    Zephyr take the folder as it is: sources in src/, manifests, and examples, including one for SimpleFOC.
     """
     from femtorque import __version__
     from femtorque.codegen.common import claim, write_text
@@ -305,7 +306,8 @@ def build(
 ) -> Answer:
     """Build the flash image; report its size and what a tick costs.
 
-    Through PlatformIO: flash, RAM, bound of the stack, instructions and cycles of the worst control tick.
+    PlatformIO builds it. The report has flash, RAM, the bound of the stack, and the instructions and cycles of the
+    worst control tick.
     """
     from femtorque.codegen.mechanism import load_mechanism
     from femtorque.codegen.toolchain import Known
@@ -336,12 +338,12 @@ def build(
 
 
 def _kilohertz(hz: int) -> str:
-    """Rounded down."""
+    """Return a rate in kHz, rounded down."""
     return f"{hz // 100 / 10:.1f} kHz"
 
 
 def _make(known: Known, mechanism: Mechanism, folder: Path, feedforward: bool, pil: bool) -> BuildResult:
-    """The image, built or from the cache."""
+    """Return the image, built now or taken from the cache."""
     from femtorque.codegen.toolchain import build_image as make, project
     from femtorque.host.show import build_bar
 
@@ -352,7 +354,7 @@ def _make(known: Known, mechanism: Mechanism, folder: Path, feedforward: bool, p
 
 
 def _cost(known: Known, mechanism: Mechanism, result: BuildResult, feedforward: bool) -> Cost | None:
-    """Cost of the image; None without the virtual board, which counts it."""
+    """Return the cost of the image, or None if the virtual board, which counts it, is not installed."""
     from femtorque.hil.cost import Cost
 
     if found := known.cost():
@@ -385,7 +387,7 @@ def verify(
 ) -> Answer:
     """Hold the emitted C against theory, the chip against this PC.
 
-    Over whole motions, random ones and your own.
+    It compares whole motions: random motions and your own.
     """
     from femtorque.codegen.mechanism import load_mechanism
     from femtorque.codegen.motion import Trajectory

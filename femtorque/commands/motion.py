@@ -1,4 +1,4 @@
-"""Verbs for a motion: planned, played, watched, reported on."""
+"""Verbs that plan, play, watch and report a motion."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from femtorque.host.show import Again
     from femtorque.host.stream import Interrupts
 
-RESERVE = 0.1  # of the effort: as femtorque.host.plan.effort has it
+RESERVE = 0.1  # share of the effort, as in femtorque.host.plan.effort
 
 
 def plan(
@@ -58,10 +58,11 @@ def plan(
 ) -> Answer:
     """Plan a jerk-limited motion through waypoints, within limits.
 
-    Or repeat what a log recorded, led by hand or played: smoothed, within limits, slower where the motors need it.
+    If given a log, it repeats the recorded motion, led by hand or played: smoothed, within limits, and slower where the
+    motors need that.
 
-    For an arm that ends in a flexible link: what its joints have to do for its tip to follow them, or to follow a path
-    with times, a CSV file with the columns t, x, y and perhaps z, fx, fy, fz.
+    For an arm that ends in a flexible link, it plans the joints so that the tip passes the waypoints. The tip can also
+    follow a path with times: a CSV file with the columns t, x, y and optionally z, fx, fy, fz.
     """
     from femtorque.codegen.common import need
     from femtorque.codegen.mechanism import load_mechanism
@@ -148,8 +149,9 @@ def stream(
 ) -> Answer:
     """Play a motion on a board.
 
-    Ctrl-C stops along the path and holds; then Enter goes on, Ctrl-C disarms. On a terminal the live page of --web
-    stays when the motion is over, with the arm let go, until Ctrl-C; of a virtual board it can play the motion again.
+    Ctrl-C stops the arm along its path and holds it; then Enter resumes and Ctrl-C disarms. On a terminal the live page
+    of --web stays after the motion, with the arm disarmed, until Ctrl-C. For a virtual board the page can play the
+    motion again.
     """
     from femtorque.codegen.mechanism import load_mechanism
     from femtorque.host.board import Board
@@ -171,7 +173,7 @@ def stream(
             found = board.check(traj, speed=speed, loop=loop, approach=approach)
             return Answer({"ended": "dry run", "digest": configuration.digest, **found.data()},
                           f"ready to move: {found.words()}; nothing was armed")
-        if web is not None:  # no address of a page is printed that is gone at once
+        if web is not None:  # a refused motion prints no address of a page
             board.check(traj, speed=speed, loop=loop, approach=approach)
         asks = sys.stdin.isatty()
         again = Again() if web is not None and asks and not json and board.session.virtual else None
@@ -193,7 +195,7 @@ def stream(
 
 @contextmanager
 def _packing(board: Board, log: Path | None) -> Iterator[None]:
-    """At the end the log is packed, which may take seconds; Ctrl-C leaves it as it is, and nothing else."""
+    """Pack the log at the end, which may take seconds. Ctrl-C then leaves the log whole and unpacked."""
     yield
     if log is not None:
         if sys.stdin.isatty():
@@ -233,7 +235,7 @@ def monitor(
 
 
 def _stay(board: Board, interrupts: Interrupts, again: Again | None) -> bool:
-    """Let the arm go and keep the page up; whether the motion is to be played again, or it is over by Ctrl-C."""
+    """Disarm the arm and keep the page up. Return True if the user asks for the motion again, False after Ctrl-C."""
     from femtorque.host.link import PERIOD
 
     board.disarm()
@@ -251,7 +253,7 @@ def _stay(board: Board, interrupts: Interrupts, again: Again | None) -> bool:
 
 
 def _next(log: Path) -> Path:
-    """The first RUN-2.mcap, RUN-3.mcap ... that is not there yet."""
+    """Return the first of RUN-2.mcap, RUN-3.mcap ... that does not exist."""
     from femtorque.host.record import table_of
 
     stem = log.stem
@@ -260,7 +262,7 @@ def _next(log: Path) -> Path:
 
 
 def _drawn(mechanism: Mechanism | None, web: int | None) -> dict[str, Any] | None:
-    """Scene of the arm for a live page, made before a board is connected, because meshes take a while."""
+    """Return the scene of the arm for a live page. Meshes take a while, so call this before a board is connected."""
     if mechanism is None or web is None:
         return None
     from femtorque.host.scene import scene
@@ -271,7 +273,7 @@ def _drawn(mechanism: Mechanism | None, web: int | None) -> dict[str, Any] | Non
 @contextmanager
 def _shown(session: Any, web: int | None, udp: str | None, arm: dict[str, Any] | None,
            again: Again | None = None) -> Iterator[None]:
-    """While this lasts, what the board says goes to a page and as datagrams too."""
+    """Send the board's messages to a page and as datagrams while the context lasts."""
     with ExitStack() as also:
         if udp is not None:
             from femtorque.host.show import sending
@@ -322,7 +324,7 @@ def plot(
 
 
 def _compare(runs: list[Path], out: list[Path] | None, force: bool) -> Answer:
-    """The page of several runs."""
+    """Write the page that compares several runs."""
     from femtorque.host.record import log
     from femtorque.host.show import compared_runs, comparison_sentences, run_summary, write_comparison
 

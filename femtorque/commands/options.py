@@ -34,7 +34,7 @@ Json = Annotated[bool, typer.Option("--json", help="print exactly one JSON objec
 
 
 def port_number(text: str, option: str, least: int = 0) -> int:
-    """The number of a TCP or UDP port. Raises BadInput."""
+    """Return the number of a TCP or UDP port. Raises BadInput."""
     if not (text.isdecimal() and least <= int(text) < 65536):
         raise BadInput("command line", option, text, f"must be a port's number, {least} to 65535, or unix:PATH")
     return int(text)

@@ -1,4 +1,4 @@
-"""Verb that makes a board a node of ROS 2."""
+"""The verb that makes a board a node of ROS 2."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def ros(
 ) -> Answer:
     """Make a board a node of ROS 2, with ROS or without it, until Ctrl-C.
 
-    Over rclpy, or over zenoh as rmw_zenoh has it: the action follow_joint_trajectory, the topic joint_trajectory,
-    /joint_states, /robot_description, /diagnostics, and services home, arm, disarm and clear. Ctrl-C stops and disarms
-    the arm.
+    The node runs over rclpy, or over zenoh as rmw_zenoh does. It has the action follow_joint_trajectory, the topics
+    joint_trajectory, /joint_states, /robot_description and /diagnostics, and the services home, arm, disarm and clear.
+    Ctrl-C stops and disarms the arm.
     """
     from femtorque.codegen.mechanism import load_mechanism
 
@@ -101,7 +101,7 @@ def _node(over: str, name: str, domain: int, router: str) -> Node | RclpyNode:
 
 
 def _domain(given: int | None) -> int:
-    """Domain of ROS 2. Raises BadInput for a ROS_DOMAIN_ID that is none."""
+    """Return the domain of ROS 2. Raises BadInput for an invalid ROS_DOMAIN_ID."""
     if given is not None:
         return given
     text = os.environ.get("ROS_DOMAIN_ID", "").strip() or "0"

@@ -59,8 +59,8 @@ def run(
 ) -> Answer:
     """Play a motion on the virtual board, which runs the image.
 
-    The exact flash image, a simulated arm and this host together, in the board's own time. Its errors are shown as the
-    encoders saw them and as they truly were.
+    The exact flash image, a simulated arm and this host run together in the board's own time. The tracking errors are
+    shown both as the encoders measured them and as they truly were.
     """
     need("unicorn")
     from femtorque.codegen.mechanism import load_mechanism
@@ -87,8 +87,8 @@ def pil(
 ) -> Answer:
     """Play a motion on a real board whose arm is simulated here.
 
-    Processor in the loop: the image of `femtorque build --pil` gets its encoder counts over the line and sends its
-    duties back; it drives nothing real.
+    Processor in the loop: the image of `femtorque build --pil` receives encoder counts over the line and sends its
+    duties back. It drives no real motor.
     """
     need("unicorn")
     from femtorque.codegen.mechanism import load_mechanism
@@ -136,8 +136,8 @@ def serve(
 ) -> Answer:
     """Run the virtual board at a TCP port or a Unix socket, in real time, until Ctrl-C.
 
-    Every verb that takes --port finds it there as it would a real board: --port socket://localhost:PORT, or
-    --port unix:PATH.
+    Every verb that takes --port finds this board as it finds a real one: --port socket://localhost:PORT, or --port
+    unix:PATH.
     """
     need("unicorn")
     from femtorque.codegen.mechanism import load_mechanism
@@ -168,8 +168,8 @@ def replay(
 ) -> Answer:
     """Replay what hosts sent to a virtual board, bit for bit.
 
-    Each byte comes at the same cycle of the chip again, so that live targets, however late they came, make the same
-    motion. The answer says whether the board sent the same bytes too.
+    Each byte arrives at the same cycle of the chip, so that live targets cause the same motion, even if they came late.
+    The answer says whether the board sent the same bytes.
     """
     need("unicorn")
     from femtorque.codegen.mechanism import load_mechanism
@@ -192,9 +192,9 @@ def drives(
 ) -> Answer:
     """Run the drives on buses alone, for other people's programs.
 
-    Without a board, in real time, until Ctrl-C: each bus is a terminal and a TCP port, PORT the first, as a serial
-    adapter for CAN (slcan). In python-can: interface="slcan", channel="/dev/pts/...". A wire of servos is one of bytes
-    as they are, as behind its makers' adapters.
+    No board takes part. The drives run in real time until Ctrl-C. Each CAN bus is a terminal and a TCP port, from PORT
+    on, like a serial adapter for CAN (slcan). In python-can: interface="slcan", channel="/dev/pts/...". A wire of
+    servos carries plain bytes, as behind their makers' adapters.
     """
     need("unicorn")
     from femtorque.codegen.mechanism import load_mechanism
@@ -230,7 +230,7 @@ def scenario(
 ) -> Answer:
     """Play the runs of an experiment, and judge them.
 
-    Each is a file: mechanism, motion, what is changed or goes wrong, and what must come of it.
+    An experiment is a file: mechanism, motion, the changes and faults of each run, and the required results.
     """
     need("unicorn")
     from femtorque.hil.scenarios import perform
@@ -249,8 +249,8 @@ def demo(
 ) -> Answer:
     """See it work: an example arm, with and without feed-forward.
 
-    Copies a three-link arm and its motion into this folder and plays them on the virtual board, with PD alone and with
-    feed-forward + PD, at the same gains.
+    It copies a three-link arm and its motion into this folder and plays them on the virtual board: with PD alone, and
+    with feed-forward + PD at the same gains.
     """
     from femtorque.hil.scenarios import PAGE, demonstrate
     from femtorque.host.show import build_bar
@@ -263,7 +263,7 @@ def demo(
 
 
 def _warn_of_rotors(mechanism: Mechanism) -> list[str]:
-    """Say of which drives nobody knows the rotor, so that the virtual ones have none. Returns these lines."""
+    """Warn of drives whose rotor inertia is unknown, so that their virtual rotors have none. Return the lines."""
     from femtorque.hil.plant import unknown
 
     lines = unknown(mechanism.streamed)
@@ -273,7 +273,8 @@ def _warn_of_rotors(mechanism: Mechanism) -> list[str]:
 
 
 def _page(mechanism: Mechanism, web: int, plant: Plant | None) -> Watch:
-    """A live page with the arm, where it truly is too; on a terminal it stays until Ctrl-C."""
+    """Return a context with a live page of the arm and its true positions. On a terminal the page stays until
+    Ctrl-C."""
     from femtorque.hil.plant import world_of
     from femtorque.host.scene import scene
     from femtorque.host.show import serving
@@ -305,9 +306,9 @@ def reproduce(
     force: Force = False,
     json: Json = False,
 ) -> Answer:
-    """Make the figures and tables of the papers anew, on one page.
+    """Reproduce the figures and tables of the papers on one page.
 
-    Each with its number beside its oracle.
+    Each figure has its number and its oracle.
     """
     from femtorque.hil.papers import reproduce
 

@@ -1,8 +1,9 @@
-"""Servos whose gears have backlash: a motor turns its side of the gear, and the output goes along where a tooth bears.
+"""Plant of servos whose gears have backlash: the motor turns its side of the gear, and the output follows when teeth
+touch.
 
-Each joint that a servo turns is two here, one behind the other about the same axis: the gear's side, with the rotor,
-the gear's friction and the back-EMF, and the output beside it, free within the backlash and then on stops as hard as
-those of femtorque.hil.plant.rigid. The servo's encoder is on the output.
+The plant has two joints about the same axis for each joint that a servo turns. The first is the gear's side with the
+rotor, the gear's friction and the back-EMF. The second is the output. It is free within the backlash and then meets
+stops as hard as those of femtorque.hil.plant.rigid. The servo's encoder is on the output.
 """
 
 from __future__ import annotations
@@ -21,25 +22,25 @@ from femtorque.hil.plant.driven_plants import Driven
 
 Array = NDArray[np.float64]
 
-GEAR = "'s gear"  # of the name of the link between the two
+GEAR = "'s gear"  # suffix of the name of the link between the two
 
 
 def has_backlash(joint: Joint) -> bool:
-    """True if a servo turns it."""
+    """Return True if a servo turns the joint."""
     return joint.drive is not None and joint.drive.servo is not None
 
 
 def backlash_of(drive: Drive) -> float:
-    """rad of a servo's output, from one side to the other."""
+    """Return the backlash of a servo at its output, from one side to the other, rad."""
     wire = family_of(drive.type).wire
     assert wire is not None
     return wire.play
 
 
 class BacklashPlant(Driven):
-    """A rigid tree like femtorque.hil.plant.rigid's. q, v, current (n,): of the outputs, and of their motors. backlash:
-    rad, at the output of every servo; None: as their families have it. hand: torque (n,) that somebody exerts on the
-    outputs, a function of the plant."""
+    """A rigid tree whose servos have backlash. q, v (n,): of the outputs. current (n,): of their motors. backlash: at
+    the output of every servo, rad; None: the value of the servo's family. hand: a function of the plant that returns
+    the torques (n,) of a person on the outputs."""
 
     def __init__(self, mechanism: Mechanism, backlash: float | None = None) -> None:
         self.mechanism, self.joints = mechanism, mechanism.moving
@@ -58,7 +59,7 @@ class BacklashPlant(Driven):
         self._hand: Callable[[BacklashPlant], Array] | None = None
 
     def _both(self, of_inner: Array) -> Array:
-        """(n,) of the outputs, from those of both sides."""
+        """Return values (n,) of the outputs from the values of both sides."""
         return of_inner[self._gears] + np.where(self._leans, of_inner[self._outputs], 0.0)
 
     @property
@@ -71,12 +72,13 @@ class BacklashPlant(Driven):
 
     @property
     def sides(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """(n,) of the inner plant's joints those of the motors and those of the outputs, the same without backlash."""
+        """Return the numbers (n,) of the motors' joints and of the outputs' joints in the inner plant; equal without
+        backlash."""
         return self._gears, self._outputs
 
     @property
     def lean(self) -> Array:
-        """(n,) rad of each output in its backlash, from the middle."""
+        """Return the place of each output (n,) within its backlash, rad from the middle."""
         return np.where(self._leans, self.inner.q[self._outputs], 0.0)
 
     @property
@@ -88,7 +90,7 @@ class BacklashPlant(Driven):
         return self.inner.time
 
     def counts(self) -> NDArray[np.int64]:
-        """Counts of the encoders of joints without backlash."""
+        """Return the counts of the encoders of joints without backlash."""
         return self.inner.counts()[self._gears]
 
     @property
@@ -97,7 +99,7 @@ class BacklashPlant(Driven):
 
     @hand.setter
     def hand(self, hand: Callable[[BacklashPlant], Array] | None) -> None:
-        """Torques on an output turn it against its own side of the gear, and against the link before."""
+        """Set the hand. Its torque on an output acts against the output's gear side and against the link before."""
         self._hand = hand
 
         def on_both(inner: rigid.Plant) -> Array:
@@ -118,11 +120,11 @@ class BacklashPlant(Driven):
         self.inner.move(seconds, self._on_gears(voltage, math.nan), self._on_gears(torque, 0.0))
 
     def hold(self, seconds: float, voltage: ArrayLike) -> None:
-        """Brakes on the outputs: only currents change."""
+        """Let time pass with brakes on the outputs: only currents change."""
         self.inner.hold(seconds, self._on_gears(voltage, math.nan))
 
     def stop(self) -> None:
-        """No joint moves any more from now on, whatever that costs, nor in its backlash."""
+        """Stop all joints at once, within their backlash too."""
         self.inner.stop()
 
 
@@ -131,7 +133,8 @@ def _gear(joint: Joint) -> str:
 
 
 def _split(mechanism: Mechanism) -> Mechanism:
-    """With two joints for each that has backlash: the first has all but the limits, the second the place alone."""
+    """Return the mechanism with two joints for each joint with backlash. The first has everything but the limits, the
+    second only the place."""
     joints: list[Joint] = []
     links = list(mechanism.links)
     for joint in mechanism.joints:

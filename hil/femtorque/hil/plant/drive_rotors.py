@@ -1,9 +1,9 @@
-"""Inertia that a drive's rotor has at the joint: the rotor's at the drive's output, the square of the gear inside in
-it, times the square of the gear between output and joint.
+"""Inertia of a drive's rotor at the joint: the rotor's inertia at the drive's output times the square of the gear
+between output and joint. The square of the gear inside the drive is in the first factor.
 
-The mechanism file's number, which somebody has measured; without it the published one, which the firmware never sees
-(femtorque.codegen.drive.catalogue, with its sources). If neither is known, the virtual rotor has no mass, and `unknown`
-says so.
+The number is that of the mechanism file, which somebody has measured. Without it, the published number counts, which
+the firmware never sees (femtorque.codegen.drive.catalogue, with its sources). If neither is known, the virtual rotor
+has no mass, and `unknown` says so.
 """
 
 from collections.abc import Sequence
@@ -12,12 +12,13 @@ from femtorque.codegen.mechanism import Drive, Joint
 
 
 def reflected(joints: Sequence[Joint]) -> list[float]:
-    """Inertia of every joint's drive on CAN, kg m^2; 0 where there is none, or nothing is known of it."""
+    """Return the inertia of every joint's drive on CAN, kg m^2; 0 for a joint without a drive, or with an unknown
+    rotor."""
     return [joint.drive.gear**2 * _rotor(joint.drive) if joint.drive else 0.0 for joint in joints]
 
 
 def unknown(joints: Sequence[Joint]) -> list[str]:
-    """A line for each kind of drive whose rotor neither the mechanism file nor the catalogue knows."""
+    """Return a line for each kind of drive whose rotor neither the mechanism file nor the catalogue knows."""
     kinds: dict[str, list[str]] = {}
     for joint in joints:
         if joint.drive is not None and joint.drive.servo is None and not _rotor(joint.drive):
@@ -27,5 +28,5 @@ def unknown(joints: Sequence[Joint]) -> list[str]:
 
 
 def _rotor(drive: Drive) -> float:
-    """At its output, kg m^2."""
+    """Return the rotor's inertia at the drive's output, kg m^2."""
     return drive.inertia or drive.type.inertia

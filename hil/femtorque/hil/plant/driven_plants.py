@@ -1,4 +1,4 @@
-"""Plants in time: the board's voltages, or torques, are held over it and it passes in steps."""
+"""Plants in time. The board's voltages or torques are held while time passes in steps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 
 
 class Driven(ABC):
-    """Joints behind motors. n: how many; max_step: s that a step takes at most."""
+    """Joints behind motors. n: their number. max_step: the longest step, s."""
 
     n: int
     motors: Motors
@@ -27,7 +27,7 @@ class Driven(ABC):
 
     @property
     def current(self) -> Array:
-        """Currents of the motors (n,), A."""
+        """Return the currents of the motors (n,), A."""
         return self.motors.current.copy()
 
     def drive(self, seconds: float, voltage: ArrayLike) -> None:
@@ -41,14 +41,14 @@ class Driven(ABC):
 
     @abstractmethod
     def stop(self) -> None:
-        """No joint moves any more from now on, whatever that costs."""
+        """Stop all joints at once."""
 
     def push(self, seconds: float, torque: ArrayLike) -> None:
         """Let time pass with ideal joint torques (n,) N m (N for prismatic joints), the motors floating."""
         self._steps(seconds, np.full(self.n, np.nan), np.asarray(torque, float))
 
     def move(self, seconds: float, voltage: ArrayLike, torque: ArrayLike) -> None:
-        """Let time pass with both: motors here, drives that give torques there."""
+        """Let time pass with voltages at the motors (n,) V and torques of drives (n,) N m."""
         self._steps(seconds, np.asarray(voltage, float), np.asarray(torque, float))
 
     @abstractmethod
@@ -57,8 +57,8 @@ class Driven(ABC):
 
 
 class Stepped(Driven):
-    """A plant that C moves on, here or for a board: its state is the C's. torque: (n,) beside the motors', as long as
-    it is driven from here. arm: what the C makes of it; handle: how whoever moves it on has it (plant_steps.h)."""
+    """A plant that C moves, here or for a board. Its state is C's. torque: (n,) beside the motors', while Python moves
+    the plant. arm: C's struct of this plant. handle: what the caller of the steps gets (plant_steps.h)."""
 
     mechanism: Mechanism
     encoders: Encoders
@@ -73,12 +73,12 @@ class Stepped(Driven):
         self._kept: list[Any] = []
 
     def _plug(self, arm: Any, take: Any, q: Any, v: Any) -> None:
-        """Be an arm of C's, which that function moves on."""
+        """Connect the plant with an arm of C and the function that moves the arm."""
         self.arm, self.handle.arm, self.handle.take, self.handle.q, self.handle.v = arm, arm, take, q, v
         self.handle.torque = library()[0].cast("double *", arm.torque)
 
     def _callback(self, kind: str, call: Callable[..., Any]) -> Any:
-        """A function for C to call; if it raises, what it raised is `refusal`, and 0 is returned."""
+        """Return a function for C to call. If it raises, it returns 0, and `refusal` returns the exception."""
 
         def fail(_: type, failure: BaseException, __: object) -> None:
             self._failure = failure
@@ -87,7 +87,7 @@ class Stepped(Driven):
         return self._kept[-1]
 
     def watch(self, each: Callable[[], None]) -> None:
-        """Call something after each step, whoever moves it on."""
+        """Call a function after each step, whether Python or a board moves the plant."""
         take = self.handle.take
 
         def one_by_one(arm: Any, h: float, count: int) -> int:
@@ -121,7 +121,7 @@ class Stepped(Driven):
             raise self.refusal()
 
     def refusal(self) -> BaseException:
-        """Why a step could not be taken."""
+        """Return the reason why a step could not be taken."""
         failure, self._failure = self._failure, None
         return failure or self._impossible()
 

@@ -1,7 +1,8 @@
 /* Friction torques m with |m| <= bound that bring velocity + compliance m to
- * rest, or oppose it with the bound. Found by their active set, who sticks and
- * who slides which way, all of it changed at once; where that does not settle,
- * as in loops, whose joints stick together in many ways, changed one by one. */
+ * rest, or oppose it with the bound. The solver first changes the whole active
+ * set at once: which joints stick, and which slide in which direction. That may
+ * not settle in loops, whose joints can stick together in many ways. Then the
+ * solver changes one joint at a time. */
 #include "dry_friction.h"
 
 #include "linear.h"
@@ -23,7 +24,7 @@ static void slide(int64_t n, const double *compliance, const double *velocity,
         out[i] += velocity[i];
 }
 
-/* Return whether x solves a x = b as well as may be asked. */
+/* Return 1 if x solves a x = b to rounding. */
 static int solves(int64_t n, const double *a, const double *x, const double *b)
 {
     double out[MOST], worst = 0.0, largest = 0.0;
@@ -36,7 +37,8 @@ static int solves(int64_t n, const double *a, const double *x, const double *b)
     return worst <= RESIDUAL * largest;
 }
 
-/* Let those that stick, side 0, have what holds them; 0 if several ways do. */
+/* Find the torques that hold the sticking joints, side 0. Return 0 if they are
+ * not unique. */
 static int hold(int64_t n, const double *compliance, const double *velocity,
                 const double *side, double *m)
 {
@@ -58,8 +60,8 @@ static int hold(int64_t n, const double *compliance, const double *velocity,
     return 1;
 }
 
-/* Choose sides anew where a joint slips, or friction would drive it; 0 if none
- * does. */
+/* Change the side of each joint that slips or that friction would drive. Return
+ * 0 if no side changes. */
 static int turn_sides(int64_t n, const double *m, const double *bound,
                       const double *slid, const double *noise, double *side)
 {
@@ -77,7 +79,7 @@ static int turn_sides(int64_t n, const double *m, const double *bound,
     return turned;
 }
 
-/* Find friction torques m; 0 if they do not settle. */
+/* Find friction torques m. Return 0 if they do not settle. */
 static int at_once(int64_t n, const double *compliance,
                      const double *velocity, const double *bound, double *m)
 {
@@ -106,10 +108,10 @@ static int at_once(int64_t n, const double *compliance,
 /* -- one by one ---------------------------------------------------------- */
 
 #define CREEP 1e-10 /* of the mean compliance */
-#define ROUNDED 10.0 /* times as far as rounding takes eigenvalues below 0 */
-#define ONE_BY_ONE 20 /* rounds a joint */
+#define ROUNDED 10.0 /* times the rounding that takes eigenvalues below 0 */
+#define ONE_BY_ONE 20 /* rounds per joint */
 
-/* A bounded least-squares problem on its way. */
+/* A bounded least-squares problem during its solution. */
 typedef struct {
     int64_t n;
     double c[MOST * MOST], noise[MOST], m[MOST];
@@ -117,8 +119,8 @@ typedef struct {
     int free[MOST];
 } problem;
 
-/* Return whether a symmetric matrix is positive definite with so much more on
- * its diagonal: whether it has a Cholesky factor. */
+/* Return 1 if a symmetric matrix with a given amount added to its diagonal is
+ * positive definite, so that it has a Cholesky factor. */
 static int is_definite(int64_t n, const double *symmetric, double more)
 {
     double l[MOST * MOST];
@@ -135,7 +137,7 @@ static int is_definite(int64_t n, const double *symmetric, double more)
     return 1;
 }
 
-/* Set the problem up from a guess at m, with a creep that makes its minimum
+/* Set up the problem from a guess of m, with a creep that makes its minimum
  * unique. */
 static void set_up(problem *w, const double *compliance, const double *guess)
 {
@@ -162,8 +164,8 @@ static void set_up(problem *w, const double *compliance, const double *guess)
     }
 }
 
-/* Find what the free ones want to be, the others being as they are; 0 if that
- * cannot be found. */
+/* Find the best values of the free joints with the others fixed. Return 0 on
+ * failure. */
 static int want(const problem *w, double *wanted)
 {
     double a[MOST * MOST], b[MOST], x[MOST];
@@ -187,7 +189,8 @@ static int want(const problem *w, double *wanted)
     return 1;
 }
 
-/* Go there, or as far as the first bound on the way; 0 if one is met. */
+/* Move to these values, or as far as the first bound on the way. Return 0 if a
+ * bound is met. */
 static int approach(problem *w, const double *wanted)
 {
     double share = 2.0;
@@ -213,7 +216,8 @@ static int approach(problem *w, const double *wanted)
     return 0;
 }
 
-/* Free the joint that its friction drives most; 0 if it drives none. */
+/* Free the joint that its friction drives most. Return 0 if friction drives no
+ * joint. */
 static int let_go(problem *w)
 {
     double slid[MOST], most = 0.0;
@@ -233,10 +237,10 @@ static int let_go(problem *w)
     return 1;
 }
 
-/* Find friction torques m from a guess in it, one joint changed at a time: as
- * the bounded least squares that it is, min m' C m / 2 + velocity' m (Stark and
- * Parker's BVLS). Each round lowers the sum; what the last one has left is the
- * answer. 0 if there are no numbers. */
+/* Find friction torques m from a guess in m, one joint at a time, as a bounded
+ * least-squares problem: min m' C m / 2 + velocity' m (Stark and Parker's
+ * BVLS). Each round lowers the sum; the result of the last round is the answer.
+ * Return 0 for NaN. */
 static int one_by_one(int64_t n, const double *compliance,
                       const double *velocity, const double *bound, double *m)
 {
@@ -259,7 +263,8 @@ static int one_by_one(int64_t n, const double *compliance,
     return 1;
 }
 
-/* Find friction torques m, at once or one by one; 0 if there are no numbers. */
+/* Find friction torques m, all joints at once or one by one. Return 0 for
+ * NaN. */
 int friction_found(int64_t n, const double *compliance, const double *velocity,
                    const double *bound, double *m)
 {

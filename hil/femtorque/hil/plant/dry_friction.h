@@ -5,10 +5,10 @@
 
 #include <stdint.h>
 
-/* compliance: (n, n) velocities that unit torques cause within the step,
- * (nearly) symmetric, at least semidefinite. velocity: without friction. m is
- * found; where joints of a loop can share what holds them in many ways, it is
- * the smallest but for a part in 1e5. */
+/* compliance: velocities (n, n) under unit torques within the step, (nearly)
+ * symmetric, at least semidefinite. velocity: without friction. m: the result.
+ * If joints of a loop can share the holding torque in many ways, m is the
+ * smallest, to a part in 1e5. */
 int friction_found(int64_t n, const double *compliance, const double *velocity,
                    const double *bound, double *m);
 

@@ -20,20 +20,20 @@ class Encoders:
 
     @property
     def line(self) -> tuple[Array, Array]:
-        """Starts of their counts (n,), and counts per unit (n,)."""
+        """Return the positions of count 0 (n,) and the counts per unit (n,)."""
         return self._origin, self._counts_per_unit
 
     def counts(self, q: Array) -> NDArray[np.int64]:
-        """Counts (n,) at positions q (n,), signed; 0 for joints without an encoder."""
+        """Return the counts (n,) at positions q (n,), signed; 0 for joints without an encoder."""
         return np.floor((q - self._origin) * self._counts_per_unit + 0.5).astype(np.int64)
 
     def turns(self, joint: int, displacement: float) -> float:
-        """Turns of one encoder for a displacement of its joint, rad or m."""
+        """Return the turns of one encoder for a displacement of its joint, rad or m."""
         return float(displacement * self._counts_per_unit[joint] / self._counts[joint])
 
 
 def counts_per_unit(joint: Joint) -> float:
-    """Signed encoder counts per radian (metre) of the joint."""
+    """Return the signed encoder counts per radian (metre) of the joint."""
     encoder, motor = joint.encoder, joint.motor
     if encoder is None:
         return 0.0

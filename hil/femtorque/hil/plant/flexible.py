@@ -1,10 +1,9 @@
 """A planar arm that ends in a flexible link, as the motor board drives it: motors, friction, encoders.
 
-The equations of motion are those of femtorque.hil.plant.flexible_arm: the link from its clamped root, by elements of
-their own
-number, all mass in points. A step is Newmark's average acceleration, elasticity and dampers implicit, the speed terms
-iterated, so that no frequency of the link limits it; motors and the friction law are those of
-femtorque.hil.plant.rigid. hil/plant/flexible_steps.c takes the step.
+The equations of motion are those of femtorque.hil.plant.flexible_arm. The link is clamped at its root, has its own
+number of elements, and has all mass in points. A step is Newmark's average acceleration with implicit elasticity and
+dampers and iterated speed terms, so that no frequency of the link limits the step. Motors and the friction law are
+those of femtorque.hil.plant.rigid. hil/plant/flexible_steps.c takes the step.
 """
 
 from typing import Any
@@ -29,10 +28,10 @@ _JOINTS = ("torque", "viscous", "coulomb")
 
 
 class FlexibleArmPlant(Stepped):
-    """A mechanism in motion, as femtorque.hil.plant.rigid.Plant. elements: of the flexible link, a number of the
-    plant's own. wall: on which its end may press. x, velocities, accelerations (n + elastic,): of the streamed joints,
-    then of the link with the end that hangs on a spring. Raises Refused where the arm has more coordinates than there
-    is room for."""
+    """A mechanism in motion, as femtorque.hil.plant.rigid.Plant. elements: of the flexible link, chosen for the plant.
+    wall: the link's end may press on it. x, velocities, accelerations (n + elastic,): first the streamed joints, then
+    the link, with the end that hangs on a spring. Raises Refused if the arm has more coordinates than the plant has
+    room for."""
 
     x, velocities, accelerations = State(), State(), State()
     torque, viscous, coulomb = Row(), Row(), Row()
@@ -65,12 +64,13 @@ class FlexibleArmPlant(Stepped):
         self.max_step = max_step
 
     def _sag(self) -> Array:
-        """Elastic coordinates (n,) at rest at the start."""
+        """Return the elastic coordinates (n,) at rest at the start."""
         y = np.concatenate([self.x, 0.0 * self.x])
         return np.linalg.solve(self.flexible.K, self.flexible.system(y)[1][self.n :])
 
     def _laid_out(self, plant: FlexiblePlant) -> Any:
-        """The C's model: arms in the plane whose link keeps its length, its deflection measured from the root."""
+        """Return C's model: an arm in its plane whose link keeps its length, with deflections measured from the
+        root."""
         ffi, _ = library()
 
         def doubles(values: Array) -> Any:
@@ -90,7 +90,7 @@ class FlexibleArmPlant(Stepped):
 
     @property
     def q(self) -> Array:
-        """True joint positions (n,), rad."""
+        """Return the true joint positions (n,), rad."""
         return self.x[: self.n]
 
     @property
@@ -98,24 +98,24 @@ class FlexibleArmPlant(Stepped):
         return self.velocities[: self.n]
 
     def counts(self) -> NDArray[np.int64]:
-        """Encoder counts since power-up (n,), signed; 0 for joints without an encoder."""
+        """Return the encoder counts since power-up (n,), signed; 0 for joints without an encoder."""
         return self.encoders.counts(self.q)
 
     def _ask_wall(self, *at: Any) -> int:
-        """Lay what the wall exerts at a state, positions and velocities, where the C looks for it."""
+        """Write the wall's forces at a state, positions and velocities, to the memory that C reads."""
         size = len(self.rows["x"])
         state = [np.frombuffer(library()[0].buffer(row, 8 * size)) for row in at]
         self.rows["pushed"][:] = self.flexible.pushed(np.concatenate(state))
         return 1
 
     def contact(self) -> Array:
-        """Force of the wall on the link's end (3,), N."""
+        """Return the force of the wall on the link's end (3,), N."""
         return self.flexible.contact(np.concatenate([self.x, self.velocities]))
 
     def stop(self) -> None:
-        """No joint moves any more from now on, whatever that costs; the link goes on swinging."""
+        """Stop all joints at once. The link still swings."""
         self.rows["velocities"][: self.n] = 0.0
 
     def tip(self) -> Array:
-        """Place of the flexible link's end, (3,), m."""
+        """Return the place of the flexible link's end (3,), m."""
         return self.flexible.tip(np.concatenate([self.x, self.velocities]))

@@ -1,8 +1,8 @@
-"""A planar arm that ends in a flexible link, in forward dynamics: what a tip motion is tried on.
+"""Forward dynamics of a planar arm that ends in a flexible link. Tip motions are tried on it.
 
-Not the equations of the inverse model turned round: cubic elements of its own number, and all mass, of the beam, of
-what it carries and of the rigid links, in points (as PLEXUS has it), so that the mass matrix is a sum of m J'J over
-points. Shear, where the link has it, is one constant strain an element, chosen by least energy. Turning and bending are
+The equations are not those of the inverse model. The elements are cubic, and their number is chosen here. All mass of
+the beam, its loads and the rigid links is in points, as in PLEXUS, so that the mass matrix is a sum of m J'J over
+points. Shear, if the link has it, is one constant strain per element, chosen by least energy. Rotation and bending are
 coupled without simplification. Deflections are measured either from the root, clamped to its joint, or from the chord:
 
 - "root": the beam keeps its length. With w the deflection along its axis, its points are drawn towards the root by
@@ -26,15 +26,15 @@ from femtorque.codegen.model import Body, Model, placed_links
 Array = NDArray[np.float64]
 
 NEXT, AFTER = [1, 2, 0], [2, 0, 1]
-GAUSS = 4  # points an element: the mass integrals of cubics are then exact
-CORRECTIONS = 3  # a step: speed terms and contact are iterated, elasticity is implicit
+GAUSS = 4  # points per element: the mass integrals of cubics are then exact
+CORRECTIONS = 3  # per step: speed terms and contact are iterated, elasticity is implicit
 
 
 @dataclass(frozen=True)
 class Wall:
-    """A half space that pushes back along `normal` (3,), unit, pointing out of it: k d + c d', d m deep into it.
+    """A half space that pushes back along its outward unit normal (3,). At depth d it pushes with k d + c d'.
 
-    level: its surface is at normal . x = level. It can only push.
+    level: the surface is at normal . x = level. The wall never pulls.
     """
 
     normal: Array
@@ -43,7 +43,7 @@ class Wall:
     damping: float = 0.0
 
     def force(self, x: Array, v: Array) -> Array:
-        """On the tip at x, v (3,), N."""
+        """Return the force on the tip at x, v (3,), N."""
         depth = self.level - float(self.normal @ x)
         if depth <= 0.0:
             return np.zeros(3)
@@ -59,13 +59,13 @@ class Points:
 
 
 class FlexiblePlant:
-    """State y = (q, U, q', U'): joints (J,) rad, the last the angle of the frame that deflections are measured from,
-    and elastic coordinates (n,): deflection and slope of each node, then the slope of a rigid end that hangs on a
-    spring, without those that the frame makes zero.
+    """The plant with its state y = (q, U, q', U'). q (J,): joint angles, rad; the last is the angle of the frame from
+    which deflections are measured. U (n,): deflection and slope of each node, then the slope of a rigid end on a
+    spring, without the coordinates that the frame makes zero.
     """
 
-    mass: Array  # kg, of points (P,) in the flexible link and on what it carries
-    x: Array  # where they are along it, m
+    mass: Array  # kg, of points (P,) in the flexible link and its loads
+    x: Array  # m, their places along the link
 
     def __init__(self, mechanism: Mechanism, elements: int, point: float | None = None, wall: Wall | None = None,
                  frame: Literal["root", "chord"] = "root") -> None:
@@ -106,10 +106,11 @@ class FlexiblePlant:
         self.end_N, self.slope_N = kept[tip], kept[tip + 1]  # of the beam's own end
 
     def _beam(self, elements: int, mass: float, EI: float, GA_s: float, size: int) -> tuple[Array, Array]:
-        """Gauss points of the beam, mass (P,), x (P,); deflection there w = N U, N (P, size), and K (size, size).
+        """Return masses (P,) and places x (P,) of the beam's Gauss points, N (P, size) with the deflection w = N U, and
+        K (size, size).
 
-        Slopes in U are the section's. An element's w is the cubic through its ends whose own slopes are larger by the
-        shear strain g; g is what makes EI w''^2 + GA_s g^2 least.
+        Slopes in U are those of the section. An element's w is a cubic through its ends. The slopes of w are larger by
+        the shear strain g, which minimises EI w''^2 + GA_s g^2.
         """
         l = self.length / elements
         s, weight = np.polynomial.legendre.leggauss(GAUSS)
@@ -119,7 +120,7 @@ class FlexiblePlant:
         cubic = np.stack([1 - 3 * s**2 + 2 * s**3, l * (s - 2 * s**2 + s**3), 3 * s**2 - 2 * s**3, l * (s**3 - s**2)],
                          1)
         curved = np.stack([-6 + 12 * s, l * (-4 + 6 * s), 6 - 12 * s, l * (6 * s - 2)], 1) / l**2
-        both = curved[:, 1] + curved[:, 3]  # of a shear strain of 1, the section's slopes being zero
+        both = curved[:, 1] + curved[:, 3]  # for a shear strain of 1, with sections that do not turn
         held = EI * 0.5 * l * weight * both
         strain = -(held @ curved) / (held @ both + GA_s * l)
         for e in range(elements):
@@ -134,8 +135,12 @@ class FlexiblePlant:
         return N, K + GA_s * l * sheared.T @ sheared if np.isfinite(GA_s) else K
 
     def _shorten(self, elements: int, EI: float, beyond: Array, slope: int, kept: Array) -> None:
-        """drawn (P + 1, n, n): 1/2 U'drawn U is by how much the points and, last, the tip are drawn to the root; what
-        is `beyond` the beam by its own slope. bend, lean (G, n), rigid (G,): w'', w' and EI dx at Gauss points."""
+        """Return drawn, bend, lean and rigid.
+
+        drawn (P + 1, n, n): 1/2 U'drawn U is the shortening of the points and, last, of the tip towards the root. A
+        body `beyond` the beam moves with the slope of the beam's end. bend, lean (G, n), rigid (G,): w'', w' and EI dx
+        at Gauss points.
+        """
         l, size = self.length / elements, slope + 1
         s, weight = np.polynomial.legendre.leggauss(GAUSS)
         s, weight = 0.5 * (s + 1.0), 0.5 * weight
@@ -158,13 +163,13 @@ class FlexiblePlant:
         self.rigid_EI = self.keeps_length * EI * l * np.tile(weight, elements)
 
     def stiffened(self, U: Array) -> tuple[Array, float]:
-        """Forces (n,) and energy, J, of bending by U (n,) beyond those of the linear beam, K U."""
+        """Return the forces (n,) and the energy, J, of bending by U (n,) that the linear beam, K U, lacks."""
         k, s = self.bend @ U, self.lean @ U
         each = self.rigid_EI * k * s
         return self.bend.T @ (each * s) + self.lean.T @ (each * k), 0.5 * float(each @ (k * s))
 
     def places(self, q: Array) -> tuple[Array, Array, Array]:
-        """Origins (J, 3), axes (J, 3) and the orientation (3, 3) of the last body."""
+        """Return origins (J, 3), axes (J, 3) and the orientation (3, 3) of the last body."""
         origins, axes = np.zeros((self.J, 3)), np.zeros((self.J, 3))
         R, o = np.eye(3), np.zeros(3)
         self._frames = []
@@ -176,13 +181,14 @@ class FlexiblePlant:
         return origins, axes, R
 
     def system(self, y: Array) -> tuple[Array, Array, Array, Array]:
-        """Mass matrix (J + n, J + n), forces of motion, gravity and elasticity (J + n,), tip's place and velocity."""
+        """Return the mass matrix (J + n, J + n), the forces of motion, gravity and elasticity (J + n,), and the tip's
+        place and velocity."""
         J, n = self.J, self.n
         q, U, qd, Ud = y[:J], y[J : J + n], y[J + n : 2 * J + n], y[2 * J + n :]
         origins, axes, R = self.places(q)
         M, h = np.zeros((J + n, J + n)), np.zeros(J + n)
         w = np.cumsum(axes * qd[:, None], axis=0)  # angular velocity of each body
-        bias = np.zeros((J, 3))  # acceleration of each origin without accelerations of joints
+        bias = np.zeros((J, 3))  # acceleration of each origin if no joint accelerates
         for j in range(1, J):
             bias[j] = bias[j - 1] + _cross(w[j - 1], _cross(w[j - 1], origins[j] - origins[j - 1]))
         for j, points in enumerate(self.rigid):
@@ -211,14 +217,14 @@ class FlexiblePlant:
         return M, force, tip, v
 
     def pushed(self, y: Array) -> Array:
-        """Generalised forces (J + n,) of the wall at a state."""
+        """Return the generalised forces (J + n,) of the wall at a state."""
         if self.wall is None:
             return np.zeros(self.J + self.n)
         tip, to_tip = self._reached(y, *self.places(y[: self.J]))
         return to_tip.T @ self.wall.force(tip, to_tip @ y[self.J + self.n :])
 
     def _reached(self, y: Array, origins: Array, axes: Array, R: Array) -> tuple[Array, Array]:
-        """Place of the tip (3,), m, and its velocity per velocity of each coordinate (3, J + n)."""
+        """Return the place of the tip (3,), m, and its velocity per velocity of each coordinate (3, J + n)."""
         e1, e2, U = R[:, 0], R[:, 1], y[self.J : self.J + self.n]
         pulled = self.drawn[-1] @ U
         tip = origins[-1] + (self.tip_x - 0.5 * U @ pulled) * e1 + (self.tip_N @ U) * e2
@@ -226,16 +232,18 @@ class FlexiblePlant:
         return tip, np.concatenate([_turning(axes, origins, tip[None])[0], bent], axis=1)
 
     def accelerations(self, y: Array, torque: Array, spring: float = 0.0) -> Array:
-        """(J + n,) under joint torques (J,) and a torque `spring` of a motor in the outer spring's joint, N m."""
+        """Return accelerations (J + n,) under joint torques (J,) and a torque `spring` of a motor in the outer spring's
+        joint, N m."""
         M, force, _, _ = self.system(y)
         return np.linalg.solve(M, force + self.driven(torque, spring))
 
     def driven(self, torque: Array, spring: float = 0.0) -> Array:
-        """Generalised forces (J + n,) of joint torques (J,) and of a motor in the outer spring's joint, N m."""
+        """Return the generalised forces (J + n,) of joint torques (J,) and of a motor in the outer spring's joint, N
+        m."""
         return np.concatenate([torque, torque[-1] * self.hub_N + spring * self.spring])
 
     def motors(self, y: Array) -> tuple[Array, Array]:
-        """Positions and velocities (J,) of the joints as their encoders see them."""
+        """Return positions and velocities (J,) of the joints as their encoders measure them."""
         J, size = self.J, self.J + self.n
         q, qd = y[:J].copy(), y[size : size + J].copy()
         q[-1] += self.hub_N @ y[J:size]
@@ -243,12 +251,12 @@ class FlexiblePlant:
         return q, qd
 
     def contact(self, y: Array) -> Array:
-        """Force of the wall on the tip (3,), N."""
+        """Return the force of the wall on the tip (3,), N."""
         tip, to_tip = self._reached(y, *self.places(y[: self.J]))
         return np.zeros(3) if self.wall is None else self.wall.force(tip, to_tip @ y[self.J + self.n :])
 
     def tip(self, y: Array) -> Array:
-        """Place of the tip, (3,), m."""
+        """Return the place of the tip (3,), m."""
         return self._reached(y, *self.places(y[: self.J]))[0]
 
 
@@ -264,9 +272,12 @@ class ArmRun:
 
 def run_flexible(plant: FlexiblePlant, start: Array, until: float, dt: float,
                  drive: Callable[[float, Array, Array], tuple[Array, float]]) -> ArmRun:
-    """Forward dynamics from a state. drive(t, y, force) gives the joints' torques (J,) and the outer spring's at
-    t, the end of a step, from the state at its start. Newmark's average acceleration, elasticity implicit, the rest
-    iterated: second order."""
+    """Return the forward dynamics from a state.
+
+    drive(t, y, force) gives the torques of the joints (J,) and of the outer spring at t, the end of a step, from the
+    state at the step's start. The scheme is Newmark's average acceleration with implicit elasticity and the rest
+    iterated: second order.
+    """
     J, n = plant.J, plant.n
     size = J + n
     soft = np.zeros((size, size))
@@ -290,7 +301,7 @@ def run_flexible(plant: FlexiblePlant, start: Array, until: float, dt: float,
 
 
 def planar_points(body: Body) -> Points:
-    """Two points with the mass, the centre of gravity and the inertia about z of a body (PLEXUS)."""
+    """Return two points with the mass, the centre of gravity and the inertia about z of a body (PLEXUS)."""
     if body.mass == 0.0:
         return Points(np.zeros(0), np.zeros((0, 3)))
     k = np.sqrt(body.inertia[2, 2] / body.mass)
@@ -298,7 +309,7 @@ def planar_points(body: Body) -> Points:
 
 
 def _carried(hub: Body, mass: float, com: Array, inertia: Array) -> Points:
-    """Masses fixed to the flexible link besides the beam itself, as two points."""
+    """Return the loads of the flexible link, without the beam, as two points."""
     extra = hub.mass - mass
     if extra <= 0.0:
         return Points(np.zeros(0), np.zeros((0, 3)))
@@ -310,13 +321,13 @@ def _carried(hub: Body, mass: float, com: Array, inertia: Array) -> Points:
 
 
 def _leaning(s: Array, l: float) -> Array:
-    """Slopes (P, 4) of the cubic through an element's ends, at s (P,) of its length l."""
+    """Return slopes (P, 4) of the cubic through an element's ends, at shares s (P,) of its length l."""
     lift = 6.0 * (s - s**2) / l
     return np.stack([-lift, 1.0 - 4.0 * s + 3.0 * s**2, lift, 3.0 * s**2 - 2.0 * s], axis=1)
 
 
 def _curved(s: Array, l: float) -> Array:
-    """Its curvatures (P, 4)."""
+    """Return curvatures (P, 4) of that cubic."""
     lift = (6.0 - 12.0 * s) / l**2
     return np.stack([-lift, (6.0 * s - 4.0) / l, lift, (6.0 * s - 2.0) / l], axis=1)
 
@@ -328,12 +339,12 @@ def _turn(axis: Array, angle: float) -> Array:
 
 
 def _cross(a: Array, b: Array) -> Array:
-    """numpy.cross along the last axis, several times faster."""
+    """Return numpy.cross along the last axis, several times faster."""
     return a[..., NEXT] * b[..., AFTER] - a[..., AFTER] * b[..., NEXT]
 
 
 def _turning(axes: Array, origins: Array, at: Array) -> Array:
-    """Velocities (P, 3, J) of the points at (P, 3) per velocity of each joint."""
+    """Return velocities (P, 3, J) of the points at (P, 3) per velocity of each joint."""
     return _cross(axes[None], at[:, None] - origins[None]).transpose(0, 2, 1)
 
 

@@ -1,6 +1,6 @@
-/* Steps of hil/plant/flexible.py, with the equations of
- * hil/plant/flexible_arm.py, both of which explain them, where all turns in one
- * plane. In C because each takes the equations three times. */
+/* Steps of hil/plant/flexible.py with the equations of
+ * hil/plant/flexible_arm.py, in one plane. Both files explain them. They are in
+ * C because each step takes the equations three times. */
 #include "flexible_steps.h"
 
 #include "dry_friction.h"
@@ -10,8 +10,8 @@
 
 #define ROUNDS 3 /* of the speed terms */
 
-/* The frame of a body: its first axis, its origin, how fast it turns, and the
- * acceleration of the origin without those of joints. */
+/* The frame of a body: its first axis, its origin, its angular velocity, and
+ * the acceleration of the origin if no joint accelerates. */
 typedef struct {
     double axis[2], origin[2], rate, bias[2];
 } frame;
@@ -65,8 +65,8 @@ static void place(const flexible_model *m, const double *q, const double *v,
     }
 }
 
-/* Form the velocities (2) of a point, at r from its body's origin, per velocity
- * of the joints up to its body's. */
+/* Form the velocities (2) of a point per velocity of each joint up to its
+ * body's joint. r: from the body's origin to the point. */
 static void lever(const frame *frames, int64_t body, const double *r,
                   double (*jac)[2])
 {
@@ -104,7 +104,7 @@ static void add_rigid(const flexible_model *m, equations *e,
     add(e, m->J + m->n, p->body + 1, p->mass, jac, a);
 }
 
-/* Add point p of the flexible link, bent by U and bending by V. */
+/* Add point p of the flexible link, with deflections U and rates V. */
 static void add_flexible(const flexible_model *m, equations *e, int64_t p,
                          const double *U, const double *V)
 {
@@ -129,8 +129,8 @@ static void add_flexible(const flexible_model *m, equations *e, int64_t p,
     add(e, m->J + m->n, m->J + m->n, m->mass[p], jac, a);
 }
 
-/* Add the forces of bending by U, with changed sign: of the linear beam with
- * its dampers, and what is beyond that. */
+/* Add the forces of bending by U, with changed sign: the linear beam with its
+ * dampers, and the terms beyond the linear beam. */
 static void add_bending(const flexible_model *m, const double *U,
                         const double *V, double *force)
 {
@@ -166,14 +166,15 @@ static void form(const flexible_model *m, const double *x, const double *v,
 
 /* -- one step ------------------------------------------------------------ */
 
-/* One step on its way. soft: what elasticity and dampers add to the masses. */
+/* One step during its solution. soft: masses added by elasticity and
+ * dampers. */
 typedef struct {
     double h, soft[MOST * MOST], system[MOST * MOST];
     double active[MOST], damping[MOST]; /* of the joints */
     double x[MOST], v[MOST], a[MOST], dry[MOST];
 } step;
 
-/* Form what acts on the joints, and soft. */
+/* Form the torques on the joints, and soft. */
 static void begin(const flexible_arm *a, const motors_at *at, double h, step *s)
 {
     const flexible_model *m = a->model;
@@ -194,7 +195,7 @@ static void begin(const flexible_arm *a, const motors_at *at, double h, step *s)
     memcpy(s->a, a->a, (size_t)size * sizeof *s->a);
 }
 
-/* Let the mean of old and new accelerations act. */
+/* Apply the mean of old and new accelerations. */
 static void advance(const flexible_arm *a, step *s)
 {
     int64_t i;
@@ -206,7 +207,7 @@ static void advance(const flexible_arm *a, step *s)
     }
 }
 
-/* Find the accelerations at the end anew; 0 if they cannot be found. */
+/* Find the accelerations at the end once more. Return 0 on failure. */
 static int find(const flexible_arm *a, step *s)
 {
     const flexible_model *m = a->model;
@@ -228,7 +229,7 @@ static int find(const flexible_arm *a, step *s)
     return linear_solve(size, s->system, right, s->a);
 }
 
-/* Let dry friction act on the velocities; 0 if they are no numbers. */
+/* Apply dry friction to the velocities. Return 0 for NaN. */
 static int rub(const flexible_arm *a, step *s)
 {
     int64_t J = a->model->J, size = J + a->model->n, i, j;
@@ -248,7 +249,7 @@ static int rub(const flexible_arm *a, step *s)
     return 1;
 }
 
-/* Go on to the end of the step. */
+/* Move the state to the end of the step. */
 static void go_on(flexible_arm *a, const motors_at *at, const step *s)
 {
     int64_t J = a->model->J, i;
@@ -262,7 +263,8 @@ static void go_on(flexible_arm *a, const motors_at *at, const step *s)
     memcpy(a->a, s->a, bytes);
 }
 
-/* Take one step; 0 if its equations have no solution, as before then. */
+/* Take one step. Return 0, with the state unchanged, if its equations have no
+ * solution. */
 static int take_step(flexible_arm *a, const motors_at *at, double h)
 {
     step s;
@@ -285,8 +287,8 @@ static int take_step(flexible_arm *a, const motors_at *at, double h)
     return 1;
 }
 
-/* Take steps of h seconds; how many it has taken: fewer than asked for where
- * the equations have no solution. */
+/* Take steps of h seconds. Return their number, which is smaller if the
+ * equations have no solution. */
 int64_t flexible_steps(void *arm, double h, int64_t count)
 {
     flexible_arm *a = arm;

@@ -6,13 +6,13 @@
 
 #include <stdint.h>
 
-/* A point mass of a rigid body; place: in the body's frame. */
+/* A point mass of a rigid body. place: in the body's frame. */
 typedef struct {
     int64_t body;
     double mass, place[2];
 } flexible_rigid;
 
-/* Data that hil/plant/flexible_arm.py forms of its plane: J joints, n elastic
+/* The plane of hil/plant/flexible_arm.py as data: J joints, n elastic
  * coordinates, points of the flexible link and stations along it. */
 typedef struct {
     int64_t J, n, rigids, points, stations;
@@ -25,14 +25,14 @@ typedef struct {
     const double *bend, *lean, *EI; /* (stations, n) twice, (stations) */
 } flexible_model;
 
-/* x, v, a: joints, then elastic coordinates. wall: lays what a wall exerts on
- * them at x, v into `pushed`, during each step; 0: it cannot be said. */
+/* x, v, a: joints, then elastic coordinates. wall: called during each step; it
+ * writes the wall's forces at x, v to `pushed` and returns 0 on failure. */
 typedef struct {
     const flexible_model *model;
     double *x, *v, *a;
     motors motors;
     const double *torque, *rotor, *viscous, *coulomb, *pushed;
-    int (*wall)(const double *x, const double *v); /* 0: there is none */
+    int (*wall)(const double *x, const double *v); /* 0: no wall */
     double time; /* s */
 } flexible_arm;
 

@@ -1,7 +1,8 @@
-"""Springs at joints: `stiffness` of the file, and hinges that C_mot leaves stiff, by the closed form of a bent rod.
+"""Springs at joints: `stiffness` of the file, and hinges that C_mot leaves stiff, from the closed form of a bent rod.
 
-A rod of length l from the joint to the centre of gravity resists an angle about an axis across it by EI / l, about its
-own axis by GJ / l (Timoshenko, Strength of Materials: constant moment, pure torsion), of which C_mot stays.
+A rod of length l from the joint to the centre of gravity has the stiffness EI / l about an axis across it and GJ / l
+about its own axis (Timoshenko, Strength of Materials: constant moment, pure torsion). C_mot is the share of the
+stiffness that remains.
 """
 
 import math
@@ -14,7 +15,7 @@ from femtorque.codegen.model import Body, Model
 
 
 def stiffnesses(mechanism: Mechanism) -> NDArray[np.float64]:
-    """Stiffnesses of the springs at all moving joints (n,), N m/rad or N/m."""
+    """Return the stiffnesses of the springs at all moving joints (n,), N m/rad or N/m."""
     if not any(joint.c_mot for joint in mechanism.moving):
         return np.array([joint.stiffness for joint in mechanism.moving])
     bodies = {body.joint.name: body for body in Model.of(mechanism).bodies}

@@ -6,8 +6,8 @@
 
 typedef struct {
     int64_t n;
-    double a[MOST * MOST]; /* of the exchanged rows: multipliers, what is left */
-    int64_t row[MOST];     /* which row of the matrix stands there */
+    double a[MOST * MOST]; /* of exchanged rows */
+    int64_t row[MOST];     /* row of the matrix at each place */
 } factors;
 
 /* Exchange rows so that the largest element of a column leads. */
@@ -27,7 +27,7 @@ static void lead(factors *f, int64_t column)
     f->row[column] = kept;
 }
 
-/* Take a matrix apart; 0 if it is singular. */
+/* Factor a matrix. Return 0 if it is singular. */
 static int factor(factors *f, int64_t n, const double *a)
 {
     int64_t i, j, k;
@@ -48,7 +48,7 @@ static int factor(factors *f, int64_t n, const double *a)
     return 1;
 }
 
-/* Find x from what is on the right. */
+/* Find x for a right-hand side. */
 static void substitute(const factors *f, const double *b, double *x)
 {
     int64_t n = f->n, i, j;
@@ -76,7 +76,7 @@ void linear_times(int64_t n, const double *a, const double *x, double *out)
     }
 }
 
-/* Solve a x = b; 0 if the matrix is singular. */
+/* Solve a x = b. Return 0 if the matrix is singular. */
 int linear_solve(int64_t n, const double *a, const double *b, double *x)
 {
     factors f;
@@ -86,7 +86,7 @@ int linear_solve(int64_t n, const double *a, const double *b, double *x)
     return 1;
 }
 
-/* Solve a x = b for each of so many b and x, one a row; 0 if the matrix is
+/* Solve a x = b for several b and x, one per row. Return 0 if the matrix is
  * singular. */
 int linear_solve_each(int64_t n, const double *a, int64_t count,
                       const double *b, double *x)
@@ -100,7 +100,7 @@ int linear_solve_each(int64_t n, const double *a, int64_t count,
     return 1;
 }
 
-/* Invert a; 0 if it is singular. */
+/* Invert a. Return 0 if it is singular. */
 int linear_invert(int64_t n, const double *a, double *inverse)
 {
     factors f;
@@ -118,7 +118,7 @@ int linear_invert(int64_t n, const double *a, double *inverse)
     return 1;
 }
 
-/* Return whether these are numbers, and finite. */
+/* Return 1 if all numbers are finite. */
 int linear_finite(int64_t n, const double *a)
 {
     int64_t i;

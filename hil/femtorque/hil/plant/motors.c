@@ -22,14 +22,14 @@ void motors_connect(const motors *m, double h, motors_at *at)
     }
 }
 
-/* Form the mean torque of the coming step, but for the damping. */
+/* Form the mean torque of the coming step, without the damping. */
 double motors_torque(const motors *m, const motors_at *at, int64_t i)
 {
     return at->live[i] * (at->lag[i] * m->current[i] +
                           (1.0 - at->lag[i]) * at->steady[i]);
 }
 
-/* End a step that had this mean velocity. */
+/* End a step with this mean velocity. */
 void motors_turn(const motors *m, const motors_at *at, int64_t i,
                  double velocity)
 {

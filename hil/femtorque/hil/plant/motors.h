@@ -1,5 +1,5 @@
-/* Geared DC motors over steps of one length: what hil/plant/motors.py does and
- * explains. */
+/* Geared DC motors over steps of one length; hil/plant/motors.py explains
+ * them. */
 #ifndef MOTORS_H
 #define MOTORS_H
 
@@ -7,14 +7,14 @@
 
 #include <stdint.h>
 
-/* One motor a joint. volts: at its terminals, NaN floats. */
+/* One motor per joint. volts: at its terminals; NaN floats. */
 typedef struct {
     int64_t n;
     double *current, *volts;
     const double *ohm, *henry, *constant;
 } motors;
 
-/* Constants of the motors in such steps. */
+/* Constants of the motors in steps of one length. */
 typedef struct {
     double live[MOST], steady[MOST], decay[MOST], lag[MOST], damping[MOST];
 } motors_at;

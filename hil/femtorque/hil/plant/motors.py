@@ -2,14 +2,14 @@
 
     V = R I + L dI/dt + K N dtheta/dt,   torque at the joint N K I,   reflected inertia N^2 Jm
 
-(the paper's dtheta/dt = N Omega contradicts its T = N Tm: Omega = N dtheta/dt). For the voltage and the mean velocity
-of a step the current follows its exponential; its mean over the step,
+The paper's dtheta/dt = N Omega contradicts its T = N Tm: Omega = N dtheta/dt is right. For the voltage and the mean
+velocity of a step the current follows its exponential. Its mean over the step,
 
     mean I = lag I(0) + (1 - lag) (V - K N velocity) / R,   lag = (1 - exp(-R t/L)) L / (R t),
 
-is a torque that does not depend on the velocity, and a damping (N K)^2 / R (1 - lag) that does: the back-EMF, which a
-plant treats as it does viscous friction. No electrical time constant limits the step, L = 0 is allowed. The sums are in
-hil/plant/motors.c.
+is a torque that does not depend on the velocity and a damping (N K)^2 / R (1 - lag) that multiplies the velocity. The
+damping is the back-EMF; a plant treats it as viscous friction. No electrical time constant limits the step, and L = 0
+is allowed. The sums are in hil/plant/motors.c.
 """
 
 from collections.abc import Sequence
@@ -26,8 +26,8 @@ Array = NDArray[np.float64]
 
 
 class Motors:
-    """One motor a coordinate, or none. current: (n,) A. R, L, constant (N K, signed): (n,). inertia: (n,) of rotors at
-    the joint, with `others`, (n,), of what else turns with the joints, kg m^2. volts: (n,) at the terminals; NaN
+    """One motor or no motor for each coordinate. current: (n,) A. R, L, constant (N K, signed): (n,). inertia: (n,) of
+    rotors at the joint, kg m^2, including `others` (n,), which turn with the joints. volts: (n,) at the terminals; NaN
     floats."""
 
     current, volts, R, L, constant, inertia = Row(), Row(), Row(), Row(), Row(), Row()
@@ -55,12 +55,12 @@ class Motors:
         return self._motors[0]
 
     def connect(self, t: float, voltage: Array) -> None:
-        """From now on steps of t seconds, with voltage (n,) V at the terminals; NaN floats (no current)."""
+        """Prepare steps of t seconds with voltage (n,) V at the terminals; NaN floats (no current)."""
         self.volts = voltage
         self._lib.motors_connect(self._motors, t, self._at)
 
     def rewind(self, j: int, ohm: float, henry: float, turns: float = 1.0) -> None:
-        """Give a motor another winding: shorted, cut, or with that share of its turns left. From the next step on."""
+        """Give a motor another winding from the next step on: shorted, cut, or with a share of its turns."""
         self.R[j], self.L[j], self.constant[j] = ohm, henry, turns * self.constant[j]
 
     def hold(self, t: float, voltage: Array) -> None:
@@ -70,14 +70,14 @@ class Motors:
 
     @property
     def damping(self) -> Array:
-        """(n,) of the back-EMF in the coming step, at the joint."""
+        """Return the damping (n,) of the back-EMF in the coming step, at the joint."""
         return np.array(list(self._at.damping[0:len(self.current)]))
 
     def torque(self) -> Array:
-        """Mean torque (n,) of the coming step, at the joint, but for the damping."""
+        """Return the mean torque (n,) of the coming step at the joint, without the damping."""
         return np.array([self._lib.motors_torque(self._motors, self._at, i) for i in range(len(self.current))])
 
     def turn(self, velocity: Array) -> None:
-        """The step is over; velocity: (n,) its mean velocities of the joints."""
+        """End a step. velocity: its mean velocities of the joints (n,)."""
         for i, v in enumerate(velocity):
             self._lib.motors_turn(self._motors, self._at, i, v)

@@ -1,9 +1,9 @@
-"""MuJoCo as the world that a board moves: the mechanism as `femtorque.codegen.mechanism.mjcf_export` says it, in a
-scene of contacts.
+"""MuJoCo as the world that a board moves: the mechanism from `femtorque.codegen.mechanism.mjcf_export`, in a scene with
+contacts.
 
-A third opinion beside the rigid and the articulated plant, and the only one in which an arm touches things: a table, a
-peg, whatever an MJCF file of the user's holds. Motors and encoders are those of the other plants. Loops, limits, dry
-friction and contacts are MuJoCo's, and as soft as it makes them.
+It is a third opinion beside the rigid and the articulated plant. Only here can an arm touch things, such as a table or
+a peg in the user's MJCF file. Motors and encoders are those of the other plants. Loops, limits, dry friction and
+contacts are those of MuJoCo, including their softness.
 """
 
 from pathlib import Path
@@ -28,10 +28,10 @@ MAX_STEP = 5e-4  # s: a quarter of the time constant of the constraints
 
 
 class MujocoPlant(Driven):
-    """A mechanism in motion. q (n,) rad or m, v (n,) rad/s or m/s, of all its moving joints; time s.
+    """A mechanism in motion. q (n,) rad or m and v (n,) rad/s or m/s of all moving joints; time s.
 
-    scene: an MJCF file with what stands around it. start (n,): where it begins, by default where the file says, loops
-    closed. model, data, mujoco: MuJoCo's own. Raises BadInput for a scene that MuJoCo refuses, and where mjcf() does;
+    scene: an MJCF file with the surroundings. start (n,): the first pose, by default the file's, with loops closed.
+    model, data, mujoco: MuJoCo's objects. Raises BadInput for a scene that MuJoCo refuses, and where mjcf() does;
     Refused without MuJoCo.
     """
 
@@ -40,7 +40,7 @@ class MujocoPlant(Driven):
     def __init__(self, mechanism: Mechanism, scene: Path | None = None, start: Array | None = None) -> None:
         mujoco = _mujoco()
         self.mechanism, self.joints, self.n = mechanism, mechanism.moving, len(mechanism.moving)
-        prefix = "" if scene is None else f"{mechanism.name}/"  # a scene has names of its own
+        prefix = "" if scene is None else f"{mechanism.name}/"  # avoids the names in a scene
         self.model = _compiled(mujoco, mechanism, scene, prefix)
         self.data, self.mujoco = mujoco.MjData(self.model), mujoco
         self._links = [_link(self.model, geom, prefix) for geom in range(self.model.ngeom)]
@@ -68,7 +68,7 @@ class MujocoPlant(Driven):
 
     @property
     def touching(self) -> float:
-        """The sum of the contacts' normal forces, N."""
+        """Return the sum of the contacts' normal forces, N."""
         force, total = np.zeros(6), 0.0
         for number in range(self.data.ncon):
             self.mujoco.mj_contactForce(self.model, self.data, number, force)
@@ -76,7 +76,7 @@ class MujocoPlant(Driven):
         return total
 
     def place(self, body: str) -> Array:
-        """Place of a body of the scene (3,), m. Raises BadInput where there is none of that name."""
+        """Return the place of a body of the scene (3,), m. Raises BadInput if the scene has no body of that name."""
         names = [self.model.body(number).name for number in range(self.model.nbody)]
         if body not in names:
             raise BadInput("scene", "body", body, "no such body", hint(body, names, "bodies"))
@@ -84,23 +84,23 @@ class MujocoPlant(Driven):
 
     @property
     def things(self) -> tuple[Thing, ...]:
-        """Surroundings of the arm."""
+        """Return the surroundings of the arm."""
         return mujoco_scene.things(self)
 
     def moment(self) -> Moment:
-        """Moving surroundings, and contacts with the arm."""
+        """Return the moving surroundings and the contacts with the arm."""
         return mujoco_scene.moment(self)
 
     def link_of(self, geom: int) -> str | None:
-        """The arm's link that a geom belongs to; None: it is of the scene."""
+        """Return the arm's link to which a geom belongs, or None for a geom of the scene."""
         return self._links[geom]
 
     def counts(self) -> NDArray[np.int64]:
-        """Encoder counts since power-up (n,), signed; 0 for joints without an encoder."""
+        """Return the encoder counts since power-up (n,), signed; 0 for joints without an encoder."""
         return self.encoders.counts(self.q)
 
     def stop(self) -> None:
-        """No joint moves any more from now on, whatever that costs."""
+        """Stop all joints at once."""
         self.data.qvel[self._v] = 0.0
 
     def _steps(self, seconds: float, voltage: Array, torque: Array) -> None:
@@ -125,7 +125,7 @@ def _mujoco() -> Any:
         import mujoco  # noqa: PLC0415 (an extra)
     except ImportError:
         raise Refused(f"MuJoCo is not installed: {installing('mujoco')}") from None
-    mujoco.set_mju_user_warning(lambda text: None)  # it would write a file into the folder it is run in
+    mujoco.set_mju_user_warning(lambda text: None)  # MuJoCo would write a file into the working folder
     return mujoco
 
 
@@ -135,7 +135,7 @@ def _link(model: Any, geom: int, prefix: str) -> str | None:
 
 
 def _compiled(mujoco: Any, mechanism: Mechanism, scene: Path | None, prefix: str) -> Any:
-    """The model of the mechanism, in the scene where there is one."""
+    """Return the model of the mechanism, in the scene if there is one."""
     robot = mujoco.MjSpec.from_string(mjcf(mechanism))
     if scene is None:
         return _checked(robot, mechanism.source or mechanism.name)

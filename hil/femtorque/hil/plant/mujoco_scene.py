@@ -1,7 +1,7 @@
-"""Appearance of a scene of MuJoCo's, and its contacts with the arm: for pages and logs.
+"""Shapes of a MuJoCo scene and its contacts with the arm, for pages and logs.
 
-Shapes: https://mujoco.readthedocs.io/en/stable/XMLreference.html#body-geom; height fields and signed distance fields
-are not drawn, nor are the groups that MuJoCo's own viewer hides at first.
+Shapes: https://mujoco.readthedocs.io/en/stable/XMLreference.html#body-geom. Height fields and signed distance fields
+are not drawn. The groups that MuJoCo's viewer hides at first are not drawn either.
 """
 
 from typing import Any, Protocol
@@ -14,7 +14,7 @@ from femtorque.host.scene import CELLS, FACES, Contact, Moment, Place, Solid, Th
 Array = NDArray[np.float64]
 
 ENDLESS = 2.0  # m, half the side of a plane without a size
-SIDES = 20  # of what is round
+SIDES = 20  # of round shapes
 RINGS = 4  # of a hemisphere
 FEW = 150  # triangles of a mesh that moves: every sample of a log carries them
 VISIBLE = 3  # groups of geoms from here on are hidden
@@ -22,37 +22,37 @@ PLANE, HFIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH = range(8)  # mjt
 
 
 class World(Protocol):
-    """MuJoCo, a model of its with an arm, and where that is."""
+    """MuJoCo, a model with an arm, and the model's state."""
 
     mujoco: Any
     model: Any
     data: Any
 
     def link_of(self, geom: int) -> str | None:
-        """The arm's link that a geom belongs to; None: it is of the scene."""
+        """Return the arm's link to which a geom belongs, or None for a geom of the scene."""
 
 
 def things(world: World) -> tuple[Thing, ...]:
-    """Drawable part of the scene, without the arm."""
+    """Return the drawable part of the scene, without the arm."""
     model = world.model
     return tuple(Thing(name(world, k), solid, _place(world, k), _moves(world, k)) for k in _around(world)
                  if (solid := _solid(model, k, _moves(world, k))) is not None)
 
 
 def moment(world: World) -> Moment:
-    """Moving bodies of the scene, and every contact of the arm with it, now."""
+    """Return the present places of the scene's moving bodies, and all contacts of the arm with the scene."""
     return Moment({name(world, k): _place(world, k) for k in _around(world) if _moves(world, k)}, _contacts(world))
 
 
 def name(world: World, geom: int) -> str:
-    """Name of a geom: its own, its body's, or its number."""
+    """Return the name of a geom: its name, its body's name, or its number."""
     model = world.model
     body = model.body(model.geom_bodyid[geom]).name
     return str(model.geom(geom).name or (f"{body} {geom}" if body else f"geom {geom}"))
 
 
 def _around(world: World) -> list[int]:
-    """Numbers of the scene's geoms that are seen."""
+    """Return the numbers of the visible geoms of the scene."""
     model = world.model
     return [k for k in range(model.ngeom) if world.link_of(k) is None and model.geom_group[k] < VISIBLE]
 
@@ -68,7 +68,7 @@ def _place(world: World, geom: int) -> Place:
 
 
 def _contacts(world: World) -> tuple[Contact, ...]:
-    """One for each link and thing that touch."""
+    """Return one contact for each link and thing that touch."""
     found: dict[tuple[str, str], list[tuple[Array, Array]]] = {}
     wrench = np.zeros(6)
     for k in range(world.data.ncon):
@@ -76,7 +76,7 @@ def _contacts(world: World) -> tuple[Contact, ...]:
         first, second = map(int, contact.geom)
         links = world.link_of(first), world.link_of(second)
         if (links[0] is None) == (links[1] is None):
-            continue  # both of the scene, or a scene's own arm against itself
+            continue  # both in the scene, or two parts of the arm
         world.mujoco.mj_contactForce(world.model, world.data, k, wrench)
         on_second = np.reshape(contact.frame, (3, 3)).T @ wrench[:3]
         if not on_second.any():
@@ -96,7 +96,7 @@ def _together(link: str, thing: str, points: list[tuple[Array, Array]]) -> Conta
 
 
 def _solid(model: Any, geom: int, moves: bool) -> Solid | None:
-    """In the geom's own frame; None for kinds that are not drawn."""
+    """Return the shape in the geom's frame, or None for kinds that are not drawn."""
     kind, size = int(model.geom_type[geom]), np.asarray(model.geom_size[geom], float)
     if kind == MESH:
         vertices, faces = _mesh(model, int(model.geom_dataid[geom]), FEW if moves else FACES)
@@ -125,7 +125,7 @@ def _mesh(model: Any, number: int, most: int) -> tuple[Array, NDArray[np.int64]]
 
 
 def _box(half: Array) -> tuple[Array, NDArray[np.int64]]:
-    """Faces with unshared vertices (flat shading)."""
+    """Return faces with unshared vertices (flat shading)."""
     vertices = []
     for axis in range(3):
         for way in (-1.0, 1.0):
@@ -136,19 +136,19 @@ def _box(half: Array) -> tuple[Array, NDArray[np.int64]]:
 
 
 def _round(radius: float, half: float) -> Array:
-    """Outline (r, z) of a capsule; of a sphere where half the length between its ends is 0."""
+    """Return the outline (r, z) of a capsule, or of a sphere if the length is 0."""
     up = np.linspace(0.0, np.pi / 2, RINGS + 1)
     upper = np.column_stack([radius * np.cos(up), half + radius * np.sin(up)])
     return np.concatenate([upper[::-1] * [1.0, -1.0], upper])
 
 
 def _flat(radius: float, half: float) -> Array:
-    """Outline of a cylinder; corners twice, so that edges are drawn sharp."""
+    """Return the outline of a cylinder. Its corners come twice, so that edges are drawn sharp."""
     return np.array([[0.0, -half], [radius, -half], [radius, -half], [radius, half], [radius, half], [0.0, half]])
 
 
 def _revolved(outline: ArrayLike) -> tuple[Array, NDArray[np.int64]]:
-    """An outline (r, z), from below, turned about z."""
+    """Return the surface of an outline (r, z), from below, turned about z."""
     rows = np.asarray(outline, float)
     angle = 2.0 * np.pi * np.arange(SIDES) / SIDES
     r, z = rows.T
@@ -160,7 +160,7 @@ def _revolved(outline: ArrayLike) -> tuple[Array, NDArray[np.int64]]:
 
 
 def _colour(model: Any, geom: int) -> str:
-    """Colour of its material, or its own."""
+    """Return the colour of a geom's material, or of the geom."""
     material = int(model.geom_matid[geom])
     rgba = model.mat_rgba[material] if material >= 0 else model.geom_rgba[geom]
     return "#" + "".join(f"{round(255 * float(x)):02x}" for x in np.clip(rgba[:3], 0.0, 1.0))

@@ -1,4 +1,4 @@
-"""Plants that know viscous and Coulomb friction, and none besides."""
+"""The refusal of plants that have only viscous and Coulomb friction."""
 
 from collections.abc import Iterable
 
@@ -7,7 +7,7 @@ from femtorque.codegen.mechanism import Joint
 
 
 def plain(joints: Iterable[Joint], what: str) -> None:
-    """Raise Refused where friction falls with the velocity or rises with the load, in a plant of `what`."""
+    """Raise Refused if friction falls with the velocity or rises with the load. what: the plant, in words."""
     for joint in joints:
         if joint.friction.stribeck or joint.friction.load:
             raise Refused(f"joint {joint.name}: its friction.stribeck and load are not in the virtual plant of {what}, "

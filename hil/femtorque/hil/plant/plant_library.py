@@ -1,4 +1,4 @@
-"""The plants in C, compiled once, and rows of numbers that they share with Python."""
+"""The plants in C, compiled once, and arrays that C and Python share."""
 
 from functools import cache
 from itertools import accumulate
@@ -21,16 +21,16 @@ def library() -> tuple[cffi.FFI, Any]:
     """(ffi, lib)."""
     folder = Path(__file__).parent
     sources = host_compiler.texts(folder, "*.[ch]") | host_compiler.texts(folder / "articulated", "*.[ch]")
-    return host_compiler.build_by_headers(sources, flags=("-O3",))  # loops of few rounds: a sixth faster than at -O2
+    return host_compiler.build_by_headers(sources, flags=("-O3",))  # short loops: a sixth faster than at -O2
 
 
 def header() -> dict[str, str]:
-    """Interface of a plant for the C around it."""
+    """Return the C interface of a plant."""
     return host_compiler.texts(Path(__file__).parent, "plant_steps.h")
 
 
 class Rows:
-    """Arrays of doubles by name, in one piece of memory that C has pointers to."""
+    """Arrays of doubles by name, in one block of memory to which C has pointers."""
 
     def __init__(self, **sizes: int) -> None:
         ends = [0, *accumulate(sizes.values())]
@@ -43,12 +43,12 @@ class Rows:
         return self._arrays[name]
 
     def pointers(self, *names: str) -> dict[str, Any]:
-        """To these, for the members of a struct."""
+        """Return pointers to these arrays, for the members of a struct."""
         return {name: self._memory + self._from[name] for name in names}
 
 
 class Row:
-    """An attribute that is one of the rows: what is set is copied in."""
+    """An attribute that is one of the arrays. Assigned values are copied into it."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -62,7 +62,7 @@ class Row:
 
 
 class State(Row):
-    """A row of what moves: read as a copy, which stays what it is."""
+    """An array of the moving state. Reading it gives a copy that does not change."""
 
     def __get__(self, plant: Any, owner: type) -> Array:
         row: Array = plant.rows[self._name].copy()

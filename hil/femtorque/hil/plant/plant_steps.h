@@ -4,9 +4,9 @@
 
 #include <stdint.h>
 
-/* take: so many steps of h seconds; how many it has taken, fewer where it
- * cannot go on. q, v, current, volts: of its n joints; NaN floats;
- * torque: beside the motors'. */
+/* take: takes steps of h seconds and returns their number, which is smaller on
+ * failure. q, v, current, volts: of n joints; NaN floats. torque: beside the
+ * motors'. */
 typedef struct {
     void *arm;
     int64_t (*take)(void *arm, double h, int64_t count);

@@ -6,12 +6,12 @@ One step of h seconds from (q, v) (THEORY.md section 7 for motor and friction):
     M(q_m) (v' - v) + h C(q_m, v) v' = h (gravity + motor + spring - D (v + v')/2) + friction impulse
     q' = q_m + h/2 v'
 
-The velocity forces C(v) v' are bilinear and symmetric in old and new velocities, so the step is linear in v', second
-order and reverses in time. The motor current follows its exponential exactly for the voltage and the mean velocity of
-the step, which makes the back-EMF part of D; no electrical time constant limits h. Dry friction is an impulse of at
-most h f per joint that brings the joint to rest when it can (clamped multiplier) and opposes the motion when it
-cannot: f = f_c + f_s v_s^2 / (v_s^2 + v^2) + mu |what the links took of the joint in the step before|, where the file
-has f_s and mu. hil/plant/rigid_steps.c takes the step.
+The velocity forces C(v) v' are bilinear and symmetric in old and new velocities. So the step is linear in v', of second
+order, and reversible in time. For the voltage and the mean velocity of the step the motor current follows its
+exponential exactly. So the back-EMF is part of D, and no electrical time constant limits h. Dry friction is an impulse
+of at most h f per joint (clamped multiplier). It brings the joint to rest if it can, and opposes the motion otherwise:
+f = f_c + f_s v_s^2 / (v_s^2 + v^2) + mu |torque of the links in the step before|, with f_s and mu of the file.
+hil/plant/rigid_steps.c takes the step.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from femtorque.hil.plant.rigid_tree import RigidTree
 Array = NDArray[np.float64]
 
 MAX_STEP = 5e-4  # s
-STOP_HZ = 60.0  # a joint of the arm's own inertia swings so fast on its hard stop, critically damped
+STOP_HZ = 60.0  # frequency of a joint of the arm's inertia on its hard stop, critically damped
 STOP_RATE = 2.0 * np.pi * STOP_HZ  # rad/s
 _ROWS = ("q", "v", "torque", "pushed", "viscous", "coulomb", "stribeck", "slow", "load", "carried", "stiffness", "rest",
          "lowest", "highest")
@@ -69,7 +69,7 @@ class Plant(Stepped):
         self.q = np.array([j.start for j in joints] if pose is None else pose, float)
         ends = np.full((self.n, 2), (-np.inf, np.inf)) if stops is None else np.asarray(stops, float)
         self.rows["lowest"][:], self.rows["highest"][:] = ends.T
-        self.indexes: dict[int, float] = {}  # joint: rad or m at which its index is
+        self.indexes: dict[int, float] = {}  # {joint: place of its index pulse, rad or m}
         self.encoders = Encoders(joints, self.q)
         ffi, lib = library()
         self._found = ffi.new("double[]", 2 * self.n**2 + self.n)
@@ -84,12 +84,12 @@ class Plant(Stepped):
     # -- what the board sees ------------------------------------------------
 
     def counts(self) -> NDArray[np.int64]:
-        """Encoder counts since power-up (n,), signed; 0 for joints without an encoder."""
+        """Return the encoder counts since power-up (n,), signed; 0 for joints without an encoder."""
         return self.encoders.counts(self.q)
 
     def index(self, joint: int) -> bool:
-        """True if a joint's index pulse is there: one count wide, once per turn about `indexes[joint]`; False if not
-        given."""
+        """Return True during a joint's index pulse: one count wide, once per turn about `indexes[joint]`. Return False
+        if `indexes` lacks the joint."""
         if joint not in self.indexes:
             return False
         turns = self.encoders.turns(joint, self.q[joint] - self.indexes[joint])
@@ -99,7 +99,7 @@ class Plant(Stepped):
     # -- motion -------------------------------------------------------------
 
     def stop(self) -> None:
-        """No joint moves any more from now on, whatever that costs."""
+        """Stop all joints at once."""
         self.v = np.zeros(self.n)
 
     @property

@@ -1,5 +1,5 @@
-/* The step that hil/plant/rigid.py explains. In C because a control tick has a
- * dozen of them. */
+/* The step that hil/plant/rigid.py explains. It is in C because a control tick
+ * has a dozen steps. */
 #include "rigid_steps.h"
 
 #include "dry_friction.h"
@@ -8,14 +8,14 @@
 #include <math.h>
 #include <string.h>
 
-/* One step on its way. */
+/* One step during its solution. */
 typedef struct {
     double h, middle[MOST], damping[MOST], active[MOST], right[MOST];
     double mass[MOST * MOST], inverse[MOST * MOST];
     double next[MOST], dry[MOST];
 } step;
 
-/* Form the force of a joint's hard stop, whose damping it adds. */
+/* Form the force of a joint's hard stop, and add the stop's damping. */
 static double stop(const rigid_arm *a, const step *s, int64_t i,
                    double *damping)
 {
@@ -58,9 +58,9 @@ static void form(const rigid_arm *a, const motors_at *at, step *s,
     }
 }
 
-/* Return the most that dry friction can hold of a joint: less the faster it
- * turns, half of what falls at `slow`; more by a share of what its gear carried
- * in the step before. */
+/* Return the largest torque of a joint's dry friction. It falls with the
+ * velocity: half of the falling part is left at `slow`. It rises with the
+ * torque that the gear carried in the step before. */
 static double holds(const rigid_arm *a, int64_t i)
 {
     double square = a->slow[i] * a->slow[i];
@@ -69,7 +69,7 @@ static double holds(const rigid_arm *a, int64_t i)
            a->load[i] * fabs(a->carried[i]);
 }
 
-/* Let dry friction act on the velocities; 0 if they are no numbers. */
+/* Apply dry friction to the velocities. Return 0 for NaN. */
 static int rub(int64_t n, const rigid_arm *a, step *s)
 {
     double compliance[MOST * MOST], change[MOST], most[MOST];
@@ -86,7 +86,7 @@ static int rub(int64_t n, const rigid_arm *a, step *s)
     return 1;
 }
 
-/* Go on to the end of the step. */
+/* Move the state to the end of the step. */
 static void go_on(rigid_arm *a, const motors_at *at, const step *s)
 {
     int64_t i;
@@ -101,7 +101,8 @@ static void go_on(rigid_arm *a, const motors_at *at, const step *s)
     }
 }
 
-/* Take one step; 0 if its equations have no solution, as before then. */
+/* Take one step. Return 0, with the state unchanged, if its equations have no
+ * solution. */
 static int take_step(rigid_arm *a, const motors_at *at, double h)
 {
     int64_t n = a->tree->n;
@@ -122,8 +123,8 @@ static int take_step(rigid_arm *a, const motors_at *at, double h)
     return 1;
 }
 
-/* Take steps of h seconds; how many it has taken: fewer than asked for where
- * the equations have no solution. */
+/* Take steps of h seconds. Return their number, which is smaller if the
+ * equations have no solution. */
 int64_t rigid_steps(void *arm, double h, int64_t count)
 {
     rigid_arm *a = arm;

@@ -5,9 +5,9 @@
 #include "motors.h"
 #include "rigid_tree.h"
 
-/* For each joint; found is the caller's memory for rigid_tree_at. hand: lays
- * what somebody exerts on the joints into `pushed` before each step; 0: the
- * step cannot be taken. */
+/* Arrays have one entry per joint. found: the caller's memory for
+ * rigid_tree_at. hand: called before each step; it writes the torques of a
+ * person on the joints to `pushed` and returns 0 on failure. */
 typedef struct {
     const rigid_tree *tree;
     double *q, *v;
@@ -17,7 +17,7 @@ typedef struct {
     const double *viscous, *coulomb, *stiffness, *rest;
     const double *stribeck, *slow, *load; /* of dry friction */
     double *carried; /* torque that the links took in the last step */
-    const double *lowest, *highest; /* hard stops; infinite: there is none */
+    const double *lowest, *highest; /* hard stops; infinite: no stop */
     double *found;
     double stop_rate; /* rad/s of a joint alone on its stop */
     double time; /* s */

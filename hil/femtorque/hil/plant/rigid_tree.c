@@ -1,9 +1,10 @@
 /* A tree of rigid bodies at one pose and its rates, in the world frame: the
- * loops of hil/plant/rigid_tree.py, which explains them. In C because a control tick
- * has several steps of the plant, and a step thousands of small products.
+ * loops of hil/plant/rigid_tree.py, which explains them. They are in C because
+ * a control tick has several steps of the plant, and a step has thousands of
+ * small products.
  *
- * Vectors are three numbers, matrices nine, row by row. Body 0 is the base;
- * body k is moved by joint k, whose data are at k - 1. */
+ * Vectors are three numbers, matrices nine, row by row. Body 0 is the base.
+ * Joint k moves body k; the joint's data are at k - 1. */
 #include "rigid_tree.h"
 
 #include <math.h>
@@ -91,7 +92,7 @@ static void place(const rigid_tree *t, int64_t k, double q, double v)
     add(t->omega + 3 * k, v * t->turns[j], axis);
 }
 
-/* Form I a in the world frame, of body i. */
+/* Form I a of body i in the world frame. */
 static void spun(const rigid_tree *t, int64_t i, const double *a, double *out)
 {
     const double *rotation = t->rotation + 9 * i;
@@ -101,8 +102,8 @@ static void spun(const rigid_tree *t, int64_t i, const double *a, double *out)
     turned(out, rotation, of);
 }
 
-/* Effect of a unit velocity of joint j on body i: on its centre of gravity, jv,
- * on its turning, jw, and on its spin. */
+/* Form the effect of a unit velocity of joint j on body i: on its centre of
+ * gravity, jv, on its rotation, jw, and on its spin. */
 static void reach(const rigid_tree *t, int64_t i, int64_t j,
                   const double *centre)
 {
@@ -119,8 +120,8 @@ static void reach(const rigid_tree *t, int64_t i, int64_t j,
     spun(t, i, jw, t->spun + 3 * j);
 }
 
-/* How fast that changes: nv and nw, and the gyroscopic part. beyond: velocity
- * that the joints beyond j give the centre of gravity. */
+/* Form the rates of that effect, nv and nw, and the gyroscopic part. beyond:
+ * velocity of the centre of gravity from the joints beyond j. */
 static void change(const rigid_tree *t, int64_t i, int64_t j,
                    const double *beyond)
 {
@@ -156,7 +157,7 @@ static void join(const rigid_tree *t, int64_t i, int64_t j, int64_t k,
                            dot(jw, t->gyro + 3 * k);
 }
 
-/* Return whether a body has any mass: gears between two joints have none. */
+/* Return 1 if a body has mass: gears between two joints have none. */
 static int is_there(const rigid_tree *t, int64_t i)
 {
     int x;
@@ -186,8 +187,7 @@ static void add_body(const rigid_tree *t, int64_t i, const double *v,
             join(t, i, j, k, found);
 }
 
-/* Add M, C and the torque of gravity to memory that holds zeros, one behind
- * the other. */
+/* Add M, C and the torque of gravity to zeroed memory, one after the other. */
 void rigid_tree_at(const rigid_tree *t, const double *q, const double *v,
                    double *found)
 {

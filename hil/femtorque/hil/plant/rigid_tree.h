@@ -8,8 +8,8 @@ typedef struct {
     int64_t n;                           /* joints */
     const int64_t *parent;               /* body that carries the joint */
     const double *turns;                 /* 1: it turns, 0: it slides */
-    const double *offset, *slide;        /* of it, in the parent's frame */
-    const double *fixed, *cosine, *sine; /* parts F, C, S of its rotation */
+    const double *offset, *slide;        /* in the parent's frame */
+    const double *fixed, *cosine, *sine; /* parts of R: F, C, S */
     const double *axis;                  /* in the body's frame, as these: */
     const double *mass, *centre, *inertia;
     const double *gravity;

@@ -1,19 +1,19 @@
 """Forward dynamics of a tree of rigid bodies in joint coordinates, from the mechanism's links and joints alone.
 
-Written for the plant and sharing nothing with the inverse model: world-frame Jacobians of the centres of gravity,
-M = sum m Jv' Jv + Jw' I Jw, and the velocity forces as a matrix that is linear in the velocities and symmetric in its
-two arguments, C(v) w = C(w) v, with C(v) v the Coriolis, centrifugal and gyroscopic forces. That symmetry is what the
-integrator of femtorque.hil.plant.rigid uses. For joints k <= j, k being j or carrying it,
+It shares nothing with the inverse model. It uses world-frame Jacobians of the centres of gravity and M = sum m Jv' Jv +
+Jw' I Jw. The velocity forces are a matrix that is linear in the velocities: C(v) v are the Coriolis, centrifugal and
+gyroscopic forces. The matrix is symmetric in its two arguments, C(v) w = C(w) v, which the integrator of
+femtorque.hil.plant.rigid uses. For joints k <= j, where k is j or carries j,
 
     d jv_j / d q_k = w_k x jv_j, symmetric in j and k;   d jw_j / d q_k = w_k x w_j, made symmetric by halves,
 
-so that, with Omega_j the angular velocity of j's body, of body i and its joint j
+With Omega_j the angular velocity of j's body, for body i and its joint j,
 
     nv_j = Omega_j x jv_j + w_j x (velocity that the joints beyond j give the centre of gravity)
     nw_j = (Omega_j x w_j + w_j x (Omega_i - Omega_j)) / 2
     C = sum m Jv' Nv + (I Jw)' Nw + Jw' ([Omega x] I - [I Omega x]) Jw / 2
 
-hil/plant/rigid_tree.c is the sums.
+hil/plant/rigid_tree.c forms the sums.
 """
 
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class Dynamics:
 
 
 class RigidTree:
-    """The moving bodies of a mechanism. n: joints that can move, in the mechanism's order."""
+    """The moving bodies of a mechanism. n: number of joints that can move, in the mechanism's order."""
 
     def __init__(self, mechanism: Mechanism, mass_scale: float = 1.0) -> None:
         if mechanism.constrained:
@@ -48,7 +48,7 @@ class RigidTree:
             raise Refused(f"{mechanism.name}: the plant has no flexible links yet")
         joints = mechanism.moving
         self.n = n = len(joints)
-        self._parent = np.zeros(n, np.int64)  # the body that carries a joint, of 1 to n; 0 is the base
+        self._parent = np.zeros(n, np.int64)  # body that carries a joint, 1 to n; 0 is the base
         self._offset = np.zeros((n, 3))  # of the joint in its parent body's frame
         frames = np.zeros((n, 3, 3))
         axes = np.array([j.axis for j in joints]).reshape(n, 3)
@@ -70,11 +70,11 @@ class RigidTree:
             centre=np.array([c for _, c, _ in merged]),
             inertia=mass_scale * np.array([inertia for _, _, inertia in merged]),
             gravity=np.array(mechanism.gravity, float),
-            rotation=np.tile(np.eye(3), (n + 1, 1, 1)),  # that of the base stays so
+            rotation=np.tile(np.eye(3), (n + 1, 1, 1)),  # the base does not rotate
             **{name: np.zeros((n + 1, 3)) for name in names})
 
     def _walk(self, mechanism: Mechanism, frames: Array, solids: list[list[tuple[float, Array, Array]]]) -> None:
-        """Places of the links: the moving body that carries each, and its place in it."""
+        """Find the moving body that carries each link, and the link's place in that body."""
         index = {joint.name: i for i, joint in enumerate(mechanism.moving)}
         at: dict[str, tuple[int, Array, Array]] = {BASE: (0, np.eye(3), np.zeros(3))}
         for joint in mechanism.joints:
@@ -100,11 +100,11 @@ class RigidTree:
 
     @property
     def pointer(self) -> Any:
-        """To the C's tree, as long as this one lives."""
+        """Return a pointer to C's tree, valid as long as this object lives."""
         return self._tree.pointer
 
     def at(self, q: Array, v: Array) -> Dynamics:
-        """Everything the equations of motion need at positions q and velocities v, both (n,)."""
+        """Return the terms of the equations of motion at positions q and velocities v, both (n,)."""
         ffi, lib = library()
         n, square = self.n, self.n**2
         found = np.zeros(2 * square + n)
@@ -116,7 +116,7 @@ class RigidTree:
 
 @dataclass(frozen=True)
 class _Structure:
-    """`rigid_tree` of the C, and the arrays that it points to."""
+    """C's `rigid_tree` and the arrays to which it points."""
 
     pointer: Any
     held: dict[str, Any]
@@ -130,7 +130,7 @@ def _structure(n: int, **arrays: NDArray[Any]) -> _Structure:
 
 
 def _skew(v: Array) -> Array:
-    """Cross-product matrices (n, 3, 3) of vectors (n, 3)."""
+    """Return the cross-product matrices (n, 3, 3) of vectors (n, 3)."""
     out = np.zeros((len(v), 3, 3))
     out[:, 0, 1], out[:, 0, 2], out[:, 1, 2] = -v[:, 2], v[:, 1], -v[:, 0]
     out[:, 1, 0], out[:, 2, 0], out[:, 2, 1] = v[:, 2], -v[:, 1], v[:, 0]
@@ -143,13 +143,13 @@ def _turn(axis: Array, angle: float) -> Array:
 
 
 def _rpy(rpy: Array) -> Array:
-    """Fixed axes x, y, z, as URDF."""
+    """Return a rotation about fixed axes x, y, z, as URDF defines it."""
     x, y, z = np.eye(3)
     return _turn(z, float(rpy[2])) @ _turn(y, float(rpy[1])) @ _turn(x, float(rpy[0]))
 
 
 def _merge(parts: list[tuple[float, Array, Array]]) -> tuple[float, Array, Array]:
-    """One body of several solids: mass, centre of gravity, inertia about it."""
+    """Return one body of several solids: mass, centre of gravity, inertia about that centre."""
     mass = sum(part[0] for part in parts)
     com = sum((m * np.asarray(c) for m, c, _ in parts), np.zeros(3)) / mass if mass else np.zeros(3)
     inertia = np.zeros((3, 3))

@@ -1,9 +1,9 @@
-"""Which plant a mechanism has, and what a board sees of it: the streamed joints alone.
+"""The choice of a mechanism's plant, and the board's view of it: the streamed joints.
 
-Rigid trees move in joint coordinates, where servos turn them with the backlash of their gears. A planar arm that ends
-in a flexible link has a plant of its own, whose beam keeps its length, of third order in the deflection, as far as
-there is room for its elements. Loops, modes and all other flexible links move as articulated points, with large
-rotations and with tension. MuJoCo moves what is asked of it, among things that can be touched.
+Rigid trees move in joint coordinates; joints that servos turn have the backlash of their gears. A planar arm that ends
+in a flexible link has its own plant of third order in the deflection, if there is room for its elements. Its beam keeps
+its length. Loops, modes and all other flexible links move as articulated points, with large rotations and with tension.
+MuJoCo, on request, moves rigid arms among things that they can touch.
 """
 
 from dataclasses import replace
@@ -24,11 +24,11 @@ from femtorque.hil.plant.plant_library import MOST
 Array = NDArray[np.float64]
 Plant = minimal.Plant | backlash.BacklashPlant | articulated.Plant | FlexibleArmPlant | mujoco.MujocoPlant
 KINDS = ("auto", "mujoco")
-FINER = 2  # elements of the plant's flexible links to one of the inverse model's
+FINER = 2  # elements of the plant's flexible links for each element of the inverse model
 
 
 class Driven(Protocol):
-    """The plant behind a board's motors and encoders: one entry of each array per joint."""
+    """The plant behind a board's motors and encoders. Each array has one entry per joint."""
 
     @property
     def q(self) -> Array: ...
@@ -38,29 +38,29 @@ class Driven(Protocol):
 
     @property
     def current(self) -> Array:
-        """Currents of the motors, A."""
+        """Return the currents of the motors, A."""
 
     def counts(self) -> NDArray[np.int64]:
-        """Counts of the encoders since power-up."""
+        """Return the counts of the encoders since power-up."""
 
     def drive(self, seconds: float, voltage: Array) -> None:
-        """Let time pass with these voltages at the motors; NaN: the terminals float."""
+        """Let time pass with these voltages at the motors. NaN: the terminals float."""
 
     def move(self, seconds: float, voltage: Array, torque: Array) -> None:
-        """Step with torques of drives beside them."""
+        """Let time pass with these voltages and with torques of drives."""
 
     def hold(self, seconds: float, voltage: Array) -> None:
-        """Step with brakes on the joints: only currents change."""
+        """Let time pass with brakes on the joints: only currents change."""
 
     def stop(self) -> None:
-        """No joint moves any more from now on, whatever that costs."""
+        """Stop all joints at once."""
 
 
 def plant_of(mechanism: Mechanism, kind: str = "auto", scene: Path | None = None) -> Plant:
-    """The plant at its start. kind: auto, or mujoco, in a scene of its own kind. Flexible links have twice the elements
-    of the inverse model.
+    """Return the plant at its start. kind: auto, or mujoco, with a scene. Flexible links have twice the elements of the
+    inverse model.
 
-    Raises BadInput for a kind that is not there and as femtorque.hil.plant.mujoco does.
+    Raises BadInput for an unknown kind, and as femtorque.hil.plant.mujoco does.
     """
     if kind not in KINDS:
         raise BadInput("command line", "--plant", kind, "no such plant", "plants: " + ", ".join(KINDS))
@@ -79,7 +79,7 @@ def plant_of(mechanism: Mechanism, kind: str = "auto", scene: Path | None = None
 
 
 def is_arm(mechanism: Mechanism) -> bool:
-    """True if it is a planar chain whose last link, and no other, bends in its plane."""
+    """Return True for a planar chain whose last link, and no other, bends in its plane."""
     if mechanism.constrained or mechanism.modes or not mechanism.moving:
         return False
     *rigid, last = mechanism.moving
@@ -92,7 +92,7 @@ def is_arm(mechanism: Mechanism) -> bool:
 
 
 def refined(mechanism: Mechanism, times: int) -> Mechanism:
-    """With so many times the elements in every flexible link."""
+    """Return the mechanism with so many times the elements in every flexible link."""
     links = tuple(link if link.beam is None else
                   replace(link, beam=replace(link.beam, elements=times * link.beam.elements))
                   for link in mechanism.links)
@@ -100,10 +100,10 @@ def refined(mechanism: Mechanism, times: int) -> Mechanism:
 
 
 def follow(plant: Driven, mechanism: Mechanism, mode: int) -> tuple[str, str]:
-    """The plant follows a board into another mode, by its number: hands close, feet change. (its name, why the plant
-    stays in its own or "")."""
+    """Let the plant follow a board into the mode of this number: hands close, feet change. Return the mode's name and
+    the reason why the plant stays in its mode, or ""."""
     name, whole = mechanism.modes[mode].name, plant.plant if isinstance(plant, Wired) else plant
-    assert isinstance(whole, articulated.Plant)  # what a mechanism with modes has
+    assert isinstance(whole, articulated.Plant)  # plant of every mechanism with modes
     try:
         whole.switch(name)
     except Refused as refusal:
@@ -112,22 +112,23 @@ def follow(plant: Driven, mechanism: Mechanism, mode: int) -> tuple[str, str]:
 
 
 def stepped_of(plant: Driven) -> Stepped | None:
-    """The plant that C moves on; None where that is Python's."""
+    """Return the plant that C moves, or None if Python moves it."""
     whole = plant.plant if isinstance(plant, Wired) else plant
     inner = whole.inner if isinstance(whole, backlash.BacklashPlant) else whole
     return inner if isinstance(inner, Stepped) else None
 
 
 def world_of(plant: Driven) -> mujoco.MujocoPlant | None:
-    """The plant whose arm stands among things; None for all others."""
+    """Return the MuJoCo plant, whose arm stands among things, or None for other plants."""
     whole = plant.plant if isinstance(plant, Wired) else plant
     return whole if isinstance(whole, mujoco.MujocoPlant) and whole.things else None
 
 
 class Wired:
-    """A plant behind the motors and encoders of the streamed joints. q, v (J,), counts and voltages are theirs alone.
+    """A plant behind the motors and encoders of the streamed joints. q, v (J,), counts and voltages are those of the
+    streamed joints.
 
-    Joints that move beside them, passive ones of loops, are in `plant`.
+    `plant` has all joints, passive joints of loops too.
     """
 
     def __init__(self, plant: Plant) -> None:
@@ -151,7 +152,7 @@ class Wired:
         return self.plant.counts()[self.places]
 
     def drive(self, seconds: float, voltage: ArrayLike) -> None:
-        """As the plant's, voltage (J,); what has no motor floats."""
+        """Let time pass with voltage (J,). Joints without a motor float."""
         self.plant.drive(seconds, self._terminals(voltage))
 
     def _terminals(self, voltage: ArrayLike) -> Array:
@@ -160,21 +161,21 @@ class Wired:
         return terminals
 
     def hold(self, seconds: float, voltage: ArrayLike) -> None:
-        """As the plant's, voltage (J,); what has no motor floats."""
+        """Let time pass with brakes on the joints and voltage (J,). Joints without a motor float."""
         self.plant.hold(seconds, self._terminals(voltage))
 
     def stop(self) -> None:
-        """As the plant's: what moves beside the streamed joints stops, too."""
+        """Stop all joints at once, streamed or not."""
         self.plant.stop()
 
     def move(self, seconds: float, voltage: ArrayLike, torque: ArrayLike) -> None:
-        """As the plant's, voltage and torque (J,)."""
+        """Let time pass with voltage and torque (J,)."""
         terminals, torques = np.full(self.plant.n, np.nan), np.zeros(self.plant.n)
         terminals[self.places], torques[self.places] = voltage, torque
         self.plant.move(seconds, terminals, torques)
 
     def push(self, seconds: float, torque: ArrayLike) -> None:
-        """As the plant's, torque (J,)."""
+        """Let time pass with torque (J,)."""
         torques = np.zeros(self.plant.n)
         torques[self.places] = torque
         self.plant.push(seconds, torques)
@@ -189,7 +190,7 @@ def wired(plant: Driven) -> Driven: ...
 
 
 def wired(plant: Driven) -> Driven:
-    """The plant to which a board is wired: the plant itself if every joint is streamed."""
+    """Return the plant that is wired to a board: the plant itself if every joint is streamed."""
     if not isinstance(plant, Plant) or len(plant.mechanism.streamed) == plant.n:
         return plant
     return Wired(plant)

@@ -1,4 +1,4 @@
-"""How far flexible links are bent: their tips against where they would be, were the links rigid."""
+"""Deflections of flexible links: the distance of each tip from its place on a rigid link."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,10 @@ Array = NDArray[np.float64]
 
 
 def tips_of(plant: Driven) -> dict[str, float]:
-    """{flexible link: distance of its end from the line that its root points along, m}; empty for rigid plants.
+    """Return {flexible link: distance of its end from its root's axis, m}; empty for rigid plants.
 
-    For a planar arm signed, to the left positive, and for all that the link carries at its end; else the length of it.
+    For a planar arm the distance has a sign, positive to the left, and the end is that of the link with its loads.
+    Otherwise it is a length.
     """
     whole = plant.plant if isinstance(plant, Wired) else plant
     if isinstance(whole, FlexibleArmPlant):
@@ -26,7 +27,8 @@ def tips_of(plant: Driven) -> dict[str, float]:
 
 
 def shapes_of(plant: Driven) -> dict[str, tuple[float, float, float, float]]:
-    """{flexible link: deflection of its end and slope there in y, then in z of its root, m and rad}; as `tips_of`."""
+    """Return {flexible link: deflection of its end and slope there in y, then in z of its root, m and rad}; empty for
+    rigid plants."""
     whole = plant.plant if isinstance(plant, Wired) else plant
     if isinstance(whole, FlexibleArmPlant):
         link, bent = next(link.name for link in whole.mechanism.links if link.beam), whole.x[whole.n:]
@@ -37,7 +39,7 @@ def shapes_of(plant: Driven) -> dict[str, tuple[float, float, float, float]]:
 
 
 def _shape(plant: articulated.Plant, link: str) -> tuple[float, float, float, float]:
-    """Seen from the axes of the first element's root."""
+    """Return the shape in the axes of the first element's root."""
     first, last = _ends(plant, link)
     root, end = (_place(plant, frame, frame.origin) for frame in (first, last))
     axes = np.array([_place(plant, first, first.origin + axis) - root for axis in first.axes.T])
@@ -53,13 +55,13 @@ def _bent(plant: articulated.Plant, link: str, length: float) -> float:
 
 
 def _ends(plant: articulated.Plant, link: str) -> tuple[Frame, Frame]:
-    """Root of a link's first element and end of its last."""
+    """Return the root of a link's first element and the end of its last."""
     assert plant.loads.beams is not None
     own = [element for element in plant.loads.beams.elements if element.name.startswith(f"{link}[")]
     return own[0].a, own[-1].b
 
 
 def _place(plant: articulated.Plant, frame: Frame, point: Array) -> Array:
-    """Place of a point of a frame's solid now."""
+    """Return the present place of a point of a frame's solid."""
     at: Array = plant.system.solids[frame.solid].at(point) @ plant.cycle.equations.x.reshape(-1, 4, 3)[frame.solid]
     return at

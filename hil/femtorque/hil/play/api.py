@@ -1,4 +1,4 @@
-"""A virtual board for scripts and notebooks: `with virtual_board(mechanism) as board:` and then as with a real one."""
+"""A virtual board for scripts and notebooks. Use `with virtual_board(mechanism) as board:` as with a real board."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,8 +18,8 @@ from femtorque.host.board import Board
 def virtual_board(mechanism: Mechanism | str | Path, plant: Plant | None = None) -> Iterator[Board]:
     """Build the image, boot it on the emulated chip with a simulated arm, and connect to it in its own time.
 
-    Nothing moves between two calls, and a motion takes as long as this machine needs for it. plant: another arm than
-    the mechanism file says, to see what feedback makes of the difference. Logs hold the true motion too. Raises
+    Nothing moves between two calls. A motion takes as long as this machine needs to simulate it. plant: an arm that
+    differs from the mechanism file, to see how feedback corrects the difference. Logs hold the true motion too. Raises
     BadInput and Refused as building does.
 
     >>> with virtual_board("mechanisms/three_link.toml") as board:

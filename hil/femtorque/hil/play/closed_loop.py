@@ -1,7 +1,7 @@
-"""Plant, board and host together: what `femtorque hil run MECH TRAJ` does.
+"""Plant, board and host together, for `femtorque hil run MECH TRAJ`.
 
-The image is built, boots on the virtual board, and the host's own session homes, arms, streams and disarms it over the
-board's link. The report on the motion uses the plant's truth, not the board's measurements.
+The virtual board boots the built image. The host's own session homes, arms, streams and disarms the board over its
+link. The report on the motion uses the plant's true positions, not the board's measurements.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ from femtorque.host.stream import Outcome, Progress, stream
 Watch = Callable[[Session, Truth], AbstractContextManager[None]]
 
 BUILD = Path("build")
-FILLING = 0.1  # s, about: from the first knot sent to START
+FILLING = 0.1  # s, about, from the first knot sent to START
 _STATES = {number: name for name, (number, _) in messages.STATES.items()}
 STILL = 0.02  # rad/s or m/s
 _FAULTS = {number: name for name, (number, *_) in messages.FAULTS.items() if number}
@@ -39,18 +39,18 @@ _FAULTS = {number: name for name, (number, *_) in messages.FAULTS.items() if num
 
 @dataclass(frozen=True)
 class Result:
-    """Result of one run.
+    """The result of one run.
 
-    tracking_rms, tracking_max: desired minus the plant's true position, rad or m per joint, over the ticks in motion;
-    measured_rms, measured_max: desired minus what the encoders showed of it, over the same ticks. ended: 'done', or why
-    it was not. state: the board's last. instructions_step: of ft_step, worst tick in motion; instructions_tick_mean,
-    instructions_tick: of the whole tick interrupt in motion, mean and worst; all three 0 where nobody counts them.
-    cycles_tick: worst in motion, by the image's own counter on a real board, by the model of the virtual one. frames:
-    to the board. bit_identical: whether the image's feed-forward torques of the whole motion equal the host's float32,
-    bit for bit; None if the motion was not played to its end in one piece. outputs_safe: at the very end. driven:
-    streamed joints that a virtual board drives then. switched: (seconds since power-on, mode, why the plant did not
-    follow into it or ""); modes: numbers of the modes in STATUS, one after the other. still: whether every joint stands
-    at the very end. pushed: m that the arm has moved a thing in its scene, if it was to.
+    tracking_rms, tracking_max: desired minus the plant's true position, rad or m per joint, over the ticks in motion.
+    measured_rms, measured_max: desired minus measured position over the same ticks. ended: 'done', or the reason for
+    another end. state: the board's last. instructions_step: of ft_step in the worst tick in motion.
+    instructions_tick_mean, instructions_tick: of the tick interrupt in motion, mean and worst. All three are 0 where
+    nothing counts them. cycles_tick: worst in motion, by the image's counter on a real board, by the chip's model on a
+    virtual board. frames: to the board. bit_identical: True if the image's feed-forward torques of the whole motion
+    equal the host's float32 bit for bit; None if the motion was not played to its end in one piece. outputs_safe: at
+    the very end. driven: streamed joints that a virtual board drives at the end. switched: (seconds since power-on,
+    mode, the reason why the plant did not follow, or ""). modes: consecutive mode numbers in STATUS. still: True if
+    every joint rests at the very end. pushed: distance that the arm has moved a thing in its scene, m.
     """
 
     mechanism: Mechanism
@@ -87,14 +87,14 @@ class Result:
 
     @property
     def dangers(self) -> list[str]:
-        """A line for each joint that is still driven, or for outputs that are not safe somewhere."""
+        """Return a line for each joint that is still driven, or one line for outputs that are not safe."""
         if self.outputs_safe:
             return []
         return [f"outputs are NOT safe: joint {joint.name} {_goes_on(joint)}"
                 for joint in (self.mechanism.streamed[j] for j in self.driven)] or ["outputs are NOT safe"]
 
     def report(self) -> dict[str, Any]:
-        """As the JSON object of `femtorque hil`: tracking_* as measured, which is all that a real board knows."""
+        """Return the JSON object of `femtorque hil`. tracking_* are as measured: a real board knows no others."""
         joints = [joint.name for joint in self.mechanism.streamed]
         return {
             "ended": self.ended, "state": self.state, "faults": list(self.faults), "ticks": self.ticks,
@@ -112,14 +112,14 @@ class Result:
 
 
 def _goes_on(joint: Joint) -> str:
-    """Describe the drive of a joint that goes on by itself."""
+    """Return words for the drive of a joint that continues without the board."""
     if joint.drive is None:
         return "is driven still"
     return f"keeps its last {'duty' if joint.drive.servo else 'command'} until the supply is cut"
 
 
 class Idle:
-    """The plant inside a virtual board that carries the pil image: nothing there moves."""
+    """A plant in which nothing moves, for a virtual board that carries the pil image."""
 
     def __init__(self, joints: int) -> None:
         self.q, self.v, self.current = np.zeros(joints), np.zeros(joints), np.zeros(joints)
@@ -128,20 +128,20 @@ class Idle:
         return np.zeros(len(self.q), np.int64)
 
     def drive(self, seconds: float, voltage: NDArray[np.float64]) -> None:
-        """Time passes."""
+        """Let time pass."""
 
     def move(self, seconds: float, voltage: NDArray[np.float64], torque: NDArray[np.float64]) -> None:
-        """Time passes."""
+        """Let time pass."""
 
     def hold(self, seconds: float, voltage: NDArray[np.float64]) -> None:
-        """Time passes."""
+        """Let time pass."""
 
     def stop(self) -> None:
-        """Nothing does."""
+        """Do nothing: no joint moves."""
 
 
 class Witness:
-    """Reads every STATUS the board sends, whatever becomes of it on the line."""
+    """A reader of every STATUS that the board sends, before the line can spoil it."""
 
     def __init__(self, board: BoardUnderTest) -> None:
         self._reader = FrameReader(Codec(len(board.joints)))
@@ -167,12 +167,12 @@ def run_closed_loop(mechanism: Mechanism, trajectory: Trajectory, *, feedforward
                     plant: Plant | None = None, out: Path | None = None, resume: int = 0, log: Path | None = None,
                     on_progress: Callable[[Progress], None] | None = None, watch: Watch | None = None,
                     wait: float = 0.0) -> Result:
-    """Build, boot, home, arm, play, disarm. fault: a name of femtorque.hil.board.faults.FAULTS that strikes in
+    """Build, boot, home, arm, play, disarm. fault: a name in femtorque.hil.board.faults.FAULTS; it strikes in
     mid-motion.
 
-    out: the folder the image is built in. log: RUN.mcap, what the host saw of it, as `stream` writes it. watch: around
-    all that, given the host's session and the plant's truth. Raises BadInput and Refused as building does; a motion
-    that is broken off is a Result that says so.
+    out: the folder in which the image is built. log: RUN.mcap, the host's log, as `stream` writes it. watch: a context
+    around the run, given the host's session and the plant's truth. Raises BadInput and Refused as building does. If a
+    motion is broken off, the Result says so.
     """
     if fault is not None and fault not in FAULTS:
         raise BadInput("command line", "--fault", fault, "no such fault", "faults: " + ", ".join(FAULTS))
@@ -190,11 +190,11 @@ def serve_board(mechanism: Mechanism, port: int | str, announce: Callable[[str],
                 feedforward: bool = True, pil: bool = False, out: Path | None = None,
                 kind: type[VirtualBoard] = VirtualBoard,
                 around: Callable[[Any], AbstractContextManager[None]] = nullcontext) -> int:
-    """A virtual board in real time for hosts to come and go. Returns the ticks it made.
+    """Serve a virtual board in real time; hosts may come and go. Return the number of its ticks.
 
-    port: of TCP (0: any), or unix:PATH. pil: with the pil image, for femtorque.hil.play.pil.run; nothing moves here
-    then. announce: given the url once the board is there. around: what lasts as long as the board. Raises
-    BadInput if the port is taken, Refused as building does.
+    port: a TCP port (0: any), or unix:PATH. pil: use the pil image, for femtorque.hil.play.pil.run; nothing moves here
+    then. announce: called with the url once the board is there. around: a context that lasts as long as the board.
+    Raises BadInput if the port is taken, Refused as building does.
     """
     built = build_image(mechanism, out or folder(mechanism, feedforward, pil), feedforward=feedforward, pil=pil)
     plant = Idle(len(mechanism.streamed)) if pil else plant_of(mechanism)
@@ -207,11 +207,11 @@ def serve_board(mechanism: Mechanism, port: int | str, announce: Callable[[str],
         board.recording, board.brakes = False, True
         announce(board.url)
         board.serve(until=until)
-        return int(board.telemetry()["tick"]) + 1 if pil else board.ticks  # granted ones: SysTick comes more often
+        return int(board.telemetry()["tick"]) + 1 if pil else board.ticks  # granted ticks: SysTick comes more often
 
 
 def folder(mechanism: Mechanism, feedforward: bool, pil: bool = False) -> Path:
-    """Folder in which a mechanism's image is built."""
+    """Return the folder in which a mechanism's image is built."""
     return BUILD / (mechanism.name + ("" if feedforward else "-without-feedforward") + ("-pil" if pil else ""))
 
 
@@ -219,10 +219,10 @@ def play_motion(board: BoardUnderTest, mechanism: Mechanism, motion: Knots, feed
                 resume: int = 0, on_progress: Callable[[Progress], None] | None = None, pil: bool = False,
                 log: Path | None = None, source: Path | None = None, watch: Watch | None = None,
                 wait: float = 0.0) -> Result:
-    """The host's part, from connecting to disarming, and the figures of it. pil: of a real board, by
+    """Do the host's part from connecting to disarming, and return its figures. pil: a real board, by
     femtorque.hil.play.pil. wait: s, armed, before the motion."""
     witness, clock = Witness(board), VirtualClock(board)
-    step = step_sources(model_of(mechanism))  # searched for once
+    step = step_sources(model_of(mechanism))  # computed once
     configuration = Configuration.of(mechanism, feedforward, pil, step)
     session, outcome, ended = session_with(board, configuration, clock), None, "done"
     link = session.link
@@ -294,42 +294,42 @@ def _result(board: BoardUnderTest, witness: Witness, configuration: Configuratio
 
 
 def in_motion(record: Record) -> slice:
-    """From the first to the last tick with a desired rate."""
+    """Return the slice from the first to the last tick with a desired rate."""
     ticks = np.flatnonzero(np.any(record.target_rate != 0.0, axis=1))
     return slice(int(ticks[0]), int(ticks[-1]) + 1) if len(ticks) else slice(0, 0)
 
 
 def wrapped(difference: NDArray[np.float64], mechanism: Mechanism) -> NDArray[np.float64]:
-    """Differences of positions, of turning joints within half a turn."""
+    """Return differences of positions; for turning joints within half a turn."""
     turning = np.array([joint.type != "prismatic" for joint in mechanism.streamed])
     return np.where(turning, (difference + np.pi) % (2.0 * np.pi) - np.pi, difference)
 
 
 def identical(mechanism: Mechanism, motion: Knots, record: Record, lead: int,
               step: dict[str, str] | None = None) -> bool | None:
-    """True if the image's torque_ff of a motion played in one piece equals the host's float32, bit for bit.
+    """Return True if the image's torque_ff equals the host's float32 bit for bit, for a motion played in one piece.
 
     The host runs the same knots through the same C (femtorque.codegen.toolchain.path_library). The integer targets of
-    both find
-    the tick at which the motion began; the torque of an interval is formed `lead` ticks before it. With loops, modes or
-    flexible links the host goes on from what the step had left before that tick: where dependent joints are, or how far
-    links sag, to the last bit, comes from all that the arm has done since power-on. None if the image's targets are not
-    those of the motion in one piece, and of such arms on a real board, which does not show what its step has left.
+    both give the tick at which the motion began. The board forms the torque of an interval `lead` ticks before that
+    interval. With loops, modes or flexible links the host starts from the image's step state before that tick: the last
+    bits of dependent joints and of the sag depend on everything that the arm has done since power-on. Return None if
+    the image's targets are not the motion in one piece, and for these arms on a real board, which does not report the
+    step's state.
     """
     path = CompiledPath(mechanism, step=step)
     arrays = motion.position, motion.rate, motion.acceleration
-    around = in_motion(record).start  # of the first tick in motion; targets are those of the ticks' ends
+    around = in_motion(record).start  # of the first tick in motion; targets belong to the ticks' ends
     changing = remembers(mechanism)
     if changing and not record.steps:
         return None
-    held = range(len(mechanism.streamed))  # only the phase matters: one joint's sine and cosine is made exact per tick
+    held = range(len(mechanism.streamed))  # only the phase matters: each tick makes one joint's sine and cosine exact
     starts: list[dict[str, Any]] = [dict(held=k) for k in held] if not changing else [
         dict(state=state, mode=motion.mode) for tick, state in record.steps.items() if around - STEPS <= tick < around]
     if not starts:
         return None
     first = path.run(*arrays, **starts[0])
     target = first[2]
-    sure = len(target) - 1 - lead  # once every torque is formed, the host may disarm before the last targets are due
+    sure = len(target) - 1 - lead  # once all torques are formed, the host may disarm before the last targets
     begins = [i for i in range(max(around - 8, 0), around + 8)
               if np.array_equal(record.target[i:][:sure], target[:sure])]
     if not begins:

@@ -1,7 +1,7 @@
-"""The line to a board with the pil image: it is granted one control tick after another, and everything else passes.
+"""The line to a board with the pil image. The host grants the board one control tick after another; other bytes pass
+through.
 
-SENSE is repeated until DRIVE and STATUS of its tick have come, so a slow or bad line changes nothing of what is
-computed.
+The host repeats SENSE until the tick's DRIVE and STATUS have come. So a slow or bad line does not change the results.
 """
 
 from collections.abc import Callable
@@ -14,13 +14,13 @@ from femtorque.host.link import Clock, Device
 
 POLL = 2e-4  # s between two looks at a silent line
 REPEAT = 0.01  # s after which an unanswered SENSE is sent again
-LOST = 2.0  # s without an answer after which the board is gone; it has then dropped its outputs
+LOST = 2.0  # s without an answer, after which the board counts as gone; its outputs are off by then
 
 
 class GrantedTicks:
-    """name: what messages call the port. incoming, outgoing: what spoils the line of host and board; SENSE and DRIVE,
-    which are no part of a board with motors, it spares. listeners: get every byte that the board sends. repeated:
-    SENSEs that had to be sent again."""
+    """name: the port's name in messages. incoming, outgoing: disturbances of the line between host and board. They
+    spare SENSE and DRIVE, which a board with motors does not have. listeners: called with all bytes from the board.
+    repeated: number of SENSEs that were sent again."""
 
     def __init__(self, device: Device, joints: int, tag: int, wall: Clock) -> None:
         self.name = getattr(device, "name", type(device).__name__)
@@ -29,10 +29,10 @@ class GrantedTicks:
         self.repeated = 0
         self._device, self._wall = device, wall
         self._codec, self._tag = Codec(joints), tag
-        self._tick = 0  # the board's number of the next one; its answer corrects it
-        self._drive: Any = None  # the last that has come, as the status
+        self._tick = 0  # the board's number of its next tick; its answer corrects it
+        self._drive: Any = None  # the last DRIVE, as the last STATUS
         self._status: Status | None = None
-        self._rest = b""  # of a frame from the board that is still coming
+        self._rest = b""  # bytes of a frame from the board that has not ended
         self._written, self._to_board, self._to_host = bytearray(), bytearray(), bytearray()
 
     def close(self) -> None:
@@ -46,7 +46,7 @@ class GrantedTicks:
         return data
 
     def write(self, data: bytes) -> int:
-        """The bytes are a tick on their way, as on a board whose main loop looks at the line after each tick."""
+        """Delay the bytes by a tick, as a board does whose main loop reads the line after each tick."""
         self._written += data
         return len(data)
 
@@ -69,7 +69,7 @@ class GrantedTicks:
             if drive is not None and drive.tick == self._tick and status is not None and status.tick == self._tick:
                 return drive, status
             elsewhere = drive is not None and drive.tick not in (self._tick, (self._tick - 1) & 0xFFFFFFFF)
-            if elsewhere:  # at the beginning, and when the board was reset
+            if elsewhere:  # at the beginning, and after a reset of the board
                 self._tick, self._drive = (drive.tick + 1) & 0xFFFFFFFF, None
             if elsewhere or now - asked >= REPEAT:
                 self.repeated += 1
@@ -79,7 +79,7 @@ class GrantedTicks:
             self._wall.sleep(POLL)
 
     def _ask(self, counts: list[int]) -> float:
-        """Send what the host had to say, then SENSE. Returns the time."""
+        """Send the host's bytes, then SENSE. Return the time."""
         data = self.incoming(bytes(self._to_board)) + self._codec.encode(Sense(self._tick, counts), self._tag)
         self._to_board.clear()
         try:
@@ -89,7 +89,7 @@ class GrantedTicks:
         return self._wall.now()
 
     def _listen(self) -> None:
-        """Keep what is for the plant, pass on all else, good or bad."""
+        """Keep frames for the plant, and pass on all other bytes, good or bad."""
         try:
             data = self._device.read(65536)
         except OSError as error:

@@ -1,12 +1,12 @@
-"""Processor in the loop: a real board with the plant at the host; what `femtorque hil pil` does.
+"""Processor in the loop: a real board, with the plant at the host, for `femtorque hil pil`.
 
-The board carries the pil image: everything of the normal one, but counts come by SENSE and duties go by DRIVE. The
-Relay here owns the port and stands where the virtual board stands: it lets the plant and the board move tick by tick,
-in lock-step (femtorque.hil.play.granted_ticks), and passes all other bytes between the port and the host's own
-session. Time is counted in ticks that the board has answered.
+The pil image is the normal image, except that counts come by SENSE and duties go by DRIVE. The Relay owns the port and
+takes the place of the virtual board. It moves the plant and the board tick by tick in lock-step
+(femtorque.hil.play.granted_ticks) and passes all other bytes between the port and the host's session. Time is counted
+in ticks that the board has answered.
 
-Messages of the host during a tick are executed in the tick after the next, as elsewhere. Tick k measures the plant at
-t_k; its duty is held over [t_{k+1}, t_{k+2}], as the board's output timer takes it over; outputs go on and off at once.
+The board executes a host's message in the second tick after it arrives, as every board does. Tick k measures the plant
+at t_k. Its duty is held over [t_{k+1}, t_{k+2}], as the board's output timer does. The outputs go on and off at once.
 """
 
 from __future__ import annotations
@@ -33,12 +33,11 @@ from femtorque.host.stream import Progress
 Array = NDArray[np.float64]
 
 class Relay:
-    """A board at the end of `device`, and the plant that it is made to believe in. A
-    femtorque.hil.board.under_test.BoardUnderTest.
+    """A board at the end of `device` and its simulated plant. It is a femtorque.hil.board.under_test.BoardUnderTest.
 
-    For the host it is also the device of its link (read, write, close). wall: the time the line takes, which is nothing
-    to the plant. encoder_faults, bus_voltage, and incoming, outgoing for the bytes between host and board: the points
-    at which faults act, as on a virtual board.
+    For the host it is also the device of its link (read, write, close). wall: the clock of the line, which the plant
+    does not use. Faults act at encoder_faults, bus_voltage, incoming and outgoing, as on a virtual board. incoming and
+    outgoing disturb the bytes between host and board.
     """
 
     def __init__(self, device: Device, mechanism: Mechanism, plant: Plant, tag: int, wall: Clock | None = None) -> None:
@@ -54,9 +53,9 @@ class Relay:
         self.incoming, self.outgoing = self._line.incoming, self._line.outgoing
         self.ticks = 0
         self._top = self.board.chip.sysclk_hz // (2 * mechanism.board.pwm_hz)
-        self._outputs = 0  # as last heard
+        self._outputs = 0  # as last reported
         self._held = np.zeros(len(self.joints), np.float32)  # duty of the tick before
-        self._held_mode = 0  # that it is for
+        self._held_mode = 0  # the tick of that duty
         self._modes = ModeFollower(mechanism)
         self.switched = self._modes.switched
         self._agenda, self._recorder = Agenda(), StatusRecorder(len(self.joints))
@@ -80,17 +79,17 @@ class Relay:
         return self._line.write(data)
 
     def close(self) -> None:
-        """The host hangs up; plant and board go on for whoever lets them."""
+        """Close the host's end. Plant and board continue when somebody runs them."""
 
     # -- time ---------------------------------------------------------------
 
     @property
     def seconds(self) -> float:
-        """The plant's time since it began."""
+        """Return the plant's time since its start, s."""
         return self.ticks * self.dt
 
     def run(self, seconds: float) -> None:
-        """Let that much of the plant's time pass. Raises Refused if the board does not answer."""
+        """Let plant time pass. Raises Refused if the board does not answer."""
         self.run_until(self.seconds + seconds)
 
     def run_until(self, seconds: float) -> None:
@@ -99,11 +98,11 @@ class Relay:
             self._advance()
 
     def at(self, seconds: float, action: Callable[[], None]) -> None:
-        """Do something at that time (now, if it is past)."""
+        """Call something at a time, or now if that time has passed."""
         self._agenda.add(seconds, action)
 
     def _advance(self) -> None:
-        """One control tick of board and plant."""
+        """Run one control tick of board and plant."""
         q, v = self.plant.q.copy(), self.plant.v.copy()
         drive, status = self._line.grant(self._counts())
         self._recorder.take(status, q, v, self.seconds)
@@ -116,14 +115,14 @@ class Relay:
         self.ticks += 1
 
     def _counts(self) -> list[int]:
-        """Readings of the encoders on the wire."""
+        """Return the readings of the encoders for the wire."""
         true = self.plant.counts()
         seen = [fault.seen(int(true[j])) if channel else 0
                 for j, ((_, channel), fault) in enumerate(zip(self.joints, self.encoder_faults, strict=True))]
         return [(n + 2**31) % 2**32 - 2**31 for n in seen]
 
     def _voltages(self) -> Array:
-        """Voltages of the drivers at the motors (n,) V, in steps of the output timer; NaN: the motors float."""
+        """Return the drivers' voltages at the motors (n,), V, in steps of the output timer. NaN: the motor floats."""
         volts = np.full(len(self.joints), np.nan)
         for j, (joint, channel) in enumerate(self.joints):
             if self._outputs and joint.motor and channel:
@@ -137,11 +136,11 @@ class Relay:
 
     @property
     def repeated(self) -> int:
-        """SENSEs that had to be sent again."""
+        """Return the number of SENSEs that were sent again."""
         return self._line.repeated
 
     def outputs_safe(self) -> bool:
-        """True if the board's outputs were off at its last message."""
+        """Return True if the board's outputs were off at its last message."""
         return not self._outputs
 
     def record(self) -> Record:
@@ -149,11 +148,12 @@ class Relay:
         return self._recorder.record()
 
     def truth(self, tick: int) -> tuple[Array, Array]:
-        """Positions and rates (J,) of the plant when a tick of late began; nan where it was not recorded."""
+        """Return positions and rates (J,) of the plant at the start of a recent tick; NaN where they were not
+        recorded."""
         return self._recorder.truth(tick)
 
     def target_positions(self, record: Record) -> Array:
-        """Desired positions (T, J) in rad or m."""
+        """Return desired positions (T, J) in rad or m."""
         return targets(record, [joint for joint, _ in self.joints])
 
 
@@ -161,11 +161,11 @@ def run_in_the_loop(port: str, mechanism: Mechanism, trajectory: Trajectory, *, 
                     fault: str | None = None, plant: Plant | None = None, out: Path | None = None, resume: int = 0,
                     log: Path | None = None, on_progress: Callable[[Progress], None] | None = None,
                     wall: Clock | None = None, watch: Watch | None = None) -> Result:
-    """Run as femtorque.hil.play.run_closed_loop does, with the real board at `port` that carries the pil image. out
-    has no use here.
+    """Run as femtorque.hil.play.run_closed_loop does, with the real board at `port`, which carries the pil image. out
+    is not used.
 
-    wall: the clock by which the line is waited for. Raises BadInput and Refused, that too if the board carries
-    another image; a motion that is broken off is a Result that says so.
+    wall: the clock that limits waiting for the line. Raises BadInput and Refused, also if the board carries another
+    image. If a motion is broken off, the Result says so.
     """
     if fault is not None and fault not in FAULTS:
         raise BadInput("command line", "--fault", fault, "no such fault", "faults: " + ", ".join(FAULTS))
@@ -188,7 +188,7 @@ def run_in_the_loop(port: str, mechanism: Mechanism, trajectory: Trajectory, *, 
 
 
 def make_ready(device: Device, configuration: Configuration, wall: Clock | None = None) -> None:
-    """See that this is the image, and disarmed, whatever the last run has left. Raises Refused."""
+    """Check that the board carries this image, and disarm it, in any state that the last run left. Raises Refused."""
     session = Session(Link(device, clock=wall, baud=configuration.baud), configuration)
     session.connect()
     if session.in_state("HOLD", "TRACK", "HELD"):

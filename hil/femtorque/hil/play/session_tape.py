@@ -1,11 +1,12 @@
-"""A recording of all that hosts sent to a virtual board, and its replay, bit for bit.
+"""A recording of everything that hosts sent to a virtual board, and its replay, bit for bit.
 
-In FOLLOW the motion depends on when each TARGET comes. So the recording has every byte from the hosts with the board's
-time at which it was put on the wire, and at its end a hash of all that the board answered. A replay puts the same bytes
-on the wire at the same cycles of the chip: the image takes each TARGET in the same tick. Both run in whole slices, for
-last bits of the plant depend on how often it is brought up to the chip's time.
+In FOLLOW the motion depends on the arrival time of each TARGET. So the recording has every byte from the hosts with the
+board's time at which the byte was put on the wire. Its last line is a hash of everything that the board answered. A
+replay puts the same bytes on the wire at the same cycles of the chip, so that the image takes each TARGET in the same
+tick. Both run in whole slices, because the last bits of the plant depend on how often it catches up with the chip's
+time.
 
-A recording is text, written through line by line:
+A recording is text, written line by line:
 
     femtorque tape 1 <digest of the configuration> <number of the chip>
     <s since power-on> <bytes, hexadecimal>
@@ -30,14 +31,14 @@ from femtorque.host.link import Configuration
 from femtorque.host.record import Log
 
 HEAD = "femtorque tape 1"
-LARGEST, LONGEST = 2**28, 86_400.0  # bytes and s of a recording: a day, a quarter of an hour of it with a full line
-AFTER = 0.5  # s that a recording without its end is played on after its last bytes
+LARGEST, LONGEST = 2**28, 86_400.0  # bytes and s of a recording: a day, with a full line for a quarter of an hour
+AFTER = 0.5  # s to play on after the last bytes of a recording without an end
 
 
 @dataclass(frozen=True)
 class Tape:
-    """digest: of the configuration; number: of the chip. sent: (s since power-on, bytes), in order. end: s; answers:
-    hash of what the board sent; None where the recording was broken off."""
+    """digest: of the configuration. number: of the chip. sent: (s since power-on, bytes), in order. end: s. answers:
+    hash of the board's bytes; None if the recording was broken off."""
 
     path: Path
     digest: str
@@ -49,8 +50,8 @@ class Tape:
 
 @dataclass(frozen=True)
 class Replay:
-    """same: whether the board sent the bytes that it sent when it was recorded; None if the recording has no end.
-    record: None unless it was asked for."""
+    """same: True if the board sent the bytes that it sent during the recording; None if the recording has no end.
+    record: None unless asked for."""
 
     seconds: float
     same: bool | None
@@ -58,7 +59,7 @@ class Replay:
 
 
 class Sliced(VirtualBoard):
-    """A virtual board that runs in whole slices, whoever asks for how much time."""
+    """A virtual board that always runs in whole slices."""
 
     _slices = 0
 
@@ -69,7 +70,7 @@ class Sliced(VirtualBoard):
 
 
 class _Tap(Disturbance):
-    """A line that spoils nothing and writes down what passes."""
+    """An undisturbed line that records the bytes on it."""
 
     def __init__(self, board: VirtualBoard, file: TextIO) -> None:
         super().__init__()
@@ -84,8 +85,8 @@ class _Tap(Disturbance):
 
 @contextmanager
 def taped(board: Sliced, path: Path, feedforward: bool = True) -> Iterator[None]:
-    """Record what hosts send to a board that has just been powered on. feedforward: whether its image has it. Raises
-    BadInput if the file is there already, or cannot be written."""
+    """Record the hosts' bytes to a board that has just been powered on. feedforward: True if its image has
+    feed-forward. Raises BadInput if the file exists already or cannot be written."""
     try:
         file = path.open("x", encoding="ascii", buffering=1)
     except OSError as error:
@@ -103,13 +104,14 @@ def taped(board: Sliced, path: Path, feedforward: bool = True) -> Iterator[None]
 
 
 def read_tape(path: Path) -> Tape:
-    """Raises BadInput with the line that is wrong. One that was broken off while it was written is left out."""
+    """Return a recording from a file. Leave out a line that was broken off during writing. Raises BadInput with the
+    wrong line."""
     head, *lines = read_text(path, LARGEST, ".tape").split("\n")
     digest, _, number = head.removeprefix(HEAD + " ").partition(" ")
     if not (head.startswith(HEAD) and len(digest) == 64 and number.isdecimal()):
         raise BadInput(path, "tape", head[:60], f"is no tape: its first line must be {HEAD} DIGEST NUMBER")
     sent: list[tuple[float, bytes]] = []
-    for k, line in enumerate(lines[:-1], start=2):  # behind the last line end is nothing, or half a line
+    for k, line in enumerate(lines[:-1], start=2):  # after the last line end: nothing, or half a line
         words = line.split(" ")
         try:
             if words[0] == "end":
@@ -131,10 +133,10 @@ def _later(text: str, sent: list[tuple[float, bytes]]) -> float:
 
 def replay_tape(mechanism: Mechanism, tape: Tape, *, log: Path | None = None, out: Path | None = None,
                 recording: bool = False) -> Replay:
-    """Build, boot, and let the board hear what it heard when it was recorded.
+    """Build and boot the image, and send the board the bytes of the recording.
 
-    log: RUN.mcap, as `follow --log` writes it. out: folder of the image. recording: every tick, as it was when the
-    recording was made. Raises Refused for a recording of another configuration, BadInput and Refused as building does.
+    log: RUN.mcap, as `follow --log` writes it. out: folder of the image. recording: keep every tick, as in the recorded
+    run. Raises Refused for a recording of another configuration, BadInput and Refused as building does.
     """
     configuration = Configuration.of(mechanism)
     if tape.digest != configuration.digest.hex():

@@ -1,4 +1,4 @@
-"""Record of a real board's ticks by its STATUS, together with the plant's truth."""
+"""Record of a real board's ticks, from its STATUS messages and the plant's true state."""
 
 from typing import Any
 
@@ -12,18 +12,18 @@ Array = NDArray[np.float64]
 
 
 class StatusRecorder:
-    """Keeps a STATUS of every tick. joints: how many."""
+    """A recorder that keeps a STATUS of every tick. joints: their number."""
 
     def __init__(self, joints: int) -> None:
         self._joints = joints
         self._samples: list[tuple[Any, Array, Array, float]] = []
 
     def take(self, status: Status, q: Array, v: Array, seconds: float) -> None:
-        """q, v (J,): of the plant when the tick began."""
+        """Keep a STATUS. q, v (J,): the plant's when the tick began."""
         self._samples.append((status, q, v, seconds))
 
     def record(self) -> Record:
-        """Every tick; nobody counts the instructions of a real board."""
+        """Return every tick. Nothing counts the instructions of a real board."""
         statuses = [s[0] for s in self._samples]
         kinds = telemetry_type(self._joints)
         told: dict[str, Any] = {
@@ -36,7 +36,8 @@ class StatusRecorder:
                       cycles=np.array([s.cycles for s in statuses], np.int64))
 
     def truth(self, tick: int) -> tuple[Array, Array]:
-        """Positions and rates (J,) of the plant when a tick of late began; nan where it was not recorded."""
+        """Return positions and rates (J,) of the plant at the start of a recent tick; NaN where they were not
+        recorded."""
         found = next((s for s in self._samples[:-LATE:-1] if s[0].tick == tick), None)
         nothing = np.full(self._joints, np.nan)
         return (nothing, nothing) if found is None else (found[1], found[2])

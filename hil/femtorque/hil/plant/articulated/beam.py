@@ -1,23 +1,24 @@
 """Deformable beams: cells with mass, joined by elastic elements.
 
-A beam of E elements has E + 1 nodes. The mass of half an element on each side of a node is that node's cell, a
-slender solid with its own rotary inertia; so the whole beam has exactly the mass, the centre of gravity and the
-inertia of a uniform beam, the mass matrix stays diagonal and a mechanism joins a node as it joins any solid.
+A beam of E elements has E + 1 nodes. The mass of half an element on each side of a node is that node's cell, a slender
+solid with rotary inertia. So the whole beam has exactly the mass, the centre of gravity and the inertia of a uniform
+beam, and the mass matrix stays diagonal. A mechanism joins a node as it joins any solid.
 
-Between two nodes lies an elastic element in the co-rotational frame of its chord c = pB - pA of length l: the slopes of
-the nodes, which are those of sections, against the chord and the twist are its strains,
+Between two nodes lies an elastic element in the co-rotational frame of its chord c = pB - pA of length l. Its strains
+are the slopes of the nodes' sections against the chord, and the twist,
 
     phi_Az = -c . a2 / l   phi_Bz = -c . b2 / l   phi_Ay = c . a3 / l   phi_By = c . b3 / l   twist = a2 . b3
 
-all bilinear in the points, invariant under any rigid motion, and so valid for large rotations with small strains in
-each element (sine of the slope for the slope: 0.2 % at 0.1 rad). The elastic energy is a quadratic form of them,
+The strains are bilinear in the points and invariant under any rigid motion. So they hold for large rotations with small
+strains in each element: the sine replaces the slope, 0.2 % at 0.1 rad. The elastic energy is a quadratic form of the
+strains,
 
     U = EI/l (2 phi_A^2 + 2 phi_A phi_B + 2 phi_B^2)  a plane,   GJ/(2 l) twist^2
 
-whose exact gradient is the force on the points: energy is conserved. With shear (Timoshenko) the energy V^2 l / (2
-GA_s) of the shear force V = (M_A + M_B) / l adds 1 / (GA_s l) to all entries of bending's flexibility. The chord keeps
-its length by a row: an inextensible beam has no axial waves, which would otherwise set the stability step. Damping is
-proportional to the strain rate: moments K (phi + damping dphi/dt).
+The force on the points is its exact gradient, so that energy is conserved. With shear (Timoshenko) the shear force V =
+(M_A + M_B) / l has the energy V^2 l / (2 GA_s), which adds 1 / (GA_s l) to all entries of the bending flexibility. A
+row keeps the chord's length: an inextensible beam has no axial waves, which would otherwise set the stability step.
+Damping is proportional to the strain rate: moments K (phi + damping dphi/dt).
 """
 
 from collections.abc import Sequence
@@ -34,10 +35,10 @@ from femtorque.hil.plant.articulated.solids import Solid
 
 Array = NDArray[np.float64]
 
-POISSON = 0.3  # of a round section, where the file gives no torsional stiffness: GJ = EI / (1 + nu)
-UNIFORM = 1e-6  # of M L^2: how exactly a flexible link has to be a uniform beam
+POISSON = 0.3  # of a round section, if the file gives no torsional stiffness: GJ = EI / (1 + nu)
+UNIFORM = 1e-6  # of M L^2: tolerance for the mass of a uniform beam
 STRAINS = ("slope of a about 3", "slope of b about 3", "slope of a about 2", "slope of b about 2", "twist")
-BENDING = np.array([[2.0, -1.0], [-1.0, 2.0]])  # l / (6 EI) times this: end slopes of end moments, without shear
+BENDING = np.array([[2.0, -1.0], [-1.0, 2.0]])  # times l / (6 EI): end slopes per end moments, without shear
 
 
 @dataclass(frozen=True)
@@ -66,19 +67,19 @@ class Element:
     GA_s: tuple[float, float]  # in the planes of EI
 
     def bending(self, about: int) -> Array:
-        """End moments (2, 2), N m, of end slopes in the plane of bending about axis 2 or 3."""
+        """Return end moments (2, 2), N m, of end slopes in the plane of bending about axis 2 or 3."""
         EI, GA_s = self.EI[about - 2], self.GA_s[about - 2]
         return np.linalg.inv(self.length / (6.0 * EI) * BENDING + 1.0 / (GA_s * self.length))
 
 
 def _beam(link: Link) -> Beam:
-    """Beam of a flexible link."""
+    """Return the beam of a flexible link."""
     assert link.beam is not None
     return link.beam
 
 
 def cells(link: Link) -> list[Cell]:
-    """The cells of a flexible link. Raises BadInput where the link's mass is not that of a uniform beam along x."""
+    """Return the cells of a flexible link. Raises BadInput if the link's mass is not that of a uniform beam along x."""
     beam = _beam(link)
     across = link.mass * beam.length**2 / 12.0
     if np.abs(link.com - np.array([0.5 * beam.length, 0.0, 0.0])).max() > UNIFORM * beam.length:
@@ -103,10 +104,10 @@ def cells(link: Link) -> list[Cell]:
 
 
 def _least_around(link: Link, share: float) -> float:
-    """Inertia of a cell about the beam that keeps the torsion of one element no faster than its bending.
+    """Return a cell's inertia about the beam that keeps an element's torsion no faster than its bending.
 
-    A slender beam's own is far smaller, or not given at all, and would set the stability step by a motion that
-    carries no energy. Never more than the cell, as long as it is, can have.
+    A slender beam's inertia about its axis is far smaller, or unknown. It would set the stability step by a motion
+    without energy. The returned inertia is never more than a cell of this length can have.
     """
     beam = _beam(link)
     h, m = beam.length / beam.elements, link.mass * share
@@ -117,13 +118,13 @@ def _least_around(link: Link, share: float) -> float:
 
 
 def rigid_torsion(link: Link) -> bool:
-    """A beam that bends in one plane only does not twist either, unless its GJ is given."""
+    """Return True if the beam twists. A beam that bends in one plane twists only if its GJ is given."""
     beam = _beam(link)
     return beam.GJ is None and not np.isfinite(beam.EI).all()
 
 
 def torsion(link: Link) -> float:
-    """GJ, N m^2; infinite where the beam does not twist."""
+    """Return GJ, N m^2; infinite for a beam that does not twist."""
     if rigid_torsion(link):
         return np.inf
     beam = _beam(link)
@@ -131,7 +132,7 @@ def torsion(link: Link) -> float:
 
 
 def elements(link: Link, frames: list[Frame]) -> list[Element]:
-    """The elements between the nodes of a flexible link."""
+    """Return the elements between the nodes of a flexible link."""
     beam = _beam(link)
     return [Element(f"{link.name}[{k}-{k + 1}]", a, b, beam.length / beam.elements, beam.EI, torsion(link),
                     beam.damping,
@@ -140,7 +141,7 @@ def elements(link: Link, frames: list[Frame]) -> list[Element]:
 
 
 def rows(element: Element, solids: Sequence[Solid]) -> list[Row]:
-    """The rows of an element: its chord keeps its length, and what is infinitely stiff does not bend or twist."""
+    """Return the rows of an element: its chord keeps its length, and infinitely stiff strains stay zero."""
     chord = _chord(element, solids)
     # (c . c) / (2 l) has the dimension of a length
     result = [Row(element.name, "length", chord, _scaled(chord, 0.5 / element.length), 0.5 * element.length)]
@@ -156,7 +157,7 @@ class Beams:
         self.elements = elements
         self.forms = Forms.of([pair for element in elements for pair in _strains(element, solids)], len(solids))
         self.stiffness = np.zeros((len(elements), 5, 5))
-        for k, e in enumerate(elements):  # what is infinitely stiff is left to its rows
+        for k, e in enumerate(elements):  # rows hold infinitely stiff strains
             if np.isfinite(e.EI[1]):
                 self.stiffness[k, 0:2, 0:2] = e.bending(3)
             if np.isfinite(e.EI[0]):
@@ -166,11 +167,11 @@ class Beams:
         self.damping = np.array([e.damping for e in elements])[:, None]
 
     def moments(self, x: Array, v: Array) -> Array:
-        """Generalised moments (E, 5) conjugate to the strains at points x and velocities v (P, 3), N m."""
+        """Return generalised moments (E, 5) conjugate to the strains at points x and velocities v (P, 3), N m."""
         return self._moments(self.forms.factors(x), v)
 
     def forces(self, x: Array, v: Array, share: ArrayLike = 1.0) -> Array:
-        """Elastic and damping forces on the points, (P, 3). share: (E,) how much of each element to count."""
+        """Return elastic and damping forces on the points (P, 3). share (E,): the counted share of each element."""
         factors = self.forms.factors(x)
         moments = np.asarray(share, float).reshape(-1, 1) * self._moments(factors, v)
         return -self.forms.forces(factors, moments.ravel())
@@ -187,7 +188,7 @@ class Beams:
 
 
 def _strains(element: Element, solids: Sequence[Solid]) -> list[tuple[Combination, Combination]]:
-    """The forms of an element's strains, in the order of STRAINS."""
+    """Return the forms of an element's strains, in the order of STRAINS."""
     a, b = directions(element.a, solids), directions(element.b, solids)
     chord = _scaled(_chord(element, solids), 1.0 / element.length)
     back = _scaled(chord, -1.0)

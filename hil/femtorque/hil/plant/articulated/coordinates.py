@@ -1,9 +1,9 @@
 """Coordinates along mechanisms: the angle of a hinge, the travel of a slide.
 
-Each is a function of two bilinear forms (elements.coordinate): a hinge's angle is atan2 of sine and cosine, a slide's
-travel is one form, its second form zero. Applying the gradient of a coordinate times a torque is "applying the torque
-about the hinge axis in the local frame": equal and opposite on the two solids, doing exactly the work torque times
-velocity.
+Each coordinate is a function of two bilinear forms (elements.coordinate). The angle of a hinge is atan2 of sine and
+cosine. The travel of a slide is one form; its second form is zero. A torque times the gradient of a coordinate is
+"applying the torque about the hinge axis in the local frame": equal and opposite on the two solids, with the work
+torque times velocity.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Coordinates:
-    """n coordinates of 2 n forms: the n cosines (travels), then the n sines (zero but for hinges).
+    """n coordinates of 2 n forms: first n cosines (or travels), then n sines (zero for slides).
 
-    turning: (n,) of bool, whether it is a hinge's angle.
+    turning (n,): True for the angle of a hinge.
     """
 
     turning: NDArray[np.bool_]
@@ -39,13 +39,13 @@ class Coordinates:
         return len(self.turning)
 
     def values(self, forms: Array) -> Array:
-        """(n,) from the forms (2 n,); angles within half a turn of zero."""
+        """Return coordinates (n,) from the forms (2 n,); angles within half a turn of zero."""
         n = len(self)
         return np.where(self.turning, np.arctan2(forms[n:], forms[:n]), forms[:n])
 
     def weights(self, forms: Array) -> Array:
-        """Derivatives of the coordinates with respect to their two forms, (2 n,): (-sin, cos) / (cos^2 + sin^2) of an
-        angle, (1, 0) of a travel."""
+        """Return the derivatives of the coordinates with respect to their two forms (2 n,): (-sin, cos) / (cos^2 +
+        sin^2) of an angle, (1, 0) of a travel."""
         n = len(self)
         cos, sin = forms[:n], forms[n:]
         square = np.where(self.turning, cos * cos + sin * sin, 1.0)
@@ -53,20 +53,20 @@ class Coordinates:
         return np.concatenate([first, np.where(self.turning, cos, 0.0) / square])
 
     def curvature(self, forms: Array, curvatures: Array) -> Array:
-        """Second time derivatives (n,) from the forms and their second derivatives, (2 n,) each."""
+        """Return second time derivatives (n,) from the forms and their second derivatives, (2 n,) each."""
         n = len(self)
         weighted = self.weights(forms) * curvatures
         return weighted[:n] + weighted[n:]
 
 
 def pairs(elements: Sequence[Element], solids: Sequence[Solid]) -> list[tuple[Combination, Combination]]:
-    """The 2 n forms of the coordinates along some elements."""
+    """Return the 2 n forms of the coordinates along some elements."""
     each = [coordinate(element, solids) for element in elements]
     none: tuple[Combination, Combination] = ({}, {})
     return [forms[0] for forms in each] + [forms[1] if len(forms) == 2 else none for forms in each]
 
 
 def unwrap(values: Array, near: Array, turning: NDArray[np.bool_]) -> Array:
-    """Angles shifted by whole turns to the branch nearest to `near`; travels unchanged."""
+    """Return angles shifted by whole turns to the branch nearest to `near`, and travels unchanged."""
     turns = np.rint((near - values) / (2.0 * np.pi))
     return values + 2.0 * np.pi * (turns * turning)

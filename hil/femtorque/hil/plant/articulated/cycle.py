@@ -5,12 +5,13 @@
     C(n+1) gamma(n+1) = -2/t C(n+1) v(n+1/2)          so that C(n+1) v(n+1) = 0
     v(n+1)   = v(n+1/2) + t/2 gamma(n+1)
 
-The paper leaves the start undefined: gamma(0) follows from C gamma = -Cdot v. The cycle keeps the velocities on the
-rows, not the positions; these drift. The projection moves x(n+1) back along M^-1 C(n)', the same displacement over t
-going into v(n+1/2): the cycle is then the RATTLE scheme (Andersen, J. Comput. Phys. 52, 1983), symplectic, without
-drift of closure or energy. The correction is a modified Newton iteration with the factor that the last cycle left; two
-or three rounds do. Second order: a solid that turns by a in a step turns (1 + a^2/6) times as far as its velocity says.
-Forces along coordinates are added to both half steps. hil/plant/articulated/point_steps.c takes the step.
+The paper leaves the start undefined: gamma(0) follows from C gamma = -Cdot v. The paper's cycle keeps the velocities on
+the rows but not the positions, which drift. The projection moves x(n+1) back along M^-1 C(n)' and adds the same
+displacement over t to v(n+1/2). The cycle is then the RATTLE scheme (Andersen, J. Comput. Phys. 52, 1983): symplectic,
+without drift of closure or energy. The correction is a modified Newton iteration with the factor of the last cycle; two
+or three rounds suffice. The scheme is of second order: a solid that turns by a in a step turns (1 + a^2/6) times as far
+as its velocity says. Forces along coordinates are added to both half steps. hil/plant/articulated/point_steps.c takes
+the step.
 """
 
 from itertools import accumulate
@@ -33,7 +34,7 @@ from femtorque.hil.plant.plant_library import Row, Rows, State, library
 Array = NDArray[np.float64]
 
 CLOSURE = 1e-12  # relative to the extent of the system
-ROUNDED = 1e-10  # the same, where thin solids, whose rows have large coefficients, let it come no nearer
+ROUNDED = 1e-10  # the same for thin solids, whose rows have large coefficients
 ROW = 4  # solids that one row can touch
 STRAINS = 5
 
@@ -41,10 +42,10 @@ STRAINS = 5
 class Cycle:
     """The state of a system and its march in time.
 
-    z, v: (size,) degrees of freedom and velocities. gamma: (size,) accelerations without the drives. q, velocities:
-    (n,) coordinates, unwrapped from `near` (n,) on, and their velocities. applied: (size,) forces. multipliers: (K,) of
-    the mechanisms' rows, without the drives. torque: (n,) beside the motors'; viscous, coulomb: (n,) coefficients;
-    total: (n,) torque of all drives at the end of the last step, friction included. arm: the C's (point_steps.h).
+    z, v (size,): degrees of freedom and velocities. gamma (size,): accelerations without the drives. q, velocities
+    (n,): coordinates, unwrapped from `near` (n,), and their velocities. applied (size,): forces. multipliers (K,): of
+    the mechanisms' rows, without the drives. torque (n,): beside the motors'. viscous, coulomb (n,): coefficients.
+    total (n,): torque of all drives at the end of the last step, friction included. arm: C's struct (point_steps.h).
     """
 
     z, v, gamma, applied, multipliers = Row(), Row(), Row(), Row(), Row()
@@ -60,10 +61,10 @@ class Cycle:
         self.rows = Rows(z=system.size, v=system.size, gamma=system.size, applied=system.size,
                          multipliers=structure.K, **dict.fromkeys(of_n, n))
         self.tolerance = CLOSURE * max(1.0, float(np.abs(system.points(z)).max()))
-        self._held: list[Any] = []  # what C points to
+        self._held: list[Any] = []  # memory to which C points
         self.arm = self._arm()
         self.z, self.v = z, v
-        self._equations: Equations | None = None  # formed when they are asked for, at _at
+        self._equations: Equations | None = None  # formed on first use, at _at
         self._along: Along | None = None
         self._at: Array = np.zeros(0)
         self.q = self.equations.q if near is None else unwrap(self.equations.q, near, system.coordinates.turning)
@@ -72,8 +73,8 @@ class Cycle:
         self.restart()
 
     def restart(self) -> None:
-        """Accelerations consistent with the present velocities and forces: C gamma = -Cdot v. Needed after a jump of
-        the state or of a force."""
+        """Form accelerations consistent with the present velocities and forces: C gamma = -Cdot v. Call this after a
+        jump of the state or of a force."""
         distances, others = self.equations.curvature(self.v)
         at = {name: self.rows.pointers(name)[name] for name in ("z", "q", "v", "applied")}
         _, lib = library()
@@ -87,10 +88,11 @@ class Cycle:
         return library()[0].addressof(self.arm, member)
 
     def consistent(self) -> tuple[Array, Array]:
-        """Accelerations (size,) and multipliers (K,) of the present state, drives included, from C gamma = -Cdot v.
+        """Return accelerations (size,) and multipliers (K,) of the present state, drives included, from C gamma = -Cdot
+        v.
 
-        Those that the cycle carries bring the velocity onto the rows and so belong to the velocity of the middle of
-        the step: right for the march, first order as forces.
+        The accelerations of the cycle bring the velocity onto the rows, so that they belong to the velocity in the
+        middle of the step. They are right for the march, but only of first order as forces.
         """
         distances, others = self.equations.curvature(self.v)
         gamma, multipliers = self.equations.solve(self.applied, -distances, -others)
@@ -98,7 +100,7 @@ class Cycle:
 
     @property
     def equations(self) -> Equations:
-        """At the present positions."""
+        """Return the equations at the present positions."""
         if self._equations is None or not np.array_equal(self._at, self.z):
             self._at = self.z.copy()
             self._equations, self._along = Equations(self.structure, self._at), None
@@ -106,7 +108,7 @@ class Cycle:
 
     @property
     def along(self) -> Along:
-        """Forces along the coordinates, laid out once."""
+        """Return the forces along the coordinates, formed once per position."""
         equations = self.equations
         if self._along is None:
             self._along = Along.of(equations)
@@ -122,12 +124,12 @@ class Cycle:
         self.arm.time = seconds
 
     def step(self, t: float) -> None:
-        """One cycle of t seconds, with whatever is on the motors."""
+        """Take one cycle of t seconds with the present voltages of the motors."""
         if library()[1].point_steps(self.arm, t, 1) != 1:
             raise self.refusal()
 
     def refusal(self) -> Refused:
-        """Why a step could not be taken."""
+        """Return the reason why a step could not be taken."""
         for z in (self.z, np.array(list(self.arm.moved[0:len(self.z)]))):
             try:
                 Equations(self.structure, z)
@@ -137,7 +139,7 @@ class Cycle:
                        f"long")
 
     def closure(self) -> float:
-        """Largest residual of the rows, m."""
+        """Return the largest residual of the rows, m."""
         distances, others = self.structure.residual(self.z)
         return max(float(np.abs(distances).max()), float(np.abs(others).max(initial=0.0)))
 
@@ -145,7 +147,7 @@ class Cycle:
         return 0.5 * float(self.structure.mass @ self.v**2)
 
     def momentum(self) -> tuple[Array, Array]:
-        """Linear (3,) and angular momentum about the origin (3,) of the points, rotors left out."""
+        """Return linear (3,) and angular momentum about the origin (3,) of the points, without rotors."""
         s = self.structure
         m = s.mass[: s.split].reshape(-1, 3)
         x, v = self.z[: s.split].reshape(-1, 3), self.v[: s.split].reshape(-1, 3)
@@ -177,7 +179,7 @@ class Cycle:
             **room(half=size, moved=size, middle=size, wanted=size, change=size, distances=6 * S, others=K, before=n)})
 
     def _keep(self, kind: str, content: Any) -> Any:
-        """C memory that lives as long as this."""
+        """Return C memory that lives as long as this object."""
         self._held.append(library()[0].new(kind, content))
         return self._held[-1]
 
@@ -213,12 +215,12 @@ class Cycle:
 
 
 def _solids(vector: Array) -> list[int]:
-    """The moving solids, from 0 on, whose points a vector of a form (P,) has shares of."""
+    """Return the moving solids, numbered from 0, whose points contribute to a vector of a form (P,)."""
     return [int(s) for s in np.flatnonzero(vector.reshape(-1, 4)[1:].any(axis=1))]
 
 
 def _touched(structure: Structure) -> list[list[int]]:
-    """The solids that each row touches: those of the mechanisms, rotors, couplings, then of the coordinates."""
+    """Return the solids of each row: rows of mechanisms, rotors, couplings, then coordinates."""
     system, m = structure.system, structure.m
     of_forms = [_solids(np.abs(u) + np.abs(w)) for u, w in zip(system.forms.U, system.forms.W, strict=True)]
     n = len(system.coordinates)
@@ -228,8 +230,9 @@ def _touched(structure: Structure) -> list[list[int]]:
 
 
 def _runs(rows: list[list[int]], K: int) -> list[list[tuple[int, int]]]:
-    """The runs of columns [from, to) of each row of the factor (point_equations.c), left of its diagonal and of column
-    K: where rows share a solid, and what the columns before fill in. rows: the solids that each touches."""
+    """Return the runs of columns [from, to) of each row of the factor (point_equations.c), left of its diagonal and of
+    column K. The runs are columns of rows that share a solid, and the fill-in of earlier columns. rows: the solids of
+    each row."""
     touched = np.zeros((len(rows), 1 + max((s for row in rows for s in row), default=0)), bool)
     for row, solids in enumerate(rows):
         touched[row, solids] = True

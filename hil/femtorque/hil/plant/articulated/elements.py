@@ -1,9 +1,9 @@
 """Mechanisms: elements with two points, each in a frame fixed in a solid ("MECHANISMS").
 
-The rows of a mechanism are written in its local frame, where their form is especially simple. Frame A lies in one
-solid, frame B in the other; the two coincide at the mechanism's zero. Axis 3 (z) is the axis of a hinge, the
-direction of a slide, the normal of a plane and the first axis (A's) of a universal joint, whose second is B's axis 1.
-Every row is a bilinear form that keeps the value it has in the assembled mechanism:
+The rows of a mechanism are written in its local frame, where their form is simple. Frame A lies in one solid, frame B
+in the other; the two coincide at the mechanism's zero. Axis 3 (z) is the axis of a hinge, the direction of a slide or
+the normal of a plane. In a universal joint it is A's first axis, and B's axis 1 is the second. Every row is a bilinear
+form that keeps its value in the assembled mechanism:
 
     fixed      3 coincidence rows, 3 orientation rows
     hinge      3 coincidence rows, 2 that keep B's axis normal to A's first two axes
@@ -12,7 +12,7 @@ Every row is a bilinear form that keeps the value it has in the assembled mechan
     universal  3 coincidence rows, 1 that keeps the two axes of the cross normal
     planar     2 rows: B's point stays on the line through A's point along its axis 3
 
-Coincidence rows are constant and linear: they are written along the ground's directions.
+Coincidence rows are constant and linear, because they are written along the ground's directions.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ from femtorque.hil.plant.articulated.solids import Solid
 Array = NDArray[np.float64]
 
 TYPES = ("fixed", "hinge", "slide", "ball", "universal", "planar")
-GROUND_INDEX = 0  # of the ground among the solids
+GROUND_INDEX = 0  # number of the ground among the solids
 GROUND_AXES: tuple[Combination, ...] = tuple(
     {GROUND_INDEX: np.array([-1.0, *np.eye(3)[k]])} for k in range(3)
 )  # global directions as combinations of the ground's four points
@@ -35,7 +35,7 @@ GROUND_AXES: tuple[Combination, ...] = tuple(
 
 @dataclass(frozen=True)
 class Frame:
-    """A frame fixed in solid number `solid`: origin (3,) and axes (3, 3, one a column) in that solid's own frame."""
+    """A frame fixed in solid number `solid`: origin (3,) and axes (3, 3, one per column) in that solid's frame."""
 
     solid: int
     origin: Array
@@ -64,7 +64,7 @@ class Row:
 
 
 def rows(element: Element, solids: Sequence[Solid]) -> list[Row]:
-    """The kinematic rows of a mechanism."""
+    """Return the kinematic rows of a mechanism."""
     def row(label: str, u: Combination, w: Combination) -> Row:
         return Row(element.name, label, u, w)
 
@@ -85,8 +85,7 @@ def rows(element: Element, solids: Sequence[Solid]) -> list[Row]:
 
 
 def coordinate(element: Element, solids: Sequence[Solid]) -> list[tuple[Combination, Combination]]:
-    """The forms from which the coordinate along a mechanism is read: cosine and sine of a hinge, the travel of a
-    slide."""
+    """Return the forms of the coordinate along a mechanism: cosine and sine of a hinge, or the travel of a slide."""
     a, b = (directions(frame, solids) for frame in (element.a, element.b))
     if element.type == "hinge":
         return [(a[0], b[0]), (a[1], b[0])]
@@ -96,7 +95,7 @@ def coordinate(element: Element, solids: Sequence[Solid]) -> list[tuple[Combinat
 
 
 def between(element: Element, solids: Sequence[Solid]) -> Combination:
-    """The vector from A's point to B's."""
+    """Return the vector from A's point to B's point."""
     return subtract(point(element.b, solids), point(element.a, solids))
 
 
@@ -105,12 +104,12 @@ def point(frame: Frame, solids: Sequence[Solid]) -> Combination:
 
 
 def directions(frame: Frame, solids: Sequence[Solid]) -> list[Combination]:
-    """The three axes of a frame."""
+    """Return the three axes of a frame."""
     return [{frame.solid: solids[frame.solid].along(frame.axes[:, k])} for k in range(3)]
 
 
 def subtract(p: Combination, q: Combination) -> Combination:
-    """p - q. Both may lie in the same solid."""
+    """Return p - q. Both may lie in the same solid."""
     result = dict(p)
     for solid, coefficients in q.items():
         result[solid] = result.get(solid, 0.0) - coefficients

@@ -3,8 +3,8 @@
     lambda = H^-1 (S - C M^-1 F),   gamma = M^-1 (F + C' lambda),   H = C M^-1 C'
 
 H is inverted in two steps. The six distances of a solid couple to no other distances, so their multipliers are
-eliminated solid by solid (all 6 x 6 blocks at once, FreeSolids); what is left is dense and as large as the mechanisms
-have rows: the Cholesky factor of C W C'.
+eliminated solid by solid (all 6 x 6 blocks at once, FreeSolids). A dense matrix with one row per row of the mechanisms
+remains: the Cholesky factor of C W C'.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from femtorque.hil.plant.articulated.system import FreeSolids, Structure
 
 Array = NDArray[np.float64]
 
-SINGULAR = 1e-12  # pivot of a row relative to its own mobility, below which multipliers are rounding errors
+SINGULAR = 1e-12  # pivot of a row relative to its mobility, below which multipliers are rounding errors
 
 
 class Equations:
@@ -58,15 +58,15 @@ class Equations:
                 raise Refused(f"singular pose: {system.row_names[row]} depends on the other rows here")
 
     def solve(self, forces: Array, distances: Array, others: Array) -> tuple[Array, Array]:
-        """gamma (size,) and lambda (K,) from forces (size,) and the right-hand sides S, (S, 6) and (K,)."""
+        """Return gamma (size,) and lambda (K,) for forces (size,) and the right-hand sides S, (S, 6) and (K,)."""
         free = self.structure.inverse * forces
         have = self.velocities(free)
         change, multipliers = self.change(distances - have[0], others - have[1])
         return free + change, multipliers
 
     def change(self, distances: Array, others: Array) -> tuple[Array, Array]:
-        """The mass-weighted least change (size,) that changes the rows by (S, 6) and (K,): M^-1 C' H^-1 of these;
-        and the multipliers (K,)."""
+        """Return M^-1 C' H^-1 of (S, 6) and (K,), and the multipliers (K,). The first (size,) is the smallest
+        mass-weighted change that changes the rows by these values."""
         s = self.structure
         result = np.zeros(s.system.size)
         result[: s.split] = (self.free.P.transpose(0, 2, 1) @ distances[:, :, None]).ravel()
@@ -75,18 +75,18 @@ class Equations:
         return result, multipliers
 
     def back(self, right: Array) -> Array:
-        """(C W C')^-1 applied to (K,) or (K, k)."""
+        """Return (C W C')^-1 applied to (K,) or (K, k)."""
         if not self.structure.K:
             return right
         return lapack.dpotrs(self.factor, right, lower=1)[0].reshape(right.shape)
 
     def velocities(self, v: Array) -> tuple[Array, Array]:
-        """C v of the distances (S, 6) and of the other rows (K,) at velocities v (size,)."""
+        """Return C v of the distances (S, 6) and of the other rows (K,) at velocities v (size,)."""
         s = self.structure
         return (self.free.Cs @ v[: s.split].reshape(s.S, 12, 1))[:, :, 0], self.C @ v
 
     def curvature(self, v: Array) -> tuple[Array, Array]:
-        """Cdot v of the same rows."""
+        """Return Cdot v of the same rows."""
         s, system = self.structure, self.structure.system
         forms = s.forms.curvature(system.velocities(v))
         distances, others = forms[: 6 * s.S].reshape(s.S, 6), forms[6 * s.S: 6 * s.S + s.m]
@@ -96,7 +96,7 @@ class Equations:
         return distances, others
 
     def turning(self, v: Array) -> Array:
-        """Accelerations (n,) of the coordinates at velocities v (size,) without accelerations of the points."""
+        """Return accelerations (n,) of the coordinates at velocities v (size,) if no point accelerates."""
         s, system = self.structure, self.structure.system
         return system.coordinates.curvature(self.forms[s.m:], system.forms.curvature(system.velocities(v))[s.m:])
 
@@ -105,8 +105,8 @@ class Equations:
 class Along:
     """The system seen along its coordinates at one configuration.
 
-    rows: (n, size) gradients. responses: (size, n) accelerations of everything under unit torques. multipliers:
-    (K, n) of the rows under them. compliance: (n, n) = rows responses, the inverse of the joint-space inertia.
+    rows (n, size): gradients. responses (size, n): accelerations under unit torques. multipliers (K, n): of the rows
+    under unit torques. compliance (n, n): rows times responses, the inverse of the joint-space inertia.
     """
 
     equations: Equations

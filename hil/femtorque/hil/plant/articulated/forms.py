@@ -1,9 +1,8 @@
 """Bilinear forms of the points: the one kind of equation from which rows, coordinates and strains are made.
 
 A form is b = (U x) . (W x): the scalar product of two vectors, each a constant linear combination of points x (P, 3).
-Directions and lever arms fixed in a solid are constant combinations of its four points, and the ground is a solid
-whose four points never move, so one expression covers everything that the mechanisms, the coordinates along them and
-the beams need:
+Directions and lever arms fixed in a solid are constant combinations of its four points. The ground is a solid whose
+four points never move. So one expression serves mechanisms, coordinates along mechanisms, and beams:
 
     |x1 - x2|^2                  the distance of two points           (rigidity)
     (pB - pA) . e                coincidence along a global direction (U x and the ground's e)
@@ -11,7 +10,7 @@ the beams need:
     cos, sin of a hinge          nA . mB, oA . mB
     slopes of a beam             chord . director
 
-Gradient W'u + U'w, second derivative along the motion 2 (U v) . (W v): both exact and cheap.
+The gradient W'u + U'w and the second derivative along the motion, 2 (U v) . (W v), are exact and cheap.
 """
 
 from __future__ import annotations
@@ -36,14 +35,14 @@ class Forms:
 
     @staticmethod
     def of(pairs: list[tuple[Combination, Combination]], solids: int) -> Forms:
-        """From pairs of combinations of the points of `solids` solids, four points each."""
+        """Return forms from pairs of combinations of the points of `solids` solids, four points each."""
         return Forms(_matrix([u for u, _ in pairs], solids), _matrix([w for _, w in pairs], solids))
 
     def __len__(self) -> int:
         return len(self.U)
 
     def factors(self, x: Array) -> tuple[Array, Array]:
-        """The two vectors of each form, (K, 3) each, at the points x (P, 3)."""
+        """Return the two vectors of each form, (K, 3) each, at the points x (P, 3)."""
         return self.U @ x, self.W @ x
 
     def values(self, x: Array) -> Array:
@@ -52,17 +51,18 @@ class Forms:
         return np.einsum("kc,kc->k", u, w)
 
     def gradient(self, factors: tuple[Array, Array]) -> Array:
-        """Derivatives with respect to the points, (K, P, 3), from `factors` at those points."""
+        """Return derivatives with respect to the points (K, P, 3), from `factors` at those points."""
         u, w = factors
         return self.U[:, :, None] * w[:, None, :] + self.W[:, :, None] * u[:, None, :]
 
     def forces(self, factors: tuple[Array, Array], conjugate: Array) -> Array:
-        """Sum of conjugate (K,) times gradient: the forces (P, 3) whose power is that of `conjugate` on the forms."""
+        """Return the sum of conjugate (K,) times gradient: the forces (P, 3) with the power of `conjugate` on the
+        forms."""
         u, w = factors
         return self.U.T @ (conjugate[:, None] * w) + self.W.T @ (conjugate[:, None] * u)
 
     def curvature(self, v: Array) -> Array:
-        """Second time derivative of the forms at velocities v (P, 3) without accelerations: Cdot v. (K,)"""
+        """Return the second time derivatives (K,) of the forms at velocities v (P, 3) without accelerations: Cdot v."""
         u, w = self.factors(v)
         return 2.0 * np.einsum("kc,kc->k", u, w)
 

@@ -1,7 +1,7 @@
-"""The load of the motor board, as articulated point masses: a mechanism file's solids, beams, joints, loops, motors.
+"""The load of the motor board as articulated point masses: solids, beams, joints, loops and motors of a mechanism file.
 
-Used in the place of femtorque.hil.plant.rigid.Plant, without an equation of motion in common: the joint angles are
-read from the points, the equations are the paper's. Motors, encoders and the friction law along a joint are shared.
+It can replace femtorque.hil.plant.rigid.Plant and shares no equation of motion with it. The equations are the paper's,
+and joint angles are read from the points. Both plants share motors, encoders and the friction law along a joint.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Plant(Stepped):
         first = self._scaled.in_mode(self.mode)
         assembly = tree.assemble(first, start, self._loose)
         elements = assembly.joints + assembly.loops + self._held(first, assembly, assembly.places)
-        # the encoders' zero is the start pose, which loops may move passive joints away from
+        # The encoders' zero is the start pose. Loops may move passive joints away from it.
         given = self._names if start is not None else [joint.name for joint in first.moving if joint.actuated]
         system, z = build(assembly.solids, elements, assembly.places, near=assembly.starts,
                           held=given if first.constrained else (), **self._parts(assembly))
@@ -73,18 +73,19 @@ class Plant(Stepped):
         self.encoders = Encoders(self.joints, self.q)
 
     def _parts(self, assembly: tree.Assembly) -> dict[str, Any]:
-        """Common part of the systems of all modes."""
+        """Return the common part of the systems of all modes."""
         return {"coordinates": self._names, "rotors": dict(zip(self._names, self.motors.inertia, strict=True)),
                 "gravity": self.mechanism.gravity, "couplings": self._couplings(),
                 "extra_rows": [row for element in assembly.beams for row in beam.rows(element, assembly.solids)]}
 
     def _couplings(self) -> list[Coupling]:
-        """Rows of the mimic joints."""
+        """Return the rows of the mimic joints."""
         return [Coupling(k, self._names.index(joint.mimic.joint), joint.mimic.ratio, joint.mimic.offset)
                 for k, joint in enumerate(self.joints) if joint.mimic]
 
     def _held(self, mechanism: Mechanism, assembly: tree.Assembly, places: Array) -> tuple[Element, ...]:
-        """Rows that hold the root link of the mode on the ground, where some mode has another root than the base."""
+        """Return the rows that hold the mode's root link on the ground, for mechanisms with a mode whose root is not
+        the base."""
         if not self._loose:
             return ()
         place = assembly.link_places[mechanism.modes[0].root]
@@ -92,7 +93,7 @@ class Plant(Stepped):
 
     def _enter(self, mechanism: Mechanism, assembly: tree.Assembly, system: System, z: Array, v: Array, near: Array,
                time: float = 0.0) -> None:
-        """Go on with another system, from degrees of freedom z and velocities v (size,)."""
+        """Continue with another system, from degrees of freedom z and velocities v (size,)."""
         self.system, self.structure, self._assembly = system, Structure(system), assembly
         beams = beam.Beams(assembly.beams, assembly.solids) if assembly.beams else None
         self.loads = Loads(self.structure, beams, self._springs)
@@ -108,7 +109,8 @@ class Plant(Stepped):
             self.watch(lambda: self.members.record(self.cycle, self.cycle.total + self.loads.torques))
 
     def switch(self, name: str) -> None:
-        """Go over to a mode at once. Raises Refused where it does not fit (see switching.py); nothing changes then."""
+        """Switch to a mode at once. Raises Refused if the mode does not fit (see switching.py); nothing changes
+        then."""
         if name == self.mode:
             return
         before, old, moving = self._scaled.in_mode(self.mode), self._assembly, self.system.moving
@@ -124,7 +126,7 @@ class Plant(Stepped):
         fresh = [loop.name for loop in after.loops if loop not in before.loops]
         if self._loose and before.modes[0].root != after.modes[0].root:
             fresh.append(switching.GROUND)
-        # a payload picked up too fast first: its jolt makes closures slip, too
+        # First check for a payload that is picked up too fast: its jolt makes closures slip, too.
         alone = switching.carried(old.solids[1:], new.solids[1:], new.solids[1:], x, v)[1]
         switching.check_pick_up(kept.solids[1:], new.solids[1:], alone, name)
         switching.check(system, z, still, fresh, name)
@@ -151,19 +153,18 @@ class Plant(Stepped):
         self.cycle.torque = torque
 
     def counts(self) -> NDArray[np.int64]:
-        """Encoder counts since power-up (n,), signed; 0 for joints without an encoder."""
+        """Return the encoder counts since power-up (n,), signed; 0 for joints without an encoder."""
         return self.encoders.counts(self.q)
 
     # -- motion -------------------------------------------------------------
 
     def stop(self) -> None:
-        """Nothing moves any more from now on, whatever that costs."""
+        """Stop all joints at once."""
         self.cycle.v = np.zeros_like(self.cycle.v)
         self.cycle.restart()
 
     def set_velocities(self, velocities: ArrayLike) -> None:
-        """Give the joints their velocities (n,), as near as the mechanisms allow (least squares where loops bind
-        them)."""
+        """Give the joints the velocities (n,), in the sense of least squares where loops constrain them."""
         cycle, along = self.cycle, self.cycle.along
         impulse = np.linalg.lstsq(along.compliance, np.asarray(velocities, float) - cycle.velocities, rcond=1e-12)[0]
         cycle.v = cycle.v + along.responses @ impulse
@@ -175,9 +176,9 @@ class Plant(Stepped):
     # -- bookkeeping --------------------------------------------------------
 
     def kinetic(self) -> float:
-        """Kinetic energy with the rotors', J."""
+        """Return the kinetic energy, rotors included, J."""
         return self.cycle.kinetic_energy()
 
     def potential(self) -> float:
-        """Potential energy of gravity, springs, stops and beams, J."""
+        """Return the potential energy of gravity, springs and beams, J."""
         return self.loads.potential(self.cycle.z, self.q)

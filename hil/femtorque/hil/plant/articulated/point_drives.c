@@ -1,13 +1,13 @@
 /* Actuators, motors, viscous and dry friction within a step. These torques may
- * jump from one step to the next, so they are no part of the accelerations that
- * the cycle carries on; they enter each half step through the compliance of the
- * joined system: the velocities along all coordinates that unit torques along
- * them cause. Viscous terms (friction, back-EMF) are explicit in the first half
- * and implicit in the second, together the trapezoidal rule, stable whatever
- * the coefficient; dry friction is a clamped multiplier in each half, so a
- * stuck coordinate stays where it is and the sign of a velocity is never asked
- * near zero. Coordinates that may stick come to rest in the middle of the step:
- * the rows themselves turn until then. */
+ * jump from one step to the next, so the accelerations that the cycle keeps do
+ * not contain them. They enter each half step through the compliance of the
+ * joined system: the velocities along all coordinates under unit torques.
+ * Viscous terms (friction, back-EMF) are explicit in the first half and
+ * implicit in the second. Together that is the trapezoidal rule, which is
+ * stable for any coefficient. Dry friction is a clamped multiplier in each
+ * half: a stuck coordinate stays still, and no sign of a velocity near zero is
+ * needed. Coordinates that may stick come to rest in the middle of the step,
+ * because the rows turn until then. */
 #include "point_drives.h"
 
 #include "dry_friction.h"
@@ -16,7 +16,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Return whether any of n numbers is not zero. */
+/* Return 1 if any of n numbers is not zero. */
 static int any(int64_t n, const double *a)
 {
     int64_t i;
@@ -26,7 +26,7 @@ static int any(int64_t n, const double *a)
     return 0;
 }
 
-/* Add what torques along the coordinates do in half a step. */
+/* Add the effect of torques along the coordinates in half a step. */
 static void drive(const point_system *s, const point_equations *e, double t,
                   const double *torque, double *v)
 {
@@ -37,7 +37,7 @@ static void drive(const point_system *s, const point_equations *e, double t,
     point_answer(s, e, impulse, v);
 }
 
-/* Return whether friction can stop a coordinate, or nearly. */
+/* Return 1 if friction can stop a coordinate, or nearly. */
 static int may_stick(int64_t n, const double *compliance,
                      const double *velocity, const double *coulomb)
 {
@@ -52,8 +52,9 @@ static int may_stick(int64_t n, const double *compliance,
     return 0;
 }
 
-/* Add to the velocities of the middle, half, what drives do before it; v: those
- * of the start. 0 if the sticking ones cannot be found. */
+/* Add the effect of the drives in the first half to the velocities of the
+ * middle, half. v: the velocities of the start. Return 0 if the sticking
+ * coordinates cannot be found. */
 int point_first_half(const point_system *s, const point_equations *e,
                      const point_drives *d, const double *v, double t,
                      double *half)
@@ -82,7 +83,7 @@ int point_first_half(const point_system *s, const point_equations *e,
     return 1;
 }
 
-/* Let viscous friction be implicit: divide by 1 + compliance viscous. */
+/* Make viscous friction implicit: divide by 1 + compliance viscous. */
 static int damp(int64_t n, const double *viscous, double *compliance,
                 double *velocity)
 {
@@ -106,8 +107,8 @@ static int damp(int64_t n, const double *viscous, double *compliance,
     return 1;
 }
 
-/* Add to the velocities of the end, v, what drives do after the middle. 0 if
- * the sticking ones cannot be found. */
+/* Add the effect of the drives in the second half to the velocities of the end,
+ * v. Return 0 if the sticking coordinates cannot be found. */
 int point_second_half(const point_system *s, const point_equations *e,
                       const point_drives *d, double t, double *v)
 {

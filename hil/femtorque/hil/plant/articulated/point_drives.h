@@ -5,8 +5,8 @@
 #include "point_equations.h"
 #include "point_system.h"
 
-/* For each coordinate: torques, coefficients of this step; total: torque at its
- * end, friction included; dry: mean friction over it. */
+/* Torques and coefficients of this step for each coordinate. total: the torque
+ * at its end, friction included. dry: mean friction over the step. */
 typedef struct {
     double *active, *viscous;
     const double *coulomb;

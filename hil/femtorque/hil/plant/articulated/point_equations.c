@@ -1,17 +1,16 @@
-/* The C of hil/plant/articulated/equations.py and of the Along of drives.py,
- * which explain it.
+/* The C of hil/plant/articulated/equations.py, which explains it.
  *
- * C are the K rows of mechanisms, rotors and couplings, G the n gradients of
- * the coordinates, W the accelerations of free solids under unit forces. The
- * matrix
+ * C are the K rows of mechanisms, rotors and couplings. G are the n gradients
+ * of the coordinates. W are the accelerations of free solids under unit forces.
+ * The matrix
  *
  *     C W C'  C W G'                 L
  *     G W C'  G W G'   is factored:  B  compliance,   L L' = C W C'
  *
- * as far as its first K columns; what is left of G W G' is the compliance of
- * the joined system. A row touches one solid or two, so most of the factor is
- * zero: each row has runs of columns that are not, and the others are never
- * written. */
+ * The factor ends after the first K columns. The remainder of G W G' is the
+ * compliance of the joined system. A row touches one or two solids, so most of
+ * the factor is zero. Each row has runs of columns that are not zero; other
+ * columns are never written. */
 #include "point_equations.h"
 
 #include "point_forms.h"
@@ -33,8 +32,8 @@ static double *reduced(const point_equations *e, int64_t row, int64_t block)
 
 /* -- rows ---------------------------------------------------------------- */
 
-/* Add by times the gradient of one factor's side of a form: where a's points
- * move, the other factor says how much that counts. */
+/* Add `by` times the gradient of one factor of a form, for the points of a; the
+ * other factor weighs it. */
 static void add_side(const point_row *r, const point_vector *a, double by,
                      const double *other, double *blocks)
 {
@@ -50,7 +49,7 @@ static void add_side(const point_row *r, const point_vector *a, double by,
     }
 }
 
-/* Add by times the gradient of form f to a row. */
+/* Add `by` times the gradient of form f to a row. */
 static void add_form(const point_system *s, point_equations *e, int64_t row,
                      int64_t f, double by)
 {
@@ -59,7 +58,7 @@ static void add_form(const point_system *s, point_equations *e, int64_t row,
     add_side(s->row + row, &s->forms[f].w, by, e->u + 3 * f, blocks);
 }
 
-/* Add by times the gradient of a coordinate to a row. */
+/* Add `by` times the gradient of a coordinate to a row. */
 static void add_coordinate(const point_system *s, point_equations *e,
                            int64_t row, int64_t coordinate, double by)
 {
@@ -125,7 +124,7 @@ double point_row_times(const point_system *s, const point_equations *e,
 
 /* -- the factor ---------------------------------------------------------- */
 
-/* Note where a row's runs of columns begin, and end those of the row before. */
+/* Begin a row's runs of columns, and end those of the row before. */
 static const point_run *runs_of(const point_system *s, int64_t row)
 {
     return s->run + s->runs[row];
@@ -168,7 +167,7 @@ static void form_mobility(const point_system *s, point_equations *e)
             s->inverse[BLOCK * s->solids + k];
 }
 
-/* Take from element j of a row what the columns left of it say; other: row j. */
+/* Subtract the columns left of element j of a row from it; other: row j. */
 static double left(const point_system *s, const double *one, int64_t j,
                    const double *other)
 {
@@ -186,8 +185,8 @@ static double left(const point_system *s, const double *one, int64_t j,
     return one[j] - (even + odd);
 }
 
-/* Factor one row as far as the first K columns; 0 if it depends on those before
- * it. */
+/* Factor one row as far as the first K columns. Return 0 if the row depends on
+ * rows before it. */
 static int factor_row(const point_system *s, point_equations *e, int64_t i)
 {
     int64_t width = s->K + s->n, j;
@@ -209,7 +208,8 @@ static int factor_row(const point_system *s, point_equations *e, int64_t i)
     return 1;
 }
 
-/* Factor as far as the first K columns; 0 if a row depends on others. */
+/* Factor all rows as far as the first K columns. Return 0 if a row depends on
+ * others. */
 static int factor(const point_system *s, point_equations *e)
 {
     int64_t i;
@@ -219,7 +219,7 @@ static int factor(const point_system *s, point_equations *e)
     return 1;
 }
 
-/* Find L' x = b, b in x. */
+/* Solve L' x = b; x holds b at first. */
 static void substitute_back(const point_system *s, const point_equations *e,
                             double *x)
 {
@@ -235,7 +235,7 @@ static void substitute_back(const point_system *s, const point_equations *e,
     }
 }
 
-/* Find L x = b, b in x. */
+/* Solve L x = b; x holds b at first. */
 static void substitute(const point_system *s, const point_equations *e,
                        double *x)
 {
@@ -248,7 +248,7 @@ static void substitute(const point_system *s, const point_equations *e,
 
 /* -- what the system answers --------------------------------------------- */
 
-/* Add W times rows, those of C times multipliers (K), those of G, if any,
+/* Add W times the rows of C times multipliers (K), and the rows of G, if given,
  * times torques (n). */
 static void add_answers(const point_system *s, const point_equations *e,
                         const double *multipliers, const double *torque,
@@ -277,7 +277,8 @@ static void add_answers(const point_system *s, const point_equations *e,
     }
 }
 
-/* Look at the system at degrees of freedom z; 0 if its pose is singular. */
+/* Form the equations at degrees of freedom z. Return 0 if the pose is
+ * singular. */
 int point_equations_at(const point_system *s, point_equations *e,
                        const double *z)
 {
@@ -298,8 +299,9 @@ int point_equations_at(const point_system *s, point_equations *e,
     return e->known != 0;
 }
 
-/* Form the mass-weighted least change (size) of velocities that changes the
- * distances, six a solid, and the other rows (K) so, and its multipliers. */
+/* Form the smallest mass-weighted change (size) of velocities that changes the
+ * distances, six per solid, and the other rows (K) by given values. Form its
+ * multipliers, too. */
 void point_change(const point_system *s, const point_equations *e,
                   const double *distances, const double *others, double *change,
                   double *multipliers)
@@ -317,8 +319,8 @@ void point_change(const point_system *s, const point_equations *e,
     add_answers(s, e, multipliers, 0, change);
 }
 
-/* Form by times the accelerations along the coordinates that unit torques along
- * them cause, (n, n). */
+/* Form `by` times the accelerations (n, n) along the coordinates under unit
+ * torques along the coordinates. */
 void point_compliance(const point_system *s, const point_equations *e,
                       double by, double *compliance)
 {
@@ -330,8 +332,8 @@ void point_compliance(const point_system *s, const point_equations *e,
     }
 }
 
-/* Add to velocities, or accelerations, what torques (n) along the coordinates
- * cause. */
+/* Add the effect of torques (n) along the coordinates to velocities or
+ * accelerations. */
 void point_answer(const point_system *s, const point_equations *e,
                   const double *torque, double *v)
 {
@@ -348,8 +350,8 @@ void point_answer(const point_system *s, const point_equations *e,
     add_answers(s, e, e->push, torque, v);
 }
 
-/* Form the second time derivative of a form at velocities v without
- * accelerations of the points. */
+/* Form the second time derivative of a form at velocities v if no point
+ * accelerates. */
 static double curvature(const point_system *s, const double *v, int64_t f)
 {
     double du[3], dw[3];
@@ -358,8 +360,8 @@ static double curvature(const point_system *s, const double *v, int64_t f)
     return 2.0 * point_dot(du, dw);
 }
 
-/* Form the acceleration of a coordinate at velocities v without accelerations
- * of the points. */
+/* Form the acceleration of a coordinate at velocities v if no point
+ * accelerates. */
 double point_turning(const point_system *s, const point_equations *e,
                      const double *v, int64_t coordinate)
 {
@@ -371,7 +373,7 @@ double point_turning(const point_system *s, const point_equations *e,
            weights[1] * curvature(s, v, second);
 }
 
-/* Add by times a row of G to forces (size). */
+/* Add `by` times a row of G to forces (size). */
 void point_row_add(const point_system *s, const point_equations *e, int64_t row,
                    double by, double *forces)
 {

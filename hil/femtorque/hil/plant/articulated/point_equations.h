@@ -5,7 +5,8 @@
 #include "point_solids.h"
 #include "point_system.h"
 
-/* known: whether the rest is of degrees of freedom z. The caller's memory. */
+/* The caller's memory. known: the other members belong to degrees of freedom
+ * z. */
 typedef struct {
     int64_t known;
     double *z;

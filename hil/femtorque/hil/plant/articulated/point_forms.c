@@ -32,7 +32,7 @@ void point_place(const point_vector *a, const double *z, double *out)
     shares(a, z, out);
 }
 
-/* Form its velocity at velocities v. */
+/* Form a vector's velocity at velocities v. */
 void point_move(const point_vector *a, const double *v, double *out)
 {
     out[0] = out[1] = out[2] = 0.0;
@@ -59,7 +59,7 @@ double coordinate_value(int64_t turns, double first, double second)
     return turns ? atan2(second, first) : first;
 }
 
-/* Form its derivatives with respect to the two. */
+/* Form a coordinate's derivatives with respect to its two forms. */
 void coordinate_weights(int64_t turns, double first, double second,
                         double *weights)
 {

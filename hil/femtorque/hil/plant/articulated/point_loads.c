@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Add by times the gradient of one side of a form, as forces. */
+/* Add `by` times the gradient of one side of a form, as forces. */
 static void pull(const point_vector *a, double by, const double *other,
                  double *forces)
 {
@@ -17,7 +17,7 @@ static void pull(const point_vector *a, double by, const double *other,
                     a->share[i][p] * (by * other[c]);
 }
 
-/* Bend: add what an elastic element does to the points at z. */
+/* Add the forces of an elastic element on the points at z. */
 static void bend(const point_beam *b, const double *z, const double *v,
                  double *forces)
 {

@@ -7,8 +7,8 @@
 
 #define STRAINS 5
 
-/* An elastic element of hil/plant/articulated/beam.py; moments, forces that go
- * with its strains. */
+/* An elastic element of hil/plant/articulated/beam.py; moments, and the forces
+ * of its strains. */
 typedef struct {
     point_form strain[STRAINS];
     double stiffness[STRAINS][STRAINS], damping;

@@ -1,13 +1,13 @@
-/* A free solid: its four points have equal masses, 1 / w each, and six distance
- * rows D hold them together. Two things are asked of it.
+/* A free solid. Its four points have equal masses, 1 / w each, and six distance
+ * rows D hold them together. It gives two things.
  *
- * W = w (1 - D' (D D')^-1 D), accelerations under unit forces: its points can
- * but move as one body, so W = w N' N, where the rows of N are an orthonormal
- * basis of the six rigid motions. Products with N are cheap, and exact to
- * rounding however thin the solid is.
+ * W = w (1 - D' (D D')^-1 D): accelerations under unit forces. The points move
+ * as one body, so W = w N' N, where the rows of N are an orthonormal basis of
+ * the six rigid motions. Products with N are cheap, and exact to rounding for
+ * solids of any thickness.
  *
- * D' (D D')^-1, the least change of velocities that changes the distances: by
- * a Cholesky factor. */
+ * D' (D D')^-1: the smallest change of velocities that changes the distances by
+ * given values, by a Cholesky factor. */
 #include "point_solids.h"
 
 #include <math.h>
@@ -29,7 +29,7 @@ static void add_cross(double *out, const double *a, const double *b)
     out[2] += a[0] * b[1] - a[1] * b[0];
 }
 
-/* Place its points about their centre. */
+/* Place the points about their centre. */
 static void spread(free_solid *s, const double *x)
 {
     int p, c;
@@ -40,7 +40,7 @@ static void spread(free_solid *s, const double *x)
     }
 }
 
-/* Factor the inertia of unit masses, row by row; 0 if it has none. */
+/* Factor the inertia of unit masses, row by row. Return 0 if it is singular. */
 static int factor_spin(free_solid *s)
 {
     double j[6] = {0.0}, *l = s->spin;
@@ -63,14 +63,14 @@ static int factor_spin(free_solid *s)
     return l[0] > 0.0 && l[2] > 0.0 && l[5] > 0.0;
 }
 
-/* Return how often, with signs, two edges meet. */
+/* Return the number of points, with signs, that two edges share. */
 static double meet(int e, int f)
 {
     const int *a = ENDS[e], *b = ENDS[f];
     return (a[0] == b[0]) + (a[1] == b[1]) - (a[0] == b[1]) - (a[1] == b[0]);
 }
 
-/* Factor D D'; 0 if its rows are dependent. */
+/* Factor D D'. Return 0 if its rows are dependent. */
 static int factor_edges(free_solid *s)
 {
     int i, j, k;
@@ -88,7 +88,8 @@ static int factor_edges(free_solid *s)
     return 1;
 }
 
-/* Look at a solid with its points at x (12); 0 if they do not span space. */
+/* Prepare a solid with its points at x (12). Return 0 if they do not span
+ * space. */
 int free_solid_at(free_solid *s, const double *x, const double *lengths)
 {
     int e, c;
@@ -100,7 +101,7 @@ int free_solid_at(free_solid *s, const double *x, const double *lengths)
     return factor_spin(s) && factor_edges(s);
 }
 
-/* Form N row', of a row (12): 6 numbers. */
+/* Form N row', 6 numbers, of a row (12). */
 void free_solid_reduce(const free_solid *s, const double *row, double *out)
 {
     const double *l = s->spin;
@@ -115,7 +116,7 @@ void free_solid_reduce(const free_solid *s, const double *row, double *out)
     out[5] = (turn[2] - l[3] * out[3] - l[4] * out[4]) / l[5];
 }
 
-/* Add by N' reduced to velocities (12). */
+/* Add `by` times N' reduced to velocities (12). */
 void free_solid_expand(const free_solid *s, double by, const double *reduced,
                        double *out)
 {
@@ -146,7 +147,8 @@ void free_solid_distances(const free_solid *s, const double *v, double *out)
     }
 }
 
-/* Form the least change (12) of velocities that changes the distances so. */
+/* Form the smallest change (12) of velocities that changes the distances by
+ * given values. */
 void free_solid_change(const free_solid *s, const double *distances,
                        double *out)
 {
@@ -171,7 +173,7 @@ void free_solid_change(const free_solid *s, const double *distances,
         }
 }
 
-/* Form how far, m, points at x (12) are from an edge's length. */
+/* Form the residual, m, of an edge's length for points at x (12). */
 double free_solid_residual(const double *x, double length, int64_t edge)
 {
     const double *from = x + 3 * ENDS[edge][0], *to = x + 3 * ENDS[edge][1];

@@ -1,5 +1,5 @@
-/* The cycle that hil/plant/articulated/cycle.py explains, with motors around
- * it. In C because a control tick has several steps. */
+/* The cycle that hil/plant/articulated/cycle.py explains, with motors. It is in
+ * C because a control tick has several steps. */
 #include "point_steps.h"
 
 #include "linear.h"
@@ -20,8 +20,7 @@ static double coordinate_at(const point_system *s, int64_t i, const double *z)
                             point_value(second, z));
 }
 
-/* Form how far positions are from satisfying the other rows than distances,
- * with changed sign. */
+/* Form the residuals of the rows that are not distances, with changed sign. */
 static void form_others(const point_system *s, const double *z, double *others)
 {
     int64_t k, i;
@@ -40,8 +39,7 @@ static void form_others(const point_system *s, const double *z, double *others)
     }
 }
 
-/* Form how far positions are from satisfying all rows, with changed sign; the
- * largest of it. */
+/* Form the residuals of all rows, with changed sign. Return the largest. */
 static double form_residual(point_arm *a)
 {
     const point_system *s = a->system;
@@ -58,7 +56,7 @@ static double form_residual(point_arm *a)
     return off;
 }
 
-/* Bring positions back onto the rows; 0 if that does not succeed. */
+/* Bring positions back onto the rows. Return 0 on failure. */
 static int project(point_arm *a)
 {
     const point_system *s = a->system;
@@ -67,7 +65,7 @@ static int project(point_arm *a)
     int round;
     for (round = 0; round < ROUNDS; round++) {
         double off = form_residual(a);
-        /* a round that no longer halves what is left has come to rounding */
+        /* a round that no longer halves the residual has reached rounding */
         if (off < a->tolerance || (last < 2.0 * off && off < a->rounded))
             return 1;
         last = off;
@@ -81,8 +79,8 @@ static int project(point_arm *a)
 
 /* -- one step ------------------------------------------------------------ */
 
-/* Go from the start to the end of the step, velocities to its middle; 0 if
- * nothing is there. */
+/* Move positions to the end of the step and velocities to its middle. Return 0
+ * on failure. */
 static int advance(point_arm *a, double t)
 {
     const point_system *s = a->system;
@@ -124,7 +122,7 @@ static void accelerate(point_arm *a, double t, double *gamma)
         gamma[i] += a->middle[i];
 }
 
-/* Take one step; 0 if that is impossible, the state is as before then. */
+/* Take one step. Return 0, with the state unchanged, if that is impossible. */
 static int take_step(point_arm *a, double t)
 {
     const point_system *s = a->system;
@@ -155,7 +153,7 @@ static int take_step(point_arm *a, double t)
 
 /* -- with motors --------------------------------------------------------- */
 
-/* Take steps of h seconds; how many it has taken. */
+/* Take steps of h seconds. Return their number. */
 int64_t point_steps(void *arm, double h, int64_t count)
 {
     point_arm *a = arm;

@@ -9,10 +9,10 @@
 #include "point_system.h"
 
 /* State: z, v, gamma (size) and q (n), which hil/plant/articulated/cycle.py
- * explains; applied (size) and multipliers (K) are left by the last step, rate
- * (n) are the velocities along the coordinates after it. torque: beside the
- * motors'. half, moved, middle, wanted, change (size), distances (6 a solid), others
- * (K), before (n): the steps' own memory. */
+ * explains. The last step leaves applied (size), multipliers (K), and rate (n),
+ * the velocities along the coordinates. torque: beside the motors'. The steps'
+ * memory: half, moved, middle, wanted, change (size), distances (6 per solid),
+ * others (K), before (n). */
 typedef struct {
     const point_system *system;
     point_equations equations;

@@ -1,8 +1,7 @@
-/* A system of rigid solids as point masses, laid out once; what it is and means
- * is in hil/plant/articulated/system.py. Degrees of freedom: twelve coordinates
- * of each solid's four points, then one angle a rotor. Rows: those of the
- * mechanisms, of the rotors, of the couplings, together K; then n of the
- * coordinates. */
+/* A system of rigid solids as point masses, fixed once;
+ * hil/plant/articulated/system.py explains it. Degrees of freedom: twelve
+ * coordinates of each solid's four points, then one angle per rotor. Rows: K of
+ * the mechanisms, the rotors and the couplings; then n of the coordinates. */
 #ifndef POINT_SYSTEM_H
 #define POINT_SYSTEM_H
 
@@ -23,7 +22,7 @@ typedef struct {
     point_vector u, w;
 } point_form;
 
-/* Which solids a row touches, and the rotor that it ties, or -1. */
+/* The solids of a row, and the rotor that it ties, or -1. */
 typedef struct {
     int64_t count, solid[TOUCHED], rotor;
 } point_row;

@@ -7,10 +7,10 @@ In the principal frame, with the principal moments jx, jy, jz and the mass M,
     m3 = (-a, 0,  c)    c = sqrt(( jx + jy - jz) / (2 M))
     m4 = ( a, 0,  c)
 
-have the solid's mass, centre of gravity and inertia. The six distances between them are its rigidity rows. The
-lengths are real exactly when the tensor is one that a body can have; where the body is a lamina, a slender rod or a
-point, one or more of them vanish, the four points no longer span space and the rows become dependent (H singular).
-Such a solid is fattened: given the least thickness that keeps the rows well independent, and a note says by how much.
+have the solid's mass, centre of gravity and inertia. The six distances between the points are its rigidity rows. The
+lengths are real exactly if a body can have the tensor. For a lamina, a slender rod or a point, one or more lengths
+vanish. The four points then no longer span space, and the rows become dependent (H singular). Such a solid gets the
+least thickness that keeps the rows well independent, and a note says how much was added.
 """
 
 from dataclasses import dataclass
@@ -25,15 +25,15 @@ Array = NDArray[np.float64]
 EDGES = ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3))
 EDGE_MATRIX = np.array([[float(k == j) - float(k == i) for k in range(4)] for i, j in EDGES])  # (6, 4)
 
-# Thinnest solid, as radius of gyration over size. The inertia added is its square, 1e-6, of the solid's largest;
-# the condition number of H grows as its inverse square, 1e6, which leaves ten digits.
+# Thinnest solid, as radius of gyration over size. Its square, 1e-6 of the solid's largest inertia, is the inertia that
+# is added. The condition number of H grows as its inverse square, 1e6, which leaves ten digits.
 THINNEST = 1e-3
-TRIANGLE_TOLERANCE = 1e-6  # of the trace: what rounding in a printed tensor does to the triangle inequality
+TRIANGLE_TOLERANCE = 1e-6  # of the trace: rounding of a printed tensor in the triangle inequality
 
 
 @dataclass(frozen=True)
 class Solid:
-    """points: (4, 3) at M/4 each, in the solid's own frame. note: what was changed to reduce it, or empty."""
+    """points (4, 3): masses of M/4 each, in the solid's frame. note: the change that the reduction needed, or empty."""
 
     name: str
     mass: float
@@ -46,21 +46,21 @@ class Solid:
 
     @property
     def inertia(self) -> Array:
-        """(3, 3) about the centre of gravity, own axes: what the four points really have."""
+        """Return the inertia (3, 3) of the four points about the centre of gravity, in the solid's axes."""
         r = self.points - self.com
         return 0.25 * self.mass * (np.sum(r * r) * np.eye(3) - r.T @ r)
 
     @property
     def lengths(self) -> Array:
-        """(6,) distances that rigidity conserves, in the order of EDGES."""
+        """Return the distances (6,) that rigidity conserves, in the order of EDGES."""
         return np.linalg.norm(EDGE_MATRIX @ self.points, axis=1)
 
     def at(self, place: ArrayLike) -> Array:
-        """Coefficients (4,) of the four points whose combination is the material point at `place` (3,), own frame."""
+        """Return coefficients (4,) of the four points for the material point at `place` (3,) in the solid's frame."""
         return self._affine() @ np.append(np.asarray(place, float), 1.0)
 
     def along(self, direction: ArrayLike) -> Array:
-        """Coefficients (4,), of sum zero, whose combination is the material vector `direction` (3,), own frame."""
+        """Return coefficients (4,), of sum zero, for the material vector `direction` (3,) in the solid's frame."""
         return self._affine() @ np.append(np.asarray(direction, float), 0.0)
 
     def _affine(self) -> Array:
@@ -71,10 +71,10 @@ GROUND = Solid("base", np.inf, np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0,
 
 
 def reduce(name: str, mass: float, com: ArrayLike, inertia: ArrayLike, size: float = 0.0) -> Solid:
-    """The four points of a solid: mass kg, com (3,) m, inertia (3, 3) kg m^2 about com, own axes.
+    """Return the four points of a solid: mass kg, com (3,) m, inertia (3, 3) kg m^2 about com, in the solid's axes.
 
-    size: m, how far from the centre of gravity the solid's mechanisms are; sets the thickness of a solid that has
-    none of its own. Raises BadInput naming the solid where no set of point masses exists.
+    size: distance of the solid's mechanisms from the centre of gravity, m. It sets the thickness of a solid without
+    size. Raises BadInput with the solid's name if no set of point masses exists.
     """
     com, inertia = np.asarray(com, float), np.asarray(inertia, float)
     if not (np.isfinite(mass) and mass > 0.0):

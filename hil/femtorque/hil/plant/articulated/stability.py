@@ -19,7 +19,7 @@ MARGIN = 0.8
 
 
 def largest_step(equations: Equations, loads: Loads) -> float:
-    """Largest step, s, with its margin; infinite where nothing is elastic."""
+    """Return the largest step, s, with its margin; infinite if nothing is elastic."""
     structure, x = equations.structure, equations.x
     rows: list[Array] = []
     stiffness: list[Array] = []
@@ -48,5 +48,6 @@ def largest_step(equations: Equations, loads: Loads) -> float:
 
 
 def _largest(compliance: Array, blocks: list[Array]) -> float:
-    """Largest eigenvalue of compliance times the block-diagonal matrix: that of B' K B against the mass."""
+    """Return the largest eigenvalue of compliance times the block-diagonal matrix: the largest of B' K B against the
+    mass."""
     return float(np.max(np.linalg.eigvals(compliance @ block_diag(*blocks)).real, initial=0.0))

@@ -1,19 +1,19 @@
-"""Member forces and stresses of the links that give a section, with their maxima over the motion.
+"""Member forces and stresses of links with a section, and their maxima over the motion.
 
 At a section of a rigid link the inboard part pulls the outboard part with the wrench
 
     F = sum m (gamma - g) - (forces of the mechanisms outboard),   M likewise about the section's centre,
 
-the sum over the mass outboard. Accelerations of a solid are as linear in its four points as its positions are, so
-the sum is a fixed combination of the points: with alpha(r) the coefficients of the material point r, p the section,
+the sum over the outboard mass. Accelerations of a solid are linear in its four points, as its positions are. So the sum
+is a fixed combination of the points. With alpha(r) the coefficients of the material point r, and p the section,
 
     a = int alpha dm (4,),   B = int (alpha(r) - alpha(p)) alpha(r)' dm (4, 4)
     F = sum_k a_k (gamma_k - g),   M = sum_kl B_kl x_k x (gamma_l - g)
 
-At the root of a link this is exact. Between root and tip the link's mass is taken as spread along the line between
-them, with the linear density that has its mass and centre of gravity. A flexible link has its moments from its
-elastic elements. A section is a round tube of the given area and outer radius; the stress is that of the outer
-fibre: |N|/A + M r/I from axial force and bending, T r/(2 I) from torsion, together after von Mises.
+At the root of a link this is exact. Between root and tip the link's mass is spread along the line between them, with
+the linear density that gives its mass and centre of gravity. A flexible link has the moments of its elastic elements. A
+section is a round tube of the given area and outer radius. The stress is that of the outer fibre: |N|/A + M r/I from
+axial force and bending, T r/(2 I) from torsion, combined after von Mises.
 """
 
 from __future__ import annotations
@@ -35,12 +35,13 @@ from femtorque.hil.plant.articulated.tree import Assembly, Place
 
 Array = NDArray[np.float64]
 
-STATIONS = 5  # sections looked at along a rigid link, root and tip included
+STATIONS = 5  # sections along a rigid link, root and tip included
 
 
 @dataclass(frozen=True)
 class Peak:
-    """The largest value of a member force over the motion, where along the link (m from its root) and when (s)."""
+    """The largest value of a member force over the motion, its place along the link (m from the root) and its time
+    (s)."""
 
     value: float
     station: float
@@ -61,21 +62,21 @@ class Member:
 
 @dataclass(frozen=True)
 class Station:
-    """A section of a rigid link: (4,) combinations of its solid's points. outboard: elements beyond it, by name."""
+    """A section of a rigid link as combinations (4,) of its solid's points. outboard: names of the elements beyond
+    it."""
 
     link: int
     solid: int
     s: float
     p: Array
-    frame: Array  # (3, 4): combinations of the points that are the member's axis and two normals
+    frame: Array  # (3, 4): combinations of the points for the member's axis and two normals
     a: Array
     B: Array
     outboard: tuple[str, ...]
 
 
 class Members:
-    """The links with a section. values: (stations, 4) axial, shear, torsion, bending, and stress, of the last
-    record."""
+    """The links with a section. values (stations, 5): axial, shear, torsion, bending and stress of the last record."""
 
     def __init__(self, system: System, links: Sequence[Link], stations: Sequence[Station],
                  beams: Beams | None, flexible: Sequence[tuple[int, int]]) -> None:
@@ -84,7 +85,7 @@ class Members:
         names = system.coordinate_names
         owners = [row.element for row in system.rows] + [names[c] for c in system.geared]
         owners += [names[c.follower] for c in system.couplings] + list(names)
-        # which rows of [C; G] belong to the elements outboard of a station
+        # Rows of [C; G] that belong to the elements outboard of each station.
         self._beyond = np.array([[owner in st.outboard for owner in owners] for st in self.stations], float)
         self._beyond = self._beyond.reshape(len(self.stations), len(owners))
         elastic = beams.elements if beams else ()
@@ -120,7 +121,7 @@ class Members:
         return Members(system, links, stations, beams, flexible)
 
     def record(self, cycle: Cycle, torques: Array) -> None:
-        """Take in the present state; torques: (n,) of drives and springs along the coordinates."""
+        """Record the present state. torques (n,): of drives and springs along the coordinates."""
         if not len(self.owner):
             return
         self.values[:, :4] = np.vstack([self._rigid(cycle, torques), self._elastic(cycle)])
@@ -133,7 +134,7 @@ class Members:
         self._when = np.where(larger, cycle.time, self._when)
 
     def report(self) -> tuple[Member, ...]:
-        """The maxima of each link so far."""
+        """Return the maxima of each link so far."""
         result = []
         for k, link in enumerate(self.links):
             at = np.flatnonzero(self.owner == k)
@@ -146,7 +147,7 @@ class Members:
         return tuple(result)
 
     def _rigid(self, cycle: Cycle, torques: Array) -> Array:
-        """(stations, 4) axial, shear, torsion, bending."""
+        """Return axial force, shear, torsion and bending (stations, 4)."""
         s, equations = cycle.structure, cycle.equations
         if not self.stations:
             return np.zeros((0, 4))
@@ -168,7 +169,7 @@ class Members:
         return np.column_stack([F[:, 0], np.hypot(F[:, 1], F[:, 2]), M[:, 0], np.hypot(M[:, 1], M[:, 2])])
 
     def _elastic(self, cycle: Cycle) -> Array:
-        """Stresses at both ends of each elastic element."""
+        """Return the stresses at both ends of each elastic element."""
         if not self.flexible or self._beams is None:
             return np.zeros((0, 4))
         x, v = cycle.equations.x, self._system.velocities(cycle.v)
@@ -182,7 +183,7 @@ class Members:
 
 
 def tube(link: Link) -> tuple[float, float, float]:
-    """Area, outer radius and second moment of area of the round tube that a section is."""
+    """Return area, outer radius and second moment of area of a section's round tube."""
     section = link.section
     assert section is not None
     inner = section.radius**2 - section.area / np.pi
@@ -218,7 +219,7 @@ def _stations(k: int, link: Link, mechanism: Mechanism, assembly: Assembly) -> l
 
 
 def _hung(link: Link, fixed: list[str], mechanism: Mechanism, assembly: Assembly) -> list[tuple[str, Array]]:
-    """Elements that hang on a link, or on one fixed to it, each with its place along the link, m."""
+    """Return the elements that hang on a link or on a link fixed to it, each with its place along the link, m."""
     place, found = assembly.link_places[link.name], []
     for element in assembly.joints + assembly.loops:
         for side, frame in zip(assembly.sides[element.name], (element.a, element.b), strict=True):
@@ -230,7 +231,7 @@ def _hung(link: Link, fixed: list[str], mechanism: Mechanism, assembly: Assembly
 
 def _carried(link: Link, fixed: list[Link], s: float, axis: Array, mechanism: Mechanism, assembly: Assembly
              ) -> Iterator[tuple[Link | Payload | beam.Cell, Place]]:
-    """Masses that a link carries beyond s, each with its place: links fixed to it, or their first cells, and
+    """Return the masses that a link carries beyond s, with their places: fixed links, or their first cells, and
     payloads."""
     for other in fixed:
         yield other if other.beam is None else beam.cells(other)[0], assembly.link_places[other.name]
@@ -250,10 +251,10 @@ def _fixed_beyond(name: str, link: str, assembly: Assembly) -> bool:
 
 def _mass_beyond(link: Link, place: Place, solid: Solid, s: float, axis: Array, length: float,
                  p: Array) -> tuple[Array, Array]:
-    """a (4,) and B (4, 4) of the link's own mass beyond s."""
+    """Return a (4,) and B (4, 4) of the link's mass beyond s."""
     if s == 0.0:
         return _whole(link, place, solid, p)
-    # density m/L (1 + k (2 x/L - 1)) has its centre of gravity at L/2 + k L/6; Gauss points integrate it exactly
+    # The density m/L (1 + k (2 x/L - 1)) has its centre of gravity at L/2 + k L/6. Gauss points integrate it exactly.
     k = np.clip(6.0 * (float(link.com @ axis) / length - 0.5), -1.0, 1.0)
     nodes, weights = np.polynomial.legendre.leggauss(3)
     x = 0.5 * (length + s) + 0.5 * (length - s) * nodes
@@ -263,7 +264,7 @@ def _mass_beyond(link: Link, place: Place, solid: Solid, s: float, axis: Array, 
 
 
 def _whole(body: Link | Payload | beam.Cell, place: Place, solid: Solid, p: Array) -> tuple[Array, Array]:
-    """Stresses of all of a body."""
+    """Return the second moments of a whole body's mass."""
     if body.mass <= 0.0:
         return np.zeros(4), np.zeros((4, 4))
     try:

@@ -1,11 +1,13 @@
-"""From one mode to another: what closes and opens, what is picked up and put down, which link stands on the ground.
+"""Switches of mode: loops close and open, payloads are picked up and put down, another link stands on the ground.
 
-Solids keep their places; where a payload comes or goes a solid gets four other points, which are fixed combinations of
-the old ones, velocities too. A switch is an instant: what is picked up was at rest, a closure takes up what is left of
-relative velocities, both as plastic impacts. Momentum is kept but for the impulses of the mechanisms, so the velocities
-after it are the nearest ones, weighted with the mass, that the new rows allow (Gauss' principle for impacts).
+Solids keep their places. If a payload comes or goes, a solid gets four other points: fixed combinations of the old
+points, with their velocities. A switch is instantaneous. A picked-up payload was at rest, and a closure takes up the
+remaining relative velocities, both as plastic impacts. Momentum changes only by the impulses of the mechanisms. So the
+new velocities are those allowed by the new rows that are nearest to the old ones, weighted with the mass (Gauss'
+principle for impacts).
 
-If the new mode does not fit, the switch is refused: a gripper that closes beside its object, a foot that still moves.
+A switch is refused if the new mode does not fit, for example if a gripper closes beside its object or a foot still
+moves.
 """
 
 from collections.abc import Sequence
@@ -22,29 +24,30 @@ from femtorque.hil.plant.articulated.tree import Place
 Array = NDArray[np.float64]
 
 GROUND = "ground"  # name of the element that holds the root link
-GAP = 2e-3  # m (or sine of an angle): farthest apart that a closure may be before it closes
-SLIP = 0.05  # m/s or rad/s: fastest that it may move
+GAP = 2e-3  # m (or sine of an angle): largest gap of a loop that may close
+SLIP = 0.05  # m/s or rad/s: largest relative velocity of a loop that may close
 
 
 def pose(solid: Solid, x: Array) -> tuple[Array, Array]:
-    """Rotation (3, 3) and position (3,) of a solid's own frame, from its four points x (4, 3)."""
+    """Return rotation (3, 3) and position (3,) of a solid's frame, from its four points x (4, 3)."""
     axes = np.column_stack([solid.along(unit) @ x for unit in np.eye(3)])
     u, _, vt = np.linalg.svd(axes)
     return u @ vt, solid.at(np.zeros(3)) @ x
 
 
 def hold(place: Place, solid: Solid, x: Array) -> Element:
-    """The element that holds a link's frame, at `place` in a solid with points x, on the ground where it is."""
+    """Return the element that holds a link's frame on the ground at its present place. place: in a solid with points
+    x."""
     R, p = pose(solid, x)
     return Element(GROUND, "fixed", Frame(0, p + R @ place.p, R @ place.R), Frame(place.solid, place.p, place.R))
 
 
 def carried(old: Sequence[Solid], kept: Sequence[Solid], new: Sequence[Solid], x: Array, v: Array) -> tuple[Array,
                                                                                                             Array]:
-    """Points and velocities (S, 4, 3) of the new solids from those of the old ones, the ground left out of all.
+    """Return points and velocities (S, 4, 3) of the new solids from those of the old solids, the ground left out.
 
-    kept: the solids with what they carry before and after. A load that is put down leaves with the velocity it has;
-    what is picked up was at rest, and the momentum of what carried it is now that of both.
+    kept: the solids with the payloads that they carry before and after. A payload that is put down leaves with its
+    velocity. A payload that is picked up was at rest, and then shares the momentum of its carrier.
     """
     places, velocities = np.empty_like(x), np.empty_like(v)
     for k, (before, still, after) in enumerate(zip(old, kept, new, strict=True)):
@@ -56,12 +59,13 @@ def carried(old: Sequence[Solid], kept: Sequence[Solid], new: Sequence[Solid], x
 
 
 def _combinations(old: Solid, new: Solid) -> Array:
-    """The new solid's points as combinations (4, 4) of the old one's."""
+    """Return the new solid's points as combinations (4, 4) of the old solid's points."""
     return np.array([old.at(point) for point in new.points])
 
 
 def _shared(mass: float, points: Array, speeds: Array, whole: float, places: Array) -> Array:
-    """Velocities (4, 3) of a rigid solid of mass `whole` at `places` with the momentum of `mass` at `points`."""
+    """Return velocities (4, 3) of a rigid solid of mass `whole` at `places`, with the momentum of `mass` at
+    `points`."""
     centre = places.mean(axis=0)
     r = places - centre
     inertia = 0.25 * whole * (np.sum(r * r) * np.eye(3) - r.T @ r)
@@ -70,9 +74,9 @@ def _shared(mass: float, points: Array, speeds: Array, whole: float, places: Arr
 
 
 def check(system: System, z: Array, v: Array, fresh: Sequence[str], mode: str) -> None:
-    """Raise Refused where an element of `fresh`, those that the new mode closes, is open or moves too much.
+    """Raise Refused if an element of `fresh`, which the new mode closes, is open or moves too fast.
 
-    system: with all its rows, dependent ones too. z, v: (size,) just before the switch.
+    system: with all its rows, dependent rows too. z, v (size,): just before the switch.
     """
     structure = Structure(system)
     which = np.flatnonzero([row.element in fresh for row in system.rows])
@@ -88,9 +92,9 @@ def check(system: System, z: Array, v: Array, fresh: Sequence[str], mode: str) -
 
 
 def check_pick_up(kept: Sequence[Solid], new: Sequence[Solid], v: Array, mode: str) -> None:
-    """Raise Refused where a solid that picks something up moves too fast: the payload is at rest.
+    """Raise Refused if a solid moves too fast to pick up a payload, which is at rest.
 
-    v: (S, 4, 3) velocities of the new solids, as if the payload had always been there.
+    v (S, 4, 3): velocities of the new solids, as if the payload had always been there.
     """
     for before, after, speeds in zip(kept, new, v, strict=True):
         if after.mass > before.mass:

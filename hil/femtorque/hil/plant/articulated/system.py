@@ -1,9 +1,9 @@
-"""A whole articulated system as arrays: points, rows, coordinates, rotors; and how it is put together.
+"""A whole articulated system as arrays (points, rows, coordinates, rotors), and its assembly.
 
-Degrees of freedom: the 12 coordinates of the four points of each solid, then one angle a rotor; the mass matrix is
-diagonal. Kinematic rows: six distances a solid, then the rows of the mechanisms, then one row a rotor that ties it to
-its coordinate, then one a pair of coordinates that are coupled. A rotor is what turns with a coordinate on the motor's
-side of a reduction; its inertia is reflected to the joint (N^2 Jm, which the paper omits).
+Degrees of freedom: the 12 coordinates of the four points of each solid, then one angle per rotor. The mass matrix is
+diagonal. Kinematic rows: six distances per solid, then the rows of the mechanisms, one row per rotor that ties it to
+its coordinate, and one row per pair of coupled coordinates. A rotor turns with a coordinate on the motor's side of a
+reduction. Its inertia is reflected to the joint (N^2 Jm, which the paper omits).
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,15 +20,15 @@ from femtorque.hil.plant.articulated.solids import EDGE_MATRIX, Solid
 
 Array = NDArray[np.float64]
 
-DEPENDENT = 1e-8  # square of what the others leave of a row: below it the row says nothing that they do not
-NUDGE = 0.05  # m or rad: how far from the start pose the rank of the rows is looked at a second time
+DEPENDENT = 1e-8  # square of a row's remainder beyond the other rows, below which the row is dependent
+NUDGE = 0.05  # m or rad: distance from the start pose at which the rank is found a second time
 CLOSED = 1e-11  # m: largest residual of closed mechanisms
-ROUNDED = 2e-5  # the same where rows contradict each other, as axes do that a file gives to a few digits
+ROUNDED = 2e-5  # the same for rows that contradict each other, such as axes given to a few digits
 
 
 @dataclass(frozen=True)
 class Coupling:
-    """Two coordinates by number that gears or links tie together: follower = ratio leader + offset."""
+    """Two coordinates, by number, that gears or links couple: follower = ratio leader + offset."""
 
     follower: int
     leader: int
@@ -36,11 +36,11 @@ class Coupling:
     offset: float
 
     def left(self, values: Array) -> float:
-        """Error of the coupling at the coordinates' values (n,)."""
+        """Return the error of the coupling at the coordinates' values (n,)."""
         return float(values[self.follower] - self.ratio * values[self.leader] - self.offset)
 
     def across(self, by_coordinate: Array) -> Array:
-        """Rows (n, ...) of the coordinates, combined as the coupling combines their values."""
+        """Return rows (n, ...) of the coordinates, combined as the coupling combines their values."""
         combined: Array = by_coordinate[self.follower] - self.ratio * by_coordinate[self.leader]
         return combined
 
@@ -49,12 +49,12 @@ class Coupling:
 class System:
     """solids[0] is the ground. Rotor r turns with coordinate geared[r].
 
-    dropped: names of the rows that were left out because they follow from the others.
+    dropped: names of rows that were left out because they follow from other rows.
     """
 
     solids: tuple[Solid, ...]
     rows: tuple[Row, ...]
-    forms: Forms  # of the m rows, then the 2 n of the coordinates
+    forms: Forms  # of the m rows, then of the n coordinates, two each
     coordinate_names: tuple[str, ...]
     coordinates: Coordinates
     geared: NDArray[np.intp]  # (r,)
@@ -69,7 +69,7 @@ class System:
 
     @property
     def size(self) -> int:
-        """Number of degrees of freedom."""
+        """Return the number of degrees of freedom."""
         return 12 * self.moving + len(self.geared)
 
     @property
@@ -79,23 +79,23 @@ class System:
         return [f"{row.element}: {row.label}" for row in self.rows] + rotors + coupled
 
     def points(self, z: Array) -> Array:
-        """Points (P, 3) of all solids, the ground's first, from degrees of freedom z (size,)."""
+        """Return the points (P, 3) of all solids, the ground's first, from degrees of freedom z (size,)."""
         return np.concatenate([self.solids[0].points, z[: 12 * self.moving].reshape(-1, 3)])
 
     def velocities(self, v: Array) -> Array:
-        """Velocities of all points: the ground's are zero."""
+        """Return the velocities of all points; zero for the ground's."""
         return np.concatenate([np.zeros((4, 3)), v[: 12 * self.moving].reshape(-1, 3)])
 
     def coordinate_values(self, z: Array) -> Array:
-        """(n,) angles within half a turn of zero, travels, lengths."""
+        """Return the coordinates (n,): angles within half a turn of zero, travels, lengths."""
         return self.coordinates.values(self.forms.values(self.points(z))[len(self.rows):])
 
 
 class Structure:
-    """Common part of the equations at any configuration, laid out once.
+    """The part of the equations that is the same at any configuration.
 
-    forms: of the 6 S distances, |edge|^2 / (2 length), then those of the system. targets: (6 S + m,) values that rows
-    keep.
+    forms: of the 6 S distances, |edge|^2 / (2 length), then those of the system. targets (6 S + m,): the values of the
+    rows.
     """
 
     def __init__(self, system: System) -> None:
@@ -103,7 +103,7 @@ class Structure:
         self.system = system
         self.S, self.r, self.m = len(moving), r, len(system.rows)
         self.couplings = system.couplings
-        self.K = self.m + r + len(self.couplings)  # rows beyond the solids' own
+        self.K = self.m + r + len(self.couplings)  # rows beyond the solids' distances
         self.split = 12 * self.S
         self.mass = np.concatenate([np.repeat([0.25 * s.mass for s in moving], 12), system.rotor_inertia])
         self.inverse = 1.0 / self.mass
@@ -118,7 +118,7 @@ class Structure:
         self.rotor_columns[self.m + np.arange(r), self.split + np.arange(r)] = -1.0
 
     def residual(self, z: Array) -> tuple[Array, Array]:
-        """How far z is from satisfying the rows: (S, 6) of the distances, m, and (K,) of the others."""
+        """Return the residuals of the rows at z: (S, 6) of the distances, m, and (K,) of the others."""
         system = self.system
         forms = self.forms.values(system.points(z))
         known = len(self.targets)
@@ -134,13 +134,13 @@ class Structure:
         return distances, others
 
     def row_gradient(self, z: Array) -> Array:
-        """C of the mechanisms' rows, (m, 12 S)."""
+        """Return C of the mechanisms' rows (m, 12 S)."""
         forms = self.system.forms
         gradient = forms.gradient(forms.factors(self.system.points(z)))
         return gradient[: self.m, 4:].reshape(self.m, self.split)
 
     def coordinates(self, z: Array) -> tuple[Array, Array]:
-        """Values (n,) of the coordinates, angles within half a turn of zero, and their gradient (n, 12 S)."""
+        """Return the coordinates (n,), angles within half a turn of zero, and their gradient (n, 12 S)."""
         system = self.system
         n, (u, w) = len(system.coordinates), system.forms.factors(system.points(z))
         forms = np.einsum("kc,kc->k", u, w)[self.m:]
@@ -149,7 +149,7 @@ class Structure:
         return system.coordinates.values(forms), gradient[:n] + gradient[n:]
 
     def _distances(self, scale: ArrayLike) -> Array:
-        """The edges of all solids as combinations of the points, (6 S, P), times scale (S, 6)."""
+        """Return the edges of all solids as combinations of the points (6 S, P), times scale (S, 6)."""
         result = np.zeros((self.S, 6, self.S + 1, 4))
         each = np.arange(self.S)
         result[each, :, each + 1] = EDGE_MATRIX * np.broadcast_to(scale, (self.S, 6))[:, :, None]
@@ -157,10 +157,10 @@ class Structure:
 
 
 class FreeSolids:
-    """The solids at one configuration as if nothing joined them: six distance rows each, eliminated in 6 x 6 blocks.
+    """The solids at one configuration without mechanisms: six distance rows each, eliminated in 6 x 6 blocks.
 
-    Cs: (S, 6, 12) distance rows. P: (S, 6, 12) = Hs^-1 Cs M^-1. W: (S, 12, 12) = M^-1 - M^-1 Cs' Hs^-1 Cs M^-1, the
-    accelerations of a free solid's points under unit forces on them.
+    Cs (S, 6, 12): distance rows. P (S, 6, 12) = Hs^-1 Cs M^-1. W (S, 12, 12) = M^-1 - M^-1 Cs' Hs^-1 Cs M^-1: the
+    accelerations of a free solid's points under unit forces on its points.
     """
 
     def __init__(self, structure: Structure, z: Array) -> None:
@@ -174,7 +174,7 @@ class FreeSolids:
         self.W[:, np.arange(12), np.arange(12)] += inverse[:, 0]
 
     def mobility(self, rows: Array) -> Array:
-        """W C': accelerations (size, k) of solids and rotors under unit multipliers of the rows (k, size)."""
+        """Return W C': accelerations (size, k) of solids and rotors under unit multipliers of the rows (k, size)."""
         s, k = self.structure, len(rows)
         result = np.empty((s.system.size, k))
         blocks = rows[:, : s.split].reshape(k, s.S, 12).transpose(1, 2, 0)
@@ -187,12 +187,12 @@ def build(solids: Sequence[Solid], elements: Sequence[Element], places: ArrayLik
           rotors: Mapping[str, float] | None = None, gravity: ArrayLike = (0.0, 0.0, -9.81),
           extra_rows: Sequence[Row] = (), couplings: Sequence[Coupling] = (),
           near: ArrayLike | None = None, held: Sequence[str] = ()) -> tuple[System, Array]:
-    """A system whose rows are independent, and degrees of freedom z (size,) at which every mechanism is closed.
+    """Return a system with independent rows, and degrees of freedom z (size,) at which every mechanism is closed.
 
-    solids: the ground first. places: (S, 4, 3) points of the moving ones, about where they are. coordinates: names of
-    the hinges and slides that are read and driven; near: their values (n,), which fixes the rotors' whole turns.
-    rotors: by name, the inertia that turns with a coordinate. held: coordinates that closing leaves at `near`, if it
-    can. Raises Refused where the mechanisms do not close.
+    solids: the ground first. places (S, 4, 3): approximate points of the moving solids. coordinates: names of the
+    hinges and slides that are read and driven. near (n,): approximate values of the coordinates, which fix the rotors'
+    whole turns. rotors: inertia by name of the coordinate. held: coordinates that keep `near` while the loops close, if
+    possible. Raises Refused if the mechanisms do not close.
     """
     system, z = lay_out(solids, elements, places, coordinates=coordinates, rotors=rotors, gravity=gravity,
                         extra_rows=extra_rows, couplings=couplings)
@@ -202,7 +202,7 @@ def build(solids: Sequence[Solid], elements: Sequence[Element], places: ArrayLik
 def lay_out(solids: Sequence[Solid], elements: Sequence[Element], places: ArrayLike, *, coordinates: Sequence[str] = (),
             rotors: Mapping[str, float] | None = None, gravity: ArrayLike = (0.0, 0.0, -9.81),
             extra_rows: Sequence[Row] = (), couplings: Sequence[Coupling] = ()) -> tuple[System, Array]:
-    """The system with all its rows, dependent ones too, and degrees of freedom (size,) that need not close it."""
+    """Return the system with all its rows, dependent rows too, and degrees of freedom (size,) that may be open."""
     named = {element.name: element for element in elements}
     along = [named[name] for name in coordinates]
     every = [row for element in elements for row in rows(element, solids)] + list(extra_rows)
@@ -219,11 +219,11 @@ def lay_out(solids: Sequence[Solid], elements: Sequence[Element], places: ArrayL
 
 
 def closed(system: System, z: Array, near: ArrayLike | None = None, held: Sequence[str] = ()) -> tuple[System, Array]:
-    """The system without dependent rows, and z closed; near, held as in `build`. Raises Refused where it does not
+    """Return the system without dependent rows, and z closed. near, held: as in `build`. Raises Refused if it does not
     close."""
     z = _close_held(system, z, near, held, ROUNDED)
     system = _independent(system, z)
-    if system.dropped:  # the others close without compromise
+    if system.dropped:  # the other rows close without compromise
         z = _close_held(system, z, near, held)
     values = system.coordinate_values(z)
     if near is not None:
@@ -233,7 +233,7 @@ def closed(system: System, z: Array, near: ArrayLike | None = None, held: Sequen
 
 
 def _close_held(system: System, z: Array, near: ArrayLike | None, held: Sequence[str], within: float = CLOSED) -> Array:
-    """Closed with the held coordinates where they are, or, where that closes nothing, as near as can be."""
+    """Return z closed with the held coordinates unchanged or, if that fails, as near to them as possible."""
     if held and near is not None:
         chosen = [system.coordinate_names.index(name) for name in held]
         try:
@@ -244,9 +244,9 @@ def _close_held(system: System, z: Array, near: ArrayLike | None, held: Sequence
 
 
 def close(system: System, z: Array, held: Mapping[int, float] | None = None, within: float = CLOSED) -> Array:
-    """The nearest degrees of freedom, mass-weighted, that satisfy every row; dependent rows are no obstacle.
+    """Return the nearest degrees of freedom, mass-weighted, that satisfy every row. Dependent rows are allowed.
 
-    held: coordinates, by number, that keep a value. within: the largest residual, m, that passes for closed.
+    held: numbers of the coordinates that keep a value. within: the largest residual of a closed system, m.
     """
     structure = Structure(replace(system, geared=np.zeros(0, int), rotor_inertia=np.zeros(0)))
     moved = z[: structure.split].copy()
@@ -275,7 +275,7 @@ def close(system: System, z: Array, held: Mapping[int, float] | None = None, wit
 
 
 def _all_rows(structure: Structure, z: Array) -> Array:
-    """The distance rows and the mechanisms' rows as one dense matrix, (6 S + m, 12 S)."""
+    """Return the distance rows and the mechanisms' rows as one dense matrix (6 S + m, 12 S)."""
     free = FreeSolids(structure, z)
     result = np.zeros((6 * structure.S + structure.m, structure.split))
     for s in range(structure.S):
@@ -285,9 +285,9 @@ def _all_rows(structure: Structure, z: Array) -> Array:
 
 
 def _independent(system: System, z: Array) -> System:
-    """The system without rows that follow from earlier ones, at the start pose and at a pose beside it.
+    """Return the system without rows that follow from earlier rows, both at the start pose and at a pose near it.
 
-    A row that is dependent at the start pose only (a linkage stretched out, say) is kept: it is needed elsewhere.
+    A row that is dependent only at the start pose (of a stretched linkage, say) is kept, since other poses need it.
     """
     bare = replace(system, geared=np.zeros(0, int), rotor_inertia=np.zeros(0))
     structure = Structure(bare)
@@ -306,9 +306,9 @@ def _independent(system: System, z: Array) -> System:
 
 
 def _dependent(structure: Structure, z: Array) -> set[int]:
-    """Rows that the rows before them contain, as far as rigid solids can move: what Gram and Schmidt leave of them.
+    """Return the rows that the rows before them contain, within the motions of rigid solids, by Gram-Schmidt.
 
-    Masses are left out: those of light and thin solids would hide in rounding what is to be seen.
+    Masses are left out: rounding of light and thin solids would hide dependent rows.
     """
     free, m = FreeSolids(structure, z), structure.m
     rigid = np.linalg.svd(free.Cs)[2][:, 6:]  # (S, 6, 12): an orthonormal basis of each solid's motions
@@ -318,7 +318,7 @@ def _dependent(structure: Structure, z: Array) -> set[int]:
     dependent = set()
     for k, row in enumerate(left):
         rest = row.copy()
-        for _ in range(2):  # the second round takes away what rounding left of the first
+        for _ in range(2):  # the second round removes the rounding of the first
             rest -= basis[:k].T @ (basis[:k] @ rest)
         if rest @ rest <= DEPENDENT * (row @ row):
             dependent.add(k)
@@ -328,7 +328,7 @@ def _dependent(structure: Structure, z: Array) -> set[int]:
 
 
 def _admissible(structure: Structure, z: Array) -> Array:
-    """Some velocity (12 S,) that all rows allow, of unit largest component. Zero where nothing can move."""
+    """Return a velocity (12 S,) that all rows allow, with largest component 1, or zero if nothing can move."""
     rows_at = _all_rows(structure, z)
     wish = np.random.default_rng(0).normal(size=structure.split)
     allowed = wish - np.linalg.lstsq(rows_at, rows_at @ wish, rcond=DEPENDENT)[0]

@@ -1,8 +1,8 @@
 """From a mechanism file's links and joints to solids and mechanisms.
 
-Links that nothing lets move against each other (fixed and locked joints, payloads) become one solid. A flexible link
-becomes a chain of cells, each a solid of its own with that length's mass (see beam.py); whatever is fixed to it, or
-hinged to it, belongs to the cell at that place. Solid 0 is the ground.
+Links that cannot move against each other (fixed and locked joints, payloads) become one solid. A flexible link becomes
+a chain of cells, each a solid with the mass of its length (see beam.py). Bodies that are fixed or hinged to a flexible
+link belong to the cell at their place. Solid 0 is the ground.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from femtorque.hil.plant.articulated.solids import GROUND, Solid
 
 Array = NDArray[np.float64]
 
-TOKEN, TOKEN_RADIUS = 1e-4, 0.02  # of the links' mass, m: what has none, as the cross of a universal joint
+TOKEN, TOKEN_RADIUS = 1e-4, 0.02  # share of the links' mass, m; for massless links, as in a universal joint
 LOOP_ELEMENTS = {"ball": "ball", "planar": "planar", "revolute": "hinge", "rigid": "fixed"}
 
 
 @dataclass(frozen=True)
 class Place:
-    """A frame in a solid: rotation (3, 3) and position (3,) in the solid's own frame."""
+    """A frame in a solid: rotation (3, 3) and position (3,) in the solid's frame."""
 
     solid: int
     R: Array
@@ -40,12 +40,12 @@ class Place:
 
 @dataclass
 class Parts:
-    """A solid being put together: masses, centres of gravity and inertias in its own frame."""
+    """A solid during assembly: masses, centres of gravity and inertias in its frame."""
 
     name: str
     masses: list[tuple[float, Array, Array]] = field(default_factory=list)
-    reach: list[Array] = field(default_factory=list)  # where its mechanisms are
-    hinge_axis: Array | None = None  # of the hinge that holds it on the ground, through its own origin
+    reach: list[Array] = field(default_factory=list)  # places of its mechanisms
+    hinge_axis: Array | None = None  # axis of its ground hinge through its origin
     pose: tuple[Array, Array] = (np.eye(3), np.zeros(3))  # at the start
 
     def add(self, place: Place, mass: float, com: Array, inertia: Array) -> None:
@@ -54,10 +54,10 @@ class Parts:
 
 @dataclass(frozen=True)
 class Assembly:
-    """solids: the ground first. places: (S, 4, 3) points of the others at the start. joints: one element a moving
-    joint, in the mechanism's order. loops: further elements. beams: the elastic elements between cells.
-    link_places: where each link's own frame is (a flexible link's: at its root). sides: the links that an element
-    joins, a's and b's. fixed_to: the link that another is fixed to. starts: (n,) joint positions.
+    """solids: the ground first. places (S, 4, 3): points of the other solids at the start. joints: one element per
+    moving joint, in the mechanism's order. loops: further elements. beams: the elastic elements between cells.
+    link_places: the place of each link's frame; for a flexible link, at its root. sides: the links that an element
+    joins, a's and b's. fixed_to: {link: the link to which it is fixed}. starts (n,): joint positions.
     """
 
     solids: tuple[Solid, ...]
@@ -73,9 +73,9 @@ class Assembly:
 
 
 def assemble(mechanism: Mechanism, start: ArrayLike | None = None, loose: bool = False) -> Assembly:
-    """Solids and mechanisms of a mechanism, at the joint positions `start` (n,), by default those of the file.
+    """Return solids and mechanisms of a mechanism at the joint positions `start` (n,), by default those of the file.
 
-    loose: what the file fixes to the base is a solid of its own, number 1, that nothing holds on the ground here.
+    loose: make a free solid, number 1, of the links that the file fixes to the base.
     """
     moving = {joint.name: k for k, joint in enumerate(mechanism.moving)}
     starts = np.array([joint.start for joint in mechanism.moving]) if start is None else np.asarray(start, float)
@@ -87,7 +87,8 @@ def assemble(mechanism: Mechanism, start: ArrayLike | None = None, loose: bool =
     beams: list[beam.Element] = []
 
     def place(link: str, xyz: ArrayLike) -> Place:
-        """The frame of the solid that carries the point xyz of a link: a flexible link has one a cell."""
+        """Return the frame of the solid that carries the point xyz of a link. A flexible link has one frame per
+        cell."""
         return next(p for end, p in links[link] if np.asarray(xyz, float)[0] <= end)
 
     def mount(link: Link, root: Place) -> None:
@@ -154,7 +155,7 @@ def assemble(mechanism: Mechanism, start: ArrayLike | None = None, loose: bool =
 
 
 def scaled(mechanism: Mechanism, factor: float) -> Mechanism:
-    """The mechanism with every mass and inertia of its bodies (not of the rotors) multiplied by factor."""
+    """Return the mechanism with the masses and inertias of its bodies, but not of its rotors, times a factor."""
     links = tuple(replace(link, mass=factor * link.mass, inertia=factor * link.inertia) for link in mechanism.links)
     payloads = tuple(replace(load, mass=factor * load.mass, inertia=factor * load.inertia)
                      for load in mechanism.payloads)
@@ -183,8 +184,8 @@ def _solid(part: Parts, mechanism: Mechanism, notes: list[str]) -> Solid:
 
 
 def _equivalent(part: Parts, mass: float, com: Array, inertia: Array) -> Solid:
-    """A body on a ground hinge that moves as one of an impossible tensor would: same mass, centre of gravity and
-    inertia about the axis. Without any mass, a made-up one on the axis, which gravity does not move."""
+    """Return a possible body on a ground hinge that moves as one of an impossible tensor: same mass, centre of gravity
+    and inertia about the axis. Without mass, the body gets a mass on the axis, which gravity does not move."""
     axis = part.hinge_axis
     assert axis is not None
     about = float(axis @ inertia @ axis)
@@ -200,12 +201,12 @@ def _loop(loop: Loop, place: Callable[[str, ArrayLike], Place]) -> Element:
 
 
 def _rotation(rpy: ArrayLike) -> Array:
-    """Roll, pitch, yaw about fixed axes x, y, z, as in URDF."""
+    """Return the rotation of roll, pitch, yaw about fixed axes x, y, z, as in URDF."""
     return Rotation.from_euler("xyz", np.asarray(rpy, float)).as_matrix()
 
 
 def _motion(joint: Joint, q: float) -> tuple[Array, Array]:
-    """Shift and rotation of a joint at position q, in the joint frame."""
+    """Return shift and rotation of a joint at position q, in the joint frame."""
     if joint.type == "prismatic":
         return joint.axis * q, np.eye(3)
     if joint.type == "fixed":
@@ -214,7 +215,7 @@ def _motion(joint: Joint, q: float) -> tuple[Array, Array]:
 
 
 def _axes(axis: Array) -> Array:
-    """A right-handed frame whose third axis is `axis`: (3, 3), one a column."""
+    """Return a right-handed frame (3, 3), one axis per column, whose third axis is `axis`."""
     other = np.eye(3)[int(np.argmin(np.abs(axis)))]
     first = np.cross(other, axis)
     first /= np.linalg.norm(first)
@@ -222,5 +223,5 @@ def _axes(axis: Array) -> Array:
 
 
 def _about(d: Array) -> Array:
-    """Inertia (3, 3) of a unit mass at d."""
+    """Return the inertia (3, 3) of a unit mass at d."""
     return float(d @ d) * np.eye(3) - np.outer(d, d)
