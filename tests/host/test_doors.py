@@ -4,27 +4,19 @@ import importlib
 import io
 import json
 import math
-import socket
-import time
 import warnings
 from collections.abc import Callable, Iterator
-from http import HTTPStatus
 from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
 
 from femtorque import BadInput, Board, Mechanism, Refused
-from femtorque.hil.play import session_tape
-from femtorque.host.live import Hand, TipJog
-from femtorque.host.live.external_targets import Pipe, Port, relay, udp
-from femtorque.host.live.page_control import by_hand
-from femtorque.host.ros import Arm, RclpyNode, interfaces, keys, node as ros
+from femtorque.host.live.external_targets import Pipe, relay
+from femtorque.host.ros import Arm, interfaces, keys, node as ros
 from femtorque.host.ros.interfaces import message
-from tests.host.ros.test_rclpy_node import graph  # noqa: F401
 from tests.integrations.lerobot.conftest import plugin  # noqa: F401
 from tests.support.rig import ROOT
-from tests.support.suite import HANG
 
 ARM = ROOT / "mechanisms" / "three_link.toml"
 MOTION = ROOT / "mechanisms" / "three_link.csv"
@@ -71,88 +63,18 @@ def lines(rng: np.random.Generator) -> Iterator[str]:
         yield spoilt(rng, bare if kind == 2 else json.dumps(table)).replace("\n", " ")
 
 
-@pytest.fixture
-def following(fake):
-    with Board.connect("any", Mechanism.load(ARM)) as board:
-        board.home([0.0, 0.0, 0.0])
-        with board.follow() as f:
-            yield f
-
-
-def by_stdin(f, rng) -> tuple[int, int]:
-    given = "\n".join(lines(rng)).encode("utf-8", "surrogatepass") + b"\n\xff\xfe\n"
-    done = relay(f, Pipe(io.TextIOWrapper(io.BytesIO(given), "utf-8")), lambda: False)
-    return done.targets, done.bad
-
-
-def by_datagrams(f, rng) -> tuple[int, int]:
-    opened, waiting, end = udp(0), [*lines(rng)], time.monotonic() + HANG
-    with Port(opened) as port, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
-        def over() -> bool:
-            if not waiting:
-                return True
-            sender.sendto((waiting.pop(0) or "x").encode("utf-8", "surrogatepass")[:60_000], opened.getsockname())
-            while not port._waiting and time.monotonic() < end:
-                time.sleep(1e-4)
-            return False
-
-        done = relay(f, port, over)
-    return done.targets, done.bad
-
-
-def by_page(f, rng) -> tuple[int, int]:
-    hand = Hand(Mechanism.load(ARM), ("hand", [0.2, 0.0, 0.0]), key=False, clock=f.session.clock.now)
-    answers = []
-
-    def over() -> bool:
-        what = {"joints": dict(zip(NAMES, np.atleast_1d(np.array(row(rng), object)), strict=False))} \
-            if rng.random() < 0.5 else {"tip": row(rng)}
-        table = {"page": odd(rng) if rng.random() < 0.1 else "one", "t": f.session.clock.now()} | what
-        if rng.random() < 0.2:
-            table[str(rng.choice(["t", "held", "joints", "x"]))] = odd(rng)
-        answers.append(hand.ask(hand.token, spoilt(rng, json.dumps(table))))
-        return len(answers) >= MANY
-
-    by_hand(f, hand, TipJog(Mechanism.load(ARM), np.zeros(3), "hand", [0.2, 0.0, 0.0]), 0.05, over)
-    assert all("\n" not in line for _, line in answers)
-    good = [status for status, _ in answers].count(HTTPStatus.NO_CONTENT)
-    return good, len(answers) - good
-
-
-LIVE: dict[str, Callable] = {"stdin": by_stdin, "datagrams": by_datagrams, "page": by_page}
-
-
-@pytest.mark.parametrize("door", LIVE)
-def test_an_arm_that_follows_goes_on_whatever_comes_in(fake, following, door) -> None:
-    with warnings.catch_warnings():
+def test_an_arm_that_follows_goes_on_whatever_comes_in(fake) -> None:
+    given = "\n".join(lines(np.random.default_rng(7))).encode("utf-8", "surrogatepass") + b"\n\xff\xfe\n"
+    with warnings.catch_warnings(), Board.connect("any", Mechanism.load(ARM)) as board:
         warnings.simplefilter("error")
-        good, bad = LIVE[door](following, np.random.default_rng(7))
-        following.send([0.1, 0.2, 0.3])
-    assert fake.state == "FOLLOW" and good > MANY // 20 and bad > MANY // 10 and good + bad >= MANY
+        board.home([0.0, 0.0, 0.0])
+        with board.follow() as following:
+            done = relay(following, Pipe(io.TextIOWrapper(io.BytesIO(given), "utf-8")), lambda: False)
+            following.send([0.1, 0.2, 0.3])
+            assert fake.state == "FOLLOW" and done.targets > MANY // 20 and done.bad > MANY // 10
+    assert done.targets + done.bad >= MANY
     for _, target in fake.targets:
         assert max(map(abs, target.position)) <= 2**47 and np.all(np.isfinite(target.rate))
-
-
-class Ether(MagicMock):
-    """A zenoh session: topics and services take bytes."""
-
-    def __init__(self, *known: object, **keys: object) -> None:
-        super().__init__(*known, **keys)
-        self.doors: dict[str, Callable[[object], None]] = {}
-
-    def declare_subscriber(self, key: str, heard: Callable[[object], None]) -> None:
-        self.doors[key] = heard
-
-    def declare_queryable(self, key: str, asked: Callable[[object], None], complete: bool) -> None:
-        self.doors[key] = asked
-
-
-def sent(data: bytes) -> MagicMock:
-    """A sample or a query of zenoh."""
-    found = MagicMock()
-    found.payload.to_bytes.return_value = data
-    found.attachment.to_bytes.return_value = keys.attachment(1, 0, bytes(16))
-    return found
 
 
 def trajectory(rng) -> object:
@@ -196,47 +118,33 @@ def told(rng) -> dict[str, tuple[str, object]]:
 
 
 @pytest.fixture
-def over_zenoh(monkeypatch):
-    """A node, and how it is sent to: a name without its slash, a kind, bytes."""
-    ether = Ether()
+def send(monkeypatch):
+    """Sends bytes to a node on zenoh, by the name of a topic or service without its slash."""
+    doors, ether = {}, MagicMock()
+    ether.declare_subscriber = lambda key, heard: doors.update({key: heard})
+    ether.declare_queryable = lambda key, asked, complete: doors.update({key: asked})
     monkeypatch.setattr(ros.zenoh, "open", lambda _: ether)
     monkeypatch.setattr(ros, "declare_advanced_publisher", MagicMock())
 
-    def send(name: str, kind: str, data: bytes) -> None:
-        ether.doors[next(key for key in ether.doors if key.split("/", 1)[1].startswith(name + "/"))](sent(data))
+    def send(name: str, data: bytes) -> None:
+        sample = MagicMock()
+        sample.payload.to_bytes.return_value = data
+        sample.attachment.to_bytes.return_value = keys.attachment(1, 0, bytes(16))
+        next(door for key, door in doors.items() if key.split("/", 1)[1].startswith(name + "/"))(sample)
 
-    return ros.Node("femtorque"), send
-
-
-@pytest.fixture
-def over_rclpy(graph):  # noqa: F811
-    """rclpy reads bytes itself: what comes is an object, or one that lacks its fields."""
-    def send(name: str, kind: str, data: bytes) -> None:
-        try:
-            made = interfaces.unpacked(kind, data)
-        except ValueError:
-            made = object()
-        if name in {topic[1:] for topic in graph.taken}:
-            graph.waiting.append(lambda: graph.taken[f"/{name}"](made))
-        else:
-            _, asked, group = graph.services[f"/{name}"]
-            graph.waiting.append(lambda: graph.running.append((asked(made, None), [], group)))
-
-    return RclpyNode("femtorque"), send
+    return send
 
 
-@pytest.mark.parametrize("door", ["over_zenoh", "over_rclpy"])
-def test_a_node_goes_on_whatever_is_published_or_asked(fake, request, door) -> None:
+def test_a_node_goes_on_whatever_is_published_or_asked(fake, send) -> None:
     rng, said = np.random.default_rng(17), []
-    made, send = request.getfixturevalue(door)
-    with Board.connect("any", Mechanism.load(ARM)) as board, made as node:
+    with Board.connect("any", Mechanism.load(ARM)) as board, ros.Node("femtorque") as node:
         board.home([0.0, 0.0, 0.0])
         board.arm()
         arm = Arm(board, node, "arm_controller", said.append)
         for _ in range(MANY):
             for name, (kind, what) in told(rng).items():
                 if rng.random() < 0.5:
-                    send(name, kind, spoilt_bytes(rng, interfaces.packed(kind, what)))
+                    send(name, spoilt_bytes(rng, interfaces.packed(kind, what)))
             arm.step()
             board.session.clock.sleep(0.005)
         assert fake.state in ("HOLD", "FOLLOW") and node.refused > MANY // 10 and len(said) > MANY // 20
@@ -281,28 +189,19 @@ def calibration(rng) -> str:
     return spoilt(rng, json.dumps(table if rng.random() < 0.9 else odd(rng)))
 
 
-def recording(rng) -> str:
-    at = [f"{odd(rng) if rng.random() < 0.1 else 0.1 * k} {'00ff' * int(rng.integers(1, 4))}" for k in range(5)]
-    return spoilt(rng, "\n".join([f"{session_tape.HEAD} {'0' * 64} 0", *at, f"end 1.0 {'0' * 64}", ""]))
-
-
 def test_files_and_actions_are_read_or_refused_in_one_line(plugin, tmp_path) -> None:  # noqa: F811
     border = importlib.import_module("lerobot_robot_femtorque.border").Border.of(Mechanism.load(ARM), "gripper")
     calibrated, file = importlib.import_module("lerobot_robot_femtorque.calibration"), tmp_path / "file"
-    doors = {"action": lambda rng: border.taken(action(rng)), "calibration": calibration, "tape": recording}
-    readers = {"calibration": lambda: calibrated.read(file, Mechanism.load(ARM)),
-               "tape": lambda: session_tape.read_tape(file)}
-    for name, make in doors.items():
+
+    def read(rng) -> object:
+        file.write_text(calibration(rng), encoding="utf-8", errors="replace")
+        return calibrated.read(file, Mechanism.load(ARM))
+
+    for door in (lambda rng: border.taken(action(rng)), read):
         rng, found = np.random.default_rng(13), []
         for _ in range(MANY):
             try:
-                made = make(rng)
-                if name in readers:
-                    file.write_text(made, encoding="utf-8", errors="replace")
-                    made = readers[name]()
-                found.append(made)
+                found.append(door(rng))
             except BadInput as error:
                 assert "\n" not in str(error)
-        assert MANY // 10 < len(found) < MANY, name
-        for one in found if name == "tape" else ():
-            assert one.end <= session_tape.LONGEST
+        assert MANY // 10 < len(found) < MANY

@@ -44,7 +44,7 @@ def abstract(*names: str) -> dict:
     return {name: abstractmethod(lambda self: None) for name in names}
 
 
-class Device(ABC):
+class Device(ABC):  # noqa: B024 (its abstract members are set by name)
     """The common part of robots and teleoperators."""
 
     vars().update(abstract("action_features", "is_connected", "is_calibrated", "connect", "calibrate", "configure",

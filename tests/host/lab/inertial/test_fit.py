@@ -12,8 +12,9 @@ from femtorque.host.lab.inertial import physical
 from femtorque.host.lab.inertial.excitation import base_columns
 from femtorque.host.lab.inertial.fitting import fit
 from femtorque.host.lab.inertial.physical import Prior
-from femtorque.host.lab.inertial.recording import Recording, every
+from femtorque.host.lab.inertial.recording import every
 from femtorque.host.lab.inertial.regressor import OF_JOINT, Unknowns, phi_of, solid_of
+from tests.host.lab.inertial.conftest import recorded, smooth
 from tests.support import rig
 from tests.support.differing import differing
 from tests.support.oracle import random_tree, rnea
@@ -93,36 +94,18 @@ def test_a_recording_has_no_factor_in_common_with_status():
 
 
 def played(unknowns, truth, seconds, seed, noise=1e-4):
-    """A recording of the three-link arm's smooth motion as its board would give it: duties of motors that move the true
-    arm, and their noise."""
-    mechanism, rate = unknowns.space.whole, 100.0
-    t = np.arange(round(seconds * rate)) / rate
-    rng = np.random.default_rng(seed)
-    wave = 2.0 * np.pi * 0.1 * np.arange(1, 6)
-    a, b = rng.normal(size=(2, 5, 3)) * 0.12
-    arms = [t[:, None] * wave + shift for shift in (0.0, 0.5 * np.pi)]
-    start = np.array([j.start for j in mechanism.streamed])
-    q = start + np.sin(arms[0]) @ a + np.cos(arms[0]) @ b
-    qd, qdd = (np.cos(arms[0]) * wave) @ a - (np.sin(arms[0]) * wave) @ b, None
-    qdd = -(np.sin(arms[0]) * wave**2) @ a - (np.cos(arms[0]) * wave**2) @ b
+    """A recording of the three-link arm's smooth motion."""
+    mechanism, rng = unknowns.space.whole, np.random.default_rng(seed)
+    t, q, qd, qdd = smooth([j.start for j in mechanism.streamed], seconds, rng, 0.12)
     tau = rnea(Model.of(truth), q, qd, qdd)
     for j, joint in enumerate(truth.streamed):
         friction = joint.friction
         tau[:, j] += joint.rotor * qdd[:, j] + friction.viscous * qd[:, j] + friction.coulomb * np.sign(qd[:, j])
-    volts = mechanism.board.bus_voltage
-    given = {}
-    for j, joint in enumerate(mechanism.streamed):
-        motor = joint.motor
-        constant = motor.K * motor.gear
-        duty = (tau[:, j] * motor.R / constant + constant * qd[:, j]) / volts * motor.sign
-        given[j] = (t, duty + noise * rng.normal(size=len(t)))
-    return Recording(t, q, np.full(len(t), volts), given)
+    return recorded(mechanism, t, q, qd, tau, noise, rng)
 
 
-def test_an_arm_is_found_from_its_recordings_and_judged_by_another(monkeypatch):
-    """The numbers that planar motions show; no delays, which real recordings have."""
-    monkeypatch.setattr("femtorque.host.lab.inertial.recording.delay", lambda *_: -0.5)
-    monkeypatch.setattr("femtorque.host.lab.inertial.recording.inductive", lambda *_: 0.0)
+def test_an_arm_is_found_from_its_recordings_and_judged_by_another():
+    """The numbers that planar motions show."""
     truth = rig.three_link()
     wrong = differing(truth, 2, friction=0.5)
     unknowns = Unknowns.of(wrong)
@@ -143,10 +126,8 @@ def test_an_arm_is_found_from_its_recordings_and_judged_by_another(monkeypatch):
 
 
 @pytest.mark.parametrize("right", [True, False])
-def test_intervals_hold_the_truth_where_duties_swing_by_the_counts_of_encoders(right, monkeypatch):
+def test_intervals_hold_the_truth_where_duties_swing_by_the_counts_of_encoders(right):
     """A swing of 1 % duty, as the image of this arm has it, hides most; the file is right, or wrong by far."""
-    monkeypatch.setattr("femtorque.host.lab.inertial.recording.delay", lambda *_: -0.5)
-    monkeypatch.setattr("femtorque.host.lab.inertial.recording.inductive", lambda *_: 0.0)
     within = np.array([(j.start - 1.0, j.start + 1.0) for j in rig.three_link().streamed])
     outside, count, left = 0, 0, 0.0
     for seed in range(12):

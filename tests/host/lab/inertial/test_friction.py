@@ -11,9 +11,9 @@ from femtorque.host.lab.inertial import friction
 from femtorque.host.lab.inertial.excitation import base_columns, excite, ranges, sweep
 from femtorque.host.lab.inertial.fitting import fit
 from femtorque.host.lab.inertial.friction import _better, fit_friction
-from femtorque.host.lab.inertial.recording import Recording
 from femtorque.host.lab.inertial.regressor import FrictionTerm, Unknowns
 from femtorque.host.plan import effort
+from tests.host.lab.inertial.conftest import recorded
 from tests.support import rig
 from tests.support.differing import differing
 from tests.support.oracle import rnea
@@ -33,19 +33,13 @@ def friction_torque(truth, v, tau):
     return total
 
 
-def recorded(truth, motion, seed, noise):
-    """As the board of the three-link arm would record a motion: duties of motors that move the true arm, with noise."""
-    rng = np.random.default_rng(seed)
+def played(truth, motion, seed, noise):
+    """The recording of a motion of the three-link arm."""
     t = np.arange(int(motion.duration * RATE)) / RATE
     q, v, a = motion.at(t)
     links = rnea(Model.of(truth), q, v, a)
     tau = links + a * [joint.rotor for joint in truth.streamed] + friction_torque(truth, v, links)
-    volts, given = truth.board.bus_voltage, {}
-    for j, joint in enumerate(truth.streamed):
-        constant = joint.motor.K * joint.motor.gear
-        duty = (tau[:, j] * joint.motor.R / constant + constant * v[:, j]) / volts * joint.motor.sign
-        given[j] = (t, duty + noise * rng.normal(size=len(t)))
-    return Recording(t, q, np.full(len(t), volts), given)
+    return recorded(truth, t, q, v, tau, noise, np.random.default_rng(seed))
 
 
 @pytest.fixture(scope="module")
@@ -58,16 +52,9 @@ def motions():
     return (columns, base), [*of[0], excite(unknowns, within, columns, 3).trajectory], of[1]
 
 
-@pytest.fixture(autouse=True)
-def no_delays(monkeypatch):
-    """Which real recordings have, and these have not."""
-    monkeypatch.setattr("femtorque.host.lab.inertial.recording.delay", lambda *_: -0.5)
-    monkeypatch.setattr("femtorque.host.lab.inertial.recording.inductive", lambda *_: 0.0)
-
-
 def fitted(motions, file, truth, seed, noise=0.003):
     """The result of the fit, and the recordings that it was judged by."""
-    unseen = [recorded(truth, motion, 10 * seed + k, noise) for k, motion in enumerate(motions[2], 5)]
+    unseen = [played(truth, motion, 10 * seed + k, noise) for k, motion in enumerate(motions[2], 5)]
     takes, columns, base = found_by(motions, truth, seed, noise)
     return fit_friction(Unknowns.of(file), takes, unseen, columns, base), unseen
 
@@ -75,7 +62,7 @@ def fitted(motions, file, truth, seed, noise=0.003):
 def found_by(motions, truth, seed, noise=0.003):
     """Recordings of the motions to be fitted, and what can be told apart."""
     (columns, base), takes, _ = motions
-    return [recorded(truth, motion, 10 * seed + k, noise) for k, motion in enumerate(takes)], columns, base
+    return [played(truth, motion, 10 * seed + k, noise) for k, motion in enumerate(takes)], columns, base
 
 
 def of_field(arm, part):

@@ -11,7 +11,7 @@ from femtorque.codegen.control import current_range
 from femtorque.codegen.mechanism import Payload, load_mechanism
 from femtorque.codegen.model import Model
 from femtorque.host.lab.inertial.payload import weigh
-from femtorque.host.lab.inertial.recording import Recording
+from tests.host.lab.inertial.conftest import recorded, smooth
 from tests.support.boards import driven
 from tests.support.differing import differing
 from tests.support.oracle import rnea
@@ -22,35 +22,13 @@ GUESS = replace(WEIGHT, com=np.zeros(3), inertia=1e-3 * np.eye(3))
 
 
 def played(truth, given, seed, constants, shape, noise, full):
-    """A motion of 10 s of an arm whose motors have other R and K (J, 2), as the board of the file's would record it.
-    full: A at a duty of 1, of current loops."""
-    rate = 100.0
-    t = np.arange(round(10.0 * rate)) / rate
-    rng, wave = np.random.default_rng(shape), 2.0 * np.pi * 0.1 * np.arange(1, 6)
-    a, b = rng.normal(size=(2, 5, 3)) * 0.15
-    start = np.array([j.start for j in truth.streamed])
-    c, s = np.cos(t[:, None] * wave), np.sin(t[:, None] * wave)
-    q, qd, qdd = start + s @ a + c @ b, (c * wave) @ a - (s * wave) @ b, -(s * wave**2) @ a - (c * wave**2) @ b
+    """A motion of 10 s of an arm whose motors have other R and K (J, 2), as the board of the file's would record it."""
+    t, q, qd, qdd = smooth([j.start for j in truth.streamed], 10.0, np.random.default_rng(shape), 0.15)
     tau = rnea(Model.of(truth), q, qd, qdd)
-    volts, rng = given.board.bus_voltage, np.random.default_rng(seed)
-    told = {}
-    for j, (joint, motor, (R, K)) in enumerate(zip(truth.streamed, [x.motor for x in given.streamed], constants,
-                                                   strict=True)):
+    for j, joint in enumerate(truth.streamed):
         tau[:, j] += joint.rotor * qdd[:, j] + joint.friction.viscous * qd[:, j]
         tau[:, j] += joint.friction.coulomb * np.sign(qd[:, j])
-        current = tau[:, j] / (K * motor.gear)
-        duty = (R * current + K * motor.gear * qd[:, j]) / volts
-        if motor.drive == "current":
-            duty = current / full[j]
-        told[j] = (t, motor.sign * duty + noise * rng.normal(size=len(t)))
-    return Recording(t, q, np.full(len(t), volts), told)
-
-
-@pytest.fixture(autouse=True)
-def prompt(monkeypatch):
-    """No delays, which real recordings have."""
-    monkeypatch.setattr("femtorque.host.lab.inertial.recording.delay", lambda *_: -0.5)
-    monkeypatch.setattr("femtorque.host.lab.inertial.recording.inductive", lambda *_: 0.0)
+    return recorded(given, t, q, qd, tau, noise, np.random.default_rng(seed), constants, full)
 
 
 def weighed(constants, weight=WEIGHT, guess=GUESS, truth=None, given=ARM, noise=1e-4, full=()):

@@ -1,0 +1,33 @@
+"""Recordings as boards would make them: no delays, which real recordings have, and noise on their duties."""
+
+import numpy as np
+import pytest
+
+from femtorque.host.lab.inertial.recording import Recording
+
+
+@pytest.fixture(autouse=True)
+def prompt(monkeypatch):
+    for name, seconds in (("delay", -0.5), ("inductive", 0.0)):
+        monkeypatch.setattr(f"femtorque.host.lab.inertial.recording.{name}", lambda *_, seconds=seconds: seconds)
+
+
+def smooth(start, seconds, rng, size):
+    """Times (S,), positions, velocities and accelerations (S, J) of five harmonics of 0.1 Hz about a start (J,)."""
+    t = np.arange(round(seconds * 100.0)) / 100.0
+    wave = 2.0 * np.pi * 0.1 * np.arange(1, 6)
+    a, b = rng.normal(size=(2, 5, len(start))) * size
+    c, s = np.cos(t[:, None] * wave), np.sin(t[:, None] * wave)
+    return t, start + s @ a + c @ b, (c * wave) @ a - (s * wave) @ b, -(s * wave**2) @ a - (c * wave**2) @ b
+
+
+def recorded(file, t, q, v, tau, noise, rng, constants=None, full=()):
+    """The recording of a motion whose joints take the torques tau (S, J). constants: R and K (J, 2) of the motors, if
+    they are not the file's; full: A (J,) at a duty of 1, of current loops."""
+    volts, given = file.board.bus_voltage, {}
+    for j, motor in enumerate(joint.motor for joint in file.streamed):
+        R, K = constants[j] if constants else (motor.R, motor.K)
+        current, K = tau[:, j] / (K * motor.gear), K * motor.gear
+        duty = current / full[j] if motor.drive == "current" else (R * current + K * v[:, j]) / volts
+        given[j] = (t, motor.sign * duty + noise * rng.normal(size=len(t)))
+    return Recording(t, q, np.full(len(t), volts), given)
