@@ -48,12 +48,12 @@ class Mechanism(description.Mechanism):
     def from_urdf(path: str | Path, board: str, *, motor: str | None = None,
                   drive: str | Mapping[str, str] | None = None, chain: str | None = None,
                   lock: Sequence[str] = ()) -> Mechanism:
-        """A robot of a URDF with a board and a motor at every joint, as `femtorque init --from` writes it.
+        """Return a robot of a URDF with a board and a motor at every joint, as `femtorque init --from` writes it.
 
-        board: its name (docs/boards.md). motor: one that is sold, by default one made up to fit each joint's limits.
-        drive: instead, a drive or servo on a bus (docs/drives.md), for all joints or {joint: drive}. chain: A:B, joints
-        between these two links alone move. lock: JOINT or JOINT=VALUE, joints that stand still. Raises BadInput as
-        `femtorque init` does.
+        board: its name (docs/boards.md). motor: a motor of the catalogue; by default an invented motor fits each
+        joint's limits. drive: a drive or servo on a bus (docs/drives.md) instead of a motor, for all joints or {joint:
+        drive}. chain: A:B; only the joints between these two links move. lock: JOINT or JOINT=VALUE, for joints that
+        stand still. Raises BadInput as `femtorque init` does.
 
         >>> Mechanism.from_urdf("so101.urdf", "f405rg-6").joints[0]  # doctest: +SKIP
         <Joint 'shoulder_pan': revolute, base > shoulder_link>
@@ -68,10 +68,10 @@ class Mechanism(description.Mechanism):
         return Mechanism(**kept)
 
     def torque(self, trajectory: Trajectory | str | Path, total: bool = False) -> Torque:
-        """Feed-forward torques of every control tick of a motion, by the float64 reference
-        (femtorque.codegen.verify.motion_torques).
+        """Return the feed-forward torques of every control tick of a motion, by the float64 reference.
 
-        total adds what the motors themselves need (Eq. 19). Raises BadInput if the motion cannot be used.
+        total: add the torques that the motors need for themselves (Eq. 19). Raises BadInput if the motion cannot be
+        used.
 
         >>> arm = Mechanism.load("mechanisms/three_link.toml")
         >>> arm.torque("mechanisms/three_link.csv").tau.shape
@@ -83,13 +83,13 @@ class Mechanism(description.Mechanism):
 
     def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, mode: str | None = None,
                          total: bool = False) -> NDArray[np.float64]:
-        """Joint torques (..., J), N m or N, at any states: positions q, velocities v, accelerations a, each (..., J) in
-        rad or m, per s, per s^2, or of shapes that broadcast to it. By the float64 reference; `femtorque generate`
-        emits the same as ft_rnea. Springs and the friction of passive joints are in them.
+        """Return joint torques (..., J), N m or N, by the float64 reference. `femtorque generate` emits the same as
+        ft_rnea. The torques include springs and the friction of passive joints.
 
-        J: the joints that are streamed, in their order; closed loops move the others. mode: by default the first.
-        total adds what the motors themselves need (Eq. 19). Raises BadInput for shapes that do not fit, Refused for
-        flexible links and for states that closed loops cannot be followed to from the start pose.
+        q, v, a: positions, velocities and accelerations of the J streamed joints, each (..., J) or a shape that
+        broadcasts to it; rad or m, per s, per s^2. mode: by default the first. total: add the torques that the motors
+        need for themselves (Eq. 19). Raises BadInput for shapes that do not fit. Raises Refused for flexible links, and
+        for states that closed loops cannot be followed to from the start pose.
 
         >>> arm = Mechanism.load("mechanisms/three_link.toml")
         >>> arm.inverse_dynamics([0.0, 0.0, 0.0], [1.0, 0.0, 0.0], np.zeros((5, 3))).shape
@@ -100,20 +100,17 @@ class Mechanism(description.Mechanism):
         return tau + motor_torque(self, velocities, changes, tau) if total else tau
 
     def gravity_torque(self, q: ArrayLike, mode: str | None = None) -> NDArray[np.float64]:
-        """Gravity's torque: joint torques (..., J), N m or N, that hold the weight at rest at positions q (..., J).
-
-        q in rad or m. The torques of springs in joints are in it. As inverse_dynamics without velocities and
-        accelerations; ft_gravity in C. Raises as it does.
-        """
+        """Return the joint torques (..., J), N m or N, that hold the weight at rest at positions q (..., J), rad or m.
+        The torques of springs in joints are included. ft_gravity is the same in C. Raises as inverse_dynamics does."""
         still = np.zeros(np.shape(q)[-1:])
         return instant.inverse_dynamics(self, q, still, still, mode)
 
     def mass_matrix(self, q: ArrayLike, mode: str | None = None, rotors: bool = True) -> NDArray[np.float64]:
-        """Mass matrix (..., J, J) at positions q (..., J) in rad or m; kg m^2, kg m, kg. rotors: with those of the
-        motors, as they are seen at the joints.
+        """Return the mass matrix (..., J, J) at positions q (..., J) in rad or m; kg m^2, kg m, kg. rotors: include the
+        motors' rotors, as the joints feel them.
 
-        With closed loops that of the driven joints and all that they move. Raises as inverse_dynamics, and Refused
-        where more joints are driven than can move by themselves.
+        With closed loops the matrix is that of the driven joints and of all bodies that they move. Raises as
+        inverse_dynamics does, and Refused if more joints are driven than the mechanism has degrees of freedom.
 
         >>> arm = Mechanism.load("mechanisms/three_link.toml")
         >>> arm.mass_matrix([0.0, 0.5, 0.5]).shape
@@ -123,10 +120,10 @@ class Mechanism(description.Mechanism):
 
     def forward_kinematics(self, q: ArrayLike, link: str, xyz: ArrayLike = (0.0, 0.0, 0.0),
                            mode: str | None = None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Place of a point xyz (3,) of a link, m in its frame, at positions q (..., J): (..., 3) m in the base frame,
-        and the orientation of the link, (..., 3, 3).
+        """Return the place (..., 3), m, of a point of a link and the link's orientation (..., 3, 3), both in the base
+        frame, at positions q (..., J). xyz: the point (3,), m, in the link's frame.
 
-        Raises BadInput for a link that is not there or does not move, else as inverse_dynamics.
+        Raises BadInput for a link that does not exist or does not move, else as inverse_dynamics does.
 
         >>> arm = Mechanism.load("mechanisms/three_link.toml")
         >>> arm.forward_kinematics([0.0, 0.0, 0.0], "hand", [0.2, 0.0, 0.0])[0].tolist()
@@ -136,31 +133,26 @@ class Mechanism(description.Mechanism):
 
     def jacobian(self, q: ArrayLike, link: str, xyz: ArrayLike = (0.0, 0.0, 0.0),
                  mode: str | None = None) -> NDArray[np.float64]:
-        """(..., 6, J): velocity of a point of a link and angular velocity of the link, base frame, per velocity of each
-        joint, at positions q (..., J). Columns of redundantly driven joints, which follow the others, are zero.
-
-        Raises as forward_kinematics.
-        """
+        """Return the Jacobian (..., 6, J) of a point of a link: its velocity and the link's angular velocity, in the
+        base frame, per joint velocity. Columns of redundantly driven joints are zero, because these joints follow the
+        others. Raises as forward_kinematics does."""
         return task_space.jacobian(self, q, link, xyz, mode)
 
     def follow_limits(self) -> NDArray[np.float64]:
-        """Velocity, acceleration and jerk (J, 3) that no joint exceeds while it follows targets that are sent live; rad
-        or m, and s.
+        """Return the velocity, acceleration and jerk (J, 3), in rad or m and s, that no joint exceeds in FOLLOW.
 
-        The acceleration is the largest that every pose allows within the efforts. Raises Refused for mechanisms that
-        cannot follow: with flexible links, or more joints driven than can move by themselves.
+        The acceleration is the largest that the efforts allow in every pose. Raises Refused for flexible links, and if
+        more joints are driven than the mechanism has degrees of freedom.
         """
         return np.array([[x.velocity, x.acceleration, x.jerk] for x in follow_limits(self)])
 
     def to_turns(self, q: ArrayLike) -> NDArray[np.int64]:
-        """Positions (..., J) in rad or m as the whole numbers of the wire: 2^-32 turn or 2^-28 m, rounded to nearest.
-
-        ft_step takes their low half, `arm.to_turns(q).astype(np.int32)`: the place within a turn.
-        """
+        """Return positions (..., J), rad or m, as the integers of the wire: 2^-32 turn or 2^-28 m, rounded to nearest.
+        ft_step takes their low 32 bits, the place within a turn: `arm.to_turns(q).astype(np.int32)`."""
         return to_wire(q, self.streamed)
 
     def from_turns(self, whole: ArrayLike) -> NDArray[np.float64]:
-        """Whole positions (..., J), as `to_turns` gives them or their low half, in rad or m."""
+        """Return positions (..., J), rad or m, of the integers of `to_turns` or of their low 32 bits."""
         return from_wire(whole, self.streamed)
 
 
@@ -168,11 +160,11 @@ def plan_motion(mechanism: description.Mechanism, points: str | Path | Sequence[
                 tip: str | None = None,
                 begin: ArrayLike | None = None,
                 back: bool = False, speed: float = 1.0, reserve: float = effort.RESERVE) -> plan.Plan:
-    """A jerk-limited motion within all limits through waypoints: of a TOML or CSV file, or as data, a mapping each with
+    """Return a jerk-limited motion through waypoints, within all limits. points: a TOML or CSV file, or mappings with
     the keys of a [[waypoint]] (docs/motions.md).
 
     tip: LINK or LINK:x,y,z. begin: joint positions (J,), by default the start pose. back: return there at the end.
-    Raises BadInput for waypoints that cannot be right, Refused for those that cannot be reached or held.
+    Raises BadInput for wrong waypoints, and Refused for waypoints that the arm cannot reach or hold.
 
     >>> arm = Mechanism.load("mechanisms/three_link.toml")
     >>> there = [{"joints": {"shoulder": 0.5, "wrist": -0.4}}, {"xyz": [0.3, 0.2, 0.0], "line": True}]
@@ -186,10 +178,8 @@ def plan_motion(mechanism: description.Mechanism, points: str | Path | Sequence[
 
 
 def report(run: str | Path, page: str | Path | None = None, *, force: bool = False) -> list[str]:
-    """Return the worst values of a logged run in words; with `page` (.html) also write the report with its figures.
-
-    Raises BadInput for a page that is there already: force replaces such a report, and nothing else.
-    """
+    """Return the worst values of a logged run in words. page: an .html file for the report with its figures. force:
+    replace an existing report. Raises BadInput if another file is there, or a report without `force`."""
     what = read_log(Path(run))
     if page is not None:
         write_report(what, Path(page), force)

@@ -27,8 +27,8 @@ APPROACH = 0.1  # of the limits of rate, on the way to where a motion starts
 
 
 class Board:
-    """A board that answers. Use as a context manager: leaving it disarms, and so does Ctrl-C. After an exception inside
-    the joints stop and are held instead, and the board goes on as the file's [safety] says of HOST_LOST.
+    """A board that answers, as a context manager. Leaving the context disarms the board, and so does Ctrl-C. After an
+    exception inside, the joints stop and are held. Without a host the board then does as the file's [safety] says.
 
     >>> mechanism = Mechanism.load("mechanisms/three_link.toml")
     >>> with Board.connect("/dev/ttyACM0", mechanism) as board:
@@ -37,20 +37,21 @@ class Board:
     """
 
     def __init__(self, session: Session, mechanism: Mechanism | None, shown: dict[str, Any] | None = None) -> None:
-        """shown: what logs hold of a simulated plant too: truth, tips and surroundings of femtorque.host.record.log."""
+        """shown: truth, tips and surroundings of a simulated plant, for logs (host/record/log.py)."""
         self.session, self.mechanism, self._shown = session, mechanism, shown or {}
-        self._logs: dict[Path, Log] = {}  # to be packed once the board need not be kept alive
+        self._logs: dict[Path, Log] = {}  # packed once no board must be kept alive
 
     @staticmethod
     def connect(
         port: str, mechanism: Mechanism | str | Path | None = None, clock: Clock | None = None, look: bool = False
     ) -> Board:
-        """Open a port (a device, socket://host:port or unix:PATH for a virtual board, "auto": the one whose board
-        carries this mechanism, "auto:ID": of these the one whose chip's unique number begins so) and ask who is there.
+        """Open a port and ask the board who it is. port: a device, or socket://host:port or unix:PATH of a virtual
+        board. "auto" takes the board that carries this mechanism, "auto:ID" the board whose chip's number begins with
+        ID.
 
-        With a mechanism the board must carry exactly its configuration. look, or no mechanism: only listen, keep
-        nothing alive, change nothing. Raises BadInput if the port or the mechanism cannot be used, Refused if the
-        board is not the one.
+        With a mechanism the board must carry exactly its configuration. look, or no mechanism: only listen; keep
+        nothing alive and change nothing. Raises BadInput for a port or mechanism that cannot be used, Refused for
+        another board.
         """
         if isinstance(mechanism, (str, Path)):
             mechanism = load_mechanism(mechanism)
@@ -74,7 +75,7 @@ class Board:
 
     @property
     def positions(self) -> NDArray[np.float64]:
-        """(J,) measured now, rad or m."""
+        """Measured positions (J,) now, rad or m."""
         self.session.pump()
         return self.session.positions()
 
@@ -86,22 +87,23 @@ class Board:
 
     @property
     def feeling(self) -> Feeling:
-        """Torques from outside, of a mechanism file with [feel]. Raises Refused by a board without."""
+        """External torques of a mechanism file with [feel]. Raises Refused without [feel]."""
         self.session.pump()
         return feeling(self.session)
 
     def wrench(self, link: str) -> Wrench:
-        """The wrench on a link that explains the torques from outside: force (3,) N and moment (3,) N m in global axes
-        at the origin of its frame. Raises Refused where the joints do not feel every direction of it."""
+        """Return the wrench on a link that explains the external torques: force (3,) N and moment (3,) N m in global
+        axes, at the origin of the link's frame. Raises Refused if the joints cannot feel every direction of the
+        wrench."""
         felt = self.feeling
         return wrench_of(self._known(), self.session.positions(), felt.external, link)
 
     def home(self, positions: ArrayLike | None = None, *, rezero: bool = False) -> None:
-        """The joints stand at these positions, (J,) rad or m.
+        """Tell the board where the joints stand: positions (J,), rad or m, or each joint's `start`, index or stop.
 
-        Without them each joint is homed the way its encoder has it: declared at its `start`, or sent to its index or
-        stop. A board that has its zeros keeps them; if it does not stand at its start, this raises Refused. rezero:
-        home it all the same, the joints do stand at their start. Raises BadInput for a position outside the limits.
+        Without positions, a board that has its zeros keeps them. It must then stand at its start, otherwise this raises
+        Refused. rezero: set new zeros all the same; the joints do stand at their start. Raises BadInput for a position
+        outside the limits.
         """
         self.session.pump()
         self.session.faulted()
@@ -113,27 +115,27 @@ class Board:
             requests.check_zeros(self.session, self._known())
 
     def jog(self, joint: str, rate: float, seconds: float, until: Callable[[], bool] = lambda: False) -> None:
-        """Move one joint at a velocity, rad/s or m/s, for so long, or until another command; arming first if need
-        be."""
+        """Move one joint at a velocity, rad/s or m/s, for these seconds or until another command. Arm first if
+        needed."""
         number = requests.joint_number(self._known(), joint)
         requests.check_jog(self._known(), number, rate, seconds)
         self.arm()
         requests.jog(self.session, number, rate, seconds, until)
 
     def overlay(self, joint: str, ku: float = 1.0, kv: float = 1.0, ki: float = 1.0) -> None:
-        """Multiply one joint's gains of the file, within the bounds of its [safety] gain_overlay."""
+        """Multiply one joint's gains, within the bounds of the file's [safety] gain_overlay."""
         requests.overlay(self.session, requests.joint_number(self._known(), joint), ku, kv, ki)
 
     def follow(self, delay: float | None = None, frame: float | None = None) -> Following:
-        """Follow targets that are sent live: a context manager with `send`, `chunk`, `status` and `wait`. Arms if need
-        be; at the end of the context the joints rest at the last target and are held.
+        """Return a context manager for live targets, with `send`, `chunk`, `status` and `wait`. The board is armed if
+        needed. At the end of the context the joints rest at the last target and are held.
 
-        delay: s from when a target is made until the joints are there, frame: s from one target to the next; None: as
-        the mechanism file says, whose default is two frames and 10 ms, and the frames that the stamps show. Targets may
-        be anywhere, late, jittered or missing: limits of position, velocity, acceleration and jerk are kept, and the
-        status reports which of them acted. If they stop for longer than the file's timeout the joints rest; the next
-        one goes on from there, and so it does where this computer was busy for longer than `host_timeout_s`. Raises
-        BadInput, and Refused by the board's reason.
+        delay: s from the time of a target until the joints are there. frame: s from one target to the next. None: the
+        mechanism file's values; its default is two frames and 10 ms, with frames measured from the stamps. Targets may
+        be anywhere, late, jittered or missing. The board keeps its limits of position, velocity, acceleration and jerk,
+        and the status names the limits that acted. If targets stop for longer than the file's timeout, the joints rest;
+        the next target goes on from there. The same holds if this computer was busy for longer than `host_timeout_s`.
+        Raises BadInput, and Refused with the board's reason.
 
         >>> with Board.connect("auto", "my_arm.toml") as board, board.follow() as f:
         ...     for q in policy():
@@ -145,20 +147,18 @@ class Board:
         return following
 
     def watch(self) -> Watch:
-        """Every STATUS as it comes: `for status in board.watch()`, or `async for`. Ends with the loop."""
+        """Return every STATUS as it comes: `for status in board.watch()`, or `async for`."""
         return Watch(self.session)
 
     def arm(self) -> None:
-        """Outputs on, hold the pose measured now; an arm that its last host left (HELD) is taken over as it is held.
-
-        Raises Refused with the board's reason.
-        """
+        """Switch the outputs on and hold the measured pose. An arm that its last host left (HELD) is taken over as it
+        stands. Raises Refused with the board's reason."""
         self._ready()
         if not self.session.in_state("HOLD"):
             self.session.arm()
 
     def disarm(self) -> None:
-        """Outputs off at once."""
+        """Switch the outputs off at once."""
         self.session.disarm()
 
     def clear(self) -> None:
@@ -181,12 +181,12 @@ class Board:
         hold_after_stop: float = 0.0,
         notes: dict[str, Any] | None = None,
     ) -> Outcome:
-        """Play a motion from rest to rest, arming first if need be; the board holds at its end.
+        """Play a motion from rest to rest, and hold at its end. Arm first if needed.
 
-        log: RUN.mcap, with RUN.status.csv beside it. speed: times as fast as the trajectory says. loop: how often to
-        play it, 0 for until `interrupts` says stop. approach: go slowly to where the motion starts first. resume: how
-        often to go on after a stop because knots or host were late. Raises BadInput for a motion that no board could
-        play, Refused for one that this board refuses or did not finish.
+        log: RUN.mcap; RUN.status.csv is written next to it. speed: a factor on the trajectory's velocity. loop: the
+        number of rounds, 0 until `interrupts` says stop. approach: first go slowly to the start of the motion. resume:
+        how often to go on after a stop because knots or the host were late. Raises BadInput for a motion that no board
+        could play, and Refused for a motion that this board refuses or did not finish.
         """
         mechanism = self._known()
         motion, _ = self._prepared(trajectory, speed, loop != 1)
@@ -200,8 +200,8 @@ class Board:
 
     def approach(self, position: ArrayLike, *, interrupts: Interrupts | None = None,
                  hold_after_stop: float = 0.0) -> bool:
-        """Go slowly to a position (J,), rad or m, arming first if need be; True if the arm is there, False if somebody
-        stopped it. Raises BadInput for a position outside the limits, and Refused as `stream` does."""
+        """Go slowly to a position (J,), rad or m. Arm first if needed. Returns False if somebody stopped the arm.
+        Raises BadInput for a position outside the limits, and Refused as `stream` does."""
         there = np.tile(requests.pose(self._known(), position, "approach"), (2, 1))
         names = [joint.name for joint in self._known().streamed]
         ways = self._approach(from_rows(names, [0.0, 1.0], there))
@@ -210,10 +210,10 @@ class Board:
 
     @contextmanager
     def logged(self, log: str | Path | None, notes: dict[str, Any] | None = None) -> Iterator[None]:
-        """Write every STATUS inside to RUN.mcap, and to RUN.status.csv beside it; None writes nothing. Raises BadInput.
+        """Write every STATUS inside to RUN.mcap and RUN.status.csv; None writes nothing. Raises BadInput.
 
-        They are whole at the end; `close` packs the MCAP and adds the arm, which takes longer than an armed board waits
-        for a word of its host.
+        Both files are whole at the end. `close` packs the MCAP and adds the arm. Packing takes longer than an armed
+        board waits for its host.
         """
         if log is None:
             yield
@@ -233,7 +233,7 @@ class Board:
 
     def check(self, trajectory: Trajectory | str | Path, *, speed: float = 1.0, loop: int = 1, approach: bool = False
               ) -> Preflight:
-        """Everything that `stream` looks at before it arms, and no more. Raises BadInput and Refused as it does."""
+        """Check everything that `stream` checks before it arms. Raises BadInput and Refused as `stream` does."""
         motion, findings = self._prepared(trajectory, speed, loop != 1)
         self._ready()
         if not approach:
@@ -245,10 +245,10 @@ class Board:
         return f"<Board {name!r} at {self.session.link.port}: {state_name(self.session.status)}>"
 
     def close(self, hold: bool = False) -> None:
-        """Disarm if the outputs are on (unless this was only to look), close the port, pack what was logged.
+        """Disarm if the outputs are on (unless this session only looks), close the port, and pack the logs.
 
-        hold: leave the outputs on. The board holds its joints then, and after ten times `host_timeout_s` without a host
-        it does as the file's [safety] says of HOST_LOST: an arm that would fall is held for the next host.
+        hold: leave the outputs on. The board then holds its joints. After ten times `host_timeout_s` it does as the
+        file's [safety] says of HOST_LOST: an arm that would fall is held for the next host.
         """
         try:
             if not (hold or self.session.listen_only) and self.session.in_state(*DRIVEN):
@@ -268,11 +268,11 @@ class Board:
         try:
             self.close(hold=failed)
         except Refused:
-            if kind is None:  # a failure inside says more than that of the farewell
+            if kind is None:  # the error inside matters more than the refusal of close()
                 raise
 
     def _prepared(self, trajectory: Trajectory | str | Path, speed: float, loop: bool) -> tuple[Trajectory, Preflight]:
-        """The motion at its speed, within every limit. Raises BadInput."""
+        """Return the motion at its speed, within every limit. Raises BadInput."""
         mechanism = self._known()
         if not isinstance(trajectory, Trajectory):
             trajectory = Trajectory.load(trajectory, mechanism)
@@ -283,7 +283,7 @@ class Board:
         return trajectory, examine(trajectory, mechanism, loop)
 
     def _approach(self, motion: Trajectory) -> list[Trajectory]:
-        """A slow way from where the arm is to where the motion starts; none if it is there."""
+        """Return a slow way from the arm's position to the start of the motion; nothing if the arm is there."""
         session, mechanism = self.session, self._known()
         session.pump()
         here = session.held() if session.in_state("HOLD", "HELD") else session.positions()
@@ -294,7 +294,7 @@ class Board:
         return [plan.straight(mechanism, here, motion.positions[0], APPROACH)]
 
     def _play(self, ways: list[Trajectory], loop: int, how: dict[str, Any]) -> Outcome:
-        """One way after the other, the last of them `loop` times. Raises Refused."""
+        """Play each way once and the last `loop` times. Raises Refused."""
         self.arm()
         *before, last = (knots(way, self._known()) for way in ways)
         for way in before:
@@ -307,7 +307,7 @@ class Board:
         return outcome
 
     def _ready(self) -> None:
-        """Raises Refused if a fault is latched or the joints have no zero."""
+        """Raise Refused if a fault is latched or the joints have no zero."""
         self.session.pump()
         self.session.faulted()
         if not flag(self.session.status, "HOMED"):
@@ -320,9 +320,9 @@ class Board:
                           "give Board.connect the mechanism file too")
         return self.mechanism
 
-    # the last one: in all above, the annotation float is the number
+    # `float` comes last: above this line the annotation float means the number
     def float(self, friction: int = 0, until: Callable[[], bool] = lambda: False) -> None:
-        """Carry the arm's weight and `friction` per cent of its Coulomb friction until another command; then hold
-        it."""
+        """Carry the arm's weight and `friction` per cent of its Coulomb friction until another command; then hold the
+        arm."""
         self.arm()
         requests.float_arm(self.session, friction, until)

@@ -1,4 +1,4 @@
-"""Joint positions on both sides of the border: rad and m of femtorque, degrees, mm and 0 to 100 of LeRobot."""
+"""Joint positions on both sides: rad and m in femtorque; degrees, mm and 0 to 100 in LeRobot."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Border:
 
     @staticmethod
     def of(mechanism: Mechanism, gripper: str) -> Border:
-        """gripper: joint whose range is 0 to 100, if the arm has one of that name and the file gives its range."""
+        """gripper: the joint with a range of 0 to 100, if the arm has it and the file gives its range."""
         joints = mechanism.streamed
         scale = np.array([MM if joint.type == "prismatic" else math.degrees(1.0) for joint in joints])
         lower, upper = (np.array([getattr(j.limits, end) for j in joints]) for end in ("lower", "upper"))
@@ -42,19 +42,17 @@ class Border:
         return Border(tuple(joint.name for joint in joints), scale, shift, lower, upper)
 
     def keys(self, ending: str = POSITION) -> dict[str, type]:
-        """LeRobot's features of one kind."""
+        """Return LeRobot's features of one kind."""
         return {name + ending: float for name in self.names}
 
     def shown(self, q: Array) -> dict[str, float]:
-        """Positions (J,) as LeRobot has them."""
+        """Return positions (J,) in LeRobot's units."""
         return {name + POSITION: float(x) for name, x in zip(self.names, self.scale * q + self.shift, strict=True)}
 
     def taken(self, action: Mapping[str, Any]) -> Array:
-        """Positions (J,) of an action within the joints' ranges; NaN for joints that it does not name.
-
-        Values are floats or tensors of one number; keys that do not end in .pos are left aside. Raises BadInput for a
-        joint that the arm does not have, and for a value that is not finite.
-        """
+        """Return the positions (J,) of an action within the joints' ranges; NaN for joints without a value. Values are
+        floats or tensors of one number. Keys that do not end in .pos are ignored. Raises BadInput for an unknown joint,
+        and for a value that is not finite."""
         found = np.full(len(self.names), np.nan)
         for key, value in action.items():
             if not key.endswith(POSITION):
@@ -68,10 +66,10 @@ class Border:
 
 
 def _number(key: str, value: Any) -> float:
-    """Raises BadInput for what is no finite number."""
+    """Return a finite number. Raises BadInput."""
     try:
         number = float(value)
-    except (TypeError, ValueError, OverflowError, RuntimeError) as error:  # the last of a tensor of several numbers
+    except (TypeError, ValueError, OverflowError, RuntimeError) as error:  # RuntimeError: a tensor of several numbers
         raise BadInput("action", key, None, f"must be a number ({error})") from None
     if not math.isfinite(number):
         raise BadInput("action", key, number, "must be finite")

@@ -1,12 +1,12 @@
-"""Import a calibration file of LeRobot's SO-100, SO-101 or Koch arms into a mechanism file:
+"""Imports a calibration file of LeRobot's SO-100, SO-101 or Koch arms into a mechanism file:
 
     python -m lerobot_robot_femtorque.calibration my_arm.toml my_follower.json
 
-LeRobot's record of a joint: homing_offset, stored in the servo, range_min and range_max, counts of 4096 a turn that the
-servo reports at the ends of its motion, and drive_mode, 1 where LeRobot's values run the other way. The middle of that
-range becomes the middle of the file's. Keys: limits.lower and upper, and of a servo drive.zero, offset, sign.
+LeRobot's record of a joint: homing_offset is stored in the servo; range_min and range_max are the servo's counts, 4096
+per turn, at the ends of its motion; drive_mode is 1 if LeRobot's values run the other way. The middle of that range
+becomes the middle of the file's range. Keys: limits.lower and upper, and for a servo drive.zero, offset and sign.
 
-A Dynamixel servo keeps drive_mode itself, so its counts run the other way; the board arms no servo that is set so.
+A Dynamixel servo stores drive_mode itself, so its counts run the other way. The board arms no servo with this setting.
 """
 
 import json
@@ -22,9 +22,9 @@ from femtorque.codegen.common import read_text, write_text
 from femtorque.codegen.mechanism import set_joint
 
 TURN = 4096  # counts
-WHOLE = (0, TURN - 1)  # the range that LeRobot writes for a joint whose ends it did not look for
-OFFSET = 2047  # counts: as a mechanism file takes it
-UNLIKE = math.radians(15.0)  # that a measured range may be wider than the file's, or narrower without a word
+WHOLE = (0, TURN - 1)  # LeRobot's range of a joint without calibrated ends
+OFFSET = 2047  # counts: largest in a mechanism file
+UNLIKE = math.radians(15.0)  # allowed difference from the file's range; a narrower range only gives a note
 KEYS = ("id", "drive_mode", "homing_offset", "range_min", "range_max")
 
 
@@ -38,8 +38,8 @@ class Change:
 
 
 def read(path: Path, mechanism: Mechanism) -> list[Change]:
-    """Changes that a calibration file makes, joint by joint. Raises BadInput for a file that is none, or of an arm
-    whose joints or numbers are others."""
+    """Return the changes by a calibration file, joint by joint. Raises BadInput for another kind of file, and for other
+    joints or numbers."""
     try:
         told = json.loads(read_text(path, suffix=".json"))
     except (ValueError, RecursionError) as error:
@@ -82,7 +82,7 @@ def _change(path: Path, joint: Any, entry: Mapping[str, int]) -> Change:
         line += "its range is the file's"
     else:
         middle = 0.5 * (lower + upper) if bounded else 0.0
-        half = 0.5 * (most - least - 2) * math.tau / TURN  # a count inside of each end, which the servo keeps too
+        half = 0.5 * (most - least - 2) * math.tau / TURN  # one count inside each end, which the servo also keeps
         tables["limits"] = {"lower": middle - half, "upper": middle + half}
         line += f"range {middle - half:.3f} to {middle + half:.3f} rad"
         wider = 2.0 * half - (upper - lower)
@@ -104,10 +104,8 @@ def _change(path: Path, joint: Any, entry: Mapping[str, int]) -> Change:
 
 
 def bring(mechanism: Path, calibration: Path) -> list[str]:
-    """Write the changes into a mechanism file, whose comments and layout stay. Returns a line for each joint.
-
-    Raises BadInput; the file is as before then.
-    """
+    """Write the changes into a mechanism file and keep its comments and layout. Returns a line for each joint. Raises
+    BadInput and then leaves the file unchanged."""
     changes, before = read(calibration, Mechanism.load(mechanism)), read_text(mechanism)
     try:
         for change in changes:
@@ -120,7 +118,7 @@ def bring(mechanism: Path, calibration: Path) -> list[str]:
 
 
 def main() -> None:
-    """The command line: MECH FILE.json."""
+    """Run the command line: MECH FILE.json."""
     if len(sys.argv) != 3:
         sys.exit("usage: python -m lerobot_robot_femtorque.calibration MECH.toml CALIBRATION.json")
     try:

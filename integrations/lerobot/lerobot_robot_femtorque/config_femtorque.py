@@ -9,12 +9,10 @@ from lerobot.robots.config import RobotConfig
 @RobotConfig.register_subclass("femtorque")
 @dataclass(kw_only=True)
 class FemtorqueConfig(RobotConfig):
-    """mechanism: file that the board's firmware was made from; port: as of `femtorque --port`.
-
-    gripper: joint whose range is 0 to 100; empty: none. use_velocity_and_torque: `.vel` and `.torque` of every joint in
-    observations too. delay: s from a target to the joints, as of `femtorque follow`; None: as the file says. park: by
-    joint, in LeRobot's units, where disconnect() drives the arm and lets go of it; empty: it is held where it is.
-    """
+    """mechanism: the firmware's mechanism file; port: as in `femtorque --port`. gripper: the joint with a range of 0 to
+    100; empty: none. use_velocity_and_torque: also observe `.vel` and `.torque` of every joint. delay: s from a target
+    to the joints, as in `femtorque follow`; None: the file's. park: by joint, in LeRobot's units, where disconnect()
+    drives and releases the arm; empty: the arm is held in place."""
 
     mechanism: str
     port: str = "auto"

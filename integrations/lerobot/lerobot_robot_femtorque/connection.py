@@ -1,16 +1,13 @@
-"""A board that LeRobot's scripts come to and leave: its arm is held in between."""
+"""A board that LeRobot's scripts connect to and leave. Its arm is held in between."""
 
 from femtorque import Board, Mechanism
 
-LEFT = "HOST_LOST"  # fault of a board that its host has left
+LEFT = "HOST_LOST"  # fault of a board without its host
 
 
 def connect(port: str, mechanism: Mechanism) -> Board:
-    """Connect. An arm that its last host has left stays held (HELD) until it is armed; one that has been let go since
-    then is cleared. Any other fault stays for its owner.
-
-    Raises BadInput and Refused as Board.connect does.
-    """
+    """Connect. An arm left by its last host stays held (HELD) until it is armed; an arm released since then is cleared.
+    Any other fault stays for its owner. Raises BadInput and Refused as Board.connect does."""
     board = Board.connect(port, mechanism)
     try:
         if board.status.fault == LEFT:
@@ -22,13 +19,12 @@ def connect(port: str, mechanism: Mechanism) -> Board:
 
 
 def homed(board: Board) -> bool:
-    """True if the joints have their zeros."""
+    """Return True if the joints have their zeros."""
     return "HOMED" in board.status.flags
 
 
 def home(board: Board, mechanism: Mechanism, who: str) -> None:
-    """Ask a person to put the joints to their start pose, and give them their zeros; a board that has them keeps
-    them."""
+    """Ask a person to bring the joints to their start pose, and set their zeros. Existing zeros stay."""
     if homed(board):
         print(f"{who} has its zeros")
         return
@@ -38,7 +34,7 @@ def home(board: Board, mechanism: Mechanism, who: str) -> None:
 
 
 class Attached:
-    """Robot and teleoperator alike: a board from connect() to disconnect(), and its joints' zeros."""
+    """The common part of robot and teleoperator: a board from connect() to disconnect(), and its zeros."""
 
     _board: Board | None
     _mechanism: Mechanism
@@ -54,7 +50,7 @@ class Attached:
         return self._board is not None and homed(self._board)
 
     def calibrate(self) -> None:
-        """Give the joints their zeros at the start pose of the mechanism file; a board that has them keeps them."""
+        """Set the joints' zeros at the file's start pose. Existing zeros stay."""
         home(self._connected, self._mechanism, str(self))
 
     @property

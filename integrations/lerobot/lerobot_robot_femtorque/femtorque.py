@@ -1,4 +1,4 @@
-"""The robot `femtorque`: actions are live targets that the board follows within its limits, with feed-forward."""
+"""The robot `femtorque`: the board follows actions as live targets, within its limits and with feed-forward."""
 
 import math
 from functools import cached_property
@@ -25,7 +25,7 @@ class Femtorque(Attached, Robot):
     name = "femtorque"
 
     def __init__(self, config: FemtorqueConfig) -> None:
-        self._board: Board | None = None  # first: the base class asks for is_connected when it is deleted
+        self._board: Board | None = None  # first: the base class's destructor reads is_connected
         super().__init__(config)
         self.config = config
         self._mechanism = Mechanism.load(config.mechanism)
@@ -36,7 +36,7 @@ class Femtorque(Attached, Robot):
 
     @cached_property
     def observation_features(self) -> dict[str, Any]:
-        """`.pos` of every joint, `.vel` and `.torque` if they are asked for, and the cameras' shapes."""
+        """`.pos` of every joint, `.vel` and `.torque` if configured, and the cameras' shapes."""
         more = [".vel", ".torque"] if self.config.use_velocity_and_torque else []
         found: dict[str, Any] = self._border.keys()
         for ending in more:
@@ -50,15 +50,13 @@ class Femtorque(Attached, Robot):
 
     @property
     def bus(self) -> SimpleNamespace:
-        """Names of the joints, as `motors`: lerobot-find-joint-limits looks for them here."""
+        """Names of the joints, as `motors`, for lerobot-find-joint-limits."""
         return SimpleNamespace(motors=tuple(self._border.names))
 
     @check_if_already_connected
     def connect(self, calibrate: bool = True) -> None:
-        """Open the port and hold the arm where it stands. calibrate: if it has no zeros yet, ask for them.
-
-        Raises BadInput and Refused with one line.
-        """
+        """Open the port and hold the arm. calibrate: ask for missing zeros. Raises BadInput and Refused with one
+        line."""
         self._board = connect(self.config.port, self._mechanism)
         try:
             if calibrate and not self.is_calibrated:
@@ -80,10 +78,8 @@ class Femtorque(Attached, Robot):
 
     @check_if_not_connected
     def get_observation(self) -> dict[str, Any]:
-        """Measured positions; if asked for velocities and the motors' torques, N m or N; newest image of each camera.
-
-        Raises Refused where the board is silent.
-        """
+        """Return measured positions; if configured, velocities and motor torques, N m or N; and each camera's newest
+        image. Raises Refused if the board is silent."""
         status = self._connected.status
         found: dict[str, Any] = self._border.shown(status.positions)
         if self.config.use_velocity_and_torque:
@@ -93,11 +89,8 @@ class Femtorque(Attached, Robot):
 
     @check_if_not_connected
     def send_action(self, action: dict[str, Any]) -> dict[str, Any]:
-        """A target, made now; joints that it does not name stay. Returns at once with the target within the joints'
-        ranges.
-
-        Raises BadInput for a value that is no target, Refused once the board follows no more.
-        """
+        """Send a target that is due now; joints without a value stay. Returns at once with the target, limited to the
+        joints' ranges. Raises BadInput for a wrong value, and Refused once the board has stopped following."""
         self.configure()
         asked = self._border.taken(action)
         given = {name: float(x) for name, x in zip(self._border.names, asked, strict=True) if math.isfinite(x)}
@@ -107,10 +100,8 @@ class Femtorque(Attached, Robot):
 
     @check_if_not_connected
     def disconnect(self) -> None:
-        """Come to rest and leave the arm held; with `park` drive there slowly first and then let go.
-
-        Raises Refused if the board says no, when all is closed.
-        """
+        """Come to rest and leave the arm held; with `park`, drive there slowly and release it. Raises Refused if the
+        board refuses, after everything is closed."""
         board, following = self._connected, self._following
         try:
             if following is not None:
@@ -128,7 +119,7 @@ class Femtorque(Attached, Robot):
                     camera.disconnect()
 
     def _drive_to_park(self) -> None:
-        """Targets on a smooth way to `park`, slow enough for every joint."""
+        """Send targets on a smooth way to `park`, slow enough for every joint."""
         here = self._connected.status.targets
         there = np.where(np.isfinite(self._park), self._park, here)
         fastest = PARK_SPEED * self._mechanism.follow_limits()[:, 0]

@@ -1,4 +1,4 @@
-"""The teleoperator `femtorque_leader`: an arm that is led by hand while its board carries its weight."""
+"""The teleoperator `femtorque_leader`: an arm that floats on its board and is led by hand."""
 
 import threading
 from functools import cached_property
@@ -12,17 +12,17 @@ from lerobot_robot_femtorque.connection import Attached, connect
 
 from femtorque import Board, Mechanism, Refused
 
-ENDING = 5.0  # s in which the floating arm is held again
+ENDING = 5.0  # s until the floating arm is held
 
 
 class FemtorqueLeader(Attached, Teleoperator):
-    """An arm whose board runs femtorque's firmware and lets it float. See FemtorqueLeaderConfig."""
+    """An arm whose board runs femtorque's firmware and floats. See FemtorqueLeaderConfig."""
 
     config_class = FemtorqueLeaderConfig
     name = "femtorque_leader"
 
     def __init__(self, config: FemtorqueLeaderConfig) -> None:
-        self._board: Board | None = None  # first: the base class asks for is_connected when it is deleted
+        self._board: Board | None = None  # first: the base class's destructor reads is_connected
         super().__init__(config)
         self.config = config
         self._mechanism = Mechanism.load(config.mechanism)
@@ -38,15 +38,13 @@ class FemtorqueLeader(Attached, Teleoperator):
 
     @cached_property
     def feedback_features(self) -> dict[str, type]:
-        """None: the leader feels nothing of the follower."""
+        """Empty: the leader gets no feedback from the follower."""
         return {}
 
     @check_if_already_connected
     def connect(self, calibrate: bool = True) -> None:
-        """Open the port and let the arm float. calibrate: if it has no zeros yet, ask for them.
-
-        Raises BadInput and Refused with one line.
-        """
+        """Open the port and let the arm float. calibrate: ask for missing zeros. Raises BadInput and Refused with one
+        line."""
         self._board = connect(self.config.port, self._mechanism)
         try:
             if calibrate and not self.is_calibrated:
@@ -58,7 +56,7 @@ class FemtorqueLeader(Attached, Teleoperator):
             raise
 
     def configure(self) -> None:
-        """Arm and float from now on, in a thread of its own."""
+        """Arm and float from now on, in a thread."""
         if self._thread is None:
             self._connected.arm()
             self._over.clear()
@@ -67,17 +65,17 @@ class FemtorqueLeader(Attached, Teleoperator):
 
     @check_if_not_connected
     def get_action(self) -> dict[str, Any]:
-        """Measured positions. Raises Refused once the arm floats no more."""
+        """Return measured positions. Raises Refused once the arm has stopped floating."""
         if self._failed is not None:
             raise self._failed
         return self._border.shown(self._connected.status.positions)
 
     def send_feedback(self, feedback: dict[str, Any]) -> None:
-        """Nothing: the leader feels nothing of the follower."""
+        """Do nothing: the leader gets no feedback from the follower."""
 
     @check_if_not_connected
     def disconnect(self) -> None:
-        """Leave the arm held where it is. Raises Refused if the board says no, when all is closed."""
+        """Leave the arm held in place. Raises Refused if the board refuses, after everything is closed."""
         board, thread = self._connected, self._thread
         try:
             self._over.set()
@@ -90,7 +88,7 @@ class FemtorqueLeader(Attached, Teleoperator):
             board.close(hold=True)
 
     def _float(self) -> None:
-        """Float until all is over; again where this computer was busy for longer than the board waits for it."""
+        """Float until the end; float again if this computer was busy for longer than the board waits."""
         while not self._over.is_set():
             try:
                 self._connected.float(self.config.friction, until=self._over.is_set)

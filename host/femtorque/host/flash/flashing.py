@@ -1,8 +1,8 @@
-"""Putting an image on a board: by ST-LINK (openocd), USB boot loader (dfu-util) or the boot loader in ROM over a UART;
-then asking the board who it is now.
+"""Writes an image to a board, then asks the board who it is. Three ways: ST-LINK (openocd), the USB boot loader
+(dfu-util), and the boot loader in ROM over a UART.
 
-Whatever the way: the chip must be the image's, what was written is read back and compared, a step that fails says what
-the board holds, and a board that does not come up as the image's configuration is a failure.
+In every way the chip must be the image's chip, and the written bytes are read back and compared. A failing step says
+what the board holds. A board that does not report the image's configuration afterwards is a failure.
 """
 
 import re
@@ -35,15 +35,15 @@ TOOL_S = 120  # a programmer that takes longer hangs
 DFU_ID = "0483:df11"
 IDCODE = 0xE0042000  # DBGMCU: device identifier in the lower 12 bits
 UNDER_RESET = "reset_config srst_only srst_nogate connect_assert_srst"
-ROM_START_S = 0.5  # from the reset into the boot loader in ROM until it listens, with room; a board leaves after 0.1 s
-USB_TRIES = 10  # of so long each, until the host has enumerated it
+ROM_START_S = 0.5  # from the reset until the ROM's boot loader listens; a board resets after 0.1 s
+USB_TRIES = 10  # of ROM_START_S each, until the host has enumerated the boot loader
 
 
 @dataclass(frozen=True)
 class Flashed:
-    """Result of flashing. before: the digest that the board reported first, '' where it could not be asked; after: the
-    one it reports now, '' where it was not asked. unique: of the chip. brown_out: the level set now. Both '' where they
-    could not be read. advice: on that level."""
+    """Result of flashing. before, after: the digests that the board reported, '' if the board was not asked. unique:
+    the chip's number. brown_out: the present level. Both are '' if they could not be read. advice: on the brown-out
+    level."""
 
     via: Way
     chip: str
@@ -57,9 +57,9 @@ class Flashed:
 
 def flash(mechanism: Mechanism, built: BuildResult, via: Way, port: str | None, link: str | None, baud: int = ROM_BAUD,
           progress: Progress = lambda done, total, what: None, bor: bool = False) -> Flashed:
-    """Write an image and ask the board who it is. port: of the boot loader (uart). link: the port of the running board,
-    or "auto": any that carries the image afterwards; without one it is not asked. A board that runs there is sent into
-    its boot loader. bor: set the brown-out level too, in the option bytes. Raises BadInput, Refused."""
+    """Write an image and ask the board who it is. port: the boot loader's (uart). link: the running board's port, or
+    "auto" for any board that carries the image afterwards; None: do not ask. A board that runs there is sent into its
+    boot loader. bor: also set the brown-out level in the option bytes. Raises BadInput, Refused."""
     assert mechanism.board is not None
     board = load_board(mechanism.board.use)
     chip = board.chip
@@ -90,14 +90,13 @@ def flash(mechanism: Mechanism, built: BuildResult, via: Way, port: str | None, 
 
 
 def enter_loader(link: str) -> bool:
-    """Send the board that runs at a port into the boot loader in its ROM; False where none answers. Raises Refused with
-    the board's reason: it drives its outputs, or they would not be safe meanwhile."""
+    """Send the board that runs at a port into the boot loader in its ROM. Returns False if no board answers. Raises
+    Refused with the board's reason: the board drives its outputs, or they would not be safe in the boot loader."""
     if is_auto(link):
         running = wanted(link, survey())
         if len(running) > 1:
             raise Refused(f"--port {link}: {len(running)} boards answer: {'; '.join(map(str, running))}; name the "
-                          f"port, or "
-                          "the chip by auto:ID")
+                          "port, or the chip by auto:ID")
         if not running:
             return False
         link = running[0].port
@@ -118,7 +117,7 @@ def enter_loader(link: str) -> bool:
 
 
 def _checked_port(board: Board, port: str | None, link: str | None) -> str:
-    """The port of the boot loader in ROM. Raises Refused where it cannot be the link's."""
+    """Return the port of the boot loader in ROM. Raises Refused if the boot loader does not hear the link."""
     if port is None or is_auto(port):
         raise BadInput("command line", "--port", port, "must be a device for --via uart",
                        "the UART that the chip's boot loader hears; it does not say who it is")
@@ -126,15 +125,14 @@ def _checked_port(board: Board, port: str | None, link: str | None) -> str:
         where = ", ".join(f"{name} (TX {tx}, RX {rx})" for name, tx, rx in board.chip.rom.usarts)
         raise Refused(f"--via uart: the boot loader of {board.chip.part} does not hear the link of {board.name} "
                       f"({board.link.usart} at {board.link.tx.pin}, {board.link.rx.pin}), but {where}: wire an "
-                      f"adapter there and "
-                      "name it by --loader, or use --via stlink or dfu")
+                      "adapter there and name it by --loader, or use --via stlink or dfu")
     return port
 
 
 @contextmanager
 def _started(port: str, baud: int, link: str | None) -> Iterator[RomLoader]:
-    """The loader at a port, woken by whoever runs there where it does not answer yet. The loader is tried first: other
-    bytes than its own would spoil how it finds the baud rate."""
+    """Open the loader at a port. If it does not answer, the running board is told to start it. The loader is tried
+    first: any other byte would spoil its search for the baud rate."""
     device = _opened(port, baud)
     try:
         loader = RomLoader(device, port)
@@ -157,7 +155,7 @@ def _opened(port: str, baud: int) -> Any:
     if not port.startswith(("socket://", "unix:")):
         try:
             device.parity = serial.PARITY_EVEN
-        except Exception as error:  # each system has its own; a pseudo-terminal, for one, knows no parity
+        except Exception as error:  # the error's type depends on the system; a pseudo-terminal has no parity
             device.close()
             raise BadInput(port, "port", None, f"cannot carry even parity ({error})",
                            "the boot loader talks 8E1") from error
@@ -166,8 +164,8 @@ def _opened(port: str, baud: int) -> Any:
 
 def write_by_rom(loader: RomLoader, chip: Chip, image: bytes, progress: Progress = lambda done, total,
                  what: None) -> str:
-    """Identify, erase what is needed, write, compare, start. Returns what is unique to the chip, '' if it does not
-    say."""
+    """Identify the chip, erase the sectors needed, write, compare, and start. Returns the chip's unique number, '' if
+    the loader does not give it."""
     loader.start()
     known = loader.commands()
     number = loader.identify()
@@ -184,7 +182,7 @@ def write_by_rom(loader: RomLoader, chip: Chip, image: bytes, progress: Progress
     pieces = [(FLASH_START + at, image[at:at + PIECE]) for at in range(0, len(image), PIECE)]
     try:
         loader.erase(pages, EXTENDED_ERASE in known)
-        # the vector table comes last: an image that was not written to its end does not start
+        # the vector table comes last: a partly written image does not start
         for i, (address, data) in enumerate((*pieces[1:], pieces[0])):
             progress(i, 2 * len(pieces), "writing")
             loader.write(address, data)
@@ -200,7 +198,7 @@ def write_by_rom(loader: RomLoader, chip: Chip, image: bytes, progress: Progress
 
 
 def pages_of(chip: Chip, size: int) -> range:
-    """The sectors that hold the first `size` bytes."""
+    """Return the sectors that hold the first `size` bytes."""
     covered = 0
     for count, sector in enumerate(chip.sectors, 1):
         covered += sector
@@ -220,7 +218,7 @@ def _tool(name: str, package: str) -> str:
 
 
 def _run(arguments: list[str]) -> tuple[int, str]:
-    """Exit status and everything a tool said."""
+    """Return a tool's exit status and all its output."""
     try:
         done = subprocess.run(arguments, capture_output=True, text=True, timeout=TOOL_S, stdin=subprocess.DEVNULL)
     except subprocess.TimeoutExpired:
@@ -230,8 +228,8 @@ def _run(arguments: list[str]) -> tuple[int, str]:
 
 
 def openocd(chip: Chip, *commands: str, under_reset: bool = False) -> list[str]:
-    """The command line of one openocd session. under_reset: the chip is held in reset until the session has got hold of
-    it, for one that sleeps, or whose image has switched its debug port off."""
+    """Return the command line of one openocd session. under_reset: hold the chip in reset until the session is
+    connected. A sleeping chip needs that, and a chip whose image has switched its debug port off."""
     target = {"stm32f4": "stm32f4x", "stm32g4": "stm32g4x"}[chip.name]
     before = (UNDER_RESET, "init", "reset halt") if under_reset else ("init",)
     script = "; ".join((*before, *commands, "exit"))
@@ -240,7 +238,7 @@ def openocd(chip: Chip, *commands: str, under_reset: bool = False) -> list[str]:
 
 @dataclass(frozen=True)
 class Attached:
-    """Data read from a chip: its unique number, its brown-out level; '' where it could not be read."""
+    """Data of a chip: its unique number and its brown-out level; '' if unreadable."""
 
     unique: str
     brown_out: str
@@ -261,7 +259,7 @@ def _by_openocd(chip: Chip, image: Path, bor: bool = False) -> Attached:
 
 
 def _attach(chip: Chip) -> tuple[bool, int]:
-    """(whether only under reset, its device identifier). Raises Refused."""
+    """Return (True if the chip answers only under reset, its device identifier). Raises Refused."""
     for under_reset in (False, True):
         status, said = _run(openocd(chip, f"mdw 0x{IDCODE:08x}", under_reset=under_reset))
         words = _words(said, IDCODE)
@@ -271,13 +269,13 @@ def _attach(chip: Chip) -> tuple[bool, int]:
 
 
 def _words(said: str, address: int) -> list[int]:
-    """Words that `mdw` printed of an address."""
+    """Return the words that `mdw` printed for an address."""
     found = re.search(rf"0x{address:08x}:((?: [0-9a-f]{{8}})+)", said)
     return [int(word, 16) for word in found[1].split()] if found else []
 
 
 def _looked_at(chip: Chip, under_reset: bool) -> Attached:
-    """Data of a chip held by an ST-LINK; the chip goes on running."""
+    """Read a chip's data through an ST-LINK and let the chip run on."""
     options = chip.brown_out.options
     _, said = _run(openocd(chip, f"mdw 0x{chip.unique:08x} 3", f"mdw 0x{options:08x}", "reset run",
                            under_reset=under_reset))
@@ -287,7 +285,7 @@ def _looked_at(chip: Chip, under_reset: bool) -> Attached:
 
 
 def _set_brown_out(chip: Chip, under_reset: bool) -> None:
-    """Write the level that the family is safest with into the option bytes; nothing else of them. Raises Refused."""
+    """Write the safest brown-out level into the option bytes and nothing else. Raises Refused."""
     out = chip.brown_out
     value = out.wanted << out.shift
     if chip.name == "stm32f4":  # RM0090 section 3.6.2: keys, value, start
@@ -295,9 +293,9 @@ def _set_brown_out(chip: Chip, under_reset: bool) -> None:
         how = [f"mww 0x{keys:08x} 0x08192a3b", f"mww 0x{keys:08x} 0x4c5d6e7f",
                f"mmw 0x{out.options:08x} 0x{value:x} 0x{out.mask & ~value:x}", f"mmw 0x{out.options:08x} 0x2 0x0",
                "sleep 200"]
-    else:  # openocd's own, which unlocks and loads them anew
+    else:  # openocd's own command unlocks the option bytes and reloads them
         how = [f"stm32l4x option_write 0 0x20 0x{value:08x} 0x{out.mask:08x}", "stm32l4x option_load 0"]
-    # a loading resets the chip, which openocd may call an error
+    # loading resets the chip, and openocd may report that as an error
     _run(openocd(chip, "reset halt", *how, under_reset=under_reset))
     level = _looked_at(chip, under_reset).brown_out
     if level != out.levels[out.wanted]:
@@ -306,7 +304,7 @@ def _set_brown_out(chip: Chip, under_reset: bool) -> None:
 
 
 def _listed(tool: str) -> tuple[str, str]:
-    """The flash layout of the chip in its USB boot loader, '' if there is none; all that dfu-util said."""
+    """Return the flash layout of a chip in its USB boot loader ('' without a chip), and dfu-util's output."""
     _, said = _run([tool, "-d", DFU_ID, "-l"])
     found = re.search(r'alt=0.*name="@Internal Flash[^/]*/0x08000000/([^"]+)"', said)
     return found[1] if found else "", said
@@ -326,14 +324,13 @@ def _by_dfu(chip: Chip, image: Path, link: str | None = None) -> None:
     size = flash_of(layout)
     if size != chip.flash_bytes:
         raise Refused(f"the chip on USB has {size >> 10} KB of flash, {chip.part} has {chip.flash_bytes >> 10} KB; "
-                      f"nothing "
-                      "was written")
+                      "nothing was written")
     length = image.stat().st_size
     status, said = _run([tool, "-d", DFU_ID, "-a", "0", "-s", f"0x{FLASH_START:08x}", "-D", str(image)])
     if status:
         protected = "; its read-out protection may be on" if "errVENDOR" in said or "errTARGET" in said else ""
-        raise Refused(f"dfu-util did not write the image{protected}: {_telling(said)}; the board may hold no whole "
-                      f"image")
+        raise Refused(f"dfu-util did not write the image{protected}: {_telling(said)}; the board may hold no "
+                      "whole image")
     with tempfile.TemporaryDirectory() as folder:
         back = Path(folder) / "back.bin"
         status, said = _run([tool, "-d", DFU_ID, "-a", "0", "-s", f"0x{FLASH_START:08x}:{length}", "-U", str(back)])
@@ -343,13 +340,13 @@ def _by_dfu(chip: Chip, image: Path, link: str | None = None) -> None:
 
 
 def flash_of(layout: str) -> int:
-    """Bytes of a DFU memory layout such as 04*016Kg,01*064Kg,07*128Kg."""
+    """Return the bytes of a DFU memory layout, e.g. 04*016Kg,01*064Kg,07*128Kg."""
     return sum(int(n) * int(size) << (10 if unit == "K" else 20)
                for n, size, unit in re.findall(r"(\d+)\*(\d+)([KM])", layout))
 
 
 def _telling(said: str) -> str:
-    """The line of a tool's output that says most."""
+    """Return the line of a tool's output that says most."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     telling = [line for line in lines if re.search("error|fail|no |not |cannot|unable", line, re.I)]
     return (telling or lines or ["it said nothing"])[-1]
@@ -359,20 +356,19 @@ def _telling(said: str) -> str:
 
 
 def _identity(link: str) -> dict[str, Any] | None:
-    """Who a running board is, None if none answers."""
+    """Return a running board's identity, None if no board answers."""
     return ask_port(link).identity
 
 
 def _confirmed(link: str, digest: str, before: str, unique: str = "") -> dict[str, Any]:
-    """Who the board is now. unique: of the chip that was written, '' if it is not known. Raises Refused unless it
-    carries the image."""
+    """Return the board's identity now. unique: the number of the written chip, '' if unknown. Raises Refused unless the
+    board carries the image."""
     if is_auto(link):
         return _anywhere(link, digest, unique)
     after = _identity(link)
     if after is None:
         raise Refused(f"{link}: the image was written and compared, but no board answers; BOOT0 low again? reset it, "
-                      f"then "
-                      "femtorque monitor")
+                      "then femtorque monitor")
     if unique and after["unique"] != unique:
         raise Refused(f"{link}: the image was written to chip {unique}, but the board there is chip "
                       f"{after['unique']}; is this "
@@ -381,12 +377,11 @@ def _confirmed(link: str, digest: str, before: str, unique: str = "") -> dict[st
         return after
     old = "the one from before" if after["digest"] == before else "another one"
     raise Refused(f"{link}: the image was written, but the board reports {old}: digest {after['digest'][:16]}..., "
-                  f"expected "
-                  f"{digest[:16]}...; is this the port of the board that was flashed?")
+                  f"expected {digest[:16]}...; is this the port of the board that was flashed?")
 
 
 def _anywhere(link: str, digest: str, unique: str) -> dict[str, Any]:
-    """Find a board of this digest and number at any port."""
+    """Find the board with this digest and chip number at any port."""
     answers = survey()
     found = [a for a in wanted(link, answers) if a.identity and a.identity["digest"] == digest
              and unique in ("", a.identity["unique"])]
@@ -398,4 +393,4 @@ def _anywhere(link: str, digest: str, unique: str) -> dict[str, Any]:
     seen = "; ".join(map(str, answers)) or "no USB serial port is plugged in"
     raise Refused(f"--port {link}: the image was written and compared, but no board reports digest {digest[:16]}..."
                   f"{f' from chip {unique}' if unique else ''} ({seen}); is the link's cable plugged in, BOOT0 low "
-                  f"again?")
+                  "again?")

@@ -1,8 +1,8 @@
 """The boot loader in the ROM of an STM32, over a UART (ST application notes AN3155 and AN2606).
 
-Every command is a byte and its complement, every address and every piece of data carries an exclusive-or check sum, and
-every step is answered by ACK or NACK. The port is 8E1. After noise on the line memory is read back, not guessed: the
-whole flash is compared at the end by its writer.
+Every command is a byte and its complement. Every address and every piece of data has an exclusive-or check sum. Every
+step is answered by ACK or NACK. The port is 8E1. After noise the loader reads memory back and does not guess: the
+writer compares the whole flash at the end.
 """
 
 from collections.abc import Callable
@@ -16,9 +16,9 @@ ACK, NACK, SYNC = 0x79, 0x1F, 0x7F
 GET, GET_ID, READ, GO, WRITE, ERASE, EXTENDED_ERASE = 0x00, 0x02, 0x11, 0x21, 0x31, 0x43, 0x44
 PIECE = 256  # bytes of one READ or WRITE, at most
 TRIES = 4
-ANSWER_S, WRITE_S, ERASE_S = 0.5, 1.0, 35.0  # longest answers: at once; 256 bytes; twelve sectors of 128 KB at worst
-FILLER = 0x7E  # no command, and even: repeated as count, data and check sum of a WRITE it never adds up
-RESYNC = 300  # of them end whatever was torn
+ANSWER_S, WRITE_S, ERASE_S = 0.5, 1.0, 35.0  # longest answers: command, write of PIECE, erasure of all sectors
+FILLER = 0x7E  # not a command; repeated as count, data and check sum of a WRITE, it never gives a valid sum
+RESYNC = 300  # FILLER bytes that end any torn command
 
 PARTS = {0x413: "STM32F405/407/415/417", 0x419: "STM32F42x/43x", 0x431: "STM32F411", 0x433: "STM32F401xD/E",
          0x423: "STM32F401xB/C", 0x421: "STM32F446", 0x411: "STM32F2xx", 0x410: "STM32F1xx of medium density",
@@ -27,12 +27,12 @@ PARTS = {0x413: "STM32F405/407/415/417", 0x419: "STM32F42x/43x", 0x431: "STM32F4
 
 
 def part(number: int) -> str:
-    """The name of a product identifier."""
+    """Return the name of a product identifier."""
     return f"{PARTS.get(number, 'unknown chip')} (0x{number:03X})"
 
 
 class Device(Protocol):
-    """The part of pyserial's Serial that is used. read returns what came within `timeout`."""
+    """The part of pyserial's Serial in use. `read` returns the bytes that came within `timeout`."""
 
     timeout: float | None
 
@@ -41,18 +41,18 @@ class Device(Protocol):
 
 
 class _Torn(Exception):
-    """An answer that is none: silence, NACK or noise. command: it came for the command itself."""
+    """An unusable answer: silence, NACK or noise. command: it came for the command byte."""
 
     def __init__(self, answer: bytes, command: bool = False) -> None:
         self.answer, self.command = answer, command
 
 
 class RomLoader:
-    """One chip in its boot loader. Raises Refused with what to do about it."""
+    """One chip in its boot loader. Raises Refused with advice."""
 
     def __init__(self, device: Device, name: str) -> None:
         self._device, self._name = device, name
-        self._echo = False  # the line gives back what is sent (one wire for both directions)
+        self._echo = False  # the line echoes (one wire for both directions)
         self._met = False
 
     # -- bytes --------------------------------------------------------------
@@ -67,7 +67,7 @@ class RomLoader:
             self._read(len(data), ANSWER_S)
 
     def _drain(self) -> None:
-        """Forget what is still coming."""
+        """Discard the bytes that still come."""
         for _ in range(64):
             if not self._read(256, 0.02):
                 return
@@ -95,19 +95,19 @@ class RomLoader:
     # -- getting in touch ---------------------------------------------------
 
     def awake(self) -> bool:
-        """True if a loader answers that has just been started, and nothing else. One byte is sent, which no running
-        board takes for anything."""
+        """Return True if a freshly started loader answers, and nothing else. This sends one byte, which a running board
+        ignores."""
         self._drain()
         self._device.write(bytes([SYNC]))
         answer = self._read(1, ANSWER_S)
         if answer == bytes([SYNC]):
             self._echo = True
             answer = self._read(1, ANSWER_S)
-        self._met = answer == bytes([ACK]) and not self._read(16, 0.05)  # a running board says something all the time
+        self._met = answer == bytes([ACK]) and not self._read(16, 0.05)  # a running board sends all the time
         return self._met
 
     def start(self) -> None:
-        """Let the loader find the baud rate; one that knows it already answers NACK."""
+        """Let the loader find the baud rate. A loader that knows the rate answers NACK."""
         if self._met:
             return
         self._drain()
@@ -121,13 +121,13 @@ class RomLoader:
                 return
             if answer == bytes([NACK]) or answer and self._resynced():
                 return
-        if self._resynced():  # it was waiting for the rest of a command
+        if self._resynced():  # the loader was waiting for the rest of a command
             return
         raise Refused(f"{self._name}: no answer from the chip's boot loader; hold BOOT0 high, reset the board, check "
                       "that this is a UART it listens on")
 
     def _resynced(self) -> bool:
-        """True if the loader waits for a command again: FILLER ends whatever it was in the middle of in a NACK."""
+        """Return True if the loader waits for a command again. FILLER ends any torn command in a NACK."""
         for _ in range(RESYNC):
             self._write(bytes([FILLER]))
             if NACK in self._read(16, 0.02):
@@ -136,7 +136,7 @@ class RomLoader:
         return False
 
     def _trying(self, what: str, action: Callable[[], bytes]) -> bytes:
-        """Do it, and again after noise."""
+        """Do an action, and repeat it after noise."""
         for _ in range(TRIES):
             try:
                 return action()
@@ -147,16 +147,14 @@ class RomLoader:
         said = f"answered {last.answer.hex()}" if last.answer else "did not answer"
         if last.command and last.answer == bytes([NACK]) and what.startswith(("read", "write", "erase", "start")):
             raise Refused(f"{self._name}: the chip refuses to {what}: its read-out protection is on; ST's programmer "
-                          f"can "
-                          "take it off, which erases the chip")
+                          "can take it off, which erases the chip")
         raise Refused(f"{self._name}: the boot loader {said} when told to {what}; check the cable, reset with BOOT0 "
-                      f"high, "
-                      "start again")
+                      "high, start again")
 
     # -- commands -----------------------------------------------------------
 
     def commands(self) -> bytes:
-        """The codes it knows."""
+        """Return the command codes that the loader knows."""
         def get() -> bytes:
             self._command(GET)
             known = self._exactly(self._exactly(1)[0] + 1)
@@ -166,7 +164,7 @@ class RomLoader:
         return self._trying("name its commands", get)
 
     def identify(self) -> int:
-        """Its product identifier."""
+        """Return the chip's product identifier."""
         def get() -> bytes:
             self._command(GET_ID)
             number = self._exactly(self._exactly(1)[0] + 1)
@@ -176,7 +174,7 @@ class RomLoader:
         return int.from_bytes(self._trying("name the chip", get), "big")
 
     def read(self, address: int, size: int) -> bytes:
-        """At most PIECE bytes of memory."""
+        """Read at most PIECE bytes of memory."""
         def get() -> bytes:
             self._command(READ)
             self._checked(address.to_bytes(4, "big"))
@@ -187,7 +185,7 @@ class RomLoader:
         return self._trying(f"read flash at 0x{address:08X}", get)
 
     def write(self, address: int, data: bytes) -> None:
-        """At most PIECE bytes, a multiple of 8, into erased flash. After noise it looks at what is there."""
+        """Write at most PIECE bytes, a multiple of 8, into erased flash. After noise, check what was written."""
         def put() -> bytes:
             self._command(WRITE)
             self._checked(address.to_bytes(4, "big"))
@@ -226,8 +224,8 @@ class RomLoader:
         self._trying("erase flash", put)
 
     def go(self, address: int) -> None:
-        """Start the program whose vector table is there. Should the last acknowledgement be lost, this end cannot know
-        whether it runs: its identity will show it."""
+        """Start the program whose vector table is at this address. If the last acknowledgement is lost, only the
+        program's identity shows that it runs."""
         def jump() -> bytes:
             self._command(GO)
             try:

@@ -1,18 +1,22 @@
-"""The first power-up of an arm, one joint at a time: does the motor turn it, the right way, and is what is counted
+"""The first power-up of an arm, joint by joint: does the motor turn the joint, in the right direction, and is the count
 right?
 
-Two looks at each joint. The probe: the board gives it alone no torque at first, then a small one, open loop, growing
-until it moves, and the same the other way; nothing relies on its encoder. An arm that goes without a torque sinks: the
-joint is given the most of a probe in both directions, each for as long as that took, and what it does is compared. On
-current loops every motor is given a pulse of a few per cent of the voltage before, no loop closed: a current sensor of
-the wrong sign ends the looks there, with what to do. The hand: with no power at all, somebody turns it by a known angle
-in its positive direction, and a part of the way back. A joint that is let go of sinks to where it would sink from
-elsewhere, too: then the two turns differ, and nothing is concluded. Turning by hand shows the encoder's sign and
-counts; both together show the motor's sign. A bus drive's motor and encoder agree by construction; turning by hand
-gives its sign, and the settings that it cannot be asked for are listed in words. It has an encoder that knows its
-place, too: somebody puts the joint where it starts, which teaches its zero. All that is taught goes into the file; in
-the drives nothing is stored. A joint that turns by another angle than its drive, by a gear that can be, has that gear
-in the file, and is not driven before: its torque would be another.
+Each joint is tested in two ways, by a probe and by hand. The probe drives one joint in open loop. The torque starts at
+0 and grows until the joint moves. The probe then repeats this in the other direction. It does not use the joint's
+encoder. A joint that moves without a torque sinks: it then gets the largest torque of the probe in both directions,
+each for as long as the sinking took, and the motions are compared. On current loops the board first gives every motor a
+pulse of a few per cent of the voltage, in open loop. A current sensor with the wrong sign ends the tests there, with
+advice.
+
+By hand, without power, somebody turns the joint by a known angle in its positive direction, and a part of the way back.
+A joint that sinks when it is released shows two different turns; then nothing is concluded. The turns show the
+encoder's sign and counts, and with the probe the motor's sign.
+
+The motor and the encoder of a bus drive agree by construction. The turns by hand give the drive's sign. The drive's
+encoder is absolute: somebody puts the joint at its start, which gives the drive's zero. Settings that a drive does not
+report are listed in words. The results go into the file; the drives store nothing. If a joint turns by another angle
+than its drive, and the ratio is a usual gear, the file gets that gear. The joint is not driven before, since its torque
+would be wrong.
 """
 
 import math
@@ -32,21 +36,21 @@ from femtorque.codegen.mechanism import Drive, Joint, Mechanism, load_mechanism,
 from femtorque.codegen.wire import Drives, Probe
 from femtorque.host.link import ASK, PERIOD, Session, drives
 
-STEPS, STEP_S = 10, 0.15  # torques tried on the way to the most, and how long each
+STEPS, STEP_S = 10, 0.15  # number of torques up to the largest, and the time of each
 PULSE_S = 0.02  # by then the board has judged its current sensors
-REST_S, REST_LIMIT = 0.4, 5.0  # s without motion before a look, and the longest to wait for it
-MOVES = 0.02  # rad or m by which a joint has moved
-OTHER_MOVES = 0.25  # the same of a joint that is not driven: outer ones swing a little when inner ones start
-HAND = 0.5  # rad, or a tenth in m: the angle asked for
-USUAL = (0.25, 0.5, *(0.5 * n for n in range(2, 11)), 6.0, 7.0, 8.0, 9.0, 10.0)  # as a hand distinguishes
-SHOWN = 0.55  # rad that a drive must have reported by then: its ranges of position and velocity have been compared
-FAR = 0.75  # rad, of a drive on CAN: what the range of its velocities is shows after half a radian
-LOOK_S = 0.3  # for which a joint gets no torque, to see whether it sinks
-APART = 0.25  # of MOVES: by less than that two ways of sinking do not differ
-COUNTS_WRONG = 0.05  # a hand is no better than this
-BACK = 0.75  # of the angle: back by all of it, a joint that is let go of may sink by the same
-ALIKE = 0.15  # of two turns: each hand is right to 0.05 of the whole angle
-NONE = 0.1  # of a turn: by less than that nothing has followed it
+REST_S, REST_LIMIT = 0.4, 5.0  # s without motion before a test, and the longest wait for rest
+MOVES = 0.02  # rad or m that count as motion
+OTHER_MOVES = 0.25  # the same for an undriven joint: outer joints swing when inner joints start
+HAND = 0.5  # rad, or a tenth in m: the angle for a turn by hand
+USUAL = (0.25, 0.5, *(0.5 * n for n in range(2, 11)), 6.0, 7.0, 8.0, 9.0, 10.0)  # gears that a hand can tell apart
+SHOWN = 0.55  # rad after which a drive's ranges of position and velocity have been compared
+FAR = 0.75  # rad, for a CAN drive: half a radian shows its range of velocity
+LOOK_S = 0.3  # s without a torque, which show whether the joint sinks
+APART = 0.25  # of MOVES: smaller differences between two motions do not count
+COUNTS_WRONG = 0.05  # error of a hand
+BACK = 0.75  # of the angle: a full turn back could hide a joint that sinks after each
+ALIKE = 0.15  # between two turns, each with a hand's error of 0.05 of the whole angle
+NONE = 0.1  # of a turn: less means that the encoder did not follow
 UNLIKE = ("a turn by hand and the turn back were counted differently: hold the joint until it has been counted, and "
           "bring it up again")
 NOT_DRIVEN = "how it turns: no joint is driven while a drive is silent or set otherwise than the file says"
@@ -56,15 +60,14 @@ NO_GEAR = "how it turns: it is not driven before its gear is right"
 @dataclass(frozen=True)
 class Finding:
     """Finding on one joint. problem: empty if all is well. values: keys that mend the file. unknown: facts of its drive
-    that cannot be found here; empty for none. zero: its drive's reading at the joint's zero, rad or a servo's counts;
-    None if it was not taught. sinks: advice where it goes without a torque; empty where it does not. firmware: its
-    drive's, where the drive reports it. gear: turns of its drive to one of the joint, as turning by hand has shown;
-    None where it has not, or the joint has no drive."""
+    that this test cannot find. zero: the drive's reading at the joint's zero, rad or servo counts. sinks: advice if the
+    joint sinks. firmware: the drive's, if reported. gear: turns of the drive per turn of the joint, as measured by
+    hand. None: not measured."""
 
     joint: str
     problem: str
-    torque: float  # at which it moved, N m or N; 0 if it did not
-    ratio: float | None  # counted motion over the announced one of the hand; None if not asked for, or not known
+    torque: float  # at the first motion, N m or N; 0: no motion
+    ratio: float | None  # counted over announced motion by hand; None: unknown
     values: Mapping[str, Mapping[str, float | str]]
     unknown: str = ""
     sinks: str = ""
@@ -81,10 +84,9 @@ class Finding:
 
 @dataclass(frozen=True)
 class Probed:
-    """Response of a joint when it alone was driven. way: counted motion with a positive torque: 1 forwards, -1
-    backwards, 0 not known. torque: positive, at which something moved; 0: nothing did. other: the joint that moved in
-    its stead, if one did. sinks: the joint that goes without a torque, if one does. one_way: it moved with one sign
-    alone."""
+    """Response of a joint that was driven alone. way: counted motion under a positive torque: 1 forwards, -1 backwards,
+    0 unknown. torque: positive, at the first motion; 0: no motion. other: the joint that moved instead. sinks: the
+    joint that sinks. one_way: the joint moved with one sign only."""
 
     way: int
     torque: float
@@ -95,26 +97,25 @@ class Probed:
 
 @dataclass(frozen=True)
 class Look:
-    """Observations of a joint: ratio and place by hand (None: not asked for), probed (None: it was not driven). ratio:
-    NaN where two turns differed. place: rad, measured while it stood at its start."""
+    """Observations of a joint: ratio and place by hand, and the probe; None: not done. ratio: NaN if the two turns
+    differed. place: rad, measured at the joint's start."""
 
     ratio: float | None = None
     place: float | None = None
     probed: Probed | None = None
 
 
-Hand = Callable[[Joint, float], None]  # ask somebody to turn a joint by that much; returns when it is done
-Place = Callable[[Joint], None]  # ask somebody to put a joint where it starts
+Hand = Callable[[Joint, float], None]  # ask somebody to turn a joint by an angle; returns afterwards
+Place = Callable[[Joint], None]  # ask somebody to put a joint at its start
 
 
 def bring_up(session: Session, mechanism: Mechanism, hand: Hand | None = None,
              on_joint: Callable[[str], None] = lambda name: None, place: Place | None = None) -> list[Finding]:
-    """Look at every driven joint. The board is DISARMED before and after. hand: without it, counts are not looked at.
-    place: without it, drives' zeros are not taught. While a drive is silent, or set otherwise than the file says, no
-    joint is driven.
+    """Test every driven joint. The board is DISARMED before and after. hand: None leaves the counts untested. place:
+    None leaves the drives' zeros unknown. While a drive is silent or has wrong settings, no joint is driven.
 
-    Raises BadInput for an arm whose brakes the board opens, and Refused if the board refuses, finds a current sensor
-    wrong, or a joint does not come to rest.
+    Raises BadInput for an arm whose brakes the board opens. Raises Refused if the board refuses, finds a wrong current
+    sensor, or a joint does not come to rest.
     """
     if mechanism.safety.brake is not None:
         raise BadInput(file_of(mechanism), "safety.brake", None, "a probe holds no joint, and all brakes open at once",
@@ -133,7 +134,7 @@ def bring_up(session: Session, mechanism: Mechanism, hand: Hand | None = None,
 
 def _look_at_drive(session: Session, mechanism: Mechanism, number: int, hand: Hand | None,
                    on_joint: Callable[[str], None], place: Place | None) -> Finding:
-    """Examine one joint on a drive. The board has reported its drives once all has been at rest for a moment."""
+    """Test one joint on a drive. The arm rests first, so that the board has reported its drives."""
     joints = mechanism.streamed
     joint = joints[number]
     on_joint(joint.name)
@@ -151,13 +152,12 @@ def _look_at_drive(session: Session, mechanism: Mechanism, number: int, hand: Ha
 
 
 def _other(ratio: float | None) -> bool:
-    """True if a joint was turned by another angle than the board has counted, or two turns differed."""
+    """Return True if the joint turned by another angle than counted, or if two turns differed."""
     return ratio is not None and not abs(abs(ratio) - 1.0) <= COUNTS_WRONG
 
 
 def judge_drive(mechanism: Mechanism, number: int, look: Look, report: Drives | None = None) -> Finding:
-    """Judge the observations of a joint whose drive is on a bus. Its torque and its position have one sign. report:
-    DRIVES."""
+    """Judge a joint on a bus drive, whose torque and position have one sign."""
     joint, ratio = mechanism.streamed[number], look.ratio
     drive = joint.drive
     assert drive is not None
@@ -198,7 +198,7 @@ def judge_drive(mechanism: Mechanism, number: int, look: Look, report: Drives | 
 
 
 def _driven(mechanism: Mechanism, number: int, probed: Probed) -> list[str]:
-    """Problems in the way a drive turns its joint."""
+    """Return the problems in the way a drive turns its joint."""
     if probed.torque == 0.0:
         return ["nothing moves when it is driven: check its supply, and whether it is blocked"]
     if probed.other is not None:
@@ -212,12 +212,12 @@ def _driven(mechanism: Mechanism, number: int, probed: Probed) -> list[str]:
 
 
 def _sure(mechanism: Mechanism, number: int, probed: Probed) -> bool:
-    """True if the torque caused the motion: both signs have shown it, or gravity cannot move the joint."""
+    """Return True if the torque caused the motion: both signs showed it, or gravity cannot move the joint."""
     return probed.way != 0 and (not probed.one_way or mechanism.streamed[number].name not in loaded(mechanism))
 
 
 def _unsure(mechanism: Mechanism, number: int, probed: Probed) -> str:
-    """Advice for a motion whose cause is not known."""
+    """Return advice for a motion of unknown cause."""
     if probed.way == 0:
         return (f"{_support(mechanism, number, probed)}, and bring it up again: it goes the same way whatever torque "
                 "it gets")
@@ -232,9 +232,9 @@ def _support(mechanism: Mechanism, number: int, probed: Probed) -> str:
 
 def _other_ratio(mechanism: Mechanism, number: int, ratio: float,
                  report: Drives | None) -> tuple[str, dict[str, float]]:
-    """Meaning of a drive that reports another angle than its joint was turned by, and the key that mends it. A gear is
-    concluded where the drive's range of position is known to be the file's: the drive was asked for it, or its
-    velocities, which have a range of their own, agree with it."""
+    """Return the meaning of a wrong angle from a drive, and the key that mends the file. A gear is concluded only if
+    the drive's range of position is known: the drive has reported it, or its velocities, which have their own range,
+    agree."""
     joint = mechanism.streamed[number]
     drive = joint.drive
     assert drive is not None
@@ -252,14 +252,14 @@ def _other_ratio(mechanism: Mechanism, number: int, ratio: float,
 
 
 def usual_gear(turns: float) -> float | None:
-    """The one to which turns of a drive to one of its joint come near enough, as a hand shows them."""
+    """Return the usual gear nearest to a ratio measured by hand, None if none is near enough."""
     nearest = min(USUAL, key=lambda gear: abs(math.log(turns / gear)))
     return nearest if abs(turns / nearest - 1.0) <= COUNTS_WRONG else None
 
 
 def zero_of(joint: Joint, place: float, mended: Drive) -> float:
-    """Reading of the drive at the joint's zero, for a joint at its start that is found at `place`: rad within half a
-    turn, or a servo's counts. mended: the drive with sign and gear as they were found."""
+    """Return the drive's reading at the joint's zero: rad within half a turn, or servo counts. place: the board's
+    position of the joint at its start. mended: the drive with its measured sign and gear."""
     drive = joint.drive
     assert drive is not None  # away: rad of its output, from the zero of the file
     away = drive.sign * drive.gear * place - mended.sign * mended.gear * joint.start
@@ -270,7 +270,7 @@ def zero_of(joint: Joint, place: float, mended: Drive) -> float:
 
 
 def _unknown(joint: Joint) -> str:
-    """Facts that a drive cannot be asked for and that no motion shows."""
+    """Return the facts that a drive does not report and no motion shows."""
     drive = joint.drive
     if drive is None or family_of(drive.type).torque_known:
         return ""
@@ -279,8 +279,8 @@ def _unknown(joint: Joint) -> str:
 
 
 def judge(mechanism: Mechanism, number: int, probed: Probed, ratio: float | None) -> Finding:
-    """Conclude from two observations. ratio: counted motion over the motion of the hand that was announced; NaN where
-    two turns differed, None if it was not asked for."""
+    """Conclude from the probe and the turns by hand. ratio: counted over announced motion; NaN if two turns differed,
+    None if not asked for."""
     joint = mechanism.streamed[number]
     assert joint.motor is not None and joint.encoder is not None
     values: dict[str, dict[str, float]] = {}
@@ -316,8 +316,7 @@ def judge(mechanism: Mechanism, number: int, probed: Probed, ratio: float | None
 
 
 def write_bring_up(path: Path, findings: list[Finding]) -> dict[str, str]:
-    """Mend the file where a finding says how. Returns of which joints nothing was written, and why: the file would be
-    refused."""
+    """Mend the file by the findings. Returns the joints whose changes the file refused, with the reason."""
     refused = {}
     for finding in findings:
         if not finding.values:
@@ -333,14 +332,14 @@ def write_bring_up(path: Path, findings: list[Finding]) -> dict[str, str]:
 
 
 def _by_hand(session: Session, joint: Joint, number: int, hand: Hand) -> float:
-    """Counted motion over the announced one, of a turn and of one back; NaN where they differ."""
+    """Return counted over announced motion of a turn and a turn back; NaN if they differ."""
     angle = asked(joint)
     return agreed(*(_turned(session, joint, number, hand, by) for by in (angle, -BACK * angle)))
 
 
 def agreed(there: float, back: float) -> float:
-    """Mean of two turns' counted motions over the announced ones; NaN where they differ by more than hands do, or one
-    of them alone was counted as it should be."""
+    """Return the mean ratio of two turns. NaN if they differ by more than a hand's error, or if only one of them was
+    right."""
     mean = 0.5 * (there + back)
     if max(abs(there), abs(back)) < NONE:
         return mean
@@ -350,7 +349,7 @@ def agreed(there: float, back: float) -> float:
 
 
 def _turned(session: Session, joint: Joint, number: int, hand: Hand, angle: float) -> float:
-    """Counted motion over the announced one."""
+    """Return counted over announced motion."""
     _rest(session)
     before = np.array(session.status.position)
     hand(joint, angle)
@@ -359,8 +358,8 @@ def _turned(session: Session, joint: Joint, number: int, hand: Hand, angle: floa
 
 
 def asked(joint: Joint) -> float:
-    """By how much a joint is to be turned from its start, rad; m of one that slides. Up to FAR as far as its limits
-    allow, but no less than others."""
+    """Return the angle for a turn by hand, from the start of the joint, rad; m for a prismatic joint. CAN drives get up
+    to FAR, as far as the joint's limits allow, and at least HAND."""
     if joint.type == "prismatic":
         return 0.1 * HAND
     if joint.drive is None or joint.drive.servo is not None:
@@ -369,14 +368,14 @@ def asked(joint: Joint) -> float:
 
 
 def _place(session: Session, joint: Joint, number: int, place: Place) -> float:
-    """Position that the board reports for a joint at its start, rad."""
+    """Return the board's position of a joint at its start, rad."""
     place(joint)
     _rest(session)
     return float(session.positions()[number])
 
 
 def _rest(session: Session) -> None:
-    """Wait until no joint has moved for a while."""
+    """Wait until no joint has moved for REST_S."""
     clock, still = session.clock, session.clock.now()
     last, end = np.array(session.status.position), clock.now() + REST_LIMIT
     while clock.now() - still < REST_S:
@@ -405,7 +404,7 @@ def _against(torques: list[tuple[float, float]]) -> list[tuple[float, float]]:
 
 @dataclass(frozen=True)
 class Driven:
-    """A joint that is driven. seconds (K,) since it began; moved (K, J) by then, as counted; torque: the last."""
+    """Motion of a driven joint. seconds (K,) since the beginning; moved (K, J), as counted; torque: the last."""
 
     seconds: NDArray[np.float64]
     moved: NDArray[np.float64]
@@ -415,14 +414,14 @@ class Driven:
         return bool(abs(self.moved[-1, number]) > MOVES)
 
     def others(self, number: int) -> int | None:
-        """Another joint that went farther than it may when this one does not move."""
+        """Return another joint that went too far while this one should move."""
         other = int(np.argmax(np.abs(self.moved[-1])))
         return None if other == number or abs(self.moved[-1, other]) <= OTHER_MOVES else other
 
 
 def moving(number: int, still: Driven, forwards: Driven, backwards: Driven) -> Probed:
-    """Response of a joint that stays where it is without a torque: its direction with a torque of either sign. Another
-    joint may have gone farther than it: by itself, if the torque did not turn it."""
+    """Return the response of a joint that stays in place without a torque: its direction under either sign. If another
+    joint went too far, this tells whether the torque turned it."""
     ways = [sign * int(np.sign(seen.moved[-1, number])) if seen.moves(number) else 0
             for sign, seen in ((1, forwards), (-1, backwards))]
     torque = next((abs(seen.torque) for way, seen in zip(ways, (forwards, backwards), strict=True) if way), 0.0)
@@ -436,14 +435,14 @@ def moving(number: int, still: Driven, forwards: Driven, backwards: Driven) -> P
 
 
 def _by_itself(other: int, still: Driven, forwards: Driven, backwards: Driven) -> bool:
-    """True if a joint that is not driven goes without a torque, slowly, or the same way whatever the torque's sign."""
+    """Return True if an undriven joint moves without a torque, or in the same direction for both signs."""
     ahead, back = forwards.moved[-1, other], backwards.moved[-1, other]
     return bool(abs(still.moved[-1, other]) > MOVES or (ahead * back > 0.0 and min(abs(ahead), abs(back)) > MOVES))
 
 
 def sinking(number: int, still: Driven, forwards: Driven, backwards: Driven) -> Probed:
-    """Response of a joint that moves without a torque: the side of that motion on which it is with a torque of either
-    sign, at the same time. Not known where the sides differ by little, or are the same."""
+    """Return the response of a joint that sinks: on which side of the free motion the joint is under each torque, at
+    the same time. The direction is unknown if the sides are equal or differ by little."""
     until = min(seen.seconds[-1] for seen in (still, forwards, backwards))
     places = [float(np.interp(until, seen.seconds, seen.moved[:, number])) for seen in (backwards, still, forwards)]
     apart = np.diff(places)
@@ -453,7 +452,7 @@ def sinking(number: int, still: Driven, forwards: Driven, backwards: Driven) -> 
 
 
 def _drive(session: Session, number: int, torques: list[tuple[float, float]]) -> Driven:
-    """Give one joint torques, each for so long, s, until it moves or others go too far."""
+    """Give one joint torques, each for its seconds, until the joint moves or others go too far."""
     _rest(session)
     before = np.array(session.status.position)
     seconds, moved, torque = [0.0], [np.zeros(len(before))], 0.0
@@ -479,7 +478,7 @@ def _drive(session: Session, number: int, torques: list[tuple[float, float]]) ->
 
 
 def _currents_shown(session: Session) -> None:
-    """Wait until the board has given its motors the pulse that shows their current sensors. Raises Faulted."""
+    """Wait until the board has given the pulse that tests its current sensors. Raises Faulted."""
     end = session.clock.now() + PULSE_S
     while session.clock.now() < end:
         session.clock.sleep(PERIOD)
@@ -488,14 +487,14 @@ def _currents_shown(session: Session) -> None:
 
 
 def bring_up_summary(findings: list[Finding]) -> Mapping[str, str]:
-    """Joint -> what is wrong with it, or 'good', its zero, what is not known, and whether it sinks."""
+    """Return for each joint its problem or 'good', its zero, the unknown facts, and whether it sinks."""
     return {f.joint: (f.problem or "good") + (f"; its zero is at {f.zero:.5g}" if f.zero is not None else "")
             + (f"; not known: {f.unknown}" if f.unknown else "") + (f"; {f.sinks}" if f.sinks else "")
             for f in findings}
 
 
 def bring_up_advice(mechanism: Mechanism, findings: list[Finding]) -> str:
-    """On servos with different firmware; empty where all have the same. LeRobot does not take such an arm."""
+    """Return advice on servos with different firmware, which LeRobot does not accept; empty if all agree."""
     of_version: dict[str, list[str]] = {}
     servos = {joint.name: family_of(joint.drive.type).title for joint in mechanism.streamed
               if joint.drive is not None and joint.drive.servo is not None}

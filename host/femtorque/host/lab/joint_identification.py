@@ -1,24 +1,24 @@
-"""Friction and apparent inertia of one joint, by experiment: constant speeds both ways, and accelerations.
+"""Friction and apparent inertia of one joint, by experiment: constant speeds in both directions, and accelerations.
 
-The motor's torque follows from what was put on it: the recorded duty is its voltage, so
+The motor's torque follows from the recorded duty, which is its voltage:
 
     L dI/dt = V - R I - K N qd,    tau = K N I
 
-is solved tick by tick (the duty of tick k is held over the interval `lead` ticks later). The links' own inertia and
-weight, tau_ID of the mechanism file, is taken off. The rest is the joint's own:
+The equation is solved tick by tick; the duty of tick k holds over the interval `lead` ticks later. The mechanism file's
+torque tau_ID of the links is subtracted. The rest is the joint's own torque:
 
     tau - tau_ID = J N^2 qdd + D qd + f_c sgn(qd)          (Isobe's Eq. 19)
 
-a linear regression; what the file has of friction that falls with the velocity or rises with the load is taken off too,
-and stays. A drive on a bus that takes torques gives the torque of its command, which is recorded instead, less what its
-own loop makes of the joint's having moved on by then; a
-servo on a wire is a motor with a duty like others, that takes it over a moment later. Nothing measured is
-differentiated: every term is weighted with a smooth bump phi(t) of KERNEL_S, and the derivatives go over to it by
-parts, the integral of phi qdd being that of phi'' q (modulating functions, Shinbrot, Trans. ASME 79, 1957).
-Neighbouring bumps share samples: the intervals come from a covariance that is robust against dependence within blocks
-as long as a bump (Liang and Zeger, Biometrika 73, 1986) and Student's t of the number of blocks. Errors that no
-experiment at one joint can see stay outside of them: an R, L, K, N or bus voltage, and links, that are not those of the
-file.
+This is a linear regression. The file's friction that falls with velocity or rises with load is subtracted too, and
+kept. A bus drive in torque mode gives its command as the torque, which is recorded instead; a correction takes off the
+drive loop's reaction to the motion in the meantime. A servo on a wire is a motor with a duty and a later start.
+
+No measured signal is differentiated. Every term is weighted with a smooth bump phi(t) of KERNEL_S, and integration by
+parts moves the derivatives to the bump: the integral of phi qdd is that of phi'' q (modulating functions, Shinbrot,
+Trans. ASME 79, 1957). Neighbouring bumps share samples. So the intervals use a covariance that is robust against
+dependence within blocks of one bump (Liang and Zeger, Biometrika 73, 1986), and Student's t of the number of blocks.
+The intervals do not cover errors that no experiment at one joint can show: a wrong R, L, K, N, bus voltage or link in
+the file.
 """
 
 from collections.abc import Callable, Sequence
@@ -45,22 +45,22 @@ from femtorque.host.plan import effort
 Array = NDArray[np.float64]
 
 KERNEL_S = 0.15  # s, width of the bump
-FINE = 0.3  # of it: width of the bump that gives the direction of motion
-RESTING = 0.03  # of the take's fastest: slower counts as at rest
+FINE = 0.3  # of KERNEL_S: the bump for the direction of motion
+RESTING = 0.03  # of the take's largest velocity: slower counts as rest
 MOVING = 0.85  # of a bump's time that the joint must move
-SPEEDS = (0.2, 0.5, 1.0)  # of the fastest constant one
+SPEEDS = (0.2, 0.5, 1.0)  # of the fastest constant speed
 RAMP_S, LONGEST_S = 0.2, 0.9  # of a take
-REACH = 0.6  # rad or m either way, where limits leave the room
-EFFORT = 0.5  # of what the motor has that an acceleration may ask for
+REACH = 0.6  # rad or m in each direction, if the limits allow
+EFFORT = 0.5  # of the motor's torque, for accelerations
 LEVEL = 0.95  # of the confidence intervals
-ON_BUS = 1  # ticks by which positions on a bus are older than those of encoders
-AHEAD = 1.5  # ticks by which the target in a drive's frame is later than that of the board's own law (ft_bus.c)
-SERVO_S = 1.5e-3  # s from a duty's packet until the servo gives it, which looks at its registers every ms
+ON_BUS = 1  # ticks by which bus positions are older than encoder positions
+AHEAD = 1.5  # ticks by which the target in a drive's frame is later than the board's own (ft_bus.c)
+SERVO_S = 1.5e-3  # s from a duty's packet until the servo applies it; the servo reads its registers every ms
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """value +- half of a 95 % confidence interval."""
+    """A value with half of its 95 % confidence interval."""
 
     value: float
     half: float
@@ -69,18 +69,16 @@ class Estimate:
         return f"{self.value:.4g} +- {self.half:.2g}"
 
     def holds(self, truth: float) -> bool:
-        """True if the interval contains the number."""
+        """Return True if the interval contains the number."""
         return abs(self.value - truth) <= self.half
 
 
 @dataclass(frozen=True)
 class Identified:
-    """Identified parameters of one joint, at the joint: viscous N m s/rad, coulomb N m, rotor (J N^2) and apparent
-    inertia kg m^2.
+    """Identified parameters at the joint: viscous N m s/rad, coulomb N m, rotor (J N^2) and apparent inertia kg m^2.
 
-    apparent: rotor and what it carries, at the pose of the experiment. inertia: the rotor's own, at the motor, or at
-    the output of a drive on a bus; key: where the mechanism file has that. rms: N m left unexplained. samples: that
-    were used.
+    apparent: the rotor and its load, in the experiment's pose. inertia: the rotor's own, at the motor, or at the output
+    of a bus drive. key: the table of the file with that inertia. rms: unexplained, N m. samples: the number used.
     """
 
     joint: str
@@ -94,17 +92,16 @@ class Identified:
     key: str = "motor"
 
     def values(self) -> dict[str, dict[str, float]]:
-        """As the mechanism file has them; nothing negative, which no joint has."""
+        """Return the mechanism file's keys, none of them negative."""
         return {"friction": {"viscous": max(0.0, self.viscous.value), "coulomb": max(0.0, self.coulomb.value)},
                 self.key: {"inertia": max(0.0, self.inertia.value)}}
 
     def words(self, slides: bool = False) -> str:
-        """For people, with units."""
+        """Return the result for people, with units."""
         length, force, mass = ("m", "N", "kg") if slides else ("rad", "N m", "kg m^2")
         return (f"{self.joint}: viscous friction {self.viscous} {force} s/{length}, Coulomb friction {self.coulomb} "
                 f"{force}, apparent inertia {self.apparent} {mass}, {self.key}.inertia {self.inertia} "
-                f"kg m^2 "
-                f"(+-: 95 % interval); {self.rms:.2g} {force} rms unexplained")
+                f"kg m^2 (+-: 95 % interval); {self.rms:.2g} {force} rms unexplained")
 
     def comment(self) -> str:
         return (f"identified: viscous +- {self.viscous.half:.1g}, coulomb +- {self.coulomb.half:.1g}, "
@@ -118,8 +115,8 @@ class Identified:
 
 @dataclass(frozen=True)
 class Take:
-    """One recording, one sample per tick: measured q (S, J), rad or m, constant for joints that were not recorded;
-    duty (S,) commanded of the joint in question, or torque, N m, where a drive takes that; bus_voltage V."""
+    """One recording, one sample per tick: measured q (S, J), rad or m, constant for unrecorded joints; commanded duty
+    (S,) of the tested joint, or its torque, N m, on a drive in torque mode; bus_voltage V."""
 
     q: Array
     duty: Array
@@ -128,7 +125,7 @@ class Take:
 
 def identify(board: Board, mechanism: Mechanism, joint: str, on_take: Callable[[str], None] = lambda what: None
              ) -> Identified:
-    """Move one joint about where it stands, all others held, and fit. Raises Refused where there is no room to move."""
+    """Move one joint about its position with all others held, and fit. Raises Refused without room to move."""
     if mechanism.constrained:
         what = "closed loops" if mechanism.loops else "mimic joints"
         raise Refused(f"{mechanism.name} has {what}: take one apart, or identify its joints on a bench")
@@ -146,7 +143,7 @@ def identify(board: Board, mechanism: Mechanism, joint: str, on_take: Callable[[
 
 
 def delay(mechanism: Mechanism, joint: Joint) -> float:
-    """Ticks from the one that computes a duty, or torque, to the one that records the position at which it is there."""
+    """Return the ticks from computing a duty or torque to recording the position at which it acts."""
     assert mechanism.board is not None
     lead = load_board(mechanism.board.use).lead
     if joint.drive is None:
@@ -155,20 +152,20 @@ def delay(mechanism: Mechanism, joint: Joint) -> float:
 
 
 def gains_of_drive(joint: Joint) -> tuple[float, float]:
-    """Gains of position and velocity with which a drive itself closes the loop; 0 where the board does."""
+    """Return the position and velocity gains of a drive that closes its own loop; 0 if the board closes it."""
     if joint.drive is None or joint.drive.servo is not None or joint.drive.pd != "drive":
         return 0.0, 0.0
     return joint.gains.ku, joint.gains.kv
 
 
 def moved_on(mechanism: Mechanism, joint: Joint) -> float:
-    """s by which a drive's loop sees the joint farther along than its target is, against what the board's law saw: on
-    the mean of the tick for which a command holds."""
+    """Return the s by which a drive's loop sees the joint later, relative to its target, than the board's law did; on
+    the mean over the tick for which a command holds."""
     return (delay(mechanism, joint) + 0.5 - AHEAD) / mechanism.control.rate_hz
 
 
 def coupled(model: Model, number: int, pose: Array) -> list[int]:
-    """The other joints that feel an acceleration of this one most: as many as a recording has room for."""
+    """Return the other joints that feel this joint's acceleration most, as many as a recording can hold."""
     masses = np.abs(mass_matrix(model, pose[None])[0])
     share = masses[number] / np.sqrt(np.diag(masses) * masses[number, number])
     share[number] = -1.0
@@ -177,7 +174,7 @@ def coupled(model: Model, number: int, pose: Array) -> list[int]:
 
 
 def measured(mechanism: Mechanism, number: int) -> None:
-    """Raises BadInput for a joint that nothing turns and counts."""
+    """Raise BadInput for a joint without a motor or an encoder."""
     joint = mechanism.streamed[number]
     if joint.drive is None and (joint.motor is None or joint.encoder is None):
         raise BadInput(file_of(mechanism), f"joint.{joint.name}", None, "has no motor with an encoder, and no drive",
@@ -185,8 +182,7 @@ def measured(mechanism: Mechanism, number: int) -> None:
 
 
 def beside(mechanism: Mechanism, joint: str) -> dict[str, dict[str, float]]:
-    """Keys that a table missing in the file must have beside the identified ones: a servo's motor, as the catalogue has
-    it."""
+    """Return the keys that a new table needs with the identified keys: a servo's motor from the catalogue."""
     motor, drive = next((j.motor, j.drive) for j in mechanism.moving if j.name == joint)
     between = drive.gear if drive is not None else 1.0
     if motor is None:
@@ -198,7 +194,8 @@ def beside(mechanism: Mechanism, joint: str) -> dict[str, dict[str, float]]:
 
 
 def experiments(model: Model, number: int, pose: Array) -> list[tuple[str, Trajectory]]:
-    """Experiments in order, each from the end of the one before: to one side, the velocities, accelerations, back."""
+    """Return the experiments in order, each from the end of the one before: to one side, velocities, accelerations,
+    back."""
     joint = model.mechanism.moving[number]
     down, up = (min(REACH, 0.8 * abs(side - pose[number])) for side in (joint.limits.lower, joint.limits.upper))
     low, high = pose[number] - down, pose[number] + up
@@ -219,7 +216,7 @@ def experiments(model: Model, number: int, pose: Array) -> list[tuple[str, Traje
 
 
 def _trajectory(model: Model, number: int, pose: Array, q: Array) -> Trajectory:
-    """One joint's positions (R,) at the knots, all others where they are."""
+    """Return a motion of one joint's positions (R,) at the knots, with all others at rest."""
     rows = np.tile(pose, (len(q), 1))
     rows[:, number] = q
     times = np.arange(len(q)) / model.mechanism.control.knot_hz
@@ -227,7 +224,7 @@ def _trajectory(model: Model, number: int, pose: Array, q: Array) -> Trajectory:
 
 
 def _at_speed(model: Model, number: int, pose: Array, start: float, end: float, speed: float) -> Trajectory:
-    """From rest to rest with ramps of the speed that are half a cosine."""
+    """Return a motion from rest to rest at a constant speed, with half-cosine ramps."""
     way = abs(end - start)
     total = way / speed + RAMP_S
     count = max(8, round(total * model.mechanism.control.knot_hz)) + 1
@@ -239,7 +236,7 @@ def _at_speed(model: Model, number: int, pose: Array, start: float, end: float, 
 
 
 def _waves(model: Model, number: int, pose: Array, low: float, high: float, hz: float) -> Trajectory:
-    """Swelling and fading swings up from `low`, as wide as range, speed and effort allow."""
+    """Return swings up from `low` that swell and fade, as wide as range, speed and effort allow."""
     joint = model.mechanism.moving[number]
     t = np.linspace(0.0, LONGEST_S, round(LONGEST_S * model.mechanism.control.knot_hz) + 1)
     swing = 0.5 * (1.0 - np.cos(2.0 * np.pi * hz * t)) * np.sin(np.pi * t / LONGEST_S) ** 2
@@ -255,7 +252,7 @@ def _waves(model: Model, number: int, pose: Array, low: float, high: float, hz: 
 
 
 def _asked(model: Model, motion: Trajectory, number: int) -> float:
-    """Share that a motion asks for at most of what the joint's motor has."""
+    """Return the largest share of the joint's motor torque that a motion needs."""
     torque = effort.wanted(model.mechanism, motion.times, motion)
     there = Motors.of(model.mechanism).torque(motion.velocities, torque)[:, number]
     return float(np.max(np.abs(torque[:, number]) / np.maximum(there, np.finfo(float).tiny)))
@@ -279,7 +276,7 @@ def _record(board: Board, motion: Trajectory, number: int, watched: Sequence[int
 
 
 def fit(model: Model, number: int, takes: Sequence[Take], lead: float) -> Identified:
-    """Regress what the recordings show. Raises Refused if they hold too little motion."""
+    """Regress the recordings. Raises Refused if they hold too little motion."""
     joint, use, dt = model.mechanism.moving[number], model.mechanism.board, model.dt
     assert use is not None
     full, friction = current_range(model.mechanism, joint), DrivenFriction.of([joint])
@@ -301,7 +298,7 @@ def fit(model: Model, number: int, takes: Sequence[Take], lead: float) -> Identi
         inside: NDArray[np.bool_] = share > MOVING
         inside[:width] = inside[-width:] = False
         columns = [accelerations[:, number], rates[:, number], direction]
-        if joint.drive is not None:  # how late its torque is besides: a servo does not report when it measures
+        if joint.drive is not None:  # the torque's extra delay: a servo does not report its time of measurement
             columns.append(_weighted(terms[:, :1], width, 1, dt)[:, 0])
         rows.append(np.stack(columns, axis=1)[inside])
         sides.append(own[inside])
@@ -320,29 +317,28 @@ def fit(model: Model, number: int, takes: Sequence[Take], lead: float) -> Identi
 
 
 def _weighted(x: Array, width: int, derivative: int, dt: float) -> Array:
-    """(S, K) of x (S, K): integral of x's n-th derivative times the bump around each sample; ends repeat the border.
-
-    The bump (1 - s^2)^4 over -1..1 has an integral of one and three continuous derivatives.
-    """
+    """Return for each sample the integral of x's n-th derivative times the bump around the sample, (S, K) of x (S, K).
+    The ends repeat the border. The bump (1 - s^2)^4 over -1..1 has an integral of one and three continuous
+    derivatives."""
     half = 0.5 * (width + 1) * dt
     s = (np.arange(width) - 0.5 * (width - 1)) * dt / half
     bump = Polynomial([1.0, 0.0, -1.0]) ** 4
     area = (bump.integ()(1.0) - bump.integ()(-1.0)) * half
     weights = (-1.0) ** derivative * bump.deriv(derivative)(s) / half**derivative / area * dt if derivative else \
         bump(s) / bump(s).sum()
-    weights -= weights.mean() if derivative else 0.0  # what rounding leaves of a constant's derivative
+    weights -= weights.mean() if derivative else 0.0  # rounding leaves a constant a derivative
     return correlate1d(x, weights, axis=0, mode="nearest")
 
 
 def _later(x: Array, ticks: float) -> Array:
-    """(S,) of x (S,), so much later; between ticks as the two beside."""
+    """Return x (S,) later by some ticks, interpolated linearly."""
     whole = int(ticks)
     late = [np.concatenate([np.repeat(x[:1], n), x])[:len(x)] for n in (whole, whole + 1)]
     return (1.0 - ticks + whole) * late[0] + (ticks - whole) * late[1]
 
 
 def _motor_torque(joint: Joint, take: Take, qd: Array, dt: float, lead: float, full: float = 0.0) -> Array:
-    """(S,) N m at the joint, at the samples. full: A at a duty of 1 where a current loop drives the motor."""
+    """Return the motor's torque (S,) at the joint, N m. full: A at a duty of 1, for current loops."""
     motor = joint.motor
     held = _later(take.duty, lead)
     if motor is None or joint.takes_torque:
@@ -363,7 +359,7 @@ def _motor_torque(joint: Joint, take: Take, qd: Array, dt: float, lead: float, f
 
 
 def _regress(matrix: Array, side: Array, block: NDArray[np.int64]) -> tuple[Array, Array, float]:
-    """Least squares (K,) of a matrix (S, K), halves of the intervals (K,), rms of what is left."""
+    """Return least squares (K,) of a matrix (S, K), half intervals (K,) and the rms residual."""
     inverse = np.linalg.inv(matrix.T @ matrix)
     value = inverse @ (matrix.T @ side)
     left = side - matrix @ value

@@ -1,8 +1,8 @@
-"""Configurations of drives that nobody can ask for them on the board's bus: the maker's tool prints them, and they are
-held against a mechanism file.
+"""Compares the drives' configurations with a mechanism file. The board's bus cannot read these settings, so the maker's
+tool prints them.
 
-Settings that the file decides are compared by value. The owner's own are held by marks in the file, three signs for
-each, which name a setting that has changed since, without its old value.
+Settings that the file decides are compared by value. The owner's own settings are held by marks in the file, three
+characters each. A mark shows a later change of its setting, but not the old value.
 """
 
 import base64
@@ -17,12 +17,12 @@ from femtorque.codegen.drive import Configuration, Configured, Fitted, family_of
 from femtorque.codegen.mechanism import Drive, Joint, Mechanism
 from femtorque.host.lab.bringup import Finding
 
-SIGNS = 3  # of a mark: of 262144 changes one is not seen
+SIGNS = 3  # characters of a mark: it misses one of 262144 changes
 
 
 @dataclass(frozen=True)
 class Compared:
-    """One joint's drive: what is wrong, and the marks of its owner's own settings."""
+    """One joint's drive: its problems, and the marks of its owner's settings."""
 
     joint: str
     problems: tuple[str, ...]
@@ -30,7 +30,7 @@ class Compared:
 
 
 def configured_tools(mechanism: Mechanism) -> list[str]:
-    """Commands that print what is configured in the drives of a mechanism, one for each family."""
+    """Return the commands that print the drives' configurations, one per family."""
     ids: dict[str, list[int]] = {}
     for _, drive, own in _drives(mechanism):
         ids.setdefault(own.tool, []).append(drive.id)
@@ -38,10 +38,8 @@ def configured_tools(mechanism: Mechanism) -> list[str]:
 
 
 def compare_configured(mechanism: Mechanism, file: Path) -> list[Compared]:
-    """Hold the tools' words in a file, of one drive or of all one after the other, against the mechanism.
-
-    Raises BadInput for a mechanism with no such drive, or with two of one number.
-    """
+    """Compare the tools' output in a file, of one drive or several, with the mechanism. Raises BadInput for a mechanism
+    without such a drive, or with two of one number."""
     printed, found, taken = list(_each(read_text(file))), [], dict[tuple[str, int], str]()
     for joint, drive, own in _drives(mechanism):
         other = taken.setdefault((own.tool, drive.id), joint.name)
@@ -60,7 +58,7 @@ def compare_configured(mechanism: Mechanism, file: Path) -> list[Compared]:
 
 
 def configured_held(findings: list[Finding], compared: list[Compared], mechanism: Mechanism) -> list[Finding]:
-    """Findings with marks that the file has not yet."""
+    """Add to the findings the marks that the file lacks."""
     marks = {one.joint: one.marks for one in compared}
     new = {joint.name for joint, drive, _ in _drives(mechanism) if not drive.configured}
     return [replace(f, values={**f.values, "drive": {**f.values.get("drive", {}), "configured": marks[f.joint]}})
@@ -75,7 +73,7 @@ def _drives(mechanism: Mechanism) -> Iterator[tuple[Joint, Drive, Configuration]
 
 
 def _each(text: str) -> Iterator[dict[str, str]]:
-    """Values by names, of one drive after the other: a name that comes again begins the next one."""
+    """Yield the values by name of one drive after the other: a repeated name begins the next drive."""
     lines: dict[str, str] = {}
     for line in text.splitlines():
         name, _, value = line.strip().partition(" ")

@@ -10,7 +10,7 @@ EXCEPTIONS = {2: "NMI", 3: "hard fault", 4: "memory fault", 5: "bus fault", 6: "
 
 
 def crash(about: About | None) -> str:
-    """An ABOUT's last crash in words, to be reported with the image; empty if there was none."""
+    """Return the last crash in words, to be reported with the image; empty without a crash."""
     if about is None or not about.crash:
         return ""
     at = f" at 0x{about.pc:08X}, called from" if about.pc else ", stack not readable, lr"
@@ -20,7 +20,7 @@ def crash(about: About | None) -> str:
 
 
 def history(about: About) -> dict[str, Any]:
-    """An ABOUT in plain words. crash: None, or the registers as numbers."""
+    """Return an ABOUT in plain words. crash: None, or the registers as numbers."""
     fields = ("pc", "lr", "psr", "cfsr", "hfsr", "address")
     return {
         "unique": bytes(about.unique).hex(), "version": text(about.version), "uptime_s": about.uptime,
@@ -31,6 +31,6 @@ def history(about: About) -> dict[str, Any]:
 
 
 def brown_out(board: str, options: int) -> str:
-    """The brown-out level that option bytes choose; empty where the board is not one of this host's board files."""
+    """Return the brown-out level in the option bytes; empty for a board that this host does not know."""
     name = board.removesuffix("-pil")
     return load_board(name).chip.brown_out.told(options) if name in board_names() else ""

@@ -1,4 +1,4 @@
-"""Recordings on the board: four signals at up to the full tick rate, read out over the link afterwards."""
+"""Recordings on the board: four signals at up to the full tick rate, read over the link afterwards."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Column:
     joint: int
 
     def word(self, joints: int) -> int:
-        """Its number among the words that the board keeps. Raises BadInput."""
+        """Return the column's number among the words that the board keeps. Raises BadInput."""
         if self.signal not in CAPTURED:
             raise BadInput("recording", "signal", self.signal, "no such signal", hint(self.signal, CAPTURED, "signals"))
         return CAPTURED.index(self.signal) * joints + self.joint
@@ -44,7 +44,7 @@ class Recording:
 
 
 class Recorder:
-    """One recording at a time on one board."""
+    """Makes one recording at a time on one board."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -53,7 +53,7 @@ class Recorder:
         self._every = 1
 
     def start(self, columns: Sequence[Column], every: int = 1, mode: str = "ONCE") -> None:
-        """Begin. columns: one to four. every: ticks from sample to sample. mode: ONCE, or RING until a fault."""
+        """Begin with one to four columns. every: ticks between samples. mode: ONCE, or RING until a fault."""
         if not 1 <= len(columns) <= COLUMNS:
             raise BadInput("recording", "columns", len(columns), f"must be 1 to {COLUMNS}")
         joints = len(self._session.configuration.joints)
@@ -69,7 +69,7 @@ class Recorder:
         raise Refused(f"{self._session.link.port}: the board did not begin to record")
 
     def stop(self) -> None:
-        """End it; what is recorded stays."""
+        """End the recording and keep its samples."""
         for _ in range(50):
             self._session.link.send(Capture(self._id, CAPTURES["OFF"][0], 1, (0,) * COLUMNS))
             if not self._read(0).running:
@@ -78,11 +78,11 @@ class Recorder:
 
     @property
     def count(self) -> int:
-        """Samples recorded by now."""
+        """Number of samples until now."""
         return self._read(0).count
 
     def read(self) -> Recording:
-        """All samples of a recording that is over. Raises Refused while it runs."""
+        """Return all samples of a finished recording. Raises Refused while it runs."""
         head = self._read(0)
         if head.running:
             raise Refused(f"{self._session.link.port}: still recording; stop it first")
@@ -101,7 +101,7 @@ class Recorder:
         return words.view(np.float32).astype(float)
 
     def _read(self, first: int) -> Data:
-        """One DATA from a sample on."""
+        """Return one DATA that begins at a sample."""
         session = self._session
         answers: list[Data] = []
         session.on_data = answers.append

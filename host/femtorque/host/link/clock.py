@@ -1,7 +1,5 @@
-"""Time as the host sees it. Host code never reads the wall clock itself: it is given a clock.
-
-For a real board that is the wall clock; for the virtual board `sleep` is what lets the emulated board run.
-"""
+"""Time of the host. Host code gets a clock and never reads the wall clock. A real board runs by the wall clock. The
+virtual board runs while `sleep` is called."""
 
 import time
 from typing import Protocol
@@ -9,16 +7,16 @@ from typing import Protocol
 
 class Clock(Protocol):
     def now(self) -> float:
-        """Seconds since some fixed moment; never goes backwards."""
+        """Return the seconds since a fixed moment; they never go backwards."""
         ...
 
     def sleep(self, seconds: float) -> None:
-        """Let that much time pass. The only way the host ever waits."""
+        """Let time pass. The host has no other way to wait."""
         ...
 
 
 class WallClock:
-    """The time of the machine this runs on."""
+    """Time of this machine."""
 
     def now(self) -> float:
         return time.monotonic()

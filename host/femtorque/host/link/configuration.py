@@ -1,5 +1,4 @@
-"""Configurations, on which host and board must agree: the one a board carries, and the one a mechanism file
-describes."""
+"""The configuration that host and board must share: reported by a board, or described by a mechanism file."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ from femtorque.codegen.mechanism import Joint, Mechanism
 from femtorque.codegen.wire import Ident, position_unit
 from femtorque.codegen.wire.codec import text
 
-SERVOS_UP = 1.0  # s in which servos answer and have been set up, once they have their supply
+SERVOS_UP = 1.0  # s from the servos' supply until they answer and are set up
 
 
 @dataclass(frozen=True)
@@ -30,16 +29,16 @@ class Configuration:
     knot_hz: int
     source: str = ""
     baud: int = 1_000_000
-    start_tolerance: tuple[float, ...] = ()  # rad or m per joint: farther from a motion's first knot, it is not started
-    pil: bool = False  # the image whose plant is at the host
-    brake_s: float = 0.0  # until the brakes are open, from arming on
-    modes: tuple[str, ...] = ()  # names of those it can be switched between
-    ages: tuple[float, ...] = ()  # s per joint, by which a measured position is old as a rule; empty: none is known
-    supply_s: float = 0.0  # until servos on a wire have their supply, if the board switches it, and are set up
+    start_tolerance: tuple[float, ...] = ()  # rad or m per joint: largest distance from a motion's first knot
+    pil: bool = False  # the plant runs at the host
+    brake_s: float = 0.0  # s from arming until the brakes are open
+    modes: tuple[str, ...] = ()  # names of the modes
+    ages: tuple[float, ...] = ()  # s per joint: usual age of a measured position; empty: unknown
+    supply_s: float = 0.0  # s until servos on a switched supply are set up
 
     @cached_property
     def units(self) -> NDArray[np.float64]:
-        """(J,) rad or m of a wire step."""
+        """Size (J,) of a wire step, rad or m."""
         return np.array([position_unit(joint) for joint in self.joints])
 
     @property
@@ -50,9 +49,9 @@ class Configuration:
     @staticmethod
     def of(mechanism: Mechanism, feedforward: bool = True, pil: bool = False,
            step: dict[str, str] | None = None) -> Configuration:
-        """The configuration that an image built from this mechanism must have. step: its emitted step, where it is at
-        hand already. Raises BadInput without a board."""
-        from femtorque.codegen.board import load_board  # noqa: PLC0415 (0.3 s, and a port alone asks for none of it)
+        """Return the configuration of an image built from this mechanism. step: its emitted step, if available. Raises
+        BadInput without a board."""
+        from femtorque.codegen.board import load_board  # noqa: PLC0415 (0.3 s, not needed for ports alone)
         from femtorque.codegen.control import ages, start_tolerance  # noqa: PLC0415
         from femtorque.codegen.emit import on_board  # noqa: PLC0415
         from femtorque.codegen.emit import sources  # noqa: PLC0415
@@ -75,7 +74,7 @@ class Configuration:
 
     @staticmethod
     def reported(ident: Ident) -> Configuration:
-        """The configuration an IDENT names. Its joints have numbers for names and are taken for revolute."""
+        """Return the configuration that an IDENT names. Its joints get numbers as names and count as revolute."""
         zero, axis = np.zeros(3), np.array([0.0, 0.0, 1.0])
         joints = tuple(
             Joint(f"joint{i}", "revolute", "base", f"link{i}", zero, zero, axis) for i in range(ident.joints)

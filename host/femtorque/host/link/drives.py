@@ -1,4 +1,4 @@
-"""Drives on buses in words: how they are, what ails them, which setting is not the file's."""
+"""Drives on buses in words: states, errors, and settings that differ from the file's."""
 
 import struct
 from collections.abc import Sequence
@@ -8,21 +8,21 @@ from femtorque.codegen.drive import Setting, family_of
 from femtorque.codegen.mechanism import Drive, Joint
 from femtorque.codegen.wire import Drives, messages
 
-BY_MOTION = 0xFFFF  # no drive's own number: FT_DIALECT_VELOCITY
-PASSIVE = 127  # errors in receiving beyond which a controller takes itself for the cause (ISO 11898-1)
+BY_MOTION = 0xFFFF  # FT_DIALECT_VELOCITY
+PASSIVE = 127  # receive errors beyond which a controller blames itself (ISO 11898-1)
 UNREAD = 0xFFFFFFFF  # a setting that could not be read
-UNTOLD = 50  # answers by which a drive has been asked some twenty times how it is set
-KEPT = 11  # of DRIVES, ten of which come in a second: the basis of a rate
+UNTOLD = 50  # answers after which the board has asked a drive for its settings about twenty times
+KEPT = 11  # DRIVES kept for a rate; ten come per second
 _STATE = {number: name.lower() for name, (number, _) in messages.DRIVE_STATES.items()}
 
 
 def state(report: Drives, joint: int) -> str:
-    """State of a joint's drive, from DRIVES."""
+    """Return the state of a joint's drive from DRIVES."""
     return _STATE.get(report.state[joint], f"state {report.state[joint]}")
 
 
 def rates(kept: Sequence[Drives], rate_hz: float) -> list[float] | None:
-    """States a second that each joint's drive has sent, from the first to the last DRIVES kept; None of fewer than two.
+    """Return each drive's states per second, between the first and the last DRIVES kept; None with fewer than two.
     rate_hz: of the ticks."""
     if len(kept) < 2:
         return None
@@ -32,22 +32,22 @@ def rates(kept: Sequence[Drives], rate_hz: float) -> list[float] | None:
 
 
 def error(drive: Drive, code: int) -> str:
-    """Its own error in words; empty for none."""
+    """Return a drive's own error in words; empty without an error."""
     return family_of(drive.type).errors.words(code)
 
 
 def _setting(drive: Drive, number: int) -> Setting | None:
-    """The one that has a number in the drive."""
+    """Return the setting with this number in the drive."""
     return next((s for s in family_of(drive.type).settings if s.register.number == number), None)
 
 
 def setting(joint: Joint, number: int, bits: int) -> str:
-    """Both values of a setting of a joint's drive that is not the file's; empty where there is none."""
+    """Return both values of a setting that differs from the file's; empty if none differs."""
     drive = joint.drive
     if not number or drive is None:
         return ""
     if number == BY_MOTION:
-        value = struct.unpack("<f", bits.to_bytes(4, "little"))[0] * drive.gear  # the board reports it at the joint
+        value = struct.unpack("<f", bits.to_bytes(4, "little"))[0] * drive.gear  # reported at the joint
         return (f"by how it moves, its velocities have a range of about {value:.3g} rad/s, and it must be "
                 f"{drive.type.velocity:g}")
     found = _setting(drive, number)
@@ -59,8 +59,8 @@ def setting(joint: Joint, number: int, bits: int) -> str:
 
 
 def mending(report: Drives, drive: Drive, joint: int) -> dict[str, float]:
-    """Keys of the file's `drive` that make a setting the one that the drive has, where that is the owner's to choose:
-    a servo's offset and torque limit."""
+    """Return the keys of the file's `drive` that take over the drive's setting, if that is the owner's choice: a
+    servo's offset and torque limit."""
     found = _setting(drive, report.setting[joint])
     if found is None or found.key is None:
         return {}
@@ -69,14 +69,14 @@ def mending(report: Drives, drive: Drive, joint: int) -> dict[str, float]:
 
 
 def ready(report: Drives | None, joints: Sequence[Joint], joint: int) -> bool:
-    """True if nothing known of a joint's drive forbids arming it."""
+    """Return True if nothing forbids arming a joint's drive."""
     drive = joints[joint].drive
     return drive is None or report is None or (state(report, joint) not in ("silent", "faulted")
                                                and not report.setting[joint] and not untold(report, drive, joint))
 
 
 def silence(report: Drives, joints: Sequence[Joint], joint: int) -> str:
-    """Reasons known to the board for a drive's silence; empty where there are none."""
+    """Return the board's reasons for a drive's silence; empty without one."""
     drive = joints[joint].drive
     assert drive is not None
     if drive.servo is not None:
@@ -96,7 +96,7 @@ def silence(report: Drives, joints: Sequence[Joint], joint: int) -> str:
 
 
 def silent_words(report: Drives, joints: Sequence[Joint], joint: int) -> str:
-    """Why one may not answer."""
+    """Return why a drive may be silent."""
     drive = joints[joint].drive
     assert drive is not None
     other = " (two of one id spoil each other's answers)" if drive.servo is not None else ""
@@ -106,7 +106,7 @@ def silent_words(report: Drives, joints: Sequence[Joint], joint: int) -> str:
 
 
 def firmware(report: Drives | None, joints: Sequence[Joint], joint: int) -> str:
-    """Firmware of a drive that reports it and is set as it must be, once it has reported all; empty for others."""
+    """Return the firmware of a drive that has reported it and has the right settings; else empty."""
     drive = joints[joint].drive
     if report is None or drive is None or report.setting[joint] or state(report, joint) == "silent":
         return ""
@@ -115,7 +115,7 @@ def firmware(report: Drives | None, joints: Sequence[Joint], joint: int) -> str:
 
 
 def words(report: Drives | None, joints: Sequence[Joint], joint: int) -> str:
-    """Fault of a joint's drive in words; empty where there is none, or nothing was reported."""
+    """Return the fault of a joint's drive in words; empty without a fault or a report."""
     if report is None or joint >= len(joints):
         return ""
     drive = joints[joint].drive
@@ -128,20 +128,20 @@ def words(report: Drives | None, joints: Sequence[Joint], joint: int) -> str:
 
 
 def unarmed(report: Drives | None, joints: Sequence[Joint], joint: int) -> str:
-    """Reason why a joint's drive is not armed, in words: its fault, or that it reports none of its settings. One that
-    was just switched on anew has not reported them yet, either."""
+    """Return why a joint's drive is not armed: its fault, or missing reports of its settings. A drive that was just
+    switched on has not reported them either."""
     drive = joints[joint].drive if joint < len(joints) else None
     found = words(report, joints, joint)
     return found if found or report is None or drive is None else untold(report, drive, joint)
 
 
 def untold(report: Drives, drive: Drive, joint: int) -> str:
-    """Reason why a drive reports none of its settings, though it answers; empty where it does, or may yet."""
+    """Return why a drive answers but reports no settings; empty if it does, or may still."""
     tells = report.setting[joint] or report.value[joint] or report.answers[joint] < UNTOLD
     return "" if tells or state(report, joint) == "silent" else family_of(drive.type).untold
 
 
 def ailing(report: Drives, drive: Drive, joint: int) -> str:
-    """Error of a drive in words, present or since it was last enabled."""
+    """Return a drive's error in words, present or since the drive was last enabled."""
     what = error(drive, report.error[joint])
     return what if not what or state(report, joint) == "faulted" else f"{what}, which is over"

@@ -1,4 +1,4 @@
-"""Torques from outside as the board reports them (FELT), and the wrench on a link that explains them."""
+"""External torques in the board's reports (FELT), and the wrench on a link that explains them."""
 
 from dataclasses import dataclass
 
@@ -13,14 +13,15 @@ from femtorque.codegen.wire import FELT_TOUCHED, Felt
 from femtorque.host.link.session import Session
 
 Array = NDArray[np.float64]
-WEAK = 0.02  # of the strongest direction of a wrench: weaker ones are not known
+WEAK = 0.02  # of the strongest direction of a wrench: weaker directions count as unknown
 
 
 @dataclass(frozen=True)
 class Feeling:
-    """external (J,): torque from outside, N m or N. mean (J,): of the last half second or so. threshold (J,): farther
-    from the mean it is a touch. touched: a touch lasts. joint: its name, or the last one's; '' before the first.
-    touches: since reset; wraps. way: of an arm that returns, AWAY, BACK or STAYS of FELT_TOUCHED; '' else."""
+    """external (J,): external torque, N m or N. mean (J,): over about half a second. threshold (J,): distance from the
+    mean that counts as a touch. touched: True during a touch. joint: of the present or last touch; '' before the first.
+    touches: since reset; wraps. way: of an arm that returns after a touch: AWAY, BACK or STAYS of FELT_TOUCHED, else
+    ''."""
 
     external: Array
     mean: Array
@@ -32,7 +33,7 @@ class Feeling:
 
 
 def feeling(session: Session) -> Feeling:
-    """The last report. Raises Refused where the image feels nothing, or none has come yet."""
+    """Return the last report. Raises Refused without [feel], or before the first report."""
     felt = session.felt
     if felt is None:
         raise Refused(f"{session.link.port}: the board reports no torques from outside: give its mechanism file a "
@@ -42,17 +43,17 @@ def feeling(session: Session) -> Feeling:
 
 
 def lasts(felt: Felt) -> bool:
-    """True while a touch lasts."""
+    """Return True during a touch."""
     return bool(felt.touched & FELT_TOUCHED["TOUCH"][0])
 
 
 def way(felt: Felt) -> str:
-    """Consequence of a touch: AWAY, BACK or STAYS of FELT_TOUCHED, '' where there is none."""
+    """Return the consequence of a touch: AWAY, BACK or STAYS of FELT_TOUCHED, '' without one."""
     return next((name for name in ("AWAY", "BACK", "STAYS") if felt.touched & FELT_TOUCHED[name][0]), "")
 
 
 def snapshot(session: Session, felt: Felt) -> dict[str, object]:
-    """The last FELT as plain data."""
+    """Return the last FELT as plain data."""
     now = feeling(session)
     return {"external": now.external.tolist(), "mean": now.mean.tolist(), "threshold": now.threshold.tolist(),
             "touched": now.touched, "joint": now.joint, "touches": now.touches, "touch_tick": felt.touch_tick,
@@ -60,11 +61,9 @@ def snapshot(session: Session, felt: Felt) -> dict[str, object]:
 
 
 def wrench_of(mechanism: Mechanism, positions: ArrayLike, external: ArrayLike, link: str) -> Wrench:
-    """The wrench on a link, in global axes at the link's origin, that explains torques from outside.
-
-    positions, external (J,): rad or m, N m or N. Raises BadInput for a link that there is not, or that does not move,
-    and Refused where the joints before it do not feel every direction.
-    """
+    """Return the wrench on a link, in global axes at the link's origin, that explains external torques. positions,
+    external (J,): rad or m, N m or N. Raises BadInput for an unknown or fixed link, and Refused if the link's joints
+    cannot feel every direction."""
     place(mechanism, link)
     if mechanism.constrained or mechanism.flexible or len(mechanism.streamed) != len(mechanism.moving):
         raise Refused(f"{mechanism.name}: a wrench is known of open trees alone, whose joints are all driven")
@@ -74,7 +73,7 @@ def wrench_of(mechanism: Mechanism, positions: ArrayLike, external: ArrayLike, l
     q = np.empty(len(order))
     q[order] = at
     loads = np.array([-wrench_torque(model, q, Wrench.of(link, row.tolist()))[order] for row in np.eye(6)]).T
-    size = np.array([1.0] * 3 + [_arm(loads)] * 3)  # moments as forces at an arm's length
+    size = np.array([1.0] * 3 + [_arm(loads)] * 3)  # moments as forces at the longest lever
     strong = np.linalg.svd(loads / size, compute_uv=False)
     if len(strong) < 6 or strong[-1] < WEAK * strong[0]:
         raise Refused(f"{mechanism.name}: the joints before {link} do not feel a wrench on it in every direction"
@@ -84,5 +83,5 @@ def wrench_of(mechanism: Mechanism, positions: ArrayLike, external: ArrayLike, l
 
 
 def _arm(loads: Array) -> float:
-    """m: the longest way from a joint's axis at which a force acts."""
+    """Return the longest distance, m, from a joint's axis to a force."""
     return 1.0 / max(float(np.abs(loads[:, :3]).max()), 1e-6)

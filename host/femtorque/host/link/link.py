@@ -1,8 +1,8 @@
-"""The link: frames over a serial device, socket://host:port or unix:PATH, without ever waiting.
+"""Frames over a serial device, socket://host:port or unix:PATH, without waiting.
 
-pyserial opens devices and TCP sockets, femtorque.host.link.unix_socket those of a virtual board that is this user's
-alone. Reads return the bytes that are there; writes are paced to the wire, so that a command never queues behind a
-second of knots.
+pyserial opens devices and TCP sockets; femtorque.host.link.unix_socket opens the private sockets of virtual boards.
+Reads return the bytes that have come. Writes are paced to the wire, so that a command never waits behind a second of
+knots.
 """
 
 import errno
@@ -25,7 +25,7 @@ BITS_PER_BYTE = 10  # start, eight, stop
 
 
 class Device(Protocol):
-    """The part of pyserial's Serial that the link uses."""
+    """The part of pyserial's Serial in use."""
 
     def read(self, size: int) -> bytes: ...
     def write(self, data: bytes) -> int | None: ...
@@ -33,11 +33,8 @@ class Device(Protocol):
 
 
 class Link:
-    """Frames to and from one board.
-
-    joints and tag (the first two bytes of the configuration's digest) may be set later by `configure`, when they are
-    read from the board. Raises BadInput if the port cannot be opened and Refused when it breaks.
-    """
+    """Frames to and from one board. `configure` may set joints and tag (the digest's first two bytes) later, after the
+    board has reported them. Raises BadInput if the port cannot be opened, and Refused when it breaks."""
 
     def __init__(
         self, port: str | Device, joints: int = 1, tag: int = 0, clock: Clock | None = None, baud: int = BAUD
@@ -57,7 +54,7 @@ class Link:
         self._device: Any = open_port(port, baud) if isinstance(port, str) else port
 
     def configure(self, joints: int, tag: int) -> None:
-        """From here on, frames are those of this configuration."""
+        """Use the frames of this configuration from now on."""
         self._bad_before += self._reader.bad
         self.tag = tag
         self._codec = Codec(joints)
@@ -65,16 +62,16 @@ class Link:
 
     @property
     def bad(self) -> int:
-        """Frames that came with a wrong check sum, type or length."""
+        """Number of frames with a wrong check sum, type or length."""
         return self._bad_before + self._reader.bad
 
     @property
     def backlog(self) -> float:
-        """Seconds until everything sent is on the wire."""
+        """Seconds until all sent bytes are on the wire."""
         return max(0.0, self._wire_free_at - self.clock.now())
 
     def seconds(self, size: int) -> float:
-        """s that so many bytes take."""
+        """Return the transmission time of some bytes, s."""
         return size * self._seconds_per_byte
 
     def send(self, message: Payload, seq: int = 0) -> None:
@@ -89,7 +86,7 @@ class Link:
         self._wire_free_at = max(self.sent_at, self._wire_free_at) + self.seconds(len(data))
 
     def receive(self) -> list[Frame]:
-        """The good frames that have come since the last call, of any tag."""
+        """Return the good frames since the last call, of any tag."""
         try:
             data = self._device.read(65536)
         except (OSError, serial.SerialException) as error:
@@ -111,7 +108,7 @@ class Link:
 
 
 def open_port(port: str, baud: int) -> Device:
-    """The port as pyserial has it, reading and never waiting. Raises BadInput."""
+    """Open a port whose reads never wait. Raises BadInput."""
     try:
         if port.startswith(unix_socket.SCHEME):
             return unix_socket.Connected(port)
@@ -124,7 +121,7 @@ def open_port(port: str, baud: int) -> Device:
 
 
 def _remedy(port: str, error: BaseException) -> str:
-    """Remedy: against missing rights, against another program at the port, or else the ports that there are."""
+    """Return a remedy: for missing rights, for another program at the port, else the list of ports."""
     number = _number(error)
     if number in (errno.EACCES, errno.EPERM) and (group := _group(port)):
         return f"it belongs to the group {group}: `sudo usermod -aG {group} $USER`, then log out and in"
@@ -134,7 +131,7 @@ def _remedy(port: str, error: BaseException) -> str:
 
 
 def _group(port: str) -> str:
-    """The group that may use a device; empty where the system knows none."""
+    """Return the group that may use a device; empty if unknown."""
     try:
         return Path(port).group()
     except (OSError, KeyError, NotImplementedError):
@@ -142,7 +139,7 @@ def _group(port: str) -> str:
 
 
 def _number(error: BaseException) -> int | None:
-    """The operating system's number of an error, somewhere in its causes."""
+    """Return the operating system's error number, found in an error's causes."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, OSError) and cause.errno and not isinstance(cause, socket.gaierror):
@@ -152,14 +149,14 @@ def _number(error: BaseException) -> int | None:
 
 
 def _reason(error: BaseException) -> str:
-    """The operating system's own words where there are any, instead of pyserial's sentence around them."""
+    """Return the operating system's words if there are any, without pyserial's sentence."""
     cause: BaseException | None = error
     while cause is not None:
-        if isinstance(cause, socket.gaierror):  # its numbers are not the operating system's
+        if isinstance(cause, socket.gaierror):  # has numbers of its own
             return cause.strerror or str(cause)
         if isinstance(cause, OSError) and cause.errno:
             return os.strerror(cause.errno)
-        if cause.args[:1] == (errno.ENOTTY,):  # of termios, whose errors are not the operating system's
+        if cause.args[:1] == (errno.ENOTTY,):  # an error of termios
             return "it is no serial port"
         cause = cause.__context__
     return str(error)

@@ -1,8 +1,6 @@
-"""Ports of this computer, and the boards that answer at them: boards are told apart by the configuration that they
-report.
+"""Ports of this computer and the boards that answer there, told apart by the configuration that they report.
 
-Only USB serial ports are asked by themselves: opening any other may wake a modem. pyserial lists them the same way on
-Linux, macOS and Windows.
+Only USB serial ports are searched, since opening another port may wake a modem.
 """
 
 from __future__ import annotations
@@ -22,12 +20,12 @@ AUTO = "auto"
 
 
 def is_auto(port: str | None) -> bool:
-    """True if a board is to be looked for: auto, or auto:ID, where ID begins its chip's unique number."""
+    """Return True for auto, or auto:ID with the first digits of a chip's unique number."""
     return port == AUTO or port is not None and port.startswith(f"{AUTO}:")
 
 
 def wanted(port: str, answers: Iterable[Answer]) -> list[Answer]:
-    """The boards that auto or auto:ID is about. Raises BadInput if ID is none."""
+    """Return the boards that auto or auto:ID may mean. Raises BadInput for a wrong ID."""
     number = port.removeprefix(AUTO).removeprefix(":").lower()
     if not set(number) <= set("0123456789abcdef") or len(number) > 24:
         raise BadInput("command line", "--port", port, "must be auto:ID with up to 24 hexadecimal digits",
@@ -37,7 +35,7 @@ def wanted(port: str, answers: Iterable[Answer]) -> list[Answer]:
 
 @dataclass(frozen=True)
 class Answer:
-    """Who is at a port. identity: as Session has it, or None; why: then, why not."""
+    """The answer at a port. identity: as Session has it, or None; why: the reason for None."""
 
     port: str
     what: str
@@ -53,7 +51,7 @@ class Answer:
 
 
 def ask_port(port: str, what: str = "", baud: int = BAUD) -> Answer:
-    """HELLO to one port. Says nothing else, changes nothing."""
+    """Send HELLO to one port, and nothing else."""
     try:
         link = Link(port, baud=baud)
     except BadInput as error:
@@ -69,15 +67,15 @@ def ask_port(port: str, what: str = "", baud: int = BAUD) -> Answer:
 
 
 def survey(also: Iterable[str] = (), baud: int = BAUD) -> list[Answer]:
-    """Every USB serial port and those named, asked at once: it takes as long as the most silent one."""
+    """Ask every USB serial port and the named ports at once."""
     ports = dict(candidates()) | {port: "" for port in also}
     with ThreadPoolExecutor(max_workers=max(1, len(ports))) as pool:
         return list(pool.map(lambda item: ask_port(item[0], item[1], baud), ports.items()))
 
 
 def find(expected: Configuration | None = None, port: str = AUTO) -> str:
-    """The one port whose board carries this configuration, or the only board there is; of auto:ID only those whose
-    chip's unique number begins so. Raises BadInput, Refused if it is not one."""
+    """Return the port of the board with this configuration, or of the only board. auto:ID: only boards whose chip's
+    number begins with ID. Raises BadInput, and Refused if not exactly one board fits."""
     wanted(port, ())
     answers = survey(baud=expected.baud if expected else BAUD)
     boards = wanted(port, answers)

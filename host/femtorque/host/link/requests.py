@@ -1,6 +1,6 @@
-"""Requests for work in the lab: find zeros, lead the arm by hand, move one joint, change gains.
+"""Requests for lab work: find zeros, lead the arm by hand, move one joint, change gains.
 
-Each holds on to the board for as long as it is asked for again and again; whoever stops asking, the arm stops.
+Each request is repeated while it lasts. If the host stops repeating it, the board stops the arm.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -16,14 +16,14 @@ from femtorque.host.link.session import PERIOD, Session
 
 Array = NDArray[np.float64]
 
-ASK = 0.02  # s between two JOG or PROBE messages: five may be lost before the board stops by itself
-RELEASE = 2.0  # s in which a jog comes to rest
-MOST = 255 / WHOLE  # times a gain of the file, as its byte carries it
-MARGIN = 2.0  # s more than twice what the board allows a search: it comes back from a stop too
+ASK = 0.02  # s between two JOG or PROBE messages; the board stops after losing five
+RELEASE = 2.0  # s until a jog is at rest
+MOST = 255 / WHOLE  # largest factor on a gain in its byte
+MARGIN = 2.0  # s beyond twice the board's time for a search, since it also returns from a stop
 
 
 def joint_number(mechanism: Mechanism, name: str) -> int:
-    """The number of a moving joint. Raises BadInput with the nearest name."""
+    """Return the number of a moving joint. Raises BadInput with the nearest name."""
     names = [joint.name for joint in mechanism.streamed]
     if name not in names:
         raise BadInput(mechanism.name, "joint", name, "no such joint", hint(name, names, "joints"))
@@ -34,15 +34,13 @@ def joint_number(mechanism: Mechanism, name: str) -> int:
 
 
 def sought(mechanism: Mechanism) -> list[Joint]:
-    """The joints whose zero the board seeks: by index or stop."""
+    """Return the joints whose zero the board seeks, by index or stop."""
     return [j for j in mechanism.streamed if j.encoder is not None and j.encoder.zero in ("index", "stop")]
 
 
 def check_zeros(session: Session, mechanism: Mechanism, declared: Collection[str] = ()) -> None:
-    """Raises Refused if joints have zeros that homing them as standing at their `start` would shift.
-
-    declared: joints whose positions the user gives. A board that has no zeros, or stands at its start, loses nothing.
-    """
+    """Raise Refused if homing at `start` would shift existing zeros. declared: joints whose positions the user gives. A
+    board without zeros, or at its start, loses nothing."""
     if not flag(session.status, "HOMED"):
         return
     believed = [joint.name not in declared and (joint.encoder is None or joint.encoder.zero == "start")
@@ -58,7 +56,7 @@ def check_zeros(session: Session, mechanism: Mechanism, declared: Collection[str
 
 
 def pose(mechanism: Mechanism, positions: ArrayLike, where: str) -> Array:
-    """A pose (J,), rad or m. Raises BadInput for a position outside the joint's limits."""
+    """Return a pose (J,), rad or m. Raises BadInput for a position outside the joint's limits."""
     told = per_joint(positions, mechanism.streamed, where, "position", alone=True)
     for joint, value in zip(mechanism.streamed, told.tolist(), strict=True):
         limits = joint.limits
@@ -71,11 +69,11 @@ def pose(mechanism: Mechanism, positions: ArrayLike, where: str) -> Array:
 
 def home(session: Session, mechanism: Mechanism, declared: Mapping[str, float] | None = None,
          on_joint: Callable[[str, str], None] = lambda joint, how: None) -> None:
-    """Give every joint its zero the way its encoder has it, and hold nothing afterwards: the board is DISARMED.
+    """Give every joint its zero in its encoder's way. The board is DISARMED afterwards.
 
-    declared: positions of joints by name, rad or m: of those with an absolute scale, read by the user; any other one
-    that is given is believed too. Joints that seek do so in the order of the file, the others being held meanwhile.
-    Raises BadInput for a position that is missing or outside limits, Refused when a zero is not found.
+    declared: positions by joint, rad or m, read by the user from an absolute scale; positions of other joints are
+    accepted too. Joints seek their zeros in the file's order while the others are held. Raises BadInput for a missing
+    position or one outside limits, and Refused if a zero is not found.
     """
     declared = dict(declared or {})
     for name in declared:
@@ -116,10 +114,8 @@ def _seek(session: Session, mechanism: Mechanism, joint: Joint) -> None:
 
 
 def float_arm(session: Session, friction: int, until: Callable[[], bool]) -> None:
-    """Carry the arm's weight and `friction` per cent of its Coulomb friction until another command; then hold it.
-
-    The board must be in HOLD. Raises Refused with its reason; a fault ends it.
-    """
+    """Carry the arm's weight and `friction` per cent of its Coulomb friction until another command; then hold the arm.
+    The board must be in HOLD. Raises Refused with its reason; a fault ends the float."""
     if not 0 <= friction <= 80:
         raise BadInput("command line", "--friction", friction, "must be 0 to 80 per cent",
                        "more than all of it would move the arm by itself")
@@ -135,12 +131,12 @@ def float_arm(session: Session, friction: int, until: Callable[[], bool]) -> Non
 
 
 def jog_rate(mechanism: Mechanism, joint: int) -> float:
-    """The most that may be asked of a joint, rad/s or m/s."""
+    """Return the largest velocity for jogging a joint, rad/s or m/s."""
     return lab_row(mechanism, mechanism.streamed[joint]).jog_velocity
 
 
 def check_jog(mechanism: Mechanism, joint: int, rate: float, seconds: float) -> None:
-    """Raises BadInput for a velocity, rad/s or m/s, beyond the most that may be asked of a joint, or for no time."""
+    """Raise BadInput for a velocity, rad/s or m/s, beyond `jog_rate`, or for a time that is not positive."""
     most, name = jog_rate(mechanism, joint), mechanism.streamed[joint].name
     if not abs(rate) <= most:
         raise BadInput("jog", "rate", rate, f"must be within {-most:g} .. {most:g} for {name}",
@@ -150,7 +146,7 @@ def check_jog(mechanism: Mechanism, joint: int, rate: float, seconds: float) -> 
 
 
 def jog(session: Session, joint: int, rate: float, seconds: float, until: Callable[[], bool] = lambda: False) -> None:
-    """Move one joint at a velocity, rad/s or m/s, for so long or until another command; returns when it stands."""
+    """Move one joint at a velocity, rad/s or m/s, for some time or until another command; return at rest."""
     session.ask(Jog(0, joint, rate), "JOG")
     end, asked = session.clock.now() + seconds, session.clock.now()
     while session.clock.now() < end and not until():
@@ -166,7 +162,7 @@ def jog(session: Session, joint: int, rate: float, seconds: float, until: Callab
 
 
 def overlay(session: Session, joint: int, ku: float = 1.0, kv: float = 1.0, ki: float = 1.0) -> None:
-    """Multiply one joint's gains of the file, within its [safety] gain_overlay. In every STATUS, so in every log."""
+    """Multiply one joint's gains within [safety] gain_overlay. Every STATUS shows the overlay."""
     if not all(0.0 <= factor <= MOST for factor in (ku, kv, ki)):
         raise BadInput("command line", "gains", (ku, kv, ki), f"must be factors of 0 to {MOST:.3g} on the file's gains")
     session.ask(Gains(0, joint, *(round(WHOLE * factor) for factor in (ku, kv, ki))), "GAINS")

@@ -1,9 +1,9 @@
-"""Go-back-N: every knot arrives, once and in order, over a wire that loses and flips.
+"""Go-back-N: every knot arrives, once and in order, over a line that loses frames and flips bits.
 
-The board takes only the knot it wants next and names it in STATUS.ack; STATUS.credit says for how many more it has
-room. The sender keeps a window of knots on the way. It goes back to the wanted one when the board has counted a knot
-out of order (the fast way: one STATUS after the loss), or when nothing was acknowledged for longer than round trips
-are known to take (the sure way, which also covers the loss of the last knot and of STATUS itself).
+The board takes only the next knot and names it in STATUS.ack. STATUS.credit is its free room. The sender keeps a window
+of knots in flight. It goes back to the wanted knot in two cases. The fast case: the board has counted a knot out of
+order, one STATUS after a loss. The safe case: no acknowledgement came for longer than a round trip. This also covers a
+lost last knot or STATUS.
 """
 
 from dataclasses import dataclass, field
@@ -15,15 +15,15 @@ from femtorque.codegen.motion import Knots
 from femtorque.codegen.wire import KNOT_END, KNOT_MODE, KNOT_START, STATUS_HZ, Knot, Status
 from femtorque.host.link.link import Link
 
-WINDOW = 64  # knots on the way at most; more only repeats more after a loss
+WINDOW = 64  # knots in flight at most; more would be repeated after a loss
 BACKLOG = 0.004  # s of bytes queued at most, so that a command goes out at once
 TIMEOUT_START, TIMEOUT_MAX = 0.06, 1.0  # s
 PATIENCE_MAX = 4.0  # times a timeout
-GRANULARITY = 2.0 / STATUS_HZ  # s: an acknowledgement waits for the next STATUS, and that one may be just missed
+GRANULARITY = 2.0 / STATUS_HZ  # s: an acknowledgement waits for up to two STATUS
 
 
 def message(knots: Knots, i: int) -> Knot:
-    """Knot i as it goes over the wire."""
+    """Return the wire message of knot i."""
     flags = (KNOT_START if i == 0 else 0) | (KNOT_END if i == len(knots) - 1 else 0)
     if knots.mode is not None:
         flags |= int(knots.mode[i]) << KNOT_MODE
@@ -32,7 +32,7 @@ def message(knots: Knots, i: int) -> Knot:
 
 @dataclass
 class Sender:
-    """Sends one motion. `first` is the sequence number the board wants next (STATUS.ack)."""
+    """Sends one motion. first: the sequence number that the board wants next (STATUS.ack)."""
 
     link: Link
     knots: Knots
@@ -49,7 +49,7 @@ class Sender:
     _timed: tuple[int, float] | None = field(default=None, init=False)  # a knot sent once, and when
     _progress_at: float = field(default=0.0, init=False)
     _back_at: float = field(default=-np.inf, init=False)
-    _patience: float = field(default=1.0, init=False)  # times the timeout: more after each one in vain (RFC 6298, 5.5)
+    _patience: float = field(default=1.0, init=False)  # times the timeout; doubles after each one (RFC 6298, 5.5)
     _out_of_order: int | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -57,11 +57,11 @@ class Sender:
 
     @property
     def done(self) -> bool:
-        """The board has every knot."""
+        """True if the board has every knot."""
         return self.acked == len(self.knots)
 
     def take(self, status: Status) -> None:
-        """Learn from a STATUS. Raises Refused if the board is somewhere no knot of this motion can have brought it."""
+        """Read a STATUS. Raises Refused if its position cannot result from this motion's knots."""
         now = self.link.clock.now()
         ahead = (status.ack - self.first - self.acked) & 0xFFFF
         if self.acked + ahead > self.highest:
@@ -82,7 +82,7 @@ class Sender:
             self._go_back(now)
 
     def send(self) -> None:
-        """Send what window, credit and wire allow; go back if acknowledgements are overdue."""
+        """Send as much as window, credit and line allow. Go back if acknowledgements are overdue."""
         now = self.link.clock.now()
         if self.acked < self.next and now - max(self._progress_at, self._back_at) > self._timeout * self._patience:
             self._go_back(now)
@@ -90,7 +90,7 @@ class Sender:
         end = min(len(self.knots), self.acked + min(WINDOW, self.credit))
         while self.next < end and self.link.backlog < BACKLOG:
             if self.acked == self.next:
-                self._progress_at = now  # nothing was on the way: the wait for an acknowledgement starts here
+                self._progress_at = now  # nothing was in flight: the wait for an acknowledgement starts here
             self.link.send(message(self.knots, self.next), seq=self.first + self.next)
             self.frames += 1
             if self.next < self.highest:
@@ -109,10 +109,10 @@ class Sender:
     def _go_back(self, now: float) -> None:
         self.next = self.acked
         self._back_at = now
-        self._timed = None  # a knot sent twice says nothing about the round trip (Karn)
+        self._timed = None  # a repeated knot does not measure the round trip (Karn)
 
     def _measure(self, now: float) -> None:
-        """Smoothed round trip and its variation (RFC 6298)."""
+        """Smooth the round trip and its variation (RFC 6298)."""
         if self._timed is None or self.acked <= self._timed[0]:
             return
         sample = now - self._timed[1]

@@ -1,4 +1,4 @@
-"""The serial ports that a computer has, without asking anybody at them."""
+"""The serial ports of this computer. No port is opened."""
 
 from serial.tools import list_ports
 
@@ -6,6 +6,6 @@ from femtorque.codegen.common import printable
 
 
 def candidates() -> list[tuple[str, str]]:
-    """(device, what the system calls it) of every USB serial port."""
+    """Return (device, the system's description) of every USB serial port."""
     return sorted((port.device, printable(port.description or ""))
                   for port in list_ports.comports() if port.vid is not None)

@@ -1,8 +1,7 @@
-"""A conversation with one board: its identity, its commands, its answers.
+"""A conversation with one board: its identity, commands and answers.
 
-Everything here is one thread that pumps: receive, send knots, repeat a command until it is acknowledged, keep the
-board from thinking that the host is gone. Every wait ends: with what was waited for or with Refused after a bounded
-time, and the line says what to do.
+One thread pumps: it receives, sends knots, repeats a command until it is acknowledged, and keeps the board from missing
+its host. Every wait is bounded. If the awaited thing does not come, Refused says what to do.
 """
 
 from __future__ import annotations
@@ -27,22 +26,22 @@ from femtorque.host.link.configuration import Configuration
 from femtorque.host.link.link import Link
 
 PERIOD = 0.002  # s between two rounds of a wait
-NOT_UP, AGAIN = ("DRIVE_SILENT", "DRIVE_SETTING"), 0.05  # refusals that servos which come up bring about; s
-BRAKE_SLACK = 0.01  # s: ticks that the board adds to the brakes' time
+NOT_UP, AGAIN = ("DRIVE_SILENT", "DRIVE_SETTING"), 0.05  # refusals while servos start up; s between two requests
+BRAKE_SLACK = 0.01  # s that the board adds to the brakes' time
 REPEAT = 0.02  # s after which an unacknowledged command is sent again
-KEEPALIVE = 0.005  # s of our own silence after which POLL is sent: twenty may be lost before a board gives up
+KEEPALIVE = 0.005  # s of the host's silence before a POLL; a board misses its host after losing twenty
 ANSWER = 1.0  # s a board has to acknowledge a command
 HELLO_REPEAT, HELLO_TIMEOUT = 0.1, 2.0  # s
-STOPPING = 10.0  # s in which every motion that is stopped is at rest
+STOPPING = 10.0  # s until any stopped motion is at rest
 LEFT = "the board does as [safety] says"
 DRIVEN = ("HOLD", "TRACK", "HOMING", "FLOAT", "JOG", "PROBE", "FOLLOW")  # states in which the outputs are on
-SILENCE = 1.0  # s without a good frame after which the board is gone
+SILENCE = 1.0  # s without a good frame: the board is gone
 
 _RESET = {number: name for name, number in messages.RESETS.items()}
 
 
 def mode_name(session: Session) -> str:
-    """Name of the mode in force, or its number if names are not known; empty where there is one mode."""
+    """Return the mode's name, or its number if names are unknown; empty with a single mode."""
     number, modes = session.status.mode, session.configuration.modes
     if number >= len(modes):
         return str(number) if number else ""
@@ -50,20 +49,20 @@ def mode_name(session: Session) -> str:
 
 
 def _on(now: Sequence[int], last: Sequence[int]) -> tuple[int, ...]:
-    """Wire positions that count turns on from the last ones."""
+    """Return wire positions that continue the turns of the last ones."""
     half = COUNTED // 2
     return tuple(b + (a - b + half) % COUNTED - half for a, b in zip(now, last, strict=True))
 
 
 class Sending(Protocol):
-    """Messages that are sent as far as the line is free, in every round."""
+    """A source of messages, which sends in every round as much as the line takes."""
 
     def send(self) -> None: ...
     def take(self, status: Status) -> None: ...
 
 
 class Faulted(Refused):
-    """A fault on the board ended what was under way. fault: its name; joint: the first one that failed, or empty."""
+    """A fault on the board ended the action. fault: its name; joint: the first failed joint, or empty."""
 
     def __init__(self, line: str, fault: str, joint: str = "") -> None:
         super().__init__(line)
@@ -71,11 +70,11 @@ class Faulted(Refused):
 
 
 class Session:
-    """Talks to one board. Call `connect` first.
+    """A conversation with one board. Call `connect` first.
 
-    expected: the configuration the board must carry; None takes whatever is there (to look, not to move).
-    listen_only: say nothing after HELLO, so that an armed board does not take this for the host that cares for it.
-    listeners, felt_listeners: called with every STATUS, every FELT, for logs and displays.
+    expected: the configuration that the board must carry; None accepts any board, for looking only. listen_only: send
+    nothing after HELLO, so that an armed board does not count this session as its host. listeners, felt_listeners:
+    called with every STATUS and every FELT.
     """
 
     def __init__(self, link: Link, expected: Configuration | None = None, listen_only: bool = False) -> None:
@@ -83,39 +82,39 @@ class Session:
         self.clock = link.clock
         self.expected = expected
         self.listen_only = listen_only
-        self.configuration: Configuration  # from `connect` on where none is expected
+        self.configuration: Configuration  # if none is expected, set by `connect`
         self.about: About | None = None
-        self.drives: Drives | None = None  # the last DRIVES; None: the image has none on a bus
+        self.drives: Drives | None = None  # the last DRIVES; None: no drive on a bus
         self.drives_kept: deque[Drives] = deque(maxlen=drives.KEPT)  # since the last reset
-        self.felt: Felt | None = None  # the last one; None: none yet, or the image feels nothing
-        self.followed: Followed | None = None  # the last one; None: not since FOLLOW was asked for
-        self.lock = threading.RLock()  # of what several threads do with the line while targets are sent live
+        self.felt: Felt | None = None  # the last FELT; None: none yet, or no [feel]
+        self.followed: Followed | None = None  # the last FOLLOWED; None: none since FOLLOW was requested
+        self.lock = threading.RLock()  # several threads use the line while targets are sent live
         self.sender: Sending | None = None
         self.listeners: list[Callable[[Status], None]] = []
         self.felt_listeners: list[Callable[[Felt], None]] = []
-        self.on_data: Callable[[Data], None] | None = None  # takes what a recording holds
+        self.on_data: Callable[[Data], None] | None = None  # takes the data of a recording
         self._listened = True
         self.flight = 0.0  # s from HELLO to IDENT
         self.other_tag = 0  # frames of another configuration
         self._ident: Ident | None = None
         self._status: Status | None = None
-        self._pending: WithToken | None = None  # not yet acknowledged
+        self._pending: WithToken | None = None  # the command without an acknowledgement
         self._pending_at = 0.0
         self._token = 0
-        self._heard_from = self.clock.now()  # silence counts from here until the first frame
+        self._heard_from = self.clock.now()  # until the first frame, silence counts from here
         if expected is not None:
             self.configuration = expected
             link.configure(len(expected.joints), expected.tag)
 
     @property
     def ident(self) -> Ident:
-        """The board's last IDENT; `connect` has waited for one."""
+        """The board's last IDENT, known after `connect`."""
         assert self._ident is not None
         return self._ident
 
     @property
     def status(self) -> Status:
-        """The board's last STATUS; `connect` has waited for one."""
+        """The board's last STATUS, known after `connect`."""
         assert self._status is not None
         return self._status
 
@@ -126,7 +125,7 @@ class Session:
     # -- identity -----------------------------------------------------------------------------------------------------
 
     def connect(self) -> Configuration:
-        """Ask who is there, compare digests, wait for the first STATUS. Raises Refused with what to do about it."""
+        """Ask for the identity, compare digests, and wait for a STATUS. Raises Refused with advice."""
         self._hello()
         if self.ident.protocol != messages.PROTOCOL:
             raise Refused(
@@ -145,7 +144,7 @@ class Session:
         return self.configuration
 
     def _hello(self) -> None:
-        """HELLO until IDENT and ABOUT, or until an IDENT of another protocol, which says no more."""
+        """Send HELLO until IDENT and ABOUT come, or an IDENT of another protocol."""
         self._ident = self.about = None
         asked_at, deadline = -np.inf, self.clock.now() + HELLO_TIMEOUT
         before = self.link.bytes_received
@@ -180,7 +179,7 @@ class Session:
     # -- pumping ------------------------------------------------------------------------------------------------------
 
     def pump(self) -> None:
-        """One round. Raises Refused if the board has been silent for too long, was reset or broke the link."""
+        """Do one round. Raises Refused if the board is silent for too long, was reset, or broke the link."""
         with self.lock:
             self._round()
 
@@ -217,7 +216,7 @@ class Session:
                 self.on_data(frame.message)
 
     def _counted(self, status: Status) -> Status:
-        """A STATUS whose turns go on being counted where the board's own count begins anew."""
+        """Return a STATUS whose turns go on when the board's own count wraps."""
         last = self._status
         if last is None or isinstance(self._pending, Home) or not len(last.position):
             return status
@@ -250,7 +249,7 @@ class Session:
         self.drives_kept.append(report)
 
     def hear_of_drives(self, count: int = 1) -> Drives:
-        """Wait for so many DRIVES more. Returns the last."""
+        """Wait for some DRIVES. Returns the last."""
         for _ in range(count):
             self.drives = None
             self.wait(lambda: self.drives is not None, SILENCE, "did not tell how its drives are")
@@ -258,7 +257,7 @@ class Session:
         return self.drives
 
     def _report_reset(self) -> None:
-        """The board's tick went back: it was reset. Ask why and say so."""
+        """Ask the board why it was reset, and raise Refused with the reason."""
         self.sender, self._pending = None, None
         self._hello()
         cause = _RESET.get(self.ident.reset_cause, f"number {self.ident.reset_cause}")
@@ -282,44 +281,43 @@ class Session:
 
     @property
     def virtual(self) -> bool:
-        """True if the board's chip is a simulated one, by its number (femtorque.hil.chip.stm32.chip.unique)."""
+        """True if the chip's number belongs to a simulated chip (femtorque.hil.chip.stm32.chip.unique)."""
         return self.about is not None and bytes(self.about.unique).endswith(b"VIRTUAL")
 
     # -- commands -----------------------------------------------------------------------------------------------------
 
     def post(self, command: str) -> None:
-        """Send a command of messages.COMMANDS without waiting; pump repeats it until the board has acknowledged it."""
+        """Send a command of messages.COMMANDS without waiting. pump repeats it until it is acknowledged."""
         self._post(Command(self._next_token(), messages.COMMANDS[command][0]))
 
     @property
     def posted(self) -> bool:
-        """True if a command is still to be acknowledged."""
+        """True while a command is not acknowledged."""
         return self._pending is not None
 
     def command(self, command: str) -> None:
-        """Send a command and wait until the board has taken it. Raises Refused with the board's reason."""
+        """Send a command and wait for its acknowledgement. Raises Refused with the board's reason."""
         self.post(command)
         self._acknowledged(command)
 
     def home(self, positions: ArrayLike) -> None:
-        """Declare the joints' present positions, (J,) rad or m. Only while DISARMED. Raises BadInput, Refused."""
+        """Declare the joints' present positions, (J,) rad or m, while DISARMED. Raises BadInput, Refused."""
         wire = to_wire(positions, self.configuration.joints, "home", "position").tolist()
         self._post(Home(self._next_token(), wire))
         self._acknowledged("HOME")
 
     def ask(self, message: WithToken, name: str) -> None:
-        """Send any message with a token (of its own) and wait until the board has taken it. Raises Refused."""
+        """Send a message with a new token and wait for its acknowledgement. Raises Refused."""
         self._post(replace(message, token=self._next_token()))
         self._acknowledged(name)
 
     def tell(self, message: WithToken) -> None:
-        """Send such a message once and do not wait: another one follows soon."""
+        """Send a message once, without waiting; another one follows soon."""
         self.link.send(replace(message, token=self._next_token()))
 
     def arm(self) -> None:
-        """DISARMED -> HOLD: outputs on, and brakes open. HELD -> HOLD: take
-        over. Servos on a wire may still have to come up and be
-        set up: for so long it asks again."""
+        """Arm: DISARMED -> HOLD with outputs on and brakes open, or HELD -> HOLD. While servos on a wire still start
+        up, ask again."""
         self._until_up(self.configuration.supply_s, lambda: self.command("ARM"))
         self._reach("ARM", "HOLD")
         open_at = self.clock.now() + self.configuration.brake_s + BRAKE_SLACK if self.configuration.brake_s else 0.0
@@ -328,7 +326,7 @@ class Session:
             self.clock.sleep(PERIOD)
 
     def _until_up(self, seconds: float, ask: Callable[[], None]) -> None:
-        """Ask, and once more for that long where drives are silent or not set up yet."""
+        """Ask, and ask again while drives are silent or not set up, for at most these seconds."""
         deadline = self.clock.now() + seconds
         while True:
             try:
@@ -342,31 +340,31 @@ class Session:
                 self.clock.sleep(PERIOD)
 
     def start(self) -> None:
-        """HOLD -> TRACK: play what is buffered."""
+        """Play the buffered knots: HOLD -> TRACK."""
         self.command("START")
 
     def stop(self) -> None:
-        """TRACK -> HOLD: slow down along the path and stop on it."""
+        """Slow down along the path and stop on it: TRACK -> HOLD."""
         self.command("STOP")
 
     def resume(self) -> None:
-        """HOLD after a stop on the path -> TRACK."""
+        """Go on after a stop on the path: HOLD -> TRACK."""
         self.command("RESUME")
 
     def flush(self) -> None:
-        """Forget what is buffered."""
+        """Discard the buffered knots."""
         self.sender = None
         self.command("FLUSH")
 
     def disarm(self) -> None:
-        """Outputs off at once."""
+        """Switch the outputs off at once."""
         self.sender = None
         self.command("DISARM")
         self._reach("DISARM", "DISARMED", "FAULT", "ESTOP")
 
     def leave(self) -> str:
-        """Stop after an error inside: a joint that moved or was held is held then. Calls no listener any more, raises
-        nothing, and returns how the arm was left, in words; empty if its outputs were off, or this was only to look."""
+        """Stop the arm after an error in the host: a joint that moved or was held is held then. Calls no listener and
+        raises nothing. Returns the arm's state in words; empty if the outputs were off or this session only looked."""
         self._listened = False
         self.on_data = self.sender = None
         if self.listen_only or not self.in_state(*DRIVEN):
@@ -381,7 +379,7 @@ class Session:
         return f"the arm is held; {LEFT} once it misses its host" if self.in_state("HOLD") else self.describe()
 
     def clear(self) -> None:
-        """FAULT or ESTOP -> DISARMED."""
+        """Clear a fault: FAULT or ESTOP -> DISARMED."""
         self.command("CLEAR")
         self._reach("CLEAR", "DISARMED")
 
@@ -406,7 +404,7 @@ class Session:
         self.refusal(name)
 
     def refusal(self, name: str) -> None:
-        """Raises Refused if the last command was refused."""
+        """Raise Refused if the last command was refused."""
         if self.status.refusal:
             why = explain(messages.REFUSALS, self.status.refusal, self.joint(self.status.refusal_joint))
             report = drives.unarmed(self.drives, self.configuration.joints, self.status.refusal_joint)
@@ -419,28 +417,28 @@ class Session:
     # -- what the board says ------------------------------------------------------------------------------------------
 
     def joint(self, index: int) -> str:
-        """Name of a joint in STATUS; empty for 255, none."""
+        """Return the name of a joint in STATUS; empty for 255, no joint."""
         joints = self.configuration.joints
         return joints[index].name if index < len(joints) else ""
 
     def unit(self, index: int) -> str:
-        """Unit of a joint's position."""
+        """Return the unit of a joint's position."""
         return "m" if self.configuration.joints[index].type == "prismatic" else "rad"
 
     def positions(self) -> NDArray[np.float64]:
-        """(J,) measured, rad or m, whole turns counted."""
+        """Return measured positions (J,), rad or m, with whole turns."""
         return from_wire(self.status.position, self.configuration.joints)
 
     def held(self) -> NDArray[np.float64]:
-        """(J,) where the joints are held, or should be, rad or m, whole turns counted."""
+        """Return the positions (J,) at which the joints are or would be held, rad or m, with whole turns."""
         return from_wire(self.status.target, self.configuration.joints)
 
     def difference(self, a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
-        """(..., J) a - b of wire positions in rad or m."""
+        """Return a - b (..., J) of wire positions, in rad or m."""
         return beyond(a, b) * self.configuration.units
 
     def tracking_error(self) -> NDArray[np.float64]:
-        """(J,) desired - measured at the last STATUS, rad or m: desired at the time of the measurement."""
+        """Return desired - measured (J,) at the time of the last measurement, rad or m."""
         gone = np.multiply(self.status.target_rate, self.configuration.ages or 0.0)
         return self.difference(self.status.target, self.status.position) - gone
 
@@ -448,7 +446,7 @@ class Session:
         return state_name(self.status) in states
 
     def describe(self) -> str:
-        """The last STATUS in a few words."""
+        """Return the last STATUS in a few words."""
         s = self._status
         if s is None:
             return "no STATUS has come"
@@ -458,7 +456,7 @@ class Session:
         return words
 
     def faulted(self) -> None:
-        """Raises Faulted if the board is in FAULT or ESTOP."""
+        """Raise Faulted if the board is in FAULT or ESTOP."""
         if self.in_state("FAULT"):
             joint = self.joint(self.status.fault_joint)
             why = fault_words(self.status, joint)
@@ -469,7 +467,7 @@ class Session:
             raise Faulted(f"{self.link.port}: the e-stop dropped the outputs; release it, then clear", "ESTOP")
 
     def identity(self) -> dict[str, Any]:
-        """IDENT and ABOUT in plain words, for JSON and logs."""
+        """Return IDENT and ABOUT in plain words, for JSON and logs."""
         i, about = self.ident, self.about
         assert about is not None
         return {

@@ -1,4 +1,4 @@
-"""Sizes of joints' errors over a motion: desired minus measured of every STATUS, or an arm behind its leader."""
+"""Errors of joints over a motion: desired minus measured of every STATUS, or an arm behind its leader."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,7 +16,7 @@ class Errors:
         self._count, self._squares, self.largest = 0, np.zeros(joints), np.zeros(joints)
 
     def add(self, errors: ArrayLike) -> None:
-        """Errors (J,) of one moment, rad or m."""
+        """Add the errors (J,) of one moment, rad or m."""
         found = np.abs(np.asarray(errors, float))
         self._count += 1
         self._squares += found**2
@@ -24,7 +24,7 @@ class Errors:
 
     @property
     def rms(self) -> Array:
-        """(J,) rad or m; zero before there is any."""
+        """Root mean square (J,), rad or m; zero without errors."""
         return np.asarray(np.sqrt(self._squares / max(self._count, 1)))
 
 

@@ -1,6 +1,6 @@
-"""Unix sockets of this user alone: a file of mode 0600 at unix:PATH, which other users can neither open nor replace.
+"""Private Unix sockets: a file of mode 0600 at unix:PATH, which other users can neither open nor replace.
 
-A folder that others may write to is no place for it unless its sticky bit is set, as that of /tmp is.
+The folder must not be writable for others unless its sticky bit is set, as in /tmp.
 """
 
 import os
@@ -13,19 +13,17 @@ from femtorque.codegen.common import BadInput
 
 SCHEME = "unix:"
 MODE = 0o600
-WRITE_TIMEOUT = 1.0  # s; a port that takes no bytes for that long is broken
+WRITE_TIMEOUT = 1.0  # s without progress: the port is broken
 
 
 def path_of(address: str) -> Path:
-    """The file of an address."""
+    """Return the file of an address."""
     return Path(address.removeprefix(SCHEME))
 
 
 class Bound(socket.socket):
-    """A socket that others of this user's programs find at unix:PATH. Its file goes when it is closed.
-
-    A file that a killed program has left is replaced. option: of the command line, for BadInput.
-    """
+    """A socket that this user's programs find at unix:PATH. Closing it removes the file. A file left by a killed
+    program is replaced. option: the command-line option named in BadInput."""
 
     def __init__(self, address: str, kind: int, option: str) -> None:
         super().__init__(socket.AF_UNIX, kind)
@@ -40,7 +38,7 @@ class Bound(socket.socket):
                            "a path of this user that is free and short") from error
 
     def _bind(self) -> None:
-        before = os.umask(0o777 & ~MODE)  # the mode counts from the file's first moment
+        before = os.umask(0o777 & ~MODE)  # the mode holds from the file's creation
         try:
             self.bind(str(self._path))
         finally:
@@ -51,7 +49,7 @@ class Bound(socket.socket):
             raise OSError("others may open it: the folder sets modes of its own")
 
     def close(self) -> None:
-        """Close it, and remove its file if that is still the one that was made."""
+        """Close the socket, and remove its file unless somebody has replaced it."""
         super().close()
         with suppress(OSError):
             there = self._path.lstat()
@@ -60,7 +58,7 @@ class Bound(socket.socket):
 
 
 def _left_over(path: Path, kind: int) -> bool:
-    """True for a socket at which nobody listens."""
+    """Return True for a socket without a listener."""
     if not path.is_socket():
         return False
     with socket.socket(socket.AF_UNIX, kind) as asking:
@@ -73,7 +71,7 @@ def _left_over(path: Path, kind: int) -> bool:
 
 
 class Connected:
-    """The host's end of a served board, as pyserial's Serial. Raises OSError."""
+    """The host's end of a served board, like pyserial's Serial. Raises OSError."""
 
     def __init__(self, address: str) -> None:
         self.name = address
@@ -86,7 +84,7 @@ class Connected:
             raise
 
     def read(self, size: int) -> bytes:
-        """Bytes that have come."""
+        """Return the bytes that have come."""
         self._socket.settimeout(0.0)
         try:
             data = self._socket.recv(size)

@@ -1,4 +1,4 @@
-"""Targets sent live: to a board that follows them, from scripts, files, leaders, gamepads and pages."""
+"""Live targets to a board that follows: from scripts, files, leaders, gamepads and pages."""
 
 import lazy_loader
 

@@ -1,11 +1,11 @@
-"""Two arms that feel each other: one motion, which the hand at the leader and what the follower touches both push.
+"""Two arms that feel each other: both push one motion, the hand at the leader and the contact at the follower.
 
-Both boards follow the positions of a body without mass and with a damping b: velocity = (torque felt at the leader +
-torque felt at the follower) / b, joint by joint. So there are four channels: two torques come in, one motion goes to
-both. A position reaches an arm late, its torque comes back late, and an arm that is held fast answers with the
-stiffness k and damping kv of its board's PD law, both arms together at most with the sums. With b = 2 (k d + kv), d the
-whole delay, this loop, (k + s kv) exp(-s d) / (s b), is stable: from 1 / d rad/s on its gain is 1/2 at most, and below
-its phase lag is 90 degrees and 1 rad at most. So the delay bounds how easily both arms move.
+Both boards follow the positions of a massless body with damping b: velocity = (external torque at the leader + external
+torque at the follower) / b, joint by joint. So there are four channels: two torques come in, and one motion goes to
+both. A position reaches an arm late, and its torque returns late. A fixed arm answers with the stiffness k and damping
+kv of its board's PD law, both arms together at most with the sums. The loop (k + s kv) exp(-s d) / (s b), d the whole
+delay, is stable for b = 2 (k d + kv): from 1 / d rad/s its gain is at most 1/2, and below its phase lag is at most 90
+degrees and 1 rad. So the delay decides how easily both arms move.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ Array = NDArray[np.float64]
 HZ = 100.0  # positions a second
 MARGIN = 2.0  # of gain
 MEMORY = 1.0  # s over which the longest delay counts
-SETTLING = 1.0  # s in which both arms are held first, while the delay is measured
-SLOWLY = 0.1  # of its velocity limit: a joint of the leader must move so fast by its effort
-FELT = 2.0 / STATUS_HZ  # s from one report of torques from outside to the next
+SETTLING = 1.0  # s of holding both arms while the delay is measured
+SLOWLY = 0.1  # of its velocity limit: the effort must move a leader's joint at least this fast
+FELT = 2.0 / STATUS_HZ  # s between two reports of external torques
 
 
 class Delay:
-    """Time from a torque that an arm feels until its position answers and that is known here, s.
+    """Time from an external torque on an arm until its effect on the position is known here, s.
 
-    The way there and back is measured: a report says how many targets the board has taken, and the last one of these
-    was sent so long ago. To this come the board's delay of FOLLOW, the filter of what it feels, a period of its reports
-    and one of the positions.
+    The way there and back is measured: a report says how many targets the board has taken, and the send time of the
+    last one is known. To this come the board's delay of FOLLOW, its filter, the period of its reports, and the period
+    of the positions.
     """
 
     def __init__(self, f: Following, mechanism: Mechanism) -> None:
@@ -52,7 +52,7 @@ class Delay:
         self._known = deque[tuple[float, float]]()
 
     def send(self, q: Array, v: Array) -> None:
-        """Send a target, positions and velocities (J,), and look at what has come."""
+        """Send a target, positions and velocities (J,), and read the reports."""
         self._f.send(q, v)
         now, told = self._f.session.clock.now(), self._f.session.followed
         self._sent.append(now)
@@ -65,15 +65,15 @@ class Delay:
 
     @property
     def seconds(self) -> float:
-        """The longest of the last second; infinite before it is known."""
+        """The longest delay of the last second; infinite while unknown."""
         return max((seconds for _, seconds in self._known), default=np.inf) + self._rest
 
 
 @dataclass(frozen=True)
 class Coupling:
-    """Joints of a follower and those that lead them. stiffness, damping (J,): of both PD laws at the leader's joint,
-    N m/rad and N m s/rad or N/m and N s/m, 0 where nothing leads; lower, upper, velocity, effort (J,): limits of that
-    joint, and what the follower's allow it."""
+    """A follower's joints and the leader's joints for them. stiffness, damping (J,): of both PD laws at the leader's
+    joint, N m/rad and N m s/rad or N/m and N s/m; 0 without a follower. lower, upper, velocity, effort (J,): the
+    leader's limits, reduced by the follower's."""
 
     leading: Leading
     stiffness: Array
@@ -85,7 +85,7 @@ class Coupling:
 
     @staticmethod
     def of(leader: Mechanism, follower: Mechanism, leading: Leading) -> Coupling:
-        """Raises Refused where an arm does not feel, or reacts to a touch by itself, or where a joint leads two."""
+        """Raises Refused if an arm has no [feel] or reacts to touches, or if a joint leads two."""
         for arm in (leader, follower):
             if arm.feel is None or arm.feel.reaction != "none":
                 raise Refused(f'{arm.name}: an arm that feels another one needs a [feel] table with reaction = "none": '
@@ -112,22 +112,22 @@ class Coupling:
         return Coupling(leading, *np.array(rows).T)
 
     def drag(self, delay: float) -> Array:
-        """b (J,), N m s/rad or N s/m at the leader's joints."""
+        """Return b (J,), N m s/rad or N s/m, at the leader's joints."""
         return MARGIN * (self.stiffness * delay + self.damping)
 
     def heavy(self, delay: float) -> NDArray[np.bool_]:
-        """(J,): with its effort the leader's joint would not even move slowly."""
+        """Return (J,): True if the effort of the leader's joint could not even move it slowly."""
         return self.drag(delay) * SLOWLY * self.velocity > self.effort
 
     def torque(self, leader: Following, follower: Following) -> Array:
-        """(J,) from outside on both arms, at the leader's joints: what exceeds the errors of the models."""
+        """Return the external torque (J,) on both arms at the leader's joints, beyond the model errors."""
         led, own = (_beyond(feeling(f.session)) for f in (leader, follower))
         return np.array([0.0 if i < 0 else led[i] + s * own[k]
                          for k, (i, s) in enumerate(zip(self.leading.joints, self.leading.scale, strict=True))])
 
 
 class Pair:
-    """Two arms that are coupled, both in FOLLOW."""
+    """Two coupled arms, both in FOLLOW."""
 
     def __init__(self, coupling: Coupling, leader: Following, follower: Following, arms: tuple[Mechanism, Mechanism],
                  ) -> None:
@@ -140,18 +140,18 @@ class Pair:
 
     @property
     def delay(self) -> float:
-        """s, the longer one of both arms."""
+        """The longer delay of both arms, s."""
         return max(delay.seconds for delay in self._delays)
 
     def measure(self) -> bool:
-        """Hold both arms until the delay is known; the follower goes to where the leader stands. Returns whether the
-        delay allows them to feel each other."""
+        """Hold both arms until the delay is known, and bring the follower to its leader. Returns True if the delay
+        allows force feedback."""
         for _ in range(round(SETTLING * HZ)):
             self._send(np.zeros(len(self.x)))
         return not np.any(self._coupling.heavy(self.delay))
 
     def words(self) -> str:
-        """The delay, and what it costs, by the leader's joints."""
+        """Return the delay and its cost, by the leader's joints."""
         joints, delay = self._f[0].joints, self.delay
         drag, heavy = self._coupling.drag(delay), self._coupling.heavy(delay)
         each = [f"{joints[i].name} {drag[k]:.3g} N {'s/m' if joints[i].type == 'prismatic' else 'm s/rad'}"
@@ -160,7 +160,7 @@ class Pair:
         return f"delay {1e3 * delay:.0f} ms, so the arms move like dampers: {', '.join(each)}"
 
     def step(self) -> None:
-        """Move both arms by what they feel. They rest while the delay is too long."""
+        """Move both arms by their external torques. They rest while the delay is too long."""
         coupling, delay = self._coupling, self.delay
         v = np.zeros(len(self.x))
         if np.isfinite(delay) and not np.any(coupling.heavy(delay)):
@@ -170,7 +170,7 @@ class Pair:
         self._send(v)
 
     def behind(self) -> Array:
-        """(J,) from the follower to where its leader is, rad or m."""
+        """Return the distance (J,) from the follower to its leader, rad or m."""
         led, own = (f.session.positions() for f in self._f)
         return self._coupling.leading.target(led, own) - own
 
@@ -193,13 +193,13 @@ class Pair:
 
 
 def _beyond(felt: Feeling) -> Array:
-    """Torques from outside beyond the thresholds of a touch."""
+    """Return the external torques beyond the touch thresholds."""
     return np.sign(felt.external) * np.maximum(np.abs(felt.external) - felt.threshold, 0.0)
 
 
 def couple(pair: Pair, until: Callable[[], bool], behind: Errors) -> int:
-    """Let both arms feel each other until `until` is true. behind: where the follower's distances to its leader are
-    added. Returns the number of targets."""
+    """Couple both arms until `until` is true. behind: collects the follower's distances to its leader. Returns the
+    number of targets."""
     while not until():
         pair.step()
         behind.add(pair.behind())

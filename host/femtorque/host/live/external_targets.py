@@ -1,8 +1,8 @@
-"""Targets of other programs: lines of text from standard input or a socket, and motions that are sent as targets.
+"""Targets of other programs: lines of text from standard input or a socket, and motions sent as targets.
 
-A line is a JSON object, {"q": [0.1, 0.2, 0.3]} or {"q": {"elbow": 0.2}}, perhaps with "v" (velocities) and "t" (s, the
-sender's clock), or {"times": [0.0, 0.1], "Q": [[...], [...]]}, a chunk that lies ahead, perhaps with "V"; or numbers
-alone, one per joint, with commas or blanks between them.
+A line is a JSON object: {"q": [0.1, 0.2, 0.3]} or {"q": {"elbow": 0.2}}, optionally with "v" (velocities) and "t" (s,
+the sender's clock). {"times": [0.0, 0.1], "Q": [[...], [...]]} is a chunk in the future, optionally with "V". A line
+may also be numbers, one per joint, separated by commas or blanks.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ from femtorque.host.link import PERIOD
 from femtorque.host.live.following import Following
 
 LONGEST = 65_536  # bytes of a line
-WAITING = 1000  # lines that wait at most; of datagrams the newest stay
-OPEN = 0.1  # s in which a port that is closed is seen to be
+WAITING = 1000  # waiting lines at most; the newest datagrams stay
+OPEN = 0.1  # s until a closed port is noticed
 SINGLE, AHEAD = {"q", "v", "t"}, {"times", "Q", "V"}
 
 
 class Lines(Protocol):
-    """Lines as they come."""
+    """A source of lines."""
 
     def poll(self) -> list[str]:
-        """The lines that have come since the last call, without waiting."""
+        """Return the lines since the last call, without waiting."""
         ...
 
     @property
     def ended(self) -> bool:
-        """True once no more will come."""
+        """True once no more lines will come."""
         ...
 
 
 class Pipe:
-    """Lines of a stream, read by a thread of its own."""
+    """Lines of a stream, read by a thread."""
 
     def __init__(self, stream: TextIO) -> None:
         self._waiting: queue.Queue[str] = queue.Queue(WAITING)
@@ -73,7 +73,7 @@ class Pipe:
 
 
 def udp(number: int) -> socket.socket:
-    """A UDP port of this machine alone."""
+    """Open a UDP port for this machine only."""
     opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     try:
         opened.bind(("127.0.0.1", number))
@@ -85,7 +85,7 @@ def udp(number: int) -> socket.socket:
 
 
 class Port:
-    """Datagrams at a socket, a line each, taken by a thread of its own: the newest stay."""
+    """Datagrams at a socket, one line each, read by a thread. The newest stay."""
 
     def __init__(self, opened: socket.socket) -> None:
         self._socket = opened
@@ -114,7 +114,7 @@ class Port:
 
 @dataclass
 class Sent:
-    """Counts of lines that were targets and of those that could not be read; the first of these in words."""
+    """Numbers of accepted and refused lines; the first refusal in words."""
 
     targets: int = 0
     bad: int = 0
@@ -122,7 +122,7 @@ class Sent:
 
     @contextmanager
     def counted(self) -> Iterator[None]:
-        """Count what is refused inside as bad input."""
+        """Count BadInput raised inside."""
         try:
             yield
         except BadInput as error:
@@ -131,7 +131,7 @@ class Sent:
 
 
 def read(line: str, joints: Sequence[Joint], where: str) -> dict[str, Any]:
-    """Arguments of `Following.send` or `Following.chunk` that a line gives. Raises BadInput with one line."""
+    """Return the arguments of `Following.send` or `Following.chunk` in a line. Raises BadInput with one line."""
     text = line.strip()
     if not text.startswith("{"):
         return {"q": per_joint(_numbers(text, where), joints, where, "q", alone=True)}
@@ -153,7 +153,7 @@ def read(line: str, joints: Sequence[Joint], where: str) -> dict[str, Any]:
 
 
 def _whole(table: dict[str, Any]) -> bool:
-    """True if a line gives a place of all joints that is made now: it counts until the next one of its kind."""
+    """Return True for a line with places of all joints and no time; the next such line replaces it."""
     return "q" in table and not isinstance(table["q"], dict) and table.get("t") is None
 
 
@@ -166,8 +166,8 @@ def _numbers(text: str, where: str) -> list[float]:
 
 
 def relay(f: Following, source: Lines, until: Callable[[], bool], where: str = "lines") -> Sent:
-    """Send lines as they come, until the source ends or is to. Lines that are no targets are counted; of places
-    without a time that have come at once the last one is sent."""
+    """Send lines as they come, until the source ends or `until` is true. Wrong lines are counted. If several places
+    without a time come at once, only the last is sent."""
     sent = Sent()
     while not until():
         ended = source.ended
@@ -190,7 +190,7 @@ def relay(f: Following, source: Lines, until: Callable[[], bool], where: str = "
 
 
 def replay(f: Following, motion: Trajectory, hz: float, until: Callable[[], bool]) -> Sent:
-    """Send a motion as live targets, `hz` of them a second, with its velocities."""
+    """Send a motion as live targets at `hz`, with velocities."""
     clock, sent = f.session.clock, Sent()
     begin = clock.now()
     while not until():
@@ -205,5 +205,5 @@ def replay(f: Following, motion: Trajectory, hz: float, until: Callable[[], bool
 
 
 def told(found: dict[str, Any], sent: Sent) -> dict[str, Any]:
-    """As JSON can hold it."""
+    """Return the counts for JSON."""
     return found | {"targets": sent.targets, "bad_lines": sent.bad, "first_bad_line": sent.first}

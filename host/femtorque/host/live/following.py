@@ -1,7 +1,7 @@
-"""A board that follows targets which are sent now: TARGETs out, FOLLOWED and STATUS in.
+"""A board that follows live targets: TARGETs out, FOLLOWED and STATUS in.
 
-At a real board a thread keeps the line alive beside the script, so that targets may come from any thread, at any time,
-or not at all. At a virtual board time passes only where the script says so, by `wait`.
+At a real board a thread keeps the line alive, so that targets may come from any thread, at any time, or not at all. At
+a virtual board time passes only in `wait`.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from femtorque.host.live.outbox import Outbox
 Array = NDArray[np.float64]
 
 WHERE = "follow"
-CHUNK = 50  # targets of a chunk at most: a board has room for 64 knots
+CHUNK = 50  # targets of a chunk at most; a board has room for 64 knots
 CHUNKS = 255
-LONGEST = 60.0  # s that a chunk may reach ahead
-ENDING = 30.0  # s in which the joints are at rest after the last target
-REPEAT = 0.12  # s after which the END is sent again, unless the board has said that it ends: two of its reports
-EXACT = 2**53  # us: a double counts so far
+LONGEST = 60.0  # s that a chunk may lie ahead
+ENDING = 30.0  # s until the joints are at rest after the last target
+REPEAT = 0.12  # s, two of the board's reports: END is sent again unless the board has begun to end
+EXACT = 2**53  # us: largest whole number of a double
 KEPT = 1000  # STATUS that `watch` keeps for a slow reader
 DELAYS = 2.0  # s, the longest delay
 FRAMES = (0.001, 0.25)  # s
@@ -45,10 +45,10 @@ _PHASE = {number: name for name, (number, _) in messages.FOLLOW_PHASES.items()}
 
 @dataclass(frozen=True)
 class FollowStatus:
-    """Report of how targets are followed. phase: one of femtorque.codegen.wire.messages.FOLLOW_PHASES; delay, frame,
-    ahead: s; targets taken, late, lost and refused since FOLLOW began, and left out, because newer ones came before the
-    line had room for them; limits: by joint, those that kept it from the
-    reference since the last report; behind (J,): rad or m from the reference to the joints' own targets."""
+    """Report on FOLLOW. phase: one of femtorque.codegen.wire.messages.FOLLOW_PHASES. delay, frame, ahead: s. Targets
+    taken, late, lost and refused since FOLLOW began. left_out: replaced by newer targets before the line had room.
+    limits: by joint, the limits that acted since the last report. behind (J,): rad or m from the reference to the
+    joints' targets."""
 
     phase: str
     delay: float
@@ -65,8 +65,8 @@ class FollowStatus:
 
 @dataclass(frozen=True)
 class BoardStatus:
-    """One STATUS. tick: control ticks since reset; positions, targets rad or m, velocities rad/s or m/s, torques N m or
-    N, each (J,); fault: its name, or empty; joint: that it names; flags: names of those that are set, such as HOMED
+    """One STATUS. tick: control ticks since reset. positions, targets rad or m, velocities rad/s or m/s, torques N m or
+    N, each (J,). fault: its name, or empty; joint: the fault's. flags: names of the set flags, e.g. HOMED
     (femtorque.codegen.wire.messages.FLAGS)."""
 
     tick: int
@@ -81,7 +81,7 @@ class BoardStatus:
 
 
 def board_status(session: Session) -> BoardStatus:
-    """The newest STATUS of a board."""
+    """Return a board's newest STATUS."""
     return _seen(session, session.status)
 
 
@@ -94,7 +94,7 @@ def _seen(session: Session, s: Status) -> BoardStatus:
 
 
 class Watch:
-    """STATUS after STATUS of a board: iterate over it, or `async for`. Reading it keeps an armed board alive."""
+    """Every STATUS of a board, for `for` or `async for`. Reading keeps an armed board alive."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -128,8 +128,8 @@ class Watch:
 
 
 class Following:
-    """Targets to a board that is in FOLLOW. Get one from `Board.follow`; as a context manager it ends the motion at
-    rest at the last target, or stops it where something was raised inside."""
+    """Targets to a board in FOLLOW, from `Board.follow`. The end of the context brings the joints to rest at the last
+    target, or stops them after an error inside."""
 
     def __init__(self, session: Session, mechanism: Mechanism, delay: float | None, frame: float | None) -> None:
         self.session, self.joints = session, mechanism.streamed
@@ -142,26 +142,25 @@ class Following:
 
     @property
     def sent(self) -> int:
-        """Targets since FOLLOW began, as the board counts them."""
+        """Number of targets since FOLLOW began."""
         return self._outbox.sent
 
     def leave_out(self, count: int) -> None:
-        """Count targets that newer ones replaced before they were sent."""
+        """Count targets that newer ones replaced."""
         self._outbox.left_out += count
 
     @property
     def carries(self) -> float:
-        """Targets a second that the line has room for. If more are sent, the newest go."""
+        """Targets per second that fit on the line. If more are sent, the newest go."""
         return self._outbox.carries
 
     # ---- targets
     def send(self, q: ArrayLike | Mapping[str, float], v: ArrayLike | None = None, t: float | None = None) -> None:
-        """One target: positions q (J,) in rad or m, or by name those of some joints, the others staying; velocities v
-        (J,) where they are known.
+        """Send one target and return at once. q: positions (J,), rad or m, or by name for some joints, while the others
+        stay. v: velocities (J,), if known. t: time of the target on the sender's clock, s; by default now.
 
-        t: s, of any clock of the sender's: when the target was made. By default it is made now. Returns at once. A
-        joint with limits goes no farther than they say. Raises BadInput for what is no number that fits, Refused once
-        the board follows no more and cannot be asked again.
+        A joint with limits stays within them. Raises BadInput for values that are no numbers of this range, and Refused
+        once the board has stopped following and refuses to begin again.
         """
         position, velocity = self._position(q), self._velocity(v)
         with self.session.lock:
@@ -171,12 +170,9 @@ class Following:
             self._last = position
 
     def chunk(self, times: ArrayLike, Q: ArrayLike, V: ArrayLike | None = None, t: float | None = None) -> None:
-        """Targets ahead of time, which replace those that are due when the first of them is, or later: positions
-        Q (N, J) at times (N,) s from now, velocities V (N, J) where they are known.
-
-        At most 50 targets. t: s, of a clock of the sender's, from which the times count: now, as `send` has it. Raises
-        as `send`.
-        """
+        """Send at most 50 targets ahead of time: positions Q (N, J) at times (N,) s from `t`, with velocities V (N, J)
+        if known. They replace all targets that are due with the first of them or later. t: as in `send`. Raises as
+        `send` does."""
         ahead, rows = _times(times), numbers(Q, WHERE, "Q")
         rates = None if V is None else numbers(V, WHERE, "V")
         if rows.shape != (len(ahead), len(self.joints)) or (rates is not None and rates.shape != rows.shape):
@@ -193,7 +189,7 @@ class Following:
             self._last = places[-1]
 
     def wait(self, seconds: float) -> None:
-        """Let time pass, keeping the board alive. At a virtual board only so does anything move."""
+        """Let time pass and keep the board alive. A virtual board moves only here."""
         until = self.session.clock.now() + seconds
         while (left := until - self.session.clock.now()) > 1e-9:
             with self.session.lock:
@@ -254,7 +250,7 @@ class Following:
                 self.session.command("STOP")
         except Exception:
             if kind is None:
-                raise  # otherwise the error that was raised inside comes first
+                raise  # else the error inside matters more
         finally:
             self.session.sender = None
 
@@ -267,7 +263,7 @@ class Following:
             self.session.followed, self.session.sender = None, self._outbox
 
     def _keep(self) -> None:
-        """Keep the line alive, in a thread of its own."""
+        """Keep the line alive, in a thread."""
         while not self._done.is_set():
             try:
                 with self.session.lock:
@@ -278,7 +274,7 @@ class Following:
             self._done.wait(PERIOD)
 
     def _looked(self, again: bool = False) -> None:
-        """Look at the board. again: after a time-out, of targets or of this computer, it is asked to follow again."""
+        """Look at the board. again: after a time-out of targets or host, ask it to follow again."""
         if self._failed:
             raise self._failed[0]
         session = self.session
@@ -293,14 +289,14 @@ class Following:
             raise Refused(f"{session.link.port}: the board follows no more; {session.describe()}")
 
     def _stamp(self, t: object) -> int:
-        """us, which wrap."""
+        """Return a time in us, which wraps."""
         now = numbers(self.session.clock.now() if t is None else t, WHERE, "t")
         if now.shape or not abs(now) < 1e-6 * EXACT:
             raise BadInput(WHERE, "t", None, f"must be a number of seconds, less than {1e-6 * EXACT:.4g}")
         return round(1e6 * float(now)) % 2**32
 
     def _position(self, q: object) -> list[int]:
-        """(J,) of one target, on the wire."""
+        """Return the wire positions (J,) of one target."""
         if not isinstance(q, Mapping):
             return _wire(per_joint(q, self.joints, WHERE, "q", alone=True), self.joints, "q")
         known = [joint.name for joint in self.joints]
@@ -326,8 +322,7 @@ class Following:
 
 
 def _wire(q: Array, joints: Sequence[Joint], key: str) -> Any:
-    """Positions (..., J) on the wire, as lists. A joint with limits, to which the board keeps, may be asked to go
-    anywhere."""
+    """Return positions (..., J) on the wire, as lists. The board keeps limited joints within their limits."""
     far, ends = farthest(joints), [isfinite(j.limits.lower) and isfinite(j.limits.upper) for j in joints]
     return to_wire(np.where(ends, np.clip(q, -far, far), q), joints, WHERE, key).tolist()
 

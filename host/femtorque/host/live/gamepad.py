@@ -1,7 +1,5 @@
-"""A gamepad that moves a tip, while its dead-man's button is held.
-
-SDL reads it, by pygame-ce: it knows which axis is which on some hundreds of pads, and the extra `gamepad` brings it.
-"""
+"""A gamepad that moves a tip while its dead-man's button is held. SDL reads it through pygame-ce (the extra `gamepad`).
+SDL knows the axes of hundreds of pads."""
 
 import os
 from dataclasses import dataclass
@@ -14,13 +12,13 @@ from femtorque.codegen.common import Refused, need
 
 Array = NDArray[np.float64]
 
-DEAD = 0.15  # of a stick's way, from its middle
+DEAD = 0.15  # of a stick's deflection
 FULL = 32768.0  # of an axis
 
 
 @dataclass(frozen=True)
 class Sticks:
-    """Places of the sticks, -1 to 1: to the right, away from the hand; whether the dead-man's button is held."""
+    """Stick positions, -1 to 1: to the right, away from the hand, up; and the dead-man's button."""
 
     right: float
     away: float
@@ -29,18 +27,18 @@ class Sticks:
 
 
 class Pad(Protocol):
-    """A gamepad. name: as its maker calls it."""
+    """A gamepad. name: its maker's."""
 
     name: str
 
     def read(self) -> Sticks | None:
-        """None: it is not there any more."""
+        """Return None if the pad is gone."""
         ...
 
 
 class PadJog:
-    """Velocity of a tip: left stick away and back along x, left and right along y, right stick along z of the base
-    frame. speed: m/s, of a stick all the way out."""
+    """Velocity of a tip: the left stick moves along x and y, the right stick along z of the base frame. speed: m/s, at
+    full deflection."""
 
     over = False
 
@@ -48,7 +46,7 @@ class PadJog:
         self._pad, self._speed = pad, speed
 
     def velocity(self, now: float) -> Array | None:
-        """None while the button is not held. Raises Refused once the pad is gone."""
+        """Return None while the button is up. Raises Refused if the pad is gone."""
         sticks = self._pad.read()
         if sticks is None:
             raise Refused(f"the gamepad {self._pad.name} is gone; the arm is stopped")
@@ -60,7 +58,7 @@ class PadJog:
 
 
 def alive(stick: Array) -> Array:
-    """A stick's place without its dead zone: nothing up to DEAD from its middle, from there on evenly to 1."""
+    """Return a stick's position without its dead zone: 0 up to DEAD, then linear to 1."""
     out = float(np.linalg.norm(stick))
     if not out > DEAD:
         return np.zeros(len(stick))

@@ -1,7 +1,8 @@
-"""A tip that is moved by hand: velocities of the tip become velocities of the joints, by damped least squares.
+"""A tip moved by hand: damped least squares turn tip velocities into joint velocities.
 
-Near a singular pose the damping grows, so that no joint runs away: the tip then goes slower across the direction that
-it has lost. Joints slow down before their limits and stop there; what the others can do without them is found anew.
+Near a singular pose the damping grows, so that joint velocities stay bounded; the tip then moves slower across the lost
+direction. Joints slow down before their limits and stop there, and the velocities of the other joints are computed
+again without them.
 """
 
 from collections.abc import Mapping
@@ -15,27 +16,27 @@ from femtorque.host.plan import forward_kinematics, jacobian
 
 Array = NDArray[np.float64]
 
-NEAR = 0.03  # of the largest size of the Jacobian, lengths in units of the reach: damped below it
-DAMPING = 0.015  # of the same, where a size is zero
+NEAR = 0.03  # of the Jacobian's largest singular value, lengths over the reach: smaller values are damped
+DAMPING = 0.015  # of the same, for a singular value of zero
 ROOM = 0.05  # rad or m before a limit, in which a joint slows down
-SHARE = 0.5  # of the velocities that FOLLOW allows
-SOON = 0.1  # s in which the tip would be at a place that is near
+SHARE = 0.5  # of FOLLOW's velocity limits
+SOON = 0.1  # s that the tip would need to a near place
 HALVINGS = 6
-TOWARD = 0.2  # of its way, by which a step must come nearer
+TOWARD = 0.2  # of a step's length, by which it must come nearer
 
 
 class TipJog:
-    """Joint positions that follow the velocities asked of a tip. q (J,): where they are now."""
+    """Joint positions q (J,) that follow a tip's velocities."""
 
     def __init__(self, mechanism: Mechanism, q: ArrayLike, link: str, xyz: ArrayLike = (0.0, 0.0, 0.0)) -> None:
-        """Raises BadInput for a link that is not there, Refused for flexible links."""
+        """Raises BadInput for an unknown link, Refused for flexible links."""
         self.mechanism, self.link, self.xyz = mechanism, link, np.asarray(xyz, float)
         self.q = np.array(q, float)
         joints = mechanism.streamed
         self.lower = np.array([joint.limits.lower for joint in joints])
         self.upper = np.array([joint.limits.upper for joint in joints])
         self.most = SHARE * np.array([limits.velocity for limits in follow_limits(mechanism)])
-        self.turns = len(joints) >= 6  # with fewer joints the orientation is left as it comes
+        self.turns = len(joints) >= 6  # with fewer joints the orientation is free
         place = forward_kinematics(mechanism, self.q, link, self.xyz)[0]
         self.reach = max(float(np.linalg.norm(place)), 1e-3)
 
@@ -45,8 +46,8 @@ class TipJog:
         return forward_kinematics(self.mechanism, self.q, self.link, self.xyz)[0]
 
     def move(self, velocity: ArrayLike, dt: float, turn: ArrayLike = (0.0, 0.0, 0.0)) -> tuple[Array, Array]:
-        """Go on for dt s with a velocity (3,) m/s and an angular velocity (3,) rad/s of the tip, base frame. Returns
-        positions and velocities (J,) of the joints, never beyond a limit of either."""
+        """Move for dt s with a tip velocity (3,) m/s and angular velocity (3,) rad/s, base frame. Returns joint
+        positions and velocities (J,), within their limits."""
         twist = np.concatenate([np.asarray(velocity, float), np.asarray(turn, float)])
         half_way = np.clip(self.q + 0.5 * dt * self.velocities(self.q, twist), self.lower, self.upper)
         v = self.velocities(half_way, twist)
@@ -54,15 +55,15 @@ class TipJog:
         return self.q.copy(), v
 
     def toward(self, place: ArrayLike, dt: float, speed: float) -> Array:
-        """Go on for dt s toward a place (3,) m, base frame, at most so fast, m/s. If it cannot be reached the tip
-        comes to rest as near to it as it finds. Returns positions (J,) of the joints."""
+        """Move for dt s toward a place (3,) m, base frame, at no more than `speed`, m/s. If the place is out of reach,
+        the tip rests at the nearest place that it finds. Returns joint positions (J,)."""
         goal = np.asarray(place, float)
         away = goal - self.place
         distance = float(np.linalg.norm(away))
         if distance < 1e-9 or dt <= 0.0:
             return self.q.copy()
         begin, here, velocity = self.q.copy(), self.place, away / max(distance / speed, SOON)
-        for k in range(HALVINGS):  # a step that leads beside it, at a stretched pose, is too long
+        for k in range(HALVINGS):  # at a stretched pose a long step may miss the place
             self.q = begin.copy()
             self.move(velocity * 0.5**k, dt)
             there = self.place
@@ -73,14 +74,14 @@ class TipJog:
         return begin.copy()
 
     def joints_toward(self, places: Mapping[int, float], dt: float) -> Array:
-        """Let the joints of these numbers go on for dt s toward positions, rad or m. Returns positions (J,) of all."""
+        """Move the numbered joints for dt s toward positions, rad or m. Returns all positions (J,)."""
         for k, place in places.items():
             most = self.most[k] * dt
             self.q[k] = np.clip(self.q[k] + np.clip(place - self.q[k], -most, most), self.lower[k], self.upper[k])
         return self.q.copy()
 
     def velocities(self, q: Array, twist: Array) -> Array:
-        """Joint velocities (J,) at positions q (J,) of a tip that is asked for a twist (6,)."""
+        """Return joint velocities (J,) at positions q (J,) for a tip twist (6,)."""
         J = jacobian(self.mechanism, q, self.link, self.xyz)
         rows, units = (6, np.array([1.0, 1.0, 1.0, *[self.reach] * 3])) if self.turns else (3, np.ones(3))
         A, b = units[:, None] * J[:rows], units * twist[:rows]
@@ -101,7 +102,7 @@ class TipJog:
 
 
 def _damped(A: Array, b: Array) -> Array:
-    """x of A x = b, by singular values, each damped as far as it is small."""
+    """Solve A x = b by singular values; small values are damped."""
     if A.size == 0:
         return np.zeros(A.shape[1])
     U, sizes, V = np.linalg.svd(A, full_matrices=False)

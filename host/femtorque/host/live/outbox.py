@@ -1,4 +1,4 @@
-"""Targets that wait until the line takes them, so that STOP, END and DISARM never queue behind them."""
+"""Targets that wait for the line, so that STOP, END and DISARM never queue behind them."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from femtorque.codegen.wire import MESSAGES, OVERHEAD, Status, Target, payload_size, state_name, stuffed_size
 from femtorque.host.link import Link
 
-BACKLOG = 0.02  # s of targets on the line at most: a burst may come at once, and a command is late by no more
+BACKLOG = 0.02  # s of targets on the line at most, which a command may be late by
 
 
 class Outbox:
-    """As a session's sender it sends in every round, as far as the line is free. sent: targets since FOLLOW began;
-    left_out: those that later ones replaced before the line was free for them."""
+    """A session's sender of targets: in every round it sends as much as the line takes. sent: targets since FOLLOW
+    began; left_out: targets replaced before the line was free."""
 
     def __init__(self, link: Link, joints: int) -> None:
         self._link, self._waiting = link, deque[Target]()
@@ -20,18 +20,18 @@ class Outbox:
 
     @property
     def carries(self) -> float:
-        """Targets a second that the line has room for."""
+        """Targets per second that fit on the line."""
         return 1.0 / self._link.seconds(self._size)
 
     def put(self, targets: Sequence[Target]) -> None:
-        """Take a target, or a chunk, in the place of all that it replaces."""
+        """Take a target or a chunk, in place of all targets that it replaces."""
         kept = [one for one in self._waiting if not _replaces(targets[0], one)]
         self.left_out += len(self._waiting) - len(kept)
         self._waiting = deque([*kept, *targets])
         self.send()
 
     def end(self, target: Target) -> None:
-        """Send the last target now; what waits is forgotten."""
+        """Send the last target now and discard the waiting ones."""
         self._waiting.clear()
         self._link.send(target)
         self.sent += 1
@@ -43,12 +43,13 @@ class Outbox:
             self.sent += 1
 
     def take(self, status: Status) -> None:
-        """Forget what waits once the board follows no more."""
+        """Discard the waiting targets once the board has stopped following."""
         if state_name(status) != "FOLLOW":
             self._waiting.clear()
 
 
 def _replaces(new: Target, old: Target) -> bool:
-    """A single target replaces one before it; a chunk, or a target beside a chunk, all that are due no sooner."""
+    """Return True if a target replaces another. A single target replaces earlier ones; a chunk, or a target and a
+    chunk, those that are due no sooner."""
     later = (old.stamp + old.ahead - new.stamp - new.ahead) & 0xFFFFFFFF
     return new.chunk == old.chunk == 0 or later < 0x80000000

@@ -1,13 +1,13 @@
-"""A hand at the live page: joints by their sliders and the tip by its handle, as long as the page holds one of them.
+"""Control from the live page: sliders move joints and a handle moves the tip, while the page holds one of them.
 
-The page sends a JSON object some 30 times a second while it holds something, and nothing else:
+While it holds something, the page sends a JSON object about 30 times a second:
 
-    {"page": "f3a9", "t": 12.345, "joints": {"elbow": 0.2}}     where joints are to go, rad or m
-    {"page": "f3a9", "t": 12.345, "tip": [0.4, 0.1, 0.0]}       or the tip, m, base frame
+    {"page": "f3a9", "t": 12.345, "joints": {"elbow": 0.2}}     goals of joints, rad or m
+    {"page": "f3a9", "t": 12.345, "tip": [0.4, 0.1, 0.0]}       or of the tip, m, base frame
 
 `t` is the page's own clock, s. A real board moves only by objects with "held": true, which the page sends while its
-dead-man's key is down. Every target is the answer to one object: there are none once the key or the button is let go,
-and none from a page that is closed, hidden or cut off. The way to a place that is far away is slow, by velocity.
+dead-man's key is down. Every target answers one object. So targets end when the key or the button is released, and when
+a page is closed, hidden or cut off. Velocity limits the way to a far goal.
 """
 
 import json
@@ -32,10 +32,10 @@ from femtorque.host.live.jog import TipJog
 Array = NDArray[np.float64]
 
 HZ = 30  # objects a second
-GONE = 0.3  # s without an object after which the page has let go
-STEP = 0.1  # s that one object moves at most
-APART = 0.5  # s by which a page's clock may differ from what it was at first
-WAITING = 8  # objects that wait at most; the newest stay
+GONE = 0.3  # s without an object: the page has let go
+STEP = 0.1  # s of motion per object at most
+APART = 0.5  # s by which a page's clock may drift
+WAITING = 8  # waiting objects at most; the newest stay
 FAR = 1e3  # m
 KEYS = ("page", "t", "held", "joints", "tip")
 WHERE = "page"
@@ -43,7 +43,7 @@ WHERE = "page"
 
 @dataclass(frozen=True)
 class Held:
-    """One object: where the joints that it names, or the tip, are to go. t: s, of the page's clock."""
+    """One object: the goals of its joints or of the tip. t: s, the page's clock."""
 
     page: str
     t: float
@@ -52,11 +52,11 @@ class Held:
 
 
 class Hand:
-    """Objects from pages, taken by the thread that hears them, and moved by the one that sends targets."""
+    """Objects from pages: one thread hears them, another one sends targets."""
 
     def __init__(self, mechanism: Mechanism, tip: tuple[str, Any] | None, key: bool,
                  clock: Callable[[], float] = monotonic) -> None:
-        """tip: a link and a point in it (3,). key: whether a dead-man's key is needed."""
+        """tip: a link and a point in it (3,). key: True if a dead-man's key is needed."""
         self.token = secrets.token_urlsafe(32)
         self.key, self.tip = key, tip
         self._joints = [joint.name for joint in mechanism.streamed]
@@ -65,12 +65,12 @@ class Hand:
         self._holder, self._heard = "", -np.inf
 
     def page(self) -> dict[str, Any]:
-        """Facts that the page needs."""
+        """Facts for the page."""
         point = None if self.tip is None else {"link": self.tip[0], "xyz": [float(x) for x in self.tip[1]]}
         return {"token": self.token, "key": self.key, "hz": HZ, "tip": point}
 
     def ask(self, token: str, text: str) -> tuple[HTTPStatus, str]:
-        """Answer to a page's object: a status, and a line that says why it is refused."""
+        """Return a status for a page's object, and the reason if it is refused."""
         if not compare_digest(token.encode(), self.token.encode()):
             return HTTPStatus.FORBIDDEN, ""
         try:
@@ -87,14 +87,14 @@ class Hand:
         return HTTPStatus.NO_CONTENT, ""
 
     def take(self) -> list[Held]:
-        """Objects that have come since the last call."""
+        """Return the objects since the last call."""
         found = []
         while self._waiting:
             found.append(self._waiting.popleft())
         return found
 
     def _read(self, text: str) -> tuple[Held, bool]:
-        """An object, and whether the key is held. Raises BadInput with the key that is wrong."""
+        """Return an object, and True if the key is held. Raises BadInput with the wrong key."""
         try:
             table = json.loads(text)
         except (ValueError, RecursionError):
@@ -131,7 +131,7 @@ def _number(key: str, value: Any) -> float:
 
 
 class Mover:
-    """Joint positions that go where a hand wants them. begin: (J,) where they are held now."""
+    """Joint positions that move toward a page's goals. begin: returns the held positions (J,)."""
 
     def __init__(self, jog: TipJog, speed: float, begin: Callable[[], Array]) -> None:
         self._jog, self._speed, self._begin = jog, speed, begin
@@ -139,7 +139,7 @@ class Mover:
         self._moved_at, self._offset = -np.inf, 0.0
 
     def move(self, held: Held, now: float) -> tuple[Array, float]:
-        """Positions (J,), and the moment at which the page has asked for them, s of the clock of `now`."""
+        """Return positions (J,) and the time of the page's object, s, on the clock of `now`."""
         last, self._last = self._last, held
         anew = last is None or last.page != held.page or now - self._moved_at > GONE
         if anew or not abs(held.t + self._offset - now) < APART:
@@ -156,7 +156,7 @@ class Mover:
 
 
 def by_hand(f: Following, hand: Hand, jog: TipJog, speed: float, until: Callable[[], bool]) -> int:
-    """Send a target for every object that a page sends. speed: of the tip, m/s. Returns the number of targets."""
+    """Send a target for every object of a page. speed: of the tip, m/s. Returns the number of targets."""
     mover, sent = Mover(jog, speed, f.session.held), 0
     while not until():
         for held in hand.take():

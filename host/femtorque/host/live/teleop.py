@@ -1,4 +1,4 @@
-"""An arm that is led: by another arm whose weight its board carries, or by its tip: keys, a gamepad."""
+"""An arm that is led: by another arm that floats, or by its tip with keys or a gamepad."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from femtorque.host.live.jog import TipJog
 Array = NDArray[np.float64]
 
 HZ = 100.0  # targets a second
-HELD = 0.15  # s for which a key that was pressed counts as held: terminals report no release
+HELD = 0.15  # s for which a pressed key counts as held; terminals report no release
 AXES = {"w": (0, 1.0), "s": (0, -1.0), "a": (1, 1.0), "d": (1, -1.0), "e": (2, 1.0), "c": (2, -1.0)}
 QUIT = ("q", "\x03", "\x04")
 
 
 class Jogged(Protocol):
-    """A source of velocities of a tip."""
+    """A source of tip velocities."""
 
     over: bool
 
     def velocity(self, now: float) -> Array | None:
-        """m/s (3,), base frame; None: nothing is asked for."""
+        """Return m/s (3,), base frame; None: no motion is wanted."""
         ...
 
 
 @dataclass(frozen=True)
 class Leading:
-    """The source of each joint of the follower: the number of the leader's joint, a factor, and an offset, rad or m;
-    number -1: the joint stays where it is."""
+    """The source of each joint of the follower: the number of the leader's joint, a factor, and an offset, rad or m.
+    Number -1: the joint stays in place."""
 
     joints: tuple[int, ...]
     scale: Array
@@ -45,8 +45,8 @@ class Leading:
     @staticmethod
     def of(leader: Mechanism, follower: Mechanism, scale: Mapping[str, float], offset: Mapping[str, float],
            names: Mapping[str, str]) -> Leading:
-        """By the joints' names, or `names` (follower's to leader's). Raises BadInput for names that are none, and where
-        no joint leads another."""
+        """Match joints by name, or by `names` (follower's to leader's). Raises BadInput for unknown names, and if no
+        joint leads another."""
         theirs, own = [j.name for j in leader.streamed], [j.name for j in follower.streamed]
         for given in (scale, offset, names):
             for name in given:
@@ -66,15 +66,15 @@ class Leading:
                        np.array([offset.get(name, 0.0) for name in own]))
 
     def target(self, led: Array, stay: Array) -> Array:
-        """Positions (J,) of the follower from those of the leader; joints that nothing leads stay."""
+        """Return the follower's positions (J,) from the leader's; joints without a leader stay."""
         return np.array([stay[k] if i < 0 else s * led[i] + o
                          for k, (i, s, o) in enumerate(zip(self.joints, self.scale, self.offset, strict=True))])
 
 
 def lead(leader: Session, f: Following, leading: Leading, friction: int, until: Callable[[], bool],
          behind: Errors) -> int:
-    """Carry the weight of the leader, which must be armed, and send its positions as targets, until `until` is true.
-    behind: where the follower's distances to them are added. Returns the number of targets."""
+    """Let the armed leader float and send its positions as targets, until `until` is true. behind: collects the
+    follower's distances. Returns the number of targets."""
     clock, sent = leader.clock, 0
     stay, next_at = f.session.held(), clock.now()
 
@@ -95,7 +95,7 @@ def lead(leader: Session, f: Following, leading: Leading, friction: int, until: 
 
 class Keys:
     """Velocity of a tip by keys: w s along x, a d along y, e c along z of the base frame; q ends. A key that is not
-    pressed again stops it. pressed: those pressed since the last call; speed: m/s."""
+    pressed again stops. pressed: returns the keys since the last call; speed: m/s."""
 
     def __init__(self, pressed: Callable[[], str], speed: float) -> None:
         self._pressed, self._speed = pressed, speed
@@ -116,7 +116,7 @@ class Keys:
 
 
 def jog_tip(f: Following, tip: TipJog, source: Jogged, until: Callable[[], bool]) -> int:
-    """Move a tip as a source asks, which sends nothing while it asks for nothing. Returns the number of targets."""
+    """Move a tip as a source asks. A source that asks for nothing sends nothing. Returns the number of targets."""
     clock, sent, rests = f.session.clock, 0, False
     while not until():
         velocity = source.velocity(clock.now())

@@ -1,19 +1,18 @@
-"""Linear motions that are not marched but solved whole: M w'' + C w' + K(t) w = F(t), as a boundary-value problem.
+"""Linear motions M w'' + C w' + K(t) w = F(t), solved as boundary-value problems.
 
-The inverse of a flexible arm has roots on both sides: marched forwards the unstable ones grow without bound, marched
-backwards the stable ones do. Solved over the whole motion at once, with as many conditions at the start as there are
-stable roots and as many at the end as there are unstable ones, it is well posed (Tsujita et al., Eqs 15-16). Which
-conditions, is the choice of `ends`:
+The inverse of a flexible arm has roots on both sides. Marched forwards, the unstable roots grow without bound; marched
+backwards, the stable ones do. The problem is well posed over the whole motion, with one condition at the start per
+stable root and one at the end per unstable root (Tsujita et al., Eqs 15-16). `ends` chooses the conditions:
 
-- "free": before the motion the arm is at rest at its static sag but for what grows out of it, after the motion but for
-  what decays into it: no stable content at the start, no unstable content at the end. The rows are the left invariant
-  subspaces of the system at the two ends, so any count of roots is served. Before and after the motion the elastic
-  coordinates go on moving (pre-actuation, post-actuation): `lead_in`, `lead_out`.
-- "static": w is the static sag at both ends, the paper's condition w = 0 with the sag put right. Takes equal numbers of
-  stable and unstable roots; the elastic rates at the ends are what they turn out to be.
+- "free": no stable content at the start, no unstable content at the end. So before the motion the arm grows out of its
+  static sag, and afterwards it decays into it. The rows are the left invariant subspaces of the system at the two ends,
+  for any count of roots. `lead_in` and `lead_out` give the elastic motion beyond the ends (pre-actuation,
+  post-actuation).
+- "static": w is the static sag at both ends, i.e. the paper's w = 0 with the sag corrected. This needs equal numbers of
+  stable and unstable roots. The elastic velocities at the ends are free.
 
-Time is cut into equal steps and the box scheme (midpoint rule, second order) ties neighbours; one banded
-factorisation, no iteration.
+Time is cut into equal steps. The box scheme (midpoint rule, second order) couples neighbours. One banded factorisation
+solves the problem without iteration.
 """
 
 from dataclasses import dataclass
@@ -28,15 +27,14 @@ from femtorque.codegen.common import Refused
 Array = NDArray[np.float64]
 Ends = Literal["free", "static"]
 
-ON_AXIS = 1e-9  # of the largest root: real parts below this belong to neither side
-SINGULAR = 1e12  # condition of the mass matrix, beyond which rounding alone is more than 1e-4 of the solution
-LARGEST = 40_000_000  # numbers in the bands: about 1 GB while they are solved
+ON_AXIS = 1e-9  # of the largest root: smaller real parts belong to neither side
+SINGULAR = 1e12  # condition number of the mass matrix for a rounding error of 1e-4
+LARGEST = 40_000_000  # numbers in the bands: about 1 GB in the solver
 
 
 @dataclass(frozen=True)
 class Problem:
-    """M, C (n, n) constant; K (T, n, n), F (T, n) at T equal steps of dt, s: what acts at times 0, dt, ... (T - 1)
-    dt."""
+    """M, C (n, n) constant; K (T, n, n), F (T, n) at times 0, dt, ... (T - 1) dt, s."""
 
     M: Array
     C: Array
@@ -51,7 +49,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Solution:
-    """w, its rate and its acceleration, each (T, n), at the problem's times."""
+    """w, its velocity and its acceleration, each (T, n), at the problem's times."""
 
     w: Array
     rate: Array
@@ -59,27 +57,24 @@ class Solution:
 
 
 def most_steps(n: int) -> int:
-    """How many time steps of n coordinates are solved at once."""
+    """Return the largest number of time steps with n coordinates."""
     return LARGEST // (2 * n * _bands(2 * n))
 
 
 def roots(M: Array, C: Array, K: Array) -> Array:
-    """The 2 n roots s of det(M s^2 + C s + K) = 0, 1/s."""
+    """Return the 2 n roots s of det(M s^2 + C s + K) = 0, 1/s."""
     return np.linalg.eigvals(first_order(M, C, K))
 
 
 def first_order(M: Array, C: Array, K: Array) -> Array:
-    """A (2n, 2n) of y' = A y, y = (w, w')."""
+    """Return A (2n, 2n) of y' = A y, y = (w, w')."""
     n = len(M)
     return np.block([[np.zeros((n, n)), np.eye(n)], [-solve(M, K), -solve(M, C)]])
 
 
 def count(problem: Problem) -> tuple[int, int]:
-    """How many conditions belong to the start (stable roots there) and to the end (unstable roots there).
-
-    Raises Refused where they are not 2 n together: the motion has no conditions that determine it; and where rounding
-    leaves no roots to count.
-    """
+    """Return the number of conditions at the start (stable roots) and at the end (unstable roots). Raises Refused
+    unless they are 2 n together, and if rounding hides the roots."""
     condition = float(np.linalg.cond(problem.M))
     if not condition < SINGULAR:
         raise Refused(f"the flexible motion's {problem.n} elastic coordinates are too many for double precision "
@@ -97,12 +92,12 @@ def count(problem: Problem) -> tuple[int, int]:
 
 
 def static(problem: Problem, at: int) -> Array:
-    """The sag (n,) under the load at one end (0 or -1)."""
+    """Return the sag (n,) under the load at one end (0 or -1)."""
     return solve(problem.K[at], problem.F[at])
 
 
 def solved(problem: Problem, ends: Ends = "free") -> Solution:
-    """The motion between two rests. Raises Refused, with the count, where the ends do not determine it."""
+    """Return the motion between two rests. Raises Refused, with the count, if the ends do not determine it."""
     n, T = problem.n, len(problem.F)
     first, last = count(problem)
     if T > most_steps(n):
@@ -123,17 +118,17 @@ def solved(problem: Problem, ends: Ends = "free") -> Solution:
 
 
 def lead_in(problem: Problem, found: Solution, duration: float) -> Solution:
-    """The `duration` s before the motion, ending one step before its first instant: what grows out of rest."""
+    """Return the `duration` s before the motion, up to one step before its start."""
     return _beyond(problem, found, 0, duration)
 
 
 def lead_out(problem: Problem, found: Solution, duration: float) -> Solution:
-    """The `duration` s after the motion, beginning one step after its last instant: what decays into rest."""
+    """Return the `duration` s after the motion, from one step after its end."""
     return _beyond(problem, found, -1, duration)
 
 
 def settling(problem: Problem, small: float = 1e-4) -> tuple[float, float]:
-    """How long what is beyond the start and the end of the motion takes to fall to `small` of what it is there, s."""
+    """Return the times, s, in which the motion beyond the start and the end falls to `small` of its size there."""
     slowest = []
     for at, sign in ((0, 1.0), (-1, -1.0)):
         real = sign * roots(problem.M, problem.C, problem.K[at]).real
@@ -142,7 +137,7 @@ def settling(problem: Problem, small: float = 1e-4) -> tuple[float, float]:
 
 
 def _side(problem: Problem, at: int, which: Literal["stable", "unstable"]) -> Array:
-    """Rows (k, 2n) that span the left invariant subspace of the stable or the unstable roots at one end."""
+    """Return rows (k, 2n) that span the left invariant subspace of the stable or unstable roots at one end."""
     A = first_order(problem.M, problem.C, problem.K[at])
     edge = ON_AXIS * np.abs(np.linalg.eigvals(A)).max()
     if which == "stable":
@@ -153,7 +148,7 @@ def _side(problem: Problem, at: int, which: Literal["stable", "unstable"]) -> Ar
 
 
 def _banded(problem: Problem, start: Array, at_start: Array, end: Array, at_end: Array) -> Array:
-    """y (T 2n,) of the box scheme between its end rows. Unknowns run instant by instant, equations with them."""
+    """Return y (T 2n,) of the box scheme between its end rows. Unknowns and equations run instant by instant."""
     n, T, h = problem.n, len(problem.F), problem.dt
     two, first = 2 * n, len(start)
     K, F = 0.5 * (problem.K[1:] + problem.K[:-1]), 0.5 * (problem.F[1:] + problem.F[:-1])
@@ -163,11 +158,11 @@ def _banded(problem: Problem, start: Array, at_start: Array, end: Array, at_end:
     left[:, :n, n:], right[:, :n, n:] = -eye / 2, -eye / 2
     left[:, n:, :n] = right[:, n:, :n] = 0.5 * K
     left[:, n:, n:], right[:, n:, n:] = -problem.M / h + problem.C / 2, problem.M / h + problem.C / 2
-    # rows of like size keep the pivots honest
+    # rows of similar size need no scaled pivots
     size = np.abs(np.concatenate([left, right], axis=2)).max(axis=2)[..., None]
     left, right = left / size, right / size
 
-    # equation e of interval t stands in row first + t 2n + e, over the columns of instants t and t + 1
+    # equation e of interval t is row first + t 2n + e, in the columns of instants t and t + 1
     below, above = first + two - 1, 2 * two - first - 1
     bands = np.zeros((_bands(two), T * two))
     value = np.zeros(T * two)
@@ -186,17 +181,16 @@ def _banded(problem: Problem, start: Array, at_start: Array, end: Array, at_end:
 
 
 def _bands(two: int) -> int:
-    """Diagonals that rows of `two` unknowns an instant, tied to the next instant's, take with any number of end
-    rows."""
+    """Return the number of diagonals for `two` unknowns per instant, with any number of end rows."""
     return 3 * two - 1
 
 
 def _beyond(problem: Problem, found: Solution, at: int, duration: float) -> Solution:
-    """Free motion about the sag beyond one end, in steps of dt away from it; returned in the order of time."""
+    """Return free motion about the sag beyond one end, in steps of dt, in the order of time."""
     n, sag = problem.n, static(problem, at)
     A = first_order(problem.M, problem.C, problem.K[at])
     back = at == 0
-    # what the end rows have emptied stays empty: the motion is within the invariant subspace that they leave
+    # the end rows leave an invariant subspace, so their content stays zero
     within = null_space(_side(problem, at, "stable" if back else "unstable"))
     step = expm((-problem.dt if back else problem.dt) * (within.T @ A @ within))
     x = within.T @ np.concatenate([found.w[at] - sag, found.rate[at]])

@@ -1,15 +1,14 @@
-"""A flexible link in the frame of its chord: the line from its joint to the point that has to follow a path.
+"""A flexible link in the frame of its chord: the line from its joint to the point that follows the path.
 
-The point is on the chord whatever the link does, so that its path gives the chord's motion by rigid kinematics and the
-elastic coordinates are left with a problem of their own (Tsujita et al., Eqs 12-15, put right where they print terms
-wrongly: THEORY.md). The link is a uniform beam, of Timoshenko's kind if it shears, and, beyond its end, a rigid part
-that is fixed to it or hangs on a spring (the paper's joint 3). Deflection w across the chord, positive along its second
-axis:
+The point is always on the chord. So its path gives the chord's motion by rigid kinematics, and the elastic coordinates
+have a problem of their own (Tsujita et al., Eqs 12-15, with corrected terms: THEORY.md). The link is a uniform beam, a
+Timoshenko beam if it shears. A rigid part beyond its end is fixed to it or hangs on a spring (the paper's joint 3). The
+deflection w across the chord, positive along its second axis, is
 
     w(x) = B(x) . W,    W = [slope at the joint, then deflections and slopes outward]
 
-with w = 0 at the joint and at the point. Strains and deflections are small, and the shortening of a bent chord, which
-is what makes a turning beam stiffer, is left out: femtorque.host.plan.tip_exact makes up for it.
+with w = 0 at the joint and at the point. Strains and deflections are small. The shortening of a bent chord, which
+stiffens a turning beam, is neglected; femtorque.host.plan.tip_exact corrects that.
 """
 
 from __future__ import annotations
@@ -26,10 +25,8 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class End:
-    """The rigid part beyond the beam, along x from the beam's end: mass kg, com m, inertia kg m^2 about its com.
-
-    point: where the point on the path is, m. spring: N m/rad between beam and part, None where they are one.
-    """
+    """The rigid part beyond the beam, along x from the beam's end: mass kg, com m, inertia kg m^2 about its com. point:
+    place of the path's point, m. spring: N m/rad between beam and part; None: fixed."""
 
     mass: float = 0.0
     com: float = 0.0
@@ -42,9 +39,9 @@ class End:
 class ChordBeam:
     """Integrals over the link's mass, < >, and its stiffness, in n coordinates W.
 
-    BB = <B B>, K, C (n, n); B = <B>, Bx = <B x> (n,); mass = <1>, first = <x>, second = <x^2>; reach: joint to point,
-    m. hub (n,): what the joint's torque works on, the slope at the joint. active (n,): what a motor in the outer spring
-    works on.
+    BB = <B B>, K, C (n, n); B = <B>, Bx = <x B> (n,); mass = <1>, first = <x>, second = <x^2>; reach: joint to point,
+    m. hub (n,): direction of the joint's torque, the slope at the joint. active (n,): direction of a motor in the outer
+    spring.
     """
 
     BB: Array
@@ -66,10 +63,10 @@ class ChordBeam:
     @staticmethod
     def of(length: float, mass: float, EI: float, elements: int, damping: float = 0.0, end: End | None = None,
            GA_s: float = np.inf) -> ChordBeam:
-        """A uniform beam of `length` m and `mass` kg, EI N m^2, strain-proportional damping time s, GA_s N.
+        """Return a uniform beam of `length` m, `mass` kg, EI N m^2, strain-proportional damping time s and GA_s N.
 
-        Nodal coordinates first, [w, slope] a node and the end part's own slope; then the two ends of the chord are
-        put to zero by writing the end node's deflection in terms of the end part's slope.
+        Nodal coordinates come first: [w, slope] per node and the end part's slope. Both ends of the chord are then set
+        to zero: the end part's slope gives the end node's deflection.
         """
         end = end or End()
         nodes = 2 * (elements + 1)
@@ -80,14 +77,14 @@ class ChordBeam:
         B[:nodes], Bx[:nodes] = free.first, free.second
         C = damping * K
         tip, slope = nodes - 2, n - 1
-        part = np.zeros(n)  # deflection of the end part's centre of gravity
+        part = np.zeros(n)  # deflection of the end part's com
         part[tip], part[slope] = 1.0, end.com
         BB += end.mass * np.outer(part, part)
         BB[slope, slope] += end.inertia
         B += end.mass * part
         Bx += end.mass * (length + end.com) * part
         Bx[slope] += end.inertia  # <x B> of the part about its own com
-        apart = np.zeros(n)  # how far the spring is bent
+        apart = np.zeros(n)  # angle of the spring
         apart[slope], apart[nodes - 1] = 1.0, -1.0
         if end.spring is not None:
             K += end.spring * np.outer(apart, apart)

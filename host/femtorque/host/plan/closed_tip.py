@@ -1,7 +1,6 @@
-"""Tip of a closed mechanism, and ways to move it: its independent joints move, the loops carry it.
+"""Tip of a closed mechanism: its independent joints move, and the loops carry it.
 
-Poses are followed on the branch of the pose at hand, never assembled anew, so a tip that is reached is reached by
-driving there.
+Poses are followed on their branch and never assembled again. So the arm can drive to every pose found.
 """
 
 import numpy as np
@@ -13,11 +12,11 @@ from femtorque.host.plan.tip import Goal, Tip
 
 Array = NDArray[np.float64]
 
-STARTS = 6  # poses that the search begins from: following the loops to them takes time
+STARTS = 6  # start poses of the search; following the loops to them takes time
 
 
 class ClosedTip(Tip):
-    """A point fixed in a link that loops hold or a leader moves. Joint positions are poses (n,) of its space."""
+    """A point fixed in a link of loops or a leader. Joint positions are poses (n,) of its space."""
 
     def __init__(self, space: Space, link: str, offset: ArrayLike, source: object) -> None:
         super().__init__(space.mechanism, link, offset, source)
@@ -25,8 +24,8 @@ class ClosedTip(Tip):
         self.chain = list(space.assembly.independent)
 
     def solve(self, goal: Goal, near: ArrayLike, starts: int = STARTS) -> Array:
-        """As Tip.solve, of poses (n,) that a straight way of the independent joints leads to. Refuses too where the
-        tip, or the loops, come to a singular pose, with the condition number."""
+        """Return a pose (n,) as Tip.solve does, on a straight way of the independent joints. Also raises Refused, with
+        the condition number, if the tip or the loops become singular."""
         return super().solve(goal, near, min(starts, STARTS))
 
     def moved(self, q: Array, x: Array) -> Array | None:
@@ -39,7 +38,7 @@ class ClosedTip(Tip):
         return self.jacobian(q)[:, self.path] @ self.space.assembly.velocity_matrix(q)[self.path]
 
     def _why(self, goal: Goal, tried: list[Array], near: Array) -> str:
-        """With what the nearest pose is like: the tip's own Jacobian, and the loops."""
+        """Add the condition numbers at the nearest pose: of the tip's Jacobian, and of the loops."""
         said = super()._why(goal, tried, near)
         closest = min(tried, key=lambda q: self.miss(q, goal)[0])
         J = self.slope(closest)[: 3 if goal.rotation is None else 6]

@@ -1,5 +1,4 @@
-"""Torques that a motion needs and torques that the motors can give, at the joints: the check of plans and before
-streaming."""
+"""Torques that a motion needs and torques that the motors have, at the joints, for plans and preflight."""
 
 from dataclasses import dataclass
 
@@ -12,16 +11,16 @@ from femtorque.codegen.motion import Trajectory
 from femtorque.codegen.verify import motor_torque
 from femtorque.host.plan.plan_coordinates import Space, stretches
 
-RESERVE = 0.1  # of the effort is left to the feedback
+RESERVE = 0.1  # of the effort is reserved for the feedback
 
 Array = NDArray[np.float64]
 
-SAMPLES = 4  # a knot period
+SAMPLES = 4  # per knot period
 
 
 def wanted(mechanism: Mechanism, t: Array, trajectory: Trajectory) -> Array:
-    """Joint torques (N, J) in N m or N at increasing times t (N,) s of a motion: inverse dynamics with the forces at
-    the cuts of its modes, rotors and friction (THEORY.md, Eq. 19). Raises Refused at a singular pose."""
+    """Return joint torques (N, J), N m or N, at increasing times t (N,) s: inverse dynamics with the loops' forces,
+    rotors and friction (THEORY.md, Eq. 19). Raises Refused at a singular pose."""
     tau = np.zeros((len(t), len(mechanism.streamed)))
     for space, part, moves in stretches(mechanism, trajectory, t):
         tau[part] = of_space(space, *moves)
@@ -29,14 +28,14 @@ def wanted(mechanism: Mechanism, t: Array, trajectory: Trajectory) -> Array:
 
 
 def of_space(space: Space, q: Array, qd: Array, qdd: Array) -> Array:
-    """Efforts (N, J) of the motion (N, n) of all joints in one mode."""
+    """Return the efforts (N, J) of a motion (N, n) of all joints in one mode."""
     tau = space.torque(q, qd, qdd)
     return tau + motor_torque(space.whole, space.streamed(qd), space.streamed(qdd), tau) * space.driven
 
 
 @dataclass(frozen=True)
 class Load:
-    """The moment at which a motion comes nearest to (or goes farthest beyond) what one joint has."""
+    """The moment at which a joint needs the largest share of its effort."""
 
     joint: str
     t: float  # s
@@ -46,7 +45,7 @@ class Load:
 
     @property
     def share(self) -> float:
-        """Share of the available effort; more than 1 is too much."""
+        """Share of the available effort; above 1 is too much."""
         return abs(self.torque) / self.available if self.available > 0.0 else np.inf
 
     def __str__(self) -> str:
@@ -55,7 +54,7 @@ class Load:
 
 
 def heaviest(mechanism: Mechanism, trajectory: Trajectory) -> Load | None:
-    """The worst moment of the worst joint; None where the file limits no effort or links are flexible."""
+    """Return the worst moment of the worst joint; None without effort limits or with flexible links."""
     if mechanism.flexible:
         return None
     period = 1.0 / (SAMPLES * mechanism.control.knot_hz)

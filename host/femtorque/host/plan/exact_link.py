@@ -1,16 +1,14 @@
-"""A flexible link under a motion of the arm's joints, geometrically exact: a chain of rigid segments.
+"""A flexible link under a motion of the joints, geometrically exact: a chain of rigid segments.
 
-The planar link of femtorque.host.plan.chord_beam, cut into segments with springs EI / h between them (the first and
-the last half
-as long), and the rigid end part on its own spring or as one piece with the last segment. Absolute angles b_j are the
-coordinates, so that the equations are short, whatever turns or bends. With l_j the length of a body, c_j where its mass
-m_j is, I_j its inertia, M_j the mass beyond it, e_j along and n_j across it, a the acceleration of the joint less
-gravity,
+The planar link of femtorque.host.plan.chord_beam is cut into segments with springs EI / h between them; the first and
+last segment have half the length. The rigid end part is on its own spring or fixed to the last segment. Absolute angles
+b_j are the coordinates, which keeps the equations short. With l_j a body's length, c_j the place of its mass m_j, I_j
+its inertia, M_j the mass beyond it, e_j along and n_j across it, a the joint's acceleration minus gravity,
 
     A_jj = I_j + m_j c_j^2 + l_j^2 M_j,   A_jk = l_j (m_k c_k + l_k M_k) for j < k,   B_j = m_j c_j + l_j M_j,
-    sum_k A_jk (cos(b_j - b_k) b_k'' + sin(b_j - b_k) b_k'^2) + B_j n_j . a = moment of the springs on j,
+    sum_k A_jk (cos(b_j - b_k) b_k'' + sin(b_j - b_k) b_k'^2) + B_j n_j . a = moment of the springs on j
 
-b_0 turning with the joint. The error falls with the square of the segments' length.
+where b_0 is the joint's angle. The error falls with the square of the segments' length.
 """
 
 from __future__ import annotations
@@ -29,13 +27,13 @@ Array = NDArray[np.float64]
 
 Left = Callable[[Array, Array, Array, Array], tuple[Array, Array]]
 
-ROUNDS = 30  # of a time step; three to five are what it takes
-SOLVED = 1e-6  # of the accelerations, and rad/s^2
+ROUNDS = 30  # of a time step; three to five are usual
+SOLVED = 1e-6  # of the accelerations, plus rad/s^2
 
 
 @dataclass(frozen=True)
 class Chain:
-    """length, at, mass, inertia (S,): of the bodies, the first turned by the joint; stiffness, damping (S - 1,): of the
+    """length, at, mass, inertia (S,): of the bodies; the joint turns the first. stiffness, damping (S - 1,): of the
     springs before the others. reach: from the last body's joint to the tip, m."""
 
     length: Array
@@ -53,7 +51,7 @@ class Chain:
         length[[0, -1]] = 0.5 * h
         part = mass / beam.length * length
         at, inertia = 0.5 * length, part * length**2 / 12.0
-        k = np.full(segments, beam.EI[1] / h * (1.0 - 0.25 / segments**2))  # so that the tip gives way as the beam's
+        k = np.full(segments, beam.EI[1] / h * (1.0 - 0.25 / segments**2))  # so that the tip has the beam's compliance
         c, reach = beam.damping * k, length[-1] + end.point
         if end.spring is not None:
             length, at = np.append(length, 0.0), np.append(at, end.com)
@@ -67,14 +65,14 @@ class Chain:
         return Chain(length, at, part, inertia, k, c, float(reach))
 
     def tip(self, b: Array) -> Array:
-        """The tip from the joint (..., 2), m, the bodies at the angles b (..., S)."""
+        """Return the tip from the joint (..., 2), m, for body angles b (..., S)."""
         ways = np.append(self.length[:-1], self.reach)
         return np.stack([np.cos(b) @ ways, np.sin(b) @ ways], axis=-1)
 
 
 @dataclass(frozen=True)
 class Swung:
-    """tip (T, 2), m, from the joint; moment (T,), N m, and force (T, 2), N, that the joint takes; all axes fixed."""
+    """tip (T, 2), m, from the joint; moment (T,), N m, and force (T, 2), N, on the joint; all in fixed axes."""
 
     tip: Array
     moment: Array
@@ -82,8 +80,9 @@ class Swung:
 
 
 def swung(chain: Chain, angle: tuple[Array, Array, Array], a: Array, dt: float) -> Swung:
-    """From the static sag on. angle: of the joint (T,), rad, with rate and acceleration; a (T, 2): acceleration of the
-    joint less gravity, m/s^2. Newmark's average acceleration. Raises Refused where the link folds up."""
+    """Return the motion from the static sag on. angle: the joint's angle (T,), rad, velocity and acceleration; a (T,
+    2): the joint's acceleration minus gravity, m/s^2. Method: Newmark's average acceleration. Raises Refused if the
+    link folds."""
     beyond = np.append(np.cumsum(chain.mass[::-1])[::-1][1:], 0.0)
     B = chain.mass * chain.at + chain.length * beyond
     A = np.outer(chain.length, B)
@@ -127,7 +126,7 @@ def swung(chain: Chain, angle: tuple[Array, Array, Array], a: Array, dt: float) 
 
 
 def _sag(left: Left, K: Array, B: Array, q: float, a: Array) -> Array:
-    """Angles (S,) at rest, by Newton."""
+    """Return the angles (S,) at rest, by Newton's method."""
     b, still = np.full(len(B), q), np.zeros(len(B))
     for _ in range(ROUNDS):
         lacking = left(b, still, still, a)[1][1:]

@@ -1,4 +1,4 @@
-"""The preview of a plan: positions, shares of the limits, and the way of the tip."""
+"""The preview of a plan: positions, shares of the limits, and the tip's path."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def draw_plan(path: Path, mechanism: Mechanism, plan: Plan) -> None:
-    """Write the figure. Raises BadInput for a suffix that is none of a picture."""
+    """Write the figure. Raises BadInput for a wrong suffix."""
     check_format(path)
     motion = plan.trajectory
     t = np.linspace(0.0, motion.duration, 1200)
@@ -67,11 +67,11 @@ def draw_plan(path: Path, mechanism: Mechanism, plan: Plan) -> None:
 
 
 def _way(axes: Axes, plan: Plan, across: int, up: int, title: str) -> None:
-    """The way of the tip seen along one axis of the base frame, with the waypoints on it."""
+    """Draw the tip's path along one axis of the base frame, with the waypoints."""
     tip = plan.tip
     assert tip is not None
     axes.plot(tip[:, across], tip[:, up], color=colours.DESIRED, linewidth=1.2)
-    places: dict[tuple[float, float], list[str]] = {}  # waypoints where the tip is at the same place share a mark
+    places: dict[tuple[float, float], list[str]] = {}  # waypoints at the same place share a mark
     for when, name in [(0.0, "start"), *(arrival for arrival in plan.arrivals if arrival[1] != BEGINNING)]:
         point = tip[int(np.argmin(np.abs(plan.trajectory.times - when)))].round(5)
         places.setdefault((float(point[across]), float(point[up])), []).append(_label(name))

@@ -1,4 +1,4 @@
-"""`femtorque plan` for a mechanism that ends in a flexible link: the tip's motion, the joints' motion that makes it."""
+"""`femtorque plan` for a mechanism that ends in a flexible link: the joints' motion for a motion of the tip."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,12 +22,12 @@ from femtorque.host.plan.tip_torques import (
 
 Array = NDArray[np.float64]
 
-STEPS = 4  # of the boundary-value problem a control tick of 1 kHz; fewer where ticks are shorter
-SMALL = 1e-4  # of what the deflection is at the ends: pre- and post-actuation last until it is that
-LARGE = 0.1  # of the link's length: a linear beam is not right beyond it
-BENT = np.pi / 4.0  # rad between joint and chord: nothing of a linear beam is left
-NEAR = 0.01  # rad: how near to the end of the motion before a path of the tip has to begin
-REST_ROUNDS = 12  # to the chord whose joint, bent as it stands, is where it should be
+STEPS = 4  # steps of the boundary-value problem per control tick of 1 kHz; fewer for shorter ticks
+SMALL = 1e-4  # of the deflection at the ends: end of pre- and post-actuation
+LARGE = 0.1  # of the link's length: limit of the linear beam
+BENT = np.pi / 4.0  # rad between joint and chord: limit of the linear beam's slope
+NEAR = 0.01  # rad: allowed distance of a path's beginning
+REST_ROUNDS = 12  # for the chord whose joint, with its sag, is at the wanted angle
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ class FlexiblePlan:
     trajectory: Trajectory
     motion: TipMotion
     path: Array
-    pressing: float  # largest force of the tip on what it touches, N
+    pressing: float  # largest contact force of the tip, N
     deflection: float  # largest angle between joint and chord, rad
-    exact: Exact | None  # as the link really moves; None where it presses, or starts and ends in its sag
+    exact: Exact | None  # motion of the exact link; None with contact or static ends
 
     def words(self) -> str:
         lines = [f"{self.trajectory.duration:.3f} s, of which the tip moves from {abs(self.motion.path_start):.3f} s "
@@ -64,7 +64,7 @@ class FlexiblePlan:
         return dict(zip(self.trajectory.joints, np.abs(self.motion.torque).max(axis=0).tolist(), strict=True))
 
     def data(self) -> dict[str, Any]:
-        """As the JSON object of `femtorque plan`."""
+        """Return the JSON object of `femtorque plan`."""
         return {"duration": self.trajectory.duration, "rows": len(self.trajectory.times),
                 "path_start": self.motion.path_start, "conditions": list(self.motion.counts),
                 "peak_torque": self.peaks(), "pressing": self.pressing, "deflection": self.deflection,
@@ -74,11 +74,11 @@ class FlexiblePlan:
 
 def plan_flexible(mechanism: Mechanism, source: Path, *, ends: Ends = "free", begin: Array | None = None,
                   speed: float = 1.0, tip_point: str | None = None) -> FlexiblePlan:
-    """Plan for a path of the tip with times (CSV with a column t), or for waypoints of the arm as if it were rigid.
+    """Plan for a timed path of the tip (CSV with a column t), or for waypoints of the arm as if it were rigid.
 
-    begin (J,): where the joints stand, by default at the mechanism's start: waypoints go on from there, a path must
-    begin there, or, by default, near it. tip_point: LINK or LINK:x,y,z, of what is the end of the arm by default.
-    Raises Refused where the path is out of reach, the problem ill-posed, or a limit broken.
+    begin (J,): the joints' positions, by default the mechanism's start. Waypoints go on from there. A path must begin
+    there, or by default near it. tip_point: LINK or LINK:x,y,z, by default the end of the arm. Raises Refused if the
+    path is out of reach, the problem is ill-posed, or a limit is broken.
     """
     arm = flexible_arm(mechanism)
     hz = mechanism.control.knot_hz
@@ -131,7 +131,7 @@ def plan_flexible(mechanism: Mechanism, source: Path, *, ends: Ends = "free", be
                        f"{begin[j]:.4g} rad", "plan a motion there first")
     rows = slice(None, None, every)
     q, qd, qdd = motion.q[rows], motion.qd[rows].copy(), motion.qdd[rows].copy()
-    if ends == "free":  # what is left there is smaller than SMALL
+    if ends == "free":  # the rest is smaller than SMALL
         qd[[0, -1]] = qdd[[0, -1]] = 0.0
     trajectory = Trajectory(arm.names, motion.times[rows], q, qd, qdd, source)
     _check(mechanism, arm, trajectory, motion)
@@ -141,7 +141,7 @@ def plan_flexible(mechanism: Mechanism, source: Path, *, ends: Ends = "free", be
 
 
 def draw_flexible(path: Path, mechanism: Mechanism, found: FlexiblePlan) -> None:
-    """Positions, torques, and what bending adds. Raises BadInput for a suffix that is none of a picture."""
+    """Draw positions, torques and the effect of bending. Raises BadInput for a wrong suffix."""
     check_format(path)
     motion = found.motion
     figure = blank(9.0, 8.0)
@@ -166,14 +166,15 @@ def draw_flexible(path: Path, mechanism: Mechanism, found: FlexiblePlan) -> None
 
 
 def _as_if_rigid(mechanism: Mechanism, arm: FlexibleArm) -> Mechanism:
-    """With every link rigid and the passive joint locked: moves as the chord does."""
+    """Return the mechanism with rigid links and a locked passive joint; it moves like the chord."""
     passive = {joint.name: 0.0 for joint in mechanism.moving if joint.name not in arm.names}
     return replace(mechanism, links=tuple(replace(link, beam=None) for link in mechanism.links),
                    lock=mechanism.lock | passive)
 
 
 def _to_point(mechanism: Mechanism, arm: FlexibleArm, point: Tip | str) -> FlexibleArm:
-    """The arm whose chord ends in this point. Raises BadInput where it is not beyond the flexible link, on its axis."""
+    """Return the arm whose chord ends in this point. Raises BadInput if the point is not beyond the flexible link, on
+    its axis."""
     if isinstance(point, str):
         table = waypoints.tip_option(point)
         point = Tip(_as_if_rigid(mechanism, arm), table.link, table.xyz, "command line")
@@ -189,7 +190,7 @@ def _to_point(mechanism: Mechanism, arm: FlexibleArm, point: Tip | str) -> Flexi
 
 
 def _chord_at(arm: FlexibleArm, joints: Array, dt: float) -> Array:
-    """Pose (J,) of the chord in which the joints rest at `joints`: the sag turns the root against the chord."""
+    """Return the chord's pose (J,) for joints at rest at `joints`; the sag turns the root against the chord."""
     chord = joints
     for _ in range(REST_ROUNDS):
         rows = np.stack([chord, chord])

@@ -1,8 +1,8 @@
-"""Coordinates of a plan: the independent joints of a mechanism in one of its modes. All others follow by the loops.
+"""Coordinates of a plan: the independent joints of a mechanism in one of its modes. The loops give all other joints.
 
-A pose holds all moving joints, (n,) in the order of the mode's own model; its coordinates are the independent ones,
-which in a tree are all of them. Poses are followed from one to the next, so that a plan stays on the branch on which it
-begins; where a singular pose is in the way it is refused with the pose, the joints that come loose, and how near it is.
+A pose holds all moving joints (n,), in the order of the mode's own model. Its coordinates are the independent joints;
+in a tree, all joints. Poses are followed step by step, so that a plan stays on its first branch. A singular pose on the
+way is refused, with the pose, the loose joints and the condition number.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from femtorque.codegen.reference import closed_form, newton_euler, recursion
 
 Array = NDArray[np.float64]
 
-FITS = 2e-3  # rad or m that loops may be open where a mode is entered, as on the board
-PACE = 0.05  # rad or m between two poses on the way to one that joints which follow decide on
-EXACT = 3  # Newton steps at its end
-SAME_WAY = 0.05  # of a joint's velocities: less of them is decided by the others already
+FITS = 2e-3  # rad or m that loops may be open when a mode is entered, as on the board
+PACE = 0.05  # rad or m between two poses on the way to a pose given by dependent joints
+EXACT = 3  # Newton steps at the end of that way
+SAME_WAY = 0.05  # of a joint's velocities: below this, the other joints determine it
 
 
 @dataclass(frozen=True)
 class Space:
-    """whole: the mechanism with all its modes; mode: the name of this one, empty where it has none."""
+    """whole: the mechanism with all its modes; mode: the name of this one, empty without modes."""
 
     whole: Mechanism
     mode: str
@@ -37,14 +37,14 @@ class Space:
 
     @staticmethod
     def of(whole: Mechanism, mode: str = "", near: dict[str, float] | None = None) -> Space:
-        """mode: by default the first. near: joint positions from which the loops are closed, by default the start of
-        the file. Raises BadInput where they do not close."""
+        """Return the space of a mode, by default the first. near: joint positions for closing the loops, by default the
+        file's start. Raises BadInput if the loops do not close."""
         mode = mode or (whole.modes[0].name if whole.modes else "")
         return Space(whole, mode, assemble(Model.of(in_mode(whole, mode or None)), near))
 
     @property
     def mechanism(self) -> Mechanism:
-        """In this mode alone."""
+        """The mechanism in this mode alone."""
         return self.assembly.model.mechanism
 
     @property
@@ -63,27 +63,27 @@ class Space:
         return [body.joint.name for body in self.assembly.model.bodies]
 
     def coordinates(self, poses: ArrayLike) -> Array:
-        """(..., f) of poses (..., n)."""
+        """Return coordinates (..., f) of poses (..., n)."""
         return np.asarray(poses, float)[..., list(self.assembly.independent)]
 
     def streamed(self, poses: ArrayLike) -> Array:
-        """Positions (..., J) of the whole mechanism's streamed joints; of velocities and accelerations the same."""
+        """Return positions (..., J) of the whole mechanism's streamed joints, or their velocities or accelerations."""
         return np.asarray(poses, float)[..., [self.names.index(joint.name) for joint in self.whole.streamed]]
 
     def unstreamed(self, positions: ArrayLike) -> Array:
-        """The coordinates (..., f) of streamed joints (..., J)."""
+        """Return the coordinates (..., f) of streamed joints (..., J)."""
         names = [joint.name for joint in self.whole.streamed]
         return np.asarray(positions, float)[..., [names.index(joint.name) for joint in self.joints]]
 
     # ---- motion
     def follow(self, here: Array, x: ArrayLike) -> Array:
-        """Poses (N, n) from coordinates (N, f), followed from the pose `here` (n,). Raises Refused."""
+        """Return poses (N, n) of coordinates (N, f), followed from the pose `here` (n,). Raises Refused."""
         return replace(self.assembly, start=here).follow(self._actuated(np.atleast_2d(np.asarray(x, float))))
 
     def to(self, here: Array, wanted: dict[str, float]) -> Array:
-        """The pose (n,) in which driven joints are where they are wanted, (name to rad or m), on a way from `here` that
-        leads there evenly; coordinates stay where `wanted` does not say otherwise. Joints that follow from the others
-        may be left out, and are not looked at if they are not. Raises Refused at a singular pose."""
+        """Return the pose (n,) with driven joints at `wanted` (name to rad or m), on an even way from `here`. Other
+        coordinates stay. Joints that follow from the others may be absent, and are ignored otherwise. Raises Refused at
+        a singular pose."""
         free = list(self.assembly.independent)
         given = [self.names.index(name) for name in wanted]
         chosen = self._deciding(here, [*given, *(i for i in free if i not in given)])
@@ -100,7 +100,7 @@ class Space:
         return self.follow(here, goal[free])[0]
 
     def _deciding(self, pose: Array, joints: list[int]) -> list[int]:
-        """The first of these joints that together decide on a pose."""
+        """Return the first of these joints that together determine a pose."""
         if set(self.assembly.independent) <= set(joints) and not self.assembly.dependent:
             return list(self.assembly.independent)
         G, chosen = self.assembly.velocity_matrix(pose), list[int]()
@@ -114,46 +114,45 @@ class Space:
         return chosen
 
     def motion(self, here: Array, x: Array, xd: Array, xdd: Array) -> tuple[Array, Array, Array]:
-        """Motion of all joints from positions, velocities and accelerations of the coordinates, each (N, f) in and (N,
-        n) out."""
+        """Return the motion of all joints, each (N, n), from that of the coordinates, each (N, f)."""
         full = self.follow(here, x)
         velocities = self.assembly.velocities(full, xd)
         return full, velocities, self.assembly.accelerations(full, velocities, xdd)
 
     def _actuated(self, x: Array) -> Array:
-        """With what redundant joints have to do left open."""
+        """Return coordinates with the redundant joints left open."""
         rows = np.full((len(x), len(self.assembly.actuated)), np.nan)
         rows[:, [self.assembly.actuated.index(i) for i in self.assembly.independent]] = x
         return rows
 
     def torque(self, q: Array, qd: Array, qdd: Array) -> Array:
-        """Torques (N, J), N m or N, of the streamed joints by Newton-Euler with the forces at the cuts, and of all
-        that follows a leader, of a motion (N, n) of all joints; none of joints that nothing drives in this mode."""
+        """Return torques (N, J), N m or N, of the streamed joints for a motion (N, n) of all joints, by Newton-Euler
+        with the loops' forces and all followers. Joints undriven in this mode get zero."""
         model = self.assembly.model
         convert = closed_form(self.assembly, recursion) if self.mechanism.constrained else recursion
         return self.streamed(newton_euler(model, q, qd, qdd, convert)) * self.driven
 
     @property
     def driven(self) -> Array:
-        """(J,): 1 of streamed joints that are actuated in this mode, 0 of the others."""
+        """Return (J,): 1 for streamed joints that are actuated in this mode, else 0."""
         own = {self.names[i] for i in self.assembly.actuated}
         return np.array([float(joint.name in own) for joint in self.whole.streamed])
 
     # ---- modes
     def near(self, pose: Array) -> dict[str, float]:
-        """A pose by the joints' names."""
+        """Return a pose by joint names."""
         return dict(zip(self.names, pose.tolist(), strict=True))
 
     def entered(self, mode: str, pose: Array) -> tuple[Space, float, str]:
-        """The space of another mode, its loops closed from a pose of this one: how far the farthest streamed joint had
-        to go for that, and which."""
+        """Return the space of another mode, with its loops closed from a pose of this one, the largest correction of a
+        streamed joint, and its name."""
         other = Space.of(self.whole, mode, self.near(pose))
         away = np.abs(other.streamed(other.start) - self.streamed(pose))
         farthest = int(np.argmax(away))
         return other, float(away[farthest]), self.whole.streamed[farthest].name
 
     def check(self, poses: Array, to: str) -> None:
-        """Refuse poses (N, n) in which a joint that the loops move leaves the limits of its own."""
+        """Refuse poses (N, n) in which a joint moved by the loops leaves its limits."""
         for i in self.assembly.dependent:
             joint = self.assembly.model.bodies[i].joint
             outside = np.maximum(poses[:, i] - joint.limits.upper, joint.limits.lower - poses[:, i])
@@ -165,8 +164,8 @@ class Space:
 
 def stretches(mechanism: Mechanism, trajectory: Trajectory,
               t: Array) -> Iterator[tuple[Space, slice, tuple[Array, Array, Array]]]:
-    """The modes that a motion leads through at increasing times t (N,): a space, the samples in it, and the motion of
-    all joints there, each (samples, n). Raises BadInput or Refused where loops do not close there."""
+    """Yield the modes of a motion at increasing times t (N,): a space, its samples, and the motion of all joints, each
+    (samples, n). Raises BadInput or Refused if loops do not close."""
     switches = list(trajectory.modes) or [(0.0, "")]
     bounds = [*(int(np.searchsorted(t, begin - 1e-9)) for begin, _ in switches), len(t)]
     before: dict[str, float] = {}
@@ -182,11 +181,9 @@ def stretches(mechanism: Mechanism, trajectory: Trajectory,
 
 
 def begin_of(space: Space, begin: ArrayLike | None, source: object) -> Array:
-    """The pose (n,) of streamed joints at `begin` (J,), on the branch of the start; by default the start itself.
-
-    Raises BadInput where redundantly actuated joints do not stand as the loops want them, Refused where no way leads
-    there from the start but through a singular pose.
-    """
+    """Return the pose (n,) of streamed joints at `begin` (J,), on the start's branch; by default the start. Raises
+    BadInput if redundantly actuated joints do not fit the loops, and Refused if every way from the start is
+    singular."""
     if begin is None:
         return space.start
     positions = np.asarray(begin, float)

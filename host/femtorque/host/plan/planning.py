@@ -1,13 +1,13 @@
-"""Waypoints to a jerk-limited motion within the limits of positions, rates, accelerations and efforts.
+"""Waypoints to a jerk-limited motion within the limits of position, velocity, acceleration and effort.
 
-Between two rests the joints move together (ruckig, all arriving at once, in phase where they can); a waypoint passed
-through gets rates that no joint has to turn back for. On a straight line the tip's path is first solved for the joints,
-then travelled with a jerk-limited speed. Motions that ask too much of the motors are made slower, section by section,
-until they do not: by a factor k of time, velocities fall as 1/k, accelerations and inertial torques as 1/k^2. A row of
-the result is a knot: the quintics between the rows are what a board plays, and it is they that are held to the limits.
+Between two rests the joints move together (ruckig: synchronised, in phase if possible). At waypoints passed through,
+the velocities let no joint reverse. On a straight line the tip's path is first solved for the joints and then travelled
+at a jerk-limited speed. Sections that need too much of the motors are slowed: by a factor k in time, velocities fall as
+1/k, accelerations and inertial torques as 1/k^2. A row of the result is a knot. The board plays the quintics between
+the rows, and the limits hold for these.
 
-Closed mechanisms move their independent joints; the others follow by the loops, on the branch on which the plan begins,
-and are held to their limits too (host/plan/plan_coordinates.py). Modes are entered at rest, where their loops close.
+Closed mechanisms move their independent joints. The other joints follow the loops on the plan's first branch, within
+their limits (host/plan/plan_coordinates.py). Modes are entered at rest, where their loops close.
 """
 
 from collections.abc import Callable
@@ -33,19 +33,19 @@ from femtorque.host.plan.waypoints import Waypoint, Waypoints
 Array = NDArray[np.float64]
 Curve = Callable[[Array], tuple[Array, Array, Array]]  # s (N,) to q, dq/ds, d2q/ds2, each (N, J)
 
-RISE = 0.25  # s to full rate where the file limits no acceleration
-BUILD_UP = 0.1  # s to full acceleration where it limits no jerk
-SAME = 1e-7  # rad or m: nearer than this is the same pose
-LINE_SAMPLES, LINE_MOST, LINE_ERROR = 33, 1025, 1e-5  # of a straight line: points solved for, at most; m off it
-LINE_STEP = 0.5  # rad or m: a joint that goes farther between two points of a line has jumped
-SLOWEST = 1e3  # times slower than the limits of rate and acceleration alone: given up
+RISE = 0.25  # s to full velocity without an acceleration limit
+BUILD_UP = 0.1  # s to full acceleration without a jerk limit
+SAME = 1e-7  # rad or m: closer poses are equal
+LINE_SAMPLES, LINE_MOST, LINE_ERROR = 33, 1025, 1e-5  # of a line: first and largest number of points; m off it
+LINE_STEP = 0.5  # rad or m: a larger step between two points of a line is a jump
+SLOWEST = 1e3  # largest factor of time
 ROUNDS = 30
 BEGINNING = "the beginning"
 
 
 @dataclass(frozen=True)
 class Slowed:
-    """A section that the motors cannot play as fast as the other limits allow. factor: times slower."""
+    """A section that the motors cannot play at the speed of the other limits. factor: times slower."""
 
     section: int
     to: str
@@ -55,19 +55,19 @@ class Slowed:
 
 @dataclass(frozen=True)
 class Plan:
-    """arrivals: (time s, waypoint) of every one that is reached. tip: (R, 3) m, where the waypoints speak of one."""
+    """arrivals: (time s, waypoint) of every waypoint reached. tip: (R, 3) m, if waypoints use a tip."""
 
     trajectory: Trajectory
     arrivals: tuple[tuple[float, str], ...]
     slowed: tuple[Slowed, ...]
-    shares: dict[str, dict[str, float | None]]  # joint to the largest share of every limit; None: no such limit
+    shares: dict[str, dict[str, float | None]]  # by joint, the largest share of each limit; None: no limit
     tip: Array | None
 
     def __repr__(self) -> str:
         return f"<Plan: {self.words()}>"
 
     def words(self) -> str:
-        """How long it takes, and what had to be slower than asked for."""
+        """Return the duration and the slowed sections in words."""
         lines = [f"{self.trajectory.duration:.3f} s, {len(self.arrivals)} waypoint{'s' * (len(self.arrivals) != 1)}, "
                  f"every limit kept"]
         for s in self.slowed:
@@ -75,7 +75,7 @@ class Plan:
         return "\n".join(lines)
 
     def data(self) -> dict[str, Any]:
-        """As the JSON object of `femtorque plan`."""
+        """Return the JSON object of `femtorque plan`."""
         return {
             "duration": self.trajectory.duration, "rows": len(self.trajectory.times),
             "waypoints": [{"t": t, "waypoint": name} for t, name in self.arrivals],
@@ -85,8 +85,8 @@ class Plan:
 
 @dataclass(frozen=True)
 class _Section:
-    """From rest to rest in one mode. at: t (N,) s to positions, velocities, accelerations of the coordinates, each
-    (N, f). begin: the pose (n,) that it begins with. via: (time, waypoint)."""
+    """A motion from rest to rest in one mode. at: t (N,) s to positions, velocities, accelerations of the coordinates,
+    each (N, f). begin: the first pose (n,). via: (time, waypoint)."""
 
     space: Space
     begin: Array
@@ -98,11 +98,12 @@ class _Section:
 
 def plan(mechanism: Mechanism, waypoints: Waypoints, *, begin: ArrayLike | None = None, back: bool = False,
          speed: float = 1.0, reserve: float = effort.RESERVE) -> Plan:
-    """The motion through the waypoints, from rest at `begin` (streamed joints (J,), by default the start pose) to rest.
+    """Return the motion through the waypoints, from rest at `begin` (streamed joints (J,), by default the start pose)
+    to rest.
 
-    back: return to the beginning at the end. speed: of the limits of rate, for the whole motion. reserve: share of
-    the effort that is kept for the feedback. Raises Refused where a waypoint cannot be reached or held, or a singular
-    pose of closed loops lies on the way to it.
+    back: return to the beginning at the end. speed: a share of the limits of velocity, acceleration and jerk. reserve:
+    share of the effort for the feedback. Raises Refused if a waypoint cannot be reached or held, or if a singular pose
+    is on the way to it.
     """
     if mechanism.flexible:
         raise BadInput(mechanism.source or mechanism.name, "mechanism", None,
@@ -121,14 +122,14 @@ def plan(mechanism: Mechanism, waypoints: Waypoints, *, begin: ArrayLike | None 
 
 
 class _Way:
-    """The sections of a plan as they are found, from waypoint to waypoint."""
+    """The sections of a plan, found from waypoint to waypoint."""
 
     def __init__(self, mechanism: Mechanism, waypoints: Waypoints, speed: float, begin: ArrayLike | None) -> None:
         self.source, self.speed, self.named = waypoints.source, speed, waypoints.tip
         self.space = Space.of(mechanism, waypoints.points[0].mode or "")
         self.here = begin_of(self.space, begin, self.source)
         self.first = self.space, self.here
-        self.group: list[tuple[Waypoint, Array]] = []  # passed through, up to the next rest
+        self.group: list[tuple[Waypoint, Array]] = []  # waypoints passed through until the next rest
         self.sections: list[_Section] = []
 
     @property
@@ -143,7 +144,7 @@ class _Way:
         return tip
 
     def go(self, point: Waypoint, following: str | None) -> None:
-        """To a waypoint; following: the mode of the next one."""
+        """Go to a waypoint. following: the next waypoint's mode."""
         if point.mode is not None and point.mode != self.space.mode:
             self._enter(point)
         if point.line:
@@ -171,7 +172,7 @@ class _Way:
             self.here, self.group = self.group[-1][1], []
 
     def go_back(self) -> None:
-        """To where the motion began."""
+        """Return to the beginning of the motion."""
         space, first = self.first
         if space.mode != self.space.mode:
             raise BadInput(self.source, "--back", None, f"the motion ends in mode {self.space.mode!r} and begins in "
@@ -191,7 +192,7 @@ class _Way:
         self.space, self.here = other, other.start
 
     def _fitted(self, target: Array, mode: str, where: str) -> Array:
-        """A pose in which the loops of the next mode close too: what it is asked for is a little off."""
+        """Return a pose that also closes the loops of the next mode; the given pose is slightly off."""
         other, away, joint = self._close(mode, target, where)
         if away > FITS:
             raise Refused(self._open(mode, where, other, joint))
@@ -212,8 +213,8 @@ class _Way:
 
 
 def straight(mechanism: Mechanism, here: ArrayLike, there: ArrayLike, speed: float) -> Trajectory:
-    """From rest to rest, all joints together, at a share of the limits of rate. Raises BadInput and Refused as
-    `plan`."""
+    """Return a motion of all joints together, from rest to rest, at a share of the limits. Raises BadInput and Refused
+    as `plan` does."""
     joints = {joint.name: float(x) for joint, x in zip(mechanism.streamed, np.asarray(there), strict=True)}
     way = Waypoints(mechanism.source or Path(mechanism.name), (Waypoint("the start of the motion", joints, None),),
                     None)
@@ -221,7 +222,7 @@ def straight(mechanism: Mechanism, here: ArrayLike, there: ArrayLike, speed: flo
 
 
 def _target(space: Space, point: Waypoint, near: Array, tip: Tip | None) -> Array:
-    """The pose (n,) of a waypoint, coming from that at `near`. Raises Refused where the tip or the loops cannot get."""
+    """Return the pose (n,) of a waypoint, coming from `near`. Raises Refused if tip or loops cannot reach it."""
     try:
         if point.goal is not None:
             assert tip is not None
@@ -240,8 +241,8 @@ def _target(space: Space, point: Waypoint, near: Array, tip: Tip | None) -> Arra
 
 
 def speeds(joint: Joint, scale: float) -> tuple[float, float, float]:
-    """Rate, acceleration and jerk that a joint may have. If the file limits none: RISE to full velocity, BUILD_UP to
-    full acceleration. Raises BadInput if it does not limit the rate."""
+    """Return a joint's limits of velocity, acceleration and jerk. Defaults: full velocity in RISE, full acceleration in
+    BUILD_UP. Raises BadInput without a velocity limit."""
     limits: Limits = joint.limits
     if not np.isfinite(limits.velocity):
         raise BadInput("mechanism", f"joint.{joint.name}.limits.velocity", None, "is needed to plan",
@@ -252,7 +253,7 @@ def speeds(joint: Joint, scale: float) -> tuple[float, float, float]:
 
 
 def _bounds(space: Space, scale: float) -> tuple[Array, Array, Array]:
-    """`speeds` of all coordinates, each (f,)."""
+    """Return `speeds` of all coordinates, each (f,)."""
     rate, acceleration, jerk = np.array([speeds(joint, scale) for joint in space.joints]).T
     return rate, acceleration, jerk
 
@@ -261,11 +262,11 @@ def _bounds(space: Space, scale: float) -> tuple[Array, Array, Array]:
 
 
 def _move(space: Space, here: Array, group: list[tuple[Waypoint, Array]], speed: float) -> _Section:
-    """From rest at a pose `here` (n,) through the waypoints of a group to rest at its last."""
+    """Return the section from rest at `here` (n,) through a group of waypoints to rest at its last."""
     poses, to = [space.coordinates(here)], []
     for point, pose in group:
         q = space.coordinates(pose)
-        if np.max(np.abs(q - poses[-1])) > SAME:  # else it is there already
+        if np.max(np.abs(q - poses[-1])) > SAME:  # else the arm is there
             poses.append(q)
             to.append(point)
     if not to:
@@ -293,7 +294,7 @@ def _move(space: Space, here: Array, group: list[tuple[Waypoint, Array]], speed:
 
 
 def _leg(a: Array, b: Array, rate_a: Array, rate_b: Array, bounds: tuple[Array, Array, Array]) -> Any:
-    """ruckig's motion of all joints from one state to another, without accelerations at the ends; None if none is."""
+    """Return ruckig's motion of all joints between two states without accelerations; None if impossible."""
     import ruckig  # noqa: PLC0415 (an extra)
 
     wanted = ruckig.InputParameter(len(a))
@@ -310,8 +311,8 @@ def _leg(a: Array, b: Array, rate_a: Array, rate_b: Array, bounds: tuple[Array, 
 
 
 def _through(poses: list[Array], durations: list[float], bounds: list[tuple[Array, Array, Array]]) -> Array:
-    """Rates (waypoints - 1, J) to pass the inner waypoints with: the harmonic mean of the mean rates on both sides,
-    zero where a joint turns back (Fritsch and Butland's rule for monotone curves)."""
+    """Return velocities (waypoints - 1, J) at the inner waypoints: the harmonic mean of the mean velocities on both
+    sides, zero for a reversing joint (Fritsch and Butland's rule for monotone curves)."""
     means = np.diff(poses, axis=0) / np.array(durations)[:, None]
     a, b = means[:-1], means[1:]
     same = a * b > 0.0
@@ -319,7 +320,7 @@ def _through(poses: list[Array], durations: list[float], bounds: list[tuple[Arra
 
 
 def _legs(poses: list[Array], rates: Array, bounds: list[tuple[Array, Array, Array]]) -> list[Any] | None:
-    """The legs with these rates at the inner waypoints; None if one is not possible or a joint has to turn back."""
+    """Return the legs with these velocities at the inner waypoints; None if one is impossible or a joint reverses."""
     rest = np.zeros_like(poses[0])
     ends = [rest, *rates, rest]
     legs = []
@@ -349,7 +350,7 @@ def _rest(space: Space, here: Array, duration: float, to: str) -> _Section:
 
 
 def _line(space: Space, tip: Tip, point: Waypoint, here: Array, speed: float) -> tuple[_Section, Array]:
-    """The tip goes straight, from rest to rest. Returns the pose (n,) at its end too."""
+    """Move the tip straight, from rest to rest. Returns the section and its last pose (n,)."""
     path, end = _path(space, tip, point, here)
     s = np.linspace(0.0, 1.0, 4 * LINE_SAMPLES)
     steepest = np.max(np.abs(path(s)[1]), axis=0)
@@ -369,7 +370,8 @@ def _line(space: Space, tip: Tip, point: Waypoint, here: Array, speed: float) ->
 
 
 def _path(space: Space, tip: Tip, point: Waypoint, here: Array) -> tuple[Curve, Array]:
-    """Coordinates along the line as a quintic spline over s = 0..1, its tip within LINE_ERROR of the line."""
+    """Return the coordinates along the line as a quintic spline over s = 0..1, with the tip within LINE_ERROR of the
+    line."""
     from scipy.interpolate import make_interp_spline  # noqa: PLC0415 (an extra)
 
     assert point.goal is not None
@@ -398,7 +400,7 @@ def _curve(*splines_and_s: Any) -> tuple[Array, Array, Array]:
 
 
 def _goals(begin: Goal, end: Goal, s: Array) -> list[Goal]:
-    """Along the line: positions in proportion, orientations about one axis (slerp)."""
+    """Return goals along the line: positions in proportion, orientations about one axis (slerp)."""
     from scipy.spatial.transform import Slerp  # noqa: PLC0415 (an extra)
 
     xyz = begin.xyz + s[:, None] * (end.xyz - begin.xyz)
@@ -410,8 +412,7 @@ def _goals(begin: Goal, end: Goal, s: Array) -> list[Goal]:
 
 
 def _followed(tip: Tip, goals: list[Goal], point: Waypoint, here: Array) -> tuple[Array, float]:
-    """Poses (N, n) from goal to goal, each from the one before, and the farthest that a joint went at
-    once."""
+    """Return poses (N, n) from goal to goal, and the largest step of a joint."""
     q = [tip.solve(goals[0], here, starts=0)]
     for i, goal in enumerate(goals[1:], 1):
         try:
@@ -430,8 +431,8 @@ Moves = tuple[Array, Array, Array]  # positions, velocities, accelerations of al
 
 @dataclass(frozen=True)
 class _Played:
-    """A section as a board plays it: rows at knots, of all joints. factor: time over the section's own; slowed: the
-    part of it that the efforts asked for."""
+    """A section on the board: rows of all joints at knots. factor: its time over the section's own; slowed: the part of
+    the factor due to efforts."""
 
     rows: Moves
     factor: float
@@ -440,7 +441,7 @@ class _Played:
 
 
 def _joined(mechanism: Mechanism, sections: list[_Section], speed: float, reserve: float, waypoints: Waypoints) -> Plan:
-    """The sections one after the other, each slowed as far as it takes."""
+    """Return the sections in order, each slowed as needed."""
     period = 1.0 / mechanism.control.knot_hz
     parts: list[tuple[Array, Array, Array]] = []
     arrivals: list[tuple[float, str]] = []
@@ -471,7 +472,7 @@ def _joined(mechanism: Mechanism, sections: list[_Section], speed: float, reserv
 
 
 def _played(section: _Section, speed: float, reserve: float) -> _Played:
-    """Raises Refused if no speed is slow enough, or if the loops cannot be followed."""
+    """Raise Refused if no speed is slow enough, or if the loops cannot be followed."""
     hz, own = section.space.whole.control.knot_hz, section.duration
     factor, kinematic, because = 1.0, 1.0, ""
     for _ in range(ROUNDS):
@@ -499,7 +500,7 @@ def _played(section: _Section, speed: float, reserve: float) -> _Played:
 
 
 def _rows(section: _Section, knots: int, factor: float) -> Moves:
-    """Rows of all joints at the knots, (knots + 1, n), at rest at both ends."""
+    """Return rows of all joints at the knots, (knots + 1, n), at rest at both ends."""
     t = np.linspace(0.0, section.duration, knots + 1)
     x, xd, xdd = section.at(t)
     xd, xdd = xd / factor, xdd / factor**2
@@ -509,7 +510,7 @@ def _rows(section: _Section, knots: int, factor: float) -> Moves:
 
 
 def _samples(section: _Section, rows: Moves) -> tuple[Array, Moves]:
-    """Between the rows too: t (N,), and how all joints move while the board plays there."""
+    """Return times t (N,) and the motion of all joints on the board, between the rows too."""
     space, period = section.space, 1.0 / section.space.whole.control.knot_hz
     names = [joint.name for joint in space.joints]
     q, qd, qdd = map(space.coordinates, rows)
@@ -519,7 +520,7 @@ def _samples(section: _Section, rows: Moves) -> tuple[Array, Moves]:
 
 
 def _too_fast(space: Space, qd: Array, qdd: Array, jerk: Array, speed: float) -> float:
-    """How many times slower the limits of rate, acceleration and jerk of all joints want it; at most 1 if they are
+    """Return the factor of time that velocity, acceleration and jerk limits of all joints need; at most 1 if they are
     kept."""
     slower = 1.0
     for j, body in enumerate(space.assembly.model.bodies):
@@ -531,7 +532,7 @@ def _too_fast(space: Space, qd: Array, qdd: Array, jerk: Array, speed: float) ->
 
 
 def _too_heavy(space: Space, moves: Moves, reserve: float, to: str) -> tuple[float, str]:
-    """How many times slower the efforts want it, and why. Raises Refused where a joint cannot even hold."""
+    """Return the factor of time that the efforts need, and the reason. Raises Refused if a joint cannot even hold."""
     whole, joints, (q, qd, _) = space.whole, space.whole.streamed, moves
     tau = effort.of_space(space, *moves)
     velocities = space.streamed(qd)
@@ -565,8 +566,7 @@ def _unit(joint: Joint) -> str:
 
 
 def shares(mechanism: Mechanism, trajectory: Trajectory) -> dict[str, dict[str, float | None]]:
-    """Largest shares of every joint's limits that the motion takes; with flexible links that of the effort is not
-    known."""
+    """Return each joint's largest shares of its limits; with flexible links the effort's share is unknown."""
     period = 1.0 / (effort.SAMPLES * mechanism.control.knot_hz)
     t = np.arange(int(np.ceil(trajectory.duration / period - 1e-6)) + 1, dtype=float) * period
     _, qd, qdd = trajectory.at(t)

@@ -1,4 +1,4 @@
-"""A recording planned anew: as it was, or as much slower as the motors need."""
+"""A recording planned again: unchanged, or as much slower as the motors need."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,13 +9,13 @@ from femtorque.codegen.motion import Trajectory
 from femtorque.host.plan import effort
 from femtorque.host.plan.planning import Plan, Slowed, shares
 
-SLOWER = 0.9  # from one try to the next
+SLOWER = 0.9  # factor between two tries
 SLOWEST = 0.05
 
 
 @dataclass(frozen=True)
 class Repeated(Plan):
-    """A plan that speaks of no waypoints."""
+    """A plan without waypoints."""
 
     def words(self) -> str:
         lines = [f"{self.trajectory.duration:.3f} s, as recorded and smoothed, every limit kept"]
@@ -24,11 +24,9 @@ class Repeated(Plan):
 
 
 def repeat(mechanism: Mechanism, recording: Path, speed: float = 1.0, reserve: float = 0.1) -> Repeated:
-    """The motion of a log within all limits, `reserve` of the effort left to the feedback.
-
-    speed: times as fast as was recorded, at most 1. Raises BadInput for a log without a motion, Refused for one that
-    the motors cannot play however slowly.
-    """
+    """Return the motion of a log within all limits, with `reserve` of the effort for the feedback. speed: of the
+    recording, at most 1. Raises BadInput for a log without a motion, and Refused if the motors cannot play it at any
+    speed."""
     recorded = Trajectory.load(recording, mechanism)
     played, because = (recorded.faster(speed) if speed != 1.0 else recorded), ""
     while (worst := effort.heaviest(mechanism, played)) is not None and worst.share > 1.0 - reserve:

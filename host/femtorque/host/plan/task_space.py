@@ -1,4 +1,4 @@
-"""Places of an arm's points, and their motion with its streamed joints: open or closed, in any mode."""
+"""Places and Jacobians of an arm's points by its streamed joints: open or closed, in any mode."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +13,7 @@ Array = NDArray[np.float64]
 
 def forward_kinematics(mechanism: Mechanism, q: ArrayLike, link: str, xyz: ArrayLike = (0.0, 0.0, 0.0),
                        mode: str | None = None) -> tuple[Array, Array]:
-    """Positions (..., 3) m of a point xyz (3,) m of a link and orientations (..., 3, 3) of the link, both in the base
+    """Return positions (..., 3) m of a point xyz (3,) m of a link and orientations (..., 3, 3) of the link, in the base
     frame, at positions q (..., J) of the streamed joints. Raises BadInput and Refused."""
     alone = in_one_mode(mechanism, mode)
     (rows,), shape = rows_of(mechanism, q)
@@ -25,8 +25,9 @@ def forward_kinematics(mechanism: Mechanism, q: ArrayLike, link: str, xyz: Array
 
 def jacobian(mechanism: Mechanism, q: ArrayLike, link: str, xyz: ArrayLike = (0.0, 0.0, 0.0),
              mode: str | None = None) -> Array:
-    """(..., 6, J): velocity of the point and angular velocity of the link, base frame, per velocity of each streamed
-    joint. Joints that are driven redundantly, or are not of the mode, have columns of zeros. Raises as above."""
+    """Return (..., 6, J): velocity of the point and angular velocity of the link, base frame, per velocity of each
+    streamed joint. Redundantly driven joints, and joints outside the mode, have zero columns. Raises BadInput and
+    Refused."""
     alone = in_one_mode(mechanism, mode)
     (rows,), shape = rows_of(mechanism, q)
     tip, places = Tip(alone, link, xyz), places_of(mechanism, alone)

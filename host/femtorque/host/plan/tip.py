@@ -1,4 +1,4 @@
-"""Place of a tip, and joint positions that bring it to a place: numerical inverse kinematics with named refusals."""
+"""Place of a tip, and joint positions that reach a place: numerical inverse kinematics with named refusals."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-POSITION, ORIENTATION = 1e-6, 1e-5  # m, rad: nearer than this is there
-NEWTON, FAR = 12, 0.5  # steps at most; rad or m that none may be longer than, or it is not near
-STARTS = 24  # poses that the search begins from, after the one at hand
-NOWHERE = 100.0  # times the reach: as far off the goal counts a pose that there is no way to
-UNLIMITED = 2.0 * np.pi  # rad or m either side of the start, where a joint has no limit
+POSITION, ORIENTATION = 1e-6, 1e-5  # m, rad: tolerance of a goal
+NEWTON, FAR = 12, 0.5  # steps at most; longest step, rad or m
+STARTS = 24  # further start poses of the search
+NOWHERE = 100.0  # times the reach: distance assigned to an unreachable pose
+UNLIMITED = 2.0 * np.pi  # rad or m on either side of the start, for a joint without limits
 
 
 @dataclass(frozen=True)
 class Goal:
-    """xyz (3,) m in the base frame; rotation of the tip's link, or None where it may be any."""
+    """xyz (3,) m in the base frame; rotation of the tip's link, None if it is free."""
 
     xyz: Array
     rotation: Rotation | None = None
@@ -47,7 +47,7 @@ class Tip:
 
     def __init__(self, mechanism: Mechanism, link: str, offset: ArrayLike = (0.0, 0.0, 0.0),
                  source: object = "") -> None:
-        """Raises BadInput for a link that is not there or does not move."""
+        """Raises BadInput for an unknown or fixed link."""
         places, source = placed_links(mechanism), source or mechanism.source or mechanism.name
         if link not in places or link == BASE:
             raise BadInput(source, "tip", link, "no such link", hint(link, [n for n in places if n != BASE], "links"))
@@ -57,28 +57,28 @@ class Tip:
         self.mechanism, self.model, self.link, self.source = mechanism, Model.of(mechanism), link, source
         self._R, self.offset = R, np.asarray(offset, float)
         self.place = p + R @ self.offset
-        self.path = _chain(self.model, self.body)  # what carries it
-        self.chain = self.path  # the joints that are moved for it
+        self.path = _chain(self.model, self.body)  # the bodies that carry the tip
+        self.chain = self.path  # the joints that move the tip
 
     def at(self, q: ArrayLike) -> Goal:
-        """Pose of the tip at joint positions q (J,)."""
+        """Return the tip's pose at joint positions q (J,)."""
         from scipy.spatial.transform import Rotation  # noqa: PLC0415 (an extra)
 
         point, R = self.frame(q)
         return Goal(point, Rotation.from_matrix(R))
 
     def frame(self, q: ArrayLike) -> tuple[Array, Array]:
-        """Positions (..., 3) m of the tip and orientations (..., 3, 3) of its link at joint positions (..., J)."""
+        """Return the tip's positions (..., 3) m and its link's orientations (..., 3, 3) at joint positions (..., J)."""
         frames = pose(self.model, q)
         R = frames.R[..., self.body, :, :]
         return frames.origin[..., self.body, :] + R @ self.place, R @ self._R
 
     def points(self, q: ArrayLike) -> Array:
-        """Positions (..., 3) m of the tip at joint positions (..., J)."""
+        """Return the tip's positions (..., 3) m at joint positions (..., J)."""
         return self.frame(q)[0]
 
     def jacobian(self, q: ArrayLike) -> Array:
-        """(..., 6, J): velocity and angular velocity of the tip, global axes, per joint velocity."""
+        """Return (..., 6, J): velocity and angular velocity of the tip, global axes, per joint velocity."""
         frames = pose(self.model, q)
         J = np.zeros((*frames.origin.shape[:-2], 6, self.model.n))
         point = frames.origin[..., self.body, :] + frames.R[..., self.body, :, :] @ self.place
@@ -91,17 +91,15 @@ class Tip:
         return J
 
     def miss(self, q: Array, goal: Goal) -> tuple[float, float]:
-        """How far from the goal the tip is: m, rad."""
+        """Return the distance from the goal, m and rad."""
         here = self.at(q)
         turn = 0.0 if goal.rotation is None or here.rotation is None else (goal.rotation
                                                                            * here.rotation.inv()).magnitude()
         return float(np.linalg.norm(goal.xyz - here.xyz)), float(turn)
 
     def solve(self, goal: Goal, near: ArrayLike, starts: int = STARTS) -> Array:
-        """Joint positions (J,) within the limits that bring the tip to the goal; of several, those nearest to `near`.
-
-        Raises Refused, saying what is in the way: distance, orientation or a joint's limit.
-        """
+        """Return joint positions (J,) within the limits that bring the tip to the goal, those nearest to `near`. Raises
+        Refused with the obstacle: distance, orientation or a joint's limit."""
         near = np.asarray(near, float)
         lower, upper = self._bounds(near)
         q = self._newton(goal, near)
@@ -123,11 +121,11 @@ class Tip:
         return min(found, key=lambda x: float(np.max(np.abs(x - near))))
 
     def reached(self, near: Array, q: Array) -> Array | None:
-        """The pose that the joints come to if they go straight from `near` to where they are in q."""
+        """Return the pose that the joints reach on a straight way from `near` to q."""
         return self.moved(near, q[self.chain])
 
     def _newton(self, goal: Goal, near: Array) -> Array:
-        """The quick way where the goal is near: steps of least norm, without regard to limits."""
+        """Solve quickly for a near goal: steps of least norm, without limits."""
         q = near
         for _ in range(NEWTON):
             here, J = self.at(q), self.slope(q)
@@ -146,13 +144,13 @@ class Tip:
         return q
 
     def moved(self, q: Array, x: Array) -> Array | None:
-        """The pose (J,) that a pose q becomes with the joints of the chain at x; None where there is no way to it."""
+        """Return the pose (J,) of q with the chain's joints at x; None if no way leads to it."""
         q = q.copy()
         q[self.chain] = x
         return q
 
     def slope(self, q: Array) -> Array:
-        """(6, chain): the Jacobian by the joints of the chain."""
+        """Return the Jacobian (6, chain) by the chain's joints."""
         return self.jacobian(q)[:, self.chain]
 
     def _there(self, q: Array, goal: Goal) -> bool:
@@ -166,9 +164,9 @@ class Tip:
         return np.array(lower), np.array(upper)
 
     def _descend(self, goal: Goal, begin: Array, lower: Array, upper: Array) -> Array:
-        """The nearest least-squares solution: positions in m, orientation in rad times the arm's reach."""
+        """Return the nearest least-squares solution: positions in m, orientation in rad times the arm's reach."""
         free, reach = np.array(self.chain), self._reach()
-        last = begin  # a pose that was tried: the next is near it
+        last = begin  # a tried pose: the next is near it
 
         def full(x: Array) -> Array | None:
             nonlocal last
@@ -200,12 +198,12 @@ class Tip:
         return last if q is None else q
 
     def _reach(self) -> float:
-        """A length to weigh radians with: the way along the chain to the tip, m."""
+        """Return the length of the chain to the tip, m, which weighs radians."""
         along = sum(float(np.linalg.norm(self.model.bodies[i].p0)) for i in self.path[1:])
         return max(along + float(np.linalg.norm(self.place)), 1e-3)
 
     def _why(self, goal: Goal, tried: list[Array], near: Array) -> str:
-        """The sentence that says what is in the way."""
+        """Return the obstacle in words."""
         reach = self._reach()
         closest = min(tried, key=lambda q: np.hypot(self.miss(q, goal)[0], reach * self.miss(q, goal)[1]))
         away, turn = self.miss(closest, goal)
@@ -231,14 +229,14 @@ class Tip:
 
 
 def ends(mechanism: Mechanism) -> list[str]:
-    """Links that carry no other and move, in tree order."""
+    """Return the moving links without children, in tree order."""
     parents = {joint.parent for joint in mechanism.joints}
     places = placed_links(mechanism)
     return [link.name for link in mechanism.links if link.name not in parents and places[link.name][0] != GROUND]
 
 
 def _chain(model: Model, body: int) -> list[int]:
-    """The bodies from the ground to this one."""
+    """Return the bodies from the ground to this one."""
     chain = []
     while body != GROUND:
         chain.append(body)

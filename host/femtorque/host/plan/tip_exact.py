@@ -1,10 +1,9 @@
-"""The motion of a flexible tip made right for the link as it is: planned by the linear beam, tried on the exact one.
+"""The motion of a flexible tip, corrected for the exact link: planned by the linear beam, tried on the exact one.
 
-The residual of the linear inverse of femtorque.host.plan.tip_torques is seen on the chain of
-femtorque.host.plan.exact_link, and the chord is asked for by as much more, again and again: each round leaves some
-hundredth. Before the path and after it the motion of the tip that is asked for goes on as the error does; the inverse
-of a vibration that the link has with its root at rest is no motion of the root, so that what is added to the joint dies
-away as the inverse's own pre- and post-actuation do.
+The chain of femtorque.host.plan.exact_link shows the residual of the linear inverse of femtorque.host.plan.tip_torques.
+The chord's motion is then increased by this residual, repeatedly; each round leaves about a hundredth. Before and after
+the path, the wanted tip motion continues as the error does. The inverse of a vibration with a resting root moves no
+root, so the addition to the joint decays like the inverse's own pre- and post-actuation.
 """
 
 from dataclasses import dataclass, replace
@@ -19,18 +18,18 @@ from femtorque.host.plan.tip_torques import FlexibleArm, TipMotion, hub_accelera
 
 Array = NDArray[np.float64]
 
-SEGMENTS, FINER = 24, 48  # of the chain that corrects, and of the one that shows the residual
-NOTHING = 2e-6  # rad: less than this is not corrected
-ROUNDS = 3  # of the chain; the error falls from 5 mrad to 60 and 2 urad in a slew of 60 degrees
-WORSE = 0.5  # a round that leaves more than this of the error is the last
-MARGIN = 0.1  # s beyond pre- and post-actuation, where the ends of what is solved are felt
-AFTER = 0.6  # s after the motion in which what is left is looked at
+SEGMENTS, FINER = 24, 48  # of the correcting chain, and of the chain for the residual
+NOTHING = 2e-6  # rad: smaller errors are not corrected
+ROUNDS = 3  # in a slew of 60 degrees the error falls from 5 mrad to 60 and 2 urad
+WORSE = 0.5  # of the error: a round that leaves more is the last
+MARGIN = 0.1  # s beyond pre- and post-actuation, for the solution's end effects
+AFTER = 0.6  # s after the motion, for the remaining swing
 
 
 @dataclass(frozen=True)
 class Exact:
-    """motion: its torques those of the exact link. left: how far the tip swings after it, peak to peak; linear: the
-    same after the linear plan; off: of the tip from its path on the way, at most. All m, of the finer chain."""
+    """motion: with the torques of the exact link. left: peak-to-peak swing of the tip afterwards; linear: the same
+    after the linear plan; off: largest distance from the path. All m, on the finer chain."""
 
     motion: TipMotion
     left: float
@@ -40,7 +39,7 @@ class Exact:
 
 @dataclass(frozen=True)
 class More:
-    """A motion of the chord, and more of its last joint: added (T,) rad, every dt s from `start` on."""
+    """A motion of the chord with an addition to its last joint: added (T,) rad, every dt s from `start` on."""
 
     chord: Timed
     start: float
@@ -61,10 +60,8 @@ class More:
 
 def corrected(arm: FlexibleArm, chord: Timed, duration: float, dt: float, lead: tuple[float, float],
               anchored: bool = False) -> Exact:
-    """As tip_motion with free ends, for the exact link. anchored: the joints begin where the linear plan has them, and
-    the sag that the exact link has more there is not made up for. Raises Refused as that does, and where the link
-    folds up.
-    """
+    """Return tip_motion with free ends, for the exact link. anchored: the joints begin as in the linear plan, without
+    correction of the exact link's larger sag. Raises Refused as tip_motion does, and if the link folds."""
     m = round(MARGIN / dt)
     before, after = (round(s / dt) for s in lead)
     T = before + round(duration / dt) + after + 2 * m
@@ -97,16 +94,16 @@ def corrected(arm: FlexibleArm, chord: Timed, duration: float, dt: float, lead: 
 
 
 def _cut(motion: TipMotion, m: int, path_start: float) -> TipMotion:
-    """Without the margins, at rest at both ends."""
+    """Cut off the margins, with rest at both ends."""
     rows = slice(m, len(motion.times) - m)
     q, qd, qdd = (field[rows].copy() for field in (motion.q, motion.qd, motion.qdd))
-    qd[[0, -1]] = qdd[[0, -1]] = 0.0  # what is left there has died away
+    qd[[0, -1]] = qdd[[0, -1]] = 0.0  # the rest has decayed
     return replace(motion, times=motion.times[rows] - motion.times[m], path_start=path_start, q=q, qd=qd, qdd=qdd,
                    torque=motion.torque[rows], W=motion.W[rows])
 
 
 def _swing(arm: FlexibleArm, motion: TipMotion, segments: int, after: int, dt: float) -> Swung:
-    """The exact link under a motion of the joints, and in so many steps of rest after it."""
+    """Return the exact link under a motion of the joints, and during some steps of rest afterwards."""
     q = np.concatenate([motion.q, np.repeat(motion.q[-1:], after, axis=0)])
     qd, qdd = (np.concatenate([field, np.zeros((after, field.shape[1]))]) for field in (motion.qd, motion.qdd))
     a, rate, turn = hub_acceleration(arm, q, qd, qdd)
@@ -115,18 +112,18 @@ def _swing(arm: FlexibleArm, motion: TipMotion, segments: int, after: int, dt: f
 
 
 def _axes(arm: FlexibleArm) -> tuple[Array, Array]:
-    """Along the flexible link with all joints at zero, and across it."""
+    """Return the directions along and across the flexible link with all joints at zero."""
     along = pose(arm.rigid, np.zeros(len(arm.signs))).R[arm.hub, :, 0]
     return along, np.cross(arm.normal, along)
 
 
 def _angle(arm: FlexibleArm, q: Array) -> Array:
-    """Angle of the link's direction (T,), rad, from that with all joints at zero."""
+    """Return the angle of the link's direction (T,), rad, from that with all joints at zero."""
     return q @ arm.signs
 
 
 def _apart(asked: Array, done: Swung) -> Array:
-    """By how much the tip's direction from the joint lacks what is asked (T,), rad; within half a turn at the start."""
+    """Return the tip direction's error (T,), rad, from the joint; within half a turn at the start."""
     apart = asked - np.unwrap(np.arctan2(done.tip[:, 1], done.tip[:, 0]))
     return apart - 2.0 * np.pi * np.round(apart[0] / (2.0 * np.pi))
 

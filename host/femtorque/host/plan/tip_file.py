@@ -1,8 +1,8 @@
-"""A path of the tip with its times, and perhaps the force it presses with: a CSV file.
+"""A timed path of the tip, optionally with its contact force: a CSV file.
 
-Columns: `t` in s from 0; x, y and, where the arm's plane asks for it, z in m, base frame; beside them perhaps fx, fy,
-fz, the force of the tip on what it touches, N. Between the rows the quintic spline that starts and ends at rest; the
-force is a cubic spline through its rows.
+Columns: `t` in s from 0; x, y and, if the arm's plane needs it, z in m, base frame; optionally fx, fy, fz, the tip's
+force on its surroundings, N. Between the rows runs a quintic spline that starts and ends at rest; the force is a cubic
+spline.
 """
 
 import csv
@@ -25,13 +25,13 @@ LEAST_ROWS = 6  # of a quintic spline
 
 @dataclass(frozen=True)
 class Force:
-    """Force of the tip on its surroundings: values (R, 3) N at times (R,), a cubic spline between."""
+    """Force of the tip on its surroundings: values (R, 3) N at times (R,), with a cubic spline between."""
 
     times: Array
     values: Array
 
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
-        """Force (..., 3) and its first two derivatives; constant before and after the rows."""
+        """Return the force (..., 3) and its first two derivatives; constant outside the rows."""
         spline = make_interp_spline(self.times, self.values, k=3)
         inside = np.clip(np.asarray(t, float), self.times[0], self.times[-1])
         return spline(inside), spline(inside, 1), spline(inside, 2)
@@ -44,7 +44,7 @@ class TipPath:
 
 
 def timed_tip(path: Path) -> bool:
-    """True if the file is a CSV file with times: a path, not waypoints."""
+    """Return True for a CSV file with times: a path, not waypoints."""
     if path.suffix.lower() != ".csv":
         return False
     header = read_text(path, LARGEST_FILE, ".csv").split("\n", 1)[0]
@@ -52,7 +52,7 @@ def timed_tip(path: Path) -> bool:
 
 
 def load(path: Path) -> TipPath:
-    """Raises BadInput with one line on anything that is not right."""
+    """Read a path. Raises BadInput with one line."""
     rows = [row for row in csv.reader(io.StringIO(read_text(path, LARGEST_FILE, ".csv")))
             if any(c.strip() for c in row)]
     header = [cell.strip() for cell in rows[0]]

@@ -1,6 +1,6 @@
-"""From a path of the tip of a planar arm with one or two driven joints to positions, rates and accelerations of its
-chords: rigid kinematics (Tsujita et al., Eqs 13-14), Newton from sample to sample so that the elbow stays on its side.
-"""
+"""From a tip's path to positions, velocities and accelerations of the chords, for planar arms with one or two driven
+joints: rigid kinematics (Tsujita et al., Eqs 13-14), by Newton from sample to sample so that the elbow stays on its
+side."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,17 +12,17 @@ from femtorque.host.plan.tip_torques import FlexibleArm, tip
 
 Array = NDArray[np.float64]
 
-CLOSE = 1e-10  # of the reach: a tip this near its path is on it
-OFF_PATH = 1e-6  # of the reach: a path this far from what one joint, or the arm's plane, can follow is refused
+CLOSE = 1e-10  # of the reach: tolerance of the tip on its path
+OFF_PATH = 1e-6  # of the reach: allowed distance from one joint's arc, or from the arm's plane
 ROUNDS = 30
-COARSE = 65  # samples solved one after the other; the others begin between them
-STRAIGHT = 1e-3  # sine of the elbow's angle below which rates of the joints are not determined any more
+COARSE = 65  # samples solved in order; the others begin between them
+STRAIGHT = 1e-3  # sine of the elbow's angle; below it the joint velocities are undetermined
 
 
 def chord_motion(arm: FlexibleArm, path: Timed, duration: float, dt: float, start: Array) -> Trajectory:
-    """Chord positions with the tip at path.at(t) (..., 3), m, global, sampled every dt s. start (J,): pose, rad, from
-    which the first point is searched; it decides the side of the elbow. Raises Refused, with the instant and the
-    distance, where the path leaves what the arm reaches."""
+    """Return chord positions with the tip at path.at(t) (..., 3), m, global, every dt s. start (J,): a pose, rad, near
+    the first point; it decides the elbow's side. Raises Refused, with time and distance, if the path leaves the
+    reach."""
     t = np.arange(int(round(duration / dt)) + 1, dtype=float) * dt
     x, xd, xdd = path.at(t)
     _check_reach(arm, t, x, start)
@@ -50,12 +50,12 @@ def chord_motion(arm: FlexibleArm, path: Timed, duration: float, dt: float, star
 
 
 def _plane(arm: FlexibleArm, v: Array) -> Array:
-    """Components (..., 2) in the arm's plane."""
+    """Return components (..., 2) in the arm's plane."""
     return v @ _axes(arm).T
 
 
 def _axes(arm: FlexibleArm) -> Array:
-    """Two global unit vectors (2, 3) across the joints' axes."""
+    """Return two global unit vectors (2, 3) across the joints' axes."""
     first = np.eye(3)[np.argmin(np.abs(arm.normal))]
     first = first - (first @ arm.normal) * arm.normal
     first /= np.linalg.norm(first)
@@ -63,8 +63,8 @@ def _axes(arm: FlexibleArm) -> Array:
 
 
 def _jacobian(arm: FlexibleArm, q: Array) -> tuple[Array, Array]:
-    """How the tip moves in the plane per joint (T, 2, J); the vectors (T, J, 3) from each joint to the next, or the
-    tip."""
+    """Return the tip's motion in the plane per joint (T, 2, J), and the vectors (T, J, 3) from each joint to the next
+    or to the tip."""
     end = tip(arm, q)
     origins = np.concatenate([pose(arm.rigid, q).origin[:, :arm.hub + 1], end[:, None]], axis=1)
     columns = [_plane(arm, arm.signs[j] * np.cross(arm.normal, end - origins[:, j])) for j in range(arm.hub + 1)]
@@ -72,7 +72,7 @@ def _jacobian(arm: FlexibleArm, q: Array) -> tuple[Array, Array]:
 
 
 def _solve(arm: FlexibleArm, x: Array, near: Array, t: Array) -> Array:
-    """Poses (T, J) with the tip at x (T, 3), from poses near them."""
+    """Return poses (T, J) with the tip at x (T, 3), from poses near them."""
     q, reach = near.copy(), arm.beam.reach
     for _ in range(ROUNDS):
         miss = _plane(arm, x - tip(arm, q))

@@ -1,10 +1,10 @@
-"""The motion and the torques that make the tip of a planar flexible arm follow a path, and press as it should.
+"""The motion and torques that make the tip of a planar flexible arm follow a path with a contact force.
 
-The arm: joints about parallel axes, rigid links, and at the end of the chain one flexible link with, perhaps, a rigid
-part beyond it, fixed or on a spring. Its chord moves like a rigid link, so the path of the tip gives the joints'
-positions "as if rigid"; the elastic coordinates along that motion are one linear boundary-value problem
-(femtorque.host.plan.boundary_value); the joint of the flexible link then turns by the chord's angle and the slope at
-its root, and the torques are the forces that hang on it. Nothing is iterated (Tsujita et al., Eqs 13-19).
+The arm has joints about parallel axes, rigid links, and at the end one flexible link. A rigid part beyond it may be
+fixed or on a spring. The chord moves like a rigid link, so the tip's path gives the joint positions "as if rigid". The
+elastic coordinates along that motion are one linear boundary-value problem (femtorque.host.plan.boundary_value). The
+flexible link's joint turns by the chord's angle plus the slope at its root. The torques follow from the forces on it.
+Nothing is iterated (Tsujita et al., Eqs 13-19).
 """
 
 from dataclasses import dataclass, replace
@@ -23,15 +23,15 @@ from femtorque.host.plan.chord_beam import ChordBeam, End
 Array = NDArray[np.float64]
 
 PARALLEL = 1e-9
-ON_LINE = 1e-9  # of the beam's length: how far from its axis what it carries may be
+ON_LINE = 1e-9  # of the beam's length: allowed distance of its load from its axis
 
 
 @dataclass(frozen=True)
 class FlexibleArm:
     """A planar chain whose last driven joint, number `hub`, carries the flexible link `beam`; mass kg, bar, end: the
-    same link in itself.
+    link itself.
 
-    rigid: the chain up to the hub with massless flexible link; its joints are the driven ones. normal: the common
+    rigid: the chain up to the hub with a massless flexible link; its joints are the driven ones. normal: the common
     axis, global; signs (hub + 1,): +1 or -1, each joint's axis along it.
     """
 
@@ -51,11 +51,10 @@ class FlexibleArm:
 
 @dataclass(frozen=True)
 class TipMotion:
-    """Motion of the joints. times (T,) s from 0 (pre-actuation before the path included), path_start: time at which the
-    path begins, s.
+    """Motion of the joints. times (T,) s from 0, pre-actuation included; path_start: the path's beginning, s.
 
-    q, qd, qdd (T, J): the driven joints, rad; torque (T, J): N m, of the arm alone (no friction, no rotors);
-    W (T, n): elastic coordinates of femtorque.host.plan.chord_beam; counts: conditions at start and end.
+    q, qd, qdd (T, J): the driven joints, rad; torque (T, J): N m, of the arm alone (no friction, no rotors); W (T, n):
+    elastic coordinates of femtorque.host.plan.chord_beam; counts: conditions at start and end.
     """
 
     times: Array
@@ -69,9 +68,9 @@ class TipMotion:
 
 
 def flexible_arm(mechanism: Mechanism, point: float | None = None, elements: int | None = None) -> FlexibleArm:
-    """The arm of a mechanism file. point: where the tip is along x beyond the beam's end, m, instead of the end of what
-    is there; elements: instead of the file's. Raises BadInput where the mechanism is no planar arm that ends in a beam.
-    """
+    """Return the arm of a mechanism. point: the tip's place along x beyond the beam's end, m, by default the end of the
+    last part. elements: in place of the file's. Raises BadInput unless the mechanism is a planar arm that ends in a
+    beam."""
     # a planar arm does not twist
     links = tuple(x if x.beam is None else replace(x, beam=replace(x.beam, GJ=None)) for x in mechanism.links)
     mechanism = replace(mechanism, links=links)
@@ -100,10 +99,10 @@ def flexible_arm(mechanism: Mechanism, point: float | None = None, elements: int
 
 def tip_motion(arm: FlexibleArm, chord: Timed, duration: float, dt: float, *, ends: Ends = "free",
                press: Timed | None = None, lead: tuple[float, float] = (0.0, 0.0)) -> TipMotion:
-    """The motion for chord positions chord.at(t) (.., hub + 1), rad, at rest before 0 and after `duration` s.
+    """Return the motion for chord positions chord.at(t) (.., hub + 1), rad, at rest before 0 and after `duration` s.
 
-    press: force of the tip on its surroundings, press.at(t)[0] (..., 3), N, global. lead: s of pre-actuation before
-    and post-actuation after the path. Raises Refused, with the count of roots, where the ends do not determine it.
+    press: the tip's force on its surroundings, press.at(t)[0] (..., 3), N, global. lead: s of pre-actuation before and
+    post-actuation after the path. Raises Refused, with the count of roots, if the ends do not determine the motion.
     """
     T = int(round(duration / dt)) + 1
     t = np.arange(T, dtype=float) * dt
@@ -127,10 +126,10 @@ def tip_motion(arm: FlexibleArm, chord: Timed, duration: float, dt: float, *, en
 
 
 def elastic_problem(arm: FlexibleArm, chord: Timed, t: Array, dt: float, press: Timed | None = None) -> Problem:
-    """The elastic coordinates along a motion of the chord (Eq. 15 put right), linear in them.
+    """Return the linear problem of the elastic coordinates along a motion of the chord (corrected Eq. 15).
 
-    < (B - e x) a > + e < w a_1 > + C W' + K W = - e reach f_2, e the hub's slope: the root's own equation, in which the
-    joint's torque stands, minus the moment balance of the whole link, which gives that torque.
+    < (B - e x) a > + e < w a_1 > + C W' + K W = - e reach f_2, with e the hub's slope: the root's equation, which holds
+    the joint's torque, minus the moment balance of the whole link, which gives that torque.
     """
     beam, e = arm.beam, arm.beam.hub
     A, Om, turn = _hub_motion(arm, *chord.at(t))
@@ -145,7 +144,7 @@ def elastic_problem(arm: FlexibleArm, chord: Timed, t: Array, dt: float, press: 
 
 
 def _torques(arm: FlexibleArm, q: Array, qd: Array, qdd: Array, w: Solution, press: Array) -> Array:
-    """Torques (T, J): of the rigid links, and of the force and moment the flexible link takes at its root."""
+    """Return torques (T, J) of the rigid links and of the flexible link's root force and moment."""
     beam = arm.beam
     A, Om, turn = _hub_motion(arm, q, qd, qdd)
     e1, e2 = _chord_axes(arm, q)
@@ -159,8 +158,8 @@ def _torques(arm: FlexibleArm, q: Array, qd: Array, qdd: Array, w: Solution, pre
 
 
 def taken(arm: FlexibleArm, q: Array, qd: Array, qdd: Array, moment: Array, force: Array) -> Array:
-    """Torques (T, J): of the rigid links, and of the moment (T,) about the normal and the force (T, 3) that the
-    flexible link takes at its root."""
+    """Return torques (T, J) of the rigid links, and of a moment (T,) about the normal and a force (T, 3) at the
+    flexible root."""
     torque = newton_euler(arm.rigid, q, qd, qdd)
     origin = pose(arm.rigid, q).origin
     for j in range(arm.hub + 1):
@@ -174,7 +173,7 @@ def _press(press: Timed | None, chord: Timed, t: Array) -> Array:
 
 
 def _across(arm: FlexibleArm, chord: Timed, t: Array, press: Array) -> Array:
-    """The force on the surroundings along and across the chord, (T, 2)."""
+    """Return the contact force along and across the chord, (T, 2)."""
     e1, e2 = _chord_axes(arm, chord.at(t)[0])
     return np.stack([np.sum(press * e1, 1), np.sum(press * e2, 1)], 1)
 
@@ -183,7 +182,7 @@ def _across(arm: FlexibleArm, chord: Timed, t: Array, press: Array) -> Array:
 
 
 def tip(arm: FlexibleArm, q: Array) -> Array:
-    """Place of the tip, (T, 3), m, with the chord at q (T, J)."""
+    """Return the tip's place (T, 3), m, for the chord at q (T, J)."""
     return pose(arm.rigid, q).origin[..., arm.hub, :] + arm.beam.reach * _chord_axes(arm, q)[0]
 
 
@@ -193,15 +192,16 @@ def _chord_axes(arm: FlexibleArm, q: Array) -> tuple[Array, Array]:
 
 
 def _hub_motion(arm: FlexibleArm, q: Array, qd: Array, qdd: Array) -> tuple[Array, Array, Array]:
-    """Acceleration of the flexible link's joint minus gravity, along and across the chord (T, 2); the chord's angular
-    rate and acceleration (T,)."""
+    """Return the acceleration of the flexible link's joint minus gravity, along and across the chord (T, 2), and the
+    chord's angular velocity and acceleration (T,)."""
     a, w, turn = hub_acceleration(arm, q, qd, qdd)
     e1, e2 = _chord_axes(arm, q)
     return np.stack([np.sum(a * e1, 1), np.sum(a * e2, 1)], 1), w, turn
 
 
 def hub_acceleration(arm: FlexibleArm, q: Array, qd: Array, qdd: Array) -> tuple[Array, Array, Array]:
-    """Acceleration of the flexible link's joint minus gravity (T, 3); the link's angular rate and acceleration (T,)."""
+    """Return the acceleration of the flexible link's joint minus gravity (T, 3), and the link's angular velocity and
+    acceleration (T,)."""
     origin = pose(arm.rigid, q).origin
     w, turn = np.cumsum(qd * arm.signs, axis=1), np.cumsum(qdd * arm.signs, axis=1)
     a = np.broadcast_to(-arm.rigid.gravity, (len(q), 3)).copy()
@@ -214,7 +214,7 @@ def hub_acceleration(arm: FlexibleArm, q: Array, qd: Array, qdd: Array) -> tuple
 
 @dataclass(frozen=True)
 class _Rest:
-    """A motion that stays where it begins and ends."""
+    """A motion that stays where it begins."""
 
     motion: Timed
     duration: float
@@ -230,7 +230,7 @@ class _Rest:
 
 
 def _hub(mechanism: Mechanism, model: Model) -> tuple[int, str]:
-    """The number of the joint that carries the flexible link, and the link's name."""
+    """Return the number of the joint that carries the flexible link, and the link's name."""
     flexible = [link.name for link in mechanism.links if link.beam is not None]
     if len(flexible) != 1:
         raise _wrong(mechanism, "link", f"a tip motion needs one flexible link (beam = ...); there are {len(flexible)}")
@@ -241,7 +241,7 @@ def _hub(mechanism: Mechanism, model: Model) -> tuple[int, str]:
 
 
 def _end(mechanism: Mechanism, model: Model, hub: int, name: str, point: float | None) -> End:
-    """Load at the flexible link's end: fixed to it, or hanging there on a passive spring."""
+    """Return the load at the flexible link's end: fixed to it, or on a passive spring."""
     link = mechanism.link(name)
     beam = link.beam
     assert isinstance(beam, Beam)

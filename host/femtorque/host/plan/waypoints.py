@@ -1,5 +1,4 @@
-"""Waypoints: where an arm is to go, as TOML or CSV, in joint space or for a tip. No times:
-`femtorque.host.plan.planning` finds them.
+"""Waypoints of an arm as TOML or CSV, in joint space or for a tip. `femtorque.host.plan.planning` finds their times.
 
 TOML:
     tip = { link = "hand", xyz = [0.2, 0.0, 0.0] }     # only for waypoints that say where the tip goes
@@ -31,7 +30,7 @@ from femtorque.codegen.mechanism import Mechanism, Number, Table, Three, first_f
 from femtorque.host.plan.tip import Goal, Tip, ends
 
 XYZ, RPY, OPTIONS = ("x", "y", "z"), ("roll", "pitch", "yaw"), ("stop", "line", "speed", "pause", "mode")
-TIMES = ("time", "times", "time_s", "t_s", "seconds", "sec", "timestamp")  # what others call the column t
+TIMES = ("time", "times", "time_s", "t_s", "seconds", "sec", "timestamp")  # other names of the column t
 MOST = 10_000  # waypoints
 Share = Annotated[float, Field(gt=0.0, le=1.0)]
 Seconds = Annotated[float, Field(ge=0.0, le=3600.0)]
@@ -60,8 +59,8 @@ class WaypointFile(Table):
 
 @dataclass(frozen=True)
 class Waypoint:
-    """Either joints (name to rad or m; the others stay) or a goal for the tip. where: as error lines call it; mode: of
-    the mechanism, from the rest before the waypoint on; None: as before it."""
+    """Joints (name to rad or m; others stay) or a goal of the tip. where: its name in errors. mode: of the mechanism,
+    from the rest before the waypoint on; None: unchanged."""
 
     where: str
     joints: dict[str, float] | None
@@ -75,7 +74,7 @@ class Waypoint:
 
 @dataclass(frozen=True)
 class Waypoints:
-    """tip: None where no waypoint needs one."""
+    """tip: None if no waypoint needs one."""
 
     source: Path
     points: tuple[Waypoint, ...]
@@ -83,7 +82,7 @@ class Waypoints:
 
 
 def load_waypoints(path: Path, mechanism: Mechanism, tip: str | None = None) -> Waypoints:
-    """Read and check a file. tip: LINK or LINK:x,y,z, before what the file says. Raises BadInput."""
+    """Read and check a file. tip: LINK or LINK:x,y,z; it overrides the file's. Raises BadInput."""
     path = Path(path)
     text = read_text(path)
     file = _toml(path, text, mechanism) if path.suffix.lower() == ".toml" else _csv(path, text, mechanism)
@@ -91,8 +90,8 @@ def load_waypoints(path: Path, mechanism: Mechanism, tip: str | None = None) -> 
 
 
 def waypoints_of(points: Sequence[Mapping[str, Any]], mechanism: Mechanism, tip: str | None = None) -> Waypoints:
-    """Waypoints from tables that a script gives, with the keys of a [[waypoint]]; arrays of NumPy are taken as lists.
-    Raises BadInput, by the numbers that [[waypoint]]s have."""
+    """Return waypoints from a script's tables with the keys of a [[waypoint]]; NumPy arrays are allowed. Raises
+    BadInput by number."""
     source = Path("waypoints")
     tables = []
     for number, table in enumerate(points, 1):
@@ -105,7 +104,7 @@ def waypoints_of(points: Sequence[Mapping[str, Any]], mechanism: Mechanism, tip:
 
 
 def _plain(value: Any) -> Any:
-    """Numbers and arrays of NumPy as those of Python, which the tables take."""
+    """Return NumPy numbers and arrays as Python's."""
     if isinstance(value, Mapping):
         return {key: _plain(x) for key, x in value.items()}
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
@@ -162,7 +161,7 @@ def _key(where: tuple[str | int, ...]) -> str:
 
 
 def _csv(path: Path, text: str, mechanism: Mechanism) -> WaypointFile:
-    """Tables from the rows of a CSV file. Empty cells are left out."""
+    """Return tables from the rows of a CSV file, without empty cells."""
     try:
         rows = [row for row in csv.reader(io.StringIO(text, newline=""), strict=True) if any(c.strip() for c in row)]
     except csv.Error as error:

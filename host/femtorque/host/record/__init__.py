@@ -1,4 +1,4 @@
-"""Logs of what the board said."""
+"""Logs of boards."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Definitions of ROS 2's messages as MCAP wants them: a message, then all that it is made of."""
+"""ROS 2's message definitions as MCAP needs them: a message, then all its parts."""
 
 _LINE = "=" * 80
 _PARTS = {
@@ -103,5 +103,5 @@ geometry_msgs/Quaternion rotation
 
 
 def definition(message: str, *parts: str) -> str:
-    """parts: names of what else it is made of, in order."""
+    """Return a message's definition. parts: names of its parts, in order."""
     return "".join([message, *(f"{_LINE}\nMSG: {name}\n{_PARTS[name]}" for name in parts)])

@@ -9,7 +9,7 @@ from femtorque.host.record.log import PER_JOINT, Run
 
 
 def table(run: Run) -> dict[str, list[Any]]:
-    """Columns by name, in the order of the CSV that `stream` writes; t in s since the board's reset, SI units."""
+    """Return columns by name, in the order of `stream`'s CSV; t in s since the board's reset, SI units."""
     columns: dict[str, list[Any]] = {"t": run.t.tolist(), "state_name": list(run.state)}
     columns |= {name: values.astype(int).tolist() if (values == values.round()).all() else values.tolist()
                 for name, values in run.scalars.items()}
@@ -22,8 +22,8 @@ def table(run: Run) -> dict[str, list[Any]]:
 
 
 def write_export(run: Run, path: Path, force: bool = False) -> None:
-    """By the suffix: .csv or .parquet. Raises BadInput for another, and for a file that is there already (force:
-    that is no such table), Refused if pyarrow is missing."""
+    """Write a .csv or .parquet file. force: replace such a table. Raises BadInput for another suffix or an existing
+    file, Refused without pyarrow."""
     claim(path, PARQUET if path.suffix == ".parquet" else TABLE, force)
     if path.suffix == ".csv":
         _csv(run, path)

@@ -1,4 +1,4 @@
-"""Torques from outside in a log, as the board reports them 50 times a second where its mechanism file has [feel]."""
+"""External torques in a log. The board reports them 50 times a second if its file has [feel]."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,9 +21,9 @@ _FELT = ("std_msgs/Header header\nstring[] name\nfloat64[] external\nfloat64[] m
 
 @dataclass(frozen=True)
 class FromOutside:
-    """Torques from outside: t (T,) s since the board's reset; external, their mean and the threshold of a touch (T, J),
-    N m or N. touched (T,): as long as a touch lasts. joint (T,): its name, or the last one's, empty before the first.
-    touches (T,): since reset; wraps."""
+    """External torques: t (T,) s since the board's reset; external, mean and threshold (T, J), N m or N. touched (T,):
+    True during a touch. joint (T,): of the present or last touch; empty before the first. touches (T,): since reset;
+    wraps."""
 
     t: Array
     external: Array
@@ -42,7 +42,7 @@ class Feeling:
         self._schema: Schema | None = None
 
     def write(self, felt: Felt, stamp_ns: int, now: int) -> None:
-        """Write a report: by the board's time and by the host's clock, ns."""
+        """Write a report, with the board's time and the host's clock, ns."""
         if self._schema is None:
             self._schema = self._writer.register_msgdef("femtorque_msgs/msg/Felt", _FELT)
         self._writer.write_message(FELT, self._schema, {
@@ -55,7 +55,7 @@ class Feeling:
 
 
 def from_outside(messages: Sequence[tuple[int, Any]]) -> FromOutside | None:
-    """All reports of a log, (ns, message) each; None without any."""
+    """Return all reports (ns, message) of a log; None without reports."""
     if not messages:
         return None
     rows = [message for _, message in messages]

@@ -1,12 +1,13 @@
-"""Logs of a run: MCAP with ROS 2 messages (for Foxglove and PlotJuggler) and the same numbers as CSV.
+"""Logs of a run: MCAP with ROS 2 messages (for Foxglove and PlotJuggler), and the same numbers as CSV.
 
-Both are written through to the file with every STATUS, so that a crash of the host loses nothing; once closed, the MCAP
-is packed into compressed chunks with an index, which viewers want, and a check sum of everything. Time is the board's:
-seconds of control ticks since its reset; when the host wrote a message by its own clock is its publish time, and the
-CSV's last column. Topics: /joint_states (measured), /joint_states/desired, /torque, /status; of an arm that feels /felt
-(host/record/external_torque.py); of a simulated plant also /joint_states/true, and the arm's surroundings and contacts
-(host/record/surroundings.py). With a known mechanism the
-log holds the arm too (host/record/robot.py) and, as an attachment, the scene that `femtorque plot` draws (host/scene).
+Every STATUS is written through to both files, so a crash of the host loses nothing. After the run the MCAP is packed:
+compressed chunks, an index for viewers, and a check sum. Log times are the board's: seconds of control ticks since its
+reset. The host's clock gives the publish times and the CSV's last column.
+
+Topics: /joint_states (measured), /joint_states/desired, /torque, /status; with [feel] /felt
+(host/record/external_torque.py); of a simulated plant /joint_states/true, and surroundings and contacts
+(host/record/surroundings.py). With a known mechanism the log also holds the arm (host/record/robot.py) and, as an
+attachment, the scene for `femtorque plot` (host/scene).
 """
 
 from __future__ import annotations
@@ -49,11 +50,11 @@ Array = NDArray[np.float64]
 
 MEASURED, DESIRED, TORQUE, STATUS = "/joint_states", "/joint_states/desired", "/torque", "/status"
 TRUE = "/joint_states/true"
-TIPS = "/tips/true"  # of flexible links: how far they are bent, and the shape
-SHAPE = (".y", ".slope_y", ".z", ".slope_z")  # behind a link's name: of its end, seen from its root, m and rad
+TIPS = "/tips/true"  # deflections and shapes of flexible links
+SHAPE = (".y", ".slope_y", ".z", ".slope_z")  # suffixes of a link's name: its end in its root's frame, m and rad
 METADATA = "femtorque"
-CHECK = "crc32"  # of all else in the metadata
-CHUNK = 2**18  # bytes before they are compressed: about a second of a run, and what one damaged byte takes with it
+CHECK = "crc32"  # of the rest of the metadata
+CHUNK = 2**18  # bytes before compression, about a second of a run; one damaged byte loses one chunk
 ARM = "arm.json.gz"  # the attachment: femtorque.host.scene.description
 
 _STAMP = definition("\n", "std_msgs/Header", "builtin_interfaces/Time")
@@ -63,7 +64,7 @@ _JOINT_STATE = (
 _TORQUE = "std_msgs/Header header\nstring[] name\nfloat64[] feedforward\nfloat64[] total\nfloat64[] duty" + _STAMP
 
 _ROS_TYPES = {"u8": "uint8", "u16": "uint16", "u32": "uint32", "i32": "int32", "f32": "float32"}
-# every plain number of STATUS, under its own name
+# every scalar of STATUS, by its name
 _SCALARS = tuple(
     f for m in messages.MESSAGES if m.name == "STATUS" for f in m.fields if f.length == 1
 )
@@ -74,22 +75,21 @@ _STATUS = (
 PER_JOINT = ("position", "target", "rate", "target_rate", "torque_ff", "torque", "duty")
 
 
-Truth = Callable[[int], tuple[Array, Array]]  # of a tick: positions and rates (J,) of the plant, nan if not known
+Truth = Callable[[int], tuple[Array, Array]]  # positions and rates (J,) of the plant at a tick, nan if unknown
 
 
 class Log:
-    """Writes RUN.mcap and RUN.status.csv. `write` is a listener for Session, and `write_felt` one for FELT."""
+    """Writes RUN.mcap and RUN.status.csv. `write` listens to Session's STATUS, and `write_felt` to FELT."""
 
     def __init__(self, path: Path, configuration: Configuration, notes: dict[str, Any] | None = None,
                  truth: Truth | None = None, wall: Callable[[], int] = time.time_ns,
                  mechanism: Mechanism | None = None,
                  tips: Callable[[int], dict[str, tuple[float, ...]]] | None = None,
                  surroundings: Surroundings | None = None) -> None:
-        """path: RUN.mcap; notes: anything JSON can hold, kept in the MCAP's metadata. truth: of a simulated plant.
-        wall: ns since 1970. mechanism: what is shown of the arm. tips, surroundings: of a simulated plant. Raises
-        BadInput.
+        """path: RUN.mcap. notes: JSON data for the MCAP's metadata. truth, tips, surroundings: of a simulated plant.
+        wall: returns ns since 1970. mechanism: the arm to be shown. Raises BadInput.
 
-        Logs of that name are replaced, once this one is closed; anything else there is refused.
+        Older logs of that name are replaced when this one is closed. Other files are never replaced.
         """
         if path.suffix != ".mcap":
             raise BadInput(path, "log", None, "must end in .mcap",
@@ -108,7 +108,7 @@ class Log:
             raise BadInput(path, "log", None, f"cannot be written ({error.strerror})") from error
         self._csv = csv.writer(self._csv_file)
         self._csv.writerow(columns(self._joints, truth is not None))
-        # a chunk a message: nothing waits in memory
+        # one message per chunk: nothing waits in memory
         self._writer = Writer(self._file, chunk_size=1, compression=CompressionType.NONE)
         described = {
             "mechanism": configuration.name, "board": configuration.board, "digest": configuration.digest.hex(),
@@ -127,11 +127,11 @@ class Log:
         self._around = None if surroundings is None else Around(surroundings, mechanism, self._writer)
         self._feeling = Feeling([j.name for j in self._joints], self._writer)
         self._schemas[DESIRED] = self._schemas[TRUE] = self._schemas[TIPS] = self._schemas[MEASURED]
-        self._tick = 0  # of the last STATUS, not wrapped
+        self._tick = 0  # of the last STATUS, without wrapping
         self._sequence = 0
 
     def write(self, status: Status) -> None:
-        """One STATUS into both files. Raises OSError that names the log."""
+        """Write one STATUS into both files. Raises OSError that names the log."""
         with _named(self.path):
             self._write(status)
 
@@ -171,7 +171,7 @@ class Log:
         self._csv.writerow([*row, f"{now / 1e9:.3f}"])
 
     def write_felt(self, felt: Felt) -> None:
-        """One FELT into the MCAP. Raises OSError that names the log."""
+        """Write one FELT into the MCAP. Raises OSError that names the log."""
         tick = self._tick + ((felt.tick - self._tick + 2**31) & 0xFFFFFFFF) - 2**31
         with _named(self.path):
             self._feeling.write(felt, max(tick, 0) * 1_000_000_000 // self._configuration.rate_hz, self._wall())
@@ -182,7 +182,7 @@ class Log:
         self.pack()
 
     def finish(self) -> None:
-        """End both files, which are whole then. Quick, for a board may wait meanwhile."""
+        """Finish both files quickly; a board may be waiting."""
         with _named(self.path):
             self._writer.finish()
             self._file.close()
@@ -192,7 +192,7 @@ class Log:
                 live.replace(place)
 
     def pack(self) -> None:
-        """Into what viewers want, with the arm; may take seconds. Once, after `finish`."""
+        """Pack the MCAP for viewers, with the arm. This may take seconds. Call once, after `finish`."""
         _pack(self.path, self._mechanism, () if self._around is None else self._around.things)
 
     def __enter__(self) -> Log:
@@ -204,7 +204,7 @@ class Log:
 
 @contextmanager
 def _named(path: Path) -> Iterator[None]:
-    """Give an OSError about a file that is open already, as of a full disk, the file's name."""
+    """Add the file's name to an OSError, e.g. of a full disk."""
     try:
         yield
     except OSError as error:
@@ -213,18 +213,18 @@ def _named(path: Path) -> Iterator[None]:
 
 
 def table_of(path: Path) -> Path:
-    """Place of the table that comes with a log: no name that a motion is likely to have."""
+    """Return the place of the log's table; its name collides with no likely motion's."""
     return path.with_suffix(".status.csv")
 
 
 def claim_log(path: Path, force: bool = False) -> None:
-    """Raises BadInput if a log at RUN.mcap, or the table beside it, would destroy something. force: logs may go."""
+    """Raise BadInput if a log or its table would destroy a file. force: older logs may be replaced."""
     claim(path, LOG, force)
     claim(table_of(path), LOG_TABLE, force)
 
 
 def _live(place: Path) -> Path:
-    """Path of a log while it grows: beside the one that it replaces, if there is one. Raises BadInput."""
+    """Return the path of a growing log, next to an older log if there is one. Raises BadInput."""
     if not place.is_file():
         return place
     beside = place.with_stem(f"{place.stem}.new")
@@ -235,8 +235,7 @@ def _live(place: Path) -> Path:
 
 
 def _pack(path: Path, mechanism: Mechanism | None, things: Sequence[Thing]) -> None:
-    """Rewrite the records in chunks, compressed and indexed, with the arm's frames. A disk without room for that keeps
-    them as they are."""
+    """Rewrite the records in compressed, indexed chunks, with the arm's frames. A full disk leaves them as they are."""
     packed = path.with_suffix(".packed")
     try:
         with path.open("rb") as source, packed.open("wb") as target:
@@ -252,11 +251,11 @@ def _pack(path: Path, mechanism: Mechanism | None, things: Sequence[Thing]) -> N
     except OSError:
         pass
     finally:
-        packed.unlink(missing_ok=True)  # of one that did not come to its end
+        packed.unlink(missing_ok=True)  # if packing failed
 
 
 def _show(mechanism: Mechanism, things: Sequence[Thing], path: Path, writer: McapWriter) -> None:
-    """The arm: for viewers of ROS 2 logs, and as the page draws it."""
+    """Write the arm, for ROS 2 viewers and for the page."""
     arm = animation(mechanism, *_measured(path))
     if arm is not None:
         _copy(make_reader(arm), writer)
@@ -265,7 +264,7 @@ def _show(mechanism: Mechanism, things: Sequence[Thing], path: Path, writer: Mca
 
 
 def _copy(reader: McapReader, writer: McapWriter) -> None:
-    """Every message, with its channel and schema."""
+    """Copy every message with its channel and schema."""
     ids: dict[int, int] = {}
     for schema, channel, message in reader.iter_messages(log_time_order=False):
         if channel.id not in ids:
@@ -276,7 +275,7 @@ def _copy(reader: McapReader, writer: McapWriter) -> None:
 
 
 def _measured(path: Path) -> tuple[list[int], Array]:
-    """Times, ns, and positions (T, J) of a log."""
+    """Return times, ns, and positions (T, J) of a log."""
     with path.open("rb") as file:
         found = [(message.log_time, decoded.position) for _, _, message, decoded in make_reader(
             file, decoder_factories=[DecoderFactory()]).iter_decoded_messages(topics=[MEASURED])]
@@ -284,12 +283,13 @@ def _measured(path: Path) -> tuple[list[int], Array]:
 
 
 FACTS = ("ku", "kv", "count", "effort", "velocity", "viscous", "coulomb", "age", "play", "old")
-BUS_AGE = 2.0  # maximum age of a bus position, ticks: requested one tick earlier
+BUS_AGE = 2.0  # largest age of a bus position, ticks; it was requested one tick earlier
 
 
 def _facts(configuration: Configuration, j: int) -> list[float | None]:
-    """Facts of a joint for a report, in the order of FACTS; None: not known. count: rad or m of one. age: maximum age
-    of a measured position, s. play: backlash of its servo's gear, rad at the joint. old: usual age, s."""
+    """Return a joint's facts for reports, in the order of FACTS; None: unknown. count: size of one encoder count, rad
+    or m. age, old: largest and usual age of a measured position, s. play: backlash of its servo's gear, rad at the
+    joint."""
     joint = configuration.joints[j]
     encoder, drive, count, age = joint.encoder, joint.drive, math.inf, 0.0
     if encoder is not None and joint.type != "prismatic":
@@ -306,12 +306,12 @@ def _facts(configuration: Configuration, j: int) -> list[float | None]:
 
 
 def _date(wall: int) -> str:
-    """Local time with its offset, as ISO 8601 has it, of ns since 1970."""
+    """Return local time with its offset in ISO 8601, from ns since 1970."""
     return datetime.fromtimestamp(wall / 1e9).astimezone().isoformat(timespec="seconds")
 
 
 def columns(joints: tuple[Joint, ...], truth: bool = False) -> list[str]:
-    """The CSV's header; truth: with what the plant knows."""
+    """Return the CSV's header. truth: include the plant's columns."""
     each = (*PER_JOINT, "true") if truth else PER_JOINT
     return ["t", "state_name", *(f.name for f in _SCALARS), *(f"{j.name}.{n}" for j in joints for n in each),
             "unix_time"]
@@ -319,10 +319,10 @@ def columns(joints: tuple[Joint, ...], truth: bool = False) -> list[str]:
 
 @dataclass(frozen=True)
 class Run:
-    """A log read back: S samples, J joints, SI. error: desired - measured, the short way round.
+    """A log read back: S samples, J joints, SI. error: desired - measured, on the shorter way around.
 
-    true: of a simulated plant. begun: date and time with offset, ISO 8601, empty in old logs. arm: None in old logs,
-    in those that were cut off, and without a mechanism file.
+    true: of a simulated plant. begun: date and time with offset, ISO 8601, empty in old logs. arm: None in old or
+    broken-off logs, and without a mechanism file.
     """
 
     mechanism: str
@@ -342,31 +342,31 @@ class Run:
     duty: Array
     state: tuple[str, ...]
     scalars: dict[str, Array]  # every plain number of STATUS, (S,)
-    facts: dict[str, Array]  # of FACTS, each (J,); nan: not known
+    facts: dict[str, Array]  # by FACTS, each (J,); nan: unknown
     budget: int | None  # cycles from one control tick to the next
-    true: Array | None = None  # (S, J); rows of nan where it is not known
-    unix_time: Array | None = None  # (S,) s since 1970, by the host's clock, when it was written
+    true: Array | None = None  # (S, J); rows of nan: unknown
+    unix_time: Array | None = None  # (S,) s since 1970, by the host's clock at writing
     begun: str = ""
-    arm: dict[str, Any] | None = None  # what a page draws of it (femtorque.host.scene.description)
+    arm: dict[str, Any] | None = None  # the page's scene (femtorque.host.scene.description)
     tips: dict[str, tuple[Array, Array]] = field(default_factory=dict)  # by flexible link: s since reset, m bent
     shapes: dict[str, tuple[Array, Array]] = field(default_factory=dict)  # the same, and its SHAPE (T, 4)
-    around: tuple[tuple[float, Moment], ...] = ()  # s since reset, and what was around a simulated arm then
-    outside: FromOutside | None = None  # torques from outside, of an arm that feels
-    damage: str = ""  # where and why the file could not be read further
+    around: tuple[tuple[float, Moment], ...] = ()  # s since reset, and a simulated arm's surroundings
+    outside: FromOutside | None = None  # external torques, with [feel]
+    damage: str = ""  # where and why reading ended early
 
     @property
     def error(self) -> Array:
-        """(S, J) desired - measured, at the time of the measurement."""
+        """Desired - measured (S, J), at the time of the measurement."""
         return self._short_way(self.target - self.gone - self.position)
 
     @property
     def gone(self) -> Array:
-        """(S, J) by which the target has gone on since the position was measured."""
+        """Motion (S, J) of the target since the position was measured."""
         return np.asarray(np.nan_to_num(self.facts["old"]) * self.target_rate)
 
     @property
     def true_error(self) -> Array:
-        """(S, J) desired - true, nan where that is not known."""
+        """Desired - true (S, J), nan if unknown."""
         return np.full_like(self.target, np.nan) if self.true is None else self._short_way(self.target - self.true)
 
     def _short_way(self, difference: Array) -> Array:
@@ -374,8 +374,8 @@ class Run:
 
 
 def read_log(path: Path) -> Run:
-    """Read an MCAP log, also one that a crash has cut off or that was damaged later: up to there, and `damage` of the
-    run says so. Raises BadInput."""
+    """Read an MCAP log. A log that a crash cut off, or that was damaged, is read as far as possible, and the run's
+    `damage` says so. Raises BadInput."""
     if not path.is_file():
         raise BadInput(path, "log", None, "is a directory" if path.is_dir() else "does not exist")
     about: dict[str, str] | None = None
@@ -411,7 +411,7 @@ def read_log(path: Path) -> Run:
         damage = str(error)
     except BadInput:
         raise
-    except Exception as error:  # what others have written makes decoders fail in many ways
+    except Exception as error:  # foreign files make decoders fail in many ways
         raise BadInput(path, "log", None, f"holds messages that cannot be read ({type(error).__name__})") from None
     tips, moving, contacts, felt = (topics.pop(topic) for topic in (TIPS, MOVING, CONTACTS, FELT))
     if not topics[TRUE]:
@@ -426,17 +426,17 @@ def read_log(path: Path) -> Run:
         return _run(about, {topic: rows[:count] for topic, rows in topics.items()},
                     np.array(written[:count], float) / 1e9, arm, tips, moments(moving, contacts), from_outside(felt),
                     damage)
-    except Exception as error:  # of a description that is no longer what was written
+    except Exception as error:  # a damaged description fails in many ways
         raise BadInput(path, "log", None, f"has a description that cannot be read ({type(error).__name__})") from None
 
 
 def _check(about: dict[str, str]) -> str:
-    """The check sum of a log's description, in which it stands too: MCAP has none of metadata."""
+    """Return the check sum of a log's metadata, which MCAP does not protect."""
     return str(zlib.crc32(json.dumps(sorted(item for item in about.items() if item[0] != CHECK)).encode()))
 
 
 def _drawn(data: bytes) -> dict[str, Any] | None:
-    """Scene for a page; None where it is damaged."""
+    """Return a page's scene; None if damaged."""
     try:
         found = json.loads(gzip.decompress(data))
     except (OSError, EOFError, ValueError, zlib.error):
@@ -445,7 +445,7 @@ def _drawn(data: bytes) -> dict[str, Any] | None:
 
 
 def _bent(tips: list[Any]) -> tuple[dict[str, tuple[Array, Array]], dict[str, tuple[Array, Array]]]:
-    """How far flexible links were bent, and in which shape; a log of before has no shapes."""
+    """Return the deflections of flexible links, and their shapes; old logs have no shapes."""
     names = list(tips[0][1].name) if tips else []
     t, rows = np.array([at for at, _ in tips], float) / 1e9, np.array([m.position for _, m in tips], float)
     links = [name for name in names if not any(name == link + part for link in names for part in SHAPE)]

@@ -1,7 +1,7 @@
-"""The arm itself in a log, so that Foxglove, Rerun and RViz show it: /robot_description, and /tf beside /joint_states.
+"""The arm in a log, for Foxglove, Rerun and RViz: /robot_description and /tf, next to /joint_states.
 
-A URDF goes in as it is; any other mechanism as links of its rods with their inertias. Loops are opened there, as URDF
-knows none: /tf holds every joint as the loops have it.
+A URDF goes in unchanged. Another mechanism becomes rods with the links' inertias. URDF has no loops, so loops are cut
+there; /tf holds every joint as the loops move it.
 """
 
 import io
@@ -21,7 +21,7 @@ from femtorque.host.record.definitions import definition
 Array = NDArray[np.float64]
 
 DESCRIPTION, TRANSFORMS, FIXED = "/robot_description", "/tf", "/tf_static"
-UNLIMITED = {"velocity": 1e3, "effort": 1e3}  # URDF wants some
+UNLIMITED = {"velocity": 1e3, "effort": 1e3}  # URDF requires limits
 THICK = 0.02  # m: radius of a link's rod
 _TF = definition(
     "geometry_msgs/TransformStamped[] transforms\n",
@@ -30,8 +30,8 @@ _TF = definition(
 
 
 def animation(mechanism: Mechanism, stamps: Sequence[int], positions: Array) -> BinaryIO | None:
-    """An MCAP of these messages alone. stamps: ns; positions (T, streamed), rad or m. None where nothing was measured,
-    or the loops cannot be followed."""
+    """Return an MCAP of these messages. stamps: ns; positions (T, streamed), rad or m. None without measurements, or if
+    the loops cannot be followed."""
     if not len(stamps):
         return None
     try:
@@ -58,8 +58,8 @@ def animation(mechanism: Mechanism, stamps: Sequence[int], positions: Array) -> 
 
 
 def _all_positions(mechanism: Mechanism, positions: Array) -> dict[str, Array]:
-    """Positions of every moving joint, by name: joints that are not streamed follow from the loops, or stand at their
-    springs' rest."""
+    """Return the positions of every moving joint, by name. Joints that are not streamed follow the loops, or rest at
+    their springs' neutral positions."""
     streamed = {joint.name: positions[:, k] for k, joint in enumerate(mechanism.streamed)}
     alone = in_mode(mechanism)
     if alone.constrained:
@@ -76,7 +76,7 @@ def _actuated(mechanism: Mechanism, alone: Mechanism) -> list[Joint]:
 
 
 def _placed(joint: Joint, q: Array) -> tuple[Array, Array]:
-    """Quaternions (T, 4), x y z w, and translations (T, 3) of the child's frame in the parent's."""
+    """Return quaternions (T, 4), x y z w, and translations (T, 3) of the child's frame in the parent's."""
     still, slides = np.zeros_like(q), joint.type == "prismatic"
     turn = still if slides or joint.type == "fixed" else q
     along = np.outer(q if slides else still, rotation_rpy(joint.rpy) @ joint.axis)
@@ -85,19 +85,19 @@ def _placed(joint: Joint, q: Array) -> tuple[Array, Array]:
 
 
 def _about(axis: Array, angle: Array) -> Array:
-    """Quaternions (T, 4) of turns (T,) rad about a unit axis."""
+    """Return quaternions (T, 4) of rotations (T,) rad about a unit axis."""
     return np.column_stack([np.outer(np.sin(0.5 * angle), axis), np.cos(0.5 * angle)])
 
 
 def _after(a: Array, b: Array) -> Array:
-    """Quaternions (T, 4) of turns a, of what b has turned."""
+    """Return quaternions (T, 4) of rotation b followed by rotation a."""
     (u, c), (v, d) = (a[:, :3], a[:, 3:]), (b[:, :3], b[:, 3:])
     return np.column_stack([c * v + d * u + np.cross(u, v), c * d - np.sum(u * v, axis=1, keepdims=True)])
 
 
 def _message(joints: Sequence[Joint], places: Sequence[tuple[Array, Array]], k: int, stamp: int,
              names: dict[str, str]) -> dict[str, Any]:
-    """TFMessage of one instant."""
+    """Return the TFMessage of one instant."""
     header = {"sec": stamp // 10**9, "nanosec": stamp % 10**9}
     return {"transforms": [
         {"header": {"stamp": header, "frame_id": names[joint.parent]}, "child_frame_id": names[joint.child],
@@ -107,14 +107,14 @@ def _message(joints: Sequence[Joint], places: Sequence[tuple[Array, Array]], k: 
 
 
 def frames(mechanism: Mechanism) -> dict[str, str]:
-    """Frames of the links in the description: in a URDF by its own names."""
+    """Return the links' frames in the description; a URDF keeps its own names."""
     own = {link.name: link.name for link in mechanism.links} | {BASE: BASE}
     path = mechanism.urdf
     return own if path is None else own | {here: there for there, here in links_here(path).items()}
 
 
 def robot_description(mechanism: Mechanism) -> str:
-    """URDF. Meshes are named as the file names them."""
+    """Return the URDF. Mesh names are the file's."""
     if mechanism.urdf is not None:
         return mechanism.urdf.read_text(encoding="utf-8")
     robot = ET.Element("robot", name=mechanism.name)
@@ -146,7 +146,7 @@ def _link(mechanism: Mechanism, link: Link) -> ET.Element:
 
 
 def _ends(mechanism: Mechanism, link: Link) -> list[Array]:
-    """Ends of a link's rods, from its frame."""
+    """Return the ends of a link's rods, from its frame."""
     ends = [joint.xyz for joint in mechanism.joints if joint.parent == link.name]
     if link.beam is not None:
         ends.append(np.array([link.beam.length, 0.0, 0.0]))

@@ -1,7 +1,7 @@
-"""Surroundings and contacts of a simulated arm in a log: visualization_msgs/MarkerArray, drawn by RViz and Foxglove.
+"""Surroundings and contacts of a simulated arm in a log: visualization_msgs/MarkerArray, for RViz and Foxglove.
 
-/scene holds the surfaces of all things, once; /scene/moving those that can be pushed away, and /contacts an arrow for
-every link and thing that touch, with every STATUS. An arrow ends where it touches; FORCE of its length is 1 N.
+/scene holds the surfaces of all things, once. With every STATUS, /scene/moving holds the movable things, and /contacts
+an arrow for every touching pair of link and thing. An arrow ends at its contact; FORCE of its length is 1 N.
 """
 
 from typing import Any
@@ -20,8 +20,8 @@ Array = NDArray[np.float64]
 SCENE, MOVING, CONTACTS = "/scene", "/scene/moving", "/contacts"
 ARROW, TRIANGLES = 0, 11  # of Marker.type
 ADD, DELETE_ALL = 0, 3  # of Marker.action
-FORCE = 0.01  # m of an arrow for 1 N
-SHAFT = {"x": 0.008, "y": 0.02, "z": 0.0}  # m: its diameter, its head's
+FORCE = 0.01  # m per N: an arrow's length
+SHAFT = {"x": 0.008, "y": 0.02, "z": 0.0}  # m: diameters of an arrow and of its head
 ON = " on "  # between a thing and a link in an arrow's text
 COLOUR = "#b04fd0"
 _MARKERS = definition(
@@ -33,7 +33,7 @@ _MARKERS = definition(
 
 
 class Around:
-    """Writes these topics. mechanism: whose base the frame is."""
+    """Writes these topics in the frame of the mechanism's base."""
 
     def __init__(self, surroundings: Surroundings, mechanism: Mechanism | None, writer: Writer) -> None:
         self.things = tuple(surroundings.things)
@@ -43,7 +43,7 @@ class Around:
         self._begun = False
 
     def write(self, tick: int, stamp_ns: int, now: int) -> None:
-        """Write the surroundings at a tick: by the board's time and by the host's clock, ns."""
+        """Write the surroundings at a tick, with the board's time and the host's clock, ns."""
         moment = self._at(tick)
         if moment is None:
             return
@@ -75,8 +75,7 @@ def _arrow(contact: Contact) -> dict[str, Any]:
 
 
 def moments(moving: list[Any], contacts: list[Any]) -> tuple[tuple[float, Moment], ...]:
-    """Moments of the surroundings, from (ns, message) of both topics: s since the board's reset, and the
-    surroundings."""
+    """Return (s since the board's reset, surroundings), from the (ns, message) of both topics."""
     places = {at: {m.text: _placed(m.pose) for m in message.markers} for at, message in moving}
     return tuple((at / 1e9, Moment(places.get(at, {}), tuple(_read(m) for m in message.markers if m.points)))
                  for at, message in contacts)

@@ -14,17 +14,18 @@ from femtorque.host.link import Configuration, Session, mode_name
 
 Array = NDArray[np.float64]
 
-SINCE = 0.1  # s: a sample before this is no neighbour
+SINCE = 0.1  # s: an older sample is no neighbour
 
 
 def feedback(configuration: Configuration, error: Array, rate_error: Array) -> Array:
-    """PD share (..., J) of the torque, N m or N: Ku error + Kv rate error (THEORY.md, second line of the law)."""
+    """Return the PD share (..., J) of the torque, N m or N: Ku error + Kv rate error (THEORY.md, second line of the
+    law)."""
     ku, kv = (np.array([getattr(joint.gains, name) for joint in configuration.joints]) for name in ("ku", "kv"))
     return ku * error + kv * rate_error
 
 
 def tick_budget(configuration: Configuration) -> int | None:
-    """Cycles from one control tick to the next; None of a board that this version does not know."""
+    """Return the cycles of a control tick; None for a board unknown to this version."""
     try:
         board = load_board(configuration.board.removesuffix("-pil"))
     except BadInput:
@@ -33,7 +34,7 @@ def tick_budget(configuration: Configuration) -> int | None:
 
 
 def about(session: Session) -> dict[str, Any]:
-    """Constant data: the board's identity, its joints with limits and units, the tick's budget."""
+    """Return the constant data: the board's identity, its joints with limits and units, the tick's budget."""
     c = session.configuration
     joints = [{"name": joint.name, "unit": session.unit(j), "effort_unit": "N" if joint.type == "prismatic" else "N m",
                "gains": bool(joint.gains.ku or joint.gains.kv),
@@ -45,11 +46,12 @@ def about(session: Session) -> dict[str, Any]:
 
 
 def sample(session: Session, before: dict[str, Any] | None = None) -> dict[str, Any]:
-    """The last STATUS. Lists are one number per joint: rad or m, per s, N m or N.
+    """Return the last STATUS. Lists have one number per joint: rad or m, per s, N m or N.
 
-    pd is the share of the gains in the mechanism file, rest all that is neither that nor feed-forward: friction, rotor,
-    integral, what limits cut off. Without a mechanism file the gains are not known, and all of it is rest. before: the
-    sample before. Positions over a bus are old, and their rate with them: their rate error is that of the errors since.
+    pd: the share of the file's gains. rest: the torque beyond pd and feed-forward, i.e. friction, rotor, integral and
+    cut-offs by limits. Without a mechanism file the gains are unknown, and everything beyond feed-forward is rest.
+    before: the last sample. Bus positions are old, and so are their velocities; their rate error is the difference
+    quotient of the errors.
     """
     s, c, link = session.status, session.configuration, session.link
     error = session.tracking_error()
@@ -77,12 +79,12 @@ def sample(session: Session, before: dict[str, Any] | None = None) -> dict[str, 
 
 
 def plain(values: Any) -> list[float | None]:
-    """JSON has no NaN."""
+    """Return numbers for JSON, which has no NaN."""
     return [float(f"{x:.9g}") if np.isfinite(x) else None for x in values]
 
 
 def named(session: Session, values: dict[str, Any]) -> dict[str, Any]:
-    """A sample as a tree that PlotJuggler makes names of: /shoulder/error, /tick/cycles; `timestamp` in s."""
+    """Return a sample as a tree, which PlotJuggler names /shoulder/error, /tick/cycles; `timestamp` in s."""
     per_joint = [key for key, value in values.items() if isinstance(value, list) and key not in ("flags", "limits")]
     tree: dict[str, Any] = {"timestamp": values["t"], "state": session.status.state, "fault": session.status.fault}
     for j, joint in enumerate(session.configuration.joints):

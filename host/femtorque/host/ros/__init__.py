@@ -1,4 +1,4 @@
-"""A node of ROS 2 for one board, without an installation of ROS: over zenoh by the conventions of rmw_zenoh."""
+"""A ROS 2 node for one board, without an installation of ROS: over zenoh, by the conventions of rmw_zenoh."""
 
 import lazy_loader
 

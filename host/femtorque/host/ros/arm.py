@@ -1,7 +1,7 @@
 """A board as a ROS 2 node: state, description, diagnostics, services, and controllers of its joints.
 
-Everything of the board is done in one thread, by `step`. The controllers' motions are sampled on frames of FRAME and
-sent as chunks of live targets that lie AHEAD: the board keeps every limit, whatever is asked for.
+One thread does all work with the board, in `step`. The controllers' motions are sampled in frames of FRAME and sent as
+chunks of live targets AHEAD of time. The board keeps every limit.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-FRAME, AHEAD, MOST = 0.02, 0.5, 25  # s between targets, s that they lie ahead, targets of a chunk
-DIAGNOSTICS = 1.0  # s between two
-BRAKED = 2.0  # s in which joints that were stopped are at rest
+FRAME, AHEAD, MOST = 0.02, 0.5, 25  # s between targets, s ahead of time, targets of a chunk
+DIAGNOSTICS = 1.0  # s between two messages
+BRAKED = 2.0  # s until stopped joints are at rest
 VELOCITY = messages.FOLLOW_LIMITS["VELOCITY"][0]
 OK, WARN, ERROR = 0, 1, 2  # diagnostic_msgs/msg/DiagnosticStatus
 
 
 class Arm:
-    """board: connected with its mechanism. controller: name of the arm's; gripper: joint that has one of its own. say:
-    takes lines for the user."""
+    """board: connected with its mechanism. controller: the name of the arm's controller; gripper: the joint with its
+    own controller. say: prints lines for the user."""
 
     def __init__(self, board: Board, node: Node | RclpyNode, controller: str, say: Callable[[str], None],
                  gripper: str = "") -> None:
@@ -50,11 +50,11 @@ class Arm:
         self._clock = board.session.clock
         self._joints = Joints(self.mechanism)
         self._following: Following | None = None
-        self._origin, self._sent = 0.0, 0  # s of the clock, of frame 0; frames that have been sent
+        self._origin, self._sent = 0.0, 0  # time of frame 0, s; number of frames sent
         self._newest: Status | None = None
-        self._kept = np.zeros(len(self.names))  # 1 where the board has kept a limit of velocity in this motion
-        self._judged: Followed | None = None  # the last report that was looked at for that
-        self._shown = ("", -math.inf)  # state and fault of the last diagnostics, and their time
+        self._kept = np.zeros(len(self.names))  # 1: the board has limited the velocity in this motion
+        self._judged: Followed | None = None  # the last report evaluated for _kept
+        self._shown = ("", -math.inf)  # state and fault of the last diagnostics; their time
         self._states = node.publisher("/joint_states", "sensor_msgs/msg/JointState")
         self._diagnostics = node.publisher("/diagnostics", "diagnostic_msgs/msg/DiagnosticArray")
         description = node.publisher("/robot_description", "std_msgs/msg/String", latched=True)
@@ -69,14 +69,14 @@ class Arm:
         board.session.listeners.append(self._take)
 
     def close(self) -> None:
-        """Stop what moves."""
+        """Stop all motions."""
         self.board.session.listeners.remove(self._take)
         if self._following is not None:
             self._end(INVALID_GOAL, "the node ends")
             self.stop()
 
     def step(self) -> None:
-        """One round: hear, send, publish. Raises Refused where the board is silent."""
+        """Do one round: receive, send, publish. Raises Refused if the board is silent."""
         self.board.session.pump()
         self._node.handle()
         self._send()
@@ -87,7 +87,7 @@ class Arm:
         self._diagnose()
 
     def stop(self) -> None:
-        """Each joint brakes at once and is held."""
+        """Brake every joint at once, and hold."""
         following, self._following = self._following, None
         for controller in self.controllers:
             controller.motion = None
@@ -96,17 +96,17 @@ class Arm:
 
     # ---- motions
     def now(self) -> float:
-        """s of the session's clock."""
+        """Time of the session's clock, s."""
         return self._clock.now()
 
     def ready(self) -> None:
-        """Raises Invalid where the arm is not held."""
+        """Raise Invalid unless the arm is held."""
         if not self.board.session.in_state("HOLD", "FOLLOW"):
             raise Invalid(INVALID_GOAL, f"the arm is not held: {self.board.session.describe()}; "
                                         f"the service /{self._node.name}/arm arms it")
 
     def here(self, controller: Controller) -> tuple[Array, Array]:
-        """Positions and velocities (K,) that a controller's joints are asked for now."""
+        """Return the present target positions and velocities (K,) of a controller's joints."""
         now = self.now()
         if controller.moving(now) and (asked := controller.asked(now)):
             return asked
@@ -129,7 +129,7 @@ class Arm:
             raise Invalid(INVALID_GOAL, str(error)) from None
 
     def _asked(self, t: float) -> tuple[Array, Array]:
-        """Positions and velocities (J,) that all joints are asked for at a time; those without a motion stay."""
+        """Return the target positions and velocities (J,) at a time; joints without a motion stay."""
         q, v = board_status(self.board.session).targets, np.zeros(len(self.names))
         for one in self.controllers:
             if asked := one.asked(t):
@@ -137,8 +137,7 @@ class Arm:
         return q, v
 
     def _commanded(self, command: Any) -> None:
-        """Positions of ros2_control's topic system: a live target. An arm that is not held leaves them, as they come
-        all the time."""
+        """Take positions from ros2_control's topic system as a live target. A disarmed arm ignores them."""
         if not self.board.session.in_state("HOLD", "FOLLOW") or not np.all(np.isfinite(command.position)):
             return
         told = dict(zip(command.name, command.position, strict=True))
@@ -153,7 +152,7 @@ class Arm:
             self._say(f"{COMMANDS}: {error}")
 
     def _follow(self) -> Following:
-        """The board in FOLLOW, or asked for it again by the next target."""
+        """Return the board in FOLLOW; if it has left FOLLOW, the next target asks again."""
         flags = self.board.session.status.flags
         if self._following is not None and self.board.session.in_state("HOLD") \
                 and not flags & messages.FLAGS["UNDERRUN"][0]:
@@ -166,7 +165,7 @@ class Arm:
         return self._following
 
     def _send(self) -> None:
-        """Targets of the motions until AHEAD."""
+        """Send the motions' targets up to AHEAD."""
         ends = [one.began + one.motion.duration for one in self.controllers if one.motion is not None]
         if self._following is None or not ends:
             return
@@ -197,7 +196,7 @@ class Arm:
             one.end(ABORTED, code, line)
 
     def _watch(self) -> None:
-        """Look after the active goals."""
+        """Watch the active goals."""
         session = self.board.session
         if session.in_state("FAULT", "ESTOP", "DISARMED", "HELD") and (
                 self._following or any(one.active for one in self.controllers)):
@@ -264,7 +263,7 @@ class Arm:
             position=positions, velocity=velocities, effort=self._joints.efforts(seen.torques)))
 
     def _diagnose(self) -> None:
-        """State and fault, at once when they change, else once a second."""
+        """Publish state and fault, at once after a change, else once a second."""
         status, now = self.board.session.status, self._clock.now()
         fault = fault_words(status, self.board.session.joint(status.fault_joint)) if status.fault else ""
         words = f"{state_name(status)} {fault}".strip()

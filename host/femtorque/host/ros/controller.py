@@ -1,4 +1,4 @@
-"""One controller of ROS 2: some joints of the arm, the topic and the actions that move them, and their motion."""
+"""One ROS 2 controller: some joints of the arm, their topic and actions, and their motion."""
 
 from __future__ import annotations
 
@@ -25,19 +25,18 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-LIVE = 0.1  # s: a message of one point due no later is a live target, as MoveIt Servo sends them
-FEEDBACK = 0.05  # s between two
-GRACE = 2.0  # s after its end in which a goal without a time tolerance must be reached
-SETTLED = 0.1  # s after the last target: the joints are at rest
+LIVE = 0.1  # s: a single point due by then is a live target, as from MoveIt Servo
+FEEDBACK = 0.05  # s between two messages
+GRACE = 2.0  # s for reaching a goal without a time tolerance, after its end
+SETTLED = 0.1  # s from the last target until the joints are at rest
 GRIPPED, STALL, STALLED = 0.01, 1e-3, 1.0  # rad or m, rad/s or m/s, s: the defaults of ros2_control's gripper
 TRAJECTORY, POINT = "trajectory_msgs/msg/JointTrajectory", "trajectory_msgs/msg/JointTrajectoryPoint"
 
 
 @dataclass(frozen=True)
 class Seen:
-    """The board's word on joints, (K,) of them: positions, velocities, torques; off, slow: targets less
-    positions, rad or m, and their velocities less those of the joints; kept: 1 where the board has kept a limit of
-    velocity in this motion."""
+    """The board's report on K joints: positions, velocities, torques (K,). off: targets minus positions, rad or m.
+    slow: target velocities minus velocities. kept: 1 if the board has limited the velocity in this motion."""
 
     positions: Array
     velocities: Array
@@ -47,32 +46,31 @@ class Seen:
     kept: Array
 
     def of(self, columns: list[int]) -> Seen:
-        """Its word on some of them."""
+        """Return the report on some of the joints."""
         return Seen(*(one[columns] for one in vars(self).values()))
 
 
 class Mover(Protocol):
-    """The arm that plays the motions of all its controllers."""
+    """The arm, which plays the motions of all its controllers."""
 
     def ready(self) -> None:
-        """Raises Invalid where the arm is not held."""
+        """Raise Invalid unless the arm is held."""
 
     def here(self, controller: Controller) -> tuple[Array, Array]:
-        """Positions and velocities (K,) that a controller's joints are asked for now."""
+        """Return the present target positions and velocities (K,) of a controller's joints."""
 
     def play(self, controller: Controller, motion: Motion, began: float) -> None:
         """Let a controller's joints follow another motion. Raises Invalid."""
 
     def stop(self) -> None:
-        """Each joint brakes at once and is held."""
+        """Brake every joint at once, and hold."""
 
     def now(self) -> float:
-        """s."""
+        """Time, s."""
 
 
 class Controller:
-    """columns: of its joints in those of the arm. grips: it has the action gripper_cmd too. say: takes lines for the
-    user."""
+    """columns: its joints' columns in the arm. grips: it also has the action gripper_cmd. say: prints lines."""
 
     def __init__(self, arm: Mover, node: Node | RclpyNode, name: str, joints: Sequence[Joint], columns: list[int],
                  grips: bool, say: Callable[[str], None]) -> None:
@@ -91,15 +89,15 @@ class Controller:
 
     # ---- motions
     def moving(self, now: float) -> bool:
-        """True until its motion is over."""
+        """Return True until the motion is over."""
         return self.motion is not None and now < self.began + self.motion.duration
 
     def asked(self, t: float) -> tuple[Array, Array] | None:
-        """Positions and velocities (K,) of its motion at a time of the arm's clock; None if it has none."""
+        """Return the motion's positions and velocities (K,) at a time of the arm's clock; None without a motion."""
         return None if self.motion is None else self.motion.at(t - self.began)
 
     def live(self, names: Any, positions: Any) -> None:
-        """Positions that are due at once. Raises Invalid."""
+        """Take positions that are due at once. Raises Invalid."""
         self._arm.ready()
         alone = message(TRAJECTORY, joint_names=list(names),
                         points=[message(POINT, positions=np.asarray(positions, float))])
@@ -108,7 +106,7 @@ class Controller:
         self._arm.play(self, Motion.still(place), self._arm.now())
 
     def end(self, status: int, code: int, line: str) -> None:
-        """End its active goal."""
+        """End the active goal."""
         for goals in self._actions():
             goals.end(status, code, line)
 
@@ -117,11 +115,11 @@ class Controller:
 
     @property
     def active(self) -> bool:
-        """True while one of its goals is."""
+        """True while a goal is active."""
         return any(goals.active is not None for goals in self._actions())
 
     def _begin(self, trajectory: Any) -> None:
-        """Begin a motion, which replaces its last one. Raises Invalid."""
+        """Begin a motion, which replaces the last one. Raises Invalid."""
         self._arm.ready()
         wait = at - time.time() if (at := seconds(trajectory.header.stamp)) else 0.0
         motion = read(trajectory, self.joints, self._arm.here(self), max(wait, 0.0))
@@ -131,7 +129,7 @@ class Controller:
         self._arm.play(self, motion, self._arm.now() + wait)
 
     def _heard(self, trajectory: Any) -> None:
-        """A trajectory of the topic. One that cannot be executed is reported, and nothing moves."""
+        """Take a trajectory of the topic. An impossible one is reported, and nothing moves."""
         try:
             if len(trajectory.points) == 1 and seconds(trajectory.points[0].time_from_start) <= LIVE:
                 self.live(trajectory.joint_names, trajectory.points[0].positions)
@@ -158,7 +156,7 @@ class Controller:
         self.live(self.names, [asked.command.position])
 
     def watch(self, now: float, seen: Seen) -> str:
-        """Look after its active goal: feedback, tolerances, its end. Returns why the arm must stop, or nothing."""
+        """Watch the active goal: feedback, tolerances, end. Returns why the arm must stop, or ''."""
         if not self.active:
             return ""
         if self.motion is None:
@@ -211,8 +209,7 @@ class Controller:
 
 
 def _beyond(names: list[str], off: tuple[Array, Array], most: Array, what: str, kept: Array) -> str:
-    """The joint that is farthest beyond its tolerance, in words; nothing where none is. off: position, velocity (K,);
-    most: (2, K)."""
+    """Return the joint farthest beyond its tolerance, in words, or ''. off: position, velocity (K,); most: (2, K)."""
     share = np.abs(off) / most
     if not np.any(share > 1.0):
         return ""

@@ -1,6 +1,6 @@
-"""Files for the side of ROS 2: MoveIt's controllers and limits, and the tag by which ros2_control commands the node.
+"""Files for ROS 2: MoveIt's controllers and limits, and the tag by which ros2_control commands the node.
 
-moveit_simple_controller_manager and joint_limits.yaml as MoveIt 2's tutorials have them; JointStateTopicSystem of
+Formats: moveit_simple_controller_manager and joint_limits.yaml of MoveIt 2's tutorials; JointStateTopicSystem of
 joint_state_topic_hardware_interface (Jazzy and later).
 """
 
@@ -16,11 +16,12 @@ from femtorque.codegen.mechanism import Mechanism
 
 MADE = "made by femtorque ros"
 KIND = marked("of `femtorque ros`", MADE.encode())
-COMMANDS = "joint_commands"  # topic of the node, behind its name
+COMMANDS = "joint_commands"  # topic of the node, after its name
 
 
 def split(mechanism: Mechanism, controller: str, gripper: str) -> list[tuple[str, list[int], bool]]:
-    """Controllers: name, columns of their joints, and whether one is the gripper's, named after its joint."""
+    """Return the controllers: name, columns of their joints, and True for the gripper's, which is named after its
+    joint."""
     names = [joint.name for joint in mechanism.streamed]
     if gripper not in names or len(names) == 1:
         return [(controller, list(range(len(names))), False)]
@@ -29,14 +30,14 @@ def split(mechanism: Mechanism, controller: str, gripper: str) -> list[tuple[str
 
 
 def ros_files(mechanism: Mechanism, controller: str, node: str, gripper: str) -> dict[str, str]:
-    """Names and contents of all of them. Raises Refused for an arm that cannot follow live targets."""
+    """Return names and contents of all files. Raises Refused for an arm that cannot follow live targets."""
     return {"moveit_controllers.yaml": _yaml(_controllers(mechanism, controller, gripper)),
             "joint_limits.yaml": _yaml(_limits(mechanism)),
             "ros2_control.xml": _control(mechanism, node)}
 
 
 def write_ros_files(folder: Path, files: dict[str, str], force: bool = False) -> None:
-    """All of them, or none. Raises BadInput where somebody's own file is there."""
+    """Write all files, or none. Raises BadInput if another file is in the way."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in files:
         claim(folder / name, KIND, force)
@@ -60,7 +61,7 @@ def _controllers(mechanism: Mechanism, controller: str, gripper: str) -> dict[st
 
 
 def _limits(mechanism: Mechanism) -> dict[str, Any]:
-    """Those that the board keeps in FOLLOW: a plan within them is played as it is."""
+    """Return the limits that the board keeps in FOLLOW; a plan within them plays unchanged."""
     rows = zip(mechanism.streamed, follow_limits(mechanism), strict=True)
     return {"joint_limits": {joint.name: {
         "has_velocity_limits": True, "max_velocity": float(limits.velocity),
@@ -73,7 +74,7 @@ def _control(mechanism: Mechanism, node: str) -> str:
     hardware = ET.SubElement(tag, "hardware")
     ET.SubElement(hardware, "plugin").text = "joint_state_topic_hardware_interface/JointStateTopicSystem"
     for name, value in (("joint_commands_topic", f"/{node}/{COMMANDS}"), ("joint_states_topic", "/joint_states"),
-                        ("trigger_joint_command_threshold", "-1")):  # always: a board that hears nothing rests
+                        ("trigger_joint_command_threshold", "-1")):  # -1: always; a board without commands rests
         ET.SubElement(hardware, "param", name=name).text = value
     for joint in mechanism.streamed:
         one = ET.SubElement(tag, "joint", name=joint.name)

@@ -1,4 +1,4 @@
-"""Goals of an action: their states, results, feedback; and the tolerances of FollowJointTrajectory."""
+"""Goals of an action: states, results, feedback, and the tolerances of FollowJointTrajectory."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ Array = NDArray[np.float64]
 EXECUTING, SUCCEEDED, CANCELED, ABORTED = 2, 4, 5, 6  # action_msgs/msg/GoalStatus
 PATH_TOLERANCE, GOAL_TOLERANCE = -4, -5
 REJECTED, UNKNOWN, TERMINATED = 1, 2, 3  # action_msgs/srv/CancelGoal
-KEPT = 100  # goals that have ended whose results can still be asked for
-ERASED = -1.0  # of a tolerance: none, whatever the default is (control_msgs/msg/JointTolerance)
+KEPT = 100  # ended goals with available results
+ERASED = -1.0  # no tolerance, in place of the default (control_msgs/msg/JointTolerance)
 
 
 @dataclass
 class Goal:
-    """path, place (2, K): what a joint's position, rad or m, and velocity may be off on the way and at the end;
-    infinite: no matter. grace: s after the end in which it must be at its place. result: None until it has ended."""
+    """path, place (2, K): tolerances of position, rad or m, and velocity, on the way and at the end; infinite: none.
+    grace: s after the end until the goal must be reached. result: None until the goal has ended."""
 
     uuid: bytes
     accepted: Any
@@ -43,14 +43,14 @@ class Goal:
 
 
 def stamp(ns: int | None = None) -> Any:
-    """A time of ROS: since 1970, now by default."""
+    """Return a ROS time since 1970, by default the present."""
     ns = time.time_ns() if ns is None else ns
     return message("builtin_interfaces/msg/Time", sec=ns // 10**9, nanosec=ns % 10**9)
 
 
 def tolerances(rows: list[Any], names: list[str]) -> Array:
-    """(2, K) of position, rad or m, and of velocity: 0 means the default, none; ERASED: none. Raises Invalid for a
-    joint that is not there, or another negative number."""
+    """Return tolerances (2, K) of position, rad or m, and velocity. 0: the default, none; ERASED: none. Raises Invalid
+    for an unknown joint or another negative number."""
     found = np.full((2, len(names)), np.inf)
     for row in rows:
         if row.name not in names:
@@ -64,7 +64,8 @@ def tolerances(rows: list[Any], names: list[str]) -> Array:
 
 
 def time_tolerance(given: Any, default: float) -> float:
-    """s that a goal may be late: 0 means the default; ERASED: without end. Raises Invalid for another negative one."""
+    """Return the allowed delay of a goal, s. 0: the default; ERASED: infinite. Raises Invalid for another negative
+    number."""
     value = seconds(given)
     if value < 0.0 and value != ERASED:
         raise Invalid(INVALID_GOAL, f"goal_time_tolerance is {value:g} s: it must be above 0, 0 or -1")
@@ -72,8 +73,8 @@ def time_tolerance(given: Any, default: float) -> float:
 
 
 class Goals:
-    """The server of one action. begin: starts a goal, raises Invalid; stop: ends the motion; outcome: fields of a
-    result from its code and line."""
+    """The server of one action. begin: starts a goal or raises Invalid; stop: ends the motion; outcome: makes a
+    result's fields from code and line."""
 
     def __init__(self, node: Node | RclpyNode, name: str, kind: str, blank: Callable[[bytes, Any], Goal],
                  begin: Callable[[Any, Goal], None], stop: Callable[[], None],
@@ -107,7 +108,7 @@ class Goals:
         self._feedback.publish(message(f"{self._kind}_FeedbackMessage", goal_id=_uuid(self.active.uuid), feedback=told))
 
     def _asked(self, request: Any, reply: Callable[[Any], None]) -> None:
-        """A goal: every one is taken, and aborted with its reason where it cannot be executed."""
+        """Accept a goal; abort it with the reason if it is impossible."""
         uuid, accepted = bytes(request.goal_id.uuid), stamp()
         new = uuid not in self._goals
         reply(message(f"{self._kind}_SendGoal_Response", accepted=new, stamp=accepted))
@@ -137,7 +138,7 @@ class Goals:
             reply(self._answer(goal))
 
     def _cancel(self, request: Any, reply: Callable[[Any], None]) -> None:
-        """The goal that is named; without a name the active one."""
+        """Cancel the named goal, or the active one if none is named."""
         uuid, response = bytes(request.goal_info.goal_id.uuid), f"{interfaces.CANCEL}_Response"
         goal = self.active
         if any(uuid) and uuid not in self._goals:

@@ -1,8 +1,7 @@
-"""Messages, services and actions that the node speaks: definitions, CDR, type hashes.
+"""Messages, services and actions of the node: definitions, CDR, type hashes.
 
-Common ones are rosbags'; those of control_msgs and the services are written here as their packages have them. The hash
-of a type is RIHS01 of REP 2016: SHA-256 of a description of its fields. tests/host/ros hold it against the hashes that
-rosidl generated.
+Common definitions are rosbags'. Those of control_msgs and the services are copied here from their packages. A type's
+hash is RIHS01 of REP 2016: SHA-256 of its fields' description. tests/host/ros compare the hashes with rosidl's.
 """
 
 from functools import cache
@@ -19,7 +18,7 @@ GOAL, SEND_GOAL, GET_RESULT, FEEDBACK_MESSAGE = (
 TRIGGER, CANCEL = "std_srvs/srv/Trigger", "action_msgs/srv/CancelGoal"
 STATUSES = "action_msgs/msg/GoalStatusArray"
 
-OLDER = " before 6.3"  # behind a kind: as control_msgs before 6.3.0 has it
+OLDER = " before 6.3"  # suffix of a kind: of control_msgs before 6.3.0
 
 _MESSAGES = {
     "control_msgs/msg/JointTolerance": "string name\nfloat64 position\nfloat64 velocity\nfloat64 acceleration\n",
@@ -55,10 +54,10 @@ _ADDED = "int32 index\n", "int32 multi_dof_index\n"  # in 6.3.0
 
 @cache
 def store(older: bool = False) -> Typestore:
-    """All of them, with request, response and event of services as messages of their own. older: of control_msgs before
-    6.3.0."""
+    """Return all definitions; services as separate messages of request, response and event. older: of control_msgs
+    before 6.3.0."""
     made = get_typestore(Stores.ROS2_JAZZY)
-    # rosbags has an array of char here; ROS 2 has uint8, and every service's hash is made of it
+    # rosbags has char[] here, ROS 2 uint8[], which enters every service's hash
     event = "service_msgs/msg/ServiceEventInfo"
     made.fielddefs[event] = _types("uint8 event_type\nbuiltin_interfaces/Time stamp\nuint8[16] client_gid\n"
                                    "int64 sequence_number\n", event)[event]
@@ -76,7 +75,7 @@ def store(older: bool = False) -> Typestore:
 
 
 def _parts(action: str, older: bool) -> dict[str, str]:
-    """Messages of an action by what follows its name."""
+    """Return the messages of an action by suffix."""
     goal, result, feedback = _ACTIONS[action]
     for line in _ADDED if older else ():
         feedback = feedback.replace(line, "")
@@ -86,7 +85,7 @@ def _parts(action: str, older: bool) -> dict[str, str]:
 
 @cache
 def _services() -> dict[str, tuple[str, str]]:
-    """Requests and responses: services of their own, and those of actions."""
+    """Return requests and responses, also those of actions."""
     made = dict(_SERVICES)
     for action in _ACTIONS:
         made[f"{action}_SendGoal"] = (f"unique_identifier_msgs/UUID goal_id\n{action}_Goal goal\n",
@@ -97,12 +96,12 @@ def _services() -> dict[str, tuple[str, str]]:
 
 
 def kinds(name: str) -> list[str]:
-    """All kinds of a message that a topic is offered in: each side of 6.3.0 sees its own."""
+    """Return all kinds in which a topic offers a message: nodes before and after 6.3.0 each see their own."""
     return [name, name + OLDER] if name == FEEDBACK_MESSAGE else [name]
 
 
 def _types(text: str, name: str) -> dict[str, Any]:
-    """Definitions by name; rosbags puts a msg into the names of services, which ROS 2 does not."""
+    """Return definitions by name. rosbags puts `msg` into the names of services, which ROS 2 does not."""
     def plain(part: Any) -> Any:
         if isinstance(part, str):
             return part.replace("/srv/msg/", "/srv/").replace("/action/msg/", "/action/")
@@ -113,23 +112,23 @@ def _types(text: str, name: str) -> dict[str, Any]:
 
 @cache
 def type_hash(name: str) -> str:
-    """RIHS01_ and 64 digits, of a message or of a whole service."""
+    """Return RIHS01_ and 64 digits, of a message or of a service."""
     plain, older, _ = name.partition(OLDER)
     return str(store(bool(older)).hash_rihs01(plain))
 
 
 def dds_name(name: str) -> str:
-    """sensor_msgs/msg/JointState as keys have it."""
+    """Return the DDS name of e.g. sensor_msgs/msg/JointState, for keys."""
     package, kind, last = name.removesuffix(OLDER).split("/")
     return f"{package}::{kind}::dds_::{last}_"
 
 
 def message(name: str, /, **fields: Any) -> Any:
-    """A message with these fields; the others are zero, empty or made the same way."""
+    """Return a message with these fields; all others are zero, empty or default messages."""
     kind = store().types[name]
     blank = {field: _blank(desc) for field, desc in store().fielddefs[name][1]}
     whole = {field: np.ascontiguousarray(value) if isinstance(value, np.ndarray) else value
-             for field, value in fields.items()}  # rosbags takes no views
+             for field, value in fields.items()}  # rosbags does not accept views
     return kind(**(blank | whole))
 
 
@@ -146,14 +145,14 @@ def _blank(desc: Any) -> Any:
 
 
 def packed(name: str, value: Any) -> bytes:
-    """CDR, with its header."""
+    """Return the CDR bytes, with header."""
     plain, older, _ = name.partition(OLDER)
     return bytes(store(bool(older)).serialize_cdr(value, plain))
 
 
 def unpacked(name: str, data: bytes) -> Any:
-    """Raises ValueError for what is no such message."""
+    """Read CDR bytes. Raises ValueError if they are not this message."""
     try:
         return store().deserialize_cdr(data, name)
-    except Exception as error:  # rosbags raises whatever its generated code meets
+    except Exception as error:  # rosbags's generated code raises many errors
         raise ValueError(f"no {name}: {error!r}") from None

@@ -1,4 +1,4 @@
-"""Positions of all joints that move, followers and passive ones too, from those that the board reports."""
+"""Positions of all moving joints, followers and passive ones included, from the board's joints."""
 
 from dataclasses import replace
 
@@ -11,11 +11,11 @@ from femtorque.codegen.model import Model, assemble, in_mode
 
 Array = NDArray[np.float64]
 
-STEP = 1e-4  # s of motion from which the velocities of dependent joints are found
+STEP = 1e-4  # s: step of the difference quotient for dependent joints' velocities
 
 
 class Joints:
-    """names: of all joints that move; J of them are streamed, in the order of the mechanism."""
+    """names: of all moving joints; J of them are streamed, in the mechanism's order."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         alone = in_mode(mechanism)
@@ -31,8 +31,8 @@ class Joints:
         self._places = [self.names.index(name) for name in self._streamed]
 
     def at(self, q: Array, v: Array) -> tuple[Array, Array]:
-        """Positions and velocities of all of them, from those (J,) of the streamed ones. Dependent joints stay as
-        they were once loops cannot be followed any more."""
+        """Return positions and velocities of all joints from those (J,) of the streamed joints. If loops cannot be
+        followed, dependent joints stay in place."""
         if self._assembly is None:
             whole, speed = self._rest.copy(), np.zeros(len(self.names))
         else:
@@ -47,7 +47,7 @@ class Joints:
         return whole, speed
 
     def efforts(self, torques: Array) -> Array:
-        """Those of all joints, N m or N: nothing drives the others."""
+        """Return the efforts of all joints, N m or N; zero for undriven joints."""
         found = np.zeros(len(self.names))
         found[self._places] = torques
         return found

@@ -1,9 +1,9 @@
 """A JointTrajectory as a motion: positions alone, with velocities, or with accelerations too.
 
-Between points it is a cubic through positions and velocities, or a quintic through accelerations too, as ROS 2's
-joint_trajectory_controller has it. Points without velocities get those of a spline through neighbours (Catmull and
-Rom), zero at both ends. Conventions are that controller's (ros2_controllers, validate_trajectory_msg, fill_partial_goal
-and wraparound_joint): joints may be left out, and continuous ones turn the shorter way.
+As in ROS 2's joint_trajectory_controller, the motion between points is a cubic through positions and velocities, or a
+quintic through accelerations too. Points without velocities get those of a spline through their neighbours (Catmull and
+Rom), zero at both ends. The other conventions are also that controller's (ros2_controllers, validate_trajectory_msg,
+fill_partial_goal and wraparound_joint): joints may be left out, and continuous joints turn the shorter way.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ Array = NDArray[np.float64]
 
 INVALID_GOAL, INVALID_JOINTS, OLD_STAMP = -1, -2, -3  # control_msgs/action/FollowJointTrajectory
 POINTS, LONGEST = 100_000, 3600.0  # of a trajectory, s
-SLACK = 1e-6  # rad or m that a point may be beyond a limit: rounding
-REST = 2.0**-23  # rad/s or m/s that count as rest at the end, as joint_trajectory_controller has it
+SLACK = 1e-6  # rad or m of rounding beyond a limit
+REST = 2.0**-23  # rad/s or m/s that count as rest, as in joint_trajectory_controller
 TURN = 2.0 * np.pi
 
 
 class Invalid(Exception):
-    """A trajectory that cannot be executed. code: of the action's result."""
+    """An impossible trajectory. code: of the action's result."""
 
     def __init__(self, code: int, line: str) -> None:
         super().__init__(line)
@@ -36,8 +36,8 @@ class Invalid(Exception):
 
 @dataclass(frozen=True)
 class Motion:
-    """times (N,) s from the beginning, the first 0, or earlier if it begins later; positions, velocities (N, J);
-    accelerations (N, J) or None. added: points that its sender did not give."""
+    """times (N,) s, the first 0, or negative if the motion begins later; positions, velocities (N, J); accelerations
+    (N, J) or None. added: number of points that the sender did not give."""
 
     times: Array
     positions: Array
@@ -47,11 +47,11 @@ class Motion:
 
     @staticmethod
     def still(place: Array) -> Motion:
-        """At one place (J,) from the beginning."""
+        """Return rest at one place (J,)."""
         return Motion(np.zeros(1), place[None], np.zeros((1, len(place))), None)
 
     def next_point(self, t: float) -> int:
-        """Number, in the message, of the point that comes next."""
+        """Return the message's number of the next point."""
         k = int(np.searchsorted(self.times, t, side="right")) - self.added
         return min(max(k, 0), len(self.times) - 1 - self.added)
 
@@ -60,7 +60,7 @@ class Motion:
         return float(self.times[-1])
 
     def at(self, t: float) -> tuple[Array, Array]:
-        """Positions and velocities (J,), at rest in the last point after the end."""
+        """Return positions and velocities (J,); after the end, rest in the last point."""
         if t >= self.duration:
             return self.positions[-1], np.zeros(self.positions.shape[1])
         k = max(int(np.searchsorted(self.times, t, side="right")) - 1, 0)
@@ -76,7 +76,8 @@ class Motion:
 
 
 def _hermite(n: int) -> Array:
-    """Coefficients (2n,) of a polynomial on 0 .. 1 from its value and n - 1 derivatives at 0, and then at 1."""
+    """Return the coefficients (2n,) of a polynomial on 0 .. 1, from its value and n - 1 derivatives at 0 and then at
+    1."""
     rows = np.zeros((2 * n, 2 * n))
     for d in range(n):
         for k in range(d, 2 * n):
@@ -89,14 +90,14 @@ _INVERSE = {n: _hermite(n) for n in (2, 3)}
 
 
 def seconds(stamp: Any) -> float:
-    """A Time or a Duration, s."""
+    """Return a Time or Duration in s."""
     return float(stamp.sec) + 1e-9 * float(stamp.nanosec)
 
 
 def read(message: Any, joints: Sequence[Joint], here: tuple[Array, Array], wait: float = 0.0) -> Motion:
-    """A motion from a trajectory_msgs/JointTrajectory, which names joints in any order; others stay.
+    """Return the motion of a trajectory_msgs/JointTrajectory, whose joints may have any order; absent joints stay.
 
-    here: positions and velocities (J,) now, from which it starts if its first point is later. wait: s until it begins.
+    here: present positions and velocities (J,), the start if the first point is later. wait: s until the beginning.
     Raises Invalid.
     """
     names = [joint.name for joint in joints]
@@ -128,7 +129,7 @@ def read(message: Any, joints: Sequence[Joint], here: tuple[Array, Array], wait:
 
 
 def _kept(times: Array, q: Array) -> list[int]:
-    """Numbers of the points, less those that the next one says again. Raises Invalid where time does not go on."""
+    """Return the points without repetitions. Raises Invalid if time does not increase."""
     if not 0.0 <= times[0]:
         raise Invalid(INVALID_GOAL, f"point 0: time_from_start is {times[0]:g} s, below 0")
     if not times[-1] <= LONGEST:
@@ -141,7 +142,7 @@ def _kept(times: Array, q: Array) -> list[int]:
 
 
 def _rows(points: Sequence[Any], field: str, width: int, may_lack: bool) -> Array:
-    """(N, width) of a field; NaN where a point lacks it. Raises Invalid."""
+    """Return a field (N, width); NaN for points without it. Raises Invalid."""
     found = np.full((len(points), width), np.nan)
     for k, point in enumerate(points):
         row = np.asarray(getattr(point, field), float)
@@ -155,8 +156,8 @@ def _rows(points: Sequence[Any], field: str, width: int, may_lack: bool) -> Arra
 
 
 def _turn(q: Array, joints: Sequence[Joint], here: Array) -> None:
-    """Add to continuous joints the turns by which their first point is nearest to where they are; half a turn goes
-    the way that the numbers say."""
+    """Shift continuous joints by whole turns so that their first point is nearest to the present position. At half a
+    turn the given numbers decide."""
     for j, joint in enumerate(joints):
         if joint.type == "continuous":
             way = q[0, j] - here[j]
@@ -167,7 +168,7 @@ def _turn(q: Array, joints: Sequence[Joint], here: Array) -> None:
 
 
 def _within(q: Array, joints: Sequence[Joint]) -> None:
-    """Raises Invalid for a point (N, J) beyond a joint's range."""
+    """Raise Invalid for a point (N, J) beyond a joint's range."""
     for j, joint in enumerate(joints):
         beyond = (q[:, j] < joint.limits.lower - SLACK) | (q[:, j] > joint.limits.upper + SLACK)
         if np.any(beyond):
@@ -177,7 +178,7 @@ def _within(q: Array, joints: Sequence[Joint]) -> None:
 
 
 def _spline(times: Array, q: Array) -> Array:
-    """Velocities (N, J) of a smooth curve through positions, at rest at both ends."""
+    """Return velocities (N, J) of a smooth curve through positions, at rest at both ends."""
     v = np.zeros_like(q)
     if len(times) > 2:
         v[1:-1] = (q[2:] - q[:-2]) / (times[2:] - times[:-2])[:, None]

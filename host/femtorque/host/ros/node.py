@@ -1,7 +1,6 @@
 """One node on zenoh: publishers, subscriptions and services by rmw_zenoh's conventions.
 
-Messages that come are put into a queue and handled by `handle`, in the thread that cares for the board; zenoh's own
-threads touch nothing else.
+Received messages enter a queue. `handle` takes them in the board's thread; zenoh's threads do nothing else.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ from femtorque.codegen.common import BadInput
 from femtorque.host.ros import keys
 from femtorque.host.ros.interfaces import kinds, packed, unpacked
 
-ROUTER = "tcp/localhost:7447"  # where `ros2 run rmw_zenoh_cpp rmw_zenohd` listens
-WAITING = 1000  # messages that wait to be handled; more are dropped, and counted
+ROUTER = "tcp/localhost:7447"  # address of `ros2 run rmw_zenoh_cpp rmw_zenohd`
+WAITING = 1000  # waiting messages at most; more are dropped and counted
 
 
 class Publisher:
-    """A topic, in each of its kinds. latched: subscribers that come later get the last message too."""
+    """A topic, in each of its kinds. latched: late subscribers also get the last message."""
 
     def __init__(self, node: Node, topic: str, kind: str, latched: bool) -> None:
         self._sequence, self._gid = 0, uuid.uuid4().bytes
@@ -42,9 +41,8 @@ class Publisher:
 
 
 class Node:
-    """Open with a router's address (zenoh's, such as tcp/localhost:7447) as a context. It also goes on without a router
-    and joins one that comes later. refused: messages that could not be read, or came when too many waited; why: what
-    was wrong with the last."""
+    """A context with a router's address (zenoh's, e.g. tcp/localhost:7447). It also runs without a router and joins a
+    later one. refused: number of unreadable messages, and of messages beyond WAITING; why: the last reason."""
 
     def __init__(self, name: str, domain: int = 0, router: str = ROUTER) -> None:
         self.name, self.domain, self.refused, self.why = name, domain, 0, ""
@@ -85,7 +83,7 @@ class Node:
         return made
 
     def subscribe(self, topic: str, kind: str, take: Callable[[Any], None]) -> None:
-        """take is called with every message by `handle`."""
+        """Let `handle` call `take` with every message."""
         def heard(sample: Any) -> None:
             data = sample.payload.to_bytes()
             self._put(lambda: take(unpacked(kind, data)))
@@ -94,7 +92,7 @@ class Node:
         self._endpoint(keys.SUBSCRIPTION, topic, kind, keys.quality(False))
 
     def serve(self, name: str, kind: str, answer: Callable[[Any, Callable[[Any], None]], None]) -> None:
-        """answer is called by `handle` with each request and a function that takes the response, now or later."""
+        """Let `handle` call `answer` with each request and a function for the response, now or later."""
         key = keys.key(self.domain, name, kind)
 
         def asked(query: Any) -> None:
@@ -117,8 +115,8 @@ class Node:
         self._endpoint(keys.SERVICE, name, kind, keys.quality(False))
 
     def handle(self) -> None:
-        """Handle messages that have come since the last call. Those that cannot be read are counted, and none ends the
-        node, whatever it makes fail: the arm moves on, or rests."""
+        """Handle the messages since the last call. Unreadable ones are counted. No message ends the node: the arm moves
+        on, or rests."""
         for _ in range(self._events.qsize()):
             try:
                 self._events.get_nowait()()

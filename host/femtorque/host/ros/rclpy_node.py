@@ -1,8 +1,8 @@
 """A node on ROS 2's own rclpy, with any of its middlewares: Fast DDS, Cyclone, zenoh.
 
-Messages that come are read as rclpy's objects, whose fields have the names of ours; those that go are made in its own
-classes, with the fields that this release of ROS 2 has. An action is the services and topics of which it is made, as on
-zenoh. All callbacks are reentrant: a service that waits, such as the one for a goal's result, keeps nobody off.
+Received messages are read as rclpy's objects, whose field names match. Sent messages are made in rclpy's classes, with
+the fields of this ROS 2 release. An action consists of its services and topics, as on zenoh. All callbacks are
+reentrant, so a waiting service, e.g. for a goal's result, blocks no other.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ROUNDS = 50  # callbacks of one `handle`, at most
 
 
 def own(kind: str) -> Any:
-    """rclpy's class of a message or service. Raises BadInput if its package is not in this environment of ROS 2."""
+    """Return rclpy's class of a message or service. Raises BadInput if its package is missing."""
     package, group, name = kind.split("/")
     try:
         module = importlib.import_module(f"{package}.{group}")
@@ -28,11 +28,11 @@ def own(kind: str) -> Any:
         raise BadInput("command line", "--over", "rclpy", f"needs {package}, which this ROS 2 has not",
                        f"apt install ros-$ROS_DISTRO-{package.replace('_', '-')}") from None
     outer = getattr(module, name.partition("_")[0])
-    return getattr(sys.modules[outer.__module__], name)  # its parts, such as Trigger_Response, are beside it
+    return getattr(sys.modules[outer.__module__], name)  # its parts, e.g. Trigger_Response, are in the same module
 
 
 def theirs(value: Any) -> Any:
-    """A message, or a field of one, as rclpy has it."""
+    """Return a message, or a field of one, in rclpy's classes."""
     if isinstance(value, list):
         return [theirs(one) for one in value]
     if isinstance(value, np.ndarray):
@@ -57,8 +57,7 @@ class Publisher:
 
 
 class RclpyNode:
-    """As host.ros.node.Node, a context. domain: ROS_DOMAIN_ID. refused: messages that could not be read; why: what
-    was wrong with the last."""
+    """A context like host.ros.node.Node. domain: ROS_DOMAIN_ID. refused: unreadable messages; why: the last reason."""
 
     def __init__(self, name: str, domain: int = 0) -> None:
         self.name, self.domain, self.refused, self.why = name, domain, 0, ""
@@ -91,7 +90,7 @@ class RclpyNode:
         return Publisher(self._node.create_publisher(own(kind), topic, quality))
 
     def subscribe(self, topic: str, kind: str, take: Callable[[Any], None]) -> None:
-        """take is called with every message by `handle`."""
+        """Let `handle` call `take` with every message."""
         def heard(message: Any) -> None:
             self._handled += 1
             self._counted(lambda: take(message))
@@ -99,20 +98,20 @@ class RclpyNode:
         self._node.create_subscription(own(kind), topic, heard, 10, callback_group=self._group)
 
     def serve(self, name: str, kind: str, answer: Callable[[Any, Callable[[Any], None]], None]) -> None:
-        """answer is called by `handle` with each request and a function that takes the response, now or later."""
+        """Let `handle` call `answer` with each request and a function for the response, now or later."""
         future = importlib.import_module("rclpy.task").Future
 
         async def asked(request: Any, response: Any) -> Any:
             self._handled += 1
             later = future(executor=self._executor)
             if not self._counted(lambda: answer(request, later.set_result)) and not later.done():
-                return response  # blank: nobody waits for ever
+                return response  # a blank response: the client does not wait for ever
             return theirs(await later)
 
         self._node.create_service(own(kind), name, asked, callback_group=self._group)
 
     def _counted(self, do: Callable[[], None]) -> bool:
-        """Do it. Returns False where it failed: that is counted, and ends nothing."""
+        """Run a function. Count an error and return False."""
         try:
             do()
         except Exception as error:
@@ -121,7 +120,7 @@ class RclpyNode:
         return True
 
     def handle(self) -> None:
-        """Let rclpy call for what has come since the last time."""
+        """Let rclpy run the callbacks since the last call."""
         for _ in range(ROUNDS):
             before = self._handled
             self._executor.spin_once(timeout_sec=0.0)

@@ -1,4 +1,4 @@
-"""Appearance of a mechanism, as plain data: for pages, and for logs that show their arm."""
+"""Appearance of a mechanism as plain data, for pages and logs."""
 
 import lazy_loader
 

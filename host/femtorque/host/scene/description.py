@@ -1,7 +1,7 @@
 """Scene of a mechanism for a page, as plain data: frames, solids, centres of gravity, inertias, limits, loops, modes.
 
-A link has the meshes of its URDF, thinned out; without any it is drawn as rods from its own frame to whatever hangs on
-it. A flexible link is a rod that bends. Matrices are 4 x 4, column after column, as three.js has them.
+A link has its URDF's meshes, thinned, or else rods from its frame to its children. A flexible link is a rod that bends.
+Matrices are 4 x 4, in column order, as in three.js.
 """
 
 import math
@@ -19,16 +19,15 @@ from femtorque.host.scene.surroundings import Thing
 
 Array = NDArray[np.float64]
 
-SLENDER = 0.018  # radius of a rod over the size of the mechanism
-DENSITY = 2700.0  # kg/m^3: a payload is drawn as large as a ball of aluminium of its mass
-# Okabe and Ito's colours, which colour-blind people can tell apart; greys between
+SLENDER = 0.018  # a rod's radius over the mechanism's size
+DENSITY = 2700.0  # kg/m^3: a payload is drawn as a ball of aluminium
+# Okabe and Ito's colours for colour-blind people, with greys between
 LINKS = ("#8795a5", "#56b4e9", "#009e73", "#cc79a7", "#e69f00", "#0072b2", "#d55e00", "#f0e442")
-PASSIVE = "#b3bac3"  # a link that no motor of its own drives: the pages have other meanings for warm colours
+PASSIVE = "#b3bac3"  # an undriven link: warm colours have other meanings on pages
 
 
 def scene(mechanism: Mechanism, things: Sequence[Thing] = ()) -> dict[str, Any]:
-    """Everything on the page but a motion (femtorque.host.scene.motion), as JSON can hold it. things: around the
-    arm."""
+    """Return the whole page data without a motion (femtorque.host.scene.motion), for JSON. things: the surroundings."""
     moving = {joint.name for joint in mechanism.moving}
     solids = visuals(mechanism)
     size = _size(mechanism)
@@ -48,7 +47,7 @@ def scene(mechanism: Mechanism, things: Sequence[Thing] = ()) -> dict[str, Any]:
 
 
 def around(things: Sequence[Thing]) -> dict[str, Any]:
-    """Surroundings of the arm."""
+    """Return the arm's surroundings."""
     return {"things": [thing.data() for thing in things]}
 
 
@@ -70,7 +69,7 @@ def _joint(mechanism: Mechanism, joint: Joint, moving: bool) -> dict[str, Any]:
 
 
 def _toward(mechanism: Mechanism, joint: Joint) -> list[float]:
-    """Unit vector across the axis, in the joint's frame, to where its link goes: from there its angle is drawn."""
+    """Return a unit vector across the axis, in the joint's frame, toward its link: the zero of the drawn angle."""
     link = mechanism.link(joint.child)
     for far in (*(end for _, end in _rods(mechanism, link)), link.com, *np.eye(3)):
         across = far - (far @ joint.axis) * joint.axis
@@ -80,7 +79,7 @@ def _toward(mechanism: Mechanism, joint: Joint) -> list[float]:
 
 
 def _at_tip(mechanism: Mechanism, link: str, xyz: Array) -> bool:
-    """True if a point of a link moves as the end of a flexible one does."""
+    """Return True if a point of a link moves with the end of a flexible link."""
     beam = None if link == BASE else mechanism.link(link).beam
     return beam is not None and bool(xyz[0] >= beam.length - END)
 
@@ -93,7 +92,7 @@ def _payload(mechanism: Mechanism, payload: Payload, size: float) -> dict[str, A
 
 
 def _link(mechanism: Mechanism, number: int, link: Link, size: float, solids: Sequence[Solid]) -> dict[str, Any]:
-    radius = SLENDER * size * (1.0 - 0.06 * (number % 3))  # two that overlap are told apart
+    radius = SLENDER * size * (1.0 - 0.06 * (number % 3))  # overlapping rods differ
     passive = any(joint.child == link.name and not joint.actuated for joint in mechanism.moving)
     return {"name": link.name, "mass": link.mass, "com": link.com.tolist(), "radius": radius,
             "colour": PASSIVE if passive else LINKS[number % len(LINKS)],
@@ -104,7 +103,7 @@ def _link(mechanism: Mechanism, number: int, link: Link, size: float, solids: Se
 
 
 def _rods(mechanism: Mechanism, link: Link) -> Iterator[tuple[Array, Array]]:
-    """From a link's frame to what hangs on it, to its tip, or to its centre of gravity where nothing does."""
+    """Yield rods from a link's frame to its children, to its tip, or to its centre of gravity if it has none."""
     origin = np.zeros(3)
     ends = [joint.xyz for joint in mechanism.joints if joint.parent == link.name]
     ends += [payload.com for payload in mechanism.payloads if payload.link == link.name]
@@ -119,7 +118,7 @@ def _rods(mechanism: Mechanism, link: Link) -> Iterator[tuple[Array, Array]]:
 
 
 def _rod(a: Array, b: Array) -> dict[str, Any]:
-    """A capsule along its own y, put between two points."""
+    """Return a capsule along its own y between two points."""
     along = b - a
     length = float(np.linalg.norm(along))
     y = along / length
@@ -129,8 +128,8 @@ def _rod(a: Array, b: Array) -> dict[str, Any]:
 
 
 def _ellipsoid(link: Link, least: float) -> list[float]:
-    """Uniform ellipsoid of the link's mass and inertia: semi-axes sqrt(5 (I_j + I_k - I_i) / 2m); never too thin to be
-    seen."""
+    """Return a uniform ellipsoid with the link's mass and inertia: semi-axes sqrt(5 (I_j + I_k - I_i) / 2m), at least
+    `least`."""
     if link.mass <= 0.0:
         return matrix(np.eye(3), np.zeros(3))
     moments, axes = np.linalg.eigh(link.inertia)
@@ -144,7 +143,7 @@ def _anchor(mechanism: Mechanism, end: Anchor) -> dict[str, Any]:
 
 
 def _size(mechanism: Mechanism) -> float:
-    """Half of its longest reach, m: along the joints to a link, and to the end of that."""
+    """Return half the longest reach, m: along the joints to a link and to its end."""
     far = {BASE: 0.0}
     for joint in mechanism.joints:
         far[joint.child] = far[joint.parent] + float(np.linalg.norm(joint.xyz))
@@ -154,6 +153,6 @@ def _size(mechanism: Mechanism) -> float:
 
 
 def _up(gravity: Array) -> list[float]:
-    """Against gravity; along z in a mechanism that lies flat."""
+    """Return the direction against gravity; z for a horizontal mechanism."""
     g = float(np.linalg.norm(gravity))
     return [0.0, 0.0, 1.0] if g == 0.0 else [float(x) for x in -gravity / g + 0.0]

@@ -1,8 +1,8 @@
-"""The visuals of a URDF, thinned out until a page can carry them.
+"""The visuals of a URDF, thinned to what a page can carry.
 
-A URDF may come from anybody, and what it names ends in a page that is given to others: meshes are read from the folders
-around it and from what Python packages have installed, of a few formats, in bounded time and memory. One that cannot be
-read, or is not there, is warned of and left out.
+A URDF may come from anybody, and its data ends in a page for others. So meshes are read only from the folders around it
+and from installed Python packages, in a few formats, in bounded time and memory. An unreadable or missing mesh gives a
+warning and is left out.
 """
 
 import base64
@@ -21,17 +21,17 @@ from numpy.typing import NDArray
 from femtorque.codegen.common import BadInput, check_size, missing, rotation_rpy
 from femtorque.codegen.mechanism import Mechanism, links_here
 
-FACES = 2000  # a link's mesh is thinned to about so many
-MOST = 30_000  # of all of them
-CELLS = 64  # along its longest side, where thinning needs a coarser way
-MANY = 16 * FACES  # so many are thinned that way first: quadrics take 0.1 s for every 10,000
+FACES = 2000  # of a thinned link, about
+MOST = 30_000  # faces of all links
+CELLS = 64  # along the longest side, for coarse thinning
+MANY = 16 * FACES  # faces from which coarse thinning comes first; quadrics take 0.1 s per 10,000
 FORMATS: dict[str, dict[str, Any]] = {
     ".stl": {}, ".dae": {}, ".ply": {}, ".off": {}, ".obj": {"skip_materials": True},
-    ".glb": {"skip_materials": True}}  # and what is asked of trimesh: no pictures
-LARGEST, LARGEST_OF_ALL = 2**26, 2**29  # bytes of a mesh's file, and of all of a robot's
+    ".glb": {"skip_materials": True}}  # options of trimesh: no pictures
+LARGEST, LARGEST_OF_ALL = 2**26, 2**29  # bytes of a mesh file, and of all files of a robot
 FAR = 1e4  # m
-NUMBERS = 2**24  # that a .glb file may say it has: it need not hold them
-ABOVE, BESIDE = 6, 2  # folders above the URDF's in which package:// is looked for; in which other names may lie
+NUMBERS = 2**24  # numbers that a .glb file may declare without holding them
+ABOVE, BESIDE = 6, 2  # folders above the URDF for package://; and for other names
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ class Solid:
 
 
 def visuals(mechanism: Mechanism) -> dict[str, list[Solid]]:
-    """By link, the ground too. Empty without a URDF or without the extra that reads meshes; files that are not there
-    are left out. Either is warned of."""
+    """Return the solids by link, the ground included. Empty without a URDF or without the extra for meshes. Missing
+    files are left out, with a warning."""
     path = mechanism.urdf
     if path is None or not path.is_file():
         return {}
@@ -73,7 +73,7 @@ def visuals(mechanism: Mechanism) -> dict[str, list[Solid]]:
                 if file is not None:
                     left -= check_size(file, min(LARGEST, left))
                 solid = _visual(visual, file, faces)
-            except Exception as error:  # damaged files make trimesh and what it uses fail in many ways
+            except Exception as error:  # damaged files make trimesh fail in many ways
                 why = error.rule if isinstance(error, BadInput) else f"cannot be read ({type(error).__name__})"
                 warnings.warn(f"{file or path}: {why}; it is not drawn at link {link.get('name')!r}", stacklevel=2)
                 continue
@@ -86,7 +86,7 @@ def visuals(mechanism: Mechanism) -> dict[str, list[Solid]]:
 
 
 def _named(visual: ET.Element) -> str:
-    """Name of a visual's mesh file, as the URDF has it; empty where it has none."""
+    """Return the name of a visual's mesh in the URDF; empty without one."""
     mesh = visual.find("geometry/mesh")
     return "" if mesh is None else mesh.get("filename", "")
 
@@ -120,8 +120,8 @@ def _clustered(mesh: Any, cells: int) -> Any:
 
 def clustered(vertices: NDArray[np.float64], faces: NDArray[np.int64], cells: int
               ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Vertices of one cell, of so many along the longest side, become one: for what hangs together in so many pieces
-    that edges cannot be taken away."""
+    """Merge the vertices of each cell, with `cells` along the longest side. This thins meshes of so many pieces that no
+    edge can be removed."""
     place = np.round(vertices * (cells / np.ptp(vertices, axis=0).max())).astype(int)
     _, first, at = np.unique(place, axis=0, return_index=True, return_inverse=True)
     kept = at.ravel()[faces]
@@ -130,7 +130,7 @@ def clustered(vertices: NDArray[np.float64], faces: NDArray[np.int64], cells: in
 
 
 def _shape(geometry: ET.Element, file: Path | None) -> Any:
-    """Shape from trimesh; None for a file that is not there. Raises trimesh's errors."""
+    """Return trimesh's shape; None for a missing file. Raises trimesh's errors."""
     import trimesh  # noqa: PLC0415 (an extra)
 
     for kind in geometry:
@@ -141,11 +141,11 @@ def _shape(geometry: ET.Element, file: Path | None) -> Any:
         if kind.tag == "cylinder":
             return trimesh.creation.cylinder(float(kind.get("radius", "")), float(kind.get("length", "")), sections=24)
         if kind.tag == "mesh" and file is not None:
-            with file.open("rb") as content:  # without a folder of its own: no other file is read
+            with file.open("rb") as content:  # a file object has no folder: no other file is read
                 suffix = _checked(file, content.read(4))
                 content.seek(0)
                 with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", RuntimeWarning)  # of numbers that are refused below
+                    warnings.simplefilter("ignore", RuntimeWarning)  # about numbers that are refused below
                     mesh: Any = trimesh.load(content, file_type=suffix[1:], force="mesh", **FORMATS[suffix])
             mesh.apply_scale(_numbers(kind.get("scale", "1 1 1")))
             if not np.all(np.abs(mesh.vertices) <= FAR):
@@ -155,9 +155,9 @@ def _shape(geometry: ET.Element, file: Path | None) -> Any:
 
 
 def _checked(file: Path, first: bytes) -> str:
-    """The suffix of a file that trimesh may read. Raises BadInput."""
+    """Return the suffix of a file that trimesh may read. Raises BadInput."""
     suffix = file.suffix.lower()
-    if suffix not in FORMATS or first.startswith(b"PK"):  # an archive unpacks to any size
+    if suffix not in FORMATS or first.startswith(b"PK"):  # an archive may unpack to any size
         raise BadInput(file, "mesh", None, f"is no mesh in one of {', '.join(FORMATS)}")
     if suffix == ".glb":
         with file.open("rb") as content:
@@ -170,11 +170,9 @@ def _checked(file: Path, first: bytes) -> str:
 
 
 def _file(path: Path, visual: ET.Element) -> Path | None:
-    """The file of its mesh; None where it has none, it is not there, or lies where nothing of a robot does.
-
-    package://NAME/rest is looked for beside the URDF, in folders above it, and among what Python packages have
-    installed; other names are beside it or near by.
-    """
+    """Return the mesh's file; None without one, if it is missing, or outside a robot's folders. package://NAME/rest is
+    searched next to the URDF, in folders above, and in installed Python packages; other names next to the URDF or
+    near."""
     name = _named(visual)
     folders = [folder for folder in path.resolve().parents if folder != folder.parent]
     if name.startswith("package://"):
@@ -190,12 +188,12 @@ def _file(path: Path, visual: ET.Element) -> Path | None:
 
 
 def _shared() -> list[Path]:
-    """Folders in which packages of this Python put data under their own names: its own, and that of wheels of cmeel."""
+    """Return the folders of installed packages' data: this Python's and cmeel's."""
     return [Path(sysconfig.get_path("data")) / "share", Path(sysconfig.get_path("purelib")) / "cmeel.prefix" / "share"]
 
 
 def _colour(visual: ET.Element) -> str:
-    """Colour of its material, if it has one; else a light grey."""
+    """Return the material's colour, or a light grey."""
     told = visual.find("material/color")
     if told is None:
         return "#b8bfc8"

@@ -1,4 +1,4 @@
-"""A motion as a page plays it: rows by sample, thinned to what a page can carry; between them it is interpolated."""
+"""A motion for a page: samples, thinned to what a page can carry and interpolated there."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,13 +18,13 @@ Array = NDArray[np.float64]
 FRAMES_A_SECOND = 60.0
 MOST_VALUES = 60_000  # numbers of a motion on a page: about half a megabyte
 FEWEST = 120  # samples
-DRAWN = 0.08  # of its length that a flexible link's tip is drawn away, at most
-LARGER = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # times as large as they are that deflections are drawn
+DRAWN = 0.08  # of its length: largest drawn deflection of a flexible link's tip
+LARGER = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # factors for drawn deflections
 
 
 @dataclass(frozen=True)
 class Mark:
-    """Event at a joint, None being the board itself, from t on until another time, s."""
+    """Event at a joint, or at the board (None), from t until another time, s."""
 
     t: float
     until: float
@@ -34,12 +34,12 @@ class Mark:
 
 @dataclass(frozen=True)
 class Motion:
-    """t (T,), s; rows (T, n) of `joints`: desired, and where known measured, true, and shares of the torque's limit.
+    """t (T,), s; rows (T, n) of `joints`: desired; if known measured, true, and shares of the torque limit.
 
-    modes: (s, name) of the first mode and of every switch. bends: of flexible links, deflection and slope of the tip in
-    y, then in z (T, 4), m and rad; true_bends: those of a simulated arm. waypoints: (s, name). path (T, 3): of the tip,
-    m, in the frame of the base. around: (s, what was around a simulated arm then), in order. pushed (T, n): torques
-    that nothing had foreseen, as shares of the torque's limit.
+    modes: (s, name) of the first mode and of every switch. bends: deflection and slope of flexible tips in y, then in z
+    (T, 4), m and rad; true_bends: of a simulated arm. waypoints: (s, name). path (T, 3): of the tip, m, in the base
+    frame. around: (s, a simulated arm's surroundings), in order. pushed (T, n): unforeseen torques as shares of the
+    torque limit.
     """
 
     joints: tuple[str, ...]
@@ -58,7 +58,7 @@ class Motion:
     pushed: Array | None = None
 
     def data(self, lengths: dict[str, float] | None = None) -> dict[str, Any]:
-        """For JSON, from time 0 on. lengths: of flexible links, m."""
+        """Return JSON data from time 0 on. lengths: of flexible links, m."""
         keep, begin = self._kept(), float(self.t[0])
         rows = {name: None if (values := getattr(self, name)) is None else rounded(values[keep])
                 for name in ("desired", "measured", "true", "shares", "pushed", "path")}
@@ -73,7 +73,7 @@ class Motion:
                 "marks": [[mark.t - begin, mark.until - begin, mark.joint, mark.text] for mark in self.marks]}
 
     def _kept(self) -> NDArray[np.int64]:
-        """Numbers of the samples that are carried, the first and the last among them."""
+        """Return the numbers of the kept samples, first and last included."""
         kinds = 1 + sum(getattr(self, name) is not None for name in ("measured", "true", "shares", "pushed"))
         beside = max((7 * len(m.places) + 8 * len(m.contacts) for _, m in self.around), default=0)
         most = max(FEWEST, MOST_VALUES // (kinds * max(len(self.joints), 1) + beside))
@@ -83,14 +83,14 @@ class Motion:
         return np.unique(np.minimum(keep, len(self.t) - 1))
 
     def _moments(self, keep: NDArray[np.int64]) -> list[Moment]:
-        """Surroundings at the samples that are carried; empty where none are known."""
+        """Return the surroundings at the kept samples; empty if unknown."""
         if not self.around:
             return []
         known = np.searchsorted([t for t, _ in self.around], self.t[keep] + 1e-9, side="right") - 1
         return [self.around[max(k, 0)][1] for k in known]
 
     def _larger(self, lengths: dict[str, float]) -> int:
-        """How many times as large deflections are drawn: the most of LARGER that bends nothing by more than DRAWN."""
+        """Return the largest factor of LARGER that draws no deflection beyond DRAWN."""
         bends = self.bends | self.true_bends
         most = max((np.abs(values[:, (0, 2)]).max() / lengths[name] for name, values in bends.items()
                     if name in lengths), default=0.0)
@@ -98,7 +98,7 @@ class Motion:
 
 
 def planned(mechanism: Mechanism, motion: Trajectory) -> Motion:
-    """As a trajectory has it, flexible links bent as the reference bends them."""
+    """Return a trajectory's motion; the reference bends the flexible links."""
     t = np.linspace(0.0, motion.duration, max(2, round(motion.duration * FRAMES_A_SECOND)))
     q = np.asarray(motion.at(t)[0], float)
     names = tuple(joint.name for joint in mechanism.streamed)
@@ -113,11 +113,11 @@ def planned(mechanism: Mechanism, motion: Trajectory) -> Motion:
 
 
 def lengths(mechanism: Mechanism) -> dict[str, float]:
-    """Lengths of flexible links, m."""
+    """Return the lengths of flexible links, m."""
     return {link.name: link.beam.length for link in mechanism.links if link.beam is not None}
 
 
 def rounded(values: Array, digits: int = 5) -> list[Any]:
-    """For JSON, which has no NaN."""
+    """Return numbers for JSON, which has no NaN."""
     return [[None if x != x else x for x in row] if isinstance(row, list) else None if row != row else row
             for row in np.round(values, digits).tolist()]

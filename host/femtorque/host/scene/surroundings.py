@@ -1,7 +1,5 @@
-"""Surroundings of a simulated arm, and contacts: as plain data, for logs and pages.
-
-Everything is in the frame of the arm's base, m and N. A place is x, y, z and a quaternion x, y, z, w.
-"""
+"""Surroundings and contacts of a simulated arm as plain data, for logs and pages. All is in the frame of the arm's
+base, m and N. A place is x, y, z and a quaternion x, y, z, w."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +16,7 @@ Place = tuple[float, ...]
 
 @dataclass(frozen=True)
 class Thing:
-    """A body's surface, in a frame of its own that stands at `place` at first. moves: whether it can be pushed away."""
+    """A body's surface in its own frame, which starts at `place`. moves: True if it can be pushed away."""
 
     name: str
     solid: Solid
@@ -31,7 +29,7 @@ class Thing:
 
 @dataclass(frozen=True)
 class Contact:
-    """All points of one link that touch one thing: force (3,) of the thing on the link, at their centre of pressure."""
+    """All contact points of one link and one thing: force (3,) on the link, at the centre of pressure."""
 
     link: str
     thing: str
@@ -44,7 +42,7 @@ class Contact:
 
 @dataclass(frozen=True)
 class Moment:
-    """At one time: where the things are that move, by name, and what touches the arm."""
+    """One moment: places of movable things by name, and contacts of the arm."""
 
     places: dict[str, Place] = field(default_factory=dict)
     contacts: tuple[Contact, ...] = ()
@@ -56,7 +54,7 @@ class Moment:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """at: the moment of a tick of the control loop, None where it is not known."""
+    """at: the moment of a control tick, None if unknown."""
 
     things: Sequence[Thing]
     at: Callable[[int], Moment | None]

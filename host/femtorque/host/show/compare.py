@@ -1,4 +1,4 @@
-"""Several runs on one page: how well each tracked, joint by joint, and their errors over the same time."""
+"""Several runs on one page: the tracking of each, joint by joint, and their errors over the same time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ from femtorque.host.show.findings import Findings, damage, measure
 from femtorque.host.show.plot import origin
 from femtorque.host.show.readable_units import ERROR, TRUE, readable
 
-SAME = 0.05  # of the rms: runs that differ by less track alike
-MOST = 8  # runs that have colours of their own
+SAME = 0.05  # of the rms: smaller differences do not count
+MOST = 8  # runs with distinct colours
 
 
 @dataclass(frozen=True)
 class Compared:
-    """One run. begin: s into its log, where its last motion begins, which is 0 here."""
+    """One run. begin: s in its log at which its last motion begins; here that is time 0."""
 
     name: str
     found: Findings
@@ -27,7 +27,7 @@ class Compared:
 
 
 def compared_runs(runs: Sequence[tuple[Path, Run]]) -> list[Compared]:
-    """Raises BadInput unless they are two to eight runs of arms with the same joints."""
+    """Raise BadInput unless there are two to eight runs of arms with the same joints."""
     (first, like), *_ = runs
     if len(runs) > MOST:
         raise BadInput("command line", "RUN.mcap", len(runs), f"runs: at most {MOST} can be told apart")
@@ -43,7 +43,7 @@ def compared_runs(runs: Sequence[tuple[Path, Run]]) -> list[Compared]:
 
 
 def comparison_sentences(runs: Sequence[Compared]) -> list[str]:
-    """Sentences on which run tracked each joint best, as measured."""
+    """Return sentences on the run that tracked each joint best, as measured."""
     said = [f"{run.name}: {', '.join(origin(run.found.run)) or 'no date'}." for run in runs]
     said += [f"{run.name}: {damage(run.found.run)}" for run in runs if run.found.run.damage]
     for run in runs:
@@ -65,14 +65,14 @@ def comparison_sentences(runs: Sequence[Compared]) -> list[str]:
 
 
 def write_comparison(runs: Sequence[Compared], path: Path, force: bool = False) -> None:
-    """Write the page. Raises OSError if it cannot be written there, BadInput if a file is there already: force replaces
-    such a page."""
+    """Write the page. force: replace an existing page of this kind. Raises OSError if it cannot be written, BadInput if
+    a file exists."""
     claim(path, output.page("plot"), force)
     write_text(path, page(runs))
 
 
 def page(runs: Sequence[Compared]) -> str:
-    """The HTML; the same logs give the same text."""
+    """Return the HTML; the same logs give the same text."""
     rows = [(joint, run.name, measure(t.rms, t.unit), measure(t.worst, t.unit), f"{t.at - run.begin:.2f} s",
              *(measure(true.rms, true.unit) for true in run.found.true_tracking[j:j + 1]))
             for j, joint in enumerate(runs[0].found.run.joints) for run in runs
@@ -86,7 +86,7 @@ def page(runs: Sequence[Compared]) -> str:
 
 
 def _plots(runs: Sequence[Compared]) -> list[Plot]:
-    """Errors of each joint, then its torques: a colour a run."""
+    """Return the errors of each joint, then its torques, in one colour per run."""
     palette = colours.joints(len(runs))
     found = runs[0].found
     errors, torques = [], []

@@ -1,4 +1,4 @@
-"""Plots that a page draws itself, so that they can be zoomed: curves as plain numbers, thinned to what is seen."""
+"""Zoomable plots, drawn by the page: curves as plain numbers, thinned to the visible detail."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-MOST = 4000  # points of a curve; of more than that the lowest and the highest of every stretch are kept
+MOST = 4000  # points of a curve; longer curves keep each stretch's lowest and highest
 
 
 @dataclass(frozen=True)
 class Curve:
-    """x, y: of its points. dots: drawn as such, not joined. colour: of femtorque.codegen.common.colours."""
+    """x, y: of its points. dots: draw points without lines. colour: of femtorque.codegen.common.colours."""
 
     name: str
     colour: str
@@ -26,7 +26,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Plot:
-    """group: plots of one group are zoomed together. marks: (x, text, bad) of lines across it."""
+    """group: plots of one group zoom together. marks: (x, text, bad) of vertical lines."""
 
     title: str
     x: str
@@ -35,24 +35,24 @@ class Plot:
     group: str = ""
     log: bool = False
     marks: tuple[tuple[float, str, bool], ...] = ()
-    zero: bool = False  # whether zero is always shown
+    zero: bool = False  # always show zero
     most: int = MOST  # points of a curve
 
     def data(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return JSON data."""
         plain = {k: v for k, v in asdict(self).items() if k not in ("curves", "most")}
         return plain | {"curves": [{"name": c.name, "colour": c.colour, "width": c.width, "dots": c.dots,
                                     "points": thinned(c.x, c.y, self.most)} for c in self.curves]}
 
 
 def fitting(plots: Sequence[Plot], points: int, fewest: int = 300) -> list[Plot]:
-    """The plots, thinned so that all their curves together have about so many points."""
+    """Return the plots, thinned to about so many points in total."""
     most = max(fewest, min(MOST, points // max(1, sum(len(plot.curves) for plot in plots))))
     return [replace(plot, most=most) for plot in plots]
 
 
 def thinned(x: Array, y: Array, most: int = MOST) -> list[list[float]]:
-    """[x, y] of a curve's points, without those that are no numbers; peaks are kept."""
+    """Return [x, y] of a curve's points without NaN, with all peaks."""
     good = np.isfinite(x) & np.isfinite(y)
     x, y = x[good], y[good]
     if len(x) > most:

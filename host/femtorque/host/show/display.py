@@ -1,4 +1,4 @@
-"""Terminal display of a running motion, and the words for its outcome. Everything goes to standard error."""
+"""Terminal display of a motion, and the words for its outcome. Everything goes to standard error."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,10 +19,8 @@ from femtorque.host.stream import streaming as stream
 @contextmanager
 def stream_bar(console: Console | None = None, on_hold: Callable[[], None] = lambda: None
                ) -> Iterator[Callable[[stream.Progress], None]]:
-    """A progress line with time left, buffer, tracking error, worst gap, retransmissions; silent off a terminal.
-
-    on_hold: called when the arm begins to wait on its path for the user's word.
-    """
+    """Show a progress line with time left, buffer, tracking error, worst gap and retransmissions; silent without a
+    terminal. on_hold: called when the arm begins to wait on its path for the user."""
     console = console or Console(stderr=True)
     columns = (
         TextColumn("{task.fields[state]:<8}"), BarColumn(30), TextColumn("{task.fields[left]:5.1f} s left"),
@@ -37,7 +35,7 @@ def stream_bar(console: Console | None = None, on_hold: Callable[[], None] = lam
         told = drawn = ""
 
         def show(p: stream.Progress) -> None:
-            """Another state is drawn at once, all else when the line is drawn next."""
+            """Draw a new state at once, other changes with the next refresh."""
             nonlocal told, drawn
             if p.holding and not told:
                 console.print(f"{p.holding}, holding; Enter goes on, Ctrl-C disarms", markup=False)
@@ -55,7 +53,7 @@ def stream_bar(console: Console | None = None, on_hold: Callable[[], None] = lam
 
 @contextmanager
 def build_bar() -> Iterator[Callable[[int, int, str], None]]:
-    """A progress line for files done, of how many, and the one under way; silent off a terminal."""
+    """Show a progress line: files done, their number, the present file; silent without a terminal."""
     console = Console(stderr=True)
     columns = (BarColumn(30), TextColumn("{task.completed:.0f}/{task.total:.0f} {task.description}"))
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
@@ -65,7 +63,7 @@ def build_bar() -> Iterator[Callable[[int, int, str], None]]:
 
 def tracking_table(title: str, joints: Sequence[Joint], rms: ArrayLike, worst: ArrayLike,
                    true: tuple[ArrayLike, ArrayLike] | None = None) -> RenderableType:
-    """Tracking errors (J,) as measured, one row per joint. true: rms and worst of a simulated plant, beside them."""
+    """Return measured tracking errors (J,), one row per joint. true: rms and worst of a simulated plant."""
     over = "each STATUS in motion, as a report" if true is None else "every tick in motion; a report: each STATUS"
     table = Table(caption=f"{ERROR} {f'{TRUE} ' * (true is not None)}Over {over}.", caption_justify="left")
     heads = ("error rms", "error worst", *(("true rms", "true worst") if true else ()))
@@ -79,7 +77,7 @@ def tracking_table(title: str, joints: Sequence[Joint], rms: ArrayLike, worst: A
 
 
 def ports_table(found: Sequence[Answer]) -> Table:
-    """Who is where."""
+    """Return a table of ports and boards."""
     table = Table()
     for column in ("port", "what", "who answers"):
         table.add_column(column, overflow="fold")
@@ -90,7 +88,7 @@ def ports_table(found: Sequence[Answer]) -> Table:
 
 
 def outcome_table(outcome: stream.Outcome, configuration: Configuration) -> RenderableType:
-    """How a streamed motion went, as the board measured it."""
+    """Return the board's measured outcome of a motion."""
     return tracking_table(_headline(outcome), configuration.joints, outcome.tracking_rms, outcome.tracking_max)
 
 

@@ -14,35 +14,35 @@ from femtorque.host.show.readable_units import readable
 
 Array = NDArray[np.float64]
 
-FULL = 0.98  # duty from which on a motor has all the voltage that there is
-OFTEN = 0.01  # of the motion that a motor is at its limit to be worth a word
-UNSEEN = 3.0  # counts between measured and true position from which on the encoder does not show it
-FINEST = {"rad": 2e-4, "m": 2e-5}  # less is no fault of an encoder or a loop, however fine its steps; chosen
-STUCK = 20.0  # counts that a target moves while the encoder shows none
-AFTER = 10  # samples after a motion that show how a tip swings
-ENOUGH = 64  # samples in motion that a spectrum or a fit takes
-STANDS_OUT = 6.0  # times the median amplitude: a line in a spectrum that is worth a word
-SLOWEST = 3  # periods in the motion, about, that a line has at least
-EXPLAINS = 0.25  # of the variance that something explains to be worth a word
-BETTER = 0.005  # of the variance, by which what is less plain must explain more
-MATTERS = 0.02  # of the largest torque: less of it is not worth a word
-SEES = 1.5  # counts: what is less is as fine as an encoder sees
-DOUBT = 0.25  # ticks by which the age of a bus position may be another than is known
+FULL = 0.98  # duty from which a motor counts as at full voltage
+OFTEN = 0.01  # of the motion at a motor's limit, for a sentence
+UNSEEN = 3.0  # counts between measured and true position: the encoder is wrong
+FINEST = {"rad": 2e-4, "m": 2e-5}  # smaller errors blame no encoder or loop; chosen
+STUCK = 20.0  # counts of target motion with a standing encoder
+AFTER = 10  # samples after a motion, for a tip's swing
+ENOUGH = 64  # samples in motion for a spectrum or a fit
+STANDS_OUT = 6.0  # times the median amplitude, for a sentence on a spectral line
+SLOWEST = 3  # periods of a line in the motion, at least
+EXPLAINS = 0.25  # of the variance, for a sentence on a cause
+BETTER = 0.005  # of the variance: the advantage that a less plain cause needs
+MATTERS = 0.02  # of the largest torque, for a sentence on a cause
+SEES = 1.5  # counts: the finest error that an encoder shows
+DOUBT = 0.25  # ticks of uncertainty of a bus position's age
 SMOOTH = 10  # samples
-AGAINST = 0.1  # of the feed-forward, that a feedback against it is worth a word
-MOTION = 0.99  # of the power of its accelerations is at frequencies that count as the motion's own
-LARGE = 0.02  # of the range of a motion: an error at one of its frequencies that is larger is the loop's; chosen
-SWINGS = 3  # periods in the motion that an oscillation has at least
-BESIDE = 2  # lines of a spectrum on either side that a Hann window and a changing amplitude spread one over
-RINGS = 0.3  # of the power of an error, at one frequency that the motion has not, to be the loop's own
-RAN_OUT = {"TRACK": "knots ran out", "FOLLOW": "targets stayed away"}  # why a motion of a state rested
-TOGETHER = 1.0  # s between two touches, and less: one row of the page
-STILL = 1e-3  # rad/s or m/s of the target below which a joint counts as standing
+AGAINST = 0.1  # of the feed-forward, for a sentence on opposing feedback
+MOTION = 0.99  # of the acceleration's power: the motion's own frequencies hold it
+LARGE = 0.02  # of a motion's range: larger errors at its own frequencies are the loop's; chosen
+SWINGS = 3  # periods of an oscillation in the motion, at least
+BESIDE = 2  # neighbours over which a Hann window and a changing amplitude spread a line
+RINGS = 0.3  # of an error's power at one frequency outside the motion: an oscillation
+RAN_OUT = {"TRACK": "knots ran out", "FOLLOW": "targets stayed away"}  # by state: why its motion stopped
+TOGETHER = 1.0  # s: closer touches share a row
+STILL = 1e-3  # rad/s or m/s of the target: slower is standing
 
 
 @dataclass(frozen=True)
 class Event:
-    """t: s since the log began. bad: nothing that a good run has."""
+    """t: s since the log began. bad: True if a good run has no such event."""
 
     t: float
     what: str
@@ -51,14 +51,14 @@ class Event:
 
 @dataclass(frozen=True)
 class Tracking:
-    """Tracking of one joint in motion. rms, worst: rad or m; counts: the worst in encoder counts, nan if not known."""
+    """Tracking of one joint in motion. rms, worst: rad or m; counts: the worst in encoder counts, nan if unknown."""
 
     joint: str
     unit: str
     rms: float
     worst: float
     at: float  # s
-    rate: float  # of the target then
+    rate: float  # of the target at that time
     counts: float
 
     @property
@@ -74,8 +74,8 @@ class Tracking:
 
 @dataclass(frozen=True)
 class Left:
-    """Residual of the model at one joint, which the feedback supplied, and the cause that explains most of it. size: of
-    that cause."""
+    """Residual of the model at one joint, supplied by the feedback, and the cause that explains most of it. size: the
+    cause's."""
 
     joint: str
     rms: float  # N m or N
@@ -116,7 +116,7 @@ class Line:
 
 
 NOTHING, INERTIA, CONSTANT, MODEL = "nothing found", "inertia", "a constant torque", "the feed-forward torque"
-LIKE_A_ZERO = (INERTIA, CONSTANT, MODEL)  # what torques computed for another pose than the arm's leave to the feedback
+LIKE_A_ZERO = (INERTIA, CONSTANT, MODEL)  # causes that a wrong pose may also produce
 ZERO_FIRST = (
     "A shifted zero would look like what follows: before the model is changed, put the arm at its start, see "
     "whether `femtorque monitor` shows its start pose; `femtorque home --rezero` gives it its zeros anew."
@@ -124,7 +124,7 @@ ZERO_FIRST = (
 
 
 class Findings:
-    """Everything that is said and drawn of a run."""
+    """All sentences, numbers and curves of a run."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -136,7 +136,7 @@ class Findings:
         return "m" if self.run.prismatic[j] else "rad"
 
     def _visible(self, j: int, counts: float) -> float:
-        """rad or m: more than so many counts, and than FINEST."""
+        """Return the larger of these counts and FINEST, rad or m."""
         return max(counts * _scale(self.run, self.run.joints[j], 1e-3), FINEST[self.unit(j)])
 
     def effort_unit(self, j: int) -> str:
@@ -144,9 +144,9 @@ class Findings:
 
     @cached_property
     def feedback(self) -> Array:
-        """(S, J) N m or N: Ku e + Kv e' where the log has the gains, else all that is not feed-forward. The rate of
-        positions that come over a bus is theirs from sample to sample: heartbeats that come as often as samples make
-        one that is observed wrong in each of them."""
+        """Torque of the feedback (S, J), N m or N: Ku e + Kv e' if the log has the gains, else everything beyond
+        feed-forward. For bus positions, e' is the difference quotient of e: with heartbeats as frequent as samples, the
+        observed velocity is wrong in every sample."""
         run = self.run
         ku, kv = np.nan_to_num(run.facts["ku"]), np.nan_to_num(run.facts["kv"])
         rates = np.where(run.facts["old"] > 0.0, self._over_time(run.error), run.target_rate - run.rate)
@@ -156,21 +156,21 @@ class Findings:
 
     @cached_property
     def acceleration(self) -> Array:
-        """(S, J) of the target, rad/s^2 or m/s^2."""
+        """Acceleration of the target (S, J), rad/s^2 or m/s^2."""
         return self._over_time(self.run.target_rate)
 
     def _over_time(self, values: Array) -> Array:
-        """Derivative (S, J) of values (S, J)."""
+        """Return the derivative (S, J) of values (S, J)."""
         return np.gradient(values, self.t, axis=0) if len(self.t) > 2 else np.zeros_like(values)
 
     @cached_property
     def tracking(self) -> list[Tracking]:
-        """Tracking of every joint, as measured; empty if nothing moved."""
+        """Measured tracking of every joint; empty without motion."""
         return self._tracking(self.run.error)
 
     @cached_property
     def true_tracking(self) -> list[Tracking]:
-        """Tracking of every joint, as a simulated plant knows it; empty if nothing moved or there is no such plant."""
+        """Tracking of every joint on a simulated plant; empty without motion or plant."""
         return [] if self.run.true is None else self._tracking(self.run.true_error)
 
     def _tracking(self, errors: Array) -> list[Tracking]:
@@ -188,11 +188,11 @@ class Findings:
 
     @cached_property
     def left(self) -> list[Left]:
-        """Residuals of the model, of every joint that moved enough."""
+        """Residuals of the model, for every joint that moved enough."""
         run, found = self.run, []
         for j in self.joints:
             if not (run.facts["ku"][j] > 0.0 or run.facts["kv"][j] > 0.0):
-                continue  # no feedback, or its share is not known
+                continue  # no feedback, or an unknown share
             rows = self.moving & (np.abs(run.target_rate[:, j]) > STILL)
             if np.count_nonzero(rows) < ENOUGH:
                 continue
@@ -200,12 +200,12 @@ class Findings:
         return found
 
     def _left(self, j: int, rows: NDArray[np.bool_]) -> Left:
-        """The one cause that explains most of the feedback's torque, by least squares of each alone.
+        """Return the one cause that explains most of the feedback's torque, by least squares of each alone.
 
-        Both sides are averaged over SMOOTH: what the steps of the encoder make of the gains is faster than that. The
-        gain of SEES counts would not be worth a word, nor that of a joint's way in DOUBT. Masses that are all wrong go
-        with the feed-forward torque, which other joints' accelerations are in too; own acceleration, where it explains
-        as much, is the simpler cause.
+        Both sides are averaged over SMOOTH, since the gains turn encoder steps into fast torques. A cause must exceed
+        the gains times SEES counts and times the joint's motion in DOUBT. Masses that are all wrong follow the
+        feed-forward torque, which also holds other joints' accelerations. The joint's own acceleration is the simpler
+        cause if it explains as much.
         """
         run, raw = self.run, self.feedback[rows, j]
         y = _averaged(raw)
@@ -237,7 +237,7 @@ class Findings:
         return best
 
     def spectrum(self, j: int) -> tuple[Array, Array]:
-        """Frequencies (F,) Hz and amplitudes (F,) of the error in the longest motion, through a Hann window."""
+        """Return frequencies (F,) Hz and amplitudes (F,) of the error in the longest motion, through a Hann window."""
         begin, end = self._longest()
         error = self.run.error[begin:end, j]
         if len(error) < ENOUGH:
@@ -249,15 +249,15 @@ class Findings:
 
     @property
     def begin(self) -> float:
-        """s into the log, where the last motion begins; 0 if nothing moved."""
+        """Begin of the last motion, s into the log; 0 without motion."""
         return float(self.t[self._last()[0]]) if self.moving.any() else 0.0
 
     def _last(self) -> tuple[int, int]:
-        """The rows of the last stretch in motion."""
+        """Return the rows of the last stretch in motion."""
         return (self._stretches() or [(0, 0)])[-1]
 
     def _longest(self) -> tuple[int, int]:
-        """The rows of the longest stretch in motion."""
+        """Return the rows of the longest stretch in motion."""
         return max(self._stretches(), key=lambda s: s[1] - s[0], default=(0, 0))
 
     def _stretches(self) -> list[tuple[int, int]]:
@@ -266,7 +266,7 @@ class Findings:
 
     @cached_property
     def lines(self) -> list[Line]:
-        """The strongest frequency of every joint that has a spectrum, above those of its motion and its loop."""
+        """Strongest frequency of each joint with a spectrum, above those of its motion and its loop."""
         found = []
         for j in self.joints:
             hz, amplitude = self.spectrum(j)
@@ -280,12 +280,12 @@ class Findings:
         return found
 
     def _bandwidth(self, j: int) -> float:
-        """Hz of a loop with these gains that is critically damped: kv = 2 ku / w. 0 where they are not known."""
+        """Return the bandwidth, Hz, of a critically damped loop with these gains: kv = 2 ku / w. 0 if unknown."""
         ku, kv = self.run.facts["ku"][j], self.run.facts["kv"][j]
         return float(ku / (np.pi * kv)) if kv > 0.0 and ku > 0.0 else 0.0
 
     def _motions_own(self) -> int:
-        """The line of the spectrum up to which the longest motion accelerates, and its neighbours."""
+        """Return the spectral line up to which the longest motion accelerates, plus its neighbours."""
         begin, end = self._longest()
         power = np.abs(np.fft.rfft(self.acceleration[begin:end].T * np.hanning(end - begin)))**2
         asked = np.cumsum(np.sum(power, axis=0))
@@ -293,8 +293,8 @@ class Findings:
 
     @cached_property
     def oscillating(self) -> dict[int, Line]:
-        """Joints whose loops oscillate, with the frequency: much of the error is at one that neither the motion nor its
-        torques have. An error that lags behind its motion goes with its rate, acceleration or torque, and is none."""
+        """Joints with oscillating loops, and the frequency: much of the error is at a frequency that is neither in the
+        motion nor in its torques. An error that follows velocity, acceleration or torque is no oscillation."""
         begin, end = self._longest()
         found: dict[int, Line] = {}
         for j, line in self._own_lines(begin, end):
@@ -303,13 +303,13 @@ class Findings:
         return found
 
     def _own_lines(self, begin: int, end: int) -> Iterator[tuple[int, Line]]:
-        """Frequencies of joints whose error has most of its power at one frequency of its own: above those of the
-        motion, or large beside it. times: over the median."""
+        """Yield the joints whose error has most of its power at one frequency: above the motion's, or large against it.
+        times: over the median."""
         run, count = self.run, end - begin
         if count < ENOUGH:
             return
         window, hz = np.hanning(count), np.fft.rfftfreq(count, float(np.median(np.diff(self.t[begin:end]))))
-        # what a wrong model or zero makes of the motion is no faster than the motion, and small beside it
+        # a wrong model or zero makes errors no faster than the motion, and small against it
         slowest = max(SWINGS, self._motions_own())
         for j in self.joints:
             error = run.error[begin:end, j]
@@ -332,7 +332,7 @@ class Findings:
 
     @cached_property
     def shares(self) -> list[dict[str, float]]:
-        """rms in motion of feed-forward, feedback, the rest and all of it, of every joint; N m or N."""
+        """rms in motion of feed-forward, feedback, rest and total of every joint; N m or N."""
         run, rows = self.run, self.moving
         parts = {"feed-forward": run.torque_ff, "feedback": self.feedback,
                  "friction, rotor": run.torque - run.torque_ff - self.feedback, "all": run.torque}
@@ -342,7 +342,7 @@ class Findings:
 
     @cached_property
     def events(self) -> list[Event]:
-        """Changes of state, faults, limits, frames that were lost, in order of time."""
+        """Changes of state, faults, limits and lost frames, in order of time."""
         run, events = self.run, []
         flags = run.scalars["flags"].astype(int)
         for i in range(len(self.t)):
@@ -367,7 +367,7 @@ class Findings:
         return _merged(sorted([*events, *self._touches()], key=lambda event: event.t))
 
     def _touches(self) -> Iterator[Event]:
-        """Touches that an arm felt which feels, at the first report of each; those within TOGETHER as one."""
+        """Yield touches at the first report of each; touches within TOGETHER are one event."""
         felt = self.run.outside
         if felt is None:
             return
@@ -409,8 +409,8 @@ class Findings:
         return said
 
     def _of_torque(self) -> list[str]:
-        """Sentence on the joint at which the feedback had most to do. Torques that oppose each other are each larger
-        than their sum, so that no share is given of them."""
+        """Return a sentence on the joint with the largest feedback. Opposing torques are each larger than their sum, so
+        no shares of the sum are given."""
         shares = [(s["feedback"] / max(s["all"], s["feed-forward"]), j) for j, s in enumerate(self.shares)
                   if s["all"] > 0]
         if not shares:
@@ -430,7 +430,7 @@ class Findings:
         return [words + "."]
 
     def _of_oscillation(self) -> list[str]:
-        """Sentence on the joint that swings farthest; coupled loops ring together."""
+        """Return a sentence on the joint with the largest oscillation; coupled loops oscillate together."""
         if not self.oscillating:
             return []
         worst = max(self.oscillating.values(), key=lambda line: line.amplitude / _scale(self.run, line.joint))
@@ -441,7 +441,7 @@ class Findings:
                 "has the stiffest ku and kv, and looks for the rotor of its drive)."]
 
     def _of_lines(self) -> list[str]:
-        """Sentence on a frequency that neither the motion nor its loop explains."""
+        """Return a sentence on a frequency that neither the motion nor its loop explains."""
         swing = {line.joint for line in self.oscillating.values()}
         strong = [line for line in self.lines if line.times > STANDS_OUT and line.joint not in swing
                   and line.amplitude > self._visible(self.run.joints.index(line.joint), SEES)]
@@ -453,7 +453,7 @@ class Findings:
                 "part that swings (frame, belt, gear), and see whether the line moves as the motion is played slower."]
 
     def _of_truth(self) -> list[str]:
-        """Sentence on the true errors, where a simulated plant knows them."""
+        """Return a sentence on the true errors of a simulated plant."""
         if not self.true_tracking:
             return []
         worst = max(self.true_tracking, key=lambda x: x.worst / _scale(self.run, x.joint))
@@ -474,14 +474,14 @@ class Findings:
 
     @cached_property
     def within_play(self) -> set[str]:
-        """Joints on servos that were off by no more than the play of their gears, of which no model knows anything."""
+        """Joints on servos with errors within their gears' backlash, which no model contains."""
         play = dict(zip(self.run.joints, np.nan_to_num(self.run.facts["play"]), strict=True))
         return {t.joint for t in self.tracking
                 if play[t.joint] > 0.0 and t.worst <= play[t.joint] + UNSEEN * _scale(self.run, t.joint, 0.0)}
 
     @cached_property
     def unseen(self) -> list[tuple[int, float, float]]:
-        """(joint, since when, largest distance) of encoders that did not show where the simulated arm was, beyond its
+        """(joint, begin, largest distance) of encoders that did not show the simulated arm's position, beyond its
         motion during the age of a bus position."""
         if self.run.true is None:
             return []
@@ -496,7 +496,7 @@ class Findings:
 
     @cached_property
     def stuck(self) -> list[tuple[int, float, float]]:
-        """(joint, since when, how far the target went) of encoders that showed no movement to the motion's end."""
+        """(joint, begin, motion of the target) of encoders without movement until the motion's end."""
         begin, end = self._last()
         found = []
         for j in self.joints:
@@ -509,7 +509,7 @@ class Findings:
         return found
 
     def _of_tips(self) -> list[str]:
-        """How far flexible links bent, and how far they went on swinging: of a simulated arm, which alone knows."""
+        """Return how far the flexible links of a simulated arm bent, and their swing after the motion."""
         said = []
         for link, (seconds, bent) in self.run.tips.items():
             t = seconds - self.run.t[0]
@@ -532,7 +532,7 @@ class Findings:
 
     @cached_property
     def saturated(self) -> list[tuple[int, float, str]]:
-        """(joint, share of the motion, of what) where a motor could give no more."""
+        """(joint, share of the motion, voltage or effort) of motors at their limit."""
         run, found = self.run, []
         for j in self.joints:
             for what, reached in (("voltage", np.abs(run.duty[:, j]) >= FULL),
@@ -545,7 +545,7 @@ class Findings:
     def _of_saturation(self) -> list[str]:
         most = {"voltage": "had all the voltage that the supply gives",
                 "effort": "was asked for all that limits.effort allows"}
-        # there the encoder has asked for it, or the loop
+        # these joints saturate due to an encoder or an oscillation
         wrong = {j for j, *_ in [*self.stuck, *self.unseen]} | set(self.oscillating)
         return [f"The motor of {self.run.joints[j]} {most[what]} for {share:.0%} of the motion: it could do no more; "
                 "play the motion slower (`--speed 0.5`)." for j, share, what in self.saturated if j not in wrong]
@@ -580,7 +580,7 @@ class Findings:
     def _of_stream(self) -> str:
         run = self.run
         fed = self.moving.copy()
-        fed[np.flatnonzero(np.diff(run.scalars["ack"]))[-1:].sum():] = False  # the last knots only run out
+        fed[np.flatnonzero(np.diff(run.scalars["ack"]))[-1:].sum():] = False  # at the end the buffer only empties
         least = f", at least {int(run.scalars['buffered'][fed].min())} knots buffered" if fed.any() else ""
         bad, lost = (int(run.scalars[n][-1] - run.scalars[n][0]) & 0xFFFF for n in ("bad_frames", "out_of_order"))
         gap = float(np.max(np.diff(self.t), initial=0.0))
@@ -593,29 +593,29 @@ class Findings:
 
 
 def damage(run: Run) -> str:
-    """Place from which on the log could not be read."""
+    """Return from where on the log could not be read."""
     return f"The log {run.damage}; shown is what was before, {run.t[-1] - run.t[0]:.2f} s."
 
 
 def measure(value: float, unit: str) -> str:
-    """A number with its unit, scaled to be readable."""
+    """Return a number in a readable unit."""
     factor, shown = readable(abs(value), unit)
     return f"{value * factor:.3g} {shown}"
 
 
 def _averaged(values: Array) -> Array:
-    """Over SMOOTH samples."""
+    """Average over SMOOTH samples."""
     return np.convolve(values, np.full(SMOOTH, 1.0 / SMOOTH), "valid")
 
 
 def _scale(run: Run, joint: str, unknown: float = 1.0) -> float:
-    """Scale for comparing errors of different joints: a count where it is known, else a unit."""
+    """Return a scale for comparing joints' errors: a count if known, else a unit."""
     count = float(run.facts["count"][run.joints.index(joint)])
     return count if np.isfinite(count) else unknown
 
 
 def _because(flags: int, state: str) -> str:
-    """Why the motion of a state ended, from the flags; empty if it has none."""
+    """Return why the motion of a state ended, from the flags; or ''."""
     if state not in RAN_OUT:
         return ""
     for name, why in (("ENDED", "the end of the motion"), ("UNDERRUN", RAN_OUT[state]),
@@ -627,7 +627,7 @@ def _because(flags: int, state: str) -> str:
 
 
 def named_fault(number: int, joint: int, run: Run) -> str:
-    """Its name, where it struck, what that means; what to do."""
+    """Return a fault's name, joint, meaning and remedy."""
     for name, (value, meaning, mend) in messages.FAULTS.items():
         if value == number:
             where = f" at joint {run.joints[joint]}" if joint < len(run.joints) else ""
@@ -636,7 +636,7 @@ def named_fault(number: int, joint: int, run: Run) -> str:
 
 
 def _merged(events: Sequence[Event]) -> list[Event]:
-    """Runs of the same limit or loss within a second are one event."""
+    """Merge equal limits or losses within a second into one event."""
     kept: list[Event] = []
     for event in events:
         same = next((k for k in reversed(kept[-6:]) if k.what.split(" ", 1)[-1] == event.what.split(" ", 1)[-1]

@@ -1,4 +1,4 @@
-"""The page of `femtorque elements`: matrices as tables and patterns beside the arm, in one file."""
+"""The page of `femtorque elements`: matrices as tables and patterns next to the arm, in one file."""
 
 from pathlib import Path
 
@@ -10,11 +10,11 @@ from femtorque.codegen.verify import FREEDOMS, Elements, freedom_names, load_nam
 from femtorque.host.scene import scene
 from femtorque.host.show.scene.page import KINDS, scripts
 
-SHADES = 6  # of an entry, by its order of magnitude below the largest
+SHADES = 6  # by order of magnitude below the largest entry
 
 
 def page(found: Elements) -> str:
-    """HTML of the elements of a mechanism."""
+    """Return the HTML of a mechanism's elements."""
     vectors = [f"{name}{k}" for name, size in zip(found.bodies, found.blocks, strict=True)
                for k in ("F", *(f"S{n + 1}" for n in range(size // 3 - 2)), "Φ")]
     return template("elements.html", "femtorque.host.show", page=True).render(
@@ -24,12 +24,12 @@ def page(found: Elements) -> str:
 
 
 def write_elements(found: Elements, path: Path) -> None:
-    """Raises OSError if it cannot be written there."""
+    """Write the page. Raises OSError."""
     write_text(path, page(found))
 
 
 def shade(x: float, matrix: NDArray[np.float64]) -> int:
-    """0 for a zero, else SHADES for the largest entries and one less for every factor of ten below."""
+    """Return 0 for a zero, SHADES for the largest entries, and one less per factor of ten below."""
     largest = float(np.abs(matrix).max(initial=0.0))
     if abs(x) <= 1e-12 * largest or largest == 0.0:
         return 0

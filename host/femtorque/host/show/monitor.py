@@ -1,4 +1,4 @@
-"""A live view of a board in the terminal: state, what is wrong and what to do, joints, stream, tick cost."""
+"""A live view of a board in the terminal: state, faults with remedies, joints, stream, tick cost."""
 
 from collections.abc import Callable
 from typing import Any
@@ -31,14 +31,14 @@ def watch(session: Session, console: Console, until: Callable[[], bool]) -> None
 
 
 def view(session: Session) -> RenderableType:
-    """The last STATUS as tables."""
+    """Return the last STATUS as tables."""
     of_drives = (_drives(session, session.drives),) if session.drives else ()
     of_feeling = (_felt(session),) if session.felt else ()
     return Group(_heading(session), _joints(session), *of_feeling, *of_drives, _numbers(session), _history(session))
 
 
 def snapshot(session: Session) -> dict[str, Any]:
-    """The last STATUS as plain data, positions and targets in rad or m."""
+    """Return the last STATUS as plain data, positions and targets in rad or m."""
     s, joints = session.status, session.configuration.joints
     data = {f.name: getattr(s, f.name) for m in messages.MESSAGES if m.name == "STATUS" for f in m.fields}
     data["flags"], data["limits"] = names(messages.FLAGS, s.flags), names(messages.LIMITS, s.limits)
@@ -51,7 +51,7 @@ def snapshot(session: Session) -> dict[str, Any]:
 
 
 def _of_drives(session: Session, report: Drives) -> dict[str, Any]:
-    """The last DRIVES. rate: states a second, null of the first DRIVES; age: ticks; says: as the live view."""
+    """Return the last DRIVES. rate: states per second, null at first; age: ticks; says: as in the live view."""
     conf = session.configuration
     hz = drives.rates(session.drives_kept, conf.rate_hz)
     of_joints = [{
@@ -66,7 +66,7 @@ def _of_drives(session: Session, report: Drives) -> dict[str, Any]:
 
 
 def _buses(session: Session) -> list[str]:
-    """In the order in which the board numbers them: of their first joints, CAN before wires of servos."""
+    """Return the buses in the board's order: by their first joints, CAN before servo wires."""
     found = {j.drive.bus: j.drive.servo is not None for j in session.configuration.joints if j.drive}
     return sorted(found, key=found.__getitem__)
 
@@ -89,7 +89,7 @@ def _heading(session: Session) -> Text:
 
 def _joints(session: Session) -> Table:
     s = session.status
-    table = Table(box=SIMPLE_HEAD, padding=0, pad_edge=False, collapse_padding=True)  # six joints fit into 80 columns
+    table = Table(box=SIMPLE_HEAD, padding=0, pad_edge=False, collapse_padding=True)  # for six joints in 80 columns
     table.add_column("joint", overflow="fold")
     for column in ("position", "desired", "error", "rate", "torque", "feedfwd", "duty"):
         table.add_column(column, justify="right", min_width=7, no_wrap=True)
@@ -104,7 +104,7 @@ def _joints(session: Session) -> Table:
 
 
 def _felt(session: Session) -> Text:
-    """Torques from outside, joint by joint, and the last touch."""
+    """Return the external torques by joint, and the last touch."""
     now, joints = external_torque.feeling(session), session.configuration.joints
     text = Text("from outside, N m or N: ")
     text.append(", ".join(f"{joint.name} {torque:+.3f}" for joint, torque in zip(joints, now.external, strict=True)))
@@ -116,7 +116,7 @@ def _felt(session: Session) -> Text:
 
 
 def _drives(session: Session, report: Drives) -> Table:
-    """How drives on buses are. Hz: states a second, lately; age: ticks since the last; answers, lost, late: since
+    """Return a table of bus drives. Hz: recent states per second; age: ticks since the last; answers, lost, late: since
     reset."""
     table = Table(box=SIMPLE_HEAD, padding=0, pad_edge=False, collapse_padding=True)
     table.add_column("drive", overflow="fold")
@@ -150,7 +150,7 @@ def _numbers(session: Session) -> Text:
 
 
 def _history(session: Session) -> Text:
-    """Which chip it is, and what has happened to it."""
+    """Return the chip's number and the board's history."""
     who = session.identity()
     level = f", brown-out reset {who['brown_out']}" if who["brown_out"] else ""
     text = Text(f"chip {who['unique']}, femtorque {who['version']}, up {who['uptime_s']} s when asked, "

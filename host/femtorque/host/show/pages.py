@@ -1,13 +1,13 @@
-"""The live page's server, a process of its own: the program that streams a motion waits for no page.
+"""The live page's server, a process of its own, so that a streaming program never waits for a page.
 
-`femtorque.host.show.web` runs this file with nothing but the standard library. Its input is lines. First a JSON object:
-document, path (at which it is), about, wishes (names of what pages may ask for), port, and history, the number of
-samples that a page gets which is opened late. Then a letter and a text each: s, a sample; a, the answer to a wish, a
-status and perhaps why; g, why no more will come. Its output is lines too: the port, or why it cannot be listened at;
-then every wish as a JSON array of its name, token and text. It ends with its input.
+`femtorque.host.show.web` runs this file with only the standard library. Its input is lines. The first is a JSON object:
+document, path (of the document), about, wishes (names of requests that pages may send), port, and history (samples for
+a late page). Each further line is a letter and a text: s, a sample; a, the answer to a wish, with a status and a
+reason; g, why no more will come. Its output is lines too: the port, or why it is not available; then every wish as a
+JSON array of name, token and text. It ends with its input.
 
-Whoever connects sends a whole request in REQUEST seconds and reads what is sent. Requests that another site has caused
-are refused.
+A client must send a whole request within REQUEST seconds and read its answer. Requests caused by another site are
+refused.
 """
 
 import asyncio
@@ -25,18 +25,18 @@ from typing import Any
 ADDRESS = "127.0.0.1"
 BATCH = 5  # samples per event: 20 events per second
 PAGES, CONNECTIONS = 32, 64  # at once
-HEADER = 16384  # bytes that a request has at most
-BODY = 4096  # bytes of what comes with a wish
-REQUEST = 5.0  # s in which it comes
-ASLEEP = 10.0  # s after which one who reads nothing is let go; a page connects again when it wakes
-ALIVE = 5.0  # s without an event after which a comment is sent, so that a page that is gone is noticed
-PRIORITY = 10  # steps of niceness: pages wait for the stream, never the other way round
-OURS = ("none", "same-origin")  # Sec-Fetch-Site of the page itself, and of an address that somebody typed
+HEADER = 16384  # bytes of a request at most
+BODY = 4096  # bytes of a wish at most
+REQUEST = 5.0  # s for a whole request
+ASLEEP = 10.0  # s without reading until a client is dropped; a page connects again when it wakes
+ALIVE = 5.0  # s without an event until a comment, which detects closed pages
+PRIORITY = 10  # steps of niceness: the stream comes before pages
+OURS = ("none", "same-origin")  # Sec-Fetch-Site of a typed address and of the page itself
 TOKEN = re.compile(r"[\w-]{1,100}", re.ASCII)
 
 
 class Pages:
-    """Served pages: `line` takes the input, `connected` one connection."""
+    """The served pages: `line` takes the input, `connected` one connection."""
 
     def __init__(self, served: dict[str, Any]) -> None:
         self._document, self._wishes = served["document"].encode(), frozenset(served["wishes"])
@@ -45,7 +45,7 @@ class Pages:
         self._last = "null"
         self._batch: list[str] = []
         self._events: deque[bytes] = deque(maxlen=served["history"] // BATCH)
-        self._count = 0  # events that there ever were
+        self._count = 0  # number of all events
         self._news = asyncio.Event()
         self._gone = b""
         self._wish, self._answer = asyncio.Lock(), asyncio.Queue[tuple[int, str]]()
@@ -71,7 +71,7 @@ class Pages:
     async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer one request."""
         self._connections += 1
-        writer.transport.set_write_buffer_limits(0)  # what is drained has been read, or lies in the system's buffer
+        writer.transport.set_write_buffer_limits(0)  # drained data has been read, or is in the system's buffer
         try:
             if self._connections > CONNECTIONS:
                 await self._say(writer, HTTPStatus.SERVICE_UNAVAILABLE)
@@ -114,7 +114,7 @@ class Pages:
             await self._say(writer, HTTPStatus.NOT_FOUND)
 
     async def _asked(self, name: str, headers: dict[str, str], reader: asyncio.StreamReader) -> tuple[HTTPStatus, str]:
-        """The streaming program's answer to a wish, and why."""
+        """Return the streaming program's answer to a wish, and the reason."""
         token, length = headers.get("x-femtorque-token", ""), headers.get("content-length", "0")
         if name not in self._wishes or not TOKEN.fullmatch(token):
             return HTTPStatus.FORBIDDEN, ""
@@ -129,7 +129,7 @@ class Pages:
         return HTTPStatus(status), why
 
     async def _stream(self, writer: asyncio.StreamWriter) -> None:
-        """All events that there are, one by one, and those that come."""
+        """Send all past events, one by one, and then new ones."""
         await self._write(writer, header(HTTPStatus.OK, "text/event-stream"))
         at = self._count - len(self._events)
         while at >= (oldest := self._count - len(self._events)):
@@ -158,7 +158,7 @@ class Pages:
 
 
 def foreign(headers: dict[str, str]) -> bool:
-    """True if a request came by a name that another site has pointed here, or was caused by another site's page."""
+    """Return True for a request with a foreign host name, or caused by another site's page."""
     host = headers.get("host", "")
     return (host.rpartition(":")[0] not in (ADDRESS, "localhost")
             or headers.get("origin", f"http://{host}") != f"http://{host}"
@@ -166,12 +166,12 @@ def foreign(headers: dict[str, str]) -> bool:
 
 
 def event(kind: str, data: str) -> bytes:
-    """A server-sent event of JSON."""
+    """Return a server-sent event of JSON."""
     return f"event: {kind}\ndata: {data}\n\n".encode()
 
 
 def header(status: HTTPStatus, kind: str, length: int | None = None) -> bytes:
-    """Header of an answer."""
+    """Return the header of an answer."""
     lines = [f"HTTP/1.1 {status.value} {status.phrase}", f"Content-Type: {kind}", "Cache-Control: no-store",
              "Connection: close", "Content-Security-Policy: default-src 'self'; script-src 'unsafe-inline'; "
              "style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'"]
@@ -196,11 +196,11 @@ async def serve() -> None:
     server.close()
     others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
     if others:
-        await asyncio.wait(others, timeout=1.0)  # pages read why no more will come
+        await asyncio.wait(others, timeout=1.0)  # pages read the reason for the end
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program that streams
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the streaming program
     os.nice(PRIORITY)
     with suppress(BrokenPipeError):
         asyncio.run(serve())

@@ -1,4 +1,4 @@
-"""The page of a plan: the arm along it, beside the curves with their limits. A single HTML file, numbers inside."""
+"""The page of a plan: the arm along it, next to the curves with their limits. One HTML file with all numbers inside."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -22,14 +22,14 @@ LINE = 1.4  # px of a curve
 
 
 def write_planned(path: Path, mechanism: Mechanism, found: Plan | FlexiblePlan, force: bool = False) -> None:
-    """Write the page. Raises OSError if it cannot be written there, BadInput if a file is there already: force replaces
-    such a page."""
+    """Write the page. force: replace an existing page of this kind. Raises OSError if it cannot be written, BadInput if
+    a file exists."""
     claim(path, output.page("plan"), force)
     write_text(path, page(mechanism, found))
 
 
 def page(mechanism: Mechanism, found: Plan | FlexiblePlan) -> str:
-    """The HTML; the same plan gives the same text."""
+    """Return the HTML; the same plan gives the same text."""
     t = np.linspace(0.0, found.trajectory.duration, SAMPLES)
     q, qd, _ = found.trajectory.at(t)
     share, what = shares(mechanism, found, t, qd)
@@ -44,7 +44,7 @@ def page(mechanism: Mechanism, found: Plan | FlexiblePlan) -> str:
 
 
 def shares(mechanism: Mechanism, found: Plan | FlexiblePlan, t: Array, qd: Array) -> tuple[Array, str]:
-    """(T, J) torques over what there is of them, nan where nothing limits them; and what that is."""
+    """Return torques over their limits (T, J), nan without a limit; and the limit's name."""
     if isinstance(found, FlexiblePlan):
         names = found.trajectory.joints
         limits = {joint.name: joint.limits.effort for joint in mechanism.streamed}

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-ROOM = 0.03  # of the width of a plot that a name along a line takes
+ROOM = 0.03  # of a plot's width, for a name along a line
 
 
 def draw_run(run: Run, path: Path, force: bool = False) -> None:
-    """One column per joint (tracking, error, torque) and a row below for the stream. Raises BadInput, also for a
-    file that is there already: force replaces one drawn so."""
+    """Draw one column per joint (tracking, error, torque) and a row below for the stream. force: replace an existing
+    figure. Raises BadInput, also for an existing file."""
     check_format(path, "output")
     claim(path, picture("plot"), force)
     t = run.t - run.t[0]
@@ -71,10 +71,8 @@ def draw_run(run: Run, path: Path, force: bool = False) -> None:
 
 
 def run_summary(run: Run) -> dict[str, Any]:
-    """The numbers of a run: errors in rad or m while in motion, as in the JSON of `femtorque plot`.
-
-    tracking_*: desired - measured; true_*: desired - true.
-    """
+    """Return the numbers of a run, as in the JSON of `femtorque plot`: errors in motion, rad or m. tracking_*: desired
+    - measured; true_*: desired - true."""
     error = run.error[_moving(run)]
     rms = np.sqrt(np.mean(error**2, axis=0)) if len(error) else np.zeros(len(run.joints))
     worst = np.max(np.abs(error), axis=0) if len(error) else np.zeros(len(run.joints))
@@ -89,7 +87,7 @@ def run_summary(run: Run) -> dict[str, Any]:
 
 
 def _truth(run: Run) -> dict[str, Any]:
-    """Curves of desired - true position, where a simulated plant knows it."""
+    """Return curves of desired - true position on a simulated plant."""
     error = run.true_error[_moving(run)]
     error = error[np.all(np.isfinite(error), axis=1)]
     if not len(error):
@@ -100,14 +98,14 @@ def _truth(run: Run) -> dict[str, Any]:
 
 
 def origin(run: Run) -> list[str]:
-    """When, what and where: what a log says of that."""
+    """Return a log's date, motion and port."""
     date = run.begun.replace("T", " ")[:16]
     motion, port = (str(run.notes.get(name) or "") for name in ("trajectory", "port"))
     return [word for word in (date, Path(motion).name, port) if word]
 
 
 def _moving(run: Run) -> NDArray[np.bool_]:
-    """(S,) the samples in motion."""
+    """Return the samples in motion (S,)."""
     return np.array([state in RAN_OUT for state in run.state])
 
 
@@ -126,7 +124,7 @@ def _rms(error: Array, scale: float, unit: str) -> str:
 
 
 def _mark_states(axis: Axes, t: Array, states: tuple[str, ...]) -> None:
-    """A line where the state changes, and its name if there is room beside the last one."""
+    """Draw a line at each change of state, with its name if there is room."""
     named = -np.inf
     for i in range(1, len(states)):
         if states[i] != states[i - 1]:

@@ -1,4 +1,4 @@
-"""One page of a run: what was worst, in words, and the plots that show it. A single HTML file, numbers inside."""
+"""One page of a run: the worst values in words, and their plots. One HTML file with all numbers inside."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,16 +17,16 @@ from femtorque.host.show.scene.page import REPORT_KINDS, scripts
 
 Array = NDArray[np.float64]
 
-MOST = 12  # joints in a section: those with the largest errors
-ROUNDING = 1e-6  # of all that was asked for: what single precision leaves
-POINTS = 45_000  # of all curves of a page that carries the arm too: it is to stay below 2 MB
+MOST = 12  # joints in a section, by largest error
+ROUNDING = 1e-6  # of the total torque: single-precision rounding
+POINTS = 45_000  # points of all curves on a page with the arm, to keep it below 2 MB
 NO_ARM = ("No arm is shown: the log holds no description of one. It is written when a log is closed, and is missing in "
           "logs of older versions and in those that were cut off.")
 
 
 @dataclass(frozen=True)
 class Section:
-    """Plots under one heading and the sentence under it."""
+    """Plots under one heading, and a sentence."""
 
     title: str
     text: str
@@ -34,14 +34,14 @@ class Section:
 
 
 def write_report(run: Run, path: Path, force: bool = False) -> None:
-    """Write the page. Raises OSError if it cannot be written there, BadInput if a file is there already: force replaces
-    such a page."""
+    """Write the page. force: replace an existing page of this kind. Raises OSError if it cannot be written, BadInput if
+    a file exists."""
     claim(path, output.page("plot"), force)
     write_text(path, page(run))
 
 
 def page(run: Run) -> str:
-    """The HTML; the same log gives the same text."""
+    """Return the HTML; the same log gives the same text."""
     found = Findings(run)
     true = {t.joint: (measure(t.rms, t.unit), measure(t.worst, t.unit)) for t in found.true_tracking}
     rows = [(t.joint, measure(t.rms, t.unit), measure(t.worst, t.unit), f"{t.at:.2f} s",
@@ -63,12 +63,12 @@ def page(run: Run) -> str:
 
 
 def _lengths(arm: dict[str, Any]) -> dict[str, float]:
-    """Lengths of flexible links, m."""
+    """Return the lengths of flexible links, m."""
     return {link["name"]: link["beam"] for link in arm["links"] if link["beam"]}
 
 
 def moved(found: Findings) -> Motion:
-    """The run as the arm beside the curves shows it."""
+    """Return the run's motion for the arm next to the curves."""
     run = found.run
     limits = np.where(run.facts["effort"] > 0.0, run.facts["effort"], np.nan)
     return Motion(run.joints, found.t, run.target, run.target - run.error,
@@ -80,15 +80,15 @@ def moved(found: Findings) -> Motion:
 
 
 def _unforeseen(found: Findings, limits: Array) -> Array | None:
-    """Disturbances at the joints, as shares of their limits: the feedback's torque with the other sign. None of a run
-    without feed-forward, in which the feedback does all."""
+    """Return disturbances at the joints as shares of their limits: the feedback's torque with the opposite sign. None
+    for a run without feed-forward, whose feedback does all the work."""
     if not np.any(found.run.torque_ff) or not np.isfinite(limits).any():
         return None
     return np.where(np.isfinite(found.run.facts["ku"]), -found.feedback / limits, np.nan)
 
 
 def _true_bends(run: Run) -> dict[str, Array]:
-    """Shapes of the simulated arm's flexible links (T, 4) at the samples."""
+    """Return the shapes of the simulated arm's flexible links (T, 4) at the samples."""
     return {link: np.column_stack([np.interp(run.t, t, column) for column in rows.T])
             for link, (t, rows) in run.shapes.items()}
 
@@ -100,7 +100,7 @@ def _modes(run: Run, t: Array) -> list[tuple[float, str]]:
 
 
 def _marks(found: Findings) -> list[Mark]:
-    """Faults, each for as long as it was latched."""
+    """Return the faults, each for as long as it was latched."""
     run, marks = found.run, list[Mark]()
     faults, joints = (run.scalars[name].astype(int) for name in ("fault", "fault_joint"))
     edges = [0, *(np.flatnonzero(np.diff(faults)) + 1).tolist(), len(faults)]

@@ -1,11 +1,9 @@
-"""The live page: one HTML file and a stream of server-sent events, at 127.0.0.1 alone.
+"""The live page: one HTML file and a stream of server-sent events, at 127.0.0.1 only.
 
-The page holds its own drawing code and asks nothing of any other machine. `femtorque.host.show.pages` serves it, in a
-process of
-its own, which keeps the past for pages that are opened late: here every STATUS costs one line to that process, however
-many pages there are. A page may ask that a motion be played again, and that of a virtual board alone, or move the arm
-where `teleop` lets it (host/live/page_control.py): by POST from this origin, with a token of the page,
-which no other site can read.
+The page holds its own drawing code and loads nothing else. `femtorque.host.show.pages` serves it in its own process,
+which keeps the past for late pages. So each STATUS costs one line here, for any number of pages. A page may ask to play
+a motion again on a virtual board, or move the arm if `teleop` allows it (host/live/page_control.py): by POST from this
+origin, with the page's token, which no other site can read.
 """
 
 import hmac
@@ -30,15 +28,15 @@ from femtorque.host.scene import Moment
 from femtorque.host.show.pages import ADDRESS
 from femtorque.host.show.scene.page import scripts
 
-HISTORY = 60  # s that a page shows which is opened late
+HISTORY = 60  # s of the past for a late page
 SERVER = Path(__file__).with_name("pages.py")
-END = 3.0  # s in which its process ends
+END = 3.0  # s until the pages' process has ended
 
-Around = Callable[[], Moment]  # what is around a simulated arm now
+Around = Callable[[], Moment]  # a simulated arm's present surroundings
 
 
 class Again:
-    """The wish of a page that a motion be played again. Offered only while `open`: the arm stands, its host waits."""
+    """A page's wish to play a motion again. Possible only while `open`: the arm stands and its host waits."""
 
     def __init__(self) -> None:
         self.token = secrets.token_urlsafe(32)
@@ -46,7 +44,7 @@ class Again:
         self._asked = threading.Event()
 
     def ask(self, token: str) -> HTTPStatus:
-        """Answer to the page."""
+        """Return the answer to the page."""
         if not hmac.compare_digest(token.encode(), self.token.encode()):
             return HTTPStatus.FORBIDDEN
         if not self.open:
@@ -56,24 +54,24 @@ class Again:
         return HTTPStatus.NO_CONTENT
 
     def taken(self) -> bool:
-        """True once after it was asked for."""
+        """Return True once after a request."""
         asked = self._asked.is_set()
         self._asked.clear()
         return asked
 
 
 class Feed:
-    """Input of the pages' process, line by line. `take` is a listener for Session; nothing in it waits."""
+    """Lines for the pages' process. `take` is a listener for Session and never waits."""
 
     def __init__(self, session: Session, again: Again | None = None, truth: Truth | None = None,
                  around: Around | None = None, hand: Hand | None = None) -> None:
         self.again, self.hand, self._truth, self._around = again, hand, truth, around
         self._session, self._newest = session, dict[str, Any]()
-        self.lines: queue.SimpleQueue[str] = queue.SimpleQueue()  # not yet written; empty: the last one
-        self.about = about(session) | {"serving": secrets.token_hex(8)}  # which program this is
+        self.lines: queue.SimpleQueue[str] = queue.SimpleQueue()  # not yet written; empty: the end
+        self.about = about(session) | {"serving": secrets.token_hex(8)}  # this program's identity
 
     def take(self, _: Any) -> None:
-        """The newest STATUS of the session. It is left out where that process has not read those of HISTORY."""
+        """Take the session's newest STATUS. It is dropped if the process has not read HISTORY's STATUS."""
         self._newest = sample(self._session, self._newest)
         now = self._newest | {"again": self.again is not None and self.again.open}
         if self._truth is not None:
@@ -93,14 +91,14 @@ class Feed:
         self.lines.put(f"a {status.value} {why}")
 
     def end(self, why: str) -> None:
-        """Say to every page that no more will come."""
+        """Tell every page that no more will come."""
         self.lines.put(f"g {json.dumps(why)}")
         self.lines.put("")
 
 
 def page(what: dict[str, Any], token: str = "", arm: dict[str, Any] | None = None, hand: Hand | None = None) -> str:
-    """The HTML page for one board. token: by which it may ask for the motion again. arm:
-    femtorque.host.scene.description. hand: by which it may move the arm."""
+    """Return the HTML page for one board. token: for playing the motion again. arm: femtorque.host.scene.description.
+    hand: for moving the arm."""
     states = {name: meaning for name, (_, meaning) in messages.STATES.items()}
     return template("monitor.html", "femtorque.host.show", page=True).render(
         about=what, states=states, history=HISTORY, token=token, scene=arm, scripts=scripts() if arm else "",
@@ -110,12 +108,12 @@ def page(what: dict[str, Any], token: str = "", arm: dict[str, Any] | None = Non
 @contextmanager
 def serving(session: Session, port: int, again: Again | None = None, arm: dict[str, Any] | None = None,
             truth: Truth | None = None, around: Around | None = None, hand: Hand | None = None) -> Iterator[str]:
-    """The page's address while this lasts. again: where pages may ask for the motion. arm: what is drawn of it
-    (femtorque.host.scene.description); truth, around: of a simulated plant. hand: by which pages may move the arm.
-    Raises BadInput if the port is taken."""
+    """Serve pages in a context. Yields the address. again: for playing the motion again. arm:
+    femtorque.host.scene.description; truth, around: of a simulated plant. hand: for moving the arm. Raises BadInput if
+    the port is taken."""
     feed = Feed(session, again, truth, around, hand)
     wishes = [name for name, there in (("again", again), ("hand", hand)) if there]
-    path = f"/{secrets.token_urlsafe(32)}" if hand and hand.key else "/"  # other users of this PC do not know it
+    path = f"/{secrets.token_urlsafe(32)}" if hand and hand.key else "/"  # unknown to other users of this PC
     served = {"document": page(feed.about, again.token if again else "", arm, hand), "path": path, "about": feed.about,
               "wishes": wishes, "port": port, "history": HISTORY * messages.STATUS_HZ}
     with subprocess.Popen([sys.executable, "-I", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -149,7 +147,7 @@ def serving(session: Session, port: int, again: Again | None = None, arm: dict[s
 
 
 def _write(feed: Feed, first: str, to: IO[str]) -> None:
-    """The lines of a feed, until its end or until nobody reads them."""
+    """Write a feed's lines until its end, or until the reader is gone."""
     with suppress(OSError), to:
         line = first
         while line:

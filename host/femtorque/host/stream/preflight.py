@@ -1,4 +1,4 @@
-"""Checks before a board is armed for a motion: everything that can be known to go wrong is refused here."""
+"""Checks before a board is armed for a motion. Everything that is known to fail is refused here."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,36 +10,34 @@ from femtorque.codegen.mechanism import Mechanism
 from femtorque.codegen.motion import Trajectory, check_limits, check_streamable
 from femtorque.host.plan import Load, effort
 
-SLACK = 1e-3  # of the effort: more than there is by less than this is not too much
-SLOWER = (0.95, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)  # speeds that a hint may name
+SLACK = 1e-3  # of the effort: tolerated excess
+SLOWER = (0.95, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)  # factors that a hint may name
 
 
 @dataclass(frozen=True)
 class Preflight:
-    """duration of one round, s. heaviest: the worst moment of the motors; None where no effort is known."""
+    """duration of one round, s. heaviest: the motors' worst moment; None if no effort is known."""
 
     duration: float
     heaviest: Load | None
 
     def words(self) -> str:
-        """For people."""
+        """Return the findings for people."""
         if self.heaviest is None:
             return f"{self.duration:.3f} s, every limit kept"
         most = f"at most {self.heaviest.share:.0%} of the effort: {self.heaviest}"
         return f"{self.duration:.3f} s, every limit kept; {most}"
 
     def data(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return JSON data."""
         worst = self.heaviest
         return {"duration": self.duration, "effort": None if worst is None else
                 {"joint": worst.joint, "t": worst.t, "torque": worst.torque, "available": worst.available}}
 
 
 def examine(trajectory: Trajectory, mechanism: Mechanism, loop: bool = False) -> Preflight:
-    """Limits of position, rate, acceleration and effort; rest at both ends; for a loop the same pose at both.
-
-    Raises BadInput naming joint, time and what to do.
-    """
+    """Check limits of position, velocity, acceleration and effort, rest at both ends, and for a loop equal poses at
+    both. Raises BadInput with joint, time and remedy."""
     check_limits(trajectory, mechanism)
     check_streamable(trajectory, mechanism)
     if loop:
@@ -61,7 +59,7 @@ def _slower(trajectory: Trajectory, mechanism: Mechanism) -> str:
 
 
 def _check_loop(trajectory: Trajectory, mechanism: Mechanism) -> None:
-    """The motion ends where it begins; a joint that turns without end may be whole turns on."""
+    """Check that the motion ends at its beginning; continuous joints may end whole turns away."""
     apart = trajectory.positions[-1] - trajectory.positions[0]
     endless = np.array([joint.type == "continuous" for joint in mechanism.streamed])
     apart -= np.where(endless, 2.0 * np.pi * np.round(apart / (2.0 * np.pi)), 0.0)

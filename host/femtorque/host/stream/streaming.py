@@ -1,7 +1,7 @@
-"""Stream one motion to an armed board and stay with it until it stands still again.
+"""Streams one motion to an armed board and stays until the arm stands still.
 
-Order: look before moving (is it where the motion starts?), fill the ring, START, keep it filled, watch. The board plays
-from its own ring by its own tick; the host only keeps it fed, so nothing here is in a hurry but the answer to Ctrl-C.
+Order: check the arm's position, fill the ring, START, keep the ring filled, watch. The board plays from its ring by its
+own ticks. The host only feeds it, so only the answer to Ctrl-C is urgent.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from femtorque.codegen.wire import FELT_TOUCHED, Status, flag, messages, state_n
 from femtorque.codegen.wire.in_words import names
 from femtorque.host.link import PERIOD, Configuration, Errors, Sender, Session, way
 
-PREFILL = 5.0  # s without a knot acknowledged after which filling the ring is given up
-BEGIN = 1.0  # s from START acknowledged to TRACK seen
-GRACE = 2.0  # s a motion may take longer than planned without any stop; of the board's time, as the next
-STOPPING = 5.0  # s a controlled stop may take
-FELT_LATE = 0.1  # s until FELT says why the arm has left its path
+PREFILL = 5.0  # s without an acknowledgement while the ring is filled
+BEGIN = 1.0  # s from START's acknowledgement to TRACK
+GRACE = 2.0  # s of the board's time that a motion without a stop may be late
+STOPPING = 5.0  # s of the board's time for a controlled stop
+FELT_LATE = 0.1  # s until FELT gives the reason for leaving the path
 TURN = 2**32  # wire steps
 
 
@@ -43,18 +43,18 @@ class Progress:
     error: NDArray[np.float64]
     worst_gap: float  # s
     retransmissions: int
-    limits: tuple[str, ...]  # those that acted since the last one
-    holding: str  # why the arm waits on its path for the user's word; empty if it does not
+    limits: tuple[str, ...]  # limits that acted since the last report
+    holding: str  # why the arm waits on its path for the user; empty: it does not
 
     @property
     def left(self) -> float:
-        """s"""
+        """Remaining time, s."""
         return max(0.0, self.duration - self.t)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Outcome of a motion. Errors (J,) in rad or m, desired - measured, over every STATUS in motion."""
+    """Outcome of a motion. Errors (J,), rad or m, desired - measured, over every STATUS in motion."""
 
     ended: str  # done | stopped | disarmed
     duration: float
@@ -63,18 +63,18 @@ class Outcome:
     knots: int
     frames: int  # KNOT frames sent
     retransmissions: int
-    resumed: int  # times the motion stopped on its path and went on
+    resumed: int  # number of resumes
     worst_gap: float  # s
-    least_buffered: int  # knots, before the last one was sent
+    least_buffered: int  # knots in the ring, before the last one was sent
     limits: tuple[str, ...]
     cycles_max: int
-    rounds: int = 1  # times the motion was begun
+    rounds: int = 1  # number of starts
 
     def __repr__(self) -> str:
         return f"<Outcome: {self.ended}, {self.duration:g} s, {self.knots} knots>"
 
     def report(self, configuration: Configuration) -> dict[str, Any]:
-        """As the JSON object of `femtorque stream`."""
+        """Return the JSON object of `femtorque stream`."""
         joints = [j.name for j in configuration.joints]
         return {
             "ended": self.ended, "duration": self.duration, "digest": configuration.digest.hex(),
@@ -86,7 +86,7 @@ class Outcome:
         }
 
     def and_then(self, other: Outcome) -> Outcome:
-        """Both as one: the same motion was played again."""
+        """Merge with the outcome of another round of the same motion."""
         rounds = self.rounds + other.rounds
         squares = self.rounds * self.tracking_rms**2 + other.rounds * other.tracking_rms**2
         return Outcome(
@@ -99,29 +99,28 @@ class Outcome:
 
 
 class Interrupts:
-    """The user's requests while an arm moves. count: number of stops asked for: once is a controlled stop, twice is
-    disarm. go_on: number of times to resume."""
+    """The user's requests. count: 1 asks for a controlled stop, 2 for disarming. go_on: the number of resumes."""
 
     def __init__(self) -> None:
         self.count = self.go_on = 0
         self._reading = False
 
     def went_on(self) -> bool:
-        """True once after the user has asked to resume; forgets the stop."""
+        """Return True once after the user has asked to resume, and clear the stop."""
         if self.go_on == 0:
             return False
         self.go_on = self.count = 0
         return True
 
     def read_lines(self, descriptor: int) -> None:
-        """From now on a line typed there asks to go on. Needs no terminal modes, so it is the same on every system."""
+        """Take lines typed there as requests to go on. This needs no terminal modes."""
         if self._reading:
             return
         self._reading = True
 
         def read() -> None:
             with suppress(OSError):
-                while typed := os.read(descriptor, 1024):  # no Python lock that a blocked thread holds at exit
+                while typed := os.read(descriptor, 1024):  # holds no Python lock at exit
                     self.go_on += typed.count(b"\n")
 
         threading.Thread(target=read, daemon=True).start()
@@ -141,20 +140,20 @@ class Interrupts:
 
 
 def _here(session: Session) -> NDArray[np.int64]:
-    """(J,) where a motion would begin now: where the joints are held, or lie while disarmed. Wire units."""
+    """Return the wire positions (J,) from which a motion would begin now: held, or lying while disarmed."""
     status = session.status
     return np.array(status.target if session.in_state("HOLD", "HELD") else status.position, np.int64)
 
 
 def in_its_turn(session: Session, motion: Knots) -> Knots:
-    """The motion as many whole turns on as joints that turn without end have made until now."""
+    """Shift continuous joints of a motion by their present whole turns."""
     turning = [joint.type == "continuous" for joint in session.configuration.joints]
     turns = np.where(turning, (_here(session) - motion.position[0] + TURN // 2) // TURN, 0)
     return replace(motion, position=motion.position + turns * TURN)
 
 
 def check_start(session: Session, motion: Knots) -> None:
-    """Raises Refused if the joints are not where the motion starts: held there, or lying there while disarmed."""
+    """Raise Refused if the joints do not stand, held or disarmed, where the motion starts."""
     away = np.abs(session.difference(in_its_turn(session, motion).position[0], _here(session)))
     allowed = session.configuration.start_tolerance
     for j in np.flatnonzero(away > allowed).tolist() if allowed else ():
@@ -174,11 +173,11 @@ def stream(
     resume: int = 0,
     hold_after_stop: float = 0.0,
 ) -> Outcome:
-    """Play a motion on a board that is in HOLD, and return when it stands still.
+    """Play a motion on a board in HOLD, and return when the arm stands still.
 
-    resume: how often to go on by itself after a stop on the path because knots or host were late.
-    hold_after_stop: seconds to keep holding after a stop, until `interrupts` says to go on or a second time to stop.
-    Raises Refused with the board's or the host's reason; the board then holds or its outputs are off: see its state.
+    resume: how often to go on after a stop because knots or the host were late. hold_after_stop: s to hold after a
+    stop, until `interrupts` asks to resume or to disarm. Raises Refused with the reason; the board then holds, or its
+    outputs are off.
     """
     run = _Run(session, in_its_turn(session, motion), on_progress, interrupts or Interrupts(), resume, hold_after_stop)
     if not session.in_state("HOLD"):
@@ -218,7 +217,7 @@ class _Run:
         self.seen = 0  # STATUS messages
         self.tick = session.status.tick
         self.board_time = 0.0  # s since this began
-        self.left_at: float | None = None  # s: the arm has given way to a touch; None: it has not
+        self.left_at: float | None = None  # s, when the arm gave way to a touch; None: no touch
         session.listeners.append(self.observe)
 
     # -- the motion, in order -----------------------------------------------------------------------------------------
@@ -239,13 +238,13 @@ class _Run:
         return self._outcome(self._follow())
 
     def _moving(self, command: str) -> None:
-        """Wait until the board has left HOLD, or has come back to it already."""
+        """Wait until the board has left HOLD, or is already back in it."""
         session = self.session
         session.wait(lambda: not session.in_state("HOLD") or flag(session.status, "ENDED"), BEGIN,
                      f"took {command} but did not begin to move")
 
     def _fill(self) -> bool:
-        """Fill the ring before the start. False if the user changed their mind."""
+        """Fill the ring before the start. Returns False if the user asked for a stop."""
         wanted = min(len(self.motion), self.ring)
         acked, since = 0, self.clock.now()
         while self.sender.acked < wanted:
@@ -262,7 +261,7 @@ class _Run:
         return True
 
     def _follow(self) -> str:
-        """From TRACK to standstill. Returns how it ended. Deadlines are in the board's own time."""
+        """Wait from TRACK to standstill, with deadlines in the board's time. Returns how the motion ended."""
         session, deadline = self.session, self.board_time + self.duration + GRACE
         stop_by = np.inf
         stop_asked = False
@@ -293,8 +292,7 @@ class _Run:
                               f"{self._path_time():.3f} s of {self.duration:.3f} s")
 
     def _pushed_away(self) -> bool:
-        """True if the arm has given way to a touch and will be back on the path: the board says so, or has not had
-        the time to."""
+        """Return True if the arm has given way to a touch and will return, or may still report that."""
         session = self.session
         if session.felt is None or not session.in_state("FLOAT", "FOLLOW"):
             self.left_at = None
@@ -304,7 +302,7 @@ class _Run:
         return way(session.felt) in ("AWAY", "BACK") or self.board_time - self.left_at < FELT_LATE
 
     def _touch(self) -> str:
-        """The touch that an arm gave way to, in words; '' of one that did not."""
+        """Return the touch that the arm gave way to, in words; '' without one."""
         felt = self.session.felt
         if felt is None or not felt.touches or not self.session.in_state("FLOAT"):
             return ""
@@ -312,7 +310,7 @@ class _Run:
         return f", joint {self.session.joint(felt.joint)} felt a touch{stays}"
 
     def _why_stopped(self) -> str:
-        """Reason for which the board stopped on the path by itself."""
+        """Return why the board stopped on the path."""
         session = self.session
         if flag(session.status, "HOST_SILENT"):
             return "the host was silent"
@@ -321,7 +319,7 @@ class _Run:
         return "knots ran out"
 
     def _go_on_or_refuse(self) -> str:
-        """The board stopped on the path by itself: resume if allowed, else ask. Returns how it ended, or nothing."""
+        """After a stop on the path: resume if allowed, else ask. Returns how the motion ended, or ''."""
         session = self.session
         why = self._why_stopped()
         told = (f"stopped on the path at {self._path_time():.3f} s of {self.duration:.3f} s because {why} (worst gap "
@@ -335,7 +333,7 @@ class _Run:
         return self._hold(told)
 
     def _resume(self) -> None:
-        """Go on from a stop on the path, once the ring is full again."""
+        """Fill the ring again and resume."""
         session = self.session
         self.resumed += 1
         full = min(len(self.motion) - self.sender.acked, self.ring // 2)
@@ -346,8 +344,7 @@ class _Run:
             self._moving("RESUME")
 
     def _hold(self, why: str) -> str:
-        """Stopped on the path: hold until the next command, or for as long as was asked. Returns how it ended, or
-        nothing: it goes on."""
+        """Hold on the path until the user's request, or for the time asked. Returns how the motion ended, or ''."""
         self.holding = why
         stops = self.interrupts.count
         until = self.clock.now() + self.hold_after_stop
@@ -366,7 +363,7 @@ class _Run:
             self.holding = ""
 
     def _round(self) -> None:
-        """Pump once, fail on a fault, report, let time pass."""
+        """Pump once, raise on a fault, report progress, and let time pass."""
         seen = self.seen
         self.session.pump()
         self.session.faulted()

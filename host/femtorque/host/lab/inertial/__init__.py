@@ -1,1 +1,1 @@
-"""Masses, centres of gravity, inertias, rotors and friction of a whole arm, from motions that it has played."""
+"""Masses, centres of gravity, inertias, rotors and friction of a whole arm, identified from motions."""

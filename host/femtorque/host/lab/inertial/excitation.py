@@ -1,12 +1,12 @@
-"""A motion that shows what an arm weighs: Fourier series within limits, as informative as can be found.
+"""A motion that identifies an arm's masses: Fourier series within limits, as informative as a search finds.
 
     q_j(t) = c_j + s(t) sum_k [ a_jk sin(k w t) + b_jk cos(k w t) ],   w = 2 pi / duration     (Swevers et al., 1997)
 
-s(t) takes both ends to rest. Chosen is the best of many random ones, then of many small changes of it, by the
-log-determinant of the information that its torques hold about the base parameters (T-RA 13(5)).
+s(t) brings both ends to rest. The search takes the best of many random motions, then of many small changes of it. The
+score is the log-determinant of the torques' information about the base parameters (T-RA 13(5)).
 
-Friction that falls with the velocity shows where joints are slow for longer than they take to turn back: in `sweep`
-each joint goes through its range and back at even velocities, each half of another one.
+Friction that falls with velocity shows only if joints move slowly for long. In `sweep` each joint goes through its
+range and back at constant velocities, each half of another one.
 """
 
 from __future__ import annotations
@@ -32,53 +32,52 @@ Array = NDArray[np.float64]
 HARMONICS = 5
 SECONDS = 10.0  # of a motion
 RAMP = 1.0  # s at both ends
-SLOW = (1.0, 0.5, 0.25, 0.125, 0.0625)  # of the fastest even velocity
-EVEN, TURN = 1.5, 0.4  # s at each of these, one way; and of it to come from one to the next
-REACH, SLIDE = 1.0, 0.15  # rad, m: either way from the start, where nobody says otherwise
-MARGIN = 0.05  # of a range of position that is kept free at both ends
-FAST, HARD = 0.5, 0.6  # of limits.velocity and acceleration, and of the effort: the file may be wrong about the arm
-DRAWN, CHANGED = 60, 120  # random motions, and changes of the best
-OF_CLOSED = 5  # times fewer of closed mechanisms, which have to be followed
-SAMPLES = 80  # of a motion, in which its torques are looked at
-SMALLER, SMALLEST = 0.85, 0.02  # where the motors cannot keep up: from one try to the next, and the last
-RANK = 1e-7  # of the largest: a column of which less is left is one of others
-QUIET = 0.02  # of the effort: what torques are taken to be uncertain by
+SLOW = (1.0, 0.5, 0.25, 0.125, 0.0625)  # of the fastest constant velocity
+EVEN, TURN = 1.5, 0.4  # s at each velocity in one direction, and the part of it for the change
+REACH, SLIDE = 1.0, 0.15  # rad, m: default range in each direction from the start
+MARGIN = 0.05  # of a range of position, kept free at both ends
+FAST, HARD = 0.5, 0.6  # of limits.velocity and acceleration, and of the effort: the file may be wrong
+DRAWN, CHANGED = 60, 120  # random motions, and changes of the best motion
+OF_CLOSED = 5  # times fewer for closed mechanisms, since their loops must be followed
+SAMPLES = 80  # of a motion, at which its torques are computed
+SMALLER, SMALLEST = 0.85, 0.02  # if the motors are too weak: factor between tries, and the last factor
+RANK = 1e-7  # of the largest: columns with less left depend on others
+QUIET = 0.02  # of the effort: assumed uncertainty of torques
 
 
 @dataclass(frozen=True)
 class Excitation(Plan):
-    """A plan that speaks of no waypoints. information: log-determinant, higher is better."""
+    """A plan without waypoints. information: log-determinant; higher is better."""
 
     information: float
 
     def words(self) -> str:
-        """How long it takes, and that it stays within the limits."""
+        """Return the duration in words; the motion stays within the limits."""
         return f"{self.trajectory.duration:.3f} s, to find masses, inertias and friction; every limit kept"
 
 
 class _Motion(Protocol):
-    """A motion of the space's coordinates, by s from its start."""
+    """A motion of the space's coordinates over time from its start, s."""
 
     @property
     def seconds(self) -> float: ...
 
     def at(self, t: Array) -> Moves:
-        """Positions, velocities and accelerations (N, f)."""
+        """Return positions, velocities and accelerations (N, f)."""
 
     def scaled(self, share: float) -> _Motion:
-        """Less wide and slower by a factor."""
+        """Return the motion with its width and speed scaled."""
 
 
 @dataclass(frozen=True)
 class _Series:
-    """About centre (f,), rad or m, with the coefficients (f, HARMONICS, 2)."""
+    """A Fourier series about centre (f,), rad or m, with coefficients (f, HARMONICS, 2)."""
 
     centre: Array
     coefficients: Array
     seconds: float
 
     def at(self, t: Array) -> Moves:
-        """Positions, velocities and accelerations (N, f)."""
         k = 2.0 * np.pi / self.seconds * np.arange(1, HARMONICS + 1)
         waves = np.exp(1j * np.outer(t, k))  # sin is its imaginary part
         amplitude = self.coefficients[:, :, 1] - 1j * self.coefficients[:, :, 0]  # Re(amplitude e^ikt)
@@ -92,8 +91,8 @@ class _Series:
 
 @dataclass(frozen=True)
 class _Steps:
-    """About centre (f,), rad or m: at velocities (f, K) for EVEN s each, then back at the same. Quintics of TURN s lead
-    from one to the next."""
+    """Motion about centre (f,), rad or m, at velocities (f, K) for EVEN s each, then back at the same. Quintics of TURN
+    s join them."""
 
     centre: Array
     velocities: Array
@@ -103,7 +102,6 @@ class _Steps:
         return 2.0 * EVEN * self.velocities.shape[1] + TURN
 
     def at(self, t: Array) -> Moves:
-        """Positions, velocities and accelerations (N, f)."""
         still = np.zeros((len(self.velocities), 1))
         levels = np.hstack([still, self.velocities, -self.velocities[:, ::-1], still])
         way = EVEN * self.velocities.sum(axis=1)
@@ -121,7 +119,7 @@ class _Steps:
 
 
 def _ramp(t: Array, seconds: float) -> Moves:
-    """From 0 to 1 and back, with derivatives: quintics of RAMP s at both ends."""
+    """Return a ramp from 0 to 1 and back, with derivatives: quintics of RAMP s at both ends."""
     x = np.clip(np.minimum(t, seconds - t) / RAMP, 0.0, 1.0)
     side = np.where(t < 0.5 * seconds, 1.0, -1.0) / RAMP
     return (x**3 * (10 - 15 * x + 6 * x * x), 30 * x**2 * (1 - x) ** 2 * side,
@@ -129,8 +127,8 @@ def _ramp(t: Array, seconds: float) -> Moves:
 
 
 def ranges(joints: tuple[Joint, ...], given: Mapping[str, tuple[float, float]]) -> Array:
-    """(f, 2) in which joints are to move: as given, else REACH about the start; always MARGIN within their limits.
-    Raises BadInput for an unknown joint or a range outside of its limits."""
+    """Return the joints' ranges (f, 2): the given ones, else REACH about the start, always MARGIN within the limits.
+    Raises BadInput for an unknown joint or a range outside its limits."""
     names = [joint.name for joint in joints]
     for name, (low, high) in given.items():
         if name not in names:
@@ -149,8 +147,8 @@ def ranges(joints: tuple[Joint, ...], given: Mapping[str, tuple[float, float]]) 
 
 
 def base_columns(unknowns: Unknowns, within: Array) -> tuple[NDArray[np.int64], Array]:
-    """Columns (B,) that can be told apart by motions in a range, and the matrix (B, P) that makes the base parameters
-    of all unknowns: Y x = Y[:, columns] (matrix x), by a QR decomposition with pivots (Gautier, ICRA 1990)."""
+    """Return the columns (B,) that motions in a range can tell apart, and the matrix (B, P) from all unknowns to base
+    parameters: Y x = Y[:, columns] (matrix x). Method: QR decomposition with pivots (Gautier, ICRA 1990)."""
     rng = np.random.default_rng(7)
     space = unknowns.space
     middle = space.coordinates(space.start)
@@ -176,13 +174,13 @@ def base_columns(unknowns: Unknowns, within: Array) -> tuple[NDArray[np.int64], 
 
 
 def _way(x: Array) -> NDArray[np.int64]:
-    """An order in which poses lie near each other, for closed mechanisms, which are followed."""
+    """Return an order of poses in which neighbours are close; closed mechanisms are followed along it."""
     return np.lexsort(x.T[:1])
 
 
 def excite(unknowns: Unknowns, within: Array, columns: NDArray[np.int64], seed: int = 1) -> Excitation:
-    """The motion. within (f, 2): ranges of the space's coordinates. columns: of `base_columns`. Raises Refused where
-    the motors can move the arm in no such range."""
+    """Return the exciting motion. within (f, 2): ranges of the coordinates. columns: of `base_columns`. Raises Refused
+    if the motors cannot move the arm in these ranges."""
     rng = np.random.default_rng(seed)
     best, score = None, -np.inf
     fewer = OF_CLOSED if unknowns.space.mechanism.constrained else 1
@@ -203,7 +201,7 @@ def excite(unknowns: Unknowns, within: Array, columns: NDArray[np.int64], seed: 
 
 
 def _scaled(unknowns: Unknowns, within: Array, series: _Series, rng: np.random.Generator) -> _Series:
-    """As wide as ranges and velocities allow, each joint for itself, its centre where that fits."""
+    """Scale each joint as wide as its range and velocity allow, and draw a centre that fits."""
     t = np.linspace(0.0, series.seconds, 4 * SAMPLES)
     centred = _Series(np.zeros(len(within)), series.coefficients, series.seconds)
     q, qd, qdd = centred.at(t)
@@ -217,7 +215,7 @@ def _scaled(unknowns: Unknowns, within: Array, series: _Series, rng: np.random.G
 
 
 def _information(unknowns: Unknowns, columns: NDArray[np.int64], series: _Motion) -> float:
-    """Log-determinant; minus infinity where the loops cannot be followed."""
+    """Return the log-determinant; minus infinity if the loops cannot be followed."""
     space = unknowns.space
     try:
         moves = space.motion(space.start, *series.at(np.linspace(0.0, series.seconds, SAMPLES)))
@@ -231,21 +229,21 @@ def _information(unknowns: Unknowns, columns: NDArray[np.int64], series: _Motion
 
 
 def sweep(unknowns: Unknowns, within: Array, columns: NDArray[np.int64], seed: int = 1) -> Excitation:
-    """Each joint through its range and back, at the velocities of SLOW in an order of its own. columns: of
-    `base_columns`. Raises Refused as `excite`."""
+    """Return a motion of each joint through its range and back, at the velocities of SLOW in an order of its own.
+    Raises Refused as `excite` does."""
     rng = np.random.default_rng(seed)
     shares = np.array([rng.permutation(SLOW) * rng.choice([-1.0, 1.0]) for _ in within])
     limits = [joint.limits for joint in unknowns.space.joints]
     fastest = (within[:, 1] - within[:, 0]) / (EVEN * sum(SLOW))
     fastest = np.minimum(fastest, [FAST * x.velocity for x in limits])
-    turning = 2.0 * 1.875 / TURN  # of a quintic from one way to the other
+    turning = 2.0 * 1.875 / TURN  # of a quintic that reverses
     fastest = np.minimum(fastest, [FAST * x.acceleration / turning for x in limits])
     motion = _Steps(within.mean(axis=1), shares * fastest[:, None])
     return _within_efforts(unknowns, motion, _information(unknowns, columns, motion))
 
 
 def _within_efforts(unknowns: Unknowns, series: _Motion, score: float) -> Excitation:
-    """As wide as the motors allow."""
+    """Return the motion as wide as the motors allow."""
     space, share = unknowns.space, 1.0
     while share > SMALLEST:
         try:

@@ -1,4 +1,5 @@
-"""The experiment of a whole arm: motions planned, rehearsed slowly, played, judged by one that the fit has not seen."""
+"""The experiment of a whole arm. Motions are planned, rehearsed slowly and played; another motion, unseen by the fit,
+judges the result."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -23,9 +24,9 @@ from femtorque.host.link import COLUMNS
 
 Array = NDArray[np.float64]
 
-REHEARSAL = 0.25  # of the speed
-MOTIONS = 2  # that are fitted, beside a slow one; one more, and a slow one, are the judge
-DENSITY = 1000.0  # kg/m^3 of a payload of which nothing is known, and its share of the arm's mass
+REHEARSAL = 0.25  # of the planned speed
+MOTIONS = 2  # for the fit, and one slow motion; one more and one slow motion judge
+DENSITY = 1000.0  # kg/m^3 of an unknown payload, and its share of the arm's mass
 GUESS = 0.05
 
 NO_BETTER = "The file explains the unseen motion as well as these numbers do: they need not be written, nor are they."
@@ -38,7 +39,7 @@ Ranges = Mapping[str, tuple[float, float]]
 
 @dataclass(frozen=True)
 class Programme:
-    """motions: to be fitted, one after the other; unseen: the judge, none of a payload. joints: to be recorded, None:
+    """motions: for the fit, in order. unseen: for the judgement; empty for a payload. joints: to be recorded; None:
     all."""
 
     unknowns: Unknowns
@@ -51,8 +52,8 @@ class Programme:
 
 @dataclass(frozen=True)
 class Result:
-    """Numbers found, and how a motion judges them that the fit has not seen; None of a payload. watched: what the board
-    reported meanwhile."""
+    """Identified numbers, and their judgement by an unseen motion (None for a payload). watched: the board's
+    reports."""
 
     found: Found
     judged: Judged | None
@@ -61,22 +62,22 @@ class Result:
 
     @property
     def better(self) -> bool:
-        """True if the unseen motion is explained better than by the file, by joints' shares; of a payload always."""
+        """Return True if the new numbers explain the unseen motion better than the file does; always for a payload."""
         if self.judged is None:
             return True
         return bool(np.nanmean((self.judged.after / self.judged.before) ** 2) < 1.0)
 
     @cached_property
     def touches(self) -> tuple[Touch, ...]:
-        """Thresholds of touches for the numbers that the file is to have; empty where the board feels nothing."""
+        """Return touch thresholds for the new numbers; empty without [feel]."""
         found = self.found
         if self.judged is None:
             return ()
         return propose(found.unknowns, found.values if self.better else found.unknowns.prior, self.watched)
 
     def solids(self) -> list[dict[str, Any]]:
-        """Numbers of each link or payload before and after, the largest change in standard deviations, and those that
-        no motion here shows."""
+        """Return for each link or payload its numbers before and after, the largest change in standard deviations, and
+        the numbers that no motion shows."""
         rows, found = [], self.found
         for k, solid in enumerate(found.unknowns.solids):
             own = slice(10 * k, 10 * k + 10)
@@ -92,7 +93,7 @@ class Result:
         return rows
 
     def joints(self) -> list[dict[str, Any]]:
-        """Numbers of each joint with halves of 95 % intervals, and its residuals."""
+        """Return for each joint its numbers with half 95 % intervals, and its residuals."""
         rows, found = [], self.found
         streamed, first = found.unknowns.space.whole.streamed, 10 * len(found.unknowns.solids)
         for k, j in enumerate(found.unknowns.joints):
@@ -110,7 +111,7 @@ class Result:
         return rows
 
     def _beyond(self, joint: int) -> dict[str, Any]:
-        """Friction of a joint beyond Coulomb's that was found; nothing of what was not."""
+        """Return the friction of a joint beyond Coulomb's, as far as found."""
         found, row = self.found, dict[str, Any]()
         file = found.unknowns.space.whole.streamed[joint].friction
         for k, term in enumerate(found.unknowns.terms, found.unknowns.plain):
@@ -124,7 +125,7 @@ class Result:
         return row
 
     def data(self) -> dict[str, Any]:
-        """As JSON."""
+        """Return JSON data."""
         values, deviations = self.found.base_values()
         names = [self.found.names[c] for c in self.found.columns]
         return {"links": self.solids(), "joints": self.joints(), "gamma": self.found.gamma, "better": self.better,
@@ -133,7 +134,7 @@ class Result:
                          for n, v, d in zip(names, values, deviations, strict=True)]}
 
     def words(self) -> str:
-        """For people."""
+        """Return the result for people."""
         lines = []
         for row in self.solids():
             said = (f"{row['name']}: {row['mass']['before']:.4g} -> {row['mass']['after']:.4g} kg, centre "
@@ -173,7 +174,7 @@ def _changed(number: dict[str, float]) -> str:
 
 
 def whole(mechanism: Mechanism, given: Ranges) -> Programme:
-    """The programme for all links and joints. Raises BadInput and Refused as `Unknowns.of` and `excite`."""
+    """Return the programme for all links and joints. Raises BadInput and Refused as `Unknowns.of` and `excite` do."""
     unknowns = Unknowns.of(mechanism)
     within = ranges(unknowns.space.joints, given)
     columns, base = base_columns(unknowns, within)
@@ -183,9 +184,9 @@ def whole(mechanism: Mechanism, given: Ranges) -> Programme:
 
 
 def payload(mechanism: Mechanism, name: str, link: str | None, given: Ranges, weighed: float = 0.0) -> Programme:
-    """The programme for one payload: as the file has it, or a new one on a link (by default the last one). All else of
-    the file is taken to be right. Recorded are the joints that feel it most. weighed: mass, kg, of one that the file
-    does not have yet, as somebody has weighed it: for `weigh`, recorded are all joints."""
+    """Return the programme for one payload: the file's, or a new one on a link (by default the last). The file's other
+    numbers count as right. The joints that feel the payload most are recorded. weighed: the mass, kg, of a new payload,
+    for `weigh`; then all joints are recorded."""
     names = [x.name for x in mechanism.links]
     if link is not None and link not in names or link == BASE:
         raise BadInput("identify", "--on", link, "no such link", hint(str(link), names, "links"))
@@ -214,8 +215,8 @@ def payload(mechanism: Mechanism, name: str, link: str | None, given: Ranges, we
 
 def identify(board: Board, mechanism: Mechanism, programme: Programme,
              on_step: Callable[[str], None] = lambda what: None, stops: Stops = FREE) -> Result:
-    """Play the programme on a board that carries the mechanism, go back to where the arm stood, and fit. Raises Refused
-    as streaming does, and if somebody stopped the arm."""
+    """Play the programme, return to the arm's first position, and fit. Raises Refused as streaming does, and if
+    somebody stopped the arm."""
     board.arm()
     begin, first = board.session.held(), programme.motions[0].trajectory
     approach(board, first.positions[0], stops)
@@ -244,7 +245,7 @@ def identify(board: Board, mechanism: Mechanism, programme: Programme,
 
 def weigh(board: Board, mechanism: Mechanism, programme: Programme, fix: Callable[[], None],
           on_step: Callable[[str], None] = lambda what: None, stops: Stops = FREE) -> Weighed:
-    """Play a weight's motion without it, have it fixed on, by `fix`, where the arm stood first, and play it again.
+    """Play a weight's motion without the weight; let `fix` attach it at the first position; play the motion again.
     Raises Refused as `identify` does."""
     board.arm()
     begin, motion = board.session.held(), programme.motions[0].trajectory

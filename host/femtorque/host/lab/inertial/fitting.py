@@ -1,10 +1,10 @@
-"""The numbers of an arm that best explain what it has played, and how well they are known.
+"""The numbers of an arm that best explain its motions, and their uncertainty.
 
-Each joint's equations count by the inverse of what its residual varies by; neighbouring ones share samples, and count
-as one a window. The file's numbers are the prior; how strongly they hold, gamma, is the largest for which a part of the
-recordings that is held out is explained as well as it can be, to one standard error: what may be chance is no reason to
-leave the file (Hastie, Tibshirani and Friedman, The Elements of Statistical Learning, 2009, 7.10). Torques of drives
-and servos may come a little later than their frames: a time each, of which LATE is expected, is found beside.
+Each joint's equations are weighted by the inverse of their residual variance. Neighbouring equations share samples and
+count as one per window. The file's numbers are the prior. Its weight gamma is the largest that explains held-out
+recordings as well as the best gamma does, to one standard error: chance is no reason to leave the file (Hastie,
+Tibshirani and Friedman, The Elements of Statistical Learning, 2009, 7.10). Torques of drives and servos may act a
+little later than their frames. The fit also finds this time for each, with LATE as its expected size.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,17 +24,17 @@ Array = NDArray[np.float64]
 
 LATE, ON_CAN, EXACT = 2e-3, 1e-4, 2e-5  # s: of servos, of drives on CAN, and of motors on the board's own bridges
 GAMMAS = [10.0**n for n in range(4, -5, -1)]
-AS_WELL = 0.01  # of the least error of what was held out: no loss, however certain it is
-HELD_OUT, LENGTH = 4, 1.0  # every so many-th stretch of so many s
-DOUBT = 0.2  # of the file's numbers: what they are taken to be uncertain by, where it is asked what was seen
-SEEN = 0.7  # of that doubt is left at most of a number that was seen
-SHORTEST = 1.0  # s that a joint must have moved
-LEAST = 1e-4  # of a joint's largest torque, velocity and acceleration: friction and rotors where the file has none
+AS_WELL = 0.01  # of the least held-out error: a smaller loss does not count
+HELD_OUT, LENGTH = 4, 1.0  # every HELD_OUT-th stretch of LENGTH s is held out
+DOUBT = 0.2  # of the file's numbers: assumed uncertainty, to decide which numbers the data show
+SEEN = 0.7  # of DOUBT: a shown number keeps at most this
+SHORTEST = 1.0  # s of motion that a joint needs
+LEAST = 1e-4  # of a joint's largest torque, velocity and acceleration: default friction and rotor
 
 
 @dataclass(frozen=True)
 class Judged:
-    """N m or N rms that the file, and what was found, leave unexplained of a motion that the fit has not seen, (J,)."""
+    """Unexplained rms (J,), N m or N, of an unseen motion: by the file's numbers and by the new ones."""
 
     before: Array
     after: Array
@@ -43,10 +43,10 @@ class Judged:
 
 @dataclass(frozen=True)
 class Found:
-    """values (P,) of the unknowns, deviation (P,) of each: a standard deviation, by the data and by the file as far as
-    it held, though never closer than DOUBT. seen (P,): False where the data say next to nothing. late (J,) s.
-    information (P, P): of the data, per unit of each unknown. slow (R,): standard deviations of the velocities of
-    `unknowns.terms`, rad/s or m/s, 0 where there is none."""
+    """values (P,) of the unknowns; deviation (P,): their standard deviations from data and prior, assuming the prior no
+    surer than DOUBT. seen (P,): False if the data say next to nothing. late (J,) s. information (P, P): of the data,
+    per unit of each unknown. slow (R,): standard deviations of the velocities of `unknowns.terms`, rad/s or m/s; 0
+    without a velocity."""
 
     unknowns: Unknowns
     prior: Prior
@@ -66,12 +66,12 @@ class Found:
         return self.unknowns.names
 
     def base_values(self) -> tuple[Array, Array]:
-        """Base parameters (B,) and standard deviations (B,)."""
+        """Return base parameters (B,) and their standard deviations (B,)."""
         covariance = np.linalg.pinv(self.information[np.ix_(self.columns, self.columns)], hermitian=True)
         return self.base @ self.values, np.sqrt(np.maximum(np.diag(covariance), 0.0))
 
     def left(self, takes: Sequence[Recording]) -> Judged:
-        """Residuals of motions, with the file's numbers and with those found."""
+        """Return residuals of motions, with the file's numbers and with the new ones."""
         rows, none = equations(self.unknowns, takes), np.zeros_like(self.late)
         of_file = replace(self.unknowns, terms=(), carried=None)
         before = equations(of_file, takes) if self.unknowns.terms else rows
@@ -97,8 +97,8 @@ def fit(unknowns: Unknowns, takes: Sequence[Recording], columns: NDArray[np.int6
 
 
 def fit_rows(unknowns: Unknowns, rows: Equations, columns: NDArray[np.int64], base: Array) -> Found:
-    """Find the unknowns by their equations. columns (B,), base (B, P'): of `base_columns`, which knows of no `terms`:
-    each of these can be told apart."""
+    """Find the unknowns from their equations. columns (B,), base (B, P'): of `base_columns`, which does not know
+    `terms`; each term counts as distinguishable."""
     count = len(unknowns.terms)
     columns = np.concatenate([columns, unknowns.plain + np.arange(count)]).astype(np.int64)
     base = np.block([[base, np.zeros((len(base), count))], [np.zeros((count, base.shape[1])), np.eye(count)]])
@@ -118,7 +118,7 @@ def fit_rows(unknowns: Unknowns, rows: Equations, columns: NDArray[np.int64], ba
     slopes = _slopes_of_slow(unknowns, rows, values)
     own, _, _ = _normal(replace(rows, matrix=np.concatenate([rows.matrix, slopes], axis=2)), expected, noise,
                         np.ones_like(held))
-    inner, slow = slice(0, len(values)), slice(len(values), None)  # the velocities' own doubt is in that of the others
+    inner, slow = slice(0, len(values)), slice(len(values), None)  # the others' doubt includes that of the velocities
     own[slow, slow] += np.diag([(1.0 / term.slow if term.slow else 1.0) ** 2 for term in unknowns.terms])
     information = own[inner, inner] - own[inner, slow] @ np.linalg.solve(own[slow, slow], own[slow, inner])
     weak = _curvature(prior)
@@ -131,7 +131,7 @@ def fit_rows(unknowns: Unknowns, rows: Equations, columns: NDArray[np.int64], ba
 
 
 def _slopes_of_slow(unknowns: Unknowns, rows: Equations, values: Array) -> Array:
-    """(N, J, R): by how much torques rise with the velocities of `terms`."""
+    """Return the torques' derivatives (N, J, R) by the velocities of `terms`."""
     result = np.zeros((*rows.side.shape, len(unknowns.terms)))
     for k, term in enumerate(unknowns.terms):
         if term.slow:
@@ -142,7 +142,7 @@ def _slopes_of_slow(unknowns: Unknowns, rows: Equations, values: Array) -> Array
 
 
 def _least(unknowns: Unknowns, rows: Equations) -> Array:
-    """(K,) numbers below which a joint's rotor and friction are not taken to be known."""
+    """Return numbers (K,) below which a joint's rotor and friction count as unknown."""
     largest = np.abs(rows.side).max(axis=0)
     of = [*(j for j in unknowns.joints for _ in OF_JOINT), *(term.joint for term in unknowns.terms)]
     return np.array([10.0 * LEAST * largest[j] / max(float(np.abs(rows.matrix[:, j, at]).max()), 1e-9)
@@ -150,7 +150,7 @@ def _least(unknowns: Unknowns, rows: Equations) -> Array:
 
 
 def _first_noise(rows: Equations, columns: NDArray[np.int64]) -> Array:
-    """(J,) rms of what least squares of each joint for itself leave."""
+    """Return the rms residual (J,) of separate least squares of each joint."""
     result = []
     for j in range(rows.side.shape[1]):
         use = rows.counts[:, j]
@@ -165,7 +165,8 @@ def _first_noise(rows: Equations, columns: NDArray[np.int64]) -> Array:
 
 def _normal(rows: Equations, expected: Array, noise: Array, use: NDArray[np.bool_]
             ) -> tuple[Array, Array, Callable[[Array], Array]]:
-    """Normal matrix (P, P), right side (P,), with the joints' lateness eliminated, and what gives that back."""
+    """Return the normal matrix (P, P) and right side (P,) with the joints' lateness eliminated, and a function that
+    gives the lateness."""
     weight = np.where(rows.counts, 1.0 / noise**2, 0.0) * use[:, None] * (rows.period / WINDOW)
     A, w, b, d = rows.matrix, weight, rows.side, rows.late
     normal = np.einsum("njp,nj,njr->pr", A, w, A, optimize=True)
@@ -179,21 +180,21 @@ def _normal(rows: Equations, expected: Array, noise: Array, use: NDArray[np.bool
 
 
 def _rms(rows: Equations, values: Array, late: Array, use: NDArray[np.bool_]) -> Array:
-    """(J,) N m or N."""
+    """Return the rms residual (J,), N m or N."""
     error = rows.errors(values, late)
     counts = rows.counts & use[:, None]
     return np.sqrt(np.sum(np.where(counts, error**2, 0.0), axis=0) / np.maximum(counts.sum(axis=0), 1)) + 1e-12
 
 
 def _deviation(information: Array) -> Array:
-    """(P,) standard deviations, from an information matrix (P, P)."""
+    """Return standard deviations (P,) from an information matrix (P, P)."""
     scale = 1.0 / np.sqrt(np.diag(information))
     return scale * np.sqrt(np.diag(np.linalg.inv(information * np.outer(scale, scale))))
 
 
 def _gamma(rows: Equations, expected: Array, prior: Prior, noise: Array, stretch: NDArray[np.int64],
            held: NDArray[np.bool_]) -> float:
-    """The largest with which what was held out is explained as well as with any."""
+    """Return the largest gamma that explains the held-out rows as well as any other."""
     normal, side, lateness = _normal(rows, expected, noise, ~held)
     errors = []
     for values in physical.path(normal, side, prior, GAMMAS):
@@ -206,12 +207,12 @@ def _gamma(rows: Equations, expected: Array, prior: Prior, noise: Array, stretch
 
 
 def _standard_error(x: NDArray[Any]) -> float:
-    """Standard error of the mean of some numbers; infinite of a single one."""
+    """Return the standard error of the mean of some numbers; infinite for a single number."""
     return float(np.std(x, ddof=1) / np.sqrt(len(x))) if len(x) > 1 else np.inf
 
 
 def _curvature(prior: Prior) -> Array:
-    """(P, P): second derivative of the distance from the prior, there."""
+    """Return the second derivative (P, P) of the distance at the prior."""
     size = 10 * len(prior.phi)
     result = np.zeros((size + len(prior.positive),) * 2)
     for s, phi in enumerate(prior.phi):

@@ -1,14 +1,15 @@
-"""Friction that falls with the velocity or rises with the load, where a motion shows it that the fit has not seen.
+"""Friction that falls with velocity or rises with load, accepted only if an unseen motion shows it.
 
     sgn(q') [ f_s / (1 + (q'/v_s)^2) + mu |tau_ID| ]          (codegen/model/driven_friction.py)
 
-f_s and mu of each joint are numbers like others; v_s is that with which its own equation leaves least, everything else
-in them being free (variable projection, Golub and Pereyra, SIAM J. Num. Anal. 10(2), 1973). Any number more explains
-what has been fitted better, so another motion decides: a joint gets f_s, mu or both only where its squared errors
-there fall, and their shares (before - after) / (before + after) of stretches of a second, of which no loud ones decide
-alone, by more than the interval of the mean share; the level is divided by the number of trials (Bonferroni). v_s must
-lie within the velocities that were seen: below them f_s would be an extrapolation, above them it is no other than
-Coulomb friction. If none is found there, and the file has one, that of the file is tried.
+f_s and mu of each joint are ordinary unknowns. v_s is the velocity that leaves the smallest residual of the joint's own
+equation with all other numbers free (variable projection, Golub and Pereyra, SIAM J. Num. Anal. 10(2), 1973).
+
+More unknowns always fit better, so another motion decides. A joint gets f_s, mu or both only if its squared errors
+there fall, and if the shares (before - after) / (before + after) of stretches of a second have a mean beyond their
+interval. No loud stretch decides alone. The level is divided by the number of trials (Bonferroni). v_s must lie within
+the observed velocities: below them f_s would be an extrapolation, and above them it is Coulomb friction. If no v_s is
+found and the file has one, the file's is tried.
 """
 
 from collections.abc import Sequence
@@ -25,17 +26,17 @@ from femtorque.host.lab.inertial.regressor import FrictionTerm, Unknowns
 
 Array = NDArray[np.float64]
 
-VELOCITIES = 60  # that are tried
-SLOWEST, FASTEST = 2.0, 0.5  # times the slowest and the fastest velocity of a joint that count: bounds of v_s
+VELOCITIES = 60  # number of trial velocities
+SLOWEST, FASTEST = 2.0, 0.5  # bounds of v_s: times a joint's slowest and fastest velocity
 WAYS: tuple[tuple[str, ...], ...] = (("stribeck",), ("load",), ("stribeck", "load"))
-LEVEL = 0.05  # that anything is found in an arm that has nothing of it
-ROUNDS = 3  # in which loads follow the masses
+LEVEL = 0.05  # probability of finding friction that is not there
+ROUNDS = 3  # of fits, in which the loads follow the masses
 
 
 def fit_friction(unknowns: Unknowns, takes: Sequence[Recording], unseen: Sequence[Recording],
                  columns: NDArray[np.int64], base: Array) -> Found:
-    """Find the unknowns as `fit` does, and of friction beyond Coulomb's what the motion `unseen` bears out. Raises
-    Refused as `fit`."""
+    """Find the unknowns as `fit` does, and the friction beyond Coulomb's that the motion `unseen` confirms. Raises
+    Refused as `fit` does."""
     plain = fit(unknowns, takes, columns, base)
     joints = [j for j in unknowns.joints if all(any(j in take.given for take in of) for of in (takes, unseen))]
     if not joints:
@@ -56,7 +57,7 @@ def fit_friction(unknowns: Unknowns, takes: Sequence[Recording], unseen: Sequenc
 
 def _kept(unknowns: Unknowns, plain: Found, terms: list[FrictionTerm], takes: Sequence[Recording],
           unseen: Sequence[Recording], given: tuple[NDArray[np.int64], Array]) -> Found:
-    """The last fit, with those alone of `terms` that are more than their own intervals."""
+    """Return the last fit, with only those `terms` that exceed their own intervals."""
     found, rounds = plain, 0
     while terms and rounds < ROUNDS:
         found = fit(replace(unknowns, terms=tuple(terms)), takes, *given)
@@ -69,7 +70,7 @@ def _kept(unknowns: Unknowns, plain: Found, terms: list[FrictionTerm], takes: Se
 
 
 def _slow(unknowns: Unknowns, rows: Equations, joint: int, columns: NDArray[np.int64], load: int) -> float:
-    """v_s of a joint, rad/s or m/s; 0 if it is not within the velocities that were seen."""
+    """Return v_s of a joint, rad/s or m/s; 0 if it is outside the observed velocities."""
     use = rows.counts[:, joint]
     v, sign = (rows.of_joint(unknowns, joint, part)[use] for part in ("viscous", "coulomb"))
     least = COULOMB_VELOCITY[unknowns.space.whole.streamed[joint].type == "prismatic"]
@@ -89,7 +90,7 @@ def _slow(unknowns: Unknowns, rows: Equations, joint: int, columns: NDArray[np.i
 
 def _squares(trial: Unknowns, rows: Equations, judge: Equations, way: Sequence[str], columns: NDArray[np.int64],
              base: Array) -> Array:
-    """Squared errors (K, J) of the stretches of the judge, with friction of these parts at all joints."""
+    """Return squared errors (K, J) of the judge's stretches, with these friction parts at all joints."""
     stays = np.array([term.part in way for term in trial.terms])
     some = replace(trial, terms=tuple(term for term, s in zip(trial.terms, stays, strict=True) if s))
     found = fit_rows(some, _some(rows, trial, stays), columns, base)
@@ -99,14 +100,14 @@ def _squares(trial: Unknowns, rows: Equations, judge: Equations, way: Sequence[s
 
 
 def _some(rows: Equations, trial: Unknowns, stays: NDArray[np.bool_]) -> Equations:
-    """Equations without some of the friction, of which the file's numbers hold."""
+    """Return the equations without some of the friction, for which the file's numbers hold."""
     gone = trial.plain + np.flatnonzero(~stays)
     return replace(rows, matrix=np.delete(rows.matrix, gone, axis=2),
                    side=rows.side - rows.matrix[:, :, gone] @ trial.prior[gone])
 
 
 def _choice(joint: int, squares: dict[tuple[str, ...], Array], trials: int, slow: bool) -> tuple[str, ...]:
-    """Parts of the friction with which the judge is explained surely better than without, and than with fewer."""
+    """Return the friction parts that explain the judge surely better than none and than fewer parts do."""
     best: tuple[str, ...] = ()
     ways = sorted((way for way in WAYS if slow or "stribeck" not in way),
                   key=lambda way: (len(way), float(squares[way][:, joint].sum())))
@@ -117,7 +118,7 @@ def _choice(joint: int, squares: dict[tuple[str, ...], Array], trials: int, slow
 
 
 def _better(before: Array, after: Array, trials: int) -> bool:
-    """True if squared errors (K,) fall by more than AS_WELL, and their share by more than its interval."""
+    """Return True if squared errors (K,) fall by more than AS_WELL, and their share by more than its interval."""
     before, after = before[before > 0.0], after[before > 0.0]
     if len(before) < 2 or after.sum() >= (1.0 - AS_WELL) * before.sum():
         return False

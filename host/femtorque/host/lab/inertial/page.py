@@ -1,4 +1,4 @@
-"""The page of an identified arm: numbers before and after, and the motion by which to believe them."""
+"""The page of an identified arm: numbers before and after, and the motion that judges them."""
 
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, replace
@@ -25,13 +25,13 @@ class Table:
 
 
 def write_inertial_page(path: Path, result: Result) -> None:
-    """Write the page; one of the same kind is replaced. Raises OSError, and BadInput for a file of another kind."""
+    """Write the page over an older one. Raises OSError, and BadInput for a file of another kind."""
     claim(path, output.page("identify"), True)
     write_text(path, page(result))
 
 
 def page(result: Result) -> str:
-    """The HTML; the same result gives the same text."""
+    """Return the HTML; the same result gives the same text."""
     return template("identified.html", "femtorque.host.show", page=True).render(
         name=result.found.unknowns.space.whole.name, tables=_tables(result), drawn=_plots(result))
 

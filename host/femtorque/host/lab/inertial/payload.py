@@ -1,14 +1,13 @@
-"""Torques of an arm's joints by a weight that somebody has weighed: how much of what its file takes them to be.
+"""Real torques of an arm's joints, as a share of the file's torques, found with a weighed payload.
 
-By motions alone a strong motor looks like a light arm. A known mass m on a link distinguishes them: one motion is
-played without the weight and with it. With s the share of the file's torque that a joint really has, its equations of
-motion are
+By motions alone a strong motor looks like a light arm. A known mass m on a link tells them apart: one motion is played
+without the weight and with it. s is a joint's real torque over the file's torque. Its equations of motion are
 
     tau = Y beta + [with the weight] Y_m phi / s,        phi = [m, h, I] of the weight, with h and I to be found
 
-where beta, the arm's own numbers as this joint sees them, is whatever both motions agree on: the file's masses may be
-wrong, and each joint's friction is its own. So beta is eliminated, joint by joint; left are few equations in phi and
-the joints' s, which are fitted together: one phi for all joints.
+beta holds the arm's own numbers as this joint sees them, in both motions: the file's masses may be wrong, and each
+joint has its own friction. So beta is eliminated joint by joint. The few remaining equations in phi and in the joints'
+s are fitted together, with one phi for all joints.
 """
 
 from collections.abc import Sequence
@@ -26,16 +25,16 @@ from femtorque.host.lab.inertial.regressor import Unknowns, phi_of
 
 Array = NDArray[np.float64]
 
-RANK = 1e-6  # of the largest: less of the arm's own equations is rounding
-AWAY = 0.1  # m: the weight's centre of gravity and size are taken to be known to that
-DOUBT = 0.5  # of a joint's torque: as far as it may be off
-SURE = 0.1  # half of the interval, of a joint's torque, within which it is sure
+RANK = 1e-6  # of the largest: smaller parts of the arm's equations are rounding
+AWAY = 0.1  # m: assumed uncertainty of the weight's centre of gravity and size
+DOUBT = 0.5  # of a joint's torque: its largest assumed error
+SURE = 0.1  # of a joint's torque: a joint is sure if its half interval is smaller
 
 
 @dataclass(frozen=True)
 class Weighed:
-    """scale (J,): torque of each streamed joint, of that which the file takes it to be; half (J,) of its 95 %
-    interval; sure (J,): True where that is within SURE."""
+    """scale (J,): real torque of each streamed joint over the file's torque. half (J,): half of its 95 % interval. sure
+    (J,): True if that is within SURE."""
 
     mechanism: Mechanism
     scale: Array
@@ -46,8 +45,8 @@ class Weighed:
         return self.half < SURE * self.scale
 
     def keys(self, joint: int) -> dict[str, float]:
-        """The motor's number that explains a joint's scale: R of one with a voltage at it, K of a current loop; none of
-        a drive, whose file has no such number, and of a joint that was not told apart."""
+        """Return the motor's number that explains a joint's scale: R of a voltage-driven motor, K of a current loop.
+        Empty for a drive, whose file has no such number, and for an uncertain joint."""
         streamed, scale = self.mechanism.streamed[joint], float(self.scale[joint])
         if streamed.motor is None or streamed.takes_torque or not self.sure[joint]:
             return {}
@@ -56,14 +55,14 @@ class Weighed:
         return {"R": streamed.motor.R / scale}
 
     def data(self) -> dict[str, Any]:
-        """As JSON."""
+        """Return JSON data."""
         return {"joints": [{"name": joint.name, "torque": float(s), "interval": float(h), "sure": bool(t),
                             "motor": self.keys(j)}
                            for j, (joint, s, h, t) in enumerate(zip(self.mechanism.streamed, self.scale, self.half,
                                                                     self.sure, strict=True))]}
 
     def words(self) -> str:
-        """For people."""
+        """Return the result for people."""
         lines = []
         for j, joint in enumerate(self.mechanism.streamed):
             said = f"{joint.name}: {self.scale[j]:.3f} +- {self.half[j]:.2g} of the torque that the file takes it for"
@@ -81,8 +80,8 @@ def _was(joint: Joint, key: str) -> float:
 
 
 def weigh(mechanism: Mechanism, weight: Payload, without: Sequence[Recording], loaded: Sequence[Recording]) -> Weighed:
-    """Find the joints' torques by recordings of the same motion without a weight and with it. weight: its mass is
-    known, its centre and inertia are guesses. Raises Refused as `equations` does."""
+    """Find the joints' torques from recordings of one motion without a weight and with it. The weight's mass is known;
+    its centre and inertia are guesses. Raises Refused as `equations` does."""
     arm, own = Unknowns.of(mechanism), Unknowns.of_payload(_with(mechanism, weight), weight)
     bare, full, held = equations(arm, without), equations(arm, loaded), equations(own, loaded)
     joints = range(len(mechanism.streamed))
@@ -108,8 +107,8 @@ def _with(mechanism: Mechanism, weight: Payload) -> Mechanism:
 
 def _left(Y0: Array, b0: Array, late0: Array, Y1: Array, b1: Array, late1: Array, A1: Array, few: float
           ) -> tuple[Array, Array]:
-    """(10, 10), (10,): what a joint's equations, without the weight and with it, say about phi / s alone, in standard
-    deviations: nothing, where they are too few. few: root of the share of rows that count as one."""
+    """Return the equations (10, 10), (10,) of a joint in phi / s alone, in standard deviations; zero if there are too
+    few rows. few: root of the share of rows that count as one."""
     Y = np.column_stack([np.concatenate([Y0, Y1]), np.concatenate([late0, late1])])
     size = np.linalg.norm(Y, axis=0)
     left, sizes, _ = np.linalg.svd(Y[:, size > 0.0] / size[size > 0.0], full_matrices=False)

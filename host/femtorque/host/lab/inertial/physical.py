@@ -1,18 +1,17 @@
-"""A least-squares fit in which every body stays one that can exist.
+"""A least-squares fit whose bodies can all exist.
 
-A body's mass, first moments and inertia belong to some density of mass if and only if its pseudo-inertia
+A body's mass, first moments and inertia belong to a density of mass if and only if its pseudo-inertia
 
     J = [[S, h], [h', m]],    S = tr(I)/2 1 - I          (4 x 4; Wensing, Kim and Slotine, RA-L 2(3), 2018)
 
-is positive definite. Sought is the minimum of
+is positive definite. The fit minimises
 
     |A x - b|^2 / 2 + gamma sum_i [tr(J0_i^-1 J_i) - log det(J0_i^-1 J_i) - 4]
                     + gamma sum_k w_k [y_k / y0_k - log(y_k / y0_k) - 1]
 
-over the bodies' phi and the positive numbers y of the joints (w is 1, or nearly nothing): convex; the distance from
-what the file says, J0 and y0, is that of Lee, Wensing and Park (T-RO 36(3), 2020), without coordinates: grams and
-kilograms, one frame or another give the same. It is infinite where a body ceases to exist. Newton's method finds the
-minimum, in steps that stay inside.
+over the bodies' phi and the joints' positive numbers y (w is 1, or nearly 0). The problem is convex. The distance from
+the file's J0 and y0 is that of Lee, Wensing and Park (T-RO 36(3), 2020). It does not depend on units or frames, and it
+is infinite at bodies that cannot exist. Newton's method finds the minimum, in steps that stay inside.
 """
 
 from __future__ import annotations
@@ -29,17 +28,17 @@ from femtorque.host.lab.inertial.regressor import PLACES
 Array = NDArray[np.float64]
 
 ROUNDS = 200
-CLOSE = 1e-10  # of Newton's decrement: the minimum is reached
-NEARLY = 1e-6  # the same, where rounding lets no step go lower
-ARMIJO, SHORTER, LAST = 0.25, 0.5, 1e-12  # of a step: how much of its promise it must keep, its next and its last try
-PATH = (1e6, 1e4, 1e2, 1.0)  # times gamma: on the way to it, bodies keep away from the border
-LOOSE = 1e-4  # of gamma is enough to keep a number positive
-LEAST = 1e-3  # of a body's trace: eigenvalues of the file's J0 are raised to that, where it is thin
-WRITTEN = 1e-5  # the same of what is found, which is to be a body still when it is written with seven digits
+CLOSE = 1e-10  # Newton's decrement at the minimum
+NEARLY = 1e-6  # the same, if rounding allows no lower step
+ARMIJO, SHORTER, LAST = 0.25, 0.5, 1e-12  # of a step: least share of its predicted gain, factor between tries, last
+PATH = (1e6, 1e4, 1e2, 1.0)  # times gamma, in this order: bodies keep away from the border
+LOOSE = 1e-4  # of gamma: enough to keep a number positive
+LEAST = 1e-3  # of a body's trace: lower bound of the eigenvalues of the file's J0
+WRITTEN = 1e-5  # the same for results: seven written digits must still be a body
 
 
 def _basis() -> Array:
-    """(10, 4, 4): dJ/dphi of each number of phi."""
+    """Return dJ/dphi (10, 4, 4) of each number of phi."""
     E = np.zeros((10, 4, 4))
     E[0, 3, 3] = 1.0
     for k in range(3):
@@ -56,18 +55,18 @@ E = _basis()
 
 
 def pseudo_inertia(phi: Array) -> Array:
-    """J (..., 4, 4) of phi (..., 10)."""
+    """Return J (..., 4, 4) of phi (..., 10)."""
     return np.tensordot(phi, E, 1)
 
 
 def is_consistent(phi: Array) -> bool:
-    """True if a body with this phi (10,) can exist."""
+    """Return True if a body with this phi (10,) can exist."""
     return bool(np.linalg.eigvalsh(pseudo_inertia(phi))[0] > 0.0)
 
 
 def believable(phi: Array, thin: float = LEAST) -> Array:
-    """phi (10,) of a file, changed where it is the border or beyond: a rod without thickness gets some. thin: of the
-    largest second moment, below which none is left."""
+    """Return the file's phi (10,), changed if it is at the border or beyond: a rod without thickness gets some. thin:
+    of the largest second moment, the least eigenvalue."""
     J = pseudo_inertia(phi)
     c = J[:3, 3] / J[3, 3]
     about = J[:3, :3] - J[3, 3] * np.outer(c, c)  # second moments about the centre of gravity
@@ -81,8 +80,8 @@ def believable(phi: Array, thin: float = LEAST) -> Array:
 
 @dataclass(frozen=True)
 class Prior:
-    """Numbers of the file: phi (S, 10) of the solids, and positive numbers (K,) of the joints. hold (K,): how strongly
-    these hold, besides gamma."""
+    """Numbers of the file: phi (S, 10) of the solids, and the joints' positive numbers (K,). hold (K,): their weights,
+    times gamma."""
 
     phi: Array
     positive: Array
@@ -90,8 +89,8 @@ class Prior:
 
     @staticmethod
     def of(values: Array, solids: int, least: Array, loose: int = 0) -> Prior:
-        """From all unknowns in a row. least (K,): what stands for joints' numbers that the file has smaller. loose: how
-        many of the last ones the file says nothing of, so that they need but be positive."""
+        """Return the prior from all unknowns in a row. least (K,): lower bounds of the joints' numbers. loose: how many
+        of the last numbers the file does not know; these must only be positive."""
         phi = np.array([believable(row) for row in values[:10 * solids].reshape(-1, 10)]).reshape(solids, 10)
         hold = np.ones(len(least))
         hold[len(least) - loose:] = LOOSE
@@ -103,13 +102,13 @@ class Prior:
 
 
 def fit(normal: Array, side: Array, prior: Prior, gamma: float) -> Array:
-    """The minimum x (P,): all phi in a row, then the positive numbers. normal (P, P) is A'A, side (P,) is A'b. Raises
-    Refused if numbers are so bad that rounding leaves no way down."""
+    """Return the minimum x (P,): all phi, then the positive numbers. normal (P, P) is A'A, side (P,) is A'b. Raises
+    Refused if rounding leaves no way down."""
     return path(normal, side, prior, [stronger * gamma for stronger in PATH])[-1]
 
 
 def path(normal: Array, side: Array, prior: Prior, gammas: Sequence[float]) -> list[Array]:
-    """Minima with gammas that fall, each found from the one before. Raises Refused as `fit`."""
+    """Return the minima for falling gammas, each found from the one before. Raises Refused as `fit` does."""
     found, x = [], prior.row
     for gamma in gammas:
         x = _minimum(x, normal, side, prior, gamma)
@@ -159,12 +158,12 @@ def _value(x: Array, normal: Array, side: Array, inverse0: Array, prior: Prior, 
 
 
 def _slopes(x: Array, normal: Array, side: Array, inverse0: Array, prior: Prior, gamma: float) -> tuple[Array, Array]:
-    """First (P,) and second (P, P) derivatives: d(-log det J) = -tr(J^-1 E_a), d2 = tr(J^-1 E_a J^-1 E_b)."""
+    """Return first (P,) and second (P, P) derivatives: d(-log det J) = -tr(J^-1 E_a), d2 = tr(J^-1 E_a J^-1 E_b)."""
     gradient, hessian = normal @ x - side, normal.copy()
     for s, phi in enumerate(x[:10 * len(prior.phi)].reshape(-1, 10)):
         own = slice(10 * s, 10 * s + 10)
         half = np.linalg.inv(np.linalg.cholesky(pseudo_inertia(phi)))
-        turned = half @ E @ half.T  # symmetric, so that the second derivative is a sum of squares
+        turned = half @ E @ half.T  # symmetric: the second derivative is a sum of squares
         gradient[own] += gamma * (np.einsum("ij,aji->a", inverse0[s], E) - np.einsum("aii->a", turned))
         hessian[own, own] += gamma * np.einsum("aij,bji->ab", turned, turned)
     own = slice(10 * len(prior.phi), None)

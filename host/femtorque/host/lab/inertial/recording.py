@@ -1,14 +1,14 @@
-"""Motions that an arm has played, as its board recorded them, and the equations of motion that they give.
+"""Recordings of an arm's motions, and their equations of motion.
 
-Positions of all joints, and the bus voltage, come in STATUS while the arm moves, a hundred times a second. Duties and
-torques are recorded on the board, four joints at a time, so that a motion is played as often as that takes; its memory
-holds 1024 samples, which for a motion of ten seconds is one in about ten ticks. That number has no factor in common
-with the ticks from STATUS to STATUS: duties swing from tick to tick where a servo measures in a time of its own, and
-samples of every second tick show one side of the swing alone.
+The positions of all joints and the bus voltage come in STATUS, a hundred times a second. The board records duties and
+torques, four joints at a time, so a motion is played as often as needed. The board's memory holds 1024 samples: in a
+motion of ten seconds, one of about ten ticks. This number shares no factor with the ticks between two STATUS. Duties
+may alternate from tick to tick, if a servo measures at its own times; sampling every second tick would show one side
+only.
 
-Positions become smooth, and velocities and accelerations, by local polynomials (Savitzky and Golay, Analytical
-Chemistry 36(8), 1964): they take no time, and leave what is slower than WINDOW alone. Torques go through the same
-filter, and so does the sign of the velocity, which jumps; the rest of the regressor is slow.
+Local polynomials (Savitzky and Golay, Analytical Chemistry 36(8), 1964) smooth the positions and give velocities and
+accelerations. They add no delay, and leave motions slower than WINDOW unchanged. Torques and the sign of the velocity,
+which jumps, pass the same filter; the rest of the regressor is slow.
 """
 
 from collections.abc import Sequence
@@ -35,14 +35,14 @@ from femtorque.host.stream import Interrupts
 Array = NDArray[np.float64]
 
 WINDOW, ORDER = 0.5, 5  # s of a local polynomial, and its order
-RESTING = 0.04  # of a joint's fastest: slower, its friction may hold it still
+RESTING = 0.04  # of a joint's largest velocity: below this, friction may hold the joint
 SAMPLES = 1000  # of a recording on the board
 
 
 @dataclass(frozen=True)
 class Recording:
-    """t (S,) s, evenly; positions (S, J) rad or m; volts (S,) of the bus. given: of a joint's number, times (T,) s on
-    the same clock and duties, or torques N m or N where a drive takes them, (T,), evenly too."""
+    """t (S,) s, equidistant; positions (S, J) rad or m; volts (S,) of the bus. given: per joint number, times (T,) s on
+    the same clock, and equidistant duties (T,), or torques N m or N for drives in torque mode."""
 
     t: Array
     positions: Array
@@ -52,8 +52,8 @@ class Recording:
 
 @dataclass(frozen=True)
 class Stops:
-    """A user's way to stop the arm. interrupts: None if there is none. hold: s for which it is held after a stop, until
-    somebody says to go on, or a second time to stop, which disarms."""
+    """A user's means to stop the arm. interrupts: None without a user. hold: s for which the arm is held after a stop,
+    until the user resumes it, or disarms it by a second stop."""
 
     interrupts: Interrupts | None = None
     hold: float = 0.0
@@ -61,9 +61,8 @@ class Stops:
 
 @dataclass(frozen=True)
 class Equations:
-    """matrix (N, J, P), side (N, J): matrix times the unknowns is side. late (N, J): side falls by that for a second
-    by which a command is later. counts (N, J): False where a joint hardly moved or was not recorded. period: s from row
-    to row."""
+    """matrix (N, J, P) times the unknowns is side (N, J). late (N, J): change of side per second of delay of a command.
+    counts (N, J): False if a joint hardly moved or was not recorded. period: s between rows."""
 
     matrix: Array
     side: Array
@@ -72,11 +71,11 @@ class Equations:
     period: float
 
     def errors(self, values: Array, late: Array) -> Array:
-        """(N, J), N m or N, that unknowns (P,) and lateness (J,) s leave."""
+        """Return residuals (N, J), N m or N, of unknowns (P,) and delays (J,) s."""
         return self.side - self.matrix @ values - self.late * late
 
     def of_joint(self, unknowns: Unknowns, joint: int, part: str) -> Array:
-        """(N,): the column of a part of OF_JOINT."""
+        """Return the column (N,) of a part of OF_JOINT."""
         at = 10 * len(unknowns.solids) + len(OF_JOINT) * unknowns.joints.index(joint) + OF_JOINT.index(part)
         return self.matrix[:, joint, at]
 
@@ -85,7 +84,7 @@ class Equations:
 
 
 def play(board: Board, motion: Trajectory, stops: Stops, speed: float = 1.0) -> None:
-    """Play a motion from where it starts. Raises Refused as `Board.stream` does, and if somebody stopped it."""
+    """Play a motion from its start. Raises Refused as `Board.stream` does, and if somebody stopped it."""
     outcome = board.stream(motion, speed=speed, interrupts=stops.interrupts, hold_after_stop=stops.hold)
     if outcome.ended != "done":
         raise Stopped(f"{board.session.link.port}: the motion was {outcome.ended}: nothing was identified")
@@ -99,7 +98,7 @@ def approach(board: Board, position: Array, stops: Stops) -> None:
 
 def record(board: Board, mechanism: Mechanism, motion: Trajectory, stops: Stops, wanted: Sequence[int] | None = None
            ) -> list[Recording]:
-    """Play a motion as often as it takes to record these joints, by default all. Raises Refused as `play` does."""
+    """Play a motion as often as recording these joints takes, by default all. Raises Refused as `play` does."""
     joints = range(len(board.session.configuration.joints)) if wanted is None else wanted
     takes: list[Recording] = []
     for first in range(0, len(joints), COLUMNS):
@@ -120,7 +119,7 @@ def record(board: Board, mechanism: Mechanism, motion: Trajectory, stops: Stops,
 
 
 def every(rate_hz: int, seconds: float) -> int:
-    """Ticks from sample to sample with which a recording lasts for so many seconds."""
+    """Return the ticks between samples for a recording of this duration."""
     ticks = max(1, ceil(seconds * rate_hz / SAMPLES))
     while gcd(ticks, 2 * ceil(rate_hz / STATUS_HZ)) != 1:
         ticks += 1
@@ -128,7 +127,7 @@ def every(rate_hz: int, seconds: float) -> int:
 
 
 def recordings(statuses: Sequence[Status], captured: Captured, mechanism: Mechanism) -> list[Recording]:
-    """Even stretches of a sequence of STATUS; where one was lost another begins."""
+    """Return the unbroken stretches of a sequence of STATUS."""
     if len(statuses) < 2 or len(captured.tick) < 2:
         return []
     joints, rate = mechanism.streamed, mechanism.control.rate_hz
@@ -148,7 +147,7 @@ def recordings(statuses: Sequence[Status], captured: Captured, mechanism: Mechan
 
 
 def equations(unknowns: Unknowns, takes: Sequence[Recording]) -> Equations:
-    """Equations of all recordings, one after the other. Raises Refused if none is long enough."""
+    """Return the equations of all recordings, in order. Raises Refused if none is long enough."""
     parts = [found for take in takes if (found := _equations(unknowns, take)) is not None]
     if not parts:
         raise Refused(f"{unknowns.space.whole.name}: nothing of the recordings is longer than {3.0 * WINDOW:g} s: too "
@@ -189,7 +188,7 @@ def _equations(unknowns: Unknowns, take: Recording) -> Equations | None:
         held = (delay(whole, joint) + 0.5) / whole.control.rate_hz
         step = float(when[1] - when[0])
         torque = CubicHermiteSpline(when, _smooth(told, step), _smooth(told, step, 1))
-        moved = ku * v[:, j] + kv * a[:, j]  # its own loop sees where the joint is by now
+        moved = ku * v[:, j] + kv * a[:, j]  # the drive's loop sees the joint's later position
         late[:, j] = torque(t - held - behind, 1) + moved
         side[:, j] = (torque(t - held - behind) - moved_on(whole, joint) * moved - known[:, j]
                       - damping(whole, joint) * (v[:, j] - behind * a[:, j]))
@@ -198,7 +197,7 @@ def _equations(unknowns: Unknowns, take: Recording) -> Equations | None:
 
 
 def _width(period: float) -> int:
-    """Samples of a window, an odd number."""
+    """Return the samples of a window, an odd number."""
     return 2 * round(0.5 * WINDOW / period) + 1
 
 
@@ -208,8 +207,7 @@ def _smooth(x: Array, period: float, derivative: int = 0) -> Array:
 
 
 def told_torque(mechanism: Mechanism, joint: Joint, given: Array, volts: Array) -> Array:
-    """Torque at the joint (S,), N m or N, of a duty or torque (S,) at bus voltages, without what the motor's motion
-    induces."""
+    """Return the torque at the joint (S,), N m or N, of a duty or torque (S,), without the back-EMF."""
     motor, use = joint.motor, mechanism.board
     if motor is None or joint.takes_torque:
         return given
@@ -221,7 +219,7 @@ def told_torque(mechanism: Mechanism, joint: Joint, given: Array, volts: Array) 
 
 
 def damping(mechanism: Mechanism, joint: Joint) -> float:
-    """N m s/rad or N s/m at the joint: (K N)^2 / R of a motor with a voltage at it, by what it induces."""
+    """Return the damping by the back-EMF at the joint, (K N)^2 / R, N m s/rad or N s/m."""
     motor = joint.motor
     if motor is None or joint.takes_torque or current_range(mechanism, joint):
         return 0.0
@@ -229,5 +227,5 @@ def damping(mechanism: Mechanism, joint: Joint) -> float:
 
 
 def inductive(mechanism: Mechanism, joint: Joint) -> float:
-    """L / R of a motor with a voltage at it: lag of the current behind its command, s."""
+    """Return L / R of a voltage-driven motor, s: the lag of the current."""
     return joint.motor.L / joint.motor.R if joint.motor is not None and damping(mechanism, joint) else 0.0

@@ -1,15 +1,15 @@
-"""Joint torques as a matrix times what is not known of a mechanism: the regressor.
+"""Joint torques as a matrix times the unknown numbers of a mechanism: the regressor.
 
-About a point fixed in it, a body is phi = [m, h_x, h_y, h_z, I_xx, I_yy, I_zz, I_xy, I_xz, I_yz], its mass, first
-moments h = m c and inertia about that point; in phi its forces are linear (Atkeson, An and Hollerbach, Int. J. Robotics
-Research 5(3), 1986). With a the acceleration of the body's frame less gravity, w and alpha its angular velocity and
-acceleration,
+About a point fixed in it, a body is phi = [m, h_x, h_y, h_z, I_xx, I_yy, I_zz, I_xy, I_xz, I_yz]: its mass, first
+moments h = m c and inertia about that point. The body's forces are linear in phi (Atkeson, An and Hollerbach, Int. J.
+Robotics Research 5(3), 1986). With a the acceleration of the body's frame minus gravity, w and alpha its angular
+velocity and acceleration,
 
     F = m a + alpha x h + w x (w x h),    Phi = h x a + I alpha + w x I w          (about the frame's origin)
 
-A joint has three columns more (THEORY.md, Eq. 19): its rotor's inertia, viscous and Coulomb friction; and where its
-friction is to be found that falls with the velocity or rises with the load, one for each (`FrictionTerm`). In a closed
-mechanism the columns are those of the open tree, with the loops closed as torques are: `Assembly.allocate`.
+A joint has three more columns (THEORY.md, Eq. 19): rotor inertia, viscous and Coulomb friction. Friction that falls
+with velocity or rises with load has one column each (`FrictionTerm`). In a closed mechanism the columns are those of
+the open tree, and `Assembly.allocate` closes the loops as it does for torques.
 """
 
 from __future__ import annotations
@@ -31,32 +31,33 @@ Array = NDArray[np.float64]
 
 PARTS = ("mass", "hx", "hy", "hz", "ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 OF_JOINT = ("rotor", "viscous", "coulomb")
-PLACES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # of the six numbers of an inertia
-_UNIT = np.zeros((6, 3, 3))  # an inertia of which one number is 1
+PLACES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # of the six numbers of an inertia matrix
+_UNIT = np.zeros((6, 3, 3))  # inertia matrices with one number 1
 for _k, (_a, _b) in enumerate(PLACES):
     _UNIT[_k, _a, _b] = _UNIT[_k, _b, _a] = 1.0
-_CROSS = np.stack([skew(unit) for unit in np.eye(3)])  # times a vector: the matrix of its cross product
+_CROSS = np.stack([skew(unit) for unit in np.eye(3)])  # times a vector: its cross-product matrix
 
 Solids = TypeVar("Solids", Link, Payload)
 Moves = tuple[Array, Array, Array]  # positions, velocities, accelerations (N, n) of all joints
 
 
 def phi_of(solid: Link | Payload) -> Array:
-    """phi (10,) of a link or payload about its link's frame."""
+    """Return phi (10,) of a link or payload about its link's frame."""
     d = skew(np.asarray(solid.com, float))
     inertia = solid.inertia - solid.mass * d @ d
     return np.array([solid.mass, *(solid.mass * solid.com), *(inertia[a, b] for a, b in PLACES)])
 
 
 def solid_of(phi: Array) -> tuple[float, Array, Array]:
-    """Mass, centre of gravity (3,) and inertia about it (3, 3) from phi (10,)."""
+    """Return mass, centre of gravity (3,) and inertia about it (3, 3) from phi (10,)."""
     mass, com = float(phi[0]), phi[1:4] / phi[0]
     d = skew(com)
     return mass, com, np.tensordot(phi[4:], _UNIT, 1) + mass * d @ d
 
 
 def moved(R: Array, p: Array) -> Array:
-    """(10, 10): phi about the origin of another frame, from that in a frame R (3, 3), p (3,) in it."""
+    """Return the matrix (10, 10) that takes phi from a frame R (3, 3), p (3,) to the frame in which R and p are
+    given."""
     result = np.zeros((10, 10))
     for k, unit in enumerate(np.eye(10)):
         m, h, inertia = unit[0], R @ unit[1:4], R @ np.tensordot(unit[4:], _UNIT, 1) @ R.T
@@ -68,7 +69,7 @@ def moved(R: Array, p: Array) -> Array:
 
 @dataclass(frozen=True)
 class Solid:
-    """A link or payload that is to be known: of its body, its frame R, p in the body's."""
+    """An unknown link or payload: its body, and its frame R, p in the body's frame."""
 
     source: Link | Payload
     body: int
@@ -82,27 +83,26 @@ class Solid:
 
 @dataclass(frozen=True)
 class FrictionTerm:
-    """Friction of a joint, by its number among the streamed ones, beyond viscous and Coulomb friction: that which falls
-    with the velocity, half of it at `slow`, rad/s or m/s; with slow = 0 that which rises with the load."""
+    """A joint's friction beyond viscous and Coulomb friction. joint: its number among the streamed joints. slow: the
+    velocity, rad/s or m/s, at which friction that falls with velocity has halved; 0: friction that rises with load."""
 
     joint: int
     slow: float = 0.0
 
     @property
     def part(self) -> str:
-        """Its key in a file's `friction`."""
+        """Key in a file's `friction`."""
         return "stribeck" if self.slow else "load"
 
     def shape(self, v: Array, load: Array) -> Array:
-        """(N,) for one of its unknown, at velocities (N,), where the links take `load` (N,), N m or N."""
+        """Return the torque (N,) per unit, at velocities (N,), for links that take `load` (N,), N m or N."""
         return np.sign(v) * (1.0 / (1.0 + (v / self.slow) ** 2) if self.slow else np.abs(load))
 
 
 @dataclass(frozen=True)
 class Unknowns:
-    """Numbers to be found of a mechanism: ten a solid, then `OF_JOINT` of each joint in `joints`, by number
-    among the streamed ones, then one of each of `terms`. carried: all numbers of the solids, (10 S,), with which loads
-    are reckoned; None: the file's."""
+    """Unknown numbers of a mechanism: ten per solid, then `OF_JOINT` of each joint in `joints`, then one per term.
+    carried: all numbers of the solids (10 S,), for the loads; None: the file's."""
 
     space: Space
     solids: tuple[Solid, ...]
@@ -112,8 +112,8 @@ class Unknowns:
 
     @staticmethod
     def of(mechanism: Mechanism) -> Unknowns:
-        """Every body, by the heaviest of its links, and every driven joint. Raises BadInput for a mechanism that bends
-        or changes its mode."""
+        """Return every body, named by its heaviest link, and every driven joint. Raises BadInput for flexible links or
+        several modes."""
         space = _space(mechanism)
         solids, places = [], placed_links(space.assembly.model.mechanism)
         for body in range(space.assembly.model.n):
@@ -125,7 +125,7 @@ class Unknowns:
 
     @staticmethod
     def of_payload(mechanism: Mechanism, payload: Payload) -> Unknowns:
-        """One payload of the mechanism alone. Raises BadInput as `of` does, or if its link does not move."""
+        """Return one payload. Raises BadInput as `of` does, and if its link does not move."""
         space = _space(mechanism)
         body, R, p = placed_links(space.assembly.model.mechanism)[payload.link]
         if body == GROUND:
@@ -142,19 +142,19 @@ class Unknowns:
 
     @property
     def plain(self) -> int:
-        """Numbers before those of `terms`."""
+        """Number of unknowns before `terms`."""
         return 10 * len(self.solids) + len(OF_JOINT) * len(self.joints)
 
     @cached_property
     def prior(self) -> Array:
-        """Their values in the file, (P,)."""
+        """Values (P,) in the file."""
         streamed = self.space.whole.streamed
         ends = [(streamed[j].rotor, streamed[j].friction.viscous, streamed[j].friction.coulomb) for j in self.joints]
         more = [getattr(streamed[term.joint].friction, term.part) for term in self.terms]
         return np.concatenate([*(phi_of(s.source) for s in self.solids), np.ravel(ends), more])
 
     def matrix(self, moves: Moves) -> Array:
-        """Y (N, J, P) of the streamed joints, N m or N per unit of each unknown. moves: of all joints, (N, n) each."""
+        """Return Y (N, J, P) of the streamed joints, N m or N per unit of each unknown. moves: (N, n) of all joints."""
         q, qd, qdd = moves
         tree = self._tree(*moves)
         if self.space.mechanism.constrained:
@@ -174,14 +174,13 @@ class Unknowns:
         return np.concatenate([columns, own, more], axis=2)
 
     def loads(self, moves: Moves, columns: Array) -> Array:
-        """Torques (N, J) of the links, with springs and what else is beside them. columns (N, J, 10 S): of the
-        solids."""
+        """Return torques (N, J) of the links, springs included. columns (N, J, 10 S): of the solids."""
         size = 10 * len(self.solids)
         changed = np.zeros(size) if self.carried is None else self.carried - self.prior[:size]
         return self.space.torque(*moves) + columns @ changed
 
     def _tree(self, q: Array, qd: Array, qdd: Array) -> Array:
-        """(N, n, 10 S): torques of the open tree for a unit of every number of every solid."""
+        """Return torques (N, n, 10 S) of the open tree, per unit of every number of every solid."""
         model = self.space.assembly.model
         bare = replace(model, bodies=tuple(replace(b, mass=0.0, com=np.zeros(3), inertia=np.zeros((3, 3)))
                                            for b in model.bodies))
@@ -203,8 +202,8 @@ class Unknowns:
         return result
 
     def known(self, moves: Moves) -> Array:
-        """Torques (N, J) of all else: springs, friction of passive joints, solids and joints that are not looked
-        for, and friction that the file has beyond viscous and Coulomb friction, but for that of `terms`."""
+        """Return torques (N, J) of everything known: springs, friction of passive joints, known solids and joints, and
+        the file's friction beyond viscous and Coulomb friction, except `terms`."""
         least = replace(self, terms=(), space=replace(self.space, whole=self._without_terms()))
         return effort.of_space(least.space, *moves) - least.matrix(moves) @ least.prior
 
@@ -217,7 +216,7 @@ class Unknowns:
             for joint in self.space.whole.joints))
 
     def mechanism(self, found: Array) -> Mechanism:
-        """The mechanism with these numbers (P,) in the place of the file's."""
+        """Return the mechanism with these numbers (P,)."""
         whole, ends = self.space.whole, found[10 * len(self.solids):self.plain].reshape(-1, len(OF_JOINT))
         more = dict[str, dict[str, float]]()
         for term, value in zip(self.terms, found[self.plain:].tolist(), strict=True):
@@ -246,8 +245,8 @@ class Unknowns:
 
 
 def _unit_loads(R: Array, a: Array, w: Array, alpha: Array) -> tuple[Array, Array]:
-    """Force and moment about the frame's origin, (N, 3, 10) each, in global axes, of a unit of each number of phi. R
-    (N, 3, 3) and a (N, 3) global, w and alpha (N, 3) in the body's axes."""
+    """Return force and moment about the frame's origin, (N, 3, 10) each, in global axes, per unit of each number of
+    phi. R (N, 3, 3) and a (N, 3) global; w and alpha (N, 3) in the body's axes."""
     F, Phi = np.zeros((len(R), 3, 10)), np.zeros((len(R), 3, 10))
     W, A = np.tensordot(w, _CROSS, 1), np.tensordot(alpha, _CROSS, 1)
     F[:, :, 0] = a

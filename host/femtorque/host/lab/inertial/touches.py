@@ -1,17 +1,15 @@
-"""Thresholds of touches, by what a board felt in motions without contact.
+"""Touch thresholds from motions without contact.
 
-Nothing acts on the arm from outside there: all that is felt is false, of errors of the model, of friction that gives
-way, of encoders' counts. The board felt it with the numbers x0 of its file. With those that were found, x, the same
-measured motion needs another torque, and the difference goes the way of the torque that is felt: H is the observer's
-filter, M that of its mean.
+Nothing touches the arm in these motions, so every external torque is an error: of the model, of friction that gives
+way, or of encoder counts. The board computed it with the file's numbers x0. With the identified numbers x the same
+motion needs another torque. The difference goes through the same filters: H is the observer's, M that of its mean.
 
     off = (r - mean) + (1 - M) H Y (x - x0)
 
-While a joint comes to rest or turns back, friction holds it by any torque up to its dry friction, one way and then the
-other, which is felt: of |off| only what is more than twice that, f, is an error then. A joint's threshold is torque +
-velocity |qd| + acceleration |qdd| of its target, which rises at once and falls slowly
-(firmware/src/control/ft_contact.c). It is the lowest on average of those that are never less than f and MARGIN times
-the error.
+A joint that stops or reverses feels up to its dry friction, in one direction and then the other. So only the part of
+|off| beyond twice the dry friction, f, counts as an error then. A joint's threshold is torque + velocity |qd| +
+acceleration |qdd| of its target; it rises at once and falls slowly (firmware/src/control/ft_contact.c). `propose` finds
+the threshold with the lowest mean that is never below f plus MARGIN times the error.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,10 +31,10 @@ from femtorque.host.link import PERIOD, Session
 
 Array = NDArray[np.float64]
 
-MARGIN = 1.5  # a report shows one tick in twenty or so, and other motions have other errors
-TURN = 0.15  # s before and after which a joint must have moved: friction, and the filter of what is felt
-SETTLED, REST = 1.5, 4.0  # s: the mean has followed; and how long the arm rests at the end, for noise alone
-LEAST = 1e-3  # of the effort, where nothing at all was felt
+MARGIN = 1.5  # a report shows about one tick in twenty, and other motions have other errors
+TURN = 0.15  # s of motion needed before and after a sample, for friction and the filter
+SETTLED, REST = 1.5, 4.0  # s until the mean has settled, and of rest at the end, for noise alone
+LEAST = 1e-3  # of the effort: threshold if nothing was felt
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,7 @@ class Watched:
 
 @contextmanager
 def watching(session: Session) -> Iterator[Watched]:
-    """Collect all STATUS and FELT of a while."""
+    """Collect all STATUS and FELT in a context."""
     seen = Watched()
     session.listeners.append(seen.statuses.append)
     session.felt_listeners.append(seen.felt.append)
@@ -70,8 +68,8 @@ def rest(session: Session) -> None:
 
 @dataclass(frozen=True)
 class Touch:
-    """The largest torque that a joint felt, off its mean, N m or N, with the file's numbers (before) and with those
-    found (after), and the threshold that is proposed."""
+    """The largest external torque of a joint minus its mean, N m or N, with the file's numbers (before) and the new
+    ones (after), and the proposed threshold."""
 
     joint: str
     before: float
@@ -80,8 +78,8 @@ class Touch:
 
 
 def propose(unknowns: Unknowns, values: Array, seen: Watched) -> tuple[Touch, ...]:
-    """Thresholds of all joints by what was felt without contact. values (P,): those that the file is to have. Empty
-    where the board feels nothing, as its file has no [feel]."""
+    """Return thresholds of all joints from motions without contact. values (P,): the file's future numbers. Empty
+    without [feel]."""
     mechanism = unknowns.space.whole
     if mechanism.feel is None or len(seen.felt) < 2 or len(seen.statuses) < 2:
         return ()
@@ -108,33 +106,33 @@ def propose(unknowns: Unknowns, values: Array, seen: Watched) -> tuple[Touch, ..
 
 
 def _steady(speed: Array, step: float) -> NDArray[np.bool_]:
-    """(T,) of speeds (T,): True in the midst of a motion one way, or of a rest."""
+    """Return (T,): True in the middle of a motion in one direction or of a rest; speeds (T,)."""
     slow = RESTING * speed.max()
     moved = minimum_filter1d(speed, 2 * round(TURN / step) + 1) > slow
     return np.asarray(moved | (maximum_filter1d(speed, 2 * round(SETTLED / step) + 1) == 0.0))
 
 
 def threshold(when: Array, wanted: Array, t: Array, moves: Array) -> Contact:
-    """The threshold that is no less than torques (N,) at some times (N,) of a motion, with velocities and accelerations
-    (2, T), sizes, at even times (T,); the lowest on average."""
+    """Return the threshold with the lowest mean that is at least `wanted` (N,) at times `when` (N,). moves (2, T):
+    absolute velocities and accelerations at equidistant times t (T,)."""
     step = t[1] - t[0]
     rows = np.column_stack([np.ones(len(wanted)), *(np.interp(when, t, _falling(x, step)) for x in moves)])
-    size = np.maximum(rows.max(axis=0), 1e-9)  # of numbers near one, which the solver wants
+    size = np.maximum(rows.max(axis=0), 1e-9)  # the solver wants numbers near one
     found = linprog((rows / size).mean(axis=0), A_ub=-rows / size, b_ub=-wanted,
                     bounds=[(wanted.min(), None), (0.0, None), (0.0, None)], method="highs")
     assert found.x is not None  # a high torque alone will always do
     parts = np.maximum(found.x / size, 0.0)
-    board = np.interp(when, t, _falling(parts @ np.vstack([np.ones(len(t)), moves]), step))  # the sum's rise and fall
+    board = np.interp(when, t, _falling(parts @ np.vstack([np.ones(len(t)), moves]), step))  # rise and fall of the sum
     return Contact(*map(float, parts * max(1.0, float(np.max(wanted / board)))))
 
 
 def _seconds(mechanism: Mechanism, ticks: Sequence[int], first: int) -> Array:
-    """s (N,) after a tick, of ticks that may have begun anew."""
+    """Return the s (N,) since a tick; ticks may wrap."""
     return (np.subtract(ticks, first) + 2**31) % 2**32 / mechanism.control.rate_hz - 2**31 / mechanism.control.rate_hz
 
 
 def _motion(mechanism: Mechanism, statuses: Sequence[Status]) -> tuple[Array, Array, Array]:
-    """Even times (N,) s, measured positions and velocities of the target (N, J)."""
+    """Return equidistant times (N,) s, measured positions and target velocities (N, J)."""
     when = _seconds(mechanism, [s.tick for s in statuses], statuses[0].tick)
     step = float(np.median(np.diff(when)))
     t = np.arange(0.0, when[-1], step)
@@ -145,7 +143,7 @@ def _motion(mechanism: Mechanism, statuses: Sequence[Status]) -> tuple[Array, Ar
 
 
 def _change(unknowns: Unknowns, values: Array, t: Array, q: Array) -> Array:
-    """(N, J): by how much the torque that is felt is another one with these numbers."""
+    """Return the change (N, J) of the external torque by these numbers."""
     space, step, mechanism = unknowns.space, t[1] - t[0], unknowns.space.whole
     assert mechanism.feel is not None
     width = 2 * round(0.5 * WINDOW / step) + 1
@@ -166,13 +164,13 @@ def _change(unknowns: Unknowns, values: Array, t: Array, q: Array) -> Array:
 
 
 def _filtered(x: Array, hz: float, step: float) -> Array:
-    """(N, J) through a filter of first order that was at rest at the first."""
+    """Filter (N, J) to first order, from rest at the first row."""
     kept = np.exp(-2.0 * np.pi * hz * step)
     return np.asarray(lfilter([1.0 - kept], [1.0, -kept], x - x[0], axis=0)) + x[0]
 
 
 def _falling(x: Array, step: float) -> Array:
-    """(T,) sizes that rise at once and fall slowly."""
+    """Return values (T,) that rise at once and fall slowly."""
     kept, held = np.exp(-2.0 * np.pi * SLOW_HZ * step), x.copy()
     for k in range(1, len(x)):
         held[k] = max(x[k], x[k] + kept * (held[k - 1] - x[k]))

@@ -1,4 +1,4 @@
-"""Numbers found, written into the mechanism file: what else it says stays, and so does the URDF that it names."""
+"""Writes identified numbers into the mechanism file. The rest of the file and its URDF stay."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -14,8 +14,8 @@ FRICTION = ("viscous", "coulomb", *BEYOND)
 
 
 def write_inertias(path: Path, result: Result) -> None:
-    """Masses, centres of gravity and inertias of links or payload, friction and rotors of joints, where they are better
-    than the file's, and thresholds of touches. Raises BadInput as femtorque.codegen.mechanism.edit does."""
+    """Write masses, centres of gravity and inertias of links or payload, friction and rotors of joints, if they are
+    better than the file's, and touch thresholds. Raises BadInput as femtorque.codegen.mechanism.edit does."""
     if result.better:
         _numbers(path, result)
     for touch in result.touches:
@@ -24,7 +24,7 @@ def write_inertias(path: Path, result: Result) -> None:
 
 
 def write_motors(path: Path, weighed: Weighed) -> None:
-    """R or K of motors whose torque a weight has shown. Raises BadInput as femtorque.codegen.mechanism.edit does."""
+    """Write R or K of motors whose torque a weight has shown. Raises BadInput as `write_inertias` does."""
     for j, joint in enumerate(weighed.mechanism.streamed):
         if keys := weighed.keys(j):
             within = weighed.half[j] / weighed.scale[j]
@@ -53,7 +53,7 @@ def _numbers(path: Path, result: Result) -> None:
 
 
 def _rotor(joint: Joint, at_joint: float) -> tuple[str, float]:
-    """Table that has the rotor's inertia, and that there."""
+    """Return the table with the rotor's inertia, and the inertia there."""
     if joint.drive is not None and joint.drive.servo is None:
         return "drive", at_joint / joint.drive.gear**2
     assert joint.motor is not None

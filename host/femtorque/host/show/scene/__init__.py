@@ -1,1 +1,1 @@
-"""The arm in three dimensions, on one page that needs no network."""
+"""The arm in three dimensions, on one page without a network."""

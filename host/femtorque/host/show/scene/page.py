@@ -1,4 +1,4 @@
-"""The arm on a page: data, viewer and three.js, in one file that opens without a network."""
+"""The arm on a page: data, viewer and three.js, in one file without a network."""
 
 from functools import cache
 from importlib.resources import files
@@ -10,7 +10,7 @@ from femtorque.codegen.mechanism import Mechanism
 from femtorque.codegen.motion import Trajectory
 from femtorque.host.scene import Motion, lengths, planned, scene
 
-# what can be shown: its name in viewer.js, what it is called, whether it is shown at first
+# parts: name in viewer.js, label, shown at first
 KINDS = (("solid", "links", True), ("payloads", "payloads", True), ("limits", "ranges of the joints", True),
          ("centres", "centres of gravity", False), ("inertias", "inertias, as ellipsoids", False),
          ("frames", "frames (x red, y green, z blue)", False))
@@ -19,7 +19,7 @@ REPORT_KINDS = (*KINDS[:1], ("ghost", "where it should be", True), ("true", "whe
 
 
 def of_motion(mechanism: Mechanism, motion: Trajectory | Motion | None) -> dict[str, Any]:
-    """A mechanism, moved as a trajectory has it."""
+    """Return a mechanism's scene, moved along a trajectory."""
     drawn = scene(mechanism)
     if motion is None:
         return drawn
@@ -28,20 +28,20 @@ def of_motion(mechanism: Mechanism, motion: Trajectory | Motion | None) -> dict[
 
 
 def page(scene: dict[str, Any], said: str, verb: str, elements: str = "") -> str:
-    """HTML of what `of_motion` gave; said: a line under the title; verb: who made it; elements: the page of the finite
-    elements, beside it."""
+    """Return the HTML of `of_motion`'s scene. said: a line under the title; verb: the maker; elements: the finite
+    elements' page."""
     return template("scene.html", "femtorque.host.show", page=True).render(
         scene=scene, said=said, verb=verb, elements=elements, kinds=KINDS, scripts=scripts())
 
 
 def write_scene(scene: dict[str, Any], said: str, verb: str, path: Path, elements: str = "") -> None:
-    """Raises OSError if it cannot be written there."""
+    """Write the page. Raises OSError."""
     write_text(path, page(scene, said, verb, elements))
 
 
 @cache
 def scripts() -> str:
-    """three.js, the viewer and the controls around it, as they stand in a page."""
+    """Return three.js, the viewer and its controls, as they are in a page."""
     folder = files("femtorque.host.show.scene")
     return "\n".join((folder / name).read_text(encoding="utf-8").replace("</script", "<\\/script")
                      for name in ("three.min.js", "viewer.js", "controls.js"))
