@@ -351,8 +351,7 @@ def board(built, patient):
 def says(result) -> str:
     return (f"{result.image.stat().st_size} bytes written to STM32G474 and compared; the board reports digest "
             f"{result.digest[:16]}\nchip {unique(7).hex()}\nbrown-out reset level 0 (1.7 V); --via stlink --bor sets "
-            f"level 3 "
-            "(2.47 to 2.57 V)\n")
+            "level 3 (2.47 to 2.57 V)\n")
 
 
 def of_chip(number: int) -> RomFake:

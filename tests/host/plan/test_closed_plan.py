@@ -223,12 +223,10 @@ def test_a_limit_of_a_joint_that_the_loops_move_is_kept(tmp_path):
 
 @pytest.mark.parametrize("name, joints, words", [
     ("five_bar", "left_elbow = 0.3",
-     "waypoint.1.joints.left_elbow = 0.3: the loops move this joint; say where the driven ones go: "
-     "left, right"),
+     "waypoint.1.joints.left_elbow = 0.3: the loops move this joint; say where the driven ones go: left, right"),
     ("five_bar_3", "left = 2.4, right = 1.1, right_elbow = 0.3", "right_elbow = 0.3: the loops move this joint"),
     ("five_bar_3", "left = 2.4, right = 1.1, left_elbow = 0.3",
-     "left_elbow = 0.3 does not close the loops: with left, right "
-     "there it goes to .*; leave it out"),
+     "left_elbow = 0.3 does not close the loops: with left, right there it goes to .*; leave it out"),
 ])
 def test_joints_that_follow_need_not_and_must_not_be_told_otherwise(name, joints, words, tmp_path):
     with pytest.raises((BadInput, Refused), match=words):

@@ -370,9 +370,8 @@ def _confirmed(link: str, digest: str, before: str, unique: str = "") -> dict[st
         raise Refused(f"{link}: the image was written and compared, but no board answers; BOOT0 low again? reset it, "
                       "then femtorque monitor")
     if unique and after["unique"] != unique:
-        raise Refused(f"{link}: the image was written to chip {unique}, but the board there is chip "
-                      f"{after['unique']}; is this "
-                      "the port of the board that was flashed?")
+        raise Refused(f"{link}: the image was written to chip {unique}, but the board there is chip {after['unique']}; "
+                      "is this the port of the board that was flashed?")
     if after["digest"] == digest:
         return after
     old = "the one from before" if after["digest"] == before else "another one"

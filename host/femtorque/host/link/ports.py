@@ -86,8 +86,7 @@ def find(expected: Configuration | None = None, port: str = AUTO) -> str:
         example = min(right, key=lambda b: b.port).identity
         assert example is not None
         raise Refused(f"--port {port}: {len(right)} boards would do: {'; '.join(map(str, right))}; name the port, or "
-                      f"the chip: "
-                      f"--port {AUTO}:{example['unique']}")
+                      f"the chip: --port {AUTO}:{example['unique']}")
     if boards and expected is not None:
         raise Refused(
             f"--port {port}: no board carries {expected.name} with digest {expected.digest.hex()[:8]}; there is "

@@ -78,15 +78,13 @@ def count(problem: Problem) -> tuple[int, int]:
     condition = float(np.linalg.cond(problem.M))
     if not condition < SINGULAR:
         raise Refused(f"the flexible motion's {problem.n} elastic coordinates are too many for double precision "
-                      f"(condition "
-                      f"{condition:.1g} of their mass matrix): fewer elements; five are enough")
+                      f"(condition {condition:.1g} of their mass matrix): fewer elements; five are enough")
     stable = _side(problem, 0, "stable")
     unstable = _side(problem, -1, "unstable")
     if len(stable) + len(unstable) != 2 * problem.n:
         raise Refused(
             f"the flexible motion is ill-posed: {len(stable)} stable roots at its start and {len(unstable)} unstable "
-            f"at "
-            f"its end make {len(stable) + len(unstable)} conditions for {2 * problem.n} unknowns; a root on the "
+            f"at its end make {len(stable) + len(unstable)} conditions for {2 * problem.n} unknowns; a root on the "
             "imaginary axis wants damping, or the two poses differ in kind")
     return len(stable), len(unstable)
 

@@ -111,16 +111,14 @@ def plan_flexible(mechanism: Mechanism, source: Path, *, ends: Ends = "free", be
         problem = elastic_problem(arm, chord, np.array([0.0, chord.duration]), dt, press)
         lead = tuple(np.ceil(s * hz) / hz for s in boundary_value.settling(problem, SMALL))
     if max(duration, *lead) > longest:
-        raise Refused(f"the motion takes {duration:.0f} s, the joints move for {lead[0]:.0f} s before the tip does "
-                      f"and for "
-                      f"{lead[1]:.0f} s after it; at most {longest:.0f} s of each are solved at once")
+        raise Refused(f"the motion takes {duration:.0f} s, the joints move for {lead[0]:.0f} s before the tip does and "
+                      f"for {lead[1]:.0f} s after it; at most {longest:.0f} s of each are solved at once")
     motion = tip_motion(arm, chord, duration, dt, ends=ends, press=press, lead=lead)
     exact = None
     bent = float(np.abs(motion.W @ arm.beam.hub).max())
     if bent > BENT:
         raise Refused(f"the root would turn by {bent:.3g} rad against the chord, which no linear beam does: a slower "
-                      f"motion, less "
-                      "force, or a stiffer link")
+                      "motion, less force, or a stiffer link")
     if ends == "free" and press is None:
         exact = corrected(arm, chord, duration, dt, (lead[0], lead[1]), anchored=not timed)
         motion = exact.motion

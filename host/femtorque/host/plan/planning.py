@@ -388,8 +388,7 @@ def _path(space: Space, tip: Tip, point: Waypoint, here: Array) -> tuple[Curve, 
             return partial(_curve, spline, slope, bend), q[-1]
         if count >= LINE_MOST:
             raise Refused(f"{point.where}: the straight line to it passes so near a singular pose that a joint jumps "
-                          f"by "
-                          f"{jump:.2g}; go there without line, or by another way")
+                          f"by {jump:.2g}; go there without line, or by another way")
         count = 2 * count - 1
 
 

@@ -224,8 +224,7 @@ class Tip:
             return (f"{goal} is not reached by {self.link} within the limits: {name} would have to be at {x:.3g}, its "
                     f"limits are {limits.lower:g} .. {limits.upper:g} (nearest within them: {away:.2g} m away)")
         there = self.at(closest).xyz
-        return (f"{goal} is out of reach of {self.link}: the nearest it gets is {away:.2g} m away, at "
-                f"{_listed(there)}")
+        return (f"{goal} is out of reach of {self.link}: the nearest it gets is {away:.2g} m away, at {_listed(there)}")
 
 
 def ends(mechanism: Mechanism) -> list[str]:

@@ -39,8 +39,7 @@ def chord_motion(arm: FlexibleArm, path: Timed, duration: float, dt: float, star
         lean = np.linalg.svd(J, compute_uv=False)[:, -1]
         if lean.min() < STRAIGHT * arm.beam.reach:
             raise Refused(f"path: at t = {t[np.argmin(lean)]:.3f} s the arm is stretched or folded: its joints' rates "
-                          f"are "
-                          "not determined")
+                          "are not determined")
     inverse = np.linalg.pinv(J)
     qd = np.einsum("tjk,tk->tj", inverse, _plane(arm, xd))
     w = np.cumsum(qd * arm.signs, axis=1)

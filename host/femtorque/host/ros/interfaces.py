@@ -33,20 +33,17 @@ _SERVICES = {
 _GRIPPED = "float64 position\nfloat64 effort\nbool stalled\nbool reached_goal\n"
 _ACTIONS = {  # goal, result, feedback
     FOLLOW: (
-        "trajectory_msgs/JointTrajectory trajectory\n"
-        "trajectory_msgs/MultiDOFJointTrajectory multi_dof_trajectory\n"
-        "control_msgs/JointTolerance[] path_tolerance\n"
-        "control_msgs/JointComponentTolerance[] component_path_tolerance\n"
-        "control_msgs/JointTolerance[] goal_tolerance\n"
-        "control_msgs/JointComponentTolerance[] component_goal_tolerance\n"
-        "builtin_interfaces/Duration goal_time_tolerance\n",
+        "trajectory_msgs/JointTrajectory trajectory\ntrajectory_msgs/MultiDOFJointTrajectory "
+        "multi_dof_trajectory\ncontrol_msgs/JointTolerance[] path_tolerance\ncontrol_msgs/JointComponentTolerance[] "
+        "component_path_tolerance\ncontrol_msgs/JointTolerance[] "
+        "goal_tolerance\ncontrol_msgs/JointComponentTolerance[] component_goal_tolerance\nbuiltin_interfaces/Duration "
+        "goal_time_tolerance\n",
         "int32 error_code\nstring error_string\n",
-        "std_msgs/Header header\nstring[] joint_names\n"
-        "trajectory_msgs/JointTrajectoryPoint desired\ntrajectory_msgs/JointTrajectoryPoint actual\n"
-        "trajectory_msgs/JointTrajectoryPoint error\nint32 index\nstring[] multi_dof_joint_names\n"
-        "trajectory_msgs/MultiDOFJointTrajectoryPoint multi_dof_desired\n"
-        "trajectory_msgs/MultiDOFJointTrajectoryPoint multi_dof_actual\n"
-        "trajectory_msgs/MultiDOFJointTrajectoryPoint multi_dof_error\nint32 multi_dof_index\n"),
+        "std_msgs/Header header\nstring[] joint_names\ntrajectory_msgs/JointTrajectoryPoint "
+        "desired\ntrajectory_msgs/JointTrajectoryPoint actual\ntrajectory_msgs/JointTrajectoryPoint error\nint32 "
+        "index\nstring[] multi_dof_joint_names\ntrajectory_msgs/MultiDOFJointTrajectoryPoint "
+        "multi_dof_desired\ntrajectory_msgs/MultiDOFJointTrajectoryPoint "
+        "multi_dof_actual\ntrajectory_msgs/MultiDOFJointTrajectoryPoint multi_dof_error\nint32 multi_dof_index\n"),
     GRIP: ("control_msgs/GripperCommand command\n", _GRIPPED, _GRIPPED),
 }
 _ADDED = "int32 index\n", "int32 multi_dof_index\n"  # in 6.3.0

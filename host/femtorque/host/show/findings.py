@@ -100,8 +100,7 @@ class Left:
             return (f"{start}; {self.explained:.0%} of its slow part is a constant torque of "
                     f"{measure(self.size, self.unit)}, as of a load")
         return (f"{start}; {self.explained:.0%} of its slow part is as {self.cause} of "
-                f"{measure(abs(self.size), self.unit)} {more} "
-                "than the mechanism file says would be")
+                f"{measure(abs(self.size), self.unit)} {more} than the mechanism file says would be")
 
 
 @dataclass(frozen=True)

@@ -153,9 +153,8 @@ def _history(session: Session) -> Text:
     """Return the chip's number and the board's history."""
     who = session.identity()
     level = f", brown-out reset {who['brown_out']}" if who["brown_out"] else ""
-    text = Text(f"chip {who['unique']}, femtorque {who['version']}, up {who['uptime_s']} s when asked, "
-                f"{who['resets']} resets "
-                f"since power-on (last: {who['reset_cause']}){level}")
+    text = Text(f"chip {who['unique']}, femtorque {who['version']}, up {who['uptime_s']} s when asked, {who['resets']} "
+                f"resets since power-on (last: {who['reset_cause']}){level}")
     if who["faults"]:
         text.append("\nfaults since reset: " + ", ".join(f"{name} {count}" for name, count in who["faults"].items()))
     if last := crash(session.about):
