@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import TextIOWrapper
-from typing import Any, Protocol, TextIO
+from typing import Any, TextIO
 
 from femtorque.codegen.common import BadInput, shown
 from femtorque.codegen.mechanism import Joint
@@ -29,19 +29,6 @@ LONGEST = 65_536  # bytes of a line
 WAITING = 1000  # waiting lines at most; the newest datagrams stay
 OPEN = 0.1  # s until a closed port is noticed
 SINGLE, AHEAD = {"q", "v", "t"}, {"times", "Q", "V"}
-
-
-class Lines(Protocol):
-    """A source of lines."""
-
-    def poll(self) -> list[str]:
-        """Return the lines since the last call, without waiting."""
-        ...
-
-    @property
-    def ended(self) -> bool:
-        """True once no more lines will come."""
-        ...
 
 
 class Pipe:
@@ -62,6 +49,7 @@ class Pipe:
             self._closed.set()
 
     def poll(self) -> list[str]:
+        """Return the lines since the last call, without waiting."""
         found = []
         while not self._waiting.empty():
             found.append(self._waiting.get_nowait())
@@ -165,7 +153,7 @@ def _numbers(text: str, where: str) -> list[float]:
                        '{"q": [0.1, 0.2, 0.3]}') from None
 
 
-def relay(f: Following, source: Lines, until: Callable[[], bool], where: str = "lines") -> Sent:
+def relay(f: Following, source: Pipe | Port, until: Callable[[], bool], where: str = "lines") -> Sent:
     """Send lines as they come, until the source ends or `until` is true. Wrong lines are counted. If several places
     without a time come at once, only the last is sent."""
     sent = Sent()

@@ -1,9 +1,11 @@
 """A gamepad that moves a tip while its dead-man's button is held. SDL reads it through pygame-ce (the extra `gamepad`).
 SDL knows the axes of hundreds of pads."""
 
+from __future__ import annotations
+
 import os
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,23 +28,13 @@ class Sticks:
     held: bool
 
 
-class Pad(Protocol):
-    """A gamepad. name: its maker's."""
-
-    name: str
-
-    def read(self) -> Sticks | None:
-        """Return None if the pad is gone."""
-        ...
-
-
 class PadJog:
     """Velocity of a tip: the left stick moves along x and y, the right stick along z of the base frame. speed: m/s, at
     full deflection."""
 
     over = False
 
-    def __init__(self, pad: Pad, speed: float) -> None:
+    def __init__(self, pad: SdlPad, speed: float) -> None:
         self._pad, self._speed = pad, speed
 
     def velocity(self, now: float) -> Array | None:
@@ -87,6 +79,7 @@ class SdlPad:
         self.name = str(self._pad.name)
 
     def read(self) -> Sticks | None:
+        """Return None if the pad is gone."""
         sdl, pad = self._pygame, self._pad
         sdl.event.pump()
         if not pad.attached():

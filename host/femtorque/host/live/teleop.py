@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +12,7 @@ from femtorque.codegen.common import BadInput, hint
 from femtorque.codegen.mechanism import Mechanism
 from femtorque.host.link import Errors, Session, float_arm
 from femtorque.host.live.following import Following
+from femtorque.host.live.gamepad import PadJog
 from femtorque.host.live.jog import TipJog
 
 Array = NDArray[np.float64]
@@ -21,16 +21,6 @@ HZ = 100.0  # targets a second
 HELD = 0.15  # s for which a pressed key counts as held; terminals report no release
 AXES = {"w": (0, 1.0), "s": (0, -1.0), "a": (1, 1.0), "d": (1, -1.0), "e": (2, 1.0), "c": (2, -1.0)}
 QUIT = ("q", "\x03", "\x04")
-
-
-class Jogged(Protocol):
-    """A source of tip velocities."""
-
-    over: bool
-
-    def velocity(self, now: float) -> Array | None:
-        """Return m/s (3,), base frame; None: no motion is wanted."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -115,7 +105,7 @@ class Keys:
         return velocity
 
 
-def jog_tip(f: Following, tip: TipJog, source: Jogged, until: Callable[[], bool]) -> int:
+def jog_tip(f: Following, tip: TipJog, source: Keys | PadJog, until: Callable[[], bool]) -> int:
     """Move a tip as a source asks. A source that asks for nothing sends nothing. Returns the number of targets."""
     clock, sent, rests = f.session.clock, 0, False
     while not until():

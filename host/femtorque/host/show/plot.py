@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from femtorque.codegen.common import claim, colours, drawn_by, picture, replacing
 from femtorque.codegen.verify import blank, check_format
 from femtorque.host.record import Run
-from femtorque.host.show.findings import RAN_OUT, Findings
+from femtorque.host.show.findings import Findings
 from femtorque.host.show.readable_units import readable
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def draw_run(run: Run, path: Path, force: bool = False) -> None:
     figure.suptitle(", ".join([*head, *origin(run)]), fontsize="medium")
     tall, low = figure.subfigures(2, 1, squeeze=False, height_ratios=[3.0, 1.1])[:, 0]
     axes = tall.subplots(3, n, sharex=True, squeeze=False)
-    error, feedback = run.error, Findings(run).feedback
+    error, found = run.error, Findings(run)
     for j, name in enumerate(run.joints):
         length, effort = ("m", "N") if run.prismatic[j] else ("rad", "N m")
         position, target = run.position[:, j], run.target[:, j]
@@ -44,11 +44,11 @@ def draw_run(run: Run, path: Path, force: bool = False) -> None:
         scale, shown = readable(float(np.max(np.abs(error[:, j]), initial=0.0)), length)
         _lines(axes[1, j], t, (error[:, j] * scale, "", colours.ERROR, "-"))
         axes[1, j].axhline(0.0, color=colours.MARK, linewidth=0.8)
-        axes[1, j].set_title(_rms(error[_moving(run), j], scale, shown), fontsize="medium")
+        axes[1, j].set_title(_rms(error[found.moving, j], scale, shown), fontsize="medium")
         _lines(axes[2, j], t, (run.torque[:, j], "all", colours.ALL, "-"),
                (run.torque_ff[:, j], "feed-forward", colours.FEED_FORWARD, "-"),
-               (feedback[:, j], "feedback", colours.FEEDBACK, "-"),
-               (run.torque[:, j] - run.torque_ff[:, j] - feedback[:, j], "friction, rotor", colours.REST, "-"))
+               (found.feedback[:, j], "feedback", colours.FEEDBACK, "-"),
+               (run.torque[:, j] - run.torque_ff[:, j] - found.feedback[:, j], "friction, rotor", colours.REST, "-"))
         axes[0, j].set_ylabel(f"position, {length}")
         axes[1, j].set_ylabel(f"error, {shown}")
         axes[2, j].set_ylabel(f"torque, {effort}" if effort == "N m" else f"force, {effort}")
@@ -73,28 +73,17 @@ def draw_run(run: Run, path: Path, force: bool = False) -> None:
 def run_summary(run: Run) -> dict[str, Any]:
     """Return the numbers of a run, as in the JSON of `femtorque plot`: errors in motion, rad or m. tracking_*: desired
     - measured; true_*: desired - true."""
-    error = run.error[_moving(run)]
-    rms = np.sqrt(np.mean(error**2, axis=0)) if len(error) else np.zeros(len(run.joints))
-    worst = np.max(np.abs(error), axis=0) if len(error) else np.zeros(len(run.joints))
+    found, still = Findings(run), dict.fromkeys(run.joints, 0.0)
+    true = found.true_tracking
     return {
         "mechanism": run.mechanism, "digest": run.digest, "samples": len(run.t),
         "duration": float(run.t[-1] - run.t[0]),
-        "tracking_rms": dict(zip(run.joints, rms.tolist(), strict=True)),
-        "tracking_max": dict(zip(run.joints, worst.tolist(), strict=True)), **_truth(run),
+        "tracking_rms": {t.joint: t.rms for t in found.tracking} or still,
+        "tracking_max": {t.joint: t.worst for t in found.tracking} or still,
+        **({"true_rms": {t.joint: t.rms for t in true}, "true_max": {t.joint: t.worst for t in true}} if true else {}),
         "least_buffered": int(run.scalars["buffered"].min()), "cycles_max": int(run.scalars["cycles_max"].max()),
         "states": list(dict.fromkeys(run.state)),
     }
-
-
-def _truth(run: Run) -> dict[str, Any]:
-    """Return curves of desired - true position on a simulated plant."""
-    error = run.true_error[_moving(run)]
-    error = error[np.all(np.isfinite(error), axis=1)]
-    if not len(error):
-        return {}
-    rms, worst = np.sqrt(np.mean(error**2, axis=0)), np.max(np.abs(error), axis=0)
-    return {"true_rms": dict(zip(run.joints, rms.tolist(), strict=True)),
-            "true_max": dict(zip(run.joints, worst.tolist(), strict=True))}
 
 
 def origin(run: Run) -> list[str]:
@@ -102,11 +91,6 @@ def origin(run: Run) -> list[str]:
     date = run.begun.replace("T", " ")[:16]
     motion, port = (str(run.notes.get(name) or "") for name in ("trajectory", "port"))
     return [word for word in (date, Path(motion).name, port) if word]
-
-
-def _moving(run: Run) -> NDArray[np.bool_]:
-    """Return the samples in motion (S,)."""
-    return np.array([state in RAN_OUT for state in run.state])
 
 
 def _lines(axis: Axes, t: Array, *curves: tuple[Array, str, str, str]) -> None:

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,19 +53,6 @@ class Excitation(Plan):
     def words(self) -> str:
         """Return the duration in words; the motion stays within the limits."""
         return f"{self.trajectory.duration:.3f} s, to find masses, inertias and friction; every limit kept"
-
-
-class _Motion(Protocol):
-    """A motion of the space's coordinates over time from its start, s."""
-
-    @property
-    def seconds(self) -> float: ...
-
-    def at(self, t: Array) -> Moves:
-        """Return positions, velocities and accelerations (N, f)."""
-
-    def scaled(self, share: float) -> _Motion:
-        """Return the motion with its width and speed scaled."""
 
 
 @dataclass(frozen=True)
@@ -214,7 +200,7 @@ def _scaled(unknowns: Unknowns, within: Array, series: _Series, rng: np.random.G
     return _Series(centre, series.coefficients * factor[:, None, None], series.seconds)
 
 
-def _information(unknowns: Unknowns, columns: NDArray[np.int64], series: _Motion) -> float:
+def _information(unknowns: Unknowns, columns: NDArray[np.int64], series: _Series | _Steps) -> float:
     """Return the log-determinant; minus infinity if the loops cannot be followed."""
     space = unknowns.space
     try:
@@ -242,7 +228,7 @@ def sweep(unknowns: Unknowns, within: Array, columns: NDArray[np.int64], seed: i
     return _within_efforts(unknowns, motion, _information(unknowns, columns, motion))
 
 
-def _within_efforts(unknowns: Unknowns, series: _Motion, score: float) -> Excitation:
+def _within_efforts(unknowns: Unknowns, series: _Series | _Steps, score: float) -> Excitation:
     """Return the motion as wide as the motors allow."""
     space, share = unknowns.space, 1.0
     while share > SMALLEST:
@@ -258,7 +244,7 @@ def _within_efforts(unknowns: Unknowns, series: _Motion, score: float) -> Excita
                   "effort; give ranges nearer to where it hangs")
 
 
-def _trajectory(unknowns: Unknowns, series: _Motion) -> Trajectory:
+def _trajectory(unknowns: Unknowns, series: _Series | _Steps) -> Trajectory:
     space = unknowns.space
     count = round(series.seconds * space.whole.control.knot_hz) + 1
     t = np.linspace(0.0, series.seconds, count)
