@@ -12,7 +12,7 @@ import numpy as np
 
 from femtorque.codegen.mechanism import Joint, Limits
 from femtorque.codegen.wire import Codec, FrameReader, messages
-from femtorque.host.link import Configuration
+from femtorque.host.link import Configuration, Link, Session
 
 RAMP = 0.05  # s from full pace to a stop
 HOST_TIMEOUT = 0.1  # s
@@ -316,3 +316,19 @@ class FakeBoard:
             position=measured.tolist(), target=self.target.tolist(), rate=zero, target_rate=zero,
             torque_ff=(0.1,) * self.joints, torque=(0.3,) * self.joints, duty=zero,
         )
+
+
+def unconnected(clock=None, expected=None, listen_only=False, **keys) -> tuple[Session, FakeBoard]:
+    """A session and its board, which have not met. keys: of the board."""
+    clock = clock or ManualClock()
+    board = FakeBoard(clock, **keys)
+    return Session(Link(board, clock=clock), expected or configuration(), listen_only=listen_only), board
+
+
+def a_session(clock=None, **keys) -> tuple[Session, FakeBoard]:
+    """A session connected to a board that is homed at zero and armed."""
+    session, board = unconnected(clock, **keys)
+    session.connect()
+    session.home(np.zeros(board.joints))
+    session.arm()
+    return session, board

@@ -9,7 +9,7 @@ import pytest
 from femtorque import BadInput, Board, Mechanism, Trajectory
 from femtorque.codegen.common import MECHANISMS
 from femtorque.host.record import log
-from tests.host.stream.test_stream import a_session
+from tests.support.fake_board import a_session
 
 ARM, MOTION = MECHANISMS / "three_link.toml", MECHANISMS / "three_link.csv"
 

@@ -22,7 +22,7 @@ from femtorque.hil.board import VirtualBoard
 from femtorque.hil.chip.stm32.chip import unique
 from femtorque.hil.plant.rigid import Plant
 from femtorque.host.flash import flashing as flashing
-from femtorque.host.flash.flashing import flash_of, pages_of, write_by_rom
+from femtorque.host.flash.flashing import pages_of, write_by_rom
 from femtorque.host.flash.rom_loader import RomLoader
 from tests.support.boards import FILE, IMAGES, image
 from tests.support.rom_fake import NACK, RomFake
@@ -111,34 +111,33 @@ def test_some_noise_is_survived():
     assert bytes(onto(fake).flash[:len(IMAGE)]) == IMAGE and calls["chip"] < 0 and calls["host"] > 101
 
 
-def test_another_chip_is_refused_by_name_and_left_alone():
-    fake = RomFake(F4, number=0x419)
-    with pytest.raises(Refused,
-                       match=r"the chip is STM32F42x/43x \(0x419\), the image is for STM32F405.*nothing was wri"):
-        onto(fake)
-    assert fake.log == []
-
-
-def test_read_out_protection_is_told_before_anything_is_erased():
-    fake = RomFake(F4, protected=True)
-    with pytest.raises(Refused, match="its read-out protection is on"):
-        onto(fake)
-    assert fake.log == [] and not fake.running
-
-
-def test_a_silent_port_says_how_to_get_into_the_loader():
-    fake = RomFake(F4)
+def deaf(fake: RomFake) -> None:
     fake.to_chip = lambda data: b""
-    with pytest.raises(Refused, match="no answer from the chip's boot loader; hold BOOT0 high"):
-        onto(fake)
 
 
-def test_flash_that_does_not_erase_is_told_and_not_started():
-    fake = RomFake(F4)
+def stuck(fake: RomFake) -> None:
     fake.stuck_page = 1
-    with pytest.raises(Refused, match="flash it again"):
+
+
+def refusing(fake: RomFake) -> None:
+    fake._machine = None
+    fake.write = lambda data: fake.noise(NACK) or len(data)
+
+
+@pytest.mark.parametrize(("keys", "change", "words"), [
+    ({"number": 0x419}, None,
+     r"the chip is STM32F42x/43x \(0x419\), the image is for STM32F405.*nothing was wri"),
+    ({"protected": True}, None, "its read-out protection is on"),
+    ({}, deaf, "no answer from the chip's boot loader; hold BOOT0 high"), ({}, refusing, "boot loader"),
+    ({}, stuck, "flash it again"),
+], ids=["another chip", "protected", "silent", "refusing", "does not erase"])
+def test_a_chip_that_cannot_be_flashed_is_refused_before_it_is_erased_and_never_started(keys, change, words):
+    fake = RomFake(F4, **keys)
+    if change:
+        change(fake)
+    with pytest.raises(Refused, match=words):
         onto(fake)
-    assert not fake.running
+    assert not fake.running and (fake.log == [] or change is stuck)
 
 
 def test_flash_that_forgets_is_found_by_comparing():
@@ -154,14 +153,6 @@ def test_flash_that_forgets_is_found_by_comparing():
     with pytest.raises(Refused, match="flash differs from the image at 0x08004003; .* holds no whole image"):
         onto(fake)
     assert not fake.running
-
-
-def test_a_loader_that_refuses_everything_is_not_waited_for_without_end():
-    fake = RomFake(F4)
-    fake._machine = None
-    fake.write = lambda data: fake.noise(NACK) or len(data)
-    with pytest.raises(Refused):
-        onto(fake)
 
 
 def test_an_image_larger_than_flash_is_refused():
@@ -295,10 +286,6 @@ def test_what_goes_wrong_on_usb_is_told(tmp_path, image_file, old, new, message)
     tool(tmp_path, "dfu-util", DFU.replace(old, new).replace("{folder}", str(tmp_path)))
     with pytest.raises(Refused, match=message):
         flashing._by_dfu(F4, image_file)
-
-
-def test_dfu_layouts_are_added_up():
-    assert flash_of("04*016Kg,01*064Kg,07*128Kg") == F4.flash_bytes and flash_of("256*02Kg") == G4.flash_bytes
 
 
 def test_a_missing_programmer_says_what_to_install(tmp_path, monkeypatch):

@@ -9,13 +9,7 @@ from femtorque.codegen.wire import messages
 from femtorque.host.link.about import crash
 from femtorque.host.link.link import Link
 from femtorque.host.link.session import Session
-from tests.support.fake_board import FakeBoard, ManualClock, configuration
-
-
-def a_session(expected=None, clock=None, **keys):
-    clock = clock or ManualClock()
-    board = FakeBoard(clock, **keys)
-    return Session(Link(board, clock=clock), expected or configuration()), board
+from tests.support.fake_board import FakeBoard, ManualClock, a_session as armed, configuration, unconnected as a_session
 
 
 def test_a_board_with_the_right_configuration_is_met():
@@ -50,26 +44,17 @@ def test_a_crash_is_told_with_all_that_is_needed_to_report_it():
     assert "stack not readable, lr 0x08004321" in crash(board.about())
 
 
-def test_another_configuration_is_refused_with_both_digests_and_the_command_that_mends_it():
-    session, board = a_session(conf=configuration(digest=b"\xaa" * 32))
-    with pytest.raises(Refused) as refused:
+@pytest.mark.parametrize("other", [
+    configuration(digest=b"\xaa" * 32), configuration(joints=6, digest=b"\xbb" * 32),
+    configuration(digest=bytes(range(1, 3)) + bytes(30)),
+], ids=["another digest", "another number of joints", "the same tag"])
+def test_another_configuration_is_refused_with_both_digests_and_the_command_that_mends_it(other):
+    session, board = a_session(conf=other)
+    with pytest.raises(Refused, match="another configuration") as refused:
         session.connect()
     line = str(refused.value)
-    assert "aa" * 8 in line and bytes(range(1, 9)).hex() in line and "femtorque build arm.toml" in line
+    assert other.digest[:8].hex() in line and bytes(range(1, 9)).hex() in line and "femtorque build arm.toml" in line
     assert not board.commands
-
-
-def test_another_digest_under_the_same_tag_is_refused_too():
-    digest = bytes(range(1, 33))
-    session, _ = a_session(conf=configuration(digest=digest[:2] + bytes(30)))
-    with pytest.raises(Refused, match="another configuration"):
-        session.connect()
-
-
-def test_a_board_with_another_number_of_joints_is_still_named():
-    session, _ = a_session(conf=configuration(joints=6, digest=b"\xbb" * 32))
-    with pytest.raises(Refused, match="another configuration"):
-        session.connect()
 
 
 def test_another_protocol_is_named_before_anything_else():
@@ -175,10 +160,7 @@ def test_a_command_that_is_never_acknowledged_is_given_up():
 
 
 def test_an_idle_host_keeps_an_armed_board_alive():
-    session, board = a_session()
-    session.connect()
-    session.home(np.zeros(3))
-    session.arm()
+    session, board = armed()
     for _ in range(1500):
         session.pump()
         session.clock.sleep(0.002)
@@ -186,10 +168,7 @@ def test_an_idle_host_keeps_an_armed_board_alive():
 
 
 def test_a_host_that_goes_away_leaves_a_board_with_its_outputs_off():
-    session, board = a_session()
-    session.connect()
-    session.home(np.zeros(3))
-    session.arm()
+    session, board = armed()
     session.clock.sleep(2.0)
     assert board.state == "FAULT" and board.fault == messages.FAULTS["HOST_LOST"][0]
     session.pump()

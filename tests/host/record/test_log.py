@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import io
 import json
 from dataclasses import replace
 
@@ -9,6 +10,7 @@ import matplotlib.image
 import numpy as np
 import pytest
 from mcap.reader import make_reader
+from mcap.writer import Writer
 from mcap_ros2.decoder import DecoderFactory
 from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
@@ -21,9 +23,9 @@ from femtorque.host.record.log import Log, read_log
 from femtorque.host.scene import scene
 from femtorque.host.show import Findings, plot
 from femtorque.host.stream import stream
-from tests.host.stream.test_stream import a_motion, a_session
+from tests.host.stream.test_stream import a_motion
 from tests.support.damage import flipped
-from tests.support.fake_board import FakeBoard, ManualClock
+from tests.support.fake_board import FakeBoard, ManualClock, a_session
 from tests.support.suite import ROOT
 
 
@@ -138,7 +140,8 @@ def test_what_an_arm_feels_is_in_its_log(a_run, tmp_path):
         log.write_felt(replace(felt, tick=5, touched=1, joint=2, touches=1, touch_tick=3))
         log.write(replace(board.status(), tick=10))
     run = read_log(tmp_path / "run.mcap")
-    assert run.outside.t == pytest.approx([(2**32 - 15) / 1000, (2**32 + 5) / 1000]) and len(run.t) == 2
+    assert run.outside.t == pytest.approx([(2**32 - 15) / 1000, (2**32 + 5) / 1000])
+    assert run.t == pytest.approx([(2**32 - 20) / 1000, (2**32 + 10) / 1000])
     assert run.outside.touches.tolist() == [0, 1] and run.outside.joint == ("", names[2])
     assert run.outside.touched.tolist() == [False, True]
     for name in ("external", "mean", "threshold"):
@@ -223,16 +226,18 @@ def test_a_description_that_is_not_what_was_written_is_refused(a_run, tmp_path):
         read_log(other)
 
 
-def test_time_goes_on_when_the_boards_tick_wraps(tmp_path):
-    session, board = a_session()
-    with Log(tmp_path / "run.mcap", session.configuration) as log:
-        for tick in (2**32 - 10, 2**32 - 1, 5):
-            log.write(type(session.status)(**{**session.status.__dict__, "tick": tick}))
-    np.testing.assert_allclose(np.diff(read_log(tmp_path / "run.mcap").t), [0.009, 0.006], atol=1e-6)
+def empty():
+    """An MCAP file of something else."""
+    file = io.BytesIO()
+    writer = Writer(file)
+    writer.start()
+    writer.finish()
+    return file.getvalue()
 
 
 @pytest.mark.parametrize("content, words", [
     (None, "does not exist"), (b"", "is not an MCAP file"), (b"t,a\n0,1\n" * 99, "is not an MCAP file"),
+    (empty(), "holds no run of femtorque"),
 ])
 def test_what_is_no_log_is_bad_input(tmp_path, content, words):
     path = tmp_path / "x.mcap"
@@ -240,17 +245,6 @@ def test_what_is_no_log_is_bad_input(tmp_path, content, words):
         path.write_bytes(content)
     with pytest.raises(BadInput, match=words):
         read_log(path)
-
-
-def test_an_mcap_of_something_else_is_bad_input(tmp_path):
-    from mcap.writer import Writer
-
-    with (tmp_path / "x.mcap").open("wb") as file:
-        writer = Writer(file)
-        writer.start()
-        writer.finish()
-    with pytest.raises(BadInput, match="holds no run of femtorque"):
-        read_log(tmp_path / "x.mcap")
 
 
 def test_a_log_needs_a_place_and_its_suffix(tmp_path):

@@ -12,19 +12,17 @@ from rich.console import Console
 from femtorque.codegen.common import MECHANISMS, Refused
 from femtorque.codegen.mechanism import load_mechanism
 from femtorque.codegen.wire import Drives, messages, to_wire
-from femtorque.host.link import Configuration, Link, Session
+from femtorque.host.link import Configuration
 from femtorque.host.record import about, named, sample
 from femtorque.host.show.monitor import snapshot, view, watch
 from tests.codegen.mechanism.test_urdf import robot
-from tests.support.fake_board import FakeBoard, ManualClock, configuration
+from tests.support.fake_board import configuration, unconnected
 from tests.support.tcp_board import TcpBoard
 from tests.whole.test_stream_command import MECHANISM, in_terminal
 
 
 def looking(**keys):
-    clock = ManualClock()
-    board = FakeBoard(clock, **keys)
-    session = Session(Link(board, clock=clock), configuration(), listen_only=True)
+    session, board = unconnected(listen_only=True, **keys)
     session.connect()
     return session, board
 
@@ -141,9 +139,7 @@ def test_six_joints_fit_into_80_columns():
     """Parts of names that distinguish joints of a common arm are not cut off."""
     arm = load_mechanism(robot("so101.urdf"))
     conf = replace(configuration(joints=6), joints=arm.streamed)
-    clock = ManualClock()
-    session = Session(Link(FakeBoard(clock, conf), clock=clock), conf, listen_only=True)
-    session.connect()
+    session, _ = looking(expected=conf, conf=conf)
     console = Console(file=io.StringIO(), width=80)
     console.print(view(session))
     lines = console.file.getvalue().splitlines()
@@ -155,17 +151,15 @@ def test_six_joints_fit_into_80_columns():
 
 def with_drives(*joints):
     """Session with a board that has reported its drives twice, 0.1 s apart; the second time is yet to come."""
-    clock, n = ManualClock(), len(joints)
+    n = len(joints)
     conf = replace(configuration(joints=n), joints=joints)
-    board = FakeBoard(clock, conf)
-    session = Session(Link(board, clock=clock), conf, listen_only=True)
-    session.connect()
+    session, board = looking(expected=conf, conf=conf)
     zeros = {f.name: (0,) * (n if f.length == "J" else f.length) if f.length != 1 else 0
              for m in messages.MESSAGES if m.name == "DRIVES" for f in m.fields}
 
     def tell(tick, **fields):
-        board._send(Drives(**{**zeros, "tick": tick, **fields}), clock.now())
-        clock.sleep(0.002)
+        board._send(Drives(**{**zeros, "tick": tick, **fields}), session.clock.now())
+        session.clock.sleep(0.002)
         session.pump()
 
     return session, tell

@@ -10,9 +10,9 @@ from hypothesis import given, settings, strategies as st
 from femtorque.codegen.common import Refused
 from femtorque.codegen.motion import Knots
 from femtorque.codegen.wire import messages, to_wire
-from femtorque.host.link import Link, Sender, Session, message
-from femtorque.host.stream.streaming import Interrupts, Outcome, stream
-from tests.support.fake_board import FakeBoard, ManualClock, configuration
+from femtorque.host.link import Sender, message
+from femtorque.host.stream.streaming import Interrupts, stream
+from tests.support.fake_board import ManualClock, a_session, configuration, unconnected
 
 
 def a_motion(seconds=1.0, conf=None):
@@ -24,21 +24,6 @@ def a_motion(seconds=1.0, conf=None):
     qd = reach * (30 * t**2 - 60 * t**3 + 30 * t**4) / seconds
     qdd = reach * (60 * t - 180 * t**2 + 120 * t**3) / seconds**2
     return Knots(to_wire(q, conf.joints), qd.astype(np.float32), qdd.astype(np.float32))
-
-
-def a_session(clock=None, **keys):
-    """A session connected to a fake board that is homed at zero and armed."""
-    session, board = unconnected(clock, **keys)
-    session.connect()
-    session.home(np.zeros(board.joints))
-    session.arm()
-    return session, board
-
-
-def unconnected(clock=None, expected=None, **keys):
-    clock = clock or ManualClock()
-    board = FakeBoard(clock, **keys)
-    return Session(Link(board, clock=clock), expected or configuration()), board
 
 
 def as_sent(motion):
@@ -195,22 +180,12 @@ def test_a_stopped_motion_goes_on_when_asked_to():
     assert as_received(board) == as_sent(motion)
 
 
-def test_running_out_of_knots_is_told_from_silence():
+def test_running_out_of_knots_is_told_from_silence(monkeypatch):
     session, board = a_session()
-    motion = a_motion(3.0)
-    board.to_board.drop = 0.0
-    original = Sender.send
-
-    def starved(self):
-        if self.highest < 300:
-            original(self)
-
-    Sender.send = starved
-    try:
-        with pytest.raises(Refused, match="knots ran out"):
-            stream(session, motion)
-    finally:
-        Sender.send = original
+    send = Sender.send
+    monkeypatch.setattr(Sender, "send", lambda sender: send(sender) if sender.highest < 300 else None)
+    with pytest.raises(Refused, match="knots ran out"):
+        stream(session, a_motion(3.0))
     assert board.state == "HOLD"
 
 
@@ -226,16 +201,11 @@ def interrupted(session, board, motion, at, **keys):
     return stream(session, motion, on_progress=press, interrupts=interrupts, **keys)
 
 
-def test_ctrl_c_is_a_controlled_stop():
+@pytest.mark.parametrize("presses, ended, state", [([100], "stopped", "HOLD"), ([100, 101], "disarmed", "DISARMED")])
+def test_ctrl_c_is_a_controlled_stop_and_a_second_one_disarms(presses, ended, state):
     session, board = a_session()
-    outcome = interrupted(session, board, a_motion(2.0), [100])
-    assert outcome.ended == "stopped" and board.state == "HOLD" and 100 < board.played < 125
-
-
-def test_a_second_ctrl_c_disarms():
-    session, board = a_session()
-    outcome = interrupted(session, board, a_motion(2.0), [100, 101])
-    assert outcome.ended == "disarmed" and board.state == "DISARMED"
+    outcome = interrupted(session, board, a_motion(2.0), presses)
+    assert outcome.ended == ended and board.state == state and 100 < board.played < 125
 
 
 def test_a_second_ctrl_c_disarms_while_holding_too():
@@ -323,11 +293,18 @@ def test_every_fault_is_told_with_its_joint_and_its_mend(name):
     assert "\n" not in str(refused.value)
 
 
-def test_an_emergency_stop_is_told():
+@pytest.mark.parametrize("action, words", [
+    (lambda board: setattr(board, "state", "ESTOP"), "e-stop dropped the outputs; release it, then clear"),
+    (lambda board: setattr(board, "gone", True), "the link broke .*device disconnected.*check cable"),
+    (lambda board: board.reset("WATCHDOG", messages.FAULTS["HARD_FAULT"][0]),
+     "was reset .cause WATCHDOG., latched before it: HARD_FAULT: the processor"),
+    (lambda board: setattr(board, "state", "DISARMED"), "was broken off; its state is DISARMED"),
+], ids=["e-stop", "cable", "reset", "disarmed"])
+def test_what_ends_a_motion_from_outside_is_named(action, words):
     session, board = a_session()
-    at_knot(board, 50, lambda: setattr(board, "state", "ESTOP"))
-    with pytest.raises(Refused, match="e-stop dropped the outputs; release it, then clear"):
-        stream(session, a_motion(2.0))
+    at_knot(board, 100, lambda: action(board))
+    with pytest.raises(Refused, match=words):
+        stream(session, a_motion(3.0))
 
 
 def test_a_board_that_falls_silent_is_given_up_in_bounded_time():
@@ -338,28 +315,6 @@ def test_a_board_that_falls_silent_is_given_up_in_bounded_time():
     with pytest.raises(Refused, match="silent for 1.0 s; check cable and power"):
         stream(session, a_motion(3.0))
     assert clock.time - silent_at[0] < 1.1
-
-
-def test_a_cable_pulled_out_is_told():
-    session, board = a_session()
-    at_knot(board, 100, lambda: setattr(board, "gone", True))
-    with pytest.raises(Refused, match="the link broke .*device disconnected.*check cable"):
-        stream(session, a_motion(3.0))
-
-
-def test_a_reset_in_mid_motion_is_told_with_its_cause():
-    session, board = a_session()
-    fault = messages.FAULTS["HARD_FAULT"][0]
-    at_knot(board, 100, lambda: board.reset("WATCHDOG", fault))
-    with pytest.raises(Refused, match="was reset .cause WATCHDOG., latched before it: HARD_FAULT: the processor"):
-        stream(session, a_motion(3.0))
-
-
-def test_a_board_that_someone_else_disarms_ends_the_motion():
-    session, board = a_session()
-    at_knot(board, 100, lambda: setattr(board, "state", "DISARMED"))
-    with pytest.raises(Refused, match="was broken off; its state is DISARMED"):
-        stream(session, a_motion(3.0))
 
 
 def test_a_board_that_never_finishes_is_disarmed():
@@ -448,12 +403,3 @@ def test_a_motion_wants_an_armed_board():
     session.connect()
     with pytest.raises(Refused, match="starts from HOLD, but its state is DISARMED; arm first"):
         stream(session, a_motion())
-
-
-def test_the_report_has_what_the_command_line_promises():
-    session, _ = a_session(lag=0.01)
-    outcome = stream(session, a_motion())
-    assert isinstance(outcome, Outcome)
-    report = outcome.report(session.configuration)
-    assert {"tracking_rms", "tracking_max", "faults", "frames", "retransmissions", "digest"} <= set(report)
-    assert list(report["tracking_rms"]) == ["j1", "j2", "j3"]
