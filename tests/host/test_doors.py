@@ -1,6 +1,5 @@
 """Doors of a host: whatever comes in by one of them is a target or is counted and reported, and the arm goes on."""
 
-import importlib
 import io
 import json
 import math
@@ -15,7 +14,6 @@ from femtorque import BadInput, Board, Mechanism, Refused
 from femtorque.host.live.external_targets import Pipe, relay
 from femtorque.host.ros import Arm, interfaces, keys, node as ros
 from femtorque.host.ros.interfaces import message
-from tests.integrations.lerobot.conftest import plugin  # noqa: F401
 from tests.support.rig import ROOT
 
 ARM = ROOT / "mechanisms" / "three_link.toml"
@@ -173,35 +171,3 @@ def test_a_script_is_told_in_one_line_what_a_board_cannot_be_asked_for(fake) -> 
         low, high = (np.array([getattr(j.limits, end) for j in board.mechanism.streamed]) for end in ("lower", "upper"))
         assert np.all((board.positions >= low) & (board.positions <= high))
     assert refused > MANY // 2
-
-
-def action(rng) -> dict:
-    names = (*NAMES, "gripper")[:rng.integers(5)]
-    return {f"{name}.pos": odd(rng) if rng.random() < 0.3 else 10.0 * rng.normal() for name in names}
-
-
-def calibration(rng) -> str:
-    whole = {"id": 1, "drive_mode": 0, "homing_offset": 3, "range_min": 100, "range_max": 3000}
-    table = {name: dict(whole) for name in NAMES}
-    entry = table[NAMES[rng.integers(3)]]
-    for _ in range(rng.integers(4)):
-        entry[str(rng.choice([*entry, "x"]))] = odd(rng)
-    return spoilt(rng, json.dumps(table if rng.random() < 0.9 else odd(rng)))
-
-
-def test_files_and_actions_are_read_or_refused_in_one_line(plugin, tmp_path) -> None:  # noqa: F811
-    border = importlib.import_module("lerobot_robot_femtorque.border").Border.of(Mechanism.load(ARM), "gripper")
-    calibrated, file = importlib.import_module("lerobot_robot_femtorque.calibration"), tmp_path / "file"
-
-    def read(rng) -> object:
-        file.write_text(calibration(rng), encoding="utf-8", errors="replace")
-        return calibrated.read(file, Mechanism.load(ARM))
-
-    for door in (lambda rng: border.taken(action(rng)), read):
-        rng, found = np.random.default_rng(13), []
-        for _ in range(MANY):
-            try:
-                found.append(door(rng))
-            except BadInput as error:
-                assert "\n" not in str(error)
-        assert MANY // 10 < len(found) < MANY

@@ -48,12 +48,6 @@ def test_targets_carry_stamps_positions_and_velocities_and_the_last_one_ends_it(
     assert board.state == "HOLD"
 
 
-def test_by_default_the_file_says_how_late_and_how_often(fake, board) -> None:
-    with board.follow() as f:
-        f.send(Q)
-    assert (fake.asked[0].delay, fake.asked[0].frame) == (messages.FOLLOW_AUTO, 0)
-
-
 def test_joints_may_be_named_and_the_others_stay(fake, board) -> None:
     with board.follow() as f:
         f.send(Q)
@@ -194,11 +188,12 @@ def test_without_any_target_it_ends_by_a_stop(fake, board) -> None:
     assert board.state == "HOLD" and not fake.targets
 
 
-def test_the_status_says_how_it_is_followed(fake, board) -> None:
+def test_the_status_says_how_it_is_followed_and_by_default_the_file_says_how(fake, board) -> None:
     with board.follow() as f:
         f.send(Q)
         f.wait(0.1)
         told = f.status
+    assert (fake.asked[0].delay, fake.asked[0].frame) == (messages.FOLLOW_AUTO, 0)
     assert (told.phase, told.delay, told.frame, told.ahead) == ("FOLLOWING", *map(pytest.approx, (0.05, 0.02, -0.003)))
     assert (told.targets, told.late, told.lost, told.refused) == (1, 1, 2, 3)
     assert told.limits == {"shoulder": ("POSITION", "ACCELERATION")} and told.behind.tolist() == [0.25, 0.0, 0.0]

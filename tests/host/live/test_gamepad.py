@@ -41,14 +41,7 @@ def velocity(right=0.0, away=0.0, up=0.0, held=True):
 ])
 def test_sticks_give_a_velocity_beyond_their_dead_zone_and_never_more_than_the_speed(sticks, expected) -> None:
     np.testing.assert_allclose(velocity(**sticks), expected, atol=1e-12)
-
-
-def test_the_velocity_begins_at_zero_where_the_dead_zone_ends() -> None:
-    assert 0.0 < velocity(away=DEAD + 1e-3)[0] < 1e-3
-
-
-def test_without_the_button_nothing_is_asked_for() -> None:
-    assert velocity(away=1.0, held=False) is None
+    assert velocity(**sticks, held=False) is None, "without the button nothing is asked for"
 
 
 def test_targets_go_out_only_while_the_button_is_held(fake) -> None:

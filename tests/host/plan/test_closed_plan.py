@@ -1,7 +1,6 @@
 """Plans of closed mechanisms and modes: waypoints of joints and tip through the loops, singular poses named, every
 limit kept by another's account (Pinocchio with its constraints), played on the virtual board without fault."""
 
-import json
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -93,6 +92,12 @@ def followed(oracle: Closed, found: Plan, t: Array) -> tuple[Array, Array, Array
     return q, v, a
 
 
+def rubbed(mechanism: Mechanism, rates: Array) -> Array:
+    """Torques of friction (..., J) at velocities (..., J)."""
+    joints = mechanism.streamed
+    return rates * [j.friction.viscous for j in joints] + np.sign(rates) * [j.friction.coulomb for j in joints]
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_closed_mechanism_passes_its_waypoints_of_joints_and_of_the_tip(name):
     mechanism, case, found = mechanism_of(name), CASES[name], found_of(name)
@@ -136,10 +141,8 @@ def test_every_limit_is_kept_at_every_sample_by_another_s_account(name, tmp_path
     assert np.max(np.abs(np.diff(full, axis=0))) < 0.5, "one branch"
     K = np.array([abs(j.motor.K * j.motor.gear) for j in hard.streamed])
     for x, v, a in zip(full, rates, changes, strict=True):
-        tau = oracle.inverse(x, v, a, rotors=True)[0][oracle.active]
         own = v[oracle.active]
-        tau += [j.friction.viscous * w + j.friction.coulomb * np.sign(w)
-                for j, w in zip(hard.streamed, own, strict=True)]
+        tau = oracle.inverse(x, v, a, rotors=True)[0][oracle.active] + rubbed(hard, own)
         there = (hard.board.bus_voltage - K * own * np.sign(tau)) * K / [j.motor.R for j in hard.streamed]
         there = np.minimum(there, [j.limits.effort for j in hard.streamed])
         assert np.all(np.abs(tau) <= 0.9 * there * (1.0 + 1e-3))
@@ -166,10 +169,8 @@ def test_what_the_motors_cannot_give_is_slower_with_the_forces_at_the_cuts(tmp_p
     assert "would need" in slow.words() and slow.trajectory.duration > 1.1 * strong.trajectory.duration
     oracle, most = Closed(weak), 0.0
     for x, v, a in zip(*followed(oracle, slow, np.linspace(0.0, slow.trajectory.duration, 400)), strict=True):
-        tau = oracle.inverse(x, v, a, rotors=True)[0][oracle.active]
-        friction = [j.friction.viscous * w + j.friction.coulomb * np.sign(w)
-                    for j, w in zip(weak.streamed, v[oracle.active], strict=True)]
-        most = max(most, float(np.max(np.abs(tau + friction) / [j.limits.effort for j in weak.streamed])))
+        tau = oracle.inverse(x, v, a, rotors=True)[0][oracle.active] + rubbed(weak, v[oracle.active])
+        most = max(most, float(np.max(np.abs(tau) / [j.limits.effort for j in weak.streamed])))
     assert 0.8 < most <= 0.9 * (1.0 + 2e-3)
     with pytest.raises(BadInput, match="needs .* N m, .* N m is there"):
         examine(strong.trajectory, weak)
@@ -290,10 +291,8 @@ def test_a_load_that_is_picked_up_is_in_the_efforts(tmp_path):
     t = np.linspace(0.0, loaded.trajectory.duration, 50)
     model = Closed(replace(mechanism, modes=mechanism.modes[1:]))
     wanted = [model.open_torque(*row, rotors=True) for row in zip(*loaded.trajectory.at(t), strict=True)]
-    friction = [[j.friction.viscous * w + j.friction.coulomb * np.sign(w)
-                 for j, w in zip(mechanism.streamed, row, strict=True)]
-                for row in loaded.trajectory.at(t)[1]]
-    np.testing.assert_allclose(effort.wanted(mechanism, t, loaded.trajectory), np.array(wanted) + friction, atol=1e-9)
+    np.testing.assert_allclose(effort.wanted(mechanism, t, loaded.trajectory),
+                               np.array(wanted) + rubbed(mechanism, loaded.trajectory.at(t)[1]), atol=1e-9)
 
 
 @pytest.mark.parametrize("text, words", [
@@ -309,23 +308,6 @@ def test_a_load_that_is_picked_up_is_in_the_efforts(tmp_path):
 def test_a_mode_that_does_not_fit_is_refused_with_what_would(text, words, tmp_path):
     with pytest.raises((BadInput, Refused), match=words):
         planned(mechanism_of("two_arm_grasp"), tmp_path, text)
-
-
-def test_the_command_plans_and_draws_a_closed_mechanism(here, tmp_path):
-    points, out, figure = tmp_path / "points.toml", tmp_path / "motion.csv", tmp_path / "motion.png"
-    points.write_text(CASES["five_bar"].text)
-    shown = here("plan", ROOT / "mechanisms" / "five_bar.toml", points, "-o", out, "--figure", figure, "--json")
-    assert shown.returncode == 0, shown.stderr
-    told = json.loads(shown.stdout)
-    assert [w["waypoint"] for w in told["waypoints"]] == [f"waypoint.{i}" for i in range(1, 5)]
-    assert out.read_text().startswith("t,left,left.vel,left.acc,right,") and figure.stat().st_size > 20_000
-    more = tmp_path / "more.toml"
-    more.write_text("[[waypoint]]\njoints = { left = 2.0, right = 1.0 }\n")
-    assert here("plan", ROOT / "mechanisms" / "five_bar.toml", more, "-o", tmp_path / "on.csv", "--after",
-                out).returncode == 0
-    mechanism = mechanism_of("five_bar")
-    on, first = (Trajectory.load(tmp_path / name, mechanism) for name in ("on.csv", "motion.csv"))
-    np.testing.assert_allclose(on.positions[0], first.positions[-1], atol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["five_bar", "five_bar_4", "two_arm_grasp"])

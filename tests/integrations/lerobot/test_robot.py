@@ -184,15 +184,6 @@ def test_an_arm_that_its_script_has_left_is_held_and_the_next_script_takes_it_ov
     assert board.state == "FOLLOW" and all(seen) and "OUTPUTS" in board.status.flags
 
 
-def test_an_arm_whose_script_is_killed_is_held(robot, chip, board):
-    robot.send_action(START | {"elbow.pos": 20.0})
-    chip.run(3.0)
-    status = board.status
-    assert (status.state, status.fault) == ("HELD", "HOST_LOST")
-    np.testing.assert_allclose(status.positions, status.targets, atol=5e-3)
-    assert np.degrees(status.positions)[1] > 10.0
-
-
 def test_a_gripper_goes_from_0_to_100(plugin):
     border = importlib.import_module("lerobot_robot_femtorque.border").Border
     arm = Mechanism.load(ROOT / "mechanisms" / "so101_sts.toml")
