@@ -1,11 +1,10 @@
-"""The hand-written register header against independent sources: ST's SVD and pyocd's own constants for the core."""
+"""The register headers, written by hand, against independent sources: ST's SVD, a table from RM0440, and pyocd's own
+constants for the core."""
 
 import re
 import subprocess
-import xml.etree.ElementTree as ET
-import zipfile
-from functools import cache
-from importlib.util import find_spec
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -14,178 +13,151 @@ from elftools.elf.elffile import ELFFile
 from assurance.registers import register_map
 
 CHIP = Path(__file__).resolve().parents[2] / "firmware" / "chip"
-FAMILY, SHARED = CHIP / "stm32f4", CHIP / "stm32"
-HEADER = "".join(p.read_text(encoding="utf-8") for p in (SHARED / "stm32_registers.h", FAMILY / "ft_registers.h"))
-
-# Laid out as another peripheral in the SVD, or spread over two names there.
-SVD_NAMES = {"CCMR1": "CCMR1_Input", "CCMR2": "CCMR2_Output", "AFR[0]": "AFRL", "AFR[1]": "AFRH",
-             "ISR[0]": "LISR", "ISR[1]": "HISR", "IFCR[0]": "LIFCR", "IFCR[1]": "HIFCR",
-             "RFR[0]": "RF0R", "RFR[1]": "RF1R"} | {f"FR[{i}]": f"F{i // 2}R{i % 2 + 1}" for i in range(56)}
-DEBUG_UNIT = {"IDCODE": "DBGMCU_IDCODE", "CR": "DBGMCU_CR", "APB1FZ": "DBGMCU_APB1_FZ", "APB2FZ": "DBGMCU_APB2_FZ"}
 
 
-@cache
-def svd(device: str = "STM32F41x") -> dict[str, dict[str, tuple[int, dict[str, tuple[int, int]]]]]:
-    """Peripheral -> register -> (address, field -> (lowest bit, bits)). The F405 has the layout of the F41x."""
-    package = find_spec("pyocd")
-    assert package is not None, "pyocd is not installed (pip install pyocd): it carries the SVD"
-    path = Path(package.origin).parent / "debug" / "svd" / "svd_data.zip"
-    root = ET.fromstring(zipfile.ZipFile(path).read(f"{device}.svd"))
-    bare = {p.findtext("name"): p for p in root.iter("peripheral")}
-    found = {}
-    for name, p in bare.items():
-        base = int(p.findtext("baseAddress"), 0)
-        layout = bare[p.get("derivedFrom")] if p.get("derivedFrom") else p
-        found[name] = {}
-        for r in layout.iter("register"):
-            fields = {f.findtext("name"): (int(f.findtext("bitOffset")), int(f.findtext("bitWidth")))
-                      for f in r.iter("field")}
-            found[name][r.findtext("name")] = (base + int(r.findtext("addressOffset"), 0), fields)
-    return found
+@dataclass(frozen=True)
+class Family:
+    """folders: of the header. registers: by the other source. ports: letters. names: of registers with another name
+    there, by member or by instance and member. nested: by struct, its arrays of structs: name, elements, struct, and
+    pattern of the other source's name. bits: registers whose macros are compared, as macros begin. instances: the
+    instance in whose registers their fields are. fields: with another name there. least: compared registers."""
+
+    folders: tuple[Path, ...]
+    registers: Callable[[], register_map.Map]
+    ports: str
+    names: dict[str, str]
+    nested: dict[str, list[tuple[str, int, str, str]]]
+    bits: str
+    instances: dict[str, str]
+    fields: dict[str, str]
+    least: int
+
+    @property
+    def header(self) -> str:
+        paths = [path for folder in self.folders for path in folder.glob("*registers.h")]
+        return "".join(path.read_text(encoding="utf-8") for path in paths)
+
+    @property
+    def by_name(self) -> dict[str, register_map.Reg]:
+        return {reg.name: reg for reg in self.registers().values()}
+
+    def members(self, struct: str) -> list[str]:
+        """Register names of one struct of the header, arrays spelled out."""
+        body = re.search(r"typedef struct \{([^}]*)\} " + struct + ";", self.header)[1]
+        body = re.sub(r"/\*.*?\*/|RESERVED\([^)]*\);", "", body, flags=re.S)
+        names = []
+        for declaration in re.findall(r"volatile uint32_t ([^;]+);", body):
+            for name in re.split(r"\s*,\s*", declaration.strip()):
+                array = re.fullmatch(r"(\w+)\[(\d+)\]", name)
+                names += [f"{array[1]}[{i}]" for i in range(int(array[2]))] if array else [name]
+        return names
+
+    def named(self, instance: str, member: str) -> str:
+        """The other source's name of a register; CCR[0] is CCR1 there."""
+        plain = re.sub(r"(CCR|JDR)\[(\d)\]", lambda m: f"{m[1]}{int(m[2]) + 1}", member)
+        return self.names.get(f"{instance}.{member}", f"{instance}.{self.names.get(member, plain)}")
+
+    def places(self) -> Iterator[tuple[str, str]]:
+        """C expressions of all registers of the header, and the other source's names of them."""
+        structs = dict(re.findall(r"#define (\w+) \(\((\w+_TypeDef) \*\)0x", self.header))
+        for name, struct in (structs | {f"GPIO{port}": "GPIO_TypeDef" for port in self.ports}).items():
+            instance = f"GPIO({self.ports.index(name[4:])})" if name.startswith("GPIO") else name
+            for member in self.members(struct):
+                yield f"&{instance}->{member}", self.named(name, member)
+            for array, count, inner, pattern in self.nested.get(struct, []):
+                for i in range(count):
+                    for member in self.members(inner):
+                        there = pattern.format(member, member.replace("R", ""), i=i, number=i + 1)
+                        yield f"&{instance}->{array}[{i}].{member}", f"{name}.{there}"
+
+    def field(self, register: str, name: str) -> tuple[int, int]:
+        """Lowest bit and bits of the field of a macro, whose name ends with a value of it or not. The SVD splits some
+        fields (PLLM0 ... PLLM5); of a register with two meanings the second's have a quote."""
+        fields = self.by_name[register].fields
+        plain = self.fields.get(name, name)
+        for key in (plain, f"{plain}'"):
+            if key in fields:
+                return fields[key]
+        bits = sorted(low for key, (low, _) in fields.items() if re.fullmatch(plain + r"\d", key))
+        if bits:
+            return bits[0], len(bits)
+        assert "_" in name, f"{register} has no field {name}"
+        return self.field(register, name.rpartition("_")[0])
+
+    def evaluate(self, folder: Path, expressions: list[str]) -> list[int]:
+        """Values of C expressions over the header, by the cross compiler."""
+        source, target = folder / "values.c", folder / "values.o"
+        source.write_text('#include "ft_registers.h"\nconst uint32_t values[] = {\n'
+                          + ",\n".join(f"(uint32_t)({e})" for e in expressions) + "};\n", encoding="utf-8")
+        subprocess.run(["arm-none-eabi-gcc", "-mcpu=cortex-m4", "-mthumb", "-c",
+                        *(f"-I{place}" for place in self.folders), source, "-o", target], check=True)
+        with target.open("rb") as file:
+            data = ELFFile(file).get_section_by_name(".rodata").data()
+        return [int.from_bytes(data[i:i + 4], "little") for i in range(0, len(data), 4)]
 
 
-def evaluate(tmp_path: Path, expressions: list[str]) -> list[int]:
-    """Values of C expressions over the header, by the cross compiler."""
-    source = tmp_path / "values.c"
-    source.write_text('#include "ft_registers.h"\n' + "const uint32_t values[] = {\n"
-                      + ",\n".join(f"(uint32_t)({e})" for e in expressions) + "};\n", encoding="utf-8")
-    target = tmp_path / "values.o"
-    subprocess.run(["arm-none-eabi-gcc", "-mcpu=cortex-m4", "-mthumb", "-c", "-I", FAMILY, "-I", SHARED,
-                    source, "-o", target],
-                   check=True)
-    with target.open("rb") as file:
-        data = ELFFile(file).get_section_by_name(".rodata").data()
-    return [int.from_bytes(data[i : i + 4], "little") for i in range(0, len(data), 4)]
+RENAMED = {"AFR[0]": "AFRL", "AFR[1]": "AFRH"}
+F4 = Family(
+    (CHIP / "stm32f4", CHIP / "stm32"), register_map.stm32f405, "ABCDEFGH",
+    RENAMED | {"CCMR1": "CCMR1_Output", "CCMR2": "CCMR2_Output", "ISR[0]": "LISR", "ISR[1]": "HISR", "IFCR[0]": "LIFCR",
+               "IFCR[1]": "HIFCR", "RFR[0]": "RF0R", "RFR[1]": "RF1R", "RFR": "RF0R", "SxCR": "S5CR",
+               **{f"FR[{i}]": f"F{i // 2}R{i % 2 + 1}" for i in range(56)},
+               **{f"DBGMCU.{name}": f"DBG.DBGMCU_{there}" for name, there in (
+                   ("IDCODE", "IDCODE"), ("CR", "CR"), ("APB1FZ", "APB1_FZ"), ("APB2FZ", "APB2_FZ"))}},
+    {"CAN_TypeDef": [("T", 3, "CAN_Box_TypeDef", "T{1}{i}R"), ("R", 2, "CAN_Box_TypeDef", "R{1}{i}R")],
+     "DMA_TypeDef": [("S", 8, "DMA_Stream_TypeDef", "S{i}{0}")]},
+    "RCC_CR RCC_PLLCFGR RCC_CFGR RCC_AHB1ENR RCC_APB1ENR RCC_APB2ENR RCC_CSR FLASH_ACR PWR_CR PWR_CSR TIM_CR1 TIM_CR2 "
+    "TIM_SMCR TIM_SR TIM_EGR TIM_CCMR1 TIM_CCMR2 TIM_CCER TIM_BDTR ADC_CR1 ADC_CR2 ADC_JSQR ADC_SR SPI_CR1 SPI_SR "
+    "USART_SR USART_CR1 USART_CR3 DMA_SxCR CAN_MCR CAN_MSR CAN_TSR CAN_RFR CAN_IER CAN_ESR CAN_BTR CAN_FMR CAN_TI0R "
+    "DBGMCU_CR DBGMCU_APB1FZ DBGMCU_APB2FZ",
+    {"TIM": "TIM8", "ADC": "ADC1", "SPI": "SPI3", "USART": "USART2", "DMA": "DMA1", "CAN": "CAN1"},
+    {"DBG_IWDG_STOP": "DBG_IWDEG_STOP", "IC1PSC": "ICPCS", "IWDGRSTF": "WDGRSTF", "PINRSTF": "PADRSTF", "FMP": "FMP0",
+     "FULL": "FULL0", "FOVR": "FOVR0", "RFOM": "RFOM0"}, 613)
+G4 = Family(
+    (CHIP / "stm32g4", CHIP / "stm32"), register_map.stm32g474, "ABCDEFG",
+    RENAMED | {"CCR": "CCR1"} | {f"DMAMUX1.CCR[{i}]": f"DMAMUX1.C{i}CR" for i in range(16)},
+    {"DMA_TypeDef": [("C", 8, "DMA_Channel_TypeDef", "{0}{number}")]},
+    "RCC_CR RCC_CFGR RCC_PLLCFGR RCC_AHB1ENR RCC_AHB2ENR RCC_APB1ENR1 RCC_APB1ENR2 RCC_APB2ENR RCC_CSR RCC_CCIPR "
+    "FLASH_ACR PWR_CR2 PWR_CR3 PWR_CR5 PWR_SR2 USART_CR1 USART_CR3 USART_ISR DMA_CCR TIM_CR1 TIM_CR2 TIM_SMCR TIM_SR "
+    "TIM_EGR TIM_CCER TIM_BDTR ADC_ISR ADC_CR ADC_IER ADC_JSQR FDCAN_DBTP FDCAN_CCCR FDCAN_NBTP FDCAN_ECR FDCAN_PSR "
+    "FDCAN_TDCR FDCAN_IR FDCAN_IE FDCAN_ILE FDCAN_RXF0S FDCAN_TXBC FDCAN_TXFQS SYSCFG_CFGR2 DBGMCU_CR DBGMCU_APB2FZ "
+    "DBGMCU_APB1FZR1",
+    {"TIM": "TIM1", "ADC": "ADC1", "USART": "LPUART1", "DMA": "DMA1", "FDCAN": "FDCAN1"}, {}, 443)
 
 
-def outside(tmp_path: Path, checks: list[tuple[str, tuple[int, int]]]) -> list[tuple[str, str, str]]:
-    """Macros, with the lowest bit and the width of their fields, that do not lie there."""
-    wrong = []
-    for (macro, (low, bits)), value in zip(checks, evaluate(tmp_path, [m for m, _ in checks]), strict=True):
-        mask = ((1 << bits) - 1) << low
-        right = value == low if macro.endswith("_Pos") else value and not value & ~mask
-        if not right:
-            wrong.append((macro, hex(value), hex(mask)))
-    return wrong
+@pytest.fixture(params=[F4, G4], ids=["stm32f4", "stm32g4"])
+def family(request) -> Family:
+    return request.param
 
 
-def members(struct: str) -> list[str]:
-    """Register names of one struct of the header, arrays spelled out."""
-    body = re.search(r"typedef struct \{([^}]*)\} " + struct + ";", HEADER)[1]
-    body = re.sub(r"/\*.*?\*/|RESERVED\([^)]*\);", "", body, flags=re.S)
-    names = []
-    for declaration in re.findall(r"volatile uint32_t ([^;]+);", body):
-        for name in re.split(r"\s*,\s*", declaration.strip()):
-            array = re.fullmatch(r"(\w+)\[(\d+)\]", name)
-            names += [f"{array[1]}[{i}]" for i in range(int(array[2]))] if array else [name]
-    return names
+def test_every_register_is_where_the_vendor_says(family, tmp_path):
+    """A struct is that of the largest timer; the G4's table is as long as what is used."""
+    there = family.by_name
+    places = [(expression, there[name].address) for expression, name in family.places() if name in there]
+    assert len(places) >= family.least
+    found = family.evaluate(tmp_path, [expression for expression, _ in places])
+    assert [(e, hex(right), hex(here)) for (e, right), here in zip(places, found, strict=True) if right != here] == []
 
 
-def peripherals() -> dict[str, str]:
-    """Instance -> struct, of ST's peripherals."""
-    found = dict(re.findall(r"#define (\w+) \(\((\w+_TypeDef) \*\)0x", HEADER))
-    return found | {f"GPIO{port}": "GPIO_TypeDef" for port in "ABCDEFGH"}
-
-
-def svd_lacks(timer: str, member: str) -> bool:
-    """Registers of larger timers only: the struct is that of the largest."""
-    if timer in ("TIM1", "TIM8"):
-        return False
-    if timer in ("TIM9", "TIM12"):
-        return member in ("CR2", "CCMR2", "CCR[2]", "CCR[3]", "RCR", "BDTR")
-    if timer in ("TIM10", "TIM11", "TIM13", "TIM14"):
-        return member in ("CR2", "SMCR", "CCMR2", "CCR[1]", "CCR[2]", "CCR[3]", "RCR", "BDTR")
-    return member in ("RCR", "BDTR")
-
-
-def test_every_register_is_where_the_vendor_says(tmp_path):
-    expected, expressions = [], []
-    for name, struct in peripherals().items():
-        instance = f"GPIO({'ABCDEFGH'.index(name[4:])})" if name.startswith("GPIO") else name
-        for member in members(struct):
-            if name.startswith("TIM") and svd_lacks(name, member):
-                continue
-            plain = re.sub(r"(CCR|JDR)\[(\d)\]", lambda m: f"{m[1]}{int(m[2]) + 1}", member)
-            there = svd()["DBG"][DEBUG_UNIT[plain]] if name == "DBGMCU" else svd()[name][SVD_NAMES.get(plain, plain)]
-            expected.append((name, member, there[0]))
-            expressions.append(f"&{instance}->{member}")
-        if struct == "CAN_TypeDef":
-            for way, boxes in (("T", 3), ("R", 2)):
-                for box in range(boxes):
-                    for member in members("CAN_Box_TypeDef"):
-                        there = svd()[name][f"{way}{member.replace('R', '')}{box}R"]
-                        expected.append((name, f"{way}[{box}].{member}", there[0]))
-                        expressions.append(f"&{instance}->{way}[{box}].{member}")
-        if struct == "DMA_TypeDef":
-            for stream in range(8):
-                for member in members("DMA_Stream_TypeDef"):
-                    expected.append((name, f"S[{stream}].{member}", svd()[name][f"S{stream}{member}"][0]))
-                    expressions.append(f"&{instance}->S[{stream}].{member}")
-    assert len(expected) > 200
-    wrong = [(n, m, hex(there), hex(here)) for (n, m, there), here in
-             zip(expected, evaluate(tmp_path, expressions), strict=True) if there != here]
-    assert wrong == []
-
-
-# Macro prefix -> (peripheral, register) of the SVD.
-BITS = {
-    "RCC_CR_": ("RCC", "CR"), "RCC_PLLCFGR_": ("RCC", "PLLCFGR"), "RCC_CFGR_": ("RCC", "CFGR"),
-    "RCC_AHB1ENR_": ("RCC", "AHB1ENR"), "RCC_APB1ENR_": ("RCC", "APB1ENR"), "RCC_APB2ENR_": ("RCC", "APB2ENR"),
-    "RCC_CSR_": ("RCC", "CSR"), "FLASH_ACR_": ("FLASH", "ACR"), "PWR_CR_": ("PWR", "CR"), "TIM_CR1_": ("TIM8", "CR1"),
-    "TIM_SMCR_": ("TIM3", "SMCR"), "TIM_SR_": ("TIM8", "SR"), "TIM_EGR_": ("TIM8", "EGR"),
-    "TIM_CCMR1_": ("TIM3", "CCMR1_Input"), "TIM_CCER_": ("TIM8", "CCER"),
-    "TIM_CCMR2_": ("TIM3", "CCMR2_Input"), "PWR_CSR_": ("PWR", "CSR"), "TIM_CR2_": ("TIM8", "CR2"),
-    "ADC_CR1_": ("ADC1", "CR1"), "ADC_CR2_": ("ADC1", "CR2"),
-    "ADC_JSQR_": ("ADC1", "JSQR"), "ADC_SR_": ("ADC2", "SR"), "SPI_CR1_": ("SPI3", "CR1"), "SPI_SR_": ("SPI3", "SR"),
-    "TIM_BDTR_": ("TIM8", "BDTR"), "USART_SR_": ("USART2", "SR"),
-    "USART_CR1_": ("USART2", "CR1"), "USART_CR3_": ("USART2", "CR3"), "DMA_SxCR_": ("DMA1", "S5CR"),
-    "CAN_MCR_": ("CAN1", "MCR"), "CAN_MSR_": ("CAN1", "MSR"), "CAN_TSR_": ("CAN1", "TSR"),
-    "CAN_RFR_": ("CAN1", "RF0R"), "CAN_IER_": ("CAN1", "IER"), "CAN_ESR_": ("CAN1", "ESR"),
-    "CAN_BTR_": ("CAN1", "BTR"), "CAN_FMR_": ("CAN1", "FMR"), "CAN_TI0R_": ("CAN1", "TI0R"),
-    "DBGMCU_CR_": ("DBG", "DBGMCU_CR"), "DBGMCU_APB1FZ_": ("DBG", "DBGMCU_APB1_FZ"),
-    "DBGMCU_APB2FZ_": ("DBG", "DBGMCU_APB2_FZ"),
-}
-RENAMED = {"DBG_IWDG_STOP": "DBG_IWDEG_STOP",
-           "PPRE1_DIV4": "PPRE1", "PPRE2_DIV2": "PPRE2", "PLLSRC_HSE": "PLLSRC", "SMS_ENCODER3": "SMS",
-           "CC1S_TI1": "CC1S", "CC2S_TI2": "CC2S", "LATENCY_5WS": "LATENCY", "DIR_TO_PERIPHERAL": "DIR",
-           "PL_HIGH": "PL", "LOCK_3": "LOCK", "NF": "NF", "CMS_MODE_1": "CMS", "SW_PLL": "SW", "SWS_PLL": "SWS",
-           "BR_DIV16": "BR", "SW_HSE": "SW", "SWS_HSE": "SWS", "PLS_6": "PLS", "CC4S_TI4": "CC4S",
-           "IC4PSC_DIV8": "IC4PSC",
-           "IC1PSC_DIV8": "IC1PSC", "MMS_UPDATE": "MMS", "JEXTSEL_TIM1_TRGO": "JEXTSEL", "JEXTEN_RISING": "JEXTEN",
-           "FMP": "FMP0", "FULL": "FULL0", "FOVR": "FOVR0", "RFOM": "RFOM0"}
-
-
-def field_of(fields: dict[str, tuple[int, int]], name: str) -> tuple[int, int] | None:
-    """(lowest bit, bits) of a field; the SVD splits some (PLLM0 ... PLLM5, SWS0, SWS1) and renames a few."""
-    if name in fields:
-        return fields[name]
-    alias = {"NF": "NF", "IC1PSC": "ICPCS", "BORRSTF": "BORRSTF", "IWDGRSTF": "WDGRSTF", "PINRSTF": "PADRSTF",
-             "IC2F": "IC2F"}.get(name)
-    if alias in fields:
-        return fields[alias]
-    bits = sorted(offset for key, (offset, _) in fields.items() if re.fullmatch(name + r"\d", key))
-    return (bits[0], len(bits)) if bits else None
-
-
-def test_every_bit_is_where_the_vendor_says(tmp_path):
-    macros = re.findall(r"^#define (\w+) ", HEADER, re.M)
-    checks = []
-    for prefix, (peripheral, register) in BITS.items():
-        # all of them together
-        for macro in (m for m in macros if m.startswith(prefix) and not m.endswith("_SR_FLAGS")):
-            name = macro[len(prefix):].removesuffix("_Pos")
-            device = "STM32F429x" if macro == "PWR_CR_VOS" else "STM32F41x"  # which leaves this field out
-            found = field_of(svd(device)[peripheral][register][1], RENAMED.get(name, name))
-            assert found is not None, f"{macro}: {peripheral}.{register} has no such field"
-            checks.append((macro, found))
-    assert len(checks) > 65
-    assert outside(tmp_path, checks) == []
+def test_every_bit_is_where_the_vendor_says(family, tmp_path):
+    macros, checks = re.findall(r"^#define (\w+) ", family.header, re.M), []
+    for begin in family.bits.split():
+        kind, _, member = begin.partition("_")
+        register = family.named(family.instances.get(kind, kind), member)
+        checks += [(macro, *family.field(register, macro[len(begin) + 1:].removesuffix("_Pos")))
+                   for macro in macros if macro.startswith(f"{begin}_") and not macro.endswith("_SR_FLAGS")]
+    assert len(checks) > 150
+    values = family.evaluate(tmp_path, [macro for macro, _, _ in checks])
+    right = [value == low if macro.endswith("_Pos") else value and not value & ~(((1 << bits) - 1) << low)
+             for (macro, low, bits), value in zip(checks, values, strict=True)]
+    assert [check for check, good in zip(checks, right, strict=True) if not good] == []
 
 
 def test_registers_that_stand_alone_are_where_the_vendor_says(tmp_path):
-    expected = {"&TIM5_OR": svd()["TIM5"]["OR"][0], "FT_LSI_TIMER_LSI": 1 << svd()["TIM5"]["OR"][1]["IT4_RMP"][0],
-                "EXTI_LINE_PVD": 1 << svd()["EXTI"]["RTSR"][1]["TR16"][0]}
-    assert dict(zip(expected, evaluate(tmp_path, list(expected)), strict=True)) == expected
+    there = F4.by_name
+    expected = {"&TIM5_OR": there["TIM5.OR"].address, "FT_LSI_TIMER_LSI": 1 << there["TIM5.OR"].fields["IT4_RMP"][0],
+                "EXTI_LINE_PVD": 1 << there["EXTI.RTSR"].fields["TR16"][0]}
+    assert dict(zip(expected, F4.evaluate(tmp_path, list(expected)), strict=True)) == expected
 
 
 def test_core_registers_are_where_another_debugger_finds_them(tmp_path):
@@ -205,91 +177,16 @@ def test_core_registers_are_where_another_debugger_finds_them(tmp_path):
         "&SysTick->LOAD": 0xE000E014, "&SysTick->VAL": 0xE000E018, "&SCB->CCR": 0xE000ED14,
         "&SCB->CFSR": 0xE000ED28, "&SCB->HFSR": 0xE000ED2C, "&SCB->MMFAR": 0xE000ED34, "&SCB->BFAR": 0xE000ED38,
     }
-    values = evaluate(tmp_path, list(expected))
-    assert dict(zip(expected, values, strict=True)) == expected
+    assert dict(zip(expected, F4.evaluate(tmp_path, list(expected)), strict=True)) == expected
 
 
-@pytest.mark.parametrize("mutation", [("#define USART2 ((USART_TypeDef *)0x40004400u)", "0x40004800u"),
-                                      ("#define RCC_CR_HSEON (1u << 16)", "(1u << 15)")])
-def test_a_wrong_header_would_be_noticed(tmp_path, monkeypatch, mutation):
-    line, wrong = mutation
-    right = re.search(r"0x\w+|\(1u << \d+\)", line)[0]
-    assert line in HEADER
-    text = (FAMILY / "ft_registers.h").read_text(encoding="utf-8")
-    (tmp_path / "ft_registers.h").write_text(text.replace(line, line.replace(right, wrong)), encoding="utf-8")
-    monkeypatch.setattr("assurance.registers.test_registers.FAMILY", tmp_path)
-    check = test_every_bit_is_where_the_vendor_says if "HSEON" in line else (
-        test_every_register_is_where_the_vendor_says)
+@pytest.mark.parametrize("check, right, wrong", [
+    (test_every_register_is_where_the_vendor_says, "USART2 ((USART_TypeDef *)0x40004400u)",
+     "USART2 ((USART_TypeDef *)0x40004800u)"),
+    (test_every_bit_is_where_the_vendor_says, "RCC_CR_HSEON (1u << 16)", "RCC_CR_HSEON (1u << 15)")])
+def test_a_wrong_header_would_be_noticed(tmp_path, check, right, wrong):
+    text = (CHIP / "stm32f4" / "ft_registers.h").read_text(encoding="utf-8")
+    assert f"#define {right}" in text
+    (tmp_path / "ft_registers.h").write_text(text.replace(right, wrong), encoding="utf-8")
     with pytest.raises(AssertionError):
-        check(tmp_path)
-
-
-# ---------------------------------------------------------------- STM32G474
-
-G4_FAMILY = CHIP / "stm32g4"
-G4_HEADER = "".join(p.read_text(encoding="utf-8") for p in (SHARED / "stm32_registers.h", G4_FAMILY / "ft_registers.h"))
-G4_NAMES = {"AFR[0]": "AFRL", "AFR[1]": "AFRH"}
-G4_BITS = {
-    "RCC_CR_": "RCC.CR", "RCC_CFGR_": "RCC.CFGR", "RCC_PLLCFGR_": "RCC.PLLCFGR", "RCC_AHB1ENR_": "RCC.AHB1ENR",
-    "RCC_APB1ENR1_": "RCC.APB1ENR1", "RCC_APB1ENR2_": "RCC.APB1ENR2", "RCC_APB2ENR_": "RCC.APB2ENR",
-    "RCC_CSR_": "RCC.CSR", "FLASH_ACR_": "FLASH.ACR", "PWR_CR3_": "PWR.CR3", "PWR_CR5_": "PWR.CR5",
-    "USART_CR1_": "LPUART1.CR1", "USART_CR3_": "LPUART1.CR3", "USART_ISR_": "LPUART1.ISR", "DMA_CCR_": "DMA1.CCR1",
-    "TIM_CR1_": "TIM1.CR1", "TIM_SMCR_": "TIM1.SMCR", "TIM_SR_": "TIM1.SR", "TIM_EGR_": "TIM1.EGR",
-    "TIM_CCER_": "TIM1.CCER", "TIM_BDTR_": "TIM1.BDTR", "RCC_AHB2ENR_": "RCC.AHB2ENR", "ADC_ISR_": "ADC1.ISR",
-    "ADC_CR_": "ADC1.CR", "ADC_IER_": "ADC1.IER", "TIM_CR2_": "TIM1.CR2", "ADC_JSQR_": "ADC1.JSQR",
-    "PWR_CR2_": "PWR.CR2", "RCC_CCIPR_": "RCC.CCIPR",
-    "FDCAN_DBTP_": "FDCAN1.DBTP", "FDCAN_CCCR_": "FDCAN1.CCCR", "FDCAN_NBTP_": "FDCAN1.NBTP",
-    "FDCAN_ECR_": "FDCAN1.ECR", "FDCAN_PSR_": "FDCAN1.PSR", "FDCAN_TDCR_": "FDCAN1.TDCR", "FDCAN_IR_": "FDCAN1.IR",
-    "FDCAN_IE_": "FDCAN1.IE", "FDCAN_ILE_": "FDCAN1.ILE", "FDCAN_RXF0S_": "FDCAN1.RXF0S",
-    "FDCAN_TXBC_": "FDCAN1.TXBC", "FDCAN_TXFQS_": "FDCAN1.TXFQS",
-    "PWR_SR2_": "PWR.SR2", "SYSCFG_CFGR2_": "SYSCFG.CFGR2", "DBGMCU_CR_": "DBGMCU.CR",
-    "DBGMCU_APB2FZ_": "DBGMCU.APB2FZ", "DBGMCU_APB1FZR1_": "DBGMCU.APB1FZR1",
-}
-G4_RENAMED = {"FDCANSEL_PCLK1": "FDCANSEL",
-              "SW_HSI": "SW", "SW_PLL": "SW", "SWS_HSI": "SWS", "SWS_PLL": "SWS", "HPRE_DIV2": "HPRE",
-              "PLLSRC_HSE": "PLLSRC", "LATENCY_4WS": "LATENCY", "DIR_TO_PERIPHERAL": "DIR", "PL_HIGH": "PL",
-              "SMS_ENCODER3": "SMS", "CMS_MODE_1": "CMS", "LOCK_3": "LOCK",
-              "SW_HSE": "SW", "SWS_HSE": "SWS", "PLS_6": "PLS", "MMS_UPDATE": "MMS", "JEXTEN_RISING": "JEXTEN"}
-
-
-@pytest.fixture
-def g4(monkeypatch):
-    monkeypatch.setattr("assurance.registers.test_registers.FAMILY", G4_FAMILY)
-    monkeypatch.setattr("assurance.registers.test_registers.HEADER", G4_HEADER)
-    return {reg.name: reg for reg in register_map.stm32g474().values()}
-
-
-def test_every_register_of_the_g4_is_where_its_manual_says(tmp_path, g4):
-    instances = dict(re.findall(r"#define (\w+) \(\((\w+_TypeDef) \*\)0x", G4_HEADER))
-    instances |= {f"GPIO{port}": "GPIO_TypeDef" for port in "ABCDEFG"}
-    expected, expressions = [], []
-    for name, struct in instances.items():
-        instance = f"GPIO({'ABCDEFG'.index(name[4:])})" if name.startswith("GPIO") else name
-        rows = [(f"C[{i}].{m}", f"{m}{i + 1}") for i in range(8) for m in members("DMA_Channel_TypeDef")] if (
-            struct == "DMA_TypeDef") else []
-        for member in members(struct):
-            plain = re.sub(r"(CCR|JDR)\[(\d+)\]", lambda m,
-                           name=name: f"C{m[2]}CR" if name == "DMAMUX1" else f"{m[1]}{int(m[2]) + 1}",
-                           member)
-            rows.append((member, G4_NAMES.get(plain, plain)))
-        for member, plain in rows:
-            if f"{name}.{plain}" in g4:  # the table is as long as what is used
-                expected.append((f"{name}.{plain}", g4[f"{name}.{plain}"].address))
-                expressions.append(f"&{instance}->{member}")
-    assert len(expected) > 230
-    wrong = [(n, hex(there), hex(here)) for (n, there), here in
-             zip(expected, evaluate(tmp_path, expressions), strict=True) if there != here]
-    assert wrong == []
-
-
-def test_every_bit_of_the_g4_is_where_its_manual_says(tmp_path, g4):
-    checks = []
-    for prefix, register in G4_BITS.items():
-        macros = re.findall(r"^#define (\w+) ", G4_HEADER, re.M)
-        for macro in (m for m in macros if m.startswith(prefix) and m != "TIM_SR_FLAGS"):
-            name = macro[len(prefix):].removesuffix("_Pos")
-            place = g4[register].fields.get(G4_RENAMED.get(name, name))
-            assert place is not None, f"{macro}: {register} has no such field"
-            checks.append((macro, place))
-    assert len(checks) > 65
-    assert outside(tmp_path, checks) == []
+        check(replace(F4, folders=(tmp_path, CHIP / "stm32")), tmp_path)
