@@ -54,7 +54,7 @@ def measure(model: Model, positions: np.ndarray) -> Measured:
         worst, stack = max(worst, call.instructions), max(stack, call.stack_bytes)
         torque.append(chip.read(tau_at, np.float32, model.n))
     size = chip.call("ft_size").result
-    return Measured(worst, chip.size_of("ft_step"), size, stack, np.array(torque))
+    return Measured(worst, chip.symbols["ft_step"][1], size, stack, np.array(torque))
 
 
 def test_planar_chains_cost_little_more_a_link_when_they_are_long():

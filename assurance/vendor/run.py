@@ -217,13 +217,16 @@ def played(program: Program, elf: Path) -> Iterator[Judged]:
     def word(address: int) -> int:
         return int.from_bytes(chip.core.memory(address, 4), "little")
 
+    def function() -> str:
+        return next((name for name, one in image.symbols.items() if one.address <= chip.core.pc < one.end), "?")
+
     why = ""
     try:
         while not word(image.symbol("over").address) == 1 and chip.seconds < BOUND_S and not why:
             chip.run(chip.seconds + 1e-3)
             why = "a processor fault" if FAULTS & {*chip.core.nvic.active} else ""
     except Unmodelled as error:
-        why = f"the virtual chip refuses: {error}, in {image.function_at(chip.core.pc)}"
+        why = f"the virtual chip refuses: {error}, in {function()}"
     count = min(word(image.symbol("report_count").address), ROWS)
     for i in range(count):
         at = image.symbol("reports").address + 16 * i
@@ -231,7 +234,7 @@ def played(program: Program, elf: Path) -> Iterator[Judged]:
         text = image.flash[what - region.start:]
         yield Judged(text[:text.index(b"\0")].decode(), found, low, high)
     if why or word(image.symbol("over").address) != 1:
-        raise Refused(why or f"not over after {BOUND_S:g} s, in {image.function_at(chip.core.pc)}")
+        raise Refused(why or f"not over after {BOUND_S:g} s, in {function()}")
 
 
 def run(folder: Path, names: list[str]) -> int:

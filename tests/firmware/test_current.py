@@ -84,7 +84,8 @@ class Bench:
         self.sensors = [CurrentSensor(board.name, c.current.pin, chip, self.drivers, lambda: chip.adc.window)
                         for _, c in joints]
         self.of_channel = {board.chip.sampling.channels[c.current.pin]: i for i, (_, c) in enumerate(joints)}
-        chip.before_change = chip.before_read = self.bring_up
+        for moment in ("before_change", "before_read"):
+            chip.parts.call(moment, self.bring_up)
         chip.adc.volts = self.volts
         if board.sense.bus:
             chip.converters[-1].volts = lambda channel: self.bus / board.sense.bus.ratio

@@ -76,7 +76,7 @@ def test_a_supply_that_was_low_at_start_is_not_good_before_the_next_one(tmp_path
 
 def test_on_the_g4_the_outputs_go_without_any_code(running):
     board = running("nucleo-g474re-6")
-    board.chip.core.lock_up()
+    board.chip.core.locked_up = True
     board.chip.supply(2.8)
     assert board.outputs == (0.0, 0.0, 0.0)
 

@@ -1,9 +1,9 @@
 """The cycle model, compared with counts by hand."""
 
 from femtorque.hil.chip.chip_library import ChipLibrary
-from femtorque.hil.chip.timing import FlashFetch
+from femtorque.hil.chip.timing import FLASH_MEMORIES, FlashFetch
 
-LINE = FlashFetch.LINE
+LINE = FLASH_MEMORIES["stm32f4"].line
 
 
 def straight(fetch: FlashFetch, start: int, count: int, size: int, cycles: int = 1) -> int:

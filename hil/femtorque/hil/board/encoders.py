@@ -54,7 +54,7 @@ class Encoders:
 
     def _index(self, j: int) -> bool:
         """True while an encoder's index pulse is there, if its plant has one."""
-        self._chip.before_read()
+        self._chip.parts.announce_read()
         pulse = getattr(self._plant, "index", None)
         return bool(pulse is not None and pulse(j))
 

@@ -47,7 +47,7 @@ class PowerStage:
 
     @bus_voltage.setter
     def bus_voltage(self, volts: float) -> None:
-        self._chip.before_change()
+        self._chip.parts.announce()
         self._bus_voltage = volts
         self._changed()
         for driver in self.gate_drivers:
@@ -134,7 +134,7 @@ class PowerStage:
         """Open (True) or close the e-stop loop: its pins go low, and the enable line if the loop pulls it."""
         if not self._board.outputs:
             return
-        self._chip.before_change()
+        self._chip.parts.announce()
         self._estop_open = pressed
         self._wake()
         self._changed()
@@ -154,6 +154,6 @@ class PowerStage:
         """Overload transistors of a joint's bridges (bits of status register 1) beyond the gate driver's limit."""
         driver = self.gate_driver(j)
         assert driver is not None
-        self._chip.before_change()
+        self._chip.parts.announce()
         driver.over_current(fets)
         self._changed()

@@ -1,4 +1,4 @@
-"""The chip, instruction by instruction, and its peripherals."""
+"""The virtual chip: its processor, instruction by instruction, and its peripherals."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""The native block hook: exact instruction counts at a few nanoseconds a block."""
+"""A hook in C that counts instructions exactly, at a few nanoseconds a basic block."""
 
 import ctypes
 from typing import Any
@@ -13,8 +13,7 @@ from femtorque.hil.clock import library
 
 
 class BlockCounter:
-    """The counter of one Unicorn instance. `state`: now, deadline, began, instructions, stopped as in
-    hil/chip/block_counter.c."""
+    """The counter of one Unicorn instance. state: `counter` of block_counter.h."""
 
     def __init__(self, uc: Uc) -> None:
         self._ffi, self._lib = library()
@@ -30,8 +29,8 @@ class BlockCounter:
         hook(uc, UC_HOOK_BLOCK, self._lib.before_block, self.state)
 
     def watch(self, fetches: dict[int, FlashFetch], start: int, end: int) -> list[Any]:
-        """Count waiting for flash at addresses [start, end), for handlers by address. Returns the C's row of each
-        handler, in which to note that it no longer runs."""
+        """Count the waiting for flash at addresses [start, end) of these handlers, by address. Returns each handler's
+        row in C. The caller clears `running` there when the handler has ended."""
         hook(self._uc, UC_HOOK_MEM_READ, self._lib.before_read, self.state, start, end - 1)
         self.state.flash_start = start
         for i, (handler, fetch) in enumerate(fetches.items()):
@@ -42,7 +41,7 @@ class BlockCounter:
 
     @property
     def readers(self) -> set[int]:
-        """Addresses of the instructions that have loaded something from the watched flash."""
+        """Addresses of the instructions that have loaded from the watched flash."""
         bits = np.unpackbits(np.frombuffer(self._ffi.buffer(self.state.readers), np.uint8), bitorder="little")
         return {self.state.flash_start + 2 * int(i) for i in np.flatnonzero(bits)}
 
@@ -58,5 +57,5 @@ class BlockCounter:
         self._used.append((block.start, slot))
 
     def within(self, start: int, end: int) -> list[Any]:
-        """The entries of the blocks that start at addresses [start, end)."""
+        """Return the entries of the blocks that start at addresses [start, end)."""
         return [self.state.blocks[slot] for address, slot in self._used if start <= address < end]

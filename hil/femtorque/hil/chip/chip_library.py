@@ -1,6 +1,6 @@
-"""C sources compiled for the Cortex-M4F and called one function at a time, with every executed instruction counted.
+"""C sources that are compiled for the Cortex-M4F. Functions are called one at a time; every instruction is counted.
 
-For the step alone: bit identity with the host, instruction counts, stack. Whole images: femtorque.hil.board.virtual.
+It measures the step alone: bits, instructions, stack. femtorque.hil.board.virtual runs whole images.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ SECTIONS {{
 
 @cache
 def cross_compiler() -> str:
-    """arm-none-eabi-gcc from PATH. Raises Refused without one."""
+    """Return arm-none-eabi-gcc of PATH. Raises Refused if there is none."""
     found = shutil.which("arm-none-eabi-gcc")
     if not found:
         raise Refused("no arm-none-eabi-gcc found: install it, e.g. `apt install gcc-arm-none-eabi`")
@@ -63,20 +63,19 @@ class Call:
     result: int  # r0
     instructions: int
     stack_bytes: int
-    cycles: int = 0  # by the model of hil/chip/timing.py
-    fetch_stalls: int = 0  # of these, cycles of waiting for flash
+    cycles: int = 0  # by the model of hil/chip/timing.py, without waiting for flash
+    fetch_stalls: int = 0  # cycles of waiting for flash
 
 
 class ChipLibrary:
-    """Compiled sources {name: text} in emulated flash; functions are called by name.
+    """Compiled sources {name: text} in emulated flash, whose functions are called by name.
 
-    Arguments are integers, addresses or NumPy arrays' copies made by `put`. Memory is a simple bump allocator that
-    lasts as long as the library.
+    Arguments are integers or addresses. `put` copies an array to memory and returns its address; nothing frees it.
     """
 
     def __init__(self, sources: dict[str, str], flags: tuple[str, ...] = ("-O2",), warnings: bool = True,
                  libraries: tuple[str, ...] = ()) -> None:
-        """libraries: those that the sources need, e.g. ("-lm",)."""
+        """libraries: linker options for libraries that the sources need, such as "-lm"."""
         options = (
             *MACHINE,
             *flags,
@@ -108,7 +107,7 @@ class ChipLibrary:
         self.uc.hook_add(UC_HOOK_BLOCK, self._on_block)
 
     def put(self, data: NDArray[Any] | int) -> int:
-        """Copy an array into the chip's memory, or reserve so many zero bytes; returns the address."""
+        """Copy an array into the chip's memory, or reserve a number of zero bytes. Returns the address."""
         raw = bytes(data) if isinstance(data, int) else np.ascontiguousarray(data).tobytes()
         address = self._free
         self._free += (len(raw) + 7) & ~7
@@ -123,12 +122,8 @@ class ChipLibrary:
     def read(self, address: int, dtype: Any, count: int) -> NDArray[Any]:
         return np.frombuffer(bytes(self.uc.mem_read(address, count * np.dtype(dtype).itemsize)), dtype)
 
-    def size_of(self, function: str) -> int:
-        """Bytes of code of one function."""
-        return self.symbols[function][1]
-
     def call(self, function: str, *arguments: int, measure_stack: bool = False, measure_cycles: bool = False) -> Call:
-        """Call a function with up to four integer or address arguments; counts every instruction it executes."""
+        """Call a function with up to four integer or address arguments, and count the instructions that it executes."""
         uc = self.uc
         self._timed = _Timed() if measure_cycles else None
         reads = None
@@ -169,7 +164,7 @@ class ChipLibrary:
         if self._timed:
             self._timed.fetch.read(address)
         status = uc.reg_read(arm.UC_ARM_REG_XPSR)
-        if status & IT_STATE:  # Unicorn leaves it behind: see before_read in hil/chip/block_counter.c
+        if status & IT_STATE:  # Unicorn leaves this state behind: see before_read in hil/chip/block_counter.c
             uc.reg_write(arm.UC_ARM_REG_XPSR, status & ~IT_STATE)
 
 
@@ -190,7 +185,7 @@ class _Timed:
 
 
 def _instructions(code: bytes) -> int:
-    """Number of Thumb-2 instructions in a piece of code: 32-bit ones start with 0b11101, 0b11110 or 0b11111."""
+    """Return the number of Thumb-2 instructions in code. 32-bit instructions start with 0b11101, 0b11110 or 0b11111."""
     at = count = 0
     while at < len(code):
         at += 4 if code[at + 1] >> 3 in (0b11101, 0b11110, 0b11111) else 2
@@ -199,7 +194,7 @@ def _instructions(code: bytes) -> int:
 
 
 def _linked(sources: dict[str, str], options: tuple[str, ...], libraries: tuple[str, ...] = ()) -> Path:
-    """The ELF file of the sources, from the cache if it has been built before."""
+    """Return the ELF file of the sources, from the cache if it is there."""
     texts = (text for item in sorted(sources.items()) for text in item)
     key = key_of(program(cross_compiler()), *options, *libraries, _LINKER_SCRIPT, *texts)
     return kept(key, lambda folder: _link(sources, options, libraries, folder / ELF)) / ELF

@@ -1,9 +1,8 @@
 """A Cortex-M4F around Unicorn: memory, exceptions, sleep, faults, and the exact count of executed instructions.
 
-Unicorn translates and runs the instructions; it has no NVIC, no SysTick and no sense of time. Those are here. Time is
-counted in processor cycles by the model of femtorque.hil.chip.timing, one basic block at a time
-(femtorque.hil.chip.block_counter): events and interrupts come at block boundaries, and a register with a time has the
-time of the end of the block that reads it.
+Unicorn translates and runs the instructions. It has no NVIC, no SysTick and no time; this module adds them. Time is
+counted in processor cycles by the model of femtorque.hil.chip.timing, one basic block at a time. So events and
+interrupts come at block boundaries, and a register that depends on time has the value at the end of the reading block.
 """
 
 import mmap
@@ -23,11 +22,11 @@ from femtorque.hil.chip.registers import WORD, Bus, Unmodelled
 from femtorque.hil.chip.scs import BASE as SCS_BASE, Dwt, SystemControl
 from femtorque.hil.chip.timing import FlashFetch
 from femtorque.hil.chip.unicorn_calls import grant_pages, hook, map_memory, map_peripherals, unicorn_calls
-from femtorque.hil.clock import EXCEPTIONS, ChipState, Events, library
+from femtorque.hil.clock import EXCEPTIONS, ChipState, Events, Member, library
 
 _TO_PERIPHERALS = ((0x40000000, 0x20000000), (0xE0000000, 0x00100000))
 
-# exceptions QEMU's translator reports through UC_HOOK_INTR
+# exceptions that QEMU's translator reports through UC_HOOK_INTR
 _INTR_UNDEFINED, _INTR_SVC, _INTR_PREFETCH, _INTR_DATA, _INTR_BKPT = 1, 2, 3, 4, 7
 
 # bits of CFSR
@@ -37,7 +36,7 @@ _HFSR_FORCED, _HFSR_DEBUGEVT = 1 << 30, 1 << 31
 
 @dataclass(frozen=True)
 class Region:
-    """A piece of memory, bytes. Writable ones keep their content over resets, as SRAM does."""
+    """A piece of memory, in bytes. A writable one keeps its content over resets, as SRAM does."""
 
     name: str
     start: int
@@ -47,7 +46,7 @@ class Region:
 
 @dataclass
 class Handled:
-    """Costs of one exception handler (0: thread mode) so far, without those of handlers that preempted it."""
+    """Costs of one exception handler so far, without the costs of handlers that preempted it."""
 
     entries: int = 0
     instructions: int = 0
@@ -55,17 +54,22 @@ class Handled:
 
 
 class CortexM4:
-    """The processor with its memory. Peripherals are attached to `bus` by the chip model.
+    """The processor with its memory. The chip model attaches peripherals to `bus`.
 
-    vectors: address of the vector table out of reset, at which `image` lies.
+    vectors: address of the vector table out of reset, where `image` lies. asleep: it waits for an interrupt. locked_up:
+    after a fault inside a fault handler, until a reset. halted: by a debugger, or without power. pc: address of the
+    next instruction. instructions: executed since power-on.
     """
+
+    asleep, locked_up, halted = Member(bool, "_core"), Member(bool, "_core"), Member(bool, "_core")
+    pc, instructions = Member(int, "_core"), Member(int, "_count")
 
     def __init__(self, regions: tuple[Region, ...], vectors: int, bus: Bus, image: bytes) -> None:
         self.uc = Uc(UC_ARCH_ARM, UC_MODE_THUMB | UC_MODE_MCLASS)
         self.uc.ctl_set_cpu_model(arm.UC_CPU_ARM_CORTEX_M4)
         self.regions, self.vectors, self.bus = regions, vectors, bus
         self._memories = [(region.start, region.start + region.size, mmap.mmap(-1, region.size)) for region in regions]
-        self._held: list[Any] = []  # objects to which Unicorn has pointers
+        self._held: list[Any] = []  # keeps objects to which Unicorn has pointers
         for region, (_, _, memory) in zip(regions, self._memories, strict=True):
             rights = const.UC_PROT_ALL if region.writable else const.UC_PROT_READ | const.UC_PROT_EXEC
             self._held.append(map_memory(self.uc, region.start, memory, rights))
@@ -85,7 +89,7 @@ class CortexM4:
             map_peripherals(self.uc, start, size, self._in_c.bus_read, self._in_c.bus_write, self._bus_in_c(start))
         self.on_flash_write: Callable[[int, int, int], bool] = lambda address, size, value: False
         for region in regions:
-            if not region.writable:  # with a hook at other pages each write to them would be a call
+            if not region.writable:  # a hook at writable pages would be called at each write
                 self.uc.hook_add(const.UC_HOOK_MEM_WRITE_PROT, self._protected, None, region.start,
                                  region.start + region.size - 1)
         self.hear()
@@ -93,7 +97,7 @@ class CortexM4:
         self.reset()
 
     def _core_in_c(self) -> Any:
-        """Map its memories, the stack's among them, and connect its calls."""
+        """Make the processor's struct in C, and hook its functions to Unicorn."""
         ffi, lib = library()
         self._in_c = lib
         memories = [(start, end, ffi.from_buffer(memory), region.writable)
@@ -106,11 +110,11 @@ class CortexM4:
         hook(self.uc, UC_HOOK_INTR, lib.core_interrupted, core)
         hook(self.uc, UC_HOOK_TLB_FILL, lib.page_rights, core)
         grant_pages(self.uc, True)
-        self.uc.ctl_exits_enabled(True)  # without exits: one would be translated again at every start
+        self.uc.ctl_exits_enabled(True)  # without any exit, which Unicorn would translate again at every start
         return core
 
     def _parts_in_c(self) -> ChipState:
-        """The chip's parts, connected to the processor."""
+        """Make the state of the chip's parts, and connect it to the processor."""
         parts = ChipState(self._count)
         parts.state.core, self._core.parts = self._core, parts.state
         parts.placed, parts.stop = self._placed, self._stop
@@ -119,7 +123,7 @@ class CortexM4:
     # -- life ---------------------------------------------------------------
 
     def reset(self) -> None:
-        """Reset: registers to their reset values, stack pointer and program counter from the vector table."""
+        """Set registers to their reset values, and stack pointer and program counter from the vector table."""
         self.nvic.reset()
         self.scs.reset()
         self.dwt.reset()
@@ -142,80 +146,45 @@ class CortexM4:
         core.pc = start
 
     def request_reset(self) -> None:
-        """Request a system reset at the next block, as `reset_requested` for the caller of `run`."""
+        """Request a system reset. `run` returns at the next block, with `reset_requested`."""
         self.reset_requested = True
         self.events.attend()
 
     def halt(self, halted: bool) -> None:
-        """Halt the processor as a debugger does, and with it SysTick and the cycle counter (ARMv7-M C1.5, B3.3.1), or
-        let it go on."""
-        if halted != self._core.halted:
-            self._core.halted = halted
+        """Halt the processor as a debugger does, or let it go on. SysTick and the cycle counter halt too (ARMv7-M C1.5,
+        B3.3.1)."""
+        if halted != self.halted:
+            self.halted = halted
             self.scs.systick.hold(halted)
             self.dwt.hold(halted)
             self.events.attend()
 
-    def lock_up(self) -> None:
-        """Execute nothing until a reset."""
-        self._core.locked_up = True
-
-    def hold(self, held: bool) -> None:
-        """Switch the power; without it nothing is executed."""
-        self._core.halted = held
-
     def load(self, address: int, data: bytes) -> None:
-        """Write to memory, as a programmer or debugger does."""
+        """Write to memory, as a debugger does."""
         self.uc.mem_write(address, data)
 
     def stall(self, cycles: int) -> None:
-        """Cost the running code so many cycles, in the middle of a peripheral access."""
+        """Delay the running code by a number of cycles, within a peripheral access."""
         self._count.now += cycles
 
     def memory(self, address: int, size: int) -> bytes:
-        for start, end, memory in self._memories:
-            if start <= address and address + size <= end:
-                return memory[address - start:address - start + size]
-        raise UcError(const.UC_ERR_READ_UNMAPPED)
+        return bytes(self.window(address, size))
 
     def window(self, address: int, size: int) -> memoryview:
-        """A view of these bytes, which shows their changes."""
+        """Return a view of these bytes, which shows their changes."""
         for start, end, memory in self._memories:
             if start <= address and address + size <= end:
                 return memoryview(memory)[address - start:address - start + size]
         raise UcError(const.UC_ERR_READ_UNMAPPED)
 
     @property
-    def instructions(self) -> int:
-        """Instructions executed since power-on."""
-        return self._count.instructions
-
-    @property
     def now(self) -> int:
-        """Processor cycles since power-on (of the clock that runs)."""
+        """Processor cycles since power-on, of each clock while that runs."""
         return self.events.now
 
     @property
-    def pc(self) -> int:
-        """Address of the next instruction."""
-        return int(self._core.pc)
-
-    @property
-    def asleep(self) -> bool:
-        """True if it waits for an interrupt."""
-        return bool(self._core.asleep)
-
-    @property
-    def locked_up(self) -> bool:
-        """True after a fault inside the handler of faults; only a reset ends that."""
-        return bool(self._core.locked_up)
-
-    @property
-    def halted(self) -> bool:
-        return bool(self._core.halted)
-
-    @property
     def vector_table(self) -> int:
-        """Address of the vector table, 0 for the one out of reset."""
+        """Address of the vector table. Setting 0 chooses the table out of reset."""
         return int(self._core.vectors)
 
     @vector_table.setter
@@ -224,7 +193,7 @@ class CortexM4:
 
     @property
     def on_systick(self) -> Callable[[], None] | None:
-        """Function that is called at each zero of SysTick."""
+        """Function to call at each zero of SysTick."""
         return self._on_systick
 
     @on_systick.setter
@@ -233,17 +202,17 @@ class CortexM4:
         self.scs.systick.hear(call)
 
     def handled(self, number: int) -> Handled:
-        """Costs of an exception's handler (0: thread mode) so far, without those of handlers that preempted it."""
+        """Return the costs of the handler of an exception; 0: of thread mode."""
         done = self._core.handlers[number]
         return Handled(done.entries, done.instructions, done.cycles)
 
     def hear(self, numbers: Collection[int] = range(EXCEPTIONS)) -> None:
-        """Call `on_exception` at the ends of these exceptions alone."""
+        """Call `on_exception` at the ends of these exceptions only."""
         for number in range(EXCEPTIONS):
             self._core.heard[number] = number in numbers
 
     def report_ends(self, function: Any, board: Any) -> None:
-        """Have the ends of handlers reported to a function in C for the board, by addresses."""
+        """Have the ends of handlers reported to a C function with a pointer to the board. Both are addresses."""
         ffi = self.parts.ffi
         self._core.on_end = ffi.cast(ffi.typeof(self._core.on_end), int(function))
         self._core.board = ffi.cast("void *", int(board))
@@ -251,7 +220,7 @@ class CortexM4:
     # -- execution ----------------------------------------------------------
 
     def run(self, until: int, stop: Callable[[], bool] = lambda: False) -> None:
-        """Execute until cycle `until` (up to one block more), until a reset is requested or `stop()`."""
+        """Execute until a cycle and up to one block more, until a reset is requested, or until stop() is true."""
         events = self.events
         while events.now < until and not self.reset_requested and not stop():
             events.fire()
@@ -260,7 +229,7 @@ class CortexM4:
             self._execute(until)
 
     def _execute(self, until: int) -> None:
-        """Run until a cycle, the next event, or an end that the code itself brings about."""
+        """Run until a cycle, until the next event, or until the code itself needs Python."""
         core, count, events, c = self._core, self._count, self.events, self._in_c
         self.parts.state.attend = False
         why = c.core_run(core, until, events.next_here(), events.next_order)
@@ -280,18 +249,18 @@ class CortexM4:
             self._internal(core.interrupt)
 
     def _learn(self, address: int, size: int) -> None:
-        """Add a block that is about to run for the first time."""
+        """Add the block that is about to run for the first time."""
         block = timing.block(address, self.memory(address, size))
         if block.floating_point and not self.floating_point:
             raise Unmodelled(f"floating-point instruction in the block at pc 0x{address:08X} while CPACR is off")
         self._counter.add(block)
 
     def blocks_in(self, start: int, end: int) -> list[Any]:
-        """The known blocks that start at addresses [start, end): each has `runs` and `instructions`."""
+        """Return the known blocks that start at addresses [start, end). Each has `runs` and `instructions`."""
         return self._counter.within(start, end)
 
     def watch_flash(self, fetches: dict[int, FlashFetch], start: int, end: int) -> list[Any]:
-        """Call BlockCounter.watch; before any code has run."""
+        """Call BlockCounter.watch, before any code has run."""
         return self._counter.watch(fetches, start, end)
 
     @property
@@ -302,7 +271,7 @@ class CortexM4:
     # -- memory-mapped registers --------------------------------------------
 
     def _bus_in_c(self, base: int) -> Any:
-        """A range of addresses of peripherals, with callbacks to their models."""
+        """Return a range of peripherals' addresses in C, with callbacks to their models."""
         (ffi, _), bus = library(), self.bus
         failed = {"error": 0, "onerror": self.parts.refuse}
         calls = {
@@ -338,7 +307,7 @@ class CortexM4:
         return write
 
     def _protected(self, uc: Uc, access: int, address: int, size: int, value: int, data: object) -> bool:
-        """Handle a write to memory that code cannot write to. False: the write is a fault."""
+        """Handle a write to memory that is not writable. Returns false if the write is a fault."""
         try:
             return self.on_flash_write(address, size, value & (1 << 8 * size) - 1)
         except Unmodelled as error:
@@ -346,7 +315,7 @@ class CortexM4:
             return True
 
     def check(self) -> None:
-        """Raise an error that was noted while C ran."""
+        """Raise the error that was noted while C ran."""
         self._core.refused = False
         self.parts.check()
 
@@ -355,7 +324,7 @@ class CortexM4:
         self.uc.emu_stop()
 
     def _placed(self, error: BaseException) -> BaseException:
-        """A refusal of what the image does, with the place in it added."""
+        """Return an error, with the place in the image added if it refuses the image's action."""
         if not isinstance(error, Unmodelled) or error.placed or not self._core.executes:
             return error
         pc = self.uc.reg_read(arm.UC_ARM_REG_PC)
@@ -401,7 +370,7 @@ class CortexM4:
         if number == HARD_FAULT and fault != HARD_FAULT:
             self.scs.value["HFSR"] |= _HFSR_FORCED
         if level <= -1:
-            self.lock_up()  # a fault inside the fault handler
+            self.locked_up = True  # a fault inside the fault handler
             return
         self._in_c.exceptions_enter(self._core, number)
 

@@ -1,4 +1,4 @@
-"""An image as the linker made it: the flashed bytes, and the addresses of its symbols."""
+"""The image that the linker made: the bytes for flash, and the addresses of its symbols."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OBJECT, _FUNCTION = 1, 2
 
 @dataclass(frozen=True)
 class Symbol:
-    """address (of functions without the Thumb bit) and size in bytes."""
+    """Address, of a function without the Thumb bit, and size in bytes."""
 
     address: int
     size: int
@@ -29,7 +29,7 @@ class Symbol:
 
 @dataclass(frozen=True)
 class Image:
-    """flash: the bytes at `start`, gaps 0xFF as in erased flash. symbols: functions and objects by name."""
+    """flash: bytes from `start` on; gaps are 0xFF as in erased flash. symbols: functions and objects by name."""
 
     start: int
     flash: bytes
@@ -37,7 +37,7 @@ class Image:
 
     @staticmethod
     def load(path: str | Path, start: int, size: int) -> Image:
-        """The part of an ELF file that lies in the flash memory [start, start + size)."""
+        """Return the part of an ELF file that lies in flash, at [start, start + size)."""
         try:
             with open(path, "rb") as stream:
                 elf = ELFFile(stream)
@@ -58,16 +58,9 @@ class Image:
             raise BadInput("image", "symbol", name, "is not in the image")
         return self.symbols[name]
 
-    def function_at(self, address: int) -> str:
-        """Function that has an address."""
-        for name, symbol in self.symbols.items():
-            if symbol.address <= address < symbol.end:
-                return name
-        return "?"
-
 
 def _symbols(elf: ELFFile) -> dict[str, Symbol]:
-    """Symbols of ELF32 (System V ABI), read here because a table has a thousand of them."""
+    """Return the symbols of ELF32 (System V ABI). pyelftools is slow for a thousand of them."""
     table = elf.get_section_by_name(".symtab")
     if not isinstance(table, SymbolTableSection):
         return {}

@@ -1,4 +1,4 @@
-"""Models of chips by the names of their families."""
+"""The models of the chip families, by name."""
 
 from femtorque.codegen.board.chip import Chip
 from femtorque.hil.chip.stm32.chip import Stm32
@@ -9,5 +9,5 @@ _MODELS: dict[str, type[Stm32]] = {model.FAMILY.name: model for model in (Stm32F
 
 
 def chip_model(chip: Chip) -> type[Stm32]:
-    """The model of a chip."""
+    """Return the model of a chip."""
     return _MODELS[chip.name]

@@ -1,9 +1,9 @@
-"""Exceptions of an ARMv7-M processor: pending, enabled and active ones; the rules are in nvic.c."""
+"""Exceptions of an ARMv7-M processor: which are pending, enabled and active. The rules are in nvic.c."""
 
 from collections.abc import Iterable
 from typing import Any
 
-from femtorque.hil.clock import library
+from femtorque.hil.clock import Member, library
 
 RESET, NMI, HARD_FAULT, MEM_MANAGE, BUS_FAULT, USAGE_FAULT, SVCALL, PENDSV, SYSTICK = 1, 2, 3, 4, 5, 6, 11, 14, 15
 FIRST_IRQ = 16
@@ -11,8 +11,11 @@ _FAULTS = (MEM_MANAGE, BUS_FAULT, USAGE_FAULT)
 
 
 class Nvic:
-    """The state, which is in C. pending, enabled, lines (interrupt requests that peripherals hold asserted), priority:
-    by the exception's number; of the 8 bits of a priority the chip has the upper four."""
+    """The interrupt controller, whose state is in C. pending, enabled, priority, and lines, which are the interrupt
+    requests that peripherals assert: each by the number of the exception. The chip has the upper four of the 8 bits of a
+    priority. group_shift: AIRCR.PRIGROUP."""
+
+    group_shift = Member(int, "_state")
 
     def __init__(self, state: Any) -> None:
         self._ffi, self._lib = library()
@@ -28,17 +31,8 @@ class Nvic:
 
     @property
     def active(self) -> list[int]:
-        """Active exceptions, the innermost last."""
+        """Active exceptions, with the innermost last."""
         return list(self._state.active[0:self._state.depth])
-
-    @property
-    def group_shift(self) -> int:
-        """AIRCR.PRIGROUP."""
-        return int(self._state.group_shift)
-
-    @group_shift.setter
-    def group_shift(self, shift: int) -> None:
-        self._state.group_shift = shift
 
     def pend(self, number: int, pending: bool = True) -> None:
         self._state.pending[number] = pending
@@ -50,7 +44,7 @@ class Nvic:
         self._state.priority[number] = priority & 0xF0  # four bits are implemented
 
     def unpend(self, numbers: Iterable[int]) -> None:
-        """Clear a pending exception by software: an asserted one stays pending, unless it is active."""
+        """Clear pending exceptions. An exception stays pending while its request is asserted and it is not active."""
         active = self.active
         for number in numbers:
             self._state.pending[number] = self._state.lines[number] and number not in active
@@ -60,7 +54,7 @@ class Nvic:
         self._lib.nvic_line(self._at, irq, asserted)
 
     def group(self, number: int) -> int:
-        """The part of the priority that decides preemption."""
+        """Return the part of the priority that decides preemption."""
         return int(self._lib.nvic_group(self._at, number))
 
     @property
@@ -72,13 +66,8 @@ class Nvic:
     def control(self, value: int) -> None:
         self._lib.nvic_set(self._at, value)
 
-    def candidate(self) -> int | None:
-        """The first pending, enabled exception by priority."""
-        number = int(self._lib.nvic_candidate(self._at))
-        return None if number < 0 else number
-
     def escalate(self, fault: int, level: int) -> int:
-        """The exception that a synchronous fault raises at execution priority `level`."""
+        """Return the exception that a synchronous fault raises at the execution priority `level`."""
         if fault in _FAULTS and (not self._state.enabled[fault] or self.group(fault) >= level):
             return HARD_FAULT
         return fault

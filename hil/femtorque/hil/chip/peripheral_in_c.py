@@ -1,4 +1,4 @@
-"""Peripherals of which C answers registers (parts.h)."""
+"""Peripherals whose registers C answers (parts.h)."""
 
 from collections.abc import Iterable, Iterator, MutableMapping
 from typing import Any, ClassVar
@@ -8,7 +8,7 @@ from femtorque.hil.clock import ChipState
 
 
 class Words(MutableMapping[str, int]):
-    """Registers in C by their names. offsets: of all of them."""
+    """Registers in C, by name. offsets: of all registers, by name."""
 
     def __init__(self, words: Any, offsets: dict[str, int]) -> None:
         self._words, self._places = words, {name: offset >> 2 for name, offset in offsets.items()}
@@ -30,7 +30,7 @@ class Words(MutableMapping[str, int]):
 
 
 class PeripheralPartlyInC(Peripheral):
-    """A peripheral of which C answers the registers at IN_C, as long as it has a clock."""
+    """A peripheral whose registers at IN_C are answered by C, as long as the peripheral has a clock."""
 
     IN_C: Iterable[int]
 
@@ -46,7 +46,7 @@ class PeripheralPartlyInC(Peripheral):
         self._place()
 
     def _place(self) -> None:
-        """Let C answer, or not."""
+        """Choose the registers that C answers now."""
         if self._bus is None:
             return
         for offset in self.IN_C:
@@ -55,11 +55,11 @@ class PeripheralPartlyInC(Peripheral):
             place.value = self._what(offset)
 
     def _is_in_c(self, offset: int) -> bool:
-        """True if C has all of a register at IN_C now."""
+        """Return true if C has the whole of a register at IN_C now."""
         return True
 
     def _what(self, offset: int) -> int:
-        """C's name of a register."""
+        """Return C's number for a register."""
         raise NotImplementedError
 
     def _named(self, kind: str, number: int, register: int) -> int:
@@ -67,18 +67,18 @@ class PeripheralPartlyInC(Peripheral):
         return int(getattr(lib, kind) << lib.KIND | number << lib.NUMBER | register)
 
     def ask_c(self, offset: int) -> int:
-        """C's answer to a read of a register."""
+        """Read a register in C."""
         found = self.parts.ffi.new("uint64_t *")
         self.parts.do("parts_read", self._what(offset), found)
         return int(found[0])
 
     def tell_c(self, offset: int, value: int) -> bool:
-        """Write a register in C. False: C leaves it to Python."""
+        """Write a register in C. Returns false if C leaves the write to Python."""
         return bool(self.parts.do("parts_write", self._what(offset), value))
 
 
 class PeripheralInC(PeripheralPartlyInC):
-    """A peripheral whose registers are all in C. slot: its number in C among its kind; state: what C has of it."""
+    """A peripheral whose registers are all in C. slot: its number in C within its kind; state: its struct in C."""
 
     KIND: ClassVar[str]
     MEMBER: ClassVar[str]  # of `parts`
@@ -103,5 +103,5 @@ class PeripheralInC(PeripheralPartlyInC):
         self.touched()
 
     def touched(self) -> None:
-        """Have the board described again."""
+        """Have the board described to C again."""
         self.parts.state.stale = 1

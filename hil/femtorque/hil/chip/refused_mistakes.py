@@ -1,7 +1,7 @@
-"""Mistakes that the virtual chip refuses on purpose and silicon lets pass, with silicon's behaviour.
+"""Mistakes that silicon lets pass and the virtual chip refuses on purpose, with silicon's behaviour.
 
-On silicon each passes unseen, for a while or for good. The virtual chip also refuses all that it has no model of; that
-is no judgement, and not listed.
+On silicon each mistake passes unseen, for a while or for good. The virtual chip also refuses what it does not model.
+Such refusals say nothing about silicon and are not listed here.
 """
 
 STRICTER: dict[str, str] = {

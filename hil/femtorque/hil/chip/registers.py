@@ -1,10 +1,11 @@
 """Memory-mapped peripherals: blocks of 32-bit registers, and the bus that finds them.
 
-A model may publish the next answer of a register (`say` and its like). C (bus.c) then gives it without calling the
-model, which publishes it again at each call, and withdraws it at every write and at any other change.
+A model may publish the next answer of a register, by `say` or `say_cycles`. C (bus.c) then gives this answer without a
+call of the model. The model withdraws the answer at every write and at any other change, and publishes it again at the
+next call.
 
-A model knows the registers and bits that have a meaning here and refuses every other access with address, register and
-program counter: an image that touches hardware which the virtual board lacks must fail loudly, not run on zeros.
+A model refuses accesses to registers and bits that it does not have, and names address, register and program counter.
+An image that touches hardware which the virtual board lacks must fail loudly. It must not run on zeros.
 """
 
 from __future__ import annotations
@@ -20,16 +21,16 @@ WORD = 0xFFFFFFFF
 
 
 class Unmodelled(Exception):
-    """The image used a register, a bit or a combination that the virtual board does not model. placed: true if its text
-    says where in the image."""
+    """Error: the image used a register, a bit or a combination that the virtual board does not model. placed: true if
+    the text names the place in the image."""
 
     placed = False
 
 
 @dataclass(frozen=True)
 class Register:
-    """name; value after reset, unless the chip's table has one; bits that software may set (a one in any other bit that
-    reads zero is refused)."""
+    """reset: value after reset, unless the chip's table has one. writable: bits that software may set; a one in another
+    bit is refused unless that bit reads as one."""
 
     name: str
     reset: int = 0
@@ -37,9 +38,9 @@ class Register:
 
 
 class Peripheral:
-    """A block of registers at `base`. Subclasses name them in REGISTERS (offset -> Register).
+    """A block of registers at `base`. Subclasses name the registers in REGISTERS, by offset.
 
-    A method `read_NAME(self) -> int` or `write_NAME(self, value)` gives a register behaviour; without one it is plain
+    A method `read_NAME(self) -> int` or `write_NAME(self, value)` gives a register behaviour. Other registers are plain
     storage. Stored values are in `self.value[NAME]`. resets: values after reset from the chip's table.
     """
 
@@ -64,7 +65,7 @@ class Peripheral:
         self.clear()
 
     def _storage(self) -> MutableMapping[str, int]:
-        """The registers, which may be elsewhere."""
+        """Return the storage of the registers."""
         return {}
 
     def _store(self, key: str, value: int) -> None:
@@ -72,7 +73,7 @@ class Peripheral:
 
     @property
     def clocked(self) -> bool:
-        """True if it has a clock; the clock controller switches that of peripherals behind a gate."""
+        """True if the peripheral has a clock. The clock controller switches the clocks behind gates."""
         return self._clocked
 
     @clocked.setter
@@ -81,20 +82,20 @@ class Peripheral:
         self._clock_switched()
 
     def _clock_switched(self) -> None:
-        """Do what follows when the clock may have been switched."""
+        """Act after the clock may have been switched."""
         self.forget()
 
     def attached(self) -> None:
-        """Do what follows when it is at its bus."""
+        """Act after the peripheral has been attached to its bus."""
 
     # -- published answers --------------------------------------------------
 
     def say(self, key: str, value: int, until: int = NEVER) -> None:
-        """Publish a register's value: reads have no effect before that cycle, or until `forget`."""
+        """Publish a register's value. It holds before a cycle, or until `forget`, and reads have no effect."""
         self._say(key, "HELD", value, until)
 
     def say_cycles(self, key: str, since: int) -> None:
-        """Publish that a register counts the cycles since then, until `forget`."""
+        """Publish that a register counts the cycles since a cycle, until `forget`."""
         self._say(key, "CYCLES", since & WORD, NEVER)
 
     def _say(self, key: str, kind: str, value: int, until: int) -> None:
@@ -104,7 +105,7 @@ class Peripheral:
             self._said[key] = place
 
     def forget(self, *keys: str) -> None:
-        """Withdraw the published answers of these registers, or of all."""
+        """Withdraw the published answers of these registers; without names, of all registers."""
         for key in keys or tuple(self._said):
             if place := self._said.pop(key, None):
                 place.kind = 0
@@ -115,7 +116,7 @@ class Peripheral:
         self.value = {register.name: register.reset for register in self.REGISTERS.values()} | self.resets
 
     def reset(self) -> None:
-        """Do the peripheral's part of a system reset."""
+        """Reset the peripheral, as a system reset does."""
         self.clear()
 
     def read(self, offset: int, size: int) -> int:
@@ -147,7 +148,7 @@ class Peripheral:
 
 
 class BitBand:
-    """Bit banding: each bit of the first megabyte of peripherals as a word (ARMv7-M B3.1, Cortex-M4 TRM 3.7)."""
+    """Bit banding: each bit of the first megabyte of peripherals is a word here (ARMv7-M B3.1, Cortex-M4 TRM 3.7)."""
 
     base = 0x42000000
     SIZE = 32 << 20
@@ -157,7 +158,7 @@ class BitBand:
         self._find = find
 
     def _place(self, offset: int) -> tuple[Peripheral, int, int]:
-        """The peripheral, its register's offset and the bit."""
+        """Return the peripheral, its register's offset and the bit."""
         address = self.HOME + (offset >> 7 << 2)
         peripheral = self._find(address)
         return peripheral, address - peripheral.base, offset >> 2 & 31
@@ -174,9 +175,9 @@ class BitBand:
 
 
 class Bus:
-    """Peripherals by address. watch(address, bytes, value): called at every access, value None for a read. resets:
-    address to value of the registers that are not zero after reset. answers: true if C gives published answers; tests
-    compare both ways. places, listening: of the bus in C; kinds: its constants."""
+    """Peripherals by address. watch(address, bytes, value): called at every access; the value is None for a read.
+    resets: address to value of the registers that are not zero after reset. answers: true if C gives published answers;
+    tests compare both ways. places, listening: state of the bus in C; kinds: constants of C."""
 
     answers: ClassVar[bool] = True
 
@@ -200,7 +201,7 @@ class Bus:
         self.listening[0] = watch is not None
 
     def place(self, address: int) -> Any:
-        """A register's place in the bus in C."""
+        """Return a register's place in C."""
         if address not in self._placed:
             if len(self._placed) >= PLACES // 2:
                 raise MemoryError("more registers than the bus has places for")
@@ -218,7 +219,7 @@ class Bus:
         peripheral.attached()
 
     def at(self, address: int) -> Peripheral | BitBand:
-        """Model that answers an access at an address."""
+        """Return the model that answers an access at an address."""
         return self._bits if 0 <= address - BitBand.base < BitBand.SIZE else self.find(address)
 
     def find(self, address: int) -> Peripheral:

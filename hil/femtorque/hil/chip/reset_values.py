@@ -1,11 +1,10 @@
 """Values of a chip's registers after a reset, by the vendor's own description.
 
 `python -m femtorque.hil.chip.reset_values stm32g4 STM32G474.svd` writes hil/chip/stm32g4/reset_values.txt from a
-CMSIS-SVD file: one line for each register of the peripherals below that is not zero after reset. The files are ST's, as
-modm keeps them (modm-io/cmsis-svd-stm32 on GitHub, commit c97f752f: stm32f4/STM32F405.svd, stm32g4/STM32G474.svd);
-those of cmsis-svd/cmsis-svd-data, commit 05a9562e, agree in every register that an image touches, but for the FLASH.ACR
-of the G4, where they lack DBG_SWEN. CORRECTIONS has values of another source for registers of which the files are
-wrong.
+CMSIS-SVD file. It has one line for each register of the peripherals below that is not zero after reset. The files are
+ST's, from modm (modm-io/cmsis-svd-stm32 on GitHub, commit c97f752f: stm32f4/STM32F405.svd, stm32g4/STM32G474.svd).
+The files of cmsis-svd/cmsis-svd-data, commit 05a9562e, agree in every register that an image touches except FLASH.ACR
+of the G4, where they lack DBG_SWEN. CORRECTIONS replaces wrong values of the files and names the source of each.
 """
 
 import re
@@ -46,7 +45,7 @@ CORRECTIONS["stm32f4"]["RCC.CSR"] = CORRECTIONS["stm32g4"]["RCC.CSR"]
 
 
 def of_svd(svd: Path) -> Iterator[tuple[str, int, int]]:
-    """(PERIPHERAL.REGISTER, address, value) of each register of the peripherals that images use."""
+    """Yield (PERIPHERAL.REGISTER, address, value) of each register of PERIPHERALS."""
     root = ET.parse(svd).getroot()
     bare = {p.findtext("name"): p for p in root.iter("peripheral")}
     for name, p in bare.items():
@@ -66,7 +65,7 @@ def _number(text: str | None) -> int:
 
 
 def render(family: str, svd: Path) -> str:
-    """The text of a family's table."""
+    """Return the text of a family's table."""
     corrections = CORRECTIONS[family]
     lines = [f"# Made by hil/chip/reset_values.py from {svd.name}: address, value after reset, register. The others "
              f"come up as zero."]
@@ -81,7 +80,7 @@ def render(family: str, svd: Path) -> str:
 
 @cache
 def after_reset(family: str) -> dict[int, int]:
-    """Address to value of every register that is not zero after reset."""
+    """Return the values after reset by address, of registers where it is not zero."""
     text = (HERE / family / "reset_values.txt").read_text(encoding="utf-8")
     rows = [line.split()[:2] for line in text.splitlines() if line and not line.startswith("#")]
     return {int(address, 16): int(value, 16) for address, value in rows}

@@ -1,4 +1,4 @@
-"""The system control space of an ARMv7-M processor as registers: SysTick, NVIC, SCB, and DWT beside it."""
+"""The system control space of an ARMv7-M processor as registers: SysTick, NVIC and SCB; and the DWT."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol
 
 from femtorque.hil.chip.nvic import FIRST_IRQ, Nvic
 from femtorque.hil.chip.registers import WORD, Peripheral, Register, Unmodelled
-from femtorque.hil.clock import ChipState, Events
+from femtorque.hil.clock import ChipState, Events, Member
 
 BASE, DWT_BASE = 0xE000E000, 0xE0001000
 _IRQ_WORDS = 4  # 128 interrupt lines
@@ -51,7 +51,7 @@ class Core(Protocol):
 
 
 class SystemControl(Peripheral):
-    """SCB and NVIC registers over the core's exception state."""
+    """SCB and NVIC: registers over the core's exception state."""
 
     REGISTERS = _registers()
 
@@ -177,7 +177,10 @@ class SystemControl(Peripheral):
 
 
 class SysTick:
-    """The 24-bit down counter, which C has as the cycle at which it was last loaded (`systick` of parts.h)."""
+    """The 24-bit down counter. C computes it from the cycle of its last load (`systick` of parts.h). interrupt: true if
+    its zero pends its exception."""
+
+    interrupt = Member(bool, "_state")
 
     def __init__(self, parts: ChipState) -> None:
         self._parts, self._state = parts, parts.state.systick
@@ -190,15 +193,10 @@ class SysTick:
         self._schedule()
 
     def hear(self, call: Callable[[], None] | None) -> None:
-        """Call a function at each zero."""
+        """Call a function at each zero of the counter."""
         self._state.heard = call is not None
         if call is not None:
             self._parts.hear("SYSTICK_ZERO", 0, lambda value: call())
-
-    @property
-    def interrupt(self) -> bool:
-        """True if its zero pends its exception."""
-        return bool(self._state.interrupt)
 
     def control(self) -> int:
         state = self._state
@@ -216,7 +214,7 @@ class SysTick:
         self._schedule()
 
     def load(self, reload: int) -> None:
-        """Set the value that the counter takes at its next clock after 0, or at once if it was started at 0."""
+        """Set the value that follows 0. A counter that has just been started at 0 takes it at once."""
         state = self._state
         state.reload = reload
         if state.enabled and self._now == state.loaded:

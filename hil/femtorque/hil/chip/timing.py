@@ -1,8 +1,8 @@
 """Cost of a basic block: instructions (exact) and cycles (a model).
 
-The cycle model has the classes of the Cortex-M4 technical reference manual with zero-wait-state memory; divisions take
-their longest, a taken branch refills the pipeline in REFILL cycles. FlashFetch adds waiting for flash. Both are models,
-not silicon.
+The cycle model has the instruction classes of the Cortex-M4 technical reference manual, for memory without wait states.
+Divisions take their longest time; a taken branch refills the pipeline in REFILL cycles. FlashFetch adds the waiting for
+flash. Both are models, not silicon.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from typing import Any
 
 from capstone import CS_ARCH_ARM, CS_MODE_MCLASS, CS_MODE_THUMB, Cs
 
-from femtorque.hil.clock import library
+from femtorque.hil.clock import Member, library
 
 REFILL = 2  # cycles to refill the pipeline after a taken branch (1 to 3 by the manual)
 EXCEPTION_ENTRY = 12  # stacking of the basic frame overlaps the vector fetch
@@ -49,13 +49,13 @@ class Block:
 
 @cache
 def block(start: int, code: bytes) -> Block:
-    """The block of this code, the same object for all boards with one image."""
+    """Return the block of this code. All boards with one image share it."""
     return Block(start, code)
 
 
 @dataclass(frozen=True)
 class FlashMemory:
-    """A family's flash, in FlashFetch's terms. line: bytes read at once."""
+    """The flash of a chip family. line: bytes that are read at once. code_lines, data_lines: of the caches."""
 
     wait_states: int
     line: int
@@ -70,39 +70,32 @@ FLASH_MEMORIES = {
 
 
 class FlashFetch:
-    """Cycles that a chip waits for its flash, with caches empty at first, by default of an STM32F405 at 168 MHz. The
-    model (RM0090, 3.5; RM0440, 3.3), in hil/chip/flash_fetch.c:
+    """Cycles that a chip waits for its flash. Caches are empty at first. The model (RM0090, 3.5; RM0440, 3.3), in
+    hil/chip/flash_fetch.c:
 
-    - flash gives a LINE of 16 bytes in 1 + WAIT_STATES cycles;
-    - while a line executes, the next one is prefetched: to go on into it costs the rest of its reading, so straight
-      code of 4-byte instructions of one cycle takes 6 cycles per line instead of 4;
-    - a jump to a line in no cache waits for all of it; only such lines enter the instruction cache (CODE_LINES, the
-      least recently used goes first), prefetched ones do not;
-    - constants come through a cache of their own (DATA_LINES); a line that is not in it costs all wait states, during
-      which nothing is prefetched.
+    - Flash gives a line in 1 + wait_states cycles.
+    - While a line executes, the next line is prefetched. Going on into it costs the rest of its reading. On an
+      STM32F405 straight code of 4-byte instructions of one cycle takes 6 cycles per line instead of 4.
+    - A jump to a line in no cache waits for the whole line. Only lines that were jumped to enter the instruction cache
+      (code_lines; the least recently used line leaves first).
+    - Constants have their own cache (data_lines). A line that is not there costs all wait states, during which nothing
+      is prefetched.
 
     Not modelled: a prefetch that delays a jump, and other readers of flash.
     """
 
-    WAIT_STATES = 5
-    LINE = 16
-    CODE_LINES, DATA_LINES = 64, 8
+    stalls = Member(int, "_state")
 
-    def __init__(self, memory: FlashMemory | None = None) -> None:
-        m = memory or FlashMemory(self.WAIT_STATES, self.LINE, self.CODE_LINES, self.DATA_LINES)
+    def __init__(self, memory: FlashMemory = FLASH_MEMORIES["stm32f4"]) -> None:
         self._ffi, self._lib = library()
         self._state: Any = self._ffi.new("flash_fetch *")
-        self._state.wait_states, self._state.line = m.wait_states, m.line
-        self._state.code.room, self._state.data.room = m.code_lines, m.data_lines
+        self._state.wait_states, self._state.line = memory.wait_states, memory.line
+        self._state.code.room, self._state.data.room = memory.code_lines, memory.data_lines
         self.empty()
 
     def empty(self) -> None:
-        """Empty the caches and wait for nothing."""
+        """Empty the caches and end all waiting."""
         self._lib.flash_empty(self._state)
-
-    @property
-    def stalls(self) -> int:
-        return self._state.stalls
 
     @property
     def address(self) -> int:
@@ -110,7 +103,7 @@ class FlashFetch:
         return int(self._ffi.cast("uintptr_t", self._state))
 
     def execute(self, address: int, size: int, cycles: int) -> None:
-        """Fetch one instruction, which starts when its last byte is there."""
+        """Fetch an instruction, which starts once its last byte is there."""
         self._lib.flash_execute(self._state, self._ffi.new("instruction *", (address, size, cycles)), 1)
 
     def read(self, address: int) -> None:
@@ -125,7 +118,7 @@ def _branches(name: str, operands: str) -> bool:
 
 
 def cycles(name: str, operands: str) -> int:
-    """Cycles of one instruction, without the refill of a taken branch."""
+    """Return the cycles of an instruction, without the refill of a taken branch."""
     stem = name.split(".")[0]
     if stem.startswith(_MULTIPLE):
         return 1 + _registers(operands)
@@ -140,7 +133,7 @@ def cycles(name: str, operands: str) -> int:
 
 
 def _registers(operands: str) -> int:
-    """Number of registers in {r4, s16-s19, ...}."""
+    """Return the number of registers in {r4, s16-s19, ...}."""
     count = 0
     for item in operands[operands.index("{") + 1:operands.index("}")].split(","):
         first, _, last = item.strip().partition("-")

@@ -1,4 +1,4 @@
-"""Calls to Unicorn that pass C functions and memory to it, which its Python binding lacks."""
+"""Calls that pass C functions and memory to Unicorn, which Unicorn's Python binding cannot do."""
 
 import ctypes
 from typing import Any
@@ -28,7 +28,7 @@ def _check(status: int) -> None:
 
 
 def hook(uc: Uc, kind: int, function: Any, user: Any, start: int = 1, end: int = 0) -> None:
-    """Have Unicorn call a C function with a C pointer at addresses within [start, end]; if that is empty, at all."""
+    """Have Unicorn call a C function with a C pointer at addresses in [start, end]; without a range, at all."""
     pointers = (int(_FFI.cast("uintptr_t", pointer)) for pointer in (function, user))
     status = uclib.uc_hook_add(uc._uch, ctypes.byref(ctypes.c_size_t()), kind, *map(ctypes.c_void_p, pointers),
                                ctypes.c_uint64(start), ctypes.c_uint64(end))
@@ -36,27 +36,27 @@ def hook(uc: Uc, kind: int, function: Any, user: Any, start: int = 1, end: int =
 
 
 def grant_pages(uc: Uc, by_hook: bool) -> None:
-    """Have a hook decide about the rights of memory pages, or leave them to Unicorn's own rules."""
+    """Choose who decides about the rights of memory pages: a hook, or Unicorn's own rules."""
     uc.ctl(const.UC_CTL_TLB_TYPE, const.UC_CTL_IO_WRITE,
            ctypes.c_uint(const.UC_TLB_VIRTUAL if by_hook else const.UC_TLB_CPU))
     uc.ctl(const.UC_CTL_TLB_FLUSH, const.UC_CTL_IO_WRITE)
 
 
 def map_peripherals(uc: Uc, start: int, size: int, read: Any, write: Any, user: Any) -> None:
-    """Have accesses to addresses [start, start + size) call C functions with a C pointer."""
+    """Have accesses to addresses [start, start + size) call two C functions, each with a C pointer."""
     pointers = [_FFI.cast("void *", int(_FFI.cast("uintptr_t", pointer))) for pointer in (read, user, write, user)]
     _check(_LIB.uc_mmio_map(_engine(uc), start, size, *pointers))
 
 
 def map_memory(uc: Uc, start: int, memory: Any, rights: int) -> Any:
-    """Map a buffer of whole pages as memory at an address. The caller keeps the result as long as `uc` lives."""
+    """Map a buffer of whole pages as memory. The caller keeps the result as long as `uc` lives."""
     held = _FFI.from_buffer(memory, require_writable=True)
     _check(_LIB.uc_mem_map_ptr(_engine(uc), start, len(memory), rights, held))
     return held
 
 
 def unicorn_calls(uc: Uc) -> dict[str, Any]:
-    """`unicorn` of the C for one instance."""
+    """Return the fields of C's struct `unicorn` for one instance."""
     ffi, _ = library()
     assert uc._uch is not None
     functions = {

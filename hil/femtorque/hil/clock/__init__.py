@@ -1,4 +1,4 @@
-"""Simulated time: what is due at which cycle, in C and in Python, and the library of the chip's and the buses' C."""
+"""Simulated time: events at processor cycles, in C and in Python; and the library of the chip's and the buses' C."""
 
 import lazy_loader
 

@@ -1,7 +1,7 @@
 """Parts of the chip that are in C (parts.h): timers, converters, ports, SysTick, watchdog, links with their DMA, CAN.
 
-There is one state, the C's. C answers and does what comes again and again; Python configures the parts, does what is
-rare on the same numbers, and answers what C asks.
+The only copy of their state is in C. C handles what comes often. Python configures the parts, handles what is rare, and
+answers the questions of C.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,24 +14,26 @@ Kind = TypeVar("Kind")
 
 
 class Member(Generic[Kind]):
-    """An attribute of a thing that is a member of its struct in C, which is in another attribute."""
+    """An attribute that stands for an attribute of a part of the object, such as its struct in C. part: path to the
+    part; name: of the attribute there, if it differs."""
 
-    def __init__(self, kind: Callable[[Any], Kind], struct: str = "state") -> None:
-        self._kind, self._struct = kind, struct
+    def __init__(self, kind: Callable[[Any], Kind], part: str = "state", name: str = "") -> None:
+        self._kind, self._part, self._name, self._path = kind, attrgetter(part), name, part
 
     def __set_name__(self, owner: type, name: str) -> None:
-        self._name, self._get = name, attrgetter(f"{self._struct}.{name}")
+        self._name = self._name or name
+        self._get = attrgetter(f"{self._path}.{self._name}")
 
     def __get__(self, thing: Any, owner: type) -> Kind:
         return self._kind(self._get(thing))
 
     def __set__(self, thing: Any, value: Kind) -> None:
-        setattr(getattr(thing, self._struct), self._name, value)
+        setattr(self._part(thing), self._name, value)
 
 
 class ChipState:
-    """state: `parts` of parts.h. count: clock and counts of the processor, or those of none. placed: an error, with the
-    place in the image added. stop: ends what C is doing after an error."""
+    """state: `parts` of parts.h. count: the processor's clock and counts, or a counter without a processor. placed:
+    adds the place in the image to an error. stop: ends a run of C after an error."""
 
     def __init__(self, count: Any = None) -> None:
         self.ffi, self.lib = library()
@@ -47,7 +49,7 @@ class ChipState:
     # -- C asks Python --------------------------------------------------------
 
     def hear(self, what: str, which: int, answer: Callable[[float], float | None]) -> None:
-        """Answer a question of C's (parts.h) about a part, by its number, with this function."""
+        """Answer a question of C (parts.h) about the part of this number with a function."""
         self._answers[getattr(self.lib, what), which] = answer
 
     def _answer(self, what: int, which: int, value: float) -> float:
@@ -57,19 +59,19 @@ class ChipState:
         return self.ffi.callback(kind, call, onerror=self.refuse)
 
     def refuse(self, kind: type[BaseException], error: BaseException, traceback: object) -> None:
-        """Note an error of Python that C has called, and end what C is doing."""
+        """Note an error of a Python function that C has called, and end the run of C."""
         if self.failure is None:
             self.failure = self.placed(error)
         self.stop()
 
     def check(self) -> None:
-        """Raise the error that was noted, if there is one."""
+        """Raise the noted error, if there is one."""
         failure, self.failure = self.failure, None
         if failure is not None:
             raise failure
 
     def do(self, name: str, *rest: Any) -> Any:
-        """Call a function of C on the state. Raises what Python raised meanwhile."""
+        """Call a function of C on the state. Raises the error of a Python function that C has called."""
         result = getattr(self.lib, name)(self.state, *rest)
         if self.failure is not None:
             self.check()
@@ -78,13 +80,13 @@ class ChipState:
     # -- the board around the chip --------------------------------------------
 
     def connect(self, board: Any, **ways: Any) -> None:
-        """Connect the board's functions in C: addresses by their names in parts.h."""
+        """Connect the board's C functions: their addresses by their names in parts.h."""
         self.state.board = self.ffi.cast("void *", board)
         for name, address in ways.items():
             setattr(self.state, name, self.ffi.cast(self.ffi.typeof(getattr(self.state, name)), address))
 
     def call(self, name: str, function: Callable[[], None]) -> None:
-        """Call a function of Python in the place of one of the board's."""
+        """Have C call a Python function in the place of a function of the board."""
         self._kept[name] = self._callback("void(void *)", lambda board: function())
         setattr(self.state, name, self._kept[name])
 
@@ -93,7 +95,7 @@ class ChipState:
         self.do("parts_announce")
 
     def announce_read(self) -> None:
-        """Announce to the board that something outside is about to be read."""
+        """Announce to the board that a signal from outside is about to be read."""
         if self.state.before_read:
             self.state.before_read(self.state.board)
             self.check()
@@ -101,13 +103,13 @@ class ChipState:
     # -- its parts ------------------------------------------------------------
 
     def member(self, name: str) -> tuple[int, Any]:
-        """Number and state of the next unused part among those of a kind, by the member of `parts`."""
+        """Return number and state of the next unused part in a member of `parts`."""
         number = self._used.get(name, 0)
         self._used[name] = number + 1
         return number, getattr(self.state, name)[number]
 
     def due(self) -> list[Any]:
-        """All events of C, planned or not."""
+        """Return all events of C, planned or not."""
         state = self.state
         return [state.systick.expire, state.watchdog.bite, *(k.quiet for k in state.links),
                 *(c.end for c in state.converters), *(t.update for t in state.timers), *self._tasks()]

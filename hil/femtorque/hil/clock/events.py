@@ -5,13 +5,13 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 
-from femtorque.hil.clock.chip_state import ChipState
+from femtorque.hil.clock.chip_state import ChipState, Member
 
 NEVER = 1 << 62
 
 
 class Event:
-    """One planned action. A cancelled event stays in the queue without effect."""
+    """A planned action. A cancelled event stays in the queue without effect."""
 
     __slots__ = ("at", "order", "action")
 
@@ -20,7 +20,7 @@ class Event:
         self.action: Callable[[], None] | None = action
 
     def __lt__(self, other: Event) -> bool:
-        """True if the event is cancelled: of two with equal keys, one replaces the other."""
+        """Return true if the event is cancelled. Only an event that replaces a cancelled one has an equal key."""
         return self.action is None
 
     def cancel(self) -> None:
@@ -28,12 +28,15 @@ class Event:
 
 
 class Events:
-    """The queue of Python, beside what is due in parts of the chip in C. `deadline` is the cycle at which execution
-    must stop for it: the next event or the horizon.
+    """Python's queue of events; C has the events of the chip's parts. deadline: cycle at which execution must stop for
+    the next event.
 
-    now: the clock, kept by its owner. done: all events up to this cycle have happened; later ones wait for the end of
-    the running block. Events are numbered as they are planned, here or in C; at one cycle the lower number is first.
+    now: the clock, which its owner advances. done: all events up to this cycle have happened; later events wait for the
+    end of the running block. Events of Python and C have one numbering. At equal cycles the lower number comes first.
     """
+
+    now, deadline = Member(int, "_count"), Member(int, "_count")
+    done = Member(int, "_count", "began")
 
     def __init__(self, parts: ChipState | None = None) -> None:
         self._queue: list[tuple[int, int, Event]] = []
@@ -41,24 +44,8 @@ class Events:
         self._count, self._state = self.parts.count, self.parts.state
         self._count.deadline = NEVER
 
-    @property
-    def now(self) -> int:
-        return int(self._count.now)
-
-    @now.setter
-    def now(self, cycle: int) -> None:
-        self._count.now = cycle
-
-    @property
-    def done(self) -> int:
-        return int(self._count.began)
-
-    @property
-    def deadline(self) -> int:
-        return int(self._count.deadline)
-
     def at(self, cycle: int, action: Callable[[], None]) -> Event:
-        """Do `action` at `cycle` (never before now)."""
+        """Plan an action at a cycle, or at once if the cycle is past."""
         self._state.order += 1
         event = Event(max(int(cycle), self.now), self._state.order, action)
         heapq.heappush(self._queue, (event.at, event.order, event))
@@ -72,26 +59,26 @@ class Events:
         return self.at(self.now + cycles, action)
 
     def attend(self) -> None:
-        """Make execution stop at the next block for a change outside of the queue."""
+        """Make execution stop at the next block, for a change outside of the queue."""
         self._stop(0)
 
     def next(self) -> int:
-        """Cycle of the earliest event."""
+        """Return the cycle of the earliest event."""
         return min(self.next_here(), self.parts.lib.parts_next(self._state))
 
     def next_here(self) -> int:
-        """Cycle of Python's earliest event that is not cancelled."""
+        """Return the cycle of the earliest event in Python's queue."""
         while self._queue and self._queue[0][2].action is None:
             heapq.heappop(self._queue)
         return self._queue[0][0] if self._queue else NEVER
 
     @property
     def next_order(self) -> int:
-        """Number of that event."""
+        """Number of the earliest event in Python's queue."""
         return self._queue[0][1] if self._queue else 0
 
     def fire(self) -> None:
-        """Do all actions that are due."""
+        """Do all due actions."""
         while True:
             at = self.next_here()
             if self.parts.do("parts_fire", at, self.next_order):
@@ -104,7 +91,7 @@ class Events:
         self._count.began = self.now
 
     def rescale(self, old_hz: int, new_hz: int) -> None:
-        """Scale pending events to another processor clock: their times in seconds stay."""
+        """Scale pending events to another processor clock. Their times in seconds stay."""
         for entry in self._queue:
             entry[2].at = self._rescaled(entry[0], old_hz, new_hz)
         for due in self.parts.due():
@@ -119,7 +106,7 @@ class Events:
 
 
 class EventClock:
-    """The queue in seconds, for parts outside of the chip. seconds: now, since power-on."""
+    """The queue in seconds, for parts outside of the chip. seconds: time since power-on."""
 
     def __init__(self, events: Events) -> None:
         self._events, self.parts = events, events.parts
@@ -133,7 +120,7 @@ class EventClock:
 
 
 class OwnClock(EventClock):
-    """Time that passes only on demand, in steps of 1e-12 s."""
+    """A clock of its own for buses without a chip, in steps of 1e-12 s. Its time passes in `run` only."""
 
     def __init__(self) -> None:
         super().__init__(Events())

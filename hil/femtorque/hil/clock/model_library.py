@@ -1,4 +1,4 @@
-"""The C of the processor, its parts and the buses around it, compiled once, and other C that calls it."""
+"""The compiled C of the processor, its parts and the buses, and libraries of other C that calls it."""
 
 from functools import cache
 from pathlib import Path
@@ -15,7 +15,8 @@ PLACES = 4096  # for registers
 
 @cache
 def library(*more: Path) -> tuple[cffi.FFI, Any]:
-    """(ffi, lib). more: files of another room's C, which calls this one: a library of its own with the same types."""
+    """Return (ffi, lib). more: C files of another room that call this C; they become a second library with the same
+    types."""
     own = host_compiler.texts(_HIL / "chip", "*.[ch]") | host_compiler.texts(_HIL / "bus", "*.[ch]")
     if not more:
         return host_compiler.build_by_headers(own)
@@ -23,6 +24,6 @@ def library(*more: Path) -> tuple[cffi.FFI, Any]:
 
 
 def interface() -> dict[str, str]:
-    """The C's headers, and the sources of time, a pin's level and memory, for other C that is connected to the chip."""
+    """Return the headers, and the sources for time, pins and memory, for other C that is connected to the chip."""
     return host_compiler.texts(_HIL / "chip", "*.h", "seconds.c", "pins.c", "memory.c") | host_compiler.texts(
         _HIL / "bus", "*.h")

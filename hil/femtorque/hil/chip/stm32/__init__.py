@@ -1,1 +1,1 @@
-"""Parts that the STM32 families of the virtual board share: one module a peripheral, put together in `chip`."""
+"""Peripherals that the STM32 families share, one module each. `chip` puts them together."""

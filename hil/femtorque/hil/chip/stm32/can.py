@@ -1,4 +1,4 @@
-"""The common part of the families' CAN controllers: nodes of a bus that are peripherals of a chip, in C (can.c)."""
+"""The common part of the families' CAN controllers: peripherals of a chip and nodes of a bus, in C (can.c)."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -9,12 +9,14 @@ from femtorque.hil.bus import Counters, OnWire, Wire
 from femtorque.hil.chip.peripheral_in_c import PeripheralInC
 from femtorque.hil.chip.registers import Unmodelled
 from femtorque.hil.chip.stm32.gpio import Pin
-from femtorque.hil.clock import ChipState
+from femtorque.hil.clock import ChipState, Member
 
 
 class CanController(PeripheralInC, OnWire):
-    """hz: of the clock of its bits; cycles: of the processor, for one clock of its registers. REFUSALS: what C comes
-    upon, by its numbers there."""
+    """hz: of the clock of its bits; cycles: processor cycles for one clock of its registers. asserted: its interrupt
+    requests, as bits. REFUSALS: messages, by their numbers in C."""
+
+    asserted = Member(int, "state.can")
 
     BEGIN: ClassVar[str]  # functions in C
     RESET: ClassVar[str]
@@ -42,27 +44,22 @@ class CanController(PeripheralInC, OnWire):
         getattr(self.parts.lib, self.RESET)(self.parts.ffi.addressof(self.state))
 
     def plug(self, wire: Wire, *pins: Pin) -> None:
-        """Put it on a wire, from which it is off while one of these pins is not switched to it."""
+        """Put the controller on a wire. It is off the wire while one of these pins is not switched to it."""
         self.wire, can = wire, self.state.can
         can.wire, can.pins = wire.state, len(pins)
         can.pin[0:len(pins)] = [(port.slot, pin, function) for port, pin, function in pins]
         wire.attach(self)
 
     def interrupt(self, *numbers: int) -> None:
-        """Connect its interrupt requests to these of the processor's."""
+        """Connect its interrupt requests to these requests of the processor."""
         self.state.can.lines[0:len(numbers)] = numbers
-
-    @property
-    def asserted(self) -> int:
-        """Interrupt requests that it asserts, as bits."""
-        return int(self.state.can.asserted)
 
     def forget(self, *keys: str) -> None:
         super().forget(*keys)
         self.state.can.hz = -1.0
 
     def touched(self) -> None:
-        """Leave the board's description: no output follows from these registers."""
+        """Leave the board's description as it is. No output depends on these registers."""
 
     def _clock_switched(self) -> None:
         super()._clock_switched()
@@ -74,7 +71,7 @@ class CanController(PeripheralInC, OnWire):
 
     @abstractmethod
     def _left(self, key: str, value: int) -> None:
-        """Do what C leaves to Python when a register is written, or refuse it."""
+        """Do the part of a write that C leaves to Python, or refuse the write."""
 
     def _refuse(self, why: float) -> None:
         raise Unmodelled(self.name + self.REFUSALS[int(why)])

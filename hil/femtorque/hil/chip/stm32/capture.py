@@ -1,4 +1,4 @@
-"""Input capture of the slow oscillator LSI by a timer: every eighth edge captures the count (RM0090 18.3.5, RM0440
+"""Timers capture the edges of the slow oscillator LSI: every eighth edge captures the count (RM0090 18.3.5, RM0440
 30.4.6)."""
 
 from collections.abc import Callable
@@ -11,8 +11,8 @@ _CEN = 1
 
 
 class LsiCapture:
-    """Captures of one channel. period(): cycles of the processor's clock from one edge of LSI to the next; the phase
-    of the edges is chosen."""
+    """Captures of one channel. period(): processor cycles from one edge of LSI to the next. The phase of the edges is
+    arbitrary."""
 
     def __init__(self, events: Events, period: Callable[[], float]) -> None:
         self.events, self._period = events, period
@@ -35,7 +35,7 @@ class LsiCapture:
 
     @property
     def settled_until(self) -> int:
-        """Cycle until which the flag stays the same unless it is cleared; a little early, for rounding."""
+        """Cycle until which the flag stays as it is unless software clears it; two cycles early, for rounding."""
         if self.since is None or self.flag:
             return NEVER
         return int(self.since + (self._edges + 1) * _EDGES * self._period()) - 2
@@ -44,15 +44,14 @@ class LsiCapture:
         self._seen = self._edges
 
     def taken(self, counting_since: float) -> int:
-        """The last captured count of a timer that counts every cycle."""
+        """Return the last captured count of a timer that counts every cycle."""
         self.clear()
         assert self.since is not None
         return int(self.since + self._edges * _EDGES * self._period() - counting_since) if self._edges else 0
 
 
 class CaptureTimer(Peripheral):
-    """A timer that captures LSI by its first channel, and nothing else. TISEL = 6 chooses LSI (ST's
-    stm32g4xx_hal_tim_ex.h)."""
+    """A timer that can only capture LSI, by its first channel. TISEL = 6 chooses LSI (ST's stm32g4xx_hal_tim_ex.h)."""
 
     REGISTERS = {
         0x00: Register("CR1", 0, 1), 0x10: Register("SR"), 0x18: Register("CCMR1", 0, 0xF),

@@ -1,5 +1,5 @@
-"""The common part of the STM32 families: Cortex-M4F, memory, timers, ports, watchdog, time, resets. A family adds its
-addresses, clock controller, links and DMA."""
+"""The common part of the STM32 families: Cortex-M4F, memory, timers, ports, watchdog, time and resets. A family adds
+its addresses, clock controller, links and DMA."""
 
 import struct
 from abc import ABC, abstractmethod
@@ -32,21 +32,20 @@ SYSTEM = Region("system", SYSTEM_START, SYSTEM_SIZE, writable=False)
 Gate = tuple[str, int]  # enable register and bit
 
 
-# The boot loader is modelled only as entered: its vector table, then it sleeps.
+# The model of the boot loader has a vector table and sleeps.
 ROM = struct.pack("<II", SRAM_START + 0x2000, SYSTEM_START + 9) + bytes.fromhex("30bf fde7")
 
 
 def unique(number: int) -> bytes:
-    """The 96 bits of a part: place on the wafer, wafer, lot as ASCII (RM0090 section 39.1, RM0440 section 48.1)."""
+    """Return the 96 unique bits of a part: place on the wafer, wafer, lot in ASCII (RM0090 39.1, RM0440 48.1)."""
     return struct.pack("<HHB7s", number & 0xFFFF, number >> 16, 0x1F, b"VIRTUAL")
 
 
 class Stm32(ABC):
-    """The chip. `hse_hz`: the crystal; None if it is dead. number: of this part, which makes it unique. The board's
-    parts connect themselves to the chip's.
+    """The chip. hse_hz: of the crystal; None if that is dead. number: distinguishes this part from others.
 
-    before_change: called before any output changes, to bring up to date whatever the outputs drive.
-    UNIQUE: address of the 96 bits. TIMERS: name to base, whether on APB2, gate. PORT_BASE, PORT_GATE: of the ports.
+    UNIQUE: address of the unique bits. TIMERS: base, true if on APB2, and gate, by name. PORT_BASE, PORT_GATE: base and
+    gate register of the ports.
     """
 
     FAMILY: ClassVar[Chip]
@@ -58,8 +57,8 @@ class Stm32(ABC):
     WATCHDOG: ClassVar[type[Watchdog]] = Watchdog
     PORT_BASE: ClassVar[int]
     PORT_GATE: ClassVar[str]
-    converters: tuple[Any, ...]  # of voltages; a family's
-    spi: Spi  # for gate drivers; of a family that has one
+    converters: tuple[Any, ...]  # the first samples currents, the last one voltages
+    spi: Spi  # for gate drivers, in families that have one
     cans: Mapping[str, CanController]
     debug: DebugUnit
     flash: FlashInterface
@@ -75,7 +74,7 @@ class Stm32(ABC):
         self.core = CortexM4(self.REGIONS, FLASH_START, self.bus, image + b"\xff" * erased)
         self.core.load(self.UNIQUE, unique(number))
         self.core.load(SYSTEM_START, ROM)
-        self.powered, self.unpowered_at = True, 0.0  # s: when it was last without
+        self.powered, self.unpowered_at = True, 0.0  # s: time of the last loss of power
         self.parts, events = self.core.parts, self.core.events
         self.rcc = self._clocks(hse_hz)
         self.parts.state.hz = self.rcc.hclk
@@ -91,26 +90,6 @@ class Stm32(ABC):
         self.resets: list[str] = []
         self._reset("power")
 
-    # -- the board around it ------------------------------------------------
-
-    @property
-    def before_change(self) -> Callable[[], None]:
-        """Function that is called before outputs change."""
-        return self.parts.announce
-
-    @before_change.setter
-    def before_change(self, call: Callable[[], None]) -> None:
-        self.parts.call("before_change", call)
-
-    @property
-    def before_read(self) -> Callable[[], None]:
-        """Function that is called before something outside is read."""
-        return self.parts.announce_read
-
-    @before_read.setter
-    def before_read(self, call: Callable[[], None]) -> None:
-        self.parts.call("before_read", call)
-
     # -- parts of a family --------------------------------------------------
 
     @abstractmethod
@@ -123,23 +102,23 @@ class Stm32(ABC):
 
     @abstractmethod
     def _ungated(self) -> tuple[Peripheral, ...]:
-        """Peripherals that are always clocked."""
+        """Return the peripherals without a clock gate."""
 
     @abstractmethod
     def _links(self) -> tuple[Mapping[str, Serial], dict[Gate, Peripheral]]:
-        """The links by name, and the links with the DMA controllers that serve them by the gates of their clocks."""
+        """Return the links by name; and links, DMA controllers and other peripherals by the gates of their clocks."""
 
     def _timer(self, name: str, base: int, cycles: Callable[[], float]) -> Timer:
         return self.TIMER(name, base, self.core.events, self.FAMILY.timers[name], cycles)
 
     def _lsi_period(self) -> float:
-        """Cycles of the processor's clock."""
+        """Return processor cycles of one period of LSI."""
         return self.rcc.hclk / self.lsi_hz
 
     # -- the chip's own supply ----------------------------------------------
 
     def supply(self, volts: float) -> None:
-        """Set the voltage of the supply. Below the power-down threshold the chip is in reset."""
+        """Set the voltage of the supply, V. Below the power-down threshold the chip is in reset."""
         self.detector.set(volts)
         if volts < POWER_DOWN and self.powered:
             self.powered, self.unpowered_at = False, self.seconds
@@ -150,7 +129,7 @@ class Stm32(ABC):
 
     @property
     def out_of_specification(self) -> bool:
-        """True if the processor runs faster than is specified at this voltage: its results are then undefined."""
+        """True if the processor runs faster than its data sheet allows at this voltage. Its results are undefined."""
         return self.detector.volts < self.FULL_SPEED_VOLTS and self.rcc.hclk > self.LOW_VOLTAGE_HZ
 
     def _supply_is_low(self, low: bool) -> None:
@@ -229,7 +208,7 @@ class Stm32(ABC):
     # -- debugging ----------------------------------------------------------
 
     def halt(self) -> None:
-        """Halt the processor as a debugger does, with the parts that the debug unit freezes, and no others."""
+        """Halt the processor as a debugger does, and the parts that the debug unit freezes."""
         self.core.halt(True)
         for name, timer in self.timers.items():
             timer.freeze(self.debug.freezes(name))
@@ -257,7 +236,7 @@ class Stm32(ABC):
         return SYSTEM_START <= self.core.pc < SYSTEM_START + SYSTEM_SIZE
 
     def reset(self, cause: str = "pin") -> None:
-        """Reset from outside: 'pin', 'brownout' or 'power' (which loses the memory)."""
+        """Reset the chip from outside, by 'pin', 'brownout' or 'power'. Only 'power' loses the memory."""
         self._reset(cause)
 
     def _reset(self, cause: str) -> None:
@@ -267,16 +246,16 @@ class Stm32(ABC):
             self._scramble_memory()
             self.debug.power_on()
         self.rcc.flag_reset(cause)
-        self.before_change()
+        self.parts.announce()
         for peripheral in self.bus.peripherals:
             if peripheral not in (self.core.scs, self.core.dwt):
                 peripheral.reset()
         self.core.reset()
-        self.core.hold(not self.powered)
+        self.core.halted = not self.powered
         self.detector.look()
 
     def _scramble_memory(self) -> None:
-        """Fill memory after power-on with arbitrary bytes, always the same ones, so that runs repeat."""
+        """Fill memory after power-on with arbitrary bytes. They are the same in every run, so that runs repeat."""
         random = np.random.default_rng(0x5EED)
         for region in self.REGIONS:
             if region.writable:

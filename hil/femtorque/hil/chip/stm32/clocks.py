@@ -1,5 +1,5 @@
-"""The common part of the families' clock controllers: oscillators with start-up times, clock tree, gates, reset flags,
-clock security. A family names its registers and limits."""
+"""The common part of the families' clock controllers: oscillators with start-up times, clock tree, gates, reset flags
+and clock security. A family names its registers and limits."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -16,10 +16,10 @@ HSEON, HSERDY, CSSON, PLLON, PLLRDY = 1 << 16, 1 << 17, 1 << 19, 1 << 24, 1 << 2
 
 
 class ClockController(Peripheral):
-    """Oscillators, PLL, clock tree and gates. `hse_hz` None is a board without a crystal; `fail_hse()` kills it.
+    """Oscillators, PLL, clock tree and gates. hse_hz: of the crystal; None on a board without one.
 
-    HSION, HSIRDY: bits of CR. SOURCES: CFGR.SW to the ready bit. APB_SHIFTS: of the two prescalers in CFGR.
-    LIMITS_HZ: 'HCLK', 'APB1', 'APB2'. RESET_FLAGS: cause to bit of CSR; CLEAR_FLAGS: the bit that clears them.
+    HSION, HSIRDY: bits of CR. SOURCES: ready bits by CFGR.SW. APB_SHIFTS: of the two prescalers in CFGR. LIMITS_HZ: of
+    HCLK, APB1 and APB2. RESET_FLAGS: bits of CSR by cause; CLEAR_FLAGS: the bit that clears them.
     """
 
     HSION: ClassVar[int]
@@ -30,15 +30,15 @@ class ClockController(Peripheral):
     RESET_FLAGS: ClassVar[dict[str, int]]
     CLEAR_FLAGS: ClassVar[int]
     GATES: ClassVar[tuple[str, ...]]
-    PLL_OUTPUTS: ClassVar[int] = 0  # bits of PLLCFGR that enable its outputs, which may change at any time
+    PLL_OUTPUTS: ClassVar[int] = 0  # bits of PLLCFGR that enable its outputs; they may change at any time
     hsi_hz = HSI_HZ  # of this individual chip
 
     def __init__(self, base: int, events: Events, hse_hz: int | None) -> None:
         self.events, self.hse_hz = events, hse_hz
         self.hse_alive = hse_hz is not None
-        self.gates: dict[tuple[str, int], Peripheral] = {}  # (enable register, bit) -> peripheral that it clocks
-        self.on_clock: Callable[[int, int], None] = lambda old, new: None  # called when HCLK changes
-        self.on_tree: Callable[[], None] = lambda: None  # called when the clock tree was taken over
+        self.gates: dict[tuple[str, int], Peripheral] = {}  # by enable register and bit
+        self.on_clock: Callable[[int, int], None] = lambda old, new: None  # called when HCLK changes, with Hz
+        self.on_tree: Callable[[], None] = lambda: None  # called after the clock tree has changed
         self.on_clock_failure: Callable[[], None] = lambda: None
         self.hclk = HSI_HZ
         self.reset_flags = 0
@@ -64,11 +64,11 @@ class ClockController(Peripheral):
     # clock tree
     @abstractmethod
     def _source_hz(self, source: int) -> int:
-        """Frequency of one of SOURCES."""
+        """Return the frequency of one of SOURCES."""
 
     @abstractmethod
     def _check(self, hclk: int) -> None:
-        """Refuse a clock that flash or voltage regulator do not allow."""
+        """Refuse a clock that flash or voltage regulator does not allow."""
 
     @abstractmethod
     def _pll_uses_hse(self) -> bool: ...
@@ -82,12 +82,12 @@ class ClockController(Peripheral):
         return self.hclk // APB_DIVIDERS[self.value["CFGR"] >> self.APB_SHIFTS[1] & 7]
 
     def timer_hz(self, second: bool) -> int:
-        """Clock of the timers of APB1 or (second) APB2: twice the bus clock unless the bus runs at HCLK."""
+        """Return the clock of the timers of APB1, or of APB2 (second): twice the bus clock unless that is HCLK."""
         bus = self.apb2 if second else self.apb1
         return bus if bus == self.hclk else 2 * bus
 
     def _apply(self) -> None:
-        """Take over the clock tree of the registers; refuse one that is beyond silicon's limits."""
+        """Switch to the clock tree of the registers. Refuse a tree beyond the limits of silicon."""
         status = self.value["CFGR"] >> 2 & 3
         hclk = self._source_hz(status) // AHB_DIVIDERS[self.value["CFGR"] >> 4 & 15]
         old, self.hclk = self.hclk, hclk
@@ -139,7 +139,7 @@ class ClockController(Peripheral):
         self._sources_changed()
 
     def _sources_changed(self) -> None:
-        """Withdraw what peripherals have published of clocks that are not of the tree."""
+        """Withdraw published answers that depend on clocks outside of the tree."""
         for gated in self.gates.values():
             gated.forget()
 
@@ -152,7 +152,8 @@ class ClockController(Peripheral):
         self._apply()
 
     def fail_hse(self) -> None:
-        """Stop the crystal. With the clock security system on: break, NMI, and on with HSI."""
+        """Stop the crystal. The clock security system, if it is on, then breaks the outputs, pends the NMI and switches
+        to HSI."""
         self.hse_alive = False
         self.forget()
         self._sources_changed()
@@ -183,7 +184,7 @@ class ClockController(Peripheral):
                 peripheral.clocked = bool(value >> bit & 1)
 
     def _reset_gated(self, register: str, resets: str, value: int) -> None:
-        """Hold a peripheral in its reset state while its reset bit is set; it comes out of it as if never used."""
+        """Reset the peripherals whose reset bits are set."""
         self.value[resets] = value
         for (name, bit), peripheral in self.gates.items():
             if name == register and value >> bit & 1:
@@ -191,7 +192,7 @@ class ClockController(Peripheral):
 
     # reset flags
     def flag_reset(self, cause: str) -> None:
-        """Note the cause of a reset. Every reset sets the pin flag, as each of them pulls the reset pin."""
+        """Note the cause of a reset. Every reset sets the pin flag too, because it pulls the reset pin."""
         self.reset_flags |= self.RESET_FLAGS[cause] | self.RESET_FLAGS["pin"]
         if cause == "power":
             self.reset_flags |= self.RESET_FLAGS["brownout"]

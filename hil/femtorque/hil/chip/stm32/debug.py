@@ -10,9 +10,10 @@ IWDG, WWDG = 1 << 12, 1 << 11
 
 
 class DebugUnit(Peripheral):
-    """Behaviour of the chip while the processor is halted or sleeps. A system reset keeps it, loss of power does not.
+    """Settings for the time in which the processor is halted or sleeps. A system reset keeps them; power-on clears
+    them.
 
-    WATCHDOG_FREEZE: the register with the watchdogs' bits; FREEZE: timer to register and bit (ST's SVD files).
+    WATCHDOG_FREEZE: the register with the watchdogs' bits; FREEZE: register and bit by timer (ST's SVD files).
     """
 
     WATCHDOG_FREEZE: ClassVar[str]
@@ -29,7 +30,7 @@ class DebugUnit(Peripheral):
 
     @property
     def keeps_clocks(self) -> bool:
-        """True if a sleeping processor still answers on SWD."""
+        """True if SWD answers while the processor sleeps."""
         return bool(self.value["CR"] & SLEEP)
 
     @property

@@ -1,6 +1,6 @@
 """The common part of the families' flash interfaces: keys, locks, and times of erasing and programming.
 
-Left out: the processor's wait for a busy bank, and write and read protection.
+Not modelled: the processor's wait for a busy bank, write protection and read protection.
 """
 
 import math
@@ -19,7 +19,7 @@ ERASED = b"\xff"
 
 
 class Memory(Protocol):
-    """The processor as the flash interface needs it."""
+    """The processor's memory, for the flash interface."""
 
     def memory(self, address: int, size: int) -> bytes: ...
 
@@ -27,7 +27,7 @@ class Memory(Protocol):
 
 
 class FlashInterface(Peripheral):
-    """hz: of the processor. options: the option bytes, which a reset keeps. ERRORS: bits of SR."""
+    """hz: of the processor. options: option bytes, which a reset keeps. ERRORS: bits of SR."""
 
     ERRORS: ClassVar[int]
     options: int
@@ -46,10 +46,10 @@ class FlashInterface(Peripheral):
 
     @abstractmethod
     def _program(self, address: int, size: int, value: int) -> None:
-        """Program a word or refuse it."""
+        """Program a word, or set an error flag."""
 
     def program(self, address: int, size: int, value: int) -> bool:
-        """Take a write of code to flash. False: flash is not being programmed."""
+        """Take a write to flash. Returns false if flash is not being programmed."""
         if self.value["CR"] & (LOCK | PG) != PG:
             return False
         self.forget("SR")
@@ -61,7 +61,7 @@ class FlashInterface(Peripheral):
         return self.events.now < self._until
 
     def _takes(self, seconds: float) -> None:
-        """Begin an operation that succeeds after so many seconds."""
+        """Begin an operation that takes a number of seconds and succeeds."""
         self._until = self.events.now + seconds * self._hz()
         if self.value["CR"] & EOPIE:
             self.value["SR"] |= EOP
@@ -70,7 +70,7 @@ class FlashInterface(Peripheral):
         self._core.load(address, ERASED * size)
 
     def _key(self, register: str, value: int, keys: tuple[int, int], unlock: Callable[[], None]) -> None:
-        """Unlock after both keys in their order; after anything else stay locked until a reset."""
+        """Unlock after both keys in their order. After another key stay locked until a reset."""
         given = self._keys[register]
         right = given < len(keys) and value == keys[given]
         self._keys[register] = given + 1 if right else len(keys) + 1

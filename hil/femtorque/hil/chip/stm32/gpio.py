@@ -5,12 +5,15 @@ from functools import cache
 
 from femtorque.hil.chip.peripheral_in_c import PeripheralInC
 from femtorque.hil.chip.registers import Register
-from femtorque.hil.clock import ChipState
+from femtorque.hil.clock import ChipState, Member
 
 
 class Gpio(PeripheralInC):
-    """Pins 0 to 15 (`port` of parts.h). `drive(pin, level)`: the source that is wired to an input; None: its pull
-    resistor alone."""
+    """Pins 0 to 15 (`port` of parts.h). sources, steady: by pin, functions for the level of an input that changes by
+    itself, and for whether that level stays until `forget`. asked: output pins, as bits, whose levels are read only
+    when needed, so that no call announces their changes."""
+
+    asked = Member(int)
 
     KIND, MEMBER, IN_C = "A_PORT", "ports", (0x18,)
 
@@ -22,14 +25,14 @@ class Gpio(PeripheralInC):
 
     def __init__(self, name: str, base: int, parts: ChipState) -> None:
         self._wired: dict[int, bool] = {}
-        self.sources: dict[int, Callable[[], bool]] = {}  # sources of inputs that change by themselves
-        self.steady: dict[int, Callable[[], bool]] = {}  # true while a source stays the same until `forget`
+        self.sources: dict[int, Callable[[], bool]] = {}
+        self.steady: dict[int, Callable[[], bool]] = {}
         self._on_output: Callable[[], None] = lambda: None
         super().__init__(name, base, parts)
 
     @property
     def on_output(self) -> Callable[[], None]:
-        """Function that is called after outputs changed."""
+        """Function to call after outputs have changed."""
         return self._on_output
 
     @on_output.setter
@@ -37,18 +40,9 @@ class Gpio(PeripheralInC):
         self.hear(0xFFFF, call)
 
     def hear(self, pins: int, call: Callable[[], None]) -> None:
-        """Call a function after some outputs changed, as bits, or all may have."""
+        """Call a function after one of these outputs, as bits, may have changed."""
         self._on_output, self.state.heard = call, pins
         self.parts.hear("PORT_OUTPUTS", self.slot, lambda value: call())
-
-    @property
-    def asked(self) -> int:
-        """Output pins, as bits, that are read when needed: no call announces their changes."""
-        return int(self.state.asked)
-
-    @asked.setter
-    def asked(self, pins: int) -> None:
-        self.state.asked = pins
 
     def attached(self) -> None:
         assert self._bus is not None
@@ -66,6 +60,7 @@ class Gpio(PeripheralInC):
         self.on_output()
 
     def drive(self, pin: int, level: bool | None) -> None:
+        """Set the level that is wired to an input; None: its pull resistor alone."""
         self.forget("IDR")
         if level is None:
             self._wired.pop(pin, None)
@@ -73,21 +68,21 @@ class Gpio(PeripheralInC):
             self._wired[pin] = level
 
     def mode(self, pin: int) -> int:
-        """0 input, 1 output, 2 alternate function, 3 analogue."""
+        """Return 0 for an input, 1 for an output, 2 for an alternate function, 3 for analogue."""
         return self.value["MODER"] >> 2 * pin & 3
 
     def alternate(self, pin: int) -> int | None:
-        """Number of the alternate function to which a pin is switched; None without one."""
+        """Return the number of the alternate function to which a pin is switched, or None."""
         if self.mode(pin) != 2:
             return None
         return self.value["AFRH" if pin > 7 else "AFRL"] >> 4 * (pin % 8) & 15
 
     def open_drain(self, pin: int) -> bool:
-        """True if an output pulls low only."""
+        """Return true if an output can only pull low."""
         return bool(self.value["OTYPER"] >> pin & 1)
 
     def level(self, pin: int) -> bool:
-        """Level on a pin, as its input register shows it."""
+        """Return the level of a pin, as the input register shows it."""
         if self.mode(pin) == 1:
             return bool(self.value["ODR"] >> pin & 1)
         if pin in self.sources:
@@ -97,7 +92,7 @@ class Gpio(PeripheralInC):
         return (self.value["PUPDR"] >> 2 * pin & 3) == 1
 
     def driven(self, pin: int) -> bool:
-        """Level of an output pin as seen outside, where a resistor pulls it low while the pin is no output."""
+        """Return the level of an output pin for a part outside. A resistor pulls the pin low while it is no output."""
         return self.mode(pin) == 1 and bool(self.value["ODR"] >> pin & 1)
 
     def read_IDR(self) -> int:
@@ -132,7 +127,7 @@ class Gpio(PeripheralInC):
 
 
 class GpioG4(Gpio):
-    """A port with a register of its own that clears pins (RM0440 section 9.4.11)."""
+    """A port with an additional register that clears pins (RM0440 section 9.4.11)."""
 
     REGISTERS = Gpio.REGISTERS | {0x28: Register("BRR", 0, 0xFFFF)}
 
@@ -145,8 +140,8 @@ class GpioG4(Gpio):
 
 @cache
 def _pins(register: int, code: int) -> int:
-    """Pins, as bits, whose two bits in a register are `code`."""
+    """Return the pins, as bits, whose two bits in a register are `code`."""
     return sum((register >> 2 * pin & 3 == code) << pin for pin in range(16))
 
 
-Pin = tuple[Gpio, int, int]  # port, number, and the alternate function that makes it a peripheral's
+Pin = tuple[Gpio, int, int]  # port, number, and the alternate function that connects the peripheral

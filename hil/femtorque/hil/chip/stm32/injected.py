@@ -1,22 +1,41 @@
-"""The common part of the families' converters: an injected sequence, started by software or a timer, converts its
-channels one after another, each sampled in a window of its own, and ends with results, flags and an interrupt. C runs
-it (converter.c)."""
+"""The common part of the families' converters. Software or a timer starts an injected sequence. It converts its
+channels one after another, samples each in its own window, and ends with results, flags and an interrupt. C runs it
+(converter.c)."""
+
+from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar
 
 from femtorque.hil.chip.peripheral_in_c import PeripheralInC
-from femtorque.hil.chip.registers import Unmodelled
-from femtorque.hil.clock import Events
+from femtorque.hil.chip.registers import Peripheral, Unmodelled
+from femtorque.hil.clock import Events, Member
 
 _RESULTS = ("JDR1", "JDR2", "JDR3", "JDR4")
 
 
-class Injected(PeripheralInC):
-    """volts(channel): voltage on its pin, read while `window` is the channel's (from, to), cycles; the read is
-    announced to the board. interrupt: number of its request, or -1. dead: it converts no more."""
+class ConverterClock(Peripheral):
+    """The common registers of converters, which set their clock."""
 
+    SIZE = 1 << 8
+
+    def __init__(self, name: str, base: int) -> None:
+        self.converters: list[Injected] = []
+        super().__init__(name, base)
+
+    def write_CCR(self, value: int) -> None:
+        for converter in self.converters:
+            converter.forget()
+        self.value["CCR"] = value
+
+
+class Injected(PeripheralInC):
+    """A converter. volts(channel): V on the channel's pin; during the call `window` is the time (from, to), cycles, in
+    which the channel is sampled. interrupt: number of its request, or -1. dead: it converts nothing any more. busy: a
+    sequence is under way."""
+
+    dead, interrupt, busy = Member(bool), Member(int), Member(bool, "state.end", "armed")
     SIZE = 1 << 8
     KIND, MEMBER = "A_CONVERTER", "converters"
 
@@ -51,26 +70,6 @@ class Injected(PeripheralInC):
     def volts(self, volts: Callable[[int], float]) -> None:
         self._volts, self.state.outside = volts, False
 
-    @property
-    def dead(self) -> bool:
-        return bool(self.state.dead)
-
-    @dead.setter
-    def dead(self, dead: bool) -> None:
-        self.state.dead = dead
-
-    @property
-    def interrupt(self) -> int:
-        return int(self.state.interrupt)
-
-    @interrupt.setter
-    def interrupt(self, number: int) -> None:
-        self.state.interrupt = number
-
-    @property
-    def busy(self) -> bool:
-        return bool(self.state.end.armed)
-
     def forget(self, *keys: str) -> None:
         super().forget(*keys)
         self.state.known = False
@@ -80,7 +79,7 @@ class Injected(PeripheralInC):
         self._changed()
 
     def _changed(self) -> None:
-        """Pass settings that may have changed on to C."""
+        """Pass settings on to C after a possible change."""
         self.state.known = False
         self.state.by_trigger, self.state.asks, self.state.plain = self._by_trigger(), self._asks(), self._plain()
 
@@ -88,31 +87,31 @@ class Injected(PeripheralInC):
 
     @abstractmethod
     def _cycles(self) -> float:
-        """Processor cycles of one clock of the converter."""
+        """Return processor cycles of one clock of the converter."""
 
     @abstractmethod
     def _channels(self) -> list[tuple[int, float]]:
-        """The sequence: channels, each with its sampling time in clocks."""
+        """Return the channels of the sequence, each with its sampling time in clocks."""
 
     @abstractmethod
     def _asks(self) -> bool:
-        """True if its interrupt is enabled."""
+        """Return true if its interrupt is enabled."""
 
     @abstractmethod
     def _by_trigger(self) -> bool:
-        """True if the timer's trigger starts it."""
+        """Return true if the timer's trigger starts it."""
 
     def _plain(self) -> bool:
-        """True if it is ready, and changes with a start only."""
+        """Return true if the converter is ready and only a start can change it."""
         return True
 
     def _staleness(self) -> float:
-        """Cycles without a conversion after which the first result is wrong; -1: it never is."""
+        """Return the cycles without a conversion after which the first result is wrong, or -1."""
         return -1.0
 
     CONVERSION: ClassVar[float]  # clocks from the end of a sample to its result
-    LATENCY: ClassVar[float]  # clocks from a timer's trigger to the first sample, at most
-    STATUS: ClassVar[str]  # name of the status register; this and the next ones are as in converter.h
+    LATENCY: ClassVar[float]  # most clocks from a timer's trigger to the first sample
+    STATUS: ClassVar[str]  # name of the status register; converter.h explains it and the following constants
     CONTROL: ClassVar[str]
     ENDED: ClassVar[int]
     ASKING: ClassVar[int]
@@ -127,7 +126,7 @@ class Injected(PeripheralInC):
         raise Unmodelled(f"{self.name} started while it converts")
 
     def _tell(self, value: float) -> None:
-        """Pass the sequence on to C."""
+        """Pass the sequence to C."""
         state = self.state
         state.cycles, state.stale = self._cycles(), self._staleness()
         sequence = self._channels()
@@ -137,7 +136,7 @@ class Injected(PeripheralInC):
         state.known = True
 
     def _sampled(self, i: float) -> float:
-        """V on the pin of the i-th channel."""
+        """Return V on the pin of the i-th channel of the sequence."""
         at = int(i)
         self.window = getattr(self.state, "from")[at], self.state.to[at]
         return self.volts(self.state.channel[at])
@@ -149,15 +148,15 @@ class Injected(PeripheralInC):
         self.parts.do("converter_start", self.slot, float(self.events.now))
 
     def triggered(self, at: float) -> None:
-        """Start, if it waits for a trigger, at one that was put out at a cycle."""
+        """Start the sequence by a trigger of a cycle, if the converter waits for a trigger."""
         self.parts.do("converter_trigger", self.slot, at)
 
     def _armed(self) -> bool:
-        """True if it waits for the timer's trigger."""
+        """Return true if the converter waits for the timer's trigger."""
         return bool(self.parts.lib.converter_armed(self._here))
 
     def _ask(self) -> None:
-        """Drive the interrupt request."""
+        """Update the interrupt request."""
         self.state.asks = self._asks()
         self.parts.do("converter_ask", self._here)
 

@@ -1,6 +1,6 @@
-"""The common part of the families' serial links and of the DMA streams that serve them, which C has (link.c): here are
-registers, what is refused, and wires for both directions. Interrupts on an idle line and on errors are modelled; others
-are refused."""
+"""The common part of the families' serial links and of the DMA streams that serve them. C runs both (link.c). This
+module has the registers, the refusals, and the connection to half-duplex wires. Only the interrupts for an idle line
+and for errors are modelled; others are refused."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -11,28 +11,30 @@ from femtorque.hil.bus import OneWire
 from femtorque.hil.chip.peripheral_in_c import PeripheralPartlyInC
 from femtorque.hil.chip.registers import Unmodelled
 from femtorque.hil.chip.stm32.gpio import Pin
-from femtorque.hil.clock import ChipState, Events
+from femtorque.hil.clock import ChipState, Events, Member
 
 TE, RE, IDLEIE = 1 << 3, 1 << 2, 1 << 4
 PE, FE, NE, ORE, IDLE, RXNE, TC, TXE = (1 << bit for bit in range(8))
 ERRORS = PE | FE | NE | ORE
 EIE, HDSEL, DMAR, DMAT, DEM = 1 << 0, 1 << 3, 1 << 6, 1 << 7, 1 << 14
 _BITS = 10  # start, eight data, stop
-_LEAST_ROOM = 1024  # bytes on the wire; C has more if they come
+_LEAST_ROOM = 1024  # bytes on the wire at first; C asks for more when it needs them
 
 
 class Serial(PeripheralPartlyInC):
-    """8 data bits, no parity, one stop bit. A family names its registers and the place of UE; STEPS: of BRR per clock.
+    """A link with 8 data bits, no parity, one stop bit. A family names its registers and UE. STEPS: of BRR per clock.
 
-    interrupt: number of its request, or -1. dma_cycles: for which a byte waits in the data register until DMA takes it:
-    some cycles, more while others use the bus (AN4031, total transfer time). 0 unless a test sets it.
+    interrupt: number of its request, or -1. dma_cycles: for which a byte waits in the data register until DMA takes it.
+    On silicon it takes some cycles, and more while others use the bus (AN4031, total transfer time); here 0 by default.
     """
+
+    interrupt, dma_cycles = Member(int), Member(int)
 
     UE: ClassVar[int]
     STEPS: ClassVar[int] = 1
     LEAST: ClassVar[int] = 16
-    BY_READING: ClassVar[bool]  # true if reading the data register clears flags that have been read
-    PLACES: ClassVar[dict[int, str]]  # registers that C answers, by offset: their names there (link.h)
+    BY_READING: ClassVar[bool]  # true if flags are cleared by reading them and then the data register
+    PLACES: ClassVar[dict[int, str]]  # by offset, names in C (link.h) of the registers that C answers
 
     def __init__(self, name: str, base: int, events: Events, cycles_per_clock: Callable[[], float]) -> None:
         self.events, self._cycles_per_clock = events, cycles_per_clock
@@ -63,22 +65,6 @@ class Serial(PeripheralPartlyInC):
         return self._named("A_LINK", self.slot, getattr(self.parts.lib, self.PLACES[offset]))
 
     @property
-    def interrupt(self) -> int:
-        return int(self.state.interrupt)
-
-    @interrupt.setter
-    def interrupt(self, number: int) -> None:
-        self.state.interrupt = number
-
-    @property
-    def dma_cycles(self) -> int:
-        return int(self.state.dma_cycles)
-
-    @dma_cycles.setter
-    def dma_cycles(self, cycles: int) -> None:
-        self.state.dma_cycles = cycles
-
-    @property
     @abstractmethod
     def receive_address(self) -> int:
         """Address of the data register that DMA reads."""
@@ -93,11 +79,11 @@ class Serial(PeripheralPartlyInC):
 
     @property
     def guards(self) -> tuple[float, float]:
-        """Cycles for which a transceiver's driver is on before the first byte and behind the last one."""
+        """Cycles for which a transceiver's driver is on before the first byte and after the last byte."""
         return 0.0, 0.0
 
     def settings_changed(self) -> None:
-        """Pass settings, and the length of a byte, on to C."""
+        """Pass the settings and the length of a byte to C."""
         state, on, requests = self.state, self.value["CR1"], self.value["CR3"]
         state.receives, state.transmits = on & (self.UE | RE) == self.UE | RE, on & (self.UE | TE) == self.UE | TE
         state.takes, state.gives, state.wired = requests & DMAR, requests & DMAT, requests & (HDSEL | DEM)
@@ -107,12 +93,12 @@ class Serial(PeripheralPartlyInC):
     # -- the wire -----------------------------------------------------------
 
     def line_in(self, data: bytes, errors: int = 0) -> None:
-        """Put bytes on the wire from the other side, one after another from now on; errors: FE, NE of each byte."""
+        """Send bytes from the other side, one after another from now on. errors: flags FE, NE of each byte."""
         self.parts.do("link_line_in", self._here, data, len(data), errors)
 
     def plug(self, line: OneWire, *pins: Pin) -> None:
-        """Put it on a wire for both directions, from which it is off while one of these pins is not switched to it: its
-        own; or that to a transceiver, the one that enables its driver and the one at its output."""
+        """Put the link on a half-duplex wire. It is off the wire while one of these pins is not switched to it. pins:
+        its own pin; with a transceiver the pins for its input, for the enabling of its driver, and for its output."""
         self.state.pins = len(pins)
         self.state.pin[0:len(pins)] = [(port.slot, pin, function) for port, pin, function in pins]
         self._line = line  # keeps its state
@@ -120,11 +106,11 @@ class Serial(PeripheralPartlyInC):
 
     @property
     def sends_on_line(self) -> bool:
-        """True if what it sends gets onto that wire."""
+        """True if sent bytes reach the half-duplex wire."""
         return bool(self.parts.do("link_sends_on_line", self._here))
 
     def _make_room(self, more: int) -> None:
-        """Make room in C for more bytes on the wire."""
+        """Give C room for more bytes on the wire."""
         state, new, kinds = self.state, self.parts.ffi.new, {"arrives": "double[]", "coming": "uint8_t[]",
                                                              "errors": "uint8_t[]"}
         numbers = range(state.first, state.last)
@@ -137,7 +123,7 @@ class Serial(PeripheralPartlyInC):
         self._rows, state.room = rows, room
 
     def line_out(self) -> bytes:
-        """Bytes that have left since the last call."""
+        """Return the bytes that have left since the last call."""
         self.catch_up()
         self._collect()
         data, self._out = bytes(self._out), bytearray()
@@ -186,8 +172,8 @@ _WORDS = {"STREAM_CONTROL": "control changed", "STREAM_LEFT": "left written",
 
 
 class Controller(PeripheralPartlyInC):
-    """A DMA controller that serves links by streams, which are in C (link.h). streams: their state; GROUP: how many
-    have their flags in one register."""
+    """A DMA controller that serves links by streams, which are in C (link.h). streams: their state. GROUP: number of
+    streams that have their flags in one register."""
 
     WRITABLE: ClassVar[int]  # bits of a control word
     CIRCULAR: ClassVar[int]
@@ -211,10 +197,10 @@ class Controller(PeripheralPartlyInC):
 
     @abstractmethod
     def _describe(self, number: int, stream: Any) -> None:
-        """Describe a stream's flags to C, and note its registers."""
+        """Describe the flags of a stream to C, and note its registers."""
 
     def _note(self, number: int, at: int) -> None:
-        """Note a stream's registers, the first one at an offset."""
+        """Note the registers of a stream, of which the first is at an offset."""
         for i, word in enumerate(_WORDS):
             self._words[at + 4 * i] = number, word
 
@@ -235,7 +221,7 @@ class Controller(PeripheralPartlyInC):
         return f"{self.name} {self.WORD} {number}"
 
     def _written(self, offset: int, value: int) -> None:
-        """Refuse what C does not take, but for a start that it does not know yet."""
+        """Write in C. If C refuses the value, start the stream or raise."""
         number, word = self._words[offset]
         if self.tell_c(offset, value):
             return
@@ -255,4 +241,4 @@ class Controller(PeripheralPartlyInC):
 
     @abstractmethod
     def _served(self, number: int, stream: Any, value: int) -> tuple[Serial, str]:
-        """The link and its side that a stream serves once it is started with a control word."""
+        """Return the link that a stream serves with a control word, and the link's side."""

@@ -1,4 +1,4 @@
-"""An SPI master of the STM32F405 (RM0090 section 28), 16-bit frames, one slave at a time, which C has (spi.c)."""
+"""An SPI master of the STM32F405 (RM0090 section 28) with 16-bit frames and one slave at a time, in C (spi.c)."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ _DATA = 0x0C
 
 
 class Spi(PeripheralInC):
-    """exchange(word, mode) -> word: of the selected chip on the bus; mode: CPOL and CPHA as bits 1 and 0."""
+    """The master. exchange(word, mode): returns the word of the selected slave; mode: CPOL and CPHA as bits 1 and 0."""
 
     REGISTERS = {0x00: Register("CR1", 0, 0x0FFF), 0x04: Register("CR2", 0, 0), 0x08: Register("SR", TXE, 0),
                  _DATA: Register("DR", 0, 0xFFFF)}
@@ -34,7 +34,7 @@ class Spi(PeripheralInC):
         self.state.cycles = 0.0
 
     def touched(self) -> None:
-        """Leave the board's description: no output follows from these registers."""
+        """Leave the board's description as it is. No output depends on these registers."""
 
     def _clock(self, value: float) -> None:
         self.state.cycles = self._cycles_per_clock()

@@ -1,8 +1,7 @@
-"""The chip's own supply: its voltage, the voltage detector, external interrupt line 16, and the chip's behaviour below
-the voltage at which it is specified.
+"""The supply of the chip itself: its voltage, the voltage detector, and external interrupt line 16.
 
-Thresholds: typical values of the F405's data sheet (embedded reset and power control block characteristics); those of
-the G474 are the same within 0.05 V, except that its level 7 is an external input.
+Thresholds are typical values of the F405's data sheet (embedded reset and power control block characteristics). The
+G474's thresholds are the same within 0.05 V, but its level 7 is an external input.
 """
 
 from collections.abc import Callable
@@ -20,14 +19,14 @@ _PVD_INTERRUPT = 1
 
 
 class ExternalInterrupts(Peripheral):
-    """External interrupts, line 16 of the voltage detector alone. PR is cleared by writing 1."""
+    """External interrupts: only line 16, of the voltage detector. Writing 1 clears PR."""
 
     def __init__(self, base: int, nvic: Nvic) -> None:
         self.nvic = nvic
         super().__init__("EXTI", base)
 
     def edge(self) -> None:
-        """Set the line's flag at a rising output of the detector."""
+        """Set the line's flag at a rising edge of the detector's output."""
         if self.value[self.RTSR] & LINE:
             self.value[self.PR] |= LINE
         self._ask()
@@ -65,8 +64,8 @@ class ExternalInterruptsG4(ExternalInterrupts):
 
 
 class VoltageDetector:
-    """Comparator of the supply with the set level. level(): PLS, or None while it is off. on_low: called at each
-    change."""
+    """The comparator of the supply with a level. level(): PLS, or None while the detector is off. on_low: called at
+    each change of its output."""
 
     def __init__(self, level: Callable[[], int | None]) -> None:
         self._level = level
@@ -79,7 +78,7 @@ class VoltageDetector:
         self.look()
 
     def look(self) -> None:
-        """Compare again after a change of the supply or the level."""
+        """Compare, after a change of the supply or of the level."""
         level = self._level()
         threshold = None if level is None else FALLING[level] + (HYSTERESIS if self.low else 0.0)
         low = threshold is not None and self.volts < threshold

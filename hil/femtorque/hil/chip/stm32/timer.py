@@ -1,6 +1,6 @@
 """Timers (RM0090 sections 17 to 19, RM0440 sections 28 to 30): time base with repetition, PWM, break, encoder mode.
 
-They run in C (timer.c). Here is what is rare: what is refused, starts and stops, modes, the debug unit."""
+Timers run in C (timer.c). This module has rare operations: refusals, starts and stops, modes, the debug unit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from femtorque.codegen.board.chip import Timer as TimerKind
 from femtorque.hil.chip.peripheral_in_c import PeripheralInC
 from femtorque.hil.chip.registers import WORD, Register, Unmodelled
-from femtorque.hil.clock import NEVER, Events
+from femtorque.hil.clock import NEVER, Events, Member
 
 CEN, URS, DIR, CMS, ARPE = 1 << 0, 1 << 2, 1 << 4, 3 << 5, 1 << 7
 MMS, MMS_UPDATE = 7 << 4, 2 << 4
@@ -23,7 +23,8 @@ _FORCED_LOW, _PWM1, _PWM2 = 4, 6, 7
 
 
 class _Heard:
-    """A function that C calls, or None. what: C's question; bit: of `hears`; given: true if it takes C's value."""
+    """A function that C calls, or None. what: the question in C; bit: of `hears`; given: true if the function takes the
+    value of the question."""
 
     def __init__(self, what: str, bit: str, given: bool = False) -> None:
         self._what, self._bit, self._given = what, bit, given
@@ -41,16 +42,18 @@ class _Heard:
 
 
 class Timer(PeripheralInC):
-    """One timer, described by `femtorque.codegen.board.chip.Timer`: width, outputs, encoder mode, whether it counts up
-    and down; timers with a repetition counter have break and MOE too.
+    """A timer. kind: its width, outputs, encoder mode and centred counting. Timers with a repetition counter have break
+    and MOE too.
 
-    The board reads outputs by `duty(channel)` and `outputs_on`, gives encoder counts by `counts` and the level of the
-    break pin by `set_break`. A change of an output and a read of an encoder's count are announced to the board.
+    The board reads outputs by `duty(channel)` and `outputs_on`. It gives encoder counts by `counts` and the level of
+    the break pin by `set_break`. The timer announces to the board changes of outputs and reads of an encoder's count.
 
-    `on_trigger` is called with the cycle of each update that is put out as trigger (TRGO, CR2.MMS = update); follows:
-    slot of the converter that it starts, or -1. `on_update`, if set, is called at every update, `request` with the
-    level of the update interrupt.
+    on_trigger: called with the cycle of each update that is put out as trigger (TRGO, CR2.MMS = update). triggers: slot
+    of the converter that the trigger starts, or -1. on_update: called at every update, if set. request: called with the
+    level of the update interrupt. updates_at_bottom: true for silicon whose repetition starts in the other direction.
     """
+
+    triggers = Member(int)
 
     on_update = _Heard("TIMER_UPDATES", "HEARS_UPDATES")
     on_trigger = _Heard("TIMER_TRIGGERS", "HEARS_TRIGGERS", given=True)
@@ -65,7 +68,7 @@ class Timer(PeripheralInC):
         0x30: Register("RCR", 0, 0xFFFF), 0x34: Register("CCR1"), 0x38: Register("CCR2"), 0x3C: Register("CCR3"),
         0x40: Register("CCR4"), 0x44: Register("BDTR", 0, 0xFF7F),
     }
-    LOCKED = {0: 0, 1: 0x73FF, 2: 0x7FFF, 3: 0x7FFF}  # bits of BDTR that each LOCK level freezes
+    LOCKED = {0: 0, 1: 0x73FF, 2: 0x7FFF, 3: 0x7FFF}  # bits of BDTR that a LOCK level freezes
 
     def __init__(self, name: str, base: int, events: Events, kind: TimerKind,
                  cycles_per_clock: Callable[[], float]) -> None:
@@ -74,7 +77,7 @@ class Timer(PeripheralInC):
         self.updates_at_bottom = False
         super().__init__(name, base, events.parts)
         self.state.advanced, self.state.full = self.advanced, self._full
-        self.state.triggers, self.state.cycles = -1, cycles_per_clock()
+        self.triggers, self.state.cycles = -1, cycles_per_clock()
         self.parts.hear("TIMER_COUNTS", self.slot, lambda value: self._counts())
         self.counts = lambda: 0
         for offset in _COMPARE:
@@ -109,29 +112,21 @@ class Timer(PeripheralInC):
 
     @property
     def counts(self) -> Callable[[], int]:
-        """Source of an encoder's counts, where the board in C has none."""
+        """Function for an encoder's counts, used where C has no plant."""
         return self._counts
 
     @counts.setter
     def counts(self, counts: Callable[[], int]) -> None:
         self._counts, self.state.joint = counts, -1
 
-    @property
-    def follows(self) -> int:
-        return int(self.state.triggers)
-
-    @follows.setter
-    def follows(self, converter: int) -> None:
-        self.state.triggers = converter
-
     # -- time base ----------------------------------------------------------
 
     def settle(self) -> None:
-        """Account for the updates that have passed without an event."""
+        """Account for updates that have passed without an event."""
         self.parts.do("timer_settle", self._here)
 
     def schedule(self) -> None:
-        """Plan an event for the next update, if there is one and it has an effect."""
+        """Plan an event for the next update, if that has an effect."""
         self.parts.do("timer_schedule", self._here)
 
     @property
@@ -155,7 +150,7 @@ class Timer(PeripheralInC):
         self.touched()
 
     def freeze(self, frozen: bool) -> None:
-        """Stop the counter while the debug unit freezes it, or let it go on."""
+        """Stop the counter, as the debug unit does, or let it go on."""
         state = self.state
         if frozen == (state.frozen_at >= 0):
             return
@@ -171,7 +166,7 @@ class Timer(PeripheralInC):
 
     @property
     def settled_until(self) -> int:
-        """Cycle before which no update passes without an event; an event withdraws published answers."""
+        """Cycle before which every update has an event. Events withdraw published answers."""
         state = self.state
         return int(state.phase + state.period) if state.period and not state.update.armed else NEVER
 
@@ -183,7 +178,7 @@ class Timer(PeripheralInC):
     def write_CR1(self, value: int) -> None:
         state = self.state
         if value & CMS:
-            value &= ~DIR  # which is read-only there
+            value &= ~DIR  # read-only in centred modes
         if self.value["CR1"] & CEN & value and value != self.value["CR1"]:
             raise Unmodelled(f"{self.name}.CR1 changed while the timer runs")
         if value & DIR or value & CMS and not self.kind.centred:
@@ -204,8 +199,7 @@ class Timer(PeripheralInC):
         return int(self.parts.do("timer_counts", self._here))
 
     def read_CR1(self) -> int:
-        """Value with DIR, the direction of a centred timer. updates_at_bottom: as of silicon that starts its repetition
-        in the other direction."""
+        """Return the value with DIR, the present direction of a centred timer."""
         state = self.state
         if not self.value["CR1"] & CMS or not self.value["CR1"] & CEN:
             return self.value["CR1"]
@@ -254,18 +248,18 @@ class Timer(PeripheralInC):
         self.tell_c(offset, value)
 
     def _output_mode(self, channel: int) -> int:
-        """The CCMR byte of a channel: CCxS, OCxFE, OCxPE, OCxM, OCxCE."""
+        """Return the CCMR byte of a channel: CCxS, OCxFE, OCxPE, OCxM, OCxCE."""
         return self.value["CCMR1" if channel < 3 else "CCMR2"] >> (8 if channel % 2 == 0 else 0) & 0xFF
 
     @property
     def outputs_on(self) -> bool:
-        """True if outputs are on. A timer with MOE that the debug unit has stopped drops its outputs as if MOE were 0:
-        RM0440 28.3.31; ODrive's firmware relies on the same of the F405."""
+        """True if outputs are on. While the debug unit stops a timer with MOE, its outputs are off as with MOE = 0
+        (RM0440 28.3.31; ODrive's firmware relies on it on the F405)."""
         return not self.advanced or bool(self.value["BDTR"] & MOE) and self.state.frozen_at < 0
 
     def low_switch_on(self, channel: int, since: float, until: float) -> bool:
-        """True if the low switch of a half bridge conducts all the time between two cycles shortly before and after a
-        top of a centred counter: it does while the count is at least the compare value (PWM mode 1)."""
+        """Return true if the low switch of a half bridge conducts from one cycle to another around a top of a centred
+        counter. The switch conducts while the count is at least the compare value (PWM mode 1)."""
         return self.halves_on(channel) and bool(
             self.parts.lib.timer_conducts(self._here, channel - 1, since, until))
 
@@ -287,7 +281,7 @@ class Timer(PeripheralInC):
             pin.stays = float((self.read_CNT() < state.compare[channel - 1]) != bool(pin.inverted))
 
     def halves_on(self, channel: int) -> bool:
-        """True if the outputs switch a half bridge on a channel and its complement."""
+        """Return true if a channel and its complement switch a half bridge."""
         if self.value["CCER"] >> 4 * (channel - 1) & 5 != 5 or not self.outputs_on:
             return False
         if not self.value["BDTR"] & 0x7F:
@@ -295,7 +289,7 @@ class Timer(PeripheralInC):
         return True
 
     def duty(self, channel: int) -> float:
-        """Share of time (0..1) for which the pin of a channel (1..4) is high."""
+        """Return the share of time, 0 to 1, for which the pin of a channel (1 to 4) is high."""
         pin = self.parts.ffi.new("pin *")
         self.describe(pin, channel)
         return float(self.parts.lib.pin_share(self.parts.state.timers, pin))
@@ -306,19 +300,19 @@ class Timer(PeripheralInC):
         self.parts.do("timer_sense_break", self._here)
 
     def set_system_break(self, active: bool) -> None:
-        """Set the level of the chip's own break sources."""
+        """Set the level of the break sources within the chip."""
         self.state.system_break = active
         self._sense_break()
 
     def set_break(self, low: bool) -> None:
-        """Set the level of the break pin (True: low)."""
+        """Set the level of the break pin. low: the active level."""
         self.state.break_low = low
         self._sense_break()
         self.settle()
         self.schedule()
 
     def clock_failed(self) -> None:
-        """Activate the break input by the clock security system."""
+        """Break the outputs by the clock security system."""
         if self.advanced and self.value["BDTR"] & BKE:
             self.parts.announce()
             self.value["SR"] |= BIF

@@ -1,4 +1,5 @@
-"""The independent watchdog (RM0090 section 21, RM0440 section 43), on its own 32 kHz oscillator; it resets the chip."""
+"""The independent watchdog (RM0090 section 21, RM0440 section 43). It has its own 32 kHz oscillator and resets the
+chip."""
 
 from collections.abc import Callable
 
@@ -10,8 +11,8 @@ _UNLOCK, _START, _FEED = 0x5555, 0xCCCC, 0xAAAA
 
 
 class Watchdog(Peripheral):
-    """`on_bite`: called when it was not fed in time. Once started it stops at a reset only. C feeds it (`watchdog` of
-    parts.h)."""
+    """The watchdog. on_bite: called when it was not fed in time. Only a reset stops it. C takes the writes that feed it
+    (`watchdog` of parts.h)."""
 
     REGISTERS = {0x0: Register("KR", 0, 0xFFFF), 0x4: Register("PR", 0, 7), 0x8: Register("RLR", 0, 0xFFF),
                  0xC: Register("SR", 0, 0)}
@@ -34,7 +35,7 @@ class Watchdog(Peripheral):
         self.clear()
         self._state.bite.armed, self._state.timeout = False, 0
         self._running = self._unlocked = False
-        self._left: int | None = None  # cycles to a reset, while it is held
+        self._left: int | None = None  # cycles to a bite, while the watchdog is held
 
     def timeout_s(self) -> float:
         return (self.value["RLR"] + 1) * (4 << min(self.value["PR"], 6)) / LSI_HZ
@@ -43,7 +44,7 @@ class Watchdog(Peripheral):
         return round(self.timeout_s() * self._hclk())
 
     def hold(self, held: bool) -> None:
-        """Stop it while the debug unit freezes it, or let it go on."""
+        """Stop the watchdog, as the debug unit does, or let it go on."""
         bite, now = self._state.bite, self.events.now
         if held and bite.armed:
             self._left, bite.armed = bite.at - now, False
@@ -52,7 +53,7 @@ class Watchdog(Peripheral):
             self._left = None
 
     def clock_changed(self) -> None:
-        """Count in the processor's cycles of now."""
+        """Compute the time-out in cycles of the present processor clock."""
         self._state.timeout = self._cycles() if self._running and not self._unlocked else 0
 
     def write_KR(self, value: int) -> None:
@@ -76,6 +77,6 @@ class Watchdog(Peripheral):
 
 
 class WatchdogG4(Watchdog):
-    """A watchdog whose window stays as out of reset, which is none (RM0440 section 43.4.5); others are refused."""
+    """A watchdog with a window, which stays open as out of reset (RM0440 section 43.4.5). Other windows are refused."""
 
     REGISTERS = Watchdog.REGISTERS | {0x10: Register("WINR", 0xFFF, 0)}

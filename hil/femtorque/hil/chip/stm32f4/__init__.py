@@ -1,1 +1,1 @@
-"""The STM32F405 of the virtual board: the parts that differ from `femtorque.hil.chip.stm32`."""
+"""The STM32F405: the parts in which it differs from `femtorque.hil.chip.stm32`."""

@@ -1,12 +1,12 @@
-"""ADC1 and ADC2 of the STM32F405 (RM0090 section 13), as far as injected sequences that software or TIM1 starts."""
+"""ADC1 and ADC2 of the STM32F405 (RM0090 section 13): injected sequences that software or TIM1 starts."""
 
 from collections.abc import Callable
 
-from femtorque.hil.chip.registers import Peripheral, Register, Unmodelled
-from femtorque.hil.chip.stm32.injected import Injected
+from femtorque.hil.chip.registers import Register, Unmodelled
+from femtorque.hil.chip.stm32.injected import ConverterClock, Injected
 from femtorque.hil.clock import Events
 
-_EOCS = 1 << 10  # of regular conversions, of which there are none
+_EOCS = 1 << 10  # concerns regular conversions, which are not modelled
 _ADON, _JSWSTART, _SCAN, _JEOCIE, _JEOC, _JSTRT = 1 << 0, 1 << 22, 1 << 8, 1 << 7, 1 << 2, 1 << 3
 _JEXTSEL, _JEXTEN = 15 << 16, 3 << 20
 _TIM1_TRGO, _RISING = 1 << 16, 1 << 20  # RM0090 table 70
@@ -14,35 +14,28 @@ _SAMPLING = (3, 15, 28, 56, 84, 112, 144, 480)  # clocks
 _FASTEST_HZ = 36_000_000
 
 
-class AdcCommon(Peripheral):
-    """The converters' common registers: their clock."""
+class AdcCommon(ConverterClock):
+    """The converters' common registers. deaf: true if writes are ignored, as by a part without a clock."""
 
-    SIZE = 1 << 8
     REGISTERS = {0x00: Register("CSR", 0, 0), 0x04: Register("CCR", 0, 0x00030000)}
-
-    def __init__(self, base: int) -> None:
-        self.deaf = False  # true: it ignores writes, like a part without a clock
-        self.converters: list[Injected] = []
-        super().__init__("ADC_Common", base)
+    deaf = False
 
     def write_CCR(self, value: int) -> None:
-        for converter in self.converters:
-            converter.forget()
         if not self.deaf:
-            self.value["CCR"] = value
+            super().write_CCR(value)
 
     @property
     def divider(self) -> int:
-        """Frequency of the converters' clock, from that of the bus."""
+        """Clock of the bus, divided by the clock of the converters."""
         return 2 * (self.value["CCR"] >> 16) + 2
 
 
 class Adc(Injected):
-    """hz: of its bus."""
+    """A converter. hz: of its bus."""
 
     CONVERSION = 12.0
-    # DS8626, table of the ADC, injection trigger conversion latency: quoted from memory. RM0090 13.3.9 draws it and
-    # refers to that table for the longest; no second source for the number was found.
+    # DS8626, table of the ADC, injection trigger conversion latency, quoted from memory. RM0090 13.3.9 draws the
+    # latency and refers to that table for the longest value. No second source for the number was found.
     LATENCY = 3.0
     IN_C = (0x00, 0x08, 0x3C, 0x40, 0x44, 0x48)
     STATUS, CONTROL, ENDED, ASKING, START = "SR", "CR2", _JEOC | _JSTRT, _JEOC, _JSWSTART

@@ -1,4 +1,4 @@
-"""bxCAN of the STM32F405 (RM0090 section 32), which C has (bxcan.c)."""
+"""bxCAN of the STM32F405 (RM0090 section 32), in C (bxcan.c)."""
 
 from femtorque.hil.chip.registers import Register, Unmodelled
 from femtorque.hil.chip.stm32.can import CanController
@@ -32,7 +32,7 @@ def _filter_registers() -> dict[int, Register]:
 
 
 class BxCan(CanController):
-    """One controller. filters: the one that has its filters."""
+    """A controller. filters: the controller that has the filters of both."""
 
     KIND, MEMBER, BEGIN, RESET = "A_BXCAN", "bxcans", "bxcan_begin", "bxcan_reset"
     REGISTERS = _registers()
@@ -51,11 +51,12 @@ class BxCan(CanController):
             raise Unmodelled(f"{self.name} used while the clock of {self.filters.name}, which has its memory, is off")
 
     def _left(self, key: str, value: int) -> None:
-        """Reset itself, as MCR.RESET says."""
+        """Reset the controller, as MCR.RESET demands."""
         self.reset()
 
 
 class Filters(BxCan):
-    """CAN1, with the filter banks of both controllers (32.7.4): those before FMR.CAN2SB its own, the others CAN2's."""
+    """CAN1, with the filter banks of both controllers (32.7.4). Banks before FMR.CAN2SB are CAN1's, the others
+    CAN2's."""
 
     REGISTERS = _registers() | _filter_registers()

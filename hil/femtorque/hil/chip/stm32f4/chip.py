@@ -1,4 +1,4 @@
-"""An STM32F405: its addresses, links, DMA requests and the state of its debug pins out of reset (RM0090)."""
+"""The STM32F405: its addresses, links and DMA requests (RM0090)."""
 
 from collections.abc import Callable, Mapping
 
@@ -23,7 +23,7 @@ _USARTS = {
     "USART6": (0x40011400, True, ("APB2ENR", 5)),
 }
 _DMA = {"DMA1": (0x40026000, ("AHB1ENR", 21)), "DMA2": (0x40026400, ("AHB1ENR", 22))}
-_ADC_INTERRUPT = 18  # of all three (RM0090 table 62)
+_ADC_INTERRUPT = 18  # of all three converters (RM0090 table 62)
 # name: class, base, gate, first of its four interrupts (ST's stm32f405xx.h: CAN1_TX_IRQn and so on)
 _CANS = {"CAN1": (Filters, 0x40006400, ("APB1ENR", 25), 19), "CAN2": (BxCan, 0x40006800, ("APB1ENR", 26), 63)}
 # controller, stream, channel: USART and side (RM0090 tables 42 and 43)
@@ -63,7 +63,7 @@ class Stm32F405(Stm32):
     def _clocks(self, hse_hz: int | None) -> Rcc:
         self.flash = Flash("FLASH", 0x40023C00, self.core.events, lambda: self.rcc.hclk, self.core)
         self.power = Power("PWR", 0x40007000)
-        self._adc_common, self.debug = AdcCommon(0x40012300), DebugUnitF4()
+        self._adc_common, self.debug = AdcCommon("ADC_Common", 0x40012300), DebugUnitF4()
         self.interrupts = ExternalInterruptsF4(0x40013C00, self.core.nvic)
         self.detector = VoltageDetector(self.power.level)
         self.power.on_level, self.power.is_low = self.detector.look, lambda: self.detector.low
@@ -85,7 +85,7 @@ class Stm32F405(Stm32):
                 lambda: self.rcc.apb2)
             for i in range(2))
         self.adc.interrupt = _ADC_INTERRUPT
-        self.timers["TIM1"].follows = self.adc.slot
+        self.timers["TIM1"].triggers = self.adc.slot
         gated: dict[Gate, Peripheral] = {("APB1ENR", 28): self.power, ("APB1ENR", 15): self.spi,
                                          ("APB2ENR", 8): self.adc, ("APB2ENR", 9): self.adc2}
         gated |= {_USARTS[name][2]: usart for name, usart in usarts.items()}
@@ -93,7 +93,7 @@ class Stm32F405(Stm32):
         return usarts, gated | {_DMA[name][1]: dma for name, dma in dmas.items()}
 
     def _controllers(self) -> dict[Gate, Peripheral]:
-        """The CAN controllers, by their gates."""
+        """Make the CAN controllers, and return them by their gates."""
         cans = {name: kind(name, base, self.core.parts, lambda: self.rcc.apb1, self._bus_cycles(False))
                 for name, (kind, base, _, _) in _CANS.items()}
         self.cans = cans

@@ -18,7 +18,7 @@ _LOW_VOLTAGE_HZ = 144_000_000  # fastest HCLK with PWR_CR.VOS = 0
 
 
 class Flash(FlashInterface):
-    """The flash interface: wait states and caches, sectors, option bytes. options: as delivered (RM0090 section
+    """The flash interface: wait states, caches, sectors and option bytes. options: as delivered (RM0090 section
     3.9.5)."""
 
     REGISTERS = {0x00: Register("ACR", 0, 0x1F07), 0x04: Register("KEYR"), 0x08: Register("OPTKEYR"),
@@ -30,7 +30,7 @@ class Flash(FlashInterface):
         return self.options
 
     def write_OPTCR(self, value: int) -> None:
-        """Set OPTLOCK, which the keys clear, or program the other bits at OPTSTRT."""
+        """Set OPTLOCK, or program the other bits at OPTSTRT. Only the keys clear OPTLOCK."""
         if not self.options & _OPTLOCK:
             self.options = value & ~_OPTSTRT
             if value & _OPTSTRT:
@@ -58,7 +58,7 @@ class Flash(FlashInterface):
             self._takes(_ERASE_S[_SECTORS[number][1] >> 10])
 
     def _program(self, address: int, size: int, value: int) -> None:
-        """Program bits from 1 to 0 alone."""
+        """Program bits, which can only change from 1 to 0."""
         if size != 1 << (self.value["CR"] >> 8 & 3):
             self.value["SR"] |= _PGPERR
             return
@@ -72,14 +72,14 @@ class Flash(FlashInterface):
 
 
 class Power(Peripheral):
-    """The voltage regulator's scale, and the voltage detector's level."""
+    """The scale of the voltage regulator and the level of the voltage detector."""
 
     REGISTERS = {0x00: Register("CR", 0, 0x40F0), 0x04: Register("CSR", 0, 0)}
-    on_level: Callable[[], None] = staticmethod(lambda: None)  # called when that level was set
+    on_level: Callable[[], None] = staticmethod(lambda: None)  # called when the level was set
     is_low: Callable[[], bool] = staticmethod(lambda: False)
 
     def level(self) -> int | None:
-        """PLS of the voltage detector, None while it is off."""
+        """Return PLS of the voltage detector, or None while the detector is off."""
         return self.value["CR"] >> 5 & 7 if self.value["CR"] & 0x10 else None
 
     def write_CR(self, value: int) -> None:

@@ -8,7 +8,7 @@ from femtorque.hil.clock import ChipState
 
 
 class Usart(Serial):
-    """16 times oversampling. Reading SR, then DR clears the errors and the idle flag."""
+    """A USART with 16 times oversampling. Reading SR and then DR clears the errors and the idle flag."""
 
     UE, BY_READING = 1 << 13, True
     PLACES = {0x00: "LINK_STATUS", 0x04: "LINK_DATA"}
@@ -43,7 +43,7 @@ def _dma_registers() -> dict[int, Register]:
 
 
 class Dma(Controller):
-    """One DMA controller. `requests` maps (stream, channel) to (USART, 'receive' or 'transmit')."""
+    """A DMA controller. requests: the USART and 'receive' or 'transmit', by stream and channel."""
 
     REGISTERS = _dma_registers()
     WRITABLE, CIRCULAR, TRANSMITS, GROUP = CONTROL_BITS, 1 << 8, 1 << 6, 4

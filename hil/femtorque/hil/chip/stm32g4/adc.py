@@ -1,38 +1,28 @@
-"""ADC1 and ADC2 of the STM32G474 (RM0440 section 21), as far as injected sequences that software or TIM1 starts."""
+"""ADC1 and ADC2 of the STM32G474 (RM0440 section 21): injected sequences that software or TIM1 starts."""
 
 from collections.abc import Callable
 
-from femtorque.hil.chip.registers import Peripheral, Register, Unmodelled
-from femtorque.hil.chip.stm32.injected import Injected
+from femtorque.hil.chip.registers import Register, Unmodelled
+from femtorque.hil.chip.stm32.injected import ConverterClock, Injected
 from femtorque.hil.clock import Events
 
 _ADEN, _ADDIS, _JADSTART, _JADSTP = 1 << 0, 1 << 1, 1 << 3, 1 << 5
 _ADVREGEN, _DEEPPWD, _ADCAL = 1 << 28, 1 << 29, 1 << 31
-_OVRMOD, _JQDIS = 1 << 12, 1 << 31  # of CFGR: for regular conversions, which are not modelled; no queue
+_OVRMOD, _JQDIS = 1 << 12, 1 << 31  # of CFGR: concerns regular conversions, which are not modelled; no queue
 _ADRDY, _JEOC, _JEOS = 1 << 0, 1 << 5, 1 << 6
 _JEOSIE = 1 << 6
 _JEXTSEL, _JEXTEN, _RISING = 31 << 2, 3 << 7, 1 << 7  # JEXTSEL 0 is TIM1's TRGO (RM0440 table 164)
 _SAMPLING = (2.5, 6.5, 12.5, 24.5, 47.5, 92.5, 247.5, 640.5)  # clocks
 _CALIBRATION = 116  # clocks
 _REGULATOR_S = 20e-6
-_STALE = 0.9  # share of a tick of 1 kHz
-_STALE_S = 1e-3  # after so long without a conversion the next one may be wrong (erratum)
+_STALE_S = 1e-3  # without a conversion, after which the next one may be wrong (erratum)
+_STALE = 0.9  # share of it after which the next one is wrong here, so that ticks of 1 kHz are affected
 
 
-class AdcCommon(Peripheral):
-    """Common registers of ADC1 and ADC2: their clock, here from that of the bus."""
+class AdcCommon(ConverterClock):
+    """The common registers of ADC1 and ADC2. Only the clock of the bus is modelled as their clock."""
 
-    SIZE = 1 << 8
     REGISTERS = {0x00: Register("CSR", 0, 0), 0x08: Register("CCR", 0, 0x00030000)}
-
-    def __init__(self, base: int) -> None:
-        self.converters: list[Injected] = []
-        super().__init__("ADC12_Common", base)
-
-    def write_CCR(self, value: int) -> None:
-        for converter in self.converters:
-            converter.forget()
-        self.value["CCR"] = value
 
     @property
     def divider(self) -> int:
@@ -43,14 +33,15 @@ class AdcCommon(Peripheral):
 
 
 class Adc(Injected):
-    """hz: of its bus. The first conversion long after the last one may be wrong (erratum); here it always is."""
+    """A converter. hz: of its bus. After a long time without a conversion the first result may be wrong on silicon
+    (erratum), and is always wrong here."""
 
     CONVERSION = 12.5
     IN_C = (0x00, 0x08, 0x80, 0x84, 0x88, 0x8C)
     STATUS, CONTROL, ENDED, ASKING, START = "ISR", "CR", _JEOC | _JEOS, _JEOS, _JADSTART
     KEPT = _ADEN | _ADCAL
     ONES_CLEAR = LATCHED = True
-    LATENCY = 3.125  # DS12288 rev 4 table 66, injected channels, clock of the bus by four: the longest
+    LATENCY = 3.125  # DS12288 rev 4 table 66, injected channels, clock of the bus divided by four, longest
     REGISTERS = {
         0x00: Register("ISR", 0, 0x7FF), 0x04: Register("IER", 0, _JEOSIE),
         0x08: Register("CR", _DEEPPWD, _ADEN | _ADDIS | _JADSTART | _JADSTP | _ADVREGEN | _ADCAL),
@@ -65,7 +56,7 @@ class Adc(Injected):
 
     def __init__(self, name: str, base: int, events: Events, common: AdcCommon, hz: Callable[[], int]) -> None:
         self._common, self._hz = common, hz
-        self.seconds: list[Injected] = []  # converters that have its clock
+        self.seconds: list[Injected] = []  # converters behind the same clock gate
         super().__init__(name, base, events)
         common.converters.append(self)
 
@@ -87,7 +78,7 @@ class Adc(Injected):
         return self.events.now + count * self._common.divider
 
     def _settle(self) -> None:
-        """Set the flags of times that have passed."""
+        """Set the flags whose times have passed."""
         if self._past(self._calibrated):
             self.value["CR"] &= ~_ADCAL
         if self._past(self._ready):
@@ -146,7 +137,7 @@ class Adc(Injected):
             self._start()
 
     def _stop(self, off: bool) -> None:
-        """End a sequence, or the wait for one; and switch off."""
+        """End a sequence or the wait for its trigger. off: switch the converter off."""
         if off and self.value["CR"] & _JADSTART:
             raise Unmodelled(f"{self.name} switched off while it converts or waits to")
         self.value["CR"] &= ~(_JADSTART | (_ADEN if off else 0))
@@ -162,7 +153,6 @@ class Adc(Injected):
         return bool(self.value["CR"] & _ADEN) and not self.value["CR"] & _ADCAL and self._ready is None
 
     def _staleness(self) -> float:
-        """Cycles; a tick of 1 kHz is about as long."""
         return _STALE * _STALE_S * self._hz()
 
     def _cycles(self) -> float:
@@ -179,7 +169,7 @@ class Adc(Injected):
 
 
 class SecondAdc(Adc):
-    """A converter that has the first one's clock."""
+    """The second converter, which is behind the clock gate of the first."""
 
     def __init__(self, first: Adc, name: str, base: int) -> None:
         self._first = first

@@ -1,4 +1,4 @@
-"""An STM32G474: its addresses, links, DMA requests and the state of its pins out of reset (RM0440)."""
+"""The STM32G474: its addresses, links and DMA requests (RM0440)."""
 
 from collections.abc import Mapping
 
@@ -18,7 +18,7 @@ from femtorque.hil.chip.stm32g4.fdcan import Block, Fdcan, FirstFdcan, MessageRa
 from femtorque.hil.chip.stm32g4.serial import Dma, DmaMux, LpUart, Usart
 from femtorque.hil.chip.stm32g4.timer import FilteredTimer
 
-# name: class, base, on APB2, gate, request to receive (the next one is to transmit; RM0440 table 91)
+# name: class, base, true on APB2, gate, request to receive; the next request is to transmit (RM0440 table 91)
 _USARTS = {
     "USART1": (Usart, 0x40013800, True, ("APB2ENR", 14), 24),
     "USART2": (Usart, 0x40004400, False, ("APB1ENR1", 17), 26),
@@ -45,13 +45,13 @@ class Stm32G474(Stm32):
     }
     WATCHDOG = WatchdogG4
     PORT, PORT_BASE, PORT_GATE = GpioG4, 0x48000000, "AHB2ENR"
-    FULL_SPEED_VOLTS, LOW_VOLTAGE_HZ = 1.71, 170_000_000  # the data sheet: all speeds down to this voltage
+    FULL_SPEED_VOLTS, LOW_VOLTAGE_HZ = 1.71, 170_000_000  # the data sheet allows all speeds down to this voltage
 
     def _clocks(self, hse_hz: int | None) -> Rcc:
         self.flash = Flash("FLASH", 0x40022000, self.core.events, lambda: self.rcc.hclk, self.core)
         self.power = Power("PWR", 0x40007000)
         self.flash.on_launch = self._launch
-        self._adc_common, self.debug = AdcCommon(0x50000300), DebugUnitG4()
+        self._adc_common, self.debug = AdcCommon("ADC12_Common", 0x50000300), DebugUnitG4()
         self.interrupts = ExternalInterruptsG4(0x40010400, self.core.nvic)
         self.detector = VoltageDetector(self.power.level)
         self.system = SystemConfiguration("SYSCFG", 0x40010000)
@@ -91,7 +91,7 @@ class Stm32G474(Stm32):
         self.adc = SecondAdc(adc, "ADC2", 0x50000100)  # samples the motors' currents
         self.converters = (self.adc, adc)
         self.adc.interrupt = _ADC_INTERRUPT
-        self.timers["TIM1"].follows = self.adc.slot
+        self.timers["TIM1"].triggers = self.adc.slot
         gated: dict[Gate, Peripheral] = {("APB1ENR1", 28): self.power, ("AHB1ENR", 2): self.mux, ("AHB2ENR", 13): adc,
                                          ("APB2ENR", 0): self.system, ("APB2ENR", 17): self.capture}
         gated |= {_USARTS[name][3]: usart for name, usart in usarts.items()}
@@ -99,7 +99,7 @@ class Stm32G474(Stm32):
         return usarts, gated | {("AHB1ENR", i): dma for i, dma in enumerate(dmas)}
 
     def _controllers(self) -> Block:
-        """The CAN controllers, behind one gate."""
+        """Make the CAN controllers, and return them as a block behind one gate."""
         self._message_ram = MessageRam(_MESSAGE_RAM, self.core.parts)
         cans: dict[str, Fdcan] = {}
         for name, (base, interrupt) in _CANS.items():

@@ -19,8 +19,8 @@ _SLOW_HZ = 80_000_000  # HPRE must divide while the clock is switched to a faste
 
 
 class Flash(FlashInterface):
-    """The flash interface: wait states, caches, the debug port's switch (Klipper's pull request 5927: a 0 written to
-    DBG_SWEN disables SWD), two banks of pages, option bytes. options: as delivered (RM0440 section 3.4.1)."""
+    """The flash interface: wait states, caches, two banks of pages, option bytes and the switch of the debug port. A 0
+    written to DBG_SWEN disables SWD (Klipper's pull request 5927). options: as delivered (RM0440 section 3.4.1)."""
 
     REGISTERS = {0x00: Register("ACR", 0, 0x71F0F), 0x08: Register("KEYR"), 0x0C: Register("OPTKEYR"),
                  0x10: Register("SR"), 0x14: Register("CR", LOCK | _OPTLOCK, 0xCB038BFF), 0x20: Register("OPTR")}
@@ -42,7 +42,7 @@ class Flash(FlashInterface):
             self.value["OPTR"] = value
 
     def write_CR(self, value: int) -> None:
-        """Set the locks, which keys clear."""
+        """Set the locks, erase, program option bytes or load them. Only the keys clear the locks."""
         if self.value["CR"] & LOCK:
             return
         locked = self.value["CR"] & _OPTLOCK
@@ -61,8 +61,7 @@ class Flash(FlashInterface):
             self.on_launch()
 
     def _program(self, address: int, size: int, value: int) -> None:
-        """Program two words at once if nothing was programmed there since they were erased; zeros at any time (RM0440
-        3.3.7)."""
+        """Program two words at once. The place must be erased, unless both words are zero (RM0440 3.3.7)."""
         first, self._first = self._first, None
         if size != 4:
             self.value["SR"] |= _SIZERR
@@ -80,7 +79,7 @@ class Flash(FlashInterface):
 
 
 class Power(Peripheral):
-    """The voltage regulator; R1MODE = 0 is its boost. CR3.UCPD1_DBDIS releases PB4 and PB6."""
+    """The voltage regulator, which R1MODE = 0 boosts. CR3.UCPD1_DBDIS releases PB4 and PB6."""
 
     REGISTERS = {0x00: Register("CR1", 0, 0x0700), 0x04: Register("CR2", 0, 0xFF),
                  0x08: Register("CR3", 0, 0xE000), 0x14: Register("SR2", 0, 0), 0x80: Register("CR5", 0, 0x0100)}
@@ -89,7 +88,7 @@ class Power(Peripheral):
     locked: Callable[[], bool] = staticmethod(lambda: False)
 
     def level(self) -> int | None:
-        """PLS of the voltage detector, None while it is off; 7 is an external input."""
+        """Return PLS of the voltage detector, or None while the detector is off. 7 is an external input."""
         return self.value["CR2"] >> 1 & 7 if self.value["CR2"] & 1 else None
 
     def write_CR2(self, value: int) -> None:
@@ -108,7 +107,7 @@ class Power(Peripheral):
 
 
 class SystemConfiguration(Peripheral):
-    """CFGR2.PVDL lets the voltage detector act on the timers' break inputs, and locks its level until a reset."""
+    """SYSCFG. CFGR2.PVDL lets the voltage detector break the timers' outputs, and locks the level until a reset."""
 
     REGISTERS = {0x1C: Register("CFGR2", 0, 0xF)}
     on_change: Callable[[], None] = staticmethod(lambda: None)
@@ -158,7 +157,7 @@ class Rcc(ClockController):
         return self._pll_hz(24, 25)
 
     def _pll_hz(self, lets_out: int, divides: int) -> int:
-        """Frequency of an output of the PLL, by the bits of PLLCFGR that enable and divide it."""
+        """Return the frequency of an output of the PLL. lets_out, divides: its bits in PLLCFGR."""
         pll = self.value["PLLCFGR"]
         m, n, divider = (pll >> 4 & 15) + 1, pll >> 8 & 0x7F, 2 * (pll >> divides & 3) + 2
         vco_in = (self.hse_hz or 0 if self._pll_uses_hse() else self.hsi_hz) / m
@@ -167,7 +166,8 @@ class Rcc(ClockController):
         return round(vco_in * n / divider)
 
     def fdcan_hz(self) -> int:
-        """Frequency of the FDCANs' clock (CCIPR.FDCANSEL): the crystal, the PLL's Q, or APB1; 0: the crystal died."""
+        """Return the frequency of the FDCANs' clock, as CCIPR.FDCANSEL chooses: the crystal, the PLL's Q, or APB1. It
+        is 0 if the crystal has died."""
         chosen = self.value["CCIPR"] >> 24 & 3
         if chosen == 1:
             return self._pll_hz(20, 21)

@@ -1,5 +1,5 @@
-"""FDCAN of the STM32G474 (RM0440 section 44): three controllers with one clock, each with a fixed part of message RAM.
-C has them (fdcan.c)."""
+"""FDCAN of the STM32G474 (RM0440 section 44): three controllers with one clock. Each has a fixed part of message RAM.
+They are in C (fdcan.c)."""
 
 import numpy as np
 
@@ -8,11 +8,10 @@ from femtorque.hil.chip.registers import WORD, Peripheral, Register, Unmodelled
 from femtorque.hil.chip.stm32.can import CanController
 from femtorque.hil.clock import ChipState
 
-PLACES = {"FDCAN1": 0, "FDCAN2": 1, "FDCAN3": 2}
-
 
 class MessageRam(PeripheralPartlyInC):
-    """Message RAM: written in words alone, read in any pieces; after power-on its content is arbitrary."""
+    """Message RAM. It is written in words only and read in pieces of any size. Its content is arbitrary after
+    power-on."""
 
     def __init__(self, base: int, parts: ChipState) -> None:
         self._words, self._count = parts.state.message_ram, parts.lib.FDCAN_RAM_WORDS
@@ -64,7 +63,7 @@ def _registers() -> dict[int, Register]:
 
 
 class Fdcan(CanController):
-    """hz: of the clock of all three, before CKDIV."""
+    """A controller. hz: of the clock of all three controllers, before CKDIV."""
 
     KIND, MEMBER, BEGIN, RESET = "AN_FDCAN", "fdcans", "fdcan_begin", "fdcan_reset"
     REGISTERS = _registers()
@@ -78,13 +77,13 @@ class Fdcan(CanController):
 
 
 class FirstFdcan(Fdcan):
-    """FDCAN1, with the divider of the clock of all three."""
+    """FDCAN1, with the divider of the clock of all three controllers."""
 
     REGISTERS = _registers() | {0x100: Register("CKDIV", 0, 15)}
 
 
 class Block(Peripheral):
-    """The peripherals behind one clock gate and one reset bit; it has no addresses of its own."""
+    """Peripherals behind one clock gate and one reset bit. The block has no addresses."""
 
     SIZE = 0
 

@@ -10,7 +10,7 @@ from femtorque.hil.chip.stm32.serial import (
 from femtorque.hil.clock import ChipState
 
 TEACK, REACK = 1 << 21, 1 << 22  # of ISR: transmitter and receiver are on
-DEDT, DEAT, GUARD = 16, 21, 0x1F  # of CR1: lowest bits, and width, of a driver's times after and before (37.8.1)
+DEDT, DEAT, GUARD = 16, 21, 0x1F  # of CR1: lowest bits and width of a driver's times after and before (37.8.1)
 GUARDS = GUARD << DEDT | GUARD << DEAT
 
 
@@ -18,7 +18,7 @@ _PARTS = 160  # of a byte: sixteenths of ten bits
 
 
 class Usart(Serial):
-    """16 times oversampling, no FIFO. ICR clears flags."""
+    """A USART with 16 times oversampling and without FIFO. ICR clears flags."""
 
     UE, BY_READING = 1 << 0, False
     PLACES = {0x1C: "LINK_STATUS", 0x20: "LINK_CLEAR", 0x24: "LINK_DATA", 0x28: "LINK_SENDS"}
@@ -40,7 +40,8 @@ class Usart(Serial):
 
     @property
     def guards(self) -> tuple[float, float]:
-        """In sixteenths of a bit (37.5.20), while the USART drives a transceiver."""
+        """Cycles for which a transceiver's driver is on before the first byte and after the last byte. The registers
+        have sixteenths of a bit (37.5.20)."""
         step, control = self.byte_cycles / _PARTS, self.value["CR1"] if self.value["CR3"] & DEM else 0
         return step * (control >> DEAT & GUARD), step * (control >> DEDT & GUARD)
 
@@ -58,7 +59,7 @@ class Usart(Serial):
 
 
 class LpUart(Usart):
-    """A UART whose divider has 256 steps a clock and at least three clocks a bit."""
+    """A UART whose divider has 256 steps per clock and at least three clocks per bit."""
 
     STEPS, LEAST = 256, 0x300
     REGISTERS = Usart.REGISTERS | {0x0C: Register("BRR", 0, 0xFFFFF)}
@@ -68,8 +69,8 @@ CONTROL_BITS = 0x30B1  # PL, MINC, CIRC, DIR to peripheral, EN
 
 
 class DmaMux(PeripheralPartlyInC):
-    """Requests of the channels: 0 to 7 of DMA1, 8 to 15 of DMA2. Without synchronisation there is no overrun (CSR) to
-    clear (CFR)."""
+    """The requests of the channels: 0 to 7 of DMA1, 8 to 15 of DMA2. Synchronisation is not modelled, so CSR shows no
+    overrun and CFR clears none."""
 
     REGISTERS = {4 * i: Register(f"C{i}CR", 0, 0x7F) for i in range(16)} | {
         0x80: Register("CSR", 0, 0), 0x84: Register("CFR", 0, 0xFFFF)}
@@ -93,7 +94,7 @@ class DmaMux(PeripheralPartlyInC):
         self.tell_c(offset, value)
 
     def write_CFR(self, value: int) -> None:
-        """Clear nothing."""
+        """Do nothing: there is no overrun."""
 
 
 def _registers() -> dict[int, Register]:
@@ -106,7 +107,7 @@ def _registers() -> dict[int, Register]:
 
 
 class Dma(Controller):
-    """One DMA controller. `requests` maps a request's number to (USART, 'receive' or 'transmit')."""
+    """A DMA controller. requests: the USART and 'receive' or 'transmit', by number of the request."""
 
     REGISTERS = _registers()
     WRITABLE, CIRCULAR, TRANSMITS, GROUP = CONTROL_BITS, 1 << 5, 1 << 4, 8
