@@ -488,7 +488,7 @@ def play(injection: Injection, mechanism: Mechanism, elf: Path, unlimited: bool 
         scene.run(injection.within + STAY)
         scene.run(BOOT, lambda: injection.dark or scene.witness.state == injection.state)
         seconds = max(judge.last - struck, 0.0)
-        if unlimited and not scene.board.wiring.buses.safe:
+        if unlimited and scene.board.wiring.buses.at_work:
             return _cut_off(scene, judge, injection)
         if unlimited and injection.unreached and seconds > injection.within:  # the board has come back to them
             return replace(_judged(scene, judge, injection, 0.0), seconds=seconds, left=True)
@@ -570,7 +570,7 @@ def _judged(scene: Scene, judge: _Judge, injection: Injection, seconds: float) -
     unsafe = bad = ""
     if seconds > injection.within:
         unsafe = f"torque for {1e3 * seconds:.1f} ms"
-    elif not scene.board.wiring.buses.safe:
+    elif scene.board.wiring.buses.at_work:
         unsafe = "a drive is still on"
     elif judge.endless:
         unsafe = "a drive gave torque without its own limit of time"

@@ -1,12 +1,12 @@
-"""Things outside of the chip that faults, scenarios and tests may change at any time. Code that relies on their values
-is called at each change."""
+"""Parts outside of the chip that faults, scenarios and tests may change at any time. Each calls a function at a
+change."""
 
 from collections.abc import Callable
 from typing import Any, SupportsIndex
 
 
 class Adjustable:
-    """A thing whose public attributes may be set. on_change: called at each change."""
+    """A part whose public attributes may be set. on_change: called after each change."""
 
     on_change: Callable[[], None] | None = None
 
@@ -17,7 +17,7 @@ class Adjustable:
 
 
 class Values(list[float]):
-    """A list of numbers of fixed length, each of which may be set. on_change: called at each change."""
+    """A list of numbers that may be set. Its length is fixed. on_change: called after each change."""
 
     on_change: Callable[[], None] | None = None
 

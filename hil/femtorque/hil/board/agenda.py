@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 
 class Agenda:
-    """Actions in the order of their times; those of one time in the order in which they were planned."""
+    """Actions in the order of their times. Actions of the same time keep the order in which they were planned."""
 
     def __init__(self) -> None:
         self._planned: list[tuple[float, Callable[[], None]]] = []
@@ -15,11 +15,11 @@ class Agenda:
         self._planned.sort(key=lambda planned: planned[0])
 
     def run(self, seconds: float) -> None:
-        """Do all actions that are due by then, also those that are added meanwhile."""
+        """Do all actions that are due at a time, s, including actions that are added meanwhile."""
         while self.next <= seconds:
             self._planned.pop(0)[1]()
 
     @property
     def next(self) -> float:
-        """Time of the first action, s; infinity without any."""
+        """Time of the first action, s; infinity if there is no action."""
         return self._planned[0][0] if self._planned else math.inf

@@ -14,7 +14,8 @@ from femtorque.hil.plant import Driven
 
 
 class Senses:
-    """temperatures: deg C, in the order of [sense]. current_sensors: by joint, if the chip has a converter for them."""
+    """Voltages on analogue pins. temperatures: deg C, in the order of [sense]. current_sensors: by joint, if the chip
+    has a converter for them."""
 
     def __init__(self, board: Board, chip: Stm32, joints: Served,
                  plant: Driven, power: PowerStage) -> None:
@@ -32,8 +33,8 @@ class Senses:
                 self._sensor_channels[sampling.channels[pin]] = j
 
     def describe(self, states: Any) -> None:
-        """Describe to C the voltages on analogue pins; states: by converter and channel. The first converter samples
-        motor currents, the last one bus voltage and temperatures."""
+        """Describe the voltages on analogue pins to C. states: by converter and channel. The first converter samples
+        motor currents; the last converter samples bus voltage and temperatures."""
         first, last = self._chip.converters[0], self._chip.converters[-1]
         for number, j in self._sensor_channels.items():
             self._describe_sensor(states[first.slot][number], j)
@@ -53,7 +54,7 @@ class Senses:
                 state.heard = True
 
     def heard(self, j: int, volts: float) -> float:
-        """V on the pin of a joint's sensor, with its noise."""
+        """Add the noise of a joint's sensor to the voltage on its pin, V."""
         self.current_sensors[j].describe(library()[0].new("sense *"), 1.0)
         return self.current_sensors[j].heard(volts)
 
@@ -62,13 +63,13 @@ class Senses:
         return port.mode(pin) == 3
 
     def _sign(self, j: int) -> float:
-        """Sign of a joint's current at the bridge relative to the motor's."""
+        """Return the sign of a joint's current at the bridge, relative to the current in the motor."""
         motor = self._joints[j][0].motor
         assert motor is not None
         return motor.sign * math.copysign(1.0, self._power.motor_wires[j])
 
     def _own(self, key: str) -> float:
-        """V that the board puts on a pin of its [sense]."""
+        """Return V that the board puts on a pin of its [sense]."""
         sense = self._board.sense
         if key == "sense.bus.pin":
             assert sense.bus is not None

@@ -1,4 +1,4 @@
-"""Voltages that a board's bridges put on its motors, from the pins and timers of the chip."""
+"""Voltages of a board's bridges on its motors, from the pins and timers of the chip."""
 
 import math
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from femtorque.codegen.mechanism import Joint
 from femtorque.hil.board.coupled import library
 from femtorque.hil.chip import Gpio, Stm32
 
-Served = Sequence[tuple[Joint, Channel | None]]  # joints, and the board's channel of each that has one
+Served = Sequence[tuple[Joint, Channel | None]]  # joints with their channels of the board, or None
 
 
 class Bridge:
@@ -27,7 +27,7 @@ class Bridge:
 
     @property
     def share(self) -> float | None:
-        """Share (-1..1) of the bus voltage, with the motor's sign; None while it is off."""
+        """Share, -1 to 1, of the bus voltage, with the motor's sign; None while the bridge is off."""
         ffi, lib = library()
         state = ffi.new("bridge *")
         self.describe(state)
@@ -35,11 +35,11 @@ class Bridge:
         return None if math.isnan(share) else share
 
     def _connected(self, switch: str) -> bool:
-        """True if the timer's signals are on the pins of an output."""
+        """Return true if the timer's signals are on the pins of a switch."""
         return all(port.alternate(pin) == function for port, pin, function in self._wires[switch])
 
     def describe(self, state: Any) -> None:
-        """Describe to C how the bridge's voltage follows from pins and compare values."""
+        """Describe to C how pins and compare values make the bridge's voltage."""
         kinds, timers = library()[1], self._chip.timers
         state.sign = self._motor.sign
         if self._channel.opposite:
@@ -61,11 +61,11 @@ class Bridge:
 
 
 def pin_of(chip: Stm32, name: str) -> tuple[Gpio, int]:
-    """Port and number of a pin, 'PA3'."""
+    """Return port and number of a pin such as 'PA3'."""
     return chip.gpio[name[1]], int(name[2:])
 
 
 def here(chip: Stm32) -> Any:
-    """The chip's parts in C."""
+    """Return the chip's parts, for the board's C."""
     ffi, _ = library()
     return ffi.cast("parts *", int(chip.parts.ffi.cast("uintptr_t", chip.parts.state)))

@@ -1,5 +1,5 @@
-"""Steps in C (bus_steps.c) of servos on a wire and drives on a bus with the joints that they turn, for
-femtorque.hil.board.buses and, through the coupler, for coupled.c."""
+"""Steps in C (bus_steps.c) of servos and drives together with the joints that they turn. femtorque.hil.board.buses uses
+them, and the coupler gives them to coupled.c."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,9 +16,9 @@ Places = NDArray[np.int64]
 
 
 class BusSteps:
-    """servos, drives: by the number of their joint. signs, gears, zeros (J,): direction, gear and zero of each, as in
-    femtorque.hil.board.buses. interval: s for which a servo's voltage or a drive's torque is held. line: the C's; None
-    where servos or plant do not all move in C. plant: the one that does."""
+    """servos, drives: by the number of their joint. signs, gears, zeros (J,): as in femtorque.hil.board.buses.
+    interval: s for which a servo's voltage or a drive's torque is held. line: the struct in C; None if plant or servos
+    are not all in C. plant: the plant in C, or None."""
 
     def __init__(self, servos: Mapping[int, Servo], drives: Mapping[int, Drive], signs: Array, gears: Array,
                  zeros: Array, plant: Driven, interval: float) -> None:
@@ -44,12 +44,13 @@ class BusSteps:
                                            "interval": interval, **self._kept})
 
     def supply(self, volts: float) -> None:
-        """Set V of the servos' supply."""
+        """Set the servos' supply, V."""
         for servo in self._servos.values():
             servo.volts = volts
 
     def move(self, since: float, until: float, voltage: Array, supply: float) -> None:
-        """Move on, s, with voltages (J,) at the motors of other joints; supply: V of the servos."""
+        """Move from one time to another, s, with voltages (J,) at the motors of other joints. supply: V of the
+        servos."""
         assert self.plant is not None
         self.supply(supply)
         if not self._lib.bus_steps(self.line, since, until, library()[0].from_buffer("double[]", voltage)):
@@ -57,7 +58,7 @@ class BusSteps:
 
 
 def _rows(kind: str, rows: list[dict[str, Any]]) -> Any:
-    """Structs of C, in which addresses are numbers."""
+    """Return an array of C structs. Numbers in the rows may be addresses."""
     ffi, _ = library()
     found = ffi.new(f"{kind}[]", len(rows))
     for place, row in zip(found, rows, strict=True):
@@ -68,7 +69,7 @@ def _rows(kind: str, rows: list[dict[str, Any]]) -> Any:
 
 
 def _inside(plant: Driven) -> tuple[Stepped | None, Places, Places]:
-    """The plant that moves in C, or None, and in it the numbers of the joints that have the motors and the outputs."""
+    """Return the plant in C, or None, and the numbers of its joints that have the motors and the outputs."""
     whole, inner = plant.plant if isinstance(plant, Wired) else plant, stepped_of(plant)
     if inner is None:
         return None, np.zeros(0, np.int64), np.zeros(0, np.int64)

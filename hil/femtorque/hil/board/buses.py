@@ -1,4 +1,4 @@
-"""Buses of a virtual board: its chip's controllers, the wires behind their transceivers, the drives on them."""
+"""The buses of a virtual board: the chip's controllers, the wires behind their transceivers, and the drives."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,14 +22,14 @@ Array = NDArray[np.float64]
 # alternate functions of the pins: DS8626 table 9 (CAN1, CAN2), DS12288 table 13 (FDCAN1 to FDCAN3)
 CAN_FUNCTION = {"CAN1": 9, "CAN2": 9, "FDCAN1": 9, "FDCAN2": 9, "FDCAN3": 11}
 USART_FUNCTION = 7  # alternate function of USART1 to USART3: DS8626 table 9, DS12288 table 13
-STEP = 100e-6  # s of the plant for which a drive's torque is a mean; its inner loop has shorter steps
+STEP = 100e-6  # s for which the plant gets the mean of a drive's torque; the drive's inner loop has shorter steps
 
 
 Plug = Callable[[str, Wire | OneWire], None]
 
 
 def plugs(board: Board, chip: Stm32) -> Plug:
-    """A function that connects a chip to the wire of a bus."""
+    """Return a function that connects a chip to the wire of a bus."""
     def plug(name: str, wire: Wire | OneWire) -> None:
         if isinstance(wire, Wire):
             _plug(board.can[name], chip, wire)
@@ -45,7 +45,7 @@ def _plug(pins: CanPins, chip: Stm32, wire: Wire) -> None:
 
 
 def _plug_line(wire: HalfDuplex, chip: Stm32, line: OneWire) -> None:
-    """Connect a USART by its own pin, or by a transceiver."""
+    """Connect a USART to a wire, directly or by a transceiver."""
     usart, pins = chip.usarts[wire.usart], [pin_of(chip, wire.pin)]
     between = wire.transceiver
     if between:
@@ -54,10 +54,10 @@ def _plug_line(wire: HalfDuplex, chip: Stm32, line: OneWire) -> None:
 
 
 class Buses:
-    """wires, lines: by the names of the buses. drives, servos, and all of both: by the number of their joint. signs,
-    gears (J,): direction of a drive's output, and its turns per turn of the joint; zeros (J,): rad of its output where
-    the joint is at zero. clock: makes the clock of a wire. plug: puts all else on a wire, by the name of the bus.
-    supplied: true while servos have the supply."""
+    """wires, lines: buses of CAN and half-duplex wires, by name. drives, servos, all: by the number of their joint.
+    signs, gears (J,): direction of a drive's output, and its turns per turn of the joint. zeros (J,): angle of its
+    output at the joint's zero, rad. clock: makes the clock of a wire. plug: connects the other nodes to the wire of a
+    bus. supplied: returns true while servos have the supply."""
 
     def __init__(self, clock: Callable[[], EventClock], mechanism: Mechanism, joints: Served, plant: Driven,
                  supply: Callable[[], float], plug: Plug, supplied: Callable[[], bool] = lambda: True) -> None:
@@ -104,11 +104,11 @@ class Buses:
 
     @property
     def in_c(self) -> bool:
-        """True if servos and drives turn all joints, and C moves them and the plant."""
+        """True if servos and drives turn all joints, and C moves both and the plant."""
         return self.steps.line is not None and len(self.all) == len(self.signs)
 
     def _angle(self, j: int) -> float:
-        """Angle of a drive's output, rad."""
+        """Return the angle of a drive's output, rad."""
         return float(self.signs[j] * self.gears[j] * self._plant.q[j] + self.zeros[j])
 
     @property
@@ -117,18 +117,13 @@ class Buses:
 
     @property
     def limp(self) -> bool:
-        """True if no drive acts on its joint: all are off, or enabled without a gain or a torque."""
+        """True if no drive acts on its joint: each is off, or enabled without gain and torque."""
         return not any(servo.driving for servo in self.servos.values()) and all(
             drive.limp for drive in self.drives.values())
 
     @property
-    def safe(self) -> bool:
-        """True if no drive gives its joint torque: all are off, or brake."""
-        return not self.at_work
-
-    @property
     def at_work(self) -> list[int]:
-        """Joints to which a drive or servo gives torque."""
+        """Joints to which a drive or servo gives torque. A drive that is off or brakes gives none."""
         motors = {j: drive.motor for j, drive in self.drives.items() if drive.driving}
         on = {j for j, m in motors.items() if m.command.kp or m.command.torque or m.standing}
         return sorted(on | {j for j, servo in self.servos.items() if servo.turning})
@@ -156,7 +151,7 @@ class Buses:
             self._plant.move(h, self._voltages(since + i * h, voltage), self._torques(h, since + i * h))
 
     def _voltages(self, now: float, voltage: Array) -> Array:
-        """Voltages (J,) at the bridges and at the servos' motors."""
+        """Return the voltages (J,) at the bridges and at the servos' motors."""
         if not self.servos:
             return voltage
         volts, q, v, current = np.array(voltage, float), self._plant.q, self._plant.v, self._plant.current
@@ -166,20 +161,19 @@ class Buses:
         return volts
 
     def _switch(self) -> None:
-        """Switch servos and drives on or off as their supply is there or not."""
+        """Switch servos and drives on or off with their supply."""
         for j, on in self._to_switch():
             self.all[j].power_up(self._angle(j)) if on else self.all[j].power_off()
 
     def _to_switch(self) -> list[tuple[int, bool]]:
-        """Servos and drives that are on without a supply, or off with one: their joints, and whether they will be
-        on."""
+        """Return the joints whose servo or drive is to be switched, each with true if it is to be on."""
         volts, supplied = self._supply(), self._supplied()
         due = [(j, volts > one.least_supply and one.supplied and (supplied or j in self.drives))
                for j, one in self.all.items()]
         return [(j, on) for j, on in due if on != self.all[j].powered]
 
     def describe(self) -> Any:
-        """All servos and drives in C, if from now on nothing switches one: until `on_change`."""
+        """Return all servos and drives in C, or None while one of them may be switched. It holds until `on_change`."""
         if not self.in_c or self._to_switch():
             return None
         self.steps.supply(self._supply())
@@ -194,13 +188,13 @@ class Buses:
 
 
 def adapter_bits(mechanism: Mechanism, bus: Bus) -> tuple[BitTiming, BitTiming | None]:
-    """Bits of a host's adapter on a bus, set as its drives ask for."""
+    """Return the bit timings of a host's adapter on a bus, as its drives need them."""
     own = next(j.drive for j in mechanism.streamed if j.drive is not None and j.drive.bus == bus.name)
     return catalogue.adapter_bits(own.type.name, bus.bitrate, bus.data_bitrate)
 
 
 def made(drive: Drive, bus: Bus, wire: Wire) -> VirtualDrive:
-    """A drive as it comes, but with the ranges of the mechanism file where these differ."""
+    """Make a drive with its factory settings. Ranges that the mechanism file changes are changed."""
     own, wanted, listed = catalogue.ranges(drive.type.name), drive.type, DRIVES[drive.type.name]
     if wanted != listed:
         own = Ranges(wanted.position, wanted.velocity, wanted.torque, wanted.kp, wanted.kd)

@@ -1,11 +1,11 @@
-"""A serial cable between a virtual board and a host in the same process. Each end reads at once what the other end has
-written, in every run alike; over a TCP port the operating system would decide when."""
+"""A serial cable between a virtual board and a host in the same process. Each end can read at once what the other end
+has written, so that runs repeat. Over a TCP port the operating system would decide when bytes arrive."""
 
 
 class Cable:
-    """name: of the port in messages. read, write, close: the host's end, a femtorque.host.link.link.Device. recv,
-    sendall, close: the board's end, as of a socket that does not wait. After either end has closed it, the other end
-    cannot use it either."""
+    """name: of the port, in messages. read, write, close: the host's end, a femtorque.host.link.link.Device. recv,
+    sendall, close: the board's end, like a socket that does not wait. After one end has closed the cable, the other end
+    cannot use it."""
 
     def __init__(self, name: str) -> None:
         self.name = name

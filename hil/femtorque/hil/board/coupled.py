@@ -1,4 +1,4 @@
-"""The coupler in C (coupled.c), compiled once."""
+"""The compiled C of the coupler (coupled.c)."""
 
 from functools import cache
 from pathlib import Path
@@ -13,6 +13,6 @@ from femtorque.hil.plant import header
 
 @cache
 def library() -> tuple[cffi.FFI, Any]:
-    """(ffi, lib)."""
+    """Return (ffi, lib)."""
     own = host_compiler.texts(Path(__file__).parent, "coupled.[ch]", "drv8301.[ch]", "bus_steps.[ch]", "ticks.[ch]")
     return host_compiler.build_by_headers(header() | interface() | own)

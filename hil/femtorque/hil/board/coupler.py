@@ -1,7 +1,7 @@
-"""Exchange between the time of a chip and the steps of a plant.
+"""The coupler of a chip's time and the steps of a plant.
 
-The plant is brought up to date whenever the chip's outputs change or an encoder is read; moments closer than TOGETHER
-count as one.
+It brings the plant up to date whenever the chip's outputs change or an encoder is read. Moments closer together than
+TOGETHER count as one.
 """
 
 import math
@@ -17,19 +17,23 @@ from femtorque.hil.board.coupled import library
 from femtorque.hil.board.mode_follower import ModeFollower
 from femtorque.hil.board.wiring import Wiring
 from femtorque.hil.chip import Injected, Stm32
+from femtorque.hil.clock import Member
 from femtorque.hil.plant import MOST, Driven, Stepped, Wired
 
 Array = NDArray[np.float64]
 
 TOGETHER = 20e-6  # s
-GRIP = 0.05  # rad/s or m/s: brakes hold a slower joint, and do not stop a faster one
+GRIP = 0.05  # rad/s or m/s: brakes hold a slower joint and do not stop a faster joint
 
 
 class PlantCoupler:
-    """The exchange, which C does (coupled.c) between the chip's parts and a plant in C. Python moves plants of its own,
-    and whatever moves a plant beside the motors: brakes that close, drives on buses, modes.
+    """The coupler, in C (coupled.c) for a plant in C. Python moves plants in Python, and handles closing brakes, drives
+    on buses and modes.
 
-    Bridges, sensors and encoders are described to C anew after every change of them but that of duties."""
+    Bridges, sensors and encoders are described to C again after every change except a change of duties. held: true if
+    an arm at rest is held up from outside while nothing drives it."""
+
+    held = Member(bool)
 
     def __init__(self, chip: Stm32, plant: Driven, wiring: Wiring, modes: ModeFollower) -> None:
         self._chip, self._plant, self._wiring, self._modes = chip, plant, wiring, modes
@@ -62,7 +66,7 @@ class PlantCoupler:
         self._hear_changes()
 
     def _hear_changes(self) -> None:
-        """Have the board described again when something outside of the chip changes."""
+        """Have the board described again when a part outside of the chip changes."""
         wiring = self._wiring
         senses, power = wiring.senses, wiring.power
         power.on_change = self._changed
@@ -97,17 +101,8 @@ class PlantCoupler:
         """True if drives on buses move joints."""
         return bool(self._wiring.buses.all)
 
-    @property
-    def held(self) -> bool:
-        """True if an arm at rest is held up from outside while nothing drives it."""
-        return bool(self.state.held)
-
-    @held.setter
-    def held(self, held: bool) -> None:
-        self.state.held = held
-
     def look(self) -> None:
-        """Read a plant in Python that somebody else may have moved."""
+        """Read the state of a plant in Python, which other code may have changed."""
         plant = self._plant
         if self._inner is None:
             self._rows[:3] = plant.q, plant.v, plant.current
@@ -119,7 +114,7 @@ class PlantCoupler:
         self._parts.check()
 
     def terminals(self) -> Array:
-        """Voltages (J,) of the drivers on the motors, V; NaN where a motor's terminals float."""
+        """Return the voltages (J,) of the drivers on the motors, V. NaN: the motor's terminals float."""
         found = np.empty(self._joints)
         self._lib.coupled_terminals(self.state, self._ffi.from_buffer("double[]", found))
         self._parts.check()
@@ -131,7 +126,7 @@ class PlantCoupler:
     # -- called by C ----------------------------------------------------------
 
     def _describe(self) -> None:
-        """Describe bridges, brakes, senses and encoders. It is due again as long as time alone changes them."""
+        """Describe bridges, brakes, senses and encoders to C. While time alone changes them, C asks again."""
         state, wiring = self.state, self._wiring
         wiring.power.describe(state)
         wiring.senses.describe(state.senses)
@@ -148,7 +143,7 @@ class PlantCoupler:
         self._parts.state.stale = not settled or awaited or closed and not state.stopped
 
     def _at_rest(self) -> bool:
-        """True if no joint moves and all terminals float."""
+        """Return true if no joint moves and all terminals float."""
         joints = range(self._joints)
         return all(self.state.bridges[j].kind == self._lib.FLOATS and math.isnan(self.state.terminals[j])
                    for j in joints) and not np.any(self._plant.v)
@@ -159,11 +154,12 @@ class PlantCoupler:
         raise plant.refusal()
 
     def _pass(self, until: float, let_be: int) -> None:
-        """Move the plant on. let_be: true if an arm at rest is held up from outside and no motor is driven."""
+        """Move the plant to a time, s. let_be: true if an arm at rest is held up from outside and no motor is
+        driven."""
         since, wiring = self.state.plant_at, self._wiring
         volts = np.array(list(self.state.terminals[0:self._joints]))
         if wiring.brakes.closed(since):
-            self._plant.stop()  # without slip: the brakes' largest torque is not modelled
+            self._plant.stop()  # the largest torque of the brakes is not modelled
             self._plant.hold(until - since, volts)
         elif let_be and wiring.buses.limp:
             wiring.buses.idle(since, until)
@@ -189,7 +185,7 @@ def _address(ffi: Any, pointer: Any) -> Any:
 
 
 def _inside(plant: Driven) -> tuple[Stepped | None, NDArray[np.intp]]:
-    """The plant itself if C moves it, and the numbers of the board's joints among the plant's."""
+    """Return the plant if C moves it, or None, and the numbers of the board's joints in the plant."""
     whole = plant.plant if isinstance(plant, Wired) else plant
     if not isinstance(whole, Stepped):
         return None, np.zeros(0, int)

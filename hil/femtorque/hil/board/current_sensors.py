@@ -1,8 +1,7 @@
-"""Current sensors that boards have in hardware: the voltage on their pins, from makers' documents and from other
-firmware for the same board, not from the board files that the firmware is made from.
+"""The current sensors of boards. The voltages on their pins come from makers' documents and from other firmware for the
+same board. They do not come from the board files, which the firmware uses.
 
-A current is positive where it leaves the bridge at its first output, goes through the motor and comes back at the
-other.
+A positive current leaves the bridge at its first output, goes through the motor and comes back at the other output.
 """
 
 from collections.abc import Callable
@@ -21,7 +20,7 @@ Window = tuple[float, float]  # cycles between which a converter samples
 
 @dataclass(frozen=True)
 class InLine:
-    """A Hall sensor in the motor's line. V, V/A; low, high: ends of its output."""
+    """A Hall sensor in the motor's line: V, V/A. low, high: ends of its output, V."""
 
     zero_v: float
     volts_per_ampere: float
@@ -31,27 +30,27 @@ class InLine:
 
 @dataclass(frozen=True)
 class LowShunt:
-    """A shunt below one half bridge and the amplifier of its gate driver. timer, output: of that half bridge, the
-    second half bridge of its motor. driver: number of the gate driver that amplifies."""
+    """A shunt below the second half bridge of a motor. timer, output: of this half bridge. driver: number of the gate
+    driver whose amplifier is used."""
 
     timer: str
     output: int
     driver: int
 
 
-# Allegro ACS725LLCTR-20AB-T at 3.3 V: 66 mV/A about half the supply, +-20 A, so its output must reach from 0.33 to 2.97
-# V. Here the output ends just beyond, 0.3 V from the rails: chosen, no source says how near to the rails it comes. The
-# largest commanded current (14.3 A) and the trip (17.2 A) lie within the +-20 A of the part number.
+# Allegro ACS725LLCTR-20AB-T at 3.3 V: 66 mV/A around half the supply, +-20 A, so its output reaches from 0.33 to 2.97 V
+# at least. No source says how near to the rails it comes: here to 0.3 V. The largest commanded current (14.3 A) and the
+# trip (17.2 A) lie within the +-20 A of the part number.
 _HALL = InLine(1.65, 0.066, 0.3, 3.0)
 
 # ODrive v3.6: shunts of 0.5 mOhm (SHUNT_RESISTANCE in Board/v3/board.h) below half bridges B and C. ODrive's firmware
-# takes (count - middle) / gain / shunt as the current into the motor at that half bridge, without a minus (motor.cpp,
-# phase_current_from_adcval; board.cpp, fetch_and_reset_adcs: Ia = -Ib - Ic), and its current loop is stable: the pin is
-# above the middle while current leaves the bridge there. The amplifier is the DRV8301's (SLOS719): half of the
-# reference of 3.3 V, 10 to 80 V/V, output from 0.3 V up; the converter's protection ends it at 3.3 V.
+# takes (count - middle) / gain / shunt as the current into the motor there, without a minus (motor.cpp,
+# phase_current_from_adcval; board.cpp, fetch_and_reset_adcs: Ia = -Ib - Ic). Its current loop is stable, so the pin is
+# above the middle while current leaves the bridge there. The amplifier is the DRV8301's (SLOS719): half of the 3.3 V
+# reference, 10 to 80 V/V, output from 0.3 V up. The converter's protection limits the output to 3.3 V.
 _SHUNT_OHM, _MIDDLE_V, _AMPLIFIER_LOW_V, _AMPLIFIER_HIGH_V = 500e-6, 1.65, 0.3, 3.3
 
-# by board and pin; M0_IB is PC0 and M1_IB is PC3 in ODrive's main.h, and half bridge B is output 2 of TIM1 and of TIM8
+# by board and pin. M0_IB is PC0 and M1_IB is PC3 in ODrive's main.h; half bridge B is output 2 of TIM1 and of TIM8.
 PARTS: dict[str, dict[str, InLine | LowShunt]] = {
     "f405rg-4": {pin: _HALL for pin in ("PC0", "PC1", "PC2", "PC3")},
     "nucleo-g474re-6": {pin: _HALL for pin in ("PB11", "PA6", "PA7", "PC4")},
@@ -60,9 +59,9 @@ PARTS: dict[str, dict[str, InLine | LowShunt]] = {
 
 
 class CurrentSensor(Adjustable):
-    """One sensor as it is built in; C computes its voltage (coupled.c). backwards: mounted the wrong way round. gain:
-    share of its signal that is left. stuck: V on its pin at any current. noise: largest error of a reading, V, in
-    either direction."""
+    """A sensor of a motor; C computes its voltage (coupled.c). backwards: mounted the wrong way round. gain: share of
+    its signal that is left. stuck: V on its pin at any current. noise: largest error of a reading, V, in either
+    direction."""
 
     def __init__(self, board: str, pin: str, chip: Stm32, drivers: list[Drv8301], window: Callable[[], Window]) -> None:
         self._part, self._chip, self._drivers, self._window = PARTS[board][pin], chip, drivers, window
@@ -71,18 +70,18 @@ class CurrentSensor(Adjustable):
         self.noise, self._random = 0.0, Random(1)
 
     def volts(self, amperes: float) -> float:
-        """V on the pin in the sampling window, at a current in A."""
+        """Return V on the pin in the sampling window, at a current in A."""
         ffi, lib = library()
         state = ffi.new("sense *")
         self.describe(state, 1.0)
         return self.heard(float(lib.sense_volts(here(self._chip), state, amperes, *self._window())))
 
     def heard(self, volts: float) -> float:
-        """The voltage with its noise."""
+        """Return a voltage with noise added, V."""
         return volts + self._random.uniform(-self.noise, self.noise) if self.noise else volts
 
     def describe(self, state: Any, sign: float) -> None:
-        """Describe the sensor to C; sign: of its current against the motor's."""
+        """Describe the sensor to C. sign: of its current, relative to the motor's current."""
         part, kinds = self._part, library()[1]
         state.heard = bool(self.noise) and self.stuck is None
         if self.stuck is not None:

@@ -1,4 +1,4 @@
-"""A bad line: bytes of one direction of a link, with frames flipped, lost, doubled, held up or invented."""
+"""A bad line: one direction of a link whose frames are spoilt, lost, doubled, delayed or invented."""
 
 import numpy as np
 
@@ -6,19 +6,19 @@ END = 0  # of a COBS frame
 
 
 class Disturbance:
-    """Filter of the bytes of one direction, which treats each frame at random.
+    """A filter of the bytes of one direction, which treats each frame at random.
 
-    flip, drop, duplicate, swap: probability per frame of one wrong bit, of loss, of arriving twice, of arriving after
-    the next one. stalled: bytes wait until it is False again. cut: bytes are lost. `flipped`, `dropped`, `duplicated`:
-    counts of such frames.
+    flip, drop, duplicate, swap: probability per frame of one wrong bit, of loss, of arriving twice, and of arriving
+    after the next frame. stalled: bytes wait while it is true. cut: bytes are lost. frames, flipped, dropped: counts of
+    all frames, of spoilt ones and of lost ones.
     """
 
     def __init__(self, seed: int = 0, flip: float = 0.0, drop: float = 0.0, duplicate: float = 0.0) -> None:
         self.flip, self.drop, self.duplicate = flip, drop, duplicate
         self.swap = 0.0
         self.stalled = self.cut = False
-        self._late = b""  # a frame that waits for the next one to pass
-        self.flipped = self.dropped = self.duplicated = self.frames = 0
+        self._late = b""  # a frame that waits for the next frame to pass
+        self.flipped = self.dropped = self.frames = 0
         self._random = np.random.default_rng(seed)
         self._partial = bytearray()
         self._waiting = bytearray()
@@ -28,7 +28,7 @@ class Disturbance:
         return not (self.flip or self.drop or self.duplicate or self.swap or self._late or self._partial)
 
     def inject(self, size: int) -> None:
-        """Put random bytes on the line, ahead of the next ones."""
+        """Put random bytes on the line, before the next bytes."""
         self._waiting += self._random.bytes(size)
 
     def __call__(self, data: bytes) -> bytes:
@@ -50,7 +50,7 @@ class Disturbance:
         return bytes(out)
 
     def _in_order(self, frame: bytes) -> bytes:
-        """The frame; or nothing while it is held back; or the frame and the one held back before it."""
+        """Return the frame and a frame that was held back before it; or nothing, if this frame is held back."""
         late, self._late = self._late, b""
         if self.swap and not late and frame and self._random.random() < self.swap:
             self._late = frame
@@ -68,6 +68,5 @@ class Disturbance:
             bit = int(self._random.integers(8 * len(frame)))
             frame[bit // 8] ^= 1 << bit % 8
         if chance[2] < self.duplicate:
-            self.duplicated += 1
             return bytes(frame) * 2
         return bytes(frame)

@@ -1,9 +1,10 @@
-"""Drives of a mechanism on their buses, with the joints that they turn and without a board, for programs of others:
-each bus of CAN behind two serial adapters (femtorque.hil.bus.gateway), one a terminal, one at a TCP port; a half-duplex
-wire of servos behind two ports of bytes as they are.
+"""The drives of a mechanism on their buses, with the joints that they turn and without a board, for other programs.
 
-python-can opens one with interface="slcan", channel="/dev/pts/N" or channel="socket://127.0.0.1:PORT". Programs that
-read without waiting need the terminal: from a socket pyserial gives them one byte at a time.
+Each CAN bus has two serial adapters (femtorque.hil.bus.gateway): a terminal and a TCP port. A half-duplex wire of
+servos has a terminal and a TCP port for plain bytes.
+
+python-can opens an adapter with interface="slcan", channel="/dev/pts/N" or channel="socket://127.0.0.1:PORT". Programs
+that read without waiting need the terminal, because pyserial gives them one byte at a time from a socket.
 """
 
 from __future__ import annotations
@@ -23,11 +24,12 @@ from femtorque.hil.clock import OwnClock
 from femtorque.hil.plant import Driven
 
 PACE = 1e-3  # s, between two looks at the ports
-LONGEST = 0.05  # s of simulated time at once: with a slower computer the joints lag behind
+LONGEST = 0.05  # s of simulated time at once; on a slower computer the joints lag behind
 
 
 class DrivesAlone:
-    """urls, terminals: of the buses, by name. port: of the first bus, the next numbers for the others; 0: any."""
+    """urls, terminals: of the buses, by name. port: TCP port of the first bus; the next buses have the next numbers. 0:
+    any port."""
 
     def __init__(self, mechanism: Mechanism, plant: Driven, port: int = 0) -> None:
         file = mechanism.source or mechanism.name
@@ -73,13 +75,13 @@ class DrivesAlone:
         return Gateway(Adapter(wire, *adapter_bits(self._mechanism, bus)), send)
 
     def _catch_up(self) -> None:
-        """Move the joints on to now."""
+        """Move the joints to the present time."""
         if self.clock.seconds - self._at > 1e-9:
             since, self._at = self._at, self.clock.seconds
             self.buses.move(since, self._at, self._still)
 
     def look(self) -> int:
-        """Take frames that programs have sent. Returns their number."""
+        """Take the frames that programs have sent. Returns their number."""
         return sum(gateway.take(data) for port, gateway in self._gateways if (data := port.receive()))
 
     def run(self, seconds: float) -> None:

@@ -1,14 +1,15 @@
 """A DRV8301 gate driver, as its data sheet describes it (SLOS719): SPI, supply, over-current, fault line.
 
-Frames have 16 bits; the answer to a read comes in the next frame. The interface sleeps, and loses its registers, while
-EN_GATE is low. It loses them too while its supply PVDD is below the under-voltage lock-out, whatever EN_GATE is (TI e2e
-184722: "CR1 and CR2 are reseted to default values ... the gain factor is reset to 10"). Over-current in mode 00 is
-chopped, and reported on nOCTW alone (TI e2e 624720), which an ODrive does not wire to its processor (main.h); in mode
-01 it is latched, and pulls nFAULT.
+Frames have 16 bits. The answer to a read comes in the next frame. While EN_GATE is low, the interface sleeps and loses
+its registers. It also loses them while its supply PVDD is below the under-voltage lock-out, at any EN_GATE (TI e2e
+184722: "CR1 and CR2 are reseted to default values ... the gain factor is reset to 10"). Mode 00 chops an over-current
+and reports it on nOCTW only (TI e2e 624720), which an ODrive does not wire to its processor (main.h). Mode 01 latches
+it and pulls nFAULT.
 """
 
 from femtorque.hil.board.adjustable import Adjustable
 from femtorque.hil.board.coupled import library
+from femtorque.hil.clock import Member
 
 CONTROL_1, CONTROL_2 = 2, 3
 AFTER_RESET = {CONTROL_1: 0x400, CONTROL_2: 0x000}  # current limiting at 0.358 V; 10 V/V
@@ -19,12 +20,15 @@ _OVER_CURRENT = 0x3F
 CHOPPED, LATCHED, REPORTED, IGNORED = 0, 1, 2, 3  # OCP_MODE, bits 5:4 of control register 1
 GAINS = (10.0, 20.0, 40.0, 80.0)  # V/V, bits 3:2 of control register 2
 UNDER_VOLTAGE = 5.9  # V of PVDD, at most
-_LIFE = 3.0  # V of PVDD below which its 3.3 V regulator gives nothing: it pulls no line any more
+_LIFE = 3.0  # V of PVDD below which its 3.3 V regulator gives nothing, so that it pulls no line
 _WAKE_S, _RESET_S = 10e-3, 20e-6
 
 
 class Drv8301(Adjustable):
-    """One whose state is in C (drv8301.c), which answers its frames."""
+    """A gate driver. Its state is in C (drv8301.c), which answers its frames. enabled: true while EN_GATE is high.
+    octw: true while nOCTW is low, which nobody reads. deaf: true if it does not answer, like a broken chip."""
+
+    enabled, octw, deaf = (Member(bool, "_state") for _ in range(3))
 
     def __init__(self) -> None:
         ffi, self._lib = library()
@@ -35,25 +39,6 @@ class Drv8301(Adjustable):
     def address(self) -> int:
         """Address of the state in C."""
         return int(library()[0].cast("uintptr_t", self._state))
-
-    @property
-    def enabled(self) -> bool:
-        """True while EN_GATE is high."""
-        return bool(self._state.enabled)
-
-    @property
-    def octw(self) -> bool:
-        """True while nOCTW is pulled low, a line without a reader."""
-        return bool(self._state.octw)
-
-    @property
-    def deaf(self) -> bool:
-        """True if it does not answer, as a broken chip."""
-        return bool(self._state.deaf)
-
-    @deaf.setter
-    def deaf(self, deaf: bool) -> None:
-        self._state.deaf = deaf
 
     @property
     def registers(self) -> dict[int, int]:
@@ -68,7 +53,7 @@ class Drv8301(Adjustable):
     # -- its pins -----------------------------------------------------------
 
     def enable(self, seconds: float, high: bool) -> None:
-        """Set the level of EN_GATE. A short low pulse clears latched faults; a long one resets all registers."""
+        """Set the level of EN_GATE. A short low pulse clears latched faults; a long low pulse resets all registers."""
         if high == self.enabled:
             return
         if high:
@@ -88,7 +73,7 @@ class Drv8301(Adjustable):
             self._state.since = seconds  # it powers up again
 
     def over_current(self, fets: int) -> None:
-        """Report a drain-source voltage of these transistors (bits of status 1) above the set limit."""
+        """Bring the drain-source voltages of transistors above the limit. fets: bits of status register 1."""
         mode = self.registers[CONTROL_1] >> 4 & 3
         if mode == IGNORED:
             return
@@ -102,25 +87,25 @@ class Drv8301(Adjustable):
         return GAINS[self.registers[CONTROL_2] >> 2 & 3]
 
     def awake(self, seconds: float) -> bool:
-        """True if its interface answers."""
+        """Return true if its interface answers at a time, s."""
         return bool(self._lib.drv8301_awake(self._state, seconds))
 
     def settled(self, seconds: float) -> bool:
-        """True if nothing changes any more with time alone."""
+        """Return true if time alone changes nothing any more."""
         return not self.enabled or seconds - self._state.since >= _WAKE_S
 
     def drives(self, seconds: float) -> bool:
-        """True if its outputs follow its inputs; otherwise the bridges float."""
+        """Return true if its outputs follow its inputs. Otherwise the bridges float."""
         return self.awake(seconds) and not self._state.shut
 
     def pulls_fault(self, seconds: float) -> bool:
-        """True if it pulls nFAULT: with a fault, or while it powers up. Without any supply it cannot."""
+        """Return true if it pulls nFAULT: because of a fault or while it powers up. Without supply it pulls no line."""
         return self._state.volts >= _LIFE and self.enabled and not self.drives(seconds) and not self.deaf
 
     # -- its registers ------------------------------------------------------
 
     def forget(self) -> None:
-        """Lose the control registers while the supply is good, as seen with a motor running (TI e2e 184722)."""
+        """Lose the control registers although the supply is good, as observed with a running motor (TI e2e 184722)."""
         for number, value in AFTER_RESET.items():
             self._state.registers[number] = value
 
@@ -132,5 +117,5 @@ class Drv8301(Adjustable):
         self._lib.drv8301_let_go(self._state)
 
     def exchange(self, seconds: float, word: int, mode: int) -> int:
-        """Answer of one frame in which `word` is received."""
+        """Return the answer in the frame that brings `word`."""
         return int(self._lib.drv8301_exchange(self._state, seconds, word, mode))

@@ -1,4 +1,4 @@
-"""An encoder that counts wrongly."""
+"""Errors of an encoder."""
 
 from dataclasses import dataclass, field
 from random import Random
@@ -8,8 +8,8 @@ from femtorque.hil.board.adjustable import Adjustable
 
 @dataclass
 class EncoderFault(Adjustable):
-    """Errors of one encoder: frozen at a count, off by some counts, reversed, up to `noise` counts off at each reading.
-    stall: cycles that its next reading costs."""
+    """Errors of an encoder. frozen: count at which it stands, or None. offset: counts that are added. sign: -1 if it is
+    reversed. noise: largest random error of a reading, counts. stall: cycles that the next reading takes."""
 
     frozen: int | None = None
     offset: int = 0
@@ -20,7 +20,7 @@ class EncoderFault(Adjustable):
 
     @property
     def none(self) -> bool:
-        """True if the encoder counts right."""
+        """True if the encoder has no error."""
         return self.frozen is None and self.sign == 1 and not (self.offset or self.noise or self.stall)
 
     def seen(self, counts: int) -> int:
@@ -28,5 +28,5 @@ class EncoderFault(Adjustable):
         return (self.sign * counts if self.frozen is None else self.frozen) + self.offset + off
 
     def reverse(self, counts: int) -> None:
-        """Reverse the direction of counting from here on."""
+        """Reverse the direction of counting from the present count on."""
         self.offset, self.sign = self.seen(counts) + self.sign * counts, -self.sign

@@ -1,4 +1,4 @@
-"""Encoders of a board: a plant's motion as counts in the chip's timers and levels of index pins, with their errors."""
+"""The encoders of a board. They turn a plant's motion into counts of the chip's timers and levels of index pins."""
 
 from collections.abc import Callable
 from functools import partial
@@ -30,18 +30,19 @@ class Encoders:
                     port.sources[pin] = partial(self._index, j)
 
     def _wires(self, encoder: ChannelEncoder) -> Wires:
-        """Port, pin and alternate function of an encoder's two lines."""
+        """Return port, pin and alternate function of an encoder's two lines."""
         return [(*pin_of(self._chip, pin), self._board.function(f"{encoder.timer}_CH{n}", pin))
                 for n, pin in ((1, encoder.a), (2, encoder.b))]
 
     def describe(self) -> None:
-        """Describe to C the timers that have an encoder's counts without any error."""
+        """Describe to C which timers count an encoder without errors."""
         for j, (timer, wires, counter) in self._counters.items():
             plainly = self.faults[j].none and timer.counts is counter and _connected(wires)
             timer.state.joint = j if plainly else -1
 
     def _counter(self, j: int, wires: Wires) -> Callable[[], int]:
-        """Source of a timer's counts: 0 while the encoder's pins are not switched to the timer."""
+        """Return a function for a timer's counts, which are 0 while the encoder's pins are not switched to the
+        timer."""
         plant, fault = self._plant, self.faults[j]
 
         def counts() -> int:
@@ -53,12 +54,12 @@ class Encoders:
         return counts
 
     def _index(self, j: int) -> bool:
-        """True while an encoder's index pulse is there, if its plant has one."""
+        """Return true during an encoder's index pulse, if the plant has one."""
         self._chip.parts.announce_read()
         pulse = getattr(self._plant, "index", None)
         return bool(pulse is not None and pulse(j))
 
 
 def _connected(wires: Wires) -> bool:
-    """True if the pins are switched to the timer."""
+    """Return true if the pins are switched to the timer."""
     return all(port.alternate(pin) == function for port, pin, function in wires)

@@ -1,11 +1,12 @@
-"""Faults of a board, its arm and its line: acts, and faults by the names of `femtorque hil run --fault`.
+"""Faults of a board, its arm and its line: acts, and the named faults of `femtorque hil run --fault`.
 
-An act is done to a virtual board, now. Campaigns do the same acts with other numbers, in other states.
+An act changes a virtual board at once. Campaigns do the same acts with other numbers and in other states.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from typing import Any, cast
 
 import numpy as np
@@ -26,7 +27,7 @@ SHORTED_CABLE = (0.05, 30e-6, 1e-9)  # ohm, henry, share of the turns that the c
 
 
 def first(board: VirtualBoard) -> Any:
-    """The first drive or servo on a bus."""
+    """Return the first drive or servo on a bus."""
     return next(iter(board.wiring.buses.all.values()))
 
 
@@ -35,13 +36,13 @@ def _on_can(board: VirtualBoard) -> Drive:
 
 
 def line(board: VirtualBoard) -> OneWire | None:
-    """The first half-duplex wire of an arm without any other bus."""
+    """Return the first half-duplex wire of an arm without other buses, or None."""
     buses = board.wiring.buses
     return None if buses.wires else next(iter(buses.lines.values()))
 
 
 def wire(board: VirtualBoard) -> OneWire | Wire:
-    """The wire of the first drive or servo."""
+    """Return the wire of the first drive or servo."""
     return line(board) or _on_can(board).wire
 
 
@@ -61,24 +62,13 @@ def converter(number: int) -> Part:
     return lambda board: board.chip.converters[number]
 
 
-def incoming(board: VirtualBoard) -> Any:
-    """The line to the board."""
-    return board.incoming
-
-
-def outgoing(board: VirtualBoard) -> Any:
-    return board.outgoing
-
-
-def crystal(board: VirtualBoard) -> Any:
-    return board.chip.rcc
-
+incoming, outgoing, crystal = attrgetter("incoming"), attrgetter("outgoing"), attrgetter("chip.rcc")
 
 # ---- acts
 
 
 def becomes(part: Part, seconds: float | None = None, **values: object) -> Act:
-    """Attributes of a part become so; for so many seconds, if given."""
+    """Set attributes of a part, for good or for a number of seconds."""
     def put(one: Any, these: dict[str, object]) -> None:
         for name, value in these.items():
             setattr(one, name, value)
@@ -94,7 +84,7 @@ def becomes(part: Part, seconds: float | None = None, **values: object) -> Act:
 
 
 def every(*acts: Act) -> Act:
-    """One act after the other, at once."""
+    """Do several acts at once."""
     def act(board: VirtualBoard) -> None:
         for one in acts:
             one(board)
@@ -103,17 +93,17 @@ def every(*acts: Act) -> Act:
 
 
 def stuck(j: int) -> Act:
-    """An encoder stops counting."""
+    """Stop an encoder's counting."""
     return lambda board: becomes(encoder(j), frozen=int(board.plant.counts()[j]))(board)
 
 
 def turned(j: int) -> Act:
-    """An encoder counts the other way."""
+    """Reverse an encoder's direction of counting."""
     return lambda board: board.encoder_faults[j].reverse(int(board.plant.counts()[j]))
 
 
 def jump(j: int, counts: int) -> Act:
-    """An encoder jumps."""
+    """Let an encoder jump."""
     def act(board: VirtualBoard) -> None:
         board.encoder_faults[j].offset += counts
 
@@ -127,7 +117,7 @@ def _eighth(board: VirtualBoard) -> None:
 
 
 def lean(torque: float) -> Act:
-    """Somebody leans on the first joint, with so many N m."""
+    """Lean on the first joint with a torque, N m."""
     def act(board: VirtualBoard) -> None:
         push = np.zeros(len(board.joints))
         push[0] = torque
@@ -137,14 +127,14 @@ def lean(torque: float) -> Act:
 
 
 def _overload(board: VirtualBoard) -> None:
-    """Twice the torque that the motor carries for good."""
+    """Lean on the first joint with twice the torque that its motor carries for good."""
     motor = board.joints[0][0].motor
     assert motor is not None and motor.continuous is not None
     lean(2.0 * motor.continuous * motor.K * motor.gear)(board)
 
 
 def supply(share: float) -> Act:
-    """The motors' supply, as a share of the nominal."""
+    """Set the motors' supply to a share of the nominal voltage."""
     def act(board: VirtualBoard) -> None:
         assert board.mechanism.board is not None
         board.bus_voltage = share * board.mechanism.board.bus_voltage
@@ -157,7 +147,7 @@ def _heat(board: VirtualBoard) -> None:
 
 
 def sag(low: float, fall_s: float, stay_s: float, look: Act = lambda board: None) -> Act:
-    """The chip's own supply falls, stays low for a while, and comes back. look: after each step of it."""
+    """Let the supply of the chip itself fall, stay low for a while, and come back. look: done after each step."""
     def act(board: VirtualBoard) -> None:
         chip, began = board.chip, board.seconds
 
@@ -179,12 +169,12 @@ def overrun_stack(board: VirtualBoard) -> None:
 
 
 def rewind(j: int, winding: tuple[float, float, float]) -> Act:
-    """A motor's winding or cable becomes another."""
+    """Change a motor's winding or cable. winding: as of SHORTED_CABLE."""
     return lambda board: board.plant.motors.rewind(j, *winding)  # type: ignore[attr-defined]
 
 
 def forgets(which: int) -> Act:
-    """A gate driver loses its settings."""
+    """Let a gate driver lose its settings."""
     return lambda board: board.gate_drivers[which].forget()
 
 
@@ -193,7 +183,8 @@ def phase_shorted(which: int) -> Act:
 
 
 def intruder(number: int | None, period: float) -> Act:
-    """Frames of that identifier; None: reports of the first drive, all values at the lower end of their ranges."""
+    """Send frames of an identifier. None: reports of the first drive, with all values at the lower ends of their
+    ranges."""
     def act(board: VirtualBoard) -> None:
         drive = _on_can(board)
         frame = drive.report(bytes(7)) if number is None else Frame(number, bytes(8))
@@ -203,12 +194,12 @@ def intruder(number: int | None, period: float) -> Act:
 
 
 def _babble(board: VirtualBoard) -> None:
-    """Flood the bus with the identifier of highest priority; a half-duplex wire without a pause."""
+    """Flood the bus with frames of the highest priority, or a half-duplex wire with bytes."""
     (intruder(0, 0.0) if line(board) is None else becomes(line, babbles=True))(board)
 
 
 def _foreign(board: VirtualBoard) -> None:
-    """Send in the first drive's name; on a half-duplex wire, connect a second servo of the first one's number."""
+    """Send under the first drive's name. On a half-duplex wire connect a second servo with the first servo's number."""
     if (own := line(board)) is not None:
         own.servos += (first(board).twin(),)
         return
@@ -216,7 +207,7 @@ def _foreign(board: VirtualBoard) -> None:
 
 
 def rescale(share: float) -> Act:
-    """Set the first drive to that share of its range of velocity."""
+    """Set the first drive to a share of its range of velocity."""
     return lambda board: _on_can(board).rescale(share)
 
 
@@ -225,7 +216,7 @@ def _ail(board: VirtualBoard) -> None:
 
 
 def held(seconds: float) -> Act:
-    """Something keeps the first bus dominant for so long."""
+    """Keep the first bus dominant for a number of seconds."""
     def act(board: VirtualBoard) -> None:
         own = _on_can(board).wire
         own.hold()
@@ -239,10 +230,10 @@ def held(seconds: float) -> Act:
 
 @dataclass(frozen=True)
 class Fault:
-    """doc: one line. act: brings the fault about. early: at power-on, not in mid-motion. settle: s from the host's
-    giving up until the board is in its last state. chip: needs the virtual board itself, where others play on a real
-    one's PC too. needs: a key of NEEDS, which the arm must meet; empty: nothing. stall: s for which the host does
-    nothing."""
+    """A named fault. doc: one line. act: brings the fault about. early: true if it is there from power-on; otherwise it
+    comes in mid-motion. settle: s from the host's giving up until the board is in its last state. chip: true if it
+    needs the virtual chip; other faults also work with a real board. needs: a key of NEEDS, or empty. stall: s for
+    which the host does nothing."""
 
     doc: str
     act: Act
@@ -271,7 +262,7 @@ NEEDS: dict[str, Callable[[BoardUnderTest], bool]] = {
 _LOOP, _DRIVERS, _RATED, _BUS, _CAN, _ENCODER = NEEDS
 
 
-_HOST_LOST = 1.5  # s: of the failsafe in two stages, a stop on the path, then power off or hold
+_HOST_LOST = 1.5  # s of the failsafe's two stages: a stop on the path, then power off or hold
 
 _chip = partial(Fault, chip=True)
 _loop, _drivers = partial(_chip, needs=_LOOP), partial(_chip, needs=_DRIVERS)
@@ -324,8 +315,8 @@ FAULTS = {
 
 
 def inject(name: str, board: BoardUnderTest, clock: VirtualClock, middle: float) -> None:
-    """Bring about a fault of FAULTS `middle` seconds from now, or now if it is an early one. Raises BadInput if the arm
-    lacks what the fault needs."""
+    """Bring about a fault of FAULTS after `middle` seconds, or at once if it is an early fault. Raises BadInput if the
+    arm does not meet the needs of the fault."""
     fault = FAULTS[name]
     if fault.needs and not NEEDS[fault.needs](board):
         possible = ", ".join(other for other, f in FAULTS.items() if not f.needs or NEEDS[f.needs](board))

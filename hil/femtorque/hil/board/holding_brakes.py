@@ -1,5 +1,5 @@
-"""Holding brakes of an arm at a pin of its board. Their springs close them unless the pin opens them; a chip in reset
-does not."""
+"""The holding brakes of an arm, at a pin of its board. Springs close them. The pin opens them, but not while the chip
+is in reset."""
 
 import math
 
@@ -10,30 +10,30 @@ from femtorque.hil.chip import Stm32
 
 
 class HoldingBrakes:
-    """Without brakes in the board or the mechanism they are never closed."""
+    """The brakes. They are never closed if board or mechanism has no brakes."""
 
     def __init__(self, board: Board, chip: Stm32, mechanism: Mechanism) -> None:
         self._output, self._times = board.brake, mechanism.safety.brake
         self._pin = pin_of(chip, board.brake.pin) if board.brake else None
-        self._commanded, self._moved = False, -math.inf  # true: commanded to open; s of the last command
+        self._commanded, self._moved = False, -math.inf  # true: to open; time of the last command, s
 
     @property
     def there(self) -> bool:
         return self._output is not None and self._pin is not None and self._times is not None
 
     def closed(self, seconds: float) -> bool:
-        """True if the brakes hold."""
+        """Return true if the brakes hold at a time, s."""
         if not self.there:
             return False
         commanded = self._is_commanded()
         if commanded != self._commanded:
             was_closed = self._closed_by(seconds)
             self._commanded = commanded
-            self._moved = seconds if was_closed == commanded else -math.inf  # reversed on its way: there at once
+            self._moved = seconds if was_closed == commanded else -math.inf  # a reversed motion is over at once
         return self._closed_by(seconds)
 
     def settled(self, seconds: float) -> bool:
-        """True if the brakes have obeyed their last command, and stay so until the next one."""
+        """Return true if the brakes have obeyed their last command, so that only a new command moves them."""
         if not self.there:
             return True
         assert self._times is not None
@@ -41,13 +41,13 @@ class HoldingBrakes:
         return self._is_commanded() == self._commanded and seconds - self._moved >= takes
 
     def _is_commanded(self) -> bool:
-        """True if their output commands them to open."""
+        """Return true if the output commands the brakes to open."""
         assert self._output is not None and self._pin is not None
         port, pin = self._pin
         return port.mode(pin) == 1 and port.driven(pin) == (self._output.release == "high")
 
     def _closed_by(self, seconds: float) -> bool:
-        """True if the brakes are closed at a time, their output being as it was last read."""
+        """Return true if the brakes are closed at a time, s, by the last command."""
         assert self._times is not None
         since = seconds - self._moved
         return since < self._times.release_s if self._commanded else since >= self._times.engage_s

@@ -1,4 +1,4 @@
-"""The light on a board that shows its state."""
+"""The LED of a board, which shows the board's state."""
 
 from femtorque.codegen.board import Board
 from femtorque.hil.board.bridges import pin_of
@@ -6,7 +6,7 @@ from femtorque.hil.chip import Stm32
 
 
 class Led:
-    """The LED; dark if the board has none, and while its pin is no output."""
+    """The LED. It is dark if the board has no LED, and while its pin is no output."""
 
     def __init__(self, board: Board, chip: Stm32) -> None:
         self._wired = (*pin_of(chip, board.led.pin), board.led.on == "high") if board.led else None

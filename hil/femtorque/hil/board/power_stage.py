@@ -1,4 +1,4 @@
-"""Power stage of a board: voltages on the motors, from bridges, pins, timers, gate drivers and e-stop loop."""
+"""The power stage of a board: voltages on the motors from bridges, pins, timers, gate drivers and e-stop loop."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,8 +13,8 @@ from femtorque.hil.chip import Stm32
 
 
 class PowerStage:
-    """gate_drivers: chips with an SPI, if the board has such. sleeping: bridges that the enable line wakes, if the
-    board has such. motor_wires (J): share of a bridge's voltage at its motor; -1: the wrong way round."""
+    """gate_drivers: gate drivers with an SPI, if the board has any. sleeping: bridges that the enable line wakes, if
+    the board has any. motor_wires (J): share of a bridge's voltage at its motor; -1 if the wires are swapped."""
 
     def __init__(self, board: Board, chip: Stm32, joints: Served,
                  bus_voltage: float) -> None:
@@ -23,7 +23,7 @@ class PowerStage:
         self._selects = [pin_of(chip, name) for name in selects]
         self.gate_drivers = [Drv8301() for _ in selects]
         self.motor_wires = Values(1.0 for _ in joints)
-        self.on_change: Callable[[], None] = lambda: None  # called at changes that duties and pins do not show
+        self.on_change: Callable[[], None] = lambda: None  # called at changes other than those of duties and pins
         self.sleeping = SleepingBridges() if board.outputs and board.outputs.wake_us else None
         self._fault_pulled = self._estop_open = False
         self.bus_voltage = bus_voltage
@@ -49,12 +49,12 @@ class PowerStage:
     def bus_voltage(self, volts: float) -> None:
         self._chip.parts.announce()
         self._bus_voltage = volts
-        self._changed()
+        self.changed()
         for driver in self.gate_drivers:
             driver.supply(self._chip.seconds, volts)
 
     def plug(self, state: Any) -> None:
-        """Plug the gate drivers into C (coupled.c), which passes frames on to them."""
+        """Connect the gate drivers to C (coupled.c), which passes frames to them."""
         ffi, _ = library()
         for i, (driver, (port, pin)) in enumerate(zip(self.gate_drivers, self._selects, strict=True)):
             state.drivers[i], state.select[i] = ffi.cast("drv8301 *", driver.address), (port.slot, pin)
@@ -62,18 +62,14 @@ class PowerStage:
     # -- motors -------------------------------------------------------------
 
     def settled(self) -> bool:
-        """True if nothing changes in the power stage with time alone."""
+        """Return true if time alone changes nothing in the power stage."""
         now = self._chip.seconds
         if self.sleeping and not self.sleeping.settled(now):
             return False
         return all(driver.settled(now) for driver in self.gate_drivers)
 
-    def changed(self) -> None:
-        """Call `on_change` after a change by hand."""
-        self._changed()
-
     def describe(self, state: Any) -> None:
-        """Describe the voltages on the motors to C (coupled.c), in which from now on only duties change."""
+        """Describe the voltages on the motors to C (coupled.c). Until `changed` only duties change them."""
         state.bus = self._bus_voltage
         asleep = self.sleeping is not None and not self.sleeping.drives(self._chip.seconds)
         for port in self._chip.gpio.values():
@@ -85,7 +81,8 @@ class PowerStage:
             else:
                 bridge.describe(state.bridges[j])
 
-    def _changed(self) -> None:
+    def changed(self) -> None:
+        """Have the power stage described again after a change."""
         if self._board.outputs and self._board.outputs.fault:
             pin_of(self._chip, self._board.outputs.fault)[0].forget("IDR")
         self.on_change()
@@ -99,45 +96,46 @@ class PowerStage:
         return not (outputs.gated and self._estop_open)
 
     def _let_through(self, j: int) -> bool:
-        """True if a joint's gate driver, if there is one, drives its bridge."""
+        """Return true unless a gate driver keeps a joint's bridge off."""
         driver = self.gate_driver(j)
         return driver is None or driver.drives(self._chip.seconds)
 
     def gate_driver(self, j: int) -> Drv8301 | None:
-        """The gate driver of a joint's motor."""
+        """Return the gate driver of a joint's motor, or None."""
         motor = self._joints[j][0].motor
         return self.gate_drivers[motor.channel] if self.gate_drivers and motor else None
 
     # -- the chip's lines to the gate drivers -------------------------------
 
     def _fault_line(self) -> bool:
-        """Level of the drivers' common fault line, which each driver can pull low."""
+        """Return the level of the drivers' common fault line, which each driver can pull low."""
         now = self._chip.seconds
         asleep = self.sleeping is not None and self.sleeping.pulls_fault(now)
         return not (self._fault_pulled or asleep or any(driver.pulls_fault(now) for driver in self.gate_drivers))
 
     def _move_enable(self) -> None:
-        """Pass the level of the line that wakes the gate drivers on to them."""
+        """Pass the level of the enable line to the gate drivers."""
         assert self._enable is not None
         for driver in self.gate_drivers:
             driver.enable(self._chip.seconds, self._enable[0].driven(self._enable[1]))
-        self._changed()
+        self.changed()
 
     def _wake(self) -> None:
-        """Pass the level of the line that wakes bridges on to them."""
+        """Pass the level of the enable line to bridges that sleep."""
         if self.sleeping and self.sleeping.enable(self._chip.seconds, self.on):
-            self._changed()
+            self.changed()
 
     # -- faults -------------------------------------------------------------
 
     def estop(self, pressed: bool) -> None:
-        """Open (True) or close the e-stop loop: its pins go low, and the enable line if the loop pulls it."""
+        """Open the e-stop loop (pressed) or close it. An open loop pulls its pins low, and on some boards the enable
+        line."""
         if not self._board.outputs:
             return
         self._chip.parts.announce()
         self._estop_open = pressed
         self._wake()
-        self._changed()
+        self.changed()
         for loop in self._board.outputs.estop:
             port, pin = pin_of(self._chip, loop.pin)
             port.drive(pin, not pressed)
@@ -145,15 +143,15 @@ class PowerStage:
                 self._chip.timers[loop.timer].set_break(pressed)
 
     def driver_fault(self, present: bool) -> None:
-        """Pull the motor drivers' fault line low, or release it."""
+        """Pull the drivers' fault line low, or release it."""
         assert self._board.outputs is not None and self._board.outputs.fault is not None
         self._fault_pulled = present
-        self._changed()
+        self.changed()
 
     def over_current(self, j: int, fets: int) -> None:
-        """Overload transistors of a joint's bridges (bits of status register 1) beyond the gate driver's limit."""
+        """Overload transistors of a joint's bridges beyond the gate driver's limit. fets: bits of status register 1."""
         driver = self.gate_driver(j)
         assert driver is not None
         self._chip.parts.announce()
         driver.over_current(fets)
-        self._changed()
+        self.changed()

@@ -1,9 +1,9 @@
 """The host's end of a virtual board's link: a TCP port of this machine, a Unix socket of this user, or a cable to a
-host in this process. One host at a time.
+host in this process. It serves one host at a time.
 
-Any web page may have a browser send a request to this port, and may choose the bytes after its header. The chip
-therefore gets no byte before the first ones were a frame whose check sum holds; other clients are hung up on. A port of
-drives alone, which move no arm and hear the programs' own protocols, takes every byte.
+Any web page can make a browser send a request to this port, and can choose the bytes after the header. So the chip gets
+no byte until the first bytes have been a frame with the right check sum. Other clients are disconnected. A port for
+drives without a board takes every byte: those drives move no arm, and programs speak their own protocols there.
 """
 
 import socket
@@ -17,8 +17,8 @@ LONGEST = 1024  # bytes; the longest frame of eight joints has 384
 
 
 class ServedPort:
-    """port: a number of TCP, 0 for any; or unix:PATH. url: for hosts. framed: only clients that begin with a frame are
-    heard."""
+    """port: number of a TCP port, 0 for any port; or unix:PATH. url: for hosts. framed: true if a client must begin
+    with a frame."""
 
     def __init__(self, port: int | str = 0, framed: bool = True) -> None:
         self._framed = framed
@@ -31,16 +31,16 @@ class ServedPort:
             self.url = f"socket://{HOST}:{self._server.getsockname()[1]}"
         self._server.setblocking(False)
         self._host: socket.socket | Cable | None = None
-        self._first: bytes | None = None  # first bytes, until a frame is among them; None afterwards
+        self._first: bytes | None = None  # first bytes, until they contain a frame; then None
 
     def plug_in(self) -> Cable:
-        """A cable to a host in this process, in the place of any other host."""
+        """Return a cable to a host in this process. It replaces any other host."""
         self._hang_up()
         self._host, self._first = Cable("virtual board"), None
         return self._host
 
     def receive(self) -> bytes | None:
-        """Bytes from the host; None without a host."""
+        """Return bytes from the host, or None if there is no host."""
         if self._host is None and not self._accepted():
             return None
         assert self._host is not None
@@ -55,7 +55,7 @@ class ServedPort:
         return None
 
     def _held(self, data: bytes) -> bytes:
-        """The first bytes once they are a frame; until then nothing. Raises BadFrame for others."""
+        """Hold back the first bytes until they are a frame. Raises BadFrame if they cannot become one."""
         first = (self._first or b"") + data
         frame, zero, _ = first.lstrip(b"\0").partition(b"\0")
         if zero:
@@ -67,7 +67,7 @@ class ServedPort:
 
     @property
     def live(self) -> bool:
-        """True if bytes can come from a host while the board runs; a host in this process waits meanwhile."""
+        """True if bytes can come from a host while the board runs. A host in this process waits meanwhile."""
         return not isinstance(self._host, Cable)
 
     def send(self, data: bytes) -> None:
@@ -75,7 +75,7 @@ class ServedPort:
             return
         try:
             self._host.sendall(data)
-        except OSError:  # a host that does not read loses bytes, as on a wire
+        except OSError:  # bytes that a host does not read are lost, as on a wire
             pass
 
     def close(self) -> None:

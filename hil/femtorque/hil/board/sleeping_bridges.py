@@ -1,17 +1,18 @@
-"""Bridge modules whose enable input is a sleep input, all modules of a board as one: asleep their outputs float."""
+"""Bridge modules whose enable input is a sleep input. Their outputs float while they sleep. All modules of a board wake
+and sleep together."""
 
 import math
 
-WAKE_S = 1e-3  # time to wake up, at most: Pololu's example for its G2 drivers, page 0J72
+WAKE_S = 1e-3  # longest time to wake up: Pololu's example for its G2 drivers, page 0J72
 
 
 class SleepingBridges:
-    """wake_s: time to wake up. low_asleep: true if they pull their fault line low also while asleep; data sheets allow
-    either (DRV8801: TI's forum, 476973), and on waking up a DRV81545 pulls it (SLVSHI4A)."""
+    """wake_s: time to wake up. low_asleep: true if they pull their fault line low while they sleep. Data sheets allow
+    either (DRV8801: TI's forum, 476973). While it wakes up, a DRV81545 pulls the line (SLVSHI4A)."""
 
     def __init__(self) -> None:
         self.wake_s, self.low_asleep = WAKE_S, True
-        self._awake, self._since = False, -math.inf  # s: when the enable line last moved
+        self._awake, self._since = False, -math.inf  # time of the last change of the enable line, s
 
     def enable(self, seconds: float, high: bool) -> bool:
         """Set the level of the enable line. Returns true if it has changed."""
@@ -21,13 +22,13 @@ class SleepingBridges:
         return True
 
     def settled(self, seconds: float) -> bool:
-        """True if nothing changes any more with time alone."""
+        """Return true if time alone changes nothing any more."""
         return not self._awake or seconds - self._since >= self.wake_s
 
     def drives(self, seconds: float) -> bool:
-        """True if their outputs follow their inputs."""
+        """Return true if their outputs follow their inputs."""
         return self._awake and self.settled(seconds)
 
     def pulls_fault(self, seconds: float) -> bool:
-        """True if they pull their fault line low without a fault."""
+        """Return true if they pull their fault line low without a fault."""
         return self.low_asleep if not self._awake else not self.settled(seconds)

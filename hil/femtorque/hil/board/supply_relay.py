@@ -1,8 +1,8 @@
-"""Relay that switches the servos' supply at a pin of their board: open unless the pin closes it; a chip in reset or
-without power does not.
+"""The relay of the servos' supply, at a pin of their board. The pin closes it, but not while the chip is in reset or
+without power.
 
-Longest times of Omron's G5LE-1 (data sheet K100): 10 ms to operate, 5 ms to release. Capacitors inside the servos are
-not modelled: without supply they are off at once.
+Longest times of Omron's G5LE-1 (data sheet K100): 10 ms to operate, 5 ms to release. Capacitors in the servos are not
+modelled: without supply the servos are off at once.
 """
 
 from femtorque.codegen.board import Board
@@ -14,30 +14,31 @@ OPERATE_S, RELEASE_S = 10e-3, 5e-3
 
 
 class SupplyRelay:
-    """Without a relay in board or mechanism it is always closed: the servos then have the motors' supply."""
+    """The relay. It is always closed if board or mechanism has none: the servos then have the motors' supply."""
 
     def __init__(self, board: Board, chip: Stm32, mechanism: Mechanism) -> None:
         there = board.cutoff is not None and mechanism.safety.cutoff is not None
         self._pin = pin_of(chip, board.cutoff.pin) if there and board.cutoff else None
         self._chip = chip
-        self._commanded, self._since, self._was = False, 0.0, False  # to be closed; since when, s; closed until then
+        # the last command, true to close; its time, s; and whether the relay was closed then
+        self._commanded, self._since, self._was = False, 0.0, False
 
     @property
     def closed(self) -> bool:
-        """True if it conducts now."""
+        """True if the relay conducts now."""
         if self._pin is None:
             return True
         now, (port, pin) = self._chip.seconds, self._pin
         commanded = port.driven(pin)
         if commanded != self._commanded:
-            begin = now if self._chip.powered else self._chip.unpowered_at  # nobody may have asked since
+            begin = now if self._chip.powered else self._chip.unpowered_at  # the pin may not have been read since
             self._was = self._at(begin)
             self._commanded, self._since = commanded, begin
         return self._at(now)
 
     @property
     def settled(self) -> bool:
-        """True if it conducts, or does not, as its pin has commanded long since."""
+        """True if the relay has obeyed its pin."""
         if self._pin is None:
             return True
         port, pin = self._pin
@@ -45,5 +46,5 @@ class SupplyRelay:
         return commanded == self._commanded and since >= max(OPERATE_S, RELEASE_S)
 
     def _at(self, seconds: float) -> bool:
-        """True if it conducts at a time, its pin being as it was last read."""
+        """Return true if the relay conducts at a time, s, by the last command."""
         return self._commanded if seconds - self._since >= (OPERATE_S if self._commanded else RELEASE_S) else self._was

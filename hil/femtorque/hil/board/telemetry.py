@@ -1,4 +1,4 @@
-"""Results of control ticks, read from an image's memory after each tick, and recorded with the plant's state."""
+"""Records of control ticks: results from the image's memory after each tick, with the plant's state."""
 
 import re
 import struct
@@ -20,22 +20,22 @@ from femtorque.host.scene import Moment
 
 Array = NDArray[np.float64]
 
-LATE = 256  # ticks of which the plant's state is kept for a STATUS that arrives late
-CHUNK = 1024  # ticks that C has room for
-STEPS = 8  # ticks before a motion shows in its target, for which the state of ft_step is kept
+LATE = 256  # ticks whose plant state is kept for a STATUS that arrives late
+CHUNK = 1024  # ticks for which C has room
+STEPS = 8  # ticks before the first change of a motion's target for which the state of ft_step is kept
 STEP = re.compile(
     r"(ft_step(_moded|_enter)?|ft_(m\d+_)?(tree|loop_solve)|ft_m\d+_(step|enter|tick)|ft_flexible_.*)(\.\w+)*")
 
 
 @dataclass(frozen=True)
 class Record:
-    """Every control tick since recording began. T ticks, J joints; rad, rad/s, N m (m, m/s, N for prismatic joints).
+    """All control ticks since recording began. T ticks, J joints; rad, rad/s, N m (m, m/s, N for prismatic joints).
 
-    tick (T,), torque_ff, torque, duty, rate, target_rate (T, J) float32, position, target (T, J) in wire units without
-    whole turns: as the image has them at the end of the tick. q, v (T, J): state of the plant at the beginning of the
-    tick; with drives or servos on buses, at its end. instructions, cycles (T,): of the whole tick interrupt.
-    step_instructions (T,): of ft_step within it. steps: by number of a tick, the state of ft_step after it, for ticks
-    at rest just before a motion; only where `remembers`.
+    tick (T,), torque_ff, torque, duty, rate, target_rate (T, J) float32, position, target (T, J): the image's values at
+    the end of the tick; positions are in wire units without whole turns. q, v (T, J): state of the plant at the
+    beginning of the tick, or at its end with drives or servos on buses. instructions, cycles (T,): of the whole tick
+    interrupt. step_instructions (T,): of ft_step within it. steps: by the number of a tick, the state of ft_step after
+    it. Only mechanisms for which `remembers` is true have steps, of ticks at rest just before a motion.
     """
 
     tick: NDArray[np.uint32]
@@ -56,21 +56,21 @@ class Record:
 
 
 def remembers(mechanism: Mechanism) -> bool:
-    """True if the last bits of ft_step's result depend on earlier poses: with loops, modes or flexible links."""
+    """Return true if the last bits of ft_step's result depend on earlier poses, as with loops, modes or flexible
+    links."""
     return bool(mechanism.constrained or mechanism.modes or mechanism.flexible)
 
 
 def telemetry_type(joints: int) -> np.dtype:
-    """Layout of a recorded tick."""
+    """Return the layout of a recorded tick."""
     floats = [(name, "<f4", (joints,)) for name in ("torque_ff", "torque", "duty", "rate", "target_rate")]
     return np.dtype([*floats, ("position", "<i4", (joints,)), ("target", "<i4", (joints,)), ("tick", "<u4")])
 
 
 class TickRecorder:
-    """Record of ticks, which C keeps (ticks.c). state: the C's. look: called after each tick if the plant has modes;
-    world: the plant with things around its arm.
+    """Recorder of ticks, in C (ticks.c). state: its struct in C. look: called after each tick if the plant has modes.
 
-    The image's results are read in its memory, at the addresses in its `ft_telemetry`.
+    It reads the results in the image's memory, at the addresses in the image's `ft_telemetry`.
     """
 
     _WORDS = 10  # of ft_telemetry_map, ft_report.h
@@ -112,24 +112,24 @@ class TickRecorder:
         core.report_ends(self._ffi.cast("uintptr_t", self._lib.ticks_end), self._ffi.cast("uintptr_t", self.state))
 
     def read(self) -> np.void:
-        """Results of the last finished tick, laid out as `telemetry_type`."""
+        """Return the results of the last finished tick, laid out as `telemetry_type`."""
         into = self._ffi.new("uint8_t[]", self._type.itemsize)
         self._lib.ticks_read(self.state, into)
         return self._laid_out(np.frombuffer(bytes(into), self._type))[0]
 
     def mode_now(self) -> int:
-        """Mode for which the last tick has computed torques."""
+        """Return the mode for which the last tick has computed torques."""
         return int.from_bytes(self._core.memory(self._mode, 4), "little")
 
     def _laid_out(self, left: NDArray[np.void]) -> NDArray[np.void]:
-        """Results with half increments as velocities."""
+        """Return results with velocities in the place of half-increments."""
         rows = left.copy()
         for name in ("rate", "target_rate"):
             rows[name] *= self._rate
         return rows
 
     def _keep(self) -> None:
-        """Keep what C has no room for, and what Python alone sees after a tick."""
+        """Keep rows when C has no room, and keep after a tick what C does not see."""
         state = self.state
         last = np.frombuffer(self._bytes()[-self._row.itemsize:], self._row)[0]
         number = int(last["left"]["tick"])
@@ -150,18 +150,19 @@ class TickRecorder:
             state.count = 0
 
     def _bytes(self) -> bytes:
-        """Rows that C has."""
+        """Return the rows in C."""
         return bytes(self._ffi.buffer(self._held["rows"], self.state.count * self._row.itemsize))
 
     def record(self) -> Record:
-        """All recorded ticks."""
+        """Return all recorded ticks."""
         rows = np.frombuffer(b"".join([*self._chunks, self._bytes()]), self._row)
         left = self._laid_out(rows["left"])
         return Record(**{name: left[name].copy() for name in self._type.names or ()}, steps=dict(self._steps),
                       **{name: rows[name].copy() for name in self._row.names or () if name != "left"})
 
     def truth(self, tick: int) -> tuple[Array, Array]:
-        """Positions and velocities (J,) of the plant at the beginning of a recent tick; nan if it was not recorded."""
+        """Return positions and velocities (J,) of the plant at the beginning of a recent tick; NaN if the tick was not
+        recorded."""
         rows = np.frombuffer(b"".join([*self._chunks[-1:], self._bytes()]), self._row)[-LATE:]
         found = rows[rows["left"]["tick"] == tick & 0xFFFFFFFF]
         if not len(found):
@@ -170,18 +171,18 @@ class TickRecorder:
         return found[-1]["q"], found[-1]["v"]
 
     def tips(self, tick: int) -> dict[str, tuple[float, ...]]:
-        """Bend of flexible links at the beginning of a recent tick, as `tips_of` and `shapes_of` have it; empty if the
-        tick was not recorded."""
+        """Return the bend of flexible links at the beginning of a recent tick: by link the deflection, m, then the
+        shape. Empty if the tick was not recorded."""
         return next((bent for number, bent in reversed(self._tips) if number == tick & 0xFFFFFFFF), {})
 
     def moment(self, tick: int) -> Moment | None:
-        """Things around the arm at the beginning of a recent tick; None if it was not recorded."""
+        """Return the things around the arm at the beginning of a recent tick, or None if the tick was not recorded."""
         return next((moment for number, moment in reversed(self._moments) if number == tick & 0xFFFFFFFF), None)
 
 
 def targets(record: Record, joints: Sequence[Joint]) -> Array:
-    """Desired positions (T, J) in rad or m. The image's targets lack whole turns; these are the ones nearest to the
-    plant's positions."""
+    """Return desired positions (T, J) in rad or m. The image's targets have no whole turns, so the turn nearest to the
+    plant's position is taken."""
     units = np.array([position_unit(joint) for joint in joints])
     away = record.target.astype(np.int64) - np.rint(record.q / units).astype(np.int64)
     return record.q + ((away + 2**31) % 2**32 - 2**31) * units

@@ -1,4 +1,4 @@
-"""Interface of a board with its plant to code that plays motions on it, and its time as a host's clock."""
+"""The interface of a board with its plant, for code that plays motions; and the board's time as a host's clock."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -18,8 +18,8 @@ Array = NDArray[np.float64]
 
 
 class BoardUnderTest(Protocol):
-    """A board with its plant, for code that plays motions on it and brings faults about: virtual, or a real one behind
-    femtorque.hil.play.pil.Relay."""
+    """A board with its plant, for code that plays motions and brings faults about. It is a virtual board, or a real
+    board behind femtorque.hil.play.pil.Relay."""
 
     mechanism: Mechanism
     board: Board
@@ -42,7 +42,7 @@ class BoardUnderTest(Protocol):
     def seconds(self) -> float: ...
 
     def plug_in(self) -> Device:
-        """Device that the host's link opens."""
+        """Return the device that the host's link opens."""
 
     def run(self, seconds: float) -> None: ...
 
@@ -60,7 +60,7 @@ class BoardUnderTest(Protocol):
 
 
 class VirtualClock:
-    """The board's time as a host's clock: to sleep is to let the board run."""
+    """The board's time as a host's clock. `sleep` lets the board run."""
 
     def __init__(self, board: BoardUnderTest) -> None:
         self._board = board
@@ -78,5 +78,5 @@ class VirtualClock:
             self._board.run(late)
 
     def stall(self, seconds: float) -> None:
-        """Make the current sleep that much longer, as a busy computer does."""
+        """Make the current sleep longer by a number of seconds, as a busy computer does."""
         self._overslept += seconds

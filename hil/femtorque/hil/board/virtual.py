@@ -1,8 +1,8 @@
-"""The virtual board: the exact flash image on a modelled chip, driving a plant, talking over a cable or a socket.
+"""The virtual board: the exact flash image on a modelled chip. It drives a plant and talks over a cable or a socket.
 
-Time is the chip's. The holder of the board grants it time (`run`, `advance`, or through `VirtualClock`), and nothing
-moves in between: outcomes do not depend on the machine's speed, nor, on a cable, on its network. Parts on the chip's
-pins are in femtorque.hil.board.wiring; femtorque.hil.board.coupler keeps the plant at the chip's time.
+Time is the chip's. Time passes only in `run`, `advance` or a sleep of `VirtualClock`. So outcomes do not depend on the
+machine's speed, and on a cable not on its network. Parts at the chip's pins are in femtorque.hil.board.wiring;
+femtorque.hil.board.coupler keeps the plant at the chip's time.
 """
 
 from __future__ import annotations
@@ -28,28 +28,39 @@ from femtorque.hil.board.telemetry import Record, TickRecorder, targets, telemet
 from femtorque.hil.board.under_test import BoardUnderTest, VirtualClock
 from femtorque.hil.board.wiring import Wiring
 from femtorque.hil.chip import FLASH_START, PENDSV, SYSTICK, Image, Serial, chip_model
+from femtorque.hil.clock import Member
 from femtorque.hil.plant import Driven, wired, world_of
 from femtorque.host.scene import Surroundings
 
 Array = NDArray[np.float64]
 
 SLICE = 1e-3  # s between two looks at the link
-UNHEARD = 5e-3  # s between two looks where no host can send and nothing listens: the chip's buffers hold no more
-GRANT = 1e-3  # s that are run at once at least when the machine's clock paces; in between the process sleeps
-STALL = 0.05  # s behind the machine's clock that are made up for; more of it is lost
-LATE = 0.75  # of the host's time-out, of its silence: from then on a busy machine's host is waited for,
-PATIENCE = 1.0  # s at most, once in each silence
-CYCLE = 1e-7  # s: longer than a clock cycle, the tolerance of a moment
+UNHEARD = 5e-3  # s between two looks while no host can send and nothing listens; the chip's buffers hold no more
+GRANT = 1e-3  # shortest run in real time, s; the process sleeps between runs
+STALL = 0.05  # longest delay behind the machine's clock that is made up for, s
+LATE = 0.75  # share of the host's time-out after which a silent host is waited for
+PATIENCE = 1.0  # longest wait for a silent host, s, once in each silence
+CYCLE = 1e-7  # tolerance of a time, s; longer than a clock cycle
 
 
 def number_of(port: int | str) -> int:
-    """A number that distinguishes the board at this port."""
+    """Return a number that distinguishes the board at a port."""
     return crc32(port.encode()) if isinstance(port, str) else port
 
 
 class VirtualBoard:
-    """One board with its plant. `plug_in`: for a host in this process. port: where the serial link is served, a number
-    of TCP or unix:PATH. `url`: for hosts. number: of its chip, which distinguishes equal boards; None: by the port."""
+    """A board with its plant. port: of the serial link, a number of a TCP port or unix:PATH. url: for hosts. number: of
+    its chip, which distinguishes equal boards; None: a number from the port.
+
+    bus_voltage: of the motors' supply, V. brakes: true if an arm at rest is held up from outside while its drivers are
+    off. lit: true if the LED of the state is lit. recording: true while ticks are recorded. ticks: number of ticks so
+    far. worst_cycles: of the tick that has taken most. tips, truth, record: as of `TickRecorder`. telemetry: returns
+    the results of the last tick.
+    """
+
+    bus_voltage, brakes = Member(float, "power"), Member(bool, "coupler", "held")
+    lit, recording = Member(bool, "wiring.led"), Member(bool, "_recorder.state")
+    ticks, worst_cycles = Member(int, "_recorder.state"), Member(int, "_recorder.state")
 
     def __init__(self, elf: str | Path, mechanism: Mechanism, plant: Driven, port: int | str = 0,
                  number: int | None = None) -> None:
@@ -77,19 +88,21 @@ class VirtualBoard:
         self.chip.core.hear([])
         self._recorder = TickRecorder(self.chip.core, self.image, mechanism, self.coupler, self.tick_exception,
                                       self._look_at_mode)
+        self.telemetry, self.record = self._recorder.read, self._recorder.record
+        self.truth, self.tips = self._recorder.truth, self._recorder.tips
         self._line = ServedPort(port)
         self.url = self._line.url
-        self.listeners: list[Callable[[bytes], None]] = []  # get every byte the chip sends, before any disturbance
+        self.listeners: list[Callable[[bytes], None]] = []  # get every byte that the chip sends, undisturbed
         self._agenda = Agenda()
-        self._heard, self._patience = 0.0, 0.0  # s: when a host was heard last; how long it is waited for
+        self._heard, self._patience = 0.0, 0.0  # time of the host's last bytes, and wait that is left, s
 
     def plug_in(self) -> Cable:
-        """A cable for the link of a host in this process, in the place of any other host."""
+        """Return a cable for the link of a host in this process. It replaces any other host."""
         return self._line.plug_in()
 
     @property
     def seconds(self) -> float:
-        """Simulated time since power-on."""
+        """Simulated time since power-on, s."""
         return self.chip.seconds
 
     def close(self) -> None:
@@ -103,54 +116,31 @@ class VirtualBoard:
 
     # -- the plant and its wires --------------------------------------------
 
-    @property
-    def bus_voltage(self) -> float:
-        """V of the motors' supply."""
-        return self.power.bus_voltage
-
-    @bus_voltage.setter
-    def bus_voltage(self, volts: float) -> None:
-        self.power.bus_voltage = volts
-
-    @property
-    def brakes(self) -> bool:
-        """True if an arm at rest is held up from outside while its drivers are off."""
-        return self.coupler.held
-
-    @brakes.setter
-    def brakes(self, held: bool) -> None:
-        self.coupler.held = held
-
     def brake_closed(self, seconds: float) -> bool:
-        """True if the holding brakes hold."""
+        """Return true if the holding brakes hold at a time, s."""
         return self.wiring.brakes.closed(seconds)
 
-    @property
-    def lit(self) -> bool:
-        """True if the LED that shows the state is lit."""
-        return self.wiring.led.lit
-
     def voltages(self) -> Array:
-        """Voltages (J,) of the drivers on the motors, V; NaN where a motor's terminals float."""
+        """Return the voltages (J,) of the drivers on the motors, V. NaN: the motor's terminals float."""
         return self.coupler.terminals()
 
     def outputs_safe(self) -> bool:
-        """True if no motor is driven: drivers off, or every PWM output low; drives on a bus off, or braking."""
+        """Return true if no motor is driven: drivers are off or all PWM outputs low, drives on a bus off or braking."""
         return not self.driven()
 
     def driven(self) -> list[int]:
-        """Numbers of the joints whose motors are driven."""
+        """Return the numbers of the joints whose motors are driven."""
         volts = self.voltages()
         return sorted({*np.flatnonzero(~(np.isnan(volts) | (volts == 0.0))).tolist(), *self.wiring.buses.at_work})
 
     # -- time ---------------------------------------------------------------
 
     def run(self, seconds: float) -> None:
-        """Let that much simulated time pass."""
+        """Let a number of seconds of simulated time pass."""
         self.run_until(self.seconds + seconds)
 
     def run_until(self, seconds: float) -> None:
-        """Let time pass until `seconds` after power-on."""
+        """Let time pass until a time after power-on, s."""
         self.coupler.look()
         most = SLICE if self.listeners or self._line.live else UNHEARD
         while (now := self.seconds) < seconds - CYCLE:
@@ -163,18 +153,18 @@ class VirtualBoard:
         self.coupler.bring_up()
 
     def at(self, seconds: float, action: Callable[[], None]) -> None:
-        """Do something to the board at that time after power-on; at once if the time is past."""
+        """Plan an action at a time after power-on, s, or at the next step if the time is past."""
         self._agenda.add(max(seconds, self.seconds), action)
 
     def advance(self, ticks: int) -> None:
-        """Let that many control periods pass."""
+        """Let a number of control periods pass."""
         self.run(ticks * self.dt)
 
     def serve(self, speed: float = 1.0, until: Callable[[], bool] = lambda: False) -> None:
         """Run at `speed` times real time until interrupted, or until until() is true.
 
-        A busy machine keeps the host from answering, too. So time that the machine had no time for is lost, and a host
-        that is there but late is waited for, as none of a real board would be.
+        A busy machine delays the host too. So time for which the machine was too busy is lost, and the board waits for
+        a host that is there but late. A real board does not wait.
         """
         began, start = time.monotonic(), self.seconds
         while not until():
@@ -191,7 +181,7 @@ class VirtualBoard:
                 time.sleep((GRANT - behind) / speed)
 
     def host_late(self) -> bool:
-        """True while a host that was heard is to be waited for, GRANT after GRANT."""
+        """Return true if the board waits for its host now. Each call uses up GRANT of the patience."""
         if self._patience <= 0.0 or self.seconds - self._heard < LATE * self.mechanism.control.host_timeout_s:
             return False
         self._patience -= GRANT
@@ -201,7 +191,7 @@ class VirtualBoard:
     # -- link ---------------------------------------------------------------
 
     def _listen(self) -> None:
-        """Pass bytes from the host on to the wire."""
+        """Pass bytes from the host to the wire."""
         data = self._line.receive()
         if data is None:
             self._patience = 0.0
@@ -211,7 +201,7 @@ class VirtualBoard:
             self._usart.line_in(data)
 
     def _talk(self) -> None:
-        """Pass bytes that have left the chip on to the host."""
+        """Pass bytes that have left the chip to the host."""
         sent = self._usart.line_out()
         if sent and self.listeners:
             for listener in self.listeners:
@@ -225,15 +215,15 @@ class VirtualBoard:
     # -- faults -------------------------------------------------------------
 
     def estop(self, pressed: bool) -> None:
-        """Open (True) or close the e-stop loop."""
+        """Open the e-stop loop (pressed) or close it."""
         self.power.estop(pressed)
 
     def driver_fault(self, present: bool) -> None:
-        """Pull a motor driver's fault line low, or release it."""
+        """Pull the motor drivers' fault line low, or release it."""
         self.power.driver_fault(present)
 
     def over_current(self, j: int, fets: int) -> None:
-        """Overload transistors of a joint's bridges (bits of status register 1) beyond the gate driver's limit."""
+        """Overload transistors of a joint's bridges beyond the gate driver's limit. fets: bits of status register 1."""
         self.power.over_current(j, fets)
 
     def reset(self, cause: str = "pin") -> None:
@@ -252,52 +242,17 @@ class VirtualBoard:
             self._modes.computed(self._recorder.mode_now(), began + self.board.lead * self.dt)
 
     @property
-    def recording(self) -> bool:
-        """True if ticks are recorded."""
-        return bool(self._recorder.state.recording)
-
-    @recording.setter
-    def recording(self, on: bool) -> None:
-        self._recorder.state.recording = on
-
-    @property
-    def ticks(self) -> int:
-        """Number of ticks so far."""
-        return int(self._recorder.state.ticks)
-
-    @property
     def tick_cycles(self) -> int:
         """Cycles of the last tick."""
         return int(self._recorder.state.tick[1])
 
     @property
-    def worst_cycles(self) -> int:
-        """Cycles of the tick that has taken most."""
-        return int(self._recorder.state.worst_cycles)
-
-    def telemetry(self) -> np.void:
-        """Results of the image's last tick, laid out as `telemetry_type`."""
-        return self._recorder.read()
-
-    def record(self) -> Record:
-        """All recorded ticks."""
-        return self._recorder.record()
-
-    def truth(self, tick: int) -> tuple[Array, Array]:
-        """Positions and velocities (J,) of the plant at the beginning of a recent tick; nan if it was not recorded."""
-        return self._recorder.truth(tick)
-
-    def tips(self, tick: int) -> dict[str, tuple[float, ...]]:
-        """Bend of the plant's flexible links at the beginning of a recent tick, by link: deflection, m, then shape."""
-        return self._recorder.tips(tick)
-
-    @property
     def surroundings(self) -> Surroundings | None:
-        """Things around the arm, and how they moved; None if the plant has none."""
+        """The things around the arm and their motion, or None if the plant has none."""
         return None if self._world is None else Surroundings(self._world.things, self._recorder.moment)
 
     def target_positions(self, record: Record) -> Array:
-        """Desired positions (T, J) in rad or m."""
+        """Return the desired positions (T, J) of a record, in rad or m."""
         return targets(record, [joint for joint, _ in self.joints])
 
 

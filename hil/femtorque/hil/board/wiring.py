@@ -1,9 +1,9 @@
-"""Parts that are connected to the pins of a virtual board's chip.
+"""The parts at the pins of a virtual board's chip.
 
-A part is one thing outside the chip. It is made with the chip and connects itself to the pins: `Gpio.drive`, `sources`
-and `on_output`, `Timer.counts` and `set_break`, a converter's `volts`, `Spi.exchange`, a CAN controller's `plug`. The
-chip calls a part when it needs it; parts that move joints beside the bridges are called by the coupler
-(femtorque.hil.board.coupler). A new kind of part is a module beside these and a line here.
+A part is a thing outside of the chip. It connects itself to the pins by `Gpio.drive`, `sources` and `on_output`,
+`Timer.counts` and `set_break`, a converter's `volts`, `Spi.exchange`, or a CAN controller's `plug`. The chip calls a
+part when it needs the part. The coupler (femtorque.hil.board.coupler) calls brakes and drives, which move joints too. A
+new kind of part needs a module in this room and a line here.
 """
 
 from femtorque.codegen.board import Board, served
@@ -20,7 +20,7 @@ from femtorque.hil.plant import Driven
 
 
 class Wiring:
-    """joints: the streamed ones, each with the board's channel, or None."""
+    """joints: the streamed joints, each with the board's channel or None."""
 
     def __init__(self, board: Board, chip: Stm32, mechanism: Mechanism, plant: Driven) -> None:
         assert mechanism.board is not None

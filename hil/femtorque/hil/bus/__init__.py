@@ -1,4 +1,4 @@
-"""The wire between controllers and drives: CAN frames bit by bit, nodes, arbitration, errors."""
+"""The buses between controllers and drives: CAN with its nodes, bits, arbitration and errors; half-duplex wires."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""A host's adapter on the wire: what it is given goes out in turn, what it hears is handed on."""
+"""A host's adapter on a CAN wire. It sends the given frames in turn and passes on the frames that it hears."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ from femtorque.hil.bus.wire import Wire
 
 
 class Adapter(TimedNode):
-    """timing, fast: its bits. take: is given every frame of others."""
+    """The adapter. timing, fast: of its bits. take: called with every frame of other nodes."""
 
     def __init__(self, wire: Wire, timing: BitTiming, fast: BitTiming | None = None) -> None:
         super().__init__(timing, fast)
@@ -23,7 +23,7 @@ class Adapter(TimedNode):
 
     @property
     def waiting(self) -> int:
-        """How many frames have not gone yet."""
+        """Number of frames that have not been sent yet."""
         return len(self._queue)
 
     def offer(self) -> Frame | None:

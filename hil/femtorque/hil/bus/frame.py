@@ -1,4 +1,4 @@
-"""CAN frames, and their levels on the wire, which C draws (can_frame.c)."""
+"""CAN frames, and their levels on the wire, which C makes (can_frame.c)."""
 
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 from femtorque.hil.clock import library
 
 SIZES = (*range(9), 12, 16, 20, 24, 32, 48, 64)  # bytes by DLC, ISO 11898-1 table 5
-DELIMITER, ACK = 1, 2  # bits: of the check sum; slot and its delimiter
+DELIMITER, ACK = 1, 2  # bits: of the check sum; acknowledgement slot and its delimiter
 END, INTERMISSION = 7, 3
 
 
 class Frame(NamedTuple):
-    """remote: asks for data, has none itself. fast: the data phase of an FD frame at the faster rate (BRS).
-    passive: its sender is error passive (ESI)."""
+    """A CAN frame. remote: it asks for data and has none. fast: the data phase of an FD frame has the faster rate
+    (BRS). passive: its sender is error passive (ESI)."""
 
     id: int
     data: bytes = b""
@@ -29,22 +29,22 @@ class Frame(NamedTuple):
 
 
 def give(frame: Frame, place: Any) -> None:
-    """Put a frame into `can_frame` of C."""
+    """Copy a frame to a `can_frame` of C."""
     place.id, place.size, place.extended, place.remote = frame.id, len(frame.data), frame.extended, frame.remote
     place.fd, place.fast, place.passive = frame.fd, frame.fast, frame.passive
     place.data[0:len(frame.data)] = frame.data
 
 
 def taken(place: Any) -> Frame:
-    """A frame of C's."""
+    """Return the frame in a `can_frame` of C."""
     ffi, _ = library()
     return Frame(place.id, bytes(ffi.buffer(place.data, place.size)), bool(place.extended), bool(place.remote),
                  bool(place.fd), bool(place.fast), bool(place.passive))
 
 
 class Image:
-    """levels: from the start of frame to the last bit before the delimiter of the check sum. fast: from which to
-    which of them goes at the rate of the data phase."""
+    """A frame's levels on the wire. levels: from the start of frame to the last bit before the delimiter of the check
+    sum. fast: first and last of the levels that have the rate of the data phase."""
 
     def __init__(self, frame: Frame) -> None:
         ffi, self._lib = library()
@@ -55,11 +55,11 @@ class Image:
         self.fast = int(self._drawn.begins), int(self._drawn.ends)
 
     def seconds(self, count: int, bit: float, data_bit: float) -> float:
-        """Duration of the first `count` levels, s."""
+        """Return the duration of the first `count` levels, s."""
         return float(self._lib.can_seconds(self._drawn, count, bit, data_bit))
 
     def length(self, bit: float, data_bit: float) -> float:
-        """s, of the whole frame, without the intermission."""
+        """Return the duration of the whole frame without the intermission, s."""
         return float(self._lib.can_length(self._drawn, bit, data_bit))
 
 

@@ -1,11 +1,11 @@
-"""Programs outside on a wire: what an adapter hears they get, and what they send goes out, as lines of text.
+"""A gateway between an adapter on a CAN wire and a program outside, which exchange frames as lines of text.
 
-The lines are those of LAWICEL's CAN232 manual ("slcan"), with the letters that CANable 2's firmware added for CAN FD:
-`t` and `T`: frames with identifiers of 11 and 29 bits, `r` and `R`: those that ask, `d` and `D`: CAN FD, `b` and `B`:
-with the faster data phase. After the letter: identifier, DLC and bytes in hexadecimal, and a carriage return. Commands
-that set up an adapter (bit rate, open, close) are answered and change nothing: the bus has its bits. A line that is
-none is answered with a bell, and so is a frame for which there is no room: as many wait as the wire carries in a tenth
-of a second.
+The lines follow LAWICEL's CAN232 manual ("slcan"), with the letters that CANable 2's firmware added for CAN FD. `t` and
+`T` are frames with identifiers of 11 and 29 bits, `r` and `R` remote frames, `d` and `D` frames of CAN FD, `b` and `B`
+frames of CAN FD with the faster data phase. Identifier, DLC and bytes follow in hexadecimal, and a carriage return.
+Commands that set up an adapter (bit rate, open, close) are answered and change nothing, because the bus has its rates.
+The answer to a wrong line is a bell. So is the answer to a frame without room: at most a tenth of a second's frames
+wait.
 """
 
 import re
@@ -16,23 +16,23 @@ from femtorque.hil.bus.frame import SIZES, Frame
 
 END, DONE, WRONG = b"\r", b"\r", b"\a"
 KINDS = {(False, False, False): "tT", (True, False, False): "rR", (False, True, False): "dD",
-         (False, True, True): "bB"}  # (remote, fd, fast) to letters, 11 and 29 bits
-LONGEST = 1 + 8 + 1 + 2 * 64  # characters of a line without its end: CAN FD, 29 bits, 64 bytes
-MOST = 1000  # frames that wait: 100 us each at 1 Mbit/s
+         (False, True, True): "bB"}  # by remote, fd and fast: letters for 11 and 29 bits
+LONGEST = 1 + 8 + 1 + 2 * 64  # characters of the longest line without its end: CAN FD, 29 bits, 64 bytes
+MOST = 1000  # frames that can wait, of 100 us each at 1 Mbit/s
 _FRAME = re.compile(r"(?:[trdb][0-9A-Fa-f]{3}|[TRDB][0-9A-Fa-f]{8})[0-9A-Fa-f](?:[0-9A-Fa-f]{2})*")
 _OF_LETTER = {letter: (*how, letter.isupper()) for how, letters in KINDS.items() for letter in letters}
 
 
 class Gateway:
-    """Before an adapter on the wire. send: called with the lines of the frames that it hears."""
+    """A gateway in front of an adapter. send: called with the lines of the frames that the adapter hears."""
 
     def __init__(self, adapter: Adapter, send: Callable[[bytes], None]) -> None:
         self._adapter, self._send = adapter, send
-        self._begun, self._lost = b"", False  # of a line; whether it is too long to be one
+        self._begun, self._lost = b"", False  # beginning of a line; true if the line is too long
         adapter.take = lambda frame: send(line_of(frame))
 
     def take(self, data: bytes) -> int:
-        """Bytes from outside. Returns how many frames they have brought."""
+        """Take bytes from outside. Returns the number of frames in them."""
         first, *others = data.split(END)
         lines = [(self._begun + first, self._lost), *((line, False) for line in others)]
         last, lost = lines.pop()
@@ -46,7 +46,7 @@ class Gateway:
         return len(frames[:room])
 
     def _frame(self, line: bytes, lost: bool) -> Frame | None:
-        """Take the frame of a line; a line that is none is answered. lost: it was longer than any."""
+        """Return the frame of a line; answer other lines. lost: true if the line was too long."""
         if lost or len(line) > LONGEST:
             self._send(WRONG)
             return None
@@ -61,14 +61,14 @@ class Gateway:
 
 
 def line_of(frame: Frame) -> bytes:
-    """With its end."""
+    """Return the line of a frame, with its end."""
     letter = KINDS[frame.remote, frame.fd, frame.fast][frame.extended]
     width = 8 if frame.extended else 3
     return f"{letter}{frame.id:0{width}X}{frame.code:X}{frame.data.hex().upper()}".encode("ascii") + END
 
 
 def frame_of(line: str) -> Frame:
-    """Frame in a line without its end. Raises ValueError for a line that is none."""
+    """Return the frame of a line without its end. Raises ValueError for a line without a frame."""
     if not _FRAME.fullmatch(line):
         raise ValueError(f"{line!r} is no frame")
     remote, fd, fast, extended = _OF_LETTER[line[0]]

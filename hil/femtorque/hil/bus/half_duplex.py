@@ -1,5 +1,5 @@
-"""One wire on which a board and servos send in turn, 8N1: which node receives which bytes when, and what spoils them.
-C (half_duplex.c) plays it, and calls the servos, which are in C or in Python."""
+"""A half-duplex wire on which a board and servos send in turn, 8N1. C (half_duplex.c) decides which node receives which
+bytes at which time, and spoils bytes. It calls the servos, which are in C or in Python."""
 
 import random
 from abc import ABC, abstractmethod
@@ -14,8 +14,8 @@ BITS = 10  # start, eight, stop
 
 @dataclass(frozen=True)
 class Question:
-    """ids: of the servos that answer, in this order. size: bytes of each answer. gap: s between their parts, if they
-    make one answer together."""
+    """A packet that servos answer. ids: of the servos, in the order of their answers. size: bytes of each answer. gap:
+    s between the parts of a common answer; None for separate answers."""
 
     ids: Sequence[int]
     size: int
@@ -24,9 +24,9 @@ class Question:
 
 @dataclass(frozen=True)
 class Framing:
-    """Packets of a kind. split: begin and end of the first packet of a burst; the same where there is none. question: a
-    packet that servos answer; None for any other. in_c: gives the address of a `framing` of half_duplex.h, which has
-    these functions in C."""
+    """The packets of a protocol. split: returns begin and end of the first packet in a burst; both are equal if there
+    is no packet. question: returns the question in a packet, or None. in_c: returns the address of a `framing` of
+    half_duplex.h, which has both functions in C."""
 
     split: Callable[[bytes], tuple[int, int]] = lambda burst: (0, 0)
     question: Callable[[bytes], Question | None] = lambda packet: None
@@ -40,7 +40,7 @@ class OnLine(Protocol):
 
 
 class ServoInPython(ABC):
-    """A servo whose packets Python obeys. delay: s from the end of a question, or of the answer before, to its own
+    """A servo whose packets Python handles. delay: s from the end of a question, or of the answer before, to its
     answer."""
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class ServoInPython(ABC):
         self.wired = ffi.new("servo *", {"of": self._handle})
 
     def catch_up_in_c(self, call: Callable[[], None], address: int, of: int) -> None:
-        """Catch up by Python, as all of it does."""
+        """Catch up by the Python function."""
         self.catch_up = call
 
     @property
@@ -66,24 +66,24 @@ class ServoInPython(ABC):
 
     @abstractmethod
     def heard(self, packet: bytes) -> None:
-        """Obey a packet to all servos that is no question."""
+        """Obey a packet that is no question. All servos get it."""
 
     @abstractmethod
     def answer(self, packet: bytes, before: bytes) -> bytes:
-        """Its answer to the packet of a question, empty for none. before: the parts of others before it."""
+        """Return the answer to a question; empty for no answer. before: parts of other servos before it."""
 
 
 class OneWire:
-    """error_rate: share of packets that noise disturbs. shorted: it is low, whatever is sent. babbles: somebody sends
-    without a pause. arrive: passes bytes to the board, and whether they are disturbed. log: called with s and every
-    packet."""
+    """A half-duplex wire. error_rate: share of packets that noise disturbs. shorted: true if the wire is always low.
+    babbles: true if a node sends without a pause. arrive: called with bytes for the board, and true if they are
+    disturbed. log: called with the time, s, and every packet."""
 
     error_rate, shorted, babbles = Member(float), Member(bool), Member(bool)
 
     def __init__(self, clock: EventClock, bitrate: float, framing: Framing, seed: int = 0) -> None:
         self.clock, self.byte, self._parts = clock, BITS / bitrate, clock.parts
         self._ffi, self._lib, self._random = clock.parts.ffi, clock.parts.lib, random.Random(seed)
-        self._calls: dict[str, Any] = {}  # of Python, by name
+        self._calls: dict[str, Any] = {}  # callbacks to Python, by name
         self._framing, self._ways = self._framed(framing), self._servos_ways()
         self.state = self._ffi.new("one_wire *", {
             "parts": self._parts.state, "framing": self._framing, "byte": self.byte,
@@ -94,7 +94,7 @@ class OneWire:
         self._log: Callable[[float, bytes], None] = lambda seconds, packet: None
 
     def _call(self, name: str, kind: Any, function: Callable[..., Any]) -> Any:
-        """A function of Python for C, kept by its name."""
+        """Return a callback to a Python function, and keep it under a name."""
         self._calls[name] = self._ffi.callback(kind, function, onerror=self._parts.refuse)
         return self._calls[name]
 
@@ -118,17 +118,17 @@ class OneWire:
     # -- the board's side ---------------------------------------------------
 
     def sent(self, data: bytes, seconds: float, before: float = 0.0, after: float = 0.0) -> None:
-        """Send bytes of the board, each in so many seconds. before, after: s for which its driver is on before the
-        first byte and behind the last one."""
+        """Send bytes of the board, each in a number of seconds. before, after: s for which the board's driver is on
+        before the first byte and after the last byte."""
         self._lib.one_wire_sent(self.state, data, len(data), seconds, before, after)
         self._parts.check()
 
     def packets(self, burst: bytes) -> int:
-        """Number of packets of a burst."""
+        """Return the number of packets in a burst."""
         return int(self._lib.one_wire_packets(self.state, burst, len(burst)))
 
     def echo(self, data: bytes) -> bytes:
-        """The bytes that the wire carries while these are sent."""
+        """Return the bytes on the wire while the board sends bytes."""
         return bytes(self._lib.one_wire_echo(self.state, byte) for byte in data)
 
     @property
@@ -153,7 +153,7 @@ class OneWire:
     # -- what is in Python --------------------------------------------------
 
     def _framed(self, framing: Framing) -> Any:
-        """`framing` of C."""
+        """Return a `framing` of C."""
         if framing.in_c is not None:
             return self._ffi.cast("framing *", framing.in_c())
 
@@ -172,7 +172,7 @@ class OneWire:
         return self._functions("framing", split=split, ask=ask)
 
     def _servos_ways(self) -> Any:
-        """`servo_ways` of servos in Python."""
+        """Return the `servo_ways` of C for servos in Python."""
         def of(place: Any) -> ServoInPython:
             servo: ServoInPython = self._ffi.from_handle(place.of)
             return servo
@@ -194,15 +194,15 @@ class OneWire:
         return self._functions("servo_ways", look=look, answer=answer, heard=heard)
 
     def _functions(self, kind: str, **functions: Callable[..., Any]) -> Any:
-        """A struct of pointers to functions in Python."""
+        """Return a struct of callbacks to Python functions."""
         types = dict(self._ffi.typeof(kind).fields)
         return self._ffi.new(f"{kind} *", {name: self._call(name, types[name].type, function)
                                            for name, function in functions.items()})
 
 
 class Tap:
-    """A program outside on a wire, in the board's place: bytes as they are, without those that it sends itself. send:
-    called with what servos answer."""
+    """A program outside in the place of the board on a wire. It exchanges plain bytes and does not hear its own. send:
+    called with the servos' answers."""
 
     def __init__(self, line: OneWire, send: Callable[[bytes], None]) -> None:
         self._line, others = line, line.arrive
@@ -214,6 +214,6 @@ class Tap:
         line.arrive = arrive
 
     def take(self, data: bytes) -> int:
-        """A burst from outside: whole packets. Returns their number, 1 at least."""
+        """Take a burst of whole packets from outside. Returns their number, at least 1."""
         self._line.sent(data, self._line.byte)
         return max(self._line.packets(data), 1)

@@ -1,16 +1,15 @@
-"""A node that nobody has asked for: it sends one frame over and over, and comes back if its errors have put it off the
-bus, as they do where it sends together with the node whose name it takes."""
+"""An intruder: a node that sends one frame over and over. Its errors can put it off the bus, if it sends together with
+the node whose identifier it uses. It then comes back."""
 
 from femtorque.hil.bus.frame import Frame
 from femtorque.hil.bus.node import BitTiming, TimedNode
 from femtorque.hil.bus.wire import Wire
 
-RETURNS = 5.3e-3  # s from one look to the next whether it is off the bus: at another moment of a tick
+RETURNS = 5.3e-3  # s between two looks for being off the bus; the looks drift through the board's tick
 
 
 class Intruder(TimedNode):
-    """period: s from the moment when one frame is due to the next; 0: as fast as the wire takes them. timing, fast: its
-    bits."""
+    """The intruder. period: s between frames; 0: as fast as the wire takes them. timing, fast: of its bits."""
 
     def __init__(self, wire: Wire, frame: Frame, period: float, timing: BitTiming,
                  fast: BitTiming | None = None) -> None:
@@ -34,7 +33,8 @@ class Intruder(TimedNode):
         self._ready = not self.period
 
     def _again(self) -> None:
-        """Not from when it was sent: on a busy wire it would come in step with those who are asked every tick."""
+        """Offer the frame again. The period does not begin with the sending: on a busy wire the frames would come in
+        step with the board's tick."""
         self._ready = True
         self.wire.ask(self)
         self.wire.clock.after(self.period, self._again)

@@ -1,4 +1,4 @@
-"""A node on the wire: its bit timing, its error counters, and the events that it hears. C (node.h) has its numbers."""
+"""A node on a CAN wire: bit timing, error counters, and events. C (node.h) has its numbers."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from functools import cached_property
 from typing import Any
 
 from femtorque.hil.bus.frame import Frame, give, taken
-from femtorque.hil.clock import ChipState, library
+from femtorque.hil.clock import ChipState, Member, library
 
 
 class Error(IntEnum):
-    """As CAN controllers number them (RM0090 32.9.2, ESR.LEC; M_CAN PSR.LEC)."""
+    """Errors, with the numbers of CAN controllers (RM0090 32.9.2, ESR.LEC; M_CAN PSR.LEC)."""
 
     STUFF, FORM, ACK, RECESSIVE, DOMINANT, CRC = range(1, 7)
 
 
 @dataclass(frozen=True, eq=False)  # known by identity
 class BitTiming:
-    """quantum: s. before, after: quanta to the sample point and from there; jump: resynchronisation, quanta."""
+    """Timing of bits. quantum: s. before, after: quanta before and after the sample point. jump: resynchronisation,
+    quanta."""
 
     quantum: float
     before: int
@@ -29,45 +30,39 @@ class BitTiming:
 
     @cached_property
     def state(self) -> Any:
-        """`bit_timing` of C."""
+        """The timing as `bit_timing` of C."""
         return library()[0].new("bit_timing *", (self.quantum, self.before, self.after, self.jump))
 
     @property
     def bit(self) -> float:
-        """s"""
+        """Length of a bit, s."""
         return float(library()[1].timing_bit(self.state))
 
     @property
     def sample(self) -> float:
-        """s into a bit."""
+        """Time of the sample point in a bit, s."""
         return float(library()[1].timing_sample(self.state))
 
     @property
     def tolerance(self) -> float:
-        """Tolerance of the oscillator."""
+        """Tolerance of the oscillator, as a share of its frequency."""
         return float(library()[1].timing_tolerance(self.state))
 
     def agrees(self, other: BitTiming) -> bool:
-        """True if two nodes can follow each other."""
+        """Return true if nodes with these timings can follow each other."""
         return bool(library()[1].timings_agree(self.state, other.state))
 
 
 class Counters:
     """Error counters and states of a node (ISO 11898-1:2015, 12.1.4)."""
 
+    transmit, receive = Member(int, "_node"), Member(int, "_node")
+
     def __init__(self, node: Any) -> None:
         self._node = node
 
     def clear(self) -> None:
         self._node.transmit = self._node.receive = 0
-
-    @property
-    def transmit(self) -> int:
-        return int(self._node.transmit)
-
-    @property
-    def receive(self) -> int:
-        return int(self._node.receive)
 
     @property
     def passive(self) -> bool:
@@ -79,7 +74,7 @@ class Counters:
 
 
 class OnWire:
-    """node: that of C, with its counters. timing, fast: bit timings, the latter None where it knows no CAN FD."""
+    """Something with a node in C. timing, fast: bit timings; fast is None if the node does not know CAN FD."""
 
     node: Any
     counters: Counters
@@ -100,10 +95,10 @@ def _timing(place: Any) -> BitTiming:
 
 
 class Node(OnWire, ABC):
-    """A node that is in Python. silent: it hears and never drives.
+    """A node in Python. silent: true if it hears and never drives the wire.
 
-    offer is asked whenever the wire is free. All other events call a method: lost arbitration, a transmission that went
-    well or failed (the counters have been moved), a good frame, a disturbed one.
+    C calls `offer` whenever the wire is free. Each event calls a method: lost arbitration, a sent or failed frame, a
+    good or disturbed frame of another node. The error counters have been updated before the call.
     """
 
     silent = False
@@ -123,37 +118,37 @@ class Node(OnWire, ABC):
     @property
     @abstractmethod
     def listening(self) -> bool:
-        """True if it takes part."""
+        """True if the node takes part."""
 
     @abstractmethod
     def offer(self) -> Frame | None:
-        """Frame that it would send now."""
+        """Return the frame to send now, or None."""
 
     def sees_itself(self, loop_delay: float) -> bool:
-        """True if it samples its own bits of the data phase right, its transceiver being so late (s)."""
+        """Return true if it samples its own bits of the data phase right, with this delay of its transceiver, s."""
         return True
 
-    def began(self) -> None:  # noqa: B027, as below: who does not care leaves it
-        """Its offer is on the wire."""
+    def began(self) -> None:  # noqa: B027, here and below: a node need not handle every event
+        """Handle the start of the offered frame on the wire."""
 
     def lost(self) -> None:  # noqa: B027
-        """Its offer gave way to another frame."""
+        """Handle lost arbitration."""
 
     def sent(self) -> None:  # noqa: B027
-        """It has gone through."""
+        """Handle the end of the node's frame."""
 
     def failed(self, error: Error) -> None:  # noqa: B027
-        """It was disturbed."""
+        """Handle an error in the node's frame."""
 
     def heard(self, frame: Frame) -> None:  # noqa: B027
-        """Somebody else's has come."""
+        """Handle a good frame of another node."""
 
     def disturbed(self, error: Error) -> None:  # noqa: B027
-        """Somebody else's was disturbed."""
+        """Handle an error in a frame of another node."""
 
 
 class TimedNode(Node):
-    """A node whose bits are given."""
+    """A node with given bit timings."""
 
     def __init__(self, timing: BitTiming, fast: BitTiming | None = None) -> None:
         super().__init__()
@@ -169,7 +164,7 @@ class TimedNode(Node):
 
 
 class Ways:
-    """Calls of nodes in Python by C, in the time of some parts."""
+    """Callbacks from C to nodes in Python."""
 
     def __init__(self, parts: ChipState) -> None:
         self._ffi, kinds = parts.ffi, {name: field.type for name, field in parts.ffi.typeof("node_ways").fields}
@@ -186,7 +181,7 @@ class Ways:
         self._handles: list[Any] = []
 
     def plug(self, node: OnWire) -> None:
-        """Have C call a node if that is in Python."""
+        """Let C call a node if the node is in Python."""
         if isinstance(node, Node):
             self._handles.append(self._ffi.new_handle(node))
             node.node.ways, node.node.owner = self._ways, self._handles[-1]

@@ -1,4 +1,4 @@
-"""A pair of wires with nodes: who sends, how long it takes, who hears it, what goes wrong. C (wire.c) plays it."""
+"""A CAN wire with its nodes. C (wire.c) decides who sends, how long a frame takes, who hears it and what goes wrong."""
 
 import random
 from collections.abc import Callable
@@ -9,12 +9,12 @@ from femtorque.hil.bus.frame import Frame, taken
 from femtorque.hil.bus.node import Error, OnWire, Ways
 from femtorque.hil.clock import EventClock, Member
 
-LOOP_DELAY = 150e-9  # s, transmit to receive pin of a transceiver for CAN FD; at most 255e-9 by ISO 11898-2:2016
+LOOP_DELAY = 150e-9  # s from transmit to receive pin of a CAN FD transceiver; ISO 11898-2:2016 allows 255e-9
 
 
 @dataclass(frozen=True)
 class Passed:
-    """Frame that went over the wire: its end (s), the frame, and its error, None: none."""
+    """A frame that went over the wire. seconds: time of its end. error: None for a good frame."""
 
     seconds: float
     frame: Frame
@@ -22,9 +22,9 @@ class Passed:
 
 
 class Wire:
-    """error_rate: share of frames that noise disturbs. terminators: of two. shorted: nothing can make it dominant.
-    held: something keeps it dominant. log: called with every frame that has passed. busy_seconds: in all. idle: nobody
-    sends, and nothing holds it."""
+    """A CAN wire. error_rate: share of frames that noise disturbs. terminators: number of them, normally two. shorted:
+    true if nothing can make the wire dominant. held: true if something keeps it dominant. log: called with every frame
+    that has passed. busy_seconds: time of all frames so far. idle: true if nobody sends and nothing holds the wire."""
 
     error_rate, loop_delay, busy_seconds = Member(float), Member(float), Member(float)
     terminators = Member(int)
@@ -56,7 +56,7 @@ class Wire:
 
     @property
     def _random(self) -> random.Random:
-        """Noise, up to the last frame."""
+        """Random numbers for noise, advanced to the last frame."""
         for _ in range(self.state.calm):
             self._numbers.random()
         self.state.calm = 0
@@ -67,7 +67,7 @@ class Wire:
         self._numbers = numbers
 
     def _noise(self, share: float, levels: int) -> int:
-        """Level after which noise disturbs a frame, or 0."""
+        """Return the level after which noise disturbs a frame, or 0."""
         numbers = self._random
         return numbers.randrange(1, levels + 1) if numbers.random() < share else 0
 
@@ -85,14 +85,14 @@ class Wire:
     # -- what nodes ask -----------------------------------------------------
 
     def ask(self, node: OnWire) -> None:
-        """It has something to send: it begins with its next bit, if the wire is free."""
+        """Ask the node for its frame. It begins with the node's next bit, if the wire is free."""
         self._do("wire_ask", node.node)
 
     def hold(self) -> None:
-        """Keep it dominant until it is released."""
+        """Keep the wire dominant until it is released."""
         self._do("wire_hold")
 
     def release(self) -> None:
-        """Let go of it."""
+        """Release the wire."""
         self._do("wire_release")
 
