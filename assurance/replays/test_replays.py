@@ -30,7 +30,7 @@ class Replay:
 
 
 REPLAYS = (Replay("STALE", "ft_bus.c", "drives", ("bus_hear", "    d->differs = 0;")),
-           Replay("SUM", "ft_bus.c", "so101_sts", ("wire_hear", "d->fed + counts")),
+           Replay("SUM", "ft_bus.c", "so101_sts", ("bus_hear", "d->fed + counts")),
            Replay("STATE", "ft_sts.c", "so101_sts", ("sts_packets", ""), alone=True),
            Replay("TABLE", "ft_sense.c", "f405rg-4:voltage", ("sensed", "        float one"), alone=True))
 

@@ -1,6 +1,6 @@
-/* The tick and the main loop, ft_app.c: what is done in which order, and that
- * nothing but what safety allows reaches the chip. Every module below is here
- * what it may be at most. */
+/* The tick and the main loop, ft_app.c: the order of their calls, and safety's
+ * gate before the chip. Every other module is a stub that may do anything
+ * within its contract. */
 #include "proof.h"
 
 #include "ft_app.c"
@@ -8,7 +8,7 @@
 
 /* ---- what is watched --------------------------------------------------- */
 
-static uint32_t given;   /* times that duties were given to the chip */
+static uint32_t given;   /* times that the chip got duties */
 static bool torque_free; /* the last ones were all zero */
 static uint32_t fed;     /* times that the watchdog was fed */
 static bool linked, watched; /* what this round of the main loop has done */
@@ -35,9 +35,7 @@ void ft_chip_feed_watchdog(void)
 void ft_safety_tick(ft_safety *s, ft_control *c, const ft_safety_input *in,
                     uint32_t motion_event)
 {
-    (void)c;
     CLAIM(in->sensors == &ft.sensors && in->found == &ft.found);
-    (void)motion_event;
     judged = true;
     s->source = nondet_u8();
     s->state = nondet_u8();
@@ -45,17 +43,12 @@ void ft_safety_tick(ft_safety *s, ft_control *c, const ft_safety_input *in,
 
 void ft_port_idle(const ft_port_ends *e)
 {
-    (void)e;
     linked = true;
 }
 
 void ft_watch_idle(ft_alarms *a, ft_sensors *s, uint32_t tick,
                    const ft_real torque[FT_JOINTS])
 {
-    (void)a;
-    (void)s;
-    (void)tick;
-    (void)torque;
     CLAIM(linked);
     watched = true;
 }
@@ -84,20 +77,13 @@ float ft_chip_bus_voltage(void) { return nondet_float(); }
 uint32_t ft_chip_cycles(void) { return nondet_u32(); }
 void ft_chip_outputs(bool enabled) { off = !enabled; }
 void ft_chip_leave(void) { }
-void ft_chip_show(uint32_t state, uint32_t tick)
-{
-    (void)state;
-    (void)tick;
-}
+void ft_chip_show(uint32_t state, uint32_t tick) { }
 void ft_chip_wait(void) { }
 
 void ft_observer_tick(ft_observer *o, const int32_t counts[FT_JOINTS],
                       const ft_real from[FT_JOINTS],
                       const ft_real to[FT_JOINTS], ft_findings *found)
 {
-    (void)counts;
-    (void)from;
-    (void)to;
     *o = nondet_observer();
     *found = nondet_findings();
 }
@@ -110,20 +96,17 @@ uint32_t ft_motion_tick(ft_motion *m)
 
 uint32_t ft_follow_tick(ft_follow *f, ft_motion *m, const ft_step_state *s)
 {
-    (void)f;
     m->next = nondet_sample();
     return nondet_u32();
 }
 
 void ft_motion_hold(ft_motion *m, const ft_turn q[FT_JOINTS])
 {
-    (void)q;
     m->next = nondet_sample();
 }
 
 uint32_t ft_lab_plan(ft_lab *lab, const ft_lab_input *in, ft_findings *found)
 {
-    (void)in;
     *lab = nondet_lab();
     *found = nondet_findings();
     return nondet_u32();
@@ -132,16 +115,12 @@ uint32_t ft_lab_plan(ft_lab *lab, const ft_lab_input *in, ft_findings *found)
 void ft_lab_law(const ft_lab *lab, uint32_t state, ft_law *l,
                 const ft_law_input *in, ft_findings *found)
 {
-    (void)lab;
-    (void)state;
-    (void)in;
     *l = nondet_law();
     *found = nondet_findings();
 }
 
 void ft_law_tick(ft_law *l, const ft_law_input *in, ft_findings *found)
 {
-    (void)in;
     *l = nondet_law();
     *found = nondet_findings();
 }
@@ -150,14 +129,10 @@ void ft_law_rest(ft_law *l) { *l = nondet_law(); }
 
 void ft_step(ft_step_state *t, const ft_sample *next, ft_real tau[FT_JOINTS])
 {
-    (void)t;
-    (void)next;
-    (void)tau;
 }
 
 void ft_capture_tick(const ft_control *c, uint32_t tick, uint32_t state)
 {
-    (void)c;
     CLAIM(tick == ft.time.tick && state == ft.safety.state);
 }
 
@@ -165,7 +140,6 @@ void ft_capture_tick(const ft_control *c, uint32_t tick, uint32_t state)
 bool ft_step_reach(ft_step_state *t, const ft_turn q[FT_JOINTS],
                    uint32_t steps)
 {
-    (void)q;
     CLAIM(steps == 1u && ft.safety.source == FT_SOURCE_OFF);
     *t = nondet_step();
     return nondet_bool();
@@ -189,7 +163,6 @@ void ft_bus_hear(ft_bus *b, ft_observer *seen, bool homed[FT_JOINTS],
 {
     uint32_t j;
 
-    (void)seen;
     CLAIM(b == &ft.bus && begun == 1u);
     heard++;
     for (j = 0; j < FT_JOINTS; j++) {
@@ -200,12 +173,11 @@ void ft_bus_hear(ft_bus *b, ft_observer *seen, bool homed[FT_JOINTS],
 
 void ft_bus_find(const ft_bus *b, ft_findings *found)
 {
-    (void)b;
     CLAIM(heard == 1u && !judged);
     *found = nondet_findings();
 }
 
-/* Drives get the state in which the tick ends, no other. */
+/* Drives get the state in which the tick ends. */
 void ft_bus_form(ft_bus *b, const ft_control *c, uint32_t source, bool on,
                  uint32_t tick)
 {
@@ -228,8 +200,7 @@ static uint32_t started; /* modules that are */
 
 void ft_report_start(uint32_t chip_errors)
 {
-    (void)chip_errors;
-    CLAIM(off && started == 0u); /* before anything is latched anew */
+    CLAIM(off && started == 0u); /* before anything is latched again */
     started++;
 }
 
@@ -256,7 +227,6 @@ void ft_observer_set(ft_observer *o, const int64_t wire[FT_JOINTS])
 
 void ft_safety_start(ft_safety *s, ft_control *c, uint32_t chip_errors)
 {
-    (void)chip_errors;
     CLAIM(off && s == &ft.safety && c == &ft.control && started == 5u);
     started++;
 }
@@ -270,10 +240,11 @@ static void any_state(void)
     m->now = m->newest = m->before = m->due;
 }
 
-/* Every tick gives the chip duties once, after it has looked for faults. They
- * are all zero unless the state in which the tick ends has a source of torque.
- * The tick counts itself once, from the largest number on to 0. Drives on buses
- * get that state once, after their answers have been taken in.
+/* Every tick gives the chip its duties once, after the check for faults. The
+ * duties are all zero unless the state in which the tick ends has a source of
+ * torque. The tick counter rises by one in each tick and wraps from its
+ * largest value to 0. Drives on buses get that state once, after their answers
+ * have been taken in.
  * Run: unwind=5 mechanisms=three_link,drives,five_bar */
 void prove_app_outputs(void)
 {
@@ -291,16 +262,17 @@ void prove_app_outputs(void)
     END;
 }
 
-/* A round of the main loop feeds the watchdog if the tick has moved since it
- * was fed last, and only after link and watch have had their turn: a tick that
- * stands still is never fed again, at any number of the tick.
+/* A round of the main loop feeds the watchdog if the tick counter has changed
+ * since the last feed, and only after the link and the watch have run. If the
+ * tick stands still, the watchdog is never fed again. This holds at any value
+ * of the tick counter.
  * Run: unwind=5 */
 void prove_app_watchdog(void)
 {
     uint32_t rounds, tick;
 
     any_state();
-    ft_app_idle(); /* what was fed last is this tick's */
+    ft_app_idle(); /* the last feed was in this tick */
     tick = ft.time.tick;
     fed = 0;
     for (rounds = 0; rounds < 2u; rounds++) {
@@ -315,10 +287,9 @@ void prove_app_watchdog(void)
     END;
 }
 
-/* The start switches the outputs off before anything else, keeps what was known
- * before the reset, and judges the chip once all other modules have been
- * started. A tick that was missed is an alarm and changes nothing else of the
- * states.
+/* The start switches the outputs off before anything else. It keeps the data
+ * from before the reset, and judges the chip after all other modules have
+ * started. A missed tick raises an alarm and changes no state.
  * Run: unwind=5 */
 void prove_app_start(void)
 {

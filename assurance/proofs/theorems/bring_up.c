@@ -1,11 +1,12 @@
 /* Bring-up, ticks and watchdog, chip/stm32/ft_tick.c, and the identity of the
  * chip, ft_identity.c.
  *
- * Each part of the chip comes up or does not; each time that a register is read
- * it has any value. */
+ * Each part of the chip comes up or does not. A register has any value at each
+ * read. */
+#define OWN_INTERRUPTS
 #include "proof.h"
 
-/* Words to the watchdog, one behind the other. */
+/* Keep the words to the watchdog in their order. */
 #define KR keys[8]
 #include "peripherals.h"
 #undef KR
@@ -15,10 +16,6 @@ static uint32_t key;
 
 /* True if the watchdog stops with the processor. */
 #define STOPS_IN_HALT ((DBGMCU_WATCHDOG & DBGMCU_WATCHDOG_STOP) != 0u)
-
-#include "ft_board.h"
-#include "ft_chip.h"
-#include "ft_parts.h"
 
 ft_keepsake ft_kept;
 
@@ -44,8 +41,6 @@ uint32_t ft_clock_start(void)
     return errors_of_clock;
 }
 
-bool ft_clock_good(void) { return nondet_bool(); }
-
 uint32_t ft_reset_cause(void)
 {
     const uint32_t cause = nondet_u32();
@@ -54,14 +49,6 @@ uint32_t ft_reset_cause(void)
     return cause;
 }
 
-bool ft_wait_for(const volatile uint32_t *reg, uint32_t mask, uint32_t value)
-{
-    CLAIM(__CPROVER_r_ok((const uint32_t *)reg, sizeof *reg));
-    CLAIM(mask != 0u && (value & ~mask) == 0u);
-    return nondet_bool();
-}
-
-void ft_wait_us(uint32_t us) { CLAIM(us < UINT32_MAX / FT_CLOCK_MHZ); }
 bool ft_outputs_start(void) { return comes(&others); }
 bool ft_encoders_start(void) { return comes(&others); }
 bool ft_outputs_update_at_top(void) { return comes(&others); }
@@ -129,15 +116,16 @@ void ft_chip_outputs(bool enabled)
 #include "ft_tick.c"
 #undef for
 
-/* The processor stops where it is to be reset. */
+/* The processor stops at the place of its reset. */
 #define for(...) if (again = true, true)
 #include "ft_identity.c"
 #undef for
 
-/* Whatever registers hold and whichever part does not come up: the start ends,
- * reports each part that has not, and leaves the watchdog running, which is
- * started, unlocked, set and fed, in this order, with values that its registers
- * can hold. It stops with the processor where nothing else goes on then.
+/* For any register values, and for any part that does not come up, the start
+ * ends and reports each failed part. It leaves the watchdog running. The
+ * watchdog is started, unlocked, set and fed, in this order, with values that
+ * its registers can hold. It stops with the processor if no other part goes on
+ * in a halt.
  * Run: unwind=2 contracts registers mechanisms=f405rg-4:voltage,f405rg-6:voltage,nucleo-g474re-6:voltage,damiao_arm,so101_sts */
 void prove_start_tells(void)
 {
@@ -162,10 +150,11 @@ void prove_start_tells(void)
     END;
 }
 
-/* A tick takes over, computes, and hands its duties over, in this order; one
- * that was too late is reported as missed. Nothing is written to the watchdog
- * but the key that feeds it; where something goes on in a debugger's halt, the
- * watchdog goes on too, whatever the debugger has set.
+/* A tick takes over, computes, and hands its duties over, in this order. A
+ * hand-over that was too late is reported as a missed tick. The only value
+ * that is written to the watchdog is the key that feeds it. If a part goes on
+ * in a debugger's halt, the watchdog goes on too, for any setting of the
+ * debugger.
  * Run: unwind=2 contracts registers mechanisms=f405rg-4:voltage,f405rg-6:voltage */
 void prove_tick_order(void)
 {
@@ -188,24 +177,23 @@ void prove_tick_order(void)
     END;
 }
 
-/* Letting an interrupt come writes its own byte of priorities and its own bit,
- * of those that the chip has.
+/* For every interrupt of the chip, enabling it writes the interrupt's own
+ * priority byte and its own enable bit.
  * Run: unwind=2 mechanisms=f405rg-4:voltage,nucleo-g474re-6:voltage */
 void prove_interrupt_enable(void)
 {
-    const uint32_t n = nondet_u32(), priority = nondet_u32();
+    const uint32_t n = below(FT_VECTOR_COUNT), priority = below(16u);
 
-    GIVEN(n < FT_VECTOR_COUNT && priority < 16u);
     ft_interrupt_enable(n, priority);
     CLAIM(at_priority[n] == priority << 4);
     CLAIM(at_iser[n / 32u] == 1u << (n % 32u));
     END;
 }
 
-/* A crash, or a clock or supply that failed, is reported once, with the words
- * that were kept, if their check sum is right; the word that was to be
- * remembered is returned once. The boot loader is entered by a reset, with the
- * outputs off.
+/* A crash, or a failure of the clock or supply, is reported once. The kept
+ * words come with the report if their check sum is right. The remembered word
+ * is returned once. The boot loader is entered by a reset, with the outputs
+ * off.
  * Run: unwind=14 registers mechanisms=f405rg-4:voltage,nucleo-g474re-6:voltage */
 void prove_start_kept(void)
 {

@@ -1,16 +1,31 @@
 /* Drives on buses, bus/: the schedule, and the frames to each family.
  *
- * One invariant, well(), holds at the start, and is kept by every frame that a
- * bus brings, by taking in the answers of a tick, and by forming its frames.
- * Frames that come have any id, any size and any bytes. */
+ * One invariant, well(), holds at the start. Every frame that a bus brings
+ * keeps it, and so do taking in the answers of a tick and forming its frames.
+ * Frames that come have any id, any size and any bytes. Drives are on CAN, or
+ * they are servos on a wire: there ft_sts.c makes any frames of a tick's
+ * bytes, and servos.c shows that it does so without a run-time error. */
 #include "proof.h"
 
 #include "ft_config.c"
+
+#if FT_WIRES > 0
+
+#include "ft_bus.c"
+#include "ft_dialect.c"
+#include "ft_feetech.c"
+#include "ft_travel.c"
+
+#define LAST_PLACE (TURN - 1u)
+#define MOST_CARRIED(i) 0.00051f
+
+#else
+
 #include "ft_field.h"
 
-/* Two functions of ft_field.h are given other bodies: they are inline, as the
- * tick calls them several times for each drive, so that the linker cannot do
- * it. */
+/* Two functions of ft_field.h get other bodies. They are inline, as the tick
+ * calls them several times for each drive, so the linker cannot replace
+ * them. */
 static uint32_t numbered(const ft_field_range *r, float value);
 static uint32_t carried_on(const ft_field_range *r, float value,
                            float *carried);
@@ -25,7 +40,7 @@ static uint32_t carried_on(const ft_field_range *r, float value,
 #include "ft_travel.c"
 #include "ft_robstride.c"
 
-/* The families of the arms that are proved about. */
+/* The families of the arms of these proofs. */
 #define IS_DAMIAO(i) (ft_drive[i].family == FT_FAMILY_DAMIAO)
 #ifdef FT_FAMILY_ROBSTRIDE
 #define IS_ROBSTRIDE(i) (ft_drive[i].family == FT_FAMILY_ROBSTRIDE)
@@ -46,14 +61,192 @@ static float torque_step(uint32_t i)
 
 #define LAST_PLACE FT_FIELD_16
 #define MOST_CARRIED(i) torque_step(i)
-#include "schedule.h"
+
+#endif
+
+static ft_bus bus;
+static ft_control control;
+static bool homed[FT_JOINTS];
+static int32_t counts[FT_JOINTS];
+
+ft_bus_drive nondet_drive(void);
+
+/* ---- neighbours --------------------------------------------------------- */
+
+/* Return whether a place is within half a turn of the joint's drive. */
+static bool within_half(uint32_t joint, int64_t wire)
+{
+    uint32_t i;
+
+    for (i = 0; i < FT_BUS_DRIVES; i++)
+        if (ft_drive[i].joint == joint)
+            return wire >= -128 * (int64_t)ft_drive[i].turn
+                   && wire < 128 * (int64_t)ft_drive[i].turn;
+    return false;
+}
+
+void ft_observer_place(ft_observer *o, uint32_t joint, int64_t wire)
+{
+    CLAIM(joint < FT_JOINTS);
+    CLAIM(within_half(joint, wire));
+    o->q[joint] = (ft_turn)wire;
+}
+
+ft_gains ft_law_gains(const ft_law *l, uint32_t joint)
+{
+    const ft_gains g = { nondet_float(), nondet_float(), nondet_float() };
+
+    (void)l;
+    CLAIM(joint < FT_JOINTS);
+    return g;
+}
+
+/* ---- the invariant ------------------------------------------------------ */
+
+/* Return whether the observer got a valid place, or one beyond it by at most a
+ * guess for each tick without an answer. */
+static bool near(const ft_bus_drive *d, uint32_t j)
+{
+    const int64_t most = (int64_t)ft_joint[j].counts * d->age;
+
+    return d->fed >= -most && d->fed <= (int64_t)LAST_PLACE + most;
+}
+
+/* Return whether the file decides the setting that is asked for. */
+static bool to_write(const ft_bus_drive *d, uint32_t i)
+{
+    const uint32_t step = step_of(d, i);
+
+    return step < ft_dialect_steps(i) && ft_dialect_writes(i, step);
+}
+
+static bool drive_well(const ft_bus_drive *d, uint32_t i)
+{
+    return d->state <= (uint8_t)FT_BUS_FAULTED
+           && d->asked <= ft_dialect_steps(i) && d->position <= LAST_PLACE
+           && d->age <= FT_SILENT_TICKS
+           && __builtin_fabsf(d->carried) <= MOST_CARRIED(i)
+           && (!d->travel.begun || d->travel.position <= LAST_PLACE)
+           && (!d->writes || to_write(d, i))
+           && (!d->held || near(d, ft_drive[i].joint));
+}
+
+static bool well(void)
+{
+    bool all = true;
+    uint32_t i;
+
+    for (i = 0; i < FT_BUS_DRIVES; i++)
+        all = all && drive_well(&bus.drive[i], i);
+    return all;
+}
+
+static void any_state(void)
+{
+    ANYTHING(bus);
+    ANYTHING(control);
+    ANYTHING(homed);
+    ANYTHING(counts);
+    control.motion.now = &control.motion.due[0];
+    control.motion.before = &control.motion.due[FT_MOTION_SLOTS - 2u];
+    control.motion.newest = &control.motion.due[FT_MOTION_SLOTS - 1u];
+    GIVEN(well());
+}
+
+/* Return whether a drive's state is unchanged, or that of a drive that has
+ * lost a setting. */
+static bool same_state(const ft_bus_drive *d, const ft_bus_drive *was)
+{
+    return d->state == was->state
+           || (was->enabled && d->state == (uint8_t)FT_BUS_SEEN);
+}
+
+/* Return whether a frame changed only what it may change of a drive. */
+static bool kept(const ft_bus_drive *d, const ft_bus_drive *was)
+{
+    return d->held == was->held && d->questions == was->questions
+           && d->enabled == was->enabled && d->age == was->age
+           && d->lost == was->lost && d->waited == was->waited
+           && d->fed == was->fed && d->travel.begun == was->travel.begun
+           && d->travel.position == was->travel.position
+           && (!was->answered || d->answered)
+           && (d->answered || (d->position == was->position
+                               && same_state(d, was)))
+           && (was->enabled || d->sure == was->sure);
+}
+
+/* Let frames come: they change the drives to any well state, and nothing
+ * else. */
+static void any_frames(void)
+{
+    uint32_t i;
+
+    for (i = 0; i < FT_BUS_DRIVES; i++) {
+        ft_bus_drive *d = &bus.drive[i], was = *d;
+
+        *d = nondet_drive();
+        d->carried = was.carried;
+        d->travel = was.travel;
+        GIVEN(kept(d, &was));
+    }
+    GIVEN(well());
+}
+
+#if FT_WIRES > 0
+
+static uint32_t packed, sent;
+
+/* Let any number of frames come. Each leaves a state that is well, as
+ * bus_frame shows. */
+bool ft_sts_next(ft_sts *w, ft_frame *f)
+{
+    CLAIM(w >= bus.wire && w < bus.wire + FT_WIRES);
+    any_frames();
+    return false;
+}
+
+void ft_sts_came(ft_sts *w, uint32_t came)
+{
+    CLAIM(w >= bus.wire && w < bus.wire + FT_WIRES && came <= FT_STS_IN);
+    CLAIM(packed == 0u); /* the frames that came answer the last ones sent */
+}
+
+void ft_sts_pack(ft_sts *w, const ft_frame frames[], uint32_t count)
+{
+    CLAIM(count <= FT_BUS_DRIVES);
+    CLAIM(__CPROVER_r_ok(frames, count * sizeof *frames));
+    packed++;
+    w->size = nondet_u32();
+    GIVEN(w->size <= FT_STS_OUT); /* sts_pack */
+}
+
+uint32_t ft_chip_wire_take(uint32_t wire, uint8_t *bytes, uint32_t most)
+{
+    const uint32_t came = nondet_u32();
+
+    CLAIM(wire < FT_WIRES && __CPROVER_w_ok(bytes, most));
+    GIVEN(came <= most);
+    return came;
+}
+
+void ft_chip_wire_send(uint32_t wire, const uint8_t *bytes, uint32_t size)
+{
+    CLAIM(wire < FT_WIRES && __CPROVER_r_ok(bytes, size));
+    sent++;
+}
+
+void ft_chip_wire_health(uint32_t wire, ft_bus_health *h)
+{
+    CLAIM(wire < FT_WIRES);
+    h->off = nondet_bool();
+}
+
+#else
 
 static ft_findings found;
 
-/* ---- fields ------------------------------------------------------------- */
-
-/* Calls of ft_field.h, and the numbers that it gave: any that their field
- * holds. fields_numbers and fields_carry show which number it is. */
+/* Calls of ft_field.h, and the numbers that they returned: any number of the
+ * field. fields_numbers and fields_carry show which number it is. */
 static struct {
     ft_field_range range;
     float value;
@@ -89,7 +282,7 @@ static bool same_float(float a, float b)
     return a == b || (a != a && b != b);
 }
 
-/* Return whether a number is what was given for this value in this range. */
+/* Return whether ft_field.h returned this number for this value and range. */
 static bool stands_for(uint32_t number, float value, float low, float high,
                        uint32_t top)
 {
@@ -103,16 +296,13 @@ static bool stands_for(uint32_t number, float value, float low, float high,
     return false;
 }
 
-/* ---- neighbours --------------------------------------------------------- */
-
-static bool taken, sent[FT_BUSES];
+static bool sent[FT_BUSES];
 static uint32_t frames_sent;
 
-/* Any number of frames is one frame, again and again, which leaves any state
- * that is well, as bus_frame shows. */
+/* Let any number of frames come. Each leaves a state that is well, as
+ * bus_frame shows. */
 bool ft_chip_bus_take(uint32_t which, ft_frame *f)
 {
-    (void)f;
     CLAIM(which < FT_BUSES);
     any_frames();
     return false;
@@ -135,22 +325,25 @@ void ft_chip_bus_send(uint32_t which, const ft_frame frames[], uint32_t count)
     frames_sent += count;
 }
 
+#endif
+
 /* ---- what comes in ------------------------------------------------------ */
 
-/* Any frame that a bus brings, of any id, size and content, in any state: it is
- * taken in without a run-time error, changes at most one drive, one on that
- * bus, and leaves its state within the invariant. A drive that says that
- * something ails it is FAULTED, whatever it was.
- * Run: unwind=10 floats mechanisms=damiao_arm,drives */
+/* A bus may bring any frame, of any id, size and content, in any state. The
+ * frame is taken in without a run-time error. It changes at most one drive,
+ * one on that bus, and keeps the invariant. A drive that reports an error is
+ * FAULTED afterwards, in whichever state it was.
+ * Run: unwind=30 floats mechanisms=damiao_arm,drives,so101_sts */
 void prove_bus_frame(void)
 {
-    const uint32_t which = nondet_u32(), i = nondet_u32(), k = nondet_u32();
+    const uint32_t which = below(FT_BUSES), i = below(FT_BUS_DRIVES);
+    const uint32_t k = below(FT_BUS_DRIVES);
     ft_bus_drive was, other;
     ft_frame f;
 
     any_state();
     ANYTHING(f);
-    GIVEN(which < FT_BUSES && i < FT_BUS_DRIVES && k < FT_BUS_DRIVES && i != k);
+    GIVEN(i != k);
     was = bus.drive[i];
     other = bus.drive[k];
     take(&bus, which, &f);
@@ -164,61 +357,156 @@ void prove_bus_frame(void)
     END;
 }
 
-/* Taking in a tick's answers, whatever came, whatever velocity is seen, a
- * number or not, keeps the invariant and ends. A joint moves by no more than
- * its drive says, or than it can. A drive that has not answered for
- * FT_SILENT_TICKS ticks is SILENT in the next: its joint's zero is forgotten,
- * and all that was asked of it; so they are of one that was enabled, and is
- * not, or has forgotten what was set in it.
- * Run: unwind=10 floats mechanisms=damiao_arm,drives */
+/* Taking in the answers of a tick ends and keeps the invariant, for any
+ * answers and any velocity that is seen, NaN included. A joint moves by no
+ * more than its drive reports, or than the joint can; a servo that answers
+ * moves its joint by at most half a turn. A drive that has not answered for
+ * FT_SILENT_TICKS ticks is SILENT in the next tick. Its joint's zero and all
+ * that was asked of the drive are forgotten then. They are forgotten too if a
+ * drive was enabled and is not any more, or has lost its settings.
+ * Run: unwind=30 floats mechanisms=damiao_arm,drives,so101_sts */
 void prove_bus_hear(void)
 {
-    const uint32_t i = nondet_u32();
+    const uint32_t i = below(FT_BUS_DRIVES), j = ft_drive[i].joint;
+    const ft_bus_drive *d = &bus.drive[i];
     ft_bus_drive was;
 
     any_state();
-    GIVEN(i < FT_BUS_DRIVES);
-    was = bus.drive[i];
+    was = *d;
     ft_bus_hear(&bus, &control.seen, homed, counts);
-    {
-        const ft_bus_drive *d = &bus.drive[i];
-        const uint32_t j = ft_drive[i].joint;
+    CLAIM(well());
+    CLAIM(d->held || counts[j] == 0);
+    CLAIM(!d->answered || (d->age == 0u && d->held
+                           && d->fed == (int32_t)d->position));
+    CLAIM(d->answered || (counts[j] <= ft_joint[j].counts
+                          && counts[j] >= -ft_joint[j].counts));
+    CLAIM(d->answered || was.age < FT_SILENT_TICKS
+          || (d->state == (uint8_t)FT_BUS_SILENT && d->asked == 0u
+              && !d->held
+              && (was.state == (uint8_t)FT_BUS_SILENT || !homed[j])));
+    CLAIM(d->answered || was.age >= FT_SILENT_TICKS || d->age == was.age + 1u);
+    CLAIM(!was.enabled || d->state != (uint8_t)FT_BUS_SEEN
+          || (d->asked == 0u && (!homed[j] || (d->answered
+                                 && ft_drive[i].placed != 0u))));
+#if FT_WIRES > 0
+    CLAIM(!d->answered || (counts[j] <= (int32_t)TURN / 2
+                           && counts[j] >= -(int32_t)TURN / 2));
+#endif
+    END;
+}
 
-        CLAIM(well());
-        CLAIM(d->held || counts[j] == 0);
-        CLAIM(!d->answered || (d->age == 0u && d->held
-                               && d->fed == (int32_t)d->position));
-        CLAIM(d->answered
-              || (counts[j] <= ft_joint[j].counts
-                  && counts[j] >= -ft_joint[j].counts));
-        CLAIM(d->answered || was.age < FT_SILENT_TICKS
-              || (d->state == (uint8_t)FT_BUS_SILENT && d->asked == 0u
-                  && !d->held));
-        CLAIM(d->answered || was.age < FT_SILENT_TICKS
-              || was.state == (uint8_t)FT_BUS_SILENT || !homed[j]);
-        CLAIM(d->answered || was.age >= FT_SILENT_TICKS
-              || d->age == was.age + 1u);
-        CLAIM(!was.enabled || d->state != (uint8_t)FT_BUS_SEEN
-              || (d->asked == 0u && (!homed[j] || (d->answered
-                                     && ft_drive[i].placed != 0u))));
+/* No joint is armed if its drive is silent, reports an error, is on a bus that
+ * is off, or has not reported all its settings as right.
+ * Run: unwind=30 mechanisms=drives,so101_sts */
+void prove_bus_arming(void)
+{
+    const uint32_t i = below(FT_BUS_DRIVES);
+    uint32_t value;
+
+    any_state();
+    if (ft_bus_heard_of(&bus) == FT_GOOD && ft_bus_well(&bus) == FT_GOOD
+        && ft_bus_set_right(&bus) == FT_GOOD) {
+        CLAIM(bus.drive[i].state == (uint8_t)FT_BUS_SEEN
+              || bus.drive[i].state == (uint8_t)FT_BUS_ENABLED);
+        CLAIM(!bus.off[ft_drive[i].bus]);
+        CLAIM(bus.drive[i].asked == ft_dialect_steps(i));
+        CLAIM(!bus.drive[i].travel.wrong);
+    }
+    (void)ft_bus_differs(&bus, i, &value);
+    END;
+}
+
+/* ---- what goes out ------------------------------------------------------ */
+
+#if FT_WIRES > 0
+
+/* Return whether the board may set a register: the lock, the mode, the delay
+ * of answers. */
+static bool ours(uint32_t number)
+{
+    return number == 55u || number == 33u || number == 7u;
+}
+
+/* With the outputs off no servo's frame says that its motor runs, in any state
+ * of the servo, the motion and the law. sts_pack gives a servo with such a
+ * frame no duty. A frame sets at most one byte, of a register that the board
+ * may set.
+ * Run: unwind=30 floats mechanisms=so101_sts */
+void prove_wire_rests(void)
+{
+    const uint32_t i = below(FT_BUS_DRIVES);
+
+    any_state();
+    ft_bus_form(&bus, &control, nondet_u32(), false, nondet_u32());
+    CLAIM(well() && !bus.on && !bus.drive[i].enabled && sent == 0u);
+    {
+        const uint32_t id = bus.frame[i].id, number = id >> 16 & 0xFFu;
+
+        CLAIM((id & 0xFFu) == ft_drive[i].id && (id & 0x100u) == 0u);
+        CLAIM((id & 0x400u) == 0u
+              || (ours(number) && (id >> 24 & 15u) == 1u));
     }
     END;
 }
 
-/* While the outputs are on, a drive that is silent, whose bus is off, that says
- * that something ails it, or that is not enabled though it was or for
- * ENABLE_TICKS, is noted in the same tick: DRIVE_SILENT, BUS_OFF, DRIVE, of
- * this joint or one before it.
+/* With the outputs on there are four cases. A servo whose settings are not
+ * known to be right is not commanded to run. A servo that does not report that
+ * it is on is switched on, and gets no duty. A servo that may have lost its
+ * settings gets no duty but the rest of rounding. Every other servo is
+ * commanded to run. No duty is larger than the file allows, for any output of
+ * law and motion and any supply voltage that is reported, and there is no run-
+ * time error.
+ * Run: unwind=30 floats mechanisms=so101_sts */
+void prove_wire_commands(void)
+{
+    const uint32_t i = below(FT_BUS_DRIVES);
+    uint32_t id, duty;
+
+    any_state();
+    ft_bus_form(&bus, &control, nondet_u32(), true, nondet_u32());
+    id = bus.frame[i].id;
+    duty = bus.frame[i].data[0] | (uint32_t)bus.frame[i].data[1] << 8;
+    CLAIM(well() && bus.on && sent == 0u);
+    CLAIM((id & 0xFFu) == ft_drive[i].id);
+    if (bus.drive[i].asked < ft_dialect_steps(i))
+        CLAIM((id & 0x100u) == 0u);
+    else if (bus.drive[i].state != (uint8_t)FT_BUS_ENABLED)
+        CLAIM((id & 0x700u) == 0x300u && duty == 0u);
+    else if (bus.drive[i].sure)
+        CLAIM((id & 0x700u) == 0x100u && bus.drive[i].enabled);
+    else
+        CLAIM((id & 0x600u) == 0u && (duty & 0x3FFu) <= 1u);
+    CLAIM((float)(duty & 0x3FFu) <= 1000.0f * ft_drive[i].share + 0.5f);
+    END;
+}
+
+/* A tick first takes in the bytes that came. Then it sends the frames that the
+ * last tick has formed, once on every wire.
+ * Run: unwind=30 mechanisms=so101_sts */
+void prove_wire_begin(void)
+{
+    any_state();
+    ft_bus_begin(&bus);
+    CLAIM(well() && sent == packed && packed <= FT_WIRES);
+    END;
+}
+
+#else
+
+/* While the outputs are on, four conditions of a drive are noted in the same
+ * tick: the drive is silent, its bus is off, it reports an error, or it is not
+ * enabled although it was before, or has not become enabled within
+ * ENABLE_TICKS. The faults are DRIVE_SILENT, BUS_OFF and DRIVE_FAULT, of this
+ * joint or of one before it.
  * Run: unwind=10 mechanisms=drives */
 void prove_bus_find(void)
 {
-    const uint32_t i = nondet_u32();
+    const uint32_t i = below(FT_BUS_DRIVES);
 
     any_state();
     ANYTHING(found);
     found.any = false;
     found.cut = found.silent = found.ailing = FT_GOOD;
-    GIVEN(i < FT_BUS_DRIVES);
     ft_bus_find(&bus, &found);
     if (bus.on) {
         const ft_bus_drive *d = &bus.drive[i];
@@ -236,28 +524,6 @@ void prove_bus_find(void)
         CLAIM(!found.any);
     END;
 }
-
-/* No joint is armed whose drive is silent, reports an error, is on a bus that
- * is off, or has not reported all its settings, each of them right.
- * Run: unwind=10 mechanisms=drives */
-void prove_bus_arming(void)
-{
-    const uint32_t i = nondet_u32();
-
-    any_state();
-    GIVEN(i < FT_BUS_DRIVES);
-    if (ft_bus_heard_of(&bus) == FT_GOOD && ft_bus_well(&bus) == FT_GOOD
-        && ft_bus_set_right(&bus) == FT_GOOD) {
-        CLAIM(bus.drive[i].state == (uint8_t)FT_BUS_SEEN
-              || bus.drive[i].state == (uint8_t)FT_BUS_ENABLED);
-        CLAIM(!bus.off[ft_drive[i].bus]);
-        CLAIM(bus.drive[i].asked == ft_dialect_steps(i));
-        CLAIM(!bus.drive[i].travel.wrong);
-    }
-    END;
-}
-
-/* ---- what goes out ------------------------------------------------------ */
 
 /* Frames as the makers' manuals lay them out. */
 static bool everywhere_ones(const ft_frame *f)
@@ -311,19 +577,18 @@ static bool commands(const ft_frame *f, uint32_t i)
 
 static bool asks_for(const ft_frame *f, uint32_t i, const ft_drive_target *t);
 
-/* With the outputs off every drive is given the frame that disables it, or, one
- * that answers and is disabled, a question or the one setting that is the
- * file's to say: never one that enables it or asks for torque, whatever state
- * the drive, the motion and the law are in. In the tick in which the outputs go
- * off these are sent at once, to every drive.
+/* With the outputs off every drive gets the frame that disables it. A drive
+ * that answers and is disabled may get a question instead, or the one setting
+ * that the file decides. No drive gets a frame that enables it or asks for
+ * torque, in any state of the drive, the motion and the law. In the tick in
+ * which the outputs go off these frames are sent at once, to every drive.
  * Run: unwind=10 floats mechanisms=damiao_arm,drives */
 void prove_bus_rests(void)
 {
-    const uint32_t i = nondet_u32();
+    const uint32_t i = below(FT_BUS_DRIVES);
     bool falls;
 
     any_state();
-    GIVEN(i < FT_BUS_DRIVES);
     falls = bus.on;
     ft_bus_form(&bus, &control, nondet_u32(), false, nondet_u32());
     CLAIM(well() && !bus.on && !bus.drive[i].enabled);
@@ -335,21 +600,19 @@ void prove_bus_rests(void)
     END;
 }
 
-/* With the outputs on a drive that is not known to be set right gets a frame
- * that disables it, or a question. A drive that does not report that it is
- * enabled gets a frame that enables it, and no command. A drive that reports it
- * is commanded, unless it forgets settings without power and has not reported
- * since that it still has them: that one gets the question for them, or a
- * command of no torque. Whatever law and motion ask for, numbers or not, there
- * is no run-time error.
+/* With the outputs on there are four cases. A drive whose settings are not
+ * known to be right gets a frame that disables it, or a question. A drive that
+ * does not report that it is enabled gets a frame that enables it, and no
+ * command. A drive that may have lost its settings gets the question for them,
+ * or a command of no torque. Every other drive gets a command. For any output
+ * of law and motion, NaN included, there is no run-time error.
  * Run: unwind=20 floats mechanisms=damiao_arm,drives */
 void prove_bus_commands(void)
 {
     static const ft_drive_target nothing;
-    const uint32_t i = nondet_u32();
+    const uint32_t i = below(FT_BUS_DRIVES);
 
     any_state();
-    GIVEN(i < FT_BUS_DRIVES);
     ft_bus_form(&bus, &control, nondet_u32(), true, nondet_u32());
     CLAIM(well() && bus.on && bus.frame[i].size == 8u);
     if (bus.drive[i].asked < ft_dialect_steps(i))
@@ -396,7 +659,8 @@ static uint32_t torque_of(const ft_frame *f, bool mit)
                   : f->id >> 8 & 0xFFFFu;
 }
 
-/* Return whether a frame asks a drive for this, by the ranges of its file. */
+/* Return whether a frame asks a drive for this target, by the ranges of its
+ * file. */
 static bool asks_for(const ft_frame *f, uint32_t i, const ft_drive_target *t)
 {
     const bool d = !IS_ROBSTRIDE(i);
@@ -416,59 +680,62 @@ static bool asks_for(const ft_frame *f, uint32_t i, const ft_drive_target *t)
                          top);
 }
 
-/* Whatever is asked for, a number or not: each field of a command is the number
- * that stands for it in the range of the file, at the place that the maker
- * gives it, and spills into no other.
+/* For any command, NaN included, each field of the frame holds the number for
+ * its value in the range of the file. The field is at the maker's place and
+ * leaves its neighbours unchanged.
  * Run: unwind=10 floats mechanisms=damiao_arm,drives */
 void prove_bus_fields(void)
 {
-    const uint32_t i = nondet_u32();
+    const uint32_t i = below(FT_BUS_DRIVES);
     const ft_drive_target t = { nondet_float(), nondet_float(), nondet_float(),
                                 nondet_float(), nondet_float() };
     float carried = nondet_float();
     ft_frame f;
 
-    GIVEN(i < FT_BUS_DRIVES && __builtin_fabsf(carried) <= torque_step(i));
+    GIVEN(__builtin_fabsf(carried) <= torque_step(i));
     ft_dialect_command(i, &t, &carried, &f);
     CLAIM(commands(&f, i) && f.size == 8u);
     CLAIM(asks_for(&f, i, &t));
     END;
 }
 
-/* If nothing makes torques while the outputs are on, the drives brake: a drive
- * that is enabled is commanded no velocity, no stiffness, the damping of the
+/* Return whether a drive is enabled and reports all its settings. */
+static bool is_commanded(const ft_bus_drive *d, uint32_t i)
+{
+    return !setup_lost(d, i) && d->asked == ft_dialect_steps(i)
+           && d->state == (uint8_t)FT_BUS_ENABLED;
+}
+
+/* If no source makes torques while the outputs are on, the drives brake: an
+ * enabled drive is commanded zero velocity, no stiffness, the damping of the
  * file and no torque.
  * Run: unwind=20 floats mechanisms=drives */
 void prove_bus_brakes(void)
 {
-    const uint32_t i = nondet_u32();
+    const uint32_t i = below(FT_BUS_DRIVES);
     ft_drive_target t = { 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f };
 
     any_state();
-    GIVEN(i < FT_BUS_DRIVES && !setup_lost(&bus.drive[i], i)
-          && bus.drive[i].asked == ft_dialect_steps(i)
-          && bus.drive[i].state == (uint8_t)FT_BUS_ENABLED);
+    GIVEN(is_commanded(&bus.drive[i], i));
     ft_bus_form(&bus, &control, (uint32_t)FT_SOURCE_OFF, true, nondet_u32());
     t.kd = ft_drive[i].damping;
     CLAIM(asks_for(&bus.frame[i], i, &t));
     END;
 }
 
-/* In the modes of the lab, and where the board closes the loop, a drive that is
- * enabled is asked for the law's torque alone, which law_torque and lab_law
- * bound: no stiffness, no damping of its own.
+/* In the modes of the lab, and if the board closes the loop, an enabled drive
+ * is asked for the law's torque alone, with no stiffness and no damping in the
+ * drive. law_torque and lab_law bound that torque.
  * Run: unwind=20 floats mechanisms=drives */
 void prove_bus_torque(void)
 {
-    const uint32_t i = nondet_u32();
+    const uint32_t i = below(FT_BUS_DRIVES);
     const uint32_t source = (uint32_t)(nondet_bool() ? FT_SOURCE_LAB
                                                     : FT_SOURCE_PATH);
     ft_drive_target t = { 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f };
 
     any_state();
-    GIVEN(i < FT_BUS_DRIVES && !setup_lost(&bus.drive[i], i)
-          && bus.drive[i].asked == ft_dialect_steps(i)
-          && bus.drive[i].state == (uint8_t)FT_BUS_ENABLED);
+    GIVEN(is_commanded(&bus.drive[i], i));
     GIVEN(source == (uint32_t)FT_SOURCE_LAB || ft_drive[i].closes == 0u
           || !inside(&control, ft_drive[i].joint));
     ft_bus_form(&bus, &control, source, true, nondet_u32());
@@ -477,3 +744,5 @@ void prove_bus_torque(void)
     CLAIM(asks_for(&bus.frame[i], i, &t));
     END;
 }
+
+#endif

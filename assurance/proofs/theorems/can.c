@@ -1,25 +1,12 @@
-/* Controllers of buses, ft_can.c of each family; their registers hold any
+/* Controllers of buses, ft_can.c of each family. Their registers hold any
  * value. */
 #include "proof.h"
 
 #include "peripherals.h"
 
-#include "ft_board.h"
-#include "ft_chip.h"
-#include "ft_parts.h"
-
 #include <string.h>
 
-bool ft_clock_good(void) { return nondet_bool(); }
-
-bool ft_wait_for(const volatile uint32_t *reg, uint32_t mask, uint32_t value)
-{
-    CLAIM(__CPROVER_r_ok((const uint32_t *)reg, sizeof *reg));
-    CLAIM(mask != 0u && (value & ~mask) == 0u);
-    return nondet_bool();
-}
-
-/* A controller's memory is cleared word by word: four of them stand for all. */
+/* A controller's memory is cleared word by word. Four words stand for all. */
 #ifdef FDCAN_MEMORY_WORDS
 enum { MEMORY_WORDS = FDCAN_MEMORY_WORDS };
 #undef FDCAN_MEMORY_WORDS
@@ -60,10 +47,10 @@ static void asked(uint32_t bus)
     }
 }
 
-/* Whatever a controller's registers hold, another value each time that they are
- * read: it is started, read and written without a run-time error, and each wait
- * for it ends. A frame from it has a size that four bits hold, or, if frames
- * may have more than 8 bytes, of 64 at most, and an id with no other bits set.
+/* For any register values, another one at each read, a controller is started,
+ * read and written without a run-time error, and each wait for it ends. A
+ * frame from the controller has a size that four bits hold, or of at most 64
+ * if frames may have more than 8 bytes. Its id has no other bits set.
  * Run: unwind=17 registers mechanisms=can:robomaster,can:three,can:fd,can:long */
 void prove_can_asked(void)
 {
@@ -79,19 +66,20 @@ void prove_can_asked(void)
     END;
 }
 
-/* A frame is written only to a mailbox that the controller has just reported
- * empty, one at most, and every word of it before it is requested to be sent;
- * none is written if the controller reports no room. No other mailbox changes.
+/* A frame is written to at most one mailbox, which the controller has just
+ * reported empty. Every word of the frame is written before sending is
+ * requested. No frame is written if the controller reports no room. No other
+ * mailbox changes.
  * Run: unwind=17 registers mechanisms=can:robomaster,can:three,can:fd,can:long */
 void prove_can_room(void)
 {
-    const uint32_t which = nondet_u32(), i = nondet_u32();
+    const uint32_t which = nondet_u32(), i = below(3u);
     uint32_t bus;
     bool put = false, full = false, other = true;
     ft_frame f;
 
     ANYTHING(f);
-    GIVEN(f.size <= FT_FRAME_BYTES && i < 3u);
+    GIVEN(f.size <= FT_FRAME_BYTES);
     for (bus = 0; bus < FT_BUS_COUNT; bus++) {
         if (bus != which)
             continue;

@@ -1,8 +1,8 @@
-/* The link's buffers, chip/stm32/ft_port_dma.c, and what is measured,
+/* The link's buffers, chip/stm32/ft_port_dma.c, and the measurements,
  * ft_sense.c.
  *
- * The families' drivers are here anything: any number of bytes left, any count,
- * whatever the registers hold. */
+ * The families' drivers are stubs: they report any number of bytes left and
+ * any count. */
 #include "proof.h"
 
 #include "ft_board.h"
@@ -44,12 +44,12 @@ static bool well(void)
            && ft_handed - ft_done <= ft_queued - ft_done;
 }
 
-/* Whatever the controller says of how far it is: what is received is taken out
- * of the buffer, no more than there is room for; what is to be sent is handed
- * on in pieces that lie in the buffer, never overtakes what was queued, and
- * what does not fit is not taken, at any number of bytes ever.
- * Assumes: at most 4 bytes at a time, and a buffer of 16 to send from: longer
- * ones are the same loops.
+/* For any progress that the controller reports: received bytes are taken out
+ * of the buffer, at most as many as there is room for. Bytes to send are
+ * handed on in pieces within the buffer, and never more than was queued. Bytes
+ * that do not fit are refused. This holds at any total count of bytes.
+ * Assumes: at most 4 bytes at a time, and a send buffer of 16 bytes: longer
+ * ones run the same loops.
  * Run: unwind=8 define=PROOF_PORT mechanisms=f405rg-4:voltage */
 void prove_link_buffers(void)
 {
@@ -99,10 +99,8 @@ uint32_t ft_converter_counts(uint32_t i)
     return nondet_u32();
 }
 
-/* Whatever the converter counts: the bus voltage is a number and not negative,
- * one that is measured twice in three ticks at least, 0 where two are missing;
- * a temperature is read within the table, and is no number where a sensor is at
- * its rail.
+/* For any counts of the converter the bus voltage is neither NaN nor negative.
+ * A temperature is NaN, or between -300 and 1000 degrees Celsius.
  * Run: unwind=8 floats define=PROOF_SENSE mechanisms=f405rg-4:voltage,nucleo-g474re-6:voltage,odrive-v3.6:voltage */
 void prove_sensed(void)
 {

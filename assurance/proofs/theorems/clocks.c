@@ -1,19 +1,17 @@
 /* The clock of both families: chip/stm32/ft_clock_start.c, ft_crystal.c,
  * ft_supply.c and the family's ft_clock.c.
  *
- * Each time that a register is read it has any value; a wait for it ends with
- * either result. */
+ * A register has any value at each read. A wait ends with either result. */
+#define OWN_WAITS
+#define OWN_CLOCK
+#define OWN_INTERRUPTS
 #include "proof.h"
 
 #include "peripherals.h"
 
-#include "ft_board.h"
-#include "ft_chip.h"
-#include "ft_parts.h"
-
 ft_keepsake ft_kept;
 
-static bool in_vain;   /* something did not come that was waited for */
+static bool in_vain;   /* an awaited event did not come */
 static uint32_t later; /* interrupts let come */
 
 #ifdef CAN1
@@ -22,7 +20,8 @@ static uint32_t later; /* interrupts let come */
 #define ON_HSI RCC_CFGR_SWS_HSI
 #endif
 
-/* Nobody waits for what cannot be. That HSI does not come changes nothing. */
+/* Check that a wait is possible, and note one in vain. A missing HSI has no
+ * effect. */
 bool ft_wait_for(const volatile uint32_t *reg, uint32_t mask, uint32_t value)
 {
     const bool hsi = (reg == &RCC->CR && mask == RCC_CR_HSIRDY)
@@ -33,11 +32,6 @@ bool ft_wait_for(const volatile uint32_t *reg, uint32_t mask, uint32_t value)
     CLAIM(mask != 0u && (value & ~mask) == 0u);
     in_vain = in_vain || (!came && !hsi);
     return came;
-}
-
-void ft_wait_us(uint32_t us)
-{
-    CLAIM(us < UINT32_MAX / FT_CLOCK_MHZ);
 }
 
 void ft_interrupt_enable(uint32_t number, uint32_t priority)
@@ -61,11 +55,11 @@ static uint32_t caught[6], catches;
 #include "ft_clock.c"
 #undef volatile
 
-/* Whatever registers hold, the start of the clock ends, and reports what is
- * wrong. It reports nothing, and a good clock, only if every wait has ended
- * well; then the processor is switched to the PLL, and the voltage detector may
- * interrupt. Otherwise it is switched to HSI, with crystal, PLL and the watch
- * over the crystal off.
+/* For any register values the start of the clock ends, and reports an error,
+ * or none. It reports a good clock only if every wait has ended well. The
+ * processor then runs on the PLL, and the voltage detector may interrupt.
+ * After an error the processor runs on HSI, with the crystal, the PLL and the
+ * clock security system off.
  * Run: unwind=42 registers mechanisms=f405rg-4:voltage,nucleo-g474re-6:voltage */
 void prove_clock_start(void)
 {
@@ -90,8 +84,8 @@ void prove_clock_start(void)
     END;
 }
 
-/* Questions for the clock, the last reset and the supply are free of run-time
- * errors. The cause of a reset is one of ft_chip.h, and is cleared.
+/* Questions about the clock, the last reset and the supply are free of run-
+ * time errors. The cause of a reset is one of ft_chip.h, and is cleared.
  * Run: unwind=42 registers mechanisms=f405rg-4:voltage,nucleo-g474re-6:voltage */
 void prove_clock_asked(void)
 {

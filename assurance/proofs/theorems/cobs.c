@@ -1,6 +1,7 @@
-/* Byte stuffing by the decoder, wire/ft_cobs.c; cobs_encode.c says by which
- * rules. It is held against the whole reference of a frame that is one block
- * between two zeros at most. How long frames are, ft_messages.h says, of eight
+/* Byte stuffing by the decoder, wire/ft_cobs.c. cobs_encode.c has the rules.
+ *
+ * The decoder is compared with a whole reference: a frame with at most one
+ * block between two zeros. ft_messages.h has the length of frames, for eight
  * joints too. */
 #include "proof.h"
 
@@ -16,15 +17,15 @@ _Static_assert(N <= BLOCK, "frames to a board are of no whole block");
 #define PLACES (N + 2u)
 
 static uint8_t frame[N + 1u];
-static uint8_t way[PLACES];       /* from a place to the next zero or the end */
-static uint8_t reference[PLACES]; /* the frame stuffed, its last zero left out */
+static uint8_t way[PLACES];       /* distance to the next zero or the end */
+static uint8_t reference[PLACES]; /* the stuffed frame without its last zero */
 static struct {
     uint8_t at[PLACES];
 } place; /* to be unstuffed in it */
 
 #define EVERY(k, claim) __CPROVER_forall { size_t k; (k < PLACES) ==> (claim) }
 
-/* In place of memmove, which the decoder uses to move by one. */
+/* In place of memmove, which the decoder uses to move by one byte. */
 static void move_by_one(uint8_t *to, const uint8_t *from, size_t n)
 {
     const size_t at = (size_t)(to - place.at);
@@ -54,7 +55,7 @@ static void move_by_one(uint8_t *to, const uint8_t *from, size_t n)
 
 #undef while
 
-/* Return the size of any frame, with its reference made. */
+/* Make any frame and its reference, and return the frame's size. */
 static size_t any_frame(void)
 {
     size_t size = nondet_size(), i;
@@ -69,8 +70,7 @@ static size_t any_frame(void)
     return size;
 }
 
-/* The decoder restores any frame that a board is sent, if it is stuffed by the
- * rules.
+/* The decoder restores any frame to a board that is stuffed by the rules.
  * Run: unwind=150 contracts seconds=600 mechanisms=three_link,eight_link */
 void prove_cobs_decode_gives_back(void)
 {

@@ -1,9 +1,9 @@
-/* Byte stuffing of any bytes, whoever sent them: wire/ft_cobs.c. */
+/* Byte stuffing of any bytes: wire/ft_cobs.c. */
 #include "proof.h"
 
 #include <string.h>
 
-/* In place of memmove: all the bytes may become anything. */
+/* In place of memmove: all bytes become anything. */
 static void moved(uint8_t *to, const uint8_t *from, size_t n)
 {
     CLAIM(n == 0u || (__CPROVER_r_ok(from, n) && __CPROVER_w_ok(to, n)));
@@ -23,8 +23,8 @@ static void moved(uint8_t *to, const uint8_t *from, size_t n)
 
 #define MOST 1000u
 
-/* The decoder reads and writes nothing beyond the bytes it is given, whatever
- * they are, ends, and never returns more than it was given.
+/* For any bytes the decoder ends. It reads and writes no byte outside the
+ * given ones, and never returns a larger size.
  * Assumes: at most 1000 bytes.
  * Run: unwind=4 contracts */
 void prove_cobs_decode_any(void)

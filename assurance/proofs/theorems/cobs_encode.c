@@ -1,40 +1,38 @@
 /* Byte stuffing by the encoder, wire/ft_cobs.c.
  *
- * Consistent overhead byte stuffing parts a frame into blocks, each of which
- * ends at a zero, after 254 bytes, or with the frame. Before a block comes its
- * code: how far it is to the next one, which has the place of the zero, or a
- * place of its own behind 254 bytes. The encoder is held against that for any
- * one byte of a frame. No header of a mechanism is here, so that this proof
- * holds until the encoder itself is changed. */
+ * Consistent overhead byte stuffing divides a frame into blocks. A block ends
+ * at a zero, after 254 bytes, or with the frame. Before each block is its
+ * code: the distance to the next code. That code takes the place of the zero,
+ * or a place of its own after 254 bytes. The proof checks any one byte of a
+ * frame against these rules. It includes no header of a mechanism, so it holds
+ * until the encoder changes. */
 #include "proof.h"
 
 #include <string.h>
 
 #define BLOCK 254u /* bytes without a zero have one code */
-#define N 380u     /* the longest frame of eight joints: cobs.c compares */
+#define N 380u     /* the longest frame of eight joints: cobs.c checks it */
 #define ROOM (N + N / BLOCK + 2u)
 _Static_assert(N < 2u * BLOCK, "one block at most is whole");
 
 static uint8_t frame[N + 1u], stuffed[ROOM];
 
-/* By byte: its place in the output, how many bytes of its block are before it,
- * and how many a block has that begins with it. */
+/* For each byte: its place in the output, the number of bytes before it in its
+ * block, and the number of bytes of a block that begins with it. */
 static uint16_t at[N + 2u];
 static uint8_t filled[N + 2u], ahead[N + 2u];
 static size_t k; /* any byte */
 
-/* Return whether a block is full with this byte, and another one follows. */
+/* True if a block is full with this byte, and another block follows. */
 #define FULL(i) (frame[i] != 0u && filled[i] == BLOCK - 1u && (i) + 1u < size)
-/* Return whether a byte is followed by the code of a block, or is in its
- * place. */
+/* True if a code follows this byte, or takes its place. */
 #define ENDS(i) (frame[i] == 0u || FULL(i))
-/* the first byte of the block that a byte is in */
+/* The first byte of this byte's block. */
 #define FIRST(i) ((i) - filled[i])
 #define CODE(i) (at[i] + (frame[i] != 0u ? 1u : 0u))
 
-/* Definition of these along the frame, from one byte to the next, or back:
- * every frame has one such sequence, and it is used at the byte at which the
- * encoder is. */
+/* Define these numbers from one byte to its neighbour. Every frame has one
+ * such sequence. The proof uses it at the encoder's byte. */
 static bool defined(size_t i, size_t size)
 {
     GIVEN(at[i + 1u] == at[i] + (FULL(i) ? 2u : 1u));
@@ -81,10 +79,10 @@ static const size_t i; /* the decoder has none */
 #undef for
 #undef if
 
-/* The encoder's output for any frame that a board sends: every byte but zeros
- * is in its place; before every block is its code, the number of its bytes and
- * one more, in the place of the zero before it if there is one; after the last
- * block is one zero, and nothing is written beyond. No code is zero.
+/* For any frame that a board sends, the encoder puts every non-zero byte in
+ * its place. Before every block is its code: the number of the block's bytes
+ * plus one. The code is in the place of the zero before the block, if there is
+ * one. After the last block is one zero. No code is zero.
  * Run: unwind=2 contracts functions seconds=600 mechanisms=eight_link */
 void prove_cobs_encode(void)
 {

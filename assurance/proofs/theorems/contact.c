@@ -1,5 +1,5 @@
-/* Torque from outside, control/ft_contact.c. The step and the law give anything
- * here, numbers or not. */
+/* External torque, control/ft_contact.c. The step and the law return anything
+ * here, NaN included. */
 #include "proof.h"
 
 #include "ft_config.c"
@@ -13,7 +13,7 @@ static ft_motion motion;
 static ft_law law_;
 static ft_step_state step;
 static ft_findings found;
-static ft_real needed[FT_JOINTS]; /* as the law has said in this tick */
+static ft_real needed[FT_JOINTS]; /* the law's answers in this tick */
 
 void ft_step(ft_step_state *s, const ft_sample *next, ft_real tau[FT_JOINTS])
 {
@@ -27,22 +27,19 @@ void ft_step(ft_step_state *s, const ft_sample *next, ft_real tau[FT_JOINTS])
 
 ft_real ft_law_needed(uint32_t j, ft_real before, ft_real after, ft_real tau)
 {
-    (void)before;
-    (void)after;
-    (void)tau;
     CLAIM(j < FT_JOINTS);
     needed[j] = nondet_float();
     return needed[j];
 }
 
-/* Return whether one joint is as every tick leaves it. */
+/* Return whether one joint keeps the invariant of every tick. */
 static bool well(uint32_t j)
 {
     return ft_size(f.external[j]) < BOUNDLESS && ft_size(f.mean[j]) <= BOUNDLESS
            && !(f.threshold[j] < ft_contact_joint[j].torque);
 }
 
-/* Return whether loops did not close in this tick. */
+/* Return whether the loops failed to close in this tick. */
 static bool lost(void)
 {
 #if FT_STEP_CLOSED
@@ -52,7 +49,7 @@ static bool lost(void)
 #endif
 }
 
-/* Let everything be anything, but as the ticks before have left it. */
+/* Let everything be anything that keeps the invariant. */
 static void anything(void)
 {
     uint32_t j;
@@ -71,22 +68,21 @@ static void anything(void)
     found.wild = FT_GOOD;
 }
 
-/* Whatever is measured, planned, asked of the motors and said by the step,
- * numbers or not: what is felt of each joint is a number, and so is its mean;
- * where what was needed is none, or the threshold in force is, the joint or one
- * before it is found, which is NOT_FINITE in the same tick (safety_faults): no
- * arm goes on that feels no more. A threshold is no less than the file's for
- * rest. An arm with loops, where these do not close, feels nothing and no touch,
- * which is no fault.
+/* For any measured values, plan, law and step, NaN included, the external
+ * torque of each joint is finite, and so is its mean. If the needed torque is
+ * NaN, or the threshold in force is not finite, this joint or one before it is
+ * found, which is the fault NOT_FINITE in the same tick (safety_faults). A
+ * threshold is never below the file's threshold at rest. If the loops of an
+ * arm do not close, the arm reports no external torque and no touch, and that
+ * is no fault.
  * Run: unwind=8 floats mechanisms=feeling,led,returning,looped */
 void prove_contact_numbers(void)
 {
     const ft_contact_input in = { &seen, &motion, &law_, &step, nondet_u32(),
                                nondet_float() };
-    const uint32_t j = nondet_u32();
+    const uint32_t j = below(FT_JOINTS);
 
     anything();
-    GIVEN(j < FT_JOINTS);
     ft_contact_tick(&f, &in, &found);
     CLAIM((f.on || lost()) && well(j) && f.slot < FT_CONTACT_SLOTS);
     CLAIM(!lost() || (!f.touched && !f.touch && !found.any
@@ -98,10 +94,11 @@ void prove_contact_numbers(void)
     END;
 }
 
-/* Once it has settled, an arm notes a touch in the tick in which the joint that
- * is farthest off its mean is off by more than its threshold, and in no other
- * one until all are back within half of theirs: it is counted, with the tick
- * and that joint. Without power nothing is felt, and the touch is over.
+/* A touch is noted once the arm has settled, if the joint that is farthest
+ * from its mean is off by more than its threshold. No further touch is noted
+ * until all joints are back within half of their thresholds. A touch is
+ * counted, with its tick and joint. Without power there is no external torque,
+ * and the touch is over.
  * Run: unwind=8 floats mechanisms=feeling,led */
 void prove_contact_touch(void)
 {
@@ -112,9 +109,8 @@ void prove_contact_touch(void)
     anything();
     was = f;
     if (nondet_bool()) {
-        const uint32_t j = nondet_u32();
+        const uint32_t j = below(FT_JOINTS);
 
-        GIVEN(j < FT_JOINTS);
         ft_contact_rest(&f);
         CLAIM((!f.on && !was.on)
               || (!f.touched && !f.touch && f.external[j] == FT_C(0.0)));
@@ -133,20 +129,19 @@ void prove_contact_touch(void)
 
 #if FT_RETURN
 
-/* An arm that gives way for the first time since it was touched may go back; it
- * goes back FT_RETURN_TRIES times at most, as each of these is counted, and
- * stays then. It goes back only in a tick in which no touch lasts and each joint
- * is at rest, after as many such ticks in a row, and no other arm does.
+/* An arm that gives way may go back if it has tried fewer than FT_RETURN_TRIES
+ * times. Otherwise it stays. The tries are counted from 0 when the arm gives
+ * way for the first time. The arm goes back only in a tick in which no touch
+ * lasts and each joint is at rest, after FT_CONTACT_QUIET such ticks in a row.
  * Run: unwind=8 floats mechanisms=returning */
 void prove_contact_returns(void)
 {
-    const uint32_t j = nondet_u32();
+    const uint32_t j = below(FT_JOINTS);
     ft_contact was;
     bool back;
 
     anything();
     was = f;
-    GIVEN(j < FT_JOINTS);
     if (nondet_bool()) {
         ft_contact_give_way(&f);
         CLAIM(f.quiet == 0u);

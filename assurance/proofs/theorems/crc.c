@@ -25,7 +25,7 @@ static uint32_t by_bits(uint32_t crc, uint8_t byte)
 }
 
 /* One byte changes the check sum as the polynomial's definition says, bit by
- * bit, whatever came before.
+ * bit, for any sum before it.
  * Run: unwind=10 */
 void prove_crc_step(void)
 {
@@ -36,9 +36,9 @@ void prove_crc_step(void)
     END;
 }
 
-/* Bytes summed in two pieces give what they give in one.
- * Assumes: at most 3 bytes; longer ones follow, as what is carried from byte to
- * byte is the sum alone.
+/* The check sum of two pieces equals the check sum of the whole.
+ * Assumes: at most 3 bytes. Longer ones follow, as the sum alone is carried
+ * from byte to byte.
  * Run: unwind=10 */
 void prove_crc_pieces(void)
 {
@@ -52,8 +52,10 @@ void prove_crc_pieces(void)
     END;
 }
 
-/* No byte is read beyond those given, however many they are, and the loop ends.
- * Assumes: at most 4096 bytes at a time: frames, and the pieces of ft_watch.c.
+/* For any number of bytes, the check sum reads no byte beyond the given ones,
+ * and the loop ends.
+ * Assumes: at most 4096 bytes at a time, as frames and the pieces of
+ * ft_watch.c have.
  * Run: unwind=2 contracts define=PROOF_STEPS */
 void prove_crc_reads(void)
 {

@@ -1,8 +1,7 @@
 /* Current loops, chip/stm32/ft_current.c, on every board that has some.
  *
- * What is measured is any number of counts, and what the loops hold any
- * numbers, those that are none among them: nothing is assumed of the period
- * before. */
+ * Counts are any, and so are the loops' own values, NaN included. Nothing is
+ * assumed of the period before. */
 #include "proof.h"
 
 #include "ft_current.c"
@@ -71,7 +70,7 @@ static void any_state(void)
     wanted = nondet_bool();
 }
 
-/* Return whether the reported joint is one that has a loop. */
+/* Return whether the reported joint has a loop. */
 static bool told_right(void)
 {
     uint32_t joint, i;
@@ -83,17 +82,15 @@ static bool told_right(void)
     return known;
 }
 
-/* Whatever the converter counts, whatever is asked for, and whatever the loops
- * hold, numbers or not: every period each joint is given one duty, a number no
- * larger than the loop's bound, or than its pulse; and none while the outputs
- * are off.
+/* In every period each joint is given one duty, for any counts, any set-points
+ * and any state of the loops, NaN included. The duty is at most the loop's
+ * bound, or is the loop's pulse. While the outputs are off the duty is zero.
  * Run: unwind=8 floats mechanisms=f405rg-4:current,nucleo-g474re-6:current,odrive-v3.6:current */
 void prove_current_duty(void)
 {
-    const uint32_t i = nondet_u32();
+    const uint32_t i = below(FT_LOOPS);
 
     any_state();
-    GIVEN(i < FT_LOOPS);
     ft_current_interrupt();
     CLAIM(written[i] == 1u);
     CLAIM(__builtin_fabsf(duty[i]) <= ft_loop_table[i].bound
@@ -102,19 +99,19 @@ void prove_current_duty(void)
     END;
 }
 
-/* A current beyond its trip soon after another such one: the outputs are
- * dropped in the same period, and the first cause is kept until they are let on
- * again, with a joint that has a loop.
+/* If a current is beyond its trip soon after another such current, the outputs
+ * are dropped in the same period. The first cause is kept until the outputs
+ * are let on again, with a joint that has a loop.
  * Run: unwind=8 mechanisms=f405rg-4:current */
 void prove_current_trips(void)
 {
-    const uint32_t i = nondet_u32(), raw = nondet_u32();
+    const uint32_t i = below(FT_LOOPS), raw = nondet_u32();
     const ft_loop_config *c = &ft_loop_table[i];
     uint32_t cause, joint;
     float amperes;
 
     any_state();
-    GIVEN(i < FT_LOOPS && raw <= 4095u);
+    GIVEN(raw <= 4095u);
     cause = ft_loops_state.cause;
     GIVEN(cause == FT_CURRENT_GOOD || told_right());
     amperes = ((float)raw - ft_loops[i].zero) * c->amperes;
@@ -127,9 +124,9 @@ void prove_current_trips(void)
     END;
 }
 
-/* A cause that is kept drops the outputs in every period, whoever has switched
- * them on; and a converter that has stopped is noticed at the next boundary of
- * two ticks.
+/* A kept cause drops the outputs in every period, even if the outputs were
+ * switched on again. A converter that has stopped is noticed at the next
+ * boundary of two ticks.
  * Run: unwind=8 mechanisms=f405rg-4:current */
 void prove_current_stays_off(void)
 {
@@ -148,18 +145,17 @@ void prove_current_stays_off(void)
     END;
 }
 
-/* Questions for the loops, any counts that they get and their findings are free
- * of run-time errors, and once the outputs come on nothing is left from before.
+/* Questions about the loops are free of run-time errors, for any counts. When
+ * the outputs come on, no cause and no integral is left from before.
  * Run: unwind=8 mechanisms=f405rg-4:current,nucleo-g474re-6:current,odrive-v3.6:current */
 void prove_current_rest(void)
 {
-    const uint32_t i = nondet_u32();
-    int32_t counts[8]; /* of more joints than a board drives */
+    const uint32_t i = below(FT_LOOPS);
+    int32_t counts[8]; /* for more joints than a board drives */
     uint32_t joint;
 
     any_state();
     ANYTHING(counts);
-    GIVEN(i < FT_LOOPS);
     ft_current_ask(nondet_u32(), nondet_float());
     ft_currents_moved(counts);
     (void)ft_chip_current_zero(&joint);

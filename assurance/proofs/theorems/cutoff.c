@@ -1,7 +1,7 @@
 /* The supply of servos, bus/ft_cutoff.c.
  *
- * One invariant, well(), holds at the start, which is all zeros, and is kept by
- * every tick, whatever servos and states there are. */
+ * One invariant, well(), holds at the start, which is all zeros. Every tick
+ * keeps it, for any servos and states. */
 #include "proof.h"
 
 #include "ft_config.h"
@@ -9,16 +9,16 @@
 
 static ft_cutoff cut;
 
-/* Return whether it is as every tick leaves it. */
+/* Return whether the supply keeps the invariant of every tick. */
 static bool well(void)
 {
     return cut.doubt <= FT_CUTOFF_TICKS && cut.dark <= FT_CUTOFF_DARK
            && (!cut.on || cut.dark == 0u) && (cut.on || cut.doubt == 0u);
 }
 
-/* Servos are without supply at the start; in ESTOP and on the way to the boot
- * loader; and from the tick on in which one has been in doubt for more than
- * FT_CUTOFF_TICKS, each tick of doubt being counted.
+/* Servos have no supply at the start, in ESTOP, on the way to the boot loader,
+ * and once a servo has been in doubt for more than FT_CUTOFF_TICKS ticks. Each
+ * tick of doubt is counted.
  * Run: mechanisms=sts:f405rg-6 */
 void prove_cutoff_cuts(void)
 {
@@ -41,8 +41,9 @@ void prove_cutoff_cuts(void)
     END;
 }
 
-/* They get it back in DISARMED alone, and only after FT_CUTOFF_DARK ticks
- * without it, each of which is counted; where nobody is in doubt it stays.
+/* The supply returns in DISARMED alone, and only after FT_CUTOFF_DARK ticks
+ * without it, each of which is counted. While no servo is in doubt a supply
+ * that is on stays on, but in ESTOP and on the way to the boot loader.
  * Run: mechanisms=sts:f405rg-6 */
 void prove_cutoff_returns(void)
 {

@@ -1,37 +1,17 @@
 /* A wire of Dynamixel X servos, ft_dxl.c, and the frames to them,
  * ft_dynamixel.c.
  *
- * Received bytes are any, as many as the buffer holds; frames of a tick are any
- * frames, in any state that well() allows. That packing and taking in keep to
- * their buffers is tested with noise, not proved. A wire has 2 servos here:
- * their number is used for nothing but as a bound of loops, and in the sizes of
- * the buffers, to which each adds what its own bytes take. */
-#include "proof.h"
-
-#include <string.h>
-
-#include "ft_config.h"
-#undef FT_WIRE_MOST
-#define FT_WIRE_MOST 2u
-
-#include "ft_config.c"
-
-/* In place of memcmp: the sent bytes came back or not. */
-static int compared(const void *a, const void *b, size_t size)
-{
-    CLAIM(__CPROVER_r_ok(a, size) && __CPROVER_r_ok(b, size));
-    return nondet_bool() ? 1 : 0;
-}
-
-#define memcmp compared
+ * Received bytes are any, as many as the buffer holds. Frames of a tick are any
+ * frames, in any state that well() allows. Tests with noise, not these proofs,
+ * show that packing and taking in keep to their buffers. */
+#include "wires.h"
 
 #include "ft_dxl.c"
-
 #include "ft_dynamixel.c"
 
 static ft_dxl wire;
 
-/* Return whether a wire is as every tick leaves it. */
+/* Return whether a wire keeps the invariant of every tick. */
 static bool well(void)
 {
     return wire.size <= FT_DXL_OUT && wire.answers <= FT_WIRE_MOST
@@ -46,19 +26,18 @@ static void any_state(void)
     GIVEN(well());
 }
 
-/* The goals of a tick, whatever the frames say: each servo of that kind gets
- * one, which is zero unless its frame says that it runs.
- * Assumes: a packet is formed at the buffer's beginning: elsewhere it is the
- * same; none is stuffed, as no servo has the number 253.
+/* In every tick, for any frames, each servo of this kind gets one goal. The
+ * goal is zero unless the servo's frame says that it runs.
+ * Assumes: a packet is formed at the buffer's beginning, and elsewhere
+ * likewise. No byte is stuffed, as no servo has the number 253.
  * Run: unwind=20 mechanisms=aloha_like */
 void prove_dxl_goals(void)
 {
     ft_frame frames[FT_WIRE_MOST];
-    const uint32_t i = nondet_u32();
+    const uint32_t i = below(FT_WIRE_MOST);
 
     any_state();
     ANYTHING(frames);
-    GIVEN(i < FT_WIRE_MOST);
     GIVEN(wire.servo[0].id < 253u && wire.servo[1].id < 253u);
     GIVEN(frames[0].data[4] == 102u && frames[1].data[4] == 102u);
     wire.size = 0;
@@ -70,7 +49,8 @@ void prove_dxl_goals(void)
     END;
 }
 
-/* Nothing is believed unless what was sent came back, or answers alone did.
+/* No received byte is used unless the sent bytes came back, or answers alone
+ * came.
  * Run: unwind=20 mechanisms=aloha_like */
 void prove_dxl_behind(void)
 {
@@ -96,8 +76,8 @@ static uint32_t outstanding(void)
     return count;
 }
 
-/* Whatever comes: an answer is kept of a servo that was asked alone, and once;
- * all that are still to come have room.
+/* For any bytes, an answer is kept only if that servo was asked, and only
+ * once. There is room for all outstanding answers.
  * Run: unwind=20 mechanisms=aloha_like */
 void prove_dxl_keep(void)
 {
@@ -118,8 +98,7 @@ void prove_dxl_keep(void)
     END;
 }
 
-/* Every answer that is taken out has come; each is taken once, and no more than
- * came.
+/* Every answer that is taken out has come. Each is taken once.
  * Run: unwind=20 mechanisms=aloha_like */
 void prove_dxl_next(void)
 {
@@ -131,13 +110,13 @@ void prove_dxl_next(void)
     END;
 }
 
-/* Whatever torque, damping and velocity are, numbers or not: the current is no
- * larger than the file allows, half a step beside it by rounding, and what
- * rounding leaves over is never more than 0.51 of a step.
+/* For any torque, damping and velocity, NaN included, the current exceeds the
+ * file's limit by at most half a step. The rest of rounding is never more than
+ * 0.51 of a step.
  * Run: unwind=10 floats mechanisms=aloha_like */
 void prove_dxl_current(void)
 {
-    const uint32_t i = nondet_u32();
+    const uint32_t i = below(FT_BUS_DRIVES);
     float carried = nondet_float();
     ft_drive_target t = { nondet_float(), nondet_float(), nondet_float(),
                           nondet_float(), nondet_float(), nondet_float(),
@@ -145,7 +124,7 @@ void prove_dxl_current(void)
     int32_t steps;
     ft_frame f;
 
-    GIVEN(i < FT_BUS_DRIVES && __builtin_fabsf(carried) <= 0.51f);
+    GIVEN(__builtin_fabsf(carried) <= 0.51f);
     ft_dynamixel_command(&f, &ft_drive[i], &t, &carried);
     steps = (int16_t)(f.data[0] | (uint32_t)f.data[1] << 8);
     CLAIM((float)steps <= ft_drive[i].share + 0.5f
@@ -155,18 +134,17 @@ void prove_dxl_current(void)
     END;
 }
 
-/* Whatever an answer says: a servo's position is within its turn, and nothing
- * is taken from what another servo has said.
+/* For any answer, a servo's position is within one turn. A servo takes nothing
+ * from another servo's answer.
  * Run: unwind=10 floats mechanisms=aloha_like */
 void prove_dxl_hear(void)
 {
-    const uint32_t i = nondet_u32();
+    const uint32_t i = below(FT_BUS_DRIVES);
     ft_drive_heard heard;
     ft_drive_said said;
     ft_frame f;
 
     ANYTHING(f);
-    GIVEN(i < FT_BUS_DRIVES);
     heard = ft_dynamixel_hear(&f, &ft_drive[i], &said);
     CLAIM(heard == FT_HEARD_NOTHING || FT_DXL_SERVO(f.id) == ft_drive[i].id);
     CLAIM(heard != FT_HEARD_STATE || said.position < TURN);

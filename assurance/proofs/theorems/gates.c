@@ -1,11 +1,8 @@
-/* Gate drivers on SPI, chip/stm32/ft_gate_drivers.c, whatever comes back. */
+/* Gate drivers on SPI, chip/stm32/ft_gate_drivers.c, for any answers. */
+#define OWN_WAITS
 #include "proof.h"
 
 #include "peripherals.h"
-
-#include "ft_board.h"
-#include "ft_chip.h"
-#include "ft_parts.h"
 
 static bool wanted, reset, selected;
 
@@ -15,13 +12,12 @@ bool ft_wait_for(const volatile uint32_t *reg, uint32_t mask, uint32_t value)
     return nondet_bool();
 }
 
-void ft_wait_us(uint32_t us) { CLAIM(us < UINT32_MAX / FT_CLOCK_MHZ); }
-bool ft_clock_good(void) { return nondet_bool(); }
 uint32_t ft_chip_cycles(void) { return nondet_u32(); }
 bool ft_outputs_wanted(void) { return wanted; }
 bool ft_drivers_report(void) { return nondet_bool(); }
 
-/* One driver is selected at a time; none is reset while switches may move. */
+/* Check that one driver is selected at a time, and that none is reset while
+ * switches may move. */
 void ft_pin_put(uint32_t port, uint32_t pin, bool high)
 {
     CLAIM(port < AT_PORTS && pin < 16u);
@@ -47,10 +43,10 @@ static void any_state(void)
     wanted = nondet_bool();
 }
 
-/* Whatever comes back over SPI, or does not: a look at the drivers and their
- * start end, select one driver at a time and let go of it, and reset none
- * while the outputs are wanted. Drivers that are lost are not ready before
- * another look, nor any that were not while the outputs are wanted.
+/* For any bytes over SPI the look at the drivers and their start end. They
+ * select one driver at a time and release it, and reset none while the outputs
+ * are wanted. Lost drivers are not ready before another look. While the
+ * outputs are wanted, no driver becomes ready.
  * Run: unwind=9 registers mechanisms=odrive-v3.6:voltage,odrive-v3.6:current */
 void prove_gates(void)
 {
@@ -75,8 +71,8 @@ void prove_gates(void)
     END;
 }
 
-/* A line that gives back what was sent on it is no driver: it is
- * never taken for one that is ready.
+/* A line that returns the sent bytes is no driver, and is never taken for a
+ * ready one.
  * Run: unwind=9 mechanisms=odrive-v3.6:voltage */
 void prove_gates_dead(void)
 {

@@ -1,12 +1,11 @@
-/* The governor, control/ft_governor.c: whatever the reference says.
+/* The governor, control/ft_governor.c, for any reference.
  *
- * What may be, ft_ramp.c, allows or forbids a sample here as it likes, and
- * brakes by any way; a tick of braking ends in any sample, and catching up,
- * ft_catch_up.c, in any, a number or not. So the theorem is one of structure:
- * the limits are kept by what is allowed (ramp_numbers) and by braking, and by
- * nothing else. Braking keeps them from what is allowed on, in real numbers:
- * codegen/THEORY.md, section 11, says why. In float32 that is tried, not
- * proved. */
+ * ft_ramp.c is a stub: it allows or forbids any sample, and brakes by any way.
+ * A tick of braking ends in any sample. Catching up, ft_catch_up.c, returns
+ * any sample, NaN included. So the theorem is about structure: only allowed
+ * samples (ramp_numbers) and braking keep the limits. Braking keeps them in
+ * real numbers: codegen/THEORY.md, section 11, says why. In float32 that is
+ * tested, not proved. */
 #include "proof.h"
 
 #include "ft_config.c"
@@ -20,8 +19,8 @@ static ft_moving before;   /* the tick */
 static ft_moving allowed;  /* the last sample that was */
 static ft_moving braking;  /* the sample of a tick of braking */
 static bool any_allowed, brakes;
-static uint32_t looks;     /* how often samples were looked at */
-static ft_way way;         /* what is known of the reference */
+static uint32_t looks;     /* how many samples were looked at */
+static ft_way way;         /* the known part of the reference */
 static bool wary;          /* it has broken a limit */
 static ft_room own;        /* the joint's way of braking */
 
@@ -34,27 +33,22 @@ static bool same(const ft_moving *x, const ft_moving *y)
 ft_moving ft_catch_up(const ft_moving *now, const ft_follow_config *c,
                    const ft_room *room, const ft_moving *aim)
 {
-    (void)now;
-    (void)c;
-    (void)room;
-    (void)aim;
     return nondet_moving();
 }
 
-/* Brake by any way that begins where the joint is: see ramp_numbers. */
+/* Brake by any way from the joint's position: see ramp_numbers. */
 ft_room ft_ramp_braking(const ft_moving *m, const ft_follow_config *c)
 {
     ft_room room = nondet_room();
 
-    (void)c;
     GIVEN(!(m->p == m->p) || (room.below <= m->p && room.above >= m->p));
     if (m->p == FT_C(0.0) && m->v == before.v && m->a == before.a)
         own = room;
     return room;
 }
 
-/* Return whether a room ends among the places that may be trusted, or on the
- * joint's way of braking. */
+/* Return whether a room ends among the trusted places, or on the joint's way
+ * of braking. */
 static bool among_these(const ft_room *room)
 {
     const ft_room *places = wary ? &way.known : &way.ahead;
@@ -63,14 +57,13 @@ static bool among_these(const ft_room *room)
            && room->above <= ft_larger(places->above, own.above);
 }
 
-/* Allow or forbid, but never what is no number: see ramp_numbers. A sample
- * that is allowed in a wider room is not one that may be gone to. */
+/* Allow or forbid, but never allow NaN: see ramp_numbers. A sample that is
+ * allowed in a wider room does not count as allowed. */
 uint32_t ft_ramp_forbids(const ft_moving *now, const ft_follow_config *c,
                          const ft_room *room, const ft_moving *to)
 {
     const bool number = to->p == to->p && to->v == to->v && to->a == to->a;
 
-    (void)c;
     CLAIM(same(now, &before));
     CLAIM(room->below <= FT_C(0.0) && room->above >= FT_C(0.0));
     looks++;
@@ -85,7 +78,6 @@ uint32_t ft_ramp_forbids(const ft_moving *now, const ft_follow_config *c,
 
 void ft_ramp_brake(ft_moving *now, const ft_follow_config *c)
 {
-    (void)c;
     CLAIM(same(now, &before));
     braking = nondet_moving();
     GIVEN(same(&braking, &braking));
@@ -93,15 +85,14 @@ void ft_ramp_brake(ft_moving *now, const ft_follow_config *c)
     *now = braking;
 }
 
-/* Whatever the reference says and is known of it, numbers or not, whatever the
- * limits and the room are, and whatever catching up computes: the sample that a
- * tick ends in is one that ft_ramp_forbids() allowed in this tick, in a room
- * that ends among the places known ahead or on the joint's own way of braking,
- * or that of a tick of braking; and it is a number. Once the reference breaks a
- * limit, the places are those of its knots alone. No more than four samples are
- * looked at.
- * Assumes: a tick of braking ends in numbers, as it does from limits that are
- * some; places known are numbers, the lowest first.
+/* Each tick ends in a sample that ft_ramp_forbids() has allowed in this tick,
+ * or in the sample of a tick of braking. This holds for any reference, limits,
+ * room and result of catching up, NaN included. An allowed sample was looked
+ * at in a room that ends among the places known ahead, or on the joint's own
+ * way of braking. Once the reference breaks a limit, those places are the
+ * reference's knots alone. At most four samples are looked at.
+ * Assumes: a tick of braking ends in finite numbers, as it does for valid
+ * limits. Known places are finite, the lowest first.
  * Run: unwind=6 mechanisms=three_link */
 void prove_governor_allowed(void)
 {

@@ -1,9 +1,8 @@
-/* A jog that nobody asks for any more, lab/ft_lab.c, with what lab.c says of
- * its neighbours. */
+/* A jog that is no longer requested, lab/ft_lab.c, with the stubs of lab.c. */
 #include "lab.c"
 
-/* A jog that is to stop is slower in every tick by at least half of its ramp's
- * step, until it stands: then it says so.
+/* In every tick a jog that is to stop is slower by at least half of its ramp's
+ * step, until it stands. Then it reports PAUSED.
  * Run: unwind=6 floats mechanisms=three_link */
 void prove_jog_slows(void)
 {

@@ -1,8 +1,8 @@
-/* The knot gate and the ring behind it, wire/ft_knots.c and control/ft_queue.c.
+/* The knot gate and its ring, wire/ft_knots.c and control/ft_queue.c.
  *
- * How a segment is fitted and what its speed and span are is here anything:
- * what the gate asked of it is noted. The ring has 8 segments here: its length
- * is used for nothing but that it is a power of two. */
+ * Fitting a segment, its speed and its span are stubs that return anything.
+ * The proof notes the gate's questions. The ring has 8 segments here. The code
+ * needs only that its length is a power of two. */
 #include "proof.h"
 
 #include "ft_config.h"
@@ -21,9 +21,9 @@ static int32_t coarse[FT_JOINTS];
 /* ---- what is asked of a segment ----------------------------------------- */
 
 static uint32_t built;
-static const ft_quintic *asked[FT_JOINTS]; /* those whose span was asked for */
+static const ft_quintic *asked[FT_JOINTS]; /* spans that were asked for */
 static uint32_t spans;
-static bool fast, far; /* one of the answers was beyond its bound */
+static bool fast, far; /* an answer was beyond its bound */
 
 void ft_segment_build(ft_segment *g, const ft_knot *from, const ft_knot *to)
 {
@@ -55,38 +55,19 @@ ft_real ft_segment_span(const ft_quintic *p)
 }
 
 void ft_path_across(ft_target *t, ft_sample *next, const ft_segment *before,
-                    const ft_segment *after, const ft_crossing *step)
-{
-    (void)t;
-    (void)next;
-    (void)before;
-    (void)after;
-    (void)step;
-}
+                    const ft_segment *after, const ft_crossing *step) { }
 
 void ft_path_change_across(ft_real du[FT_JOINTS], ft_real bend[FT_JOINTS],
                            const ft_segment *before, const ft_segment *after,
-                           int32_t from, int32_t to)
-{
-    (void)du;
-    (void)bend;
-    (void)before;
-    (void)after;
-    (void)from;
-    (void)to;
-}
+                           int32_t from, int32_t to) { }
 
 void ft_path_place(ft_turn at[FT_JOINTS], const ft_segment *g, int32_t place)
 {
-    (void)at;
-    (void)place;
     CLAIM(g == ft_queue_tail(&q));
 }
 
 void ft_step_pairs(const ft_turn at[FT_JOINTS], ft_pair pairs[FT_STEP_PAIRS])
 {
-    (void)at;
-    (void)pairs;
 }
 
 static void any_state(void)
@@ -100,8 +81,8 @@ static void any_state(void)
     GIVEN(ft_queue_buffered(&q) <= FT_RING);
 }
 
-/* Return whether a knot of one joint is within the joint's limits, and near
- * enough to the one before it to be reached on one way. */
+/* Return whether a knot is within one joint's limits, and near enough to the
+ * knot before it for one way between them. */
 static bool within_limits(uint32_t j, int32_t before)
 {
     const ft_joint_config *c = &ft_joint[j];
@@ -119,18 +100,17 @@ static bool within_limits(uint32_t j, int32_t before)
            && ft_size(message.acceleration[j]) < FT_C(1e30);
 }
 
-/* Whatever a message says: a knot that is taken lies within every joint's
- * limits of position and velocity, has an acceleration that is a number, is
- * less than half a turn from the knot before it, counted in whole turns, and at
- * rest if a motion begins or ends there. The speed of the segment that leads to
- * it was checked at three places, and its span too, of every joint, and none
- * was beyond its bound. A knot that is not taken changes no segment that waits;
- * either a fault is reported, of a joint that there is, or the knot comes
- * again. Positions are sent modulo 256 turns, and the joint goes there.
+/* For any message, a taken knot lies within every joint's limits of position
+ * and velocity. Its acceleration is finite. It is less than half a turn from
+ * the knot before it, counted in whole turns, and at rest if a motion begins
+ * or ends there. The speed of the segment to it was checked at three places,
+ * and its span, for every joint. A knot that is not taken changes no waiting
+ * segment. The board then reports a fault of an existing joint, or waits for
+ * the knot again. Positions are sent modulo 256 turns.
  * Run: unwind=12 mechanisms=three_link,six_axis */
 void prove_knots_taken(void)
 {
-    const uint32_t j = nondet_u32(), i = nondet_u32();
+    const uint32_t j = below(FT_JOINTS), i = below(FT_RING);
     const bool starts = (any_state(),
                          (message.flags & FT_KNOT_START) != 0);
     const uint32_t head = q.head, tail = q.tail;
@@ -139,7 +119,6 @@ void prove_knots_taken(void)
     ft_real waits;
     bool taken;
 
-    GIVEN(j < FT_JOINTS && i < FT_RING);
     before = starts && empty ? coarse[j] : place[j];
     GIVEN(i < ft_queue_buffered(&q));
     waits = q.ring[(tail + i) & (FT_RING - 1u)].joint[j].c[0];
@@ -159,8 +138,8 @@ void prove_knots_taken(void)
     END;
 }
 
-/* A knot that is not wanted or for which there is no room is not taken, and no
- * fault: it is to come again.
+/* A knot that is not wanted, or for which there is no room, is not taken and
+ * raises no fault. The host sends it again.
  * Run: unwind=12 */
 void prove_knots_full(void)
 {
@@ -173,9 +152,9 @@ void prove_knots_full(void)
     END;
 }
 
-/* The main loop's side of the ring: a push makes one more segment wait, at any
- * number of it, from 2^32 - 1 on to 0 too; motions that wait whole are counted;
- * forgetting leaves none, and never moves the tail.
+/* A push makes one more segment wait, at any count, across the wrap from 2^32
+ * - 1 to 0 too. The number of waiting ENDs is right. Forgetting leaves no
+ * waiting segment.
  * Run: unwind=10 */
 void prove_queue_push(void)
 {
@@ -200,8 +179,8 @@ void prove_queue_push(void)
     END;
 }
 
-/* Numbers that are formed ahead for a knot are marked as those of exactly that
- * step, and those with which a motion begins as those of its first segment;
+/* Numbers that are formed ahead for a knot are marked with exactly that step.
+ * The numbers with which a motion begins are marked with its first segment.
  * queue_struck shows what a tick finds while they are being formed.
  * Run: unwind=10 mechanisms=three_link,five_bar */
 void prove_queue_prepare(void)

@@ -23,25 +23,18 @@ bool ft_chip_index(uint32_t joint)
 
 void ft_motion_hold(ft_motion *m, const ft_turn q[FT_JOINTS])
 {
-    (void)q;
     m->rested = FT_MOTION_SLOTS;
     m->next = nondet_sample();
 }
 
-void ft_step_start(ft_step_state *s, const ft_turn q[FT_JOINTS])
-{
-    (void)s;
-    (void)q;
-}
+void ft_step_start(ft_step_state *s, const ft_turn q[FT_JOINTS]) { }
 
 void ft_observer_place(ft_observer *o, uint32_t joint, int64_t wire)
 {
-    (void)o;
-    (void)wire;
     CLAIM(joint < FT_JOINTS);
 }
 
-/* Return the fastest that a joint's target is ever asked to move. */
+/* Return the largest requested velocity of a joint's target. */
 static ft_real fastest(uint32_t j)
 {
     const ft_lab_config *c = &ft_lab_joint[j];
@@ -50,7 +43,7 @@ static ft_real fastest(uint32_t j)
                                                : c->jog_velocity;
 }
 
-/* Return whether the modes are as requests and ticks leave them. */
+/* Return whether the modes keep the invariant of requests and ticks. */
 static bool well(void)
 {
     return lab.joint < FT_JOINTS
@@ -74,9 +67,9 @@ static void any_state(void)
     GIVEN(well());
 }
 
-/* Whatever the encoders count, in every mode and every state of its search, a
- * tick of the lab modes leaves a target that moves no faster than its joint may
- * be jogged or sought, and converts to steps without leaving their range.
+/* For any counts of the encoders, in every mode and every state of the search,
+ * a tick of the lab modes leaves a target within the joint's largest jog or
+ * seek velocity. The target converts to steps within their range.
  * Run: unwind=6 floats mechanisms=three_link,braked */
 void prove_lab_plan(void)
 {
@@ -92,17 +85,16 @@ void prove_lab_plan(void)
     END;
 }
 
-/* Requests leave them so, if what they ask for is within the joint's bounds:
- * safety_requests claims that it is, and that a joint that is probed rests.
+/* Requests keep that invariant if they are within the joint's bounds.
+ * safety_requests claims that they are, and that a joint that is probed rests.
  * Run: unwind=6 mechanisms=three_link,braked */
 void prove_lab_requests(void)
 {
-    const uint32_t joint = nondet_u32();
+    const uint32_t joint = below(FT_JOINTS);
     const ft_real velocity = nondet_float();
 
     any_state();
-    GIVEN(joint < FT_JOINTS
-          && ft_size(velocity) <= ft_lab_joint[joint].jog_velocity);
+    GIVEN(ft_size(velocity) <= ft_lab_joint[joint].jog_velocity);
     switch (nondet_u8() % 4u) {
     case 0:
         ft_lab_jog(&lab, joint, velocity);
@@ -123,12 +115,11 @@ void prove_lab_requests(void)
     END;
 }
 
-/* In every mode, whatever torque the step asks for, a number or not, a joint's
- * torque is a number no larger than the joint may be given, and its duty a
- * number of at most 1.
- * Assumes: a bus voltage above 0 and below 1e30 V, and half increments below
- * 1e6: others are OVER_VOLTAGE, UNDER_VOLTAGE and OVERSPEED in the same tick,
- * and ft_chip_duties() takes what is no number for 0.
+/* In every mode and for any torque of the step, NaN included, a joint's torque
+ * is finite and at most the joint's effort. Its duty is at most 1.
+ * Assumes: a bus voltage above 0 and below 1e30 V, and half-increments below
+ * 1e6. Other values are OVER_VOLTAGE, UNDER_VOLTAGE and OVERSPEED in the same
+ * tick, and ft_chip_duties() takes NaN for 0.
  * Run: unwind=6 floats mechanisms=three_link,five_bar,flexible_arm */
 void prove_lab_law(void)
 {

@@ -1,5 +1,4 @@
-/* The control law and the observer that it rests on, control/ft_law.c and
- * ft_observer.c. */
+/* The control law and its observer, control/ft_law.c and ft_observer.c. */
 #include "proof.h"
 
 #include "ft_config.c"
@@ -28,11 +27,11 @@ static void anything(void)
     ANYTHING(counts);
 }
 
-/* Whatever is measured, planned and left behind by the tick before, numbers or
- * not, a joint's torque is a number no larger than the joint may be given, and
- * a motor's duty a number no larger than 2; angles_duty has its exact bound,
- * at a voltage no larger than its own.
- * Assumes: a bus voltage that is no fault: every other one is UNDER_VOLTAGE or
+/* For any measured values, plan and state of the tick before, NaN included, a
+ * joint's torque is finite and at most the joint's effort. A motor's duty is
+ * at most 2; angles_duty has the exact bound, at a voltage no larger than the
+ * joint's own bound.
+ * Assumes: a bus voltage that is no fault. Any other is UNDER_VOLTAGE or
  * OVER_VOLTAGE in the same tick, and no duty is given (safety_faults,
  * app_outputs).
  * Run: unwind=8 floats mechanisms=three_link,braked,six_axis,summing,five_bar,flexible_arm,rubbing,odrive_arm */
@@ -53,8 +52,9 @@ void prove_law_torque(void)
     END;
 }
 
-/* A torque that is asked for and is no number is no torque, and is noted: the
- * fault NOT_FINITE, in the same tick.
+/* If a joint's requested torque, its measured velocity or its planned velocity
+ * is NaN, the joint's torque is zero. The fault NOT_FINITE is noted in the
+ * same tick, of this joint or of one before it.
  * Assumes: likewise.
  * Run: unwind=6 floats mechanisms=three_link,summing,five_bar,flexible_arm,rubbing,odrive_arm */
 void prove_law_wild(void)
@@ -62,10 +62,10 @@ void prove_law_wild(void)
     const ft_real bus = nondet_float();
     const ft_law_input in = { before, after, tau, &target, &seen, counts,
                               nondet_u32(), bus };
-    const uint32_t j = nondet_u32();
+    const uint32_t j = below(FT_JOINTS);
 
     anything();
-    GIVEN(bus >= FT_BUS_LOW && bus <= FT_BUS_HIGH && j < FT_JOINTS);
+    GIVEN(bus >= FT_BUS_LOW && bus <= FT_BUS_HIGH);
     GIVEN(tau[j] != tau[j] || seen.u[j] != seen.u[j] || after[j] != after[j]);
     law_.fresh = false;
     found.any = false;
@@ -77,19 +77,19 @@ void prove_law_wild(void)
 
 #ifdef FT_AGED
 
-/* The age of a position changes nothing of a target at rest, wherever the joint
- * is: a joint that is held is held as by an encoder of the board's own.
+/* The age of a position has no effect on a target at rest, at any place of the
+ * joint. Such a joint is held as one with an encoder on the board.
  * Run: unwind=6 floats mechanisms=odrive_arm */
 void prove_law_age(void)
 {
     const ft_law_input in = { before, after, tau, &target, &seen, counts,
                               nondet_u32(), FT_C(1.0) };
-    const uint32_t j = nondet_u32();
+    const uint32_t j = below(FT_JOINTS);
     const ft_turn away = (ft_turn)nondet_u32();
     errors e;
 
     anything();
-    GIVEN(j < FT_JOINTS && target.u[j] == FT_C(0.0));
+    GIVEN(target.u[j] == FT_C(0.0));
     GIVEN(after[j] == before[j] && ft_size(after[j]) < BOUNDLESS);
     GIVEN(ft_size(seen.u[j]) < BOUNDLESS);
     e = behind(j, away, &in);
@@ -99,16 +99,16 @@ void prove_law_age(void)
 
 #endif
 
-/* Gains that the host overlays are those of the file times at most what the
- * file allows, and stay so; what it says of itself is what is in force.
+/* An overlaid gain ku or kv is at most the file's gain times the largest
+ * overlay that the file allows. The shares in force are those that the host
+ * has sent.
  * Run: unwind=6 floats mechanisms=braked */
 void prove_law_overlay(void)
 {
-    const uint32_t j = nondet_u32();
+    const uint32_t j = below(FT_JOINTS);
     uint8_t share[3] = { nondet_u8(), nondet_u8(), nondet_u8() };
 
     anything();
-    GIVEN(j < FT_JOINTS);
     GIVEN(share[0] <= FT_OVERLAY_MOST && share[1] <= FT_OVERLAY_MOST
           && share[2] <= FT_OVERLAY_MOST);
     ft_law_overlay(&law_, j, share);
@@ -127,16 +127,15 @@ void prove_law_overlay(void)
 
 #if FT_BUS_DRIVES > 0
 
-/* Drives that close loops are given the gains in force: without an overlay the
- * file's.
+/* Drives that close loops get the gains in force. After the start these are
+ * the gains of the file.
  * Run: unwind=6 floats mechanisms=drives */
 void prove_law_gains(void)
 {
-    const uint32_t j = nondet_u32();
+    const uint32_t j = below(FT_JOINTS);
     ft_gains g;
 
     anything();
-    GIVEN(j < FT_JOINTS);
     ft_law_boot(&law_);
     g = ft_law_gains(&law_, j);
     CLAIM(g.ku == ft_joint[j].ku && g.kv == ft_joint[j].kv
@@ -146,8 +145,8 @@ void prove_law_gains(void)
 
 #endif
 
-/* Starting, resting and reporting limits are free of run-time errors, and no
- * torque is left if none is asked for.
+/* Starting, resting and reporting limits are free of run-time errors. A law
+ * that rests has zero torque and zero duty.
  * Run: unwind=6 */
 void prove_law_rest(void)
 {
@@ -164,19 +163,18 @@ void prove_law_rest(void)
     END;
 }
 
-/* Whatever the encoders count, a joint's position moves by exactly that many
- * steps, modulo the range of a fine position; more counts than the joint can
- * move are noted, and so is a velocity above its limit, or one that is no
- * number.
+/* For any counts of the encoders, a joint's position moves by exactly that
+ * many steps, modulo the range of a fine position. The fault is noted if there
+ * are more counts than the joint can move, or if the velocity is NaN or above
+ * its limit.
  * Run: unwind=6 floats */
 void prove_observer_tick(void)
 {
-    const uint32_t j = nondet_u32();
+    const uint32_t j = below(FT_JOINTS);
     uint64_t was;
     int64_t n;
 
     anything();
-    GIVEN(j < FT_JOINTS);
     was = seen.fine[j];
     n = counts[j];
     found.any = false;
@@ -190,20 +188,20 @@ void prove_observer_tick(void)
     END;
 }
 
-/* A joint that is put to a place of the wire is there, if a fine position holds
- * it: 2^20 turns at least. So is every one where all are put to places. From
- * there any position leads the short way to its own place of the wire.
+/* A joint that is set to a wire position has that position, in a range of 2^20
+ * turns. The same holds if all joints are set at once. From there any position
+ * is reached the short way.
  * Run: unwind=6 */
 void prove_observer_place(void)
 {
-    const uint32_t j = nondet_u32();
+    const uint32_t j = below(FT_JOINTS);
     const int64_t wire = (int64_t)nondet_u64(), most = (int64_t)1 << 52;
     const ft_turn q = (ft_turn)nondet_u32();
     int64_t places[FT_JOINTS], turned;
 
     anything();
     ANYTHING(places);
-    GIVEN(j < FT_JOINTS && wire >= -most && wire < most);
+    GIVEN(wire >= -most && wire < most);
     if (nondet_bool()) {
         ft_observer_place(&seen, j, wire);
     } else {
@@ -219,9 +217,9 @@ void prove_observer_place(void)
     END;
 }
 
-/* Something that holds in every tick is counted tick by tick, twice in one tick
- * once, and from 1 again after a tick without it: at any number of the tick,
- * from the last one on to 0 too.
+/* A condition that holds in every tick is counted once in each tick. After a
+ * tick without it the count begins at 1 again. This holds at any value of the
+ * tick counter, across its wrap too.
  * Assumes: fewer than 2^32 ticks in a row, 49 days at 1 kHz.
  * Run: */
 void prove_law_streak(void)

@@ -1,17 +1,11 @@
-/* Lines that DMA moves bytes on: the family's ft_usart.c of the link, and its
- * ft_half_duplex.c of wires of servos with the buffers of
- * chip/stm32/ft_wires.c, whatever registers hold. */
+/* Lines with DMA, for any register values: the family's ft_usart.c of the
+ * link, and its ft_half_duplex.c of wires of servos with the buffers of
+ * chip/stm32/ft_wires.c. */
 #include "proof.h"
 
 #include "peripherals.h"
 
-#include "ft_board.h"
-#include "ft_chip.h"
-#include "ft_parts.h"
-
 #include <string.h>
-
-bool ft_clock_good(void) { return nondet_bool(); }
 
 #ifdef CAN1 /* streams of the STM32F4 */
 #define STREAM(dma, number) (&(dma)->S[number])
@@ -35,9 +29,9 @@ bool ft_clock_good(void) { return nondet_bool(); }
 #define RX STREAM(FT_LINK_RX_DMA, FT_LINK_RX_STREAM)
 #define TX STREAM(FT_LINK_TX_DMA, FT_LINK_TX_STREAM)
 
-/* Whatever registers hold: DMA gets the memory that the caller names, and its
- * size, and is enabled once all of that is set. Errors of the line are cleared
- * without a loop that waits.
+/* For any register values, DMA gets the memory and size that the caller names,
+ * and is enabled afterwards. Errors of the line are cleared without a waiting
+ * loop.
  * Run: unwind=2 registers define=PROOF_LINK mechanisms=f405rg-4:voltage,nucleo-g474re-6:voltage,odrive-v3.6:voltage */
 void prove_line_link(void)
 {
@@ -104,8 +98,8 @@ void ft_pin_put(uint32_t port, uint32_t pin, bool high)
     level = high;
 }
 
-/* The supply of servos is switched by the pin that the board file names for it,
- * to the level that is asked for, and by no other.
+/* The supply of servos is switched by the pin that the board file names for
+ * it, to the requested level, and by no other pin.
  * Run: define=PROOF_WIRES mechanisms=sts:f405rg-6 */
 void prove_line_supply(void)
 {
@@ -118,15 +112,15 @@ void prove_line_supply(void)
 #endif
 
 #ifdef CAN1
-#define HOW USART_CR3_HDSEL /* of the STM32F4, which drives no transceiver */
+#define HOW USART_CR3_HDSEL /* the STM32F4 drives no transceiver */
 #define GUARD 0u
 #else
 #define HOW (USART_CR3_HDSEL | USART_CR3_DEM)
 #define GUARD (31u << USART_CR1_DEAT_Pos | 31u << USART_CR1_DEDT_Pos)
 #endif
 
-/* Return whether a USART lets go of its own pin, or drives a transceiver for a
- * bit before and a bit after what it sends. */
+/* Return whether a USART releases its own pin, or drives a transceiver for a
+ * bit before and a bit after its bytes. */
 static bool lets_go(const ft_line *l)
 {
     const uint32_t how = l->usart->CR3 & HOW, guard = l->usart->CR1 & GUARD;
@@ -140,26 +134,25 @@ static bool well(const ft_wire *w)
     return w->taken < FT_WIRE_IN;
 }
 
-/* Whatever progress DMA reports, another one each time that it is read:
- * received bytes are taken out of the buffer, no more than it has and than
- * there is room for, each once and in order, up to the place that DMA reports.
- * A reception that has ended begins anew. DMA is set to as many bytes as are to
- * be sent; more than there is room for, or while the last are still on their
- * way, are counted and left out. A USART lets go of its own pin after what it
- * sends, or drives a transceiver for a bit before and a bit after.
- * Assumes: a buffer of 16 bytes to receive and of 8 to send: their sizes are
- * used for nothing but that the first is a power of two.
+/* For any progress that DMA reports, another one at each read, received bytes
+ * are taken out of the buffer once and in order, up to the reported place. At
+ * most as many are taken as the buffer holds and there is room for. A
+ * reception that has ended starts again. DMA gets the number of bytes to send.
+ * Bytes beyond the buffer, or while the last ones are on their way, are
+ * counted and left out. A USART releases its pin after it has sent, or drives
+ * a transceiver for a bit before and a bit after.
+ * Assumes: a buffer of 16 bytes to receive and of 8 to send. Of these sizes
+ * only the first matters, as a power of two.
  * Run: unwind=18 registers define=PROOF_WIRES mechanisms=so101_sts,sts:nucleo-g474re-6,sts:nucleo-g474-can */
 void prove_line_wires(void)
 {
-    const uint32_t wire = nondet_u32(), most = nondet_u32(), at = nondet_u32();
     uint8_t bytes[FT_WIRE_IN + 4u] = { 0 }, out[FT_WIRE_OUT + 4u];
+    const uint32_t most = below(sizeof bytes + 1u), at = below(sizeof bytes);
     ft_wire *w = &ft_wires[0], was;
     ft_bus_health h;
     uint32_t count;
     bool left_out;
 
-    GIVEN(wire == 0u && most <= sizeof bytes && at < sizeof bytes);
     CLAIM((FT_WIRE_IN & (FT_WIRE_IN - 1u)) == 0u);
     ANYTHING(ft_wires);
     ANYTHING(out);
@@ -174,14 +167,14 @@ void prove_line_wires(void)
         CLAIM(lets_go(&ft_lines[0]));
         break;
     case 1:
-        ft_chip_wire_send(wire, out, most);
+        ft_chip_wire_send(0, out, most);
         left_out = w->stale != was.stale;
         CLAIM(left_out || (most <= FT_WIRE_OUT && TX_OF(0)->LEFT == most));
         CLAIM(left_out || TX_OF(0)->MEMORY == (uint32_t)(uintptr_t)w->out);
         CLAIM(left_out || at >= most || w->out[at] == out[at]);
         break;
     default:
-        count = ft_chip_wire_take(wire, bytes, most);
+        count = ft_chip_wire_take(0, bytes, most);
         CLAIM(count <= most && count < FT_WIRE_IN);
         CLAIM(at >= count
               || bytes[at] == was.in[(was.taken + at) % FT_WIRE_IN]);
@@ -190,7 +183,7 @@ void prove_line_wires(void)
               || w->taken == (was.taken + count) % FT_WIRE_IN);
     }
     CLAIM(well(w));
-    ft_chip_wire_health(wire, &h);
+    ft_chip_wire_health(0, &h);
     CLAIM(h.stale == w->stale && h.overruns == w->overruns);
     END;
 }

@@ -1,27 +1,9 @@
-/* Measurements and positions: converters (ft_adc.c, ft_converter.c,
- * ft_sampling.c of each family, ft_currents_start of ft_current.c), encoders
- * and pins (chip/stm32/ft_encoders.c, ft_pins.c), whatever registers hold. */
+/* Measurements and positions, for any register values: converters (ft_adc.c,
+ * ft_converter.c, ft_sampling.c of each family, ft_currents_start of
+ * ft_current.c), encoders and pins (chip/stm32/ft_encoders.c, ft_pins.c). */
 #include "proof.h"
 
 #include "peripherals.h"
-
-#include "ft_board.h"
-#include "ft_chip.h"
-#include "ft_parts.h"
-
-bool ft_wait_for(const volatile uint32_t *reg, uint32_t mask, uint32_t value)
-{
-    CLAIM(__CPROVER_r_ok((const uint32_t *)reg, sizeof *reg));
-    CLAIM(mask != 0u && (value & ~mask) == 0u);
-    return nondet_bool();
-}
-
-void ft_wait_us(uint32_t us) { CLAIM(us < UINT32_MAX / FT_CLOCK_MHZ); }
-
-void ft_interrupt_enable(uint32_t number, uint32_t priority)
-{
-    CLAIM(number < FT_VECTOR_COUNT && priority < 16u);
-}
 
 /* ---- converters --------------------------------------------------------- */
 
@@ -30,16 +12,15 @@ void ft_interrupt_enable(uint32_t number, uint32_t priority)
 #include "ft_converter.c"
 #include "ft_sampling.c"
 
-/* The board's own measurements are converted by channels that there are, no
- * more than the converter has room for; each wait for it ends, and each result
- * is read from one of the places in which it is kept.
+/* The board's own measurements are converted by existing channels, at most as
+ * many as the converter has room for. Each wait for the converter ends, and
+ * each result is read from its place.
  * Run: unwind=5 registers define=PROOF_CONVERTERS mechanisms=f405rg-4:voltage,nucleo-g474re-6:voltage,odrive-v3.6:voltage */
 void prove_measured_board(void)
 {
     static const uint8_t channels[] = { FT_SENSES };
-    const uint32_t i = nondet_u32();
+    const uint32_t i = below(sizeof channels);
 
-    GIVEN(i < sizeof channels);
     CLAIM(channels[i] < 19u);
     (void)ft_converter_start(channels, sizeof channels);
     ft_converter_go();
@@ -57,19 +38,18 @@ void prove_measured_board(void)
 void ft_chip_safe(void) { }
 bool ft_chip_outputs_enabled(void) { return nondet_bool(); }
 bool ft_outputs_wanted(void) { return nondet_bool(); }
-void ft_output_write(uint32_t joint, float duty) { (void)joint; (void)duty; }
+void ft_output_write(uint32_t joint, float duty) { }
 
 #include "ft_current.c"
 
-/* So are the currents of all loops, by their timer; each loop begins with the
- * zero of the board file, whatever registers hold.
+/* The currents of all loops are converted likewise, started by their timer.
+ * For any register values each loop begins with the zero of the board file.
  * Run: unwind=5 registers define=PROOF_CURRENTS mechanisms=f405rg-4:current,nucleo-g474re-6:current,odrive-v3.6:current */
 void prove_measured_currents(void)
 {
-    const uint32_t i = nondet_u32();
+    const uint32_t i = below(FT_LOOPS);
     uint32_t counts[FT_LOOPS];
 
-    GIVEN(i < FT_LOOPS);
     (void)ft_currents_start();
     CLAIM(ft_loops[i].zero == (float)ft_loop_table[i].zero);
     ft_currents_run();
@@ -86,19 +66,18 @@ void ft_pins_prepare(void) { }
 
 #include "ft_pins.c"
 
-/* Every pin that the board file names is one of a port that there is. A pin
- * that is set up gets its own mode, pull, speed and function, and changes no
- * other pin's, whatever those were. A level that is put writes one bit, the
- * pin's.
+/* Every pin that the board file names is one of an existing port. Setting a
+ * pin up gives it its own mode, pull, speed and function, and changes no other
+ * pin. Writing a level writes one bit, that of the pin.
  * Run: unwind=60 define=PROOF_PINS mechanisms=f405rg-4:voltage,nucleo-g474re-6:voltage,odrive-v3.6:voltage,can:robomaster */
 void prove_pins(void)
 {
-    const uint32_t i = nondet_u32(), port = nondet_u32(), pin = nondet_u32();
+    const uint32_t i = below(FT_PIN_COUNT), port = below(AT_PORTS);
+    const uint32_t pin = below(16u);
     const ft_pin *p = &ft_pin_table[i];
     const bool high = nondet_bool();
     GPIO_TypeDef was, *is = &at_gpio[0];
 
-    GIVEN(i < FT_PIN_COUNT && port < AT_PORTS && pin < 16u);
     CLAIM(p->port < AT_PORTS && p->pin < 16u);
     CLAIM(p->pull <= 2u && p->function < 16u);
     if (nondet_bool()) {
@@ -127,7 +106,7 @@ void prove_pins(void)
     END;
 }
 
-/* All pins are set up without a run-time error, whatever registers hold.
+/* All pins are set up without a run-time error, for any register values.
  * Run: unwind=60 registers define=PROOF_PINS mechanisms=f405rg-4:voltage,nucleo-g474re-6:voltage,odrive-v3.6:voltage,can:robomaster */
 void prove_pins_start(void)
 {
@@ -143,25 +122,21 @@ bool ft_pin_high(uint32_t port, uint32_t pin)
     return nondet_bool();
 }
 
-void ft_currents_moved(const int32_t counts[])
-{
-    (void)counts;
-}
+void ft_currents_moved(const int32_t counts[]) { }
 
 #include "ft_encoders.c"
 
-/* Counts are the way that an encoder's timer went since it was read last,
- * across its own wrap too: the one of less than half its range. A timer that is
- * not there gives no counts.
+/* Counts are the change of an encoder's timer since the last read, across its
+ * wrap too: the change of less than half its range. A timer that does not
+ * exist gives no counts.
  * Run: unwind=9 define=PROOF_ENCODERS mechanisms=f405rg-4:voltage,f405rg-6:voltage,nucleo-g474re-6:voltage,odrive-v3.6:voltage */
 void prove_encoders(void)
 {
     int32_t counts[FT_TABLE_SIZE];
-    const uint32_t i = nondet_u32();
+    const uint32_t i = below(FT_TABLE_SIZE);
     const ft_encoder *e = &ft_encoder_table[i];
     uint32_t last, now;
 
-    GIVEN(i < FT_TABLE_SIZE);
     (void)ft_encoders_start();
     ANYTHING(at_timer);
     ANYTHING(ft_last_count);

@@ -1,11 +1,10 @@
-/* The codec, ft_messages.c, which is emitted for a number of joints. */
+/* The codec, ft_messages.c, emitted for a number of joints. */
 #include "proof.h"
 
 #include "ft_messages.c"
 
-/* Whatever bytes a payload has, it is taken apart and put together again
- * within its size, and every byte comes back: no value of a field is lost, on
- * the way out or in. */
+/* Unpack and pack any payload of one type: every byte comes back, so no value
+ * of a field is lost in either direction. */
 #define THERE_AND_BACK(name, NAME) \
     { \
         uint8_t in[FT_MSG_##NAME##_SIZE], out[FT_MSG_##NAME##_SIZE]; \
@@ -19,12 +18,11 @@
         CLAIM(in[k] == out[k]); \
     }
 
-/* Every message to the board, any bytes of it: unpacking reads no byte beyond
- * its size, and packing what was unpacked gives the same bytes. As a message
- * has as many values as its bytes have, unpacking what was packed gives the
- * same message.
- * Run: unwind=34 mechanisms=three_link,six_axis,five_bar,flexible_arm */
-void prove_messages_in(void)
+/* Every message, with any bytes: unpacking reads no byte beyond the message's
+ * size, and packing the result gives the same bytes. A message has as many
+ * values as its bytes have. So unpacking a packed message gives that message.
+ * Run: unwind=66 mechanisms=three_link,six_axis,five_bar,flexible_arm */
+void prove_messages_both_ways(void)
 {
     THERE_AND_BACK(knot, KNOT)
     THERE_AND_BACK(command, COMMAND)
@@ -39,13 +37,6 @@ void prove_messages_in(void)
     THERE_AND_BACK(read, READ)
     THERE_AND_BACK(follow, FOLLOW)
     THERE_AND_BACK(target, TARGET)
-    END;
-}
-
-/* So is every message that the board sends, but STATUS.
- * Run: unwind=66 mechanisms=three_link,six_axis,five_bar,flexible_arm */
-void prove_messages_out(void)
-{
     THERE_AND_BACK(ident, IDENT)
     THERE_AND_BACK(drive, DRIVE)
     THERE_AND_BACK(drives, DRIVES)
@@ -53,19 +44,12 @@ void prove_messages_out(void)
     THERE_AND_BACK(about, ABOUT)
     THERE_AND_BACK(followed, FOLLOWED)
     THERE_AND_BACK(felt, FELT)
-    END;
-}
-
-/* So is STATUS.
- * Run: unwind=66 mechanisms=three_link,six_axis,five_bar,flexible_arm */
-void prove_messages_status(void)
-{
     THERE_AND_BACK(status, STATUS)
     END;
 }
 
-/* The size that a type of message has is that of one which a frame has room
- * for, or says that there is no such type.
+/* The size of a type of message fits into a frame, or says that there is no
+ * such type.
  * Run: mechanisms=three_link,six_axis,five_bar,flexible_arm */
 void prove_messages_sizes(void)
 {

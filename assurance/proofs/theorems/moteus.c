@@ -4,7 +4,7 @@
 #include "ft_config.c"
 #include "ft_moteus.c"
 
-/* Return a number of four bytes of a frame, or two of its sign's. */
+/* Return a signed number of four bytes of a frame. */
 static int32_t whole(const ft_frame *f, uint32_t at)
 {
     return (int32_t)get(f, at, 4u);
@@ -15,29 +15,26 @@ static int32_t half(const ft_frame *f, uint32_t at)
     return (int16_t)get(f, at, 2u);
 }
 
-/* Return whether a frame goes to the drive of a row, and is answered. */
+/* Return whether a frame goes to this drive and asks for an answer. */
 static bool goes_to(const ft_frame *f, const ft_drive_config *c)
 {
     return f->id == (FT_FRAME_LONG | 0x8000u | 0x77u << 8 | c->id);
 }
 
-/* Whatever is asked for, numbers or not, and whatever was carried before: a
- * command is one of position mode, to that drive, with a time after which it
- * ends and no plan of the drive's own. Position, torque and gains are within
- * the ranges of the file, to a step, and the largest torque is no less than the
- * file's. Without kp it leads to no position. The rest that is carried on is no
- * more than a step.
+/* For any command and rest, NaN included, the frame is one of position mode to
+ * that drive, with a timeout and without the drive's planner. Position, torque
+ * and gains are within the ranges of the file, to a step. The torque limit is
+ * no less than the file's. Without kp the frame has no position. The rest that
+ * is carried on is at most a step.
  * Run: unwind=33 floats mechanisms=can:moteus */
 void prove_moteus_commands(void)
 {
-    const uint32_t i = nondet_u32();
-    const ft_drive_config *c = &ft_drive[0];
+    const uint32_t i = below(FT_BUS_DRIVES);
+    const ft_drive_config *c = &ft_drive[i];
     ft_drive_target t;
     ft_frame f;
     float carried = nondet_float();
 
-    GIVEN(i < FT_BUS_DRIVES);
-    c = &ft_drive[i];
     ANYTHING(t);
     ANYTHING(f);
     ft_moteus_command(&f, c, &t, &carried);
@@ -62,15 +59,14 @@ void prove_moteus_commands(void)
     END;
 }
 
-/* A frame that disables a drive stops it, whether it is to forget errors or
- * not; one that enables it asks for no torque and no gain.
+/* A frame that disables a drive stops it, with or without clearing errors. A
+ * frame that enables a drive asks for no torque and no gain.
  * Run: unwind=33 floats mechanisms=can:moteus */
 void prove_moteus_switches(void)
 {
-    const uint32_t i = nondet_u32();
+    const uint32_t i = below(FT_BUS_DRIVES);
     ft_frame f;
 
-    GIVEN(i < FT_BUS_DRIVES);
     ANYTHING(f);
     if (nondet_bool()) {
         ft_moteus_disable(&f, &ft_drive[i], nondet_bool());
@@ -85,20 +81,19 @@ void prove_moteus_switches(void)
     END;
 }
 
-/* Any frame, of any id, size and content: it is taken in without a run-time
- * error, and only if it is that drive's, to the board. A state says that the
- * drive is enabled in position mode alone, and that it has an error with a
- * fault, or when it has timed out. A setting that the drive cannot
- * read has the value that no setting may have.
+/* Any frame, of any id, size and content, is taken in without a run-time
+ * error, and only if it is from that drive to the board. A state reports the
+ * drive as enabled in position mode alone. It reports an error if the drive
+ * has a fault or has timed out. A setting that the drive cannot read has a
+ * value that no setting may have.
  * Run: unwind=33 mechanisms=can:moteus */
 void prove_moteus_hears(void)
 {
-    const uint32_t i = nondet_u32();
+    const uint32_t i = below(FT_BUS_DRIVES);
     ft_drive_said said;
     ft_drive_heard heard;
     ft_frame f;
 
-    GIVEN(i < FT_BUS_DRIVES);
     ANYTHING(f);
     ANYTHING(said);
     heard = ft_moteus_hear(&f, &ft_drive[i], &said);
@@ -119,15 +114,14 @@ void prove_moteus_hears(void)
     END;
 }
 
-/* Whatever register is asked for or written: the frame has a length that CAN FD
- * has, and goes to that drive.
+/* For any register that is read or written, the frame goes to that drive and
+ * has a length of CAN FD.
  * Run: unwind=33 mechanisms=can:moteus */
 void prove_moteus_registers(void)
 {
-    const uint32_t i = nondet_u32(), size = nondet_u32();
+    const uint32_t i = below(FT_BUS_DRIVES), size = nondet_u32();
     ft_frame f;
 
-    GIVEN(i < FT_BUS_DRIVES);
     GIVEN(size == 1u || size == 2u || size == 4u);
     ANYTHING(f);
     if (nondet_bool())

@@ -1,13 +1,12 @@
 /* Playing the path, control/ft_motion.c, and its end of the ring.
  *
- * Braking is here an arbitrary way down: every tick of it takes from `left`,
- * the path that it still plays from the middle s_k on, which is never more than
- * ft_pace_stop_length() says, as pace_stops shows of each pace there is. A sum
- * of a segment's quintics is any number, as nothing here rests on it;
- * path_samples is about these. One invariant, well(), holds after the start of
- * a motion and is kept by every tick, whatever the main loop pushes in between.
- * The ring has 8 segments here: its length is used for nothing but that it is a
- * power of two. */
+ * Braking is a stub: any way down. `left` is the path that braking still plays
+ * from the middle s_k on. Every tick of braking takes from it. It is never
+ * more than ft_pace_stop_length() says, as pace_stops shows of each pace. The
+ * sum of a segment's quintics is any number here; path_samples is about the
+ * quintics. One invariant, well(), holds after the start of a motion. Every
+ * tick keeps it, for any pushes of the main loop in between. The ring has 8
+ * segments here. The code needs only that its length is a power of two. */
 #include "proof.h"
 
 #include "ft_config.h"
@@ -17,7 +16,7 @@
 #include "ft_segment.h"
 
 /* Another body of ft_segment_sum(), which is inline, as the tick calls it for
- * each joint, so that the linker cannot give it one. */
+ * each joint. So the linker cannot replace it. */
 static ft_real any_sum(const ft_quintic *p, const ft_weights *w);
 
 #define ft_segment_sum any_sum
@@ -64,7 +63,6 @@ uint32_t ft_pace_stop_length(ft_pace p)
 {
     const uint32_t most = nondet_u32();
 
-    (void)p;
     GIVEN(most >= left_running && most < (uint32_t)1 << 30);
     return most;
 }
@@ -77,7 +75,7 @@ static ft_real any_sum(const ft_quintic *p, const ft_weights *w)
     return nondet_float();
 }
 
-/* Return whether a segment is one that waits in the ring, or is played. */
+/* Return whether a segment waits in the ring, or is being played. */
 static bool waits(const ft_segment *g, uint32_t ahead)
 {
     return ft_queue_buffered(&m.queue) > ahead
@@ -97,8 +95,6 @@ void ft_path_within(ft_target *t, ft_sample *next, const ft_segment *g,
 void ft_path_across(ft_target *t, ft_sample *next, const ft_segment *before,
                     const ft_segment *after, const ft_crossing *step)
 {
-    (void)t;
-    (void)next;
     CLAIM(waits(before, 0) && waits(after, 1));
     CLAIM(step->from <= LENGTH && step->boundary >= step->from);
     CLAIM(step->to > 0 && step->to <= FT_PATH_TICK);
@@ -108,13 +104,11 @@ void ft_path_change_across(ft_real du[FT_JOINTS], ft_real bend[FT_JOINTS],
                            const ft_segment *before, const ft_segment *after,
                            int32_t from, int32_t to)
 {
-    (void)du;
-    (void)bend;
     CLAIM(waits(before, 0) && waits(after, 1));
     CLAIM(from <= LENGTH && to > 0);
 }
 
-void ft_queue_prepare_entry(ft_queue *q) { (void)q; }
+void ft_queue_prepare_entry(ft_queue *q) { }
 
 static uint32_t prepared;
 
@@ -129,7 +123,7 @@ void ft_queue_prepare(ft_queue *q, const ft_crossing *step)
 
 /* ---- the invariant ------------------------------------------------------ */
 
-/* Return how many motions that wait are there to their END. */
+/* Return the number of waiting motions with their END. */
 static uint32_t ends(void)
 {
     uint32_t i, n = 0;
@@ -142,8 +136,7 @@ static uint32_t ends(void)
     return n;
 }
 
-/* Return the farthest place a middle may be at: beyond an END by half a
- * tick. */
+/* Return the farthest place of a middle: half a tick beyond an END. */
 static int32_t farthest(void)
 {
     const bool last = (ft_queue_tail(&m.queue)->flags & FT_KNOT_END) != 0;
@@ -151,7 +144,7 @@ static int32_t farthest(void)
     return last ? LENGTH + FT_HALF_ONE : LENGTH;
 }
 
-/* Return whether the path that is there is enough to stop on. */
+/* Return whether the path in the ring is enough to stop on. */
 static bool enough(void)
 {
     return ft_queue_whole(&m.queue)
@@ -199,14 +192,14 @@ static void any_state(void)
     GIVEN(possible(risen) && left < (int64_t)1 << 30 && well());
 }
 
-/* Every tick of the motion, from any state that is reached, leaves it in such a
- * state: the tail never passes the head, nothing is played that was not pushed,
- * a motion that is not there to its END can always be stopped before the last
- * knot there is, places stay within a segment and half a tick beside it, and
- * targets lie in their slots. A tick returns nothing, PAUSED at rest, or ENDED
- * at an END. While the motion is asked to slow down its pace is the next one on
- * the way down: pace_stops shows how many ticks that takes.
- * Assumes: pace_stops, of what slowing down plays at most.
+/* Every tick of the motion keeps the invariant: the tail never passes the
+ * head, and only pushed segments are played. Unless the motion is there to its
+ * END, the motion can always stop before the last knot. Places stay within a
+ * segment and half a tick around it, and targets lie in their slots. A tick
+ * returns no event, PAUSED at rest, or ENDED at an END. While the motion is
+ * asked to slow down, its pace is the next one on the way down; pace_stops
+ * shows how many ticks that takes.
+ * Assumes: pace_stops, which bounds the path played while stopping.
  * Run: unwind=10 slice seconds=600 mechanisms=three_link,biped,five_bar,flexible_arm */
 void prove_motion_tick(void)
 {
@@ -228,9 +221,8 @@ void prove_motion_tick(void)
     END;
 }
 
-/* A start from a motion that may be started, a resumption of one that is
- * paused, a stop, and forgetting leave such a state too, and a stop is never
- * undone but by a start or a resumption.
+/* A start of a playable motion, a resumption of a paused one, a stop, and
+ * forgetting keep the invariant. A stop asks the motion to brake.
  * Run: unwind=10 mechanisms=three_link,five_bar */
 void prove_motion_requests(void)
 {
@@ -260,8 +252,8 @@ void prove_motion_requests(void)
     END;
 }
 
-/* The main loop forms numbers ahead only for knots between segments that are
- * there, two at most.
+/* The main loop forms numbers ahead only for knots between existing segments,
+ * for at most two of them.
  * Run: unwind=10 mechanisms=three_link,five_bar */
 void prove_motion_prepare(void)
 {
@@ -271,7 +263,7 @@ void prove_motion_prepare(void)
     END;
 }
 
-/* Without a path all targets are where the joints are, at rest.
+/* Without a path all targets are at the joints' positions, at rest.
  * Run: unwind=10 mechanisms=three_link,five_bar */
 void prove_motion_hold(void)
 {

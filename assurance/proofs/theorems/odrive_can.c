@@ -4,14 +4,14 @@
 #include "ft_config.c"
 #include "ft_odrive_can.c"
 
-/* Return whether a frame brings a torque, and how much. */
+/* Return whether a frame brings a torque, and write the torque. */
 static bool brings_torque(const ft_frame *f, uint32_t id, float *torque)
 {
     *torque = get_float(f, 0u);
     return f->id == (id << 5 | 0x0Eu) && f->size == 4u;
 }
 
-/* Return whether a frame sets the mode of torques as they come in. */
+/* Return whether a frame sets the mode of torque control with direct input. */
 static bool sets_mode(const ft_frame *f, uint32_t id)
 {
     return f->id == (id << 5 | 0x0Bu) && f->size == 8u
@@ -25,19 +25,26 @@ static bool asks_state(const ft_frame *f, uint32_t id, uint32_t state)
            && get(f, 0u) == state && get(f, 4u) == 0u;
 }
 
-/* Whatever is asked for, numbers or not: a command is a torque for that drive,
- * a number, within the range of the file.
+/* Return whether a frame asks for a state, sets the mode or brings torque 0. */
+static bool switches(const ft_frame *f, uint32_t id, uint32_t state)
+{
+    float torque;
+
+    return asks_state(f, id, state) || sets_mode(f, id)
+           || (brings_torque(f, id, &torque) && torque == 0.0f);
+}
+
+/* For any command, NaN included, the frame brings that drive a finite torque
+ * within the range of the file.
  * Run: unwind=33 floats mechanisms=can:odrive-can */
 void prove_odrive_commands(void)
 {
-    const uint32_t i = nondet_u32();
-    const ft_drive_config *c = &ft_drive[0];
+    const uint32_t i = below(FT_BUS_DRIVES);
+    const ft_drive_config *c = &ft_drive[i];
     ft_drive_target t;
     ft_frame f;
     float carried = nondet_float(), torque;
 
-    GIVEN(i < FT_BUS_DRIVES);
-    c = &ft_drive[i];
     ANYTHING(t);
     ANYTHING(f);
     ft_odrive_can_command(&f, c, &t, &carried);
@@ -47,20 +54,17 @@ void prove_odrive_commands(void)
     END;
 }
 
-/* In any tick: while a drive is off its frame makes it idle, sets its mode, or
- * asks for no torque; or makes it forget errors, where that is asked for and
- * nothing else comes in its place. While it is being enabled its frame asks for
- * closed loop, sets its mode, or asks for no torque. A command of an enabled
- * drive is left as it is.
+/* In any tick, the frame to a drive that is off makes it idle, sets its mode,
+ * or asks for no torque. Instead, it may clear errors on request. The frame to
+ * a drive that is being enabled asks for closed loop, sets its mode, or asks
+ * for no torque.
  * Run: unwind=33 floats mechanisms=can:odrive-can */
 void prove_odrive_switches(void)
 {
-    const uint32_t i = nondet_u32(), tick = nondet_u32();
+    const uint32_t i = below(FT_BUS_DRIVES), tick = nondet_u32();
     const bool clear = nondet_bool();
-    float torque;
     ft_frame f;
 
-    GIVEN(i < FT_BUS_DRIVES);
     ANYTHING(f);
     if (nondet_bool()) {
         ft_odrive_can_disable(&f, &ft_drive[i], clear);
@@ -68,36 +72,29 @@ void prove_odrive_switches(void)
             CLAIM(f.id == (ft_drive[i].id << 5 | 0x18u) && f.data[0] == 0u);
         } else {
             ft_odrive_can_release(&f, &ft_drive[i], tick);
-            CLAIM(asks_state(&f, ft_drive[i].id, 1u)
-                  || sets_mode(&f, ft_drive[i].id)
-                  || (brings_torque(&f, ft_drive[i].id, &torque)
-                      && torque == 0.0f));
+            CLAIM(switches(&f, ft_drive[i].id, 1u));
         }
     } else {
         ft_odrive_can_enable(&f, &ft_drive[i]);
         ft_odrive_can_look(&f, tick, nondet_bool());
-        CLAIM(asks_state(&f, ft_drive[i].id, 8u)
-              || sets_mode(&f, ft_drive[i].id)
-              || (brings_torque(&f, ft_drive[i].id, &torque)
-                  && torque == 0.0f));
+        CLAIM(switches(&f, ft_drive[i].id, 8u));
     }
     END;
 }
 
-/* Any frame, of any id, size and content: it is taken in without a run-time
+/* Any frame, of any id, size and content, is taken in without a run-time
  * error, and only if it is that drive's. A position is within 2047 turns, and
- * its velocity a number. A heartbeat says that the drive is enabled in closed
- * loop alone, and that it has an error if any bit of it is set. Firmware of
- * another protocol is one that no setting may have.
+ * its velocity is not NaN. A heartbeat reports the drive as enabled in closed
+ * loop alone, and an error if any error bit is set. A version of another
+ * protocol has a value that no setting may have.
  * Run: unwind=33 floats mechanisms=can:odrive-can */
 void prove_odrive_hears(void)
 {
-    const uint32_t i = nondet_u32();
+    const uint32_t i = below(FT_BUS_DRIVES);
     ft_drive_said said;
     ft_drive_heard heard;
     ft_frame f;
 
-    GIVEN(i < FT_BUS_DRIVES);
     ANYTHING(f);
     ANYTHING(said);
     heard = ft_odrive_can_hear(&f, &ft_drive[i], &said);
@@ -119,14 +116,13 @@ void prove_odrive_hears(void)
     END;
 }
 
-/* Whatever is asked for is asked for by a remote frame of that drive.
+/* Every question is a remote frame to that drive.
  * Run: unwind=33 mechanisms=can:odrive-can */
 void prove_odrive_asks(void)
 {
-    const uint32_t i = nondet_u32();
+    const uint32_t i = below(FT_BUS_DRIVES);
     ft_frame f;
 
-    GIVEN(i < FT_BUS_DRIVES);
     ANYTHING(f);
     switch (nondet_u8() % 3u) {
     case 0:

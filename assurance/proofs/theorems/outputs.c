@@ -1,5 +1,5 @@
-/* Duties on their way to the timers, chip/stm32/ft_outputs.c, on every board
- * that drives motors. */
+/* Duties to the timers, chip/stm32/ft_outputs.c, on every board that drives
+ * motors. */
 #include "proof.h"
 
 #include "ft_outputs.c"
@@ -8,8 +8,8 @@ static float ratio; /* of the bus voltage to the nominal one */
 
 float ft_bus_ratio(void) { return ratio; }
 
-/* Return the width that is the whole period of the timer that a compare
- * register belongs to: one that only counts up takes one more. */
+/* Return the width of the whole period of a compare register's timer. A timer
+ * that only counts up takes one more. */
 static uint32_t whole(volatile uint32_t *compare)
 {
     const uint32_t at = (uint32_t)compare;
@@ -25,11 +25,10 @@ static uint32_t whole(volatile uint32_t *compare)
     return 0u;
 }
 
-/* Whatever a duty is, a number or not: its bridge is given a width between none
- * and the timer's whole period, no farther from neutral than the bound of the
- * board allows, and neutral if the duty is no number; the word for its
- * direction changes the pin of that bridge alone. A current loop is asked for a
- * share of at most 1, whatever the bus voltage is.
+/* For any duty, NaN included, a bridge gets a width between 0 and the timer's
+ * period. The width is no farther from neutral than the board's bound, and is
+ * neutral for NaN. The word for its direction changes the pin of that bridge
+ * alone. A current loop is asked for a share of at most 1, at any bus voltage.
  * Run: unwind=8 floats mechanisms=f405rg-4:voltage,f405rg-4:current,f405rg-6:voltage,nucleo-g474re-6:voltage,nucleo-g474re-6:current,odrive-v3.6:voltage,odrive-v3.6:current */
 void prove_outputs_duties(void)
 {

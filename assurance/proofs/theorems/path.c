@@ -1,6 +1,5 @@
-/* Samples of the path, control/ft_path.c, and the quintics that they are of,
- * ft_segment.c. Places are those that motion_tick claims of what it asks
- * for. */
+/* Samples of the path, control/ft_path.c, and their quintics, ft_segment.c.
+ * Places are those of motion_tick's claims. */
 #include "proof.h"
 
 #include "ft_config.c"
@@ -19,10 +18,10 @@ static int32_t place(int32_t from, int32_t to)
     return at;
 }
 
-/* Whatever the segments are, numbers or not, and wherever it is in them: a
- * sample, one across a knot, and what a knot changes are formed without a
- * run-time error, but for conversions: path_reach and angles_to_steps have
- * these, of segments that ft_knots.c takes.
+/* For any segments and any place in them, NaN included, a sample, a sample
+ * across a knot, and the change at a knot are formed without a run-time error
+ * other than of conversions. path_reach and angles_to_steps have the
+ * conversions, for segments that ft_knots.c takes.
  * Run: unwind=10 slice mechanisms=three_link,six_axis,five_bar,flexible_arm */
 void prove_path_samples(void)
 {
@@ -54,18 +53,17 @@ void prove_path_samples(void)
     END;
 }
 
-/* A segment between any two knots, its velocity anywhere, and its span are
- * formed without a run-time error, whatever their numbers are; it begins where
- * its first knot is, with that one's velocity.
+/* For any two knots a segment, its velocity anywhere, and its span are formed
+ * without a run-time error. The segment begins at its first knot, with that
+ * knot's velocity.
  * Run: unwind=10 slice mechanisms=three_link,six_axis,five_bar,flexible_arm */
 void prove_path_segment(void)
 {
-    const uint32_t j = nondet_u32();
+    const uint32_t j = below(FT_JOINTS);
     ft_knot from, to;
 
     ANYTHING(from);
     ANYTHING(to);
-    GIVEN(j < FT_JOINTS);
     ft_segment_build(&before, &from, &to);
     (void)ft_segment_velocity(&before.joint[j], nondet_float());
     (void)ft_segment_span(&before.joint[j]);

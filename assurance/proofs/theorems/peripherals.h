@@ -1,7 +1,11 @@
-/* Peripherals as variables, each an object of its own: a register that is not
- * there is found as any other place out of bounds. In a proof that is run with
- * `registers` the chip's files read any value, another one each time; a harness
- * finds the value that they wrote last. */
+/* The chip's peripherals as variables, and the chip's functions that wait.
+ *
+ * Each peripheral is one object, so an access to a register that does not
+ * exist is out of bounds. In a proof that is run with `registers` the chip's
+ * files read any value, another one each time. The harness reads the value
+ * that they wrote last. A macro of ft_registers.h is defined again here: the
+ * preprocessor only warns of that. A harness that defines OWN_WAITS, OWN_CLOCK
+ * or OWN_INTERRUPTS has other bodies of those functions. */
 #ifndef PERIPHERALS_H
 #define PERIPHERALS_H
 
@@ -40,26 +44,6 @@ static volatile uint8_t at_priority[240];
 static uint8_t at_unique[12];
 static uint32_t at_rom[AT_ROM];
 
-#undef RCC
-#undef FLASH
-#undef PWR
-#undef EXTI
-#undef DBGMCU
-#undef IWDG
-#undef SysTick
-#undef SCB
-#undef DWT
-#undef DEMCR
-#undef NVIC_ISER
-#undef NVIC_ISPR
-#undef NVIC_IPR
-#undef GPIO
-#undef ADC1
-#undef ADC2
-#undef DMA1
-#undef DMA2
-#undef UID_BASE
-#undef SYSTEM_MEMORY_BASE
 #define RCC (&at_rcc)
 #define FLASH (&at_flash)
 #define PWR (&at_pwr)
@@ -81,21 +65,6 @@ static uint32_t at_rom[AT_ROM];
 #define UID_BASE at_unique
 #define SYSTEM_MEMORY_BASE at_rom
 
-#undef TIM1
-#undef TIM2
-#undef TIM3
-#undef TIM4
-#undef TIM5
-#undef TIM8
-#undef TIM9
-#undef TIM10
-#undef TIM11
-#undef TIM12
-#undef TIM13
-#undef TIM14
-#undef TIM15
-#undef TIM16
-#undef TIM20
 #define TIM1 (&at_timer[1])
 #define TIM2 (&at_timer[2])
 #define TIM3 (&at_timer[3])
@@ -112,12 +81,6 @@ static uint32_t at_rom[AT_ROM];
 #define TIM16 (&at_timer[16])
 #define TIM20 (&at_timer[20])
 
-#undef USART1
-#undef USART2
-#undef USART3
-#undef UART4
-#undef USART6
-#undef LPUART1
 #define USART1 (&at_usart[1])
 #define USART2 (&at_usart[2])
 #define USART3 (&at_usart[3])
@@ -130,11 +93,6 @@ static uint32_t at_rom[AT_ROM];
 static CAN_TypeDef at_can[2];
 static SPI_TypeDef at_spi;
 
-#undef CAN1
-#undef CAN2
-#undef SPI3
-#undef ADC_CCR
-#undef TIM5_OR
 #define CAN1 (&at_can[0])
 #define CAN2 (&at_can[1])
 #define SPI3 (&at_spi)
@@ -146,7 +104,8 @@ static SPI_TypeDef at_spi;
 static SYSCFG_TypeDef at_syscfg;
 static DMAMUX_TypeDef at_dmamux;
 
-/* As far apart as they are: by its address a controller's memory is found. */
+/* The distances are the chip's: the address of a controller finds its
+ * memory. */
 static struct {
     uint8_t before[0x400];
     struct {
@@ -156,21 +115,14 @@ static struct {
 } at_fdcan;
 static FDCAN_Memory_TypeDef at_messages_1, at_messages_2, at_messages_3;
 
-#undef SYSCFG
-#undef DMAMUX1
-#undef FDCAN1
-#undef FDCAN2
-#undef FDCAN3
-#undef FDCAN_MEMORY
-#undef ADC12_CCR
-#undef TIM16_TISEL
 #define SYSCFG (&at_syscfg)
 #define DMAMUX1 (&at_dmamux)
 #define FDCAN1 (&at_fdcan.of[0].can)
 #define FDCAN2 (&at_fdcan.of[1].can)
 #define FDCAN3 (&at_fdcan.of[2].can)
 
-/* In place of a place in memory: which is a controller's, by its address. */
+/* In place of an address: the memory of a controller, by the controller's
+ * address. */
 #define FDCAN_MEMORY at_messages(c->can, index); return &at_messages_1
 static FDCAN_Memory_TypeDef *at_messages(const FDCAN_TypeDef *can,
                                          uint32_t index)
@@ -184,6 +136,32 @@ static FDCAN_Memory_TypeDef *at_messages(const FDCAN_TypeDef *can,
 #define ADC12_CCR at_adc_clock
 #define TIM16_TISEL at_timer_input
 
+#endif
+
+#include "ft_board.h"
+#include "ft_chip.h"
+#include "ft_parts.h"
+
+#ifndef OWN_WAITS
+bool ft_wait_for(const volatile uint32_t *reg, uint32_t mask, uint32_t value)
+{
+    CLAIM(__CPROVER_r_ok((const uint32_t *)reg, sizeof *reg));
+    CLAIM(mask != 0u && (value & ~mask) == 0u);
+    return nondet_bool();
+}
+#endif
+
+void ft_wait_us(uint32_t us) { CLAIM(us < UINT32_MAX / FT_CLOCK_MHZ); }
+
+#ifndef OWN_CLOCK
+bool ft_clock_good(void) { return nondet_bool(); }
+#endif
+
+#ifndef OWN_INTERRUPTS
+void ft_interrupt_enable(uint32_t number, uint32_t priority)
+{
+    CLAIM(number < FT_VECTOR_COUNT && priority < 16u);
+}
 #endif
 
 #endif

@@ -1,8 +1,8 @@
 /* The port to the host, wire/ft_port.c: frames in and out.
  *
- * Decoder and check sum return anything of the right size here, so that a frame
- * may say anything. Bytes come one at a time: from one to the next nothing is
- * kept but the state, which is any. */
+ * Decoder and check sum are stubs that return anything of the right size, so a
+ * frame has any content. Bytes come one at a time. Between two bytes only the
+ * state is kept, and that is any. */
 #include "proof.h"
 
 #define FT_DIGEST_H /* any image's tag */
@@ -30,7 +30,7 @@ static const ft_port_ends ends = { &safety, &control, &time_, &sensors };
 /* ---- neighbours --------------------------------------------------------- */
 
 static uint32_t took, takes, sent, statuses, looked;
-static bool room; /* the chip has room for what is sent */
+static bool room; /* the chip has room for a message */
 
 size_t ft_chip_receive(uint8_t *bytes, size_t most)
 {
@@ -48,7 +48,6 @@ bool ft_chip_send(const uint8_t *bytes, size_t size)
 
 void ft_chip_drivers_look(bool all)
 {
-    (void)all;
     looked++;
 }
 
@@ -94,22 +93,19 @@ static bool wants_knots;
 
 bool ft_safety_takes_knots(const ft_safety *s)
 {
-    (void)s;
     return wants_knots;
 }
 
-void ft_queue_idle(ft_queue *q) { (void)q; }
-void ft_motion_prepare(ft_motion *m) { (void)m; }
-void ft_capture_start(const ft_msg_capture *m) { (void)m; }
+void ft_queue_idle(ft_queue *q) { }
+void ft_motion_prepare(ft_motion *m) { }
+void ft_capture_start(const ft_msg_capture *m) { }
 void ft_capture_read(uint32_t first, ft_msg_data *m)
 {
-    (void)first;
     ANYTHING(*m);
 }
 
 uint32_t ft_law_take_limits(ft_law *l)
 {
-    (void)l;
     return nondet_u32();
 }
 
@@ -117,7 +113,6 @@ void ft_report_ident(ft_msg_ident *m) { ANYTHING(*m); }
 void ft_report_about(ft_msg_about *m, const uint8_t latched[FT_FAULT_NUMBERS],
                      uint32_t tick)
 {
-    (void)tick;
     CLAIM(latched == safety.latched);
     ANYTHING(*m);
 }
@@ -140,15 +135,12 @@ void ft_report_followed(ft_msg_followed *m, const ft_follow *f, uint32_t tick)
 
 uint8_t ft_follow_take_limits(ft_follow *f, uint32_t joint)
 {
-    (void)f;
     CLAIM(joint < FT_JOINTS);
     return nondet_u8();
 }
 
 void ft_follow_take(ft_follow *f, const ft_msg_target *m)
 {
-    (void)f;
-    (void)m;
     CLAIM(safety.state == FT_STATE_FOLLOW);
 }
 
@@ -203,19 +195,8 @@ static void any_state(void)
     GIVEN(well());
 }
 
-/* A round takes in the bytes that come, whatever they are and came before,
- * without reading or writing out of bounds.
- * Run: unwind=9 */
-void prove_port_receive(void)
-{
-    any_state();
-    receive(&ends);
-    CLAIM(well());
-    END;
-}
-
-/* A round sends whatever is due without leaving its buffers; a message for
- * which the chip has no room stays due.
+/* A round sends all due messages without leaving its buffers, at most five. A
+ * message for which the chip has no room stays due.
  * Run: unwind=70 */
 void prove_port_send(void)
 {
@@ -229,10 +210,10 @@ void prove_port_send(void)
     END;
 }
 
-/* A knot is looked at only if its number is the one that is wanted, and another
- * one is wanted only once it has been taken: at any number, from 65535 on to 0
- * too. One from beyond it, up to half of all numbers, is counted as out of
- * order, one that was sent before is not.
+/* A knot is looked at only if its number is the wanted one. The wanted number
+ * rises only when a knot is taken. This holds at any number, across the wrap
+ * from 65535 to 0 too. A knot from ahead, up to half of all numbers, is
+ * counted as out of order. A repeated knot is not counted.
  * Run: unwind=10 */
 void prove_port_sequence(void)
 {
@@ -254,9 +235,9 @@ void prove_port_sequence(void)
     END;
 }
 
-/* A request of the host is posted only if its token is new and no other request
- * is still posted; then exactly that request is. Nothing else of safety is
- * changed.
+/* A request of the host is posted only if its token is new and no other
+ * request is posted. Then exactly that request is posted. State, fault, flags,
+ * source, silence and token stay as they are.
  * Run: unwind=10 */
 void prove_port_request(void)
 {
@@ -282,8 +263,9 @@ void prove_port_request(void)
     END;
 }
 
-/* The host is heard by a good frame of this image's tag alone, or a HELLO; and
- * a frame whose check sum, type or length is wrong does nothing but be counted.
+/* The host counts as heard only by a good frame with this image's tag, or by a
+ * HELLO. A frame whose check sum, type or length is wrong is counted, takes no
+ * knot and posts no request. So is a frame with another tag.
  * Run: unwind=70 seconds=600 */
 void prove_port_heard(void)
 {
@@ -312,8 +294,8 @@ void prove_port_heard(void)
     END;
 }
 
-/* STATUS is sent once STATUS_TICKS have gone by since the last, and not before,
- * at any number of the tick.
+/* STATUS is sent once STATUS_TICKS have passed since the last, and not before,
+ * at any value of the tick counter.
  * Assumes: less than 2^32 ticks between two rounds.
  * Run: unwind=70 */
 void prove_port_status(void)
@@ -331,9 +313,9 @@ void prove_port_status(void)
     END;
 }
 
-/* After the start and after every round of the main loop the port is as all
- * that is said here of it takes for granted, and after the start nothing is
- * due.
+/* A round of the main loop takes in the bytes that come and sends what is due,
+ * without leaving its buffers. The start and every round keep the invariant of
+ * these theorems. After the start nothing is due.
  * Run: unwind=70 mechanisms=three_link,drives */
 void prove_port_round(void)
 {
@@ -351,8 +333,8 @@ void prove_port_round(void)
 
 #if FT_BUS_DRIVES > 0
 
-/* DRIVES is sent once DRIVES_TICKS have gone by since the last, and not before,
- * at any number of the tick; what the chip has no room for is due still.
+/* DRIVES is sent once DRIVES_TICKS have passed since the last, and not before,
+ * at any value of the tick counter. If the chip has no room, DRIVES stays due.
  * Assumes: less than 2^32 ticks between two rounds.
  * Run: unwind=70 mechanisms=drives */
 void prove_port_drives(void)
@@ -373,9 +355,9 @@ void prove_port_drives(void)
 
 #if FT_PIL
 
-/* With the processor in the loop a SENSE grants the next tick if it is the one
- * that it is for, and is answered in any case, STATUS first; what the chip has
- * no room for is due still.
+/* With the processor in the loop, a SENSE grants the next tick if it is for
+ * that tick. It is answered in any case, with STATUS first. If the chip has no
+ * room, the answer stays due.
  * Run: unwind=70 define=FT_PIL=1 */
 void prove_port_sense(void)
 {

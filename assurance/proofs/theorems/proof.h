@@ -1,6 +1,7 @@
-/* Vocabulary of proofs. A harness includes the module that it is about; its
- * neighbours are functions of the harness that claim what they rely on and
- * return anything that they may. */
+/* Vocabulary of proofs. A harness includes the module of its theorems. The
+ * module's neighbours are stubs in the harness: they claim their preconditions
+ * and return anything within their contract. The compiler warns of nothing
+ * here, so stubs leave parameters unused. */
 #ifndef PROOF_H
 #define PROOF_H
 
@@ -24,8 +25,17 @@ float nondet_float(void);
 /* Let a whole variable hold anything, pointers and padding too. */
 #define ANYTHING(object) __CPROVER_havoc_object(&(object))
 
-/* The last statement of every proof. It is refuted if the end can be reached;
- * a proof in which it is not says nothing. */
+/* Return any number below n. */
+static inline uint32_t below(uint32_t n)
+{
+    const uint32_t number = nondet_u32();
+
+    GIVEN(number < n);
+    return number;
+}
+
+/* The last statement of every proof. It is refuted if the end can be reached.
+ * A proof whose end cannot be reached shows nothing. */
 #define END __CPROVER_assert(0, "the end is reached")
 
 #endif

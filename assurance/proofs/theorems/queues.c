@@ -1,20 +1,15 @@
 /* The queues of chip/stm32/ft_buses.c between the control tick and
  * controllers.
  *
- * One invariant, well(), holds at the start and is kept by every call: by the
- * interrupt of a bus, which moves frames both ways, and by the tick, which
- * lays frames down and takes out what came. So each is looked at alone, from
- * any state that is well; controllers have room or not, and bring frames or
- * none. */
+ * One invariant, well(), holds at the start. Every call keeps it: the
+ * interrupt of a bus, which moves frames both ways, and the tick, which queues
+ * frames and takes received ones. So each call is proved alone, from any state
+ * that is well. Controllers have room or not, and bring frames or none. */
 #include "proof.h"
 
 #include "peripherals.h"
 
-#include "ft_board.h"
-#include "ft_chip.h"
-#include "ft_parts.h"
-
-static const ft_frame *handed[3]; /* to a controller, one behind the other */
+static const ft_frame *handed[3]; /* to a controller, in order */
 static uint32_t puts, gets, aborts;
 static ft_frame came[3];          /* from one */
 
@@ -24,17 +19,11 @@ bool ft_can_start(uint32_t bus)
     return nondet_bool();
 }
 
-void ft_interrupt_enable(uint32_t number, uint32_t priority)
-{
-    CLAIM(number < FT_VECTOR_COUNT && priority < 16u);
-}
-
 void ft_can_acknowledge(uint32_t bus) { CLAIM(bus < FT_BUS_COUNT); }
 bool ft_can_overrun(uint32_t bus) { return bus == 0u && nondet_bool(); }
 bool ft_can_off(uint32_t bus) { return bus == 0u && nondet_bool(); }
 void ft_can_recover(uint32_t bus, bool enter)
 {
-    (void)enter;
     CLAIM(bus < FT_BUS_COUNT);
 }
 uint32_t ft_can_errors(uint32_t bus) { return bus + nondet_u32(); }
@@ -74,7 +63,7 @@ uint32_t ft_can_waiting(uint32_t bus)
 
 #include "ft_buses.c"
 
-/* Any one of the queues: all are alike. */
+/* Any one of the queues, which are alike. */
 static ft_bus_queue *const q = &ft_queues[0];
 
 static bool well(void)
@@ -100,13 +89,13 @@ static bool same(const ft_frame *a, const ft_frame *b)
     return all;
 }
 
-/* The interrupt of a bus: what came is kept behind what waits, in order, at
- * any number of frames ever; what waits stays as it is; what there is no room
- * for is counted.
+/* The interrupt of a bus keeps received frames behind the waiting ones, in
+ * order, at any total count of frames. Waiting frames do not change. A frame
+ * without room is counted.
  * Run: unwind=9 mechanisms=can:three */
 void prove_queue_listens(void)
 {
-    const uint32_t n = nondet_u32(), k = nondet_u32();
+    const uint32_t n = nondet_u32(), k = below(3u);
     uint32_t written, waits;
     uint16_t overruns;
     ft_frame was;
@@ -115,7 +104,7 @@ void prove_queue_listens(void)
     written = q->written;
     waits = written - q->read;
     overruns = q->overruns;
-    GIVEN(n < waits && k < 3u);
+    GIVEN(n < waits);
     was = q->in[(q->read + n) % FT_KEPT];
     ft_bus_listen(q, 0);
     CLAIM(well() && q->written - q->read >= waits);
@@ -127,9 +116,9 @@ void prove_queue_listens(void)
     END;
 }
 
-/* Frames are handed on in the order in which they were laid down, each once,
- * those of the last tick alone: what of the tick before has not gone is taken
- * back first.
+/* Frames are handed on in the order in which they were laid down, each once.
+ * Only those of the last tick go: frames of the tick before that have not gone
+ * are taken back first.
  * Run: unwind=9 mechanisms=can:robomaster,can:three,can:fd */
 void prove_queue_sends(void)
 {
@@ -147,10 +136,8 @@ void prove_queue_sends(void)
     END;
 }
 
-/* The tick's side: of the frames that it queues as many as there are drives are
- * kept unchanged, and the interrupt is requested; the tick takes the oldest
- * frame that has come, each once. A controller that is off is restarted in two
- * ticks of each tenth of a second.
+/* The tick queues as many frames as there are drives, unchanged, and takes the
+ * oldest received frame, each once.
  * Run: unwind=10 mechanisms=can:robomaster,can:three,can:fd */
 void prove_queue_tick(void)
 {

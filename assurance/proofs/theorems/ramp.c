@@ -3,7 +3,7 @@
 
 #include "ft_config.c"
 
-/* A root may be any number that is not negative. */
+/* Return any number that is not negative. */
 float any_root(float x);
 #define __builtin_sqrtf any_root
 #include "ft_ramp.c"
@@ -12,7 +12,6 @@ float any_root(float x)
 {
     const float root_ = nondet_float();
 
-    (void)x;
     GIVEN(root_ >= 0.0f);
     return root_;
 }
@@ -22,11 +21,11 @@ ft_room nondet_room(void);
 ft_follow_config nondet_limits(void);
 
 /* A sample that is not forbidden is within the limits of velocity and
- * acceleration, and inside the room; its acceleration differs from the last one
- * by no more than the jerk allows in a tick, its velocity and its position from
- * what an even jerk between both accelerations makes of them by no more than is
- * allowed for an uneven one. All of them are numbers. Whatever the room, the
- * joint and the sample are, numbers or not.
+ * acceleration, and inside the room. Its acceleration differs from the last
+ * one by at most the jerk's change in a tick. An even jerk between both
+ * accelerations gives a velocity and a position; the sample's own differ from
+ * these by no more than an uneven jerk may cause. None of its numbers is NaN.
+ * This holds for any room, joint and sample, NaN included.
  * Assumes: times and inverses of the limits are not negative.
  * Run: unwind=2 mechanisms=three_link */
 void prove_ramp_numbers(void)

@@ -1,6 +1,6 @@
-/* Reports and the recording, wire/ft_report.c and ft_capture.c, whatever the
- * state is that they report. The recording has 8 samples here: their number is
- * used for nothing but that it is a power of two. */
+/* Reports and the recording, wire/ft_report.c and ft_capture.c, from any
+ * state. The recording has 8 samples here. The code needs only that their
+ * number is a power of two. */
 #include "proof.h"
 
 #define FT_DIGEST_H /* any identity */
@@ -12,7 +12,7 @@
 #define FT_VERSION "0.2.0"
 
 #include "ft_capture.h"
-#undef FT_CAPTURE_SAMPLES /* 1024: used for nothing but as a power of two */
+#undef FT_CAPTURE_SAMPLES /* 1024: only a power of two matters */
 #define FT_CAPTURE_SAMPLES 8u
 
 #include "ft_capture.c"
@@ -45,14 +45,12 @@ int64_t ft_observer_wire(const ft_observer *o, uint32_t joint)
 
 int64_t ft_observer_turned(const ft_observer *o, uint32_t joint, ft_turn q)
 {
-    (void)q;
     CLAIM(o == &control.seen && joint < FT_JOINTS);
     return (int64_t)nondet_u64();
 }
 
 uint32_t ft_safety_unhomed(const ft_safety *s)
 {
-    (void)s;
     return nondet_u32();
 }
 
@@ -69,9 +67,8 @@ static void any_state(void)
 }
 
 /* STATUS, IDENT and ABOUT are formed without a run-time error from any state,
- * with voltages and temperatures that are no numbers too; a voltage or
- * temperature beyond the range of the message is reported as the end of that
- * range.
+ * NaN in voltages and temperatures included. A voltage or temperature beyond
+ * the range of the message is reported as the end of that range.
  * Run: unwind=70 floats */
 void prove_report_all(void)
 {
@@ -90,8 +87,9 @@ void prove_report_all(void)
     END;
 }
 
-/* A recording that is started, whatever the host asks for, written by a tick
- * and read from any sample on stays within its ring, and ends itself.
+/* For any request of the host, a recording that is started, written by a tick
+ * and read from any sample on stays within its ring. A recording of one round
+ * ends when the ring is full.
  * Run: unwind=40 floats */
 void prove_capture_ring(void)
 {
@@ -133,12 +131,11 @@ void ft_bus_tell(const ft_bus *b, uint32_t which, ft_bus_health *h)
  * Run: unwind=70 mechanisms=drives */
 void prove_report_drives(void)
 {
-    const uint32_t i = nondet_u32();
+    const uint32_t i = below(FT_BUS_DRIVES);
     ft_msg_drives m;
 
     any_state();
     ANYTHING(bus);
-    GIVEN(i < FT_BUS_DRIVES);
     ft_report_drives(&m, &bus, time_.tick);
     CLAIM(m.state[ft_drive[i].joint] == bus.drive[i].state
           && m.answers[ft_drive[i].joint] == bus.drive[i].answers

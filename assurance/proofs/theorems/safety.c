@@ -1,10 +1,9 @@
 /* The safety states, safety/ft_safety.c with its tables in ft_conditions.c.
  *
- * Their neighbours do here anything that they may: the chip reports anything,
- * the same for the length of a tick; the motion and the lab modes keep what
- * they are asked for. `commanded`: whether the chip was last asked to switch
- * its outputs on. One invariant, well(), holds after the start and is kept by
- * every tick, so it holds in every state that can be reached. */
+ * Neighbours are stubs. The chip reports anything, the same during one tick.
+ * The motion and the lab modes remember their requests. `commanded` is the
+ * last request to the chip's outputs. One invariant, well(), holds after the
+ * start. Every tick keeps it, so it holds in every reachable state. */
 #include "proof.h"
 
 #include "ft_conditions.c"
@@ -29,7 +28,7 @@ static const ft_safety_input in = { &s, &sensors, &found_, &c.seen, &c.motion,
 /* ---- the chip --------------------------------------------------------- */
 
 static bool commanded; /* outputs, by the tick */
-static bool dropped;   /* they were off, if for a moment */
+static bool dropped;   /* the outputs were off at some moment */
 static struct {
     bool enabled, supply, ready, loader, zero, constants, code;
     uint32_t current, joint, cause;
@@ -43,8 +42,8 @@ void ft_chip_outputs(bool enabled)
 }
 
 void ft_chip_safe(void) { ft_chip_outputs(false); }
-void ft_chip_brake(bool open) { (void)open; }
-void ft_chip_remember(uint32_t word) { (void)word; }
+void ft_chip_brake(bool open) { }
+void ft_chip_remember(uint32_t word) { }
 bool ft_chip_outputs_enabled(void) { return commanded && chip.enabled; }
 bool ft_chip_supply_good(void) { return chip.supply; }
 bool ft_chip_drivers_ready(void) { return chip.ready; }
@@ -91,7 +90,6 @@ uint32_t ft_bus_set_right(const ft_bus *b)
 
 void ft_motion_hold(ft_motion *m, const ft_turn q[FT_JOINTS])
 {
-    (void)q;
     m->rested = FT_MOTION_SLOTS;
 }
 
@@ -111,38 +109,24 @@ const ft_pair *ft_motion_start(ft_motion *m)
     return m->queue.entry;
 }
 
-void ft_step_start(ft_step_state *t, const ft_turn q[FT_JOINTS])
-{
-    (void)t;
-    (void)q;
-}
+void ft_step_start(ft_step_state *t, const ft_turn q[FT_JOINTS]) { }
 
-void ft_step_take(ft_step_state *t, const ft_pair pairs[FT_STEP_PAIRS])
-{
-    (void)t;
-    (void)pairs;
-}
+void ft_step_take(ft_step_state *t, const ft_pair pairs[FT_STEP_PAIRS]) { }
 
-void ft_law_start(ft_law *l) { (void)l; }
+void ft_law_start(ft_law *l) { }
 
 bool ft_law_overlay(ft_law *l, uint32_t joint, const uint8_t share[3])
 {
-    (void)l;
     CLAIM(joint < FT_JOINTS && share[0] >= FT_OVERLAY_LEAST
           && share[0] <= FT_OVERLAY_MOST);
     return nondet_bool();
 }
 
-void ft_observer_set(ft_observer *o, const int64_t wire[FT_JOINTS])
-{
-    (void)o;
-    (void)wire;
-}
+void ft_observer_set(ft_observer *o, const int64_t wire[FT_JOINTS]) { }
 
 void ft_lab_rest(ft_lab *lab) { lab->wanted = lab->velocity = FT_C(0.0); }
 void ft_lab_float(ft_lab *lab, float per_cent)
 {
-    (void)lab;
     CLAIM(per_cent >= 0.0f && per_cent <= 80.0f);
 }
 
@@ -151,7 +135,7 @@ static bool rests(const ft_lab *lab)
     return lab->wanted == FT_C(0.0) && lab->velocity == FT_C(0.0);
 }
 
-/* The lab modes are asked for nothing beyond the joint's own bounds. */
+/* Check that requests to the lab modes are within the joint's own bounds. */
 void ft_lab_jog(ft_lab *lab, uint32_t joint, ft_real velocity)
 {
     CLAIM(joint < FT_JOINTS
@@ -178,9 +162,6 @@ void ft_lab_release(ft_lab *lab) { lab->wanted = FT_C(0.0); }
 void ft_follow_begin(ft_follow *f, const int64_t held[FT_JOINTS],
                      uint32_t delay, uint32_t frame)
 {
-    (void)held;
-    (void)delay;
-    (void)frame;
     f->stop = false;
 }
 
@@ -193,7 +174,6 @@ void ft_follow_stop(ft_follow *f) { f->stop = true; }
 
 void ft_follow_park(ft_follow *f, const int64_t held[FT_JOINTS])
 {
-    (void)held;
     f->stop = false;
     f->parks = true;
 }
@@ -205,17 +185,16 @@ void ft_follow_park(ft_follow *f, const int64_t held[FT_JOINTS])
 
 #if FT_YIELDS
 
-static bool quiet; /* as ft_contact_quiet says in this tick */
+static bool quiet; /* ft_contact_quiet's answer in this tick */
 
-/* Not while a touch lasts: contact_returns. */
+/* Return false while a touch lasts: contact_returns. */
 bool ft_contact_quiet(ft_contact *f, const ft_observer *seen)
 {
-    (void)seen;
     quiet = f->way == FT_FELT_AWAY && !f->touched && nondet_bool();
     return quiet;
 }
 
-/* Return whether an arm that lies down waits just where it may. */
+/* Return whether an arm waits on its way to lie down. */
 static bool waits(void)
 {
     return s.state == FAULT && s.reaction == FT_REACTION_PARK
@@ -230,20 +209,16 @@ void ft_contact_give_way(ft_contact *f)
     f->way = nondet_bool() ? FT_FELT_AWAY : FT_FELT_STAYS;
 }
 
-void ft_follow_keep(ft_follow *f, const int64_t place[FT_JOINTS])
-{
-    (void)f;
-    (void)place;
-}
+void ft_follow_keep(ft_follow *f, const int64_t place[FT_JOINTS]) { }
 
 void ft_follow_return(ft_follow *f, const int64_t held[FT_JOINTS])
 {
-    (void)held;
     f->stop = false;
     f->parks = true;
 }
 
-/* Return whether an arm gives way, or goes back, only where it can. */
+/* Return whether an arm gives way, or goes back, only in states that allow
+ * it. */
 static bool returns(void)
 {
     const uint8_t way = c.contact.way;
@@ -261,14 +236,13 @@ static bool returns(void)
 
 int64_t ft_observer_turned(const ft_observer *o, uint32_t joint, ft_turn q)
 {
-    (void)o;
     CLAIM(joint < FT_JOINTS);
     return (int64_t)q;
 }
 
 /* ---- the invariant ----------------------------------------------------- */
 
-/* Return whether a state is one in which the outputs are on. */
+/* Return whether the outputs are on in a state. */
 static bool driving(uint32_t state)
 {
     return state == HOLD || state == TRACK || state == HOMING || state == FLOAT
@@ -276,8 +250,8 @@ static bool driving(uint32_t state)
            || state == FOLLOW || state == HELD;
 }
 
-/* Return whether a fault is there only where one can be; that a host is gone,
- * and nothing of its, where the arm is held for the next one. */
+/* Return whether a fault is latched only in states that allow one. An arm that
+ * is held for the next host has the fault HOST_LOST and no motion. */
 static bool latched_well(void)
 {
     if (s.state == HELD)
@@ -287,7 +261,7 @@ static bool latched_well(void)
            || s.state == LEAVING;
 }
 
-/* Return whether the state is one that can be. */
+/* Return whether the state keeps the invariant. */
 static bool well(void)
 {
     bool faulty = s.state == FAULT && s.reaction != FT_REACTION_COAST;
@@ -309,7 +283,7 @@ static bool well(void)
            && c.lab.joint < FT_JOINTS;
 }
 
-/* Return whether a state is one that asks for zeros. */
+/* Return whether all zeros are known in a state that needs them. */
 static bool homed_if_led(void)
 {
     bool led = s.state == HOLD || s.state == TRACK || s.state == FLOAT
@@ -318,7 +292,7 @@ static bool homed_if_led(void)
     return !led || ft_safety_unhomed(&s) == FT_NO_JOINT;
 }
 
-/* Let everything be anything that is well. */
+/* Let everything be anything that keeps the invariant. */
 static void any_state(void)
 {
     ANYTHING(s);
@@ -333,7 +307,7 @@ static void any_state(void)
     s.request.posted = false; /* see safety_requests */
 }
 
-/* Return what a tick of the motion or of a lab mode may bring. */
+/* Return any event of a tick of the motion or of a lab mode. */
 static uint32_t any_event(void)
 {
     uint32_t event = nondet_u32();
@@ -343,8 +317,20 @@ static uint32_t any_event(void)
     return event;
 }
 
-/* The start ends in a state of the invariant, outputs off, whatever the chip
- * says of itself.
+/* Let the host ask for one event, in a branch of its own. */
+static void ask_for(uint32_t asked)
+{
+    uint32_t event;
+
+    for (event = 0; event <= FT_EVENT_FOLLOW + 1u; event++)
+        if (asked == event) {
+            s.request.event = (uint8_t)event;
+            take_request(&s, &c, &in);
+        }
+}
+
+/* The start ends in a state of the invariant with the outputs off, for any
+ * report of the chip.
  * Run: unwind=12 mechanisms=three_link,braked */
 void prove_safety_start(void)
 {
@@ -355,18 +341,19 @@ void prove_safety_start(void)
     END;
 }
 
-/* Whatever the host asks for, in any state: the outputs are on only where
- * safety_states says, what is asked of the lab modes is within the joint's own
- * bounds, and no request switches outputs on or lets torques be made in BOOT,
- * CHECK, FAULT, ESTOP or LEAVING; nor does one lead out of ESTOP while the
- * e-stop is open, but to LEAVING. One that is posted is answered once, by its
- * token, and by none where nothing is. No joint is probed that does not rest.
- * Assumes: a share of friction is not negative, as a byte of the wire is not.
+/* For any request in any state: the outputs are on only in the states of
+ * safety_states, and requests to the lab modes are within the joint's bounds.
+ * No request switches the outputs on in BOOT, CHECK, FAULT, ESTOP or LEAVING.
+ * While the e-stop is open, a request leads out of ESTOP only to LEAVING. A
+ * posted request is answered once, by its token. A joint is probed only at
+ * rest.
+ * Assumes: a share of friction is not negative, as the byte on the wire is
+ * not.
  * Run: unwind=53 mechanisms=three_link,braked,parked,f405rg-4:current,drives,five_bar */
 void prove_safety_requests(void)
 {
     bool open, on, posted;
-    uint32_t asked = nondet_u32(), event, state;
+    uint32_t asked = nondet_u32(), state;
     uint8_t token, was;
 
     any_state();
@@ -377,11 +364,7 @@ void prove_safety_requests(void)
     open = sensors.estop && s.state == ESTOP;
     on = commanded;
     state = s.state;
-    for (event = 0; event <= FT_EVENT_FOLLOW + 1u; event++)
-        if (asked == event) {
-            s.request.event = (uint8_t)event;
-            take_request(&s, &c, &in);
-        }
+    ask_for(asked);
     CLAIM(well());
     CLAIM(homed_if_led());
     GIVEN(asked <= FT_EVENT_FOLLOW + 1u);
@@ -391,14 +374,14 @@ void prove_safety_requests(void)
     END;
 }
 
-/* The outputs are on in HOLD, TRACK, HOMING, FLOAT, JOG, PROBE, CLOSING, FOLLOW,
- * HELD and in a FAULT that brakes or holds, in no other state, from the start on and
- * after every tick, or in one that lies down: whatever the chip measures, the
- * tick finds and the host asks for. The source of torque is the one that the table gives the state, and
- * an arm that is held or led has all its zeros.
- * Assumes: the motion of the tick returns no event, or PASSED, PAUSED or ENDED:
- * ft_motion.c, ft_follow.c and ft_lab.c return no other. Requests, which come
- * last in a tick, are safety_requests.
+/* The outputs are on in HOLD, TRACK, HOMING, FLOAT, JOG, PROBE, CLOSING,
+ * FOLLOW, HELD, and in a FAULT that brakes, holds or lies down. They are on in
+ * no other state, after every tick, for any measurement, finding and request.
+ * The source of torque is the state's own in the table. An arm that is held or
+ * led has all its zeros.
+ * Assumes: the motion of the tick returns no event, or PASSED, PAUSED or
+ * ENDED, as ft_motion.c, ft_follow.c and ft_lab.c do. safety_requests has the
+ * requests, which come last in a tick.
  * Run: unwind=27 mechanisms=three_link,braked,parked,feeling,returning */
 void prove_safety_states(void)
 {
@@ -409,24 +392,20 @@ void prove_safety_states(void)
     END;
 }
 
-/* An arm that is held for the next host (HELD) is taken over by ARM, and that
- * lets it go for no moment: the outputs stay on, the fault HOST_LOST is
- * forgotten, and there is no motion of the last host's to go on with. No other
- * request but DISARM changes anything of it, and none makes it move.
+/* An arm that is held for the next host (HELD) is taken over by ARM with the
+ * outputs on throughout. The fault HOST_LOST is then cleared, and no motion of
+ * the last host is left. Of all other requests only DISARM has an effect, and
+ * none moves the arm.
  * Run: unwind=53 mechanisms=three_link,drives */
 void prove_safety_takes_over(void)
 {
-    uint32_t asked = nondet_u32(), event;
+    uint32_t asked = nondet_u32();
 
     any_state();
     GIVEN(s.state == HELD && asked <= FT_EVENT_FOLLOW + 1u);
     s.request.posted = true;
     dropped = false;
-    for (event = 0; event <= FT_EVENT_FOLLOW + 1u; event++)
-        if (asked == event) {
-            s.request.event = (uint8_t)event;
-            take_request(&s, &c, &in);
-        }
+    ask_for(asked);
     CLAIM(dropped == (asked == FT_COMMAND_DISARM));
     CLAIM(s.state == (asked == FT_COMMAND_ARM      ? HOLD
                       : asked == FT_COMMAND_DISARM ? DISARMED : HELD));
@@ -437,10 +416,10 @@ void prove_safety_takes_over(void)
     END;
 }
 
-/* An arm that is held for the next host is let go, or moves by any other law,
- * only for another fault than HOST_LOST, which is the one that is reported
- * then, or with the e-stop.
- * Assumes: the motion returns what safety_states says.
+/* An arm in HELD leaves that state only by the e-stop, or by another fault
+ * than HOST_LOST, which is then the reported one. Until then the outputs stay
+ * on.
+ * Assumes: the motion returns an event of safety_states.
  * Run: unwind=27 mechanisms=three_link,drives */
 void prove_safety_held(void)
 {
@@ -455,8 +434,8 @@ void prove_safety_held(void)
     END;
 }
 
-/* In the tick in which the e-stop is open the outputs go off, and nothing makes
- * torques, from every state.
+/* In the tick in which the e-stop is open the outputs go off and the source of
+ * torque is OFF, from every state.
  * Run: unwind=27 mechanisms=three_link,braked,parked */
 void prove_safety_estop(void)
 {
@@ -468,8 +447,8 @@ void prove_safety_estop(void)
     END;
 }
 
-/* Return whether a fault is one for which the arm is stopped on its path first,
- * as all that holds it is well. */
+/* Return whether a fault first stops the arm on its path, as the arm can still
+ * be controlled. */
 static bool stops_first(uint32_t fault_)
 {
     return fault_ == FT_FAULT_OVERLOAD || fault_ == FT_FAULT_HOST_LOST
@@ -477,9 +456,9 @@ static bool stops_first(uint32_t fault_)
            || (FT_PARK_HEAT && fault_ == FT_FAULT_OVER_TEMPERATURE);
 }
 
-/* Return whether a rule of the table asks for safe outputs now. Rules on supply
- * and drivers do while the outputs are on, rules on joints while torques are
- * made. */
+/* Return whether a rule of the table asks for safe outputs now. Rules of
+ * supply and drivers do while the outputs are on, rules of joints while
+ * torques are made. */
 static bool must_go(const ft_fault_rule *f)
 {
     bool counts = f->where == FT_ALWAYS || (f->where == FT_POWERED && commanded)
@@ -488,7 +467,7 @@ static bool must_go(const ft_fault_rule *f)
     return !stops_first(f->fault) && counts && f->check(&in) != FT_GOOD;
 }
 
-/* Return whether what the tick found is noted as it always is. */
+/* Return whether the tick's findings are noted as ft_found() notes them. */
 static bool noted(void)
 {
     const ft_findings *f = &found_;
@@ -505,16 +484,16 @@ static bool noted(void)
                       && f->misfit == FT_GOOD);
 }
 
-/* Any fault of the table but OVERLOAD, HOST_LOST, KNOT and LOW_SUPPLY, and heat
- * where the arm lies down for it, leads to safe outputs within the same tick: off, or without voltage or held where the mechanism's
- * file says so for its class. Those of supply and drivers do so while the
- * outputs are on, those of the joints while torques are made, those of memory
- * and missed ticks always. One that lets the joints coast switches the outputs
- * off, though another brakes or holds, in the same tick or since one before.
- * But a fault of the joints leaves braking as it is, as that relies on nothing
- * that such a fault is about.
- * Assumes: findings are noted by ft_found(), as everywhere; a current fault's
- * number is one of ft_chip.h.
+/* Any fault of the table leads to safe outputs within the same tick, except
+ * OVERLOAD, HOST_LOST, KNOT, LOW_SUPPLY, and heat if the arm lies down for it.
+ * Safe outputs are off, or they brake or hold if the mechanism's file says so
+ * for the fault's class. Faults of supply and drivers act while the outputs
+ * are on, faults of joints while torques are made, faults of memory and missed
+ * ticks always. A fault that coasts switches the outputs off, even if another
+ * fault brakes or holds. One case is left out: a fault of the joints does not
+ * end braking, as braking does not rely on the joints' sensors.
+ * Assumes: findings are noted by ft_found(), and a current fault's number is
+ * one of ft_chip.h.
  * Run: unwind=27 mechanisms=three_link,braked,parked,f405rg-4:current,drives,five_bar,biped */
 void prove_safety_faults(void)
 {
@@ -536,12 +515,12 @@ void prove_safety_faults(void)
 
 #if FT_PARK
 
-/* An arm that is on its way to lie down is nearer to being let go after every
- * tick, whatever happens: the motors are off, brake, or hold until the brakes
- * have closed, or less time than before is left; or it waits because of a touch,
- * and heat or a low supply was found in no tick before. A fault that would lay it
- * down too stops it no more than it begins it again.
- * Assumes: the motion returns what safety_states says.
+/* After every tick, an arm on its way to lie down is nearer to being let go.
+ * Its motors are off, brake, or hold until the brakes have closed; or less
+ * time is left than before. It may also wait because of a touch, if no heat or
+ * low supply was found before. A further fault that would lay the arm down
+ * neither stops nor restarts it.
+ * Assumes: the motion returns an event of safety_states.
  * Run: unwind=27 mechanisms=parked */
 void prove_safety_lies(void)
 {
@@ -565,12 +544,12 @@ void prove_safety_lies(void)
 
 #if FT_WAITS
 
-/* An arm that lies down and is touched does not go on in the tick in which that
- * is felt, nor in any tick while that lasts: it is stopped where it was measured
- * to be, or its motors are let go, brake, or hold until the brakes have closed.
- * It goes on only in a tick in which it has been at rest, with no touch, for as
- * long as contact_returns says.
- * Assumes: the motion returns what safety_states says.
+/* An arm that lies down and is touched stops in that tick, and stays stopped
+ * in every tick of the touch. It stops at its measured position, or its motors
+ * are off, brake, or hold until the brakes have closed. It goes on only in a
+ * tick in which it has been at rest without a touch, for as long as
+ * contact_returns says.
+ * Assumes: the motion returns an event of safety_states.
  * Run: unwind=27 mechanisms=parked,returning */
 void prove_safety_gives_way(void)
 {
@@ -591,11 +570,10 @@ void prove_safety_gives_way(void)
 
 #if FT_RETURN
 
-/* An arm that has given way goes back by itself once nothing is felt, and only
- * then; on its way a touch makes it give way again. If it holds before it is
- * back, for any reason, no path can be resumed: none begins where the arm is
- * not.
- * Assumes: the motion returns what safety_states says.
+/* An arm that has given way goes back only once no touch is felt. On its way
+ * back only a touch makes it give way again. If it holds before it is back, no
+ * path can be resumed.
+ * Assumes: the motion returns an event of safety_states.
  * Run: unwind=27 mechanisms=returning */
 void prove_safety_returns(void)
 {
@@ -617,8 +595,8 @@ void prove_safety_returns(void)
 
 #endif
 
-/* Knots are wanted only while the arm may play them or is disarmed, none after
- * a bad one or while a fault is there or comes.
+/* Knots are wanted only while the arm may play them or is disarmed. None is
+ * wanted after a bad knot, or while there is a fault or one is coming.
  * Run: unwind=10 */
 void prove_safety_knots(void)
 {
@@ -633,8 +611,8 @@ void prove_safety_knots(void)
 
 #if FT_BUS_DRIVES > 0
 
-/* After a tick in which drives came or went the flag HOMED says whether every
- * joint has its zero, and no other flag is another one.
+/* After a tick in which drives came or went, the flag HOMED says whether every
+ * joint has its zero. No other flag changes.
  * Run: unwind=10 mechanisms=drives */
 void prove_safety_met(void)
 {

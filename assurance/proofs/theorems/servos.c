@@ -1,30 +1,32 @@
 /* A wire of servos, ft_sts.c, and the frames to them, ft_feetech.c.
  *
- * Received bytes are any, as many as the buffer holds; frames of a tick are any
- * frames. One invariant, well(), holds at the start, and is kept by packing and
- * by taking in. A wire has 2 servos here: their number is used for nothing but
- * as a bound of loops, and in the sizes of the buffers, to which each adds what
- * its own bytes take. */
-#include "proof.h"
+ * Received bytes are any, as many as the buffer holds. Frames of a tick are any
+ * frames. One invariant, well(), holds at the start. Packing keeps it, and so
+ * does taking in. */
+#include "wires.h"
 
-#include <string.h>
+#ifdef PROOF_CAME
 
-#include "ft_config.h"
-#undef FT_WIRE_MOST
-#define FT_WIRE_MOST 2u
-
-#include "ft_config.c"
-
-/* In place of memcmp: the sent bytes came back or not. */
-static int compared(const void *a, const void *b, size_t size)
+/* In place of memcpy: copies have any contents. */
+static void copied(void *to, const void *from, size_t size)
 {
-    CLAIM(__CPROVER_r_ok(a, size) && __CPROVER_r_ok(b, size));
-    return nondet_bool() ? 1 : 0;
+    CLAIM(__CPROVER_r_ok(from, size) && __CPROVER_w_ok(to, size));
+    if (size != 0u)
+        __CPROVER_havoc_slice(to, size);
 }
 
-#define memcmp compared
+#define for(...) for (__VA_ARGS__) __CPROVER_loop_invariant(i <= FT_STS_IN)
+#define while(...) while (__VA_ARGS__) \
+    __CPROVER_assigns(at, __CPROVER_object_whole(w)) \
+    __CPROVER_loop_invariant(at <= came && w->answers <= FT_WIRE_MOST \
+                             && w->read == 0u && w->servos <= FT_WIRE_MOST \
+                             && (w->width <= 2u \
+                                 || w->width == FT_STS_STATE_SIZE)) \
+    __CPROVER_decreases(came - at)
 
-/* In place of memcpy: of up to eight bytes, one by one. */
+#else
+
+/* In place of memcpy: copy up to eight bytes, one by one. */
 static void copied(void *to, const void *from, size_t size)
 {
     uint8_t *t = to;
@@ -38,15 +40,18 @@ static void copied(void *to, const void *from, size_t size)
             t[i] = f[i];
 }
 
-#define memcpy copied
+#endif
 
+#define memcpy copied
 #include "ft_sts.c"
+#undef for
+#undef while
 
 #include "ft_feetech.c"
 
 static ft_sts wire;
 
-/* Return whether a wire is as every tick leaves it. */
+/* Return whether a wire keeps the invariant of every tick. */
 static bool well(void)
 {
     return wire.size <= FT_STS_OUT && wire.answers <= FT_WIRE_MOST
@@ -62,8 +67,8 @@ static void any_state(void)
 
 /* ---- out ---------------------------------------------------------------- */
 
-/* Return the bytes of the packet at p: a whole one to all servos, with its
- * check sum, within what is left; else none. */
+/* Return the size of the packet at p, or 0. A packet goes to all servos, has a
+ * right check sum, and is within the bytes left. */
 static uint32_t whole(const uint8_t *p, uint32_t left)
 {
     uint32_t size, sum = 0, i;
@@ -78,24 +83,23 @@ static uint32_t whole(const uint8_t *p, uint32_t left)
     return (sum & 0xFFu) == 0xFFu ? size : 0u;
 }
 
-/* Each packet of a tick, whatever the frames say: it is a whole packet to all
- * servos, as long as its parameters need, with its check sum; the one that sets
- * registers is left out if no frame sets the register that is asked for. All
- * that a tick may send fits into its buffer. The first packet gives each servo
- * a duty, which is zero unless the servo's frame says that it runs; a servo
- * that is switched off counts as off.
- * Assumes: a packet is formed at the buffer's beginning: elsewhere it is the
- * same.
+/* For any frames, each packet of a tick is whole, goes to all servos, has the
+ * length of its parameters, and its check sum. The packet that sets registers
+ * is left out if no frame sets the requested register. All packets of a tick
+ * fit into the buffer. The first packet gives each servo a duty, which is zero
+ * unless the servo's frame says that it runs. A servo that is switched off
+ * counts as off.
+ * Assumes: a packet is formed at the buffer's beginning, and elsewhere
+ * likewise.
  * Run: unwind=16 mechanisms=so101_sts */
 void prove_sts_packets(void)
 {
     ft_frame frames[FT_WIRE_MOST];
     const uint32_t duties = 8u + 3u * FT_WIRE_MOST, asks = 8u + FT_WIRE_MOST;
-    uint32_t i = nondet_u32();
+    uint32_t i = below(FT_WIRE_MOST);
 
     any_state();
     ANYTHING(frames);
-    GIVEN(i < FT_WIRE_MOST);
     wire.size = 0;
     switch (nondet_u8() % 4u) {
     case 0:
@@ -125,8 +129,8 @@ void prove_sts_packets(void)
     END;
 }
 
-/* All packets of a tick, one after another, whatever the frames say: they keep
- * to the buffer, and nothing is asked in a quiet tick.
+/* For any frames, all packets of a tick, one after another, keep to the
+ * buffer.
  * Run: unwind=16 mechanisms=so101_sts */
 void prove_sts_pack(void)
 {
@@ -141,29 +145,24 @@ void prove_sts_pack(void)
 
 /* ---- in ----------------------------------------------------------------- */
 
-/* Whatever bytes came, as many as the buffer holds, and wherever among them:
- * what begins there is taken in without a run-time error, is a byte at least,
- * and no more than are left; it is one answer at most, and the invariant is
- * kept. So all of them are taken in, within as many steps as there are bytes.
- * Run: unwind=16 mechanisms=so101_sts */
-void prove_sts_take(void)
+/* All bytes that came, as many as the buffer holds, are taken in without a
+ * run-time error. Taking in ends, and the invariant is kept.
+ * Run: unwind=16 contracts slice define=PROOF_CAME mechanisms=so101_sts */
+void prove_sts_came(void)
 {
-    const uint32_t at = nondet_u32(), came = nondet_u32();
-    uint32_t before, size;
+    const uint32_t came = nondet_u32();
 
     any_state();
-    GIVEN(at < came && came <= FT_STS_IN && wire.answers < FT_WIRE_MOST);
-    before = wire.answers;
-    size = take(&wire, at, came);
-    CLAIM(size >= 1u && size <= came - at);
-    CLAIM(well() && wire.answers - before == (size > 1u ? 1u : 0u));
+    GIVEN(came <= FT_STS_IN);
+    ft_sts_came(&wire, came);
+    CLAIM(wire.answers <= FT_WIRE_MOST && wire.read == 0u);
+    CLAIM(wire.servos <= FT_WIRE_MOST);
     END;
 }
 
-/* One answer is taken for such only if it begins as one, is as long as what was
- * asked for, and has its check sum; and where more came than was sent, or less,
- * and it is not what was sent that came first, nothing is believed but answers
- * alone.
+/* An answer is taken only if it begins as one, is as long as the question
+ * needs, and has its check sum. If the sent bytes do not come back first,
+ * nothing is used but answers alone.
  * Run: unwind=16 mechanisms=so101_sts */
 void prove_sts_packet(void)
 {
@@ -186,8 +185,7 @@ void prove_sts_packet(void)
     END;
 }
 
-/* Every answer that is taken out has come; each is taken once, and no more than
- * came.
+/* Every answer that is taken out has come. Each is taken once.
  * Run: unwind=16 mechanisms=so101_sts */
 void prove_sts_next(void)
 {
@@ -201,20 +199,20 @@ void prove_sts_next(void)
 
 /* ---- servos ------------------------------------------------------------- */
 
-/* Whatever share of the supply is asked for, a number or not: the duty is no
- * larger than the file allows, a thousandth at most beside it by rounding, and
- * what rounding leaves over is never more than 0.51 of a thousandth.
+/* For any share of the supply, NaN included, the duty exceeds the file's limit
+ * by at most half a thousandth. The rest of rounding is never more than 0.51
+ * of a thousandth.
  * Run: unwind=10 floats mechanisms=so101_sts */
 void prove_servo_duty(void)
 {
-    const uint32_t i = nondet_u32();
+    const uint32_t i = below(FT_BUS_DRIVES);
     const float share = nondet_float();
     float carried = nondet_float();
     ft_drive_target t = { 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f };
     uint32_t duty;
     ft_frame f;
 
-    GIVEN(i < FT_BUS_DRIVES && __builtin_fabsf(carried) <= 0.00051f);
+    GIVEN(__builtin_fabsf(carried) <= 0.00051f);
     t.share = share;
     ft_feetech_command(&f, &ft_drive[i], &t, &carried);
     duty = f.data[0] | (uint32_t)f.data[1] << 8;
@@ -224,18 +222,17 @@ void prove_servo_duty(void)
     END;
 }
 
-/* Whatever an answer says: a servo's position is within its turn, and nothing
- * is taken from what another servo has said.
+/* For any answer, a servo's position is within one turn. A servo takes nothing
+ * from another servo's answer.
  * Run: unwind=10 floats mechanisms=so101_sts */
 void prove_servo_hear(void)
 {
-    const uint32_t i = nondet_u32();
+    const uint32_t i = below(FT_BUS_DRIVES);
     ft_drive_heard heard;
     ft_drive_said said;
     ft_frame f;
 
     ANYTHING(f);
-    GIVEN(i < FT_BUS_DRIVES);
     heard = ft_feetech_hear(&f, &ft_drive[i], &said);
     CLAIM(heard == FT_HEARD_NOTHING || FT_STS_SERVO(f.id) == ft_drive[i].id);
     CLAIM(heard != FT_HEARD_STATE || said.position < TURN);

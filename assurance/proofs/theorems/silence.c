@@ -1,15 +1,14 @@
-/* A host that falls silent, safety/ft_safety.c, with the neighbours and the
+/* A host that falls silent, safety/ft_safety.c, with the stubs and the
  * invariant of safety.c.
  *
  * silence_rests draws the conclusion from these theorems, motion_tick,
- * pace_stops and jog_slows: when the host is not heard any more the arm comes
- * to rest. A motion and a jog are slowed down in the tick in which the host has
- * been silent for more than FT_HOST_TIMEOUT ticks; an arm at rest goes to FAULT
- * or HELD after FT_HOST_LOST ticks. Each theorem is one step of that. */
+ * pace_stops and jog_slows: an arm without a host comes to rest. A motion and
+ * a jog slow down in the tick in which the silence exceeds FT_HOST_TIMEOUT
+ * ticks. An arm at rest goes to FAULT or HELD after FT_HOST_LOST ticks. */
 #include "safety.c"
 
-/* How long the host has been silent is counted tick by tick up to one more than
- * FT_HOST_LOST, and never begins anew by itself.
+/* The ticks of the host's silence are counted one by one, up to FT_HOST_LOST
+ * plus one. The count does not restart without the host.
  * Run: unwind=27 mechanisms=three_link */
 void prove_silence_counted(void)
 {
@@ -23,9 +22,8 @@ void prove_silence_counted(void)
 }
 
 /* After FT_HOST_TIMEOUT ticks of silence, and in every tick after them, a
- * motion is asked to slow down, a jog to stop and what follows targets to
- * brake, an arm that was led by hand is held where it is, and no zero is sought
- * and nothing probed: these are without power.
+ * motion is asked to slow down, a jog to stop, and an arm that follows targets
+ * to brake. No arm floats, seeks a zero or is probed.
  * Run: unwind=27 mechanisms=three_link,braked */
 void prove_silence_stops(void)
 {
@@ -39,9 +37,8 @@ void prove_silence_stops(void)
     END;
 }
 
-/* After FT_HOST_LOST ticks of silence and one more an arm that rests is in
- * FAULT, which coasts, brakes or lies down as the mechanism's file says, or where
- * that holds it, and no brakes do, in HELD.
+/* After more than FT_HOST_LOST ticks of silence an arm at rest is in FAULT, or
+ * in HELD if it has no brakes and the mechanism's file says hold.
  * Run: unwind=27 mechanisms=three_link,braked,led */
 void prove_silence_ends(void)
 {

@@ -1,11 +1,11 @@
-/* The emitted step, ft_step.c, with what it is made of: ft_flexible.c where
- * links bend, ft_loop.c and ft_tree.c where loops are closed. */
+/* The emitted step, ft_step.c, with ft_flexible.c for flexible links, and with
+ * ft_loop.c and ft_tree.c for closed loops. */
 #include "proof.h"
 
 #include "ft_config.c"
 
-/* The rounds of a start: each begins with whatever those before it have left.
- * An invariant has to stand behind the loop's condition, which is emitted. */
+/* Rounds of a start: each begins with any result of the rounds before. An
+ * invariant stands after the condition of the loop, which is emitted. */
 #ifdef ROUNDS
 #define for(...) for (__VA_ARGS__) __CPROVER_loop_invariant(true)
 #define while(...) while (__VA_ARGS__) \
@@ -19,8 +19,8 @@
 #include "ft_flexible.c"
 #endif
 #if FT_STEP_CLOSED
-/* Under this name its own body is proved about, while ft_step.c calls the one
- * below that solves anything. */
+/* The proof calls the real body by this name, while ft_step.c calls the stub
+ * below. */
 #define ft_loop_solve solved
 #include "ft_loop.c"
 #undef ft_loop_solve
@@ -46,15 +46,15 @@ static void anything(void)
 
 ft_loop_solution nondet_solution(void);
 
-/* Solving the loops gives anything here. */
+/* Return any solution of the loops. */
 void ft_loop_solve(const ft_loop_pose *at, ft_loop_solution *now)
 {
     CLAIM(__CPROVER_r_ok(at, sizeof *at));
     *now = nondet_solution();
 }
 
-/* Return whether a tick may go on from a solution: what torques_loops rests
- * on. */
+/* Return whether a tick may use a solution. torques_loops needs these
+ * bounds. */
 static bool lets_through(const ft_loop_solution *now)
 {
     uint32_t d;
@@ -68,22 +68,21 @@ static bool lets_through(const ft_loop_solution *now)
     return true;
 }
 
-/* Solving the loops, a tick, taking frames, and what a start does in a round,
- * whatever the motion is and the state holds, numbers or not, are free of
- * run-time errors, conversions of reals among them. A pose that is singular,
- * whose correction is too large, whose joints would go on too far, or of which
- * something is no number, is a fault of the same tick, in which nothing is
- * asked for anew and no joint goes on.
- * Assumes: step_starts, of the pace of a round; a correction is one that
- * ft_holds() has let through, as in the only call.
+/* Solving the loops, a tick, taking frames, and a round of a start are free of
+ * run-time errors, for any motion and state, NaN included, conversions of
+ * reals included. Four poses are a fault of the same tick: a singular one, one
+ * with too large a correction, one whose joints would go on too far, and one
+ * with a value that is NaN. In that tick no torque is updated and no joint
+ * goes on.
+ * Assumes: step_starts, for the pace of a round; a correction has passed
+ * ft_holds(), as in the only call.
  * Run: unwind=16 floats slice mechanisms=five_bar */
 void prove_step_closed(void)
 {
-    const uint32_t i = nondet_u32();
+    const uint32_t i = below(FT_TREE_JOINTS);
     ft_turn at;
 
     anything();
-    GIVEN(i < FT_TREE_JOINTS);
     at = step.at.q[i];
     switch (nondet_u8() % 5u) {
     case 0:
@@ -105,10 +104,10 @@ void prove_step_closed(void)
         (void)ft_settle(&step);
         break;
     default: {
-        const uint32_t j = nondet_u32();
+        const uint32_t j = below(FT_JOINTS);
         ft_real before;
 
-        GIVEN(j < FT_JOINTS && tau[j] == tau[j]);
+        GIVEN(tau[j] == tau[j]);
         before = tau[j];
         ft_step(&step, &next, tau);
         CLAIM(ft_holds(&step)
@@ -119,10 +118,10 @@ void prove_step_closed(void)
     END;
 }
 
-/* Going towards any place in any number of rounds, and a start there, from any
- * state, numbers or not, end and are free of run-time errors, but for
- * conversions: step_closed has these. The pace of a round is never more than
- * that of the first.
+/* Going towards any place in any number of rounds, and a start there, end.
+ * They are free of run-time errors other than of conversions, from any state,
+ * NaN included; step_closed has the conversions. The pace of a round is never
+ * more than that of the first.
  * Run: unwind=16 contracts slice define=ROUNDS mechanisms=five_bar */
 void prove_step_starts(void)
 {
@@ -142,17 +141,17 @@ void prove_step_starts(void)
 
 #else
 
-/* Return whether the state is as the start and every tick leave it. */
+/* Return whether the state keeps the invariant of the start and every tick. */
 static bool well(void)
 {
     return step.exact < 2u * FT_STEP_PAIRS;
 }
 
-/* A tick of the step, whatever the motion is and the state holds, numbers or
- * not, is free of run-time errors, gives every joint a torque, and leaves a
- * state from which the next one is, too; so is making frames exact, at once or
- * in two steps. That the torques are right, or numbers at all, is not part of
- * it: law_wild shows what is done with those that are no numbers.
+/* A tick of the step is free of run-time errors, for any motion and state, NaN
+ * included. It leaves a state from which the next tick is free of them too.
+ * The same holds for making frames exact, at once or in two steps. The theorem
+ * does not say that the torques are right or finite: law_wild shows what
+ * becomes of those that are not.
  * Run: unwind=16 floats slice mechanisms=three_link,six_axis,flexible_arm,nodal:six_axis */
 void prove_step_tick(void)
 {
@@ -173,8 +172,8 @@ void prove_step_tick(void)
     END;
 }
 
-/* A start at any place, whatever the state holds, is free of run-time errors,
- * ends, and leaves such a state.
+/* A start at any place, from any state, is free of run-time errors, ends, and
+ * keeps the invariant.
  * Run: unwind=16 floats slice mechanisms=three_link,six_axis,flexible_arm,nodal:six_axis */
 void prove_step_start(void)
 {

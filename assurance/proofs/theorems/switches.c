@@ -1,28 +1,18 @@
-/* Outputs on their way on and off, chip/stm32/ft_outputs.c: whatever registers
- * hold, and whatever ran before. */
+/* Switching the outputs on and off, chip/stm32/ft_outputs.c, for any register
+ * values and from any state. */
+#define OWN_CLOCK
 #include "proof.h"
 
 #include "peripherals.h"
 
-#include "ft_board.h"
-#include "ft_chip.h"
-#include "ft_parts.h"
-
 static bool good_clock, lets_on, brake_closed, loops_on, stopped;
-
-bool ft_wait_for(const volatile uint32_t *reg, uint32_t mask, uint32_t value)
-{
-    CLAIM(__CPROVER_r_ok((const uint32_t *)reg, sizeof *reg));
-    CLAIM(mask != 0u && (value & ~mask) == 0u);
-    return nondet_bool();
-}
 
 bool ft_clock_good(void) { return good_clock; }
 bool ft_chip_drivers_ready(void) { return nondet_bool(); }
 float ft_bus_ratio(void) { return nondet_float(); }
 void ft_currents_on(void) { loops_on = true; }
 void ft_currents_watch(void) { }
-void ft_current_ask(uint32_t joint, float share) { (void)joint; (void)share; }
+void ft_current_ask(uint32_t joint, float share) { }
 
 bool ft_pin_high(uint32_t port, uint32_t pin)
 {
@@ -52,9 +42,9 @@ _Static_assert(__builtin_types_compatible_p(__typeof__(&ft_wanted),
                                             volatile bool *),
                "an interrupt looks at it");
 
-/* After any store an interrupt may stop the outputs, once: that of a crystal
- * that has stopped, whatever they are; that of a boundary that finds the e-stop
- * loop open, or of a current loop, if they are wanted. */
+/* Let an interrupt stop the outputs, once, after any store. The interrupt of a
+ * stopped crystal may come at any time. Those of an open e-stop loop and of a
+ * current loop come only while the outputs are wanted. */
 static void struck(void)
 {
     const bool crystal = nondet_bool();
@@ -122,13 +112,13 @@ static void any_state(void)
     stopped = false;
 }
 
-/* Every fault leads here, a crash and a stopped crystal too: no timer drives. A
- * timer with a break register is stopped by it, which holds its outputs low;
- * the outputs of any other are forced low. The drivers are off, the holding
- * brakes closed, and the outputs stay so until they are switched on again. They
- * come on only if that was asked for, the clock is good and, where software
- * reads it, the e-stop loop is closed. If an interrupt that stops them strikes
- * after any store of the call, they are safe at the latest when the call ends.
+/* Every fault leads here, a crash and a stopped crystal too: no timer drives.
+ * A timer with a break register is stopped by that register, which holds the
+ * timer's outputs low. The outputs of any other timer are forced low. The
+ * drivers are off and the holding brakes closed. The outputs come on only on
+ * request, with a good clock and, if software reads it, a closed e-stop loop.
+ * If an interrupt that stops the outputs strikes after any store of the call,
+ * they are safe when the call ends.
  * Assumes: interrupts of the file's own statements, in source order: stores to
  * registers are volatile, and so is ft_wanted.
  * Run: unwind=9 registers interrupts=ft_outputs.c mechanisms=f405rg-4:voltage,f405rg-6:voltage,nucleo-g474re-6:current,odrive-v3.6:current,braked,can:robomaster */
@@ -153,12 +143,12 @@ void prove_outputs_off(void)
 }
 
 /* The outputs count as on only while they are wanted. The calls of every tick
- * about them, and about the board around them, are free of run-time errors
- * whatever registers hold, and write no pin but one of a port that there is.
+ * about the outputs and the board are free of run-time errors for any register
+ * values, and write only pins of existing ports.
  * Run: unwind=9 registers mechanisms=f405rg-4:voltage,f405rg-4:current,f405rg-6:voltage,nucleo-g474re-6:current,odrive-v3.6:voltage,odrive-v3.6:current,can:robomaster */
 void prove_outputs_asked(void)
 {
-    const uint32_t joint = nondet_u32();
+    const uint32_t joint = below(FT_TABLE_SIZE);
 
     any_state();
     switch (nondet_u8() % 3u) {
@@ -174,14 +164,14 @@ void prove_outputs_asked(void)
         (void)ft_chip_driver_fault();
         break;
     default:
-        GIVEN(joint < FT_TABLE_SIZE && ft_stage_table[joint].looped);
+        GIVEN(ft_stage_table[joint].looped);
         ft_output_write(joint, nondet_float());
     }
     END;
 }
 
-/* The start of the timers ends, and leaves none that drives; so does the look
- * at where they update, of at most eight waits.
+/* The start of the timers ends, and leaves no timer that drives. The look at
+ * the place of their updates ends too, after at most eight waits.
  * Run: unwind=9 registers mechanisms=f405rg-4:voltage,f405rg-6:voltage,nucleo-g474re-6:current,odrive-v3.6:voltage,can:robomaster */
 void prove_outputs_start(void)
 {

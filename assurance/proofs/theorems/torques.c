@@ -1,5 +1,4 @@
-/* The torque that the emitted step asks for, ft_step.c, bounded by interval
- * arithmetic over its operations. */
+/* Bounds of the emitted step's torque, ft_step.c, by interval arithmetic. */
 #include "ft_config.c"
 #include "ft_step.c"
 #if FT_STEP_CLOSED
@@ -10,11 +9,11 @@
 
 typedef ft_real all_torques[FT_JOINTS];
 
-/* Known to what runs this: any number of at most this size, and any angle. */
+/* Known to the runner: any number of at most this size, and any angle. */
 ft_real within(ft_real most);
 ft_turn any_angle(void);
 #if FT_STEP_CLOSED
-static const ft_real swing = SWING; /* what a tick lets through, ft_holds() */
+static const ft_real swing = SWING; /* bound of ft_holds() */
 #endif
 
 #if FT_STEP_CLOSED
@@ -69,12 +68,11 @@ static void again(ft_step_state *s)
 
 #if FT_STEP_CLOSED
 
-/* This holds of closed loops too, in every pose that a tick does not refuse as
- * too near to a singular one, wherever the dependent joints are: all numbers
- * are finite, and torques are bounded by the figures below, which show no more
- * than that.
- * Assumes: angles_sines; rotation_bounds, of the rotations that the pivots come
- * by.
+/* In a closed mechanism all numbers of the step are finite, in every pose that
+ * a tick does not refuse as too near to a singular one, and for any dependent
+ * joints. The figures below bound the torques, and show no more than that.
+ * Assumes: angles_sines; rotation_bounds, for the rotations that form the
+ * pivots.
  * Run: intervals mechanisms=five_bar,four_bar,palletizer,nodal:four_bar */
 void prove_torques_loops(void)
 {
@@ -87,15 +85,14 @@ void prove_torques_loops(void)
 
 #else
 
-/* Whatever the positions are, and however velocities change from tick to tick,
- * up to twice the file's limits: every number that the step forms is finite,
- * from the start on, and the torque that it asks for is bounded by the figures
- * below. Intervals forget what numbers have to do with each other, so these lie
- * far above what any motion takes: they show that nothing overflows and nothing
- * becomes no number. Beyond these limits, and for links that bend, what the
- * step asks for may be anything, and law_torque and law_wild bound what comes
- * of it.
- * Assumes: angles_sines, of cosines and sines.
+/* For any positions and any change of velocity from tick to tick, up to twice
+ * the file's limits, every number of the step is finite from the start on. The
+ * figures below bound the requested torque. Intervals forget how numbers
+ * depend on each other, so the figures lie far above the torques of any
+ * motion. They show that nothing overflows or becomes NaN. Beyond these
+ * limits, and for flexible links, the requested torque may be anything;
+ * law_torque and law_wild bound the result.
+ * Assumes: angles_sines, for cosines and sines.
  * Run: intervals mechanisms=three_link,six_axis,damiao_arm,openarm_like,nodal:six_axis */
 void prove_torques_finite(void)
 {

@@ -1,10 +1,9 @@
-/* Waiting for hardware, chip/stm32/ft_wait.c. All other waits are made of
- * these. */
+/* Waiting for hardware, chip/stm32/ft_wait.c. All other waits use these. */
 #include "proof.h"
 
 static uint32_t told(void) { return nondet_u32(); }
 
-/* Names of the one function that the other's loop does not know. */
+/* Variables of one function that the loop of the other does not have. */
 static const volatile uint32_t *reg;
 static uint32_t mask, value, cycles;
 
@@ -33,8 +32,8 @@ static uint32_t mask, value, cycles;
 uint32_t ft_chip_cycles(void) { return nondet_u32(); }
 bool ft_clock_good(void) { return nondet_bool(); }
 
-/* Whatever a register holds, another value each time that it is read: a wait
- * for it ends after FT_PATIENCE looks at most.
+/* For any register values, another one at each read, a wait ends after at most
+ * FT_PATIENCE looks.
  * Run: unwind=2 contracts registers define=PROOF_FOR */
 void prove_wait_ends(void)
 {
@@ -44,7 +43,7 @@ void prove_wait_ends(void)
     END;
 }
 
-/* The result of a wait is right, if the register keeps its value.
+/* The result of a wait is right if the register keeps its value.
  * Run: unwind=2 contracts define=PROOF_FOR,PROOF_STILL */
 void prove_wait_tells(void)
 {
@@ -55,8 +54,8 @@ void prove_wait_tells(void)
     END;
 }
 
-/* A pause ends whatever the counter of cycles tells: after as many looks at it
- * as the pause has cycles.
+/* For any values of the cycle counter, a pause ends after as many looks as the
+ * pause has cycles.
  * Run: unwind=2 contracts */
 void prove_wait_pauses(void)
 {

@@ -20,11 +20,10 @@ float ft_chip_temperature(void) { return degrees; }
 bool ft_chip_driver_fault(void) { return fault; }
 bool ft_chip_stack_whole(void) { return stack; }
 void ft_chip_feed_watchdog(void) { }
-void ft_chip_drivers_look(bool all) { (void)all; }
+void ft_chip_drivers_look(bool all) { }
 
 uint32_t ft_crc32_more(uint32_t crc, const void *bytes, size_t size)
 {
-    (void)crc;
     CLAIM(__CPROVER_r_ok(bytes, size));
     return nondet_u32();
 }
@@ -35,7 +34,7 @@ uint32_t ft_crc32(const void *bytes, size_t size)
     return nondet_u32();
 }
 
-/* Return whether what is looked at next is there. */
+/* Return whether the next byte to look at exists. */
 static bool well(void)
 {
     return round_.table < TABLES && round_.at < guarded[round_.table].size
@@ -63,9 +62,9 @@ static void any_state(void)
     GIVEN(image.size > 0u && image.size <= sizeof flash && well());
 }
 
-/* A round of the watch reads nothing beyond tables and image, and leaves it
- * within them; a temperature that is too high or no number, a driver that is at
- * fault and a stack that came to its end are reported in the same round.
+/* A round of the watch reads no byte beyond tables and image, and keeps its
+ * own state within them. A temperature that is too high or NaN, a driver fault
+ * and a stack that is not whole are reported in the same round.
  * Run: unwind=12 */
 void prove_watch_idle(void)
 {
@@ -104,8 +103,8 @@ void prove_watch_sums(void)
     END;
 }
 
-/* Every row follows the torque of a joint that there is, and a row that is
- * above its bound, or not yet cool again, is reported with its joint.
+/* Every row follows the torque of an existing joint. A row that is above its
+ * bound, or not yet cool again, is reported with its joint.
  * Run: unwind=10 mechanisms=warm */
 void prove_heat_told(void)
 {

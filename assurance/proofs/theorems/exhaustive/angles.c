@@ -1,5 +1,5 @@
-/* Sines, cosines and lengths of all angles there are: ft_trig.h, emitted, and
- * the conversions of control/ft_position.h and ft_segment.h. */
+/* Sines, cosines and lengths of all angles: ft_trig.h, emitted, and the
+ * conversions of control/ft_position.h and ft_segment.h. */
 #define _GNU_SOURCE /* sincos */
 #include "exhaust.h"
 
@@ -14,9 +14,9 @@ static double worse(double a, double b)
 }
 
 /* The emitted cosine and sine of each of the 2^32 angles differ from the exact
- * ones by less than 1.5e-7, the sine alone by less than 1.8e-7.
- * Assumes: this computer's sincos in double precision as the exact ones: it is
- * right to 1e-15.
+ * ones by less than 1.5e-7. The sine alone differs by less than 1.8e-7.
+ * Assumes: this computer's sincos in double precision, right to 1e-15, as
+ * exact.
  * Run: exhaust seconds=900 */
 void prove_angles_sines(void)
 {
@@ -39,8 +39,8 @@ void prove_angles_sines(void)
     END;
 }
 
-/* The angle between any two positions, as steps, becomes rad or m with an error
- * of at most 2^-23 of it, for every joint.
+/* The angle between any two positions, in steps, converts to rad or m with a
+ * relative error of at most 2^-23, for every joint.
  * Run: exhaust seconds=900 */
 void prove_angles_of_steps(void)
 {
@@ -62,10 +62,10 @@ void prove_angles_of_steps(void)
     END;
 }
 
-/* Every way that a segment may reach, rad or m, is converted to steps without
- * leaving their range, with an error below 2^-23 of it and one step.
- * Assumes: a way no longer than the joint's span: what does not keep to it is
- * no segment that ft_knots.c takes in, but for rounding of one in 10^5.
+/* Every distance that a segment may reach, in rad or m, converts to steps
+ * within their range. The error is below 2^-23 of the distance plus one step.
+ * Assumes: a distance of at most the joint's span, with a rounding of one in
+ * 10^5. ft_knots.c takes no longer segment.
  * Run: exhaust seconds=900 mechanisms=three_link,six_axis,five_bar,flexible_arm */
 void prove_angles_to_steps(void)
 {
@@ -88,10 +88,10 @@ void prove_angles_to_steps(void)
     END;
 }
 
-/* The duty that a voltage at its bound makes, out of (duty_max * bus) and
- * 1 / bus, each rounded, is finite and at most 1 + 2^-23, for every voltage of
- * the bus that is no fault. Smaller voltages make smaller duties, as a rounded
- * product never falls where its factor rises.
+/* The duty for a voltage at its bound is (duty_max * bus) times 1 / bus, each
+ * rounded. For every bus voltage that is no fault, that duty is finite and at
+ * most 1 + 2^-23. Smaller voltages give smaller duties, as a rounded product
+ * never falls when its factor rises.
  * Run: exhaust seconds=900 */
 void prove_angles_duty(void)
 {

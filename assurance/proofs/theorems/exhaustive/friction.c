@@ -8,8 +8,8 @@
 #define LOAD -1e6f          /* N m: more than any arm's */
 #define ROUNDED 1.0000005f  /* of products of three */
 
-/* Look at one velocity of one joint, in both directions: less is left of what
- * falls than at the velocity before. */
+/* Check one velocity of one joint, in both directions, and return the share
+ * that is left. It is no larger than the share before. */
 static float at(uint32_t j, float both, float before)
 {
     const ft_stribeck_config *r = &ft_stribeck_joint[j];
@@ -25,14 +25,13 @@ static float at(uint32_t j, float both, float before)
     return left;
 }
 
-/* At every finite velocity that a float has, in both directions:
- * friction opposes the motion, is nothing at rest, and is no more than the
- * file's stribeck and load times the links' torque; of what falls with the
- * velocity there is all at rest and less the faster the joint turns. At a
- * velocity it grows with the torque, in floats too, so that bounds at the
- * largest one hold below it.
- * Assumes: links' torques below 1e6 N m (torques_finite); a velocity that is no
- * number gives none (law_wild).
+/* At every finite float velocity, in both directions, friction opposes the
+ * motion and is zero at rest. It is at most the file's stribeck plus load
+ * times the links' torque. The part that falls with the velocity is whole at
+ * rest, and never rises with the speed. At any velocity friction is no smaller
+ * at the largest torque than without one.
+ * Assumes: links' torques below 1e6 N m (torques_finite); a velocity of NaN
+ * gives no friction (law_wild).
  * Run: exhaust mechanisms=rubbing seconds=3000 */
 void prove_friction_bounded(void)
 {

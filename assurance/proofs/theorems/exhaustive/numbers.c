@@ -1,4 +1,4 @@
-/* Quantities as numbers in the fields of a drive's frames, bus/ft_field.h. */
+/* Quantities as numbers in the fields of drives' frames, bus/ft_field.h. */
 #include "exhaust.h"
 
 #include "ft_config.c"
@@ -6,8 +6,7 @@
 
 static double worst; /* of an error, in steps */
 
-/* Return the place of a float in the order of all: the next one has the next
- * place. */
+/* Return the place of a float in the order of all floats. */
 static int64_t order_of(float x)
 {
     const uint32_t bits = bits_of(x);
@@ -21,8 +20,8 @@ static float at_order(int64_t order)
                      : of_bits((uint32_t)order);
 }
 
-/* Return the place in the order of the first float of the range that becomes
- * this number or a larger one. */
+/* Return the place of the first float of the range that becomes at least this
+ * number. */
 static int64_t first_of(const ft_field_range *r, uint32_t number)
 {
     int64_t below = order_of(r->low), above = order_of(r->high);
@@ -38,7 +37,7 @@ static int64_t first_of(const ft_field_range *r, uint32_t number)
     return above;
 }
 
-/* Claim how far from what a number stands for one is that becomes it. */
+/* Claim that a float that becomes a number is near the number's value. */
 static void near(const ft_field_range *r, uint32_t number, int64_t order)
 {
     const double step = ((double)r->high - (double)r->low) / (double)r->top;
@@ -50,7 +49,7 @@ static void near(const ft_field_range *r, uint32_t number, int64_t order)
     worst = error > worst ? error : worst;
 }
 
-/* Look at the first and the last float that becomes each number. */
+/* Check the first and the last float that becomes each number. */
 static void every_number(const ft_field_range *r)
 {
     uint32_t n;
@@ -62,7 +61,7 @@ static void every_number(const ft_field_range *r)
     }
 }
 
-/* Look at what lies beyond the range, and at what is no number. */
+/* Check values beyond the range, and NaN. */
 static void beyond(const ft_field_range *r)
 {
     const float past = at_order(order_of(r->high) + 1);
@@ -82,14 +81,14 @@ static void look_at(ft_field_range r)
     beyond(&r);
 }
 
-/* Every float, those beyond the range and those that are no number among them,
- * becomes a number that its field holds, and never wraps: the nearest one to
- * it, or the last one of the range, or the one nearest to zero; what that
- * stands for is less than 0.51 of a step away. Every number that a field holds,
- * decoded and encoded, is itself. For every field of every drive: of each
- * number the first and the last float that becomes it are looked at, and those
- * between lie between.
- * Assumes: a rounded sum or product never falls where what it is of rises.
+/* Every float, NaN and values beyond the range included, becomes a number that
+ * its field holds, without wrapping. Within the range it is the nearest
+ * number, less than 0.51 of a step away. Beyond the range it is the last
+ * number; for NaN it is the number of zero. Every number of a field, decoded
+ * and encoded, is itself. This holds for every field of every drive. For each
+ * number the first and the last float that becomes it are looked at; all
+ * floats between lie between.
+ * Assumes: a rounded sum or product never falls when its operand rises.
  * Run: exhaust mechanisms=drives,openarm_like */
 void prove_fields_numbers(void)
 {

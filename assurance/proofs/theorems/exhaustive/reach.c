@@ -1,16 +1,15 @@
-/* How far a segment reaches, control/ft_segment.c, at every place that is asked
- * of it. */
+/* The reach of a segment, control/ft_segment.c, at every place. */
 #include "exhaust.h"
 
 #include "ft_config.c"
 #include "ft_path.c"
 #include "ft_segment.c"
 
-/* At every place of a segment and half a tick beside it each coefficient alone
- * leads no farther than ft_segment_span() says of it. All of them together lead
- * no farther than the sum of these, but for five roundings, which are within
- * the 1 in 10^5 that angles_to_steps allows for. So no position of a segment
- * that ft_knots.c takes leaves the range of its conversion.
+/* At every place of a segment and half a tick around it, each coefficient
+ * alone leads at most as far as ft_segment_span() says. Together they lead at
+ * most as far as the sum, but for five roundings, which are within the 1 in
+ * 10^5 of angles_to_steps. So no position of a segment that ft_knots.c takes
+ * leaves the range of its conversion.
  * Run: exhaust mechanisms=three_link,six_axis,five_bar,flexible_arm */
 void prove_path_reach(void)
 {

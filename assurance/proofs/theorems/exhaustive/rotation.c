@@ -1,16 +1,15 @@
-/* The plane rotations that closed loops are solved by: ft_loop.c, emitted. */
+/* The plane rotations that solve closed loops: ft_loop.c, emitted. */
 #include "exhaust.h"
 
 #include "ft_loop.c"
 
-#define LEAST 1.1754944e-38f /* 2^-126: every smaller one is a rounded square */
+#define LEAST 1.1754944e-38f /* 2^-126: a smaller number is a rounded square */
 #define MOST 2e12f
 
 static double worst;
 
-/* Return y of a rotation whose length squared is t: one over its root, as it is
- * formed. Numbers are looked for whose squares sum up to t as they are
- * rounded. */
+/* Return one over the root of a squared length t, as a rotation computes it.
+ * Two numbers are searched whose rounded squares sum to t. */
 static double formed(float t)
 {
     const float a = t < LEAST ? -1e-15f : (float)(0.9 * sqrt(t) - 1e-15);
@@ -29,10 +28,10 @@ static double formed(float t)
     return 0.0;
 }
 
-/* Whatever two numbers of up to 10^6 are rotated: cosine and sine are no larger
- * than 1 + 2e-6. For every length squared t that single precision knows there,
- * up to 2e12, one over its root is formed too large by at most 1.8e-6 of it; no
- * number is larger than that root, but for rounding of the sum of squares.
+/* For any two numbers of up to 10^6, the cosine and sine of their rotation are
+ * at most 1 + 2e-6. For every single-precision squared length t up to 2e12,
+ * one over its root is too large by at most 1.8e-6 of it. No number is larger
+ * than that root, but for rounding of the sum of squares.
  * Run: exhaust mechanisms=five_bar */
 void prove_rotation_bounds(void)
 {

@@ -1,11 +1,10 @@
-/* A host that is not heard any more: what follows of the theorems about each
- * part. */
+/* A silent host: the conclusion from the theorems about each part. */
 #include "exhaust.h"
 
 #include "ft_config.c"
 
-/* Return the ticks that a jog takes to stand, at most: in each it is slower by
- * half of its ramp's step at least. */
+/* Return the largest number of ticks until a jog stands. In each tick it loses
+ * at least half of its ramp's step. */
 static uint32_t stand(const ft_lab_config *c)
 {
     const double half = 0.5 * (double)c->velocity_step;
@@ -13,15 +12,14 @@ static uint32_t stand(const ft_lab_config *c)
     return (uint32_t)ceil((double)c->jog_velocity / half) + 1u;
 }
 
-/* Silence of the host ends in rest. From the tick in which the host was heard
- * last a motion rests after as many ticks as the figure says, whatever pace it
- * has when silence is noticed, and so does a jog, whatever its velocity. Both
- * rest before FT_HOST_LOST, after which an arm at rest goes to FAULT.
- * Assumes: silence_counted, for how long the host has been silent;
- * silence_stops, that then a motion and a jog are stopped, and all else rests
- * at once; motion_tick and pace_stops, that a motion that is stopped rests
- * within 3 FT_RAMP ticks; jog_slows, the same of a jog; silence_ends, that
- * FAULT follows; and that every tick comes.
+/* Silence of the host ends in rest. The figures count the ticks from the last
+ * tick with the host until a motion rests, at any pace, and until a jog rests,
+ * at any velocity. Both rest before FT_HOST_LOST, after which an arm at rest
+ * goes to FAULT.
+ * Assumes: silence_counted, for the ticks of silence; silence_stops, which
+ * stops a motion and a jog, and lets all else rest at once; motion_tick and
+ * pace_stops, for a motion that rests within 3 FT_RAMP ticks; jog_slows,
+ * likewise for a jog; silence_ends, for FAULT; and that every tick comes.
  * Run: exhaust */
 void prove_silence_rests(void)
 {

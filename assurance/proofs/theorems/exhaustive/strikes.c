@@ -1,13 +1,12 @@
-/* The queue between main loop and tick, control/ft_queue.c, under ticks that
+/* The queue between main loop and tick, control/ft_queue.c, with ticks that
  * strike after any of its stores.
  *
- * C keeps the order of volatile stores, FT_STORED() that of all others around
- * it, and nothing keeps any other order. So a tick that strikes finds volatile
- * members as they are at that moment; of every other word it finds what it held
- * at the FT_STORED() before, what it holds at that moment, or what it will hold
- * at the FT_STORED() after, each word by itself: whatever order a compiler
- * chooses, it is one of these. A few words stand for all that are stored beside
- * them. */
+ * C keeps the order of volatile stores. FT_STORED() keeps the order of all
+ * stores around it. Nothing else keeps an order. So a tick finds volatile
+ * members with their present values. For every other word there are three
+ * possible values: at the last FT_STORED(), now, and at the next FT_STORED().
+ * Each word has one of them, for any order that a compiler chooses. A few
+ * words stand for all. */
 #include "exhaust.h"
 
 #include "ft_config.h"
@@ -24,7 +23,7 @@ static void barrier(void);
 
 #include "ft_queue.c"
 
-/* Source order is kept for what is volatile alone. */
+/* Only volatile stores keep the order of the source. */
 #define VOLATILE(member, type) \
     _Static_assert(__builtin_types_compatible_p( \
                        __typeof__(&((ft_queue *)0)->member), volatile type *), \
@@ -39,7 +38,7 @@ VOLATILE(entered, uint32_t);
 
 static uint32_t chosen[256], choices[256], choice, depth;
 
-/* Return a number below n: each of them in one of the runs. */
+/* Return a number below n. Each number comes in one of the runs. */
 static uint32_t choose(uint32_t n)
 {
     if (choice == depth) {
@@ -49,7 +48,7 @@ static uint32_t choose(uint32_t n)
     return chosen[choice++];
 }
 
-/* Go on to the next run; false after the last one. */
+/* Go on to the next run. Return false after the last one. */
 static bool another(void)
 {
     while (depth > 0 && chosen[depth - 1u] + 1u == choices[depth - 1u])
@@ -78,9 +77,9 @@ typedef struct {
 } moment;
 
 static ft_queue q;
-static uint32_t id[FT_RING];   /* of the segment that is in each slot, whole */
+static uint32_t id[FT_RING];   /* of the whole segment in each slot */
 static uint8_t flags[FT_RING];
-static uint32_t ids, begun;    /* begun: the tail when the call began */
+static uint32_t ids, begun;    /* begun: the tail at the begin of the call */
 static bool forgets, pushes;   /* what the main loop does */
 static bool starts, started;   /* a tick forms the entry, or has */
 
@@ -109,7 +108,7 @@ static words all(void)
     return w;
 }
 
-/* Return what is formed for a step between two segments. */
+/* Return the number that is formed for a step between two segments. */
 static ft_turn formed(uint32_t before, uint32_t after, int32_t from,
                       int32_t boundary, int32_t to)
 {
@@ -119,11 +118,11 @@ static ft_turn formed(uint32_t before, uint32_t after, int32_t from,
 
 /* ---- what a tick finds --------------------------------------------------- */
 
-static words since;          /* what was held at the last barrier */
+static words since;          /* the words at the last barrier */
 static moment moments[64];   /* after each store since then */
 static uint32_t n_moments, actions;
 
-/* Return how many different values a word may have, and these. */
+/* Return how many values a word may have, and write them. */
 static uint32_t found(ft_turn of[3], const words *then, const words *later,
                       uint32_t at)
 {
@@ -141,8 +140,8 @@ static bool is(const words *then, const words *later, uint32_t at, ft_turn x)
     return since.at[at] == x && then->at[at] == x && later->at[at] == x;
 }
 
-/* Claim that whatever an opening may be found to be marked for, for a segment
- * that waits, it has been formed for. */
+/* Claim that an opening is formed for every mark that a tick may find, if the
+ * marked segment waits. */
 static void claim_opening(const moment *m, const words *later, uint32_t at)
 {
     const words *then = &m->held;
@@ -205,8 +204,8 @@ static void claim_entry(moment *m, const words *later)
     m->seen = true;
 }
 
-/* Look at what was found, now that it is known what is stored before anything
- * that is behind here. */
+/* Check the moments since the last barrier. All stores before this one are
+ * known now. */
 static void look(void)
 {
     const words later = all();
@@ -232,8 +231,9 @@ static uint32_t buffered(void)
     return q.head - q.tail;
 }
 
-/* Let a tick start a motion. It needs the entry, and forms it if nobody has: no
- * moment before finds that, and no tick after asks for that entry again. */
+/* Let a tick start a motion. It uses the entry, and forms it if the main loop
+ * has not. No earlier moment finds that, and no later tick asks for that
+ * entry. */
 static void start(void)
 {
     const words before = all();
@@ -249,8 +249,8 @@ static void start(void)
     started = true;
 }
 
-/* Let a tick do something: pass a segment, start a motion, or drop it. A motion
- * is not played whole in one call of the main loop. */
+/* Let a tick pass a segment, start a motion, or drop it. A motion is not
+ * played whole in one call of the main loop. */
 static void act(void)
 {
     const uint8_t now = flags[q.tail & (FT_RING - 1u)];
@@ -319,19 +319,10 @@ void ft_path_across(ft_target *t, ft_sample *next, const ft_segment *before,
 
 void ft_path_change_across(ft_real du[FT_JOINTS], ft_real bend[FT_JOINTS],
                            const ft_segment *before, const ft_segment *after,
-                           int32_t from, int32_t to)
-{
-    (void)du;
-    (void)bend;
-    (void)before;
-    (void)after;
-    (void)from;
-    (void)to;
-}
+                           int32_t from, int32_t to) { }
 
 void ft_path_place(ft_turn at[FT_JOINTS], const ft_segment *g, int32_t place)
 {
-    (void)place;
     FORM(at[0], g->joint[0].q0);
 }
 
@@ -356,7 +347,8 @@ static void lay(uint32_t n)
 
 enum { FORGET = 6 };
 
-/* Anything but forgetting can wait until the tick has asked for that. */
+/* Make one call of the main loop. If the tick has asked for forgetting, the
+ * call forgets. */
 static void call(void)
 {
     const ft_knot knot = { { 0 }, { 0 }, { 0 } };
@@ -365,7 +357,7 @@ static void call(void)
 
     begun = q.tail;
     if (what < 3u && buffered() < FT_RING) { /* knots_full */
-        look(); /* what is stored only if there is room is not stored before */
+        look(); /* without room nothing is stored before this */
         pushes = true;
         lay(what);
         ft_queue_push(&q, &knot);
@@ -386,7 +378,7 @@ static void call(void)
 
 /* ---- any state ----------------------------------------------------------- */
 
-/* Make an opening: none, one that is formed, or one of a path forgotten. */
+/* Make an opening: none, a formed one, or one of a forgotten path. */
 static void any_opening(uint32_t i)
 {
     ft_opening *o = &q.openings[i];
@@ -444,17 +436,16 @@ static void any_state(void)
     since = all();
 }
 
-/* After whichever store of the main loop's a tick strikes, and whichever order
- * a compiler gives to stores that C lets it order: every segment that waits is
- * there whole; what is marked as formed, for a step into a segment that waits
- * or for the pose that a motion begins at, is whole, and of the segments there
- * are; motions that wait whole are counted, at most one too early; and a ring
- * that has been forgotten is empty. So it is in any two calls after any state
- * in which it is so, while ticks find what they find, and one of them passes a
- * segment, starts a motion or drops it.
- * Assumes: a ring of four segments; that there is room for what is pushed, and
- * what is formed is of segments that wait (knots_full, motion_prepare); and
- * that a motion is not played whole in one call of the main loop.
+/* A tick may strike after any store of the main loop, with any order of the
+ * stores that C lets a compiler order. In all cases every waiting segment is
+ * whole. Numbers that are marked as formed, for a step into a waiting segment
+ * or for a motion's first pose, are whole and of existing segments. Whole
+ * waiting motions are counted, at most one too early. A forgotten ring is
+ * empty. This holds in any two calls after any such state, while one tick
+ * passes a segment, starts a motion or drops it.
+ * Assumes: a ring of four segments; room for every push, and formed numbers of
+ * waiting segments alone (knots_full, motion_prepare); and no motion that is
+ * played whole in one call of the main loop.
  * Run: exhaust interrupts=ft_queue.c */
 void prove_queue_struck(void)
 {
