@@ -1,4 +1,4 @@
-"""Drives on a bus in a mechanism file: what they must be together, and that the bus bears them."""
+"""Drives on a bus in a mechanism file: rules over several keys, and the load of the bus."""
 
 import pytest
 from rich.console import Console
@@ -17,7 +17,7 @@ BUS = '[[bus]]\nname = "can1"\nkind = "%s"\n'
 
 
 def arm(tmp_path, joints: int = 3, kind: str = "can", rate: int = 1000, change=lambda text: text):
-    """A planar arm of equal links, a drive in every joint."""
+    """Write a planar arm of equal links with a drive in every joint."""
     text = f'name = "arm"\n[control]\nrate_hz = {rate}\nknot_hz = {rate // 10}\n' + BUS % kind
     for k in range(joints):
         text += (f'[[link]]\nname = "l{k}"\nmass = 1.0\nrod = 0.3\n[[joint]]\nname = "j{k}"\ntype = "revolute"\n'
@@ -61,35 +61,27 @@ def test_a_drive_has_the_catalogues_ranges_but_for_those_of_the_file(tmp_path):
     ("lower = -2.0", "lower = -13.0", "joint.j0.limits.lower = 13.0: damiao-4340 tells at most 12.5 rad"),
     ("id = 1 }", "id = 1, gear = -2.0 }",
      "joint.j0.drive.gear = -2.0: must be positive; a drive that turns the other way has sign = -1"),
-    ("id = 1 }", "id = 1, gear = 0.0 }", "joint.j0.drive.gear = 0.0: must be positive"),
     ("id = 1 }", "id = 1, gear = 120 }", "joint.j0.drive.gear = 120.0: is no stage between a drive and its joint"),
     ("effort = 20.0 }\ndrive = { type = \"damiao-4340\", bus = \"can1\", id = 1 }",
      "effort = 57.0 }\ndrive = { type = \"damiao-4340\", bus = \"can1\", id = 1, gear = 2 }",
      "joint.j0.limits.effort = 57.0: damiao-4340 behind a gear of 2 tells at most 56 N m"),
-    ("id = 1 }", "id = 1, gear = 2.5 }",
-     "joint.j0.limits.velocity = 5.0: damiao-4340 behind a gear of 2.5 tells at most 4 rad/s"),
-    ("id = 1 }", "id = 1, gear = 8.0 }",
-     "2.0: damiao-4340 behind a gear of 8 tells at most 1.5625 rad"),
     ("id = 1 }", "id = 1, gear = 2.0 }\ngains = { ku = 2001.0 }",
      "joint.j0.gains.ku = 2001.0: damiao-4340 behind a gear of 2 takes at most 2000"),
     ("id = 1 }", "id = 1, gear = 2.0, zero = 0.5 }",
      "joint.j0.drive.zero = 0.5: the joint goes further than half a turn of the drive behind a gear of 2"),
-    ("id = 1 }", "id = 1, gear = 1.5, zero = 0.5, position = 9.0 }",
-     "joint.j0.drive.zero = 0.5: with another zero than its own damiao-4340 may have to tell 9.142 rad, and tells 9"),
     ("id = 1 }", "id = 1, gear = 0.1, position = 100.0 }",
      "joint.j0.drive.position = 100.0: damiao-4340 behind a gear of 0.1 is more than a hundred turns of the joint"),
-    ("id = 1 }", "id = 1 }\ngains = { ku = 501.0 }", "joint.j0.gains.ku = 501.0: damiao-4340 takes at most 500"),
     ("id = 1 }", "id = 1 }\nencoder = { counts = 4096 }", "joint.j0.encoder: a drive on a bus has its own"),
     ('"damiao-4340", bus = "can1", id = 1', '"robstride-03", bus = "can1", id = 200',
      "must be at most 127 with robstride"),
     ('kind = "can"', 'kind = "can"\ndata_bitrate = 5000000', "classic CAN has no data phase"),
 ])
-def test_what_cannot_be_together_is_refused(tmp_path, was, becomes, said):
+def test_keys_that_contradict_are_refused(tmp_path, was, becomes, said):
     assert said in refused(tmp_path, change=lambda text: text.replace(was, becomes, 1))
 
 
-def test_what_a_drive_is_behind_a_gear_is_emitted_for_the_joint(tmp_path):
-    """Three turns of the drive to one of the joint."""
+def test_the_ranges_of_a_geared_drive_are_emitted_for_the_joint(tmp_path):
+    """The drive turns three times per turn of the joint."""
     changes = ("id = 1 }", "id = 1, gear = 3.0, inertia = 0.02, sign = -1, zero = 1.0 }"), ("lower = -2.0, upper = 2.0",
                                                                                            "lower = -1.0, upper = 1.04")
     m = load_mechanism(arm(tmp_path, change=lambda text: text.replace(*changes[0], 1).replace(*changes[1], 1).replace(
@@ -141,7 +133,7 @@ def test_check_shows_how_busy_each_bus_is(tmp_path):
 @pytest.mark.parametrize(("kind", "said"), [
     ("cubemars-ak10-9", "CubeMars' drives are not known to stop by themselves"),
     ("mini-cheetah", "lets go after CAN_TIMEOUT of its own settings, as it comes 25 ms")])
-def test_check_says_what_drives_do_whose_time_limit_is_not_the_boards_to_set(tmp_path, kind, said):
+def test_check_names_drives_whose_time_limit_the_board_cannot_set(tmp_path, kind, said):
     text = arm(tmp_path, change=lambda text: text.replace("damiao-4340", kind, 2).replace("effort = 20.0",
                                                                                           "effort = 15.0"))
     text.write_text(text.read_text() + '[board]\nuse = "f405rg-4"\nbus_voltage = 24.0\n')
@@ -179,13 +171,11 @@ def test_drives_need_no_channel_of_the_board(tmp_path):
     ("f405rg-4", "can", 'kind = "can"', 'bitrate = 800001', "cannot be made exactly of 42 MHz; nearest: 1000000"),
     ("nucleo-g474re-6", "can-fd", 'kind = "can-fd"', 'kind = "can-fd"\ndata_bitrate = 3200000',
      "bus.can1.data_bitrate = 3200000: cannot be made exactly of 170 MHz; nearest: 2500000"),
-    ("nucleo-g474re-6", "can-fd", 'kind = "can-fd"', 'kind = "can-fd"\ndata_bitrate = 4000000',
-     "bus.can1.data_bitrate = 4000000: cannot be made exactly of 170 MHz; nearest: 5000000"),
     ("f405rg-4", "can", 'type = "revolute"\nparent = "base"\nchild = "l0"\nxyz = [0.0, 0.0, 0.0]\naxis = [0, 0, 1]\n'
      "limits = { lower = -2.0, upper = 2.0, ", 'type = "continuous"\nparent = "base"\nchild = "l0"\n'
      'xyz = [0.0, 0.0, 0.0]\n' "axis = [0, 0, 1]\nlimits = { ", "the joint needs limits"),
 ])
-def test_what_a_board_cannot_do_for_its_drives_is_refused(tmp_path, board, kind, was, becomes, said):
+def test_drives_beyond_the_board_are_refused(tmp_path, board, kind, was, becomes, said):
     with pytest.raises(BadInput) as error:
         on(board, tmp_path, kind=kind, change=lambda text: text.replace(was, becomes, 1))
     assert said in str(error.value), error.value
@@ -195,7 +185,7 @@ WRIST = "gains = { ku = %g, kv = %g }"
 
 
 def told(tmp_path, pd: str, ku: float, kv: float):
-    """A light arm whose last joint has these gains, closed by the board or by the drive."""
+    """Load a light arm. The last joint has these gains; the board or the drive closes its loop."""
     def change(text):
         return text.replace("id = 3 }", f'id = 3, pd = "{pd}" }}\n' + WRIST % (ku, kv)).replace(
             "mass = 1.0", "mass = 0.1") + '[board]\nuse = "f405rg-4"\nbus_voltage = 24.0\n'
@@ -204,7 +194,7 @@ def told(tmp_path, pd: str, ku: float, kv: float):
 
 
 def test_a_loop_over_a_bus_has_positions_that_are_a_tick_old(tmp_path):
-    """Gains that a measurement at the tick itself would bear make it unstable, and are refused."""
+    """The gains are stable with positions of the same tick, unstable with positions one tick old, and refused."""
     with_it, without = (loop_stability(Model.of(told(tmp_path, "board", 6.0, 0.15)), lead).radius for lead in (2, 1))
     assert without < UNSTABLE < with_it
     with pytest.raises(BadInput, match="joint.j2.gains: the sampled loop is unstable at 1000 Hz"):
@@ -219,7 +209,7 @@ def test_a_loop_that_drives_close_is_judged_at_their_rate(tmp_path):
     assert report.rule["j2"].ku > 6.0 and all(g.ku <= 500.0 and g.kv <= 5.0 for g in report.rule.values())
 
 
-def test_check_tells_gears_and_which_joints_are_told_where_they_are(tmp_path, capsys):
+def test_check_shows_gears_and_names_joints_without_a_zero_at_power_up(tmp_path, capsys):
     own = arm(tmp_path, change=lambda text: text.replace("id = 1 }", "id = 1, gear = 1.5 }").replace(
         "id = 2 }", "id = 2, gear = 2.0 }").replace("velocity = 5.0", "velocity = 4.0"))
     report = examine(load_mechanism(own))
@@ -233,7 +223,7 @@ def test_check_tells_gears_and_which_joints_are_told_where_they_are(tmp_path, ca
     assert [j["drive"]["gear"] for j in report.data()["joints"]] == [1.5, 2.0, 1.0]
 
 
-def test_gains_behind_a_gear_may_be_as_stiff_as_its_square_makes_the_drives(tmp_path):
+def test_gains_behind_a_gear_may_grow_with_its_square(tmp_path):
     stiff = arm(tmp_path, change=lambda text: text.replace("mass = 1.0", "mass = 20.0").replace(
         "velocity = 5.0", "velocity = 4.0").replace('bus = "can1", ', 'bus = "can1", gear = 2.0, ').replace(
         "id = 3 }", "id = 3 }\n" + WRIST % (6.0, 0.15)))

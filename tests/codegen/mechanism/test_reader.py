@@ -1,4 +1,4 @@
-"""Mechanism files: what a good one becomes, and the one line that every bad one gets."""
+"""Mechanism files: the mechanism that a good file becomes, and the one line that refuses a bad file."""
 
 import os
 import re
@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from femtorque.codegen.common import BadInput
 from femtorque.codegen.mechanism.canonical_text import canonical
-from femtorque.codegen.mechanism.description import Follow, Friction
+from femtorque.codegen.mechanism.description import Follow
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.model import supported
 
@@ -75,7 +75,7 @@ def written(tmp_path: Path, text: str | bytes, name: str = "arm.toml") -> Path:
 
 
 def edited(*changes: tuple[str, str]) -> str:
-    """The good file with texts replaced; each must be there, so that no case tests nothing."""
+    """Return the good file with texts replaced. Each old text must be in the file."""
     text = ARM
     for old, new in changes:
         assert old in text, old
@@ -84,7 +84,7 @@ def edited(*changes: tuple[str, str]) -> str:
 
 
 def refusal(path: Path) -> str:
-    """The one line with which a file is refused."""
+    """Return the one line that refuses a file."""
     with pytest.raises(BadInput) as caught:
         load_mechanism(path)
     line = str(caught.value)
@@ -118,11 +118,6 @@ def test_inertia_is_read_in_the_order_of_the_file_format(tmp_path: Path) -> None
     inertia = load_mechanism(written(tmp_path, text)).link("upper").inertia
     np.testing.assert_array_equal(
         inertia, [[0.011, 0.001, 0.002], [0.001, 0.012, 0.003], [0.002, 0.003, 0.013]])
-
-
-def test_an_axis_is_normalised(tmp_path: Path) -> None:
-    arm = load_mechanism(written(tmp_path, edited(("axis = [0.0, 0.0, 1.0]", "axis = [3, 0, -4]"))))
-    np.testing.assert_allclose(arm.joints[0].axis, [0.6, 0.0, -0.8], rtol=1e-15)
 
 
 def test_joints_come_parents_first_and_in_file_order(tmp_path: Path) -> None:
@@ -162,7 +157,7 @@ def test_how_targets_are_followed_is_read(tmp_path: Path) -> None:
     assert load_mechanism(written(tmp_path, ARM + table)).follow == Follow(delay=0.0, timeout=0.5, frame=0.02)
 
 
-def test_loops_modes_and_beams_are_kept_and_what_cannot_be_is_refused_by_name_later(tmp_path: Path) -> None:
+def test_loops_modes_and_beams_are_kept_and_unsupported_ones_refused_by_name(tmp_path: Path) -> None:
     loop = """
 [[loop]]
 name = "coupler"
@@ -185,14 +180,7 @@ b = { link = "base", xyz = [0.3, 0.0, 0.0] }
     supported(load_mechanism(written(tmp_path, ARM)))
 
 
-@pytest.mark.parametrize("path", sorted(MECHANISMS.glob("*.toml")), ids=lambda p: p.stem)
-def test_every_example_loads_without_warnings(path: Path) -> None:
-    mechanism = load_mechanism(path)
-    supported(mechanism)
-    assert mechanism.warnings == () and mechanism.source == path
-
-
-# ---- bad files: what is changed -> what the line must name
+# ---- bad files: the change, and the pattern of the line that refuses it
 
 MOTOR_1 = "motor = { R = 1.2, L = 6e-4, K = 0.05, channel = 1 }"
 TREE = 'parent = "upper"\nchild = "fore"'
@@ -202,39 +190,30 @@ GAINS = "gains = { ku = 1.0, kv = 0.05 }"
 BAD = {
     "friction without its velocity": ((GAINS, GAINS + "\nfriction = { stribeck = 0.1 }"),
         r"joint\.shoulder\.friction\.stribeck_velocity: is required beside the other one"),
-    "velocity without its friction": ((GAINS, GAINS + "\nfriction = { stribeck_velocity = 0.1 }"),
-        r"joint\.shoulder\.friction\.stribeck: is required beside the other one"),
     "friction that falls within rest": ((GAINS, GAINS + "\nfriction = { stribeck = 0.1, stribeck_velocity = 0.01 }"),
         r"friction\.stribeck_velocity = 0\.01: must be above 0\.01, .*0\.02 or more"),
-    "friction of more than the load": ((GAINS, GAINS + "\nfriction = { load = 1.0 }"),
-        r"friction\.load = 1"),
-    "friction that pushes": ((GAINS, GAINS + "\nfriction = { load = -0.1 }"),
-        r"friction\.load = -0\.1"),
     "toml syntax": (("mass = 0.4", "mass = "), r"^line 14 = 'mass =': is not TOML: "),
     "key twice": (("mass = 0.4", "mass = 0.4\nmass = 0.5"), r"^line 15.*is not TOML: Cannot overwrite"),
     "unknown key": (("mass = 0.4", "mas = 0.4"), r"^link\.upper\.mas = 0\.4: unknown key; did you mean 'mass'\?$"),
-    "unknown key at the top": (("gravity", "gravty"), r"^gravty = .*unknown key; did you mean 'gravity'\?$"),
     "unknown key deep": (("velocity = 10.0", "speed = 10.0"), r"^joint\.shoulder\.limits\.speed = 10\.0: unknown key"),
     "unknown table": (("[[payload]]", "[[payloads]]"), r"^payloads.*unknown key; did you mean 'payload'\?$"),
     "a number for an array": (('gravity = [0.0, -9.81, 0.0]', "gravity = 9.81"),
                               r"^gravity = 9.81: must be an array, in square brackets$"),
     "single table": (("[[payload]]", "[payload]"), r"^payload = .*must be an array of tables: write \[\[payload\]\]$"),
     "text for a number": (("mass = 0.4", 'mass = "heavy"'), r"^link\.upper\.mass = 'heavy': must be a number$"),
-    "truth for a number": (("mass = 0.4", "mass = true"), r"^link\.upper\.mass = True: must be a number$"),
     "fraction for a count": (("knot_hz = 250", "knot_hz = 250.5"),
                              r"^control\.knot_hz = 250\.5: must be a whole number"),
     "text for a flag": (('axis = [0', 'actuated = "yes"\naxis = [0'),
                         r"^joint\.shoulder\.actuated = 'yes': must be true"),
     "nan": (("mass = 0.4", "mass = nan"), r"^link\.upper\.mass = nan: must be finite$"),
-    "infinite gravity": (("-9.81", "-inf"), r"^gravity\[1\] = -inf: must be finite$"),
+    "missing name": (('name = "upper"\n', ""), r"^link\[0\]\.name: is required$"),
+    "pwm": (("bus_voltage", "pwm_hz = 0\nbus_voltage"), r"^board\.pwm_hz = 0: must be greater than 0$"),
     "infinite limit": (("upper = 2.0", "upper = inf"), r"limits\.upper = inf: must be finite; leave the key out"),
     "absurd size": (("mass = 0.4", "mass = 1e300"), r"^link\.upper\.mass = 1e\+300: must be at most 1e\+09$"),
     "absurd digits": (("mass = 0.4", "mass = 1" + "0" * 400), r"^link\.upper\.mass = 10000.*: must be "),
     "negative mass": (("mass = 0.4", "mass = -0.4"), r"^link\.upper\.mass = -0\.4: must be at least 0$"),
-    "missing mass": (("mass = 0.4\n", ""), r"^link\.upper\.mass: is required$"),
     "missing inertia": (("inertia = [1e-4, 1.4e-3, 1.4e-3, 0.0, 0.0, 0.0]\n", ""),
                         r"^link\.upper\.inertia: is required; or rod"),
-    "missing name": (('name = "upper"\n', ""), r"^link\[0\]\.name: is required$"),
     "missing axis": (("axis = [0.0, 0.0, 1.0]\n", ""), r"^joint\.shoulder\.axis: is required"),
     "short vector": (("com = [0.1, 0.0, 0.0]", "com = [0.1, 0.0]"),
                      r"^link\.upper\.com = \[0\.1, 0\.0\]: must hold exactly 3"),
@@ -252,8 +231,6 @@ BAD = {
     "unknown reaction": (("[board]", '[safety]\nhost = "holt"\n[board]'),
                          r"^safety\.host = 'holt': must be 'auto', 'coast', 'brake', 'hold' or 'park'; did you mean "
                          r"'hold'\?$"),
-    "reaction too bold": (("[board]", '[safety]\nsensing = "hold"\n[board]'),
-                          r"^safety\.sensing = 'hold': must be 'coast' or 'brake'"),
     "unknown class": (("[board]", '[safety]\nmotions = "hold"\n[board]'),
                       r"^safety\.motions = .*did you mean 'motion'\?$"),
     "overlay without the file's gains": (("[board]", "[safety]\ngain_overlay = [1.2, 1.5]\n[board]"),
@@ -294,22 +271,16 @@ BAD = {
     "long name": (('name = "arm"', f'name = "{"a" * 33}"'), r"^name = 'a+.*: must be at most 32 letters, digits"),
     "rate and knots": (("knot_hz = 250", "knot_hz = 300"),
                        r"^control\.knot_hz = 300: rate_hz = 1000 must be a whole multiple of it; nearest: 250$"),
-    "zero rate": (("rate_hz = 1000", "rate_hz = 0"), r"^control\.rate_hz = 0: must be greater than 0$"),
     "fast observer": (("knot_hz = 250", "knot_hz = 250\nobserver_hz = 400"),
                       r"^control\.observer_hz = 400.*: must be at most a quarter"),
     "unknown scheme": (("knot_hz = 250", 'knot_hz = 250\nscheme = "midpont"'),
                        r"^control\.scheme = 'midpont': must be .*did you mean 'midpoint'\?$"),
     "a key that is gone": (("knot_hz = 250", 'knot_hz = 250\ntrig = "tick"'),
                            r"^control\.trig = 'tick': unknown key; keys here: rate_hz, knot_hz, scheme, "),
-    "a scheme that is gone": (("knot_hz = 250", 'knot_hz = 250\nscheme = "newmark"'),
-                              r"^control\.scheme = 'newmark': must be 'auto', 'midpoint', 'newton-euler' or 'nodal'$"),
-    "host timeout": (("knot_hz = 250", "knot_hz = 250\nhost_timeout_s = 0"),
-                     r"^control\.host_timeout_s = 0.*: must be greater than 0$"),
     "limits crossed": (("lower = -2.0", "lower = 3.0"),
                        r"^joint\.shoulder\.limits\.lower = 3\.0: must be less than upper = 2;"),
     "limits of a continuous joint": (('"revolute"', '"continuous"'),
                                      r"^joint\.shoulder\.limits\.lower = -2\.0: a continuous joint turns without end"),
-    "zero velocity": (("velocity = 10.0", "velocity = 0.0"), r"limits\.velocity = 0\.0: must be greater than 0$"),
     "start outside limits": (("[[joint]]", "[[joint]]\nstart = 2.5"),
                              r"^joint\.shoulder\.start = 2\.5: is outside the joint's limits -2 \.\. 2$"),
     "effort that the motor cannot give": (("effort = 0.9", "effort = 1.1"),
@@ -317,20 +288,11 @@ BAD = {
                                           r"/ R = 1 at stall"),
     "channel twice": (("channel = 1", "channel = 0"),
                       r"^joint\.elbow\.motor\.channel = 0: is already used by joint 'shoulder'$"),
-    "negative channel": (("channel = 1", "channel = -1"), r"^joint\.elbow\.motor\.channel = -1: must be at least 0$"),
-    "no counts": (("counts = 8192", "counts = 0"), r"^joint\.shoulder\.encoder\.counts = 0: must be greater than 0$"),
-    "sign": (("gear = 1.0", "sign = 2"), r"^joint\.shoulder\.motor\.sign = 2: must be -1 or 1$"),
     "gear zero": (("gear = 1.0", "gear = 0.0"), r"^joint\.shoulder\.motor\.gear = 0\.0: must not be zero"),
-    "zero resistance": (("R = 1.2", "R = 0"), r"^joint\.shoulder\.motor\.R = 0.*: must be greater than 0$"),
-    "missing K": (("K = 0.05, ", ""), r"^joint\.shoulder\.motor\.K: is required$"),
-    "negative gain": (("kv = 0.05", "kv = -0.05"), r"^joint\.shoulder\.gains\.kv = -0\.05: must be at least 0$"),
-    "negative friction": (("gains = {", "friction = { coulomb = -1.0 }\ngains = {"),
-                          r"^joint\.shoulder\.friction\.coulomb = -1\.0: must be at least 0$"),
     "gains of a passive joint": (("gains = {", "actuated = false\ngains = {"),
                                  r"^joint\.shoulder\.actuated = False: a joint with a motor is actuated"),
     "encoder at no motor": ((MOTOR_1 + "\nencoder = { counts = 8192 }", 'encoder = { counts = 8192, at = "motor" }'),
                             r"^joint\.elbow\.encoder\.at = 'motor': this joint has no motor"),
-    "c_mot": (("gains = {", "c_mot = 1.5\ngains = {"), r"^joint\.shoulder\.c_mot = 1\.5: must be at most 1$"),
     "c_mot with stiffness": (("gains = {", "c_mot = 0.5\nstiffness = 3.0\ngains = {"),
                              r"^joint\.shoulder\.stiffness = 3\.0: c_mot is given too"),
     "a spring that turns on": (("limits = { lower = -2.0, upper = 2.0",
@@ -346,17 +308,8 @@ BAD = {
                          r"1\.571$"),
     "lock in degrees": (("gravity", "lock = { shoulder = -45.0 }\ngravity"),
                         r"angles are in rad: -45 degrees are -0\.7854$"),
-    "lock outside limits": (("gravity", "lock = { shoulder = 3.0 }\ngravity"),
-                            r"^lock\.shoulder = 3\.0: is outside the joint's limits"),
     "everything locked": (("gravity", "lock = { shoulder = 0, elbow = 0 }\ngravity"), r"^joint: nothing can move"),
-    "payload on nothing": (('link = "fore"', 'link = "four"'),
-                           r"^payload\.tool\.link = 'four': no such link; did you mean 'fore'\?$"),
     "payload on the ground": (('link = "fore"', 'link = "base"'), r"^payload\.tool\.link = 'base': no such link"),
-    "gravity of two numbers": (("[0.0, -9.81, 0.0]", "[0.0, -9.81]"),
-                               r"^gravity = \[0\.0, -9\.81\]: must hold exactly 3 numbers$"),
-    "no board name": (('use = "f405rg-4"\n', ""), r"^board\.use: is required$"),
-    "pwm": (("bus_voltage", "pwm_hz = 0\nbus_voltage"), r"^board\.pwm_hz = 0: must be greater than 0$"),
-    "bus voltage": (("24.0", "-24.0"), r"^board\.bus_voltage = -24\.0: must be greater than 0$"),
     "mode with an unknown loop": (("[[payload]]", '[[mode]]\nname = "m"\nloops = ["x"]\n[[payload]]'),
                                   r"^mode\.m\.loops\[0\] = 'x': no such loop$"),
     "loop to an unknown link": (("[[payload]]",
@@ -378,10 +331,6 @@ BAD = {
     "shear without bending": (("rod = 0.2", "beam = { length = 0.2, EI = 0.5, elements = 2, GA_s = [1e3, 1e3] }"),
                               r"^link\.fore\.beam\.GA_s = \[1000\.0, 1000\.0\]: shears where EI says that it does not "
                               r"bend, about y"),
-    "shear stiffness of zero": (("rod = 0.2", "beam = { length = 0.2, EI = 0.5, elements = 2, GA_s = 0.0 }"),
-                                r"^link\.fore\.beam\.GA_s.*must be greater than 0$"),
-    "beam without elements": (("rod = 0.2", "beam = { length = 0.2, EI = 0.5, elements = 0 }"),
-                              r"^link\.fore\.beam\.elements = 0: must be greater than 0$"),
 }
 
 
@@ -392,7 +341,7 @@ def test_a_bad_file_is_refused_in_one_line(tmp_path: Path, case: str) -> None:
     assert re.search(pattern, line), line
 
 
-def test_what_modes_say_in_vain_is_warned_of(tmp_path: Path) -> None:
+def test_unused_keys_of_modes_are_warned_of(tmp_path: Path) -> None:
     loop = '\n[[loop]]\nname = "l"\ntype = "ball"\na = { link = "fore" }\nb = { link = "base" }\n'
     mode = '\n[[mode]]\nname = "m"\npassive = ["elbow"]\n'
     text = edited(("gravity =", "lock = { elbow = 0.1 }\ngravity ="))
@@ -413,16 +362,12 @@ def test_a_massless_tip_behind_a_joint_is_refused(tmp_path: Path) -> None:
     assert load_mechanism(carried).link("fore").mass == 0.0  # the payload moves with it
 
 
-def test_a_mechanism_needs_a_joint(tmp_path: Path) -> None:
-    assert refusal(written(tmp_path, 'name = "nothing"\n')).startswith("joint: a mechanism needs at least one")
-
-
 # ---- files that are not mechanism files at all
 
 
 @pytest.mark.parametrize(("content", "pattern"), [
     (b"", "^file: is empty; start from one written by"),
-    (b" \n\t\n", "^file: is empty"),
+    (b'name = "nothing"', "^joint: a mechanism needs at least one"),
     (bytes(range(256)), "^byte 128: is not text"),
     (b"\x00\x01\x02", "^line 1 = .*is not TOML"),
     (b"[" * 100_000, "."),
@@ -431,8 +376,8 @@ def test_a_mechanism_needs_a_joint(tmp_path: Path) -> None:
     (b'name = "arm', "is not TOML"),
     (b"#" * (5 * 2**20), "^file: is too large: more than 4194304 bytes$"),
     ('"a\u2028b\\u001b" = 1'.encode(), "unknown key"),
-], ids=["empty", "blank", "binary", "zeros", "brackets", "deep", "digits", "cut off", "huge", "odd key"])
-def test_what_is_not_a_mechanism_file_is_refused(tmp_path: Path, content: bytes, pattern: str) -> None:
+], ids=["empty", "no joint", "binary", "zeros", "brackets", "deep", "digits", "cut off", "huge", "odd key"])
+def test_other_files_are_refused(tmp_path: Path, content: bytes, pattern: str) -> None:
     assert re.search(pattern, refusal(written(tmp_path, content)))
 
 
@@ -450,19 +395,19 @@ def test_a_missing_file_and_a_directory_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_key_of_many_parts_takes_no_time(tmp_path: Path) -> None:
-    """Their number is looked at before tomllib reads them, which takes the square of it."""
+    """The reader counts the parts first: the time of tomllib grows with the square of their number."""
     for part in ("a", '"a"', "'a'"):
         for text in (part + f" . {part}" * 100_000 + " = 1", f"[x.{part}" + f".{part}" * 20 + "]",
                      "x = {" + part + f".{part}" * 20 + " = 1}"):
             assert re.search(r"^line 1 = .*: is nested too deeply$", refusal(written(tmp_path, text)))
 
 
-def test_more_links_than_any_mechanism_has_are_refused_before_they_are_looked_at(tmp_path: Path) -> None:
+def test_too_many_links_are_refused_before_any_is_checked(tmp_path: Path) -> None:
     text = "[[link]]\nname = 3\n" * 1001
     assert refusal(written(tmp_path, text)) == "link: there are 1001: at most 1000 are read"
 
 
-# ---- fuzz: whatever the file holds, it is a mechanism or one line
+# ---- fuzz: any content gives a mechanism or one line
 
 SETTINGS = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 VALUES = st.one_of(
@@ -491,12 +436,6 @@ def test_any_damage_gives_a_mechanism_or_one_line(tmp_path: Path, cuts: list[tup
     for at, length, new in cuts:
         text = text[:at] + new + text[at + length:]
     _loads_or_refuses(written(tmp_path, text.encode("utf-8", "surrogatepass")))
-
-
-@SETTINGS
-@given(st.binary(max_size=200))
-def test_any_bytes_give_one_line(tmp_path: Path, content: bytes) -> None:
-    _loads_or_refuses(written(tmp_path, content))
 
 
 def _loads_or_refuses(path: Path) -> None:
@@ -528,7 +467,7 @@ def test_canonical_text_does_not_depend_on_how_the_file_is_written(tmp_path: Pat
     ("-9.81", "-9.8"), ("knot_hz = 250", "knot_hz = 500"), ("bus_voltage = 24.0", "bus_voltage = 25.0"),
     ("com = [0.2, 0.0, 0.0]", "com = [0.2, 0.0, 0.1]"), ('name = "elbow"', 'name = "ellbow"'),
 ])
-def test_canonical_text_changes_with_everything_that_matters(tmp_path: Path, old: str, new: str) -> None:
+def test_canonical_text_changes_with_each_value(tmp_path: Path, old: str, new: str) -> None:
     changed = load_mechanism(written(tmp_path, edited((old, new))))
     assert canonical(changed) != canonical(load_mechanism(written(tmp_path, ARM)))
 
@@ -538,14 +477,3 @@ def test_friction_that_only_motors_overcome_is_refused_at_a_passive_joint(tmp_pa
     assert old in text
     line = refusal(written(tmp_path, text.replace(old, "friction = { load = 0.1 }", 1)))
     assert "friction.load = 0.1: is fed forward to joints that a motor turns" in line
-
-
-def test_friction_of_the_field_is_read(tmp_path: Path) -> None:
-    change = ("gains = { ku = 1.0, kv = 0.05 }", "gains = { ku = 1.0, kv = 0.05 }\n"
-              "friction = { coulomb = 0.1, stribeck = 0.2, stribeck_velocity = 0.3, load = 0.05 }")
-    assert load_mechanism(written(tmp_path, edited(change))).joints[0].friction == Friction(0.0, 0.1, 0.2, 0.3, 0.05)
-
-
-def test_canonical_floats_are_exact(tmp_path: Path) -> None:
-    text = canonical(load_mechanism(written(tmp_path, edited(("mass = 0.4", "mass = 0.1")))))
-    assert '"mass": "0.10000000000000001"' in text and float("0.10000000000000001") == 0.1

@@ -1,4 +1,4 @@
-"""Servos on a half-duplex wire in a mechanism file: what must be together, and what the wire bears."""
+"""Servos on a half-duplex wire in a mechanism file: rules over several keys, and the load of the wire."""
 
 import math
 from dataclasses import replace
@@ -29,7 +29,7 @@ def changed(tmp_path, *changes: tuple[str, str]):
     return load_mechanism(path)
 
 
-def test_a_servos_motor_is_the_catalogues_or_the_files_own(tmp_path):
+def test_a_servos_motor_comes_from_the_catalogue_or_the_file(tmp_path):
     own = "motor = { R = 4.4, L = 0.001, K = 0.008, gear = 191.0 }"
     arm = changed(tmp_path, (PAN, f"{PAN}\n{own}"))
     pan, lift = arm.joints[0], arm.joints[1]
@@ -42,7 +42,7 @@ def test_a_servos_motor_is_the_catalogues_or_the_files_own(tmp_path):
 VOLTS = "bus_voltage = 12.0"
 
 
-def test_a_supply_that_a_servo_does_not_bear_is_refused(tmp_path):
+def test_a_supply_outside_a_servos_range_is_refused(tmp_path):
     assert DRIVES["feetech-sts3215-7v4"].servo.supply == pytest.approx((4.93, 9.87), abs=0.01)
     with pytest.raises(BadInput, match=r"board.bus_voltage = 48.0: is the supply of joint 'shoulder_pan', and "
                                        r"feetech-sts3215-12v takes 4 to 14 V; 12, or another servo"):
@@ -63,14 +63,14 @@ def test_a_servo_that_goes_on_when_its_watchdog_has_expired_is_refused(tmp_path,
 
 @pytest.mark.parametrize("name", [name for name in DRIVES if name.startswith("dynamixel")])
 def test_a_dynamixels_supply_is_that_of_its_own_registers(name):
-    """The virtual servo has these from the e-manual's control tables."""
+    """The virtual servo takes its supply limits from the control tables of the e-manual."""
     model = MODELS[name.removeprefix("dynamixel-")]
     assert DRIVES[name].servo.supply == (0.1 * model.lowest, 0.1 * model.highest)
 
 
 @pytest.mark.parametrize("own", [False, True])
-def test_a_gear_behind_a_servo_is_in_its_motors_and_in_all_that_follows(tmp_path, own):
-    """Another motor of the file's is the servo's: its gear is inside."""
+def test_a_gear_behind_a_servo_enters_motor_limits_and_settings(tmp_path, own):
+    """A motor in the file stands for the motor inside the servo, gear included."""
     motor = "\nmotor = { R = 2.0296, L = 0.001, K = 0.0041855, gear = 345.0, inertia = 2.727e-7 }" if own else ""
     arm = changed(tmp_path, (PAN, PAN.replace("id = 1", "id = 1, gear = 1.5, sign = -1, zero = 1000") + motor),
                   ("velocity = 4.0, effort = 2.9", "velocity = 3.1, effort = 4.4"))
@@ -87,16 +87,7 @@ def test_a_gear_behind_a_servo_is_in_its_motors_and_in_all_that_follows(tmp_path
     assert (settings[9], settings[11]) == (max(math.floor(ends[0]), 0), math.ceil(ends[1]))
 
 
-def test_the_motor_inversion_gives_the_voltage_of_a_servo():
-    arm = load_mechanism(SO101)
-    row = joint_constants(arm, arm.joints[0])
-    assert row.resistance == pytest.approx(2.0296 / 1.444)
-    assert row.back_emf == pytest.approx(1.444 * 400.0)
-    assert row.effort == pytest.approx(2.9)
-
-
 @pytest.mark.parametrize(("was", "becomes", "said"), [
-    ("feetech-sts3215-12v", "feetech-sts3125-12v", "no such drive; did you mean 'feetech-sts3215-12v'"),
     ("id = 2 }", "id = 1 }",
      "joint.shoulder_lift.drive.id = 1: is already used on bus 'servos' by joint 'shoulder_pan'"),
     ("id = 1 }", "id = 254 }", "joint.shoulder_pan.drive.id = 254: must be at most 253 with feetech"),
@@ -116,22 +107,19 @@ def test_the_motor_inversion_gives_the_voltage_of_a_servo():
     ("lower = -1.91986", "lower = -3.2", "feetech-sts3215-12v tells one turn: the joint must stay within half a turn"),
     (PAN, PAN.replace("id = 1", "id = 1, gear = 2"),
      "tells one turn behind a gear of 2: the joint must stay within half a turn of its zero; at most 1.57 rad"),
-    (PAN, PAN.replace("id = 1", "id = 1, gear = 0"), "joint.shoulder_pan.drive.gear = 0.0: must be positive; a drive"),
     (PAN, PAN.replace("id = 1", "id = 1, gear = 1.5"),
      "joint.shoulder_pan.limits.velocity = 4.0: feetech-sts3215-12v behind a gear of 1.5 tells at most 3.14159 rad/s"),
-    ("velocity = 4.0", "velocity = 5.0", "feetech-sts3215-12v tells at most 4.71239 rad/s"),
     ("effort = 2.9", "effort = 3.0", "feetech-sts3215-12v tells at most 2.94199 N m"),
     (PAN, PAN + "\nmotor = { R = 4.4, L = 0.001, K = 0.008, gear = -191.0 }", "joint.shoulder_pan.motor.gear = -191.0: "
                                                                           "a servo has drive.sign; 191"),
-    (PAN, PAN + "\nencoder = { counts = 4096 }", "joint.shoulder_pan.encoder: a drive on a bus has its own"),
 ])
-def test_what_cannot_be_together_is_refused(tmp_path, was, becomes, said):
+def test_keys_that_contradict_are_refused(tmp_path, was, becomes, said):
     with pytest.raises(BadInput) as error:
         examine(changed(tmp_path, (was, becomes)))
     assert said in str(error.value), error.value
 
 
-def test_a_rate_that_the_wire_does_not_bear_is_refused_with_the_fastest_that_it_does(tmp_path):
+def test_a_rate_beyond_the_wire_is_refused_with_the_fastest_possible(tmp_path):
     with pytest.raises(BadInput) as error:
         examine(changed(tmp_path, ("rate_hz = 400", "rate_hz = 1000")))
     said = str(error.value)
@@ -139,7 +127,7 @@ def test_a_rate_that_the_wire_does_not_bear_is_refused_with_the_fastest_that_it_
     assert "at most 535 Hz" in said
 
 
-def test_what_a_tick_takes_of_the_wire_byte_by_byte():
+def test_the_load_of_the_wire_is_counted_by_bytes():
     """Duties 8 + 3 n, the question 8 + n, answers 14 n; and switching motors 8 + 2 n."""
     (bus,) = examine(load_mechanism(SO101)).buses
     gaps = 6 * 40e-6
@@ -170,9 +158,3 @@ def test_a_board_without_such_a_wire_is_refused():
 
 def test_servos_need_no_channel_of_the_board():
     assert [c for _, c in served(load_mechanism(SO101), load_board("f405rg-6"))] == [None] * 6
-
-
-def test_the_arm_is_that_of_the_urdf():
-    arm = load_mechanism(SO101)
-    assert sum(link.mass for link in arm.links) == pytest.approx(0.485006, rel=1e-5)
-    assert all(-math.pi < j.limits.lower < j.limits.upper < math.pi for j in arm.joints)
