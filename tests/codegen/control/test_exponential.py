@@ -4,11 +4,7 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 
-from femtorque.codegen.common import MECHANISMS
 from femtorque.codegen.control.exponential import exponential
-from femtorque.codegen.control.gains import SampledLoop
-from femtorque.codegen.mechanism import load_mechanism
-from femtorque.codegen.model import Model, in_mode
 
 
 @pytest.mark.parametrize("size", [0.0, 1e-8, 0.3, 1.0, 30.0])
@@ -30,15 +26,3 @@ def test_an_oscillator_whatever_its_units(mass, frequency):
     held = (1.0 - c) / w**2 if w else dt**2 / 2.0
     wanted = np.array([[c, s, held / mass], [-w**2 * s, c, s / mass], [0.0, 0.0, 1.0]])
     np.testing.assert_allclose(exponential(A * dt)[0], wanted, rtol=1e-10)
-
-
-@pytest.mark.parametrize("name", ["three_link", "six_axis", "flexible_link", "wall_arm", "delta"])
-def test_one_tick_of_a_mechanism(name, monkeypatch):
-    mechanism = in_mode(load_mechanism(MECHANISMS / f"{name}.toml"))
-    ours = SampledLoop.of(Model.of(mechanism), 1)
-    monkeypatch.setattr("femtorque.codegen.control.gains.exponential", expm)
-    monkeypatch.setitem(vars(mechanism), "_remembered", {})
-    its = SampledLoop.of(Model.of(mechanism), 1)
-    assert its is not ours
-    for got, wanted in ((ours.A, its.A), (ours.B, its.B)):
-        np.testing.assert_allclose(got, wanted, rtol=0.0, atol=1e-12 * np.max(np.abs(wanted)))

@@ -11,7 +11,7 @@ from femtorque.codegen.control.gains import (
     MARGIN, apparent_inertia, halton, loop_stability, sample_poses, stiffest_gains)
 from femtorque.codegen.mechanism import Gains, Limits, load_mechanism
 from femtorque.codegen.model import Model, mass_matrix, rotor_inertia
-from tests.support.oracle import pinocchio_model, random_tree, rnea
+from tests.support.oracle import pinocchio_model, random_tree
 
 MECHANISMS = Path(__file__).resolve().parents[3] / "mechanisms"
 LEAD = 1
@@ -119,24 +119,6 @@ def test_poses_are_within_the_limits_and_always_the_same() -> None:
     np.testing.assert_array_equal(poses, sample_poses(model))
     for j, body in enumerate(model.bodies):
         assert np.all(poses[:, j] >= body.joint.limits.lower) and np.all(poses[:, j] <= body.joint.limits.upper)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_the_mass_matrix_is_pinocchios(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    model = Model.of(random_tree(rng, 7))
-    oracle = pinocchio_model(replace(model, gravity=np.zeros(3)))
-    poses = rng.uniform(-2.0, 2.0, (3, model.n))
-    for q, M in zip(poses, mass_matrix(model, poses), strict=True):
-        theirs = np.column_stack([rnea(oracle, q, np.zeros(model.n), column) for column in np.eye(model.n)])
-        np.testing.assert_allclose(M, theirs, rtol=0.0, atol=1e-13 * np.abs(theirs).max())
-
-
-def test_rotors_count_with_the_square_of_the_gear() -> None:
-    model = model_of("six_axis")
-    q = np.zeros(model.n)
-    rotors = np.diag(mass_matrix(model, q) - mass_matrix(model, q, rotors=False))
-    np.testing.assert_allclose(rotors, [0.32, 0.32, 0.18, 0.032, 0.032, 0.032], rtol=1e-9)
 
 
 def test_haltons_points_are_those_of_scipy():

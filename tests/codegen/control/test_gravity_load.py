@@ -118,7 +118,3 @@ def test_a_motor_that_is_weaker_than_the_limit_is_named_itself():
     motors = replace(mechanism, joints=tuple(replace(j, motor=replace(j.motor, K=0.02), limits=replace(
         j.limits, effort=np.inf)) if j.name == "shoulder" else j for j in mechanism.joints))
     assert any(w.startswith("joint.shoulder.motor: 0.3 N m at most does not hold it") for w in examine(motors).warnings)
-
-
-def test_arms_on_drives_are_said_to_fall_too():
-    assert examine(arm("damiao_arm")).falls[0].startswith("gravity loads ")

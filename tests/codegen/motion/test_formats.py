@@ -4,7 +4,6 @@ import json
 import os
 import tracemalloc
 import zipfile
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -217,22 +216,6 @@ def test_no_such_file_and_rubbish_are_one_line(arm, tmp_path, suffix, content) -
     assert "\n" not in str(error.value) and str(path) in str(error.value)
 
 
-def test_a_damaged_log_is_no_motion(arm, motion, tmp_path) -> None:
-    path = save(tmp_path / "motion.mcap", motion)
-    data = path.read_bytes()
-    read = partial(Trajectory.load, mechanism=arm)
-    random = np.random.default_rng(1)
-    for at in random.integers(len(data) // 2, size=60).tolist():
-        path.write_bytes(data[:at] + bytes([data[at] ^ 1 << at % 8]) + data[at + 1:])
-        try:
-            again = read(path)
-        except BadInput as error:
-            assert "\n" not in str(error)
-            continue
-        np.testing.assert_array_equal(again.positions, motion.positions)
-        np.testing.assert_array_equal(again.accelerations, motion.accelerations)
-
-
 def test_a_log_without_a_joint_trajectory_names_its_topics(arm, tmp_path) -> None:
     with (tmp_path / "other.mcap").open("wb") as file:
         writer = Writer(file)
@@ -241,15 +224,6 @@ def test_a_log_without_a_joint_trajectory_names_its_topics(arm, tmp_path) -> Non
         writer.finish()
     with pytest.raises(BadInput, match="holds no trajectory_msgs/msg/JointTrajectory; topics: /chatter"):
         Trajectory.load(tmp_path / "other.mcap", arm)
-
-
-def test_faster_is_the_same_path(arm, motion) -> None:
-    twice = motion.faster(2.0)
-    t = np.linspace(0.0, twice.duration, 100)
-    q, qd, qdd = twice.at(t)
-    wanted = motion.at(2.0 * t)
-    for got, want, factor in zip((q, qd, qdd), wanted, (1.0, 2.0, 4.0), strict=True):
-        np.testing.assert_allclose(got, factor * want, atol=1e-9)
 
 
 @pytest.mark.parametrize("value", ["2001-99-99", "!!int x", '!!int ""', "!!float x", "!!bool x", "!!timestamp x",

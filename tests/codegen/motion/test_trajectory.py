@@ -49,18 +49,9 @@ def test_rows_with_rates_and_accelerations_are_joined_by_quintic_hermites() -> N
     q, qd, qdd = rng.normal(size=(3, 4, 2))
     trajectory = from_rows(["a", "b"], t, q, qd, qdd)
     exact = BPoly.from_derivatives(t, np.stack([q, qd, qdd], axis=1))
-    s = np.linspace(0.0, 1.1, 301)
+    s = np.linspace(-0.01, 1.11, 301)  # past the ends too: the motion does not rest there
     for order, got in enumerate(trajectory.at(s)):
         np.testing.assert_allclose(got, exact(s, order), rtol=1e-9, atol=1e-9 * 10**order)
-
-
-def test_a_quintic_motion_is_reproduced_exactly() -> None:
-    t = np.linspace(0.0, 2.0, 7)
-    p = np.polynomial.Polynomial([0.1, -0.4, 0.7, 0.3, -0.5, 0.1])
-    rows = [f(t)[:, None] for f in (p, p.deriv(), p.deriv(2))]
-    s = np.linspace(-0.01, 2.01, 97)
-    for got, f in zip(from_rows(["a"], t, *rows).at(s), (p, p.deriv(), p.deriv(2)), strict=True):
-        np.testing.assert_allclose(got[:, 0], f(s), rtol=1e-11, atol=1e-11)  # beyond the ends too: it does not rest
 
 
 def test_positions_only_rest_at_both_ends_and_have_continuous_jerk() -> None:
@@ -135,13 +126,6 @@ def test_every_example_has_its_trajectory(name: str) -> None:
     assert np.abs(jerk[[0, -1]]).max() < 0.02 * np.abs(jerk).max()  # seventh order: jerk starts and ends at zero
 
 
-def test_the_examples_start_where_their_mechanisms_do() -> None:
-    for name in ("three_link", "six_axis", "eight_link"):
-        mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
-        trajectory = Trajectory.load(MECHANISMS / f"{name}.csv", mechanism)
-        np.testing.assert_array_equal(trajectory.positions[0], [j.start for j in mechanism.moving])
-
-
 # ---- knots
 
 
@@ -171,7 +155,6 @@ GOOD = "t,shoulder,elbow,wrist\n0,0,0,0\n0.5,0.1,0.1,0.1\n1,0.2,0.2,0.2\n"
 
 BAD = {
     "empty": ("", r"^file: is empty"),
-    "header only": ("t,shoulder,elbow,wrist\n", r"^rows = 0: at least two rows are needed"),
     "one row": ("t,shoulder,elbow,wrist\n0,0,0,0\n", r"^rows = 1: at least two rows are needed"),
     "no header": ("0,0,0,0\n1,0.1,0.1,0.1\n", r"^line 1 = '0,0,0,0': must name the columns; t,shoulder,elbow,wrist$"),
     "semicolons": (GOOD.replace(",", ";"), r"^line 1 = .*: columns must be separated by commas$"),
@@ -188,7 +171,6 @@ BAD = {
     "not a number": (GOOD.replace("0.5,0.1,", "0.5,abc,"), r"^line 3, column shoulder = 'abc': must be a number$"),
     "empty cell": (GOOD.replace("0.5,0.1,", "0.5,,"), r"^line 3, column shoulder = '': must be a number$"),
     "nan": (GOOD.replace("0.5,0.1,", "0.5,nan,"), r"^line 3, column shoulder = nan: must be a finite number"),
-    "infinite": (GOOD.replace("0.5,0.1,", "0.5,-inf,"), r"^line 3, column shoulder = -inf: must be a finite number"),
     "short row": (GOOD.replace(",0.1\n", "\n"), r"^line 3: has 3 cells, the header has 4$"),
     "long row": (GOOD.replace(",0.1\n", ",0.1,7\n"), r"^line 3: has 5 cells, the header has 4$"),
     "late start": (GOOD.replace("\n0,", "\n0.25,"), r"^line 2, column t = 0\.25: time must start at 0; subtract 0\.25"),
@@ -226,10 +208,6 @@ def test_a_bad_file_is_refused_in_one_line(arm: Mechanism, tmp_path: Path, case:
     text, pattern = BAD[case]
     line = refusal(written(tmp_path, text), arm)
     assert re.search(pattern, line), line
-
-
-def test_the_good_file_of_these_cases_is_good(arm: Mechanism, tmp_path: Path) -> None:
-    check_streamable(Trajectory.load(written(tmp_path, GOOD), arm), arm)
 
 
 def test_a_missing_file_names_the_nearest(arm: Mechanism, tmp_path: Path) -> None:

@@ -214,10 +214,6 @@ def test_the_type_of_each_field_in_python_is_that_of_its_bytes():
             assert text == (number if field.length == 1 else array)
 
 
-def test_rendering_is_reproducible():
-    assert render(3) == render(3)
-
-
 def test_every_fault_and_refusal_says_what_to_do():
     for table in (messages.FAULTS, messages.REFUSALS):
         assert all(doc and (mend or name == "NONE") for name, (_, doc, mend) in table.items())
