@@ -1,1 +1,1 @@
-"""Figures of papers, made again."""
+"""Reproduction of papers' figures."""

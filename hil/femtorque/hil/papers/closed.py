@@ -1,4 +1,4 @@
-"""Closed loops (Isobe, Eq. 16): what the bare partition lacks, and what it costs, on the virtual board."""
+"""Closed loops (Isobe, Eq. 16) on the virtual board: the error of the bare partition, and its cost."""
 
 from dataclasses import replace
 
@@ -11,14 +11,14 @@ from femtorque.hil.papers.finding import Finding, Number, Picture, Table, canvas
 from femtorque.hil.play import wrapped
 from femtorque.hil.scenarios import CHANGING, EXAMPLES, LAWS, Played, example, on_board, play_closed_loops
 
-IDEAL_BETTER = 50.0  # times: rms error of PD over that of PD + lambda with an ideal board, at least
+IDEAL_BETTER = 50.0  # times: least ratio of the rms errors of PD and of PD + lambda with an ideal board
 FRAMES = 6
-SMOOTHER = 0.1  # largest torque step with the ramp over that without
+SMOOTHER = 0.1  # largest ratio of the torque steps with and without the ramp
 BOARD_BETTER = 15.0  # the same with friction, encoders, motors and latency
 
 
 def closed_loops(short: bool) -> Finding:
-    """Tracking of the closed examples: PD, PD + partition, PD + lambda."""
+    """Return the tracking of the closed examples with PD, PD + partition and PD + lambda."""
     played = play_closed_loops(EXAMPLES[:1] if short else EXAMPLES, brief=short)
     numbers = []
     for p in played:
@@ -45,7 +45,8 @@ def closed_loops(short: bool) -> Finding:
 
 
 def changing(short: bool) -> Finding:
-    """Two arms take an object, carry it and put it down. A full run plays one arm with a payload and the biped too."""
+    """Return the finding of two arms that take an object, carry it and put it down. A full run also plays one arm with
+    a payload, and the biped."""
     mechanism, motion = example("two_arm_grasp")
     names = ("two_arm_grasp",) if short else CHANGING
     results = {name: on_board(*example(name), "PD + lambda") for name in names}
@@ -59,7 +60,7 @@ def changing(short: bool) -> Finding:
         numbers.append(Number(f"{name}: played through its modes", f"{result.ended}; {', '.join(found)}; rms error "
                               f"{', '.join(f'{x:.1e}' for x in result.tracking_rms)} rad", f"done; {', '.join(wanted)}",
                               result.ended == "done" and not result.faults and found == wanted))
-    # the right arm carries nothing of the object but through the closure
+    # The right arm carries the object only through the closure.
     with_ramp, without = (float(np.abs(np.diff(steps[ramp].record.torque_ff[steps[ramp].moving, 2:], axis=0)).max())
                           for ramp in (True, False))
     numbers.append(Number("largest step of feed-forward per tick, the arm that is joined",
@@ -109,7 +110,7 @@ def _picture(played: Played) -> Picture:
 
 
 def _draw(axes: Axes, played: Played) -> None:
-    """The mechanism in its plane at some instants of the motion: every link from its joint to what hangs on it."""
+    """Draw the mechanism in its plane at some instants of the motion: each link from its joint to its children."""
     model = Model.of(played.mechanism)
     motion = ClosedMotion(assemble(model), played.motion)
     at = pose(model, motion.at(np.linspace(0.0, played.motion.duration, FRAMES))[0])

@@ -1,4 +1,4 @@
-"""A reproduced figure or table: pictures, numbers beside their oracles, tables, remarks."""
+"""A reproduced figure or table: pictures, numbers with their oracles, tables, remarks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Number:
-    """what was found, against which oracle or bound; good: whether it holds, None where it is only shown."""
+    """A found number and its oracle or bound. good: True if the number holds; None if it is only shown."""
 
     what: str
     found: str
@@ -53,7 +53,7 @@ class Finding:
 
 
 def within(what: str, value: float, bound: float, against: str, unit: str = "of peak") -> Number:
-    """A number that may be at most `bound`."""
+    """Return a number that may be at most `bound`."""
     return Number(what, f"{value:.2g} {unit}".strip(), f"{against}; at most {bound:.3g} {unit}".strip(),
                   bool(value <= bound))
 

@@ -32,14 +32,15 @@ def example(name: str) -> tuple[Mechanism, Trajectory]:
 
 
 def newton_euler(mechanism: Mechanism, motion: Trajectory, t: Array) -> tuple[Array, str]:
-    """Torques (N, n) of the motion at t by an oracle that shares nothing with the scheme, and its name."""
+    """Return torques (N, n) of the motion at t from an oracle that shares nothing with the scheme, and the oracle's
+    name."""
     if version := pinocchio.version():
         return pinocchio.torque(mechanism, *motion.at(t)), f"rnea of Pinocchio {version}"
     return rigid.newton_euler(Model.of(mechanism), *motion.at(t)), "the project's own Newton-Euler (no Pinocchio)"
 
 
 def eight_link(short: bool) -> Finding:
-    """Fig. 4: joint torques of the eight-link chain, Newton-Euler beside FEM."""
+    """Return Fig. 4: joint torques of the eight-link chain by Newton-Euler and by FEM."""
     mechanism, motion = example("eight_link")
     model = Model.of(mechanism)
     fem = torque(mechanism, motion)
@@ -68,7 +69,7 @@ def eight_link(short: bool) -> Finding:
 
 
 def _newmark(model: Model, motion: Trajectory) -> tuple[Array, Array]:
-    """Torques by the paper's scheme and by the oracle at the sampled instants."""
+    """Return torques by the paper's scheme and by the oracle at the sampled instants."""
     t = np.arange(round(motion.duration / model.dt) + 1, dtype=float) * model.dt
     start = rigid.accelerations(model, *motion.at(0.0))
     tau = newmark_torque(model, motion.at(t)[0], start, *NEWMARK, rigid.recursion)
@@ -76,7 +77,7 @@ def _newmark(model: Model, motion: Trajectory) -> tuple[Array, Array]:
 
 
 def _quintic(motion: Trajectory) -> Trajectory:
-    """From the same start to the same end with a jerk at the start."""
+    """Return a motion with the same start and end and with a jerk at the start."""
     x = np.polynomial.Polynomial([0.0, 0.0, 0.0, 10.0, -15.0, 6.0])
     s, first, way = motion.times / motion.duration, motion.positions[0], motion.positions[-1] - motion.positions[0]
     parts = [np.outer(x.deriv(k)(s) if k else x(s), way) / motion.duration**k for k in range(3)]
@@ -97,7 +98,7 @@ def _torque_picture(t: Array, exact: Array, fem: Array, joints: list[str], capti
 
 
 def six_joints(short: bool) -> Finding:
-    """Fig. 5: a six-joint arm carries 5.0 kg along a straight line."""
+    """Return Fig. 5: a six-joint arm carries 5.0 kg along a straight line."""
     mechanism, motion = example("six_axis_line")
     model, load = Model.of(mechanism), mechanism.payloads[0]
     fem = torque(mechanism, motion)
@@ -130,7 +131,7 @@ def six_joints(short: bool) -> Finding:
 
 
 def _stroboscope(axes: Axes3D, origins: Array, path: Array, frames: int) -> None:
-    """The arm at some instants: origins (T, n, 3) of the moving links, path (T, 3) of the tip."""
+    """Return the arm at some instants: origins (T, n, 3) of the moving links, and the path (T, 3) of the tip."""
     for k in np.linspace(0, len(origins) - 1, frames).astype(int):
         points = np.vstack([np.zeros(3), origins[k], path[k]])
         axes.plot(*points.T, color=colours.MEASURED, alpha=0.25 + 0.75 * k / len(origins), linewidth=1.5, marker="o",
@@ -142,8 +143,8 @@ def _stroboscope(axes: Axes3D, origins: Array, path: Array, frames: int) -> None
 
 
 def three_link(short: bool) -> Finding:
-    """Figs 7 and 8: the target motion, and PD against feed-forward + PD; then the plant changed and things gone
-    wrong."""
+    """Return Figs 7 and 8: the target motion, and PD against feed-forward + PD. Then the plant is changed, and faults
+    strike."""
     s = load_scenario("three_link")
     results = {case.name: play_scenario(s, case, short=short) for case in s.runs(short)}
     numbers = [Number.of(check) for check in checks(s, results, short)]
@@ -183,7 +184,7 @@ def _tracking(results: dict[str, Result]) -> Picture:
 
 
 def _magnified(axes: Axes) -> None:
-    """An inset where the curves of Fig. 8, which lie on one another, are farthest apart."""
+    """Draw an inset where the curves of Fig. 8, which nearly coincide, are farthest apart."""
     lines = [np.asarray(line.get_xydata()) for line in axes.get_lines()]  # target, PD, feed-forward
     k = int(np.argmax(np.abs(lines[1][:, 1] - lines[0][:, 1])))
     t, near = lines[1][k, 0], slice(max(0, k - 30), k + 30)
@@ -197,7 +198,7 @@ def _magnified(axes: Axes) -> None:
 
 
 def changed_picture(s: Scenario, results: dict[str, Result], short: bool) -> Picture:
-    """The change of the tracking error in a plant that is not as believed, and its prediction."""
+    """Draw the change of the tracking error in a plant that differs from the file, and its prediction."""
     cases = [case for case in s.file.run if case.predicted_from in results and case.name in results]
     figure = canvas(13.0, 3.6)
     for axes, case in zip(figure.subplots(1, len(cases), squeeze=False)[0], cases, strict=True):

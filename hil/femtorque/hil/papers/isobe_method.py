@@ -1,9 +1,8 @@
-"""Figures 1 to 3 and 6 of Isobe's paper, which explain the method: drawn, with the matrices that they stand for
-computed.
+"""Figures 1 to 3 and 6 of Isobe's paper, which explain the method, drawn with computed matrices.
 
-One link of the three-link example stands for all: its element and [K] (Fig. 1), its mass lumped at the common node
-(Fig. 2), nodal forces and what they become at the joints at one instant (Fig. 3), the control law with the torques of
-its parts (Fig. 6).
+One link of the three-link example represents all. Fig. 1 has its element and [K], Fig. 2 its mass lumped at the common
+node. Fig. 3 has nodal forces at one instant and the resulting forces at the joints. Fig. 6 has the control law with the
+torques of its parts.
 """
 
 import numpy as np
@@ -21,12 +20,12 @@ from femtorque.hil.papers.finding import Finding, Picture, Table, canvas, pictur
 
 Array = NDArray[np.float64]
 
-INSTANT = 0.35  # of the motion, where all joints accelerate
+INSTANT = 0.35  # of the motion; all joints accelerate there
 ROUNDING = 1e-12
 
 
 def method(short: bool) -> Finding:
-    """Figs 1 to 3 and 6, computed of one link of the three-link arm."""
+    """Return Figs 1 to 3 and 6, computed for one link of the three-link arm."""
     mechanism = load_mechanism(MECHANISMS / "three_link.toml")
     motion = Trajectory.load(MECHANISMS / "three_link.csv", mechanism)
     link = elements_of(mechanism).links[0]
@@ -65,7 +64,7 @@ def _gap(tau: Array, mechanism: Mechanism, q: Array, qd: Array, qdd: Array) -> f
 
 
 def _energy_gap(bar: Bar) -> float:
-    """Gap of [K] to the Hessian of the strain energy of linear fields, taken at s1."""
+    """Return the difference of [K] and the Hessian of the strain energy of linear fields at s1."""
     one, z = np.eye(12), bar.length * (1.0 + bar.s1) / 2.0
 
     def energy(u: Array) -> float:
@@ -111,7 +110,7 @@ def _matrix(axes: Axes, matrix: Array, title: str) -> None:
 
 
 def _forces_picture(origins: Array, arms: Array, loads: NodalState, tau: Array) -> Picture:
-    """Nodal forces at the centres of gravity, the moments that they make, and the torques at the joints."""
+    """Draw the nodal forces at the centres of gravity, their moments, and the torques at the joints."""
     figure = canvas(9.0, 4.6)
     axes = figure.subplots()
     centres = origins + arms

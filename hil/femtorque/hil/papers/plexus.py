@@ -30,7 +30,7 @@ TRIALS, SHORT_TRIALS = 40, 12
 
 
 def reduction(short: bool) -> Finding:
-    """Fig. 1: a solid as four point masses."""
+    """Return Fig. 1: a solid as four point masses."""
     mechanism = load_mechanism(MECHANISMS / "six_axis.toml")
     rows, worst = [], 0.0
     for link in mechanism.links:
@@ -67,7 +67,7 @@ def reduction(short: bool) -> Finding:
 
 
 def flexible_arm(short: bool) -> Finding:
-    """Flexible arm with servo-controlled rotation."""
+    """Return the flexible arm with servo-controlled rotation."""
     swings = servo_arm.swings(load_scenario("flexible_arm"), short)
     figure = canvas(13.0, 4.0)
     left, right = figure.subplots(1, 2)
@@ -93,7 +93,7 @@ def flexible_arm(short: bool) -> Finding:
 
 
 def three_axes(short: bool) -> Finding:
-    """Fig. 3: manipulator with three axes of rotation."""
+    """Return Fig. 3: manipulator with three axes of rotation."""
     s = load_scenario("three_axis")
     plants = {case.name: plant_of(s.mechanism, case, short) for case in s.runs(short)}
     results = {case.name: play_scenario(s, case, short=short, plant=plants[case.name]) for case in s.runs(short)}
@@ -110,7 +110,7 @@ def three_axes(short: bool) -> Finding:
 
 
 def _arm_picture(mechanism: Mechanism, results: dict[str, Result]) -> Picture:
-    """The arm at some instants, its joint angles, and the tracking errors of the first two runs."""
+    """Draw the arm at some instants, its joint angles, and the tracking errors of the first two runs."""
     figure = canvas(13.0, 4.4)
     arm = figure.add_subplot(1, 3, 1, projection="3d")
     names = list(results)
@@ -149,7 +149,7 @@ def _draw_arm(axes: Axes3D, mechanism: Mechanism, q: Array, frames: int = 7) -> 
 
 
 def industrial_robot(short: bool) -> Finding:
-    """Fig. 4: mesh-defined solids; motors, gears and servo gains optimised; the result on the virtual board."""
+    """Return Fig. 4: solids from meshes; motors, gears and servo gains optimised; the result on the virtual board."""
     s = load_scenario("industrial_robot")
     assert s.file.design is not None
     choice = optimise(s.mechanism, s.file.design, s.trajectory(short), SHORT_TRIALS if short else TRIALS)
@@ -172,14 +172,14 @@ def industrial_robot(short: bool) -> Finding:
 
 
 def _draw_robot(axes: Axes3D, s: Scenario) -> None:
-    """The solids at the motion's end, as the meshes they were given by."""
+    """Draw the solids at the motion's end as the meshes of the scenario file."""
     model, q = Model.of(s.mechanism), s.trajectory(False).positions[-1]
     at = pose(model, q)
     where = {body.joint.child: i for i, body in enumerate(model.bodies)}
     corners = []
     for number, solid in enumerate(s.file.solid):
         if solid.shape == "sphere":
-            continue  # twenty thousand triangles of a housing
+            continue  # the housing's twenty thousand triangles are left out
         mesh, i = form(solid, FOLDER / f"{s.name}.toml", number), where[solid.link]
         triangles = mesh.triangles @ at.R[i].T + at.origin[i]
         axes.add_collection3d(Poly3DCollection(triangles, facecolor=colours.joint(i), edgecolor=(0, 0, 0, 0.15),
@@ -196,7 +196,7 @@ def _draw_robot(axes: Axes3D, s: Scenario) -> None:
 
 
 def accuracy(short: bool) -> Finding:
-    """Order of convergence, drift of energy and closure, real-time factor of the articulated plant."""
+    """Return the articulated plant's order of convergence, drift of energy and closure, and real-time factor."""
     mechanism = load_mechanism(MECHANISMS / "six_axis.toml")
     free = without_friction(mechanism)
     exact, oracle = fallen(free, FALL)
@@ -231,7 +231,8 @@ def accuracy(short: bool) -> Finding:
 
 
 def fallen(mechanism: Mechanism, seconds: float) -> tuple[Array, str]:
-    """Joint positions (n,) after a free motion from the start pose, rotors turning along, and by what."""
+    """Return the joint positions (n,) after a free motion from the start pose, rotors included, and the oracle's
+    name."""
     start, rotors = np.array([j.start for j in mechanism.streamed]), rotor_inertia(Model.of(mechanism))
     n = len(start)
     if version := pinocchio_rnea.version():
@@ -259,7 +260,8 @@ def fallen(mechanism: Mechanism, seconds: float) -> tuple[Array, str]:
 
 
 def energy(mechanism: Mechanism, step: float, seconds: float) -> tuple[float, float, float]:
-    """Largest drift of the energy, J; largest kinetic energy, J; closure at the end, m; of a free motion."""
+    """Return the largest drift of the energy, J, the largest kinetic energy, J, and the closure at the end, m, of a
+    free motion."""
     plant = Plant(mechanism, max_step=step)
     start, drift, fastest = plant.kinetic() + plant.potential(), 0.0, 0.0
     while plant.time < seconds - 1e-9:
@@ -270,8 +272,8 @@ def energy(mechanism: Mechanism, step: float, seconds: float) -> tuple[float, fl
 
 
 def real_time_factor(mechanism: Mechanism, step: float, chunks: int = 30, ticks: int = 5) -> float:
-    """Simulated over elapsed time with motors and friction: the best of some chunks of ticks of 1 ms, so that what else
-    the machine does counts as little as possible."""
+    """Return simulated over elapsed time with motors and friction: the best of some chunks of ticks of 1 ms. The best
+    chunk is disturbed least by other programs."""
     plant, best = Plant(mechanism, max_step=step), np.inf
     for _ in range(chunks):
         start = time.perf_counter()

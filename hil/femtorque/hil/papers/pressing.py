@@ -1,11 +1,11 @@
-"""The arm of the flexible manipulator's paper as a motor board presses with it: the flash image, an arm with motors,
-friction and encoders, a floor.
+"""The arm of the flexible manipulator's paper presses on a floor, driven by a motor board: the flash image, and an arm
+with motors, friction and encoders.
 
-The paper's torques alone drive its arm. A board is given motions, and forms the torque of the arm without contact; what
-the floor asks for beyond that is the feedback's, which gives it where the motion that is streamed runs through the
-floor. How far is known beforehand: the board is streamed the motion that the arm would make without a floor under the
-planned torques and the board's PD law towards the planned motion. The torque of that free motion, and the PD's pull
-from there to the planned one, are together the planned torque.
+In the paper the torques alone drive the arm. A board receives motions and forms the torque of the arm without contact.
+The feedback gives the rest of the torque, because the streamed motion runs through the floor. The depth is known
+beforehand: the board is streamed the motion of the arm without a floor, under the planned torques and the board's PD
+law towards the planned motion. The torque of that free motion, and the PD's pull from it to the planned motion, add up
+to the planned torque.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from femtorque.host.plan import TipMotion, chord_motion, flexible_arm, tip_motio
 
 Array = NDArray[np.float64]
 
-ABOVE = 0.02  # m over the floor where the tip begins and ends
-CHANGE = 0.4  # s in which it goes down, in which the force comes, and the same at the end
-SETTLING = 2.0  # s in which the arm without a floor comes to rest under the first torques
+ABOVE = 0.02  # m, height of the tip over the floor at begin and end
+CHANGE = 0.4  # s to go down, then to build the force up; the same at the end
+SETTLING = 2.0  # s for the arm without a floor to come to rest under the first torques
 SLIDES = (0.5, 1.0)  # s
 BOARD, UNMOVED, FEEDBACK = "feed-forward + PD", "the planned motion itself", "PD"
 
@@ -45,16 +45,16 @@ class Touch:
 
     @property
     def sliding(self) -> tuple[float, float]:
-        """Begin and end of the slide, s."""
+        """Return begin and end of the slide, s."""
         return 2.0 * CHANGE, 2.0 * CHANGE + self.seconds
 
     @property
     def duration(self) -> float:
-        """s, with the rest in which the arm of the streamed motion swings out."""
+        """Return the duration, s, with the rest in which the arm stops swinging."""
         return self.sliding[1] + 3.0 * CHANGE
 
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
-        """Places, velocities and accelerations of the tip (..., 3), m, at times t (...)."""
+        """Return places, velocities and accelerations of the tip (..., 3), m, at times t (...)."""
         t, (begin, end) = np.asarray(t, float), self.sliding
         slide = Slide(self.wall, self.seconds).at(t - begin)
         low = self._between(t, 0.0, end + CHANGE)
@@ -64,13 +64,13 @@ class Touch:
         return x, v, a
 
     def force(self, t: ArrayLike) -> tuple[Array, Array, Array]:
-        """Wanted force of the floor on the tip (...), N, with two derivatives."""
+        """Return the wanted force of the floor on the tip (...), N, with two derivatives."""
         share, first, second = self._between(np.asarray(t, float), CHANGE, self.sliding[1])
         return self.wall.press * share, self.wall.press * first, self.wall.press * second
 
     @staticmethod
     def _between(t: Array, rise: float, fall: float) -> tuple[Array, Array, Array]:
-        """From 0 to 1 after `rise` and back after `fall`, s, in CHANGE each."""
+        """Return a law that goes from 0 to 1 after `rise` and back after `fall`, s, within CHANGE each."""
         up, down = (np.clip((t - begin) / CHANGE, 0.0, 1.0) for begin in (rise, fall))
         value, first, second = (law(up) - law(down) for law in (SMOOTH, SMOOTH.deriv(), SMOOTH.deriv(2)))
         return value, first / CHANGE, second / CHANGE**2
@@ -89,8 +89,8 @@ class Press:
 
 @dataclass(frozen=True)
 class Pressing:
-    """A motion on the floor. planned: by the boundary-value problem; streamed: through the floor, as far as the
-    feedback needs it."""
+    """A motion on the floor. planned: from the boundary-value problem. streamed: runs through the floor as deep as the
+    feedback needs."""
 
     touch: Touch
     mechanism: Mechanism
@@ -99,7 +99,7 @@ class Pressing:
 
     @staticmethod
     def of(mechanism: Mechanism, touch: Touch) -> Pressing:
-        """The motion of an arm that a board drives."""
+        """Return the motion of an arm that a board drives."""
         arm = flexible_arm(mechanism)
         start = np.array([body.joint.start for body in arm.rigid.bodies])
         chord = chord_motion(arm, touch, touch.duration, STEP, start)
@@ -107,11 +107,11 @@ class Pressing:
         return Pressing(touch, mechanism, planned, without_floor(beginning(mechanism, planned.q[0]), planned))
 
     def unmoved(self) -> Trajectory:
-        """The planned motion itself, from rest to rest."""
+        """Return the planned motion, from rest to rest."""
         return _at_rest(self.mechanism, self.planned.times, self.planned.q, self.planned.qd, self.planned.qdd)
 
     def plant(self, mechanism: Mechanism, elements: int) -> FlexibleArmPlant:
-        """The arm on the floor, which gives way by what the force asks for where the tip is to be."""
+        """Return the arm on the floor. The floor gives the wanted force where the tip is planned."""
         wall = self.touch.wall
         level = wall.floor + wall.press / wall.stiffness
         return FlexibleArmPlant(mechanism, elements,
@@ -120,8 +120,8 @@ class Pressing:
 
 @dataclass(frozen=True)
 class Pressed:
-    """Force of the floor on the tip (T,), N, and place of the tip (T, 3), m, at times (T,), s, of a motion's own.
-    result: the board's; None where none drove."""
+    """Force of the floor on the tip (T,), N, and place of the tip (T, 3), m, at times (T,), s, of the motion. result:
+    the board's; None without a board."""
 
     touch: Touch
     times: Array
@@ -131,13 +131,13 @@ class Pressed:
 
     @property
     def sliding(self) -> NDArray[np.bool_]:
-        """Which of the times are in the slide."""
+        """Return True for the times in the slide."""
         begin, end = self.touch.sliding
         return (self.times >= begin) & (self.times <= end)
 
     @property
     def error(self) -> Array:
-        """Errors of the force in the slide, relative to the wanted one."""
+        """Return the errors of the force in the slide, relative to the wanted force."""
         wanted = self.touch.force(self.times)[0]
         error: Array = ((self.force - wanted) / self.touch.wall.press)[self.sliding]
         return error
@@ -152,8 +152,8 @@ class Pressed:
 
 
 def without_floor(mechanism: Mechanism, planned: TipMotion) -> Trajectory:
-    """The motion without a floor, without friction, of the arm under the planned torques and the gains towards the
-    planned motion; elements as in the inverse model."""
+    """Return the motion of the arm without floor and friction under the planned torques and the gains towards the
+    planned motion. The elements are those of the inverse model."""
     plant = FlexibleArmPlant(without_friction(mechanism), _elements(mechanism))
     for _ in range(round(SETTLING / STEP)):
         plant.push(STEP, _torque(plant, planned, 0))
@@ -166,8 +166,8 @@ def without_floor(mechanism: Mechanism, planned: TipMotion) -> Trajectory:
 
 
 def by_torques(pressing: Pressing) -> Pressed:
-    """The arm, without friction, under ideal planned torques and the gains towards the planned motion: the law without
-    a board."""
+    """Return the result of the arm without friction under ideal planned torques and the gains towards the planned
+    motion: the law without a board."""
     mechanism, planned = without_friction(beginning(pressing.mechanism, pressing.planned.q[0])), pressing.planned
     plant, rows = pressing.plant(mechanism, FINER * _elements(mechanism)), []
     for k in range(len(planned.times)):
@@ -178,7 +178,8 @@ def by_torques(pressing: Pressing) -> Pressed:
 
 
 def by_board(pressing: Pressing, motion: Trajectory, feedforward: bool = True) -> Pressed:
-    """The arm under the flash image, which is streamed `motion`. Raises Refused as building does."""
+    """Return the result of the arm under the flash image, which is streamed `motion`. Raises Refused as building
+    does."""
     mechanism = beginning(pressing.mechanism, motion.positions[0])
     plant, rows = pressing.plant(mechanism, FINER * _elements(mechanism)), []
     built = build_image(mechanism, folder(mechanism, feedforward), feedforward=feedforward)
@@ -192,14 +193,15 @@ def by_board(pressing: Pressing, motion: Trajectory, feedforward: bool = True) -
 
 
 def beginning(mechanism: Mechanism, q: Array) -> Mechanism:
-    """The mechanism with its streamed joints at q (J,), rad, at the start."""
+    """Return the mechanism with its streamed joints at q (J,), rad, at the start."""
     starts = dict(zip((joint.name for joint in mechanism.streamed), q.tolist(), strict=True))
     return replace(mechanism, joints=tuple(replace(joint, start=starts.get(joint.name, joint.start))
                                            for joint in mechanism.joints))
 
 
 def _torque(plant: FlexibleArmPlant, planned: TipMotion, k: int) -> Array:
-    """Planned torque of a step (J,), N m, with the rotors', and the pull of the gains towards the planned motion."""
+    """Return the planned torque of a step (J,), N m, with rotors, plus the pull of the gains towards the planned
+    motion."""
     ku, kv = np.array([(joint.gains.ku, joint.gains.kv) for joint in plant.joints if joint.gains]).T
     torque: Array = (planned.torque[k] + plant.motors.inertia * planned.qdd[k] + ku * (planned.q[k] - plant.q)
                      + kv * (planned.qd[k] - plant.v))
@@ -211,7 +213,7 @@ def _elements(mechanism: Mechanism) -> int:
 
 
 def _at_rest(mechanism: Mechanism, times: Array, q: Array, qd: Array, qdd: Array) -> Trajectory:
-    """A motion that is at rest at both ends; what it has there is negligible."""
+    """Return the motion with rest at both ends, where its rates are negligible."""
     qd, qdd = qd.copy(), qdd.copy()
     qd[[0, -1]] = qdd[[0, -1]] = 0.0
     return Trajectory.of(mechanism, times, q, qd, qdd)
@@ -221,7 +223,7 @@ def _at_rest(mechanism: Mechanism, times: Array, q: Array, qd: Array, qdd: Array
 
 
 def board(short: bool) -> Finding:
-    """The force on the surface as in Fig. 2, a board in the place of ideal torques."""
+    """Return the force on the surface as in Fig. 2, with a board in place of ideal torques."""
     wall = load_scenario("wall_contact")
     contact = wall.file.contact
     assert contact is not None
@@ -290,7 +292,7 @@ def _picture(pressing: Pressing, runs: dict[str, Pressed], ideal: Pressed) -> Pi
 
 
 def _elbow(axes: Axes, pressing: Pressing, driven: Pressed) -> None:
-    """Planned, streamed and true angle of the elbow."""
+    """Draw the planned, streamed and true angle of the elbow."""
     t, result = pressing.planned.times, driven.result
     assert result is not None
     axes.plot(t, pressing.planned.q[:, 1], color=colours.DESIRED, linewidth=4.0, label="planned")

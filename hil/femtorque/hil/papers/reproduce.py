@@ -1,6 +1,6 @@
-"""`femtorque reproduce`: the figures and tables of the four papers from the product's own parts, on one HTML page.
+"""`femtorque reproduce`: the figures and tables of the four papers, made with the product's own parts on one HTML page.
 
-One subject a figure or table: what makes it, what of it cannot be reproduced and why; or what is still missing.
+Each figure or table is a subject: the function that makes it, and the parts that cannot be reproduced, with reasons.
 """
 
 import threading
@@ -20,7 +20,7 @@ from femtorque.hil.papers import chapter, closed, isobe, isobe_method, plexus, p
 from femtorque.hil.papers.finding import Finding
 
 PAGE = "reproduce.html"
-BEAT = 30.0  # s between two words of what is still under way
+BEAT = 30.0  # s between two lines of progress
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ class Paper:
 
 @dataclass(frozen=True)
 class Subject:
-    """name: on the command line. make: takes whether to be short; None where nothing is made. differs: what of the
-    printed figure cannot be reproduced, and why; or, without make, why there is nothing. own_data: the paper prints too
-    little of its data, so that the figure is of the same kind, not the same."""
+    """name: on the command line. make: a function of `short`, or None if nothing is made. differs: the parts of the
+    printed figure that cannot be reproduced, and why; without make, the reason. own_data: the paper prints too little
+    of its data, so that the figure is of the same kind, not the same."""
 
     name: str
     paper: str
@@ -189,12 +189,12 @@ SUBJECTS = (
 )
 
 
-GAPS = ("cannot be reproduced",)  # how `differs` begins where there is nothing to show and should be
+GAPS = ("cannot be reproduced",)  # begin of `differs` for a subject that should be made and cannot
 
 
 @dataclass(frozen=True)
 class Reproduced:
-    """A subject with what was found; finding None where there is none."""
+    """A subject and its finding, or None without one."""
 
     subject: Subject
     finding: Finding | None
@@ -210,7 +210,7 @@ class Reproduced:
         return "reproduced in kind" if self.subject.own_data else "reproduced"
 
     def data(self) -> dict[str, Any]:
-        """As in the JSON object."""
+        """Return the subject's part of the JSON object."""
         numbers = () if self.finding is None else self.finding.numbers
         return {
             "name": self.subject.name, "figure": self.subject.figure, "status": self.status,
@@ -244,7 +244,7 @@ class Reproduction:
 
 
 def chosen(name: str | None) -> tuple[Subject, ...]:
-    """All subjects, those of one paper, or one. Raises BadInput for any other name."""
+    """Return all subjects, those of one paper, or one. Raises BadInput for any other name."""
     found = tuple(s for s in SUBJECTS if name in (None, s.name, s.paper))
     if not found:
         raise BadInput("command line", "NAME", name, "is neither a figure nor a paper",
@@ -254,8 +254,8 @@ def chosen(name: str | None) -> tuple[Subject, ...]:
 
 def reproduce(name: str | None = None, out: Path = Path("build") / "reproduce", *, short: bool = False,
               force: bool = False, on_progress: Callable[[str], None] = lambda line: None) -> Reproduction:
-    """Make the subjects and write the page into the folder `out`. short: brief motions, few trials. force: replace the
-    page that is there.
+    """Make the subjects and write the page into the folder `out`. short: brief motions, few trials. force: replace an
+    existing page.
 
     Raises BadInput, before anything is made, if the page cannot be written there.
     """
@@ -277,7 +277,7 @@ def reproduce(name: str | None = None, out: Path = Path("build") / "reproduce", 
 
 @contextmanager
 def _heard(what: str, on_progress: Callable[[str], None]) -> Iterator[None]:
-    """Report the start of each part, and every BEAT that it is still under way: some take minutes."""
+    """Report the start of each part, and its progress at every BEAT: some parts take minutes."""
     began, done = time.monotonic(), threading.Event()
 
     def tell() -> None:
@@ -295,7 +295,7 @@ def _heard(what: str, on_progress: Callable[[str], None]) -> Iterator[None]:
 
 
 def _writable(out: Path, force: bool) -> Path:
-    """Path of the page: a file that can be opened for writing."""
+    """Return the path of the page, which can be opened for writing."""
     try:
         out.mkdir(parents=True, exist_ok=True)
         claim(out / PAGE, page_of("reproduce"), force)
@@ -306,7 +306,7 @@ def _writable(out: Path, force: bool) -> Path:
 
 
 def write(parts: tuple[Reproduced, ...], page: Path, short: bool) -> None:
-    """One self-contained page."""
+    """Write one self-contained page."""
     papers = [(paper, [p for p in parts if p.subject.paper == paper.key]) for paper in PAPERS]
     shown = [p for p in papers if p[1]]
     title = "The four papers" if len(shown) == len(PAPERS) else shown[0][0].title

@@ -1,8 +1,8 @@
-"""Figures and tables of the flexible manipulator's paper, and the single link that shows what they rest on.
+"""Figures and tables of the flexible manipulator's paper, and tests of the single link on which they rest.
 
-The motion is found by femtorque.host.plan.tip_torques, tried on femtorque.hil.plant.flexible_arm with more elements.
-Values that the paper does not print, or prints out of reach, are chosen in mechanisms/wall_arm.toml and
-hil/scenarios/wall_contact.toml.
+femtorque.host.plan.tip_torques finds the motion. femtorque.hil.plant.flexible_arm, with more elements, tries it.
+mechanisms/wall_arm.toml and hil/scenarios/wall_contact.toml choose the values that the paper does not print, or prints
+out of reach.
 """
 
 from dataclasses import dataclass, replace
@@ -29,14 +29,14 @@ PLANT_ELEMENTS = 20
 DT = 2.5e-4  # s, of the slew
 
 TIMES = (0.3, 0.5, 1.0, 2.0)  # s
-PRINTED = {"shoulder": -0.9273, "elbow": 0.2838}  # rad: near the pose in which the hand is at (0.7, -0.7)
+PRINTED = {"shoulder": -0.9273, "elbow": 0.2838}  # rad: near the pose with the hand at (0.7, -0.7)
 
 
 # ---- the single link -------------------------------------------------------------------------------
 
 
 def slew(short: bool) -> Finding:
-    """60 degrees, servo-held root, on the linear plant: what each feed-forward leaves swinging."""
+    """Return the residual swing of each feed-forward after 60 degrees, with a servo-held root, on the linear plant."""
     mechanism = load_mechanism(MECHANISMS / "flexible_link.toml")
     counts = (2, 3) if short else (2, 3, 4, 5)
     rows, left = [], []
@@ -91,7 +91,8 @@ def slew(short: bool) -> Finding:
 
 
 def spin_up(short: bool) -> Finding:
-    """To 0.9 and 1.5 of the clamped link's first frequency: the emitted step beside the exact link."""
+    """Return the spin-up to 0.9 and 1.5 of the clamped link's first frequency, by the emitted step and by the exact
+    link."""
     mechanism = load_mechanism(MECHANISMS / "flexible_link.toml")
     figure, numbers = canvas(11.0, 4.0), []
     runs = ((0.9, 14.0, 0.02),) if short else ((0.9, 14.0, 0.02), (1.5, 23.3, 0.02))
@@ -113,7 +114,8 @@ def spin_up(short: bool) -> Finding:
 
 @dataclass(frozen=True)
 class March:
-    """Torques of the hub (ticks,), N m, at t (ticks,), s: the exact link's, the emitted step's, a rigid link's."""
+    """Return the hub's torques (ticks,), N m, at t (ticks,), s, of the exact link, the emitted step and a rigid
+    link."""
 
     t: Array
     exact: Array
@@ -134,7 +136,8 @@ class March:
 
 
 def beside_exact(mechanism: Mechanism, t: Array, turn: Turn, segments: tuple[int, int] = (12, 24)) -> March:
-    """The hub turning as `turn` at t (T,), s, the middles of ticks; the chains of `segments` extrapolated to none."""
+    """Return the torques for a hub that turns as `turn` at t (T,), s, the middles of ticks. Chains of `segments` are
+    extrapolated to segments of length 0."""
     dt, arm = 1.0 / mechanism.control.rate_hz, flexible_arm(mechanism)
     still = np.zeros((len(t), 2))
     coarse, fine = (swung(Chain.of(arm.mass, arm.bar, arm.end, n), turn, still, dt).moment for n in segments)
@@ -147,7 +150,7 @@ def beside_exact(mechanism: Mechanism, t: Array, turn: Turn, segments: tuple[int
 
 
 def at_ticks(mechanism: Mechanism, motion: TipMotion) -> tuple[Array, Turn]:
-    """Times and turn at the middles of ticks, at rest before and after."""
+    """Return times and turn at the middles of ticks, at rest before and after."""
     dt = 1.0 / mechanism.control.rate_hz
     t = (np.arange(round(motion.times[-1] / dt) + 2) - 0.5) * dt
     way = CubicSpline(motion.times, motion.q[:, 0])
@@ -156,7 +159,7 @@ def at_ticks(mechanism: Mechanism, motion: TipMotion) -> tuple[Array, Turn]:
 
 
 def spun(velocity: float, seconds: float, t: Array) -> Turn:
-    """From rest to `velocity`, rad/s, after Kane, Ryan and Banerjee (1987)."""
+    """Return a motion from rest to `velocity`, rad/s, after Kane, Ryan and Banerjee (1987)."""
     x, beyond = np.clip(t / seconds, 0.0, 1.0), np.maximum(t - seconds, 0.0)
     turn = 2.0 * np.pi * x
     return (velocity * (seconds * (0.5 * x**2 + (np.cos(turn) - 1.0) / (4.0 * np.pi**2)) + beyond),
@@ -164,7 +167,8 @@ def spun(velocity: float, seconds: float, t: Array) -> Turn:
 
 
 def slewed(mechanism: Mechanism, elements: int, duration: float) -> TipMotion:
-    """In proportion to a small angle, so that terms of second order, which the linear plant has not, are not in it."""
+    """Return the motion in proportion to a small angle. Terms of second order, which the linear plant lacks, then
+    vanish."""
     small = 1e-3
     found = tip_motion(flexible_arm(mechanism, elements=elements), Slew((0.0,), (ANGLE * small,), duration), duration,
                        DT,
@@ -173,12 +177,13 @@ def slewed(mechanism: Mechanism, elements: int, duration: float) -> TipMotion:
 
 
 def rigid(mechanism: Mechanism, duration: float) -> tuple[float, Array]:
-    """Pre-actuation, s, and accelerations (T,) of a root that turns as the chord should."""
+    """Return the pre-actuation, s, and the accelerations (T,) of a root that turns as the chord should."""
     return 0.0, Slew((0.0,), (ANGLE,), duration).at(np.arange(int(duration / DT) + 1) * DT)[2][:, 0]
 
 
 def quasi_static(mechanism: Mechanism, duration: float) -> tuple[float, Array]:
-    """The root stands off the chord by the slope of the static deflection under the load of the instant."""
+    """Return the motion of a root that leans off the chord by the slope of the static deflection under the present
+    load."""
     arm, t = flexible_arm(mechanism, elements=5), np.arange(int(duration / DT) + 1, dtype=float) * DT
     small = Slew((0.0,), (1e-3 * ANGLE,), duration)
     problem = elastic_problem(arm, small, t, DT)
@@ -193,8 +198,9 @@ def boundary_value(mechanism: Mechanism, duration: float) -> tuple[float, Array]
 
 
 def swing(mechanism: Mechanism, turn: Array, after: float = 1.0) -> Array:
-    """Deflection of the tip from the root's own direction, m, under accelerations (T,) of the root, and `after` s more.
-    The linear plant: no terms of the turning velocity. Newmark's average acceleration."""
+    """Return the deflection of the tip from the root's direction, m, under accelerations (T,) of the root and for
+    `after` s more. The plant is linear, without terms of the angular velocity. The scheme is Newmark's average
+    acceleration."""
     plant = FlexiblePlant(mechanism, PLANT_ELEMENTS)
     M = plant.system(np.zeros(2 * (1 + plant.n)))[0]
     solve = lu_factor(M[1:, 1:] + 0.5 * DT * plant.C + 0.25 * DT * DT * plant.K)
@@ -212,7 +218,7 @@ def swing(mechanism: Mechanism, turn: Array, after: float = 1.0) -> Array:
 
 
 def force(short: bool) -> Finding:
-    """Fig. 2: the force on the surface, t_f = 0.5 s."""
+    """Return Fig. 2: the force on the surface, t_f = 0.5 s."""
     figure = canvas(7.0, 4.0)
     axes = figure.subplots()
     wall = load_scenario("wall_contact")
@@ -235,7 +241,7 @@ def force(short: bool) -> Finding:
 
 
 def force_error(short: bool) -> Finding:
-    """Fig. 3: the error of the force over the time of the motion."""
+    """Return Fig. 3: the error of the force over the time of the motion."""
     durations = TIMES[1:3] if short else TIMES
     wall = load_scenario("wall_contact")
     runs = {d: (pressed(wall, d), pressed(wall, d, feedback=True)) for d in durations}
@@ -262,7 +268,7 @@ def force_error(short: bool) -> Finding:
 
 
 def printed_path(short: bool) -> Finding:
-    """From (0.7, 0.7), Table 1's 0.400 m the beam and the hand beyond it."""
+    """Return the path from (0.7, 0.7), with Table 1's 0.400 m read as the beam and the hand beyond it."""
     durations = TIMES[1:3] if short else TIMES
     wall = load_scenario("wall_contact")
     assert wall.file.contact is not None
@@ -280,7 +286,7 @@ def printed_path(short: bool) -> Finding:
 
 
 def sticks(short: bool) -> Finding:
-    """Fig. 4: stick diagram."""
+    """Return Fig. 4: the stick diagram."""
     wall = load_scenario("wall_contact")
     contact, found = wall.file.contact, pressed(wall, 0.5)
     assert contact is not None

@@ -7,8 +7,9 @@
     H22 = m2 c2^2 + I2,   H12 = m2 (c2^2 + l1 c2 cos q2) + I2,   h = m2 l1 c2 sin q2
     G1 = m1 c1 g cos q1 + m2 g (c2 cos(q1 + q2) + l1 cos q1),   G2 = m2 c2 g cos(q1 + q2)
 
-m masses, c from a link's joint to its centre of gravity, I about that, l1 between the joints, g along -y. It shares
-nothing with the project's own dynamics; its only use is to be compared with it.
+m are masses, c distances from a link's joint to its centre of gravity, I inertias about that centre, and l1 is the
+distance between the joints; g points along -y. The file shares nothing with the project's dynamics, which are compared
+with it.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class TwoLink:
 
     @staticmethod
     def of(mechanism: Mechanism) -> TwoLink:
-        """Raises BadInput if the mechanism is not such an arm."""
+        """Return the arm of a mechanism. Raises BadInput if the mechanism is no planar two-link arm."""
         joints, links = mechanism.moving, mechanism.links
         planar = len(joints) == len(links) == 2 and not mechanism.payloads and all(
             np.allclose(j.axis, [0.0, 0.0, 1.0]) and not np.any(j.rpy) and not np.any(j.xyz[1:]) for j in joints)

@@ -1,4 +1,4 @@
-"""Scenarios: what is played, and how it is judged."""
+"""Scenarios: experiments with their verdicts."""
 
 import lazy_loader
 

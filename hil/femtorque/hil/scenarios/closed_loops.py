@@ -1,6 +1,6 @@
-"""Closed mechanisms on the virtual board: PD alone, with the paper's bare partition, with the force at the cut.
+"""Closed mechanisms on the virtual board: PD alone, with the paper's bare partition, and with the force at the cut.
 
-Each is the exact image with its own feed-forward on the articulated plant; friction and encoders are on.
+Each law is an exact image with its feed-forward on the articulated plant, with friction and encoders.
 """
 
 from collections.abc import Sequence
@@ -21,12 +21,12 @@ EXAMPLES = ("four_bar", "five_bar", "five_bar_3", "five_bar_4", "three_rrr", "pa
 CHANGING = ("two_arm_grasp", "pick_and_place", "biped")  # in several modes
 LAWS = ideal_board.FEEDFORWARDS
 AT_REST = 1e-9  # rad/s and rad/s^2
-WAITS = (0.0, 3.5e-3, 7.1e-3, 11.3e-3)  # s before a motion: where in its dead band an arm stands by then is chance
+WAITS = (0.0, 3.5e-3, 7.1e-3, 11.3e-3)  # s before a motion: they vary the arm's place in its dead band
 
 
 @dataclass(frozen=True)
 class Played:
-    """One example under the three laws: on the virtual board, and with an ideal board (rms error per joint).
+    """One example under the three laws, on the virtual board and with an ideal board (rms error per joint).
 
     again: "PD + lambda" on the virtual board, begun after the other WAITS.
     """
@@ -39,21 +39,21 @@ class Played:
     again: tuple[Result, ...] = ()
 
     def rms(self, law: str) -> Array:
-        """Tracking errors (J,) on the virtual board over all starts under a law: one of a tenth of an encoder's count
-        is a few per cent more or less from start to start."""
+        """Return tracking errors (J,) on the virtual board over all starts under a law. An error of a tenth of a count
+        varies by a few per cent from start to start."""
         results = (self.board[law], *(self.again if law == "PD + lambda" else ()))
         return np.sqrt(np.mean([result.tracking_rms**2 for result in results], axis=0))
 
 
 def example(name: str, brief: bool = False) -> tuple[Mechanism, Trajectory]:
-    """An example and its motion; brief: as far as to the first pose in which it rests."""
+    """Return an example and its motion. brief: only up to the first pose in which the motion rests."""
     mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
     motion = Trajectory.load(MECHANISMS / f"{name}.csv", mechanism)
     return mechanism, first_leg(motion) if brief else motion
 
 
 def first_leg(motion: Trajectory) -> Trajectory:
-    """A motion as far as to the first pose in which it rests."""
+    """Return a motion up to the first pose in which it rests."""
     still = np.all(np.abs(np.hstack([motion.velocities, motion.accelerations])) < AT_REST, axis=1)
     moves = int(np.argmin(still))
     last = moves + int(np.argmax(still[moves:])) + 1
@@ -62,7 +62,7 @@ def first_leg(motion: Trajectory) -> Trajectory:
 
 
 def on_board(mechanism: Mechanism, motion: Trajectory, law: str, wait: float = 0.0) -> Result:
-    """One run on the virtual board under one of LAWS. wait: s, armed, before the motion."""
+    """Return one run on the virtual board under one of LAWS. wait: s, armed, before the motion."""
     allocation = "partition" if law == "PD + partition" else "closed"
     chosen = replace(mechanism, control=replace(mechanism.control, allocation=allocation))
     folder = BUILD / f"{mechanism.name}-{law.replace(' + ', '-').lower()}"
@@ -70,7 +70,7 @@ def on_board(mechanism: Mechanism, motion: Trajectory, law: str, wait: float = 0
 
 
 def play_closed_loops(names: Sequence[str] = EXAMPLES, brief: bool = False) -> list[Played]:
-    """The examples under all laws; brief: the first legs of their motions, begun once."""
+    """Return the examples under all laws. brief: the first legs of their motions, begun once."""
     played = []
     for name in names:
         mechanism, motion = example(name, brief)

@@ -1,7 +1,7 @@
 """`femtorque demo`: the three-link experiment of Isobe's Figs 6 to 8 on the virtual board.
 
-One motion with the same gains, friction and encoders twice: PD alone, and feed-forward + PD. With `sweep` also at half
-and quarter gains and at the paper's 10 ms, with a figure in the manner of Fig. 8.
+It plays one motion twice with the same gains, friction and encoders: with PD alone, and with feed-forward + PD. `sweep`
+adds half and quarter gains and the paper's 10 ms, and draws a figure like Fig. 8.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ EXAMPLE, TRAJECTORY = MECHANISMS / "three_link.toml", MECHANISMS / "three_link.c
 PAGE, ARM, FIGURE = "demo.html", "demo-arm.html", "demo.png"
 LOGS = {False: "demo-pd.mcap", True: "demo-feed-forward.mcap"}
 RATES = {"three_link.toml": "1 kHz", "three_link_10ms.toml": "10 ms"}
-FACTORS = (1.0, 0.5, 0.25)  # of the gains in the mechanism file, which follow the rule of codegen/control/gains.py
-FLOOR = 1.0 / np.sqrt(12.0)  # rms of a position rounded to whole counts, counts
+FACTORS = (1.0, 0.5, 0.25)  # share of the file's gains, which follow the rule of codegen/control/gains.py
+FLOOR = 1.0 / np.sqrt(12.0)  # counts, rms of rounding a position to whole counts
 
 
 @dataclass(frozen=True)
 class Case:
-    """One run: which mechanism, which share of its gains, with or without feed-forward."""
+    """One run: its mechanism, the share of the gains, and the feed-forward."""
 
     file: str
     factor: float
@@ -60,9 +60,9 @@ class Case:
 
 @dataclass(frozen=True)
 class DemoRun:
-    """Numbers of a Result for the table and the figure (the Result is too large to send between processes).
+    """Numbers of a Result for the table and the figure. The Result is too large to send between processes.
 
-    t (T,) s from the start of the motion; target, actual (T, J) rad: the plant's truth.
+    t (T,): s from the start of the motion. target, actual (T, J): rad, the plant's true angles.
     """
 
     case: Case
@@ -97,7 +97,7 @@ def _curves(mechanism: Mechanism, result: Result) -> tuple[NDArray[np.float64], 
 
 
 def cases(sweep: bool) -> list[Case]:
-    """PD alone and feed-forward + PD at 1 kHz and full gains; sweep: at every rate and gain."""
+    """Return the cases PD alone and feed-forward + PD at 1 kHz and full gains. sweep: at every rate and gain."""
     rates, factors = (list(RATES), FACTORS) if sweep else ([EXAMPLE.name], FACTORS[:1])
     return [Case(file, factor, ff) for file in rates for factor in factors for ff in (False, True)]
 
@@ -114,7 +114,7 @@ class Demonstration:
         return all(outcome.good for outcome in self.outcomes)
 
     def data(self) -> dict[str, Any]:
-        """As the JSON object of `femtorque demo`."""
+        """Return the JSON object of `femtorque demo`."""
         return {"files": self.files, "runs": [
             {"tick": RATES[o.case.file], "gains": o.case.factor} | o.result for o in self.outcomes]}
 
@@ -125,9 +125,11 @@ class Demonstration:
 
 def demonstrate(folder: Path, *, sweep: bool = False, page: bool = False, force: bool = False,
                 on_progress: Callable[[int, int, str], None] = lambda done, total, what: None) -> Demonstration:
-    """Copy the example into a folder, play it, and write what is asked for there: sweep adds rates, gains and their
-    figure; page the logs of both runs and their pages. Raises BadInput for a file that would be lost, before anything
-    is played, and Refused as building does."""
+    """Copy the example into a folder, play it, and write the files that the options ask for.
+
+    sweep: add rates, gains and their figure. page: add the logs of both runs and their pages. Raises BadInput, before
+    anything is played, for a file that would be lost, and Refused as building does.
+    """
     copies = [_copied(path, folder) for path in (EXAMPLE, TRAJECTORY)]
     written = [folder / name for name in (*([FIGURE] if sweep else []), *([PAGE, ARM, *LOGS.values()] if page else []))]
     kinds = {".png": output.picture("demo"), ".html": output.page("plot")}
@@ -156,7 +158,8 @@ def demonstrate(folder: Path, *, sweep: bool = False, page: bool = False, force:
 
 
 def _copied(example: Path, folder: Path) -> Path:
-    """The copy of an example in a folder. Raises BadInput if another file of its name is there."""
+    """Copy an example into a folder and return the copy's path. Raises BadInput if another file of its name is
+    there."""
     copy = folder / example.name
     if copy.exists() and copy.read_bytes() != example.read_bytes():
         raise BadInput(copy, "file", None, "is there already and is not the example, so it is never replaced",
@@ -167,13 +170,13 @@ def _copied(example: Path, folder: Path) -> Path:
 
 
 def pairs(outcomes: Iterable[DemoRun]) -> list[tuple[DemoRun, DemoRun]]:
-    """(PD, feed-forward + PD) of every mechanism and gain."""
+    """Return pairs (PD, feed-forward + PD) of every mechanism and gain."""
     found = {outcome.case: outcome for outcome in outcomes}
     return [(found[case], found[replace(case, feedforward=True)]) for case in found if not case.feedforward]
 
 
 def tracking_table(outcomes: list[DemoRun]) -> Table:
-    """Errors, one row per joint and gain: PD beside feed-forward + PD."""
+    """Return the table of errors with one row per joint and gain, for PD and for feed-forward + PD."""
     shown = Table(title="target minus the plant's true angle, mrad (FF: feed-forward + PD)", title_justify="left")
     for name in ("tick", "gains", "joint", "rms PD", "rms FF", "FF/PD", "worst PD", "worst FF"):
         shown.add_column(name, justify="left" if name in ("tick", "joint") else "right")
@@ -187,7 +190,7 @@ def tracking_table(outcomes: list[DemoRun]) -> Table:
 
 
 def run_table(outcomes: list[DemoRun]) -> Table:
-    """Table of the runs' costs to the chip and the link."""
+    """Return the table of the runs' costs to the chip and the link."""
     shown = Table(title="instructions of a whole control tick; link; image against host", title_justify="left")
     for name in ("tick", "gains", "control", "mean", "worst", "frames", "sent again", "bit for bit"):
         shown.add_column(name, justify="left" if name in ("tick", "control") else "right")
@@ -202,7 +205,7 @@ def run_table(outcomes: list[DemoRun]) -> Table:
 
 
 def summary(outcomes: list[DemoRun]) -> list[str]:
-    """Summary of the table in words, with the encoder's own resolution beside it."""
+    """Return a summary of the table in words, with the encoder's resolution."""
     lines = []
     for pd, ff in pairs(outcomes):
         if pd.case.factor == 1.0:
@@ -215,8 +218,8 @@ def summary(outcomes: list[DemoRun]) -> list[str]:
 
 
 def draw(outcomes: list[DemoRun], path: Path) -> None:
-    """Left and middle: the first joint at each rate, target, PD, feed-forward + PD, and below their errors; right: rms
-    error and ratio against gain."""
+    """Draw the figure. Left and middle: target, PD and feed-forward + PD of the first joint at each rate, with errors
+    below. Right: rms error and ratio against gain."""
     figure = blank(14.0, 7.5)
     grid = figure.subplots(2, 3)
     for column, (file, label) in enumerate(RATES.items()):

@@ -1,20 +1,21 @@
-"""Motors, gears and servo gains chosen by simulation, as the PLEXUS paper did for an industrial robot.
+"""Motors, gears and servo gains chosen by simulation, as in the PLEXUS paper for an industrial robot.
 
-First the motors. Electrical energy of the motion, what is fed back counting nothing,
+The motors come first. The electrical energy of the motion, without recuperation,
 
     E = sum over joints of int max(0, V I) dt,   V = R I + K N q',   I = tau / (N K),
     tau = tau_ID(motors carried) + N^2 J q'' + D q' + f_c sgn q'
 
-over sizes s and gears N of all motors, with at every tick |V| <= voltage, |T| <= 3 times the continuous torque, the rms
-of T at most the continuous torque, and all motors together no heavier than at the start. A family of geometrically
-similar motors (length as s^1/3) wound for one K: R as s^-5/3 (K^2/R grows as length^5), L as 1/s, rotor J as s^5/3,
-continuous torque as s^7/6 (its heat leaves through a surface that grows as s^2/3). tau_ID is linear in the masses
-carried: one inverse dynamics a motor, before the search. Solved by SLSQP (SciPy).
+is minimised over sizes s and gears N of all motors. At every tick |V| <= voltage and |T| <= 3 times the continuous
+torque. The rms of T is at most the continuous torque. All motors together are no heavier than at the start. The motors
+are a geometrically similar family (length as s^1/3) wound for one K: R as s^-5/3 (K^2/R grows as length^5), L as 1/s,
+rotor J as s^5/3, continuous torque as s^7/6 (its heat leaves through a surface that grows as s^2/3). tau_ID is linear
+in the carried masses, so that the search needs one inverse dynamics per motor, computed before. Solved by SLSQP
+(SciPy).
 
-Then the servos, a bandwidth w per joint and a damping ratio z, Ku = m w^2, Kv = 2 z m w, with m the smallest apparent
-inertia. Objective: the rms tracking error of the articulated plant under its own voltage servos, the plant with motors,
-friction and voltage limit, root mean square over the joints. Constraint: the board's sampled loop stays stable with all
-gains times `margin`, at every pose. Each trial is a simulation, so there are no gradients: COBYLA (SciPy).
+The servos come second: a bandwidth w per joint and a damping ratio z, with Ku = m w^2 and Kv = 2 z m w, m being the
+smallest apparent inertia. The objective is the tracking error, rms over time and joints, of the articulated plant under
+its own voltage servos, with motors, friction and voltage limit. Constraint: the board's sampled loop stays stable with
+all gains times `margin`, at every pose. Each trial is a simulation without gradients, so COBYLA (SciPy) solves it.
 """
 
 from collections.abc import Callable
@@ -37,8 +38,8 @@ from femtorque.hil.scenarios.scenario import Check, Design
 
 Array = NDArray[np.float64]
 
-PEAK = 3.0  # largest torque of a motor over the one it can give for ever
-SEARCH_TICK = 4  # only every fourth control tick is looked at in the search for motors; checked on all afterwards
+PEAK = 3.0  # largest torque of a motor over its continuous torque
+SEARCH_TICK = 4  # the search for motors uses every fourth control tick; all ticks are checked afterwards
 SERVO_STEP = 1e-3  # s, of plant and servo in the search for gains
 
 
@@ -53,7 +54,7 @@ class Load:
 
 
 def _motors(mechanism: Mechanism) -> list[Motor]:
-    """Motors of its moving joints, each of which has one."""
+    """Return the motors of its moving joints, one for each."""
     motors = [joint.motor for joint in mechanism.moving if joint.motor]
     assert len(motors) == len(mechanism.moving)
     return motors
@@ -83,7 +84,7 @@ class Demand:
 
     @property
     def start(self) -> Array:
-        """(2 n,) logarithms of the file's sizes and gears."""
+        """Return logarithms (2 n,) of the file's sizes and gears."""
         return np.log(np.concatenate([np.ones(self.n), [abs(motor.gear) for motor in _motors(self.mechanism)]]))
 
     def load(self, sizes: Array, gears: Array) -> Load:
@@ -97,7 +98,7 @@ class Demand:
         return Load(torque, current, voltage, np.maximum(voltage * current, 0.0).sum(axis=0) * self.dt)
 
     def slack(self, sizes: Array, gears: Array) -> dict[str, Array]:
-        """Slack of every limit, relative to it: not negative where the limit is kept."""
+        """Return the relative slack of every limit; negative if the limit is exceeded."""
         load, continuous = self.load(sizes, gears), self.design.continuous * sizes ** (7.0 / 6.0)
         assert self.mechanism.board is not None
         limit = self.design.voltage * self.mechanism.board.bus_voltage
@@ -110,14 +111,14 @@ class Demand:
 
 
 def scaled(motor: Motor, size: float, gear: float) -> Motor:
-    """A motor of the same family with `size` times the mass, on another gear; the sign of the gear stays."""
+    """Return a motor of the same family with `size` times the mass and another gear of the same sign."""
     return replace(motor, R=motor.R * size ** (-5.0 / 3.0), L=motor.L / size,
                    inertia=motor.inertia * size ** (5.0 / 3.0),
                    gear=float(np.copysign(gear, motor.gear)))
 
 
 def with_motors(mechanism: Mechanism, design: Design, sizes: Array, gears: Array) -> Mechanism:
-    """The mechanism with other motors, carried where its payloads say."""
+    """Return the mechanism with other motors, at the places of its payloads."""
     of = {joint.name: k for k, joint in enumerate(mechanism.moving)}
     joints = tuple(j if j.motor is None or j.name not in of else
                    replace(j, motor=scaled(j.motor, sizes[of[j.name]], gears[of[j.name]]), limits=replace(
@@ -136,12 +137,12 @@ def _effort(mechanism: Mechanism, design: Design, own: Motor, size: float, gear:
 
 
 def choose_motors(mechanism: Mechanism, design: Design, motion: Trajectory) -> tuple[Array, Array]:
-    """Sizes (n,) and gears (n,) of least energy. Raises Refused where no choice keeps the limits."""
+    """Return sizes (n,) and gears (n,) of least energy. Raises Refused if no choice keeps the limits."""
     demand = Demand(mechanism, design, motion, SEARCH_TICK)
     n, first = demand.n, demand.load(*_split(demand.start)).energy.sum()
 
     def slack(x: Array) -> Array:
-        # between the ticks looked at
+        # slack for the ticks that the search leaves out
         return np.concatenate([s.ravel() for s in demand.slack(*_split(x)).values()]) - 0.01
 
     bounds = [tuple(np.log(design.size))] * n + [tuple(np.log(design.gear))] * n
@@ -165,8 +166,8 @@ def _split(x: Array) -> tuple[Array, Array]:
 
 
 def servo_run(mechanism: Mechanism, motion: Trajectory) -> tuple[Array, float]:
-    """rms error (n,) rad and electrical energy J of a motion under the plant's own voltage servos with the mechanism's
-    gains: V = K N q_c' + R / (N K) (Ku e + Kv e'), |V| at most the bus voltage."""
+    """Return the rms error (n,) rad and the electrical energy J of a motion under the plant's own voltage servos with
+    the mechanism's gains: V = K N q_c' + R / (N K) (Ku e + Kv e'), |V| at most the bus voltage."""
     assert mechanism.board is not None
     plant, motors = Plant(mechanism, max_step=SERVO_STEP), _motors(mechanism)
     constant = np.array([m.gear * m.K for m in motors])
@@ -186,7 +187,7 @@ def servo_run(mechanism: Mechanism, motion: Trajectory) -> tuple[Array, float]:
 
 
 def choose_gains(mechanism: Mechanism, design: Design, motion: Trajectory, trials: int) -> tuple[Mechanism, int]:
-    """The mechanism with the gains of least tracking error found, and how many simulations that took."""
+    """Return the mechanism with the found gains of least tracking error, and the number of simulations."""
     assert mechanism.board is not None
     loop = SampledLoop.of(Model.of(mechanism), load_board(mechanism.board.use).lead)
     m, n = apparent_inertia(loop.masses), len(mechanism.moving)
@@ -216,7 +217,7 @@ def choose_gains(mechanism: Mechanism, design: Design, motion: Trajectory, trial
 
 
 class _Best:
-    """An objective that remembers the best point which keeps the constraint: COBYLA may end just outside."""
+    """An objective that remembers the best point within the constraint, since COBYLA may end just outside it."""
 
     def __init__(self, objective: Callable[[Array], float], room: Callable[[Array], float]) -> None:
         self.objective, self.room = objective, room
@@ -244,7 +245,7 @@ def _size(error: Array) -> float:
 @dataclass(frozen=True)
 class Choice:
     """start, chosen: the mechanism before and after. sizes, gears (n,). predicted, simulated: energy J before and
-    after, of the demand and of the plant under servos; error (n,) rad before and after, the latter. slack: least of
+    after, from the demand and from the plant under servos. error (n,): rad, before and after. slack: the least slack of
     every limit, chosen. trials: simulations. radius: of the sampled loop with the gains times the margin."""
 
     start: Mechanism
@@ -259,7 +260,7 @@ class Choice:
     radius: float
 
     def checks(self, margin: float) -> list[Check]:
-        """Objectives before and after, and the constraints."""
+        """Return the objectives before and after, and the constraints, as checks."""
         (e0, e1), (s0, s1) = self.predicted, self.simulated
         r0, r1 = (1e3 * _size(e) for e in self.error)
         return [
@@ -278,7 +279,7 @@ class Choice:
         ]
 
     def table(self) -> list[tuple[str, ...]]:
-        """One row per joint: motor mass, gear, gains, before and after."""
+        """Return one row per joint: motor mass, gear and gains, before and after."""
         rows: list[tuple[str, ...]] = []
         for a, b, size in zip(self.start.moving, self.chosen.moving, self.sizes, strict=True):
             assert a.motor is not None and b.motor is not None
@@ -291,7 +292,7 @@ DESIGN_COLUMNS = ("joint", "motor's mass over the start's", "gear", "Ku, N m/rad
 
 
 def optimise(mechanism: Mechanism, design: Design, motion: Trajectory, trials: int = 60) -> Choice:
-    """Motors, then servos, for one motion; at most about `trials` simulations."""
+    """Choose motors, then servos, for one motion, with at most about `trials` simulations."""
     assert mechanism.board is not None
     demand = Demand(mechanism, design, motion)
     sizes, gears = choose_motors(mechanism, design, motion)

@@ -1,7 +1,7 @@
-"""An ideal board in the place of the real one: exact angles and rates, torque at once, nothing late, no friction.
+"""An ideal board in place of a real one: exact angles and rates, torque without delay, no friction.
 
-The remaining tracking error is then the control law's and the feed-forward's own. Torque of a tick: that of the motion
-for the tick (femtorque.codegen.verify.motion_torques, rotors included) plus Ku (q_d - q) + Kv (qd_d - qd) at its
+The remaining tracking error is that of the control law and the feed-forward. The torque of a tick is the motion's
+torque for the tick (femtorque.codegen.verify.motion_torques, rotors included) plus Ku (q_d - q) + Kv (qd_d - qd) at its
 beginning.
 """
 
@@ -34,7 +34,7 @@ class Tracking:
 
 
 def without_friction(mechanism: Mechanism) -> Mechanism:
-    """The mechanism with joints that have no friction."""
+    """Return the mechanism without friction in its joints."""
     return replace(mechanism, joints=tuple(replace(joint, friction=Friction()) for joint in mechanism.joints))
 
 

@@ -1,4 +1,4 @@
-"""A scenario played by its name, on the virtual board or on a real one: which runs a board can play, and the
+"""A scenario played by its name, on the virtual board or on a real one: the runs that a board can play, and the
 verdict."""
 
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ from femtorque.hil.scenarios.scenario import Check, PlannedRun, Runner, Scenario
 
 @dataclass(frozen=True)
 class Performance:
-    """results: of the runs that were played, by name. left_out: why others, or what had to be judged by them, were
-    not."""
+    """results: of the played runs, by name. left_out: the reasons why other runs, or their comparisons, were not
+    played."""
 
     scenario: Scenario
     results: dict[str, Result]
@@ -27,7 +27,7 @@ class Performance:
         return all(check.good for check in self.checks)
 
     def report(self) -> dict[str, Any]:
-        """As the JSON object of `femtorque hil scenario`."""
+        """Return the JSON object of `femtorque hil scenario`."""
         return {
             "scenario": self.scenario.name, "good": self.good,
             "runs": {name: result.report() for name, result in self.results.items()},
@@ -35,18 +35,18 @@ class Performance:
         }
 
     def lines(self) -> list[str]:
-        """The verdict, a line a check."""
+        """Return the verdict, one line per check."""
         held = [f"{'holds' if c.good else 'FAILS'}  {c.what}: {c.found} ({c.allowed})" for c in self.checks]
         return held + [f"left out  {name}: {why}" for name, why in self.left_out.items()]
 
 
 def perform(name: str, only: str | None = None, *, short: bool = False, fault: str | None = None,
             board: str | None = None, wall: Any = None) -> Performance:
-    """Play a scenario's runs, or only one of them, and judge them as the scenario file says.
+    """Play a scenario's runs, or only one of them, and judge them by the scenario file.
 
-    fault: strikes in every run in the place of its own; what the file says of the runs is then not judged. board: where
-    a real board with the pil image is, by default the virtual board; wall: the clock its line is waited for by. Raises
-    BadInput where nothing of that name can be played, Refused as the runs do.
+    fault: strikes in every run instead of the run's own fault; the runs are then not judged. board: the port of a real
+    board with the pil image, by default the virtual board. wall: the clock that limits waiting for its line. Raises
+    BadInput if nothing of that name can be played, Refused as the runs do.
     """
     chosen = scenario.load_scenario(name)
     cases = chosen.runs(short) if only is None else [_named(chosen, only)]
@@ -73,7 +73,8 @@ def _named(chosen: Scenario, only: str) -> PlannedRun:
 
 
 def _why_not(case: PlannedRun, board: str | None) -> str:
-    """Why a run cannot be played here, or nothing. A real board carries one image: that with feed-forward."""
+    """Return the reason why a run cannot be played here, or "". A real board carries only the image with
+    feed-forward."""
     if case.design:
         return "its motors have to be chosen first, as `femtorque reproduce` does"
     if board is not None and not case.feedforward:

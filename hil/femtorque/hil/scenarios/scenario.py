@@ -1,10 +1,10 @@
-"""Scenarios: experiments as data, one TOML file each in hil/scenarios, run under the names they have there.
+"""Scenarios: experiments as data. Each is a TOML file in hil/scenarios, and is run by the file's name.
 
-A scenario names a mechanism and a motion. Its [[run]]s are played on the virtual board with the articulated plant,
-which may be changed on purpose or have things go wrong; each says what it must show. [[solid]]s replace links by the
-bodies that a form with a density encloses. [design] chooses motors, gears and gains (hil/scenarios/design.py). [servo]
-lets the plant's own servo turn it, without any board (hil/scenarios/servo_arm.py). [contact] takes the tip along a wall
-(hil/scenarios/wall_arm.py). [scene] puts what an MJCF file holds where the arm touches it, and lets MuJoCo move all.
+A scenario names a mechanism and a motion. The virtual board plays its [[run]]s with the articulated plant. A run may
+change the plant or let faults strike, and states the required result. [[solid]]s replace links by bodies, given by a
+form and a density. [design] chooses motors, gears and gains (hil/scenarios/design.py). [servo] lets the plant's own
+servo turn the arm, without a board (hil/scenarios/servo_arm.py). [contact] moves the tip along a wall
+(hil/scenarios/wall_arm.py). [scene] lets MuJoCo move the arm among the things of an MJCF file.
 """
 
 from collections.abc import Callable, Mapping
@@ -32,19 +32,19 @@ Array = NDArray[np.float64]
 
 FOLDER = Path(__file__).parent
 STEP, SHORT_STEP = 5e-4, 1e-3  # s, of the plant
-# how far from 1 the share of a predicted change that is found may be: theory knows no stick and no latency
+# Largest distance from 1 of the found share of a predicted change: the theory has no stiction and no latency.
 SHARE = 0.08
-MISSED = 0.2  # rms of what a prediction of the error misses, over its own: latency, observer, rounding, stick
+MISSED = 0.2  # relative rms error of a predicted error: latency, observer, rounding, stiction
 
 # ---- the file
 
 
 class PlannedRun(Table):
-    """One run, and what it must show.
+    """One run and its required result.
 
-    compared_with, at_most: rms error at every joint, over that of another run. predicted_from: the run with the plant
-    as believed, from which this one differs as hil/scenarios/sensitivity.py says. ends, faults: the board's last state.
-    scene: whether what [scene] holds is there. brief: whether the short form of the scenario has it.
+    compared_with, at_most: the rms error at every joint over that of another run. predicted_from: the run with an
+    unchanged plant; hil/scenarios/sensitivity.py predicts the difference. ends, faults: the board's last state. scene:
+    True if the things of [scene] are there. brief: True if the scenario's short form has the run.
     """
 
     name: str
@@ -63,20 +63,21 @@ class PlannedRun(Table):
 
     @property
     def references(self) -> dict[str, str]:
-        """The runs that this one is judged by, by key."""
+        """Return the runs with which this run is compared, by key."""
         named = {"compared_with": self.compared_with, "predicted_from": self.predicted_from}
         return {key: name for key, name in named.items() if name is not None}
 
 
 class Short(Table):
-    """A straight line in joint space in the place of the motion, for a quick look."""
+    """A straight line in joint space instead of the motion, for a quick look."""
 
     to: list[float]
     seconds: Positive
 
 
 class Solid(Table):
-    """A form with a density, fixed in a link; several make one link. Lengths in m, of a mesh in units of scale m."""
+    """A form with a density, fixed in a link; a link can have several. Lengths in m; of a mesh in units of `scale`
+    m."""
 
     link: str
     shape: Literal["box", "cylinder", "tube", "sphere", "mesh"]
@@ -93,7 +94,7 @@ class Solid(Table):
 
 
 class Scene(Table):
-    """An MJCF file with what the arm may touch; and a body in it that every run moves by `moved` m at least."""
+    """An MJCF file with things that the arm may touch, and a body in it that every run moves by at least `moved` m."""
 
     file: str
     body: str
@@ -101,9 +102,9 @@ class Scene(Table):
 
 
 class Design(Table):
-    """Choices of hil/scenarios/design.py. mass kg, continuous N m: of the motors in the mechanism file. carried: joint
-    to the payload that its motor is. size: of the masses, relative. gear: motor turns per joint turn. voltage: share of
-    the bus. margin: gain margin of the servos. damping: of the gains."""
+    """Choices of hil/scenarios/design.py. mass kg, continuous N m: of the motors in the mechanism file. carried:
+    {joint: the payload that is its motor}. size: range of the relative masses. gear: range of motor turns per joint
+    turn. voltage: share of the bus. margin: gain margin of the servos. damping: range for the gains."""
 
     mass: Positive
     continuous: Positive
@@ -134,8 +135,8 @@ class ServoTest(Table):
 
 
 class ContactRun(Table):
-    """A motion along the wall in `seconds`. at_most: of the rms error of the force, N; with compared_with, of that
-    run's."""
+    """A motion along the wall in `seconds`. at_most: bound of the rms error of the force, N, or relative to the run
+    compared_with."""
 
     name: str
     seconds: Positive
@@ -146,8 +147,8 @@ class ContactRun(Table):
 
 
 class Contact(Table):
-    """A wall at y = floor, m, along which the tip goes in x and on which it presses with `press` N; the wall's N/m and
-    N s/m; gain and low-pass of the force feedback; elements of the plant (hil/scenarios/wall_arm.py)."""
+    """A wall at y = floor, m. The tip moves along it in x and presses on it with `press` N. Further: the wall's N/m and
+    N s/m, gain and low-pass of the force feedback, elements of the plant (hil/scenarios/wall_arm.py)."""
 
     floor: float
     from_: float = Field(alias="from")
@@ -177,7 +178,7 @@ class File(Table):
 
 @dataclass(frozen=True)
 class Scenario:
-    """A scenario file. motion, brief: the trajectory and the short one in its place; both None where there is none."""
+    """A scenario file. motion, brief: the trajectory and its short form; both None without a trajectory."""
 
     name: str
     file: File
@@ -203,13 +204,13 @@ def names() -> list[str]:
 
 
 def place(scenario: Path, name: str) -> Path:
-    """Path of a file beside a scenario's, or of one that comes along as mechanisms/NAME."""
+    """Return the path of a file in the scenario's folder, or of a shipped file mechanisms/NAME."""
     beside, ours = scenario.parent / name, MECHANISMS.parent / name
     return ours if ours.is_file() and not beside.is_file() else beside
 
 
 def load_scenario(name: str | Path) -> Scenario:
-    """A scenario by its name, or a file. Raises BadInput with one line on anything that is not right."""
+    """Return a scenario by its name or its file. Raises BadInput with one line for any error in it."""
     path = Path(name)
     if path.suffix != ".toml":
         if str(name) not in names():
@@ -250,8 +251,8 @@ def _check(path: Path, scenario: Scenario) -> None:
 
 
 def _check_reference(path: Path, key: str, name: str, brief: bool, known: Mapping[str, bool]) -> None:
-    """Raise BadInput unless a run that another is judged by comes before it, and is in the short form if that one is.
-    known: of the runs before, whether it is."""
+    """Raise BadInput unless the named run comes before this run, and is in the short form if this run is. known: {run
+    before: True if in the short form}."""
     if name not in known:
         raise BadInput(path, key, name, "no such run before this one", hint(name, known))
     if brief and not known[name]:
@@ -272,7 +273,7 @@ def _brief(path: Path, file: File, mechanism: Mechanism) -> Trajectory | None:
 
 
 def _with_solids(mechanism: Mechanism, solids: list[Solid], path: Path) -> Mechanism:
-    """The mechanism with the links that have solids made of them."""
+    """Return the mechanism with its links replaced by their solids."""
     links = {link.name: link for link in mechanism.links}
     parts: dict[str, list[shapes.MassProperties]] = {}
     for k, solid in enumerate(solids):
@@ -286,12 +287,12 @@ def _with_solids(mechanism: Mechanism, solids: list[Solid], path: Path) -> Mecha
 
 
 def body(solid: Solid, path: Path, number: int = 0) -> shapes.MassProperties:
-    """Mass, centre of gravity and inertia in the link's frame."""
+    """Return mass, centre of gravity and inertia in the link's frame."""
     return shapes.of_mesh(f"{path}: solid.{number}", form(solid, path, number), solid.density)
 
 
 def form(solid: Solid, path: Path, number: int = 0) -> trimesh.Trimesh:
-    """The surface of a solid in the link's frame, m."""
+    """Return the surface of a solid in the link's frame, m."""
 
     def needed(*keys: str) -> list[Any]:
         for key in keys:
@@ -325,10 +326,10 @@ Runner = Callable[..., Result]
 def play_scenario(scenario: Scenario, case: PlannedRun, *, short: bool = False, fault: str | None = None,
                   chosen: Mechanism | None = None, plant: Plant | None = None,
                   runner: Runner = run_closed_loop) -> Result:
-    """One run: the exact image on the virtual board, the articulated plant, the host.
+    """Play one run: the exact image on the virtual board, the articulated plant, the host.
 
-    fault: strikes in the place of the run's own. chosen: the mechanism of the design, for a run that asks for it.
-    plant: one to look at afterwards, by default `plant_of` the run.
+    fault: strikes instead of the run's own fault. chosen: the mechanism of the design, for a run that needs it. plant:
+    a plant to inspect afterwards, by default `plant_of` the run.
     """
     mechanism = chosen if case.design and chosen is not None else scenario.mechanism
     if scenario.file.scene is not None:
@@ -340,7 +341,7 @@ def play_scenario(scenario: Scenario, case: PlannedRun, *, short: bool = False, 
 
 def _among_things(scenario: Scenario, scene: Scene, case: PlannedRun, short: bool, fault: str | None,
                   runner: Runner) -> Result:
-    """One run in MuJoCo, with the scene or in the same world without it."""
+    """Play one run in MuJoCo, with the scene or in the same world without it."""
     path = FOLDER / scene.file if case.scene else None
     plant = MujocoPlant(scenario.mechanism, path)
     before = plant.place(scene.body) if case.scene else None
@@ -351,7 +352,7 @@ def _among_things(scenario: Scenario, scene: Scene, case: PlannedRun, short: boo
 
 
 def plant_of(mechanism: Mechanism, case: PlannedRun, short: bool = False) -> Plant:
-    """The articulated plant of a run, changed as the run says."""
+    """Return the articulated plant of a run, with the run's changes."""
     return Plant(mechanism, mass_scale=case.mass_scale, friction_scale=case.friction_scale,
                                 max_step=SHORT_STEP if short else STEP)
 
@@ -363,7 +364,7 @@ def _image(mechanism: Mechanism, case: PlannedRun) -> Path:
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that a run had to show."""
+    """One requirement on a run, with its verdict."""
 
     what: str
     found: str
@@ -372,7 +373,7 @@ class Check:
 
 
 def checks(scenario: Scenario, results: Mapping[str, Result], short: bool = False) -> list[Check]:
-    """Requirements on the runs that were played, each with its verdict."""
+    """Return the requirements on the played runs, each with its verdict."""
     found = []
     for case in (r for r in scenario.file.run if r.name in results):
         result = results[case.name]
@@ -405,15 +406,14 @@ def checks(scenario: Scenario, results: Mapping[str, Result], short: bool = Fals
 
 
 def _holds(result: Result) -> bool:
-    """True if [safety] kept the arm held during every fault."""
+    """Return True if [safety] kept the arm held during every fault."""
     told = dict(reactions(result.mechanism))
     return result.state in ("FAULT", "HELD") and all(told[fault] == "hold" for fault in result.faults)
 
 
 @dataclass(frozen=True)
 class Difference:
-    """How one run differs from another, tick by tick (T, n): torque of the board N m, error rad; and the theory of
-    it."""
+    """The difference of two runs, tick by tick (T, n): torque of the board N m, error rad; and its theory."""
 
     torque: Array
     error: Array
@@ -422,7 +422,7 @@ class Difference:
 
 def difference(scenario: Scenario, case: PlannedRun, believed: Result, changed: Result,
                short: bool = False) -> Difference:
-    """Difference of a run with a changed plant from one with the plant as believed."""
+    """Return the difference of a run with a changed plant from a run with the plant of the file."""
     ticks = min(r.moving.stop - r.moving.start for r in (believed, changed))
 
     def part(result: Result) -> tuple[Array, Array]:
@@ -448,8 +448,8 @@ def _predictions(scenario: Scenario, case: PlannedRun, believed: Result, changed
 
 
 def _share(what: str, measured: Array, theory: Array, unit: str, scale: float) -> Check:
-    """How much of the predicted curve is in the measured one: its coefficient in a least-squares fit. The noise of
-    rounded encoders, which the gains multiply, is in the measured torque too, and does not count."""
+    """Check the share of the predicted curve in the measured curve: its coefficient in a least-squares fit. The
+    measured torque also has the noise of rounded encoders times the gains, which does not count."""
     share = np.sum(measured * theory, axis=0) / np.sum(theory**2, axis=0)
     found = ", ".join(f"{s * r:.3g}" for s, r in zip(share, scale * rms(theory), strict=True))
     expected = ", ".join(f"{r:.3g}" for r in scale * rms(theory))

@@ -1,15 +1,15 @@
-"""A flexible arm turned by the plant's own servo, and the theory of how it swings ("Flexible arm with servo-controlled
+"""A flexible arm turned by the plant's own servo, and the theory of its swing ("Flexible arm with servo-controlled
 rotation").
 
-The tip of the arm, standing on its servo, swings slower than the same beam clamped: the servo adds its flexibility. The
-uniform beam w(x, t) = w(x) exp(s t), its root turning with w'(0), held by the servo kp + s kd, the rotor J, a mass m at
-the tip, and strain-proportional damping E* = EI (1 + s damping):
+The tip of the arm on its servo swings slower than the same beam with a clamped root: the servo adds its flexibility.
+The uniform beam w(x, t) = w(x) exp(s t) turns with w'(0) at its root. The servo kp + s kd holds it; further the rotor
+J, a mass m at the tip, and strain-proportional damping E* = EI (1 + s damping):
 
     E* w'''' + rho s^2 w = 0,   w(0) = 0,   E* w''(0) = ((kp + s kd) exp(-s T/2) + s^2 J) w'(0),
     w''(l) = 0,   E* w'''(l) = s^2 m w(l)
 
-w being the displacement from where the target points; the servo holds its torque over a tick T. The root s of the
-determinant near the first mode gives frequency |Im s| and decay -Re s.
+w is the displacement from the target's direction. The servo holds its torque over a tick T. The root s of the
+determinant near the first mode gives the frequency |Im s| and the decay -Re s.
 """
 
 from dataclasses import dataclass
@@ -27,13 +27,13 @@ from femtorque.hil.scenarios.scenario import Check, Scenario, ServoRun, ServoTes
 Array = NDArray[np.float64]
 
 TICK = 5e-4  # s, of the servo
-FREQUENCY, DECAY = 0.01, 0.05  # what measured ones may be off: elements, and for the decay the fit
+FREQUENCY, DECAY = 0.01, 0.05  # relative tolerances for frequency (elements) and decay (elements and fit)
 
 
 @dataclass(frozen=True)
 class Swing:
-    """t (T,) s; target, hub (T,) rad; tip (T,) m, its arc from where the target points; and from the end of the turn on
-    the frequency Hz and decay 1/s, measured and by theory; clamped: frequency by theory of the arm with its root held.
+    """t (T,) s. target, hub (T,) rad. tip (T,) m: its arc from the target's direction. measured, theory: frequency Hz
+    and decay 1/s after the end of the turn. clamped: theoretical frequency of the arm with a clamped root.
     """
 
     name: str
@@ -56,14 +56,14 @@ class Swing:
 
 
 def swings(scenario: Scenario, short: bool = False) -> list[Swing]:
-    """All servo runs of a scenario."""
+    """Return all servo runs of a scenario."""
     test = scenario.file.servo
     assert test is not None
     return [swing(scenario.mechanism, test, run, short) for run in test.run]
 
 
 def swing(mechanism: Mechanism, test: ServoTest, run: ServoRun, short: bool = False) -> Swing:
-    """Turn, hold, and look at the tip. The servo gives its torque to the hub; the rotor turns with it."""
+    """Turn, hold, and measure the tip. The servo gives its torque to the hub; the rotor turns with the hub."""
     plant, servo = Plant(mechanism), Servo(kp=run.kp, kd=run.kd)
     assert plant.loads.beams is not None
     element = plant.loads.beams.elements[-1]
@@ -85,7 +85,7 @@ def swing(mechanism: Mechanism, test: ServoTest, run: ServoRun, short: bool = Fa
 
 
 def roots(mechanism: Mechanism, kp: float, kd: float) -> complex:
-    """s of the first mode, 1/s, of a single uniform flexible link with a point mass at its tip."""
+    """Return s of the first mode, 1/s, of a single uniform flexible link with a point mass at its tip."""
     link, joint = mechanism.links[0], mechanism.moving[0]
     beam = link.beam
     assert beam is not None
@@ -103,7 +103,7 @@ def roots(mechanism: Mechanism, kp: float, kd: float) -> complex:
         k = (-rho * s**2 / stiff) ** 0.25
         b, load = k * beam.length, s**2 * tip / (stiff * k**3)
         gives = 0.0 if np.isinf(kp) else stiff * k / ((kp + s * kd) * np.exp(-0.5 * s * TICK) + s**2 * J)
-        # w = A (cos - cosh) + B sin + C sinh, which is 0 at 0; E* w''(0) over what holds it is w'(0)
+        # w = A (cos - cosh) + B sin + C sinh is 0 at 0. E* w''(0) over the servo's stiffness is w'(0).
         first = [-2.0 * gives, -1.0, -1.0]
         rows = [first, [-np.cos(b) - np.cosh(b), -np.sin(b), np.sinh(b)],
                 [np.sin(b) - np.sinh(b) - load * (np.cos(b) - np.cosh(b)), -np.cos(b) - load * np.sin(b),
@@ -111,7 +111,7 @@ def roots(mechanism: Mechanism, kp: float, kd: float) -> complex:
         value = np.linalg.det(np.array(rows)) / b**2
         return np.array([value.real, value.imag])
 
-    # the first mode of a rigid bar on a spring in series with the bent beam: near enough to start from
+    # Start from the first mode of a rigid bar on a spring in series with the bent beam.
     length, mass = beam.length, tip + 0.25 * link.mass
     soft = length**3 / (3.0 * beam.EI[1]) + (0.0 if np.isinf(kp) else length**2 / kp)
     found = root(determinant, [-1e-3, 1.0 / np.sqrt(mass * soft) / pace], tol=1e-12)
@@ -119,7 +119,7 @@ def roots(mechanism: Mechanism, kp: float, kd: float) -> complex:
 
 
 def fitted(t: Array, signal: Array, near: complex) -> tuple[float, float]:
-    """Frequency Hz and decay 1/s of the decaying sine that fits a signal best."""
+    """Return frequency Hz and decay 1/s of the decaying sine that fits a signal best."""
 
     def sine(t: Array, w: float, d: float, a: float, b: float, c: float) -> Array:
         return np.exp(-d * t) * (a * np.cos(w * t) + b * np.sin(w * t)) + c

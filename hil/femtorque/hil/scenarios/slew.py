@@ -1,4 +1,4 @@
-"""The motion law of the flexible manipulator's paper: smooth enough not to shake what it moves."""
+"""The smooth motion law of the flexible manipulator's paper, which hardly excites vibration."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ class Slew:
     duration: float
 
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
-        """Positions, rates, accelerations (..., J) at times t (...)."""
+        """Return positions, rates, accelerations (..., J) at times t (...)."""
         x = np.clip(np.asarray(t, float) / self.duration, 0.0, 1.0)[..., None]
         way = np.subtract(self.end, self.start)
         return (self.start + SMOOTH(x) * way, SMOOTH.deriv()(x) * way / self.duration,

@@ -1,8 +1,8 @@
-"""The flexible manipulator at a wall ("The inverse kinematics and dynamics of a flexible manipulator"): its tip goes
-along it and presses on it.
+"""The flexible manipulator at a wall ("The inverse kinematics and dynamics of a flexible manipulator"): its tip moves
+along the wall and presses on it.
 
-Torques of the boundary-value motion alone drive the arm, as in the paper; with feedback a motor in the third joint adds
-`gain` times the lever times the force that its low-passed sensor misses, one step late.
+As in the paper, the torques of the boundary-value motion alone drive the arm. With feedback, a motor in the third joint
+adds `gain` times the lever times the missing force of its low-passed sensor, one step late.
 """
 
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ class Press:
 
 @dataclass(frozen=True)
 class Pressed:
-    """One motion at the wall: what was planned, what the plant did under the planned torques."""
+    """One motion at the wall: the plan, and the plant under the planned torques."""
 
     wall: Contact
     arm: FlexibleArm
@@ -61,7 +61,7 @@ class Pressed:
 
     @property
     def error(self) -> Array:
-        """Error of the pressing force, N."""
+        """Return the error of the pressing force, N."""
         return self.done.force[:, 1] - self.wall.press
 
     @property
@@ -70,7 +70,7 @@ class Pressed:
 
 
 def pressed(scenario: Scenario, seconds: float, feedback: bool = False) -> Pressed:
-    """One motion along the wall."""
+    """Play one motion along the wall."""
     mechanism, contact = scenario.mechanism, scenario.file.contact
     assert contact is not None
     arm = flexible_arm(mechanism)
@@ -96,7 +96,7 @@ def pressed(scenario: Scenario, seconds: float, feedback: bool = False) -> Press
 
 
 def _resting(plant: FlexiblePlant, chord: Trajectory, motion: TipMotion) -> Array:
-    """The state in which the plant rests at the wall under the first torques."""
+    """Return the state in which the plant rests at the wall under the first torques."""
 
     def left(at: Array) -> Array:
         return plant.system(np.concatenate([at, np.zeros(len(at))]))[1] + plant.driven(motion.torque[0])
@@ -106,7 +106,7 @@ def _resting(plant: FlexiblePlant, chord: Trajectory, motion: TipMotion) -> Arra
 
 
 def checks(scenario: Scenario, short: bool = False) -> list[Check]:
-    """Requirements on every run, each with its verdict."""
+    """Return the requirements on every run, each with its verdict."""
     assert scenario.file.contact is not None
     found, rms = [], {}
     for case in scenario.file.contact.run:
