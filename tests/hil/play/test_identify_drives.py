@@ -36,52 +36,36 @@ def two_servos(tmp_path, text: str = LYING) -> Mechanism:
 
 
 @pytest.mark.bench
-def test_friction_and_rotor_of_a_servo_are_found_from_its_duty(tmp_path):
+@pytest.mark.parametrize("text, share, viscous", [(LYING, 0.06, {"abs": 0.01}), (DYNAMIXELS, 0.1, {"rel": 0.1})])
+def test_friction_and_rotor_of_a_servo_are_found_from_its_duty_or_its_current(tmp_path, text, share, viscous):
     """Outside of their intervals: the servo reads its wire and its encoder in its own time."""
-    truth = two_servos(tmp_path)
+    truth = two_servos(tmp_path, text)
     result, joint = found(truth, "elbow"), truth.moving[1]
     print(result.words())
-    assert result.coulomb.value == pytest.approx(joint.friction.coulomb, rel=0.06)
-    assert result.viscous.value == pytest.approx(joint.friction.viscous, abs=0.01)
-    assert result.inertia.value == pytest.approx(joint.motor.inertia, rel=0.06)
+    assert result.coulomb.value == pytest.approx(joint.friction.coulomb, rel=share)
+    assert result.viscous.value == pytest.approx(joint.friction.viscous, **viscous)
+    assert result.inertia.value == pytest.approx(joint.motor.inertia, rel=share)
 
 
 @pytest.mark.bench
-def test_friction_and_rotor_of_a_dynamixel_are_found_from_its_current(tmp_path):
-    truth = two_servos(tmp_path, DYNAMIXELS)
-    result, joint = found(truth, "elbow"), truth.moving[1]
-    print(result.words())
-    assert result.coulomb.value == pytest.approx(joint.friction.coulomb, rel=0.1)
-    assert result.viscous.value == pytest.approx(joint.friction.viscous, rel=0.1)
-    assert result.inertia.value == pytest.approx(joint.motor.inertia, rel=0.1)
-
-
-@pytest.mark.bench
-@pytest.mark.parametrize(("gear", "pd"), [(1.0, "board"), (1.2, "board"), (1.0, "drive")])
-def test_friction_and_rotor_of_a_drive_are_found_from_the_torque_that_it_was_told(gear, pd):
-    """The rotor's inertia at the drive's own output, as in the file. pd: the side that closes the loop; a drive does so
-    with later positions than the board has."""
-    source = file_of()
-    truth = replace(source, name=f"damiao_arm_{gear:g}_{pd}", joints=tuple(
-        replace(j, friction=Friction(0.3, 0.5), drive=replace(j.drive, pd=pd, gear=gear if j.name == "wrist" else 1.0))
-        for j in source.joints))
-    result = found(truth, "wrist")
+@pytest.mark.parametrize(("source", "changes", "home"), [
+    (file_of, {"pd": "board"}, False), (file_of, {"pd": "board", "gear": 1.2}, False),
+    (file_of, {"pd": "drive"}, False), (lambda: described("moteus"), {"inertia": 0.01}, False),
+    (lambda: described("odrive-can"), {"inertia": 0.01}, True)])
+def test_friction_and_rotor_of_a_drive_are_found_from_the_torque_that_it_was_told(source, changes, home):
+    """The rotor's inertia at the drive's output, as in the file. pd: the side that closes the loop; a drive does so
+    with later positions than the board has. home: the drives do not know their zeros."""
+    arm = source()
+    name = "_".join(map(str, (arm.name, *changes.values()))).replace(".", "_")
+    truth = replace(arm, name=name, joints=tuple(
+        replace(j, friction=Friction(0.3, 0.5),
+                drive=replace(j.drive, **{key: value for key, value in changes.items()
+                                          if key != "gear" or j.name == "wrist"})) for j in arm.joints))
+    result = found(truth, "wrist", home)
     print(result.words())
     assert result.values().keys() == {"friction", "drive"}
     assert result.coulomb.value == pytest.approx(0.5, rel=0.03) and result.viscous.value == pytest.approx(0.3, rel=0.03)
     assert result.inertia.value == pytest.approx(truth.moving[2].drive.inertia, rel=0.06)
-
-
-@pytest.mark.bench
-@pytest.mark.parametrize("kind", ["moteus", "odrive-can"])
-def test_friction_and_rotor_behind_a_drive_that_takes_any_motor_are_found_as_behind_others(kind):
-    source = described(kind)
-    truth = replace(source, name=f"{kind}_lying".replace("-", "_"), joints=tuple(
-        replace(j, friction=Friction(0.3, 0.5), drive=replace(j.drive, inertia=0.01)) for j in source.joints))
-    result = found(truth, "wrist", home=kind == "odrive-can")
-    print(result.words())
-    assert result.coulomb.value == pytest.approx(0.5, rel=0.03) and result.viscous.value == pytest.approx(0.3, rel=0.03)
-    assert result.inertia.value == pytest.approx(0.01, rel=0.06)
 
 
 def test_a_servos_motor_is_written_whole_where_the_file_has_none(tmp_path):

@@ -1,6 +1,8 @@
 """Whole arms identified on the virtual board, whose plant is not as the file says: masses by +-20 %, centres of gravity
 by 10 mm, twice the friction; encoders and duties as the parts have them."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -36,12 +38,18 @@ def seven() -> Mechanism:
         replace(joint, friction=friction) for joint, friction in zip(arm.joints, dry, strict=True)))
 
 
-def found(mechanism: Mechanism, truth: Mechanism, programme: Programme) -> Result:
-    """Identified on a board with the file's image, wired to the true arm; brakes hold it until it is armed."""
+@contextmanager
+def armed(mechanism: Mechanism, truth: Mechanism) -> Iterator[Board]:
+    """A board with the file's image, armed, and wired to the true arm. Brakes hold the arm until the board is armed."""
     with plugged_in(mechanism, plant_of(truth)) as virtual, Board.connect("auto", mechanism) as board:
         board.home()
         board.arm()
         virtual.brakes = False
+        yield board
+
+
+def found(mechanism: Mechanism, truth: Mechanism, programme: Programme) -> Result:
+    with armed(mechanism, truth) as board:
         return experiment.identify(board, mechanism, programme, print)
 
 
@@ -49,10 +57,7 @@ def played(mechanism: Mechanism, truth: Mechanism, name: str, programme: Program
     """rms of the tracking error (J,), rad, of the true arm on the judging motion, with feed-forward of a file."""
     mechanism = replace(mechanism, name=name)
     judge = programme.unseen[0].trajectory
-    with plugged_in(mechanism, plant_of(truth)) as virtual, Board.connect("auto", mechanism) as board:
-        board.home()
-        board.arm()
-        virtual.brakes = False
+    with armed(mechanism, truth) as board:
         board.approach(judge.positions[0])
         return board.stream(judge).tracking_rms
 
@@ -85,10 +90,7 @@ def feels(mechanism: Mechanism, truth: Mechanism, seeds: tuple[int, ...], fast: 
     unknowns = Unknowns.of(mechanism)
     within = ranges(unknowns.space.joints, {})
     columns, _ = base_columns(unknowns, within)
-    with plugged_in(mechanism, plant_of(truth)) as virtual, Board.connect("auto", mechanism) as board:
-        board.home()
-        board.arm()
-        virtual.brakes = False
+    with armed(mechanism, truth) as board:
         with watching(board.session) as seen:
             for seed in seeds:
                 motion = excite(unknowns, within, columns, seed).trajectory
@@ -135,26 +137,19 @@ def check(mechanism: Mechanism, accuracy: float) -> None:
     assert np.all(errors["found"] < np.maximum(1.5 * errors["true"], 4.0 * counts))
 
 
+def currents() -> Mechanism:
+    return replace(driven(load_mechanism(MECHANISMS / "three_axis.toml"), "current"), name="unknown_currents")
+
+
+def servos() -> Mechanism:
+    return replace(load_mechanism(MECHANISMS / "so101_sts.toml"), name="unknown_so101")
+
+
+# duties of servos swing so much by their encoders' counts that the true numbers explain no more of the pan
 @pytest.mark.bench
-def test_six_joints_on_bridges_are_known_within_a_hundredth():
-    check(six(), 0.01)
-
-
-@pytest.mark.bench
-def test_seven_joints_on_drives_are_known_within_a_hundredth():
-    check(seven(), 0.01)
-
-
-@pytest.mark.bench
-def test_joints_on_current_loops_are_known_within_a_hundredth():
-    arm = driven(load_mechanism(MECHANISMS / "three_axis.toml"), "current")
-    check(replace(arm, name="unknown_currents"), 0.01)
-
-
-@pytest.mark.bench
-def test_six_joints_on_servos_are_known_within_a_twentieth():
-    """Their duties swing by counts of their encoders, so much that the true numbers leave no less of the pan."""
-    check(replace(load_mechanism(MECHANISMS / "so101_sts.toml"), name="unknown_so101"), 0.05)
+@pytest.mark.parametrize("arm, accuracy", [(six, 0.01), (seven, 0.01), (currents, 0.01), (servos, 0.05)])
+def test_an_arm_is_known_within_a_hundredth_and_one_on_servos_within_a_twentieth(arm, accuracy):
+    check(arm(), accuracy)
 
 
 @pytest.mark.bench
