@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from femtorque.hil.papers import pressing
-from femtorque.hil.papers.pressing import CHANGE, STEP, Pressing, Touch, by_board, by_torques
+from femtorque.hil.papers.pressing import CHANGE, STEP, Pressing, Touch
 from femtorque.hil.scenarios import scenario
 
 
@@ -26,16 +26,3 @@ def test_path_and_force_are_smooth_and_touch_when_they_should(slide):
     on = (t >= CHANGE) & (t <= end + CHANGE)
     assert np.ptp(x[on, 1]) < 1e-12 and x[0, 1] - x[on, 1][0] == pytest.approx(pressing.ABOVE)
     assert np.all(force[~on] == 0.0) and np.all(force[(t >= begin) & (t <= end)] == pytest.approx(touch.wall.press))
-
-
-def test_the_image_presses_as_ideal_torques_do_and_only_by_a_motion_through_the_floor(slide):
-    """When the planned motion itself is streamed, the same image presses with half of the wanted force."""
-    ideal, driven, unmoved = by_torques(slide), by_board(slide, slide.streamed), by_board(slide, slide.unmoved())
-    for run in (driven, unmoved):
-        assert run.result.good and run.result.bit_identical is True
-    assert driven.rms < 0.06 and driven.worst < 0.13
-    assert driven.force[driven.sliding].min() > 0.0 and np.ptp(driven.tip[driven.sliding, 0]) > 0.49
-    assert np.abs(np.interp(driven.times, ideal.times, ideal.force) - driven.force)[driven.sliding].max() < 0.1
-    assert unmoved.rms > 8.0 * driven.rms
-    before = (driven.times > 0.0) & (driven.times < CHANGE)
-    assert np.all(driven.force[before] == 0.0), "the floor is touched when it should be"

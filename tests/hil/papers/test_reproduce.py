@@ -3,10 +3,7 @@
 import base64
 import html
 import io
-import json
 import re
-import subprocess
-import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -116,14 +113,6 @@ def test_a_paper_or_a_figure_can_be_asked_for_and_nothing_else():
     assert len(reproduce.chosen("tsujita")) == 8 and len(reproduce.chosen(None)) == len(reproduce.SUBJECTS)
     with pytest.raises(BadInput, match="neither a figure nor a paper; did you mean 'isobe-fig-4'"):
         reproduce.chosen("isobe-fig4")
-
-
-def test_the_command_prints_one_object_and_says_where_the_page_is(tmp_path):
-    done = subprocess.run([sys.executable, "-m", "femtorque", "reproduce", "chapter", "-o", str(tmp_path), "--json"],
-                          cwd=ROOT, capture_output=True, text=True, timeout=HANG)
-    answer = json.loads(done.stdout)
-    assert done.returncode == 0 and answer["good"] and Path(answer["page"]).is_file()
-    assert all(number["good"] for number in answer["subjects"][0]["numbers"])
 
 
 @pytest.mark.parametrize("folder", ["file/folder", "taken"])

@@ -88,26 +88,6 @@ def test_residual_vibration_is_a_small_part_of_what_rigid_feed_forward_leaves(pl
     assert left < shaken / share
 
 
-def test_the_arm_keeps_its_energy():
-    free = replace(ARM, joints=tuple(replace(j, motor=None, friction=replace(j.friction, viscous=0.0, coulomb=0.0))
-                                     for j in ARM.joints),
-                   links=tuple(link if link.beam is None else replace(link, beam=replace(link.beam, damping=0.0))
-                               for link in ARM.links))
-    plant = FlexibleArmPlant(free, 4, max_step=1.25e-4)  # a root without rotor is light, and fast
-    plant.push(0.05, [1.0, -0.3])
-    start = energy(plant)
-    assert start > 1e-3
-    plant.push(0.3, [0.0, 0.0])
-    assert energy(plant) == pytest.approx(start, rel=2e-3)
-
-
-def energy(plant: FlexibleArmPlant) -> float:
-    mass = plant.flexible.system(np.concatenate([plant.x, plant.velocities]))[0]
-    bent = plant.x[plant.n:]
-    return 0.5 * float(plant.velocities @ mass @ plant.velocities
-                       + bent @ plant.flexible.K @ bent) + plant.flexible.stiffened(bent)[1]
-
-
 def test_which_plant_a_mechanism_gets():
     assert is_arm(ARM)
     assert not is_arm(rigidly(ARM))
