@@ -42,7 +42,6 @@ class Border:
         return Border(tuple(joint.name for joint in joints), scale, shift, lower, upper)
 
     def keys(self, ending: str = POSITION) -> dict[str, type]:
-        """Return LeRobot's features of one kind."""
         return {name + ending: float for name in self.names}
 
     def shown(self, q: Array) -> dict[str, float]:

@@ -118,7 +118,6 @@ def bring(mechanism: Path, calibration: Path) -> list[str]:
 
 
 def main() -> None:
-    """Run the command line: MECH FILE.json."""
     if len(sys.argv) != 3:
         sys.exit("usage: python -m lerobot_robot_femtorque.calibration MECH.toml CALIBRATION.json")
     try:

@@ -356,7 +356,6 @@ def _telling(said: str) -> str:
 
 
 def _identity(link: str) -> dict[str, Any] | None:
-    """Return a running board's identity, None if no board answers."""
     return ask_port(link).identity
 
 

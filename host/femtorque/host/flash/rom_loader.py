@@ -67,7 +67,6 @@ class RomLoader:
             self._read(len(data), ANSWER_S)
 
     def _drain(self) -> None:
-        """Discard the bytes that still come."""
         for _ in range(64):
             if not self._read(256, 0.02):
                 return
@@ -82,7 +81,6 @@ class RomLoader:
         self._acknowledged(command=True)
 
     def _checked(self, data: bytes, seconds: float = ANSWER_S) -> None:
-        """Send data with its check sum."""
         self._write(data + bytes([reduce(xor, data, 0)]))
         self._acknowledged(seconds)
 
@@ -211,7 +209,6 @@ class RomLoader:
         self._trying(f"write flash at 0x{address:08X}", put_or_find)
 
     def erase(self, pages: range, extended: bool) -> None:
-        """Erase these pages."""
         count = len(pages) - 1
         body = (b"".join(n.to_bytes(2, "big") for n in (count, *pages)) if extended
                 else bytes([count, *pages]))

@@ -198,7 +198,6 @@ def judge_drive(mechanism: Mechanism, number: int, look: Look, report: Drives | 
 
 
 def _driven(mechanism: Mechanism, number: int, probed: Probed) -> list[str]:
-    """Return the problems in the way a drive turns its joint."""
     if probed.torque == 0.0:
         return ["nothing moves when it is driven: check its supply, and whether it is blocked"]
     if probed.other is not None:
@@ -217,7 +216,6 @@ def _sure(mechanism: Mechanism, number: int, probed: Probed) -> bool:
 
 
 def _unsure(mechanism: Mechanism, number: int, probed: Probed) -> str:
-    """Return advice for a motion of unknown cause."""
     if probed.way == 0:
         return (f"{_support(mechanism, number, probed)}, and bring it up again: it goes the same way whatever torque "
                 "it gets")
@@ -349,7 +347,6 @@ def agreed(there: float, back: float) -> float:
 
 
 def _turned(session: Session, joint: Joint, number: int, hand: Hand, angle: float) -> float:
-    """Return counted over announced motion."""
     _rest(session)
     before = np.array(session.status.position)
     hand(joint, angle)
@@ -375,7 +372,6 @@ def _place(session: Session, joint: Joint, number: int, place: Place) -> float:
 
 
 def _rest(session: Session) -> None:
-    """Wait until no joint has moved for REST_S."""
     clock, still = session.clock, session.clock.now()
     last, end = np.array(session.status.position), clock.now() + REST_LIMIT
     while clock.now() - still < REST_S:

@@ -97,7 +97,6 @@ class Identified:
                 self.key: {"inertia": max(0.0, self.inertia.value)}}
 
     def words(self, slides: bool = False) -> str:
-        """Return the result for people, with units."""
         length, force, mass = ("m", "N", "kg") if slides else ("rad", "N m", "kg m^2")
         return (f"{self.joint}: viscous friction {self.viscous} {force} s/{length}, Coulomb friction {self.coulomb} "
                 f"{force}, apparent inertia {self.apparent} {mass}, {self.key}.inertia {self.inertia} "

@@ -78,7 +78,6 @@ class Recorder:
 
     @property
     def count(self) -> int:
-        """Number of samples until now."""
         return self._read(0).count
 
     def read(self) -> Recording:
@@ -101,7 +100,6 @@ class Recorder:
         return words.view(np.float32).astype(float)
 
     def _read(self, first: int) -> Data:
-        """Return one DATA that begins at a sample."""
         session = self._session
         answers: list[Data] = []
         session.on_data = answers.append

@@ -37,7 +37,6 @@ def error(drive: Drive, code: int) -> str:
 
 
 def _setting(drive: Drive, number: int) -> Setting | None:
-    """Return the setting with this number in the drive."""
     return next((s for s in family_of(drive.type).settings if s.register.number == number), None)
 
 

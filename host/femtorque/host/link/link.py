@@ -75,7 +75,6 @@ class Link:
         return size * self._seconds_per_byte
 
     def send(self, message: Payload, seq: int = 0) -> None:
-        """Put one message on the wire."""
         data = self._codec.encode(message, self.tag, seq)
         try:
             self._device.write(data)

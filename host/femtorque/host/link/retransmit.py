@@ -23,7 +23,6 @@ GRANULARITY = 2.0 / STATUS_HZ  # s: an acknowledgement waits for up to two STATU
 
 
 def message(knots: Knots, i: int) -> Knot:
-    """Return the wire message of knot i."""
     flags = (KNOT_START if i == 0 else 0) | (KNOT_END if i == len(knots) - 1 else 0)
     if knots.mode is not None:
         flags |= int(knots.mode[i]) << KNOT_MODE
@@ -57,7 +56,6 @@ class Sender:
 
     @property
     def done(self) -> bool:
-        """True if the board has every knot."""
         return self.acked == len(self.knots)
 
     def take(self, status: Status) -> None:

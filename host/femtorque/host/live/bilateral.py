@@ -151,7 +151,6 @@ class Pair:
         return not np.any(self._coupling.heavy(self.delay))
 
     def words(self) -> str:
-        """Return the delay and its cost, by the leader's joints."""
         joints, delay = self._f[0].joints, self.delay
         drag, heavy = self._coupling.drag(delay), self._coupling.heavy(delay)
         each = [f"{joints[i].name} {drag[k]:.3g} N {'s/m' if joints[i].type == 'prismatic' else 'm s/rad'}"

@@ -37,7 +37,6 @@ class Outbox:
         self.sent += 1
 
     def send(self) -> None:
-        """Send while the line is free."""
         while self._waiting and self._link.backlog < BACKLOG:
             self._link.send(self._waiting.popleft())
             self.sent += 1

@@ -65,7 +65,6 @@ class Hand:
         self._holder, self._heard = "", -np.inf
 
     def page(self) -> dict[str, Any]:
-        """Facts for the page."""
         point = None if self.tip is None else {"link": self.tip[0], "xyz": [float(x) for x in self.tip[1]]}
         return {"token": self.token, "key": self.key, "hz": HZ, "tip": point}
 

@@ -67,7 +67,6 @@ def draw_plan(path: Path, mechanism: Mechanism, plan: Plan) -> None:
 
 
 def _way(axes: Axes, plan: Plan, across: int, up: int, title: str) -> None:
-    """Draw the tip's path along one axis of the base frame, with the waypoints."""
     tip = plan.tip
     assert tip is not None
     axes.plot(tip[:, across], tip[:, up], color=colours.DESIRED, linewidth=1.2)

@@ -166,7 +166,6 @@ class _Way:
             self.sections.append(_rest(self.space, self.here, point.pause, point.where))
 
     def stop(self) -> None:
-        """Rest at the last waypoint of the group, if there is one."""
         if self.group:
             self.sections.append(_move(self.space, self.here, self.group, self.speed))
             self.here, self.group = self.group[-1][1], []

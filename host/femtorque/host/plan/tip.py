@@ -203,7 +203,6 @@ class Tip:
         return max(along + float(np.linalg.norm(self.place)), 1e-3)
 
     def _why(self, goal: Goal, tried: list[Array], near: Array) -> str:
-        """Return the obstacle in words."""
         reach = self._reach()
         closest = min(tried, key=lambda q: np.hypot(self.miss(q, goal)[0], reach * self.miss(q, goal)[1]))
         away, turn = self.miss(closest, goal)

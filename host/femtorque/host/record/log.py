@@ -264,7 +264,6 @@ def _show(mechanism: Mechanism, things: Sequence[Thing], path: Path, writer: Mca
 
 
 def _copy(reader: McapReader, writer: McapWriter) -> None:
-    """Copy every message with its channel and schema."""
     ids: dict[int, int] = {}
     for schema, channel, message in reader.iter_messages(log_time_order=False):
         if channel.id not in ids:

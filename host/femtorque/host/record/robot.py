@@ -97,7 +97,6 @@ def _after(a: Array, b: Array) -> Array:
 
 def _message(joints: Sequence[Joint], places: Sequence[tuple[Array, Array]], k: int, stamp: int,
              names: dict[str, str]) -> dict[str, Any]:
-    """Return the TFMessage of one instant."""
     header = {"sec": stamp // 10**9, "nanosec": stamp % 10**9}
     return {"transforms": [
         {"header": {"stamp": header, "frame_id": names[joint.parent]}, "child_frame_id": names[joint.child],

@@ -69,7 +69,6 @@ class Arm:
         board.session.listeners.append(self._take)
 
     def close(self) -> None:
-        """Stop all motions."""
         self.board.session.listeners.remove(self._take)
         if self._following is not None:
             self._end(INVALID_GOAL, "the node ends")
@@ -96,7 +95,6 @@ class Arm:
 
     # ---- motions
     def now(self) -> float:
-        """Time of the session's clock, s."""
         return self._clock.now()
 
     def ready(self) -> None:
@@ -191,12 +189,10 @@ class Arm:
         self.stop()
 
     def _end(self, code: int, line: str) -> None:
-        """Abort all active goals."""
         for one in self.controllers:
             one.end(ABORTED, code, line)
 
     def _watch(self) -> None:
-        """Watch the active goals."""
         session = self.board.session
         if session.in_state("FAULT", "ESTOP", "DISARMED", "HELD") and (
                 self._following or any(one.active for one in self.controllers)):

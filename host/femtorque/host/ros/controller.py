@@ -71,7 +71,6 @@ class Controller:
 
     # ---- motions
     def moving(self, now: float) -> bool:
-        """Return True until the motion is over."""
         return self.motion is not None and now < self.began + self.motion.duration
 
     def asked(self, t: float) -> tuple[Array, Array] | None:
@@ -88,7 +87,6 @@ class Controller:
         self._arm.play(self, Motion.still(place), self._arm.now())
 
     def end(self, status: int, code: int, line: str) -> None:
-        """End the active goal."""
         for goals in self._actions():
             goals.end(status, code, line)
 
@@ -97,7 +95,6 @@ class Controller:
 
     @property
     def active(self) -> bool:
-        """True while a goal is active."""
         return any(goals.active is not None for goals in self._actions())
 
     def _begin(self, trajectory: Any) -> None:

@@ -89,7 +89,6 @@ class Goals:
         self._statuses = node.publisher(f"{name}/_action/status", interfaces.STATUSES, latched=True)
 
     def end(self, status: int, code: int, line: str) -> None:
-        """End the active goal."""
         goal, self.active = self.active, None
         if goal is not None:
             self._close(goal, status, code, line)
@@ -102,7 +101,6 @@ class Goals:
         self._publish()
 
     def feedback(self, **fields: Any) -> None:
-        """Publish feedback of the active goal."""
         assert self.active is not None
         told = message(f"{self._kind}_Feedback", **fields)
         self._feedback.publish(message(f"{self._kind}_FeedbackMessage", goal_id=_uuid(self.active.uuid), feedback=told))

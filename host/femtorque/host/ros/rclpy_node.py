@@ -90,7 +90,6 @@ class RclpyNode:
         return Publisher(self._node.create_publisher(own(kind), topic, quality))
 
     def subscribe(self, topic: str, kind: str, take: Callable[[Any], None]) -> None:
-        """Let `handle` call `take` with every message."""
         def heard(message: Any) -> None:
             self._handled += 1
             self._counted(lambda: take(message))
@@ -98,7 +97,6 @@ class RclpyNode:
         self._node.create_subscription(own(kind), topic, heard, 10, callback_group=self._group)
 
     def serve(self, name: str, kind: str, answer: Callable[[Any, Callable[[Any], None]], None]) -> None:
-        """Let `handle` call `answer` with each request and a function for the response, now or later."""
         future = importlib.import_module("rclpy.task").Future
 
         async def asked(request: Any, response: Any) -> Any:
@@ -120,7 +118,6 @@ class RclpyNode:
         return True
 
     def handle(self) -> None:
-        """Let rclpy run the callbacks since the last call."""
         for _ in range(ROUNDS):
             before = self._handled
             self._executor.spin_once(timeout_sec=0.0)

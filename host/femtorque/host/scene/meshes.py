@@ -193,7 +193,6 @@ def _shared() -> list[Path]:
 
 
 def _colour(visual: ET.Element) -> str:
-    """Return the material's colour, or a light grey."""
     told = visual.find("material/color")
     if told is None:
         return "#b8bfc8"

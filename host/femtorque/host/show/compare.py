@@ -86,7 +86,6 @@ def page(runs: Sequence[Compared]) -> str:
 
 
 def _plots(runs: Sequence[Compared]) -> list[Plot]:
-    """Return the errors of each joint, then its torques, in one colour per run."""
     palette = colours.joints(len(runs))
     found = runs[0].found
     errors, torques = [], []

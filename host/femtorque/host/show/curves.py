@@ -39,7 +39,6 @@ class Plot:
     most: int = MOST  # points of a curve
 
     def data(self) -> dict[str, Any]:
-        """Return JSON data."""
         plain = {k: v for k, v in asdict(self).items() if k not in ("curves", "most")}
         return plain | {"curves": [{"name": c.name, "colour": c.colour, "width": c.width, "dots": c.dots,
                                     "points": thinned(c.x, c.y, self.most)} for c in self.curves]}

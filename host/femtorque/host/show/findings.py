@@ -159,7 +159,6 @@ class Findings:
         return self._over_time(self.run.target_rate)
 
     def _over_time(self, values: Array) -> Array:
-        """Return the derivative (S, J) of values (S, J)."""
         return np.gradient(values, self.t, axis=0) if len(self.t) > 2 else np.zeros_like(values)
 
     @cached_property
@@ -252,11 +251,9 @@ class Findings:
         return float(self.t[self._last()[0]]) if self.moving.any() else 0.0
 
     def _last(self) -> tuple[int, int]:
-        """Return the rows of the last stretch in motion."""
         return (self._stretches() or [(0, 0)])[-1]
 
     def _longest(self) -> tuple[int, int]:
-        """Return the rows of the longest stretch in motion."""
         return max(self._stretches(), key=lambda s: s[1] - s[0], default=(0, 0))
 
     def _stretches(self) -> list[tuple[int, int]]:
@@ -603,7 +600,6 @@ def measure(value: float, unit: str) -> str:
 
 
 def _averaged(values: Array) -> Array:
-    """Average over SMOOTH samples."""
     return np.convolve(values, np.full(SMOOTH, 1.0 / SMOOTH), "valid")
 
 

@@ -14,7 +14,6 @@ SHADES = 6  # by order of magnitude below the largest entry
 
 
 def page(found: Elements) -> str:
-    """Return the HTML of a mechanism's elements."""
     vectors = [f"{name}{k}" for name, size in zip(found.bodies, found.blocks, strict=True)
                for k in ("F", *(f"S{n + 1}" for n in range(size // 3 - 2)), "Φ")]
     return template("elements.html", "femtorque.host.show", page=True).render(

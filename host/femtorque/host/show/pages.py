@@ -52,7 +52,6 @@ class Pages:
         self._connections = self._pages = 0
 
     def line(self, kind: str, text: str) -> None:
-        """Take one line of the input."""
         if kind == "s":
             self._last = text
             self._batch.append(text)
@@ -166,12 +165,10 @@ def foreign(headers: dict[str, str]) -> bool:
 
 
 def event(kind: str, data: str) -> bytes:
-    """Return a server-sent event of JSON."""
     return f"event: {kind}\ndata: {data}\n\n".encode()
 
 
 def header(status: HTTPStatus, kind: str, length: int | None = None) -> bytes:
-    """Return the header of an answer."""
     lines = [f"HTTP/1.1 {status.value} {status.phrase}", f"Content-Type: {kind}", "Cache-Control: no-store",
              "Connection: close", "Content-Security-Policy: default-src 'self'; script-src 'unsafe-inline'; "
              "style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'"]

@@ -63,7 +63,6 @@ def page(run: Run) -> str:
 
 
 def _lengths(arm: dict[str, Any]) -> dict[str, float]:
-    """Return the lengths of flexible links, m."""
     return {link["name"]: link["beam"] for link in arm["links"] if link["beam"]}
 
 

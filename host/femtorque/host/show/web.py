@@ -44,7 +44,6 @@ class Again:
         self._asked = threading.Event()
 
     def ask(self, token: str) -> HTTPStatus:
-        """Return the answer to the page."""
         if not hmac.compare_digest(token.encode(), self.token.encode()):
             return HTTPStatus.FORBIDDEN
         if not self.open:
@@ -82,7 +81,6 @@ class Feed:
             self.lines.put(f"s {json.dumps(now, separators=(',', ':'))}")
 
     def ask(self, name: str, token: str, text: str) -> None:
-        """Answer a page's wish."""
         status, why = HTTPStatus.FORBIDDEN, ""
         if name == "again" and self.again is not None:
             status = self.again.ask(token)
@@ -91,7 +89,6 @@ class Feed:
         self.lines.put(f"a {status.value} {why}")
 
     def end(self, why: str) -> None:
-        """Tell every page that no more will come."""
         self.lines.put(f"g {json.dumps(why)}")
         self.lines.put("")
 

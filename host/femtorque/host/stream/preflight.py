@@ -22,14 +22,12 @@ class Preflight:
     heaviest: Load | None
 
     def words(self) -> str:
-        """Return the findings for people."""
         if self.heaviest is None:
             return f"{self.duration:.3f} s, every limit kept"
         most = f"at most {self.heaviest.share:.0%} of the effort: {self.heaviest}"
         return f"{self.duration:.3f} s, every limit kept; {most}"
 
     def data(self) -> dict[str, Any]:
-        """Return JSON data."""
         worst = self.heaviest
         return {"duration": self.duration, "effort": None if worst is None else
                 {"joint": worst.joint, "t": worst.t, "torque": worst.torque, "available": worst.available}}

@@ -333,7 +333,6 @@ class _Run:
         return self._hold(told)
 
     def _resume(self) -> None:
-        """Fill the ring again and resume."""
         session = self.session
         self.resumed += 1
         full = min(len(self.motion) - self.sender.acked, self.ring // 2)

@@ -125,7 +125,6 @@ class Result:
         return row
 
     def data(self) -> dict[str, Any]:
-        """Return JSON data."""
         values, deviations = self.found.base_values()
         names = [self.found.names[c] for c in self.found.columns]
         return {"links": self.solids(), "joints": self.joints(), "gamma": self.found.gamma, "better": self.better,
@@ -134,7 +133,6 @@ class Result:
                          for n, v, d in zip(names, values, deviations, strict=True)]}
 
     def words(self) -> str:
-        """Return the result for people."""
         lines = []
         for row in self.solids():
             said = (f"{row['name']}: {row['mass']['before']:.4g} -> {row['mass']['after']:.4g} kg, centre "

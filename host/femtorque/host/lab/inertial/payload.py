@@ -55,14 +55,12 @@ class Weighed:
         return {"R": streamed.motor.R / scale}
 
     def data(self) -> dict[str, Any]:
-        """Return JSON data."""
         return {"joints": [{"name": joint.name, "torque": float(s), "interval": float(h), "sure": bool(t),
                             "motor": self.keys(j)}
                            for j, (joint, s, h, t) in enumerate(zip(self.mechanism.streamed, self.scale, self.half,
                                                                     self.sure, strict=True))]}
 
     def words(self) -> str:
-        """Return the result for people."""
         lines = []
         for j, joint in enumerate(self.mechanism.streamed):
             said = f"{joint.name}: {self.scale[j]:.3f} +- {self.half[j]:.2g} of the torque that the file takes it for"
