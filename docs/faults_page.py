@@ -119,6 +119,10 @@ unplugged, without supply or unheard because a node floods the bus is DRIVE_SILE
 is ENCODER; wires that touch are BUS_OFF; a drive on another scale is not armed (DRIVE_SETTING). Late or lost answers
 and a missing terminator are counted and shown by `monitor` long before they are a fault.
 [Drives](drives.md#drives-on-the-virtual-board) has the table, cause by cause.
+
+With live targets the joints of closed loops brake before a singular pose, and the limit LOOPS in FOLLOWED says so
+([closed loops](live.md#closed-loops)). A streamed motion has no such bound, and neither has a mechanism with modes:
+there the pose is the fault LOOPS_SINGULAR.
 """
 
 

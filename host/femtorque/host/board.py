@@ -99,7 +99,8 @@ class Board:
         return wrench_of(self._known(), self.session.positions(), felt.external, link)
 
     def home(self, positions: ArrayLike | None = None, *, rezero: bool = False) -> None:
-        """Tell the board where the joints stand: positions (J,), rad or m, or each joint's `start`, index or stop.
+        """Set the joints' zeros. The joints stand at these positions (J,), rad or m, or at each joint's `start`, index
+        or stop.
 
         Without positions, a board that has its zeros keeps them. It must then stand at its start, otherwise this raises
         Refused. rezero: set new zeros all the same; the joints do stand at their start. Raises BadInput for a position
@@ -134,8 +135,8 @@ class Board:
         mechanism file's values; its default is two frames and 10 ms, with frames measured from the stamps. Targets may
         be anywhere, late, jittered or missing. The board keeps its limits of position, velocity, acceleration and jerk,
         and the status names the limits that acted. If targets stop for longer than the file's timeout, the joints rest;
-        the next target goes on from there. The same holds if this computer was busy for longer than `host_timeout_s`.
-        Raises BadInput, and Refused with the board's reason.
+        the next target goes on from there. The joints also rest if this computer is busy for longer than
+        `host_timeout_s`. Raises BadInput, and Refused with the board's reason.
 
         >>> with Board.connect("auto", "my_arm.toml") as board, board.follow() as f:
         ...     for q in policy():

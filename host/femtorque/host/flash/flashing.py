@@ -131,7 +131,7 @@ def _checked_port(board: Board, port: str | None, link: str | None) -> str:
 
 @contextmanager
 def _started(port: str, baud: int, link: str | None) -> Iterator[RomLoader]:
-    """Open the loader at a port. If it does not answer, the running board is told to start it. The loader is tried
+    """Open the loader at a port. If the loader does not answer, send the running board into it. The loader is tried
     first: any other byte would spoil its search for the baud rate."""
     device = _opened(port, baud)
     try:

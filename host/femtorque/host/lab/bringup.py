@@ -417,7 +417,7 @@ class Driven:
 
 def moving(number: int, still: Driven, forwards: Driven, backwards: Driven) -> Probed:
     """Return the response of a joint that stays in place without a torque: its direction under either sign. If another
-    joint went too far, this tells whether the torque turned it."""
+    joint went too far, decide whether the torque turned that joint."""
     ways = [sign * int(np.sign(seen.moved[-1, number])) if seen.moves(number) else 0
             for sign, seen in ((1, forwards), (-1, backwards))]
     torque = next((abs(seen.torque) for way, seen in zip(ways, (forwards, backwards), strict=True) if way), 0.0)
