@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from random import Random
 from statistics import fmean
 
@@ -108,10 +109,10 @@ class Pace:
         return 1e-3 * self.ratio / EMULATION
 
 
-def spent(*command: object, **environment: str) -> float:
-    """s of a command, which keeps what it compiles of Python."""
+def spent(*command: object, folder: Path = ROOT, **environment: str) -> float:
+    """Run a command in a folder and return its processor time, s. Python keeps the bytecode that it compiles."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(list(map(str, command)), cwd=ROOT, check=True, capture_output=True,
+    subprocess.run(list(map(str, command)), cwd=folder, check=True, capture_output=True,
                    env=os.environ | {"PYTHONDONTWRITEBYTECODE": ""} | environment)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime

@@ -1,34 +1,24 @@
-"""Cost against the number of links, limits of memory, and a humanoid at 5 kHz. Writes build/bench-scale.md and .png."""
+"""Cost against the number of links, limits of memory, and a humanoid at 5 kHz. Writes build/bench-scale.md."""
 
-from __future__ import annotations
-
-import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
-import matplotlib
 import numpy as np
 import pytest
 
 from assurance.bench import table
-from assurance.bench.cost import compilation
+from assurance.bench.cost import of_step
 from femtorque.codegen.board.chip import family
 from femtorque.codegen.common import BadInput, Refused
-from femtorque.codegen.emit import step
 from femtorque.codegen.mechanism import BASE, Joint, Mechanism
 from femtorque.codegen.mechanism.description import BoardUse
 from femtorque.codegen.model import Model
 from femtorque.codegen.step import model_of
-from femtorque.codegen.toolchain import Turns, platformio
-from femtorque.codegen.verify import object_files
-from femtorque.hil.chip import ChipLibrary
+from femtorque.codegen.toolchain import platformio
 from femtorque.hil.cost import measure
 from tests.support.arms import from_urdf, robots
 from tests.support.oracle import planar_chain, random_chain
 from tests.support.sampling import sampled_quintic
-
-matplotlib.use("Agg")
-from matplotlib import pyplot  # noqa: E402
 
 pytestmark = pytest.mark.bench
 
@@ -39,46 +29,22 @@ GENERATION, COMPILATION = 2.0, 20.0  # s of processor time, 64 links
 TICKS = 16
 
 
-@dataclass(frozen=True)
-class Scaled:
-    """Cost of one mechanism: the worst of some ticks; cycles by the model, stalls what waiting for flash adds."""
+Cost = dict[str, float]  # n: links; all others of some ticks by the emitted step, the worst one's
 
-    n: int
-    instructions: float
-    cycles: float
-    stalls: float
-    flash_bytes: float
-    stack_bytes: float
-    generation: float
-    compilation: float
 
-    @staticmethod
-    def of(model: Model) -> Scaled:
-        start = time.process_time()
-        sources = step.render(model)
-        generation = time.process_time() - start
-        chip, turns = ChipLibrary(sources), Turns(model, "single")
-        positions = sampled_quintic(model, np.linspace(-0.4, 0.6, model.n), np.linspace(0.9, -0.5, model.n))
-        samples = turns.samples(positions)
-        state, next_at, tau_at = chip.put(1 << 16), chip.put(samples[0]), chip.put(4 * model.n)
-        chip.call("ft_step_start", state, chip.put(turns.of(positions[0])))
-        calls = []
-        for k in range(len(samples) // 2, len(samples) // 2 + TICKS):
-            chip.write(next_at, samples[k])
-            calls.append(chip.call("ft_step", state, next_at, tau_at, measure_stack=True, measure_cycles=True))
-        return Scaled(model.n,
-                      *(max(getattr(c, key) for c in calls) for key in ("instructions", "cycles", "fetch_stalls")),
-                      object_files.examine(sources).flash_bytes, max(c.stack_bytes for c in calls), generation,
-                      compilation(sources))
-
-    @staticmethod
-    def mean(of: list[Scaled]) -> Scaled:
-        return Scaled(*(np.mean([getattr(s, key) for s in of]).item() for key in Scaled.__dataclass_fields__))
+def cost_of(model: Model) -> Cost:
+    """Run some ticks in the middle of a quintic."""
+    positions = sampled_quintic(model, np.linspace(-0.4, 0.6, model.n), np.linspace(0.9, -0.5, model.n))
+    middle = len(positions) // 2
+    found = of_step(model, positions, slice(middle, middle + TICKS))
+    return {"n": model.n, "instructions": found.worst(), "cycles": found.worst("cycles"),
+            "stalls": found.worst("fetch_stalls"), "flash_bytes": found.flash_bytes,
+            "stack_bytes": found.worst("stack_bytes"), "generation": found.generation,
+            "compilation": found.compilation}
 
 
 def rooted_tree(rng: np.random.Generator, n: int) -> Mechanism:
-    """A random tree of n revolute joints on one pedestal, any poses, axes, inertias; every link may carry any later
-    one."""
+    """Return a random tree of n revolute joints on one pedestal. Each link hangs on any earlier one."""
     chain = random_chain(rng, n)
     parents = [int(rng.integers(0, i)) for i in range(1, n)]
 
@@ -89,61 +55,32 @@ def rooted_tree(rng: np.random.Generator, n: int) -> Mechanism:
 
 
 @cache
-def planar() -> list[Scaled]:
-    return [Scaled.of(model_of(planar_chain(n))) for n in PLANAR]
+def planar() -> list[Cost]:
+    return [cost_of(model_of(planar_chain(n))) for n in PLANAR]
 
 
 @cache
-def spatial() -> list[Scaled]:
-    return [Scaled.mean([Scaled.of(model_of(rooted_tree(np.random.default_rng(seed), n))) for seed in range(SEEDS)])
-            for n in SPATIAL]
+def spatial() -> list[Cost]:
+    """Return the mean costs of random trees of each size."""
+    every = [[cost_of(model_of(rooted_tree(np.random.default_rng(seed), n))) for seed in range(SEEDS)] for n in SPATIAL]
+    return [{key: float(np.mean([one[key] for one in trees])) for key in trees[0]} for trees in every]
 
 
-def growth(of: list[Scaled], key: str) -> float:
-    """Cost a link of the largest over that of the smallest."""
+def growth(of: list[Cost], key: str) -> float:
+    """Return the cost of a link of the largest mechanism over that of the smallest."""
     first, last = of[0], of[-1]
-    return (getattr(last, key) / last.n) / (getattr(first, key) / first.n)
+    return (last[key] / last["n"]) / (first[key] / first["n"])
 
 
 def test_costs_are_kept():
-    rows = [[f"{kind}-{s.n:.0f}", f"{s.instructions:.0f}", f"{s.instructions / s.n:.1f}", f"{s.cycles:.0f}",
-             f"{s.cycles + s.stalls:.0f}", f"{s.flash_bytes:.0f}", f"{s.flash_bytes / s.n:.0f}", f"{s.stack_bytes:.0f}",
-             f"{s.generation:.2f}", f"{s.compilation:.2f}"]
+    rows = [[f"{kind}-{s['n']:.0f}", f"{s['instructions'] / s['n']:.1f}", f"{s['flash_bytes'] / s['n']:.0f}",
+             f"{s['cycles'] + s['stalls']:.0f}", *(f"{value:.4g}" for key, value in s.items() if key != "n")]
             for kind, sizes in (("planar", planar()), ("tree", spatial())) for s in sizes]
-    ratios = [f"{kind}: a link of the largest costs {growth(of, 'instructions'):.2f} times the instructions and "
-              f"{growth(of, 'flash_bytes'):.2f} times the flash of one of the smallest"
-              for kind, of in (("planar chains", planar()), ("trees", spatial()))]
-    text = table.show(
-        "Cost of the step against the number of links, worst tick, all in the tick",
-        ["mechanism", "instructions", "a link", "cycles", "with flash", "flash, bytes", "a link",
-         "stack", "generate, s",
-         "compile, s"], rows,
-        [*ratios, f"Trees: mean of {SEEDS} random ones on one pedestal, revolute, any axes. Cycles by the model of "
-         "hil/chip/timing.py, without and with waiting for flash. Seconds of processor time."])
-    table.keep("bench-scale.md", text)
-    assert _picture().stat().st_size > 10_000
-
-
-def _picture():
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
-    for name, of, colour in (("planar chains", planar(), "#0b5394"), ("random spatial trees", spatial(), "#cc4125")):
-        n = np.array([s.n for s in of])
-        for axes, key in ((left, "instructions"), (right, "flash_bytes")):
-            axes.plot(n, np.array([getattr(s, key) for s in of]) / n, "o-", color=colour, label=name)
-    left.set_ylabel("executed instructions per link, step, worst tick")
-    right.set_ylabel("flash a link, bytes")
-    for axes in (left, right):
-        axes.set_xscale("log", base=2)
-        axes.set_xticks(PLANAR, [str(n) for n in PLANAR])
-        axes.set_xlabel("links")
-        axes.set_ylim(bottom=0)
-        axes.grid(alpha=0.3)
-        axes.legend(fontsize=8, loc="center right")
-    table.BUILD.mkdir(exist_ok=True)
-    path = table.BUILD / "bench-scale.png"
-    figure.savefig(path, dpi=150)
-    pyplot.close(figure)
-    return path
+    columns = ["mechanism", "instructions a link", "flash a link", "cycles with flash", *list(planar()[0])[1:]]
+    table.keep("bench-scale.md", table.show(
+        "Cost of the step by the number of links, worst tick", columns, rows,
+        [f"Trees: mean of {SEEDS} random ones on one pedestal, revolute, any axes. Cycles by the model of "
+         "hil/chip/timing.py; stalls: waiting for flash. Seconds of processor time."]))
 
 
 @pytest.mark.parametrize("key", ["instructions", "flash_bytes"])
@@ -155,7 +92,7 @@ def test_a_link_of_a_long_planar_chain_costs_hardly_more_than_one_of_a_short_cha
 def test_links_added_to_a_spatial_chain_cost_the_same_whatever_its_length(key):
     """Any axes, one seed: chains of one length hardly differ."""
     lengths = SPATIAL[1:]
-    cost = [getattr(Scaled.of(model_of(random_chain(np.random.default_rng(0), n))), key) for n in lengths]
+    cost = [cost_of(model_of(random_chain(np.random.default_rng(0), n)))[key] for n in lengths]
     added = np.diff(cost) / np.diff(lengths)
     print(f"{key} of a link more, {lengths[0]} to {lengths[1]} to {lengths[2]} links: {added[0]:.0f}, {added[1]:.0f}")
     assert added[1] <= 1.1 * added[0]
@@ -192,13 +129,11 @@ def test_64_links_are_generated_and_compiled_quickly():
     made = {f"{kind} chain": by_default(chain) for kind, chain in (
         ("planar", planar_chain(64)), ("31-link spatial", random_chain(np.random.default_rng(0), 31)),
         ("64-link spatial", random_chain(np.random.default_rng(0), 64)))}
-    found = {name: (model.scheme, s) for name, model in made.items() for s in [Scaled.of(model)]}
-    rows = [[name, scheme, f"{s.generation:.2f}", f"{s.compilation:.2f}", f"{s.instructions:.0f}",
-             f"{s.flash_bytes:.0f}"]
-            for name, (scheme, s) in found.items()]
-    table.show("64 links", ["mechanism", "scheme", "generate, s", "compile, s", "instructions", "flash, bytes"], rows)
+    found = {name: (model.scheme, cost_of(model)) for name, model in made.items()}
+    table.show("64 links", ["mechanism", "scheme", *list(planar()[0])], [
+        [name, scheme, *(f"{value:.4g}" for value in s.values())] for name, (scheme, s) in found.items()])
     for _, s in found.values():
-        assert s.generation <= GENERATION and s.compilation <= COMPILATION
+        assert s["generation"] <= GENERATION and s["compilation"] <= COMPILATION
 
 
 def by_default(mechanism: Mechanism) -> Model:
@@ -211,15 +146,12 @@ def test_the_step_of_a_humanoid_takes_half_of_the_processor_at_5_khz():
     what)."""
     urdf = next(robots().rglob("g1_29dof_rev_1_0.urdf"))
     model = model_of(from_urdf(urdf, rate_hz=5000))
-    s = Scaled.of(model)
+    s = cost_of(model)
     budget = family("stm32f4").sysclk_hz / 5000 / 2
     table.show("G1, 29 joints, 5 kHz on an STM32F405", ["", "of the step"], [
-        ["scheme", model.scheme], ["instructions", s.instructions], ["cycles, flash without waiting", s.cycles],
-        ["stalls for flash", s.stalls],
-        ["cycles, flash with 5 wait states", s.cycles + s.stalls], ["half a tick at 168 MHz", f"{budget:.0f}"],
-        ["flash, bytes", s.flash_bytes], ["stack, bytes", s.stack_bytes]])
+        ["scheme", model.scheme], *s.items(), ["half a tick at 168 MHz", f"{budget:.0f}"]])
     assert model.n == 29
-    assert s.cycles + s.stalls <= budget
+    assert s["cycles"] + s["stalls"] <= budget
 
 
 def on_compute(n: int) -> Mechanism:

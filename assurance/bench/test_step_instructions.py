@@ -3,17 +3,16 @@
 The figures are what femtorque promises: at most these, with -O2 -ffp-contract=off, trigonometry included.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.emit import step
+from assurance.bench.cost import Calls, of_step
 from femtorque.codegen.model import Model
 from femtorque.codegen.reference import discrete
 from femtorque.codegen.step import model_of, noise_floor
-from femtorque.codegen.toolchain import CompiledStep, Turns
-from femtorque.hil.chip import ChipLibrary
+from femtorque.codegen.toolchain import CompiledStep
 from tests.support.arms import arms
 from tests.support.oracle import planar_chain, quintic, torque_at
 from tests.support.sampling import middles, sampled_quintic
@@ -26,35 +25,9 @@ LIMITS_OF = {
 TICKS = 48  # more than two rounds of the components that are made exact
 
 
-@dataclass(frozen=True)
-class Measured:
-    instructions: int  # worst tick
-    flash_bytes: int  # of ft_step
-    state_bytes: int
-    stack_bytes: int
-    torque: np.ndarray  # (TICKS, J) on the chip
-
-
-def measure(model: Model, positions: np.ndarray) -> Measured:
+def measure(model: Model, positions: np.ndarray) -> Calls:
     """Run the first ticks of a motion on the emulated chip."""
-    sources = step.render(model)
-    sources["ft_size.c"] = '#include "ft_step.h"\nuint32_t ft_size(void);\nuint32_t ft_size(void)\n' + (
-        "{\n    return (uint32_t)sizeof(ft_step_state);\n}\n"
-    )
-    chip = ChipLibrary(sources)
-    turns = Turns(model, "single")
-    samples = turns.samples(positions)
-    state, next_at, q_at = chip.put(4096), chip.put(samples[0]), chip.put(turns.of(positions[0]))
-    tau_at = chip.put(4 * model.n)
-    chip.call("ft_step_start", state, q_at)
-    torque, worst, stack = [], 0, 0
-    for k in range(TICKS):
-        chip.write(next_at, samples[k])
-        call = chip.call("ft_step", state, next_at, tau_at, measure_stack=k == 0)
-        worst, stack = max(worst, call.instructions), max(stack, call.stack_bytes)
-        torque.append(chip.read(tau_at, np.float32, model.n))
-    size = chip.call("ft_size").result
-    return Measured(worst, chip.symbols["ft_step"][1], size, stack, np.array(torque))
+    return of_step(model, positions, slice(TICKS))
 
 
 def test_planar_chains_cost_little_more_a_link_when_they_are_long():
@@ -62,7 +35,7 @@ def test_planar_chains_cost_little_more_a_link_when_they_are_long():
     for n in (4, 64):
         model = model_of(planar_chain(n))
         measured = measure(model, sampled_quintic(model, np.zeros(n), np.linspace(0.1, -0.1, n)))
-        per_link[n] = np.array([measured.instructions, measured.flash_bytes]) / n
+        per_link[n] = np.array([measured.worst(), measured.flash_bytes]) / n
     assert np.all(per_link[64] <= 1.4 * per_link[4])
 
 
@@ -74,7 +47,7 @@ def test_other_schemes_take_no_more_instructions_than_they_did(scheme, name):
     model = model_of(replace(mechanism, control=control))
     positions = sampled_quintic(model, np.linspace(-0.4, 0.6, model.n), np.linspace(0.9, -0.5, model.n))
     measured = measure(model, positions)
-    assert measured.instructions <= LIMITS_OF[scheme][name]
+    assert measured.worst() <= LIMITS_OF[scheme][name]
     plain = discrete.midpoint_torque(model, positions)[:TICKS]
     assert np.abs(measured.torque[1:] - plain[: TICKS - 1]).max() <= 1e-4 * np.abs(plain).max()
 
@@ -85,7 +58,7 @@ def test_step_takes_no_more_instructions_than_promised(name):
     start, end = np.linspace(-0.4, 0.6, model.n), np.linspace(0.9, -0.5, model.n)
     positions = sampled_quintic(model, start, end)
     measured = measure(model, positions)
-    assert measured.instructions <= LIMITS[name]
+    assert measured.worst() <= LIMITS[name]
     # and it is the right torque that costs so little
     truth = torque_at(model, quintic(start, end), middles(model, 1.0)[1:-1])
     single = CompiledStep(model, "single")
