@@ -1,7 +1,7 @@
 """The README's table of the step's forms: which one runs where, and what it takes, measured again."""
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +20,7 @@ from femtorque.codegen.step.spatial import SpatialStep
 from femtorque.codegen.toolchain import CompiledStep, Turns
 from femtorque.codegen.verify import object_files
 from femtorque.hil.chip import ChipLibrary
+from tests.support.sampling import asking
 
 ROOT = Path(__file__).parents[3]
 TICKS = 60
@@ -57,8 +58,7 @@ ROWS = table()
 
 
 def under(scheme: str, name: str) -> Mechanism:
-    mechanism = load_mechanism(ROOT / "mechanisms" / f"{name}.toml")
-    return replace(mechanism, control=replace(mechanism.control, scheme=scheme))
+    return asking(load_mechanism(ROOT / "mechanisms" / f"{name}.toml"), scheme=scheme)
 
 
 def measured(row: Row) -> Row:

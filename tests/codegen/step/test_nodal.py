@@ -1,7 +1,6 @@
-"""The emitted scheme "nodal": the reference's sum to rounding, quiet at any rate, and what other schemes are of it."""
+"""The emitted scheme "nodal": equal to the reference's sum, and quiet at any rate."""
 
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,27 +20,19 @@ from femtorque.codegen.toolchain import CompiledStep
 from femtorque.codegen.verify import verification as verify
 from femtorque.hil.cost import chip_step
 from tests.support.mimic import gripper_in
-from tests.support.oracle import peak, planar_chain, quintic, random_chain, random_tree, septic
-from tests.support.sampling import middles
+from tests.support.oracle import peak, planar_chain, random_chain, random_tree
+from tests.support.sampling import asking, moved, slides, sprung
 
 MECHANISMS = Path(__file__).parents[3] / "mechanisms"
 EXACT = 1e-12  # of peak: double precision against the reference's sum
 
 
-def of(mechanism: Mechanism, rate_hz: int = 1000, scheme: str = "nodal") -> Model:
-    control = replace(mechanism.control, scheme=scheme, rate_hz=rate_hz, knot_hz=rate_hz // 4)
-    return model_of(replace(mechanism, control=control))
+def of(mechanism: Mechanism, rate_hz: int = 1000) -> Model:
+    return model_of(asking(mechanism, scheme="nodal", rate_hz=rate_hz, knot_hz=rate_hz // 4))
 
 
 def as_nodal(mechanism: Mechanism) -> Mechanism:
-    return replace(mechanism, control=replace(mechanism.control, scheme="nodal"))
-
-
-def moved(model: Model, seed: int = 0, duration: float = 1.0, curve=quintic) -> np.ndarray:
-    rng = np.random.default_rng(seed)
-    slides = np.array([0.1 if b.prismatic else 1.0 for b in model.bodies])
-    start = rng.uniform(-1, 1, model.n) * slides
-    return curve(start, start + rng.uniform(-1.5, 1.5, model.n) * slides, duration)(middles(model, duration))
+    return asking(mechanism, scheme="nodal")
 
 
 def examples() -> dict[str, Mechanism]:
@@ -84,22 +75,13 @@ def test_double_precision_is_the_sum_of_the_reference_on_every_example(name):
 
 
 @pytest.mark.parametrize("make", [lambda: planar_chain(5), lambda: random_chain(np.random.default_rng(1), 6),
-                                  lambda: tree(2, 14)], ids=["planar", "chain", "large tree with slides"])
+                                  lambda: tree(2, 14), lambda: sprung(tree(11))],
+                         ids=["planar", "chain", "large tree with slides", "springs"])
 def test_double_precision_is_the_sum_with_frames_made_exact_in_rotation(make):
     model = of(make())
     positions = moved(model)
     plain = discrete.midpoint_torque(model, positions)
     assert peak(CompiledStep(model, "double").torque(positions) - plain) <= EXACT * peak(plain)
-
-
-def test_springs_count():
-    model = of(tree(11))
-    assert any(b.prismatic for b in model.bodies)
-    joints = tuple(replace(j, stiffness=30.0, rest=0.2) for j in model.mechanism.joints)
-    sprung, positions = model_of(replace(model.mechanism, joints=joints)), moved(model)
-    plain = discrete.midpoint_torque(sprung, positions)
-    assert peak(plain - discrete.midpoint_torque(model, positions)) > 0.1
-    assert peak(CompiledStep(sprung, "double").torque(positions) - plain) <= EXACT * peak(plain)
 
 
 def test_mimic_joints_follow(tmp_path):
@@ -110,40 +92,10 @@ def test_mimic_joints_follow(tmp_path):
     assert peak(CompiledStep(model, "double").torque(positions) - plain) <= EXACT * peak(plain)
 
 
-def test_host_and_chip_agree_bit_for_bit():
-    for mechanism in (tree(4), load_mechanism(MECHANISMS / "four_bar.toml")):
-        model = model_of(as_nodal(mechanism))
-        positions = random_motion(model.mechanism, np.random.default_rng(3)).middles(150, model.dt)
-        here, there = CompiledStep(model).torque(positions), chip_step.torque_on_chip(model, positions)
-        assert np.array_equal(here.view(np.uint32), there.view(np.uint32))
-
-
 @pytest.mark.parametrize("make", [lambda: random_chain(np.random.default_rng(5), 4),
                                   lambda: load_mechanism(MECHANISMS / "four_bar.toml")], ids=["chain", "four-bar"])
 def test_verify_says_yes(make):
     assert verify.verify(as_nodal(make()), (), chip_step.run_step_on_chip, motions=1).reasons == ()
-
-
-# ---- what the other schemes are of it
-
-
-@pytest.mark.parametrize("n", [3, 8])
-def test_midpoint_is_the_same_sum_in_the_plane(n):
-    """With base parameters and joints for nodes in place of the links' own masses: constants are folded, no more."""
-    models = [of(planar_chain(n), scheme=scheme) for scheme in ("nodal", "midpoint")]
-    one, other = (CompiledStep(model, "double").torque(moved(model)) for model in models)
-    assert peak(one - other) <= EXACT * peak(one)
-
-
-@pytest.mark.parametrize("scheme", ["midpoint", "newton-euler"])
-def test_in_space_midpoint_is_the_same_sum_to_second_order_and_newton_euler_its_limit_for_small_ticks(scheme):
-    apart = []
-    for rate_hz in (500, 1000, 2000):
-        models = [of(tree(3), rate_hz, form) for form in ("nodal", scheme)]
-        one, other = (CompiledStep(model, "double").torque(moved(model, curve=septic)) for model in models)
-        apart.append(peak(one - other) / peak(one))
-    assert np.log2(apart[0] / apart[1]) == pytest.approx(2.0, abs=0.1)
-    assert np.log2(apart[1] / apart[2]) == pytest.approx(2.0, abs=0.1)
 
 
 # ---- quiet
@@ -162,21 +114,11 @@ def test_the_noise_floor_holds_and_is_not_idle(make, rate_hz):
     assert wrong.max() <= 1e-5 * peak(plain)
 
 
-@pytest.mark.parametrize("make", [lambda: planar_chain(8), lambda: random_chain(np.random.default_rng(6), 6)])
-def test_at_10_khz_its_noise_is_a_few_roundings(make):
-    """Increments of the momenta come from du: none is a difference of two momenta."""
-    model = of(make(), 10_000)
-    positions = moved(model)
-    plain = discrete.midpoint_torque(model, positions)
-    assert peak(CompiledStep(model).torque(positions) - plain) <= 5e-6 * peak(plain)
-
-
 def test_nothing_adds_up_however_long_it_runs():
     """The carried {P} after 100 s of one second repeated is that after one."""
     model = of(tree(12, 5))
     s = np.arange(1000) * model.dt
-    slides = np.array([0.1 if b.prismatic else 1.0 for b in model.bodies])
-    second = slides * 0.5 * np.sin(2.0 * np.pi * s[:, None] + np.arange(model.n))
+    second = slides(model) * 0.5 * np.sin(2.0 * np.pi * s[:, None] + np.arange(model.n))
     positions = np.concatenate([np.tile(second, (100, 1)), second[:2]])
     plain = discrete.midpoint_torque(model, positions[:2002])[999:1999]
     found = CompiledStep(model).torque(positions)

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from femtorque.codegen.emit import parameters, rnea, sources
-from femtorque.codegen.mechanism import Mechanism, load_mechanism
+from femtorque.codegen.mechanism import load_mechanism
 from femtorque.codegen.step.number_origins import provenance, solids
 from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.step.search import plain_step, step_of
 from tests.support.arms import arms
 from tests.support.oracle import planar_chain, random_tree
+from tests.support.sampling import asking
 
 MECHANISMS = Path(__file__).parents[3] / "mechanisms"
 SCHEMES = ("midpoint", "newton-euler", "nodal")
@@ -26,10 +27,6 @@ MAKE = {
 }
 
 
-def under(scheme: str, mechanism: Mechanism) -> Mechanism:
-    return replace(mechanism, control=replace(mechanism.control, scheme=scheme))
-
-
 def literals(c: str) -> list[float]:
     return [float(x) for x in re.findall(r"FT_C\(([-\d.][^)]*)\)", c)]
 
@@ -38,7 +35,7 @@ def literals(c: str) -> list[float]:
 @pytest.mark.parametrize("name", MAKE)
 def test_every_number_of_a_link_s_forces_is_one_of_its_parameters(name, scheme):
     """Numbers of the blocks inwards, of the nodal step in its table; what is left are the turns and plain factors."""
-    model = model_of(under(scheme, MAKE[name]()))
+    model = model_of(asking(MAKE[name](), scheme=scheme))
     rows, c = provenance(step_of(model)), sources.step_sources(model)["ft_step.c"]
     for i, own in enumerate(rows):
         numbers = [abs(p.number) for p in own] + [1.0, 2.0, 0.5]
@@ -57,7 +54,7 @@ def test_every_number_of_a_link_s_forces_is_one_of_its_parameters(name, scheme):
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("name", MAKE)
 def test_a_parameter_changes_with_the_links_that_it_is_said_to_be_of_and_with_no_other(name, scheme):
-    mechanism = under(scheme, MAKE[name]())
+    mechanism = asking(MAKE[name](), scheme=scheme)
     model = model_of(mechanism)
     before, all_named = provenance(plain_step(model, scheme)), set()
     for k, link in enumerate(mechanism.links):
@@ -75,7 +72,7 @@ def test_a_parameter_changes_with_the_links_that_it_is_said_to_be_of_and_with_no
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_the_c_says_it_of_every_link_within_80_columns(scheme):
-    model = model_of(under(scheme, load_mechanism(MECHANISMS / "six_axis.toml")))
+    model = model_of(asking(load_mechanism(MECHANISMS / "six_axis.toml"), scheme=scheme))
     c = sources.step_sources(model)["ft_step.c"]
     said = re.findall(r"/\* Of ([^*]*(?:\*(?!/)[^*]*)*)\*/", c)
     assert len(said) == model.n and all("kg m^2" in text for text in said)
@@ -98,7 +95,7 @@ def test_torques_at_one_instant_say_it_too():
 @pytest.mark.parametrize("name, scheme", [("six_axis", "midpoint"), ("six_axis", "nodal"),
                                           ("four_bar", "auto"), ("four_bar", "nodal"), ("flexible_arm", "auto")])
 def test_masses_and_levers_by_link_are_found_again_in_the_c(name, scheme):
-    model = model_of(under(scheme, load_mechanism(MECHANISMS / f"{name}.toml")))
+    model = model_of(asking(load_mechanism(MECHANISMS / f"{name}.toml"), scheme=scheme))
     numbers = {abs(x) for text in sources.step_sources(model).values() for x in literals(text)}
     found = parameters(model)
     assert set(found) >= {body.joint.child for body in model.bodies}

@@ -9,7 +9,6 @@ import json
 import re
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -26,7 +25,7 @@ from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.toolchain import CompiledStep, Precision, wrench_library
 from tests.codegen.model import test_loop_kinds
 from tests.codegen.step import test_flexible
-from tests.support import oracle
+from tests.support import oracle, sampling
 from tests.support.arms import arms
 
 MECHANISMS = Path(__file__).parents[3] / "mechanisms"
@@ -38,12 +37,8 @@ Case = Callable[[], Mechanism]
 
 
 def asking(case: Case, **control: object) -> Case:
-    """A mechanism under another control section."""
-    return lambda: replace(case(), control=replace(case().control, **control))
-
-
-def sprung(mechanism: Mechanism) -> Mechanism:
-    return replace(mechanism, joints=tuple(replace(j, stiffness=30.0, rest=0.2) for j in mechanism.joints))
+    """Return a case of the same mechanism with other values in its control section."""
+    return lambda: sampling.asking(case(), **control)
 
 
 def schemes(name: str, case: Case) -> dict[str, Case]:
@@ -63,7 +58,7 @@ def cases() -> dict[str, Case]:
         found |= schemes(name, lambda name=name: arms()[name])
     for seed, n in ((1, 4), (2, 6), (3, 14)):
         found |= schemes(f"tree {n}", lambda seed=seed, n=n: oracle.random_tree(np.random.default_rng(seed), n))
-    found |= schemes("sprung tree", lambda: sprung(oracle.random_tree(np.random.default_rng(11), 6)))
+    found |= schemes("sprung tree", lambda: sampling.sprung(oracle.random_tree(np.random.default_rng(11), 6)))
     found |= schemes("slow tree",
                      asking(lambda: oracle.random_tree(np.random.default_rng(12), 5), rate_hz=100, knot_hz=50))
     found["chain 20"] = lambda: oracle.random_chain(np.random.default_rng(13), 20)

@@ -17,11 +17,12 @@ from femtorque.codegen.toolchain import CompiledStep
 from femtorque.codegen.verify import check
 from tests.support.arms import arms
 from tests.support.oracle import peak, planar_chain, random_chain, random_quintic, random_tree
-from tests.support.sampling import middles
+from tests.support import sampling
+from tests.support.sampling import middles, slides
 
 
 def asking(mechanism: Mechanism, **control: object) -> Mechanism:
-    return replace(mechanism, control=replace(mechanism.control, **({"scheme": "auto"} | control)))
+    return sampling.asking(mechanism, **({"scheme": "auto"} | control))
 
 
 def test_arms_that_are_quiet_or_expensive_keep_the_midpoint_rule():
@@ -104,11 +105,10 @@ def test_without_a_compiler_single_precision_errs_by_as_much_as_the_compiled_c(n
     monkeypatch.setattr(search, "EFFORT", 0)
     model = model_of(asking(make(), scheme=name))
     step = search.step_of(model)
-    slides = np.array([0.1 if b.prismatic else 1.0 for b in model.bodies])
     ours, truly = [], []
     compiled = CompiledStep(model)
     for seed in range(4):
-        positions = random_quintic(np.random.default_rng(seed), model.n)(middles(model, 1.0)) * slides
+        positions = random_quintic(np.random.default_rng(seed), model.n)(middles(model, 1.0)) * slides(model)
         plain = discrete.midpoint_torque(model, positions)
         ours.append(peak(SinglePrecision(model, step, positions).torque() - plain) / peak(plain))
         truly.append(peak(compiled.torque(positions) - plain) / peak(plain))
