@@ -75,33 +75,6 @@ def test_cantilever_converges_to_the_beam_theory_deflection():
     assert tip == pytest.approx(exact, rel=2e-4)
 
 
-def element_mass(mass: float, polar: float, length: float, s1: float) -> np.ndarray:
-    """The lumped mass (12,) of Eqs 3-4 as printed: mass = rho A l, polar = rho I_z l of one element."""
-    node = np.array([mass] * 3 + [mass * length**2 / 12.0] * 2 + [polar])
-    return np.concatenate([(1.0 - s1) / 2.0 * node, (1.0 + s1) / 2.0 * node])
-
-
-def test_all_mass_goes_to_the_node_at_the_integration_point():
-    for s1, node in ((1.0, 1), (-1.0, 0)):
-        mass = element_mass(0.3, 2e-5, 0.1, s1).reshape(2, 6)
-        assert mass[node, :3] == pytest.approx([0.3] * 3)
-        assert not mass[1 - node].any()
-    assert element_mass(0.3, 2e-5, 0.1, 0.2).reshape(2, 6)[:, 0].sum() == pytest.approx(0.3)
-
-
-def test_printed_mass_matrix_has_a_quarter_of_the_rods_inertia():
-    """Eq. 3 with two half-length elements; the reference must therefore take the link's own inertia."""
-    model = Model.of(planar_chain(1))
-    body = model.bodies[0]
-    length = 2.0 * body.com[0]
-    printed = sum(element_mass(body.mass / 2.0, 0.0, length / 2.0, s1).reshape(2, 6)[node, 3]
-                  for s1, node in ((1.0, 1), (-1.0, 0)))
-    mass, inertia = (block[0] for block in beam_element.node_masses(model))
-    assert inertia[2, 2] == pytest.approx(body.mass * length**2 / 12.0)
-    assert printed == pytest.approx(inertia[2, 2] / 4.0)
-    assert np.array_equal(mass, body.mass * np.eye(3))
-
-
 def with_section(mechanism, **joint):
     section = Section(area=1e-4, radius=8e-3)
     links = tuple(replace(link, section=section) for link in mechanism.links)

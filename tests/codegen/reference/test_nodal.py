@@ -1,6 +1,5 @@
 """The nodal step in float64: its increments against positions, its momenta against points, its torques against rnea."""
 
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,22 +9,15 @@ from femtorque.codegen.reference.discrete import Planar, Spatial
 from femtorque.codegen.reference.nodal import Nodal, between, node_increments, tick_momenta
 from femtorque.codegen.reference.rigid import matrix_form, midpoint_torque
 from tests.support.oracle import peak, planar_chain, random_chain, random_tree, rnea, septic, torque_at
-from tests.support.sampling import middles
+from tests.support.sampling import asking, middles, random_travel, slides
 
 
 def of(mechanism, rate_hz: int = 1000) -> Model:
-    control = replace(mechanism.control, scheme="nodal", rate_hz=rate_hz, knot_hz=rate_hz)
-    return Model.of(replace(mechanism, control=control))
+    return Model.of(asking(mechanism, scheme="nodal", rate_hz=rate_hz, knot_hz=rate_hz))
 
 
-def slides(model: Model) -> np.ndarray:
-    return np.array([0.1 if b.prismatic else 1.0 for b in model.bodies])
-
-
-def moved(model: Model, seed: int = 0):
-    rng = np.random.default_rng(seed)
-    start = rng.uniform(-1, 1, model.n) * slides(model)
-    return septic(start, start + rng.uniform(-1.5, 1.5, model.n) * slides(model))
+def septics(model: Model, seed: int = 0):
+    return random_travel(model, seed, curve=septic)
 
 
 def halves(positions: np.ndarray) -> np.ndarray:
@@ -64,7 +56,7 @@ def test_the_moment_of_momentum_of_a_node_is_that_of_the_points_of_its_link_alon
                          ids=["tree", "larger tree", "planar"])
 def test_what_is_carried_and_summed_is_what_one_instant_gives_and_the_matrices_what_the_pass(make):
     model = of(make())
-    q = moved(model)(middles(model, 1.0))
+    q = septics(model)(middles(model, 1.0))
     u, form = halves(q), Nodal(model)
     summed = form.torque(q, u, matrix_form)
     form.start(q[0])
@@ -79,7 +71,7 @@ def test_it_is_second_order_and_newton_euler_its_limit_for_small_ticks(make):
     errors = []
     for rate_hz in (500, 1000, 2000):
         model = of(make(), rate_hz)
-        s, motion = middles(model, 1.0), moved(model)
+        s, motion = middles(model, 1.0), septics(model)
         truth = torque_at(model, motion, s[1:-1])
         errors.append(peak(Nodal(model).torque(motion(s), halves(motion(s))) - truth) / peak(truth))
     assert np.log2(errors[0] / errors[1]) == pytest.approx(2.0, abs=0.05)
@@ -90,7 +82,7 @@ def test_it_is_second_order_and_newton_euler_its_limit_for_small_ticks(make):
 @pytest.mark.parametrize("n", [1, 3, 8])
 def test_in_the_plane_midpoint_is_the_same_sum(n):
     model = of(planar_chain(n))
-    q = moved(model)(middles(model, 1.0))
+    q = septics(model)(middles(model, 1.0))
     nodal = Nodal(model).torque(q, halves(q))
     assert peak(Planar(model).torque(q, halves(q)) - nodal) <= 1e-12 * peak(nodal)
 
@@ -100,7 +92,7 @@ def test_in_space_midpoint_and_momenta_at_the_boundaries_are_the_same_sum_to_sec
     apart = []
     for rate_hz in (500, 1000):
         model = of(tree(seed), rate_hz)
-        s, motion = middles(model, 1.0), moved(model, seed)
+        s, motion = middles(model, 1.0), septics(model, seed)
         q = motion(s)
         nodal = Nodal(model).torque(q, halves(q))
         exact, velocities, _ = motion.at(s[1:] - 0.5 * model.dt)
@@ -111,6 +103,6 @@ def test_in_space_midpoint_and_momenta_at_the_boundaries_are_the_same_sum_to_sec
 
 def test_at_rest_the_nodes_carry_their_weight():
     model = of(tree(4))
-    form, q, still = Nodal(model), np.linspace(-0.4, 0.5, 6) * slides(of(tree(4))), np.zeros(model.n)
+    form, q, still = Nodal(model), np.linspace(-0.4, 0.5, 6) * slides(model), np.zeros(model.n)
     form.start(q)
     assert np.allclose(form.step(q, still), rnea(model, q, still, still), atol=1e-13)

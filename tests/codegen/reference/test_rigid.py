@@ -1,23 +1,20 @@
-"""The NumPy reference against Pinocchio, the dense matrices against the recursion, and proof that errors are seen."""
+"""The NumPy reference against Pinocchio, and the dense matrices against the recursion."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.mechanism import BASE, Joint, Link, Mechanism, Payload, Section
+from femtorque.codegen.mechanism import BASE, Joint, Link, Section
 from femtorque.codegen.model import Model, beam_element, kinematics, skew
 from femtorque.codegen.reference import discrete, rigid, schemes
 from femtorque.codegen.step import model_of
 from tests.support import oracle
 from tests.support.oracle import (
     peak, planar_chain, quintic, random_chain, random_quintic, random_tree, septic, sines, torque_at)
+from tests.support.sampling import asking
 
 EIGHT = (0.9, -0.5, 0.7, -0.4, 0.6, -0.5, 0.8, -0.6)  # rad, travel of the eight-link motion
-
-
-def at_rate(mechanism: Mechanism, rate_hz: int, **control) -> Model:
-    return model_of(replace(mechanism, control=replace(mechanism.control, rate_hz=rate_hz, **control)))
 
 
 def random_sines(rng: np.random.Generator, n: int) -> oracle.Motion:
@@ -34,45 +31,21 @@ def error(model: Model, motion: oracle.Motion, ticks: int, convert=rigid.recursi
 # ---- against Pinocchio ------------------------------------------------------------------------------
 
 
-def assert_equals_pinocchio(seed: int = 7) -> None:
-    """1 ms ticks, 0.2 s of sines on a tree with both kinds of joint. Used by the mutation tests too."""
-    rng = np.random.default_rng(seed)
-    model = model_of(random_tree(rng, 5))
-    assert error(model, random_sines(rng, 5), 200, rigid.matrix_form) <= 2e-5
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_random_chains_equal_pinocchio(seed):
+@pytest.mark.parametrize("make", [random_chain, random_tree])
+@pytest.mark.parametrize("seed", range(10))
+def test_random_mechanisms_equal_pinocchio(make, seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 9))
-    assert error(model_of(random_chain(rng, n)), random_quintic(rng, n), 1000) <= 1e-5
+    assert error(model_of(make(rng, n)), random_quintic(rng, n), 1000) <= 1e-5
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_random_trees_equal_pinocchio(seed):
-    rng = np.random.default_rng(100 + seed)
-    n = int(rng.integers(2, 9))
-    assert error(model_of(random_tree(rng, n)), random_quintic(rng, n), 1000) <= 1e-5
-
-
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(4))
 def test_error_falls_with_the_square_of_the_tick(seed):
     rng = np.random.default_rng(200 + seed)
     mechanism = random_tree(rng, 6)
     motion = random_sines(rng, 6)
-    errors = [error(at_rate(mechanism, hz), motion, hz // 4) for hz in (200, 400, 800)]
+    errors = [error(model_of(asking(mechanism, rate_hz=hz)), motion, hz // 4) for hz in (200, 400, 800)]
     assert np.divide(errors[:-1], errors[1:]) == pytest.approx([4.0, 4.0], rel=0.1)
-
-
-def test_torque_stamped_at_the_start_of_the_tick_costs_100_times_the_error():
-    rng = np.random.default_rng(8)
-    model = model_of(random_chain(rng, 6))
-    motion = random_quintic(rng, 6)
-    t, tau = schemes.torque(model, motion, 1000, rigid.recursion)
-    scale = peak(tau)
-    middle = peak(tau - torque_at(model, motion, t)) / scale
-    start = peak(tau - torque_at(model, motion, t - model.dt / 2.0)) / scale
-    assert start > 100.0 * middle
 
 
 def test_standing_still_is_the_weight():
@@ -82,54 +55,25 @@ def test_standing_still_is_the_weight():
     assert tau == pytest.approx(np.tile(oracle.rnea(model, q, np.zeros(6), np.zeros(6)), (3, 1)), abs=1e-12)
 
 
-def test_eight_link_chain_at_1_ms_is_within_1e_5_of_newton_euler():
-    model = model_of(planar_chain(8))
-    assert error(model, septic(np.zeros(8), EIGHT), 1000, rigid.matrix_form) <= 1e-5
-
-
-def test_eight_link_chain_with_a_quintic_as_well():
-    assert error(model_of(planar_chain(8)), quintic(np.zeros(8), EIGHT), 1000) <= 1e-5
-
-
-def test_fixed_joints_locked_joints_and_payloads_are_folded_as_pinocchio_folds_them():
-    rng = np.random.default_rng(12)
-    base = random_tree(rng, 6)
-    joints = tuple(replace(j, type="fixed") if i == 2 else j for i, j in enumerate(base.joints))
-    payload = Payload("object", "link3", 0.4, rng.normal(size=3) / 5.0, oracle.random_inertia(rng, 0.4, 0.2))
-    mechanism = replace(base, joints=joints, lock={joints[4].name: 0.3}, payloads=(payload,))
-    model = model_of(mechanism)
-    motion = random_sines(rng, model.n)
-    t, tau = schemes.torque(model, motion, 100, rigid.recursion)
-    expected = torque_at(oracle.pinocchio_of(mechanism), motion, t)
-    assert peak(tau - expected) <= 2e-5 * peak(expected)
+@pytest.mark.parametrize("curve", [septic, quintic])
+def test_eight_link_chain_at_1_ms_is_within_1e_5_of_newton_euler(curve):
+    assert error(model_of(planar_chain(8)), curve(np.zeros(8), EIGHT), 1000, rigid.matrix_form) <= 1e-5
 
 
 # ---- the two discretisations ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("make", [random_chain, random_tree])
-@pytest.mark.parametrize("seed", [401, 402])
-def test_matrix_form_and_emitted_discretisation_converge_on_each_other_at_second_order(seed, make):
-    rng = np.random.default_rng(seed)
+@pytest.mark.parametrize("make", [random_chain, random_tree, lambda rng, n: planar_chain(n)])
+def test_matrix_form_and_emitted_discretisation_converge_on_each_other_at_second_order(make):
+    rng = np.random.default_rng(401)
     mechanism, motion = make(rng, 5), random_sines(rng, 5)
     differences = []
     for hz in (100, 200, 400):
-        model, ticks = at_rate(mechanism, hz), hz // 5
+        model, ticks = model_of(asking(mechanism, rate_hz=hz)), hz // 5
         _, matrix = schemes.torque(model, motion, ticks, rigid.matrix_form)
         emitted = discrete.midpoint_torque(model, motion((np.arange(ticks + 2) - 0.5) * model.dt))
         differences.append(peak(matrix - emitted) / peak(matrix))
     assert differences[0] > 1e-6  # they are two, not one
-    assert np.divide(differences[:-1], differences[1:]) == pytest.approx([4.0, 4.0], rel=0.1)
-
-
-def test_planar_form_converges_on_the_matrix_form_too():
-    motion = septic(np.zeros(8), EIGHT)
-    differences = []
-    for hz in (250, 500, 1000):
-        model = at_rate(planar_chain(8), hz)
-        _, matrix = schemes.torque(model, motion, hz, rigid.recursion)
-        emitted = discrete.midpoint_torque(model, motion((np.arange(hz + 2) - 0.5) * model.dt))
-        differences.append(peak(matrix - emitted))
     assert np.divide(differences[:-1], differences[1:]) == pytest.approx([4.0, 4.0], rel=0.1)
 
 
@@ -147,19 +91,6 @@ def test_dense_matrices_equal_the_recursion_to_rounding(seed):
     matrix = rigid.matrix_form(model, R, arms, F, Phi)
     passed = rigid.recursion(model, R, arms, F, Phi)
     assert matrix == pytest.approx(passed, abs=1e-13 * max(1.0, peak(passed)))
-
-
-def test_straight_links_give_the_papers_lambda_with_the_corrected_sign_matrix():
-    """[Lambda_i] as the paper prints it (Eq. 15): a straight link along its own z axis. Entries of its sign matrix
-    [h_i] (Eq. 8) only the y components of forces may change sign, never that of a moment."""
-    to_com, length = 0.07, 0.2
-    arms = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
-    paper, corrected = np.hstack([to_com * arms, length * arms, np.eye(3)]), np.diag([1.0, -1.0, 1.0] * 2 + [1.0] * 3)
-    z = np.array([0.0, 0.0, 1.0])
-    general = np.hstack([skew(to_com * z), skew(length * z), np.eye(3)])
-    assert paper @ corrected == pytest.approx(general)
-    printed = np.diag([1.0, -1.0, 1.0] * 3)  # flips the y component of the moment too
-    assert not np.allclose(paper @ printed, general)
 
 
 def test_serial_blocks_have_the_papers_shape():
@@ -200,8 +131,8 @@ def test_springs_add_their_own_torque_and_nothing_elsewhere():
         replace(j, stiffness=2.0 + i, rest=0.1 * i) if i in (1, 3, 4, 5) else j
         for i, j in enumerate(mechanism.joints)))
     motion = septic(np.zeros(6), rng.uniform(-1.0, 1.0, 6))
-    t, bare = schemes.torque(at_rate(mechanism, 1000, scheme="midpoint"), motion, 300)
-    _, tau = schemes.torque(at_rate(sprung, 1000, scheme="midpoint"), motion, 300)
+    t, bare = schemes.torque(model_of(mechanism), motion, 300)
+    _, tau = schemes.torque(model_of(sprung), motion, 300)
     springs = beam_element.joint_springs(model_of(sprung))
     assert np.count_nonzero(springs.stiffness) == 4
     expected = springs.stiffness * (motion(t) - springs.rest)
@@ -218,44 +149,3 @@ def test_c_mot_is_a_spring_of_the_elements_hinge():
     tau = rigid.midpoint_torque(model, q, np.zeros((3, 2)))
     weight = oracle.rnea(model, q[0], np.zeros(2), np.zeros(2))
     assert tau == pytest.approx(np.tile(weight + k * q[0], (2, 1)), rel=1e-12)
-
-
-# ---- tests of the tests: each of these mutations must be seen ------------------------------------------
-
-
-def test_unmutated_reference_passes():
-    assert_equals_pinocchio()
-
-
-def test_transposed_frame_is_seen(monkeypatch):
-    monkeypatch.setattr(rigid, "rotate_back", kinematics.rotate)
-    with pytest.raises(AssertionError):
-        assert_equals_pinocchio()
-
-
-def test_transposed_block_of_the_accumulation_is_seen(monkeypatch):
-    right = kinematics.accumulation
-    monkeypatch.setattr(kinematics, "accumulation", lambda model, R: right(model, R.transpose(0, 2, 1)))
-    with pytest.raises(AssertionError):
-        assert_equals_pinocchio()
-
-
-def test_flipped_sign_of_a_lever_arm_is_seen(monkeypatch):
-    monkeypatch.setattr(kinematics, "skew", lambda v: -skew(v))
-    with pytest.raises(AssertionError):
-        assert_equals_pinocchio()
-
-
-def test_flipped_gravity_is_seen(monkeypatch):
-    right = rigid.midpoint_torque
-    monkeypatch.setattr(schemes, "midpoint_torque",
-                        lambda model, *rest: right(replace(model, gravity=-model.gravity), *rest))
-    with pytest.raises(AssertionError):
-        assert_equals_pinocchio()
-
-
-def test_missing_descendant_is_seen(monkeypatch):
-    right = kinematics.descendants
-    monkeypatch.setattr(kinematics, "descendants", lambda model: tuple(c[:2] for c in right(model)))
-    with pytest.raises(AssertionError):
-        assert_equals_pinocchio()
