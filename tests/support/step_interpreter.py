@@ -1,6 +1,7 @@
 """Runs the graph of a step in float64, statement by statement: the recursions without any C."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,7 +12,7 @@ from femtorque.codegen.step.spatial import SpatialStep
 
 
 class Interpreter:
-    """start(q), step(q_next, u) of a step's graph; frames are turned exactly."""
+    """A step's graph in float64; frames are turned exactly."""
 
     def __init__(self, step: SpatialStep | PlanarStep | NewtonEulerStep) -> None:
         self.graph_step, self.tree, self.graph = step, step.tree, step.graph
@@ -24,6 +25,11 @@ class Interpreter:
         self.moved = np.zeros((len(self.tree.bodies), 2))
         self.u = 0.0 * self.q
         self.step(self.q, 0.0 * self.q)
+
+    def torque(self, positions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return torques (N, J) at all positions (N+2, J) but the first and the last."""
+        self.start(positions[0])
+        return np.array([self.step(b, 0.5 * (b - a)) for a, b in pairwise(positions)])[1:]
 
     def step(self, q_next: ArrayLike, u: ArrayLike) -> NDArray[np.float64]:
         self.u_before, self.q_next, self.u = self.u, np.asarray(q_next, float), np.asarray(u, float)

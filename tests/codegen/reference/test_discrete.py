@@ -8,7 +8,7 @@ import pytest
 from femtorque.codegen.mechanism import Mechanism
 from femtorque.codegen.model import Model
 from femtorque.codegen.reference import discrete
-from femtorque.codegen.reference.discrete import Planar, Spatial, is_planar
+from femtorque.codegen.reference.discrete import is_planar
 from femtorque.codegen.step import model_of
 from tests.support.oracle import (
     Motion, peak, planar_chain, quintic, random_chain, random_tree, rnea, septic, torque_at)
@@ -58,20 +58,6 @@ def test_where_the_jerk_jumps_only_the_two_samples_beside_it_lose_an_order():
         beside.append(wrong[[0, -1]].max())
     assert order(inside) == pytest.approx(2.0, abs=0.1)
     assert order(beside) == pytest.approx(1.0, abs=0.1)
-
-
-@pytest.mark.parametrize("form", [Spatial, Planar])
-def test_a_start_is_a_step_that_has_rested(form):
-    """The first step after it is that of a motion which has stood there before, and at rest it is gravity's torque."""
-    model = at_rate(planar_chain(4), 1000)
-    q, u = np.array([0.4, -0.7, 0.9, 0.2]), np.array([1e-3, -2e-3, 0.5e-3, 1.5e-3])
-    it = form(model)
-    it.start(q)
-    first = it.step(q + 2.0 * u, u)
-    assert first == pytest.approx(it.torque(np.array([q, q, q + 2.0 * u]), np.array([0.0 * u, u]))[0], rel=1e-9)
-    it.start(q)
-    gravity = rnea(model, q, 0.0 * q, 0.0 * q)
-    assert np.abs(it.step(q, 0.0 * u) - gravity).max() < 1e-9 * np.abs(first - gravity).max()
 
 
 @pytest.mark.parametrize("make", [lambda: random_tree(np.random.default_rng(4), 6), lambda: planar_chain(4)])

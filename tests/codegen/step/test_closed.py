@@ -14,7 +14,6 @@ from femtorque.codegen.mechanism import load_mechanism
 from femtorque.codegen.model import Model, assemble, in_mode
 from femtorque.codegen.motion import Trajectory
 from femtorque.codegen.reference import discrete, schemes
-from femtorque.codegen.reference.discrete import Discretisation
 from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.toolchain import CompiledStep, Turns
 from femtorque.codegen.toolchain.host_compiler import build
@@ -62,15 +61,6 @@ def test_the_discretisation_converges_to_the_reference_at_second_order(name: str
         exact = schemes.exact(model, motion, (np.arange(ticks) + 0.5) * model.dt)
         errors.append(peak(discrete.midpoint_torque(model, motion.middles(ticks, model.dt)) - exact) / peak(exact))
     assert 3.5 < errors[0] / errors[1] < 4.6
-
-
-@pytest.mark.parametrize("name", ["four_bar", "delta"])
-def test_a_step_at_a_time_is_the_whole_motion_at_once(name: str) -> None:
-    model, positions, plain = example(name)
-    form = Discretisation(model)
-    form.start(positions[0])
-    steps = [form.step(q, (q - p) / 2.0) for p, q in zip(positions[:40], positions[1:41], strict=True)]
-    np.testing.assert_allclose(np.array(steps)[1:], plain[:39], atol=1e-9 * peak(plain))
 
 
 LOOK = """

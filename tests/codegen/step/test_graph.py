@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from femtorque.codegen.reference import Planar, Spatial
+from femtorque.codegen.reference import planar_torque, spatial_torque
 from femtorque.codegen.step.base_parameters import Choice, arrange
 from femtorque.codegen.step.c_text import Printer, literal
 from femtorque.codegen.step.graph import Const, Expr, Graph, Values
@@ -116,14 +116,6 @@ def test_rounding_residue_is_not_printed(value, text):
 # ---- the recursions
 
 
-def steps(form, interpreter, q):
-    ours, plain = [], []
-    for f, out in ((form, plain), (interpreter, ours)):
-        f.start(q[0])
-        out.extend(f.step(b, 0.5 * (b - a)) for a, b in zip(q[:-1], q[1:], strict=True))
-    return np.array(ours), np.array(plain)
-
-
 def walk(rng, model, count=6):
     """Return a few positions a tick apart, fast enough for every term to count."""
     velocities, start, bend = (rng.uniform(-x, x, model.n) * slides(model) for x in (6, 1, 40))
@@ -150,8 +142,9 @@ def test_recursions_equal_the_plain_discretisation_under_any_choice(make, seed):
     model = model_of(mechanism)
     length = 1.0 if any(b.prismatic for b in model.bodies) else float(rng.uniform(0.05, 0.5))
     choices = tuple(ALL[int(i)] for i in rng.integers(len(ALL), size=model.n))
-    form = Interpreter(SpatialStep(model, arrange(model, choices, length)))
-    ours, plain = steps(Spatial(model), form, walk(rng, model))
+    q = walk(rng, model)
+    plain = spatial_torque(model, q, 0.5 * np.diff(q, axis=0))
+    ours = Interpreter(SpatialStep(model, arrange(model, choices, length))).torque(q)
     assert peak(ours - plain) <= 1e-10 * peak(plain)
 
 
@@ -171,7 +164,7 @@ def test_planar_recursion_equals_the_plain_discretisation(seed, mass):
             replace(j, parent="base" if parent == "link0" else parent, axis=axis, xyz=rng.uniform(-0.3, 0.3, 3))
         )
     model = model_of(replace(mechanism, links=links, joints=tuple(joints)))
-    ours, plain = steps(
-        Planar(model), Interpreter(PlanarStep(model, arrange(model, (Choice(mass=mass),) * n))), walk(rng, model)
-    )
+    q = walk(rng, model)
+    plain = planar_torque(model, q, 0.5 * np.diff(q, axis=0))
+    ours = Interpreter(PlanarStep(model, arrange(model, (Choice(mass=mass),) * n))).torque(q)
     assert peak(ours - plain) <= 1e-10 * peak(plain)

@@ -12,7 +12,7 @@ from femtorque.codegen.mechanism import Mechanism, load_mechanism
 from femtorque.codegen.model import Model, frame_to_axis, in_mode, supported
 from femtorque.codegen.motion import random_motion
 from femtorque.codegen.reference import discrete
-from femtorque.codegen.reference.nodal import Nodal
+from femtorque.codegen.reference.nodal import nodal_torque
 from femtorque.codegen.reference.rigid import matrix_form
 from femtorque.codegen.step.rounding_noise import noise_floor
 from femtorque.codegen.step.scheme import model_of
@@ -68,7 +68,7 @@ def test_double_precision_is_the_sum_of_the_reference_on_every_example(name):
     if mechanism.constrained:
         sum_ = discrete.midpoint_torque(model, positions)
     else:
-        sum_ = Nodal(model).torque(positions, 0.5 * np.diff(positions, axis=0), matrix_form)
+        sum_ = nodal_torque(model, positions, 0.5 * np.diff(positions, axis=0), matrix_form)
     assert peak(CompiledStep(model, "double").torque(positions) - sum_) <= EXACT * peak(sum_)
     single = np.abs(CompiledStep(model).torque(positions) - sum_)
     assert single.max() <= 1e-5 * peak(sum_)

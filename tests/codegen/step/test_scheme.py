@@ -8,9 +8,8 @@ import pytest
 from femtorque.codegen.emit.step import render
 from femtorque.codegen.mechanism import Mechanism
 from femtorque.codegen.model import Model
-from femtorque.codegen.reference import Planar, Spatial, discrete
+from femtorque.codegen.reference import discrete
 from femtorque.codegen.step import scheme, search
-from femtorque.codegen.step.planar import PlanarStep
 from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.step.single_precision import SinglePrecision
 from femtorque.codegen.toolchain import CompiledStep
@@ -60,7 +59,7 @@ def test_a_model_made_without_a_choice_refuses_to_name_a_scheme():
 def test_the_choice_is_that_of_the_reference_the_plain_form_and_the_c():
     loud = random_chain(np.random.default_rng(87), 8)
     auto, named = (model_of(asking(loud, scheme=name)) for name in ("auto", "newton-euler"))
-    assert isinstance(discrete.Discretisation(auto).form, discrete.NewtonEuler)
+    assert discrete.form_of(auto) is discrete.central_torque
     assert render(auto) == render(named)
 
 
@@ -120,6 +119,5 @@ def test_long_ticks_turn_frames_exactly(make):
     model = model_of(asking(make(), rate_hz=100, knot_hz=100, scheme="midpoint"))
     step = search.step_of(model)
     positions = random_quintic(np.random.default_rng(6), 4)(middles(model, 1.0))
-    form = (Planar if isinstance(step, PlanarStep) else Spatial)(model)
-    plain = form.torque(positions, 0.5 * np.diff(positions, axis=0))
+    plain = discrete.midpoint_torque(model, positions)
     assert peak(SinglePrecision(model, step, positions).torque() - plain) < 1e-5 * peak(plain)

@@ -1,6 +1,7 @@
-"""The discretisation that is emitted, written plainly: what ft_step computes, in float64 and global coordinates.
+"""The discretisation that is emitted, written plainly: the torques of ft_step, in float64 and global coordinates.
 
-Positions are sampled at the middles s_k of the intervals over which a torque is held. Four forms, all second order:
+Positions are sampled at the middles s_k of the intervals over which a torque is held. There are four forms, all of
+second order. Each takes positions q(s_-1)..q(s_N), (N+2, J), and half increments u = (q(s_k+1) - q(s_k)) / 2, (N+1, J).
 
 *Spatial* (any mechanism). The variational midpoint rule: over each step the mechanism sits at the mean position
 q_k+1/2 and moves at the mean velocity, which gives the generalised momentum P_j and the force D_j with which the motion
@@ -11,17 +12,19 @@ and gravity turn joint j; the torque that makes both sides of s_k fit together i
 *Planar* (all joints revolute, all axes parallel). The paper's own picture: the nodes' second differences are their
 accelerations, and the nodal forces act at the lever arms of s_k (Eqs 5-15 on sampled positions).
 
-*Newton-Euler* (scheme "newton-euler"; any mechanism). No difference of momenta: the velocities and accelerations at s_k
-are those of central differences, from the increments on both sides of it.
+*Central* (scheme "newton-euler"; any mechanism). Newton-Euler with the velocities and accelerations that central
+differences give at s_k. No difference of momenta is taken.
 
 *Nodal* (scheme "nodal"; any mechanism): codegen/reference/nodal.py.
 
-Closed loops (`Closed`) take Newton-Euler or the nodal form, with the velocities and accelerations that the constraint
-gives the dependent joints.
+Closed loops (`Closed`) take the central or the nodal form. The constraint gives the velocities and accelerations of the
+dependent joints.
 
-tests/codegen/reference/test_discrete.py shows all converge to Newton-Euler as dt^2, and the emitted C in double
-precision is held against this file.
+tests/codegen/reference/test_discrete.py shows that all forms converge to Newton-Euler as dt^2. The emitted C in double
+precision is compared with this file.
 """
+
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,7 +35,7 @@ from femtorque.codegen.model import (
     GROUND, SINGULAR, Model, Pose, assemble, carried, joint_axes, joint_springs, joint_stiffness, joint_torque, levers,
     pose, velocities)
 from femtorque.codegen.reference.discrete_flexible import Flexible
-from femtorque.codegen.reference.nodal import Nodal, between
+from femtorque.codegen.reference.nodal import between, nodal_torque
 from femtorque.codegen.reference.rigid import newton_euler, nodal_momenta
 
 Joints = NDArray[np.float64]  # shape (J,) or, of many instants at once, (..., J)
@@ -69,91 +72,35 @@ def momenta(model: Model, q: Joints, qd: Joints) -> tuple[Joints, Joints]:
     return joint_torque(model, at.R, arms, p, h), force - springs.stiffness * (q - springs.rest)
 
 
-class Spatial:
-    """The variational midpoint step of any tree."""
-
-    def __init__(self, model: Model) -> None:
-        self.model = model
-        self.X = np.zeros(model.n)
-
-    def start(self, q: ArrayLike) -> None:
-        """At rest at q (J,), rad or m."""
-        q = np.asarray(q, float)
-        P, force = momenta(self.model, q, np.zeros_like(q))
-        self.X = P + 0.5 * self.model.dt * force
-
-    def step(self, q_next: ArrayLike, u: ArrayLike) -> Joints:
-        """Torque (J,), N m or N, at s_k, from q(s_k+1) and u = (q(s_k+1) - q(s_k)) / 2, both (J,)."""
-        before, after = self._sides(np.asarray(q_next, float), np.asarray(u, float))
-        tau, self.X = before - self.X, after
-        return tau / self.model.dt
-
-    def torque(self, positions: NDArray[np.float64], u: NDArray[np.float64]) -> NDArray[np.float64]:
-        """All steps of a motion at once, as `torque` below, from its positions and half increments."""
-        before, after = self._sides(positions[1:], u)
-        return (before[1:] - after[:-1]) / self.model.dt
-
-    def _sides(self, q_next: Joints, u: Joints) -> tuple[Joints, Joints]:
-        """P - D and P + D (..., J) of the steps to q_next."""
-        dt = self.model.dt
-        P, force = momenta(self.model, q_next - u, 2.0 * u / dt)
-        return P - 0.5 * dt * force, P + 0.5 * dt * force
+def spatial_torque(model: Model, positions: Joints, u: Joints) -> Joints:
+    """Return torques (N, J) by the variational midpoint rule."""
+    P, force = momenta(model, positions[1:] - u, 2.0 * u / model.dt)
+    D = 0.5 * model.dt * force
+    return ((P - D)[1:] - (P + D)[:-1]) / model.dt
 
 
-class Planar:
-    """The nodal step of trees whose joints all turn about parallel axes."""
-
-    def __init__(self, model: Model) -> None:
-        self.model = model
-        at = pose(model, np.zeros(model.n))
-        self.axes = joint_axes(model, at)
-        self.normal = self.axes[0]
-        self.inertia = [  # about the normal, through each centre of gravity
-            float(product(self.normal, R, b.inertia, R.T, self.normal))
-            for R, b in zip(at.R, model.bodies, strict=True)]
-
-    def start(self, q: ArrayLike) -> None:
-        """At rest at q (J,), rad."""
-        self.moved = np.zeros((self.model.n, 3))  # of the centres of gravity in the last step
-        self.turned = np.zeros(self.model.n)  # sine of the angle each body turned in the last step
-
-    def step(self, q_next: ArrayLike, u: ArrayLike) -> Joints:
-        """Torque (J,), N m, at s_k, from q(s_k+1) and u = (q(s_k+1) - q(s_k)) / 2, both (J,)."""
-        q_next, u = np.asarray(q_next, float), np.asarray(u, float)
-        now = pose(self.model, q_next - 2.0 * u)
-        moved, turned = self._moves(now, u)
-        tau = self._convert(now, moved - self.moved, turned - self.turned)
-        self.moved, self.turned = moved, turned
-        return tau
-
-    def torque(self, positions: NDArray[np.float64], u: NDArray[np.float64]) -> NDArray[np.float64]:
-        """All steps of a motion at once, as `torque` below, from its positions and half increments."""
-        now = pose(self.model, positions[:-1])
-        moved, turned = self._moves(now, u)
-        return self._convert(Pose(now.R[1:], now.origin[1:]), np.diff(moved, axis=0), np.diff(turned, axis=0))
-
-    def _moves(self, now: Pose, u: Joints) -> tuple[NDArray[np.float64], Joints]:
-        """How far every centre of gravity moves (..., J, 3), and the sine of every body's turn (..., J)."""
-        model, turn = self.model, np.zeros(u.shape)
-        for j, body in enumerate(model.bodies):
-            turn[..., j] = 2.0 * u[..., j] * product(self.normal, self.axes[j])
-            if body.parent != GROUND:
-                turn[..., j] += turn[..., body.parent]
-        moved = [_displacement(model, j, now, turn, self.normal) for j in range(model.n)]
-        return np.stack(moved, axis=-2), sin_cos(turn)[0]
-
-    def _convert(self, now: Pose, moved: NDArray[np.float64], turned: Joints) -> Joints:
-        """Torques (..., J) from the second differences of positions (..., J, 3) and turns (..., J)."""
-        model, dt, tau = self.model, self.model.dt, np.zeros(turned.shape)
-        for i, body in enumerate(model.bodies):
-            force = body.mass * (moved[..., i, :] / dt**2 - model.gravity)
-            moment = self.inertia[i] * turned[..., i, None] / dt**2 * self.normal
-            centre = product(now.R[..., i, :, :], body.com) + now.origin[..., i, :]
-            j = i
-            while j != GROUND:
-                tau[..., j] += product(cross(centre - now.origin[..., j, :], force) + moment, self.axes[j])
-                j = model.bodies[j].parent
-        return tau
+def planar_torque(model: Model, positions: Joints, u: Joints) -> Joints:
+    """Return torques (N, J) from second differences of the nodes' places and turns; all joints' axes are parallel."""
+    at_zero, now = pose(model, np.zeros(model.n)), pose(model, positions[:-1])
+    axes = joint_axes(model, at_zero)
+    normal, turn = axes[0], np.zeros(u.shape)
+    for j, body in enumerate(model.bodies):
+        turn[..., j] = 2.0 * u[..., j] * product(normal, axes[j])
+        if body.parent != GROUND:
+            turn[..., j] += turn[..., body.parent]
+    moved = np.stack([_displacement(model, j, now, turn, normal) for j in range(model.n)], axis=-2)
+    change, turned = np.diff(moved, axis=0), np.diff(sin_cos(turn)[0], axis=0)
+    R, origin, tau = now.R[1:], now.origin[1:], np.zeros(turned.shape)
+    for i, body in enumerate(model.bodies):
+        inertia = float(product(normal, at_zero.R[i], body.inertia, at_zero.R[i].T, normal))
+        force = body.mass * (change[..., i, :] / model.dt**2 - model.gravity)
+        moment = inertia * turned[..., i, None] / model.dt**2 * normal
+        centre = product(R[..., i, :, :], body.com) + origin[..., i, :]
+        j = i
+        while j != GROUND:
+            tau[..., j] += product(cross(centre - origin[..., j, :], force) + moment, axes[j])
+            j = model.bodies[j].parent
+    return tau
 
 
 def _displacement(model: Model, i: int, now: Pose, turn: Joints, normal: Vector) -> NDArray[np.float64]:
@@ -171,31 +118,10 @@ def _displacement(model: Model, i: int, now: Pose, turn: Joints, normal: Vector)
     return total
 
 
-class NewtonEuler:
-    """Newton-Euler at s_k with the velocities and accelerations that central differences of positions give there."""
-
-    def __init__(self, model: Model) -> None:
-        self.model = model
-
-    def start(self, q: ArrayLike) -> None:
-        """At rest at q (J,), rad or m."""
-        self.u = np.zeros(self.model.n)
-
-    def step(self, q_next: ArrayLike, u: ArrayLike) -> Joints:
-        """Torque (J,), N m or N, at s_k, from q(s_k+1) and u = (q(s_k+1) - q(s_k)) / 2, both (J,)."""
-        q_next, u = np.asarray(q_next, float), np.asarray(u, float)
-        tau = self.at(q_next - 2.0 * u, self.u, u)
-        self.u = u
-        return tau
-
-    def torque(self, positions: NDArray[np.float64], u: NDArray[np.float64]) -> NDArray[np.float64]:
-        """All steps of a motion at once, as `torque` below, from its positions and half increments."""
-        return self.at(positions[1:-1], u[:-1], u[1:])
-
-    def at(self, q: Joints, before: Joints, after: Joints) -> Joints:
-        """From positions and the half increments on both sides, all (..., J)."""
-        dt = self.model.dt
-        return newton_euler(self.model, q, (after + before) / dt, 2.0 * (after - before) / dt**2)
+def central_torque(model: Model, positions: Joints, u: Joints) -> Joints:
+    """Return torques (N, J) by Newton-Euler with central differences of the positions."""
+    before, after = u[:-1], u[1:]
+    return newton_euler(model, positions[1:-1], (after + before) / model.dt, 2.0 * (after - before) / model.dt**2)
 
 
 PACE_OF_CORRECTION = 0.02  # rad or m: a longer correction does not follow from the last pose
@@ -204,43 +130,23 @@ PASSES, SETTLED = 30, 1e-12  # over a whole motion, until its predictions are, b
 
 
 class Closed:
-    """Newton-Euler, or the nodes' momenta, at s_k with the loops closed: what moves freely as in an open tree, the rest
-    by the constraint.
+    """The central or the nodal form with the loops closed.
 
-    qd_d = G qd_i, qdd_d = G qdd_i - J_d^-1 dJ_c/dt qd; the dependent joints' torques are carried by the velocities
-    matrix. Positions go on by what velocity and acceleration say, and by the correction of the pose they left.
+    qd_d = G qd_i, qdd_d = G qdd_i - J_d^-1 dJ_c/dt qd. The velocity matrix G carries the dependent joints' torques to
+    the independent joints. Positions advance by velocity and acceleration, and by the correction of the pose before.
     """
 
     def __init__(self, model: Model) -> None:
         self.model, self.assembly = model, assemble(model)
         a = self.assembly
-        self.free, self.bound = list(a.independent), list(a.dependent)
+        self.bound = list(a.dependent)
         self.places = [a.actuated.index(i) for i in a.independent]
 
-    def start(self, q: ArrayLike) -> None:
-        """At rest at q (J,) of the actuated joints. Raises Refused if that is not reached from the assembled pose."""
-        self.at = self.assembly.follow(np.asarray(q, float)[None])[0]
-        self.u = np.zeros(len(self.free))
-
-    def step(self, q_next: ArrayLike, u: ArrayLike) -> Joints:
-        """Torque (J,) of the actuated joints at s_k. Raises Refused at a singular pose."""
-        a, at, u = self.assembly, self.at, np.asarray(u, float)[self.places]
-        x = -np.linalg.solve(a.jacobian(at)[:, self.bound], a.residual(at))
-        if np.max(np.abs(x), initial=0.0) > PACE_OF_CORRECTION or not a.margin(at) > SINGULAR:
-            raise Refused(f"{self.model.mechanism.name}: the motion leads through a singular pose")
-        qd, qdd = self._moves(at, self.u, u)
-        advance = self._advance(qd, qdd)
-        self._within_reach(advance[self.bound])
-        tau = self._allocate(self._tree(at, qd, qdd), a.velocity_matrix(at))
-        self.at = at + advance
-        self.at[self.bound] += x
-        self.at[self.free], self.u = np.asarray(q_next, float)[self.places], u
-        return tau
-
     def torque(self, positions: NDArray[np.float64], u: NDArray[np.float64]) -> NDArray[np.float64]:
-        """All steps of a motion at once, as `torque` below: what `step` gives, to rounding.
+        """Return torques (N, J) of the actuated joints. Raises Refused at a singular pose.
 
-        Every pose is predicted from the one before; all of them at once, from the last pass's, settle in a few passes.
+        The C predicts each pose from the one before. Here every pass predicts all poses from those of the last pass,
+        until they settle.
         """
         a, u = self.assembly, u[:, self.places]
         at, before, far = a.follow(positions[:-1]), np.concatenate([np.zeros_like(u[:1]), u[:-1]]), np.inf
@@ -257,7 +163,8 @@ class Closed:
             raise AssertionError("predictions do not settle")
         if np.max(np.abs(x), initial=0.0) > PACE_OF_CORRECTION or not np.all(a.margin(at) > SINGULAR):
             raise Refused(f"{self.model.mechanism.name}: the motion leads through a singular pose")
-        self._within_reach(self._advance(qd, qdd)[:, self.bound])
+        if not np.all(np.abs(self._advance(qd, qdd)[:, self.bound]) <= 2.0 * SWING):
+            raise Refused(f"{self.model.mechanism.name}: the motion leads through a singular pose")
         tau = self._tree(at[1:], qd[1:], qdd[1:])
         return self._allocate(tau, a.velocity_matrix(at[1:]))
 
@@ -280,11 +187,6 @@ class Closed:
         """From one sample to the next (..., n)."""
         return self.model.dt * qd + 0.5 * self.model.dt**2 * qdd
 
-    def _within_reach(self, advance: NDArray[np.float64]) -> None:
-        """Raises Refused if a dependent joint goes on too far in one tick."""
-        if not np.all(np.abs(advance) <= 2.0 * SWING):
-            raise Refused(f"{self.model.mechanism.name}: the motion leads through a singular pose")
-
     def _allocate(self, tau: Joints, moves: NDArray[np.float64]) -> Joints:
         """Shares Q = G' tau, moves = G (..., n, mobility), among the independent and the redundant joints."""
         a = self.assembly
@@ -298,29 +200,23 @@ class Closed:
         return np.einsum("...ij,...j->...i", weighted, np.linalg.solve(inner, Q[..., None])[..., 0])
 
 
-class Discretisation:
-    """start(q), step(q_next, u) -> tau: the form that is emitted for this model, of the streamed joints."""
-
-    def __init__(self, model: Model) -> None:
-        self.form: Spatial | Planar | NewtonEuler | Nodal | Flexible | Closed
-        if model.mechanism.flexible:
-            self.form = Flexible(model)
-        elif model.mechanism.constrained:
-            self.form = Closed(model)
-        elif model.scheme == "newton-euler":
-            self.form = NewtonEuler(model)
-        elif model.scheme == "nodal":
-            self.form = Nodal(model)
-        else:
-            self.form = Planar(model) if is_planar(model) else Spatial(model)
-        self.start = self.form.start
-        self.step = self.form.step
+def form_of(model: Model) -> Callable[[Model, Joints, Joints], Joints]:
+    """Return the form that is emitted for this model."""
+    if model.mechanism.flexible:
+        return lambda model, positions, u: Flexible(model).torque(positions, u)
+    if model.mechanism.constrained:
+        return lambda model, positions, u: Closed(model).torque(positions, u)
+    if model.scheme == "newton-euler":
+        return central_torque
+    if model.scheme == "nodal":
+        return nodal_torque
+    return planar_torque if is_planar(model) else spatial_torque
 
 
 def midpoint_torque(model: Model, positions: ArrayLike) -> NDArray[np.float64]:
-    """Torque (N, J), N m or N, at s_0..s_N-1 of a motion sampled at s_-1..s_N: positions (N+2, J), rad or m.
+    """Return torques (N, J), N m or N, at s_0..s_N-1 of a motion sampled at s_-1..s_N: positions (N+2, J), rad or m.
 
     The first increment primes the state, so a motion that starts with a velocity is right from its first sample.
     """
     positions = np.asarray(positions, float)
-    return Discretisation(model).form.torque(positions, 0.5 * np.diff(positions, axis=0))
+    return form_of(model)(model, positions, 0.5 * np.diff(positions, axis=0))

@@ -1,6 +1,6 @@
 """The step of mechanisms with flexible links, written plainly: what ft_step computes, in float64 and global axes.
 
-Newton and Euler at the sample s_k, as discrete.NewtonEuler, with what bends beside the joints' q (THEORY.md
+Newton and Euler at the sample s_k, as discrete.central_torque, with what bends beside the joints' q (THEORY.md
 section 8): z, the modal coordinates of the flexible links and the positions of joints that nothing but a spring holds.
 The driven joints are prescribed, and their equations give their torques. The others are free of applied forces,
 

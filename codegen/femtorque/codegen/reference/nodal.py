@@ -83,36 +83,12 @@ def _converted(model: Model, at: Pose, q: Array, F: Array, Phi: Array, convert: 
     return convert(model, at.R, arms, *with_joint_loads(model, at, arms, q, F, Phi, qd))
 
 
-class Nodal:
-    """The nodal step of any tree. F, Phi (n, 3): what is carried of {P}, its distal sums aside, global axes."""
-
-    def __init__(self, model: Model) -> None:
-        self.model = model
-
-    def start(self, q: ArrayLike) -> None:
-        """At rest at q (J,), rad or m: {P} begins as the weight, which increments alone never create."""
-        still = np.zeros((self.model.n, 3))
-        self.p = self.h = self.a = self.b = still  # momenta over the last tick, and their increments over it
-        self.F, self.Phi = -_weight(self.model), still
-
-    def step(self, q_next: ArrayLike, u: ArrayLike) -> Array:
-        """Torque (J,), N m or N, at s_k, from q(s_k+1) and u = (q(s_k+1) - q(s_k)) / 2, both (J,)."""
-        q_next, u = np.asarray(q_next, float), np.asarray(u, float)
-        q = q_next - 2.0 * u
-        at = pose(self.model, q)
-        p, h = tick_momenta(self.model, at, u)
-        a, b = (p - self.p) / self.model.dt, (h - self.h) / self.model.dt
-        self.F, self.Phi = self.F + (a - self.a), self.Phi + (b - self.b)
-        self.p, self.h, self.a, self.b = p, h, a, b
-        return _converted(self.model, at, q, self.F, self.Phi, recursion)
-
-    def torque(self, positions: Array, u: Array, convert: Conversion = recursion) -> Array:
-        """All steps of a motion at once, as `discrete.torque`, from its positions and half increments."""
-        model, before = self.model, pose(self.model, positions[:-1])
-        at = Pose(before.R[1:], before.origin[1:])
-        momenta = tick_momenta(model, before, u)
-        F, Phi = (_summed(np.diff(x, axis=0) / model.dt) for x in momenta)
-        return _converted(model, at, positions[1:-1], F - _weight(model), Phi, convert)
+def nodal_torque(model: Model, positions: Array, u: Array, convert: Conversion = recursion) -> Array:
+    """Return torques (N, n) from positions (N+2, n) and half increments u (N+1, n), {P} carried from tick to tick."""
+    before = pose(model, positions[:-1])
+    at = Pose(before.R[1:], before.origin[1:])
+    F, Phi = (_summed(np.diff(x, axis=0) / model.dt) for x in tick_momenta(model, before, u))
+    return _converted(model, at, positions[1:-1], F - _weight(model), Phi, convert)
 
 
 def _summed(forces: Array) -> Array:

@@ -375,12 +375,6 @@ class Graph:
         total = sum(1 for i in seen if not (isinstance(e := self.nodes[i], Op) and e.op == "neg"))
         return total + sum(s.function.cost if isinstance(s, Call) else isinstance(s, Store) for s in kept)
 
-    def operations(self) -> tuple[int, int]:
-        """Multiplications and additions of the live expressions."""
-        seen, _ = self.live()
-        ops = [e.op for i in seen if isinstance(e := self.nodes[i], Op)]
-        return ops.count("mul"), ops.count("add") + ops.count("sub")
-
 
 class Values:
     """Values of nodes, in whatever numbers `leaf` has for those that are not computed from others."""

@@ -1,4 +1,4 @@
-"""The step of any tree by Newton-Euler on differences of positions, as a graph: discrete.NewtonEuler.
+"""The step of any tree by Newton-Euler on differences of positions, as a graph: discrete.central_torque.
 
 Recursions of Luh, Walker and Paul in the frames and base parameters of base_parameters.py. Units inside: time is
 counted in half ticks, so the rate of a joint is u - du and its acceleration du; inertias are divided by dt^2 / 4, so

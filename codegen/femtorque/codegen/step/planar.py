@@ -1,4 +1,4 @@
-"""The step of trees whose joints all turn about parallel axes, as a graph: discrete.Planar in few operations.
+"""The step of trees whose joints all turn about parallel axes, as a graph: discrete.planar_torque in few operations.
 
 Every body is represented by its link vector, from its joint to its (first) child's joint, and by its base parameters:
 mass m at the joint, first moment and moment of inertia about it. Lengths inside are multiplied by sqrt(M) / dt and

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from femtorque.codegen.common import sin_cos
 from femtorque.codegen.model import Model
 from femtorque.codegen.motion import DURATION, random_motion
-from femtorque.codegen.reference import Planar, Spatial, newton_euler
+from femtorque.codegen.reference import newton_euler, planar_torque, spatial_torque
 from femtorque.codegen.step.graph import Call, Const, Expr, Input, Place, Result, State, Store, Values
 from femtorque.codegen.step.newton_euler import NewtonEulerStep
 from femtorque.codegen.step.planar import PlanarStep
@@ -141,8 +141,8 @@ def error_of_peak(model: Model, step: PlanarStep | SpatialStep | NewtonEulerStep
     ticks = round(DURATION / model.dt)
     first = max(0, (ticks - TICKS) // 2)
     positions = motion.middles(ticks, model.dt)[first : first + TICKS + 2]
-    form = (Planar if isinstance(step, PlanarStep) else Spatial)(model)
-    plain = form.torque(positions, 0.5 * np.diff(positions, axis=0))
+    form = planar_torque if isinstance(step, PlanarStep) else spatial_torque
+    plain = form(model, positions, 0.5 * np.diff(positions, axis=0))
     peak = np.abs(newton_euler(model, *motion.at(np.linspace(0.0, DURATION, PEAK_SAMPLES)))).max()
     error = np.abs(SinglePrecision(model, step, positions).torque() - plain).max()
     return float(error / peak) if error else 0.0

@@ -1,4 +1,4 @@
-"""The step of any tree, as a graph: the recursions of discrete.Spatial in the frames of base_parameters.py.
+"""The step of any tree, as a graph: the recursions of discrete.spatial_torque in the frames of base_parameters.py.
 
 Units inside: inertias are multiplied by 2 / dt^2 and first moments, for gravity, by |g| / 2, so that with half
 increments u for velocities every momentum and force comes out as a torque and no other factor is left. The unit of
