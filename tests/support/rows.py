@@ -28,8 +28,6 @@ HERE: dict[str, tuple[str, ...]] = {
         "eight_link", "three_axis", "three_link", "two_link", "damiao_arm", "industrial_robot"),
     "codegen/emit/test_rnea.py::test_single_precision_errs_by_a_few_millionths_of_the_peak": (
         "three_link", "three_axis", "five_bar"),
-    "codegen/reference/test_discrete_flexible.py::test_chains_of_springs_converge_to_the_flexible_link": (
-        "planar, two links", "both bend in two planes"),
     "codegen/reference/test_discrete_flexible.py::test_masses_at_the_tip_up_to_a_kilogram_are_stable": ("1 kg",),
     "codegen/reference/test_mimic.py::test_a_robot_with_mimic_joints_is_verified": ("baxter.urdf",),
     "codegen/reference/test_robots.py::test_a_robot_of_the_package_is_verified": ("ur5", "so101"),

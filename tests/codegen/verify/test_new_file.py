@@ -59,6 +59,8 @@ def test_joints_that_are_locked_stay_where_they_are_told(crab, tmp_path):
     ({"lock": ("b_knee=half",)}, "must be JOINT or JOINT=value"),
     ({"motor": "pololu-37d-130", "board": "f405rg-4"}, "no such motor in the catalogue; did you mean 'pololu-37d-30'?"),
     ({"motor": "maxon-re40-24v"}, "goes with --board"),
+    ({"board": "f405rg-44"}, "no such board; did you mean 'f405rg-4'"),
+    ({"chain": "trunk:b_foot", "lock": ("b_hip", "b_knee", "b_ankle")}, "leaves no joint that moves"),
 ])
 def test_a_choice_that_cannot_be_is_refused_with_the_nearest_that_can(crab, choice, line):
     with pytest.raises(BadInput) as refused:
@@ -72,6 +74,13 @@ def test_more_joints_than_any_board_drives_are_refused_with_the_largest_board(cr
                              "keep so many by --chain A:B, or lock 6 with --lock JOINT"):
         text("leg", crab, None, Choice("f405rg-4"))
     assert len(made(crab, tmp_path, chain="trunk:a_foot", board="f405rg-6").moving) == 3  # more channels than joints
+
+
+def test_a_board_needs_a_urdf_and_channels_for_all_its_joints():
+    with pytest.raises(BadInput, match="goes with --from"):
+        text("arm", None, None, Choice("f405rg-4"))
+    with pytest.raises(BadInput, match="drives 4 motors, .* has 6 joints that move; take f405rg-6 or nucleo-g474re-6"):
+        text("so101", robot("so101.urdf"), None, Choice("f405rg-4"))
 
 
 def test_the_joints_too_many_are_named_as_they_are_to_be_locked(crab, tmp_path):

@@ -12,10 +12,10 @@ is predicted from the last two, d = 2 d_k-1 - d_k-2, and with it z'. F is linear
 
     (4/dt^2 M + 2/dt C + K) (d_k - d) = -(F + C z' + K (z_k + d)) as predicted
 
-corrects the prediction; velocity-dependent forces, and what the shortening of bent links does (`Dynamics.drawn`), stay
-as predicted. Here the matrix is formed and solved as it is. The emitted step has it factorised by modes, but for what
-hangs on the links (step/flexible.py), which is the same by the Woodbury identity. Solved once per tick, as emitted, or
-again and again until z' is that of the solution (`iterations`).
+corrects the prediction. Velocity-dependent forces, and forces of the shortening of bent links (`Dynamics.drawn`), stay
+as predicted. Here the matrix is formed and solved directly. The emitted step factorises it by modes, all but the part of
+the bodies that hang on the links (step/flexible.py). Both are equal by the Woodbury identity. The emitted step solves
+once per tick. `Flexible` can iterate, so that z' belongs to the solution (`iterations`).
 """
 
 from __future__ import annotations
