@@ -1,4 +1,4 @@
-"""A board for the command line in this process."""
+"""A board in this process for the command line."""
 
 import pytest
 
@@ -10,8 +10,7 @@ from tests.support.suite import ROOT
 
 @pytest.fixture
 def fake(monkeypatch):
-    """The Python board with the three-link arm's configuration, at any port. Its time is the host's own: no test waits
-    for a clock, however busy this machine is."""
+    """Return the Python board with the three-link arm's configuration, at any port, in the host's own time."""
     clock = ManualClock()
     board = FakeBoard(clock, Configuration.of(load_mechanism(ROOT / "mechanisms" / "three_link.toml")))
     monkeypatch.setattr(link, "WallClock", lambda: clock)

@@ -1,4 +1,4 @@
-"""Doors of a host: whatever comes in by one of them is a target or is counted and reported, and the arm goes on."""
+"""Inputs of a host: each is a target, or is counted and reported, and the arm goes on."""
 
 import io
 import json
@@ -25,13 +25,13 @@ MANY = 300
 
 
 def odd(rng: np.random.Generator) -> object:
-    """A number or something else, seldom a good one."""
+    """Return a number or another value, rarely a good one."""
     kinds = NUMBERS if rng.random() < 0.7 else ODD
     return kinds[rng.integers(len(kinds))]
 
 
 def row(rng: np.random.Generator) -> object:
-    """Numbers of the joints, by place or by name, most of them good."""
+    """Return numbers of the joints, by place or by name, mostly good."""
     if rng.random() < 0.1:
         return odd(rng)
     values = [odd(rng) if rng.random() < 0.08 else 0.1 * float(rng.normal()) for _ in range(3 - (rng.random() < 0.1))]
@@ -39,16 +39,16 @@ def row(rng: np.random.Generator) -> object:
 
 
 def spoilt(rng: np.random.Generator, text: str) -> str:
-    """A text, now and then with characters flipped, doubled or cut off, or nested deeply."""
+    """Return a text, sometimes with flipped, doubled or missing characters, or nested deeply."""
     if rng.random() < 0.7 or not text:
         return text
     k = int(rng.integers(len(text)))
     return [text[:k], text[:k] + chr(rng.integers(1, 200)) + text[k + 1:], text[:k] + text, text[:k] + "[" * 100_000,
-            text.replace("0.", "\x1b")][rng.integers(5)]  # the last one: what would steer a terminal
+            text.replace("0.", "\x1b")][rng.integers(5)]  # the last: an escape sequence
 
 
 def lines(rng: np.random.Generator) -> Iterator[str]:
-    """Lines and datagrams: targets, chunks, bare numbers."""
+    """Yield targets, chunks and bare numbers."""
     for _ in range(MANY):
         kind = rng.integers(4)
         table = {"q": row(rng)} | {key: make(rng) for key, make in (("v", row), ("t", odd)) if rng.random() < 0.2}
@@ -76,7 +76,7 @@ def test_an_arm_that_follows_goes_on_whatever_comes_in(fake) -> None:
 
 
 def trajectory(rng) -> object:
-    """A JointTrajectory, seldom a good one."""
+    """Return a JointTrajectory, rarely a good one."""
     def numbers(wide: bool) -> np.ndarray:
         row = 0.1 * rng.normal(size=3 if rng.random() < 0.95 else 2)
         if wide and rng.random() < 0.3:
@@ -95,7 +95,7 @@ def trajectory(rng) -> object:
 
 
 def spoilt_bytes(rng, data: bytes) -> bytes:
-    """CDR, now and then with a byte changed, or cut off."""
+    """Return CDR, sometimes with a changed byte, or cut off."""
     if rng.random() < 0.7:
         return data
     k = int(rng.integers(len(data)))
@@ -103,7 +103,7 @@ def spoilt_bytes(rng, data: bytes) -> bytes:
 
 
 def told(rng) -> dict[str, tuple[str, object]]:
-    """By topic or service: a kind of message, and one."""
+    """Return a message and its kind, by topic or service."""
     goal = message(interfaces.GOAL, trajectory=trajectory(rng))
     uuid = message("unique_identifier_msgs/msg/UUID", uuid=rng.integers(0, 256, 16).astype(np.uint8))
     action = "arm_controller/follow_joint_trajectory/_action/"
@@ -117,7 +117,7 @@ def told(rng) -> dict[str, tuple[str, object]]:
 
 @pytest.fixture
 def send(monkeypatch):
-    """Sends bytes to a node on zenoh, by the name of a topic or service without its slash."""
+    """Return a function that sends bytes to a node on zenoh, by topic or service name without its slash."""
     doors, ether = {}, MagicMock()
     ether.declare_subscriber = lambda key, heard: doors.update({key: heard})
     ether.declare_queryable = lambda key, asked, complete: doors.update({key: asked})
@@ -150,7 +150,7 @@ def test_a_node_goes_on_whatever_is_published_or_asked(fake, send) -> None:
 
 
 def calls(board: Board, rng) -> Callable[[], object]:
-    """One call of the Python API, of a board or of one that follows."""
+    """Return one call of the Python API."""
     joint, (a, b) = NAMES[rng.integers(3)], (NUMBERS[k] for k in rng.integers(len(NUMBERS), size=2))
     return [lambda: board.home(row(rng)), lambda: board.jog(joint, a, b, lambda: True),
             lambda: board.overlay(joint, a, b), lambda: board.follow(a, b),

@@ -1,5 +1,5 @@
-"""Flashing: the boot loader's protocol against a fake of the ROM, with wrong chips, protection, echoes and noise; the
-programmers' command lines and words; the identity afterwards."""
+"""Flashing: the boot loader's protocol against a fake ROM with faults, the programmers' output, and the identity
+afterwards."""
 
 import os
 import pty
@@ -72,8 +72,8 @@ def test_echoing_line_and_noise_before_the_start_do_not_matter():
 
 @pytest.mark.parametrize("seed", range(12))
 def test_noise_on_the_line_costs_time_or_is_told_but_never_passes(seed):
-    """Bits flip in one call of two hundred, in both directions. Either the flash holds the image and it was started, or
-    one line says what went wrong and that the board holds no whole image, and nothing runs."""
+    """In one of two hundred calls, in both directions, a bit flips. Either the flash holds the image and the image
+    runs, or a line names the failure and nothing runs."""
     dice = random.Random(seed)
 
     def noisy(data: bytes) -> bytes:
@@ -94,7 +94,7 @@ def test_noise_on_the_line_costs_time_or_is_told_but_never_passes(seed):
 
 
 def test_some_noise_is_survived():
-    """One acknowledgement is lost and one piece arrives with a flipped bit."""
+    """One acknowledgement is lost, and one piece arrives with a flipped bit."""
     calls = {"chip": 0, "host": 0}
     fake = RomFake(F4)
 
@@ -164,7 +164,7 @@ def test_an_image_larger_than_flash_is_refused():
 
 
 def tool(folder: Path, name: str, script: str) -> None:
-    """A programmer that says what a real one says."""
+    """Write a programmer with a real one's output."""
     path = folder / name
     path.write_text(f"#!/bin/sh\necho \"$0 $@\" >> {folder}/calls\n{script}\n", encoding="utf-8")
     path.chmod(path.stat().st_mode | stat.S_IEXEC)
@@ -200,7 +200,7 @@ esac
 
 
 def test_a_chip_that_sleeps_is_got_hold_of_under_reset(tmp_path, image_file):
-    """Words of openocd on one whose debug port is off, or closed by a sleep that no DBG_SLEEP keeps open."""
+    """The words are openocd's for a chip whose debug port is off."""
     tool(tmp_path, "openocd", SLEEPING + OPENOCD)
     flashing._by_openocd(F4, image_file)
     first, *others = (tmp_path / "calls").read_text().splitlines()
@@ -300,7 +300,7 @@ def test_a_missing_programmer_says_what_to_install(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    """For a board whose link the boot loader in ROM hears."""
+    """Build for a board whose link is heard by the boot loader in ROM."""
     file = tmp_path_factory.mktemp("flash") / "three_link.toml"
     file.write_text(FILE.read_text(encoding="utf-8").replace("f405rg-4", "nucleo-g474re-6"), encoding="utf-8")
     mechanism = load_mechanism(file)
@@ -309,7 +309,7 @@ def built(tmp_path_factory):
 
 @contextmanager
 def running(built, number):
-    """The image on the virtual board of a chip, in real time from `start` on."""
+    """Run the image on a virtual board, in real time from `start` on."""
     mechanism, result = built
     stop = threading.Event()
     with VirtualBoard(result.elf, mechanism, Plant(mechanism), number=number) as board:
@@ -348,7 +348,7 @@ def of_chip(number: int) -> RomFake:
 
 
 def test_a_running_board_is_sent_into_its_rom_flashed_there_and_says_who_it_is(built, board):
-    """No hand at BOOT0: the same port is the link of what ran, the boot loader, and the link of what was flashed."""
+    """One port is the old image's link, the boot loader, and the new image's link. BOOT0 stays low."""
     mechanism, result = built
     with running(built, 7) as old:
         old.start(result.image.read_bytes())
@@ -394,8 +394,7 @@ def test_another_chip_that_carries_the_same_image_is_not_taken_for_the_one_that_
 
 
 def test_what_is_flashed_by_uart_runs_and_says_who_it_is(built, board, here):
-    """The command as it is typed: one port is the chip's boot loader until it has started what it was given, and then
-    the link of the virtual board."""
+    """One port is the boot loader, and after the start the virtual board's link."""
     mechanism, result = built
     with at_a_port(of_chip(7), board.start) as port:
         done = here("flash", mechanism.source, "--via", "uart", "--port", port)

@@ -1,4 +1,4 @@
-"""Configurations of drives, as their makers' tool prints them, held against a mechanism file."""
+"""Drive configurations from their makers' tool, compared with a mechanism file."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +23,8 @@ def arm() -> Mechanism:
 
 @pytest.fixture(scope="module")
 def told(arm) -> Told:
-    """The virtual drives' answers to `conf enumerate`; tests/hil/board/test_moteus.py has the makers' tool read one."""
+    """Return the virtual drives' answers to `conf enumerate`; tests/hil/board/test_moteus.py lets the makers' tool read
+    one."""
     said: Told = {}
     with DrivesAlone(arm, plant_of(arm)) as alone:
         for drive in alone.buses.drives.values():
@@ -34,7 +35,7 @@ def told(arm) -> Told:
 
 
 def printed(told: Told, tmp_path: Path, **changes: str) -> Path:
-    """A file as the tool prints all drives, one after the other, with settings of the second one changed."""
+    """Write the tool's output for all drives in order, with changed settings of the second drive."""
     file = tmp_path / "told.txt"
     all_ = {id: {**lines, **{name.replace("__", "."): value for name, value in changes.items()}} if id == 2 else lines
             for id, lines in told.items()}

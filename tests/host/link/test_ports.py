@@ -1,4 +1,4 @@
-"""Boards found by what they carry, whatever port they are at."""
+"""Boards found by their configuration, at any port."""
 
 import json
 import os
@@ -30,8 +30,8 @@ def configuration():
 
 
 class Clocks:
-    """In the place of a host's clock at each port: that of the board there, which lives while its host sleeps, and not
-    otherwise; where nobody answers, one that costs nothing."""
+    """Host clocks by port: at a board, its own time, which passes while the host sleeps; elsewhere, a time without
+    cost."""
 
     def __init__(self) -> None:
         self.boards: dict[str, TcpBoard] = {}
@@ -58,7 +58,7 @@ def clocks(monkeypatch):
 
 @pytest.fixture
 def desk(configuration, monkeypatch, clocks):
-    """Two boards, a silent line and a port that is no USB device, as the operating system would list them."""
+    """List two boards, a silent line and a port that is no USB device."""
     right, other = (clocks.add(TcpBoard(conf)) for conf in (
         configuration, replace(configuration, name="other-arm", digest=b"\xee" * 32)))
     ours, theirs = pty.openpty()

@@ -1,4 +1,4 @@
-"""Round trips of knots on their way, as RFC 6298 has them measured."""
+"""Round trips of knots, measured as in RFC 6298."""
 
 from types import SimpleNamespace
 
@@ -35,7 +35,7 @@ def sender():
 
 
 def test_a_knot_that_was_sent_twice_tells_nothing_of_the_round_trip(sender):
-    """Nobody knows which of both was acknowledged (Karn's algorithm, RFC 6298, 3)."""
+    """The acknowledgement may belong to either (Karn's algorithm, RFC 6298, 3)."""
     sender.link.clock.sleep(2.0 * retransmit.TIMEOUT_START)
     sender.send()
     assert sender.link.sent == [0, 0] and sender.retransmissions == 1

@@ -1,4 +1,4 @@
-"""Who is there, commands and their refusals, and that no wait lasts for ever."""
+"""Identity, commands and refusals; every wait is bounded."""
 
 import numpy as np
 import pytest
@@ -118,7 +118,7 @@ def test_meeting_homing_and_arming_work_over_a_bad_wire(seed):
 
 
 def test_tokens_go_on_from_the_boards_last_one():
-    """A second host must not reuse the token the board saw last, or its first command would be taken for a repeat."""
+    """A second host that reused the board's last token would have its first command taken for a repeat."""
     clock = ManualClock()
     board = FakeBoard(clock)
     for _ in range(300):

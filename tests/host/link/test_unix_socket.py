@@ -1,4 +1,4 @@
-"""A Unix socket is this user's alone: its mode, another user's refusal, files that were left, paths that cannot be."""
+"""Private Unix sockets: mode, other users, files left behind, wrong paths."""
 
 import os
 import socket
@@ -23,7 +23,7 @@ def kind(request):
 
 @pytest.fixture
 def path():
-    """A path in a folder that every user may enter."""
+    """Return a path in a folder that every user may enter."""
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
         yield Path(folder) / "arm"

@@ -1,4 +1,4 @@
-"""Targets of other programs: lines that say where to go, and lines that do not."""
+"""Targets of other programs: right and wrong lines."""
 
 import io
 import re
@@ -17,7 +17,7 @@ from tests.support.suite import until
 
 
 class Given:
-    """Lines that are there at once."""
+    """Lines, one at each poll."""
 
     def __init__(self, *lines: str) -> None:
         self.left = list(lines)
@@ -80,7 +80,7 @@ def test_a_line_that_is_no_target_is_counted_and_told_in_one_line(fake, followin
 
 
 class AtOnce(Given):
-    """Lines that come all at once."""
+    """Lines, all at the first poll."""
 
     def poll(self) -> list[str]:
         found, self.left = self.left, []

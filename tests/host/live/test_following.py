@@ -1,4 +1,4 @@
-"""Targets that scripts send to a board that follows: what goes over the wire, and who may send it."""
+"""Targets of scripts to a board that follows: frames on the wire, and their senders."""
 
 import asyncio
 import threading
@@ -125,7 +125,7 @@ def test_a_fault_ends_it_with_its_name(fake, board) -> None:
 
 
 def unexpected(fake, board, kind: type[BaseException], state: str = "FOLLOW") -> str:
-    """Raise an error inside of a board that follows, floats or holds. Returns what the error says of the arm."""
+    """Raise an error inside a board that follows, floats or holds. Returns the error's notes."""
     with pytest.raises(kind) as raised, board, ExitStack() as inside:
         board.arm()
         if state == "FOLLOW":
@@ -171,7 +171,7 @@ def test_a_board_that_is_gone_is_not_said_to_hold_its_arm(fake, board) -> None:
 
 
 def test_a_listener_that_fails_beside_the_script_is_an_error_of_the_script(fake, board, monkeypatch) -> None:
-    """In the thread that keeps a real board's line alive."""
+    """The listener runs in the thread that keeps a real board's line alive."""
     with board.follow() as f:
         f._done.clear()
         monkeypatch.setattr(f.session, "pump", lambda: 1 / 0)
@@ -211,7 +211,7 @@ def test_a_target_beyond_what_is_counted_is_the_farthest_on_its_own_side(fake, b
 
 
 def endless(fake) -> Mechanism:
-    """The arm whose shoulder turns without end, as the fake board carries it."""
+    """Return the fake board's arm with a continuous shoulder."""
     mechanism = Mechanism.load(ROOT / "mechanisms" / "three_link.toml")
     free = [replace(j, type="continuous", limits=replace(j.limits, lower=-np.inf, upper=np.inf)) if not k else j
             for k, j in enumerate(mechanism.joints)]
@@ -228,7 +228,7 @@ def test_a_joint_without_limits_is_asked_for_no_more_than_is_counted(fake, board
 
 @pytest.mark.parametrize("flood", ["chunks", "single"])
 def test_stop_overtakes_a_flood_of_targets_and_the_newest_of_them_have_gone(fake, board, flood) -> None:
-    """More than the line carries, for 4 s: 50 chunks of 50 a second, and 4000 single ones."""
+    """More than the line carries, for 4 s: 50 chunks of 50 per second, or 4000 single targets."""
     fake.paced = True
     with pytest.raises(KeyError), board.follow() as f:
         assert 1700 < f.carries < 1800

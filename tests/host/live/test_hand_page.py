@@ -1,4 +1,4 @@
-"""The live page that moves an arm, in a real browser: sliders, the handle, the dead-man's key."""
+"""The live page that moves an arm, in a real browser: sliders, handle, dead-man's key."""
 
 import signal
 import subprocess
@@ -23,7 +23,7 @@ START = np.array([0.3, 0.6, 0.5])
 
 @contextmanager
 def moved(*options, **board):
-    """A board behind `teleop --web`, and the page's address."""
+    """Run `teleop --web` on a board. Yields the board and the page's address."""
     tcp = TcpBoard(Configuration.of(load_mechanism(MECHANISM)), **board)
     tcp.board.target[:] = np.round(START * 2**32 / (2 * np.pi)).astype(np.int64)
     tcp.board._flag(HOMED=True)
@@ -44,14 +44,14 @@ def targets(tcp):
 
 
 def still(tcp, seconds=0.5):
-    """Return true if no target comes in so much of the board's time."""
+    """Return True if no target comes for these seconds of the board's time."""
     before, end = len(tcp.board.targets), tcp.clock.now() + seconds
     until(lambda: tcp.clock.now() > end)
     return len(tcp.board.targets) == before
 
 
 def middle(browser, what):
-    """Middle of an element, or of the handle, px."""
+    """Return the middle of an element or of the handle, px."""
     if what == "ball":
         return browser.run("""
             const r = view.renderer.domElement.getBoundingClientRect();
@@ -62,8 +62,8 @@ def middle(browser, what):
 
 
 def take_handle(browser, tip, dx, dy):
-    """Drag the handle by so many px, and return where the pointer is. A press beside the handle would turn the view, so
-    the page must have come to show the arm where it rests, with its tip there (m), which takes a slow machine long."""
+    """Drag the handle by some px, and return the pointer's position. The page must first show the resting arm with its
+    tip at `tip` (m), since a press beside the handle would turn the view."""
     browser.until(f"return femtorque.tip().distanceTo(new THREE.Vector3(...{tip.tolist()})) < 1e-6")
 
     def hand(x, y):

@@ -1,4 +1,4 @@
-"""A hand at the live page: what a page may say, when the arm moves by it, and when it stops."""
+"""Control from the live page: allowed messages, and when the arm moves and stops."""
 
 import json
 import re
@@ -167,7 +167,7 @@ def test_a_handle_that_is_out_of_reach_leaves_the_arm_at_rest(mechanism, goal) -
 
 
 def following(fake, mechanism, objects, until):
-    """Objects by their times, to a board in the fake's own time. Returns times and positions of the targets."""
+    """Send timed objects to a board in the fake's time. Returns times and positions of the targets."""
     fake.flags |= 1
     with Board.connect("any", mechanism) as board:
         board.home(START)
@@ -196,7 +196,7 @@ def test_targets_stop_when_the_page_lets_go_and_go_on_with_the_next_hold(fake, m
 
 
 def test_the_protocol_of_the_page_without_a_browser(fake, mechanism) -> None:
-    """From the page's own HTTP to what waits for the sender, and what is refused on the way."""
+    """From the page's HTTP to the waiting objects, with refusals."""
     fake.flags |= 1
     hand = hand_of(mechanism, clock=time.monotonic)
     with Board.connect("any", mechanism, look=True) as board, \

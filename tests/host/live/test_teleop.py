@@ -1,4 +1,4 @@
-"""Arms that are led: by keys that move a tip, and by another arm."""
+"""Arms led by keys that move a tip, and by another arm."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Linear motions solved whole: against Green's functions, and refused where nothing determines them."""
+"""Linear boundary-value problems against Green's functions, and refusals of undetermined ones."""
 
 import numpy as np
 import pytest
@@ -17,8 +17,7 @@ def scalar(M: float, C: float, K: float, push=PUSH, dt: float = TIME[1]) -> Prob
 
 
 def green(rates: tuple[float, float]) -> np.ndarray:
-    """The solution of -(w'' - ...) with roots -a, +b that dies out on both sides: int exp(-a or b |t - s|) / (a +
-    b)."""
+    """Return the decaying solution with roots -a, +b: the integral of exp(-a or b |t - s|) / (a + b) times PUSH."""
     a, b = rates
     apart = TIME[:, None] - TIME[None, :]
     kernel = np.exp(np.where(apart > 0.0, -a, b) * apart) / (a + b)
@@ -68,7 +67,7 @@ def test_a_load_that_stays_is_begun_and_ended_at_its_sag():
 def test_static_ends_hold_the_ends():
     found = solved(scalar(-1.0, 0.0, 1.0, 1.0 + PUSH), "static")
     assert found.w[[0, -1], 0] == pytest.approx([1.0, 1.0], abs=1e-12)
-    assert abs(found.rate[0, 0]) > 1e-3  # what is not conditioned is not at rest
+    assert abs(found.rate[0, 0]) > 1e-3  # the free end is not at rest
 
 
 def test_unequal_counts_refuse_static_ends_and_name_the_count():

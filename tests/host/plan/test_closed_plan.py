@@ -1,5 +1,5 @@
-"""Plans of closed mechanisms and modes: waypoints of joints and tip through the loops, singular poses named, every
-limit kept by another's account (Pinocchio with its constraints), played on the virtual board without fault."""
+"""Plans of closed mechanisms and modes: waypoints of joints and tip, named singular poses, limits checked by Pinocchio
+with constraints, and plays on the virtual board."""
 
 from dataclasses import dataclass, replace
 from functools import cache
@@ -28,7 +28,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class Case:
-    """tip: a link, and a point of it in its frame; a, b: two places of it, m; joints: of three driven poses."""
+    """tip: a link, and a point in its frame; a, b: two places of the point, m; joints: driven poses."""
 
     tip: str
     offset: tuple[float, float, float]
@@ -38,7 +38,7 @@ class Case:
 
     @property
     def text(self) -> str:
-        """Through two poses without stopping, to a place of the tip, straight to another."""
+        """Waypoints: through the poses, to a place of the tip, straight to another."""
         poses = "".join(f"[[waypoint]]\njoints = {{ {', '.join(f'{k} = {x}' for k, x in pose.items())} }}\n"
                         f"stop = {'true' if i else 'false'}\n" for i, pose in enumerate(self.joints))
         return (f'tip = {{ link = "{self.tip}", xyz = {list(self.offset)} }}\n{poses}'
@@ -73,7 +73,7 @@ def found_of(name: str) -> Plan:
 
 
 def tips(oracle: Closed, q: Array, link: str, offset: tuple[float, ...]) -> Array:
-    """Place of a point of a link, by Pinocchio, (N, 3)."""
+    """Return the places (N, 3) of a point of a link, by Pinocchio."""
     joint, place = oracle._links[link]
     points = []
     for row in q:
@@ -83,7 +83,7 @@ def tips(oracle: Closed, q: Array, link: str, offset: tuple[float, ...]) -> Arra
 
 
 def followed(oracle: Closed, found: Plan, t: Array) -> tuple[Array, Array, Array]:
-    """All joints, each (N, n), by Pinocchio from the driven ones, step by step from the start."""
+    """Return the motion (N, n) of all joints from the driven ones, by Pinocchio, step by step."""
     near, rows = oracle.start, []
     for driven in zip(*found.trajectory.at(t), strict=True):
         rows.append(oracle.follow(*driven, near))
@@ -93,7 +93,7 @@ def followed(oracle: Closed, found: Plan, t: Array) -> tuple[Array, Array, Array
 
 
 def rubbed(mechanism: Mechanism, rates: Array) -> Array:
-    """Torques of friction (..., J) at velocities (..., J)."""
+    """Return friction torques (..., J) at velocities (..., J)."""
     joints = mechanism.streamed
     return rates * [j.friction.viscous for j in joints] + np.sign(rates) * [j.friction.coulomb for j in joints]
 
@@ -121,8 +121,7 @@ def test_a_closed_mechanism_passes_its_waypoints_of_joints_and_of_the_tip(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_limit_is_kept_at_every_sample_by_another_s_account(name, tmp_path):
-    """Rates and accelerations of all joints, poses on one branch, and torques with the forces at the cuts, rotors and
-    friction: of a hardened mechanism, so that limits bind."""
+    """Velocities, accelerations, branch and torques, with rotors and friction; tight limits bind."""
     mechanism = mechanism_of(name)
     gear = 0.3 if name in ("palletizer", "delta") else 0.5
     hard = replace(mechanism, joints=tuple(
@@ -200,7 +199,7 @@ def test_a_tip_out_of_reach_is_named_with_what_it_comes_to(tmp_path):
 
 
 def test_the_tip_is_reached_on_the_branch_of_the_start():
-    """Two arms reach a place in four ways; the elbows stay as the file bends them, far and near."""
+    """Two arms reach a place in four ways. The elbows stay on the file's side."""
     mechanism, case = mechanism_of("five_bar"), CASES["five_bar"]
     space = Space.of(mechanism)
     tip, elbows = ClosedTip(space, case.tip, case.offset, ""), [space.names.index("left_elbow"),
@@ -259,7 +258,7 @@ joints = { left_shoulder = 1.9, left_elbow = -2.1, right_shoulder = 1.2415926535
 
 
 def test_a_plan_through_modes_closes_their_loops_and_plays_without_fault(tmp_path):
-    """Two arms go to an object, a little off as numbers of six digits are, take it along together, and let it go."""
+    """Two arms take an object along and release it. The numbers have six digits, so the grasp is slightly off."""
     mechanism = mechanism_of("two_arm_grasp")
     found = planned(mechanism, tmp_path, GRASP)
     when = dict((where, t) for t, where in found.arrivals)
@@ -312,7 +311,7 @@ def test_a_mode_that_does_not_fit_is_refused_with_what_would(text, words, tmp_pa
 
 @pytest.mark.parametrize("name", ["five_bar", "five_bar_4", "two_arm_grasp"])
 def test_a_closed_mechanism_approaches_the_start_of_a_motion_from_where_it_stands(name):
-    """Redundantly driven joints too, which stand where the loops have them but for what encoders round."""
+    """Redundantly driven joints stand off the loops by encoder rounding."""
     mechanism = mechanism_of(name)
     space = Space.of(mechanism)
     stands = space.streamed(space.follow(space.start, space.coordinates(space.start) + 0.1)[0])

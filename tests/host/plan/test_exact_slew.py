@@ -1,7 +1,7 @@
-"""The slew of a single flexible link by 60 degrees in 0.5 s: elements and time steps against the exact beam.
+"""The slew of a flexible link by 60 degrees in 0.5 s: elements and time steps against the exact beam.
 
-The planner's torque converges to that of the transcendental inverse with the number of elements, and the exact clamped
-beam, of which no plant is part, gives the swinging that its motion of the joint leaves.
+With more elements the planner's torque converges to the transcendental inverse. The exact clamped beam, without any
+plant, gives the swing after the planned motion.
 """
 
 from dataclasses import replace
@@ -32,7 +32,7 @@ def planned(elements: int, step: float = STEP) -> TipMotion:
 
 
 def left(found: TipMotion) -> float:
-    """Peak to peak of the tip once the joint rests, mm."""
+    """Return the tip's peak-to-peak swing at rest, mm."""
     return 1e3 * float(np.ptp(LINK.swing(found.times, found.qdd, AFTER)))
 
 
@@ -52,7 +52,7 @@ def test_the_torque_converges_to_that_of_the_exact_inverse():
 
 
 def test_the_exact_inverse_leaves_nothing_swinging():
-    """Frequency domain against frequency equation: the two halves of the oracle."""
+    """Both halves of the oracle agree."""
     times, turn, _ = LINK.slewed(WAY, DURATION)
     during = times < DURATION + LEAD
     assert 1e3 * np.ptp(LINK.swing(times[during], turn[during], AFTER)) < 1e-5
@@ -62,7 +62,7 @@ def test_the_exact_inverse_leaves_nothing_swinging():
 
 
 def test_more_elements_leave_less_swinging():
-    """Second order in the time step, so two of them give the value for none."""
+    """Two time steps extrapolate to zero, since the error is of second order."""
     found = []
     for elements in (2, 3, 4, 5):
         coarse, fine = (left(planned(elements, step)) for step in (STEP, STEP / 2.0))

@@ -1,10 +1,9 @@
-"""The emitted march against the torque of a boundary-value problem: two inverse models that share no equation.
+"""The emitted march against a boundary-value problem: two inverse models without a common equation.
 
-The march has the flexible link clamped to its joint, femtorque.host.plan.tip_torques has it across its chord; so they
-agree to
-second order in the deflection, and a slew for comparison is scaled down a hundred times. In the frame of the clamped
-root the boundary-value problem is not linear, but settles in a few rounds: against that the march is held at the full
-60 degrees, at which the tip bends by a fifth of the link's length.
+The march clamps the flexible link to its joint; femtorque.host.plan.tip_torques uses its chord. They agree to second
+order in the deflection, so the slew is scaled down a hundred times. In the clamped frame the boundary-value problem is
+nonlinear, but converges in a few rounds; it tests the march at the full 60 degrees, where the tip bends by a fifth of
+the link's length.
 """
 
 from dataclasses import replace
@@ -26,7 +25,8 @@ LOAD = 0.05  # kg, at the tip
 
 
 def slew(scale: float):
-    """The motion of the motor for 60 degrees in 0.5 s, tip 0.05 kg, and its torque by boundary values."""
+    """Return the end, the motor's motion and its torque for 60 degrees in 0.5 s with 0.05 kg at the tip, by boundary
+    values."""
     motion = Slew((0.0,), (scale * np.pi / 3.0,), 0.5)
     found = tip_motion(flexible_arm(one_link(3, damping=1e-3)), motion, 0.5, 2.5e-4, lead=(0.15, 0.15))
     return found.times[-1], CubicSpline(found.times, found.q), CubicSpline(found.times, found.torque)
@@ -42,13 +42,14 @@ def sampled(q: CubicSpline, end: float, rate_hz: int) -> np.ndarray:
 
 
 def clamped(damping: float = 1e-3, dt: float = 2.5e-4, lead: float = 0.15) -> tuple[float, CubicSpline, CubicSpline]:
-    """As `slew` for the full angle, in the clamped beam's modes, deflections measured from the root's direction, theta:
+    """Return the same for the full angle, in the clamped beam's modes, with deflections from the root's direction,
+    theta:
 
         M w'' + C w' + (K + theta'^2 (G - M)) w = -c theta'',    theta = chord - w_tip / L,
         tau = (I + w'(M - G) w) theta'' + 2 theta' w'(M - G) w' + c w'',
 
-    G: what the tension of the turning link stiffens it by, and by how much its inertia shrinks as it is drawn inwards;
-    solved with theta' and what is quadratic taken from the round before.
+    G: stiffening by the tension of the turning link, and the loss of inertia as the tip moves inwards. theta' and the
+    quadratic terms come from the round before.
     """
     link = flexible_tree(one_link(3)).pieces[1].tip
     M, K = np.eye(link.modes) + LOAD * np.outer(link.tip, link.tip), np.diag(link.stiffness["y"])
@@ -96,8 +97,7 @@ def test_single_precision_adds_little_and_the_chip_has_the_same_bits():
 
 
 def test_the_arm_with_a_hand_on_a_spring_too():
-    """Rigid link, flexible link, hand on 1 N m/rad (Tsujita's arm): the march knows joints and springs, not the
-    chord."""
+    """Tsujita's arm: rigid link, flexible link, hand on 1 N m/rad."""
     mechanism, small, errors = two_link(3, spring=1.0, gravity=(0.0, 0.0, 0.0)), 0.003, []
     motion = Slew((-1.3, 1.2), (-1.3 + 0.6 * small, 1.2 - 0.5 * small), 0.5)
     found = tip_motion(flexible_arm(mechanism), motion, 0.5, 2.5e-4, lead=(0.2, 0.2))

@@ -1,5 +1,4 @@
-"""`femtorque plan` for arms with a flexible link: what is written is what the tip needs, and what cannot be is
-refused."""
+"""`femtorque plan` for arms with a flexible link: the written motion, and refusals."""
 
 import json
 import re
@@ -42,7 +41,7 @@ def test_command_writes_the_joints_motion_and_says_what_it_takes(tmp_path, capfd
 
 
 def test_tip_presses_at_rest_with_what_is_asked(arm):
-    """Statics of the start: the shoulder carries the weights and the floor's 2 N at the lever they have."""
+    """Statics at the start: the shoulder carries the weights and the floor's 2 N."""
     found = flexible_plan.plan_flexible(arm, PATH, ends="static")
     q = found.motion.q[0]
     upper = 0.5 * np.cos(q[0])
@@ -68,7 +67,7 @@ def test_waypoints_are_planned_as_if_rigid_then_bent(arm, tmp_path):
 
 
 def test_joints_begin_where_they_are_said_to_stand(arm, tmp_path):
-    """Bent by the weights, the root stands off the chord: waypoints go on from the joints, not from the chord."""
+    """The weights turn the root against the chord. Waypoints go on from the joints."""
     file = tmp_path / "way.csv"
     file.write_text("shoulder,elbow\n-1.2,1.25\n")
     begin = np.array([-1.25, 1.4])
@@ -80,7 +79,7 @@ def test_joints_begin_where_they_are_said_to_stand(arm, tmp_path):
 
 
 def test_the_tip_may_be_a_point_before_the_end_of_the_hand(arm):
-    """Half-way along the hand there are not as many roots on both sides; the triangle of the arm gives the chord."""
+    """Half-way along the hand the counts of roots differ. The arm's triangle gives the chord."""
     found = flexible_plan.plan_flexible(arm, PATH, tip_point="hand:0.05,0,0")
     assert found.motion.counts == (4, 6)
     inside = (0.7**2 + 0.6**2 - 0.5**2 - 0.45**2) / (2.0 * 0.5 * 0.45)

@@ -1,4 +1,4 @@
-"""Places, Jacobians and mass matrices of the Python API: Pinocchio's, and differences of what is computed."""
+"""Places, Jacobians and mass matrices of the Python API, against Pinocchio and differences."""
 
 import numpy as np
 import pinocchio as pin

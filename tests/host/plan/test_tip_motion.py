@@ -1,5 +1,4 @@
-"""Tip motions of flexible arms: against rigid dynamics where they are stiff, and against a plant in other
-coordinates."""
+"""Tip motions of flexible arms against rigid dynamics at high stiffness, and against a plant in other coordinates."""
 
 from dataclasses import replace
 
@@ -30,7 +29,7 @@ def test_chord_pinned_at_both_ends_has_its_analytic_frequencies():
 
 
 def test_plant_that_shears_is_timoshenkos_beam():
-    """Its own element, clamped with a mass at its tip: deflection under a force there, and frequencies."""
+    """A clamped element with a tip mass: deflection under a force, and frequencies."""
     for elements, rel in ((2, 2e-3), (4, 5e-4)):
         plant = FlexiblePlant(sheared(one_link(), GA_S), elements)
         assert plant.tip_N @ np.linalg.solve(plant.K, plant.tip_N) == pytest.approx(
@@ -79,7 +78,7 @@ def test_stiff_arm_that_presses_needs_the_torques_of_a_rigid_one_that_does():
 
 @pytest.mark.parametrize(("spring", "GA_s"), [(None, GA_S), (1.0, np.inf)], ids=["shear", "spring"])
 def test_plant_in_other_coordinates_driven_by_the_torques_alone_follows_the_path(spring, GA_s):
-    """Open loop, small motion: what is left is of second order in the deflection."""
+    """Open loop, small motion: the error is of second order in the deflection."""
     mechanism = sheared(two_link(4, spring=spring, gravity=(0.0, 0.0, 0.0)), GA_s)
     arm, plant = flexible_arm(mechanism), FlexiblePlant(mechanism, 4)
     errors, ways = [], []
@@ -98,7 +97,7 @@ def test_plant_in_other_coordinates_driven_by_the_torques_alone_follows_the_path
 
 
 def test_sag_is_that_of_a_cantilever():
-    """Held still and level: the motor stands above the chord by the slope that puts the sagging tip back on it."""
+    """Level and at rest, the motor stands above the chord by the slope that lifts the tip."""
     mechanism = one_link(6, gravity=(0.0, -9.81, 0.0))
     found = tip_motion(flexible_arm(mechanism), Slew((0.0,), (0.0,), 0.1), 0.1, DT)
     weight, load = MASS / LENGTH * 9.81, 0.05 * 9.81
@@ -109,7 +108,7 @@ def test_sag_is_that_of_a_cantilever():
 
 
 def test_elements_that_double_precision_cannot_tell_apart_are_refused():
-    """The inverse's mass matrix loses more than a digit an element: at 16 the torque would be off by a sixth."""
+    """The inverse's mass matrix loses more than a digit per element; with 16 the torque would be off by a sixth."""
 
     def counted(elements: int) -> tuple[int, int]:
         return count(elastic_problem(flexible_arm(one_link(elements)), Slew((0.0,), (0.0,), 0.5), np.zeros(1), DT))
@@ -131,7 +130,7 @@ def test_arms_of_another_kind_are_refused(change, words):
 
 
 def test_end_part_may_be_fixed_with_its_inertia():
-    """A rigid rod of 0.1 m fixed to the end, of the same kind as the beam: stiff, it is one longer rod."""
+    """A rod of the beam's kind, 0.1 m, fixed to its end: together they are one longer rod."""
     beam = ChordBeam.of(LENGTH, MASS, EI, 3, end=End(0.06, 0.05, 0.06 * 0.1**2 / 12, 0.1))
     assert beam.mass == pytest.approx(0.3)
     assert beam.second == pytest.approx(0.3 * 0.5**2 / 3)

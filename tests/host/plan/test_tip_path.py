@@ -1,4 +1,4 @@
-"""From the tip's path to the joints: rates and accelerations against differences, and paths that cannot be followed."""
+"""From the tip's path to the joints: velocities and accelerations against differences, and refusals."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ class Line:
 
 
 def turned(mechanism):
-    """An arm whose shoulder points another way and whose elbow's axis is reversed."""
+    """Return an arm with a rotated shoulder and a reversed elbow axis."""
     shoulder, elbow, *rest = mechanism.joints
     return replace(mechanism, joints=(replace(shoulder, rpy=np.array([0.3, -0.8, 0.5]), xyz=np.array([0.1, 0.2, 0.3])),
                                       replace(elbow, axis=-elbow.axis), *rest))

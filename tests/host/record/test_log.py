@@ -1,4 +1,4 @@
-"""Logs written by a run and read back: by our reader, by MCAP's own, by a spreadsheet."""
+"""Logs of a run, read by femtorque, by MCAP's reader and as CSV."""
 
 import csv
 import gzip
@@ -31,7 +31,7 @@ from tests.support.suite import ROOT
 
 @pytest.fixture(scope="module")
 def a_run(tmp_path_factory):
-    """One streamed motion: its log, and every STATUS the session saw."""
+    """Return the log of a streamed motion, and every STATUS of the session."""
     session, _ = a_session(lag=0.01)
     path, seen = tmp_path_factory.mktemp("log") / "deep" / "run.mcap", []
     with Log(path, session.configuration, {"motion": "there"}) as log:
@@ -79,7 +79,7 @@ def test_mcaps_own_reader_finds_ros_messages(a_run):
 
 
 def test_a_library_for_ros_bags_reads_the_same_numbers(a_run):
-    """rosbags shares no code with what wrote the file, and has the definitions of ROS 2."""
+    """rosbags shares no code with the writer, and has ROS 2's definitions."""
     path, seen = a_run
     ros = get_typestore(Stores.ROS2_HUMBLE)
     found = {topic: [] for topic in ("/joint_states", "/joint_states/desired", "/torque", "/status")}
@@ -102,7 +102,7 @@ def test_a_library_for_ros_bags_reads_the_same_numbers(a_run):
 
 
 def test_the_file_is_packed_as_viewers_want_it(a_run):
-    """Foxglove's recommendations: chunks of at most 4 MB, compressed by lz4 or zstd, and an index of them."""
+    """Foxglove recommends chunks of at most 4 MB, compressed by lz4 or zstd, and an index."""
     path, seen = a_run
     with path.open("rb") as file:
         summary = make_reader(file).get_summary()
@@ -129,7 +129,7 @@ def test_what_a_page_draws_of_the_arm_is_an_attachment_and_no_log_is_lost_with_i
 
 
 def test_what_an_arm_feels_is_in_its_log(a_run, tmp_path):
-    """Read back by our reader, and by a library for ROS bags; the board's ticks wrap between two reports."""
+    """Read by femtorque and by rosbags. The board's ticks wrap between two reports."""
     assert read_log(a_run[0]).outside is None
     conf = Configuration.of(load_mechanism(ROOT / "mechanisms" / "three_link.toml"))
     board, names = FakeBoard(ManualClock(), conf), [joint.name for joint in conf.joints]
@@ -165,7 +165,7 @@ def test_the_csv_has_the_same_numbers(a_run):
 
 
 def test_a_crash_loses_nothing(tmp_path):
-    """The files as they stand on disk in mid-run, never closed, hold every STATUS so far."""
+    """The open files in mid-run hold every STATUS so far."""
     session, _ = a_session()
     path, copies = tmp_path / "run.mcap", []
     log = Log(path, session.configuration)
@@ -227,7 +227,7 @@ def test_a_description_that_is_not_what_was_written_is_refused(a_run, tmp_path):
 
 
 def empty():
-    """An MCAP file of something else."""
+    """Return an MCAP file without a run."""
     file = io.BytesIO()
     writer = Writer(file)
     writer.start()

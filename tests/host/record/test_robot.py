@@ -1,4 +1,4 @@
-"""The arm in a log: described as others read it, its frames where others compute them."""
+"""The arm in a log: its description and frames against other libraries."""
 
 import numpy as np
 import pinocchio as pin
@@ -18,7 +18,7 @@ OPEN = ("three_link", "six_axis", "three_axis", "biped", "flexible_link")
 
 
 def recorded(mechanism, q, tmp_path):
-    """Type store and messages by topic, as rosbags reads them."""
+    """Return the type store, messages by topic and stamps, as rosbags reads them."""
     stamps = [1_500_000_000 + 20_000_000 * k for k in range(len(q))]
     path = tmp_path / "arm.mcap"
     path.write_bytes(robot.animation(mechanism, stamps, np.asarray(q)).read())
@@ -30,7 +30,7 @@ def recorded(mechanism, q, tmp_path):
 
 
 def placed(messages, k: int):
-    """Frames by name in that of the base, from what is fixed and the k-th message."""
+    """Return frames by name in the base frame, from the static and the k-th message."""
     parts = [t for topic, index in (("/tf_static", 0), ("/tf", k)) if topic in messages
              for t in messages[topic][index][1].transforms]
     frames, waiting = {}, list(parts)
@@ -46,7 +46,7 @@ def placed(messages, k: int):
 
 
 def configured(model, mechanism, row):
-    """Pinocchio's own coordinates: cosine and sine of a joint without limits."""
+    """Return Pinocchio's coordinates: cosine and sine for continuous joints."""
     q = pin.neutral(model)
     for joint, value in zip(mechanism.streamed, row, strict=True):
         body = model.joints[model.getJointId(joint.name)]
@@ -61,7 +61,7 @@ def poses(mechanism, count: int = 4):
 
 @pytest.mark.parametrize("name", [*OPEN, "/ur5_robot.urdf", "/kinova.urdf", "/so101.urdf"])
 def test_frames_and_description_agree_with_pinocchio(name, tmp_path):
-    """It reads the description itself: masses, frames and inertias go one way, /tf the other."""
+    """Pinocchio reads the logged description; the frames come from /tf."""
     mechanism = load_mechanism(example(name) if name.endswith(".urdf") else MECHANISMS / f"{name}.toml")
     q = poses(mechanism)
     _, messages, stamps = recorded(mechanism, q, tmp_path)

@@ -1,4 +1,4 @@
-"""Surroundings and contacts of a simulated arm in a log: read back by another library and by our own."""
+"""Surroundings and contacts of a simulated arm in a log, read by rosbags and by femtorque."""
 
 import io
 from types import SimpleNamespace
@@ -24,7 +24,7 @@ MOMENTS = {10: Moment({"box on wheels": STAY}), 20: None, 30: Moment({"box on wh
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    """Type store and messages by topic, as rosbags reads them."""
+    """Return the type store and messages by topic, as rosbags reads them."""
     kept, path = io.BytesIO(), tmp_path_factory.mktemp("around") / "run.mcap"
     writer = Writer(kept)
     around = Surroundings((Thing("table", PYRAMID, STAY), Thing("box on wheels", PYRAMID, STAY, moves=True)),

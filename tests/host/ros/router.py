@@ -1,4 +1,4 @@
-"""A zenoh router in this process, in the place of rmw_zenohd."""
+"""A zenoh router in this process, in place of rmw_zenohd."""
 
 import socket
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ import zenoh
 
 @contextmanager
 def routed() -> Iterator[tuple[int, zenoh.Session]]:
-    """Yields its port on this computer, and its session."""
+    """Yield the router's port and session."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     configuration = zenoh.Config()

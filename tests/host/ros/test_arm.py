@@ -1,4 +1,4 @@
-"""A board as a node of ROS 2, at the flash image in its own time: what comes and goes on topics, services, actions."""
+"""A board as a ROS 2 node, with the flash image in its own time: topics, services, actions."""
 
 import uuid
 import xml.etree.ElementTree as ET
@@ -21,7 +21,7 @@ START = np.array([-0.8, 0.5, 0.4])
 
 
 class Ether:
-    """In the place of a node on zenoh: messages as bytes, kept by topic."""
+    """A node in place of zenoh's: messages as bytes, by topic."""
 
     name, refused, why = "femtorque", 0, ""
 
@@ -46,10 +46,10 @@ class Ether:
         self.services[name] = (kind, answer)
 
     def handle(self):
-        """Nothing waits."""
+        """Do nothing: no message waits."""
 
     def ask(self, name, **request):
-        """Ask a service. Returns a list of its response, which may come later."""
+        """Call a service. Returns a list for its response, which may come later."""
         kind, answer = self.services[name]
         told = []
         data = packed(f"{kind}_Request", message(f"{kind}_Request", **request))
@@ -67,7 +67,7 @@ class Ros:
         self.arm = Arm(Board(session, arm), self.ether, "arm_controller", self.lines.append, gripper)
 
     def run(self, seconds, each=lambda: None):
-        """Rounds of the node, which let the chip's time pass."""
+        """Run the node's rounds while the chip's time passes."""
         end = self.session.clock.now() + seconds
         while self.session.clock.now() < end:
             self.arm.step()
@@ -75,7 +75,7 @@ class Ros:
             self.session.clock.sleep(0.002)
 
     def send(self, told, **more):
-        """A goal. Returns its number and the list of its result."""
+        """Send a goal. Returns its number and a list for its result."""
         return self.ask(ACTION, message(interfaces.GOAL, trajectory=told, **more))
 
     def ask(self, action, goal):
@@ -85,7 +85,7 @@ class Ros:
         return number, self.ether.ask(action + "get_result", goal_id=number)
 
     def grip(self, position):
-        """A goal of the gripper's own action."""
+        """Send a goal to the gripper's action."""
         command = message("control_msgs/msg/GripperCommand", position=position, max_effort=1.0)
         return self.ask(GRIP, message(f"{interfaces.GRIP}_Goal", command=command))
 
@@ -108,7 +108,7 @@ def ros(request):
 
 
 def way(*rows, seconds=1.0):
-    """Through poses relative to the start, positions alone."""
+    """Return a trajectory through poses relative to the start, without velocities."""
     return trajectory([seconds * (k + 1) for k in range(len(rows))], [START + np.array(row) for row in rows])
 
 
@@ -150,7 +150,7 @@ def test_a_goal_is_followed_to_its_end_with_feedback(ros):
 
 
 def test_the_arm_is_where_the_trajectory_is_all_the_way(ros):
-    """Velocities are given; the board's own time counts, and STATUS is up to 15 ms old."""
+    """With velocities, in the board's time; STATUS is up to 15 ms old."""
     t = np.linspace(0.0, 2.0, 21)
     s, ds = 0.5 - 0.5 * np.cos(np.pi * t / 2.0), 0.25 * np.pi * np.sin(np.pi * t / 2.0)
     q, v = START + 0.5 * s[:, None], 0.5 * ds[:, None] * np.ones(3)
@@ -197,7 +197,7 @@ def test_a_goal_that_comes_while_a_cancelled_one_brakes_waits_for_it(ros):
 
 
 def test_a_path_tolerance_that_is_violated_ends_the_goal_by_joint_and_size(ros):
-    """Faster than the joint may go: the board keeps its limits, and is left behind."""
+    """The goal is faster than the joint's limits, so the joint is left behind."""
     _, result = ros.send(way([0.8, 0.0, 0.0], seconds=0.1), path_tolerance=tolerance(shoulder=0.05))
     ros.run(0.6)
     (done,) = result
@@ -207,7 +207,7 @@ def test_a_path_tolerance_that_is_violated_ends_the_goal_by_joint_and_size(ros):
 
 
 def test_velocities_beyond_a_limit_are_taken_and_the_board_keeps_the_limit(ros):
-    """As joint_trajectory_controller, which looks at no limit of velocity. A hand is not called a limit."""
+    """joint_trajectory_controller has no velocity limits either. A push by hand does not count as a limit."""
     limit = ros.arm.board.mechanism.follow_limits()[0, 0]
     told = way([0.3, 0.0, 0.0], [0.6, 0.0, 0.0], seconds=0.3)
     told.points[0].velocities, told.points[1].velocities = np.array([3.0 * limit, 0.0, 0.0]), np.zeros(3)
@@ -316,7 +316,7 @@ def test_a_fault_ends_the_goal_and_is_named_in_diagnostics_and_cleared_by_the_se
 
 
 def test_the_topics_points_are_followed_live_and_the_arm_rests_after_the_last(ros):
-    """As MoveIt Servo sends them: one point, due after its publish_period."""
+    """MoveIt Servo sends one point, due after its publish_period."""
     take = ros.ether.taken["/arm_controller/joint_trajectory"]
     for k in range(30):
         take(trajectory([0.034], [START + [0.01 * k, 0.0, 0.0]], v=[[0.3, 0.0, 0.0]]))

@@ -1,4 +1,4 @@
-"""Files for MoveIt and ros2_control: joints, limits and topics are those of the arm and its node."""
+"""Files for MoveIt and ros2_control: joints, limits and topics agree with arm and node."""
 
 import xml.etree.ElementTree as ET
 

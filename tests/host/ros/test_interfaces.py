@@ -1,17 +1,17 @@
-"""Types of ROS 2: hashes that rosidl made and others published, and bytes."""
+"""ROS 2 types: hashes published by others, and bytes."""
 
 import pytest
 
 from femtorque.host.ros import interfaces
 from femtorque.host.ros.interfaces import message, packed, type_hash, unpacked
 
-PUBLISHED = {  # as `ros2 topic info -v` and `ros2 action info` of Jazzy, and .json files of Lyrical, have them
+PUBLISHED = {  # from `ros2 topic info -v` and `ros2 action info` of Jazzy, and .json files of Lyrical
     "sensor_msgs/msg/JointState": "a13ee3a330e346c9d87b5aa18d24e11690752bd33a0350f11c5882bc9179260e",
     "std_msgs/msg/String": "df668c740482bbd48fb39d76a70dfd4bd59db1288021743503259e948f6b1a18",
     "std_srvs/srv/Trigger": "eeff2cd6fa5ad9d27cdf4dec64818317839b62f212a91e6b5304b634b2062c5f",
     "action_msgs/srv/CancelGoal": "573d8b0a534451d7bc2ac8c5ffde8ac14b8593b7001175d0cd6516dcbeb8689a",
     "action_msgs/msg/GoalStatusArray": "6c1684b00f177d37438febe6e709fc4e2b0d4248dca4854946f9ed8b30cda83e",
-    # rosidl_generator_c's follow_joint_trajectory__struct.h, as somebody committed it
+    # from a published follow_joint_trajectory__struct.h of rosidl_generator_c
     interfaces.SEND_GOAL: "b13789dddc325a7a962825c45e28c77d37237ec129dd0c34dc5994562938c57f",
     interfaces.GET_RESULT: "e3ceb38e3e1867c8dc0f46014df26e90eb93422f27e9e97f936e07f94be4bc8b",
     interfaces.FEEDBACK_MESSAGE + interfaces.OLDER: "80398fcb9674a79081a9906e2ccf0c804dd7cb15e22e362e606ee87186beab71",
@@ -67,6 +67,6 @@ def test_bytes_that_are_no_message_are_refused(data):
 
 
 def test_an_empty_request_is_five_bytes_as_others_send_it():
-    """A member that stands for none: rosidl's structure_needs_at_least_one_member."""
+    """rosidl adds a member, structure_needs_at_least_one_member."""
     assert packed("std_srvs/srv/Trigger_Request", message("std_srvs/srv/Trigger_Request")) == b"\0\1\0\0\0"
     unpacked("std_srvs/srv/Trigger_Request", b"\0\1\0\0\0")

@@ -1,4 +1,4 @@
-"""Trajectories of ROS 2 as motions: through every point, smooth in between, refused with the code of the action."""
+"""ROS 2 trajectories as motions: through every point, smooth, refused with the action's code."""
 
 import math
 from dataclasses import dataclass, field, replace
@@ -103,7 +103,7 @@ def test_efforts_are_refused_as_there_is_no_such_interface():
 
 
 def test_a_motion_that_begins_later_goes_there_until_then():
-    """ros2_controllers, test_execute_partial_traj_in_future: from where the joints are to the first point."""
+    """ros2_controllers, test_execute_partial_traj_in_future."""
     found = read(trajectory([0.0, 1.0], [[0.2] * 3, [0.3] * 3]), rig.three_link().streamed, HERE, wait=2.0)
     assert found.at(-2.0)[0] == pytest.approx([0.0] * 3) and found.at(0.0)[0] == pytest.approx([0.2] * 3)
     assert found.at(-1.0)[0] == pytest.approx([0.1] * 3, abs=0.03) and found.duration == 1.0

@@ -25,7 +25,7 @@ LATCHED = QosProfile(durability=QosDurability.TRANSIENT_LOCAL, history_depth=1)
 
 @pytest.fixture(scope="module")
 def router():
-    """Port of a router."""
+    """Return a router's port."""
     with routed() as (port, _):
         yield port
 
@@ -41,7 +41,7 @@ def until(true, meanwhile=lambda: None):
 
 
 def definitions(name):
-    """Text of a message and of all that it is made of, by name."""
+    """Return the texts of a message and of all its parts, by name."""
     text, _ = interfaces.store().generate_msgdef(name, ros_version=2)
     first, *parts = text.split("=" * 80 + "\n")
     found = {name: first}
@@ -93,7 +93,7 @@ def test_a_topic_is_heard_by_the_other_implementation(router, node):
 
 
 def test_a_latched_topic_is_had_by_those_who_come_later(router, node):
-    """By zenoh's own advanced subscriber, as rmw_zenoh uses it."""
+    """The late subscriber is zenoh's advanced one, as in rmw_zenoh."""
     node.publisher("/robot_description", "std_msgs/msg/String", latched=True).publish(
         message("std_msgs/msg/String", data="<robot/>"))
     heard = []

@@ -1,5 +1,5 @@
-"""The node on rclpy, against a stand-in of rclpy's names: messages are objects with rclpy's fields, and never bytes; a
-callback of the default group keeps others off while it waits. A real rclpy is in assurance/bench/test_ros.py."""
+"""The node on rclpy, against a stand-in: messages are objects with rclpy's fields, and a waiting callback of the
+default group blocks others. assurance/bench/test_ros.py uses a real rclpy."""
 
 import sys
 import uuid
@@ -21,7 +21,7 @@ from tests.support.suite import ROOT
 
 
 class Future:
-    """A response that is made later."""
+    """A response that comes later."""
 
     def __init__(self, executor) -> None:
         self.value = None
@@ -39,7 +39,7 @@ class Future:
 
 
 class Graph:
-    """In the place of rclpy: a node, its executor, and what others send to it."""
+    """A stand-in for rclpy: a node, its executor, and incoming messages."""
 
     def __init__(self) -> None:
         self.published, self.quality, self.taken, self.services = {}, {}, {}, {}
@@ -58,7 +58,7 @@ class Graph:
         self.services[name] = (kind, asked, callback_group)
 
     def spin_once(self, timeout_sec):
-        """One callback; and those that wait for a response are looked at again, as rclpy does."""
+        """Run one callback, and resume the waiting ones, as rclpy does."""
         if self.waiting and all(group == "reentrant" for _, _, group in self.running):
             self.waiting.popleft()()
         for one in self.running[:]:
@@ -69,7 +69,7 @@ class Graph:
                 one[1].append(ended.value)
 
     def ask(self, name, **request):
-        """A request of another node. Returns the list of its response."""
+        """Send a request from another node. Returns a list for its response."""
         kind, asked, group = self.services[name]
         told = []
         made = class_of(f"{kind}_Request")()
@@ -81,7 +81,7 @@ class Graph:
 
 @cache
 def class_of(kind, without=()):
-    """A class as rosidl makes them: fields that are named, and no others; arrays are lists."""
+    """Return a class like rosidl's: only the named fields; arrays are lists."""
     fields = {name: "octet" if how[1] == ("byte", 0) else "other" for name, how in interfaces.store().fielddefs[kind][1]
               if name not in without}
 
@@ -141,7 +141,7 @@ def arm(graph):
 
 
 def goal(graph, arm, *rows):
-    """A goal that is taken. Returns its number and the list of its result."""
+    """Send a goal. Returns its number and a list for its result."""
     number = message("unique_identifier_msgs/msg/UUID", uuid=np.frombuffer(uuid.uuid4().bytes, np.uint8))
     assert arm.until(graph.ask(ACTION + "send_goal", goal_id=number,
                                goal=message(interfaces.GOAL, trajectory=way(*rows)))).accepted

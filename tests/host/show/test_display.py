@@ -1,4 +1,4 @@
-"""Terminal display of a run: numbers that can be read, and nothing where nothing has happened."""
+"""Terminal display of a run."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""The live view, of a board in every mood."""
+"""The live view in the terminal."""
 
 import io
 import json
@@ -54,7 +54,7 @@ def test_the_mode_is_shown_by_its_name_where_there_are_several():
     assert "mode" not in shown(session) and sample(session)["mode"] == ""
     board.mode = 1
     refresh(session)
-    assert "mode 1, buffer" in shown(session)  # of a board whose mechanism file is not at hand
+    assert "mode 1, buffer" in shown(session)  # without a mechanism file
     session.configuration = replace(session.configuration, modes=("open", "grasp"))
     assert "mode grasp, buffer" in shown(session)
     assert sample(session)["mode"] == "grasp" and about(session)["modes"] == ["open", "grasp"]
@@ -136,7 +136,7 @@ def test_one_look_as_json(fake, here):
 
 
 def test_six_joints_fit_into_80_columns():
-    """Parts of names that distinguish joints of a common arm are not cut off."""
+    """The distinguishing parts of joint names stay."""
     arm = load_mechanism(robot("so101.urdf"))
     conf = replace(configuration(joints=6), joints=arm.streamed)
     session, _ = looking(expected=conf, conf=conf)
@@ -150,7 +150,7 @@ def test_six_joints_fit_into_80_columns():
 
 
 def with_drives(*joints):
-    """Session with a board that has reported its drives twice, 0.1 s apart; the second time is yet to come."""
+    """Return a session, and a function that sends a report of its drives."""
     n = len(joints)
     conf = replace(configuration(joints=n), joints=joints)
     session, board = looking(expected=conf, conf=conf)
@@ -166,7 +166,7 @@ def with_drives(*joints):
 
 
 def test_drives_are_shown_with_rate_age_losses_and_a_servos_firmware():
-    """Six servos fit into 80 columns, the first of which has missed a tenth of its ticks."""
+    """The first of six servos has missed a tenth of its ticks."""
     arm = load_mechanism(MECHANISMS / "so101_sts.toml")
     session, tell = with_drives(*arm.streamed)
     assert "answers" not in shown(session) and "drives" not in snapshot(session)
@@ -203,7 +203,7 @@ def test_rates_of_drives_begin_anew_with_the_board():
 
 
 def test_buses_are_named_in_the_order_in_which_the_board_numbers_them():
-    """CAN first, also where a servo is nearer to the base."""
+    """CAN comes first, although a servo is nearer to the base."""
     servo, drive = (load_mechanism(MECHANISMS / name).streamed[0] for name in ("so101_sts.toml", "damiao_arm.toml"))
     session, tell = with_drives(servo, drive)
     tell(4000, offs=(1, 2, 0))

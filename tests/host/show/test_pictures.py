@@ -1,4 +1,4 @@
-"""Pictures: one colour means one thing, colours of joints can be told apart, nothing overlaps, curves can be zoomed."""
+"""Pictures: colours have one meaning and can be told apart, nothing overlaps, curves zoom."""
 
 import ast
 import json
@@ -27,7 +27,7 @@ APART = 15.0  # CIE76; about 2.3 is just noticeable side by side
 
 
 def lab(colour, seen):
-    """CIE L*a*b* (D65) of an sRGB colour, as an eye of that kind sees it (IEC 61966-2-1, CIE 15)."""
+    """Return CIE L*a*b* (D65) of an sRGB colour, for this kind of eye (IEC 61966-2-1, CIE 15)."""
     c = np.array([int(colour[i:i + 2], 16) for i in (1, 3, 5)]) / 255.0
     linear = np.clip(np.array(SEEN[seen]) @ np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4), 0.0, 1.0)
     to_xyz = np.array([[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750],
@@ -66,7 +66,7 @@ def test_the_live_page_means_the_same_by_a_colour_as_reports():
 
 
 def test_no_picture_has_colours_of_its_own_for_joints():
-    """Neither a map of colours nor those that matplotlib goes round with: by name, or because none is given."""
+    """No picture uses matplotlib's colour maps or its default cycle."""
     for path in (path for room in ("codegen", "host", "hil") for path in (ROOT / room).rglob("*.py")):
         text = path.read_text(encoding="utf-8")
         assert not re.search(r"viridis|[\"']C\d[\"']|color=f\"C\{|get_cmap", text), path
@@ -77,7 +77,7 @@ def test_no_picture_has_colours_of_its_own_for_joints():
 
 @pytest.fixture
 def log():
-    """A run on the virtual board, of a plant that is 1 mrad off what the encoders say."""
+    """Return a run whose plant is 1 mrad off its encoders."""
     run = a_run(T, ACCELERATION, 0.1 * RATE + NOISE, error=1e-3 * np.sin(9.0 * T))
     return replace(run, true=run.position + 1e-3, begun="2026-05-04T12:30:05+02:00",
                    notes={"trajectory": "motions/wave.csv", "port": "/dev/ttyACM0"})

@@ -1,4 +1,4 @@
-"""Sentences on a run: the causes that were put in are the ones found, and a good run is called good."""
+"""Sentences on a run: known causes are found, and a good run is called good."""
 
 import csv
 import json
@@ -27,11 +27,8 @@ ARM = ROOT / "mechanisms" / "three_link.toml"
 
 
 def a_run(t, torque_ff, feedback, error=None, ku=10.0, kv=0.5, states=None, age=0.0, play=0.0, **scalars):
-    """A run of one joint in motion as a log would hold it: rate and acceleration of a sine, error and feedback as
-    given.
-
-    The rate error is what makes Ku e + Kv e' the feedback.
-    """
+    """Return a logged run of one joint: a sine with this error and feedback. The velocity error makes Ku e + Kv e' the
+    feedback."""
     n = len(t)
     target, rate = np.sin(2.0 * t), 2.0 * np.cos(2.0 * t)
     error = np.zeros(n) if error is None else error
@@ -79,7 +76,7 @@ def test_a_line_in_the_error_is_found_at_its_frequency():
 
 @pytest.mark.parametrize(("hz", "growth"), [(12.5, 0.0), (7.3, 0.0), (3.0, 0.3)])
 def test_a_loop_that_oscillates_is_named_and_no_slower_motion_advised(hz, growth):
-    """Also where it grows, and saturates the motor."""
+    """Also for a growing oscillation, and with a saturated motor."""
     ringing = 0.02 * np.exp(growth * (T - T[-1])) * np.sin(2.0 * np.pi * hz * T)
     run = a_run(T, ACCELERATION, 10.0 * ringing + NOISE, ringing + 2e-3 * RATE)
     full = replace(run, duty=np.sign(ringing)[:, None])
@@ -183,19 +180,19 @@ def test_the_command_writes_a_page_that_a_browser_shows(played, here, tmp_path):
 
 
 def wrong(browser):
-    """Messages on the console without those on the speed of reading pixels, which a screenshot causes."""
+    """Return the console's messages without those on slow pixel reads by screenshots."""
     return [entry["message"] for entry in browser.console() if "GPU stall" not in entry["message"]]
 
 
 @pytest.fixture
 def broken(played):
-    """A log in which an encoder stopped in mid-motion."""
+    """Return a log in which an encoder stopped in mid-motion."""
     return played("encoder-stuck").run
 
 
 @pytest.fixture(scope="module")
 def beside(played, tmp_path_factory):
-    """A browser that shows the page of that run."""
+    """Yield a browser on that run's page."""
     page = tmp_path_factory.mktemp("page") / "run.html"
     report.write_report(played("encoder-stuck").run, page)
     with chromium() as browser:
@@ -260,7 +257,7 @@ def test_differences_can_be_drawn_larger_than_they_are(broken, beside):
 
 
 def test_the_page_can_be_worked_from_the_keyboard(beside):
-    """The space bar plays, the arrows turn the arm once it has the focus, and every control has a name."""
+    """The space bar plays, arrows turn the focused arm, and every control has a name."""
     beside.run("document.activeElement.blur(); femtorque.seek(0)")
     beside.run("document.body.dispatchEvent(new KeyboardEvent('keydown', {key: ' ', bubbles: true}))")
     assert beside.run("return document.getElementById('play').textContent") == "Pause"
@@ -331,7 +328,7 @@ def test_many_joints_show_the_worst(monkeypatch):
 
 
 def test_a_run_without_gains_is_said_to_have_no_feedback():
-    """Zero gains are known to be none; gains that are not known leave all that is not feed-forward to it."""
+    """With unknown gains everything beyond feed-forward counts as feedback."""
     run = a_run(T, ACCELERATION, NOISE)
     run = replace(run, facts=run.facts | {"ku": np.zeros(1), "kv": np.zeros(1)})
     assert "No joint has gains: feed-forward alone moved them" in " ".join(Findings(run).sentences)
@@ -362,7 +359,7 @@ def test_a_log_without_shapes_still_tells_how_far_tips_were_bent():
 
 
 def test_a_run_of_a_flexible_arm_tells_of_its_tip(tmp_path):
-    """On the virtual board: what the log holds is what the plant knew."""
+    """On the virtual board, against the plant."""
     mechanism = load_mechanism(ROOT / "mechanisms" / "flexible_arm.toml")
     motion = Trajectory.load(ROOT / "mechanisms" / "flexible_arm.csv", mechanism)
     play(mechanism, motion, log=tmp_path / "run.mcap")

@@ -1,8 +1,5 @@
-"""One truth a run: every situation is built, and what is said of it makes sense and is the same wherever it is said.
-
-The runs are of the exact image on the virtual board; what it takes to bring a situation about is in the plant, in the
-line or in the encoder, never in the log.
-"""
+"""Every situation is played, and all sentences on it make sense and agree. The plant, the line or the encoder brings
+the situation about, never the log."""
 
 import re
 from dataclasses import replace
@@ -40,7 +37,7 @@ EXACT = {"damiao": lambda: bus_arm.described(), "damiao that close their loops":
 
 
 def there_and_back(arm, seconds=1.2):
-    """A motion of every joint, with a third of its velocity at most."""
+    """Return a motion of every joint at up to a third of its velocity."""
     t = np.linspace(0.0, seconds, round(100 * seconds) + 1)
     s = (1.0 - np.cos(2 * np.pi * t / seconds)) / 2.0
     start = np.array([j.start for j in arm.streamed])
@@ -53,7 +50,7 @@ def there_and_back(arm, seconds=1.2):
 
 @pytest.mark.parametrize("family", EXACT)
 def test_an_exact_arm_of_each_family_is_blamed_for_nothing(family, tmp_path):
-    """Its positions are old, its encoder and its model are right. (An arm with bridges: below.)"""
+    """Its positions are old; its encoder and its model are right."""
     assert {name.split()[0] for name in EXACT} >= {name.replace("_", "-") for name in FAMILIES}
     arm, path = EXACT[family](), tmp_path / "run.mcap"
     result = play(arm, there_and_back(arm), plant=Plant(arm), log=path, out=IMAGES / f"{arm.name}_exact")
@@ -89,7 +86,7 @@ def test_a_shifted_zero_comes_before_the_model(played):
 
 @pytest.mark.parametrize(("age", "beyond", "blamed"), [(0.0, 0.0, True), (4e-3, 0.0, False), (4e-3, 0.01, True)])
 def test_positions_that_are_old_are_no_bad_encoder(age, beyond, blamed):
-    """At 2 rad/s what was measured 4 ms ago is 8 mrad, 8 counts, behind; what is beyond that is the encoder's."""
+    """At 2 rad/s an age of 4 ms is 8 mrad, 8 counts. Only an error beyond that is the encoder's."""
     run = a_run(T, ACCELERATION, NOISE, age=age)
     behind = 4e-3 * RATE + beyond * (RATE > 1.9)
     assert has(Findings(replace(run, true=run.position + behind[:, None])).sentences, "did not show") is blamed
@@ -104,7 +101,7 @@ def test_what_a_servos_play_makes_is_not_the_models(play, off, blamed):
 
 
 def test_a_shifted_zero_of_a_real_board_is_asked_after_before_the_model_is_blamed():
-    """Nobody knows the truth there: it looks like a constant torque or an inertia."""
+    """Without the truth a shifted zero looks like a constant torque or an inertia."""
     said = Findings(a_run(T, ACCELERATION, 0.3 + NOISE)).sentences
     assert ZERO_FIRST in said
     assert said.index(ZERO_FIRST) < next(i for i, s in enumerate(said) if s.startswith("The model was farthest"))
@@ -112,7 +109,7 @@ def test_a_shifted_zero_of_a_real_board_is_asked_after_before_the_model_is_blame
 
 
 def test_more_inertia_than_the_file_says_is_said(played):
-    """The plant's masses are 1.4 times those of the file; what the motors' rotors have is as it says."""
+    """The plant's masses are 1.4 times the file's; its rotors are the file's."""
     words = next(s for s in played("wrong inertia").said if s.startswith("The model was farthest from the arm"))
     found = re.search(r"masses and inertias were about (\d+)% larger than the mechanism file says", words)
     assert found and 30 <= int(found[1]) <= 60, words
@@ -169,7 +166,7 @@ def test_a_thing_in_the_way_is_named_and_not_the_model_blamed():
 
 
 def test_parts_that_go_against_each_other_are_given_in_newton_metres_and_never_as_shares_of_a_whole():
-    """A feedback that takes back what the feed-forward gives is larger than their sum."""
+    """Opposing parts are larger than their sum."""
     ahead = np.sin(T)
     words, rms = " ".join(Findings(a_run(T, ahead, -0.9 * ahead)).sentences), np.sqrt(np.mean(ahead[:-1]**2))
     assert (f"it gave {0.9 * rms:.3g} N m rms, the feed-forward {rms:.3g} N m" in words
@@ -179,7 +176,7 @@ def test_parts_that_go_against_each_other_are_given_in_newton_metres_and_never_a
 
 
 def test_table_and_list_of_the_page_agree_on_the_feedback(played):
-    """Both over all samples in motion, a joint that rests in between too."""
+    """Both use all samples in motion, also of a joint that rests in between."""
     found = Findings(played("wrong friction").run)
     for left in found.left:
         share = found.shares[found.run.joints.index(left.joint)]["feedback"]
@@ -191,7 +188,7 @@ def test_table_and_list_of_the_page_agree_on_the_feedback(played):
 
 @pytest.mark.parametrize("name", ["good", "encoder-stuck", "shifted zero"])
 def test_verbs_agree_on_what_was_measured_and_what_was_true(played, name):
-    """hil looks at every tick, what reads the log at every STATUS: rms agree, and no worst of a STATUS is above."""
+    """hil sees every tick, the log's readers every STATUS. So rms agree, and no STATUS exceeds the worst tick."""
     one = played(name)
     told, read = one.result.report(), plot.run_summary(one.run)
     for key in ("tracking_rms", "true_rms"):

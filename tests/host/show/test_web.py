@@ -1,4 +1,4 @@
-"""The live page in a real browser, and the datagrams beside it: what they show is what the board says."""
+"""The live page in a real browser and the datagrams show the board's own numbers."""
 
 import asyncio
 import json
@@ -47,14 +47,14 @@ def mechanism():
 
 @pytest.fixture
 def board_at(mechanism):
-    """Open boards, which are closed at the end."""
+    """Return a function that opens boards, which are closed at the end."""
     with ExitStack() as stack:
         yield lambda **keys: stack.enter_context(closing(TcpBoard(Configuration.of(mechanism), **keys)))
 
 
 @pytest.fixture
 def watched(board_at):
-    """A board, the page's address and the socket that datagrams come to."""
+    """Yield a board, the page's address and the datagrams' socket."""
     board = board_at(lag=LAG)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
         receiver.bind(("127.0.0.1", 0))
@@ -72,7 +72,7 @@ def watched(board_at):
 
 
 def coloured(browser, joint, plot, colour):
-    """How many pixels of a plot have one of the page's colours."""
+    """Return the number of a plot's pixels in one of the page's colours."""
     return browser.run(f"""
       const c = document.querySelector("section[data-joint={joint}] canvas[data-plot={plot}]");
       const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
@@ -169,7 +169,7 @@ def test_the_page_is_for_this_machine_alone(watched):
 
 
 def test_a_stream_shows_itself_too(board_at):
-    """A serial port has room for one program: the page of a motion is that of the program that streams it."""
+    """A serial port has room for one program, so the streaming program serves the page."""
     tcp, states = board_at(), set()
     tcp.hold = lambda: tcp.board.played > 250 and "TRACK" not in states  # a third of it
     process = subprocess.Popen(
@@ -186,7 +186,7 @@ def test_a_stream_shows_itself_too(board_at):
 
 @contextmanager
 def typed(tcp, *options):
-    """`stream --web`, typed in a terminal. Yields the terminal and the page's address, after the motion."""
+    """Type `stream --web` in a terminal. Yields the terminal and the page's address after the motion."""
     with terminal(ROOT, columns=1000) as shell:
         shell.begin(shlex.join(map(str, [
             *tcp.command, "stream", MECHANISM, ROOT / "mechanisms" / "three_link.csv", "--port", tcp.port, "--home",
@@ -195,13 +195,13 @@ def typed(tcp, *options):
 
 
 def left(shell):
-    """Press Ctrl-C. Returns what was shown then, and the exit status as text."""
+    """Press Ctrl-C. Returns the last output, and the exit status as text."""
     shell.keys(CTRL_C)
     return shell.until(PROMPT), shell.type("echo $?")[1]
 
 
 def asked(url, **headers):
-    """The status of asking for the motion again."""
+    """Ask to play the motion again. Returns the status."""
     request = urllib.request.Request(f"{url}again", method="POST", data=b"", headers=headers)
     try:
         with urllib.request.urlopen(request, timeout=HANG) as answer:
@@ -262,7 +262,7 @@ def test_a_motion_under_way_is_not_begun_anew():
 
 
 def test_a_page_finds_the_next_program_at_its_port(mechanism):
-    """It outlives the one that it came from."""
+    """The page outlives its first program."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     session, _ = looking()
@@ -291,13 +291,13 @@ def test_numbers_that_are_none_become_null():
 
 
 def said(feed):
-    """The samples that went to the pages' process since the last look."""
+    """Return the samples sent to the pages' process since the last call."""
     lines = [feed.lines.get() for _ in range(feed.lines.qsize())]
     return [json.loads(line[2:]) for line in lines if line.startswith("s ")]
 
 
 def test_the_stream_keeps_no_past_for_pages(mechanism):
-    """One line of one size to another process, after a minute as at first; nobody who does not read makes it grow."""
+    """Each STATUS is one line of constant size. An absent reader does not make it grow."""
     session, _ = looking()
     feed = Feed(session)
     feed.take(None)
@@ -315,8 +315,7 @@ def samples_of(chunk):
 
 
 def test_twenty_pages_at_once_are_nothing_to_the_program_that_streams(mechanism):
-    """They stand in another process: here is no thread of theirs, nothing that they could hold. The past comes in small
-    pieces, whole, and pages that read nothing keep none from those that do."""
+    """Pages run in another process. The past comes in small pieces, and deaf pages hold up no others."""
     session, _ = looking()
     with serving(session, 0) as url, ExitStack() as stack:
         threads = threading.active_count()
@@ -341,7 +340,7 @@ def test_twenty_pages_at_once_are_nothing_to_the_program_that_streams(mechanism)
 
 
 def connection(url, path, *headers):
-    """A socket on which a page has been asked for."""
+    """Return a socket that has requested a page."""
     host, port = re.fullmatch(r"http://([\d.]+):(\d+)/", url).groups()
     here = socket.create_connection((host, int(port)), HANG)
     here.sendall("\r\n".join([f"GET {path} HTTP/1.1", f"Host: {host}:{port}", *headers, "", ""]).encode())
@@ -355,7 +354,7 @@ def answer(url, path, *headers):
 
 @pytest.mark.parametrize("path", ["/", "/status", "/events"])
 def test_other_sites_cannot_open_the_page(mechanism, path):
-    """Neither by name nor by what their scripts ask for, and the page's own requests and typed ones pass."""
+    """Neither by name nor by scripts. The page's own requests and typed addresses pass."""
     session, _ = looking()
     with serving(session, 0) as url:
         own = url.rstrip("/")
@@ -383,7 +382,7 @@ def pages_of():
 
 
 def test_half_a_request_and_one_without_end_are_hung_up(monkeypatch):
-    """The times are those that the server waits, cut short for the test."""
+    """The server's time-outs are cut short."""
     async def half(*pieces):
         pages = pages_of()
         server = await asyncio.start_server(pages.connected, "127.0.0.1", 0, limit=HEADER)
@@ -426,7 +425,7 @@ def test_a_page_that_is_asleep_is_let_go(monkeypatch):
 
 
 def test_the_server_ends_with_the_program_that_started_it():
-    """However that ends: with its input, by which it reads the samples."""
+    """It ends with its input, which carries the samples."""
     served = {"document": "", "path": "/", "about": {}, "wishes": [], "port": 0, "history": 6000}
     with subprocess.Popen([sys.executable, "-I", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           text=True) as process:

@@ -1,4 +1,4 @@
-"""The conversation with a board: streaming over good and bad wires, stops, faults, boards that go away."""
+"""Streaming over good and bad lines, with stops, faults and boards that go away."""
 
 import signal
 from dataclasses import replace
@@ -16,7 +16,7 @@ from tests.support.fake_board import ManualClock, a_session, configuration, unco
 
 
 def a_motion(seconds=1.0, conf=None):
-    """A smooth motion from rest to rest, and what the wire must carry of it."""
+    """Return the knots of a smooth motion from rest to rest."""
     conf = conf or configuration()
     t = np.linspace(0.0, 1.0, int(round(seconds * conf.knot_hz)) + 1)[:, None]
     reach = np.linspace(0.5, 1.5, len(conf.joints))
@@ -62,7 +62,7 @@ def test_the_ring_is_full_before_the_start():
 @settings(max_examples=12, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_every_knot_arrives_in_order_over_a_bad_wire(seed):
-    """10 % of frames dropped and 10 % damaged, each way: the motion runs to its end without a stop."""
+    """10 % of frames are dropped and 10 % damaged in each direction. The motion does not stop."""
     session, board = a_session(seed=seed, drop=0.1, flip=0.1)
     motion = a_motion(3.0)
     outcome = stream(session, motion)
@@ -87,7 +87,7 @@ def test_whatever_the_wire_no_knot_is_lost_doubled_or_swapped(seed, loss, ring):
 
 @pytest.mark.parametrize("delay, most", [(0.03, 0.02), (0.1, 0.1), (0.15, 0.1), (0.3, 0.2)])
 def test_a_line_that_becomes_slow_is_not_flooded(delay, most):
-    """Knots that come late are not lost: few are sent again, and the stream goes on."""
+    """Late knots are not lost: few are repeated."""
     session, board = a_session()
     motion = a_motion(6.0)
     outcome = stream(session, motion, resume=3,
@@ -139,7 +139,7 @@ def test_what_an_earlier_host_left_in_the_ring_is_flushed():
 
 
 def stall(clock, board, at, seconds):
-    """The host hears and says nothing for a while, as when its machine is busy."""
+    """Let the host pause once, as on a busy machine."""
     step = clock.sleep
 
     def sleep(dt):
@@ -190,7 +190,7 @@ def test_running_out_of_knots_is_told_from_silence(monkeypatch):
 
 
 def interrupted(session, board, motion, at, **keys):
-    """Stream and press Ctrl-C when these many knots have been played."""
+    """Stream, and press Ctrl-C after these numbers of knots."""
     interrupts, presses = Interrupts(), list(at)
 
     def press(_):
@@ -270,7 +270,7 @@ def test_ctrl_c_is_counted_and_the_old_handler_comes_back():
 
 
 def at_knot(board, knot, action):
-    """Do something to the board once it has played so many knots."""
+    """Act on the board after this number of knots."""
     move, done = board._move, []
 
     def moved(now):
@@ -351,7 +351,7 @@ def test_a_motion_that_starts_elsewhere_is_refused_before_anything_is_sent():
 
 
 def endless(conf):
-    """The joints as ones that turn without end."""
+    """Return the configuration with continuous joints."""
     return replace(conf, joints=tuple(replace(joint, type="continuous") for joint in conf.joints))
 
 
@@ -376,8 +376,7 @@ def test_a_joint_that_turns_without_end_begins_in_the_turn_that_it_is_in(turns):
 
 
 def test_turns_go_on_being_counted_where_the_boards_own_count_begins_anew():
-    """Fifteen binary digits of turns each way, then the other end of them: 24 h at ten turns per second go 26 times
-    round."""
+    """The board counts 15 binary digits of turns each way. 24 h at ten turns per second wrap 26 times."""
     session, board = a_session()
     whole, seen, status = board.target, [], board.status
 

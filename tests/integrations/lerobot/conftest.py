@@ -1,4 +1,4 @@
-"""The plugin, with LeRobot if it is installed, else with a stand-in for its names."""
+"""The plugin, with LeRobot if installed, else with a stand-in."""
 
 import importlib
 import os
@@ -14,7 +14,6 @@ from tests.support.suite import ROOT
 
 @pytest.fixture(scope="session")
 def plugin(tmp_path_factory):
-    """The package `lerobot_robot_femtorque`."""
     os.environ["HF_LEROBOT_HOME"] = str(tmp_path_factory.mktemp("lerobot"))
     if os.environ.get("FEMTORQUE_LEROBOT") != "installed" and "lerobot" not in sys.modules \
             and find_spec("lerobot") is None:

@@ -1,8 +1,5 @@
-"""The names of LeRobot that the plugin imports, for environments without LeRobot, which brings torch.
-
-Abstract members are those of LeRobot 0.4.4; nothing else of LeRobot is here. `make bench` runs the tests of this folder
-with LeRobot itself.
-"""
+"""LeRobot's names for the plugin, for environments without LeRobot and its torch. Abstract members are those of LeRobot
+0.4.4. `make bench` runs the tests of this folder with LeRobot itself."""
 
 import sys
 from abc import ABC, abstractmethod
@@ -13,7 +10,7 @@ from types import ModuleType
 
 @dataclass(kw_only=True)
 class Config:
-    """Base of configurations, which know their kinds by name."""
+    """Base of configurations."""
 
     id: str | None = None
     calibration_dir: str | None = None
@@ -66,7 +63,7 @@ class Teleoperator(Device):
 
 
 class DeviceNotConnectedError(ConnectionError):
-    """A device that is not connected was used."""
+    """A disconnected device was used."""
 
 
 class DeviceAlreadyConnectedError(ConnectionError):
@@ -101,7 +98,7 @@ MODULES = {
 
 
 def install() -> None:
-    """Let `import lerobot...` find these names."""
+    """Make `import lerobot...` find these names."""
     for name, names in MODULES.items():
         module = ModuleType(name)
         vars(module).update(names)

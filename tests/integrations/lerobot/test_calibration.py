@@ -1,4 +1,4 @@
-"""Calibration files of LeRobot in a mechanism file: the same counts are the same degrees."""
+"""LeRobot's calibration files in a mechanism file: equal counts give equal degrees."""
 
 import importlib
 import json
@@ -16,7 +16,7 @@ OFFSETS = (-1470, 157, 102, -1200, 1000, 1407)
 
 
 def entries(**changes):
-    """As LeRobot's SO-101 follower writes it."""
+    """Return the entries of LeRobot's SO-101 follower."""
     found = {name: {"id": k + 1, "drive_mode": 0, "homing_offset": OFFSETS[k], "range_min": RANGES[k][0],
                     "range_max": RANGES[k][1]} for k, name in enumerate(NAMES)}
     for name, change in changes.items():
@@ -26,7 +26,8 @@ def entries(**changes):
 
 @pytest.fixture
 def brought(plugin, tmp_path):
-    """Bring entries into a copy of a mechanism file. Returns the lines and the mechanism."""
+    """Return a function that brings entries into a copy of a mechanism file, and returns the lines and the
+    mechanism."""
     def bring(told, source=SO101):
         file, calibration = tmp_path / "arm.toml", tmp_path / "follower.json"
         file.write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
@@ -38,12 +39,12 @@ def brought(plugin, tmp_path):
 
 
 def degrees(entry, count):
-    """LeRobot's degrees of a count: src/lerobot/motors/motors_bus.py, _normalize."""
+    """Return LeRobot's degrees of a count: src/lerobot/motors/motors_bus.py, _normalize."""
     return (count - (entry["range_min"] + entry["range_max"]) / 2) * 360 / 4095
 
 
 def rad(drive, count):
-    """The joint's position at a count, as docs/drives.md says."""
+    """Return the joint's position at a count, as in docs/drives.md."""
     return drive.sign * (count - drive.servo.zero) * math.tau / 4096
 
 
@@ -94,7 +95,7 @@ def test_a_range_that_is_not_like_the_file_is_pointed_out(brought):
 
 
 def test_an_arm_on_other_motors_gets_ranges_alone(brought, tmp_path):
-    """The ranges are those of its links."""
+    """The ranges belong to its links."""
     other = ROOT / "mechanisms" / "three_link.toml"
     told = {"elbow": {"id": 3, "drive_mode": 0, "homing_offset": 0, "range_min": 1000, "range_max": 3000}}
     lines, arm = brought(told, other)
@@ -107,7 +108,7 @@ def test_an_arm_on_other_motors_gets_ranges_alone(brought, tmp_path):
 
 
 def dynamixels(**changes):
-    """As LeRobot's followers of Dynamixel servos write it: the homing offset is in the servo, and so is drive_mode."""
+    """Return the entries of LeRobot's Dynamixel followers: homing offset and drive_mode are in the servo."""
     joint = {"id": 3, "drive_mode": 0, "homing_offset": -731, "range_min": 1010, "range_max": 3190, **changes}
     return {"elbow": joint, "waist": {**joint, "id": 1, "homing_offset": 900, "range_min": 0, "range_max": 4095}}
 

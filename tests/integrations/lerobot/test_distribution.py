@@ -12,7 +12,7 @@ PLACE = ROOT / "integrations" / "lerobot"
 
 
 def test_its_metadata_has_the_name_with_underscores_that_lerobot_looks_for(tmp_path):
-    """LeRobot 0.4.4, utils/import_utils.py: the Name as it is written begins with lerobot_robot_ and is imported."""
+    """LeRobot 0.4.4, utils/import_utils.py, imports names that begin with lerobot_robot_."""
     source = tmp_path / "source"
     subprocess.run(["cp", "-r", PLACE, source], check=True)
     subprocess.run([sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation",

@@ -1,4 +1,4 @@
-"""The robot `femtorque` of LeRobot at the flash image: the virtual board in its own time."""
+"""The robot `femtorque` of LeRobot with the flash image, in the virtual board's time."""
 
 import importlib
 import math
@@ -20,8 +20,7 @@ START = {"shoulder.pos": math.degrees(-0.8), "elbow.pos": math.degrees(0.5), "wr
 
 @pytest.fixture
 def chip(monkeypatch):
-    """The flash image with its zeros, which scripts find at any port; its cable stays in when they leave. It holds an
-    arm whose host is gone."""
+    """Yield the homed flash image at any port. Scripts leave it connected, and it holds an arm without a host."""
     arm = replace(Mechanism.load(ARM), name="three-link-held", safety=Safety(host="hold"))
     with rig.connected(arm) as (chip, session):
         Board(session, arm).home()
@@ -33,7 +32,7 @@ def chip(monkeypatch):
 
 @pytest.fixture
 def board(chip):
-    """A host's view of it."""
+    """Return a host's view of the chip."""
     return Board.connect("any", Mechanism.load(ARM))
 
 
@@ -130,7 +129,7 @@ def test_an_arm_whose_actions_stop_rests_and_goes_on_from_there(robot):
 
 
 def test_a_script_that_was_busy_for_longer_than_the_board_waits_goes_on(robot, chip, board):
-    """Saving an episode, say, can hold up the thread that keeps the line alive."""
+    """For example, saving an episode can block the thread that keeps the line alive."""
     robot.send_action(START | {"wrist.pos": START["wrist.pos"] + 3.0})
     chip.run(0.4)
     assert board.state == "HOLD" and "HOST_SILENT" in board.status.flags
@@ -196,7 +195,7 @@ def test_a_gripper_goes_from_0_to_100(plugin):
 
 
 def test_a_hand_is_followed_closer_than_by_a_follower_that_is_sent_positions_alone(robot, chip):
-    """The stock way, on the same arm: each target to the joints' own PD law when it comes, until the next one does."""
+    """The usual way on the same arm: each target goes to the joints' PD law until the next one."""
     arm, t = Mechanism.load(ARM), np.arange(round(6.0 / FRAME)) * FRAME
 
     def hand(t):
@@ -217,7 +216,7 @@ def test_a_hand_is_followed_closer_than_by_a_follower_that_is_sent_positions_alo
             stock.push(FRAME / round(FRAME / 1e-3), np.clip(ku * (target - stock.q) - kv * stock.v, -effort, effort))
 
     def off(seen):
-        """rms (J,) of the positions beside those of the hand one fixed delay before."""
+        """Return the rms (J,) against the hand one fixed delay before."""
         rows = [np.array(seen)[60:] - hand(t - late)[60:] for late in np.arange(0.0, 0.3, 2e-3)]
         return np.sqrt(np.mean(min(rows, key=lambda row: float(np.sum(row**2))) ** 2, axis=0))
 

@@ -1,4 +1,4 @@
-"""Recordings as boards would make them: no delays, which real recordings have, and noise on their duties."""
+"""Recordings as boards make them, with noise on their duties and without the delays of real recordings."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,8 @@ def prompt(monkeypatch):
 
 
 def smooth(start, seconds, rng, size):
-    """Times (S,), positions, velocities and accelerations (S, J) of five harmonics of 0.1 Hz about a start (J,)."""
+    """Return times (S,), positions, velocities and accelerations (S, J) of five harmonics of 0.1 Hz about a start
+    (J,)."""
     t = np.arange(round(seconds * 100.0)) / 100.0
     wave = 2.0 * np.pi * 0.1 * np.arange(1, 6)
     a, b = rng.normal(size=(2, 5, len(start))) * size
@@ -22,8 +23,8 @@ def smooth(start, seconds, rng, size):
 
 
 def recorded(file, t, q, v, tau, noise, rng, constants=None, full=()):
-    """The recording of a motion whose joints take the torques tau (S, J). constants: R and K (J, 2) of the motors, if
-    they are not the file's; full: A (J,) at a duty of 1, of current loops."""
+    """Return the recording of a motion with joint torques tau (S, J). constants: R and K (J, 2) of the real motors;
+    None: the file's. full: A (J,) at a duty of 1, for current loops."""
     volts, given = file.board.bus_voltage, {}
     for j, motor in enumerate(joint.motor for joint in file.streamed):
         R, K = constants[j] if constants else (motor.R, motor.K)

@@ -1,4 +1,4 @@
-"""The fit on torques of Pinocchio with noise: bodies stay possible, data win over a wrong file, unseen numbers stay."""
+"""The fit on Pinocchio's torques with noise: bodies stay possible, data win over a wrong file, unseen numbers stay."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ NOISE = 0.01  # N m
 
 
 def taught(gamma, seed=3, noise=NOISE, samples=400):
-    """True phi, those found, prior, torque errors of new states over the torque, for a wrong file."""
+    """Return the found phi, the prior, and relative torque errors at new states before and after, for a wrong file."""
     rng = np.random.default_rng(seed)
     truth = random_tree(rng, 5, prismatic=False)
     wrong = differing(truth, seed)
@@ -47,7 +47,7 @@ def test_data_win_over_a_wrong_file(gamma):
 
 @pytest.mark.parametrize("seed", range(3, 9))
 def test_bodies_stay_possible_however_bad_the_data(seed):
-    """Rounding takes none of them over the border, and neither do the seven digits with which they are written."""
+    """Also after rounding, and after writing seven digits."""
     found, _, _ = taught(1e-4, seed, noise=30.0, samples=8)
     assert all(physical.is_consistent(phi) for phi in found.reshape(5, 10))
     for phi in found.reshape(5, 10):
@@ -82,7 +82,7 @@ def test_the_slopes_of_the_distance_are_those_of_its_values():
 
 
 def test_a_rod_without_thickness_becomes_a_body():
-    """Its file's pseudo-inertia is on the border, where the distance is infinite."""
+    """The distance is infinite at the file's pseudo-inertia."""
     rod = np.array([0.3, 0.03, 0.0, 0.0, 0.0, 4e-3, 4e-3, 0.0, 0.0, 0.0])
     assert not physical.is_consistent(rod) and physical.is_consistent(physical.believable(rod))
     assert np.allclose(physical.believable(rod)[:4], rod[:4])
@@ -94,7 +94,7 @@ def test_a_recording_has_no_factor_in_common_with_status():
 
 
 def played(unknowns, truth, seconds, seed, noise=1e-4):
-    """A recording of the three-link arm's smooth motion."""
+    """Return a recording of the three-link arm's smooth motion."""
     mechanism, rng = unknowns.space.whole, np.random.default_rng(seed)
     t, q, qd, qdd = smooth([j.start for j in mechanism.streamed], seconds, rng, 0.12)
     tau = rnea(Model.of(truth), q, qd, qdd)
@@ -105,7 +105,7 @@ def played(unknowns, truth, seconds, seed, noise=1e-4):
 
 
 def test_an_arm_is_found_from_its_recordings_and_judged_by_another():
-    """The numbers that planar motions show."""
+    """Planar motions show a part of the numbers."""
     truth = rig.three_link()
     wrong = differing(truth, 2, friction=0.5)
     unknowns = Unknowns.of(wrong)
@@ -127,7 +127,7 @@ def test_an_arm_is_found_from_its_recordings_and_judged_by_another():
 
 @pytest.mark.parametrize("right", [True, False])
 def test_intervals_hold_the_truth_where_duties_swing_by_the_counts_of_encoders(right):
-    """A swing of 1 % duty, as the image of this arm has it, hides most; the file is right, or wrong by far."""
+    """Noise of 1 % duty, as on this arm's image, hides most numbers. The file is right, or far wrong."""
     within = np.array([(j.start - 1.0, j.start + 1.0) for j in rig.three_link().streamed])
     outside, count, left = 0, 0, 0.0
     for seed in range(12):

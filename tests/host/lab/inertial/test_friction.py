@@ -1,4 +1,4 @@
-"""Friction that falls with the velocity or rises with the load: found where it is, and not where it is not."""
+"""Friction that falls with velocity or rises with load is found where it is, and not elsewhere."""
 
 from dataclasses import replace
 from itertools import starmap
@@ -22,7 +22,7 @@ RATE = 100.0
 
 
 def friction_torque(truth, v, tau):
-    """The torque (S, J) that friction takes, by the file's sentence."""
+    """Return the torque (S, J) of friction, by the file's definition."""
     total = np.zeros_like(v)
     for j, joint in enumerate(truth.streamed):
         f = joint.friction
@@ -34,7 +34,7 @@ def friction_torque(truth, v, tau):
 
 
 def played(truth, motion, seed, noise):
-    """The recording of a motion of the three-link arm."""
+    """Return a recording of the three-link arm."""
     t = np.arange(int(motion.duration * RATE)) / RATE
     q, v, a = motion.at(t)
     links = rnea(Model.of(truth), q, v, a)
@@ -44,7 +44,7 @@ def played(truth, motion, seed, noise):
 
 @pytest.fixture(scope="module")
 def motions():
-    """Planned for the file: columns and base, those to be fitted, and those to judge by."""
+    """Return columns and base, motions for the fit, and motions for the judgement, planned for the file."""
     unknowns = Unknowns.of(rig.three_link())
     within = ranges(unknowns.space.joints, {})
     columns, base = base_columns(unknowns, within)
@@ -53,20 +53,20 @@ def motions():
 
 
 def fitted(motions, file, truth, seed, noise=0.003):
-    """The result of the fit, and the recordings that it was judged by."""
+    """Return the fit, and the recordings that judge it."""
     unseen = [played(truth, motion, 10 * seed + k, noise) for k, motion in enumerate(motions[2], 5)]
     takes, columns, base = found_by(motions, truth, seed, noise)
     return fit_friction(Unknowns.of(file), takes, unseen, columns, base), unseen
 
 
 def found_by(motions, truth, seed, noise=0.003):
-    """Recordings of the motions to be fitted, and what can be told apart."""
+    """Return recordings for the fit, columns and base."""
     (columns, base), takes, _ = motions
     return [played(truth, motion, 10 * seed + k, noise) for k, motion in enumerate(takes)], columns, base
 
 
 def of_field(arm, part):
-    """The arm with friction of a part at its first two joints; the third has none."""
+    """Return the arm with a part of friction at its first two joints."""
     more = {"stribeck": {"stribeck": 1.2, "stribeck_velocity": 0.15}, "load": {"load": 0.15}}
     own = {"both": {**more["stribeck"], **more["load"]}}.get(part) or more[part]
     grown = [{k: x * (j.friction.coulomb if k == "stribeck" else 1.0) for k, x in own.items()} for j in arm.joints]
@@ -76,7 +76,7 @@ def of_field(arm, part):
 
 @pytest.mark.parametrize("part", ["stribeck", "load", "both"])
 def test_it_is_found_at_the_joints_that_have_it(part, motions):
-    """And at no other, each number within its interval, or a tenth: and the unseen motions bear it out."""
+    """Each number is within its interval or a tenth, and the unseen motions confirm it."""
     file = rig.three_link()
     truth = of_field(differing(file, 2), part)
     found, unseen = fitted(motions, file, truth, 1)
@@ -100,7 +100,7 @@ def test_it_is_found_at_the_joints_that_have_it(part, motions):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_nothing_is_invented(seed, motions, monkeypatch):
-    """Three ways at three joints are nine trials, in each of which chance may find something."""
+    """Three parts at three joints are nine trials, each with a chance of a false finding."""
     file, trials = rig.three_link(), set()
     monkeypatch.setattr(friction, "_better", lambda *asked: trials.add(asked[2]) or _better(*asked))
     found, _ = fitted(motions, file, differing(file, seed), seed)
@@ -108,14 +108,14 @@ def test_nothing_is_invented(seed, motions, monkeypatch):
 
 
 def test_one_of_nine_trials_has_to_be_surer_than_a_single_one():
-    """Shares of 0 and 0.2 by turns, ten of them: their mean, 0.1, is 3 of its standard errors, 0.1 / 3. Student's t of
-    9 degrees: 2.26 at 95 %, 3.69 at 1 - 0.05/10."""
+    """Ten shares alternate between 0 and 0.2. Their mean, 0.1, is 3 standard errors, 0.1 / 3. Student's t of 9 degrees:
+    2.26 at 95 %, 3.69 at 1 - 0.05/10."""
     share = np.tile([0.0, 0.2], 5)
     assert _better(1.0 + share, 1.0 - share, 1) and not _better(1.0 + share, 1.0 - share, 9)
 
 
 def test_what_the_file_has_rightly_stays_and_what_it_has_wrongly_goes(motions):
-    """The first joint's file is right; the second's joint has nothing of what its file says."""
+    """The first joint has the file's friction; the second has none of it."""
     file = of_field(rig.three_link(), "stribeck")
     first, second, third = file.joints
     bare = replace(second, friction=replace(second.friction, stribeck=0.0, stribeck_velocity=0.0))

@@ -1,5 +1,4 @@
-"""A weight on an arm shows how strong its motors are: on torques of Pinocchio, through motors that are not as the file
-says."""
+"""A weight shows how strong an arm's motors are: tested on Pinocchio's torques, with motors unlike the file's."""
 
 from dataclasses import replace
 
@@ -22,7 +21,7 @@ GUESS = replace(WEIGHT, com=np.zeros(3), inertia=1e-3 * np.eye(3))
 
 
 def played(truth, given, seed, constants, shape, noise, full):
-    """A motion of 10 s of an arm whose motors have other R and K (J, 2), as the board of the file's would record it."""
+    """Return a recording of 10 s of an arm whose motors have other R and K (J, 2) than the file."""
     t, q, qd, qdd = smooth([j.start for j in truth.streamed], 10.0, np.random.default_rng(shape), 0.15)
     tau = rnea(Model.of(truth), q, qd, qdd)
     for j, joint in enumerate(truth.streamed):
@@ -51,7 +50,7 @@ def test_torques_are_told_whatever_the_file_says_of_masses_and_friction(r, k):
 
 
 def test_intervals_hold_the_truth_under_noise():
-    """1 % of duty, as counts of an encoder make it."""
+    """Encoder counts make about 1 % of duty noise."""
     true = np.array([0.8, 1.0, 1.25])
     off = []
     for seed in range(8):
@@ -61,7 +60,7 @@ def test_intervals_hold_the_truth_under_noise():
 
 
 def test_an_interval_is_the_same_share_of_a_torque_for_each_torque_of_the_file():
-    """Same recordings; the files' motors have 0.5, 1 and 4 times the resistance, so 2, 1 and 0.25 times the torque."""
+    """The files' motors have 0.5, 1 and 4 times the resistance, so 2, 1 and 0.25 times the torque."""
     sizes = (0.5, 1.0, 4.0)
     files = [replace(ARM, joints=tuple(replace(j, motor=j.motor and replace(j.motor, R=r * j.motor.R))
                                        for j in ARM.joints)) for r in sizes]
@@ -72,7 +71,7 @@ def test_an_interval_is_the_same_share_of_a_torque_for_each_torque_of_the_file()
 
 
 def test_joints_that_a_weight_hardly_loads_are_named_and_keep_their_numbers():
-    """On the column it loads the waist alone, by an inertia that is not known either."""
+    """A weight on the column loads only the waist, by an unknown inertia."""
     weight = replace(WEIGHT, link="column")
     found = weighed(file_constants((1.3, 1.3, 1.3)), weight, replace(GUESS, link="column"))
     assert not np.any(found.sure) and found.words().count("not told apart") == 3
@@ -80,7 +79,6 @@ def test_joints_that_a_weight_hardly_loads_are_named_and_keep_their_numbers():
 
 
 def test_a_joint_that_hardly_moves_is_named():
-    """It has no rows at all."""
     truth = differing(ARM, 3)
     runs = [[replace(take, positions=np.column_stack([0.0 * take.t - 0.6, take.positions[:, 1:]]))
              for take in (played(mechanism, ARM, n, file_constants(), 1, 1e-4, ()),)]

@@ -1,4 +1,4 @@
-"""The regressor against Pinocchio's own, and against torques of changed mechanisms."""
+"""The regressor against Pinocchio's, and against torques of changed mechanisms."""
 
 from dataclasses import replace
 
@@ -40,7 +40,7 @@ def test_the_regressor_of_a_tree_is_pinocchios(seed):
 
 @pytest.mark.parametrize("name", ["six_axis", "four_bar", "delta", "palletizer", "five_bar"])
 def test_torques_of_heavier_bodies_are_those_of_the_regressor(name):
-    """Closed loops, springs and friction of passive joints too; masses change, and all else is the same."""
+    """With closed loops, springs and passive friction; only the masses change."""
     rng = np.random.default_rng(3)
     unknowns = Unknowns.of(load_mechanism(MECHANISMS / f"{name}.toml"))
     moves = moves_of(unknowns.space, rng)
@@ -72,7 +72,7 @@ def test_a_body_is_the_same_from_another_frame():
 
 
 def test_base_parameters_give_all_torques_and_are_as_many_as_can_be():
-    """All torques follow from them, and no fewer would do: the rank of other states is their number."""
+    """Their number is the rank of the regressor at other states."""
     mechanism = load_mechanism(MECHANISMS / "six_axis.toml")
     unknowns = Unknowns.of(mechanism)
     columns, base = base_columns(unknowns, ranges(unknowns.space.joints, {}))

@@ -1,4 +1,4 @@
-"""Thresholds of touches by reports that a board could have sent of an arm that nothing touches."""
+"""Touch thresholds from possible reports of an untouched arm."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -21,7 +21,7 @@ SLOW = 0.3  # Hz, of the mean (docs/lab.md: half a second)
 
 
 def needed(mechanism, q, qd, qdd):
-    """Torque (N, J) of a motion as a board with this file has it, by Pinocchio and Isobe's Eq. 19."""
+    """Return the board's torque (N, J) of a motion, by Pinocchio and Isobe's Eq. 19."""
     joints = mechanism.streamed
     friction = [j.friction for j in joints]
     return (rnea(Model.of(mechanism), q, qd, qdd) + [j.rotor for j in joints] * qdd + [f.viscous for f in friction] * qd
@@ -29,7 +29,6 @@ def needed(mechanism, q, qd, qdd):
 
 
 def low(x, hz):
-    """(N, J) through a filter of first order, tick by tick."""
     gain, out = 1.0 - np.exp(-2.0 * np.pi * hz / HZ), [x[0]]
     for row in x[1:]:
         out.append(out[-1] + gain * (row - out[-1]))
@@ -37,8 +36,7 @@ def low(x, hz):
 
 
 def reports(mechanism, truth, noise=0.0, first=2**32 - 4000):
-    """Reports of an arm that rests, and then moves as it should, whose motors give the true torque; the board's ticks
-    wrap."""
+    """Return reports of an arm that rests and then moves as planned, with the true torques; the board's ticks wrap."""
     t = np.arange(round(SECONDS * HZ)) / HZ
     count, start = len(mechanism.streamed), np.array([j.start for j in mechanism.streamed])
     size, w, on = 0.4 + 0.1 * np.arange(count), 2.0 + 0.7 * np.arange(count), np.maximum(t - RESTS, 0.0)[:, None]
@@ -55,7 +53,7 @@ def reports(mechanism, truth, noise=0.0, first=2**32 - 4000):
 
 
 def falling(x):
-    """Sizes every 10 ms as docs/lab.md has the thresholds: up at once, and down as slowly as the mean."""
+    """Return values every 10 ms that rise at once and fall as slowly as the mean, as in docs/lab.md."""
     out = [x[0]]
     for now in x[1:]:
         out.append(max(now, now + np.exp(-2.0 * np.pi * SLOW * 0.01) * (out[-1] - now)))
@@ -79,8 +77,8 @@ def test_of_a_joint_whose_file_limits_no_effort_the_motor_is_taken(arm):
 
 
 def test_what_the_board_would_feel_with_the_numbers_found_is_foretold(arm):
-    """With the true ones that is next to nothing, but where a joint turns: STATUS comes every 10 ms, within which a
-    filter of 8 ms goes 0.71 of its way."""
+    """With the true numbers the prediction is small, except where a joint reverses: STATUS comes every 10 ms, in which
+    a filter of 8 ms settles by 0.71."""
     truth = differing(arm, 5)
     unknowns, values = Unknowns.of(arm), Unknowns.of(truth).prior
     seen = reports(arm, truth)
