@@ -1,25 +1,29 @@
 """Board files: their tables, and the board that these make with its chip."""
 
 import math
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 
 from femtorque.codegen.board.chip import Chip, Family
 from femtorque.codegen.board.thermistor import Thermistor
-from femtorque.codegen.mechanism import Mechanism
+from femtorque.codegen.mechanism import Mechanism, Table
 
 ADC_V = 3.3  # what the converter's full range stands for
 ADC_COUNTS = 4096
 
 
-class Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+def _pin(name: str) -> str:
+    if not re.fullmatch(r"P[A-I]([0-9]|1[0-5])", name):
+        raise PydanticCustomError("pin", "must be a pin, such as 'PA0'")
+    return name
 
 
-PinName = Annotated[str, Field(pattern=r"^P[A-I]([0-9]|1[0-5])$")]
+PinName = Annotated[str, AfterValidator(_pin)]
 TimerName = Annotated[str, Field(pattern=r"^TIM\d+$")]
 
 

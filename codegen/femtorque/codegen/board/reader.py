@@ -12,14 +12,14 @@ Alternate functions are the chip's business (`femtorque.codegen.board.chip`).
 import tomllib
 from functools import cache
 from pathlib import Path
-from typing import Any, get_args
 
 from pydantic import ValidationError
 
 from femtorque.codegen.board.checks import check
 from femtorque.codegen.board.chip import Chip, family
-from femtorque.codegen.board.description import Board, BoardFile, Table
-from femtorque.codegen.common import FIRMWARE, BadInput, hint, nearest
+from femtorque.codegen.board.description import Board, BoardFile
+from femtorque.codegen.common import FIRMWARE, BadInput, hint, shown
+from femtorque.codegen.mechanism import first_fault
 
 BOARDS = FIRMWARE / "boards"
 DEFAULT_BOARD = "f405rg-4"
@@ -47,7 +47,8 @@ def read(path: Path) -> Board:
     try:
         file = BoardFile.model_validate(raw)
     except ValidationError as error:
-        raise _bad_key(path, error) from None
+        fault = first_fault(error, BoardFile)
+        raise BadInput(path.name, ".".join(map(str, fault.where)), shown(fault.value), fault.rule, fault.hint) from None
     board = Board(file.name, _chip(path, file), file.hse_hz, file.lead, file.link, file.outputs, file.brake,
                   file.led, file.cutoff, file.encoders, file.gate_driver, file.sense, tuple(file.channel), file.can,
                   file.half_duplex, file.low, file.reserved, file.headers, path)
@@ -69,40 +70,3 @@ def _chip(path: Path, file: BoardFile) -> Chip:
         raise BadInput(path.name, "package", file.package, f"{chip.part} is not known in it",
                        f"leave it out, or {' or '.join(chip.packages)}" if chip.packages else "leave it out")
     return chip.packed(file.package)
-
-
-def _bad_key(path: Path, error: ValidationError) -> BadInput:
-    """The finding to mend first, as one line."""
-    findings = error.errors(include_url=False)
-    finding = next((f for f in findings if f["type"] == "extra_forbidden"), findings[0])
-    where = list(finding["loc"])
-    key = ".".join(str(step) for step in where)
-    if finding["type"] == "extra_forbidden":
-        known = _keys_at(where[:-1])
-        return BadInput(path.name, key, finding["input"], "unknown key", hint(str(where[-1]), known, "keys here"))
-    if finding["type"] == "missing":
-        return BadInput(path.name, key, None, "is required")
-    rule = finding["msg"][0].lower() + finding["msg"][1:]
-    near = ""
-    if finding["type"] == "literal_error":
-        choices = [c.strip(" '") for c in str(finding["ctx"]["expected"]).replace(" or ", ",").split(",")]
-        found = nearest(str(finding["input"]), choices)
-        near = f"did you mean {found!r}?" if found else ""
-    if finding["type"] == "string_pattern_mismatch" and "P[A-I]" in finding["ctx"]["pattern"]:
-        rule, near = "must be a pin", "such as 'PA0'"
-    return BadInput(path.name, key, finding["input"], rule, near)
-
-
-def _keys_at(where: list[str | int]) -> list[str]:
-    """The keys of the table at that place of a board file."""
-    table: type[Table] = BoardFile
-    for step in where:
-        table = _table(table.model_fields[step].annotation) if isinstance(step, str) else table
-    return list(table.model_fields)
-
-
-def _table(annotation: Any) -> type[Table]:
-    """The one table in the annotation of a field: of `Channel`, `list[Channel]`, `Channel | None`."""
-    if isinstance(annotation, type) and issubclass(annotation, Table):
-        return annotation
-    return next(_table(part) for part in get_args(annotation) if part is not type(None))

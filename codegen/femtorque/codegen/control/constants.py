@@ -1,9 +1,9 @@
-"""The control application's constants: ft_config.h and .c, from a Mechanism and the Board it runs on.
+"""The constants of the control application: ft_config.h and .c, from a Mechanism and its Board.
 
-The chip's constants of a joint are folded here into as few numbers as the control law multiplies by (THEORY.md section
-7); u is a half increment of the target, rad or m, so that qd = (u + u') / dt and qdd = 2 (u - u') / dt^2.
+The constants of a joint are combined here into few factors of the control law (THEORY.md section 7). u is a half
+increment of the target, rad or m, so that qd = (u + u') / dt and qdd = 2 (u - u') / dt^2.
 
-Constants without a key in the mechanism file follow from it by a rule stated at each constant below.
+A comment at each constant below gives the rule for values that have no key in the mechanism file.
 """
 
 import math
@@ -24,23 +24,23 @@ from femtorque.codegen.mechanism import COULOMB_VELOCITY, Joint, Mechanism
 from femtorque.codegen.wire import messages, position_unit, to_wire
 
 STOP_S = 0.25  # from full pace to a standstill on the path
-RAMP_MAX = 1000  # ticks; keeps path lengths within 32 bits
-RING_S = 1.0  # the least the ring holds, where it fits into
-RING_BYTES = 72 * 1024  # more than half of the memory
-QUINTIC_BYTES = 24  # of one joint in one segment, in single precision
-HOST_LOST = 10  # host timeouts until an armed board gives up: it was stopped at the first
-FOLLOWING_S = 0.05  # for so long may a joint be too far from its target
-UNLIMITED_EFFORT = 1e6  # N m or N, where the file gives neither effort nor motor
-UNLIMITED_SPEED = {False: 100.0, True: 10.0}  # rad/s, m/s, where the file gives neither velocity nor motor
+RAMP_MAX = 1000  # ticks; path lengths then fit 32 bits
+RING_S = 1.0  # least duration of the ring, as far as this fits RING_BYTES
+RING_BYTES = 72 * 1024  # more than half of the RAM
+QUINTIC_BYTES = 24  # bytes per joint and segment in single precision
+HOST_LOST = 10  # host timeouts until HOST_LOST; the board stops after the first
+FOLLOWING_S = 0.05  # longest time of a large following error
+UNLIMITED_EFFORT = 1e6  # N m or N, if the file gives neither effort nor motor
+UNLIMITED_SPEED = {False: 100.0, True: 10.0}  # rad/s, m/s, if the file gives neither velocity nor motor
 BUS_LOW, BUS_HIGH = 0.7, 1.3  # of the nominal voltage
-BUS_TOLD = 1.1  # of the nominal voltage: least range of a board that measures
-FINE_MOST = 16  # binary digits of a fine encoder position beyond those of the wire: 64 hold 2^15 turns each way
-COARSE = 2**8  # wire steps a coarse position, in which limits are kept
-UNWATCHED = 2**31 - 1  # wire steps: no joint can be farther from its target
-COARSE_MAX = 120 * 2**24  # turns that still fit
-SLIDE_MAX = 2**23 - 1  # coarse: 8 m, as far as the step counts a sliding joint
-SPAN = {False: math.pi / 2.0, True: 1.0}  # rad, m: a segment may not reach farther from its first knot
-CUTOFF_LEAST = 6  # ticks: a servo is set, asked, and answers in three, and may be asked once more
+BUS_TOLD = 1.1  # of the nominal voltage: least measuring range of a board
+FINE_MOST = 16  # binary digits of a fine position beyond the wire's; 64 bits then hold 2^15 turns each way
+COARSE = 2**8  # wire steps per coarse step; limits are in coarse steps
+UNWATCHED = 2**31 - 1  # wire steps: no following error is larger
+COARSE_MAX = 120 * 2**24  # coarse steps: 120 turns
+SLIDE_MAX = 2**23 - 1  # coarse steps: 8 m, the range of a prismatic joint
+SPAN = {False: math.pi / 2.0, True: 1.0}  # rad, m: largest travel in one segment
+CUTOFF_LEAST = 6  # ticks: a servo is set, asked and answers within three; one repetition
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class FollowTimes:
 
 @dataclass(frozen=True)
 class BrakeTimes:
-    """Ticks that the brakes take. there: 1, or 0 where the arm has none."""
+    """Ticks that the brakes take. there: 1, or 0 without brakes."""
 
     there: int
     opens: int
@@ -104,7 +104,7 @@ class BrakeTimes:
 
 @dataclass(frozen=True)
 class CutoffTimes:
-    """Ticks in which servos must say that their supply is off, and for which they are without it."""
+    """Ticks in which servos must report that they are off, and ticks without supply."""
 
     ticks: int
     dark: int
@@ -112,8 +112,8 @@ class CutoffTimes:
 
 @dataclass(frozen=True)
 class Drives:
-    """Constants of drives on buses. wires: how many of the buses, the last ones, are half duplex; wire_most: servos on
-    one of them."""
+    """Constants of drives on buses. wires: number of half-duplex buses, which come last. wire_most: most servos on one
+    wire."""
 
     cutoff: CutoffTimes | None
     buses: int
@@ -132,7 +132,7 @@ class Drives:
 
 @dataclass(frozen=True)
 class Table:
-    """A row of numbers for every joint; its check sum in single and in double precision. kind: of the C's struct."""
+    """Rows of numbers, one per joint, and their check sums in single and in double precision. kind: of the C struct."""
 
     kind: str
     array: str
@@ -143,7 +143,7 @@ class Table:
 @dataclass(frozen=True)
 class Context:
     """Context of ft_config.h.j2 and ft_config.c.j2. tables: those that the mechanism needs. heats: rows of ft_heat,
-    each with its words."""
+    each with a description."""
 
     lead: int
     duty_max: float
@@ -188,26 +188,28 @@ class Context:
 
 
 def render(mechanism: Mechanism, board: Board | None, feedforward: bool = True) -> dict[str, str]:
-    """{file name: text}. Without a board: no lead, ideal joints. Raises BadInput where the numbers do not fit."""
+    """Return {file name: text}. Without a board there is no lead, and joints are ideal. Raise BadInput if numbers do
+    not fit."""
     context = vars(_context(mechanism, board, feedforward))
     return {name: template(name).render(context) for name in ("ft_config.h", "ft_config.c")}
 
 
 def ring_size(knot_hz: int, joints: int) -> int:
-    """Segments the ring holds: a power of two, at least a second of them, or what RING_BYTES hold of many joints'."""
+    """Return the segments of the ring: a power of two, at least one second of segments or as many as RING_BYTES holds.
+    """
     wanted, room = math.ceil(math.log2(knot_hz * RING_S)), math.floor(math.log2(RING_BYTES / (QUINTIC_BYTES * joints)))
     return max(2, 1 << min(wanted, room))
 
 
 def ramp(rate_hz: int) -> int:
-    """Ticks of half a stop."""
+    """Return the ticks of half a stop."""
     return max(1, min(RAMP_MAX, round(STOP_S * rate_hz / 2.0)))
 
 
 def joint_constants(mechanism: Mechanism, joint: Joint, measured: bool = True) -> JointConstants:
-    """Everything the control law and the safety checks need of one joint.
+    """Return the constants of one joint for the control law and the safety checks.
 
-    measured: whether its encoder is read. Without a measurement there is no error to act on and none to watch.
+    measured: the encoder is read. Without a measurement there is no feedback and no watch on the error.
     """
     hz, bus = float(mechanism.control.rate_hz), _bus(mechanism)
     slides, motor, limits = joint.type == "prismatic", joint.motor, joint.limits
@@ -217,7 +219,7 @@ def joint_constants(mechanism: Mechanism, joint: Joint, measured: bool = True) -
     effort = there.effort if math.isfinite(there.effort) else UNLIMITED_EFFORT
     speed = there.velocity if math.isfinite(there.velocity) else UNLIMITED_SPEED[slides]
     _, rate_gain = observer_gains(mechanism.control.observer_hz, 1.0 / hz)
-    one_count = rate_gain * abs(count) * hz  # what the observer makes of a single count
+    one_count = rate_gain * abs(count) * hz  # the observer's velocity for one count
     unit = position_unit(joint)
     lower, upper = (_coarse(at, unit, joint.type, way)
                     for at, way in ((limits.lower, math.floor), (limits.upper, math.ceil)))
@@ -254,21 +256,22 @@ def joint_constants(mechanism: Mechanism, joint: Joint, measured: bool = True) -
 
 
 def lab_row(mechanism: Mechanism, joint: Joint) -> LabConstants:
-    """Everything the lab modes need of one joint."""
+    """Return the constants of one joint for the lab modes."""
     row = joint_constants(mechanism, joint)
     return lab_constants(mechanism, joint, row.speed, row.effort, _count(joint))
 
 
 def start_tolerance(joint: Joint) -> float:
-    """rad or m: farther from a motion's first knot than this, it is not started."""
+    """Return the largest distance of a joint from a motion's first knot, rad or m, at which the motion starts."""
     return max(0.002 if joint.type == "prismatic" else 0.01, 4.0 * abs(_count(joint)))
 
 
 def fine_digits(mechanism: Mechanism) -> int:
-    """Binary digits of fine encoder positions beyond the wire's: as many as let every joint's count be 32 bits.
+    """Return the binary digits of fine encoder positions beyond the wire's: as many as keep every joint's count in 32
+    bits.
 
-    The position of a joint with N counts per turn is then wrong by at most N 2^-(33 + digits) turn per turn. Raises
-    BadInput where one count is half a turn or more.
+    A joint with N counts per turn then has an error of at most N 2^-(33 + digits) turn per turn. Raise BadInput if one
+    count is half a turn or more.
     """
     most = FINE_MOST
     for joint in mechanism.streamed:
@@ -282,7 +285,7 @@ def fine_digits(mechanism: Mechanism) -> int:
 
 
 def _count(joint: Joint) -> float:
-    """rad or m of the joint per count, signed. A joint without an encoder is read at the wire's resolution."""
+    """Return the joint's travel per count, rad or m, signed. A joint without an encoder has the wire's resolution."""
     encoder = joint.encoder
     if joint.drive is not None:
         return drives.count(joint.drive)
@@ -295,18 +298,19 @@ def _count(joint: Joint) -> float:
 
 
 def _measured(joint: Joint, board: Board | None) -> bool:
-    """True if the board reads this joint's encoder: the joint has a channel. A drive reports its own position."""
+    """Return True if the board reads the position: the joint has a channel, or a drive that reports it."""
     driven = board is None or (bool(board.channels) and joint.actuated and joint.motor is not None)
     return joint.drive is not None or (joint.encoder is not None and driven)
 
 
 def _bus(mechanism: Mechanism) -> float:
-    """Nominal bus voltage, V; 0 without a board."""
+    """Return the nominal bus voltage, V; 0 without a board."""
     return mechanism.board.bus_voltage if mechanism.board else 0.0
 
 
 def _bus_high(mechanism: Mechanism, board: Board | None, nominal: float) -> float:
-    """V above which the bus is too high: a reading at the end of the board's range is, too."""
+    """Return the voltage above which the bus is too high, V. A reading at the end of the board's range counts as too
+    high."""
     most = bus_most(board) if board else math.inf
     if board and most < BUS_TOLD * nominal:
         raise BadInput(mechanism.source or mechanism.name, "board.bus_voltage", nominal,
@@ -317,13 +321,14 @@ def _bus_high(mechanism: Mechanism, board: Board | None, nominal: float) -> floa
 
 
 def _following(joint: Joint, effort: float) -> float:
-    """Twice the error at which Ku alone asks for all the joint can give: beyond it, control has been lost."""
+    """Return twice the error at which ku alone asks for the joint's full effort."""
     least, most = (0.01, 0.5) if joint.type == "prismatic" else (0.1, 1.5)
     return min(max(2.0 * effort / joint.gains.ku, least), most) if joint.gains.ku else most
 
 
 def follow_limits(mechanism: Mechanism) -> tuple[follow.Limits, ...]:
-    """Limits of each streamed joint in FOLLOW, as the board keeps them. Raises Refused where none can be followed."""
+    """Return the limits of each streamed joint in FOLLOW, as the board keeps them. Raise Refused if FOLLOW is
+    impossible."""
     if why := follow.unfollowed(mechanism):
         raise Refused(f"{mechanism.name} cannot follow targets that are sent live: {why}")
     board = load_board(mechanism.board.use, mechanism.source or mechanism.name) if mechanism.board else None
@@ -332,8 +337,8 @@ def follow_limits(mechanism: Mechanism) -> tuple[follow.Limits, ...]:
 
 
 def _coarse(position: float, unit: float, kind: str, whole: Callable[[float], int]) -> int:
-    """A position in coarse steps, made whole; what a joint without limits cannot reach where there is none."""
-    if kind == "prismatic":  # beyond half of what the step's low half holds it would take the joint to be elsewhere
+    """Return a position in whole coarse steps; for a joint without limits, an unreachable position."""
+    if kind == "prismatic":  # within half the range of the step's low half
         return whole(min(max(position / unit / COARSE, -SLIDE_MAX), SLIDE_MAX))
     if kind == "continuous" or not math.isfinite(position):
         return 2**31 - 1 if position > 0.0 else -(2**31)
@@ -418,7 +423,7 @@ def _follow_times(mechanism: Mechanism) -> FollowTimes:
 
 
 def _drives(mechanism: Mechanism) -> Drives | None:
-    """None: an image without drives."""
+    """Return the constants of drives; None for an image without drives."""
     rows = drives.drive_rows(mechanism)
     if not rows:
         return None
@@ -436,8 +441,8 @@ def _drives(mechanism: Mechanism) -> Drives | None:
 
 
 def _brake(mechanism: Mechanism, board: Board | None) -> BrakeTimes:
-    """The brakes' times in ticks, up to whole ones and one more: the level changes within a tick. They open once the
-    bridges are awake."""
+    """Return the brakes' times in whole ticks, rounded up, plus one: the level changes within a tick. The brakes open
+    when the bridges are awake."""
     brake, hz = mechanism.safety.brake, mechanism.control.rate_hz
     if brake is None or (board is not None and board.outputs is None):
         return BrakeTimes(0, 0, 0)
@@ -446,7 +451,7 @@ def _brake(mechanism: Mechanism, board: Board | None) -> BrakeTimes:
 
 
 def _fitting_ramp(mechanism: Mechanism) -> int:
-    """The ramp, if path time of a whole segment fits 32 bits with it."""
+    """Return the ramp. Raise BadInput if the path time of a whole segment does not fit 32 bits with it."""
     control = mechanism.control
     ticks = control.rate_hz // control.knot_hz
     most = (2**31 - 1) // (5 * ramp(control.rate_hz) ** 2)

@@ -1,14 +1,16 @@
 """Constants of contact detection (firmware/src/control/ft_contact.h): a row per joint, and times.
 
-The momentum observer is De Luca and Mattone's, in the form of this project's step: what the measured motion needs, less
-what the motors made, filtered once. A motor's torque is that of its voltage less its back-EMF, after its winding's lag;
-a drive's is what it was asked for, as much later as a command and its answer take.
+The momentum observer is De Luca and Mattone's, in this project's step. It subtracts the motors' torque from the torque
+of the measured motion and filters the difference once. A motor's torque follows from its voltage, back-EMF and winding
+lag. A drive's torque is its setpoint, delayed by command and answer.
 """
+
+from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from femtorque.codegen.board import Board
 from femtorque.codegen.common import BadInput, exp
@@ -20,40 +22,19 @@ from femtorque.codegen.drive import WIRES
 from femtorque.codegen.mechanism import Contact, Joint, Mechanism, Park
 from femtorque.codegen.model import Model, assemble, has_modes, in_mode
 
+if TYPE_CHECKING:
+    from femtorque.codegen.control.constants import JointConstants
+
 REACTIONS = {"none": 0, "stop": 1, "float": 2, "return": 3}
-SLOW_HZ = 0.3  # bandwidth of the mean that a touch has to leave
-SETTLES_S = 0.5  # s from power on: weight is taken over, friction gives way
-DRIVE_DELAY = 3  # ticks from a command's forming to the interval that its answer shows the end of
-SHARE_OF_DRIVE = 0.15  # the same of a drive, whose positions come in coarser steps: more noise
-SHARE, OF_DRY, OF_NOISE = 0.02, 2.0, 6.0  # of effort, dry friction, noise: a threshold that the file does not give
-QUIET_S = 1.0  # s at rest without a touch until an arm that has given way goes back, or on to lie down
-RETURN_TRIES = 5  # ways back without getting there, after which it stays where it is
-RETURN_SPEED = Park.speed  # of FOLLOW's limits, where the file says no other for lying down
-LATE = 1  # ticks that a voltage acts before its effect is measured
-
-
-class Electrical(Protocol):
-    """A joint's other constants, as far as contact detection needs them (control.constants.JointConstants)."""
-
-    @property
-    def count(self) -> float:
-        """rad or m per count."""
-
-    @property
-    def effort(self) -> float:
-        """N m or N."""
-
-    @property
-    def resistance(self) -> float:
-        """V per N m."""
-
-    @property
-    def inductance(self) -> float:
-        """V per N m, of its change in a tick."""
-
-    @property
-    def back_emf(self) -> float:
-        """V per rad, of u + u'."""
+SLOW_HZ = 0.3  # bandwidth of the mean; a touch is a deviation from the mean
+SETTLES_S = 0.5  # s after power on: the motors take over the weight, friction breaks away
+DRIVE_DELAY = 3  # ticks from a command to the answer that shows its effect
+SHARE_OF_DRIVE = 0.15  # SHARE of a drive: its coarser positions make more noise
+SHARE, OF_DRY, OF_NOISE = 0.02, 2.0, 6.0  # factors on effort, dry friction, noise in the default threshold
+QUIET_S = 1.0  # s at rest without a touch until an arm that gave way goes back, or continues to lie down
+RETURN_TRIES = 5  # interrupted ways back; then the arm stays
+RETURN_SPEED = Park.speed  # default share of FOLLOW's limits
+LATE = 1  # ticks from a voltage to its measured effect
 
 
 @dataclass(frozen=True)
@@ -72,8 +53,8 @@ class ContactConstants:
 
 @dataclass(frozen=True)
 class ContactDetection:
-    """Constants of contact detection. gain, slow: of r and of its mean, per tick. reaction: as in REACTIONS.
-    quiet: ticks at rest without a touch. tries: ways back of an arm that returns, at most."""
+    """Constants of contact detection. gain, slow: filter gains of the residual and of its mean, per tick. reaction: as
+    in REACTIONS. quiet: ticks at rest without a touch. tries: most ways back."""
 
     rows: list[ContactConstants]
     gain: float
@@ -84,9 +65,9 @@ class ContactDetection:
     tries: int
 
 
-def detection(mechanism: Mechanism, board: Board | None, rows: Sequence[Electrical],
+def detection(mechanism: Mechanism, board: Board | None, rows: Sequence[JointConstants],
               opens: int) -> ContactDetection | None:
-    """Constants of contact detection; None where the file does not ask for it. Raises BadInput.
+    """Return the constants of contact detection; None if the file does not ask for it. Raise BadInput.
 
     rows: the joints' other constants. opens: ticks that brakes take to open.
     """
@@ -107,7 +88,7 @@ def detection(mechanism: Mechanism, board: Board | None, rows: Sequence[Electric
 
 
 def unfelt(mechanism: Mechanism) -> str:
-    """Reason for which a mechanism cannot feel; '' if it can."""
+    """Return the reason why a mechanism cannot detect contacts; '' if it can."""
     if mechanism.flexible:
         return "is not possible with flexible links: their bending is not measured"
     if has_modes(mechanism):
@@ -124,28 +105,28 @@ def unfelt(mechanism: Mechanism) -> str:
     return ""
 
 
-def noises(mechanism: Mechanism, rows: Sequence[Electrical]) -> list[float]:
-    """Standard deviation of each joint's noise, N m or N, to three digits (femtorque.codegen.control.felt_noise)."""
+def noises(mechanism: Mechanism, rows: Sequence[JointConstants]) -> list[float]:
+    """Return the standard deviation of each joint's noise, N m or N, in three digits
+    (femtorque.codegen.control.felt_noise)."""
     hz = mechanism.control.rate_hz
     losses = [row.back_emf / row.resistance / hz if row.resistance else 0.0 for row in rows]
     return [three_digits(noise) for noise in felt_noise(mechanism, [row.count for row in rows], losses)]
 
 
 def threshold(joint: Joint, effort: float, noise: float) -> Contact:
-    """Thresholds of a joint: the file's, or a share of its effort, its dry friction and its noise. effort, noise: N m
-    or N."""
+    """Return the threshold of a joint: the file's, or a sum of shares of effort, dry friction and noise, N m or N."""
     share = SHARE_OF_DRIVE if joint.drive else SHARE
     return joint.contact or Contact(torque=share * effort + hidden(joint, effort) + OF_NOISE * noise)
 
 
 def hidden(joint: Joint, effort: float) -> float:
-    """The most, N m or N, by which dry friction changes while a joint rests: it holds the joint one way, which the mean
-    of what is felt follows, and then the other. effort: N m or N."""
+    """Return the largest change of dry friction, N m or N, while a joint rests and the load reverses. effort: N m or N.
+    """
     rubs = joint.friction
     return OF_DRY * (rubs.coulomb + (rubs.stribeck + rubs.load * effort))
 
 
-def _row(joint: Joint, row: Electrical, board: Board | None, hz: float, noise: float) -> ContactConstants:
+def _row(joint: Joint, row: JointConstants, board: Board | None, hz: float, noise: float) -> ContactConstants:
     at = threshold(joint, row.effort, noise)
     bridge = joint.motor is not None and joint.drive is None
     pole = joint.motor.R / (joint.motor.L * hz) if joint.motor and bridge and joint.motor.L and row.inductance else 0.0

@@ -1,6 +1,6 @@
-"""Constants of drives on buses, for ft_config: a row a drive, in the order of joints.
+"""Constants of drives on buses, for ft_config: a row per drive, in the order of joints.
 
-Constants without a key in the mechanism file follow from it by a rule stated at each constant below.
+A comment at each constant below gives the rule for values that have no key in the mechanism file.
 """
 
 import math
@@ -11,12 +11,12 @@ from femtorque.codegen.control.table import FLOAT, INT32, UINT32, Kind, member
 from femtorque.codegen.drive import ALIKE, AT_LEAST, AT_MOST, EQUAL, PLACE, Family, Fitted, family_of
 from femtorque.codegen.mechanism import Drive, Joint, Mechanism
 
-SILENT_S = 5e-3  # without an answer a drive is silent
-HALF_TURN = 2**23  # steps of half a turn of a joint, as C counts turns
-SILENT_TICKS = 5  # and never fewer ticks than this
-BEATS = 5  # heartbeats that are missing, of a drive that has them: then it is silent
-WATCHDOG_S = 20e-3  # without a command a drive stops by itself
-WATCHDOG_TICKS = 10  # and never fewer ticks than this
+SILENT_S = 5e-3  # s without an answer: the drive is silent
+HALF_TURN = 2**23  # steps of half a joint turn, as C counts turns
+SILENT_TICKS = 5  # least number of ticks for SILENT_S
+BEATS = 5  # missing heartbeats: the drive is silent
+WATCHDOG_S = 20e-3  # s without a command: the drive stops by itself
+WATCHDOG_TICKS = 10  # least number of ticks for WATCHDOG_S
 
 
 RULES = (EQUAL, ALIKE, PLACE, AT_MOST, AT_LEAST)  # in the order of FT_RULE_
@@ -25,7 +25,7 @@ RULE = Kind("uint32_t", lambda number: f"FT_RULE_{RULES[number]}", ("I", "I"))
 
 @dataclass(frozen=True)
 class DriveConstants:
-    """One drive's row of ft_drive. Ranges and damping are the joint's, behind the gear between the two."""
+    """One drive's row of ft_drive. Ranges and damping are the joint's, behind the gear."""
 
     joint: int = member(UINT32, "its number")
     bus: int = member(UINT32, "its number")
@@ -57,7 +57,7 @@ class DriveConstants:
 
 @dataclass(frozen=True)
 class SettingConstants:
-    """A row of ft_setting: a register of one drive, and what is right there."""
+    """A row of ft_setting: a register of one drive and its right value."""
 
     number: int = member(UINT32, "the drive's own")
     size: int = member(UINT32, "bytes")
@@ -68,8 +68,7 @@ class SettingConstants:
 
 
 def fitted(joint: Joint, drive: Drive, watchdog: float = 0.0) -> Fitted:
-    """Facts by which a drive's settings are judged. watchdog: s. A servo's limits are its own counts, which
-    end where its turn does."""
+    """Return the facts for judging a drive's settings. watchdog: s. A servo's limits are counts within its turn."""
     own, setting = drive.type, drive.servo
     if setting is None:
         ends = sorted(drive.zero + drive.sign * at * drive.gear for at in (joint.limits.lower, joint.limits.upper))
@@ -85,7 +84,7 @@ def fitted(joint: Joint, drive: Drive, watchdog: float = 0.0) -> Fitted:
 
 
 def setting_rows(mechanism: Mechanism) -> list[SettingConstants]:
-    """Rows of all settings of the first drive, then of the next."""
+    """Return the rows of all settings of the first drive, then of the next."""
     return [row for _, joint, drive in drives(mechanism) for row in _settings(mechanism, joint, drive)]
 
 
@@ -98,7 +97,7 @@ def _settings(mechanism: Mechanism, joint: Joint, drive: Drive) -> list[SettingC
 
 
 def drive_rows(mechanism: Mechanism) -> list[DriveConstants]:
-    """One a drive, in the order of joints."""
+    """Return one row per drive, in the order of joints."""
     used, own, rows, settings = list(used_buses(mechanism)), families(mechanism), [], 0
     for i, joint, drive in drives(mechanism):
         rows.append(_row(i, used.index(drive.bus), joint, drive, own, settings))
@@ -107,28 +106,28 @@ def drive_rows(mechanism: Mechanism) -> list[DriveConstants]:
 
 
 def silent_ticks(mechanism: Mechanism) -> int:
-    """Ticks without an answer until a drive is silent."""
+    """Return the ticks without an answer after which a drive is silent."""
     return max(SILENT_TICKS, math.ceil(SILENT_S * mechanism.control.rate_hz))
 
 
 def beat_ticks(mechanism: Mechanism) -> int:
-    """Ticks without a heartbeat until a drive is silent; 0: none has heartbeats."""
+    """Return the ticks without a heartbeat after which a drive is silent; 0: no drive has heartbeats."""
     return math.ceil(BEATS * max((f.beat for f in families(mechanism)), default=0.0) * mechanism.control.rate_hz)
 
 
 def watchdog_s(mechanism: Mechanism) -> float:
-    """s without a command after which a drive stops by itself."""
+    """Return the time without a command after which a drive stops by itself, s."""
     return max(WATCHDOG_S, WATCHDOG_TICKS / mechanism.control.rate_hz)
 
 
 def placed(joint: Joint, drive: Drive) -> bool:
-    """True if a joint's position is known at power-up. Turns are lost without power: the drive then reads within half a
-    turn of its zero."""
+    """Return True if the joint's position is known at power-up: within half a turn of the drive's zero. A drive without
+    power forgets its turns."""
     return family_of(drive.type).keeps and max(-joint.limits.lower, joint.limits.upper) < drive.half_turn
 
 
 def count(drive: Drive) -> float:
-    """rad of the joint that one step of the drive's positions stands for, signed."""
+    """Return the joint's travel per step of the drive's position, rad, signed."""
     places = family_of(drive.type).places
     if places.turn:
         return drive.sign * math.tau / places.turn / drive.gear
@@ -136,7 +135,7 @@ def count(drive: Drive) -> float:
 
 
 def _zero(drive: Drive, family: Family) -> int:
-    """Its own position at the joint's zero, half steps."""
+    """Return the drive's position at the joint's zero, half steps."""
     if drive.servo is not None:
         return 2 * drive.servo.zero
     if family.places.turn:
@@ -145,7 +144,7 @@ def _zero(drive: Drive, family: Family) -> int:
 
 
 def _most(drive: Drive) -> float:
-    """The most that a servo is commanded: share of its supply, or steps of its current."""
+    """Return the largest command of a servo: share of its supply, or steps of its current."""
     own = drive.type.servo
     if drive.servo is None or own is None:
         return 0.0
@@ -153,7 +152,7 @@ def _most(drive: Drive) -> float:
 
 
 def _scale(joint: Joint) -> float:
-    """Steps of the current that make a N m of the joint, of a servo that takes one."""
+    """Return the current steps per N m at the joint of a servo that takes a current; else 0."""
     own = joint.drive.type.servo if joint.drive is not None else None
     if own is None or not own.ampere or joint.motor is None:
         return 0.0

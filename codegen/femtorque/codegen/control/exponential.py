@@ -1,4 +1,4 @@
-"""The exponential of matrices: how a linear system goes on over one tick."""
+"""The matrix exponential: a linear system after one tick."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,13 +6,16 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 DEGREE = 6  # of the Padé approximant: 3.4e-16 of the exponential at a norm of a half
-ROUNDS = 8  # of balancing, more than which change little
+ROUNDS = 8  # of balancing; more change little
 
 
 def exponential(A: Array) -> Array:
-    """e^A (P, n, n) of matrices A (P, n, n) alike in size, by scaling and squaring a Padé approximant (Golub and Van
-    Loan, Matrix Computations, section 11.3), in balanced units: every squaring costs precision. SciPy's is the same,
-    but importing it takes 0.25 s of every command."""
+    """Return e^A (P, n, n) of matrices A (P, n, n) of similar size.
+
+    The method scales and squares a Padé approximant (Golub and Van Loan, Matrix Computations, section 11.3). Balanced
+    units save squarings, each of which costs precision. SciPy has the same method, but its import takes 0.25 s per
+    command.
+    """
     units = _balanced(np.max(np.abs(A), axis=0))
     B = A * units / units[:, None]
     norm = float(np.max(np.sum(np.abs(B), axis=-1), initial=0.0))
@@ -31,7 +34,7 @@ def exponential(A: Array) -> Array:
 
 
 def _balanced(sizes: Array) -> Array:
-    """Units (n,), powers of two, in which the rows of |A| (n, n) add up to about what its columns do (Osborne 1960)."""
+    """Return units (n,), powers of two, in which rows and columns of |A| (n, n) have similar sums (Osborne 1960)."""
     units, others = np.ones(len(sizes)), sizes * (1.0 - np.eye(len(sizes)))
     for _ in range(ROUNDS):
         for i in range(len(units)):

@@ -1,5 +1,4 @@
-"""Constants of positions that come over a bus (firmware/src/control/ft_law.c): a row per joint, where the board closes
-the loop of any with them."""
+"""Constants for the age of positions that come over a bus (firmware/src/control/ft_law.c): a row per joint."""
 
 from dataclasses import dataclass
 
@@ -18,8 +17,7 @@ class AgeConstants:
 
 
 def ages(mechanism: Mechanism) -> dict[str, float]:
-    """{joint: s by which its position is old when the law has it}, of drives on buses: their own ticks end with all
-    that the wire brought."""
+    """Return {joint: age of its position in the law, s} for drives on buses, whose tick ends with the bus traffic."""
     found: dict[str, float] = {}
     for bus in mechanism.buses:
         own = [(j.name, j.drive) for j in mechanism.moving if j.drive is not None and j.drive.bus == bus.name]
@@ -30,7 +28,7 @@ def ages(mechanism: Mechanism) -> dict[str, float]:
 
 
 def aging(mechanism: Mechanism) -> list[AgeConstants]:
-    """A row for each streamed joint; none where drives close all loops over buses."""
+    """Return a row for each streamed joint; no rows if drives close all loops over buses."""
     if not any(map(_closed_here, mechanism.streamed)):
         return []
     old = ages(mechanism)

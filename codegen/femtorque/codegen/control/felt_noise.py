@@ -1,8 +1,8 @@
-"""Torque from outside that an arm feels though there is none, by the steps of its encoders.
+"""The noise of the estimated external torque that the steps of encoders cause.
 
-A moving joint's position is off by any part of a step, as by chance at every tick. The observer makes a velocity of it,
-the joints' inertia a torque of that velocity's change, and a filter takes what its bandwidth lets through: linear all
-of it, so the sum of the squared answers to one error is the square of what is felt.
+A moving joint's position has a random error of up to half a step at every tick. The observer makes a velocity error of
+it, the inertia a torque error, and the filter passes its bandwidth. All this is linear: the variance of the noise is
+the sum of the squared responses to one error.
 """
 
 import math
@@ -17,16 +17,16 @@ from femtorque.codegen.mechanism import Mechanism
 from femtorque.codegen.model import Model, assemble, mass_matrix
 
 Array = NDArray[np.float64]
-SHARE = 0.75  # of the poses of closed loops: what is nearer to singular ones feels more
-FOLLOWED_S = 3.0  # s that the answer to one error is followed: mechanism files allow no filter below 1 Hz
+SHARE = 0.75  # of the poses of closed loops; poses nearer to singular ones have more noise
+FOLLOWED_S = 3.0  # s of the response to one error; the filter's bandwidth is at least 1 Hz
 
 
 def felt_noise(mechanism: Mechanism, steps: ArrayLike, losses: ArrayLike) -> Array:
-    """Standard deviation, N m or N (n,), of what each streamed joint feels by the encoders' steps, at the worst pose;
-    of closed loops at the worst of SHARE of the poses. Needs `feel`, and as many streamed joints as can move freely.
+    """Return the standard deviation of each streamed joint's noise, N m or N (n,), at the worst pose.
 
-    steps: of the encoders, rad or m (n,). losses: N m s/rad or N s/m (n,), of the motors, whose back-EMF is taken from
-    the velocity that is measured.
+    In closed loops the pose is the worst of SHARE of the poses. The mechanism needs `feel`, and as many streamed joints
+    as degrees of freedom. steps: of the encoders, rad or m (n,). losses: back-EMF damping of the motors, N m s/rad or N
+    s/m (n,).
     """
     model = Model.of(mechanism)
     poses, assembly = sample_poses(model), assemble(model)
@@ -47,7 +47,7 @@ def felt_noise(mechanism: Mechanism, steps: ArrayLike, losses: ArrayLike) -> Arr
 
 
 def _answers(mechanism: Mechanism) -> tuple[Array, Array]:
-    """Acceleration and velocity that are felt, each tick (ticks,), after a position that was off by 1 at one tick."""
+    """Return the estimated acceleration and velocity, each (ticks,), after a position error of 1 in one tick."""
     assert mechanism.feel is not None
     hz = float(mechanism.control.rate_hz)
     gain = 1.0 - exp(-2.0 * math.pi * mechanism.feel.bandwidth_hz / hz)

@@ -1,11 +1,11 @@
-"""Limits of what FOLLOW does of itself, for ft_config: a row per joint, and times.
+"""Limits of FOLLOW, for ft_config: a row per joint, and times.
 
-Acceleration is the largest that every sampled pose allows: the torque of all joints accelerating together, on top of
-weight, all friction, centrifugal and Coriolis torques, is no more than a joint's motor has at its limit of velocity.
-Velocities are the joints' limits, or less, so that centrifugal and Coriolis torques, viscous friction and what a motor
-loses as it turns take no more than TURNING of the effort that weight and dry friction leave; and no more than
-OF_NO_LOAD of a motor's velocity without load. In closed loops, and with followers of a joint, centrifugal and Coriolis
-torques are left out: near singular poses no velocity would be left. The jerk builds the acceleration up in BUILD_UP.
+The acceleration is possible at every sampled pose: all joints accelerate together against weight, friction, centrifugal
+and Coriolis torques, and no joint exceeds its motor's torque at its largest velocity. Velocities are the joints' limits
+or less: centrifugal and Coriolis torques, viscous friction and the motor's loss at speed take at most TURNING of the
+effort that weight and dry friction leave; and a motor runs at most at OF_NO_LOAD of its no-load speed. In closed loops,
+and with mimic joints, centrifugal and Coriolis torques are ignored: near singular poses they would leave no velocity.
+The jerk builds the acceleration up in BUILD_UP.
 """
 
 from collections.abc import Sequence
@@ -16,33 +16,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from femtorque.codegen.common import remembered
-from femtorque.codegen.control.gains import sample_poses, three_digits
+from femtorque.codegen.control.gains import three_digits
+from femtorque.codegen.control.gravity_load import each_mode, torques_at_rest, weight_at_poses
 from femtorque.codegen.control.motors import Motors
 from femtorque.codegen.control.table import INT64, REAL, member
 from femtorque.codegen.mechanism import Joint, Mechanism
-from femtorque.codegen.model import Assembly, DrivenFriction, Model, assemble, has_modes, in_mode
+from femtorque.codegen.model import DrivenFriction, Model, assemble
 from femtorque.codegen.reference import newton_euler
 from femtorque.codegen.wire import position_unit
 
 Array = NDArray[np.float64]
 
-RISE = 0.05  # s to full velocity at least, where the motor could do it faster
-BUILD_UP = 0.05  # s to full acceleration where the file limits no jerk
-SPARE = 0.02  # of its effort is left to a joint to accelerate with where its weight takes more
-TURNING = 0.5  # of the effort beyond weight and friction: what velocities may take; the rest is to accelerate with
-OF_NO_LOAD = 0.8  # of the velocity without load: a motor of a lower supply gets there too
-GIVES_WAY = 0.98  # of its speed: what a joint keeps in a step of the search
-LOOP_POSES = 8  # of closed loops, whose torques are found one by one
-MANY = 40  # driven joints: more than fit the memory of a board, and all triples of them would take minutes
-AT_ONCE = 100_000  # positions of which torques are found in one go: numbers that fit the caches
-INSIDE = 1e-5  # rad or m within limits of position; of the others this share: what rounding adds stays inside
+RISE = 0.05  # s: least time to full velocity
+BUILD_UP = 0.05  # s to full acceleration if the file limits no jerk
+SPARE = 0.02  # least share of a joint's effort for acceleration, also under a large weight
+TURNING = 0.5  # share of the effort beyond weight and friction for velocities; the rest is for acceleration
+OF_NO_LOAD = 0.8  # of the no-load speed: a margin for a lower supply
+GIVES_WAY = 0.98  # factor on a joint's speed in a step of the search
+MANY = 40  # driven joints: more do not fit a board's memory, and all triples would take minutes
+AT_ONCE = 100_000  # positions per call, so that the numbers fit the caches
+INSIDE = 1e-5  # rad or m inside position limits, and share of the other limits: room for rounding
 BOUNDLESS = 2**62  # wire steps
 
-# An uneven jerk within its bound adds over a tick to the effect of an even one: J dt^2/4 to v, 0.1283 J dt^3 to p (the
-# integrals of what they weight the jerk with, without sign); and what rounding adds.
+# Within a tick an uneven jerk adds at most J dt^2/4 to v and 0.1283 J dt^3 to p, compared with an even jerk: integrals
+# of the absolute weights. Rounding adds more.
 UNEVEN_V, UNEVEN_P = 0.25, 0.1283
 ROUNDED = 2.0**-21  # of limits of velocity and acceleration
-ROUNDED_P = 6e-8  # rad or m: of the time in a segment, of displacements and of position steps
+ROUNDED_P = 6e-8  # rad or m: rounding of segment time, displacements and position steps
 
 
 @dataclass(frozen=True)
@@ -74,27 +74,25 @@ class FollowConstants:
 
 
 def unfollowed(mechanism: Mechanism) -> str:
-    """Why a mechanism cannot follow targets that are sent live; '' if it can."""
+    """Return why a mechanism cannot follow live targets; '' if it can."""
     if mechanism.flexible:
         return "its flexible links would need a motion that is known beforehand"
     if len(mechanism.streamed) > MANY:
         return f"more than {MANY} of its joints are driven: limits for all of their motions would take minutes to find"
-    modes = [mode.name for mode in mechanism.modes] if has_modes(mechanism) else [""]
-    for mode in modes:
-        if assemble(Model.of(in_mode(mechanism, mode) if mode else in_mode(mechanism))).redundant:
-            return "more of its joints are driven than can move freely: each would go on alone"
+    if any(assemble(Model.of(one)).redundant for _, one in each_mode(mechanism)):
+        return "more of its joints are driven than can move freely: each would go on alone"
     return ""
 
 
 def follow_rows(mechanism: Mechanism, speeds: Sequence[float]) -> list[FollowConstants]:
-    """The rows of all streamed joints. speeds: the most that each may have."""
+    """Return the rows of all streamed joints. speeds: largest velocity of each."""
     limits = follow_limits(mechanism, tuple(speeds))
     dt = 1.0 / mechanism.control.rate_hz
     return [follow_row(joint, limit, dt) for joint, limit in zip(mechanism.streamed, limits, strict=True)]
 
 
 def follow_row(joint: Joint, limits: Limits, dt: float) -> FollowConstants:
-    """One joint's row, for limits that are in force. dt: s of a tick."""
+    """Return one joint's row for these limits. dt: s of a tick."""
     v, a = (x * (1.0 - INSIDE) for x in (limits.velocity, limits.acceleration))
     near_a = limits.jerk * dt * (1.0 - INSIDE)
     j = max(near_a - ROUNDED * a, 0.5 * near_a) / dt
@@ -109,7 +107,7 @@ def follow_row(joint: Joint, limits: Limits, dt: float) -> FollowConstants:
 
 
 def _range(joint: Joint) -> tuple[int, int]:
-    """The range of the joint, wire steps."""
+    """Return the joint's range, wire steps."""
     ends = []
     for limit, way in ((joint.limits.lower, 1.0), (joint.limits.upper, -1.0)):
         endless = joint.type == "continuous" or not np.isfinite(limit)
@@ -121,13 +119,12 @@ def _range(joint: Joint) -> tuple[int, int]:
 
 @remembered
 def follow_limits(mechanism: Mechanism, speeds: tuple[float, ...]) -> tuple[Limits, ...]:
-    """Velocity, acceleration and jerk of each streamed joint, all that every pose of every mode allows."""
+    """Return velocity, acceleration and jerk of each streamed joint that are possible at every pose of every mode."""
     joints, motors = mechanism.streamed, Motors.of(mechanism)
     top = np.minimum(speeds, OF_NO_LOAD * motors.no_load)
     base = np.minimum([j.limits.acceleration for j in joints], top / RISE)
     if not mechanism.flexible and len(joints) <= MANY:
-        asked = [_asked(mechanism, mode) for mode in
-                 ([m.name for m in mechanism.modes] if has_modes(mechanism) else [""])]
+        asked = [_asked(mechanism, one) for _, one in each_mode(mechanism)]
         top = _speeds(asked, top)
         base = _accelerations(asked, base, top)
     return tuple(
@@ -137,10 +134,12 @@ def follow_limits(mechanism: Mechanism, speeds: tuple[float, ...]) -> tuple[Limi
 
 @dataclass(frozen=True)
 class _Asked:
-    """Torques asked of each streamed joint in one mode, N m or N, with the friction that rises with them: rest (P, J),
-    the most that weight and dry friction ask; viscous (J,), that a velocity of 1 asks; turning (P, J, J, J), that the
-    product of two joints' velocities of 1 adds at most, each pair once; moves (P, J, J), that an acceleration of 1 of
-    each joint adds. motors: what there is."""
+    """Torques that the motion asks of each streamed joint in one mode, N m or N, with load-dependent friction.
+
+    rest (P, J): weight and dry friction. viscous (J,): at a velocity of 1. turning (P, J, J, J): largest torque per
+    product of two joints' velocities, each pair once. moves (P, J, J): per acceleration of each joint. motors: the
+    available torques.
+    """
 
     motors: Motors
     rest: Array
@@ -149,25 +148,24 @@ class _Asked:
     moves: Array
 
     def shares(self, speeds: Array) -> Array:
-        """Torque (P, J, J) that velocities ask of a joint, or take from its motor, at most, parted by the joints that
-        have them."""
+        """Return the largest torque (P, J, J) that these speeds take from each joint, split by the joint that moves."""
         pairs = self.turning * speeds[:, None] * speeds
         own = self.viscous * speeds + self.motors.lost(speeds)
         return 0.5 * np.asarray(pairs.sum(axis=-1) + pairs.sum(axis=-2)) + np.diag(own)
 
     def left(self) -> Array:
-        """Effort (P, J) that weight and friction leave."""
+        """Return the effort (P, J) that weight and friction leave."""
         return np.maximum(self.motors.effort - self.rest, SPARE * self.motors.effort)
 
     def room(self, speeds: Array) -> Array:
-        """Effort (P, J) that is left to accelerate with, at speeds of which _speeds has made sure that some is."""
+        """Return the effort (P, J) for acceleration at these speeds, which _speeds has bounded."""
         return self.left() - self.shares(speeds).sum(axis=-1)
 
 
 def _speeds(asked: Sequence[_Asked], speeds: Array) -> Array:
-    """Speeds (J,), no more than these, at which velocities take no more than TURNING of what weight leaves.
+    """Return speeds (J,) of at most `speeds`, which take at most TURNING of the effort that weight leaves.
 
-    The joint that has the largest part of the largest excess gives way, step by step.
+    In each step, the joint with the largest part of the largest excess becomes slower.
     """
     found = speeds.copy()
     for one in asked:
@@ -183,7 +181,7 @@ def _speeds(asked: Sequence[_Asked], speeds: Array) -> Array:
 
 
 def _accelerations(asked: Sequence[_Asked], base: Array, speeds: Array) -> Array:
-    """Accelerations (J,) of at most `base`: each first what its joint can alone, then all what they can together."""
+    """Return accelerations (J,) of at most `base`: first each joint alone, then one common factor for all together."""
     alone = base.copy()
     for one in asked:
         own = np.diagonal(one.moves, axis1=-2, axis2=-1)
@@ -196,12 +194,10 @@ def _accelerations(asked: Sequence[_Asked], base: Array, speeds: Array) -> Array
     return alone * share
 
 
-def _asked(mechanism: Mechanism, mode: str) -> _Asked:
-    model = Model.of(in_mode(mechanism, mode) if mode else in_mode(mechanism))
-    assembly = assemble(model)
-    poses = sample_poses(model)[:LOOP_POSES if assembly.dependent else None]
+def _asked(mechanism: Mechanism, in_mode: Mechanism) -> _Asked:
+    model = Model.of(in_mode)
+    assembly, (poses, weight) = assemble(model), weight_at_poses(model)
     still = np.zeros_like(poses)
-    weight = _torques(model, assembly, poses, still)
     places = {body.joint.name: i for i, body in enumerate(model.bodies)}
     streamed = [places.get(joint.name) for joint in mechanism.streamed]
     rotors, friction = np.array([body.joint.rotor for body in model.bodies]), DrivenFriction.of(mechanism.streamed)
@@ -215,7 +211,7 @@ def _asked(mechanism: Mechanism, mode: str) -> _Asked:
         unit = np.zeros((len(poses), len(assembly.independent)))
         unit[:, assembly.independent.index(moved)] = 1.0
         qdd = assembly.accelerations(poses, still, unit)
-        added = _torques(model, assembly, poses, qdd) - weight
+        added = torques_at_rest(model, poses, qdd) - weight
         for j, other in enumerate(streamed):
             if other is not None:
                 of_links = np.abs(added[:, other]) * (1.0 + friction.load[j])
@@ -229,14 +225,14 @@ def _asked(mechanism: Mechanism, mode: str) -> _Asked:
 
 
 def _turn(turning: Array, model: Model, poses: Array, weight: Array, moving: Sequence[tuple[int, int]]) -> None:
-    """Fill in `turning` of an _Asked for a tree. moving: streamed joint, body.
+    """Fill in `turning` of an _Asked for a tree. moving: (streamed joint, body).
 
-    A torque is a quadratic form of the velocities: with the magnitudes of its coefficients no signs need be tried.
+    A torque is a quadratic form of the velocities. The magnitudes of its coefficients cover all signs.
     """
     rows, bodies = [k for k, _ in moving], [body for _, body in moving]
 
     def torques(sets: Sequence[tuple[int, ...]]) -> Array:
-        """(sets, P, J), of bodies that turn together, each with a velocity of 1."""
+        """Return torques (sets, P, J) of sets of bodies that turn together at a velocity of 1."""
         v = np.zeros((len(sets), *poses.shape))
         for row, turned in zip(v, sets, strict=True):
             row[:, list(turned)] = 1.0
@@ -252,12 +248,3 @@ def _turn(turning: Array, model: Model, poses: Array, weight: Array, moving: Seq
         together = torques([(one, other) for (_, one), (_, other) in some])
         for ((i, _), (j, _)), both in zip(some, together, strict=True):
             turning[:, rows, i, j] = np.abs(both - alone[i] - alone[j])
-
-
-def _torques(model: Model, assembly: Assembly, q: Array, qdd: Array) -> Array:
-    """(P, n) at rest."""
-    tau = newton_euler(model, q, np.zeros_like(q), qdd)
-    if not assembly.dependent:
-        return tau
-    return np.array([assembly.allocate(at, t) for at, t in zip(q, tau, strict=True)])
-

@@ -1,15 +1,15 @@
-"""How stiff the sampled loop may be: the PD law, the observer, the motors and the latency as one discrete system.
+"""The stiffest gains of the sampled loop: PD law, observer, motors and latency as one discrete system.
 
-Plant: M(q) qdd = f at a fixed pose, rotors included. Motor: L dI/dt = V - R I - K N qd, V held over a tick, so that
-with f = N K I the force follows its command with R/L and back-EMF damps. Law: f* = -Ku y - Kv qd^ with y the encoder's
-position and qd^ the rate of the tracking observer (the back-EMF that the law makes up for is the target's, which is
-none of the loop's). Values computed at t_k are applied over [t_k + lead dt, t_k + (lead + 1) dt]. Friction, which only
-damps, and gravity's stiffness are left out. Closed loops leave the independent joints q_i and what follows from them,
-dq = G dq_i: mass G' M G, driven and measured through the rows of G that belong to actuated joints. Flexible links add
-their modes to the independent coordinates, with their stiffness and damping.
+Plant: M(q) qdd = f at a fixed pose, rotors included. Motor: L dI/dt = V - R I - K N qd with V held over a tick, so with
+f = N K I the force follows its command at R/L, and back-EMF damps. Law: f* = -Ku y - Kv qd^, with the encoder's
+position y and the velocity qd^ of the tracking observer; the law compensates the target's back-EMF, which is not in the
+loop. Values of t_k act over [t_k + lead dt, t_k + (lead + 1) dt]. Friction, which damps, and gravity's stiffness are
+ignored. Closed loops keep the independent joints q_i, with dq = G dq_i and mass G' M G, driven and measured through the
+rows of G of the actuated joints. Flexible links add their modes, with stiffness and damping, to the independent
+coordinates.
 
-The stated rule of `stiffest_gains`: Ku = m w^2, Kv = 2 damping m w, with m the joint's smallest apparent inertia over
-its range and the largest w for which the loop is still stable at every pose with all gains multiplied by `margin`.
+`stiffest_gains`: Ku = m w^2, Kv = 2 damping m w, with the joint's smallest apparent inertia m over its range. w is the
+largest for which the loop stays stable at every pose with all gains multiplied by `margin`.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from femtorque.codegen.reference import flexible_mass_matrix
 
 Array = NDArray[np.float64]
 
-MARGIN = 2.0  # all gains may grow by this factor before the loop becomes unstable: 6 dB
+MARGIN = 2.0  # gain margin: 6 dB
 DAMPING = 1.0  # ratio Kv / (2 sqrt(Ku m))
-POSES = 48  # fewer for more joints than six: their eigenvalues cost the cube
-UNLIMITED = {True: 0.5, False: np.pi}  # range taken where a joint has no limits: m (prismatic), rad
+POSES = 48  # fewer for more than six joints: the cost of eigenvalues is cubic
+UNLIMITED = {True: 0.5, False: np.pi}  # assumed range of a joint without limits: m (prismatic), rad
 
 
 @dataclass(frozen=True)
 class Stability:
-    """Worst pose of a sampled loop. radius: of its eigenvalues, stable below 1; rate_gain: of Kv M^-1 dt."""
+    """The worst pose of a sampled loop. radius: of its eigenvalues, stable below 1. rate_gain: of Kv M^-1 dt."""
 
     radius: float
     rate_gain: float
@@ -51,9 +51,10 @@ class Stability:
 
 @remembered
 def sample_poses(model: Model) -> Array:
-    """Poses (P, n) over the joints' ranges, always the same: start, straight, then a Halton sequence.
+    """Return poses (P, n) over the joints' ranges: start, straight, then a Halton sequence. Every call gives the same
+    poses.
 
-    In closed loops: as far on the straight ways to these from the assembled pose as the independent joints can go.
+    In closed loops a pose is the farthest point on the straight way from the assembled pose that the loops can reach.
     """
     assembly = assemble(model)
     free = [model.bodies[i] for i in assembly.independent]
@@ -68,8 +69,10 @@ def sample_poses(model: Model) -> Array:
 
 
 def halton(count: int, dimensions: int) -> Array:
-    """The first points (count, dimensions) of Halton's sequence in the unit cube: digits mirrored about the point, in
-    the prime bases one after another. SciPy's is the same, but importing it takes 0.4 s of every command."""
+    """Return the first points (count, dimensions) of Halton's sequence in the unit cube, in consecutive prime bases.
+
+    SciPy has the same sequence, but its import takes 0.4 s per command.
+    """
     primes: list[int] = []
     while len(primes) < dimensions:
         primes.append(next(p for p in counting((primes or [1])[-1] + 1) if all(p % q for q in primes)))
@@ -90,9 +93,9 @@ def _range(body: Body) -> tuple[float, float]:
 
 
 def apparent_inertia(masses: Array, moves: Array | None = None) -> Array:
-    """Smallest inertia (a,) a driven joint shows over the poses when the others are free: 1 / (G M^-1 G')_jj.
+    """Return the smallest inertia (a,) of each driven joint over the poses, the others free: 1 / (G M^-1 G')_jj.
 
-    masses (P, k, k) of the independent joints; moves (P, a, k): how the driven joints follow them, by default as one.
+    masses (P, k, k): of the independent joints. moves (P, a, k): of the driven joints; by default the identity.
     """
     inverse = np.linalg.inv(masses)
     if moves is not None:
@@ -102,9 +105,9 @@ def apparent_inertia(masses: Array, moves: Array | None = None) -> Array:
 
 @dataclass(frozen=True)
 class SampledLoop:
-    """Everything of the loop but its gains: k independent coordinates, a actuated joints (of a tree both all of them).
+    """The loop without its gains: k independent coordinates, a actuated joints (in a tree all joints).
 
-    A (P, 2k + a, 2k + a), B (P, 2k + a, a): q_i, qd_i, f over one tick, at P poses; moves (P, a, k): dq_a by dq_i.
+    A (P, 2k + a, 2k + a), B (P, 2k + a, a): q_i, qd_i, f over one tick, at P poses. moves (P, a, k): dq_a by dq_i.
     """
 
     joints: tuple[int, ...]
@@ -146,13 +149,13 @@ class SampledLoop:
                            lead, dt)
 
     def radii(self, ku: Array, kv: Array, at: Sequence[int] | None = None) -> Array:
-        """Spectral radius of the closed loop at all poses (P,) or those numbered `at`.
+        """Return the spectral radius of the closed loop at all poses (P,), or at those numbered `at`.
 
         State: q, qd, f; predicted position, velocity; `lead` commands.
         """
         A, B, G = (x if at is None else x[list(at)] for x in (self.A, self.B, self.moves))
         n, k, (l1, l2), dt = len(ku), G.shape[-1], self.observer, self.dt
-        one, P = np.eye(n), 2 * k + n  # where the plant ends
+        one, P = np.eye(n), 2 * k + n  # P: states of the plant
         size = P + (2 + self.lead) * n
         predicts, velocities = slice(P, P + n), slice(P + n, P + 2 * n)
         velocity = np.zeros((len(A), n, size))  # of the observer, this tick
@@ -178,8 +181,10 @@ class SampledLoop:
 
 
 def _motors(model: Model) -> tuple[Array, Array]:
-    """R/L (n,) 1/s and (N K)^2/R (n,) N m s/rad. An ideal joint follows its command within a hundredth of a tick; so
-    does a servo that takes a current, whose own loop is faster than a tick."""
+    """Return R/L (n,) 1/s and (N K)^2/R (n,) N m s/rad.
+
+    An ideal joint follows its command within a hundredth of a tick. The same holds for a servo that takes a current.
+    """
     lag, back_emf = np.full(model.n, 100.0 / model.dt), np.zeros(model.n)
     for i, body in enumerate(model.bodies):
         if (motor := body.joint.motor) and not body.joint.takes_torque:
@@ -189,7 +194,7 @@ def _motors(model: Model) -> tuple[Array, Array]:
 
 
 def loop_stability(model: Model, lead: int, gains: Mapping[str, Gains] | None = None) -> Stability:
-    """The worst pose with the mechanism's own gains, or those given by joint name."""
+    """Return the worst pose with the mechanism's gains, or with `gains` by joint name."""
     loop = SampledLoop.of(model, lead)
     driven = [model.bodies[i].joint for i in loop.joints]
     chosen = [(gains or {}).get(joint.name, joint.gains) for joint in driven]
@@ -202,14 +207,14 @@ def loop_stability(model: Model, lead: int, gains: Mapping[str, Gains] | None = 
 
 
 def stiffest_gains(model: Model, lead: int, margin: float = MARGIN, damping: float = DAMPING) -> dict[str, Gains]:
-    """The stated rule: as stiff as the sampled loop allows with a gain margin. {joint: Gains}, three digits."""
+    """Return {joint: Gains} as stiff as the sampled loop allows with a gain margin, in three digits."""
     loop = SampledLoop.of(model, lead)
     m = apparent_inertia(loop.masses, loop.moves)
 
     def radii(w: float, at: Sequence[int] | None = None) -> Array:
         return loop.radii(margin * m * w**2, margin * 2.0 * damping * m * w, at)
 
-    critical: list[int] = []  # few poses limit w: bisect with those alone, and look at the others afterwards
+    critical: list[int] = []  # few poses limit w: bisect with these, then check the others
     w, worst = 1.0 / loop.dt, 0
     while worst not in critical:
         critical.append(worst)
@@ -223,7 +228,7 @@ def stiffest_gains(model: Model, lead: int, margin: float = MARGIN, damping: flo
 
 
 def _largest(stable: Callable[[float], bool], top: float) -> float:
-    """Largest w below `top` that is stable, by bisection of its logarithm; the loop is stable for slow w."""
+    """Return the largest stable w below `top`, by bisection of its logarithm. Small w are stable."""
     low, high = top * 1e-4, top
     for _ in range(18):
         middle = float(np.sqrt(low * high))
@@ -232,6 +237,6 @@ def _largest(stable: Callable[[float], bool], top: float) -> float:
 
 
 def three_digits(value: float) -> float:
-    """Rounded down to three significant digits."""
+    """Return the value rounded down to three significant digits."""
     scale = 10.0 ** (np.floor(np.log10(value)) - 2.0)
     return float(f"{np.floor(value / scale) * scale:.3g}")

@@ -1,13 +1,14 @@
-"""Load of gravity on the motors of an arm at rest, and the joints that fall when the motors let go.
+"""Gravity's load on the motors of an arm at rest, and the joints that fall when the motors let go.
 
-A joint is loaded where, somewhere in its range, its weight is more than its Coulomb friction holds. Motors without
-power are not assumed to hold anything: cogging and gears that do not turn back are not in a mechanism file.
+A joint is loaded if its weight exceeds its Coulomb friction somewhere in its range. Motors without power are assumed to
+hold nothing: mechanism files have no cogging and no self-locking gears.
 """
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from femtorque.codegen.common import norm, remembered
 from femtorque.codegen.control.gains import sample_poses
@@ -16,14 +17,16 @@ from femtorque.codegen.model import Model, assemble, has_modes, in_mode
 from femtorque.codegen.reference import newton_euler
 from femtorque.codegen.wire import messages
 
-LOOP_POSES = 8  # of closed loops, whose torques are found one by one
-ROUNDING = 1e-9  # of the weight of all that moves, at an arm of 1 m: what a sum of torques that cancel leaves
+Array = NDArray[np.float64]
+
+LOOP_POSES = 8  # of closed loops, whose torques are computed one by one
+ROUNDING = 1e-9  # of the whole weight at a lever of 1 m: rounding of torques that cancel
 
 
 @dataclass(frozen=True)
 class Load:
-    """The largest torque (N m, or N of a prismatic joint) that gravity asks of a joint at rest, and where: the places
-    of all joints, rad or m. mode: of a mechanism that has some."""
+    """Gravity's largest torque on a joint at rest, N m or N, and the pose: positions of all joints, rad or m. mode: if
+    any."""
 
     torque: float
     pose: Mapping[str, float]
@@ -31,34 +34,28 @@ class Load:
 
 
 def weights(mechanism: Mechanism) -> Mapping[str, float]:
-    """The largest torque at rest that gravity asks of each actuated joint over the ranges of all joints, in the worst
-    of its modes. Raises Refused where closed loops do not close."""
+    """Return gravity's largest torque at rest on each actuated joint, over all ranges and modes. Raise Refused if
+    closed loops do not close."""
     return {name: load.torque for name, load in heaviest(mechanism).items()}
 
 
 @remembered
 def heaviest(mechanism: Mechanism) -> Mapping[str, Load]:
-    """Largest loads over the sampled poses, each with its pose."""
+    """Return the largest load of each joint over the sampled poses, with its pose."""
     if not np.any(mechanism.gravity):
         return {j.name: Load(0.0, {}) for j in mechanism.moving if j.actuated}
-    modes = [mode.name for mode in mechanism.modes] if has_modes(mechanism) else [""]
     worst: dict[str, Load] = {}
-    for mode in modes:
-        for name, load in _heaviest(in_mode(mechanism, mode) if mode else in_mode(mechanism)).items():
+    for mode, one in each_mode(mechanism):
+        for name, load in _heaviest(one).items():
             if name not in worst or load.torque > worst[name].torque:
                 worst[name] = replace(load, mode=mode)
     return worst
 
 
 def _heaviest(mechanism: Mechanism) -> dict[str, Load]:
-    """Largest loads in one mode."""
+    """Return the largest loads in one mode."""
     model = Model.of(mechanism)
-    assembly = assemble(model)
-    poses = sample_poses(model)[:LOOP_POSES if assembly.dependent else None]
-    still = np.zeros_like(poses)
-    torques = newton_euler(model, poses, still, still)
-    if assembly.dependent:
-        torques = np.array([assembly.allocate(q, tau) for q, tau in zip(poses, torques, strict=True)])
+    poses, torques = weight_at_poses(model)
     least = ROUNDING * float(norm(mechanism.gravity)) * sum(link.mass for link in mechanism.links)
     at, most = np.argmax(np.abs(torques), axis=0), np.max(np.abs(torques), axis=0)
     names = [body.joint.name for body in model.bodies]
@@ -67,21 +64,44 @@ def _heaviest(mechanism: Mechanism) -> dict[str, Load]:
             for i, body in enumerate(model.bodies) if body.joint.actuated}
 
 
+def each_mode(mechanism: Mechanism) -> list[tuple[str, Mechanism]]:
+    """Return (name, mechanism in that mode) for every mode; ('', mechanism) if there is one mode only."""
+    return ([(mode.name, in_mode(mechanism, mode.name)) for mode in mechanism.modes] if has_modes(mechanism) else
+            [("", in_mode(mechanism))])
+
+
+def weight_at_poses(model: Model) -> tuple[Array, Array]:
+    """Return sampled poses (P, n) and gravity's torques (P, n) there."""
+    poses = sample_poses(model)[:LOOP_POSES if assemble(model).dependent else None]
+    return poses, torques_at_rest(model, poses, np.zeros_like(poses))
+
+
+def torques_at_rest(model: Model, q: Array, qdd: Array) -> Array:
+    """Return the torques (P, n) of accelerations qdd (P, n) at poses q (P, n) without velocity."""
+    tau, assembly = newton_euler(model, q, np.zeros_like(q), qdd), assemble(model)
+    if not assembly.dependent:
+        return tau
+    return np.array([assembly.allocate(at, t) for at, t in zip(q, tau, strict=True)])
+
+
 def overweight(mechanism: Mechanism, efforts: Mapping[str, float]) -> dict[str, Load]:
-    """The joints of which gravity asks more than their efforts, N m or N, somewhere in the ranges."""
+    """Return the joints on which gravity exceeds their efforts, N m or N, somewhere in the ranges."""
     return {name: load for name, load in heaviest(mechanism).items() if load.torque > efforts.get(name, np.inf)}
 
 
 def loaded(mechanism: Mechanism) -> dict[str, float]:
-    """The actuated joints that fall when nothing holds them, with the torque that gravity asks of them."""
+    """Return the actuated joints that fall if nothing holds them, with gravity's torque."""
     joints = {j.name: j for j in mechanism.moving}
     return {name: torque for name, torque in weights(mechanism).items()
             if torque > joints[name].friction.coulomb}
 
 
 def resolved(mechanism: Mechanism) -> Safety:
-    """[safety] with `auto` made what it stands for: a lost host or a bad knot leaves sensors, drivers and law as good
-    as they were, so an arm that knows where to lies down, one that would fall is held; any other one coasts."""
+    """Return [safety] with `auto` resolved.
+
+    After a lost host or a bad knot, sensors, drivers and law are intact. So an arm with a pose lies down, an arm that
+    would fall is held, and any other arm coasts.
+    """
     safety = mechanism.safety
     if safety.host != "auto":
         return safety
@@ -89,13 +109,13 @@ def resolved(mechanism: Mechanism) -> Safety:
 
 
 def _host(safety: Safety, found: dict[str, float]) -> str:
-    """Reaction that `auto` means where these joints would fall."""
+    """Return the reaction that `auto` means if these joints would fall."""
     return "park" if safety.park else "hold" if found else "coast"
 
 
 def falls(mechanism: Mechanism, weak: Collection[str] = ()) -> list[str]:
-    """In words, what falls when: a line for a host that is gone, one for all else that lets the motors go. weak: joints
-    of which gravity may ask more than they give: they are held only where it does not."""
+    """Return lines that say which joints fall: if the host is lost, and whenever the motors let go. weak: joints that
+    give less torque than gravity may ask."""
     found = loaded(mechanism) if any(j.motor or j.drive for j in mechanism.moving) else {}
     if not found:
         return []
@@ -130,6 +150,6 @@ def _one(singular: str, plural: str, names: Collection[str]) -> str:
 
 
 def _letting_go(safety: Safety) -> list[tuple[str, str]]:
-    """(faults of a class, reaction) of every other class in which the arm is not held."""
+    """Return (faults of a class, reaction) of every other class whose reaction does not hold the arm."""
     return [("faults of class " + name, getattr(safety, name)) for name in messages.FAULT_CLASSES
             if name != "host" and getattr(safety, name) != "hold"]

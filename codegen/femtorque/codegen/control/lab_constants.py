@@ -1,6 +1,6 @@
-"""Constants of the lab modes and of the reactions to faults, for ft_config: a row per joint, and a number per fault.
+"""Constants of the lab modes and of the reactions to faults, for ft_config: a row per joint, a number per fault.
 
-Constants without a key in the mechanism file follow from it by a rule stated at each constant below.
+A comment at each constant below gives the rule for values that have no key in the mechanism file.
 """
 
 import math
@@ -15,13 +15,13 @@ from femtorque.codegen.wire import messages, position_unit, to_wire
 SEEK = {"start": 0, "absolute": 0, "index": 1, "stop": 2}  # FT_SEEK_NONE, _INDEX, _STOP
 SEEK_SPEED = 0.05  # of limits.velocity
 SEEK_EFFORT = 0.25  # of limits.effort
-SEEK_SLACK = 1.5, 1.0  # times the time that the travel takes at its speed, and seconds more
+SEEK_SLACK = 1.5, 1.0  # factor on the travel time, and seconds added
 PRESS_S = 0.05  # s against the stop
-INSIDE = 0.02  # rad or m inside its limits a joint is taken after its zero was found
+INSIDE = 0.02  # rad or m: distance from its limits to which a joint moves after its zero was found
 JOG_RAMP_S = 0.25  # from rest to the jog velocity
-FRICTION_VELOCITY = {False: 0.05, True: 0.005}  # rad/s, m/s below which a floating joint's friction fades out
+FRICTION_VELOCITY = {False: 0.05, True: 0.005}  # rad/s, m/s: slower, a floating joint's friction fades out
 PROBE_TRAVEL = {False: 0.35, True: 0.02}  # rad, m that a probe may move a joint
-HOT = ("OVER_TEMPERATURE", "OVERLOAD")  # faults of heat, for which an arm may lie down
+HOT = ("OVER_TEMPERATURE", "OVERLOAD")  # faults for which [safety.park] heat lays the arm down
 WHOLE = 64  # overlaid gains are 64ths of the file's
 
 
@@ -47,7 +47,8 @@ class LabConstants:
 
 
 def lab_constants(mechanism: Mechanism, joint: Joint, speed: float, effort: float, count: float) -> LabConstants:
-    """Everything the lab modes need of one joint. speed, effort: what it may have; count: rad or m an encoder count."""
+    """Return the constants of one joint for the lab modes. speed, effort: its limits. count: rad or m per encoder
+    count."""
     hz, safety, slides = float(mechanism.control.rate_hz), mechanism.safety, joint.type == "prismatic"
     home = joint.home or Home()
     jog_velocity = safety.jog_speed * speed
@@ -78,7 +79,7 @@ def lab_constants(mechanism: Mechanism, joint: Joint, speed: float, effort: floa
 
 
 def _slow_enough(mechanism: Mechanism, joint: Joint, home: Home, rate: float, most: float) -> float:
-    """An index is one count wide and looked at once per tick: no faster than one count per tick."""
+    """Return a seeking rate of at most one count per tick: an index is one count wide and is read once per tick."""
     if home.speed and home.speed > most:
         raise BadInput(mechanism.source or mechanism.name, f"joint.{joint.name}.home.speed", home.speed,
                        "would pass the index between two ticks", f"at most {most:.3g}")
@@ -86,21 +87,21 @@ def _slow_enough(mechanism: Mechanism, joint: Joint, home: Home, rate: float, mo
 
 
 def travel(joint: Joint) -> float:
-    """The whole range of the joint and a tenth of it; a turn where there is none, 1 m where it slides."""
+    """Return the joint's range plus a tenth of it; without limits one turn, or 1 m of a prismatic joint."""
     whole = joint.limits.upper - joint.limits.lower
     return 1.1 * whole if math.isfinite(whole) else 1.0 if joint.type == "prismatic" else 2.0 * math.pi
 
 
 def _retract(joint: Joint, home: Home) -> float:
-    """The way from home.at against home.direction until the joint is inside its limits."""
+    """Return the travel from home.at, against home.direction, until the joint is inside its limits."""
     if home.direction < 0:
         return max(0.0, joint.limits.lower + INSIDE - home.at)
     return max(0.0, home.at - (joint.limits.upper - INSIDE))
 
 
 def reactions(mechanism: Mechanism) -> list[tuple[str, str]]:
-    """(fault, reaction) in the order of the faults' numbers, by the classes of messages.FAULT_CLASSES; heat and a low
-    supply lay the arm down where [safety.park] says so."""
+    """Return (fault, reaction) in the order of the faults' numbers, by messages.FAULT_CLASSES. [safety.park] may assign
+    "park" to heat and a low supply."""
     safety = resolved(mechanism)
     chosen = {fault: getattr(safety, name)
               for name, (faults, _, _) in messages.FAULT_CLASSES.items() for fault in faults}
@@ -112,6 +113,6 @@ def reactions(mechanism: Mechanism) -> list[tuple[str, str]]:
 
 
 def overlay(mechanism: Mechanism) -> tuple[int, int]:
-    """Least and most of an overlaid gain, in 64ths of the file's."""
+    """Return the least and the largest overlaid gain, in 64ths of the file's."""
     least, most = mechanism.safety.gain_overlay
     return math.ceil(least * WHOLE), math.floor(most * WHOLE)

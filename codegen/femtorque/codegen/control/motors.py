@@ -1,11 +1,11 @@
-"""Torques that the motors of a mechanism have at its joints, at rest and in motion. Plans, the check before streaming,
-the limits of FOLLOW and the limits that the board keeps have their numbers from here.
+"""Torques of a mechanism's motors at its joints, at rest and in motion. Plans, the check before streaming, FOLLOW and
+the board take their limits from this module.
 
     |tau| <= min(effort, stall - fall qd sgn(tau))
 
-effort is the least of limits.effort, the torque at rest, the range of a current loop and a drive's torque. The line is
-the steady state of the motor's voltage equation: stall = K N V / R and fall = (K N)^2 / R, with the share of the supply
-that the bridge, the current loop or the servo lets through for V. A drive whose inside nobody knows has no line.
+effort is the least of limits.effort, the stall torque, the current loop's range and the drive's torque. The line is the
+steady state of the motor's voltage equation: stall = K N V / R and fall = (K N)^2 / R. V is the share of the supply
+that bridge, current loop or servo can use. A drive with unknown internals has no line.
 """
 
 from __future__ import annotations
@@ -25,9 +25,8 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Motor:
-    """One joint's. effort, stall: N m or N, infinite where nothing limits them. fall: N m s/rad, of its line; 0 without
-    one. no_load: rad/s or m/s, at which it has no torque left; infinite where nobody knows. velocity: the most that
-    file and motor allow."""
+    """One joint's motor. effort, stall: N m or N, infinite without a limit. fall: slope of its line, N m s/rad; 0
+    without a line. no_load: rad/s or m/s, infinite if unknown. velocity: largest velocity of file and motor."""
 
     effort: float = math.inf
     stall: float = math.inf
@@ -37,7 +36,7 @@ class Motor:
 
     @staticmethod
     def of(mechanism: Mechanism, joint: Joint) -> Motor:
-        """Motor or drive of one joint, with the supply that it gets."""
+        """Return the motor or drive of one joint, with its supply."""
         limits, drive, effort, stall, fall, no_load = joint.limits, joint.drive, math.inf, math.inf, 0.0, math.inf
         if joint.motor is not None and mechanism.board is not None:
             if joint.motor.drive == "current":
@@ -54,8 +53,8 @@ class Motor:
 
 
 def current_range(mechanism: Mechanism, joint: Joint) -> float:
-    """Amperes at a duty of 1, of a joint whose drive is 'current', else 0. Such a joint has a current loop below the
-    law, to which a duty is a share of that range; the law's voltage is then that share of the bus's."""
+    """Return the current at a duty of 1, A, of a joint with a current loop, else 0. The loop takes the duty as a share
+    of this range, and the law's voltage is this share of the bus voltage."""
     if mechanism.board is None or joint.motor is None or joint.motor.drive != "current":
         return 0.0
     board = load_board(mechanism.board.use, mechanism.source or mechanism.name)
@@ -64,7 +63,7 @@ def current_range(mechanism: Mechanism, joint: Joint) -> float:
 
 @dataclass(frozen=True)
 class Motors:
-    """Those of all streamed joints: the numbers of Motor, (J,) each."""
+    """The motors of all streamed joints: the numbers of Motor, (J,) each."""
 
     effort: Array
     stall: Array
@@ -74,15 +73,15 @@ class Motors:
 
     @staticmethod
     def of(mechanism: Mechanism) -> Motors:
-        """Motors and drives of a mechanism."""
+        """Return the motors and drives of a mechanism."""
         return _motors(mechanism)
 
     def torque(self, qd: Array, tau: Array) -> Array:
-        """Largest torque (..., J), N m or N, of the joints at velocities qd (..., J), in the direction of tau."""
+        """Return the largest torque (..., J), N m or N, at velocities qd (..., J) in the direction of tau."""
         return np.clip(self.stall - self.fall * qd * np.sign(tau), 0.0, self.effort)
 
     def lost(self, speeds: Array) -> Array:
-        """Torque (..., J) of the effort that is not there to drive with at these speeds."""
+        """Return the part (..., J) of the effort that is not available at these speeds."""
         with np.errstate(invalid="ignore"):
             return np.where(self.fall > 0.0, self.effort - self.torque(speeds, self.effort), 0.0)
 

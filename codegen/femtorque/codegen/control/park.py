@@ -1,8 +1,8 @@
-"""Lying down: the pose that the board brings the arm to by itself, and how slowly, for ft_config.
+"""Lying down, for ft_config: the pose to which the board moves the arm by itself, and the speed.
 
-Every joint goes by FOLLOW's governor, at a share of FOLLOW's limits, straight to its own place. The ranges of joints
-make a box, and each joint stays between where it is and its place: no way from inside the box leads out of it. In
-closed loops that is not enough, as they do not close everywhere in the box; these are refused.
+FOLLOW's governor moves every joint straight to its place at a share of FOLLOW's limits. Each joint stays between its
+start and its place, so no way leaves the box of the joints' ranges. Closed loops do not close everywhere in the box and
+are refused.
 """
 
 import math
@@ -14,21 +14,22 @@ import numpy as np
 from femtorque.codegen.board import Board
 from femtorque.codegen.common import BadInput
 from femtorque.codegen.control.follow import BOUNDLESS, FollowConstants, Limits, follow_row, unfollowed
+from femtorque.codegen.control.gravity_load import each_mode
 from femtorque.codegen.mechanism import Joint, Mechanism, Park
-from femtorque.codegen.model import Model, assemble, has_modes, in_mode
+from femtorque.codegen.model import Model, assemble
 from femtorque.codegen.reference import newton_euler
 from femtorque.codegen.wire import to_wire
 
-SPARE = 1.5  # times as long as the way at its limits takes, and
-SPARE_S = 0.5  # s more: after that the motors are let go wherever the joints are
-SAGS_S = 0.02  # s for which a supply must be low: the dip of one start is not
+SPARE = 1.5  # factor on the shortest time of the way
+SPARE_S = 0.5  # s added; after that the motors let go
+SAGS_S = 0.02  # s of low supply; a motor's start makes a shorter dip
 
 
 @dataclass(frozen=True)
 class Parking:
-    """Constants of lying down. rows: a share of FOLLOW's limits. pose: positions of the wire. endless: bits of the
-    joints that go the short way round. seconds: no way takes longer. heat: 1, or 0 where heat is no reason. volts: a
-    supply that is low; None: none is a reason."""
+    """Constants of lying down. rows: a share of FOLLOW's limits. pose: wire positions. endless: bits of the joints that
+    take the short way round. seconds: of the longest way. heat: 1 if heat is a reason, else 0. volts: low supply; None:
+    not a reason."""
 
     rows: list[FollowConstants]
     pose: list[int]
@@ -41,7 +42,7 @@ class Parking:
 
 
 def checked(mechanism: Mechanism) -> Park | None:
-    """[safety.park] of a mechanism that can lie down; None: it has none. Raises BadInput naming the key."""
+    """Return [safety.park] of a mechanism that can lie down; None: the table is absent. Raise BadInput with the key."""
     park = mechanism.safety.park
     if park is None:
         return None
@@ -64,7 +65,7 @@ def checked(mechanism: Mechanism) -> Park | None:
 
 
 def _unparked(mechanism: Mechanism) -> str:
-    """Reason for which a mechanism cannot lie down; '' if it can."""
+    """Return why a mechanism cannot lie down; '' if it can."""
     if why := wayless(mechanism):
         return why
     for joint in mechanism.streamed:
@@ -74,20 +75,19 @@ def _unparked(mechanism: Mechanism) -> str:
 
 
 def wayless(mechanism: Mechanism) -> str:
-    """Reason for which a mechanism cannot go somewhere by itself; '' if it can."""
+    """Return why a mechanism cannot move to a place by itself; '' if it can."""
     if why := unfollowed(mechanism):
         return f"needs what follows targets on the board, which this mechanism cannot: {why}"
-    for mode in [mode.name for mode in mechanism.modes] if has_modes(mechanism) else [""]:
-        if assemble(Model.of(in_mode(mechanism, mode) if mode else in_mode(mechanism))).dependent:
-            return "has no way that is known to be free: closed loops do not close everywhere within the limits"
+    if any(assemble(Model.of(one)).dependent for _, one in each_mode(mechanism)):
+        return "has no way that is known to be free: closed loops do not close everywhere within the limits"
     return ""
 
 
 def parking(mechanism: Mechanism, board: Board | None, limits: Sequence[Limits],
             supply: tuple[float, float]) -> Parking | None:
-    """Constants of lying down; None: the mechanism has no pose for it. Raises BadInput naming the key.
+    """Return the constants of lying down; None: the mechanism has no pose for it. Raise BadInput with the key.
 
-    limits: of FOLLOW. supply: what is too low at once, and the nominal, V.
+    limits: of FOLLOW. supply: the voltage of UNDER_VOLTAGE and the nominal voltage, V.
     """
     park = checked(mechanism)
     if park is None:
@@ -105,7 +105,7 @@ def parking(mechanism: Mechanism, board: Board | None, limits: Sequence[Limits],
 
 
 def slow_rows(mechanism: Mechanism, limits: Sequence[Limits], share: float) -> list[FollowConstants]:
-    """FOLLOW's row of every joint at a share of its limits: by these an arm goes somewhere by itself."""
+    """Return FOLLOW's row of every joint at a share of its limits, for motions that the board makes by itself."""
     return [follow_row(joint, _slow(one, share), 1.0 / mechanism.control.rate_hz)
             for joint, one in zip(mechanism.streamed, limits, strict=True)]
 
@@ -115,7 +115,7 @@ def _slow(limits: Limits, share: float) -> Limits:
 
 
 def _seconds(joint: Joint, limits: Limits) -> float:
-    """s from any place of a joint to any other at most: the range at full velocity, and its two ramps."""
+    """Return the longest time between two places of a joint, s: its range at full velocity, and two ramps."""
     way = math.pi if joint.type == "continuous" else joint.limits.upper - joint.limits.lower
     return way / limits.velocity + limits.velocity / limits.acceleration + limits.acceleration / limits.jerk
 
@@ -134,41 +134,34 @@ def _volts(mechanism: Mechanism, board: Board | None, park: Park, supply: tuple[
     return park.supply_v
 
 
-@dataclass(frozen=True)
-class Lying:
-    """An arm that lies: the joints, and by how much, N m or N, that gravity still moves when nothing holds them."""
-
-    falls: dict[str, float]
-
-
-def lying(mechanism: Mechanism) -> Lying | None:
-    """Loads of the pose to lie in beyond what friction holds; None: there is no such pose."""
+def lying(mechanism: Mechanism) -> dict[str, float] | None:
+    """Return gravity's torque, N m or N, on each joint that falls from the pose; None: there is no pose."""
     park = checked(mechanism)
     if park is None:
         return None
     falls: dict[str, float] = {}
-    for mode in [mode.name for mode in mechanism.modes] if has_modes(mechanism) else [""]:
-        model = Model.of(in_mode(mechanism, mode) if mode else in_mode(mechanism))
+    for _, one in each_mode(mechanism):
+        model = Model.of(one)
         pose = np.array([[park.pose.get(body.joint.name, body.joint.start) for body in model.bodies]])
         still = np.zeros_like(pose)
         for body, torque in zip(model.bodies, newton_euler(model, pose, still, still)[0].tolist(), strict=True):
             name, holds = body.joint.name, body.joint.friction.coulomb
             if body.joint.actuated and abs(torque) > holds:
                 falls[name] = max(falls.get(name, 0.0), abs(torque))
-    return Lying(falls)
+    return falls
 
 
 def park_words(mechanism: Mechanism) -> list[str]:
-    """A line of `check` on where the arm lies down, and what falls from there; none without a pose."""
+    """Return the lines of `check` about the pose, and the joints that fall from there; no lines without a pose."""
     found, park = lying(mechanism), mechanism.safety.park
     if found is None or park is None:
         return []
     joints = {joint.name: joint for joint in mechanism.streamed}
     pose = ", ".join(f"{name} {at:g}" for name, at in park.pose.items())
     said = f"lies down at {pose}: each joint within its limits on the way; what else stands there nobody looks at"
-    if not found.falls or mechanism.safety.brake is not None:
+    if not found or mechanism.safety.brake is not None:
         return [said]
     loads = ", ".join(f"{name} ({torque:.3g} {'N' if joints[name].type == 'prismatic' else 'N m'})"
-                      for name, torque in found.falls.items() if name in joints)
+                      for name, torque in found.items() if name in joints)
     return [said, f"there gravity still loads {loads}: it falls when the motors are let go, unless it lies on "
             "something"]

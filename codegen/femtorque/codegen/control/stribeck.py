@@ -1,5 +1,5 @@
-"""Constants of friction that falls with the velocity or rises with the load (firmware/src/control/ft_law.c): a row per
-joint, where the file has any."""
+"""Constants of Stribeck and load-dependent friction (firmware/src/control/ft_law.c): a row per joint, if the file has
+any."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ class StribeckConstants:
 
 
 def rows(mechanism: Mechanism) -> list[StribeckConstants]:
-    """A row for each streamed joint; none where no joint has more than viscous and Coulomb friction."""
+    """Return a row for each streamed joint; no rows if all joints have only viscous and Coulomb friction."""
     if not any(map(beyond_coulomb, mechanism.streamed)):
         return []
     return [_row(joint, float(mechanism.control.rate_hz)) for joint in mechanism.streamed]

@@ -1,5 +1,5 @@
-"""Rows of constants, described once: a dataclass whose fields say how C keeps them gives the C struct, the rows in C,
-and the bytes in the chip's memory with their check sum."""
+"""Rows of constants. The fields of one dataclass give the C struct, the rows in C, and the bytes in memory for the
+check sum."""
 
 import struct
 import zlib
@@ -11,14 +11,14 @@ import numpy as np
 
 from femtorque.codegen.common import tidied
 
-FINER = 32  # binary digits of a position step in double precision beyond the one in single precision
+FINER = 32  # additional binary digits of a position step in double precision
 COLUMN = 28  # of comments
 
 
 @dataclass(frozen=True)
 class Kind:
-    """How a field is kept: its type in C, how a value is written there, its codes of `struct` in single and in double
-    precision, and its value in double precision."""
+    """The type of a field: its C type, its C literal, its `struct` codes in single and in double precision, and its
+    value in double precision."""
 
     c: str
     literal: Callable[[Any], str]
@@ -27,7 +27,7 @@ class Kind:
 
 
 def real(value: float) -> str:
-    """A real number as C has it in either precision."""
+    """Return a real number as C has it in either precision."""
     return f"FT_C({tidied(value)!r})"
 
 
@@ -46,7 +46,7 @@ INT64 = Kind("int64_t", lambda n: f"INT64_C({n})", ("q", "q"))
 
 
 def member(kind: Kind, doc: str) -> Any:
-    """A field of a row: how it is kept, and what it is, for the comment in C. A field of another making is not in C."""
+    """Return a field of a row: its kind, and its comment in C. C does not get other fields."""
     return field(metadata={"kind": kind, "doc": doc})
 
 
@@ -55,25 +55,25 @@ def _members(row: Any) -> list[tuple[str, Kind, str]]:
 
 
 def _value(row: Any, name: str) -> Any:
-    """Value of a field, without rounding residue."""
+    """Return the value of a field, without rounding residue."""
     value = getattr(row, name)
     return tidied(value) if isinstance(value, float) else value
 
 
 def c_struct(row: type[Any], name: str) -> str:
-    """The struct of a row in C."""
+    """Return the C struct of a row."""
     lines = [f"    {kind.c} {member};".ljust(COLUMN - 1) + (f" /* {doc} */" if doc else "")
              for member, kind, doc in _members(row)]
     return "\n".join(["typedef struct {", *(line.rstrip() for line in lines), f"}} {name};"])
 
 
 def c_row(row: Any) -> list[str]:
-    """A row's values in C, in order."""
+    """Return a row's values in C, in order."""
     return [f".{name} = {kind.literal(_value(row, name))}" for name, kind, _ in _members(row)]
 
 
 def packed(rows: Sequence[Any], double: bool) -> bytes:
-    """Rows as they lie in the chip's memory: little endian, each number at a multiple of its size."""
+    """Return the rows as in the chip's memory: little endian, each number aligned to its size."""
     out = b""
     for row in rows:
         largest = 1
@@ -87,5 +87,5 @@ def packed(rows: Sequence[Any], double: bool) -> bytes:
 
 
 def crc(rows: Sequence[Any], double: bool = False) -> str:
-    """Their CRC-32, as C has it."""
+    """Return the CRC-32 of the rows, as a C literal."""
     return f"0x{zlib.crc32(packed(rows, double)):08x}u"

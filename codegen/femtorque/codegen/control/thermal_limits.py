@@ -1,8 +1,7 @@
-"""How long motors and drivers may carry what: I^2 t, by a first-order model of each (ft_heat.c).
+"""How long motors and drivers may carry a current: I^2 t, by a first-order model of each (ft_heat.c).
 
-The heat h follows the square of the current, in continuous ones, with the thermal time constant T: T h' = (I/I_c)^2 -
-h. At the continuous current it comes to 1; a peak I_p may last for T ln(1 / (1 - (I_c/I_p)^2)) from cold. The current
-is that which the torque asks for, tau / (K N).
+The heat h follows the square of the current I with the thermal time constant T: T h' = (I/I_c)^2 - h, so h = 1 at the
+continuous current I_c. From cold, a peak I_p may last T ln(1 / (1 - (I_c/I_p)^2)). The current is tau / (K N).
 """
 
 import math
@@ -26,7 +25,7 @@ class Heat:
 
 @dataclass(frozen=True)
 class Rating:
-    """Lasting load of one part of a drive: A at the motor, and its thermal time constant, s."""
+    """Continuous load of one part of a drive: A at the motor, and its thermal time constant, s."""
 
     part: str
     continuous: float
@@ -34,7 +33,7 @@ class Rating:
 
 
 def ratings(joint: Joint, board: Board | None) -> list[Rating]:
-    """Ratings in files of a joint's motor and of its driver."""
+    """Return the ratings of a joint's motor and driver in the files."""
     motor, outputs = joint.motor, board.outputs if board else None
     found = []
     if motor and motor.continuous is not None and motor.thermal_s is not None:
@@ -45,13 +44,13 @@ def ratings(joint: Joint, board: Board | None) -> list[Rating]:
 
 
 def torque_constant(joint: Joint) -> float:
-    """N m (N of a prismatic joint) an ampere, at the joint."""
+    """Return the torque per ampere at the joint, N m/A (N/A of a prismatic joint)."""
     assert joint.motor is not None
     return joint.motor.K * abs(joint.motor.gear)
 
 
 def heats(mechanism: Mechanism, board: Board | None) -> list[Heat]:
-    """The rows of ft_heat; one of nothing where there are none."""
+    """Return the rows of ft_heat; one row of zeros if there are no ratings."""
     dt = 1.0 / mechanism.control.rate_hz
     rows = [Heat(i, 1.0 / (torque_constant(joint) * r.continuous), dt / r.thermal_s, f"{joint.name}: {r.part}")
             for i, joint in enumerate(mechanism.streamed) for r in ratings(joint, board)]
@@ -59,12 +58,12 @@ def heats(mechanism: Mechanism, board: Board | None) -> list[Heat]:
 
 
 def continuous_torque(joint: Joint, board: Board | None) -> float:
-    """N m or N that the weakest part of a drive carries for good; infinite without a rating."""
+    """Return the continuous torque of the weakest part of a drive, N m or N; infinite without a rating."""
     return min((torque_constant(joint) * r.continuous for r in ratings(joint, board)), default=math.inf)
 
 
 def heat_lasts(joint: Joint, board: Board | None, torque: float) -> float:
-    """s from cold for which a joint may be given a torque; infinite for what is continuous."""
+    """Return the time from cold for which a joint may have this torque, s; infinite for continuous torques."""
     most = math.inf
     for r in ratings(joint, board):
         over = square(torque / (torque_constant(joint) * r.continuous))

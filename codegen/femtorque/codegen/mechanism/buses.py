@@ -1,4 +1,4 @@
-"""Buses and the drives on them: what their tables must be together."""
+"""Buses and the drives on them: rules over several keys."""
 
 import math
 import re
@@ -14,17 +14,17 @@ from femtorque.codegen.mechanism.motors import ELECTRICAL
 from femtorque.codegen.mechanism.refusal import Fail
 from femtorque.codegen.mechanism.schema import BusTable, DriveTable, JointTable
 
-LEAST_RATE, MOST_RATE = 10_000, 1_000_000  # 1/s: of CAN, in CAN FD of its first phase
-FD_BITRATE = 5_000_000  # 1/s: what drives are set to for CAN FD, and openarm_can
+LEAST_RATE, MOST_RATE = 10_000, 1_000_000  # 1/s: CAN, and the arbitration phase of CAN FD
+FD_BITRATE = 5_000_000  # 1/s: usual setting of drives for CAN FD, as in openarm_can
 OVERRIDES = ("position", "velocity", "torque", "kp", "kd")
 OF_SERVOS = ("offset", "limit")  # keys
 NOT_OF_SERVOS = ("reply", "inertia", "position", "kp", "kd")
-LEAST_GEAR, MOST_GEAR = 0.1, 100.0  # more turns either way are no stage behind a drive, but a mistake
+LEAST_GEAR, MOST_GEAR = 0.1, 100.0  # a ratio outside is taken for a mistake
 MOST_PLACE = 200.0 * math.pi  # rad of the joint: a hundred turns, which the board counts
 
 
 def read_buses(tables: Sequence[BusTable], fail: Fail) -> tuple[Bus, ...]:
-    """Names are told apart by the caller. `fail` raises."""
+    """Return the buses. The caller has checked that names differ. `fail` raises."""
     kinds = list(dict.fromkeys(t.kind for t in tables if t.kind in WIRES))
     if len(kinds) > 1:
         other = next(t for t in tables if t.kind == kinds[1])
@@ -51,7 +51,7 @@ def _bus(t: BusTable, fail: Fail) -> Bus:
 
 
 def read_drive(t: JointTable, table: DriveTable, limits: Limits, buses: Sequence[Bus], fail: Fail) -> Drive:
-    """The drive of a joint, its ranges those of the catalogue or the file's own; `limits`: the joint's."""
+    """Return the drive of a joint. The file's ranges override the catalogue's. limits: the joint's."""
     key = f"joint.{t.name}.drive"
     _check_joint(t, table, fail)
     bus = _bus_of(key, table, buses, fail)
@@ -79,7 +79,7 @@ def read_drive(t: JointTable, table: DriveTable, limits: Limits, buses: Sequence
 
 
 def _check_joint(t: JointTable, table: DriveTable, fail: Fail) -> None:
-    """Refuse a drive that is not there, and one at a joint that cannot have it."""
+    """Refuse an unknown drive, and a drive at a joint that cannot have one."""
     key = f"joint.{t.name}.drive"
     servo = table.type in DRIVES and DRIVES[table.type].servo is not None
     for other in ("encoder", "home") if servo else ("motor", "encoder", "home"):
@@ -102,7 +102,7 @@ def _bus_of(key: str, table: DriveTable, buses: Sequence[Bus], fail: Fail) -> Bu
 
 
 def _check_frames(key: str, kind: DriveType, bus: Bus, fail: Fail) -> None:
-    """Refuse a bus whose frames are not the drive's."""
+    """Refuse a bus that cannot carry the drive's frames."""
     if bus.kind == "can-fd" and not kind.fd:
         fail(f"{key}.bus", bus.name, f"{kind.name} speaks classic CAN alone, and so would the whole bus",
              'a [[bus]] of kind = "can"')
@@ -113,7 +113,7 @@ def _check_frames(key: str, kind: DriveType, bus: Bus, fail: Fail) -> None:
 
 
 def _controller(key: str, kind: DriveType, table: DriveTable, fail: Fail) -> str:
-    """Who closes the loop around the joint, the drive or the board."""
+    """Return who closes the position loop: "drive" or "board"."""
     family = family_of(kind)
     closes = family.closes and kind.servo is None
     pd = table.pd or ("drive" if closes else "board")
@@ -127,7 +127,7 @@ def _controller(key: str, kind: DriveType, table: DriveTable, fail: Fail) -> str
 
 
 def check_supply(joints: Sequence[Joint], volts: float, fail: Fail) -> None:
-    """Refuse a supply that a servo does not bear, or does not run on."""
+    """Refuse a supply outside a servo's range."""
     for joint in joints:
         servo = joint.drive.type.servo if joint.drive else None
         if joint.drive and servo and not servo.supply[0] <= volts <= servo.supply[1]:
@@ -136,8 +136,7 @@ def check_supply(joints: Sequence[Joint], volts: float, fail: Fail) -> None:
 
 
 def servo_motor(joint: str, drive: Drive, own: Motor | None, fail: Fail) -> Motor:
-    """Motor inside a servo: the file's (`own`), or the catalogue's behind the gear between it and the joint. Its driver
-    and its direction are the servo's."""
+    """Return the motor inside a servo: `own` from the file, or the catalogue's, both with the gear to the joint."""
     kind = drive.at_joint.servo
     assert kind is not None
     if own is None:
@@ -152,7 +151,7 @@ def servo_motor(joint: str, drive: Drive, own: Motor | None, fail: Fail) -> Moto
 
 
 def _check_gear(key: str, table: DriveTable, fail: Fail) -> None:
-    """Which way a drive turns is not its gear's to say."""
+    """Refuse a gear that is not positive: drive.sign gives the direction."""
     if not table.gear > 0.0:
         fail(f"{key}.gear", table.gear, "must be positive", "a drive that turns the other way has sign = -1")
     if not LEAST_GEAR <= table.gear <= MOST_GEAR:
@@ -161,7 +160,7 @@ def _check_gear(key: str, table: DriveTable, fail: Fail) -> None:
 
 
 def _check_kind(key: str, kind: DriveType, bus: Bus, table: DriveTable, fail: Fail) -> None:
-    """Servos and other drives have buses and keys of their own."""
+    """Refuse a bus of the wrong kind, and keys that belong to other drives."""
     wire = family_of(kind).wire
     if bus.kind != wire.kind if wire is not None else bus.kind in WIRES:
         wanted = "can" if wire is None else wire.kind
@@ -177,7 +176,7 @@ def _check_kind(key: str, kind: DriveType, bus: Bus, table: DriveTable, fail: Fa
 
 
 def _check_firmware(key: str, kind: DriveType, table: DriveTable, fail: Fail) -> None:
-    """Each maker writes versions in a way of its own; the other families report none."""
+    """Refuse a version that the family does not write so. Some families report no version."""
     if table.firmware is None:
         return
     written = family_of(kind).firmware
@@ -190,7 +189,7 @@ def _check_firmware(key: str, kind: DriveType, table: DriveTable, fail: Fail) ->
 
 
 def _check_servo(t: JointTable, kind: DriveType, table: DriveTable, limits: Limits, fail: Fail) -> None:
-    """Its encoder is of one turn: what can be half a turn of it from the zero could be either way."""
+    """Refuse limits of half a turn or more: the servo's encoder covers one turn, so the position would be ambiguous."""
     half, own = math.pi / table.gear, family_of(kind)
     if table.id < own.ids[0]:
         fail(f"joint.{t.name}.drive.id", table.id, f"a servo's is {own.ids[0]} to {own.ids[1]}")
@@ -204,7 +203,8 @@ def _check_servo(t: JointTable, kind: DriveType, table: DriveTable, limits: Limi
 
 
 def _check_zero(t: JointTable, kind: DriveType, table: DriveTable, limits: Limits, fail: Fail) -> None:
-    """A drive comes up within half a turn of its own zero, wherever the joint's is, and goes on from there."""
+    """Refuse a zero that the drive cannot have. At power-up a drive reports a position within half a turn of its own
+    zero."""
     if not table.zero:
         return
     key = f"joint.{t.name}.drive.zero"
@@ -223,7 +223,7 @@ def _check_zero(t: JointTable, kind: DriveType, table: DriveTable, limits: Limit
 
 
 def _reply(kind: DriveType, table: DriveTable) -> int | None:
-    """The id of what a drive sends: the file's, or as it comes."""
+    """Return the id of the drive's replies: the file's, or the family's default."""
     default = family_of(kind).reply
     return table.reply if table.reply is not None or default is None else default(table.id)
 
@@ -239,12 +239,12 @@ def _check_ids(key: str, kind: DriveType, table: DriveTable, fail: Fail) -> None
 
 
 def _behind(gear: float) -> str:
-    """In a refusal."""
+    """Return the words for a gear in a refusal."""
     return "" if gear == 1.0 else f" behind a gear of {gear:g}"
 
 
 def _check_ranges(t: JointTable, own: DriveType, gear: float, limits: Limits, pd: str, fail: Fail) -> None:
-    """Refuse ranges of a joint that do not fit the fields of the drive's frames."""
+    """Refuse limits and gains of a joint that do not fit the fields of the drive's frames."""
     joint, kind, name = f"joint.{t.name}", own.behind(gear), own.name + _behind(gear)
     if kind.position > MOST_PLACE:
         fail(f"{joint}.drive.position", own.position, f"{name} is more than a hundred turns of the joint",
@@ -264,8 +264,7 @@ def _check_ranges(t: JointTable, own: DriveType, gear: float, limits: Limits, pd
 
 
 def check_shared(joints: Sequence[Joint], fail: Fail) -> None:
-    """No two drives of one bus answer to, or with, the same id, but for replies of families whose contents tell them
-    apart."""
+    """Refuse two drives of one bus with the same id. Replies may share an id if their contents name the drive."""
     taken: dict[tuple[str, int], Joint] = {}
     for joint in joints:
         if joint.drive is None:
@@ -281,6 +280,6 @@ def check_shared(joints: Sequence[Joint], fail: Fail) -> None:
 
 
 def _shares(joint: Joint, id: int) -> bool:
-    """True if its reply may have the same id as another one's."""
+    """Return True if the drive's reply may have the id of another drive's reply."""
     d = joint.drive
     return d is not None and family_of(d.type).shares_reply and d.reply == id != d.id

@@ -1,4 +1,4 @@
-"""A mechanism as one deterministic text: equal texts mean equal mechanisms, whatever file they were read from."""
+"""A mechanism as one deterministic text. Two mechanisms are equal if their texts are, from any file."""
 
 import dataclasses
 import json
@@ -12,7 +12,8 @@ NOT_THE_MECHANISM = ("source", "urdf", "warnings")
 
 
 def canonical(mechanism: Mechanism) -> str:
-    """JSON with sorted keys, one line a top-level key; every float as text of 17 significant digits (exact)."""
+    """Return JSON with sorted keys, one line per top-level key. Every float is text of 17 significant digits (exact).
+    """
     fields = {f.name: _plain(getattr(mechanism, f.name)) for f in dataclasses.fields(mechanism)
               if f.name not in NOT_THE_MECHANISM}
     lines = (f"{json.dumps(name)}: {json.dumps(fields[name], sort_keys=True)}" for name in sorted(fields))

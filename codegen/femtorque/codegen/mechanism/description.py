@@ -1,11 +1,11 @@
-"""One mechanism, validated and in SI units: what a mechanism file says, and nothing that follows from it.
+"""One mechanism, validated and in SI units. It holds the values of a mechanism file and computes nothing from them.
 
-Sides: gains, limits, springs, friction and every torque are at the joint; R, L, K and the rotor's inertia are at the
-motor. `gear` is motor turns per joint turn, signed. A drive's own quantities are at its output. Positive torque moves
-the joint along its axis. Gravity is an acceleration vector. Inertias are about the centre of gravity in link axes.
+Gains, limits, springs, friction and torques are at the joint; R, L, K and the rotor's inertia are at the motor. `gear`
+is motor turns per joint turn, signed. A drive's quantities are at its output. Positive torque moves the joint along its
+axis. Gravity is an acceleration vector. Inertias are about the centre of gravity in link axes.
 
-Joints are kept in tree order (every parent before its children, file order otherwise); this one order is used
-everywhere: in arrays, in the emitted C, on the wire, in the columns of logs.
+Joints are in tree order: every parent before its children, otherwise in file order. Arrays, emitted C, messages and
+columns of logs all use this order.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ Vector = NDArray[np.float64]  # shape (3,)
 Matrix = NDArray[np.float64]  # shape (3, 3)
 
 BASE = "base"  # the ground, as named in mechanism files
-COULOMB_VELOCITY = {False: 1e-2, True: 1e-3}  # rad/s, m/s below which dry friction fades out; of slides: True
+COULOMB_VELOCITY = {False: 1e-2, True: 1e-3}  # rad/s, m/s: slower, dry friction fades out; True: prismatic joints
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Joint limits; infinite where the file gives none. rad, rad/s, N m, rad/s^2, rad/s^3 (m and N for prismatic
-    joints).
+    """Joint limits, infinite if the file gives none: rad, rad/s, N m, rad/s^2, rad/s^3 (m and N for prismatic joints).
 
-    The last two bind motions (`plan` keeps them, trajectories are refused beyond), not the board.
+    Acceleration and jerk bind motions: `plan` keeps them, and trajectories beyond them are refused. The board ignores
+    both.
     """
 
     lower: float = -np.inf
@@ -45,8 +45,8 @@ class Limits:
 
 @dataclass(frozen=True)
 class Friction:
-    """At the joint: viscous N m s/rad, Coulomb N m; stribeck N m: more at rest, of which half is left at
-    stribeck_velocity, rad/s; load: N m more per N m of the links' torque (femtorque.codegen.model.driven_friction)."""
+    """Friction at the joint: viscous N m s/rad, Coulomb N m. stribeck N m: added at rest, halved at stribeck_velocity,
+    rad/s. load: N m added per N m of the links' torque (femtorque.codegen.model.driven_friction)."""
 
     viscous: float = 0.0
     coulomb: float = 0.0
@@ -57,10 +57,8 @@ class Friction:
 
 @dataclass(frozen=True)
 class Motor:
-    """At the motor: R ohm, L henry, K N m/A (= V s/rad), inertia kg m^2; gear motor turns per joint turn, signed.
-
-    continuous: A that it carries for good. thermal_s: time constant of its winding's temperature, s. None: not known.
-    """
+    """A motor, with values at its own shaft: R ohm, L henry, K N m/A (= V s/rad), inertia kg m^2. gear: motor turns per
+    joint turn, signed. continuous: A. thermal_s: time constant of the winding's temperature, s. None: unknown."""
 
     R: float
     L: float
@@ -77,8 +75,8 @@ class Motor:
 
 @dataclass(frozen=True)
 class ServoSetting:
-    """zero: count that it reports at the joint's zero. offset: that it is set to take off its own counts. limit:
-    largest share of its supply that it is set to give its motor."""
+    """Settings of a servo. zero: the count at the joint's zero. offset: counts that the servo subtracts from its own
+    counts. limit: largest share of the supply that the servo gives its motor."""
 
     zero: int = 2048
     offset: int = 0
@@ -87,14 +85,13 @@ class ServoSetting:
 
 @dataclass(frozen=True)
 class Drive:
-    """A drive on a bus in place of motor and encoder: what it is, and how it is reached.
+    """A drive on a bus, in place of motor and encoder.
 
-    id: of its commands; reply: of what it sends, where it has one of its own. sign: -1 where it turns the other way.
-    gear: turns of its output per turn of the joint, positive. pd: who closes the loop, the drive with kp and kd in
-    every frame, or the board with torque alone. inertia: of its rotor at its output, kg m^2. zero: rad of its output
-    that it reports at the joint's zero; a servo's is in its setting. servo: how a servo is set; None: it is none.
-    firmware: the version that it must have, as its family writes it; empty: any. configured: marks of what its owner
-    has configured; empty: none are held.
+    id: of its commands. reply: id of its answers; None: the same. sign: -1 if the drive turns the other way. gear:
+    output turns per joint turn, positive. pd: "drive" if the drive closes the position loop, "board" if it gets torques
+    only. inertia: of its rotor at the output, kg m^2. zero: the reported output angle at the joint's zero, rad; servos
+    have servo.zero. servo: settings of a servo; None: no servo. firmware: required version; empty: any. configured:
+    marks of the owner's configuration; empty: not checked.
     """
 
     type: DriveType
@@ -112,18 +109,19 @@ class Drive:
 
     @property
     def at_joint(self) -> DriveType:
-        """Ranges of the drive in the joint's angle and torque."""
+        """Return the drive's ranges in the joint's angle and torque."""
         return self.type.behind(self.gear)
 
     @property
     def half_turn(self) -> float:
-        """rad of the joint for half a turn of its output, within which it knows its place when it comes up."""
+        """Return the joint's angle for half an output turn, rad. At power-up the drive knows its position within this
+        angle."""
         return math.pi / self.gear
 
 
 @dataclass(frozen=True)
 class Bus:
-    """kind: can, can-fd or that of a half-duplex wire; bitrate, and that of CAN FD's data phase, 1/s."""
+    """A bus. kind: can, can-fd or the kind of a half-duplex wire. bitrate, data_bitrate (data phase of CAN FD): 1/s."""
 
     name: str
     kind: str = "can"
@@ -133,7 +131,7 @@ class Bus:
 
 @dataclass(frozen=True)
 class Encoder:
-    """counts: counts per turn after x4 quadrature decoding, of the joint or of the motor as `at` says."""
+    """An encoder. counts: per turn after x4 quadrature decoding. at: the shaft, "joint" or "motor"."""
 
     counts: int
     at: str = "joint"
@@ -143,10 +141,10 @@ class Encoder:
 
 @dataclass(frozen=True)
 class Home:
-    """How a joint's zero is sought where encoder.zero is index or stop; at the joint. None: a default by rule.
+    """The search for a joint's zero, if encoder.zero is index or stop. None: a default by rule.
 
-    at: position at the index or stop, rad or m. direction: way to it. speed: rad/s or m/s. effort: N m or N that it
-    may be pressed against the stop with. travel: the most it may move, rad or m.
+    at: position at the index or stop, rad or m. direction: towards it. speed: rad/s or m/s. effort: largest torque
+    against the stop, N m or N. travel: largest travel, rad or m.
     """
 
     at: float = 0.0
@@ -158,7 +156,7 @@ class Home:
 
 @dataclass(frozen=True)
 class Gains:
-    """At the joint: ku N m/rad, kv N m s/rad, ki N m/(rad s)."""
+    """Gains at the joint: ku N m/rad, kv N m s/rad, ki N m/(rad s)."""
 
     ku: float = 0.0
     kv: float = 0.0
@@ -182,7 +180,7 @@ class Beam:
 
 @dataclass(frozen=True)
 class Section:
-    """Round tube for member stresses and for C_mot: area m^2, outer radius m, Young's modulus Pa (aluminium)."""
+    """A round tube, for member stresses and for c_mot: area m^2, outer radius m, Young's modulus Pa (aluminium)."""
 
     area: float
     radius: float
@@ -205,8 +203,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Mimic:
-    """Whom a joint follows: its position is ratio times that of `joint`, plus offset; rad or m, and rad or m of one to
-    rad or m of the other."""
+    """A joint that follows `joint`: its position is ratio times the leader's position plus offset. offset: rad or m."""
 
     joint: str
     ratio: float = 1.0
@@ -215,8 +212,8 @@ class Mimic:
 
 @dataclass(frozen=True)
 class Joint:
-    """One joint. `xyz`, `rpy`: joint frame in the parent link's frame; the child link's frame is the joint frame
-    moved."""
+    """A joint. `xyz`, `rpy`: joint frame in the parent link's frame. The child link's frame is the joint frame, moved.
+    """
 
     name: str
     type: str  # revolute | continuous | prismatic | fixed
@@ -245,25 +242,25 @@ class Joint:
 
     @property
     def rotor(self) -> float:
-        """Inertia of what turns it, at the joint: kg m^2 (kg of a prismatic joint)."""
+        """Return the inertia of the rotor at the joint: kg m^2 (kg of a prismatic joint)."""
         if self.drive is not None and self.drive.servo is None:
             return square(self.drive.gear) * self.drive.inertia
         return square(self.motor.gear) * self.motor.inertia if self.motor else 0.0
 
     @property
     def takes_torque(self) -> bool:
-        """True if its drive takes a torque, or the current that makes one, and no duty."""
+        """Return True if the drive takes a torque or a current, not a duty."""
         return self.drive is not None and (self.drive.type.servo is None or self.drive.type.servo.ampere > 0.0)
 
     @property
     def elastic(self) -> bool:
-        """True if, in a tree, a spring alone holds the joint: it bends as a flexible link does."""
+        """Return True if only a spring holds the joint of a tree, which then bends as a flexible link does."""
         return not self.actuated and self.mimic is None and (self.stiffness > 0.0 or self.c_mot > 0.0)
 
 
 @dataclass(frozen=True)
 class Payload:
-    """A body fixed to a link; com and inertia in that link's frame."""
+    """A body fixed to a link; com and inertia are in that link's frame."""
 
     name: str
     link: str
@@ -311,8 +308,8 @@ class Control:
 
 @dataclass(frozen=True)
 class Brake:
-    """The holding brakes of an arm, all on one output of the board: s from the output's level to an open, a closed
-    brake."""
+    """The holding brakes of an arm, all on one output of the board. Times from the output's change, s: until the brakes
+    are open (release_s), until they are closed (engage_s)."""
 
     release_s: float
     engage_s: float
@@ -320,8 +317,8 @@ class Brake:
 
 @dataclass(frozen=True)
 class Cutoff:
-    """An output of the board cuts the supply of servos that do not say in time that their motors are off. within_s: for
-    which it waits for that. off_s: for which the supply stays off, until all of them have lost their power."""
+    """An output of the board that cuts the servos' supply. within_s: the board waits so long for servos to report that
+    their motors are off. off_s: the supply stays off so long, until every servo has lost its power."""
 
     within_s: float = 0.03
     off_s: float = 0.2
@@ -329,8 +326,9 @@ class Cutoff:
 
 @dataclass(frozen=True)
 class Park:
-    """Lying down. pose: position of every streamed joint by name, rad or m. speed: of FOLLOW's velocities. heat: for
-    too warm a board or motor too. supply_v: for a supply below this, V; None: not for that."""
+    """The pose in which the arm lies down. pose: position of every streamed joint by name, rad or m. speed: share of
+    FOLLOW's limits. heat: also if the board or a motor is too warm. supply_v: also if the supply is lower, V; None: not
+    for this."""
 
     pose: dict[str, float]
     speed: float = 0.1
@@ -342,11 +340,10 @@ class Park:
 class Safety:
     """Reactions to the classes of faults (femtorque.codegen.wire.messages.FAULT_CLASSES), and bounds.
 
-    host: auto is park where there is a pose for it, else hold where gravity loads a joint, else coast
-    (femtorque.codegen.control.gravity_load).
-    stuck_s: how long a joint may be given all it can have without a count. temperature_max: deg C. gain_overlay:
-    factors on the file's gains that may be asked for at run time. float_speed, jog_speed: of limits.velocity.
-    probe_effort: of limits.effort, open loop.
+    host: "auto" is park if there is a pose, else hold if gravity loads a joint, else coast
+    (femtorque.codegen.control.gravity_load). stuck_s: largest time at full torque without a count, s. temperature_max:
+    deg C. gain_overlay: allowed factors on the file's gains at run time. float_speed, jog_speed: share of
+    limits.velocity. probe_effort: share of limits.effort, open loop.
     """
 
     computing: str = "coast"
@@ -367,17 +364,17 @@ class Safety:
 
 @dataclass(frozen=True)
 class Follow:
-    """How targets that are sent live are followed. delay, frame: s, None: found out. timeout: s without a target until
-    it ends."""
+    """How live targets are followed. delay, frame: s; None: found at run time. timeout: s without a target until FOLLOW
+    ends."""
 
-    delay: float | None = None  # 0: none, for which targets must carry velocities
+    delay: float | None = None  # 0: no delay; targets must then carry velocities
     timeout: float = 0.25
     frame: float | None = None
 
 
 @dataclass(frozen=True)
 class Feel:
-    """How torques from outside are felt. reaction to a touch: none, stop, float or return. bandwidth_hz: of the
+    """Contact detection. reaction to a touch: none, stop, float or return. bandwidth_hz: of the estimated external
     torque."""
 
     reaction: str = "none"
@@ -386,7 +383,7 @@ class Feel:
 
 @dataclass(frozen=True)
 class Contact:
-    """Torque of a touch, N m or N, and what is added to it per velocity and acceleration of the motion."""
+    """Threshold of a touch, N m or N, and its increase per velocity and acceleration of the motion."""
 
     torque: float
     velocity: float = 0.0
@@ -395,7 +392,7 @@ class Contact:
 
 @dataclass(frozen=True)
 class BoardUse:
-    """Which board file, and what is wired to it."""
+    """The board file, and the supply and PWM of this mechanism."""
 
     use: str
     bus_voltage: float = 24.0
@@ -404,8 +401,8 @@ class BoardUse:
 
 @dataclass(frozen=True)
 class Mechanism:
-    """A validated mechanism. `joints` are in tree order; `links` follow their joints; lock maps joint name to
-    position."""
+    """A validated mechanism. `joints` are in tree order, `links` in the order of their joints. lock: position by joint
+    name."""
 
     name: str
     gravity: Vector
@@ -423,7 +420,7 @@ class Mechanism:
     feel: Feel | None = None
     unphysical: str = "refuse"
     source: Path | None = None
-    urdf: Path | None = None  # that links and joints came from
+    urdf: Path | None = None  # source of links and joints
     warnings: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
@@ -432,30 +429,30 @@ class Mechanism:
 
     @property
     def moving(self) -> tuple[Joint, ...]:
-        """Joints that can move: neither fixed nor locked, in tree order. Their number is FT_JOINTS."""
+        """Return the joints that are neither fixed nor locked, in tree order. Their number is FT_JOINTS."""
         return tuple(j for j in self.joints if j.type != "fixed" and j.name not in self.lock)
 
     @property
     def constrained(self) -> bool:
-        """True if some joints follow from others: by closed loops, or by mimicking them."""
+        """Return True if some joints depend on others, by closed loops or by mimicking."""
         return bool(self.loops) or any(joint.mimic for joint in self.moving)
 
     @property
     def streamed(self) -> tuple[Joint, ...]:
-        """Joints whose motion a trajectory gives, in tree order: where loops, leaders or springs move the others, the
-        actuated ones alone."""
+        """Return the joints whose motion a trajectory gives, in tree order: actuated joints only, if loops, leaders or
+        springs move the others."""
         if self.constrained:
             return tuple(j for j in self.moving if j.actuated)
         return tuple(j for j in self.moving if not j.elastic)
 
     def mode(self, name: str) -> Mode:
-        """The mode of that name."""
+        """Return the mode of that name."""
         return next(mode for mode in self.modes if mode.name == name)
 
     def in_mode(self, name: str | None = None) -> Mechanism:
-        """The mechanism with the loops, payloads and passive joints of one mode alone, by default the first.
+        """Return the mechanism with the loops, payloads and passive joints of one mode only, by default the first.
 
-        `modes` is then that mode, or empty where the file has none. Joints that are passive in it are not actuated.
+        `modes` then holds this mode, or nothing if the file has no modes. Passive joints of the mode are not actuated.
         """
         if not self.modes:
             return self
@@ -469,15 +466,18 @@ class Mechanism:
 
     @property
     def flexible(self) -> bool:
-        """True if it has flexible links, or joints that a spring alone holds."""
+        """Return True if the mechanism has flexible links, or joints that only a spring holds."""
         springs = not self.constrained and any(joint.elastic for joint in self.moving)
         return springs or any(link.beam is not None for link in self.links)
 
     @property
     def settled_scheme(self) -> str | None:
-        """midpoint, newton-euler or nodal, where the file names it or its kind settles it: loops, mimic joints
-        and flexible links take Newton-Euler, modes without loops the midpoint rule. None: it is to be chosen
-        (femtorque.codegen.step.scheme)."""
+        """Return midpoint, newton-euler or nodal if the file names the scheme or the mechanism determines it; else
+        None.
+
+        Loops, mimic joints and flexible links take Newton-Euler; modes without loops take the midpoint rule. None: the
+        scheme is to be chosen (femtorque.codegen.step.scheme).
+        """
         if self.control.scheme != "auto":
             return self.control.scheme
         if self.constrained or self.flexible:
@@ -485,5 +485,5 @@ class Mechanism:
         return "midpoint" if self.modes else None
 
     def link(self, name: str) -> Link:
-        """The link of that name."""
+        """Return the link of that name."""
         return next(link for link in self.links if link.name == name)

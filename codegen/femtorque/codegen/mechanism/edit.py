@@ -1,4 +1,4 @@
-"""Write numbers of joints and bodies back into its mechanism file: only these change, comments and layout stay."""
+"""Writes numbers of joints and bodies back into a mechanism file. Comments and layout stay."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -12,17 +12,18 @@ from tomlkit.exceptions import TOMLKitError
 from femtorque.codegen.common import BadInput, read_text, write_text
 from femtorque.codegen.mechanism.description import Gains
 
-DIGITS, FINE = 4, 7  # significant ones; of bodies, which rounding must leave possible
+DIGITS, FINE = 4, 7  # significant digits; FINE for bodies: rounding must not make an inertia impossible
 
 
 Tables = Mapping[str, Mapping[str, float | int | str]]
 
 
 def set_joint(path: Path, joint: str, values: Tables, comment: str = "", beside: Tables | None = None) -> None:
-    """Set keys of a joint's inline tables: {"friction": {"viscous": 1e-3}}. comment: put behind the first table's line.
-    beside: keys that go into a table that is not there yet.
+    """Set keys of a joint's inline tables, as {"friction": {"viscous": 1e-3}}. comment: goes behind the first table's
+    line.
 
-    Raises BadInput if the file is no TOML or has no [[joint]] of that name; nothing is written then.
+    beside: further keys of a table that the file does not have yet. Raise BadInput if the file is no TOML or has no
+    [[joint]] of that name; then nothing is written.
     """
     document = _parsed(path)
     table = _table(path, document, joint)
@@ -38,10 +39,11 @@ def set_joint(path: Path, joint: str, values: Tables, comment: str = "", beside:
 
 
 def set_solid(path: Path, name: str, values: Mapping[str, float | Sequence[float]], on: str | None = None) -> None:
-    """Set mass, com and inertia of a link, or of a payload on a link. A link of a URDF gets a table of its own, which
-    holds over the URDF; `rod` makes way for com and inertia.
+    """Set mass, com and inertia of a link, or of a payload on the link `on`. Remove `rod`, which com and inertia
+    replace.
 
-    Raises BadInput if the file is no TOML; nothing is written then.
+    A link of a URDF gets a table in the mechanism file, which overrides the URDF. Raise BadInput if the file is no
+    TOML; then nothing is written.
     """
     document = _parsed(path)
     kind = "link" if on is None else "payload"
@@ -61,8 +63,7 @@ def set_solid(path: Path, name: str, values: Mapping[str, float | Sequence[float
 
 
 def set_gains(path: Path, gains: Mapping[str, Gains], share: float) -> None:
-    """Set ku and kv of each of these joints to a share of its gains, rounded down. Raises BadInput as `set_joint` does;
-    nothing is written then."""
+    """Set ku and kv of each joint to `share` of its gains, rounded down. Raise BadInput as set_joint does."""
     document = _parsed(path)
     for joint, of in gains.items():
         table = _table(path, document, joint)
@@ -89,7 +90,7 @@ def _table(path: Path, document: tomlkit.TOMLDocument, joint: str) -> Any:
 
 
 def _down(value: float) -> float:
-    """In DIGITS significant digits, no more than it is."""
+    """Return the value rounded down to DIGITS significant digits."""
     if value <= 0.0:
         return 0.0
     scale = 10.0 ** (math.floor(math.log10(value)) - DIGITS + 1)

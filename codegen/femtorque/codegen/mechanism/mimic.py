@@ -1,7 +1,7 @@
-"""Joints that follow others: chains of them brought down to the one that a motor turns, and what that leaves it.
+"""Joints that follow others. Each follower is tied to the driven joint at the end of its chain.
 
-A gripper's second finger follows the first, which may follow a third: each is tied to the joint at the end of its
-chain. While that one stands still, all of them do.
+A gripper's second finger may follow the first, which follows a third joint. If the driven joint is locked, all its
+followers are locked.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,13 +12,13 @@ from femtorque.codegen.common import hint
 from femtorque.codegen.mechanism.description import Joint, Mimic
 from femtorque.codegen.mechanism.refusal import Fail
 
-NARROWED = 1e-6  # of a range: less is how files print one number twice
+NARROWED = 1e-6  # share of a range: a smaller difference is a rounded number
 
 
 def resolved(joints: Sequence[Joint], lock: dict[str, float], fail: Fail,
              warn: Callable[[str], None]) -> tuple[tuple[Joint, ...], dict[str, float]]:
-    """The joints and locks with every mimic of a joint that moves by itself, and within limits that all who follow
-    it can keep. Raises BadInput."""
+    """Return joints and locks with each mimic tied to a driven joint, whose limits all followers can keep. Raise
+    BadInput."""
     by_name = {joint.name: joint for joint in joints}
     followed: dict[str, list[Joint]] = {}
     for joint in joints:
@@ -47,7 +47,7 @@ def resolved(joints: Sequence[Joint], lock: dict[str, float], fail: Fail,
 
 
 def _root(joint: Joint, by_name: dict[str, Joint], lock: dict[str, float], fail: Fail) -> Mimic:
-    """The mimic of the joint at the end of a chain."""
+    """Return the mimic of the joint at the end of a chain."""
     key, passed, mimic = f"joint.{joint.name}.mimic", [joint.name], joint.mimic
     assert mimic is not None
     while True:
@@ -67,7 +67,7 @@ def _root(joint: Joint, by_name: dict[str, Joint], lock: dict[str, float], fail:
 
 
 def _within(leader: Joint, followers: Sequence[Joint], fail: Fail, warn: Callable[[str], None]) -> Joint:
-    """The leader within what its followers can keep of position and velocity."""
+    """Return the leader with the limits of position and velocity that its followers can keep."""
     lower, upper, velocity = leader.limits.lower, leader.limits.upper, leader.limits.velocity
     for follower in followers:
         mimic = follower.mimic
@@ -75,7 +75,7 @@ def _within(leader: Joint, followers: Sequence[Joint], fail: Fail, warn: Callabl
         ends = sorted((x - mimic.offset) / mimic.ratio for x in (follower.limits.lower, follower.limits.upper))
         slack = NARROWED * max(upper - lower, 0.0) if upper - lower < inf else 0.0
         if ends[0] > lower + slack or ends[1] < upper - slack:
-            if not max(lower, ends[0]) < min(upper, ends[1]):  # a file in which a sign is missing
+            if not max(lower, ends[0]) < min(upper, ends[1]):  # probably the file lacks a sign
                 warn(f"joint.{follower.name}: it follows {leader.name}, and no position keeps the limits of both: its "
                      f"own ({follower.limits.lower:g} .. {follower.limits.upper:g}) are left out")
                 continue
@@ -88,7 +88,8 @@ def _within(leader: Joint, followers: Sequence[Joint], fail: Fail, warn: Callabl
 
 
 def _half_turn(leader: Joint, lower: float, upper: float, followers: Sequence[Joint], fail: Fail) -> None:
-    """The chip knows the fraction of a turn alone, and a ratio needs all of it."""
+    """Refuse a joint that leaves half a turn: the chip knows positions within one turn, and a ratio needs whole turns.
+    """
     for joint, ratio, offset in [(leader, 1.0, 0.0), *((f, f.mimic.ratio, f.mimic.offset) for f in followers
                                                        if f.mimic)]:
         ends = [ratio * end + offset + 0.0 for end in (lower, upper)]  # no -0
@@ -100,7 +101,7 @@ def _half_turn(leader: Joint, lower: float, upper: float, followers: Sequence[Jo
 
 
 def check(name: str, mimic: Mimic, joint_type: str, driven: str | None, fail: Fail) -> None:
-    """Refuse what a joint that follows another cannot have; driven: the key of what would drive it."""
+    """Refuse keys that a follower cannot have. driven: the key that would drive the joint."""
     key = f"joint.{name}"
     if joint_type == "fixed":
         fail(f"{key}.mimic", mimic.joint, "a fixed joint follows nothing", "did you mean another type?")

@@ -1,8 +1,8 @@
-"""A mechanism as MuJoCo's MJCF: the same links, joints, rotors and friction, for simulators beside the board.
+"""A mechanism as MuJoCo's MJCF, for simulators: the same links, joints, rotors and friction.
 
-Positions are those of the mechanism file: zero there is zero here. A rotor's inertia at its joint is the joint's
-armature, Coulomb friction its frictionloss. Loops and mimic joints become equality constraints, which MuJoCo keeps
-softly. Links collide as capsules from their joint to the next ones: with what a scene adds, not with each other.
+Zero positions equal those of the mechanism file. A rotor's inertia becomes the joint's armature, Coulomb friction the
+frictionloss. Loops and mimic joints become equality constraints, which MuJoCo enforces softly. Links collide, as
+capsules, with other objects of a scene but not with each other.
 
 Source: https://mujoco.readthedocs.io/en/stable/XMLreference.html
 """
@@ -17,13 +17,13 @@ from femtorque.codegen.common import norm
 from femtorque.codegen.mechanism.description import BASE, Anchor, Joint, Link, Mechanism
 from femtorque.codegen.mechanism.refusal import refuse
 
-LEAST_INERTIA = 1e-9  # kg m^2: MuJoCo takes no rod without thickness
-THICKNESS = 0.06  # radius of a link's capsule, of its length
-STIFF = "0.002 1"  # solref of equalities: time constant s, damping ratio; twice a step of 1 ms is the least
+LEAST_INERTIA = 1e-9  # kg m^2: MuJoCo refuses a rod without thickness
+THICKNESS = 0.06  # radius of a link's capsule divided by its length
+STIFF = "0.002 1"  # solref of equalities: time constant s, damping ratio; the least is two steps of 1 ms
 
 
 def mjcf(mechanism: Mechanism) -> str:
-    """The text of the MJCF file. Raises BadInput for flexible links, modes and C_mot, which it cannot say."""
+    """Return the text of the MJCF file. Raise BadInput for flexible links, modes and c_mot, which MJCF lacks."""
     _supported(mechanism)
     root = ET.Element("mujoco", model=mechanism.name)
     ET.SubElement(root, "compiler", angle="radian", eulerseq="XYZ", boundinertia=f"{LEAST_INERTIA:g}",
@@ -63,7 +63,7 @@ def _supported(mechanism: Mechanism) -> None:
 
 
 def _body(mechanism: Mechanism, parent: ET.Element, joint: Joint) -> ET.Element:
-    """The child link of a joint, in its parent's element."""
+    """Add the child link of a joint to its parent's element, and return the link's element."""
     link = mechanism.link(joint.child)
     still = joint.type == "fixed" or joint.name in mechanism.lock
     held = mechanism.lock.get(joint.name, 0.0)
@@ -102,7 +102,7 @@ def _inertial(body: ET.Element, mass: float, com: ArrayLike, inertia: ArrayLike)
 
 
 def _ends(mechanism: Mechanism, link: Link) -> Sequence[np.ndarray]:
-    """Ends of a link's capsules: its joints; for a last link twice as far as its centre of gravity."""
+    """Return the ends of a link's capsules: its joints. A last link has one end, at twice its centre of gravity."""
     ends = [joint.xyz for joint in mechanism.joints if joint.parent == link.name and joint.type != "fixed"]
     ends += [end.xyz for loop in mechanism.loops for end in (loop.a, loop.b) if end.link == link.name]
     return ends or [2.0 * link.com]
@@ -126,7 +126,7 @@ def _equalities(root: ET.Element, mechanism: Mechanism, bodies: dict[str, ET.Ele
 
 
 def _site(body: ET.Element, name: str, anchor: Anchor, along: bool) -> None:
-    """A frame of an anchor; `along`: a tenth of a metre along its z."""
+    """Add an anchor's frame as a site; if `along`, a site 0.1 m along the frame's z."""
     if along:
         body = ET.SubElement(body, "body", name=f"{name}:frame", pos=_numbers(anchor.xyz), euler=_numbers(anchor.rpy))
         ET.SubElement(body, "site", name=name, pos="0 0 0.1")

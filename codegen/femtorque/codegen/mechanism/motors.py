@@ -1,7 +1,7 @@
-"""A few brushed motors and gear motors that are sold, with their makers' figures, to begin a file with.
+"""Brushed motors and gear motors on the market, with the makers' figures, for new mechanism files.
 
-Numbers are those of the source named beside each; figures missing in a sheet are worked out from the others, and named
-in `worked_out`, or must be measured (`femtorque identify`). SI units.
+Each motor names its source. Figures that a data sheet lacks are computed from the others and named in `worked_out`, or
+must be measured (`femtorque identify`). SI units.
 """
 
 import math
@@ -12,11 +12,12 @@ from femtorque.codegen.common import BadInput, hint
 
 @dataclass(frozen=True)
 class Sold:
-    """volts: nominal. R, L, K, inertia: ohm, H, N m/A and kg m^2 at the motor; gear: its turns per turn of the output.
+    """A motor on the market. volts: nominal. R ohm, L H, K N m/A and inertia kg m^2 are at the motor. gear: motor turns
+    per output turn.
 
-    efficiency: of the gear; torque: N m that the output may carry for good, infinite where no sheet limits it.
-    continuous A, thermal_s: as in a mechanism file, None where the sheet has none. counts: of the encoder on the motor,
-    after quadrature x4, None where none belongs to it. inertia None: not in the sheet.
+    efficiency: of the gear. torque: continuous N m at the output, infinite if no sheet limits it. continuous A,
+    thermal_s: as in a mechanism file; None: not in the sheet. counts: of the motor's encoder after quadrature x4; None:
+    no encoder. inertia None: not in the sheet.
     """
 
     name: str
@@ -36,11 +37,11 @@ class Sold:
     worked_out: str = ""
 
     def stall(self, volts: float) -> float:
-        """N m at the output at this voltage, at rest."""
+        """Return the stall torque at the output, N m."""
         return self.efficiency * self.gear * self.K * volts / self.R
 
     def no_load(self, volts: float) -> float:
-        """rad/s of the output at this voltage."""
+        """Return the no-load speed of the output, rad/s."""
         return volts / (self.gear * self.K)
 
 
@@ -49,16 +50,16 @@ FAULHABER_3863 = "FAULHABER data sheet 3863 ... CR, edition May 2012"
 RE_40 = "maxon data of order no. 148867 (RE 40, 24 V, 150 W); L from an older edition of them"
 POLOLU_37D = "Pololu data sheet \"37D Metal Gearmotors\" and product pages"
 
-# the sheet's figures of each: turns of the motor per turn of the output, kg mm at stall
+# from the sheet: name, motor turns per output turn, stall torque in kg mm
 POLOLU_RATIOS = ((19, 18.75, 85.0), (30, 30.0, 140.0), (50, 50.0, 210.0), (70, 70.0, 270.0), (100, 102.08, 340.0),
                  (131, 131.25, 450.0), (150, 150.0, 490.0))
-POLOLU_STALL_A, POLOLU_IDLE_A, POLOLU_IDLE = 5.5, 0.15, 10_000.0 * 2.0 * math.pi / 60.0  # of the motor at 12 V
+POLOLU_STALL_A, POLOLU_IDLE_A, POLOLU_IDLE = 5.5, 0.15, 10_000.0 * 2.0 * math.pi / 60.0  # the motor at 12 V
 KGF = 9.80665  # N
-ELECTRICAL = 1e-3  # s: L/R of small motors with iron, where a sheet has no L
+ELECTRICAL = 1e-3  # s: assumed L/R of a small iron-core motor if the sheet gives no L
 
 
 def _pololu(number: int, ratio: float, stall: float) -> Sold:
-    """R from the current at stall, K from the speed without load, the gear's efficiency from the torque at stall."""
+    """Compute R from the stall current, K from the no-load speed, and the gear's efficiency from the stall torque."""
     R = 12.0 / POLOLU_STALL_A
     K = (12.0 - R * POLOLU_IDLE_A) / POLOLU_IDLE
     efficiency = stall * 1e-3 * KGF / (K * POLOLU_STALL_A * ratio)
@@ -86,7 +87,7 @@ MOTORS: tuple[Sold, ...] = (
 
 
 def named(name: str) -> Sold:
-    """One of the catalogue. Raises BadInput with the nearest name."""
+    """Return the motor of that name. Raise BadInput with the nearest name."""
     found = next((sold for sold in MOTORS if sold.name == name), None)
     if found is None:
         raise BadInput("femtorque init", "--motor", name, "no such motor in the catalogue",
@@ -95,14 +96,15 @@ def named(name: str) -> Sold:
 
 
 def fitting(effort: float, velocity: float, volts: float) -> Sold | None:
-    """The weakest of the catalogue, as it is sold, that gives this much, N m and rad/s; None if none does."""
+    """Return the weakest motor of the catalogue that gives this torque, N m, and velocity, rad/s. None: no motor does.
+    """
     good = [sold for sold in MOTORS if min(sold.stall(volts), sold.torque) >= effort
             and sold.no_load(volts) >= velocity and volts <= 1.1 * sold.volts]
     return min(good, key=lambda sold: sold.stall(volts) * sold.no_load(volts), default=None)
 
 
 def motor_words(effort: float, velocity: float, volts: float) -> str:
-    """Hint with motors of the catalogue that suit a joint."""
+    """Return a hint that names a motor of the catalogue for a joint."""
     found = fitting(effort, velocity, volts)
     if found is not None:
         return f"{found.name} of `femtorque motors` gives {effort:.3g} N m and {velocity:.3g} rad/s"

@@ -1,7 +1,7 @@
-"""Read a mechanism file: TOML text -> checked tables -> Mechanism. One BadInput line on the first thing that is wrong.
+"""Reads a mechanism file: TOML text -> checked tables -> Mechanism. The first fault raises BadInput with one line.
 
-`schema.py` says what each key may hold; this module says what the keys must be together: names that must
-exist, the tree, bodies that can exist, efforts that the motor can give, ticks that fit knots.
+`schema.py` checks each key alone. This module checks several keys together: names that must exist, the tree, possible
+bodies, possible efforts, ticks that fit knots.
 """
 
 import re
@@ -23,14 +23,13 @@ from femtorque.codegen.mechanism.refusal import in_radians
 from femtorque.codegen.mechanism.schema import (
     NAME_PATTERN, BeamTable, Fault, JointTable, LinkTable, MechanismTable, PayloadTable, first_fault)
 
-MOST = 1000  # tables of one kind: links, joints
-PHYSICAL_TOLERANCE = 1e-6  # of the trace: what rounding to a few digits does to a thin body's inertia
-OBSERVER_HZ, OBSERVER_PER_TICK = 80.0, 0.25  # default bandwidth: 80 Hz, less where the tick is slow
+MOST = 1000  # tables of one kind
+PHYSICAL_TOLERANCE = 1e-6  # share of the trace: rounding error of a thin body's inertia
+OBSERVER_HZ, OBSERVER_PER_TICK = 80.0, 0.25  # default bandwidth, Hz; its largest share of the tick rate
 
 
 def load_mechanism(path: str | Path) -> Mechanism:
-    """The mechanism in a TOML file, or in a URDF file alone, without motors. Raises BadInput with one line on anything
-    that is not right."""
+    """Return the mechanism of a TOML file, or of a URDF file alone (without motors). Raise BadInput with one line."""
     try:
         return _Reader(Path(path)).mechanism()
     except RecursionError:
@@ -54,7 +53,7 @@ class _Named(Protocol):
 
 
 class _Reader:
-    """One file on its way to a Mechanism; knows how to name a key of it in an error line."""
+    """One file on its way to a Mechanism. The reader can name each key in an error line."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -129,7 +128,7 @@ class _Reader:
         self.fail(self._key(fault.where), fault.value, fault.rule, fault.hint)
 
     def _key(self, where: Sequence[str | int]) -> str:
-        """('joint', 1, 'axis') as joint.elbow.axis, or joint[1].axis when that table has no usable name."""
+        """Return ('joint', 1, 'axis') as joint.elbow.axis, or as joint[1].axis if that table has no usable name."""
         key = ""
         place: Any = self.data
         for step in where:
@@ -153,7 +152,7 @@ class _Reader:
     # ---- names
 
     def _unique(self, kind: str, tables: Sequence[_Named]) -> None:
-        """Names must differ, also after '-' has become '_' in C."""
+        """Refuse equal names, also if they are equal only after '-' has become '_' in C."""
         seen: dict[str, str] = {}
         for index, table in enumerate(tables):
             alike = re.sub(r"[-./]", "_", table.name)
@@ -190,10 +189,7 @@ class _Reader:
         if observer_hz > OBSERVER_PER_TICK * t.rate_hz:
             self.fail("control.observer_hz", observer_hz, f"must be at most a quarter of rate_hz = {t.rate_hz}",
                       "a faster one only passes noise on")
-        return Control(
-            rate_hz=t.rate_hz, knot_hz=t.knot_hz, scheme=t.scheme,
-            allocation=t.allocation, observer_hz=observer_hz, host_timeout_s=t.host_timeout_s,
-        )
+        return Control(**{**t.model_dump(), "observer_hz": observer_hz})
 
     def _board(self) -> BoardUse | None:
         t = self.table.board
@@ -263,7 +259,7 @@ class _Reader:
         return Payload(t.name, t.link, t.mass, _vector(t.com), inertia)
 
     def _check_physical(self, key: str, value: object, mass: float, inertia: NDArray[np.float64]) -> None:
-        """Principal moments of a real body: none negative, none larger than the sum of the others; none without
+        """Check the principal moments of a body: not negative, none larger than the sum of the others, zero without
         mass."""
         moments = np.linalg.eigvalsh(inertia)
         slack = PHYSICAL_TOLERANCE * float(np.abs(moments).sum())
@@ -283,7 +279,7 @@ class _Reader:
     # ---- joints
 
     def _tree_order(self) -> list[JointTable]:
-        """Joints so that every parent comes before its children; the file's order where that leaves a choice."""
+        """Return the joints with every parent before its children, otherwise in the order of the file."""
         joints = list(self.table.joint)
         carried: dict[str, JointTable] = {}
         if not joints:
@@ -314,7 +310,7 @@ class _Reader:
         return order
 
     def _fail_cycle(self, joint: JointTable, carried: dict[str, JointTable]) -> NoReturn:
-        """Every link has a joint above it, so going up from one that never meets the base comes round."""
+        """Name the joints of a cycle. Every link has a joint above, so the way up from `joint` ends in the cycle."""
         passed = [joint]
         while (joint := carried[joint.parent]) not in passed:
             passed.append(joint)
@@ -324,7 +320,7 @@ class _Reader:
                   "close a kinematic loop with [[loop]]")
 
     def _channels(self, order: Sequence[JointTable]) -> dict[str, int]:
-        """Motor channel per joint: as given, else the joint's own number among the motors of the file."""
+        """Return the motor channel of each joint: the file's, or the joint's number among the motors of the file."""
         motors = [t for t in self.table.joint if t.motor is not None and t.drive is None]
         channels: dict[str, int] = {}
         users: dict[int, str] = {}
@@ -368,7 +364,7 @@ class _Reader:
         )
 
     def _check_friction(self, t: JointTable) -> None:
-        """Friction that falls with the velocity does so above that below which all friction fades out."""
+        """Refuse incomplete Stribeck friction, and Stribeck friction at velocities at which all friction fades out."""
         key, f = f"joint.{t.name}.friction", t.friction
         if not f.stribeck and not f.stribeck_velocity and not f.load:
             return
@@ -385,7 +381,7 @@ class _Reader:
                       f"{2.0 * least:g} or more")
 
     def _check_spring(self, t: JointTable, limits: Limits) -> None:
-        """The chip knows a joint's place within a turn, a spring's torque does not repeat with it."""
+        """Refuse a spring at a joint that leaves half a turn: the chip knows positions within one turn only."""
         key, ends = "stiffness" if t.stiffness else "c_mot", (limits.lower, limits.upper)
         if (t.stiffness or t.c_mot) and t.actuated and t.type in ("revolute", "continuous") and not all(
                 abs(end) < np.pi for end in ends):
@@ -394,7 +390,7 @@ class _Reader:
                       "limits = { lower = -3, upper = 3 }, or less")
 
     def _home(self, t: JointTable, encoder: Encoder | None, limits: Limits) -> Home | None:
-        """How a zero is sought: needed, and of use, with an index or a stop."""
+        """Return the search for a zero. It is required for an index or a stop, and refused otherwise."""
         key, sought = f"joint.{t.name}.home", encoder is not None and encoder.zero in ("index", "stop")
         if t.home is None and encoder is not None and sought:
             self.fail(key, None, f"is required by encoder.zero = {encoder.zero!r}",
@@ -432,7 +428,7 @@ class _Reader:
         return limits
 
     def _start(self, t: JointTable, limits: Limits) -> float:
-        """The pose at power-up; where none is given, zero, or the middle of limits that leave zero out."""
+        """Return the pose at power-up. The default is zero, or the middle of limits that exclude zero."""
         if t.start is None:
             inside = limits.lower <= 0.0 <= limits.upper
             return 0.0 if inside else float(np.mean([x for x in (limits.lower, limits.upper) if np.isfinite(x)]))
@@ -481,7 +477,7 @@ class _Reader:
         return {name: value + 0.0 for name, value in self.table.lock.items()}
 
     def _check_outboard_mass(self, mechanism: Mechanism) -> None:
-        """A moving joint with nothing but massless links beyond it has no equation of motion."""
+        """Refuse a moving joint with only massless links beyond it: it has no equation of motion."""
         heavy = {link.name for link in mechanism.links if link.mass > 0.0 or np.any(link.inertia)}
         heavy |= {p.link for p in mechanism.payloads if p.mass > 0.0 or np.any(p.inertia)}
         moving = {j.name for j in mechanism.moving}
@@ -495,11 +491,11 @@ class _Reader:
                               "give it mass, make the joint fixed, or lock it")
                 self.warn(f"joint.{joint.name}: {rule}")
 
-    # ---- loops and modes: kept as data, so that files stay readable whatever a later stage can do with them
+    # ---- loops and modes: kept as data; later stages refuse the unsupported ones
 
     def _check_loops(self, mechanism: Mechanism) -> None:
-        """A loop must join two links that can move against each other, and every two loops at different places."""
-        body = {BASE: BASE}  # link: what it is fixed to
+        """Refuse a loop within one body, and two equal loops."""
+        body = {BASE: BASE}  # link: the link to which it is fixed
         moving = {j.name for j in mechanism.moving}
         for joint in mechanism.joints:
             body[joint.child] = joint.child if joint.name in moving else body[joint.parent]
@@ -515,7 +511,7 @@ class _Reader:
             seen[place] = loop.name
 
     def _check_modes(self, mechanism: Mechanism) -> None:
-        """Warn of what no mode ever uses, and of what a mode says without effect."""
+        """Warn of loops and payloads that no mode uses, and of passive joints without effect."""
         if not mechanism.modes:
             return
         for kind, things in (("loop", mechanism.loops), ("payload", mechanism.payloads)):
@@ -569,7 +565,7 @@ def _vector(values: Sequence[float]) -> NDArray[np.float64]:
 
 
 def _inertia(values: Sequence[float]) -> NDArray[np.float64]:
-    """ixx, iyy, izz, ixy, ixz, iyz as a (3, 3) matrix."""
+    """Return ixx, iyy, izz, ixy, ixz, iyz as a matrix (3, 3)."""
     xx, yy, zz, xy, xz, yz = values
     matrix = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], float) + 0.0
     matrix.setflags(write=False)

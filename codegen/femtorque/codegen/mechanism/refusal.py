@@ -1,4 +1,4 @@
-"""One line that refuses what a mechanism file says."""
+"""One line that refuses a value of a mechanism file."""
 
 import math
 from typing import NoReturn, Protocol
@@ -8,13 +8,14 @@ from femtorque.codegen.mechanism.description import Mechanism
 
 
 class Fail(Protocol):
-    """Function that raises BadInput about a key of the file being read."""
+    """A function that raises BadInput about a key of the file being read."""
 
     def __call__(self, key: str, value: object, rule: str, hint: str = "") -> NoReturn: ...
 
 
 def in_radians(value: float, lower: float, upper: float) -> str:
-    """The hint where an angle of more than a turn is outside limits and would be inside as degrees."""
+    """Return a hint about degrees, or ''. The value must be more than a turn, outside the limits, and inside them as
+    degrees."""
     if abs(value) < math.tau or lower <= value <= upper or not lower <= math.radians(value) <= upper:
         return ""
     return f"angles are in rad: {value:g} degrees are {math.radians(value):.4g}"

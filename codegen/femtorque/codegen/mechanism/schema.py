@@ -1,7 +1,6 @@
-"""The keys of a mechanism file: their names, types, ranges, defaults and meanings. Rules on two keys together are not
-here.
+"""The keys of a mechanism file: names, types, ranges, defaults and meanings. reader.py checks several keys together.
 
-pydantic checks one key at a time; `first_fault` turns its findings into the one that a reader should mend first.
+pydantic checks one key at a time. `first_fault` picks the finding that the user should mend first.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from femtorque.codegen.mechanism.description import (
     Beam, BoardUse, Bus, Contact, Control, Cutoff, Drive, Encoder, Feel, Follow, Friction, Gains, Home, Joint, Mimic,
     Motor, Park, Safety)
 
-LARGEST, SMALLEST = 1e9, 1e-12  # no quantity of a mechanism in SI units is beyond; products of a few stay finite
+LARGEST, SMALLEST = 1e9, 1e-12  # bounds of any quantity in SI units; products of a few stay finite
 
 
 def _not_tiny(value: float) -> float:
@@ -34,14 +33,15 @@ Three = Annotated[list[Number], Field(min_length=3, max_length=3)]
 Six = Annotated[list[Number], Field(min_length=6, max_length=6)]
 Sign = Literal[-1, 1]
 
-# Names stand in comments of the emitted C, in columns of logs and in keys like joint.elbow.axis. Robots in URDF also
-# use '.' and '/'. A mechanism's own name is a folder's and part of IDENT too.
+# Names appear in comments of the emitted C, columns of logs and keys like joint.elbow.axis. URDF also allows '.' and
+# '/'. A mechanism's name is also a folder and part of IDENT.
 NAME_PATTERN = r"^[A-Za-z_][A-Za-z0-9_./-]{0,63}$"
 NAME_RULE = "must be at most 64 letters, digits and '_', '-', '.', '/', starting with a letter or '_'"
 TITLE_PATTERN = r"^[A-Za-z_][A-Za-z0-9_-]{0,31}$"
 TITLE_RULE = "must be at most 32 letters, digits and '_', '-', starting with a letter or '_'"
 Name = Annotated[str, Field(pattern=NAME_PATTERN)]
 Title = Annotated[str, Field(pattern=TITLE_PATTERN)]
+BOARD_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
 Reference = Annotated[str, Field(max_length=64)]  # a name that must exist elsewhere
 
 
@@ -50,7 +50,7 @@ class Table(BaseModel):
 
 
 def key(meaning: str, default: Any = ..., **bounds: Any) -> Any:
-    """A key of a table: what it means (docs/mechanism-files.md says so), its default or none, its range."""
+    """Return a key of a table: its meaning (for docs/mechanism-files.md), its default if any, its range."""
     return Field(default, description=meaning, **bounds)
 
 
@@ -58,41 +58,42 @@ class ControlTable(Table):
     rate_hz: int = key("control ticks per second; a whole multiple of knot_hz", Control.rate_hz, gt=0, le=100_000)
     knot_hz: int = key("knots of a trajectory a second, on the wire", Control.knot_hz, gt=0, le=100_000)
     scheme: Literal["auto", "midpoint", "newton-euler", "nodal"] = key(
-        "of the inverse dynamics; left out, it is chosen by what single precision costs (closed loops: "
-        "`newton-euler`). `nodal` is the paper's step with nothing folded", Control.scheme)
+        "of the inverse dynamics; by default chosen by its float32 error (closed loops: "
+        "`newton-euler`). `nodal` is the paper's step without constant folding", Control.scheme)
     allocation: Literal["closed", "partition"] = key(
-        "how closed loops share torque: complete, or the paper's partition for comparison", Control.allocation)
-    observer_hz: Positive | None = key("bandwidth of the velocity observer; 80, less where the tick is slow", None)
+        "of torque in closed loops: complete, or the paper's partition for comparison", Control.allocation)
+    observer_hz: Positive | None = key("bandwidth of the velocity observer; 80, or less for slow ticks", None)
     host_timeout_s: float = key(
-        "armed and without a frame for that long: stop along the path", Control.host_timeout_s, gt=0.0, le=60.0)
+        "longest time without a frame while armed; then the board stops along the path", Control.host_timeout_s,
+        gt=0.0, le=60.0)
 
 
 class FollowTable(Table):
-    """How targets that are sent live (state FOLLOW) are followed."""
+    """How live targets are followed (state FOLLOW)."""
 
     delay: Literal["auto", "none"] | Annotated[float, Field(ge=0.0, le=2.0)] = key(
-        "s from when a target is due until the joints are there. `auto`: two frames and 10 ms, up to 40 ms more if "
-        "targets come late, none if chunks lie ahead. `none`: targets must carry velocities", "auto")
+        "s from a target's due time until the joints reach it. `auto`: two frames and 10 ms, up to 40 ms more for "
+        "late targets, 0 for chunks ahead of time. `none`: targets must carry velocities", "auto")
     timeout: float = key("s without a target until the joints are at rest and FOLLOW ends", Follow.timeout,
                          ge=0.05, le=10.0)
     frame: Literal["auto"] | Annotated[float, Field(ge=0.001, le=0.25)] = key(
-        "s from one target to the next; `auto`: as their stamps say", "auto")
+        "s from one target to the next; `auto`: from their stamps", "auto")
 
 
 class FeelTable(Table):
-    """The board feels torques from outside by the momenta of the arm: see [the lab](lab.md#feeling-a-touch). Without
-    this table it does not look for any."""
+    """Contact detection: the board estimates torques from outside from the arm's momenta. See [the
+    lab](lab.md#feeling-a-touch). Without this table there is no contact detection."""
 
     reaction: Literal["none", "stop", "float", "return"] = key(
-        "to a touch: none but the report; `stop` on the path, as by STOP; `float`: the arm gives way; `return`: it "
-        "gives way, and goes back slowly once nothing is felt", Feel.reaction)
-    bandwidth_hz: float = key("of the torque that is felt", Feel.bandwidth_hz, ge=1.0, le=200.0)
+        "to a touch. `none`: report only. `stop`: on the path, as by STOP. `float`: the arm gives way. `return`: the "
+        "arm gives way, and goes back slowly after the touch", Feel.reaction)
+    bandwidth_hz: float = key("of the estimated external torque", Feel.bandwidth_hz, ge=1.0, le=200.0)
 
 
 class BoardTable(Table):
-    """Needed by build, flash, stream and hil only."""
+    """Only build, flash, stream and hil need this table."""
 
-    use: str = key("a board file, see [boards](boards.md)", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=16)
+    use: str = key("a board file, see [boards](boards.md)", pattern=BOARD_PATTERN, max_length=16)
     bus_voltage: float = key("nominal, V", BoardUse.bus_voltage, gt=0.0, le=1000.0)
     pwm_hz: int = key("of the outputs", BoardUse.pwm_hz, gt=0, le=1_000_000)
 
@@ -101,30 +102,30 @@ class BrakeTable(Table):
     release_s: float = key(
         "s from the board's output to open holding brakes; the board file names the output", gt=0.0, le=2.0)
     engage_s: float = key(
-        "s until they have closed: for so long the arm is held before its motors are let go", gt=0.0, le=2.0)
+        "s until they are closed; the motors hold the arm so long", gt=0.0, le=2.0)
 
 
 class CutoffTable(Table):
-    """The board's output, named by the board file, switches the supply of the servos on wires: see
+    """An output of the board, named in the board file, switches the supply of the servos on wires. See
     [drives](drives.md#a-supply-that-the-board-cuts)."""
 
-    within_s: float = key("s in which servos must say that their motors are off, else their supply is cut",
+    within_s: float = key("s in which servos must report that their motors are off; else their supply is cut",
                           Cutoff.within_s, gt=0.0, le=1.0)
-    off_s: float = key("s for which it stays off: until every servo has lost its power", Cutoff.off_s, ge=0.05, le=10.0)
+    off_s: float = key("s for which the supply stays off, to empty every servo", Cutoff.off_s, ge=0.05, le=10.0)
 
 
 class ParkTable(Table):
     """The arm lies down before its motors are let go: see [lying down](faults.md#lying-down)."""
 
-    pose: dict[str, Number] = key("joint = position: where every driven joint lies, rad or m")
-    speed: float = key("share of the velocity, acceleration and jerk that targets sent live may ask for", Park.speed,
+    pose: dict[str, Number] = key("joint = position of every driven joint, rad or m")
+    speed: float = key("share of the velocity, acceleration and jerk limits of live targets", Park.speed,
                        gt=0.0, le=1.0)
-    heat: bool = key("also where the board or a motor is too warm", Park.heat)
-    supply_v: Positive | None = key("also where the motors' supply is below this for 20 ms, V", None)
+    heat: bool = key("also if the board or a motor is too warm", Park.heat)
+    supply_v: Positive | None = key("also if the motors' supply is lower for 20 ms, V", None)
 
 
 class SafetyTable(Table):
-    """Reactions to faults, and limits of velocity for modes by hand."""
+    """Reactions to faults, and velocity limits of modes by hand."""
 
     computing: Literal["coast", "brake"] = key(
         "reaction to faults of this class, see [faults](faults.md)", Safety.computing)
@@ -132,16 +133,16 @@ class SafetyTable(Table):
     electrical: Literal["coast", "brake"] = key("reaction to faults of this class", Safety.electrical)
     motion: Literal["coast", "brake", "hold"] = key("reaction to faults of this class", Safety.motion)
     host: Literal["auto", "coast", "brake", "hold", "park"] = key(
-        "reaction to faults of this class; auto is park where there is a pose for it, else hold where gravity loads a "
-        "joint more than its friction holds, else coast: `check` says what falls when",
+        "reaction to faults of this class; auto is park if there is a pose, else hold if gravity loads a joint more "
+        "than its friction holds, else coast: `check` names the joints that fall",
         Safety.host)
     stuck_s: float = key("s of full torque without a count until ENCODER_STUCK", Safety.stuck_s, ge=0.01, le=10.0)
     temperature_max: float = key(
-        "°C of the drivers, where the board measures it", Safety.temperature_max, ge=0.0, le=150.0)
+        "°C of the drivers, if the board measures it", Safety.temperature_max, ge=0.0, le=150.0)
     gain_overlay: Annotated[list[Annotated[float, Field(ge=0.0, le=3.9)]], Field(min_length=2, max_length=2)] = key(
-        "least and largest factor that gains may be given at run time", list(Safety.gain_overlay))
+        "least and largest factor on gains at run time", list(Safety.gain_overlay))
     float_speed: float = key(
-        "share of the velocity limit above which an arm led by hand is held", Safety.float_speed, gt=0.0, le=1.0)
+        "share of the velocity limit; a faster arm in FLOAT is held", Safety.float_speed, gt=0.0, le=1.0)
     jog_speed: float = key("share of the velocity limit that `jog` may use", Safety.jog_speed, gt=0.0, le=1.0)
     probe_effort: float = key("share of the effort limit that experiments may use", Safety.probe_effort, gt=0.0, le=1.0)
     brake: BrakeTable | None = None
@@ -155,7 +156,7 @@ class SectionTable(Table):
 
 
 def _pair(value: Any) -> Any:
-    """One EI bends about z alone: about y the link is rigid (None). Its GA_s is that of the same plane."""
+    """Return one EI as the pair (y, z): the link bends about z only and is rigid about y (None). GA_s likewise."""
     return [None, value] if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
@@ -171,7 +172,7 @@ class BeamTable(Table):
 
 
 class LinkTable(Table):
-    """A link's frame is its joint's, moved."""
+    """A link's frame is the frame of its joint, moved."""
 
     name: Name
     mass: NotNegative = key("kg")
@@ -187,34 +188,34 @@ class LimitsTable(Table):
     upper: Number | None = key("rad or m", None)
     velocity: Positive | None = key("rad/s or m/s", None)
     effort: Positive | None = key("N m or N", None)
-    acceleration: Positive | None = key("rad/s² or m/s²: of motions, kept by `plan`", None)
-    jerk: Positive | None = key("rad/s³ or m/s³: of motions, kept by `plan`", None)
+    acceleration: Positive | None = key("rad/s² or m/s²: of motions; `plan` keeps it", None)
+    jerk: Positive | None = key("rad/s³ or m/s³: of motions; `plan` keeps it", None)
 
 
 class FrictionTable(Table):
-    """The control law feeds friction of driven joints forward; the step feeds that of passive ones in loops, through
-    the driven joints. Friction that falls with the velocity and rises with the load, as gears have it:
+    """The control law feeds the friction of driven joints forward. The step feeds the friction of passive joints in
+    loops forward, through the driven joints. Friction falls with the velocity and rises with the load, as in gears:
     coulomb + stribeck / (1 + (velocity / stribeck_velocity)²) + load · |torque of the links|."""
 
     viscous: NotNegative = key("at the joint, N m s/rad", Friction.viscous)
     coulomb: NotNegative = key("at the joint, N m", Friction.coulomb)
-    stribeck: NotNegative = key("N m: more at rest, falling with the velocity; of driven joints", Friction.stribeck)
-    stribeck_velocity: NotNegative = key("rad/s or m/s: half of `stribeck` is left", Friction.stribeck_velocity)
-    load: float = key("N m per N m, N per N: more with the torque of the links; of driven joints", Friction.load,
+    stribeck: NotNegative = key("N m: added at rest, falls with the velocity; driven joints only", Friction.stribeck)
+    stribeck_velocity: NotNegative = key("rad/s or m/s: velocity that halves `stribeck`", Friction.stribeck_velocity)
+    load: float = key("N m per N m, N per N: rises with the torque of the links; driven joints only", Friction.load,
                       ge=0.0, lt=1.0)
 
 
 class MotorTable(Table):
-    kind: Literal["brushed", "three-phase"] = key("`check` warns of what no board here turns", Motor.kind)
+    kind: Literal["brushed", "three-phase"] = key("`check` warns of motors that no board here turns", Motor.kind)
     R: Positive = key("ohm")
     L: Positive = key("henry")
     K: Positive = key("N m/A = V s/rad")
-    gear: Number = key("motor turns per joint turn, signed (rad per metre for prismatic joints); of a servo per turn "
+    gear: Number = key("motor turns per joint turn, signed (rad per metre for prismatic joints); of a servo: per turn "
                        "of its output", Motor.gear)
     inertia: NotNegative = key("of the rotor, at the motor, kg m²", Motor.inertia)
-    continuous: Positive | None = key("A that it carries for good; without it its peak counts as continuous", None)
+    continuous: Positive | None = key("continuous current, A; by default the peak counts as continuous", None)
     thermal_s: Positive | None = key("s: time constant of the winding's temperature; goes with continuous", None)
-    drive: Literal["voltage", "antiphase", "current"] = key("what the board gives it", Motor.drive)
+    drive: Literal["voltage", "antiphase", "current"] = key("quantity that the board controls", Motor.drive)
     channel: Annotated[int, Field(ge=0, le=63)] | None = key("of the board", None)
     sign: Sign = key("-1: wired the other way round", Motor.sign)
 
@@ -233,53 +234,53 @@ class BusTable(Table):
     """A wire with drives on it."""
 
     name: Reference = key("of the bus, as the board file has it")
-    kind: BusKind = key("; ".join(("what is spoken on it", *_WIRES)), Bus.kind)
-    bitrate: int = key("1/s; of CAN up to 1000000", Bus.bitrate, ge=9_600, le=4_000_000)
-    data_bitrate: int | None = key("1/s, of CAN FD's data phase; 5000000 there", None, ge=10_000, le=8_000_000)
+    kind: BusKind = key("; ".join(("protocol of the wire", *_WIRES)), Bus.kind)
+    bitrate: int = key("1/s; CAN: up to 1000000", Bus.bitrate, ge=9_600, le=4_000_000)
+    data_bitrate: int | None = key("1/s, data phase of CAN FD; 5000000 by default", None, ge=10_000, le=8_000_000)
 
 
 class DriveTable(Table):
-    """Instead of motor and encoder: a drive that takes position, velocity, gains and torque over a bus, or a servo that
-    takes a duty or a current; `motor` beside a servo stands for the catalogue's one.
+    """Replaces motor and encoder: a drive that takes position, velocity, gains and torque over a bus, or a servo that
+    takes a duty or a current. A servo's `motor` overrides the motor of the catalogue.
 
-    Its ranges come from the [catalogue](drives.md); what is flashed must be what the drive is set to. They, `inertia`
-    and `zero` are at its own output, whatever `gear` is between that and the joint.
+    The [catalogue](drives.md) gives the drive's ranges; the image and the drive's settings must agree. Ranges,
+    `inertia` and `zero` are at the drive's output, before `gear`.
     """
 
     type: str = key("of the catalogue, as `damiao-4340`", max_length=32)
     bus: Reference = key("a [[bus]]")
     id: int = key("of its commands", ge=0, le=0x7FF)
-    reply: int | None = key("; ".join(("id of what it sends", *_REPLIES)), None, ge=0, le=0x7FF)
+    reply: int | None = key("; ".join(("id of its answers", *_REPLIES)), None, ge=0, le=0x7FF)
     sign: Sign = key("-1: it turns the other way", Drive.sign)
     gear: Number = key(
-        "turns of its output per turn of the joint, where a belt or a stage is between: 0.1 to 100", Drive.gear)
+        "output turns per joint turn of a belt or stage between drive and joint: 0.1 to 100", Drive.gear)
     pd: Literal["drive", "board"] | None = key(
-        "who closes the loop of position and velocity: `drive` where it can, of a servo `board`", None)
-    inertia: NotNegative = key("kg m^2, of its rotor at its output, the square of the gear inside in it", Drive.inertia)
-    position: Positive | None = key("range of the field, rad, where it is not the catalogue's", None)
+        "controller of position and velocity: `drive` by default if it can, `board` for a servo", None)
+    inertia: NotNegative = key("kg m^2, of its rotor at its output, with the internal gear squared", Drive.inertia)
+    position: Positive | None = key("range of the field, rad; by default the catalogue's", None)
     velocity: Positive | None = key("rad/s, the same", None)
     torque: Positive | None = key("N m, the same", None)
     kp: Positive | None = key("N m/rad, the same", None)
     kd: Positive | None = key("N m s/rad, the same", None)
     zero: int | Number | None = key(
-        "what it tells at the joint's zero: rad of its output, 0; of a servo a count, 2048", None)
-    offset: int | None = key("of a servo: the position offset that is stored in it; 0", None, ge=-2047, le=2047)
+        "its reported position at the joint's zero: rad of its output, 0; a servo: a count, 2048", None)
+    offset: int | None = key("of a servo: its stored position offset; 0", None, ge=-2047, le=2047)
     limit: Positive | None = key(
-        "of a servo: the torque limit that it is set to, share of its supply or largest current; 1", None, le=1.0)
+        "of a servo: its torque limit, as a share of its supply or of its largest current; 1", None, le=1.0)
     firmware: str | None = key(
-        f"the version that it must have, of {' or '.join(title for title, _ in _FIRMWARE)}: "
+        f"required version of {' or '.join(title for title, _ in _FIRMWARE)}: "
         f"{', '.join(example for _, example in _FIRMWARE)}; any", None,
                                pattern=r"^\d{1,9}(\.\d{1,3}){0,2}$")
     configured: str | None = key(
-        f"of {' and '.join(_CONFIGURED)}: marks of what its owner has configured, from `bringup --settings`", None,
+        f"of {' and '.join(_CONFIGURED)}: marks of the owner's configuration, from `bringup --settings`", None,
         pattern=r"^[A-Za-z0-9_-]{3,99}$")
 
 
 class EncoderTable(Table):
     counts: int = key("a turn after quadrature ×4", gt=0, le=2**30)
-    at: Literal["joint", "motor"] = key("which shaft it turns with", Encoder.at)
-    sign: Sign = key("-1: counts the other way", Encoder.sign)
-    zero: Literal["start", "index", "stop", "absolute"] = key("how it gets its zero", Encoder.zero)
+    at: Literal["joint", "motor"] = key("its shaft", Encoder.at)
+    sign: Sign = key("-1: it counts the other way", Encoder.sign)
+    zero: Literal["start", "index", "stop", "absolute"] = key("source of its zero", Encoder.zero)
 
 
 class GainsTable(Table):
@@ -290,45 +291,45 @@ class GainsTable(Table):
 
 class HomeTable(Table):
     at: Number = key("position of the index or stop, rad or m", Home.at)
-    direction: Sign = key("in which it is sought", Home.direction)
+    direction: Sign = key("of the search", Home.direction)
     speed: Positive | None = key("rad/s or m/s while seeking", None)
     effort: Positive | None = key("N m or N while seeking", None)
-    travel: Positive | None = key("rad or m after which seeking is given up", None)
+    travel: Positive | None = key("rad or m, after which the search ends", None)
 
 
 class ContactTable(Table):
-    """A touch, where `[feel]` looks for one: a torque from outside that is off its mean of half a second by more."""
+    """Threshold of a touch, if `[feel]` is present: the external torque must differ by more from its mean of half a
+    second."""
 
     torque: Positive = key("N m or N, at rest")
-    velocity: NotNegative = key("N m s/rad: more, per velocity of the motion", Contact.velocity)
-    acceleration: NotNegative = key("N m s²/rad: more, per acceleration", Contact.acceleration)
+    velocity: NotNegative = key("N m s/rad: added per velocity of the motion", Contact.velocity)
+    acceleration: NotNegative = key("N m s²/rad: added per acceleration of the motion", Contact.acceleration)
 
 
 class MimicTable(Table):
-    """Instead of a motor: the joint moves as another does, by gears or links that the file does not describe."""
+    """Replaces a motor: the joint follows another one, by gears or links that the file does not describe."""
 
-    joint: Reference = key("the one that it follows")
-    ratio: Number = key("of its displacement to the other's, signed", Mimic.ratio)
-    offset: Number = key("its position where the other is at zero, rad or m", Mimic.offset)
+    joint: Reference = key("its leader")
+    ratio: Number = key("of its displacement to the leader's, signed", Mimic.ratio)
+    offset: Number = key("its position when the leader is at zero, rad or m", Mimic.offset)
 
 
 class JointTable(Table):
-    """Gains, limits, springs, friction and every torque are at the joint; R, L, K and the rotor's inertia at the
-    motor. Positive torque moves the joint along its axis.
-    """
+    """Gains, limits, springs, friction and torques are at the joint; R, L, K and the rotor's inertia are at the motor.
+    Positive torque moves the joint along its axis."""
 
     name: Name
-    type: Literal["revolute", "continuous", "prismatic", "fixed"] = key("continuous: revolute without end")
+    type: Literal["revolute", "continuous", "prismatic", "fixed"] = key("continuous: revolute without limits")
     parent: Reference = key("a link, or `base`, the ground")
-    child: Reference = key("the link it carries")
+    child: Reference = key("the link that it carries")
     xyz: Three = key("joint frame in the parent link's frame, m, as in URDF", [0.0, 0.0, 0.0])
     rpy: Three = key("its roll, pitch, yaw, rad", [0.0, 0.0, 0.0])
     axis: Three | None = key("in the joint frame; any length", None)
-    actuated: bool = key("false: nothing drives it; a closed loop must", Joint.actuated)
+    actuated: bool = key("false: no motor; a closed loop must move it", Joint.actuated)
     start: Number | None = key("position at power-up, rad or m", None)
-    c_mot: float = key("0 pin to 1 rigid, of the joint as an element", Joint.c_mot, ge=0.0, le=1.0)
-    stiffness: NotNegative = key("of a spring in it, N m/rad", Joint.stiffness)
-    rest: Number = key("where that spring is at rest, rad or m", Joint.rest)
+    c_mot: float = key("stiffness of the joint as an element: 0 pinned to 1 rigid", Joint.c_mot, ge=0.0, le=1.0)
+    stiffness: NotNegative = key("of a spring in the joint, N m/rad", Joint.stiffness)
+    rest: Number = key("rest position of the spring, rad or m", Joint.rest)
     limits: LimitsTable = LimitsTable()
     friction: FrictionTable = FrictionTable()
     motor: MotorTable | None = None
@@ -341,10 +342,10 @@ class JointTable(Table):
 
 
 class PayloadTable(Table):
-    """A body fixed to a link; a mode may attach and release it."""
+    """A body fixed to a link. A mode may attach and release it."""
 
     name: Name
-    link: Reference = key("that it is fixed to")
+    link: Reference = key("its link")
     mass: NotNegative = key("kg")
     com: Three = key("in the link's frame, m")
     inertia: Six = key("about its centre of gravity, kg m²", [0.0] * 6)
@@ -353,11 +354,11 @@ class PayloadTable(Table):
 class AnchorTable(Table):
     link: Reference = key("a link, or `base`")
     xyz: Three = key("m", [0.0, 0.0, 0.0])
-    rpy: Three = key("rad, where the type has an axis (its z)", [0.0, 0.0, 0.0])
+    rpy: Three = key("rad, if the type has an axis (the anchor's z)", [0.0, 0.0, 0.0])
 
 
 class LoopTable(Table):
-    """Closes a loop between two links."""
+    """A loop closure between two links."""
 
     name: Name
     type: Literal["ball", "planar", "revolute", "rigid"] = key(
@@ -367,27 +368,28 @@ class LoopTable(Table):
 
 
 class ModeTable(Table):
-    """Which loops are closed and which payloads on. Without any there is one mode: all of them."""
+    """The closed loops and attached payloads of one mode. Without modes, all loops are closed and all payloads
+    attached."""
 
     name: Name
-    loops: list[Reference] = key("that are closed in it", [])
-    payloads: list[Reference] = key("that are on in it", [])
-    passive: list[Reference] = key("joints, beside those with actuated = false", [])
+    loops: list[Reference] = key("closed loops", [])
+    payloads: list[Reference] = key("attached payloads", [])
+    passive: list[Reference] = key("passive joints, and those with actuated = false", [])
     root: Reference = key("the link that stands on the ground", "base")
-    ramp_s: float = key("s from one mode's torque to the next one's", 0.0, ge=0.0, le=60.0)
+    ramp_s: float = key("s of the ramp from one mode's torque to the next one's", 0.0, ge=0.0, le=60.0)
 
 
 class MechanismTable(Table):
-    """At the top of the file."""
+    """Keys at the top of the file."""
 
     name: Title = key("of the mechanism: folders, IDENT and logs carry it")
     gravity: Three = key("an acceleration, m/s²", [0.0, 0.0, -9.81])
     lock: dict[str, Number] = key("joint = position: freezes joints", {})
     unphysical: Literal["refuse", "warn"] | None = key(
-        "inertias that no single body can have (identified, lumped ones): refuse, or warn; with `urdf` warn", None)
+        "reaction to inertias that no single body can have (identified, lumped ones); with `urdf` `warn`", None)
     urdf: str | None = key(
-        "links and joints come from this file; `[[link]]` and `[[joint]]` here are then matched by name, and masses, "
-        "centres of gravity and inertias in them hold instead of its own", None)
+        "file of links and joints; `[[link]]` and `[[joint]]` here are matched by name, and their masses, "
+        "centres of gravity and inertias override the URDF's", None)
     control: ControlTable = ControlTable()
     safety: SafetyTable = SafetyTable()
     follow: FollowTable = FollowTable()
@@ -403,7 +405,7 @@ class MechanismTable(Table):
 
 @dataclass(frozen=True)
 class Fault:
-    """One finding: where it is, what stands there, the rule it breaks, the nearest right thing."""
+    """One finding: its place, the value there, the broken rule, the nearest right value."""
 
     where: tuple[str | int, ...]
     value: object
@@ -411,16 +413,16 @@ class Fault:
     hint: str = ""
 
 
-def first_fault(error: ValidationError) -> Fault:
-    """The finding to mend first: an unknown key before the missing one that it probably misspells."""
+def first_fault(error: ValidationError, top: type[BaseModel] = MechanismTable) -> Fault:
+    """Return the finding to mend first: an unknown key comes before a missing key that it probably misspells."""
     findings = error.errors(include_url=False)
     finding = next((f for f in findings if f["type"] == "extra_forbidden"), findings[0])
     where, value, kind = finding["loc"], finding["input"], finding["type"]
     bounds = finding.get("ctx", {})
     if kind == "extra_forbidden":
-        tables = isinstance(value, list) and any(isinstance(item, dict) for item in value)  # more than a line can show
+        tables = isinstance(value, list) and any(isinstance(item, dict) for item in value)  # too long for one line
         return Fault(where, None if tables else value, "unknown key",
-                     hint(str(where[-1]), _keys_at(where[:-1]), "keys here"))
+                     hint(str(where[-1]), _keys_at(top, where[:-1]), "keys here"))
     if kind == "missing":
         return Fault(where, None, "is required")
     if kind == "literal_error":
@@ -428,9 +430,9 @@ def first_fault(error: ValidationError) -> Fault:
         names = [c.strip(" '") for c in choices.replace(" or ", ",").split(",")]
         near = hint(value, names) if isinstance(value, str) else ""
         return Fault(where, value, f"must be {choices}", near if near.startswith("did") else "")
-    if kind == "list_type" and len(where) == 1 and _keys_at(where):
+    if kind == "list_type" and len(where) == 1 and _keys_at(top, where):
         return Fault(where, value, f"must be an array of tables: write [[{where[0]}]]")
-    return Fault(where, value, _rule(kind, bounds, where))
+    return Fault(where, value, _rule(kind, bounds, where, finding["msg"]))
 
 
 _RULES = {
@@ -445,17 +447,16 @@ _RULES = {
     "finite_number": "must be finite",
 }
 
-_PATTERNS = {NAME_PATTERN: NAME_RULE, TITLE_PATTERN: TITLE_RULE}
+_PATTERNS = {NAME_PATTERN: NAME_RULE, TITLE_PATTERN: TITLE_RULE,
+             BOARD_PATTERN: "must be letters, digits and '_', '-', '.'"}
 
 
-def _rule(kind: str, bounds: dict[str, Any], where: tuple[str | int, ...]) -> str:
+def _rule(kind: str, bounds: dict[str, Any], where: tuple[str | int, ...], said: str) -> str:
     if kind in ("too_short", "too_long"):
         length = bounds.get("min_length", bounds.get("max_length"))
         return f"must hold exactly {length} numbers"
     if kind == "string_too_long":
         return f"must have at most {bounds['max_length']} characters"
-    if kind == "tiny":
-        return f"must be at least {bounds['least']}"
     signs = {"gt": "greater than", "ge": "at least", "lt": "less than", "le": "at most"}
     for bound, word in signs.items():
         if bound in bounds:
@@ -463,13 +464,13 @@ def _rule(kind: str, bounds: dict[str, Any], where: tuple[str | int, ...]) -> st
     if kind == "finite_number" and "limits" in where:
         return "must be finite; leave the key out where there is no limit"
     if kind == "string_pattern_mismatch":
-        return _PATTERNS.get(bounds["pattern"], "must be letters, digits and '_', '-', '.'")
-    return _RULES.get(kind, f"is not right ({kind.replace('_', ' ')})")
+        return _PATTERNS.get(bounds["pattern"], f"must have the form {bounds['pattern']}")
+    return _RULES.get(kind, said[0].lower() + said[1:])
 
 
-def _keys_at(where: tuple[str | int, ...]) -> list[str]:
-    """Every key that is allowed in the table at `where`."""
-    table: type[BaseModel] = MechanismTable
+def _keys_at(top: type[BaseModel], where: tuple[str | int, ...]) -> list[str]:
+    """Return the keys that the table at `where` allows."""
+    table = top
     for step in where:
         if isinstance(step, int) or step not in table.model_fields:
             continue

@@ -1,7 +1,7 @@
-"""URDF: the links and joints of a mechanism, as the tables a mechanism file would hold.
+"""URDF: the links and joints of a mechanism, as tables of a mechanism file.
 
-Everything that must not be guessed is checked first: names, numbers, inertias, kinds of joint, one root. Visuals are
-left out. The root link is the ground.
+The reader first checks names, numbers, inertias, types of joints and the single root. It ignores visuals. The root link
+is the ground.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from femtorque.codegen.mechanism.schema import NAME_PATTERN, NAME_RULE, TITLE_PA
 
 LARGEST_FILE = 2**26  # bytes
 MOST = 1000  # links, joints
-LIMBS = 3  # on one trunk: two are the arms of a bench
-DUST = 1e-20  # kg m^2: what exporters leave of a zero
+LIMBS = 3  # limbs of a floating trunk; two may be the arms of a bench
+DUST = 1e-20  # kg m^2: exporters write smaller numbers for zero
 TYPES = ("revolute", "continuous", "prismatic", "fixed")
 NO_LIMIT = 1e9
 MOMENTS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
@@ -31,10 +31,9 @@ MOMENTS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 
 @dataclass(frozen=True)
 class Tables:
-    """Raw `[[link]]` and `[[joint]]` tables in the document's order; its name; what was left out of it, and why.
+    """The `[[link]]` and `[[joint]]` tables in the document's order, the document's name, and warnings about omissions.
 
-    root: the document's name of the link that is the
-    ground here.
+    root: the document's name for the ground link.
     """
 
     name: str
@@ -45,7 +44,7 @@ class Tables:
 
 
 def read_urdf(path: Path, locked: Collection[str] = ()) -> Tables:
-    """The tables of a URDF file; `locked` joints are known to stand still. Raises BadInput."""
+    """Return the tables of a URDF file. locked: names of joints that do not move. Raise BadInput."""
     document = _parse(path)
     for kind in ("link", "joint"):
         if (count := len(document.findall(kind))) > MOST:
@@ -70,7 +69,7 @@ def read_urdf(path: Path, locked: Collection[str] = ()) -> Tables:
 
 
 def names_here(links: Sequence[str], root: str) -> dict[str, str]:
-    """Names of a document's links in a mechanism, where 'base' is the ground."""
+    """Return each link's name in a mechanism, where 'base' is the ground."""
     names = {name: name for name in links}
     if BASE in names and root != BASE:
         names[BASE] = next(n for n in ("base_frame", "base_frame_", "base_frame__") if n not in names)
@@ -78,7 +77,7 @@ def names_here(links: Sequence[str], root: str) -> dict[str, str]:
 
 
 def links_here(path: Path) -> dict[str, str]:
-    """Names of links, as in names_here, of a file that was read before."""
+    """Return the names of links, as names_here, of a file that was read before."""
     document = _parse(path)
     return names_here([str(link.get("name")) for link in document.findall("link")], _root(path, document))
 
@@ -106,7 +105,7 @@ def _parse(path: Path) -> ET.Element:
     for element in document.iter():
         if isinstance(element.tag, str) and "xacro" in element.tag:
             raise BadInput(path, f"<xacro:{element.tag.split('}')[-1]}>", None, xacro, how)
-    for element in [*document]:  # only what has to do with mass and motion
+    for element in [*document]:  # keep mass and motion only
         if element.tag not in ("link", "joint"):
             document.remove(element)
         for part in [*element]:
@@ -139,7 +138,7 @@ def _child(element: ET.Element, tag: str) -> ET.Element:
 
 
 def _numbers(path: Path, key: str, text: str | None, count: int, largest: float = 1e9) -> None:
-    """`text` is absent or holds that many numbers, none larger."""
+    """Raise BadInput unless `text` is absent or holds `count` numbers of at most `largest`."""
     if text is None:
         return
     try:
@@ -157,7 +156,7 @@ def _check_origin(path: Path, key: str, element: ET.Element) -> None:
 
 
 def _check_link(path: Path, link: ET.Element) -> None:
-    """A body has mass and all six moments, as the format asks; what has neither is a frame."""
+    """Check that a body has mass and all six moments, as the format requires. A link without an inertial is a frame."""
     inertial, key = link.find("inertial"), f"link.{link.get('name')}.inertial"
     if inertial is None:
         return
@@ -196,7 +195,7 @@ def _check_joint(path: Path, joint: ET.Element) -> None:
 
 
 def _root(path: Path, document: ET.Element) -> str:
-    """The one link that is nobody's child."""
+    """Return the one link that is no joint's child."""
     names = dict.fromkeys(str(link.get("name")) for link in document.findall("link"))
     children = set()
     for joint in document.findall("joint"):
@@ -219,15 +218,17 @@ def _root(path: Path, document: ET.Element) -> str:
 
 def _floating(path: Path, document: ET.Element, masses: dict[str, float], root: str,
               locked: Collection[str]) -> list[str]:
-    """A trunk on several limbs that stands on the ground here: the base of a legged robot floats. One limb alone, all
-    others locked, was taken on purpose."""
+    """Return a warning if the trunk of several limbs stands on the ground here: a legged robot's base floats.
+
+    If all limbs but one are locked, the user chose that limb, and there is no warning.
+    """
     joints = [_Edge.of(joint) for joint in document.findall("joint")]
     hanging: dict[str, list[_Edge]] = {}
     for joint in joints:
         hanging.setdefault(joint.parent, []).append(joint)
 
     def below(link: str, along: Collection[str]) -> list[_Edge]:
-        """All joints from a link outwards, as long as their types are among these."""
+        """Return all joints beyond a link, along joints of these types."""
         found, waiting = dict[str, _Edge](), [link]
         while waiting:
             for joint in hanging.get(waiting.pop(), ()):
@@ -252,7 +253,7 @@ def _floating(path: Path, document: ET.Element, masses: dict[str, float], root: 
 
 @dataclass(frozen=True)
 class _Edge:
-    """A joint and what it joins."""
+    """A joint and its two links."""
 
     name: str
     type: str
@@ -277,7 +278,7 @@ def _mass(link: ET.Element) -> float:
 
 
 def _link(link: ET.Element, names: dict[str, str]) -> dict[str, Any]:
-    """Inertia about the centre of gravity, turned from the inertial frame into the link's axes."""
+    """Return the table of a link. Its inertia is turned from the inertial frame into the link's axes."""
     table: dict[str, Any] = {"name": names[str(link.get("name"))], "mass": _mass(link)}
     if (inertial := link.find("inertial")) is not None:
         origin, inertia = _child(inertial, "origin"), _child(inertial, "inertia")
@@ -311,8 +312,8 @@ def _joint(joint: ET.Element, names: dict[str, str], warnings: list[str]) -> dic
 
 
 def _limits(joint: ET.Element, warnings: list[str]) -> dict[str, float]:
-    """The limits that say something: an empty range, a velocity or effort of zero, 1e16 mean 'not given' in
-    practice."""
+    """Return the limits of a joint. An empty range, a velocity or effort of zero and 1e16 mean 'not given' in practice.
+    """
     if (limit := joint.find("limit")) is None:
         return {}
     limits = {key: float(limit.get(key, "nan")) for key in ("lower", "upper", "velocity", "effort")}
@@ -322,20 +323,20 @@ def _limits(joint: ET.Element, warnings: list[str]) -> dict[str, float]:
     elif (lower or 0.0) == (upper or 0.0):
         warnings.append(f"joint.{joint.get('name')}: its range is empty and taken as no limits")
         lower = upper = None
-    else:  # one that is absent is zero
+    else:  # an absent limit is zero
         lower, upper = lower or 0.0, upper or 0.0
     said = {"lower": lower, "upper": upper, "velocity": velocity or None, "effort": effort or None}
     return {key: value for key, value in said.items() if value is not None and abs(value) < NO_LIMIT}
 
 
 def toml_key(name: str) -> str:
-    """A name as a key of an inline table."""
+    """Return a name as a key of an inline table."""
     bare = all(c.isascii() and (c.isalnum() or c in "_-") for c in name)
     return name if bare else f'"{name}"'
 
 
 def alone(path: Path) -> dict[str, Any]:
-    """The tables of the mechanism file that says nothing beyond this URDF."""
+    """Return the tables of a mechanism file that only names this URDF."""
     name = re.sub(r"[^A-Za-z0-9_-]", "-", path.stem)[:32]
     return {"name": name if re.match(TITLE_PATTERN, name) else f"_{name[:31]}", "urdf": path.name}
 
@@ -345,7 +346,7 @@ def alone(path: Path) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Merged:
-    """The tables of both. given: keys like joint.elbow.axis that the URDF says."""
+    """The tables of both files. given: keys of the URDF, as joint.elbow.axis."""
 
     data: dict[str, Any]
     given: frozenset[str]
@@ -360,7 +361,7 @@ FROM_URDF = {
 
 
 def merge(path: Path, data: dict[str, Any]) -> Merged:
-    """A mechanism file's tables with the links and joints of the URDF it names; its own are matched by name."""
+    """Return a mechanism file's tables merged with the links and joints of its URDF, matched by name."""
     name = data["urdf"]
     if not isinstance(name, str) or not name:
         raise BadInput(path, "urdf", shown(name), "must be the name of a URDF file, in quotes")
@@ -377,9 +378,9 @@ def merge(path: Path, data: dict[str, Any]) -> Merged:
 
 def _overlay(path: Path, urdf: Path, kind: str, base: list[dict[str, Any]], extra: Any,
              given: set[str]) -> Any:
-    """`base` with the keys of `extra` put over it; tables within (limits, friction) key by key."""
+    """Return `base` overridden by the keys of `extra`. Inner tables (limits, friction) are merged key by key."""
     if not isinstance(extra, list) or not all(isinstance(table, dict) for table in extra):
-        return extra  # the schema says what is wrong with it
+        return extra  # the schema refuses it
     result = {table["name"]: dict(table) for table in base}
     seen = set()
     for index, table in enumerate(extra):
