@@ -23,6 +23,7 @@ from functools import cache
 OF_DRIVES = {"ft_bus.c", "ft_dialect.c"}
 _TOKEN = r"""
     (?P<skip> \s+ | ^\#if\ (?:@)\n(?:^\#if\ .*?^\#endif | (?!^\#if\ ).)*?^\#endif
+      | FT_IF\(FT_DRIVES,[^()]*\)
       | ^\#ifdef\ FT_REAL_IS_DOUBLE\n.*?^\#(?:else|endif)
       | /\*.*?\*/ | //[^\n]* | ^[ \t]*\#(?:\\\n|[^\n])* )
   | (?P<name> [A-Za-z_]\w* )
@@ -30,12 +31,13 @@ _TOKEN = r"""
       | <<=|>>=|->|\+\+|--|<<|>>|[-+*/%&|^=!<>]=|&&|\|\||.)
 """
 TOKEN, TOKEN_OF_DRIVES = (re.compile(_TOKEN.replace("@", left_out), re.VERBOSE | re.DOTALL | re.MULTILINE)
-                          for left_out in (r"FT_PIL|FT_BUS_DRIVES\ >\ 0", "FT_PIL"))
+                          for left_out in (r"FT_PIL|FT_DRIVES|FT_BUS_DRIVES\ >\ 0", "FT_PIL"))
 
 ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "|=", "&=", "^=", "<<=", ">>=", "%="}
 COMPARISONS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
 PAIRS = {"(": ")", "[": "]", "{": "}"}
-UNCHANGED = {"FT_STORED", "FT_ONE_ADDRESS"}
+UNCHANGED = {"FT_STORED", "FT_ONE_ADDRESS",
+             "hear", "find", "tell", "send_drives", "send_drive", "on_sense", "forget_plant"}  # they do nothing there
 WRAPPERS = {"!", "FT_RARELY"}  # around a condition
 
 RUNTIME = {

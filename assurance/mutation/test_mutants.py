@@ -47,7 +47,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
                                             "nothing",
         "go_back: hold_here(s, c): left out": "FLOAT lets targets and step follow in every tick, and its law keeps "
                                               "nothing",
-        "run_out: c->contact.way != 0u: always": "any other FOLLOW has begun without a path",
+        "run_out: ft_control_contact(c)->way != 0u: always": "any other FOLLOW has begun without a path",
         "table JOG: [FT_EVENT_SILENT] = { jog_no_more, JOG }: left out":
             "the last request is no younger than the last frame: its time is up",
         "ft_safety_event: to->next == FAULT: always": "no way out of FAULT leaves the reaction at HOLD",
@@ -61,7 +61,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "stays_held: code == FT_FAULT_HOST_LOST: always": "a bad knot is found in the next tick again",
         "dealt_with: s->reaction == FT_REACTION_PARK: always": "to lie down takes nothing away from any other reaction",
         "dealt_with: s->state == FT_STATE_FAULT: always": "the reaction is PARK nowhere else",
-        "await_rest: s->sags <= FT_PARK_SAGS: always": "it wraps after 49 days of a low supply",
+        "count_sags: s->sags <= FT_PARK_SAGS: always": "it wraps after 49 days of a low supply",
         "at_rest: s->state != FOLLOW: always": "targets that stand are at rest: their fault comes a tick sooner",
         "table DISARMED: [FT_COMMAND_LOADER] = { outputs_off, LEAVING }: left out": "they are off already",
         "table FAULT: [FT_COMMAND_LOADER] = { outputs_off, LEAVING }: left out": "refused while the outputs are on",
@@ -75,9 +75,9 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "ft_safety_tick: motion_event != 0u: always": "no state knows event 0",
     },
     "ft_conditions.c": {
-        "signs: s->sags > FT_PARK_SAGS: always": "the rule looks itself",
-        "signs: s->sags > FT_PARK_SAGS: boundary": "likewise",
-        "supply_not_low: in->safety->sags > FT_PARK_SAGS: boundary": "it is looked at from a tick later on, but beside "
+        "signs: ft_safety_sags(s) > FT_PARK_SAGS: always": "the rule looks itself",
+        "signs: ft_safety_sags(s) > FT_PARK_SAGS: boundary": "likewise",
+        "supply_not_low: ft_safety_sags(in->safety) > FT_PARK_SAGS: boundary": "it is looked at from a tick later on, but beside "
                                                                      "another sign",
         "standing: ft_size(in->seen->u[j]) <= ft_joint[j].rest: boundary":
             "a filtered velocity that is the bound in every bit",
@@ -96,7 +96,8 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "ft_suspects: kinds != 0u: always": "none of them counts, either way",
         "signs: !ft_safety_powered(s): never": "ft_counting() takes away what does not count then",
         "signs: in->found->any: always": "looks at what is not found",
-        "signs: host_gone(s) || low(in->sensors) || high(in->sensors) || !ft_chip_outputs_enabled(): always":
+        "signs: host_gone(s) || low(in->sensors) || high(in->sensors) || !ft_chip_outputs_enabled() || "
+        "(FT_PARK_SUPPLY && ft_safety_sags(s) > FT_PARK_SAGS): always":
             "looks at what is not found",
     },
     "ft_lab.c": {
@@ -170,6 +171,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "look_at_constants: left < PIECE: always": "a whole table in one round: a longer round finds the same",
     },
     "ft_port.c": {
+        "dispatch: case FT_MSG_SENSE: left out": "no image under these tests has its plant at the host",
         "on_target: to->safety->state == FT_STATE_FOLLOW: always": "FOLLOW forgets with its first target what came "
                                                                   "before",
         "send: ft_msg_put_u16(frame + 1, 0): left out": "it is 0 there already",

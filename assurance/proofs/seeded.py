@@ -32,15 +32,16 @@ SEEDED = (
     Seeded("safety_faults", "ft_safety.c", "how >= s->reaction", "how <= s->reaction", mechanism="braked"),
     Seeded("safety_lies", "ft_safety.c", "if (dealt_with(s, f->fault))", "if (false)", mechanism="parked"),
     Seeded("safety_lies", "ft_safety.c", "--s->parking == 0u", "s->parking == 0u", mechanism="parked"),
-    Seeded("safety_returns", "ft_safety.c", "    if (c->contact.way != 0u)\n        ft_motion_forget(&c->motion);", "",
+    Seeded("safety_returns", "ft_safety.c", "    if (FT_RETURN && ft_control_contact(c)->way != 0u)\n"
+           "        ft_motion_forget(&c->motion);", "", mechanism="returning"),
+    Seeded("safety_returns", "ft_safety.c",
+           "    if (FT_YIELDS && ft_contact_quiet(ft_control_contact(c), &c->seen))\n", "", mechanism="returning"),
+    Seeded("safety_states", "ft_safety.c", "    if (FT_YIELDS && s->state != FLOAT && s->state != FOLLOW\n"
+           "        && s->reaction != FT_REACTION_PARK)\n        ft_control_contact(c)->way = 0;\n", "",
            mechanism="returning"),
-    Seeded("safety_returns", "ft_safety.c", "    if (ft_contact_quiet(&c->contact, &c->seen))\n", "",
-           mechanism="returning"),
-    Seeded("safety_states", "ft_safety.c", "    if (s->state != FLOAT && s->state != FOLLOW\n"
-           "        && s->reaction != FT_REACTION_PARK)\n        c->contact.way = 0;\n", "", mechanism="returning"),
     Seeded("safety_takes_over", "ft_safety.c", "{ take_over, HOLD }", "{ clear, HOLD }"),
-    Seeded("safety_gives_way", "ft_safety.c", "    ft_follow_stop(&c->follow);\n    c->contact.way",
-           "    c->contact.way", mechanism="parked"),
+    Seeded("safety_gives_way", "ft_safety.c", "    ft_follow_stop(&c->follow);\n    ft_control_contact(c)->way",
+           "    ft_control_contact(c)->way", mechanism="parked"),
     Seeded("safety_held", "ft_safety.c", "code == FT_FAULT_HOST_LOST && s->state == HELD", "false"),
     Seeded("safety_requests", "ft_conditions.c", "{ FT_COMMAND_ARM, FT_REFUSAL_NOT_HOMED, homed },", ""),
     Seeded("safety_requests", "ft_conditions.c", "    { FT_EVENT_JOG, FT_REFUSAL_OUT_OF_BOUNDS, jog_allowed },\n", ""),

@@ -16,26 +16,18 @@ ft_state ft;
 static const ft_safety_input safety_input = {
     &ft.safety, &ft.sensors, &ft.found, &ft.control.seen, &ft.control.motion,
     &ft.control.closed,
-#if FT_BUS_DRIVES > 0
-    &ft.bus,
-#endif
+    FT_IF(FT_DRIVES, &ft.bus,)
 };
 static const ft_port_ends port_ends = {
     &ft.safety, &ft.control, &ft.time, &ft.sensors,
-#if FT_BUS_DRIVES > 0
-    &ft.bus,
-#endif
+    FT_IF(FT_DRIVES, &ft.bus,)
 };
 
 const ft_telemetry_map ft_telemetry = {
     ft.control.tau, ft.control.law.torque, ft.control.law.duty,
     ft.control.seen.u, ft.control.seen.q, &ft.control.motion.now,
     &ft.time.tick,
-#if FT_STEP_MODES > 1
-    &ft.control.step.mode,
-#else
-    0,
-#endif
+    FT_IF(FT_MODED, &ft.control.step.mode) FT_UNLESS(FT_MODED, 0),
     &ft.control.step, sizeof ft.control.step,
     &ft.safety.state, &ft.safety.fault,
 };
@@ -145,8 +137,6 @@ static void law(ft_control *c, const ft_safety *s, uint32_t source,
     }
 }
 
-#if FT_CONTACT
-
 /* Find torques from outside, while motors are driven. */
 static void detect_contact(ft_control *c, uint32_t source, uint32_t tick,
                            float bus_voltage, ft_findings *found)
@@ -156,36 +146,62 @@ static void detect_contact(ft_control *c, uint32_t source, uint32_t tick,
     };
 
     if (source == FT_SOURCE_OFF)
-        ft_contact_rest(&c->contact);
+        ft_contact_rest(ft_control_contact(c));
     else
-        ft_contact_tick(&c->contact, &in, found);
+        ft_contact_tick(ft_control_contact(c), &in, found);
 }
 
-#endif
-
-#if FT_BUS_DRIVES > 0
+#if FT_DRIVES
 
 /* Send what the last tick has formed, and hear what drives say. */
-static void hear(ft_bus *b, ft_control *c, ft_safety *s,
-                 const ft_sensors *sensors, int32_t counts[FT_JOINTS])
+static void hear(ft_control *c, ft_safety *s, const ft_sensors *sensors,
+                 int32_t counts[FT_JOINTS])
 {
     (void)sensors;
 #if FT_WIRES > 0
-    b->supply = (float)sensors->bus_voltage;
+    ft.bus.supply = (float)sensors->bus_voltage;
 #endif
-    ft_bus_begin(b);
-    ft_bus_hear(b, &c->seen, s->homed, counts);
+    ft_bus_begin(&ft.bus);
+    ft_bus_hear(&ft.bus, &c->seen, s->homed, counts);
     ft_safety_met(s);
 }
 
-/* Form the frames for drives: they are disabled unless the outputs are on. */
-static void tell(ft_bus *b, const ft_control *c, const ft_safety *s,
-                 uint32_t tick)
+/* Find joints whose drives are silent or ail. */
+static void find(ft_findings *found)
 {
-    ft_bus_form(b, c, s->source, (s->flags & FT_FLAG_OUTPUTS) != 0u, tick);
+    ft_bus_find(&ft.bus, found);
+}
+
+/* Form the frames for drives: they are disabled unless the outputs are on. */
+static void tell(const ft_control *c, const ft_safety *s, uint32_t tick)
+{
+    ft_bus_form(&ft.bus, c, s->source, ft_safety_powered(s), tick);
 #if FT_WIRES > 0 && FT_CUTOFF
-    ft_bus_supply(b, s->state, s->fault);
+    ft_bus_supply(&ft.bus, s->state, s->fault);
 #endif
+}
+
+#else
+
+static inline void hear(ft_control *c, ft_safety *s,
+                        const ft_sensors *sensors, int32_t counts[FT_JOINTS])
+{
+    (void)c;
+    (void)s;
+    (void)sensors;
+    (void)counts;
+}
+
+static inline void find(ft_findings *found)
+{
+    (void)found;
+}
+
+static inline void tell(const ft_control *c, const ft_safety *s, uint32_t tick)
+{
+    (void)c;
+    (void)s;
+    (void)tick;
 }
 
 #endif
@@ -215,27 +231,20 @@ void ft_app_tick(void)
     int32_t counts[FT_JOINTS];
 
     sample(counts, &ft.sensors);
-#if FT_BUS_DRIVES > 0
-    hear(&ft.bus, &ft.control, &ft.safety, &ft.sensors, counts);
-#endif
+    hear(&ft.control, &ft.safety, &ft.sensors, counts);
     observe(&ft.control, counts, ft.time.tick, &ft.found);
-#if FT_BUS_DRIVES > 0
-    ft_bus_find(&ft.bus, &ft.found);
-#endif
+    find(&ft.found);
     event = plan(&ft.control, &ft.safety, source, counts, ft.time.tick,
                  &ft.found);
     step(&ft.control, source, &ft.found);
     law(&ft.control, &ft.safety, source, counts, ft.time.tick,
         ft.sensors.bus_voltage, &ft.found);
-#if FT_CONTACT
-    detect_contact(&ft.control, source, ft.time.tick, ft.sensors.bus_voltage,
-                   &ft.found);
-#endif
+    if (FT_CONTACT)
+        detect_contact(&ft.control, source, ft.time.tick,
+                       ft.sensors.bus_voltage, &ft.found);
     ft_safety_tick(&ft.safety, &ft.control, &safety_input, event);
     output(&ft.control.law, ft_safety_armed(&ft.safety));
-#if FT_BUS_DRIVES > 0
-    tell(&ft.bus, &ft.control, &ft.safety, ft.time.tick);
-#endif
+    tell(&ft.control, &ft.safety, ft.time.tick);
     if (ft_capture_on)
         ft_capture_tick(&ft.control, ft.time.tick, ft.safety.state);
     account(&ft.time, since);

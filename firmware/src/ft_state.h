@@ -13,9 +13,7 @@ typedef struct {
     ft_sensors sensors;
     ft_findings found;  /* of this tick */
     ft_safety safety;
-#if FT_BUS_DRIVES > 0
-    ft_bus bus;
-#endif
+    FT_IF(FT_DRIVES, ft_bus bus;)
     ft_control control; /* the longest comes last */
 } ft_state;
 

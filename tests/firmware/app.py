@@ -318,12 +318,12 @@ def included(name: str, files: dict[str, str]) -> set[str]:
 def library(files: dict[str, str], precision: host_compiler.Precision = "single") -> Path:
     """Compile C files into one shared library in the cache. Boards differ in few files: an object that was compiled
     once is used again. Not optimised, what is compiled more often than it runs gives the same numbers."""
-    options = ("-O0", *host_compiler.ARITHMETIC, *host_compiler.WARNINGS,
+    options = ("-O0", "-ffunction-sections", *host_compiler.ARITHMETIC, *host_compiler.WARNINGS,
                *host_compiler.precision_flags(precision), "-fPIC")
     objects = [compiled(name, files, options) for name in sorted(files) if name.endswith(".c")]
 
     def link(entry: Path) -> None:
-        subprocess.run([host_compiler.compiler(), "-shared", *objects, "-o", entry / host_compiler.LIBRARY], check=True)
+        subprocess.run([host_compiler.compiler(), "-shared", "-Wl,--gc-sections", *objects, "-o", entry / host_compiler.LIBRARY], check=True)
 
     return kept(key_of("linked", *(o.parent.name for o in objects)), link) / host_compiler.LIBRARY
 

@@ -385,4 +385,4 @@ def test_what_cannot_go_by_itself_is_refused_by_name():
     assert "closed loops do not close everywhere" in wayless(loops)
     emitted = constants.render(replace(arm, feel=Feel("return")), None)["ft_config.h"]
     assert "#define FT_CONTACT_REACTION 3 " in emitted and f"#define FT_RETURN_TRIES {RETURN_TRIES}u" in emitted
-    assert "FT_RETURN" not in constants.render(replace(arm, feel=Feel("float")), None)["ft_config.h"]
+    assert "#define FT_RETURN 0 " in constants.render(replace(arm, feel=Feel("float")), None)["ft_config.h"]

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from femtorque.codegen.common import FIRMWARE
-from femtorque.codegen.drive import application, of_families
+from femtorque.codegen.drive import application
 from femtorque.codegen.toolchain import host_compiler
 from tests.firmware.app import sources, three_link
 
@@ -25,11 +25,9 @@ def arm(tool):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Every source of the application, emitted and hand-written."""
+    """Every source of an arm's application, emitted and hand-written."""
     path = tmp_path_factory.mktemp("sources")
-    theirs = {path.name for path in of_families()} | {"ft_mit.c"}  # of arms with drives, which are compiled elsewhere
-    files = sources(three_link()) | {path.name: path.read_text() for path in OURS if path.name not in theirs}
-    for name, text in files.items():
+    for name, text in sources(three_link()).items():
         if not name.startswith("fake_chip"):
             (path / name).write_text(text)
     return path

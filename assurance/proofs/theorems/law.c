@@ -75,7 +75,7 @@ void prove_law_wild(void)
     END;
 }
 
-#ifdef FT_AGED
+#if FT_AGED
 
 /* The age of a position has no effect on a target at rest, at any place of the
  * joint. Such a joint is held as one with an encoder on the board.

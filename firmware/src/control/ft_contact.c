@@ -1,8 +1,6 @@
 /* Torque from outside; see ft_contact.h. */
 #include "ft_contact.h"
 
-#if FT_CONTACT
-
 #include "ft_findings.h" /* ft_found, FT_RARELY, FT_NO_JOINT */
 #include "ft_loops.h"    /* ft_loops_lost */
 #include "ft_number.h"   /* ft_size */
@@ -86,10 +84,8 @@ static ft_real threshold(ft_contact *f, uint32_t j, const ft_motion *m)
  * of an arm that has given way. */
 static ft_real middle(const ft_contact *f, uint32_t j, ft_real r)
 {
-#if FT_YIELDS
-    if (f->way != 0u)
+    if (FT_YIELDS && f->way != 0u)
         return FT_C(0.0);
-#endif
     return f->mean[j] + FT_CONTACT_SLOW * (r - f->mean[j]);
 }
 
@@ -136,8 +132,6 @@ static void note(ft_contact *f, uint32_t joint, ft_real off, uint32_t tick)
 
 /* ---- giving way --------------------------------------------------------- */
 
-#if FT_RETURN
-
 /* Give way to a touch: for a while, or where the way back has been tried often
  * enough for good. */
 void ft_contact_give_way(ft_contact *f)
@@ -147,9 +141,6 @@ void ft_contact_give_way(ft_contact *f)
     f->way = f->tries < FT_RETURN_TRIES ? FT_FELT_AWAY : FT_FELT_STAYS;
     f->quiet = 0;
 }
-
-#endif
-#if FT_YIELDS
 
 /* Count a tick for which an arm has given way. Return whether it has been at
  * rest for long enough, and nothing was felt. */
@@ -165,8 +156,6 @@ bool ft_contact_quiet(ft_contact *f, const ft_observer *seen)
             f->quiet = 0;
     return f->quiet >= FT_CONTACT_QUIET;
 }
-
-#endif
 
 /* ---- the tick ----------------------------------------------------------- */
 
@@ -191,9 +180,7 @@ void ft_contact_rest(ft_contact *f)
 {
     uint32_t j;
 
-#if FT_STEP_CLOSED
     f->blind = false;
-#endif
     if (!f->on)
         return;
     for (j = 0; j < FT_JOINTS; j++)
@@ -206,14 +193,12 @@ void ft_contact_rest(ft_contact *f)
 static bool close(ft_contact *f, ft_real tau[FT_JOINTS])
 {
     ft_step(&f->step, &f->seen, tau);
-#if FT_STEP_CLOSED
     if (FT_RARELY(ft_loops_lost(&f->step))) {
         ft_contact_rest(f);
         f->blind = true;
         return false;
     }
     f->blind = f->blind && f->settles > 0u;
-#endif
     return true;
 }
 
@@ -245,5 +230,3 @@ void ft_contact_tick(ft_contact *f, const ft_contact_input *in,
     f->slot = (f->slot + 1u) & (FT_CONTACT_SLOTS - 1u);
     note(f, joint, worst, in->tick);
 }
-
-#endif

@@ -30,22 +30,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#if FT_CONTACT && FT_CONTACT_REACTION == FT_CONTACT_RETURNS
-#define FT_RETURN 1 /* an arm that has given way goes back by itself */
-#else
-#define FT_RETURN 0
-#endif
-
-#if FT_PARK && FT_CONTACT && FT_CONTACT_REACTION >= FT_CONTACT_STOPS
-#define FT_WAITS 1 /* one that lies down waits while it is touched */
-#else
-#define FT_WAITS 0
-#endif
-
-#define FT_YIELDS (FT_RETURN || FT_WAITS)
-
-#if FT_CONTACT
-
 #define FT_CONTACT_SLOTS 4u /* ticks that a torque may be on its way, and one */
 
 typedef struct {
@@ -59,19 +43,15 @@ typedef struct {
     uint32_t slot;                  /* of this tick */
     uint32_t settles;               /* ticks until a touch counts */
     bool on;                        /* there was a tick before */
-#if FT_STEP_CLOSED
     bool blind;                     /* loops did not close a while ago */
-#endif
     bool touched;                   /* something is felt, */
     bool touch;                     /* since this tick */
     uint8_t joint;                  /* that felt the last touch */
     uint16_t touches;               /* so far; wraps */
     uint32_t touch_tick;            /* of the last one */
-#if FT_YIELDS
     uint8_t way;                    /* FT_FELT_: what comes of a touch, or 0 */
     uint8_t tries;                  /* ways back since the first one */
     uint32_t quiet;                 /* ticks at rest without a touch */
-#endif
 } ft_contact;
 
 /* Input of one tick. */
@@ -91,19 +71,11 @@ void ft_contact_tick(ft_contact *f, const ft_contact_input *in,
  * known. */
 static inline ft_real ft_contact_external(const ft_contact *f, uint32_t j)
 {
-#if FT_STEP_CLOSED
-    if (f->blind)
-        return FT_C(0.0);
-#endif
-    return f->external[j];
+    return FT_STEP_CLOSED && f->blind ? FT_C(0.0) : f->external[j];
 }
-void ft_contact_rest(ft_contact *f);
-#if FT_RETURN
-void ft_contact_give_way(ft_contact *f);
-#endif
-#if FT_YIELDS
-bool ft_contact_quiet(ft_contact *f, const ft_observer *seen);
-#endif
 
-#endif
+void ft_contact_rest(ft_contact *f);
+void ft_contact_give_way(ft_contact *f);
+bool ft_contact_quiet(ft_contact *f, const ft_observer *seen);
+
 #endif

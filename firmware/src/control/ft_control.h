@@ -23,9 +23,14 @@ typedef struct {
     ft_lab lab;
     ft_motion motion;       /* what is long comes last */
     ft_follow follow;
-#if FT_CONTACT
-    ft_contact contact;
-#endif
+    FT_IF(FT_CONTACT, ft_contact contact;)
 } ft_control;
+
+/* Return the contact detection. An image without one never asks for it. */
+static inline ft_contact *ft_control_contact(ft_control *c)
+{
+    (void)c;
+    return FT_IF(FT_CONTACT, &c->contact) FT_UNLESS(FT_CONTACT, 0);
+}
 
 #endif

@@ -107,15 +107,16 @@ static void go_on(ft_follow *f)
 
 /* ---- going somewhere by itself ------------------------------------------ */
 
-#if FT_PARK
+#if FT_GOES
 
 /* Return where a joint lies: the short way round, if it has no limits. */
 static int64_t place(uint32_t j, int64_t held)
 {
-    const uint32_t way = (uint32_t)ft_park_pose[j] - (uint32_t)held;
+    const int64_t lies = FT_PARK ? ft_park_pose[j] : held;
+    const uint32_t way = (uint32_t)lies - (uint32_t)held;
 
     if ((FT_PARK_ENDLESS >> j & 1u) == 0u)
-        return ft_park_pose[j];
+        return lies;
     return (int64_t)((uint64_t)held + (uint64_t)(int64_t)(int32_t)way);
 }
 
@@ -129,10 +130,6 @@ void ft_follow_park(ft_follow *f, const int64_t held[FT_JOINTS])
         f->place[j] = place(j, held[j]);
     f->parks = true;
 }
-
-#endif
-
-#if FT_RETURN
 
 /* Keep a place to return to, as near as the limits allow. */
 void ft_follow_keep(ft_follow *f, const int64_t place[FT_JOINTS])
@@ -154,10 +151,6 @@ void ft_follow_return(ft_follow *f, const int64_t held[FT_JOINTS])
     f->parks = true;
 }
 
-#endif
-
-#if FT_GOES
-
 #define THERE 8 /* wire steps from a place: less than a motion keeps */
 
 /* Aim at the place. */
@@ -166,13 +159,45 @@ static void lie(const ft_follow *f, ft_moving aim[FT_JOINTS])
     uint32_t j;
 
     for (j = 0; j < FT_JOINTS; j++) {
-        const uint64_t way = (uint64_t)f->place[j] - (uint64_t)f->q[j];
+        const int64_t at = f->place[j];
+        const uint64_t way = (uint64_t)at - (uint64_t)f->q[j];
 
         aim[j] = still;
         if (way + THERE > 2u * THERE)
-            aim[j].p = ft_reference_displacement(f->q[j], f->place[j],
+            aim[j].p = ft_reference_displacement(f->q[j], at,
                                                  ft_follow_joint[j].unit);
     }
+}
+
+/* Return whether the joints go to a place, wherever targets are. */
+static inline bool goes(const ft_follow *f)
+{
+    return f->parks;
+}
+
+/* Let the joints follow targets. */
+static inline void go_nowhere(ft_follow *f)
+{
+    f->parks = false;
+}
+
+#else
+
+static inline void lie(const ft_follow *f, ft_moving aim[FT_JOINTS])
+{
+    (void)f;
+    (void)aim;
+}
+
+static inline bool goes(const ft_follow *f)
+{
+    (void)f;
+    return false;
+}
+
+static inline void go_nowhere(ft_follow *f)
+{
+    (void)f;
 }
 
 #endif
@@ -180,12 +205,7 @@ static void lie(const ft_follow *f, ft_moving aim[FT_JOINTS])
 /* Return the limits of all joints. */
 static inline const ft_follow_config *limits_of(const ft_follow *f)
 {
-#if FT_GOES
-    if (f->parks)
-        return ft_park_joint;
-#endif
-    (void)f;
-    return ft_follow_joint;
+    return FT_GOES && goes(f) ? ft_park_joint : ft_follow_joint;
 }
 
 /* ---- joints ------------------------------------------------------------- */
@@ -272,13 +292,9 @@ static void stay(ft_moving aim[FT_JOINTS])
 /* Give where the joints are to be now. */
 static inline void aims(ft_follow *f, ft_moving aim[FT_JOINTS])
 {
-#if FT_GOES
-    if (f->parks) {
+    if (goes(f)) {
         lie(f, aim);
-        return;
-    }
-#endif
-    if (begun(f)) {
+    } else if (begun(f)) {
         go_on(f);
         sample(f, aim);
     } else {
@@ -289,15 +305,11 @@ static inline void aims(ft_follow *f, ft_moving aim[FT_JOINTS])
 /* Return whether nothing is to come any more. */
 static inline bool over(const ft_follow *f)
 {
-#if FT_GOES
-    if (f->parks)
+    if (goes(f))
         return true;
-#endif
     return f->running && f->reference.ended
            && f->reference.same >= FT_SUPPORT;
 }
-
-#if FT_REGULAR
 
 /* Brake with all joints where they could not come to rest at a regular pose
  * after going on, for good if no target is to come. from: how they moved
@@ -318,8 +330,6 @@ static void stay_regular(ft_follow *f, const ft_step_state *s,
         why[j] |= FT_FOLLOW_LIMIT_LOOPS;
     }
 }
-
-#endif
 
 /* Count how long nothing has come, and end where that is too long. */
 static void look_for_targets(ft_follow *f)
@@ -367,9 +377,7 @@ void ft_follow_begin(ft_follow *f, const int64_t held[FT_JOINTS],
     f->reference.ended = false;
     f->fresh = true;
     ft_regular_renew(&f->regular);
-#if FT_GOES
-    f->parks = false;
-#endif
+    go_nowhere(f);
 }
 
 /* Brake, and end at rest. */
@@ -395,11 +403,8 @@ FT_APART uint32_t ft_follow_tick(ft_follow *f, ft_motion *m,
         from[j] = f->joint[j];
         why[j] = move(f, j, &aim[j]);
     }
-#if FT_REGULAR
-    stay_regular(f, s, from, why);
-#else
-    (void)s;
-#endif
+    if (FT_REGULAR)
+        stay_regular(f, s, from, why);
     for (j = 0; j < FT_JOINTS; j++) {
         rests = give(f, m, j, aim[j].p, from[j].a, why[j]) && rests;
         on_it = on_it && !(ft_size(f->behind[j]) > FT_C(1e-6));

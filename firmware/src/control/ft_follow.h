@@ -8,7 +8,6 @@
 #define FT_FOLLOW_H
 
 #include "ft_config.h"    /* FT_FOLLOW, FT_FOLLOW_TIMEOUT, FT_PARK */
-#include "ft_contact.h"   /* FT_RETURN */
 #include "ft_governor.h"  /* ft_governor_tick */
 #include "ft_motion.h"    /* ft_motion */
 #include "ft_outlook.h"   /* ft_outlook */
@@ -18,8 +17,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-
-#define FT_GOES (FT_PARK || FT_RETURN) /* somewhere, by itself */
 
 typedef struct {
     volatile uint32_t now;       /* us, the board's clock */
@@ -41,10 +38,9 @@ typedef struct {
     int64_t q[FT_JOINTS];        /* wire */
     bool wary[FT_JOINTS];        /* of a reference that broke limits */
     ft_real behind[FT_JOINTS];   /* rad or m, from the reference */
-#if FT_GOES
+    FT_IF(FT_GOES,
     bool parks;                  /* goes to a place, wherever targets are */
-    int64_t place[FT_JOINTS];    /* there */
-#endif
+    int64_t place[FT_JOINTS];    /* there */)
     ft_regular regular;
     ft_targets targets;
     ft_reference reference;
@@ -54,13 +50,9 @@ typedef struct {
 /* of the tick */
 void ft_follow_begin(ft_follow *f, const int64_t held[FT_JOINTS],
                      uint32_t delay, uint32_t frame);
-#if FT_PARK
 void ft_follow_park(ft_follow *f, const int64_t held[FT_JOINTS]);
-#endif
-#if FT_RETURN
 void ft_follow_keep(ft_follow *f, const int64_t place[FT_JOINTS]);
 void ft_follow_return(ft_follow *f, const int64_t held[FT_JOINTS]);
-#endif
 void ft_follow_stop(ft_follow *f);
 uint32_t ft_follow_tick(ft_follow *f, ft_motion *m, const ft_step_state *s);
 

@@ -12,41 +12,48 @@
 
 /* ---- gains ------------------------------------------------------------- */
 
-/* Return one joint's gains: of the file, unless they may be overlaid. */
+#if FT_OVERLAY
+
+/* Return one joint's gains. */
 static inline ft_gains gains(const ft_law *l, uint32_t j)
 {
-#if FT_OVERLAY
     return l->gains[j];
-#else
-    const ft_joint_config *c = &ft_joint[j];
-    const ft_gains g = { c->ku, c->kv, c->ki };
-
-    (void)l;
-    return g;
-#endif
 }
 
 /* Put one joint's gains in force. */
 static void put_gains(ft_law *l, uint32_t j)
 {
-#if FT_OVERLAY
     const ft_real part = FT_C(1.0) / (ft_real)WHOLE;
 
     l->gains[j].ku = ft_joint[j].ku * (part * (ft_real)l->overlay[0][j]);
     l->gains[j].kv = ft_joint[j].kv * (part * (ft_real)l->overlay[1][j]);
     l->gains[j].ki = ft_joint[j].ki * (part * (ft_real)l->overlay[2][j]);
-#else
-    (void)l;
-    (void)j;
-#endif
 }
 
-#if FT_BUS_DRIVES > 0
+#else
+
+static inline ft_gains gains(const ft_law *l, uint32_t j)
+{
+    const ft_joint_config *c = &ft_joint[j];
+    const ft_gains g = { c->ku, c->kv, c->ki };
+
+    (void)l;
+    return g;
+}
+
+static inline void put_gains(ft_law *l, uint32_t j)
+{
+    (void)l;
+    (void)j;
+}
+
+#endif
+
+/* Return one joint's gains for its drive. */
 ft_gains ft_law_gains(const ft_law *l, uint32_t joint)
 {
     return gains(l, joint);
 }
-#endif
 
 /* Take the gains of the file. */
 void ft_law_boot(ft_law *l)
@@ -119,7 +126,6 @@ static inline ft_real coulomb(const ft_joint_config *c, ft_real both)
     return ft_size(both + c->coulomb_width) - ft_size(both - c->coulomb_width);
 }
 
-#ifdef FT_STRIBECK
 /* Return the share that is left, at a velocity, of what friction has more at
  * rest than in motion: half of it at v_s, by Hess and Soom's curve. */
 static inline ft_real share(const ft_stribeck_config *r, ft_real both)
@@ -138,7 +144,6 @@ static inline ft_real rubs(uint32_t j, ft_real both, ft_real tau)
 
     return size * (r->slope * ft_clamp(both, ft_joint[j].coulomb_width));
 }
-#endif
 
 /* Return the torque of the motion alone (first line of the law): tau_ID, rotor
  * inertia, viscous and dry friction of the target (Eq. 19), from the half
@@ -156,19 +161,16 @@ static inline ft_real of_motion(uint32_t j, ft_real before, ft_real after,
     torque += c->rotor * (after - before);
     if (FT_COULOMB)
         torque += c->coulomb_slope * coulomb(c, both);
-#ifdef FT_STRIBECK
-    torque += rubs(j, both, tau);
-#endif
+    if (FT_STRIBECK)
+        torque += rubs(j, both, tau);
     return torque;
 }
 
-#if FT_CONTACT
-/* Return the torque that a motion needs, whoever gave it. */
+/* Return the torque that a motion needs. Motors or a hand may give it. */
 ft_real ft_law_needed(uint32_t j, ft_real before, ft_real after, ft_real tau)
 {
     return of_motion(j, before, after, tau);
 }
-#endif
 
 /* Sum up the error, unless that pushes further into a limit. */
 static inline ft_real integrate(ft_law *l, uint32_t j, ft_real away)
@@ -209,10 +211,10 @@ static inline errors behind(uint32_t j, ft_turn away, const ft_law_input *in)
     const ft_real u = in->target->u[j];
     errors e = { (ft_real)away, u - in->seen->u[j] };
 
-#ifdef FT_AGED
-    e.place -= ft_age_joint[j].steps * u;
-    e.u -= ft_age_joint[j].ticks * (in->after[j] - in->before[j]);
-#endif
+    if (FT_AGED) {
+        e.place -= ft_age_joint[j].steps * u;
+        e.u -= ft_age_joint[j].ticks * (in->after[j] - in->before[j]);
+    }
     return e;
 }
 

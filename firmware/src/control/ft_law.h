@@ -35,9 +35,7 @@ typedef struct {
 } ft_gains;
 
 typedef struct {
-#if FT_OVERLAY
-    ft_gains gains[FT_JOINTS];   /* in force; the file's if never changed */
-#endif
+    FT_IF(FT_OVERLAY, ft_gains gains[FT_JOINTS];) /* in force */
     uint8_t overlay[3][FT_JOINTS]; /* 64ths of the file's ku, kv, ki */
     ft_real motion[FT_JOINTS];   /* torque of the motion, last tick */
     ft_real integral[FT_JOINTS]; /* N m, N */
@@ -65,12 +63,8 @@ typedef struct {
 
 void ft_law_boot(ft_law *l);
 bool ft_law_overlay(ft_law *l, uint32_t joint, const uint8_t share[3]);
-#if FT_BUS_DRIVES > 0
 ft_gains ft_law_gains(const ft_law *l, uint32_t joint); /* in force */
-#endif
-#if FT_CONTACT
 ft_real ft_law_needed(uint32_t j, ft_real before, ft_real after, ft_real tau);
-#endif
 void ft_law_start(ft_law *l);
 void ft_law_rest(ft_law *l);
 uint32_t ft_law_take_limits(ft_law *l);

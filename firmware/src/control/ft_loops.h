@@ -4,49 +4,11 @@
 
 #include "ft_findings.h" /* FT_RARELY */
 #include "ft_motion.h"   /* ft_motion */
-#include "ft_step.h"     /* FT_STEP_CLOSED, FT_STEP_MODES */
+#include "ft_step.h"     /* FT_STEP_CLOSED */
 
 #include <stdbool.h>
 
-#if FT_STEP_CLOSED
-
-/* Follow joints that are moved by hand, in the first mode: one small step a
- * tick. Return whether the loops are closed where the joints are. */
-static inline bool ft_loops_follow(ft_step_state *s,
-                                   const ft_turn q[FT_JOINTS])
-{
-#if FT_STEP_MODES > 1
-    s->mode = 0;
-#endif
-    return ft_step_reach(s, q, 1u);
-}
-
-/* Return whether the last step came to a singular pose, or to one that does
- * not follow from the pose before. */
-static inline bool ft_loops_lost(const ft_step_state *s)
-{
-    return s->fault;
-}
-
-#else
-
-static inline bool ft_loops_follow(ft_step_state *s,
-                                   const ft_turn q[FT_JOINTS])
-{
-    (void)s;
-    (void)q;
-    return true;
-}
-
-static inline bool ft_loops_lost(const ft_step_state *s)
-{
-    (void)s;
-    return false;
-}
-
-#endif
-
-#if FT_STEP_MODES > 1
+#if FT_MODED
 
 /* Make one step, in the mode that holds. Return false if that mode is a new
  * one and does not fit the motion. */
@@ -93,6 +55,42 @@ static inline uint32_t ft_loops_mode(const ft_step_state *s)
 {
     (void)s;
     return 0;
+}
+
+#endif
+
+#if FT_STEP_CLOSED
+
+/* Follow joints that are moved by hand, in the first mode: one small step a
+ * tick. Return whether the loops are closed where the joints are. */
+static inline bool ft_loops_follow(ft_step_state *s,
+                                   const ft_turn q[FT_JOINTS])
+{
+    ft_loops_first_mode(s);
+    return ft_step_reach(s, q, 1u);
+}
+
+/* Return whether the last step came to a singular pose, or to one that does
+ * not follow from the pose before. */
+static inline bool ft_loops_lost(const ft_step_state *s)
+{
+    return s->fault;
+}
+
+#else
+
+static inline bool ft_loops_follow(ft_step_state *s,
+                                   const ft_turn q[FT_JOINTS])
+{
+    (void)s;
+    (void)q;
+    return true;
+}
+
+static inline bool ft_loops_lost(const ft_step_state *s)
+{
+    (void)s;
+    return false;
 }
 
 #endif

@@ -288,7 +288,7 @@ static uint32_t arrive(ft_motion *m)
  * and go with it have to know. */
 static void look_ahead(ft_motion *m)
 {
-#if FT_STEP_MODES > 1
+#if FT_MODED
     const ft_queue *q = &m->queue;
     uint32_t far = FT_STEP_RAMP / FT_TICKS_PER_KNOT + 2u, n = 1;
     uint32_t there = ft_queue_buffered(q);

@@ -10,11 +10,7 @@
 
 static FT_INLINE ft_real root(ft_real x)
 {
-#ifdef FT_REAL_IS_DOUBLE
-    return __builtin_sqrt(x > FT_C(0.0) ? x : FT_C(0.0));
-#else
-    return __builtin_sqrtf(x > FT_C(0.0) ? x : FT_C(0.0));
-#endif
+    return FT_INSTRUCTION(sqrt)(x > FT_C(0.0) ? x : FT_C(0.0));
 }
 
 /* Form the ramp to a velocity w. */

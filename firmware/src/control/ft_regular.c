@@ -1,8 +1,6 @@
 /* Regular poses; see ft_regular.h. */
 #include "ft_regular.h"
 
-#if FT_REGULAR
-
 #include "ft_number.h"   /* ft_clamp */
 #include "ft_position.h" /* ft_position_add, ft_position_of_wire */
 
@@ -153,5 +151,3 @@ bool ft_regular_tick(ft_regular *r, const ft_step_state *s,
     refuse(r);
     return false;
 }
-
-#endif

@@ -10,14 +10,14 @@
 #ifndef FT_REGULAR_H
 #define FT_REGULAR_H
 
-#include "ft_config.h" /* FT_FOLLOW, ft_follow_config */
+#include "ft_config.h" /* FT_FOLLOW, FT_MODED */
 #include "ft_ramp.h"   /* ft_moving */
-#include "ft_step.h"   /* ft_step_state, FT_STEP_CLOSED, FT_STEP_MODES */
+#include "ft_step.h"   /* ft_step_state, FT_STEP_CLOSED */
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define FT_REGULAR (FT_FOLLOW && FT_STEP_CLOSED && FT_STEP_MODES == 1)
+#define FT_REGULAR (FT_FOLLOW && FT_STEP_CLOSED && !FT_MODED)
 
 #if FT_REGULAR
 
@@ -55,13 +55,6 @@ static inline bool ft_regular_waits(const ft_regular *r, uint32_t j)
     return r->alone < FT_JOINTS && r->alone != j;
 }
 
-/* Return whether joints may move from how they do to how they are about to. s:
- * the loops now; q: where the joints are, wire; c: limits of each. */
-bool ft_regular_tick(ft_regular *r, const ft_step_state *s,
-                     const int64_t q[FT_JOINTS],
-                     const ft_moving from[FT_JOINTS],
-                     const ft_moving to[FT_JOINTS], const ft_follow_config *c);
-
 #else
 
 typedef struct {
@@ -80,5 +73,12 @@ static inline bool ft_regular_waits(const ft_regular *r, uint32_t j)
 }
 
 #endif
+
+/* Return whether joints may move from how they do to how they are about to. s:
+ * the loops now; q: where the joints are, wire; c: limits of each. */
+bool ft_regular_tick(ft_regular *r, const ft_step_state *s,
+                     const int64_t q[FT_JOINTS],
+                     const ft_moving from[FT_JOINTS],
+                     const ft_moving to[FT_JOINTS], const ft_follow_config *c);
 
 #endif

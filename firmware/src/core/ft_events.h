@@ -21,11 +21,9 @@ enum {
     FT_EVENT_LEFT,   /* none for so long that it is gone, and the arm is held */
     FT_EVENT_FAULT,
     FT_EVENT_ESTOP,
-#if FT_CONTACT
     FT_EVENT_TOUCH,  /* something acts on the arm from outside */
     FT_EVENT_FREE,   /* and nothing any more */
-#endif
-    FT_EVENTS
+    FT_EVENTS = FT_CONTACT ? FT_EVENT_FREE + 1 : FT_EVENT_TOUCH
 };
 
 #define FT_STATES (FT_STATE_HELD + 1)

@@ -3,21 +3,11 @@
 #ifndef FT_FINDINGS_H
 #define FT_FINDINGS_H
 
-#include "ft_config.h" /* FT_BUS_DRIVES */
+#include "ft_compiler.h" /* FT_IF, FT_RARELY */
+#include "ft_config.h"   /* FT_DRIVES */
 
 #include <stdbool.h>
 #include <stdint.h>
-
-/* Code that rarely runs: the compiler keeps it out of the usual path. */
-#ifdef __GNUC__
-#define FT_RARELY(x) __builtin_expect((x), 0)
-#define FT_RARE __attribute__((noinline, cold))
-#define FT_APART __attribute__((noinline)) /* others save no registers for it */
-#else
-#define FT_RARELY(x) (x)
-#define FT_RARE
-#define FT_APART
-#endif
 
 #define FT_NO_JOINT 255u
 #define FT_GOOD 256u /* no joint, all is well */
@@ -34,21 +24,15 @@ typedef struct {
     uint32_t lost;   /* its zero was not found in time */
     uint32_t parted; /* closed loops are singular or do not follow */
     uint32_t misfit; /* a mode was entered that does not fit the motion */
-#if FT_BUS_DRIVES > 0
+    FT_IF(FT_DRIVES,
     uint32_t cut;    /* the bus of its drive is off */
     uint32_t silent; /* its drive does not answer */
-    uint32_t ailing; /* its drive has an error, or is not enabled */
-#endif
+    uint32_t ailing; /* its drive has an error, or is not enabled */)
 } ft_findings;
 
 #define FT_FOUND_NOTHING \
     { false, FT_GOOD, FT_GOOD, FT_GOOD, FT_GOOD, FT_GOOD, FT_GOOD, FT_GOOD, \
-      FT_GOOD, FT_GOOD FT_FOUND_OF_DRIVES }
-#if FT_BUS_DRIVES > 0
-#define FT_FOUND_OF_DRIVES , FT_GOOD, FT_GOOD, FT_GOOD
-#else
-#define FT_FOUND_OF_DRIVES
-#endif
+      FT_GOOD, FT_GOOD, FT_IF(FT_DRIVES, FT_GOOD, FT_GOOD, FT_GOOD) }
 
 /* For how many ticks in a row something has held. */
 typedef struct {

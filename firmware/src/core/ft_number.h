@@ -2,38 +2,20 @@
 #ifndef FT_NUMBER_H
 #define FT_NUMBER_H
 
-#include "ft_model.h" /* ft_real */
+#include "ft_compiler.h" /* FT_UNROLL, FT_INLINE, ... */
+#include "ft_model.h"    /* ft_real */
 
-/* Let the compiler write loops over joints out: an arm's joints are few. */
-#if defined __GNUC__ && !defined __clang__
-#define FT_UNROLL _Pragma("GCC unroll 8")
+/* Instructions of the processor, for which C99 has only libm. */
+#ifdef FT_REAL_IS_DOUBLE
+#define FT_INSTRUCTION(name) __builtin_##name
 #else
-#define FT_UNROLL
+#define FT_INSTRUCTION(name) __builtin_##name##f
 #endif
 
-/* Let the compiler reach all that a pointer leads to from this one address.
- * Knowing how the address was formed, it may form one for each part. */
-#ifdef __GNUC__
-#define FT_ONE_ADDRESS(pointer) __asm__("" : "+r"(pointer))
-#else
-#define FT_ONE_ADDRESS(pointer) (void)0
-#endif
-
-/* In place even where it is rarely done. */
-#ifdef __GNUC__
-#define FT_INLINE inline __attribute__((always_inline))
-#else
-#define FT_INLINE inline
-#endif
-
-/* Return |x|. The compilers have an instruction for it, C99 has only libm. */
+/* Return |x|. */
 static inline ft_real ft_size(ft_real x)
 {
-#ifdef FT_REAL_IS_DOUBLE
-    return __builtin_fabs(x);
-#else
-    return __builtin_fabsf(x);
-#endif
+    return FT_INSTRUCTION(fabs)(x);
 }
 
 /* Return the bound with the sign of x. */

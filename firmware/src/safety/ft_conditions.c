@@ -5,7 +5,7 @@
 #include "ft_config.h"   /* ft_joint */
 #include "ft_number.h"   /* ft_size */
 #include "ft_position.h" /* ft_position_difference */
-#include "ft_step.h"     /* FT_STEP_CLOSED, FT_STEP_MODES */
+#include "ft_step.h"     /* FT_STEP_CLOSED */
 #include "ft_watch.h"    /* ft_watch_constants, ft_watch_code */
 
 /* ---- looks of every tick ---------------------------------------------- */
@@ -47,32 +47,24 @@ static uint32_t homed(const ft_safety_input *in)
     return joint == FT_NO_JOINT ? FT_GOOD : joint;
 }
 
-#if FT_PARK
-
 /* The arm is not on its way to lie down. */
-static uint32_t not_parking(const ft_safety_input *in)
+static FT_MAYBE_UNUSED uint32_t not_parking(const ft_safety_input *in)
 {
     return in->safety->reaction != FT_REACTION_PARK ? FT_GOOD : FT_NO_JOINT;
 }
 
-#endif
-
-#if FT_PARK_SUPPLY
-
 /* A supply so low that the arm would lie down again. */
-static uint32_t supply_lasts(const ft_safety_input *in)
+static FT_MAYBE_UNUSED uint32_t supply_lasts(const ft_safety_input *in)
 {
     bool good = (ft_real)in->sensors->bus_voltage >= FT_PARK_VOLTS;
 
     return good ? FT_GOOD : FT_NO_JOINT;
 }
 
-static uint32_t supply_not_low(const ft_safety_input *in)
+static FT_MAYBE_UNUSED uint32_t supply_not_low(const ft_safety_input *in)
 {
-    return in->safety->sags > FT_PARK_SAGS ? FT_NO_JOINT : FT_GOOD;
+    return ft_safety_sags(in->safety) > FT_PARK_SAGS ? FT_NO_JOINT : FT_GOOD;
 }
-
-#endif
 
 static uint32_t estop_released(const ft_safety_input *in)
 {
@@ -130,10 +122,8 @@ static uint32_t drivers_ready(const ft_safety_input *in)
     return ft_chip_drivers_ready() ? FT_GOOD : FT_NO_JOINT;
 }
 
-#if FT_CURRENT_LOOPS
-
 /* Outputs off: no current, no reading. */
-static uint32_t current_zero(const ft_safety_input *in)
+static FT_MAYBE_UNUSED uint32_t current_zero(const ft_safety_input *in)
 {
     uint32_t joint;
 
@@ -142,40 +132,38 @@ static uint32_t current_zero(const ft_safety_input *in)
 }
 
 /* Reason for which the chip dropped the outputs by itself. */
-static uint32_t dropped_for(uint32_t cause)
+static FT_MAYBE_UNUSED uint32_t dropped_for(uint32_t cause)
 {
     uint32_t joint, found = ft_chip_current_fault(&joint);
 
     return found == cause ? joint : FT_GOOD;
 }
 
-static uint32_t current_bounded(const ft_safety_input *in)
+static FT_MAYBE_UNUSED uint32_t current_bounded(const ft_safety_input *in)
 {
     (void)in;
     return dropped_for(FT_CURRENT_OVER);
 }
 
-static uint32_t current_told(const ft_safety_input *in)
+static FT_MAYBE_UNUSED uint32_t current_told(const ft_safety_input *in)
 {
     (void)in;
     return dropped_for(FT_CURRENT_SENSOR);
 }
 
-static uint32_t current_sign(const ft_safety_input *in)
+static FT_MAYBE_UNUSED uint32_t current_sign(const ft_safety_input *in)
 {
     (void)in;
     return dropped_for(FT_CURRENT_SIGN);
 }
 
-static uint32_t current_comes(const ft_safety_input *in)
+static FT_MAYBE_UNUSED uint32_t current_comes(const ft_safety_input *in)
 {
     (void)in;
     return dropped_for(FT_CURRENT_LOOP);
 }
 
-#endif
-
-#if FT_BUS_DRIVES > 0
+#if FT_DRIVES
 
 /* Drives on buses, before they are armed ... */
 static uint32_t drives_there(const ft_safety_input *in)
@@ -211,27 +199,23 @@ static uint32_t drives_enabled(const ft_safety_input *in)
 
 #endif
 
-#if FT_BRAKE
-
-static uint32_t brakes_open(const ft_safety_input *in)
+static FT_MAYBE_UNUSED uint32_t brakes_open(const ft_safety_input *in)
 {
     return in->safety->opening == 0u ? FT_GOOD : FT_NO_JOINT;
 }
 
-static uint32_t brakes_closed(const ft_safety_input *in)
+static FT_MAYBE_UNUSED uint32_t brakes_closed(const ft_safety_input *in)
 {
     return in->safety->closing == 0u ? FT_GOOD : FT_NO_JOINT;
 }
 
 /* A probe holds no joint, and all brakes open together: what they carry would
  * fall. */
-static uint32_t nothing_braked(const ft_safety_input *in)
+static FT_MAYBE_UNUSED uint32_t nothing_braked(const ft_safety_input *in)
 {
     (void)in;
     return FT_NO_JOINT;
 }
-
-#endif
 
 static uint32_t constants_whole(const ft_safety_input *in)
 {
@@ -266,12 +250,10 @@ static uint32_t inside_limits(const ft_safety_input *in)
     return FT_GOOD;
 }
 
-#if FT_STEP_CLOSED
-static uint32_t loops_closed(const ft_safety_input *in)
+static FT_MAYBE_UNUSED uint32_t loops_closed(const ft_safety_input *in)
 {
     return *in->closed ? FT_GOOD : FT_NO_JOINT;
 }
-#endif
 
 static uint32_t standing(const ft_safety_input *in)
 {
@@ -324,14 +306,12 @@ static uint32_t nothing_coming(const ft_safety_input *in)
     return in->safety->coming == FT_FAULT_NONE ? FT_GOOD : FT_NO_JOINT;
 }
 
-#if !FT_FOLLOW
 /* Refuse: links bend, or joints that are driven cannot move alone. */
-static uint32_t cannot_follow(const ft_safety_input *in)
+static FT_MAYBE_UNUSED uint32_t cannot_follow(const ft_safety_input *in)
 {
     (void)in;
     return FT_NO_JOINT;
 }
-#endif
 
 /* Return whether the request is about a joint that there is. */
 static uint32_t known_joint(const ft_safety_input *in)
@@ -455,20 +435,15 @@ static uint32_t zero_found(const ft_safety_input *in)
     return in->found->lost;
 }
 
-#if FT_STEP_CLOSED
-static uint32_t loops_regular(const ft_safety_input *in)
+static FT_MAYBE_UNUSED uint32_t loops_regular(const ft_safety_input *in)
 {
     return in->found->parted;
 }
 
-#endif
-#if FT_STEP_MODES > 1
-static uint32_t mode_fits(const ft_safety_input *in)
+static FT_MAYBE_UNUSED uint32_t mode_fits(const ft_safety_input *in)
 {
     return in->found->misfit;
 }
-
-#endif
 
 static uint32_t knots_good(const ft_safety_input *in)
 {
@@ -495,112 +470,94 @@ static uint32_t outputs_as_commanded(const ft_safety_input *in)
  * can fail are left out of it: the tick has to go past each row. */
 const ft_condition ft_conditions_of_arm[] = {
     { FT_COMMAND_ARM, FT_REFUSAL_ESTOP_ACTIVE, estop_released },
-#if FT_BUS_DRIVES > 0
+    FT_IF(FT_DRIVES,
     { FT_COMMAND_ARM, FT_REFUSAL_DRIVE_SILENT, drives_there },
     { FT_COMMAND_ARM, FT_REFUSAL_DRIVE_FAULT, drives_well },
-    { FT_COMMAND_ARM, FT_REFUSAL_DRIVE_SETTING, drives_set },
-#endif
+    { FT_COMMAND_ARM, FT_REFUSAL_DRIVE_SETTING, drives_set },)
     { FT_COMMAND_ARM, FT_REFUSAL_NOT_HOMED, homed },
     { FT_COMMAND_ARM, FT_REFUSAL_SUPPLY, supply_good },
     { FT_COMMAND_ARM, FT_REFUSAL_BUS_VOLTAGE, bus_in_range },
-#if FT_PARK_SUPPLY
-    { FT_COMMAND_ARM, FT_REFUSAL_BUS_VOLTAGE, supply_lasts },
-#endif
+    FT_IF(FT_PARK_SUPPLY,
+    { FT_COMMAND_ARM, FT_REFUSAL_BUS_VOLTAGE, supply_lasts },)
     { FT_COMMAND_ARM, FT_REFUSAL_OVER_TEMPERATURE, not_hot },
     { FT_COMMAND_ARM, FT_REFUSAL_OVERLOAD, not_overloaded },
     { FT_COMMAND_ARM, FT_REFUSAL_DRIVER, drivers_well },
     { FT_COMMAND_ARM, FT_REFUSAL_DRIVER_NOT_READY, drivers_ready },
-#if FT_CURRENT_LOOPS
-    { FT_COMMAND_ARM, FT_REFUSAL_CURRENT_SENSOR, current_zero },
-#endif
+    FT_IF(FT_CURRENT_LOOPS,
+    { FT_COMMAND_ARM, FT_REFUSAL_CURRENT_SENSOR, current_zero },)
     { FT_COMMAND_ARM, FT_REFUSAL_OUTSIDE_LIMITS, inside_limits },
     { FT_COMMAND_ARM, FT_REFUSAL_MOVING, standing },
-#if FT_STEP_CLOSED
-    { FT_COMMAND_ARM, FT_REFUSAL_LOOPS_OPEN, loops_closed },
-#endif
+    FT_IF(FT_STEP_CLOSED,
+    { FT_COMMAND_ARM, FT_REFUSAL_LOOPS_OPEN, loops_closed },)
     { FT_NO_EVENT, FT_REFUSAL_NONE, 0 },
 };
 
 /* In the order of events. */
 const ft_condition ft_conditions[] = {
     { FT_COMMAND_START, FT_REFUSAL_FAULT_LATCHED, nothing_coming },
-#if FT_BRAKE
-    { FT_COMMAND_START, FT_REFUSAL_BRAKE, brakes_open },
-#endif
+    FT_IF(FT_BRAKE,
+    { FT_COMMAND_START, FT_REFUSAL_BRAKE, brakes_open },)
     { FT_COMMAND_START, FT_REFUSAL_NOTHING_BUFFERED, startable },
     { FT_COMMAND_START, FT_REFUSAL_START_POSE, starts_here },
     { FT_COMMAND_RESUME, FT_REFUSAL_FAULT_LATCHED, nothing_coming },
     { FT_COMMAND_RESUME, FT_REFUSAL_NOTHING_BUFFERED, resumable },
     { FT_COMMAND_CLEAR, FT_REFUSAL_ESTOP_ACTIVE, estop_released },
     { FT_COMMAND_CLEAR, FT_REFUSAL_FAULT_LATCHED, fault_mended },
-#if FT_PARK
-    { FT_COMMAND_CLEAR, FT_REFUSAL_PARKING, not_parking },
-#endif
-#if FT_BRAKE
-    { FT_COMMAND_CLEAR, FT_REFUSAL_BRAKE, brakes_closed },
-#endif
+    FT_IF(FT_PARK,
+    { FT_COMMAND_CLEAR, FT_REFUSAL_PARKING, not_parking },)
+    FT_IF(FT_BRAKE,
+    { FT_COMMAND_CLEAR, FT_REFUSAL_BRAKE, brakes_closed },)
     { FT_COMMAND_LOADER, FT_REFUSAL_WRONG_STATE, no_outputs },
     { FT_COMMAND_LOADER, FT_REFUSAL_NO_LOADER, has_loader },
     { FT_EVENT_HOME, FT_REFUSAL_MOVING, standing },
     { FT_EVENT_FLOAT, FT_REFUSAL_FAULT_LATCHED, nothing_coming },
-#if FT_BRAKE
-    { FT_EVENT_FLOAT, FT_REFUSAL_BRAKE, brakes_open },
-#endif
+    FT_IF(FT_BRAKE,
+    { FT_EVENT_FLOAT, FT_REFUSAL_BRAKE, brakes_open },)
     { FT_EVENT_FLOAT, FT_REFUSAL_OUT_OF_BOUNDS, friction_allowed },
     { FT_EVENT_JOG, FT_REFUSAL_FAULT_LATCHED, nothing_coming },
-#if FT_BRAKE
-    { FT_EVENT_JOG, FT_REFUSAL_BRAKE, brakes_open },
-#endif
+    FT_IF(FT_BRAKE,
+    { FT_EVENT_JOG, FT_REFUSAL_BRAKE, brakes_open },)
     { FT_EVENT_JOG, FT_REFUSAL_OUT_OF_BOUNDS, jog_allowed },
     { FT_EVENT_SEEK, FT_REFUSAL_OUT_OF_BOUNDS, known_joint },
     { FT_EVENT_SEEK, FT_REFUSAL_NO_SEEKING, sought_for },
     { FT_EVENT_SEEK, FT_REFUSAL_SUPPLY, supply_good },
-#if FT_BUS_DRIVES > 0
+    FT_IF(FT_DRIVES,
     { FT_EVENT_SEEK, FT_REFUSAL_DRIVE_SILENT, drives_there },
     { FT_EVENT_SEEK, FT_REFUSAL_DRIVE_FAULT, drives_well },
-    { FT_EVENT_SEEK, FT_REFUSAL_DRIVE_SETTING, drives_set },
-#endif
+    { FT_EVENT_SEEK, FT_REFUSAL_DRIVE_SETTING, drives_set },)
     { FT_EVENT_SEEK, FT_REFUSAL_BUS_VOLTAGE, bus_in_range },
     { FT_EVENT_SEEK, FT_REFUSAL_OVER_TEMPERATURE, not_hot },
     { FT_EVENT_SEEK, FT_REFUSAL_OVERLOAD, not_overloaded },
     { FT_EVENT_SEEK, FT_REFUSAL_DRIVER, drivers_well },
     { FT_EVENT_SEEK, FT_REFUSAL_DRIVER_NOT_READY, drivers_ready },
-#if FT_CURRENT_LOOPS
-    { FT_EVENT_SEEK, FT_REFUSAL_CURRENT_SENSOR, current_zero },
-#endif
+    FT_IF(FT_CURRENT_LOOPS,
+    { FT_EVENT_SEEK, FT_REFUSAL_CURRENT_SENSOR, current_zero },)
     { FT_EVENT_SEEK, FT_REFUSAL_MOVING, standing },
-#if FT_STEP_CLOSED
-    { FT_EVENT_SEEK, FT_REFUSAL_LOOPS_OPEN, loops_closed },
-#endif
-#if FT_BRAKE
-    { FT_EVENT_PROBE, FT_REFUSAL_BRAKE, nothing_braked },
-#endif
+    FT_IF(FT_STEP_CLOSED,
+    { FT_EVENT_SEEK, FT_REFUSAL_LOOPS_OPEN, loops_closed },)
+    FT_IF(FT_BRAKE,
+    { FT_EVENT_PROBE, FT_REFUSAL_BRAKE, nothing_braked },)
     { FT_EVENT_PROBE, FT_REFUSAL_OUT_OF_BOUNDS, probe_allowed },
     { FT_EVENT_PROBE, FT_REFUSAL_SUPPLY, supply_good },
-#if FT_BUS_DRIVES > 0
+    FT_IF(FT_DRIVES,
     { FT_EVENT_PROBE, FT_REFUSAL_DRIVE_SILENT, drives_there },
     { FT_EVENT_PROBE, FT_REFUSAL_DRIVE_FAULT, drives_well },
-    { FT_EVENT_PROBE, FT_REFUSAL_DRIVE_SETTING, drives_set },
-#endif
+    { FT_EVENT_PROBE, FT_REFUSAL_DRIVE_SETTING, drives_set },)
     { FT_EVENT_PROBE, FT_REFUSAL_BUS_VOLTAGE, bus_in_range },
     { FT_EVENT_PROBE, FT_REFUSAL_OVER_TEMPERATURE, not_hot },
     { FT_EVENT_PROBE, FT_REFUSAL_OVERLOAD, not_overloaded },
     { FT_EVENT_PROBE, FT_REFUSAL_DRIVER, drivers_well },
     { FT_EVENT_PROBE, FT_REFUSAL_DRIVER_NOT_READY, drivers_ready },
-#if FT_CURRENT_LOOPS
-    { FT_EVENT_PROBE, FT_REFUSAL_CURRENT_SENSOR, current_zero },
-#endif
-#if FT_STEP_CLOSED
-    { FT_EVENT_PROBE, FT_REFUSAL_LOOPS_OPEN, loops_closed },
-#endif
+    FT_IF(FT_CURRENT_LOOPS,
+    { FT_EVENT_PROBE, FT_REFUSAL_CURRENT_SENSOR, current_zero },)
+    FT_IF(FT_STEP_CLOSED,
+    { FT_EVENT_PROBE, FT_REFUSAL_LOOPS_OPEN, loops_closed },)
     { FT_EVENT_GAINS, FT_REFUSAL_OUT_OF_BOUNDS, overlay_allowed },
-#if !FT_FOLLOW
-    { FT_EVENT_FOLLOW, FT_REFUSAL_NO_FOLLOWING, cannot_follow },
-#endif
+    FT_UNLESS(FT_FOLLOW,
+    { FT_EVENT_FOLLOW, FT_REFUSAL_NO_FOLLOWING, cannot_follow },)
     { FT_EVENT_FOLLOW, FT_REFUSAL_FAULT_LATCHED, nothing_coming },
-#if FT_BRAKE
-    { FT_EVENT_FOLLOW, FT_REFUSAL_BRAKE, brakes_open },
-#endif
+    FT_IF(FT_BRAKE,
+    { FT_EVENT_FOLLOW, FT_REFUSAL_BRAKE, brakes_open },)
     { FT_NO_EVENT, FT_REFUSAL_NONE, 0 },
 };
 
@@ -611,26 +568,22 @@ const ft_fault_rule ft_faults[] = {
     { FT_FAULT_CODE, FT_ALWAYS, FT_OFF, code_whole },
     { FT_FAULT_STACK, FT_ALWAYS, FT_OFF, stack_whole },
     { FT_FAULT_TICK_OVERRUN, FT_ALWAYS, FT_OFF, tick_in_time },
-#if FT_CURRENT_LOOPS
+    FT_IF(FT_CURRENT_LOOPS,
     { FT_FAULT_OVER_CURRENT, FT_POWERED, FT_OFF, current_bounded },
     { FT_FAULT_CURRENT_SENSOR, FT_POWERED, FT_OFF, current_told },
     { FT_FAULT_CURRENT_SIGN, FT_POWERED, FT_OFF, current_sign },
-    { FT_FAULT_CURRENT_LOOP, FT_POWERED, FT_OFF, current_comes },
-#endif
+    { FT_FAULT_CURRENT_LOOP, FT_POWERED, FT_OFF, current_comes },)
     { FT_FAULT_BREAK, FT_POWERED, FT_OFF, outputs_as_commanded },
     { FT_FAULT_UNDER_VOLTAGE, FT_POWERED, FT_OFF, bus_not_low },
     { FT_FAULT_OVER_VOLTAGE, FT_POWERED, FT_OFF, bus_not_high },
-#if FT_STEP_CLOSED
-    { FT_FAULT_LOOPS_SINGULAR, FT_OF_JOINTS, FT_OFF, loops_regular },
-#endif
-#if FT_STEP_MODES > 1
-    { FT_FAULT_MODE, FT_OF_JOINTS, FT_OFF, mode_fits },
-#endif
-#if FT_BUS_DRIVES > 0
+    FT_IF(FT_STEP_CLOSED,
+    { FT_FAULT_LOOPS_SINGULAR, FT_OF_JOINTS, FT_OFF, loops_regular },)
+    FT_IF(FT_MODED,
+    { FT_FAULT_MODE, FT_OF_JOINTS, FT_OFF, mode_fits },)
+    FT_IF(FT_DRIVES,
     { FT_FAULT_BUS_OFF, FT_POWERED, FT_OFF, buses_on },
     { FT_FAULT_DRIVE_FAULT, FT_POWERED, FT_OFF, drives_enabled },
-    { FT_FAULT_DRIVE_SILENT, FT_POWERED, FT_OFF, drives_heard },
-#endif
+    { FT_FAULT_DRIVE_SILENT, FT_POWERED, FT_OFF, drives_heard },)
     { FT_FAULT_NOT_FINITE, FT_OF_JOINTS, FT_OFF, finite },
     { FT_FAULT_ENCODER, FT_OF_JOINTS, FT_OFF, counts_possible },
     { FT_FAULT_ENCODER_STUCK, FT_OF_JOINTS, FT_OFF, not_stuck },
@@ -642,9 +595,8 @@ const ft_fault_rule ft_faults[] = {
       not_hot },
     { FT_FAULT_DRIVER, FT_POWERED, FT_OFF, drivers_well },
     { FT_FAULT_OVERLOAD, FT_ARMED, FT_STOP, not_overloaded },
-#if FT_PARK_SUPPLY
-    { FT_FAULT_LOW_SUPPLY, FT_ARMED, FT_STOP, supply_not_low },
-#endif
+    FT_IF(FT_PARK_SUPPLY,
+    { FT_FAULT_LOW_SUPPLY, FT_ARMED, FT_STOP, supply_not_low },)
     { FT_FAULT_HOST_LOST, FT_ARMED, FT_STOP, host_there },
     { FT_FAULT_KNOT, FT_OF_KNOTS, FT_STOP, knots_good },
 };
@@ -689,12 +641,9 @@ static uint32_t signs(const ft_safety *s, const ft_safety_input *in)
         return 0;
     if (in->found->any)
         kinds = FT_POWERED | FT_OF_JOINTS;
-#if FT_PARK_SUPPLY
-    if (s->sags > FT_PARK_SAGS)
-        kinds |= FT_POWERED | FT_ARMED;
-#endif
     if (host_gone(s) || low(in->sensors) || high(in->sensors)
-        || !ft_chip_outputs_enabled())
+        || !ft_chip_outputs_enabled()
+        || (FT_PARK_SUPPLY && ft_safety_sags(s) > FT_PARK_SAGS))
         kinds |= FT_POWERED | FT_ARMED;
     return kinds;
 }

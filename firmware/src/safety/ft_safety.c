@@ -7,6 +7,69 @@
 #include "ft_loops.h"      /* ft_loops_first_mode */
 #include "ft_number.h"     /* FT_UNROLL */
 
+/* ---- the time to lie down ----------------------------------------------- */
+
+#if FT_PARK
+
+/* Return whether a fault is about the host alone. */
+static bool of_host(uint32_t code)
+{
+    return code == FT_FAULT_HOST_LOST || code == FT_FAULT_KNOT;
+}
+
+/* Set the time that the joints have to lie down, all of it or none. */
+static void set_time(ft_safety *s)
+{
+    s->parking = FT_PARK_TICKS;
+    s->hasty = !of_host(s->fault);
+}
+
+/* Note that an arm which lies down has no time to wait, unless the fault is
+ * about the host alone. */
+static void hurry(ft_safety *s, uint32_t code)
+{
+    s->hasty = s->hasty || !of_host(code);
+}
+
+/* Return whether an arm that lies down may wait. */
+static bool has_time(const ft_safety *s)
+{
+    return !s->hasty;
+}
+
+/* Let a tick pass. Return whether it was the last one. */
+static bool passed(ft_safety *s)
+{
+    return --s->parking == 0u;
+}
+
+#else
+
+static inline void set_time(ft_safety *s)
+{
+    (void)s;
+}
+
+static inline void hurry(ft_safety *s, uint32_t code)
+{
+    (void)s;
+    (void)code;
+}
+
+static inline bool has_time(const ft_safety *s)
+{
+    (void)s;
+    return false;
+}
+
+static inline bool passed(ft_safety *s)
+{
+    (void)s;
+    return false;
+}
+
+#endif
+
 /* ---- actions ---------------------------------------------------------- */
 
 static void nothing(ft_safety *s, ft_control *c)
@@ -127,38 +190,28 @@ static void where_held(const ft_control *c, int64_t q[FT_JOINTS])
         q[j] = ft_observer_turned(&c->seen, j, held->q[j]);
 }
 
-#if FT_PARK
-
-/* Return whether a fault is about the host alone. */
-static bool of_host(uint32_t code)
-{
-    return code == FT_FAULT_HOST_LOST || code == FT_FAULT_KNOT;
-}
-
 /* Let the joints go, from where they are held, to where they lie. */
-static void lie_down(ft_safety *s, ft_control *c)
+static FT_MAYBE_UNUSED void lie_down(ft_safety *s, ft_control *c)
 {
     int64_t q[FT_JOINTS];
 
     (void)s;
     where_held(c, q);
     ft_follow_park(&c->follow, q);
-#if FT_WAITS
-    c->contact.way = 0;
-#endif
+    if (FT_WAITS)
+        ft_control_contact(c)->way = 0;
 }
 
 /* Begin to lie down. */
 static void park(ft_safety *s, ft_control *c)
 {
     lie_down(s, c);
-    s->parking = FT_PARK_TICKS;
-    s->hasty = !of_host(s->fault);
+    set_time(s);
 }
 
 /* Let the motors go, as the joints lie, or had the time to: where brakes can
  * take over, once they have. */
-static void lie(ft_safety *s, ft_control *c)
+static FT_MAYBE_UNUSED void lie(ft_safety *s, ft_control *c)
 {
     if (s->reaction != FT_REACTION_PARK)
         return;
@@ -171,21 +224,16 @@ static void lie(ft_safety *s, ft_control *c)
     close_brakes(s);
 }
 
-#endif
-#if FT_WAITS
-
 /* Wait where a touch on the way has moved the joints to. */
-static void await_way(ft_safety *s, ft_control *c)
+static FT_MAYBE_UNUSED void await_way(ft_safety *s, ft_control *c)
 {
     if (s->reaction != FT_REACTION_PARK)
         return;
     hold_here(s, c);
     lie_down(s, c);
     ft_follow_stop(&c->follow);
-    c->contact.way = FT_FELT_AWAY;
+    ft_control_contact(c)->way = FT_FELT_AWAY;
 }
-
-#endif
 
 /* Return the reaction to a fault that is possible now: joints that cannot be
  * held coast, and what is still braked stays. */
@@ -218,10 +266,8 @@ static void react(ft_safety *s, ft_control *c)
         stay(s, c);
     if (how == FT_REACTION_HOLD)
         close_brakes(s);
-#if FT_PARK
-    if (how == FT_REACTION_PARK)
+    if (FT_PARK && how == FT_REACTION_PARK)
         park(s, c);
-#endif
 }
 
 static void home(ft_safety *s, ft_control *c)
@@ -239,70 +285,52 @@ static void home(ft_safety *s, ft_control *c)
 
 static void let_float(ft_safety *s, ft_control *c)
 {
-#if FT_RETURN
-    c->contact.way = 0;
-#endif
+    if (FT_RETURN)
+        ft_control_contact(c)->way = 0;
     ft_motion_forget(&c->motion);
     ft_lab_float(&c->lab, s->request.value);
 }
 
-#if FT_CONTACT && FT_CONTACT_REACTION == FT_CONTACT_FLOATS
-
-/* Give way: carry the weight alone. */
-static void give_way(ft_safety *s, ft_control *c)
-{
-    forget_last_motion(s);
-    ft_motion_forget(&c->motion);
-    ft_lab_float(&c->lab, 0.0f);
-}
-
-#elif FT_RETURN
-
-/* Give way: carry the weight alone. The path waits where the arm has left it,
- * and so does the place that the arm goes back to. */
-static void give_way(ft_safety *s, ft_control *c)
+/* Leave the path where the arm has left it, and keep the place that the arm
+ * goes back to. */
+static void leave_path(ft_safety *s, ft_control *c)
 {
     int64_t place[FT_JOINTS];
     uint32_t j;
 
-    if (c->contact.way == 0u) {
+    if (ft_control_contact(c)->way == 0u) {
         for (j = 0; j < FT_JOINTS; j++)
             place[j] = ft_observer_turned(&c->seen, j, c->motion.next.q[j]);
         ft_follow_keep(&c->follow, place);
         ft_motion_leave(&c->motion);
         forget_last_motion(s);
     }
-    ft_contact_give_way(&c->contact);
+    ft_contact_give_way(ft_control_contact(c));
+}
+
+/* Give way: carry the weight alone. */
+static FT_MAYBE_UNUSED void give_way(ft_safety *s, ft_control *c)
+{
+    if (FT_RETURN) {
+        leave_path(s, c);
+    } else {
+        forget_last_motion(s);
+        ft_motion_forget(&c->motion);
+    }
     ft_lab_float(&c->lab, 0.0f);
 }
 
 /* Go back to where the arm was, as nothing is felt any more. */
-static void go_back(ft_safety *s, ft_control *c)
+static FT_MAYBE_UNUSED void go_back(ft_safety *s, ft_control *c)
 {
     int64_t q[FT_JOINTS];
 
     hold_here(s, c);
     where_held(c, q);
     ft_follow_return(&c->follow, q);
-    c->contact.way = FT_FELT_BACK;
-    c->contact.tries++;
+    ft_control_contact(c)->way = FT_FELT_BACK;
+    ft_control_contact(c)->tries++;
 }
-
-#endif
-
-#if FT_CONTACT && FT_CONTACT_REACTION >= FT_CONTACT_FLOATS
-#define TOUCH(stops, on) [FT_EVENT_TOUCH] = { give_way, FLOAT },
-#elif FT_CONTACT && FT_CONTACT_REACTION == FT_CONTACT_STOPS
-#define TOUCH(stops, on) [FT_EVENT_TOUCH] = { stops, on },
-#else
-#define TOUCH(stops, on)
-#endif
-
-#if FT_RETURN
-#define BACK [FT_EVENT_FREE] = { go_back, FOLLOW },
-#else
-#define BACK
-#endif
 
 static void jog(ft_safety *s, ft_control *c)
 {
@@ -426,15 +454,10 @@ static void pause(ft_safety *s, ft_control *c)
 /* Note the end; of the way back, that the path is as after a stop on it. */
 static void finish(ft_safety *s, ft_control *c)
 {
-#if FT_RETURN
-    if (c->contact.way != 0u) {
-        if (c->motion.phase == FT_MOTION_PAUSED)
-            s->flags |= FT_FLAG_STOPPED;
-        return;
-    }
-#endif
-    (void)c;
-    s->flags |= FT_FLAG_ENDED;
+    if (!FT_RETURN || ft_control_contact(c)->way == 0u)
+        s->flags |= FT_FLAG_ENDED;
+    else if (c->motion.phase == FT_MOTION_PAUSED)
+        s->flags |= FT_FLAG_STOPPED;
 }
 
 /* ---- actions of FOLLOW -------------------------------------------------- */
@@ -468,10 +491,8 @@ static void nothing_heard(ft_safety *s, ft_control *c)
 /* Say why there is rest before an end. */
 static void run_out(ft_safety *s, ft_control *c)
 {
-#if FT_RETURN
-    if (c->contact.way != 0u)
+    if (FT_RETURN && ft_control_contact(c)->way != 0u)
         ft_motion_forget(&c->motion); /* it is not where the arm is */
-#endif
     s->flags |= s->reason != 0u || !c->follow.starved
                     ? s->reason : (uint8_t)FT_FLAG_UNDERRUN;
 }
@@ -516,6 +537,11 @@ typedef struct {
 #define LEAVING FT_STATE_LEAVING
 #define FOLLOW FT_STATE_FOLLOW
 #define HELD FT_STATE_HELD
+
+/* Reactions to a touch in a state: its own way to stop, or to give way. */
+#define TOUCH(stops, on) \
+    FT_IF(FT_STOPS, [FT_EVENT_TOUCH] = { stops, on },) \
+    FT_IF(FT_GIVES_WAY, [FT_EVENT_TOUCH] = { give_way, FLOAT },)
 
 static const cell table[FT_STATES][FT_EVENTS] = {
     [BOOT] = {
@@ -572,13 +598,9 @@ static const cell table[FT_STATES][FT_EVENTS] = {
         [FT_COMMAND_CLEAR] = { clear, DISARMED },
         [FT_COMMAND_LOADER] = { outputs_off, LEAVING },
         [FT_EVENT_PASSED] = { outputs_off, FAULT },
-#if FT_PARK
-        [FT_EVENT_ENDED] = { lie, FAULT },
-#endif
-#if FT_WAITS
-        [FT_EVENT_TOUCH] = { await_way, FAULT },
-        [FT_EVENT_FREE] = { lie_down, FAULT },
-#endif
+        FT_IF(FT_PARK, [FT_EVENT_ENDED] = { lie, FAULT },)
+        FT_IF(FT_WAITS, [FT_EVENT_TOUCH] = { await_way, FAULT },
+                        [FT_EVENT_FREE] = { lie_down, FAULT },)
         [FT_EVENT_FAULT] = { react, FAULT },
         [FT_EVENT_ESTOP] = { outputs_off, ESTOP },
     },
@@ -604,7 +626,7 @@ static const cell table[FT_STATES][FT_EVENTS] = {
         [FT_COMMAND_DISARM] = { disarm, DISARMED },
         [FT_COMMAND_STOP] = { stay, HOLD },
         [FT_EVENT_FLOAT] = { let_float, FLOAT },
-        BACK
+        FT_IF(FT_RETURN, [FT_EVENT_FREE] = { go_back, FOLLOW },)
         [FT_EVENT_SILENT] = { stay, HOLD },
         [FT_EVENT_FAULT] = { react, FAULT },
         [FT_EVENT_ESTOP] = { outputs_off, ESTOP },
@@ -694,7 +716,8 @@ uint32_t ft_safety_unhomed(const ft_safety *s)
     return FT_NO_JOINT;
 }
 
-#if FT_BUS_DRIVES > 0
+#if FT_DRIVES
+
 /* Report whether every joint has its zero: drives come and go. */
 void ft_safety_met(ft_safety *s)
 {
@@ -703,6 +726,7 @@ void ft_safety_met(ft_safety *s)
     else
         s->flags &= (uint8_t)~FT_FLAG_HOMED;
 }
+
 #endif
 
 /* Let an event happen, if the state knows it. A disarming event waits for
@@ -720,11 +744,9 @@ void ft_safety_event(ft_safety *s, ft_control *c, uint32_t event)
         s->source = FT_SOURCE_PATH;
     if (FT_PARK && to->next == FAULT && s->reaction == FT_REACTION_PARK)
         s->source = FT_SOURCE_FOLLOW;
-#if FT_YIELDS
-    if (s->state != FLOAT && s->state != FOLLOW
+    if (FT_YIELDS && s->state != FLOAT && s->state != FOLLOW
         && s->reaction != FT_REACTION_PARK)
-        c->contact.way = 0;
-#endif
+        ft_control_contact(c)->way = 0;
 }
 
 /* Refuse the last command for a reason. */
@@ -868,17 +890,6 @@ static bool dealt_with(const ft_safety *s, uint32_t code)
            && ft_reaction[code] == FT_REACTION_PARK;
 }
 
-/* Note that an arm which lies down has no time to wait, whatever it began
- * for. */
-static void hurry(ft_safety *s, uint32_t code)
-{
-#if FT_PARK
-    s->hasty = s->hasty || !of_host(code);
-#endif
-    (void)s;
-    (void)code;
-}
-
 /* Look for faults, in the order of the table: the first is latched, a later
  * one may ask for more to be done. Once the outputs are off, or brake, only
  * those that count then go on doing so. */
@@ -926,57 +937,46 @@ static void await_brakes(ft_safety *s, ft_control *c)
         ft_safety_event(s, c, FT_EVENT_PASSED);
 }
 
-#if FT_PARK
-
-/* Return whether an arm that lies down has time while it is touched. */
-static bool has_time(const ft_safety *s, const ft_control *c)
+/* Let the time pass in which the joints are to lie, unless they wait. */
+static void await_rest(ft_safety *s, ft_control *c)
 {
-#if FT_WAITS
-    return !s->hasty && c->contact.way != 0u;
-#else
-    (void)s;
-    (void)c;
-    return false;
-#endif
+    if (s->reaction != FT_REACTION_PARK)
+        return;
+    if (FT_WAITS && has_time(s) && ft_control_contact(c)->way != 0u)
+        return;
+    if (passed(s))
+        ft_safety_event(s, c, FT_EVENT_ENDED);
 }
 
-#endif
-
-/* Let the time pass in which the joints are to lie, and that for which the
- * supply has been low. */
-static void await_rest(ft_safety *s, ft_control *c, const ft_sensors *sensors)
-{
-#if FT_PARK
-    if (s->reaction == FT_REACTION_PARK && !has_time(s, c)
-        && --s->parking == 0u)
-        ft_safety_event(s, c, FT_EVENT_ENDED);
-#endif
 #if FT_PARK_SUPPLY
+
+/* Count the ticks for which the supply has been low. */
+static void count_sags(ft_safety *s, const ft_sensors *sensors)
+{
     if ((ft_real)sensors->bus_voltage >= FT_PARK_VOLTS)
         s->sags = 0;
     else if (s->sags <= FT_PARK_SAGS)
         s->sags++;
-#endif
+}
+
+#else
+
+static inline void count_sags(const ft_safety *s, const ft_sensors *sensors)
+{
     (void)s;
-    (void)c;
     (void)sensors;
 }
 
-#if FT_CONTACT
+#endif
 
-/* Return whether a touch is to be reacted to: a new one, or on the way to lie
- * down one that lasts, which holds the arm, or moves it for as long. */
+/* Return whether to react to a touch: to a new one. An arm that lies down
+ * reacts to a touch that lasts, which holds the arm or moves it for as long. */
 static bool felt(const ft_safety *s, const ft_contact *f)
 {
-#if FT_WAITS
-    if (s->reaction == FT_REACTION_PARK)
-        return f->touched
-               && (FT_CONTACT_REACTION != FT_CONTACT_STOPS || f->way == 0u);
-#endif
+    if (FT_WAITS && s->reaction == FT_REACTION_PARK)
+        return f->touched && (!FT_STOPS || f->way == 0u);
     return f->touch && s->coming == FT_FAULT_NONE;
 }
-
-#endif
 
 /* ---- start and tick --------------------------------------------------- */
 
@@ -1003,18 +1003,15 @@ void ft_safety_tick(ft_safety *s, ft_control *c, const ft_safety_input *in,
     if (motion_event != 0u)
         ft_safety_event(s, c, motion_event);
     take_coming(s, c);
-#if FT_CONTACT
-    if (felt(s, &c->contact))
+    if (FT_CONTACT && felt(s, ft_control_contact(c)))
         ft_safety_event(s, c, FT_EVENT_TOUCH);
-#endif
-#if FT_YIELDS
-    if (ft_contact_quiet(&c->contact, &c->seen))
+    if (FT_YIELDS && ft_contact_quiet(ft_control_contact(c), &c->seen))
         ft_safety_event(s, c, FT_EVENT_FREE);
-#endif
     if (FT_BRAKE)
         await_brakes(s, c);
     if (FT_PARK)
-        await_rest(s, c, in->sensors);
+        await_rest(s, c);
+    count_sags(s, in->sensors);
     if (in->sensors->estop)
         ft_safety_event(s, c, FT_EVENT_ESTOP);
     kinds = ft_suspects(s, in);

@@ -64,13 +64,11 @@ typedef struct {
     bool gentle;                /* the fault that is taken came at rest */
     bool released;              /* the brakes: they open, or are open */
     uint32_t opening, closing;  /* ticks until they are open, closed */
-#if FT_PARK
+    FT_IF(FT_PARK,
     uint32_t parking;           /* ticks until the joints are let go at last */
-    bool hasty;                 /* more than its host is missing: no waiting */
-#endif
-#if FT_PARK_SUPPLY
-    uint32_t sags;              /* ticks for which the supply has been low */
-#endif
+    bool hasty;                 /* more than its host is missing: no waiting */)
+    FT_IF(FT_PARK_SUPPLY,
+    uint32_t sags;              /* ticks for which the supply has been low */)
     uint8_t refusal, refusal_joint, token;
     uint8_t flags;              /* FT_FLAG_ */
     uint8_t reason;             /* the flag a stop under way will set */
@@ -88,9 +86,7 @@ typedef struct {
     const ft_observer *seen;
     const ft_motion *motion;
     const bool *closed;       /* loops are, or there are none */
-#if FT_BUS_DRIVES > 0
-    const ft_bus *bus;
-#endif
+    FT_IF(FT_DRIVES, const ft_bus *bus;)
 } ft_safety_input;
 
 void ft_safety_start(ft_safety *s, ft_control *c, uint32_t chip_errors);
@@ -99,9 +95,14 @@ void ft_safety_tick(ft_safety *s, ft_control *c, const ft_safety_input *in,
 void ft_safety_event(ft_safety *s, ft_control *c, uint32_t event);
 bool ft_safety_takes_knots(const ft_safety *s);
 uint32_t ft_safety_unhomed(const ft_safety *s);
-#if FT_BUS_DRIVES > 0
 void ft_safety_met(ft_safety *s);
-#endif
+
+/* Return for how many ticks the supply has been low. */
+static inline uint32_t ft_safety_sags(const ft_safety *s)
+{
+    (void)s;
+    return FT_IF(FT_PARK_SUPPLY, s->sags) FT_UNLESS(FT_PARK_SUPPLY, 0u);
+}
 
 /* Return whether torques are meant to act. */
 static inline bool ft_safety_armed(const ft_safety *s)

@@ -2,9 +2,8 @@
 #include "ft_watch.h"
 
 #include "ft_chip.h"     /* ft_chip_temperature, ft_chip_driver_fault */
-#include "ft_config.h"   /* ft_joint, ft_lab_joint, ... */
+#include "ft_config.h"   /* FT_GUARDED */
 #include "ft_crc.h"      /* ft_crc32, ft_crc32_more */
-#include "ft_follow.h"   /* FT_GOES */
 #include "ft_heat.h"     /* ft_heat_idle */
 #include "ft_messages.h" /* FT_FAULT_ */
 
@@ -18,28 +17,7 @@ static const struct {
     uint32_t size;
     const uint32_t *crc;
 } guarded[] = {
-    { ft_joint, sizeof ft_joint, &ft_joint_crc },
-    { ft_lab_joint, sizeof ft_lab_joint, &ft_lab_crc },
-    { ft_follow_joint, sizeof ft_follow_joint, &ft_follow_crc },
-#if FT_GOES
-    { ft_park_joint, sizeof ft_park_joint, &ft_park_crc },
-#endif
-#if FT_CONTACT
-    { ft_contact_joint, sizeof ft_contact_joint, &ft_contact_crc },
-#endif
-#ifdef FT_STRIBECK
-    { ft_stribeck_joint, sizeof ft_stribeck_joint, &ft_stribeck_crc },
-#endif
-#ifdef FT_AGED
-    { ft_age_joint, sizeof ft_age_joint, &ft_age_crc },
-#endif
-    { ft_heat, sizeof ft_heat, &ft_heat_crc },
-#if FT_BUS_DRIVES > 0
-    { ft_drive, sizeof ft_drive, &ft_drive_crc },
-#if FT_SETTINGS > 0
-    { ft_setting, sizeof ft_setting, &ft_setting_crc },
-#endif
-#endif
+    FT_GUARDED
 };
 
 #define TABLES (sizeof guarded / sizeof guarded[0])

@@ -34,23 +34,22 @@ static struct {
     uint16_t read_first; /* sample that is asked for */
     uint32_t status_at; /* tick of the last STATUS */
     uint32_t followed_at; /* tick of the last FOLLOWED */
-#if FT_CONTACT
-    uint32_t felt_at; /* tick of the last FELT */
-#endif
-#if FT_BUS_DRIVES > 0
-    uint32_t drives_at; /* tick of the last DRIVES */
-#endif
+    FT_IF(FT_DRIVES, uint32_t drives_at;) /* tick of the last DRIVES */
 } rx;
 
 /* ---- out -------------------------------------------------------------- */
 
-/* Send one message, or nothing if the chip has no room for it now. The
- * payload lies in the frame already. */
-static bool send(uint8_t *frame, uint8_t type, size_t payload)
+static uint8_t outgoing[FT_FRAME_TX_MAX]; /* the frame that goes out */
+
+/* Send the frame of one message, or nothing if the chip has no room for it now.
+ * The payload lies in the frame already. */
+static bool send(uint8_t type, size_t payload)
 {
     static uint8_t stuffed[FT_FRAME_TX_STUFFED_MAX];
     size_t size = FT_FRAME_HEADER + payload;
+    uint8_t *frame = outgoing;
 
+    FT_ONE_ADDRESS(frame);
     ft_msg_put_u8(frame, type);
     ft_msg_put_u16(frame + 1, 0);
     ft_msg_put_u16(frame + 3, FT_TAG);
@@ -62,24 +61,22 @@ static bool send(uint8_t *frame, uint8_t type, size_t payload)
 /* Answer a HELLO. */
 static void send_ident(void)
 {
-    static uint8_t frame[FT_FRAME_TX_MAX];
     ft_msg_ident m;
 
     ft_report_ident(&m);
-    ft_msg_ident_pack(&m, frame + FT_FRAME_HEADER);
-    if (send(frame, FT_MSG_IDENT, FT_MSG_IDENT_SIZE))
+    ft_msg_ident_pack(&m, outgoing + FT_FRAME_HEADER);
+    if (send(FT_MSG_IDENT, FT_MSG_IDENT_SIZE))
         rx.ident_due = false;
 }
 
 /* Answer it to the end. */
 static void send_about(const ft_port_ends *to)
 {
-    static uint8_t frame[FT_FRAME_TX_MAX];
     ft_msg_about m;
 
     ft_report_about(&m, to->safety->latched, to->time->tick);
-    ft_msg_about_pack(&m, frame + FT_FRAME_HEADER);
-    if (send(frame, FT_MSG_ABOUT, FT_MSG_ABOUT_SIZE))
+    ft_msg_about_pack(&m, outgoing + FT_FRAME_HEADER);
+    if (send(FT_MSG_ABOUT, FT_MSG_ABOUT_SIZE))
         rx.about_due = false;
 }
 
@@ -96,21 +93,19 @@ static void copy_port(ft_msg_status *s)
 /* Report the state. */
 static void send_status(const ft_port_ends *to)
 {
-    static uint8_t frame[FT_FRAME_TX_MAX];
     static ft_msg_status s;
 
     ft_report_status(&s, to->time, to->sensors, to->safety, to->control);
     s.limits = (uint16_t)ft_law_take_limits(&to->control->law);
     copy_port(&s);
-    ft_msg_status_pack(&s, frame + FT_FRAME_HEADER);
-    if (send(frame, FT_MSG_STATUS, FT_MSG_STATUS_SIZE))
+    ft_msg_status_pack(&s, outgoing + FT_FRAME_HEADER);
+    if (send(FT_MSG_STATUS, FT_MSG_STATUS_SIZE))
         rx.status_at = s.tick + 1u; /* that tick is over */
 }
 
 /* Report how targets are followed, more rarely. */
 static void send_followed(const ft_port_ends *to)
 {
-    static uint8_t frame[FT_FRAME_TX_MAX];
     static ft_msg_followed m;
     uint32_t j;
 
@@ -120,69 +115,116 @@ static void send_followed(const ft_port_ends *to)
     ft_report_followed(&m, &to->control->follow, to->time->tick);
     for (j = 0; j < FT_JOINTS; j++)
         m.limits[j] = ft_follow_take_limits(&to->control->follow, j);
-    ft_msg_followed_pack(&m, frame + FT_FRAME_HEADER);
-    if (send(frame, FT_MSG_FOLLOWED, FT_MSG_FOLLOWED_SIZE))
+    ft_msg_followed_pack(&m, outgoing + FT_FRAME_HEADER);
+    if (send(FT_MSG_FOLLOWED, FT_MSG_FOLLOWED_SIZE))
         rx.followed_at = m.tick;
 }
 
-#if FT_CONTACT
 /* Report what acts from outside, half as often as STATUS. */
 static void send_felt(const ft_port_ends *to)
 {
-    static uint8_t frame[FT_FRAME_TX_MAX];
     static ft_msg_felt m;
+    static uint32_t last; /* tick of the last FELT */
 
-    if (to->time->tick - rx.felt_at < FELT_TICKS)
+    if (to->time->tick - last < FELT_TICKS)
         return;
-    ft_report_felt(&m, &to->control->contact, to->time->tick);
-    ft_msg_felt_pack(&m, frame + FT_FRAME_HEADER);
-    if (send(frame, FT_MSG_FELT, FT_MSG_FELT_SIZE))
-        rx.felt_at = m.tick;
+    ft_report_felt(&m, ft_control_contact(to->control), to->time->tick);
+    ft_msg_felt_pack(&m, outgoing + FT_FRAME_HEADER);
+    if (send(FT_MSG_FELT, FT_MSG_FELT_SIZE))
+        last = m.tick;
 }
-#endif
 
-#if FT_BUS_DRIVES > 0
+#if FT_DRIVES
+
 /* Report the drives, more rarely. */
 static void send_drives(const ft_port_ends *to)
 {
-    static uint8_t frame[FT_FRAME_TX_MAX];
     static ft_msg_drives m;
 
     if (to->time->tick - rx.drives_at < DRIVES_TICKS)
         return;
     ft_report_drives(&m, to->bus, to->time->tick);
-    ft_msg_drives_pack(&m, frame + FT_FRAME_HEADER);
-    if (send(frame, FT_MSG_DRIVES, FT_MSG_DRIVES_SIZE))
+    ft_msg_drives_pack(&m, outgoing + FT_FRAME_HEADER);
+    if (send(FT_MSG_DRIVES, FT_MSG_DRIVES_SIZE))
         rx.drives_at = m.tick;
 }
+
+#else
+
+static inline void send_drives(const ft_port_ends *to)
+{
+    (void)to;
+}
+
 #endif
 
 /* Answer a READ. */
 static void send_data(void)
 {
-    static uint8_t frame[FT_FRAME_TX_MAX];
     static ft_msg_data m;
 
     ft_capture_read(rx.read_first, &m);
-    ft_msg_data_pack(&m, frame + FT_FRAME_HEADER);
-    if (send(frame, FT_MSG_DATA, FT_MSG_DATA_SIZE))
+    ft_msg_data_pack(&m, outgoing + FT_FRAME_HEADER);
+    if (send(FT_MSG_DATA, FT_MSG_DATA_SIZE))
         rx.data_due = false;
 }
 
+/* ---- the plant at the host -------------------------------------------- */
+
 #if FT_PIL
+
 /* Answer a SENSE. */
 static void send_drive(uint32_t tick)
 {
-    static uint8_t frame[FT_FRAME_TX_MAX];
     ft_msg_drive m;
 
+    if (!rx.drive_due)
+        return;
     m.tick = tick - 1u;
     m.outputs = ft_pil_driven(m.duty);
-    ft_msg_drive_pack(&m, frame + FT_FRAME_HEADER);
-    if (send(frame, FT_MSG_DRIVE, FT_MSG_DRIVE_SIZE))
+    ft_msg_drive_pack(&m, outgoing + FT_FRAME_HEADER);
+    if (send(FT_MSG_DRIVE, FT_MSG_DRIVE_SIZE))
         rx.drive_due = false;
 }
+
+/* Let the tick run that this is for; report in any case the outcome of the last
+ * one, STATUS first. */
+static void on_sense(uint32_t tick, const uint8_t *payload)
+{
+    ft_msg_sense m;
+
+    ft_msg_sense_unpack(payload, &m);
+    ft_pil_sense(m.counts, m.tick == tick);
+    rx.status_at = tick - STATUS_TICKS;
+    rx.drive_due = true;
+}
+
+/* Wait for the last plant no longer. */
+static void forget_plant(void)
+{
+    ft_pil_forget();
+}
+
+#else
+
+static inline void send_drive(uint32_t tick)
+{
+    (void)tick;
+}
+
+static inline void on_sense(uint32_t tick, const uint8_t *payload)
+{
+    (void)tick;
+    (void)payload;
+}
+
+static inline void forget_plant(void)
+{
+}
+
 #endif
+
+/* ---- what is due ------------------------------------------------------ */
 
 /* Send what is due. */
 static void send_due(const ft_port_ends *to)
@@ -194,18 +236,12 @@ static void send_due(const ft_port_ends *to)
     if (to->time->tick - rx.status_at >= STATUS_TICKS)
         send_status(to);
     send_followed(to);
-#if FT_CONTACT
-    send_felt(to);
-#endif
-#if FT_BUS_DRIVES > 0
+    if (FT_CONTACT)
+        send_felt(to);
     send_drives(to);
-#endif
     if (rx.data_due)
         send_data();
-#if FT_PIL
-    if (rx.drive_due)
-        send_drive(to->time->tick);
-#endif
+    send_drive(to->time->tick);
 }
 
 /* ---- in --------------------------------------------------------------- */
@@ -332,9 +368,7 @@ static void request(const ft_port_ends *to, uint8_t type,
 static void on_hello(void)
 {
     rx.ident_due = rx.about_due = true;
-#if FT_PIL
-    ft_pil_forget();
-#endif
+    forget_plant();
 }
 
 static void on_capture(const uint8_t *payload)
@@ -382,20 +416,6 @@ static void on_target(const ft_port_ends *to, const uint8_t *payload)
         ft_follow_take(&to->control->follow, &m);
 }
 
-#if FT_PIL
-/* Let the tick run that this is for; report in any case the outcome of the last
- * one, STATUS first. */
-static void on_sense(uint32_t tick, const uint8_t *payload)
-{
-    ft_msg_sense m;
-
-    ft_msg_sense_unpack(payload, &m);
-    ft_pil_sense(m.counts, m.tick == tick);
-    rx.status_at = tick - STATUS_TICKS;
-    rx.drive_due = true;
-}
-#endif
-
 /* Do what a good frame says. POLL says only that the host is there. */
 static void dispatch(const ft_port_ends *to, uint8_t type, uint16_t seq,
                      const uint8_t *payload)
@@ -406,9 +426,7 @@ static void dispatch(const ft_port_ends *to, uint8_t type, uint16_t seq,
     case FT_MSG_TARGET: on_target(to, payload); break;
     case FT_MSG_CAPTURE: on_capture(payload); break;
     case FT_MSG_READ: on_read(payload); break;
-#if FT_PIL
     case FT_MSG_SENSE: on_sense(to->time->tick, payload); break;
-#endif
     default: request(to, type, payload); break;
     }
 }

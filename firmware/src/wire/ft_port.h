@@ -12,9 +12,7 @@ typedef struct {
     ft_control *control;
     const ft_time *time;
     const ft_sensors *sensors;
-#if FT_BUS_DRIVES > 0
-    const ft_bus *bus;
-#endif
+    FT_IF(FT_DRIVES, const ft_bus *bus;)
 } ft_port_ends;
 
 void ft_port_start(void);

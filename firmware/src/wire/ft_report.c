@@ -214,8 +214,6 @@ void ft_report_ident(ft_msg_ident *m)
     m->last_fault = (uint8_t)last_fault;
 }
 
-#if FT_CONTACT
-
 /* Say what acts from outside. */
 void ft_report_felt(ft_msg_felt *m, const ft_contact *f, uint32_t tick)
 {
@@ -223,12 +221,10 @@ void ft_report_felt(ft_msg_felt *m, const ft_contact *f, uint32_t tick)
 
     m->tick = tick;
     m->touched = f->touched ? FT_FELT_TOUCH : 0u;
-#if FT_YIELDS
-    m->touched |= f->way;
-#endif
-#if FT_STEP_CLOSED
-    m->touched |= f->blind ? FT_FELT_BLIND : 0u;
-#endif
+    if (FT_YIELDS)
+        m->touched |= f->way;
+    if (FT_STEP_CLOSED)
+        m->touched |= f->blind ? FT_FELT_BLIND : 0u;
     m->joint = f->joint;
     m->touches = f->touches;
     m->touch_tick = f->touch_tick;
@@ -238,9 +234,7 @@ void ft_report_felt(ft_msg_felt *m, const ft_contact *f, uint32_t tick)
     copy_reals(m->threshold, f->threshold);
 }
 
-#endif
-
-#if FT_BUS_DRIVES > 0
+#if FT_DRIVES
 
 /* Say how one drive is. */
 static void copy_drive(ft_msg_drives *m, uint32_t i, const ft_bus *b)

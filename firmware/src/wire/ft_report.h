@@ -41,12 +41,9 @@ void ft_report_status(ft_msg_status *s, const ft_time *time,
                       const ft_control *control);
 uint32_t ft_report_word(const ft_control *c, uint32_t tick, uint32_t word);
 void ft_report_ident(ft_msg_ident *m);
-#if FT_CONTACT
 void ft_report_felt(ft_msg_felt *m, const ft_contact *f, uint32_t tick);
-#endif
-#if FT_BUS_DRIVES > 0
-void ft_report_drives(ft_msg_drives *m, const ft_bus *b, uint32_t tick);
-#endif
+FT_IF(FT_DRIVES, void ft_report_drives(ft_msg_drives *m, const ft_bus *b,
+                                       uint32_t tick);)
 void ft_report_about(ft_msg_about *m, const uint8_t latched[FT_FAULT_NUMBERS],
                      uint32_t tick);
 

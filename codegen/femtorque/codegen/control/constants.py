@@ -21,6 +21,7 @@ from femtorque.codegen.control.observer import observer_gains
 from femtorque.codegen.control.table import (
     INT32, PER_STEP, REAL, STEPS, STEPS_PER, UINT32, c_row, c_struct, crc, member, real)
 from femtorque.codegen.mechanism import COULOMB_VELOCITY, Joint, Mechanism
+from femtorque.codegen.model import has_modes
 from femtorque.codegen.wire import messages, position_unit, to_wire
 
 STOP_S = 0.25  # from full pace to a standstill on the path
@@ -169,7 +170,7 @@ class Context:
     follow_times: FollowTimes
     parking: park.Parking | None
     park_volts: str
-    contact_detection: contact.ContactDetection | None
+    contact_detection: contact.ContactDetection
     felt_bits: list[tuple[str, int]]
     contact_gain: str
     contact_slow: str
@@ -183,6 +184,8 @@ class Context:
     heats: list[tuple[str, str]]
     heat_crc: str
     drives: Drives | None
+    guarded: list[tuple[str, str]]
+    moded: int
     press_ticks: int
     temperature_max: str
 
@@ -356,7 +359,7 @@ def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> Co
     warm = thermal_limits.heats(mechanism, board)
     brake = _brake(mechanism, board)
     touches = contact.detection(mechanism, board, rows, brake.opens)
-    returns = touches is not None and touches.tries > 0
+    returns = touches.reaction == contact.REACTIONS["return"]
     limits = () if mechanism.safety.park is None and not returns else follow.follow_limits(
         mechanism, tuple(row.speed for row in rows))
     parks = park.parking(mechanism, board, limits, (BUS_LOW * nominal, nominal))
@@ -364,8 +367,10 @@ def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> Co
     tables: dict[str, Sequence[Any]] = {
         "joint": rows, "lab": [lab_row(mechanism, j) for j in joints],
         "follow": follow.follow_rows(mechanism, [row.speed for row in rows]),
-        "contact": touches.rows if touches else [], "stribeck": stribeck.rows(mechanism),
-        "age": feedback_age.aging(mechanism), "park": goes}
+        "park": goes, "contact": touches.rows, "stribeck": stribeck.rows(mechanism),
+        "age": feedback_age.aging(mechanism)}
+    numbers = {name: _table(name, rows) for name, rows in tables.items() if rows}
+    drives_of = _drives(mechanism)
     return Context(
         lead=board.lead if board else 0,
         duty_max=board.outputs.duty_max if board and board.outputs else 1.0,
@@ -386,15 +391,15 @@ def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> Co
         bus_high=real(_bus_high(mechanism, board, nominal)),
         joints=joints,
         structs=[c_struct(kind, name) for kind, name in STRUCTS.items()],
-        tables={name: _table(name, rows) for name, rows in tables.items() if rows},
+        tables=numbers,
         follow=int(not follow.unfollowed(mechanism)),
         follow_times=_follow_times(mechanism),
         parking=parks,
-        park_volts=real(parks.volts) if parks and parks.volts is not None else "",
+        park_volts=real((parks and parks.volts) or 0.0),
         contact_detection=touches,
         felt_bits=[(name, bit) for name, (bit, _) in messages.FELT_TOUCHED.items()],
-        contact_gain=real(touches.gain) if touches else "",
-        contact_slow=real(touches.slow) if touches else "",
+        contact_gain=real(touches.gain),
+        contact_slow=real(touches.slow),
         start_pose=[int(x) for x in to_wire([j.start for j in joints], joints)],
         reactions=reactions(mechanism),
         overlay=int((least, most) != (64, 64)),
@@ -404,7 +409,11 @@ def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> Co
         brake=brake,
         heats=[(", ".join(c_row(row)), row.what) for row in warm],
         heat_crc=crc(warm),
-        drives=_drives(mechanism),
+        drives=drives_of,
+        guarded=[*((table.array, name) for name, table in numbers.items()), ("heat", "heat"),
+                 *((("drive", "drive"),) if drives_of else ()),
+                 *((("setting", "setting"),) if drives_of and drives_of.settings else ())],
+        moded=int(has_modes(mechanism)),
         press_ticks=max(2, round(PRESS_S * control.rate_hz)),
         temperature_max=real(mechanism.safety.temperature_max),
     )

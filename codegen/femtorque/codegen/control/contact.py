@@ -65,15 +65,18 @@ class ContactDetection:
     tries: int
 
 
+NOTHING = ContactDetection([], 0.0, 0.0, 0, 0, 0, RETURN_TRIES)
+
+
 def detection(mechanism: Mechanism, board: Board | None, rows: Sequence[JointConstants],
-              opens: int) -> ContactDetection | None:
-    """Return the constants of contact detection; None if the file does not ask for it. Raise BadInput.
+              opens: int) -> ContactDetection:
+    """Return the constants of contact detection; NOTHING if the file does not ask for it. Raise BadInput.
 
     rows: the joints' other constants. opens: ticks that brakes take to open.
     """
     feel = mechanism.feel
     if feel is None:
-        return None
+        return NOTHING
     if why := unfelt(mechanism):
         raise BadInput(mechanism.source or mechanism.name, "feel", None, why, "remove it")
     if feel.reaction == "return" and (why := wayless(mechanism)):
@@ -84,7 +87,7 @@ def detection(mechanism: Mechanism, board: Board | None, rows: Sequence[JointCon
               for joint, row, noise in zip(mechanism.streamed, rows, noises(mechanism, rows), strict=True)],
         gain=1.0 - exp(-2.0 * math.pi * feel.bandwidth_hz / hz), slow=1.0 - exp(-2.0 * math.pi * SLOW_HZ / hz),
         settles=opens + round(SETTLES_S * hz), reaction=REACTIONS[feel.reaction],
-        quiet=round(QUIET_S * hz), tries=RETURN_TRIES if feel.reaction == "return" else 0)
+        quiet=round(QUIET_S * hz), tries=RETURN_TRIES)
 
 
 def unfelt(mechanism: Mechanism) -> str:

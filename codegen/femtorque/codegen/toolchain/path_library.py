@@ -18,7 +18,7 @@ from femtorque.codegen.toolchain.host_compiler import LIGHTLY, Precision, build
 from femtorque.codegen.toolchain.step_library import Turns
 
 SOURCES = ("ft_motion", "ft_pace", "ft_path", "ft_queue", "ft_segment")
-HEADERS = ("ft_events", "ft_findings", "ft_loops", "ft_number", "ft_position")
+HEADERS = ("ft_compiler", "ft_events", "ft_findings", "ft_loops", "ft_number", "ft_position")
 
 CDEF = """
 typedef {real} ft_real;

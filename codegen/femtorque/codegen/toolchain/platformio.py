@@ -28,9 +28,11 @@ from filelock import FileLock
 
 from femtorque.codegen.board import DEFAULT_BOARD, Board, Chip, fieldbus, load_board, served
 from femtorque.codegen.common import FIRMWARE, PREBUILT, BadInput, Refused, kept, key_of
+from femtorque.codegen.control import unfollowed
 from femtorque.codegen.drive import FAMILIES, application, of_families
 from femtorque.codegen.emit import COMPILER, compiler_identity, digest, sources
 from femtorque.codegen.mechanism import Mechanism
+from femtorque.codegen.model import has_modes
 from femtorque.codegen.toolchain import stack_bound
 from femtorque.codegen.toolchain.build_result import FOLDERS, PRODUCTS, BuildResult, existing, place, record
 from femtorque.codegen.toolchain.image_compiler import HERE, Failed, compile_image
@@ -104,7 +106,7 @@ _OF_WIRES = ("src/chip/ft_wires.c", "src/chip/ft_half_duplex.c")
 
 
 def unused(mechanism: Mechanism) -> list[str]:
-    """The sources, below a project, that speak to drives which this mechanism does not have."""
+    """Sources of a project that serve a drive or a feature which this mechanism does not have."""
     own = fieldbus.families(mechanism)
     parts = {part for family in FAMILIES.values() for part in family.parts}
     spoken = {part for family in own for part in family.parts}
@@ -113,6 +115,9 @@ def unused(mechanism: Mechanism) -> list[str]:
     files += () if any(family.wire is None for family in own) else _OF_CAN
     files += () if any(family.wire is not None for family in own) else _OF_WIRES
     files += () if mechanism.safety.cutoff else ("src/application/ft_cutoff.c",)
+    files += () if mechanism.feel else ("src/application/ft_contact.c",)
+    regular = mechanism.constrained and not has_modes(mechanism) and not unfollowed(mechanism)
+    files += () if regular else ("src/application/ft_regular.c",)
     return files if own else [*files, *_OF_BUSES]
 
 

@@ -1,0 +1,45 @@
+/* Hints for the compiler, and parts that only some images have. */
+#ifndef FT_COMPILER_H
+#define FT_COMPILER_H
+
+/* FT_IF(FT_BRAKE, text) is the text in an image with FT_BRAKE 1, and nothing
+ * in an image with FT_BRAKE 0. It is for rows of tables and members of structs.
+ * Statements use a plain if: the compiler drops the branch that never runs. */
+#define FT_IF(feature, ...) FT_IF_(feature, __VA_ARGS__)
+#define FT_IF_(feature, ...) FT_IF_##feature(__VA_ARGS__)
+#define FT_IF_0(...)
+#define FT_IF_1(...) __VA_ARGS__
+
+/* The text in an image without the feature. */
+#define FT_UNLESS(feature, ...) FT_UNLESS_(feature, __VA_ARGS__)
+#define FT_UNLESS_(feature, ...) FT_UNLESS_##feature(__VA_ARGS__)
+#define FT_UNLESS_0(...) __VA_ARGS__
+#define FT_UNLESS_1(...)
+
+#ifdef __GNUC__
+#define FT_MAYBE_UNUSED __attribute__((unused)) /* only FT_IF uses it */
+/* Code that rarely runs: the compiler keeps it out of the usual path. */
+#define FT_RARELY(x) __builtin_expect((x), 0)
+#define FT_RARE __attribute__((noinline, cold))
+#define FT_APART __attribute__((noinline)) /* callers save no registers */
+#define FT_INLINE inline __attribute__((always_inline))
+/* Let the compiler reach all that a pointer leads to from this one address.
+ * If it knows how the address was formed, it may form one for each part. */
+#define FT_ONE_ADDRESS(pointer) __asm__("" : "+r"(pointer))
+#else
+#define FT_MAYBE_UNUSED
+#define FT_RARELY(x) (x)
+#define FT_RARE
+#define FT_APART
+#define FT_INLINE inline
+#define FT_ONE_ADDRESS(pointer) (void)0
+#endif
+
+/* Let the compiler unroll loops over joints: an arm has few joints. */
+#if defined __GNUC__ && !defined __clang__
+#define FT_UNROLL _Pragma("GCC unroll 8")
+#else
+#define FT_UNROLL
+#endif
+
+#endif
