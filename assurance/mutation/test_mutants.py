@@ -77,8 +77,8 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     "ft_conditions.c": {
         "signs: ft_safety_sags(s) > FT_PARK_SAGS: always": "the rule looks itself",
         "signs: ft_safety_sags(s) > FT_PARK_SAGS: boundary": "likewise",
-        "supply_not_low: ft_safety_sags(in->safety) > FT_PARK_SAGS: boundary": "it is looked at from a tick later on, but beside "
-                                                                     "another sign",
+        "supply_not_low: ft_safety_sags(in->safety) > FT_PARK_SAGS: boundary":
+            "it is looked at from a tick later on, but beside another sign",
         "standing: ft_size(in->seen->u[j]) <= ft_joint[j].rest: boundary":
             "a filtered velocity that is the bound in every bit",
         "resumable: !m->queue.flush: always": "what asks for a flush leaves no motion paused",

@@ -323,7 +323,8 @@ def library(files: dict[str, str], precision: host_compiler.Precision = "single"
     objects = [compiled(name, files, options) for name in sorted(files) if name.endswith(".c")]
 
     def link(entry: Path) -> None:
-        subprocess.run([host_compiler.compiler(), "-shared", "-Wl,--gc-sections", *objects, "-o", entry / host_compiler.LIBRARY], check=True)
+        command = [host_compiler.compiler(), "-shared", "-Wl,--gc-sections", *objects]
+        subprocess.run([*command, "-o", entry / host_compiler.LIBRARY], check=True)
 
     return kept(key_of("linked", *(o.parent.name for o in objects)), link) / host_compiler.LIBRARY
 
