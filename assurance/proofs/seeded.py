@@ -251,7 +251,7 @@ SEEDED = (
     Seeded("step_start", "ft_flexible.c", "i < FT_MODES", "i <= FT_MODES", mechanism="flexible_arm"),
     Seeded("app_start", "ft_app.c", "    ft_chip_outputs(false);\n    ft_report_start(chip_errors);",
            "    ft_report_start(chip_errors);\n    ft_chip_outputs(false);"),
-    Seeded("app_outputs", "ft_app.c", "(s->flags & FT_FLAG_OUTPUTS) != 0u, tick", "s->source != FT_SOURCE_OFF, tick",
+    Seeded("app_outputs", "ft_app.c", "ft_safety_powered(s), tick", "s->source != FT_SOURCE_OFF, tick",
            mechanism="drives"),
     Seeded("port_drives", "ft_port.c", "to->time->tick - rx.drives_at < DRIVES_TICKS",
            "to->time->tick < rx.drives_at + DRIVES_TICKS", mechanism="drives"),
