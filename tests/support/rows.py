@@ -99,8 +99,6 @@ HERE: dict[str, tuple[str, ...]] = {
         "bus-short-*", "drive-ails-*", "drive-silent-*", "estop-*", "reset-*", "supply-off-*"),
     "hil/chip/test_rnea.py::test_the_chip_gives_the_hosts_bits_in_as_many_instructions_as_are_told": (
         "three_link", "three_axis", "industrial_robot", "pick_and_place", "five_bar"),
-    "hil/plant/articulated/test_loops.py::test_a_four_bar_moves_as_its_one_coordinate_does_whatever_closes_it": (
-        "ball-1", "planar-0"),
     "hil/plant/test_flexible_arm.py::test_residual_vibration_is_a_small_part_of_what_rigid_feed_forward_leaves": (
         "points",),
     "hil/play/test_drives.py::test_an_arm_with_drives_moves_as_the_host_computes_it": ("mixed-*",),

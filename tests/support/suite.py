@@ -40,7 +40,7 @@ LONG = (  # files of more than 6 s of processor time (--cpu), the longest first
     "test_campaign_drives", "test_mimic", "test_flash", "test_gears", "test_report", "test_answers", "test_scheme",
     "test_remedies", "test_check", "test_proofs", "test_flexible_arm", "test_stream",
     "test_teach_and_repeat", "test_plan", "test_start", "test_pictures", "test_sentences", "test_log", "test_fuzz",
-    "test_free", "test_new_family")
+    "test_new_family")
 
 
 def until(true: Callable[[], bool], look_s: float = 0.05) -> None:

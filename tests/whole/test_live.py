@@ -1,15 +1,12 @@
 """The tour of docs/live.md, typed into a terminal: its lines as they stand there."""
 
-import csv
 import json
 import re
 import time
 import urllib.request
-from itertools import groupby
 
 import pytest
 
-from femtorque.codegen.wire import messages
 from tests.support.suite import HANG, ROOT, until
 from tests.support.terminal import CTRL_C, PROMPT, Terminal, terminal
 
@@ -95,40 +92,6 @@ def test_the_tour_of_the_page_is_typed_beside_boards_that_are_served(folder) -> 
         assert not (folder / "arm").exists()
         status, shown = host.type(replay)
         assert status == 0 and "the board sent the same, bit for bit" in shown, shown
-
-
-@pytest.mark.bench
-def test_a_follower_whose_leader_is_killed_is_held_and_then_loses_its_host(folder) -> None:
-    """Seen in the replay of what its board heard: from the last target on only time passes."""
-    *_, leader, _, led, _feel, taped, _, replay = LINES
-    with terminal(folder, WIDE) as board, terminal(folder, WIDE) as host, terminal(folder, WIDE) as other:
-        port, leads = served(board, taped), served(other, leader)
-        line = led.replace("socket://localhost:5555", port).replace("socket://localhost:5556", leads)
-        host.begin(line.replace("--seconds 3", "--home --log lead.mcap &"))
-        table = folder / "lead.status.csv"
-        until(lambda: table.is_file() and table.read_text().count(",FOLLOW,") > 200)
-        host.keys("kill -9 %1; wait\n")
-        until(lambda: "Killed" in host.until("\n"))
-        status = "femtorque monitor mechanisms/three_link.toml --json --port "
-        until(lambda: "HOST_LOST" in host.type(status + port)[1])
-        for one in (board, other):
-            one.keys(CTRL_C)
-            one.until(PROMPT)
-        exit_status, shown = host.type(replay)
-        assert exit_status == 0 and "the board sent the same, bit for bit" in shown, shown
-        with (folder / "run.status.csv").open(newline="") as file:
-            rows = list(csv.DictReader(file))
-    states = [state for state, _ in groupby(row["state_name"] for row in rows)]
-    assert states[-3:] == ["FOLLOW", "HOLD", "FAULT"], states  # a busy machine may have paused before
-    held_from = max(k for k, row in enumerate(rows) if row["state_name"] == "FOLLOW") + 1
-    lost = next(k for k in range(held_from, len(rows)) if rows[k]["state_name"] == "FAULT")
-    hold = rows[held_from:lost]
-    assert all(int(row["flags"]) & messages.FLAGS["HOST_SILENT"][0] for row in hold)
-    assert int(rows[lost]["fault"]) == messages.FAULTS["HOST_LOST"][0]
-    silent = float(rows[lost]["t"]) - float(rows[held_from]["t"])
-    assert silent == pytest.approx(9 * 0.1, abs=0.2)
-    targets = {tuple(row[name] for name in row if name.endswith(".target")) for row in hold[5:]}
-    assert len(targets) == 1, "held where it came to rest"
 
 
 @pytest.mark.parametrize("source", ["udp:", "udp:0", "udp:99999", "udp:x"])

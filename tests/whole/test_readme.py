@@ -153,16 +153,6 @@ def test_the_tour_from_a_urdf_to_an_arm_that_moves(desk, run, patient):
             assert re.match(PLAYED, run(at(own.url, play)))
 
 
-@pytest.mark.bench
-def test_the_tour_on_a_board_that_is_served_in_real_time(desk, run):
-    *_, serve, home, dry_run, play = TOUR
-    with served(serve, desk) as board:  # two more words let a busy machine be late
-        run(at(board.port, home))
-        assert "nothing was armed" in run(at(board.port, dry_run))
-        assert re.match(PLAYED, run(at(board.port, play) + " --resume 99"))
-    assert board.ticks > 3000
-
-
 def test_a_board_that_is_flashed_and_plays_the_motion_of_the_tour(desk, run, so101, tmp_path, monkeypatch):
     """All but bring-up and identification, in their order, with the virtual board in the place of the real one."""
     tool(tmp_path, "openocd", OPENOCD)
@@ -198,10 +188,6 @@ def test_an_arm_that_is_brought_up_and_measured(run, so101, monkeypatch, line):
     for joint in so101.streamed if "identify" in line else ():
         found = re.search(rf"^{joint.name}: viscous friction (\S+) .*Coulomb friction (\S+) ", said, re.MULTILINE)
         assert float(found[2]) == pytest.approx(joint.friction.coulomb, rel=0.1), said
-
-
-def test_a_board_on_the_desk_is_given_its_image(run):
-    assert "firmware.bin" in run(DESK[0])
 
 
 @pytest.mark.bench

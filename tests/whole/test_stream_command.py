@@ -83,23 +83,6 @@ def test_ctrl_c_while_the_log_is_packed_leaves_it_whole_and_no_litter(here, fake
     assert len(logs.read_log(run).t) > 30 and not logs.read_log(run).damage
 
 
-def test_a_motion_is_streamed_logged_and_plotted(here, fake, short, tmp_path, mechanism):
-    run = tmp_path / "run.mcap"
-    shown = here("stream", MECHANISM, short, "--port", PORT, "--home", "--log", run, "--json")
-    assert shown.returncode == 0, shown.stderr
-    told = json.loads(shown.stdout)
-    assert told["ended"] == "done" and told["faults"] == [] and told["knots"] == 101
-    assert list(told["tracking_rms"]) == ["shoulder", "elbow", "wrist"]
-    assert fake.state == "DISARMED", "leaving disarms"
-    sent = knots(Trajectory.load(short, mechanism), mechanism)
-    np.testing.assert_array_equal([m.position for m in fake.received], sent.position)
-
-    drawn = here("plot", run, "-o", run.with_suffix(".png"), "--json")
-    assert drawn.returncode == 0, drawn.stderr
-    assert Path(json.loads(drawn.stdout)["figure"]).stat().st_size > 10_000
-    assert logs.read_log(run).notes["identity"]["name"] == "three-link"
-
-
 def test_a_log_is_packed_only_when_the_arm_is_let_go(fake, short, tmp_path, monkeypatch):
     """Packing takes longer than an armed board waits for its host: until then the log is whole, and without the arm."""
     run, states = tmp_path / "run.mcap", []
@@ -176,6 +159,10 @@ def interrupted(tcp, arguments, when):
     return process.returncode, json.loads(output)
 
 
+def commanded(board):
+    return [name for number in board.commands for name, row in messages.COMMANDS.items() if row[0] == number]
+
+
 @pytest.fixture
 def long(mechanism, tmp_path):
     return there(tmp_path / "long.csv", mechanism, 20.0, 1.0, rows=101)
@@ -206,8 +193,7 @@ def test_in_a_terminal_enter_goes_on_from_a_stop(tcp_board, mechanism, tmp_path)
          lambda board, _: board.played > 200, (lambda board, shown: shown.count(begins) == 2, ENTER)], tcp_board,
     )
     assert status == 0 and "done: 2.000 s" in shown and "resumed 2 times" in shown, shown[-2000:]
-    names = [n for number in tcp_board.board.commands for n, row in messages.COMMANDS.items() if row[0] == number]
-    assert names == ["ARM", "START", "STOP", "RESUME", "STOP", "RESUME", "DISARM"]
+    assert commanded(tcp_board.board) == ["ARM", "START", "STOP", "RESUME", "STOP", "RESUME", "DISARM"]
     sent = knots(Trajectory.load(motion, mechanism), mechanism)
     np.testing.assert_array_equal([m.position for m in tcp_board.board.received], sent.position)
 
@@ -307,10 +293,8 @@ def test_a_plan_begins_where_the_arm_of_a_board_stands(here, fake, mechanism, tm
 def test_without_a_terminal_ctrl_c_stops_and_then_disarms(tcp_board, long):
     status, told = interrupted(tcp_board, ["stream", MECHANISM, long, "--port", tcp_board.port, "--home"],
                                lambda: tcp_board.board.played >= 20)
-    assert status == 1 and told["ended"] == "stopped"
-    assert tcp_board.board.state == "DISARMED"
-    names = [n for number in tcp_board.board.commands for n, row in messages.COMMANDS.items() if row[0] == number]
-    assert names == ["ARM", "START", "STOP", "DISARM"]
+    assert status == 1 and told["ended"] == "stopped" and tcp_board.board.state == "DISARMED"
+    assert commanded(tcp_board.board) == ["ARM", "START", "STOP", "DISARM"]
 
 
 def test_a_verb_that_fails_unexpectedly_leaves_the_arm_held_and_says_where_its_trace_is(fake, here, monkeypatch):

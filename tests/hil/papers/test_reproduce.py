@@ -147,44 +147,6 @@ def test_what_takes_long_says_so_where_nobody_sees_a_bar(tmp_path, monkeypatch):
 # ---- references of the page
 
 
-def test_lagrange_gives_the_coefficients_of_the_two_link_arm():
-    """H, h and G of hil/papers/two_link.py, from kinetic and potential energy by SymPy."""
-    import sympy as sp  # here: every worker would import it
-
-    t, g = sp.symbols("t g")
-    m1, m2, l1, c1, c2, I1, I2 = constants = sp.symbols("m1 m2 l1 c1 c2 I1 I2", positive=True)
-    q = [sp.Function("q1")(t), sp.Function("q2")(t)]
-    along = [sp.Matrix([sp.cos(a), sp.sin(a)]) for a in (q[0], q[0] + q[1])]
-    places = [c1 * along[0], l1 * along[0] + c2 * along[1]]
-    kinetic = sum(m * p.diff(t).dot(p.diff(t)) / 2 + inertia * sp.diff(angle, t) ** 2 / 2
-                  for m, inertia, p, angle in zip((m1, m2), (I1, I2), places, (q[0], q[0] + q[1]), strict=True))
-    potential = g * (m1 * places[0][1] + m2 * places[1][1])
-    rates, accelerations = [x.diff(t) for x in q], [x.diff(t, 2) for x in q]
-    torque = [sp.diff(kinetic, v).diff(t) - sp.diff(kinetic - potential, x) for x, v in zip(q, rates, strict=True)]
-
-    numbers = dict(zip(constants, (1.7, 0.9, 0.35, 0.2, 0.11, 0.021, 0.013), strict=True))
-    arm = TwoLink(*(float(numbers[c]) for c in (m1, m2, l1, c1, c2, I1, I2)), g=9.81)
-    symbols = sp.symbols("a1 a2 v1 v2 x1 x2")
-    for pose in ((0.3, -1.1), (2.0, 0.7), (-0.4, 3.0)):
-        values = dict(zip(symbols[4:], pose, strict=True)) | numbers | {g: 9.81}
-        exprs = [e.subs(dict(zip(accelerations, symbols[:2], strict=True))).subs(dict(zip(rates,
-                                                                                          symbols[2:4], strict=True)))
-                 .subs(dict(zip(q, symbols[4:], strict=True))) for e in torque]
-        polys = [sp.expand(e.subs(values)) for e in exprs]
-        H = [[float(e.coeff(a)) for a in symbols[:2]] for e in polys]
-        np.testing.assert_allclose(arm.H(pose), H, rtol=1e-12)
-        still = [e.subs(dict.fromkeys(symbols[:2], 0)) for e in polys]
-        np.testing.assert_allclose(arm.G(pose),
-                                   [float(e.subs(dict.fromkeys(symbols[2:4], 0))) for e in still], rtol=1e-12)
-        h = float(arm.h(pose))
-        v1, v2 = symbols[2:4]
-        assert float(still[0].coeff(v2, 2)) == pytest.approx(-h, rel=1e-12)
-        assert float(still[0].coeff(v1, 1).coeff(v2, 1)) == pytest.approx(-2.0 * h, rel=1e-12)
-        assert float(still[0].coeff(v1, 2)) == pytest.approx(0.0, abs=1e-12)
-        assert float(still[1].coeff(v1, 2)) == pytest.approx(h, rel=1e-12)
-        assert float(still[1].coeff(v1, 1).coeff(v2, 1)) == pytest.approx(0.0, abs=1e-12)
-
-
 def test_the_closed_form_of_the_example_is_that_of_pinocchio():
     mechanism = load_mechanism(ROOT / "mechanisms" / "two_link.toml")
     rng = np.random.default_rng(3)

@@ -7,19 +7,12 @@ import pytest
 
 from femtorque.codegen.mechanism import load_mechanism
 from femtorque.codegen.step import model_of
-from femtorque.hil.papers import tsujita as figures_tsujita
 from femtorque.hil.papers.isobe import MECHANISMS
 from femtorque.hil.plant import FlexiblePlant, run_flexible
 from femtorque.hil.scenarios import STEP, pressed, scenario
 from femtorque.hil.scenarios.wall_arm import Press
 from femtorque.host.plan import flexible_arm, tip_motion
 from tests.support import oracle
-
-
-def test_slew_leaves_less_with_every_element():
-    assert figures_tsujita.slew(short=True).good
-    assert figures_tsujita.spin_up(short=True).good
-    assert figures_tsujita.printed_path(short=True).good
 
 
 def test_bending_changes_the_torques():

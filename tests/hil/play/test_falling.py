@@ -35,9 +35,9 @@ def upright(safety: Safety) -> Mechanism:
 
 
 @contextmanager
-def holding(mechanism: Mechanism, folder: str) -> Iterator[tuple[VirtualBoard, Session]]:
-    """A board in HOLD, its arm at rest."""
-    elf = build.build_image(mechanism, rig.ROOT / "build" / folder).elf
+def holding(mechanism: Mechanism, folder: str | None = None) -> Iterator[tuple[VirtualBoard, Session]]:
+    """Connect a board in HOLD with its arm at rest. folder: the image's below build, or the mechanism's name."""
+    elf = build.build_image(mechanism, rig.ROOT / "build" / (folder or mechanism.name)).elf
     with rig.connected(mechanism, elf, armed=True) as (board, session):
         rig.pump(board, session, 20)
         yield board, session
@@ -123,7 +123,7 @@ def sag(board: VirtualBoard, before: np.ndarray) -> float:
 @pytest.mark.parametrize("name", DRIVING)
 def test_an_arm_with_brakes_stays_where_it_is_through_disarming_a_lost_host_and_a_reset(name, tmp_path):
     mechanism = braked(name, tmp_path)
-    with held_by_brakes(mechanism) as (board, session):
+    with holding(mechanism) as (board, session):
         before = board.plant.q.copy()
         assert not board.brake_closed(board.seconds)
         session.disarm()
@@ -134,7 +134,7 @@ def test_an_arm_with_brakes_stays_where_it_is_through_disarming_a_lost_host_and_
         board.incoming.cut = True
         board.run(2.0)
         assert board.outputs_safe() and board.brake_closed(board.seconds) and sag(board, before) < 1e-3
-    with held_by_brakes(mechanism) as (board, session):
+    with holding(mechanism) as (board, session):
         before = board.plant.q.copy()
         board.reset("pin")  # a resistor closes the brakes; the arm falls until they hold
         board.run(0.5)
@@ -143,7 +143,7 @@ def test_an_arm_with_brakes_stays_where_it_is_through_disarming_a_lost_host_and_
 
 def test_a_joint_with_a_brake_moves_as_soon_as_the_arm_is_armed(tmp_path):
     """Jogging, identifying and playing arm first, and wait until the brakes are open."""
-    with held_by_brakes(braked("f405rg-4", tmp_path)) as (board, session):
+    with holding(braked("f405rg-4", tmp_path)) as (board, session):
         session.disarm()
         before = board.plant.q.copy()
         session.arm()
@@ -157,7 +157,7 @@ def test_a_joint_with_a_brake_moves_as_soon_as_the_arm_is_armed(tmp_path):
 
 def test_a_bringup_is_refused_where_all_brakes_would_open_with_nothing_holding_the_joints(tmp_path):
     mechanism = braked("f405rg-4", tmp_path)
-    with held_by_brakes(mechanism) as (board, session):
+    with holding(mechanism) as (board, session):
         session.disarm()
         with pytest.raises(BadInput,
                            match=r"safety.brake: a probe holds no joint, and all brakes open at once; support the arm"):
@@ -170,7 +170,7 @@ def test_a_bringup_is_refused_where_all_brakes_would_open_with_nothing_holding_t
 @pytest.mark.parametrize("strike", ["estop", "encoder", "driver"])
 def test_brakes_are_let_go_with_the_outputs_where_a_fault_ends_all_holding(strike, tmp_path):
     """The arm falls only while the brakes move."""
-    with held_by_brakes(braked("f405rg-4", tmp_path)) as (board, session):
+    with holding(braked("f405rg-4", tmp_path)) as (board, session):
         before = board.plant.q.copy()
         {"estop": lambda: board.estop(True), "driver": lambda: board.driver_fault(True),
          "encoder": lambda: setattr(board.encoder_faults[1], "offset", 2000)}[strike]()
@@ -187,12 +187,3 @@ def test_a_board_without_an_output_for_brakes_is_refused(tmp_path):
     path.write_text(bare)
     with pytest.raises(BadInput, match=r"safety\.brake.*has no output for brakes"):
         board_header.render(braked("f405rg-4", tmp_path), boards.read(path))
-
-
-@contextmanager
-def held_by_brakes(mechanism: Mechanism) -> Iterator[tuple[VirtualBoard, Session]]:
-    """A board that is armed, with open brakes."""
-    with rig.connected(mechanism) as (board, session):
-        rig.arm(board, session)
-        rig.pump(board, session, 10)
-        yield board, session

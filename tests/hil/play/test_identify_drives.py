@@ -69,24 +69,15 @@ def test_friction_and_rotor_of_a_drive_are_found_from_the_torque_that_it_was_tol
 
 
 def test_a_servos_motor_is_written_whole_where_the_file_has_none(tmp_path):
-    arm = two_servos(tmp_path)
+    """A belt of 1.5:1 stands in drive.gear, so the motor that is written has only the gear inside the servo."""
+    arm = two_servos(tmp_path, LYING.replace("id = 2 }", "id = 2, gear = 1.5 }").replace(
+        "velocity = 4.0", "velocity = 3.0"))
     set_joint(arm.source, "elbow", {"motor": {"inertia": 3e-7}}, beside=beside(arm, "elbow"))
     set_joint(arm.source, "elbow", {"motor": {"inertia": 2e-7}}, beside=beside(arm, "elbow"))
     before, after = arm.moving[1].motor, load_mechanism(arm.source).moving[1].motor
     assert after.inertia == 2e-7 and after.R == pytest.approx(before.R, rel=1e-3)
-    assert after.K * after.gear == pytest.approx(before.K * before.gear, rel=1e-3)
+    assert after.gear == before.gear == pytest.approx(345.0 * 1.5) and after.K == pytest.approx(before.K, rel=1e-3)
     assert beside(file_of(), "wrist") == {}
-
-
-def test_a_motor_that_is_written_for_a_servo_has_the_gear_inside_alone(tmp_path):
-    arm = two_servos(tmp_path)
-    slower = arm.source.read_text(encoding="utf-8").replace("id = 2 }", "id = 2, gear = 1.5 }").replace(
-        "velocity = 4.0", "velocity = 3.0")
-    arm.source.write_text(slower, encoding="utf-8")
-    before = load_mechanism(arm.source)
-    set_joint(arm.source, "elbow", {"motor": {"inertia": 3e-7}}, beside=beside(before, "elbow"))
-    motor = load_mechanism(arm.source).moving[1].motor
-    assert motor.gear == pytest.approx(345.0 * 1.5) == before.moving[1].motor.gear
 
 
 def test_a_joint_that_nothing_turns_is_not_measured():

@@ -7,7 +7,7 @@ import pytest
 
 from femtorque.codegen.common import BadInput
 from femtorque.codegen.mechanism import load_mechanism
-from femtorque.codegen.motion import Trajectory, check_limits, check_streamable, recorded
+from femtorque.codegen.motion import Trajectory, recorded
 from femtorque.hil.plant.rigid import Plant
 from femtorque.hil.play.api import virtual_board
 from femtorque.host.record import log as logs
@@ -72,15 +72,6 @@ def test_the_trembling_of_a_hand_is_not_repeated(taught):
     assert amplitude[(hz > 10.0) & (hz < 14.0)].max() < 0.05 * amplitude.max()
 
 
-def test_a_repeated_motion_is_within_every_limit_and_from_rest_to_rest(taught):
-    arm, folder, _ = taught
-    for name in ("led", "repeated"):
-        motion = Trajectory.load(folder / f"{name}.mcap", arm)
-        check_limits(motion, arm)
-        check_streamable(motion, arm)
-        assert motion.starts_at_rest and motion.ends_at_rest
-
-
 def test_a_run_repeats_the_motion_that_it_played_last(taught):
     """Without the way to its beginning; and the desired motion, not the measured one."""
     arm, folder, _ = taught
@@ -89,15 +80,12 @@ def test_a_run_repeats_the_motion_that_it_played_last(taught):
     np.testing.assert_allclose(np.ptp(second.positions, axis=0), np.ptp(first.positions, axis=0), atol=0.02)
 
 
-def test_plan_makes_a_file_of_a_recording(taught, here, tmp_path):
+def test_plan_makes_a_file_of_a_recording_at_half_its_speed(taught, here, tmp_path):
     arm, folder, _ = taught
-    done = here("plan", ARM, folder / "led.mcap", "-o", tmp_path / "motion.csv", "--figure", tmp_path / "m.png")
-    assert done.returncode == 0, done.stderr
-    assert "as recorded and smoothed, every limit kept" in done.stdout
-    motion, same = Trajectory.load(tmp_path / "motion.csv", arm), Trajectory.load(folder / "led.mcap", arm)
-    assert motion.duration == pytest.approx(same.duration)
+    motion = Trajectory.load(folder / "led.mcap", arm)
     slow = here("plan", ARM, folder / "led.mcap", "-o", tmp_path / "slow.csv", "--speed", "0.5", "--json")
     assert json.loads(slow.stdout)["duration"] == pytest.approx(2.0 * motion.duration)
+    assert Trajectory.load(tmp_path / "slow.csv", arm).duration == pytest.approx(2.0 * motion.duration)
     refused = here("plan", ARM, folder / "led.mcap", "-o", tmp_path / "x.csv", "--back")
     assert refused.returncode == 2 and "femtorque stream --approach" in refused.stderr
 

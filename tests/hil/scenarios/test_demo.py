@@ -50,12 +50,6 @@ def test_the_sweep_covers_both_rates_three_gains_and_both_laws():
         assert b.gains.ku == 0.5 * a.gains.ku and b.gains.kv == 0.5 * a.gains.kv
 
 
-def test_the_figure_is_drawn(outcomes, tmp_path, monkeypatch):
-    monkeypatch.setattr(demo, "RATES", {"three_link_10ms.toml": "10 ms"})
-    demo.draw(outcomes, tmp_path / "figure.png")
-    assert (tmp_path / "figure.png").stat().st_size > 20_000
-
-
 def test_the_demo_copies_its_example_plays_it_and_writes_pages(tmp_path, monkeypatch):
     """And once more, with its pages already there."""
     monkeypatch.chdir(tmp_path)

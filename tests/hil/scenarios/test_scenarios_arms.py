@@ -38,23 +38,6 @@ def test_the_mechanism_file_of_the_robot_has_the_numbers_of_its_solids(robot):
         np.testing.assert_allclose(link.inertia, form.inertia, atol=1e-6 * np.abs(form.inertia).max())
 
 
-def test_the_tapered_beam_of_the_mesh_weighs_what_its_frustums_do(robot):
-    def frustum(x0, x1, w0, h0, w1, h1) -> tuple[float, float]:
-        """Volume and first moment of a solid whose width and height taper linearly, by Gauss points."""
-        nodes, weights = np.polynomial.legendre.leggauss(4)
-        s = 0.5 * (nodes + 1.0)
-        area = (w0 + s * (w1 - w0)) * (h0 + s * (h1 - h0))
-        dx = 0.5 * weights * (x1 - x0)
-        return float(area @ dx), float((x0 + s * (x1 - x0)) * area @ dx)
-
-    outer = frustum(-0.05, 0.35, 0.09, 0.11, 0.056, 0.06)
-    inner = frustum(-0.038, 0.338, 0.076, 0.096, 0.044, 0.048)
-    volume, moment = outer[0] - inner[0], outer[1] - inner[1]
-    link = robot.mechanism.link("upper_arm")
-    assert link.mass == pytest.approx(2700.0 * volume, rel=1e-9)
-    assert link.com[0] == pytest.approx(moment / volume, rel=1e-9)
-
-
 # ---- motors
 
 
@@ -78,24 +61,16 @@ def test_the_demand_on_the_motors_is_that_of_pinocchio_and_ohm(robot):
     other = design.with_motors(robot.mechanism, d, sizes, gears)
     assert other.payloads[0].mass == pytest.approx(1.2 * sizes[1]) and other.payloads[3].mass == 3.0
     model = oracle.pinocchio_of(other)
-    model.armature = gears**2 * 1.2e-4 * sizes ** (5.0 / 3.0)
+    rotors = gears**2 * 1.2e-4 * sizes ** (5.0 / 3.0)
     t = (np.arange(len(load.torque)) + 0.5) * 1e-3
     q, qd, qdd = motion.at(t)
     viscous = np.array([j.friction.viscous for j in other.moving])
     coulomb = np.array([j.friction.coulomb for j in other.moving])
-    torque = oracle.rnea(model, q, qd, qdd) + viscous * qd + coulomb * np.sign(qd)
-    torque += 0.0 if pinocchio_adds_armature() else model.armature * qdd
+    torque = oracle.rnea(model, q, qd, qdd) + viscous * qd + coulomb * np.sign(qd) + rotors * qdd
     np.testing.assert_allclose(load.torque * gears, torque, atol=1e-9)
     current = torque / gears / 0.09
     voltage = 0.35 * sizes ** (-5.0 / 3.0) * current + 0.09 * gears * qd
     np.testing.assert_allclose(load.energy, np.maximum(voltage * current, 0.0).sum(axis=0) * 1e-3, rtol=1e-9)
-
-
-def pinocchio_adds_armature() -> bool:
-    model = oracle.pinocchio_of(oracle.planar_chain(1, gravity=(0.0, 0.0, 0.0)))
-    bare = oracle.rnea(model, [0.0], [0.0], [1.0])[0]
-    model.armature = np.array([1.0])
-    return bool(oracle.rnea(model, [0.0], [0.0], [1.0])[0] > bare + 0.5)
 
 
 def test_no_motors_near_the_chosen_ones_keep_the_limits_with_less_energy(robot, choice):

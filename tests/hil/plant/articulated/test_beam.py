@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_bvp
 from scipy.linalg import block_diag, eigh
-from scipy.optimize import brentq
 
 from femtorque.codegen.common import BadInput
 from femtorque.codegen.mechanism import Beam, Joint, Link, Section
 from femtorque.hil.plant.articulated.plant import Plant
-from femtorque.hil.plant.articulated.servo import Servo
 from tests.support import flexible_chain, oracle, timoshenko
 
 L, M, EI = 0.4, 0.24, 0.55
@@ -106,29 +104,6 @@ def test_the_stability_step_is_just_below_that_of_the_fastest_oscillation():
     assert 0.6 * limit < plant.stable_step <= 0.8 * limit * (1.0 + 1e-9)
     damped = Plant(flexible(6, type="fixed", beam={"damping": 2e-3}))
     assert damped.stable_step < 0.5 * plant.stable_step
-
-
-def test_a_plucked_cantilever_swings_at_its_frequency():
-    plant = Plant(flexible(6, type="fixed"))
-    r = CLAMPED[0]
-    ratio = (np.cosh(r) + np.cos(r)) / (np.sinh(r) + np.sin(r))
-
-    def first_mode(x):
-        s = r * x[:, 0] / L
-        return np.outer(np.cosh(s) - np.cos(s) - ratio * (np.sinh(s) - np.sin(s)), [0.0, 0.01, 0.0])
-
-    move(plant, first_mode)
-    times, heights = [], []
-    while plant.time < 3.2 * 2.0 * np.pi / (r**2 * PACE):
-        plant.push(1e-3, [])
-        times.append(plant.time)
-        heights.append(tip(plant)[1])
-    heights = np.array(heights)
-    k = np.flatnonzero((heights[:-1] <= 0.0) & (heights[1:] > 0.0))
-    crossings = np.array([np.interp(0.0, heights[j: j + 2], times[j: j + 2]) for j in k])
-    assert len(crossings) >= 3
-    assert np.diff(crossings).mean() == pytest.approx(2.0 * np.pi / (r**2 * PACE), rel=2e-3)
-    assert np.abs(heights).max() > 1e-4
 
 
 def test_its_weight_bends_the_cantilever_into_the_elastica():
@@ -276,36 +251,3 @@ def test_a_beam_of_one_plane_bends_and_twists_in_no_other():
     plant.push(0.1, [])
     assert tip(plant)[1] < -1e-3
     assert tip(plant)[2] == pytest.approx(0.0, abs=1e-10)
-
-
-def test_a_servo_controlled_flexible_arm_swings_as_a_beam_on_its_servos_spring():
-    """The hub is held by a proportional servo: root on a torsional spring kp, a mass at the tip."""
-    kp, load = 2.0, 0.05
-
-    def closing(b: float) -> float:
-        """Determinant of w(0) = 0, EI w''(0) = kp w'(0), w''(L) = 0, EI w'''(L) = -W^2 load w(L)."""
-        square = (b / L) ** 4 * EI / (M / L)
-        x, c, s, ch, sh = b / L, np.cos(b), np.sin(b), np.cosh(b), np.sinh(b)
-        inertia = square * load
-        return float(np.linalg.det([
-            [1.0, 0.0, 1.0, 0.0],
-            [-EI * x**2, -kp * x, EI * x**2, -kp * x],
-            [-c, -s, ch, sh],
-            [EI * x**3 * s + inertia * c, -EI * x**3 * c + inertia * s, EI * x**3 * sh + inertia * ch,
-             EI * x**3 * ch + inertia * sh],
-        ]))
-
-    expected = brentq(closing, 0.3, 1.5) ** 2 * PACE
-    assert expected < 0.8 * CLAMPED[0] ** 2 * PACE  # the servo adds its flexibility
-    base = flexible(4)
-    tip_mass = Link("tip", load, np.zeros(3), 1e-7 * np.eye(3))
-    glue = Joint("glue", "fixed", base.links[0].name, "tip", np.array([L, 0.0, 0.0]), np.zeros(3),
-                 np.array([0.0, 0.0, 1.0]))
-    plant = Plant(replace(base, links=(*base.links, tip_mass), joints=(*base.joints, glue)))
-    move(plant, lambda x: np.cross([0.0, 0.0, 0.05], x))
-    servo, times, heights = Servo(kp=kp), [], []
-    while plant.time < 4.0 * 2.0 * np.pi / expected:
-        plant.push(5e-4, servo.command(plant.q, plant.v, 0.0))
-        times.append(plant.time)
-        heights.append(tip(plant)[1])
-    assert frequency(np.array(times), np.array(heights), expected) == pytest.approx(expected, rel=3e-3)

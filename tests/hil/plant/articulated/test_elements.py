@@ -1,7 +1,8 @@
-"""Mechanisms one by one: remaining freedoms of each, and laws and actuators in the frame of the mechanism."""
+"""A free solid, and each type of mechanism between two solids: freedoms, momentum and energy."""
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
 from femtorque.hil.plant.articulated import solids
 from femtorque.hil.plant.articulated.cycle import Cycle
@@ -61,31 +62,24 @@ def test_an_actuator_in_the_frame_of_its_mechanism_does_the_work_of_its_force_an
     np.testing.assert_allclose(cycle.momentum()[1], momentum[1], atol=1e-11)
 
 
-@pytest.mark.parametrize("kind", ["hinge", "slide"])
-def test_rates_and_accelerations_of_coordinates_are_their_derivatives(kind):
-    cycle = pair(kind, coordinates=["joint"])
-    system, z, v, d = cycle.structure.system, cycle.z, cycle.v, 1e-4
-    values = [system.coordinate_values(z + k * d * v)[0] for k in (-1, 0, 1)]
-    assert (values[2] - values[0]) / (2 * d) == pytest.approx(cycle.velocities[0], rel=1e-6)
-    # along a straight motion of the points the coordinate's acceleration is its curvature; a hinge's sine and
-    # cosine leave the unit circle on it, which adds a term that vanishes on the rows
-    if kind != "hinge":
-        bend = (values[2] - 2 * values[1] + values[0]) / d**2
-        assert bend == pytest.approx(cycle.equations.turning(v)[0], rel=1e-4)
+def test_a_free_solid_turns_as_euler_and_poinsot_say():
+    J, spin = np.diag([0.010, 0.016, 0.022]), np.array([0.3, 6.0, 0.3])  # about the middle axis, so that it tumbles
+    body = solids.reduce("free", 1.0, np.zeros(3), J)
+    system, z = build([GROUND, body], [], body.points[None], gravity=(0.0, 0.0, 0.0))
+    structure = Structure(system)
+    cycle = Cycle(structure, z, np.cross(spin, z.reshape(-1, 3)).ravel(), Loads(structure))
 
+    def euler(_, y):
+        R, w = y[:9].reshape(3, 3), y[9:]
+        turn = np.array([[0.0, -w[2], w[1]], [w[2], 0.0, -w[0]], [-w[1], w[0], 0.0]])
+        return np.concatenate([(R @ turn).ravel(), np.linalg.solve(J, np.cross(J @ w, w))])
 
-def test_eliminating_the_solids_first_solves_the_papers_equations():
-    """lambda = H^-1 (S - C M^-1 F) with all rows in one H, against the solution in two steps."""
-    cycle = pair("universal")
-    s, equations = cycle.structure, cycle.equations
-    C = np.zeros((6 * s.S + s.K, s.split))
-    for k, block in enumerate(equations.free.Cs):
-        C[6 * k: 6 * k + 6, 12 * k: 12 * k + 12] = block
-    C[6 * s.S:] = equations.C
-    rng = np.random.default_rng(0)
-    F, S_solids, S_others = rng.normal(size=s.split), rng.normal(size=(s.S, 6)), rng.normal(size=s.K)
-    H = C @ np.diag(s.inverse) @ C.T
-    multipliers = np.linalg.solve(H, np.concatenate([S_solids.ravel(), S_others]) - C @ (s.inverse * F))
-    gamma, others = equations.solve(F, S_solids, S_others)
-    np.testing.assert_allclose(gamma, s.inverse * (F + C.T @ multipliers), rtol=1e-8)
-    np.testing.assert_allclose(others, multipliers[6 * s.S:], rtol=1e-8)
+    exact = solve_ivp(euler, (0.0, 3.0), np.concatenate([np.eye(3).ravel(), spin]), rtol=1e-11, atol=1e-12)
+    assert np.abs(exact.y[10]).max() > 5.0 and exact.y[10].min() < -5.0  # it tumbles over
+    for _ in range(6000):
+        cycle.step(5e-4)
+    np.testing.assert_allclose(cycle.momentum()[0], 0.0, atol=1e-11)
+    np.testing.assert_allclose(cycle.momentum()[1], J @ spin, atol=1e-12)
+    assert cycle.kinetic_energy() == pytest.approx(0.5 * spin @ J @ spin, rel=1e-6)
+    attitude = np.array([body.along(axis) @ cycle.z.reshape(4, 3) for axis in np.eye(3)]).T
+    np.testing.assert_allclose(attitude, exact.y[:9, -1].reshape(3, 3), atol=2e-4)

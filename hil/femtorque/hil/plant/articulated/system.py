@@ -165,9 +165,8 @@ class FreeSolids:
 
     def __init__(self, structure: Structure, z: Array) -> None:
         self.structure = structure
-        S, inverse = structure.S, structure.inverse[: structure.split].reshape(-1, 1, 12)
-        edges = EDGE_MATRIX @ z[: structure.split].reshape(S, 4, 3)
-        self.Cs = (structure.edge_pattern * edges[:, :, None, :]).reshape(S, 6, 12)
+        inverse = structure.inverse[: structure.split].reshape(-1, 1, 12)
+        self.Cs = _distance_rows(structure, z)
         weighted = self.Cs * inverse
         self.P = np.linalg.solve(weighted @ self.Cs.transpose(0, 2, 1), weighted)
         self.W = -weighted.transpose(0, 2, 1) @ self.P
@@ -181,6 +180,12 @@ class FreeSolids:
         np.matmul(self.W, blocks, out=result[: s.split].reshape(s.S, 12, k))
         result[s.split:] = rows[:, s.split:].T * s.inverse[s.split:, None]
         return result
+
+
+def _distance_rows(structure: Structure, z: Array) -> Array:
+    """Return the distance rows of each solid (S, 6, 12)."""
+    edges = EDGE_MATRIX @ z[: structure.split].reshape(structure.S, 4, 3)
+    return (structure.edge_pattern * edges[:, :, None, :]).reshape(structure.S, 6, 12)
 
 
 def build(solids: Sequence[Solid], elements: Sequence[Element], places: ArrayLike, *, coordinates: Sequence[str] = (),
@@ -276,10 +281,9 @@ def close(system: System, z: Array, held: Mapping[int, float] | None = None, wit
 
 def _all_rows(structure: Structure, z: Array) -> Array:
     """Return the distance rows and the mechanisms' rows as one dense matrix (6 S + m, 12 S)."""
-    free = FreeSolids(structure, z)
     result = np.zeros((6 * structure.S + structure.m, structure.split))
-    for s in range(structure.S):
-        result[6 * s: 6 * s + 6, 12 * s: 12 * s + 12] = free.Cs[s]
+    for s, own in enumerate(_distance_rows(structure, z)):
+        result[6 * s: 6 * s + 6, 12 * s: 12 * s + 12] = own
     result[6 * structure.S:] = structure.row_gradient(z)
     return result
 
