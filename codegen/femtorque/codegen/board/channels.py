@@ -1,4 +1,4 @@
-"""Which joint is on which channel, and what a mechanism asks of its board."""
+"""The channel of each joint, and the demands of a mechanism on its board."""
 
 import math
 
@@ -8,15 +8,15 @@ from femtorque.codegen.board.reader import load_board
 from femtorque.codegen.common import BadInput
 from femtorque.codegen.mechanism import Joint, Mechanism
 
-CURRENT_SHARE = 0.7  # of a sensor's range: the most that is asked for
-CURRENT_TRIP = 1.2  # of the most that is asked for: beyond it the outputs are dropped
-CURRENT_LOOP = 30  # PWM periods a cycle of the current loop's bandwidth
-FOLLOW_S, FOLLOW_PERIODS = 5e-3, 5.0  # s, and electrical time constants, after which a current must have followed
-LOWEST_BOUND = 0.5  # a loop that may use less of the bus voltage than this is refused
+CURRENT_SHARE = 0.7  # of a sensor's range: largest current setpoint
+CURRENT_TRIP = 1.2  # of the largest setpoint: a larger current switches the outputs off
+CURRENT_LOOP = 30  # PWM periods per cycle of the current loop's bandwidth
+FOLLOW_S, FOLLOW_PERIODS = 5e-3, 5.0  # longest lag of a current: s, and electrical time constants
+LOWEST_BOUND = 0.5  # least share of the bus voltage for a current loop
 
 
 def open_loop(mechanism: Mechanism) -> list[str]:
-    """The driven joints whose encoders the mechanism's board does not read: feed-forward moves them, alone."""
+    """Return the driven joints whose encoders the board does not read: only feed-forward moves them."""
     if mechanism.board is None:
         return []
     board = load_board(mechanism.board.use, mechanism.source or mechanism.name)
@@ -25,10 +25,10 @@ def open_loop(mechanism: Mechanism) -> list[str]:
 
 
 def served(mechanism: Mechanism, board: Board) -> list[tuple[Joint, Channel | None]]:
-    """Every moving joint with the channel that serves it, None for passive joints, drives on a bus, and on a board
-    without outputs.
+    """Return every moving joint with its channel; None for passive joints, drives on a bus, and a board without
+    outputs.
 
-    Raises BadInput naming all joints that lack what the board needs to drive them.
+    Raise BadInput with all joints that lack what the board needs.
     """
     if board.outputs is None:
         _check_moves(mechanism, board)
@@ -64,7 +64,7 @@ def served(mechanism: Mechanism, board: Board) -> list[tuple[Joint, Channel | No
 
 
 def _check_moves(mechanism: Mechanism, board: Board) -> None:
-    """A board without outputs has neither e-stop nor anything that could be switched: drives on its bus neither."""
+    """Refuse drives on a board without outputs: it has no e-stop."""
     if bussed := fieldbus.drives(mechanism):
         raise BadInput(file_of(mechanism), f"joint.{bussed[0][1].name}.drive", None,
                        f"board {board.name!r} has no e-stop loop: nothing would stop the drives",
@@ -72,8 +72,10 @@ def _check_moves(mechanism: Mechanism, board: Board) -> None:
 
 
 def _check_drive(mechanism: Mechanism, board: Board, joint: Joint, channel: Channel) -> None:
-    """The channel must be able to drive as the motor asks. In antiphase a low PWM pin is full voltage backwards, so
-    what stops the outputs in hardware must cut the bridge."""
+    """Check that the channel can drive as the motor asks.
+
+    In antiphase a low PWM pin is full reverse voltage, so the hardware stop must cut the bridge.
+    """
     assert joint.motor is not None and board.outputs is not None
     key = f"joint.{joint.name}.motor.drive"
     if joint.motor.drive == "current":
@@ -89,7 +91,7 @@ def _check_drive(mechanism: Mechanism, board: Board, joint: Joint, channel: Chan
 
 
 def _check_current(mechanism: Mechanism, board: Board, joint: Joint, channel: Channel) -> None:
-    """The current must be measured and the motor slow enough for a loop at the rate of the PWM."""
+    """Check that the current is measured, and that the motor is slow enough for a loop at the PWM rate."""
     assert joint.motor is not None and mechanism.board is not None
     key = f"joint.{joint.name}.motor"
     if channel.current is None:
@@ -105,7 +107,7 @@ def _check_current(mechanism: Mechanism, board: Board, joint: Joint, channel: Ch
 
 
 def _check_trigger(mechanism: Mechanism, board: Board, key: str, channel: Channel) -> None:
-    """Currents are sampled in the middle of the channel's low time, by the update of a timer that is free for it."""
+    """Check that a free timer's update can sample currents in the middle of the channel's low time."""
     sampling = board.chip.sampling
     assert sampling is not None
     for _, pwm in channel.switches:
@@ -120,11 +122,11 @@ def _check_trigger(mechanism: Mechanism, board: Board, key: str, channel: Channe
 
 
 def current_bound(mechanism: Mechanism, board: Board, joint: Joint, rank: int) -> float:
-    """Share of the bus voltage that a current loop may use. rank: its place in the converter's sequence.
+    """Return the share of the bus voltage that a current loop may use. rank: its place in the converter's sequence.
 
-    A low shunt sees nothing unless its low switch conducts until the end of the sample, a time t after the counter's
-    top. With the duty x the switch of the half bridge that is high most conducts for (1 - |x|) / 4 of a period on each
-    side of the top, so that |x| is at most 1 - 4 t pwm_hz.
+    A low shunt sees current only while its low switch conducts, which must last until the end of the sample, a time t
+    after the counter's top. At the duty x, the low switch of the half bridge that is mostly high conducts for (1 - |x|)
+    / 4 of a period on each side of the top. So |x| is at most 1 - 4 t pwm_hz.
     """
     assert mechanism.board is not None and joint.motor is not None and board.outputs is not None
     sense, sampling = board.channels[joint.motor.channel].current, board.chip.sampling
@@ -136,7 +138,7 @@ def current_bound(mechanism: Mechanism, board: Board, joint: Joint, rank: int) -
 
 
 def usable_share(mechanism: Mechanism, joint: Joint) -> float:
-    """Share of the bus voltage that a motor can be given; 1 without a board that drives it."""
+    """Return the share of the bus voltage that a motor can get; 1 without a board that drives it."""
     if joint.drive is not None and joint.drive.servo is not None:
         return joint.drive.servo.limit
     if mechanism.board is None or joint.motor is None:
@@ -151,7 +153,7 @@ def usable_share(mechanism: Mechanism, joint: Joint) -> float:
 
 
 def current_range(board: Board, joint: Joint) -> float:
-    """Amperes that a duty of 1 asks for, of a joint whose drive is 'current'."""
+    """Return the current at a duty of 1, A, of a joint whose drive is 'current'."""
     assert joint.motor is not None
     sense = board.channels[joint.motor.channel].current
     assert sense is not None
@@ -163,12 +165,12 @@ def file_of(mechanism: Mechanism) -> object:
 
 
 def has_current_loops(joints: list[tuple[Joint, Channel | None]]) -> bool:
-    """True if a joint is driven by a current loop."""
+    """Return True if a current loop drives one of the joints."""
     return any(c and j.motor and j.motor.drive == "current" for j, c in joints)
 
 
 def tick_cycles(mechanism: Mechanism, board: Board) -> int:
-    """Processor cycles per tick: whole, and within SysTick's 24 bits."""
+    """Return the processor cycles per tick. Raise BadInput unless they are whole and fit SysTick's 24 bits."""
     rate_hz, sysclk_hz, bits = mechanism.control.rate_hz, board.chip.sysclk_hz, board.chip.systick_bits
 
     def fits(rate: int) -> bool:
@@ -183,5 +185,5 @@ def tick_cycles(mechanism: Mechanism, board: Board) -> int:
 
 
 def bus_most(board: Board) -> float:
-    """V of the bus that a board can measure; infinite where it does not measure it."""
+    """Return the largest bus voltage that a board can measure, V; infinite if it measures none."""
     return board.sense.bus.ratio * ADC_V * (1.0 - thermistor.RAIL / ADC_COUNTS) if board.sense.bus else math.inf

@@ -1,4 +1,4 @@
-"""Checks across a whole board file: peripherals that the chip has, pins with one user each."""
+"""Checks across a whole board file: existing peripherals, and one user per pin."""
 
 from collections.abc import Mapping
 
@@ -7,13 +7,12 @@ from femtorque.codegen.board.description import Board, Channel, CurrentSense, Ou
 from femtorque.codegen.board.pin_uses import Use, uses
 from femtorque.codegen.common import BadInput, hint
 
-BAUD_ERROR = 0.005  # that both sides together can live with many times over
-# of a sensor's range, by which its zero may be off: trip and zero together stay within the range
-CURRENT_ZERO = 0.1
+BAUD_ERROR = 0.005  # far below the error that both sides tolerate
+CURRENT_ZERO = 0.1  # largest zero error, as a share of a sensor's range; trip and zero error fit the range
 
 
 def check(board: Board) -> None:
-    """Raise BadInput on the first thing that is wrong."""
+    """Raise BadInput on the first fault."""
     _sections(board)
     _peripherals(board)
     _claims(board)
@@ -23,8 +22,11 @@ def check(board: Board) -> None:
 
 
 def _sections(board: Board) -> None:
-    """A board with channels needs outputs and encoders, and a lead of a tick: a duty is taken over by the next one. One
-    with buses alone needs outputs, and a timer for them."""
+    """Check which sections the board needs.
+
+    Channels need outputs, encoders and a lead of one tick: the next tick takes a duty over. Buses alone need outputs
+    and a timer.
+    """
     file, driving = board.source.name, bool(board.channels or board.can or board.half_duplex)
     for key, there, needed in (("outputs", board.outputs, driving), ("encoders", board.encoders,
                                                                       bool(board.channels))):
@@ -71,7 +73,7 @@ def _sections(board: Board) -> None:
 
 
 def _idle_timer(board: Board, outputs: Outputs) -> None:
-    """Whose updates are the ticks on a board without channels; the e-stop loop is its break."""
+    """Check the timer that makes the ticks of a board without channels. The e-stop loop must be its break."""
     file, key = board.source.name, "outputs.timer"
     if bool(board.channels) == (outputs.timer is not None):
         raise BadInput(file, key, outputs.timer, "has no use where channels have timers" if outputs.timer else
@@ -81,7 +83,7 @@ def _idle_timer(board: Board, outputs: Outputs) -> None:
 
 
 def _timer(board: Board, key: str, name: str) -> Timer:
-    """The chip's timer of that name."""
+    """Return the chip's timer of that name."""
     timers = board.chip.timers
     if name not in timers:
         raise BadInput(board.source.name, key, name, f"{board.chip.part} has no such timer, or none of use here",
@@ -90,7 +92,7 @@ def _timer(board: Board, key: str, name: str) -> Timer:
 
 
 def _peripherals(board: Board) -> None:
-    """Every timer, and the link, must exist and be able to do what is asked of it."""
+    """Check that every timer and port exists and can do what the file asks."""
     file = board.source.name
     if board.link.usart not in board.chip.usarts:
         raise BadInput(file, "link.usart", board.link.usart, f"{board.chip.part} has no such link",
@@ -128,7 +130,7 @@ def _peripherals(board: Board) -> None:
 
 
 def _pins(board: Board) -> None:
-    """Every signal must be on its pin."""
+    """Check that every signal is available on its pin."""
     for i, c in enumerate(board.channels):
         if c.current:
             _current_sense(board, f"channel.{i}.current", c, c.current)
@@ -143,14 +145,14 @@ def _pins(board: Board) -> None:
 
 
 def _analogue(board: Board, key: str, pin: str, channels: Mapping[str, int]) -> None:
-    """The pin must be one that the converter can measure."""
+    """Check that the converter can measure at the pin."""
     if pin not in channels:
         raise BadInput(board.source.name, key, pin, f"{board.chip.part} cannot measure there",
                        f"it can on {' or '.join(channels)}")
 
 
 def _current_sense(board: Board, key: str, channel: Channel, sense: CurrentSense) -> None:
-    """The pin must be a converter's, the sensor have a range, and a shunt a half bridge that it is below."""
+    """Check a current sensor: its pin, its range, and a half bridge above a shunt."""
     file, sampling = board.source.name, board.chip.sampling
     if sampling is None:
         raise BadInput(file, key, sense.pin, f"there are no current loops for {board.chip.part} in this firmware")
@@ -167,7 +169,7 @@ def _current_sense(board: Board, key: str, channel: Channel, sense: CurrentSense
 
 
 def _claims(board: Board) -> None:
-    """No pin, timer, timer output or DMA stream may have two users; outputs share their timer."""
+    """Refuse two users of a pin, timer, timer output or DMA stream. Outputs may share their timer."""
     reserved = [Use(f"reserved.{name}", pin) for name, pin in board.reserved.items()]
     users: dict[str, Use] = {}
     for use in (*reserved, *uses(board)):
@@ -177,7 +179,7 @@ def _claims(board: Board) -> None:
 
 
 def _headers(board: Board) -> None:
-    """No place on the board may have two pins."""
+    """Refuse two pins at one place of the board."""
     pins: dict[str, str] = {}
     for pin, place in board.headers.items():
         other = pins.setdefault(place, pin)
@@ -186,7 +188,7 @@ def _headers(board: Board) -> None:
 
 
 def _link(board: Board) -> None:
-    """The DMA streams must be able to serve the USART; the baud rate must be exact on both clock trees."""
+    """Check that DMA streams serve the USART, and that both clock trees make the baud rate exactly."""
     link, usart = board.link, board.chip.usarts[board.link.usart]
     for side in ("tx", "rx"):
         _serves(board, f"link.{side}.dma", getattr(link, side).dma, link.usart, side)
@@ -201,7 +203,7 @@ def _link(board: Board) -> None:
 
 
 def _serves(board: Board, key: str, stream: str, usart: str, side: str) -> None:
-    """The DMA stream must be able to serve that side of the USART."""
+    """Check that the DMA stream serves this side of the USART."""
     able = board.chip.usarts[usart].dma[side]
     if stream not in able:
         raise BadInput(board.source.name, key, stream, f"does not serve {usart} {side}", "use " + " or ".join(able))

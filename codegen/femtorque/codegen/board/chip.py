@@ -1,6 +1,6 @@
 """Facts of a chip family for the generator: clocks, timers, signals of pins, DMA requests, memory.
 
-A family is one `Chip` in a module of its own (`chip_stm32f4`, `chip_stm32g4`) and one folder of firmware/chip.
+A family is one `Chip` in a module (`stm32f4`, `stm32g4`) and one folder of firmware/chip.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ Family = Literal["stm32f4", "stm32g4"]
 
 @dataclass(frozen=True)
 class Timer:
-    """bits: width of the counter. clock_hz: its clock. enable: the bit that clocks it. encoder: has encoder mode.
-    repetition: updates that its repetition counter can span, 0 without one; timers that have one have a break input
-    and complementary outputs too. centred: counts up and down. outputs: compare channels."""
+    """A timer. bits: width of the counter. clock_hz: its clock. enable: its clock's enable bit. encoder: has encoder
+    mode. repetition: range of its repetition counter, 0 without one; a timer with one also has a break input and
+    complementary outputs. centred: counts up and down. outputs: compare channels."""
 
     bits: int
     clock_hz: int
@@ -31,8 +31,8 @@ class Timer:
 
 @dataclass(frozen=True)
 class Usart:
-    """clock_hz: of the bus. steps: of the baud-rate divider a clock. dma: 'tx' and 'rx' to the streams (channels)
-    that can serve them and the request to select there. interrupt: its number."""
+    """A USART. clock_hz: of the bus. steps: of the baud-rate divider per clock. dma: for 'tx' and 'rx', the streams
+    (channels) that can serve it and their request numbers. interrupt: its number."""
 
     clock_hz: int
     enable: str
@@ -44,8 +44,8 @@ class Usart:
 
 @dataclass(frozen=True)
 class Converter:
-    """Converter that measures the board itself. enable: the bit that clocks it. places: pins in one sequence. again:
-    further conversions, whose results stay unread. conversion_s: duration of one."""
+    """The converter for the board's own measurements. enable: its clock's enable bit. places: pins per sequence. again:
+    further conversions without use. conversion_s: duration of one conversion."""
 
     enable: str
     places: int
@@ -53,18 +53,18 @@ class Converter:
     conversion_s: float
 
     def seconds(self, pins: int) -> float:
-        """Duration of a sequence over so many pins, s."""
+        """Return the duration of a sequence over this number of pins, s."""
         return (pins + self.again) * self.conversion_s
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """Sampling of the motors' currents: a sequence of one converter, started by a timer's update in every PWM period.
+    """Sampling of the motor currents: a sequence of one converter, which a timer's update starts in every PWM period.
 
-    channels: by pin. enable: the bit that clocks it. trigger: that timer; beside: output timers that can count in step
-    with it. places: of the sequence. clock_hz: the converter's. latency, window, conversion: of its clocks from the
-    update to the first sample at most, of a sample, and from its end to the next one. interrupt: the number of what its
-    end asks for.
+    channels: by pin. enable: the clock's enable bit. trigger: that timer. beside: output timers that can count in step
+    with the trigger. places: length of the sequence. clock_hz: of the converter. latency, window, conversion, in
+    converter clocks: from the update to the first sample at most; of a sample; from its end to the next sample.
+    interrupt: number of the end of a sequence.
     """
 
     channels: Mapping[str, int]
@@ -79,14 +79,14 @@ class Sampling:
     interrupt: int
 
     def end_s(self, rank: int) -> float:
-        """From the update to the end of a sample, by its place in the sequence."""
+        """Return the time from the update to the end of a sample, s. rank: its place in the sequence."""
         return (self.latency + rank * (self.window + self.conversion) + self.window) / self.clock_hz
 
 
 @dataclass(frozen=True)
 class BitLimits:
-    """Limits of a bit's segments on a bus: prescaler, quanta before and behind the sample point. compensated: largest
-    prescaler of a data phase with which the controller compensates the delay of its own bits."""
+    """Limits of a bit's segments on a bus: prescaler, quanta before and after the sample point. compensated: largest
+    data-phase prescaler with which the controller compensates its own delay."""
 
     prescaler: int
     before: int
@@ -97,8 +97,8 @@ class BitLimits:
 
 @dataclass(frozen=True)
 class Can:
-    """A controller of a bus. clock_hz: of its bits. enable: the bits that clock it. interrupts: the numbers of those it
-    asks for. nominal, data: of its bits, the latter where it speaks CAN FD."""
+    """A bus controller. clock_hz: of its bits. enable: enable bits of its clocks. interrupts: their numbers. nominal,
+    data: limits of its bits; data is None without CAN FD."""
 
     clock_hz: int
     enable: tuple[str, ...]
@@ -109,7 +109,7 @@ class Can:
 
 @dataclass(frozen=True)
 class Pll:
-    """VCO = hse / m * n; SYSCLK = VCO / p; q: divider of the 48 MHz of USB, 0 where there are none."""
+    """VCO = hse / m * n; SYSCLK = VCO / p. q: divider of USB's 48 MHz, or 0."""
 
     m: int
     n: int
@@ -119,9 +119,8 @@ class Pll:
 
 @dataclass(frozen=True)
 class BrownOut:
-    """The level of the supply below which the chip resets itself, as option bytes choose it. shift, bits: where in the
-    register `options`, at that address. levels: code to its name. wanted: the code that this firmware is safest with.
-    """
+    """The supply voltage below which the chip resets itself, by option bytes. options: address of the register. shift,
+    bits: place in the register. levels: name by code. wanted: the safest code for this firmware."""
 
     options: int
     shift: int
@@ -133,7 +132,7 @@ class BrownOut:
         return options >> self.shift & (1 << self.bits) - 1
 
     def told(self, options: int) -> str:
-        """Which level is set."""
+        """Return the name of the level that is set."""
         return self.levels.get(self.code(options), "of no known level")
 
     @property
@@ -143,9 +142,8 @@ class BrownOut:
 
 @dataclass(frozen=True)
 class Rom:
-    """The boot loader in ROM. usarts: name, TX and RX of each place at which it listens. others: further pins that it
-    takes, for other buses. It may drive or pull up the pins that it takes, except the pins `low`, which it pulls
-    down."""
+    """The boot loader in ROM. usarts: name, TX and RX of its serial ports. others: further pins that it uses. It may
+    drive its pins or pull them up; it pulls the pins `low` down."""
 
     usarts: tuple[tuple[str, str, str], ...]
     others: frozenset[str]
@@ -158,7 +156,7 @@ class Rom:
 
 @dataclass(frozen=True)
 class Package:
-    """A larger one: the part that is sold in it, and signals at pins that the smallest does not have."""
+    """A larger package: its part, and signals at pins that the smallest package lacks."""
 
     part: str
     signals: Mapping[str, Mapping[str, int]]
@@ -168,13 +166,12 @@ class Package:
 class Chip:
     """One family. Frequencies in Hz, sizes in bytes. signals: 'TIM5_CH1' to pin to alternate function.
 
-    analogue: pin to channel of `sense`, the converter of bus voltage and temperatures. sampling: of the motors'
-    currents; None: the firmware has no current loops. lsi_hz: nominal, of the watchdog. bank: ports are PA to P<last of
-    ports>. rom_id: what its boot loader calls it. unique: where the 96 bits are that no other chip has. sectors: the
-    pieces in which flash is erased, in order. wait_states: of flash at sysclk_hz. interrupts: of peripherals, in the
-    vector table. buses: enable registers of RCC, in the order they are written. cans: controllers of buses. low_volt:
-    pins that bear 3.6 V and no more; all others bear 5 V as inputs without a pull, while the chip has power. packages:
-    larger ones by name; part and signals are those of the smallest.
+    analogue: channel of `sense` by pin; `sense` measures bus voltage and temperatures. sampling: of the motor currents;
+    None: no current loops. lsi_hz: nominal frequency of the watchdog's clock. ports: letters of the ports. rom_id: the
+    boot loader's name for the chip. unique: address of the unique 96 bits. sectors: sizes of flash sectors, in order.
+    wait_states: of flash at sysclk_hz. interrupts: of peripherals, in the vector table. buses: enable registers of RCC,
+    in the order of writing. cans: bus controllers. low_volt: pins for at most 3.6 V; other pins bear 5 V as inputs
+    without a pull, while the chip has power. packages: larger ones by name; part and signals are those of the smallest.
     """
 
     name: str
@@ -210,19 +207,19 @@ class Chip:
     packages: Mapping[str, Package] = field(default_factory=dict)
 
     def packed(self, package: str) -> Chip:
-        """Copy of this chip in a larger package."""
+        """Return this chip in a larger package."""
         larger = self.packages[package]
         more = {name: {**self.signals.get(name, {}), **places} for name, places in larger.signals.items()}
         return replace(self, part=larger.part, signals={**self.signals, **more})
 
     @property
     def folders(self) -> tuple[str, str]:
-        """The folders of firmware/chip that make up an image: what the families share, and the family's own."""
+        """Return the folders of firmware/chip for an image: the common one and the family's."""
         return "stm32", self.name
 
 
 def signals(text: str) -> dict[str, dict[str, int]]:
-    """A table of lines `SIGNAL PIN/af PIN/af ...`."""
+    """Return a table from lines `SIGNAL PIN/af PIN/af ...`."""
     table = {}
     for line in text.split("\n"):
         if line.strip():
@@ -233,5 +230,5 @@ def signals(text: str) -> dict[str, dict[str, int]]:
 
 @cache
 def family(name: str) -> Chip:
-    """The family of that name, a Family."""
+    """Return the family of that name."""
     return import_module(f"femtorque.codegen.board.{name}").CHIP

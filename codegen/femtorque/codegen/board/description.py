@@ -1,4 +1,4 @@
-"""Board files: their tables, and the board that these make with its chip."""
+"""Board files: their tables, and the board of a table and its chip."""
 
 import math
 import re
@@ -13,7 +13,7 @@ from femtorque.codegen.board.chip import Chip, Family
 from femtorque.codegen.board.thermistor import Thermistor
 from femtorque.codegen.mechanism import Mechanism, Table
 
-ADC_V = 3.3  # what the converter's full range stands for
+ADC_V = 3.3  # V: the converter's full range
 ADC_COUNTS = 4096
 
 
@@ -43,19 +43,20 @@ class Link(Table):
 
 
 class Estop(Table):
-    """A pin of the e-stop loop, low when it is open. timer: it is that timer's break input."""
+    """A pin of the e-stop loop, low if the loop is open. timer: the timer whose break input the pin is."""
 
     pin: PinName
     timer: TimerName | None = None
 
 
 class Outputs(Table):
-    """timer: of a board without channels: it drives nothing, its updates are the ticks and its break is the e-stop.
-    enable: high lets the drivers on. fault: low when a driver has one. gated: the loop cuts `enable` by itself.
-    wake_us: that bridges take which sleep while `enable` is low; until then their fault line may be low.
-    dead_ns: between the two switches of a half bridge. duty_max: the largest share of the bus voltage that a bridge is
-    asked for, less than 1 where its upper switches live on bootstrap capacitors that need a time with it low.
-    continuous_a, thermal_s: A that each motor's driver carries for good, and the time constant with which it gets warm.
+    """The outputs of all channels.
+
+    timer: of a board without channels; its updates are the ticks, and its break is the e-stop. enable: high switches
+    the drivers on. fault: low if a driver has a fault. gated: the loop itself cuts `enable`. wake_us: bridges sleep
+    while `enable` is low and take this time to wake up, with a low fault line. dead_ns: dead time of a half bridge.
+    duty_max: largest share of the bus voltage; less than 1 for bootstrap capacitors. continuous_a, thermal_s:
+    continuous current of each driver, A, and its thermal time constant.
     """
 
     timer: TimerName | None = None
@@ -70,13 +71,13 @@ class Outputs(Table):
     estop: Annotated[list[Estop], Field(min_length=1)]
 
     def wake_ticks(self, rate_hz: int) -> int:
-        """Ticks after `enable` rises in which bridges wake up: up to whole ones and one more, since it rises within a
+        """Return the ticks in which bridges wake up after `enable` rises: rounded up, plus one, since it rises within a
         tick; 0 for bridges that never sleep."""
         return math.ceil(1e-6 * self.wake_us * rate_hz) + 1 if self.wake_us else 0
 
 
 class CanPins(Table):
-    """A bus with a transceiver on it: the chip's controller and its pins."""
+    """A bus with a transceiver: the chip's controller and its pins."""
 
     controller: Annotated[str, Field(pattern=r"^(FD)?CAN\d$")]
     tx: PinName
@@ -84,16 +85,16 @@ class CanPins(Table):
 
 
 class Transceiver(Table):
-    """A transceiver between a USART and a wire, of RS-485 or of TTL. rx: the pin at its receiver, which is always on.
-    enable: the pin that switches its driver on, high, while the USART sends."""
+    """A transceiver between a USART and a wire (RS-485 or TTL). rx: pin at its receiver, which is always on. enable:
+    pin that switches its driver on (high) while the USART sends."""
 
     rx: PinName
     enable: PinName
 
 
 class HalfDuplex(Table):
-    """A wire that both sides talk on. pin: the USART's transmitter; without a transceiver its receiver too, open drain,
-    on a wire that a resistor outside pulls up, to 3.3 V or, where the pin bears it, 5 V."""
+    """A wire that both sides drive. pin: the USART's transmitter. Without a transceiver the pin also receives, open
+    drain, on a wire with an external pull-up to 3.3 V, or to 5 V if the pin bears it."""
 
     usart: Annotated[str, Field(pattern=r"^US?ART\d$")]
     pin: PinName
@@ -103,22 +104,22 @@ class HalfDuplex(Table):
 
 
 class BrakeOutput(Table):
-    """Output that switches holding brakes, closed without power. release: the level that opens them."""
+    """The output of the holding brakes, which are closed without power. release: the level that opens them."""
 
     pin: PinName
     release: Literal["high", "low"] = "high"
 
 
 class Led(Table):
-    """LED that shows the state (`femtorque.codegen.emit.blink`). on: the level that lights it."""
+    """The LED that shows the state (`femtorque.codegen.emit.blink`). on: the level that lights it."""
 
     pin: PinName
     on: Literal["high", "low"] = "high"
 
 
 class CutoffOutput(Table):
-    """Output that switches the servos' supply, through a normally open relay or a high-side switch: high turns the
-    supply on. A pull-down keeps it low in reset."""
+    """The output that switches the servos' supply by a normally open relay or a high-side switch; high is on. A
+    pull-down keeps the output low in reset."""
 
     pin: PinName
 
@@ -128,8 +129,8 @@ class Encoders(Table):
 
 
 class ChannelEncoder(Table):
-    """index: input of the index pulse, high once per turn; looked at once per tick. pull: "up" for outputs that only
-    pull low, and so that a cable that is off counts nothing; "float" for every signal above the chip's supply, where
+    """An encoder's inputs. index: input of the index pulse, high once per turn, read once per tick. pull: "up" for
+    outputs that only pull low, and against counts of a loose cable; "float" for signals above the chip's supply, where
     ST allows no pull."""
 
     timer: TimerName
@@ -144,7 +145,7 @@ class ChannelEncoder(Table):
 
 
 class ChannelPwm(Table):
-    """low: the complementary output, where the channel drives a half bridge's two switches."""
+    """A PWM output. low: the complementary output of a half bridge."""
 
     timer: TimerName
     output: Annotated[int, Field(ge=1, le=4)]
@@ -153,11 +154,11 @@ class ChannelPwm(Table):
 
 
 class CurrentSense(Table):
-    """An amplifier that gives zero_v at no current and volts_per_ampere more, signed, for each ampere that a positive
-    duty drives through the motor. headroom_v: before 0 V and before the converter's full range, where its output ends.
+    """A current amplifier. Its output is zero_v without current, plus volts_per_ampere, signed, per ampere that a
+    positive duty drives through the motor. headroom_v: unusable range at 0 V and at the converter's full range.
 
-    shunt: "in-line" measures in the motor's line at all times; "low" below a half bridge, where current flows while its
-    low switch conducts, and the duty is bounded so that it does when it is sampled.
+    shunt: "in-line" measures in the motor's line at all times. "low" measures below a half bridge while its low switch
+    conducts; the bounded duty lets it conduct during the sample.
     """
 
     pin: PinName
@@ -168,7 +169,7 @@ class CurrentSense(Table):
 
     @property
     def range_a(self) -> float:
-        """Amperes that can be measured in both directions."""
+        """Return the current that can be measured in both directions, A."""
         return (min(self.zero_v, ADC_V - self.zero_v) - self.headroom_v) / abs(self.volts_per_ampere)
 
 
@@ -188,7 +189,7 @@ class Channel(Table):
 
 class GateDriver(Table):
     """A DRV8301 behind each of `selects`, set up over SPI before the drivers are enabled. gain: of its amplifiers, V/V.
-    trip_mv: drain-source voltage at which it shuts down, and says so on the fault line."""
+    trip_mv: drain-source voltage at which it shuts down and reports on the fault line."""
 
     kind: Literal["drv8301"]
     spi: Literal["SPI3"]
@@ -201,15 +202,15 @@ class GateDriver(Table):
 
 
 class BusSense(Table):
-    """A divider that gives the `ratio`th part of the bus voltage."""
+    """A divider of the bus voltage by `ratio`."""
 
     pin: PinName
     ratio: Annotated[float, Field(ge=1.0, le=1000.0)]
 
 
 class TemperatureSense(Table):
-    """Thermistors with a negative coefficient, all alike. r25: ohm at 25 deg C. beta: K. at: the rail they are at;
-    resistor: ohm between the pin and the other one."""
+    """Equal NTC thermistors. r25: ohm at 25 deg C. beta: K. at: the thermistor's rail. resistor: ohm between the pin
+    and the other rail."""
 
     pins: Annotated[list[PinName], Field(min_length=1, max_length=4)]
     r25: Annotated[float, Field(gt=0.0, le=1e7)]
@@ -223,14 +224,15 @@ class TemperatureSense(Table):
 
 
 class Sense(Table):
-    """The board's own measurements. Without `bus` the nominal voltage is taken, without `temperature` 25 deg C."""
+    """The board's own measurements. Defaults are the nominal voltage without `bus`, and 25 deg C without `temperature`.
+    """
 
     bus: BusSense | None = None
     temperature: TemperatureSense | None = None
 
     @property
     def pins(self) -> list[tuple[str, str]]:
-        """(key, pin) in the order of conversion, the bus first."""
+        """Return (key, pin) in the order of conversion, the bus first."""
         found = [("sense.bus.pin", self.bus.pin)] if self.bus else []
         return found + [(f"sense.temperature.pins.{i}", pin)
                         for i, pin in enumerate(self.temperature.pins if self.temperature else ())]
@@ -260,8 +262,8 @@ class BoardFile(Table):
 
 @dataclass(frozen=True)
 class Board:
-    """A checked board. lead: ticks. baud: of the host link. can, half_duplex: buses by the names
-    that mechanism files use. low: pins that are held low for good. headers: what is printed where a pin comes out."""
+    """A checked board. lead: ticks. baud: of the host link. can, half_duplex: buses by their names in mechanism files.
+    low: pins held low. headers: printed names of pins."""
 
     name: str
     chip: Chip
@@ -289,46 +291,49 @@ class Board:
 
     @property
     def core_hz(self) -> int:
-        """Cycles per second, as the control tick's cost is counted."""
+        """Return the processor's cycles per second."""
         return self.chip.sysclk_hz
 
     @property
     def idle_timer(self) -> str:
-        """Whose updates are the ticks where no joint has a channel; of a board with outputs."""
+        """Return the timer whose updates are the ticks if no joint has a channel. The board has outputs."""
         assert self.outputs is not None
         return self.outputs.timer or self.channels[0].pwm.timer
 
     @property
     def tick_preload(self) -> bool:
-        """True if the hardware can load duties once per tick, and neutral ones where none arrived: every output timer
-        has a repetition counter."""
+        """Return True if the hardware can load duties once per tick, and neutral duties if none arrived: every output
+        timer has a repetition counter."""
         return all(self.chip.timers[pwm.timer].repetition for c in self.channels for _, pwm in c.switches)
 
     def preloads(self, mechanism: Mechanism) -> bool:
-        """True if duties are loaded once per tick for this mechanism: current loops need an update every PWM period."""
+        """Return True if duties are loaded once per tick. Current loops need an update every PWM period instead."""
         return self.tick_preload and not any(j.motor and j.motor.drive == "current" for j in mechanism.moving)
 
     @property
     def running_on(self) -> list[str]:
-        """Output timers that go on while a debugger halts the processor, at the duty that they had. Those with a break
-        stop with it and drop their outputs; the others would stop at a level, and so are left running."""
+        """Return the output timers that run on, at their last duty, while a debugger halts the processor.
+
+        A timer with a break stops with the processor and switches its outputs off. The other timers would stop at a
+        level, so they run on.
+        """
         used = dict.fromkeys(pwm.timer for c in self.channels for _, pwm in c.switches)
         return [name for name in used if not self.chip.timers[name].repetition]
 
     @property
     def loader_usart(self) -> str:
-        """The port of the boot loader in ROM that is at the link's pins, '' where it does not hear the link."""
+        """Return the ROM boot loader's port at the link's pins, '' if there is none."""
         pins = self.link.tx.pin, self.link.rx.pin
         return next((name for name, *at in self.chip.rom.usarts if tuple(at) == pins), "")
 
     @property
     def loader_safe(self) -> bool:
-        """True if that boot loader leaves drivers off, holding brakes closed and servos without supply."""
+        """Return True if the ROM boot loader leaves drivers off, holding brakes closed and servos without supply."""
         return not self.loader_pulls
 
     @property
     def loader_pulls(self) -> list[str]:
-        """The pins that it would pull at to enable drivers, to open brakes or to supply servos."""
+        """Return the pins at which the ROM boot loader would enable drivers, open brakes or supply servos."""
         rom, brake = self.chip.rom, self.brake
         enable = [self.outputs.enable] if self.outputs and self.outputs.enable in rom.pins else []
         if self.cutoff and self.cutoff.pin in rom.pins and self.cutoff.pin not in rom.low:
@@ -337,5 +342,5 @@ class Board:
         return enable if brake is None or kept else [*enable, brake.pin]
 
     def function(self, signal: str, pin: str) -> int:
-        """The alternate function that puts a signal on a pin."""
+        """Return the alternate function that puts a signal on a pin."""
         return self.chip.signals[signal][pin]

@@ -1,4 +1,4 @@
-"""Buses of a mechanism on its board: the controller that serves each, how its bits are timed, the drives on it."""
+"""Buses of a mechanism on its board: each bus's controller, bit timing and drives."""
 
 import math
 from dataclasses import dataclass
@@ -11,16 +11,16 @@ from femtorque.codegen.drive import (
     BITRATES, BITS_A_BYTE, DATA_BITRATES, FAMILIES, WIRES, BitTiming, Family, family_of, timings)
 from femtorque.codegen.mechanism import Bus, Drive, Joint, Mechanism
 
-LINE_ERROR = 0.005  # of a wire's bit rate, as of the host link's
+LINE_ERROR = 0.005  # largest error of a wire's bit rate, as for the host link
 UNCUT = ("nothing cuts the supply of servos that the board does not reach: {joints} would go on with the last duty "
          "when a wire breaks; [safety.cutoff] lets the board do it")
 
 
 @dataclass(frozen=True)
 class Wired:
-    """A bus of CAN, the board's pins and controller for it, its bits, its drives: (number of the joint, joint, drive).
+    """A CAN bus with the board's pins and controller, its bits, and its drives: (number of the joint, joint, drive).
 
-    data: the bits of CAN FD's data phase, None: classic CAN.
+    data: bits of CAN FD's data phase; None: classic CAN.
     """
 
     bus: Bus
@@ -33,8 +33,8 @@ class Wired:
 
 @dataclass(frozen=True)
 class Line:
-    """A half-duplex wire of servos, the board's USART and pin for it, its clocks a bit on the crystal and on the
-    oscillator that stands in for it, and its servos as above."""
+    """A half-duplex wire with the board's USART and pin, its servos, and its clocks per bit on the crystal and on the
+    fall-back oscillator."""
 
     bus: Bus
     wire: HalfDuplex
@@ -44,18 +44,18 @@ class Line:
 
 
 def drives(mechanism: Mechanism) -> list[tuple[int, Joint, Drive]]:
-    """The streamed joints that a drive turns, with their numbers."""
+    """Return the streamed joints with a drive, with their numbers."""
     return [(i, j, j.drive) for i, j in enumerate(mechanism.streamed) if j.drive is not None]
 
 
 def families(mechanism: Mechanism) -> list[Family]:
-    """Families of its drives, as they are numbered: in the order of FT_FAMILY_."""
+    """Return the families of the drives, in the order of FT_FAMILY_."""
     own = {drive.type.family for _, _, drive in drives(mechanism)}
     return [family for name, family in FAMILIES.items() if name in own]
 
 
 def used_buses(mechanism: Mechanism) -> dict[str, Bus]:
-    """The buses that have drives, by name, as they are numbered: in the order of their first joints, CAN before
+    """Return the buses with drives, by name, in the order of their numbers: by their first joints, CAN before
     half-duplex wires."""
     by_name = {bus.name: bus for bus in mechanism.buses}
     found = {drive.bus: by_name[drive.bus] for _, _, drive in drives(mechanism)}
@@ -63,19 +63,19 @@ def used_buses(mechanism: Mechanism) -> dict[str, Bus]:
 
 
 def wired(mechanism: Mechanism, board: Board) -> tuple[Wired, ...]:
-    """Every bus of CAN that has drives. Raises BadInput where the board has no such bus, or a joint has no end."""
+    """Return every CAN bus with drives. Raise BadInput if the board lacks the bus, or a joint lacks limits."""
     return tuple(_wired(mechanism, board, bus, _own(mechanism, bus))
                  for bus in used_buses(mechanism).values() if bus.kind not in WIRES)
 
 
 def lines(mechanism: Mechanism, board: Board) -> tuple[Line, ...]:
-    """Every half-duplex wire that has servos. Raises BadInput as `wired` does."""
+    """Return every half-duplex wire with servos. Raise BadInput as `wired` does."""
     return tuple(_line(mechanism, board, bus, _own(mechanism, bus))
                  for bus in used_buses(mechanism).values() if bus.kind in WIRES)
 
 
 def _own(mechanism: Mechanism, bus: Bus) -> tuple[tuple[int, Joint, Drive], ...]:
-    """The drives on one bus."""
+    """Return the drives on one bus."""
     own = tuple(d for d in drives(mechanism) if d[2].bus == bus.name)
     for _, joint, _ in own:
         _ends(mechanism, joint)
@@ -94,7 +94,7 @@ def _line(mechanism: Mechanism, board: Board, bus: Bus, own: tuple[tuple[int, Jo
     for clock_hz in (usart.clock_hz, board.chip.hsi_hz):
         divider = line_divider(usart, clock_hz, bus.bitrate)
         if divider is None and dividers and not WIRES[bus.kind].alone:
-            divider = usart.least  # on the fall-back clock no servo reads what is sent, and each stops by itself
+            divider = usart.least  # on the fall-back clock no servo understands the board, and each stops by itself
         if divider is None:
             raise BadInput(file, f"{key}.bitrate", bus.bitrate,
                            f"cannot be made within {LINE_ERROR:.1%} from {clock_hz / 1e6:g} MHz")
@@ -103,7 +103,7 @@ def _line(mechanism: Mechanism, board: Board, bus: Bus, own: tuple[tuple[int, Jo
 
 
 def line_divider(usart: Usart, clock_hz: int, bitrate: int) -> int | None:
-    """Clocks a bit of a half-duplex wire; None where the clock does not make the rate."""
+    """Return the clocks per bit of a half-duplex wire; None if the clock cannot make the rate."""
     divider = round(usart.steps * clock_hz / bitrate)
     good = divider >= usart.least and abs(usart.steps * clock_hz / divider / bitrate - 1.0) <= LINE_ERROR
     return divider if good else None
@@ -128,8 +128,8 @@ def _wired(mechanism: Mechanism, board: Board, bus: Bus, own: tuple[tuple[int, J
 
 
 def _samples(file: Path | str, key: str, own: tuple[tuple[int, Joint, Drive], ...]) -> tuple[float, float] | None:
-    """Sample points of CAN FD that the drives of a bus ask for. Each node changes the rate at its own: BadInput where
-    two families ask for different ones."""
+    """Return the CAN FD sample points of a bus's drives. Raise BadInput if two families need different ones: each node
+    changes the rate at its sample point."""
     asked = {family_of(drive.type).title: family_of(drive.type).samples for _, _, drive in own}
     if len(set(asked.values())) > 1:
         raise BadInput(file, key, " and ".join(asked), "they sample the bits of CAN FD at different points, at which "
@@ -138,8 +138,8 @@ def _samples(file: Path | str, key: str, own: tuple[tuple[int, Joint, Drive], ..
 
 
 def bits(controller: Can, bitrate: int, data: bool = False, latest: float | None = None) -> BitTiming | None:
-    """The best that a controller makes of a rate, of its data phase or not, sampled no later than `latest`, or where
-    CiA has it; None where it makes none."""
+    """Return the controller's best bit timing for a rate, sampled at CiA's point or no later than `latest`; None: no
+    timing."""
     most = controller.data if data else controller.nominal
     found = [] if most is None else timings(controller.clock_hz, bitrate, most.prescaler, most.before, most.behind,
                                             most.jump, most.compensated, latest)
@@ -158,13 +158,12 @@ def _bits(mechanism: Mechanism, key: str, controller: Can, bitrate: int, data: b
 
 
 def told_late(mechanism: Mechanism) -> int:
-    """Ticks by which positions are late where the board closes loops over a bus: they are those of the tick before."""
+    """Return the ticks by which positions are late: 1 if the board closes loops over a bus, else 0."""
     return int(any(drive.pd == "board" for _, _, drive in drives(mechanism)))
 
 
 def left_alone(mechanism: Mechanism) -> list[str]:
-    """Return one line for each family whose drives go on by themselves when the board is silent and cannot be set
-    otherwise."""
+    """Return one line per family whose drives run on while the board is silent, and have no setting against this."""
     cutoff, said = mechanism.safety.cutoff, []
     for family in families(mechanism):
         alone = family.cut.format(within=cutoff.within_s) if family.cut and cutoff is not None else family.alone
@@ -175,7 +174,7 @@ def left_alone(mechanism: Mechanism) -> list[str]:
 
 
 def set_by_owner(mechanism: Mechanism) -> list[str]:
-    """Return one line for each family with settings that its owner must have made: nobody can ask for them."""
+    """Return one line per family with settings that the owner must make, since the board cannot read them."""
     said = [f"{family.title}, set by its owner, and not to be asked for: {family.setup}"
             for family in families(mechanism) if family.setup]
     for family in families(mechanism):
@@ -187,12 +186,12 @@ def set_by_owner(mechanism: Mechanism) -> list[str]:
 
 
 def endless(mechanism: Mechanism) -> list[str]:
-    """Return the joints whose drives may go on for ever when the board is silent: nothing that it sets limits them."""
+    """Return the joints whose drives may run on for ever while the board is silent."""
     return [joint.name for _, joint, drive in drives(mechanism) if family_of(drive.type).alone]
 
 
 def off_supply(mechanism: Mechanism) -> list[str]:
-    """A warning of each type of servo whose nominal voltage the supply misses by more than a tenth."""
+    """Return a warning per type of servo whose nominal voltage differs from the supply by more than a tenth."""
     volts, said = mechanism.board.bus_voltage if mechanism.board else 0.0, list[str]()
     for kind in dict.fromkeys(drive.type for _, _, drive in drives(mechanism) if mechanism.board and drive.type.servo):
         assert kind.servo is not None
@@ -203,36 +202,36 @@ def off_supply(mechanism: Mechanism) -> list[str]:
 
 
 def uncut(mechanism: Mechanism) -> list[str]:
-    """A warning of servos without a time limit whose supply nobody cuts but the e-stop loop."""
+    """Return a warning about servos without a time limit whose supply only the e-stop loop cuts."""
     going = endless(mechanism)
     servos = [joint.name for _, joint, drive in drives(mechanism) if drive.servo is not None and joint.name in going]
     return [UNCUT.format(joints=", ".join(servos))] if servos and mechanism.safety.cutoff is None else []
 
 
 def wires(mechanism: Mechanism) -> list[Bus]:
-    """The half-duplex wires that have servos."""
+    """Return the half-duplex wires with servos."""
     return [bus for bus in used_buses(mechanism).values() if bus.kind in WIRES]
 
 
 def wire_most(mechanism: Mechanism) -> int:
-    """Servos on one wire, at most."""
+    """Return the largest number of servos on one wire."""
     return max((sum(d.bus == bus.name for _, _, d in drives(mechanism)) for bus in wires(mechanism)), default=0)
 
 
 def wire_out(line: Line) -> int:
-    """Bytes of a tick's packets, at most."""
+    """Return the most bytes that the board sends on a wire in a tick."""
     wire = WIRES[line.bus.kind].wire
     assert wire is not None
     return wire.out(len(line.drives))
 
 
 def wire_in(line: Line, rate_hz: int) -> int:
-    """Bytes that are kept of a wire: more than can come in a tick, a power of two."""
+    """Return the size of a wire's receive buffer, bytes: more than a tick's traffic, a power of two."""
     return 1 << math.ceil(math.log2(1.1 * line.bus.bitrate / BITS_A_BYTE / rate_hz + wire_out(line)))
 
 
 def _ends(mechanism: Mechanism, joint: Joint) -> None:
-    """A reported position ends at its range."""
+    """Refuse a joint without limits: a reported position ends at its range."""
     file, key = mechanism.source or mechanism.name, f"joint.{joint.name}"
     if joint.type == "continuous" or not math.isfinite(joint.limits.upper - joint.limits.lower):
         raise BadInput(file, f"{key}.limits", None, "a drive's position ends at its range: the joint needs limits",

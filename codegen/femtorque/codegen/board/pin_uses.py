@@ -1,8 +1,7 @@
-"""A board's use of its chip: pins, timers and their outputs, DMA streams, each with its user and its clock.
+"""A board's use of its chip: pins, timers, timer outputs and DMA streams, each with its user and its clock.
 
-Everything that is to be known of who uses what follows from this one walk: conflicts
-(`femtorque.codegen.board.checks`), the
-table of pins and the clocks that are switched on (`femtorque.codegen.emit.board_header`).
+This one walk gives the conflicts (`femtorque.codegen.board.checks`), the table of pins and the enabled clocks
+(`femtorque.codegen.emit.board_header`).
 """
 
 from collections.abc import Iterator
@@ -19,10 +18,10 @@ Pull = Literal["up", "down", "float"]
 class Use:
     """One resource of the chip and its user.
 
-    key: of the board file. resource: what nobody else may use. label: what a pin is for, '' where the resource is no
-    pin. pull: to the safe side; outputs are pulled until they are driven. signal: of the peripheral at the pin. clocks:
-    enable bits in RCC of the peripheral. channel: the one it serves, None: the board itself. moves: it could move
-    something. shared: the kind of users that may share the resource, '': nobody may.
+    key: in the board file. resource: the exclusive resource. label: purpose of a pin, '' if the resource is no pin.
+    pull: towards the safe side; outputs are pulled until they are driven. signal: of the peripheral at the pin. clocks:
+    enable bits in RCC. channel: the channel it serves, None: the board. moves: it could move something. shared: kind of
+    users that may share the resource, '': none.
     """
 
     key: str
@@ -42,7 +41,7 @@ class Use:
 
 
 def uses(board: Board) -> Iterator[Use]:
-    """Every use, in the order in which an image sets pins up. The board's timers and port must be its chip's."""
+    """Yield every use, in the order in which an image sets pins up. The board's timers and ports must exist."""
     yield from _link(board)
     for name, pin in board.low.items():
         yield Use(f"low.{name}", pin, f"{name}: held low", "output", moves=True)
@@ -76,7 +75,7 @@ def _link(board: Board) -> Iterator[Use]:
 
 
 def _buses(board: Board) -> Iterator[Use]:
-    """Uses of the drives' buses. An idle bus is recessive: its lines are pulled up."""
+    """Yield the uses of the drives' buses. An idle bus is recessive: its lines are pulled up."""
     for name, pins in board.can.items():
         clocks = board.chip.cans[pins.controller].enable
         yield Use(f"can.{name}.controller", pins.controller, clocks=clocks)
@@ -86,8 +85,8 @@ def _buses(board: Board) -> Iterator[Use]:
 
 
 def _half_duplex(board: Board) -> Iterator[Use]:
-    """Uses of the servos' wires. An idle wire is high, by a resistor outside: it may be at 5 V, where ST allows no pull
-    inside."""
+    """Yield the uses of the servos' wires. An external resistor pulls an idle wire up, perhaps to 5 V, where ST allows
+    no internal pull."""
     for name, wire in board.half_duplex.items():
         key, clocks = f"half_duplex.{name}", (board.chip.usarts[wire.usart].enable,)
         yield Use(f"{key}.usart", wire.usart, clocks=clocks)
@@ -102,7 +101,7 @@ def _half_duplex(board: Board) -> Iterator[Use]:
 
 
 def _transceiver(key: str, wire: HalfDuplex, between: Transceiver, clocks: tuple[str, ...]) -> Iterator[Use]:
-    """Uses of the pins at a transceiver. Its driver is off until the USART sends."""
+    """Yield the uses of a transceiver's pins. Its driver is off until the USART sends."""
     rows: tuple[tuple[str, str, str, str, Pull], ...] = (
         ("pin", wire.pin, "transmit", "TX", "up"), ("transceiver.rx", between.rx, "receive", "RX", "up"),
         ("transceiver.enable", between.enable, "sends: the transceiver's driver", "DE", "down"))
@@ -112,8 +111,7 @@ def _transceiver(key: str, wire: HalfDuplex, between: Transceiver, clocks: tuple
 
 
 def _outputs(board: Board) -> Iterator[Use]:
-    """Uses that the outputs of all channels have in common. A break input needs no clock: its timer drives a channel,
-    or is the board's own."""
+    """Yield the common uses of all channels' outputs. A break input needs no clock: its timer is in use anyway."""
     if board.outputs is None:
         return
     for i, loop in enumerate(board.outputs.estop):
@@ -139,7 +137,7 @@ def _gate_driver(board: Board) -> Iterator[Use]:
 
 
 def _channel(board: Board, i: int, channel: Channel) -> Iterator[Use]:
-    """Encoder, switches, current sense and direction pin of one channel."""
+    """Yield the encoder, switches, current sensor and direction pin of one channel."""
     encoder, key, sampling = channel.encoder, f"channel.{i}", board.chip.sampling
     counts = (board.chip.timers[encoder.timer].enable,)
     yield Use(f"{key}.encoder.timer", encoder.timer, channel=i)
@@ -159,7 +157,7 @@ def _channel(board: Board, i: int, channel: Channel) -> Iterator[Use]:
 
 
 def _switch(board: Board, i: int, key: str, pwm: ChannelPwm) -> Iterator[Use]:
-    """One output of a timer, which other outputs may share, at its one or two pins."""
+    """Yield one output of a timer, which other outputs may share, with its one or two pins."""
     signal, output = f"{pwm.timer}_CH{pwm.output}", f"{pwm.timer} output {pwm.output}"
     yield Use(f"{key}.timer", pwm.timer, clocks=(board.chip.timers[pwm.timer].enable,), channel=i, shared="PWM")
     yield Use(f"{key}.output", output, channel=i)

@@ -1,12 +1,11 @@
-"""Boards: a file of firmware/boards says which pins and timers serve which channel; here it is read and checked.
+"""Boards: reads and checks the files of firmware/boards, which assign pins and timers to channels.
 
-A board file holds `name`, `chip` (a folder of firmware/chip), `package` where it is a larger one, `hse_hz`, `lead`
-(ticks from a tick to the interval in which its duty is held), `[link]`, and, where it drives motors, `[outputs]`,
-`[encoders]` and one `[[channel]]` a motor: encoder timer with its two pins, PWM output, direction pin or the second
-half bridge. `[can]` names buses for drives, `[half_duplex]` wires for servos; a board may have these alone, with
-`[outputs]`. `[reserved]` names the pins that are wired to something else, `[led]` the light that shows the
-state, `[headers]` what is printed on the board where pins come out.
-Alternate functions are the chip's business (`femtorque.codegen.board.chip`).
+A board file holds `name`, `chip` (a folder of firmware/chip), `package` if it is a larger one, `hse_hz`, `lead` (ticks
+from a tick to the interval that holds its duty) and `[link]`. If it drives motors, it also holds `[outputs]`,
+`[encoders]` and one `[[channel]]` per motor: encoder timer with two pins, PWM output, direction pin or second half
+bridge. `[can]` names buses of drives, `[half_duplex]` wires of servos; a board may have only these, with `[outputs]`.
+`[reserved]` names pins with other uses, `[led]` the state's LED, `[headers]` the printed names of pins. The chip knows
+its alternate functions (`femtorque.codegen.board.chip`).
 """
 
 import tomllib
@@ -26,20 +25,20 @@ DEFAULT_BOARD = "f405rg-4"
 
 
 def board_names() -> list[str]:
-    """Every board there is."""
+    """Return the names of all boards."""
     return sorted(path.stem for path in BOARDS.glob("*.toml"))
 
 
 @cache
 def load_board(name: str, asked_by: object = "mechanism file") -> Board:
-    """The board of that name. Raises BadInput, with the nearest name, if there is none or its file is wrong."""
+    """Return the board of that name. Raise BadInput, with the nearest name, if there is none or its file is wrong."""
     if name not in board_names():
         raise BadInput(asked_by, "board.use", name, "no such board", hint(name, board_names(), "boards"))
     return read(BOARDS / f"{name}.toml")
 
 
 def read(path: Path) -> Board:
-    """Read and check one board file. Raises BadInput."""
+    """Read and check one board file. Raise BadInput."""
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -62,7 +61,7 @@ def read(path: Path) -> Board:
 
 
 def _chip(path: Path, file: BoardFile) -> Chip:
-    """In its package."""
+    """Return the chip in its package."""
     chip = family(file.chip)
     if file.package is None:
         return chip

@@ -1,5 +1,5 @@
-"""The STM32F405/F407: clocks, timers, DMA requests (RM0090); which signal is on which pin of the LQFP64 (data sheet,
-table 9)."""
+"""The STM32F405/F407: clocks, timers and DMA requests (RM0090), and signals of the LQFP64's pins (data sheet, table 9).
+"""
 
 from femtorque.codegen.board.chip import (
     BitLimits, BrownOut, Can, Chip, Converter, Package, Pll, Rom, Sampling, Timer, Usart, signals)
@@ -111,7 +111,8 @@ _ANALOGUE = {f"PA{i}": i for i in range(8)} | {"PB0": 8, "PB1": 9} | {f"PC{i}": 
 
 
 def _pll(hse_hz: int) -> Pll | None:
-    """The divisors that make _SYSCLK_HZ exactly; the highest VCO input (least jitter) first. None if there are none."""
+    """Return the divisors that make _SYSCLK_HZ exactly, with the highest VCO input (least jitter); None if there are
+    none."""
     p, vco = 2, 2 * _SYSCLK_HZ
     for m in range(2, 64):
         if not 1_000_000 <= hse_hz / m <= 2_000_000 or vco * m % hse_hz:

@@ -1,5 +1,4 @@
-"""The STM32G474: clocks, timers, DMA requests (RM0440); which signal is on which pin of the LQFP64 (data sheet,
-table 13)."""
+"""The STM32G474: clocks, timers and DMA requests (RM0440), and signals of the LQFP64's pins (data sheet, table 13)."""
 
 from femtorque.codegen.board.chip import (
     BitLimits, BrownOut, Can, Chip, Converter, Pll, Rom, Sampling, Timer, Usart, signals)
@@ -21,7 +20,8 @@ _CHANNELS = tuple(f"DMA{unit}_Channel{i}" for unit in (1, 2) for i in range(1, 9
 
 
 def _any_channel(receive: int) -> dict[str, dict[str, int]]:
-    """The request multiplexer connects any channel to any request; that to transmit follows that to receive."""
+    """Return the requests of a USART for any channel: the multiplexer connects all. The transmit request follows the
+    receive request."""
     return {"rx": dict.fromkeys(_CHANNELS, receive), "tx": dict.fromkeys(_CHANNELS, receive + 1)}
 
 
@@ -119,7 +119,7 @@ PA0 PA1 PA3 PA4 PA5 PA6 PA7 PB0 PB1 PB2 PB10 PB11 PB12 PB13 PB14 PB15 PC5 PC0 PC
 
 
 def _pll(hse_hz: int) -> Pll | None:
-    """The divisors that make _SYSCLK_HZ exactly; the lowest VCO input that does."""
+    """Return the divisors that make _SYSCLK_HZ exactly, with the lowest VCO input; None if there are none."""
     p, vco = 2, 2 * _SYSCLK_HZ
     for m in range(16, 0, -1):
         if not 2_660_000 <= hse_hz / m <= 16_000_000 or vco * m % hse_hz:

@@ -1,4 +1,4 @@
-"""Voltages that a board's encoder inputs and wires of servos bear."""
+"""Voltages that a board's encoder inputs and servo wires bear."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -9,15 +9,15 @@ from femtorque.codegen.mechanism import Mechanism
 
 
 def bears(board: Board, pins: Sequence[str], pull: Pull) -> str:
-    """The highest level of a signal from outside there."""
+    """Return the highest allowed level of an external signal at these pins."""
     if board.chip.low_volt.intersection(pins):
         return "3.3 V"
     return "5 V" if pull == "float" else '3.3 V; 5 V with pull = "float"'
 
 
 def levels(mechanism: Mechanism) -> list[str]:
-    """In words, a line each: inputs that a signal of 5 V would destroy, encoder inputs that must have no pull for it,
-    and wires of servos that need other levels than the chip's."""
+    """Return warnings: inputs that 5 V would destroy, encoder inputs that need their pull off for 5 V, and servo wires
+    with other levels than the chip's."""
     if mechanism.board is None:
         return []
     board = load_board(mechanism.board.use, mechanism.source or mechanism.name)
@@ -40,7 +40,7 @@ def _encoders(mechanism: Mechanism, board: Board) -> Iterator[str]:
 
 
 def _wires(mechanism: Mechanism, board: Board) -> Iterator[str]:
-    """A buffer keeps 5 V from the pin, so that one line says enough."""
+    """Yield one warning per wire of servos without a buffer, which would keep 5 V from the pin."""
     for name, wire in board.half_duplex.items():
         types = [j.drive.type for j in mechanism.moving if j.drive is not None and j.drive.bus == name]
         strong = _names(t.name for t in types if t.servo is not None and t.servo.logic == 5.0)

@@ -1,10 +1,9 @@
-"""Motions in the formats of others: ROS 2 JointTrajectory as YAML, JSON or in an MCAP log, and NumPy's NPZ.
+"""Motions in other formats: ROS 2 JointTrajectory as YAML, JSON or in an MCAP log, and NumPy's NPZ.
 
-The readers return rows; `femtorque.codegen.motion.trajectory` checks them as it does those of a CSV file. A
-JointTrajectory may stand alone or inside of what MoveIt and ros2_control wrap around it (`trajectory`,
-`joint_trajectory`, `robot_trajectory`). NPZ holds t (R,), q (R, J), perhaps qd and qdd (R, J), and perhaps the names of
-the J joints. Velocities without accelerations are those of the cubic pieces that ros2_control plays, the acceleration
-at a row the mean of both its pieces'.
+The readers return rows, which `femtorque.codegen.motion.trajectory` checks like rows of a CSV file. A JointTrajectory
+may stand alone, or inside the messages of MoveIt and ros2_control (`trajectory`, `joint_trajectory`,
+`robot_trajectory`). NPZ holds t (R,), q (R, J), optionally qd and qdd (R, J) and the names of the J joints. Velocities
+without accelerations define the cubic pieces of ros2_control; the acceleration at a row is the mean of its two pieces.
 """
 
 import csv
@@ -23,8 +22,8 @@ from femtorque.codegen.common import (
 
 Array = NDArray[np.float64]
 
-LARGEST_FILE = 2**27  # bytes, of arrays once they are unpacked
-LARGEST = 1e9  # of any number
+LARGEST_FILE = 2**27  # bytes, unpacked
+LARGEST = 1e9  # largest number
 WRAPPERS = ("trajectory", "joint_trajectory", "robot_trajectory", "goal", "request")
 SCHEMA = "JointTrajectory"
 ARRAYS = {"t": ("t", "time", "times"), "q": ("q", "position", "positions"),
@@ -34,9 +33,10 @@ ARRAYS = {"t": ("t", "time", "times"), "q": ("q", "position", "positions"),
 
 @dataclass(frozen=True)
 class Rows:
-    """joints: names of the columns, or empty: in the mechanism's order. t (R,) s; q (R, J); qd, qdd as q or None.
+    """Rows of a motion. joints: names of the columns; empty: the mechanism's order. t (R,) s; q (R, J); qd, qdd as q or
+    None.
 
-    desired, states: of a log of femtorque's own, whose q is what was measured.
+    desired, states: of a log of femtorque, whose q is the measured position.
     """
 
     joints: tuple[str, ...]
@@ -49,7 +49,7 @@ class Rows:
 
 
 def read(path: Path) -> Rows:
-    """The rows of a file whose suffix is one of READERS. Raises BadInput."""
+    """Return the rows of a file whose suffix is in READERS. Raise BadInput."""
     return READERS[path.suffix.lower()](path)
 
 
@@ -60,7 +60,7 @@ def _yaml(path: Path) -> Rows:
         documents = [one for one in yaml.safe_load_all(read_text(path, LARGEST_FILE, path.suffix)) if one is not None]
     except BadInput:
         raise
-    except Exception as error:  # a date or a number that is none makes the library fail in many ways
+    except Exception as error:  # bad dates and numbers raise various errors in the library
         raise BadInput(path, "file", None, f"is not YAML: {' '.join(str(error).split())[:160]}") from None
     return _joint_trajectory(path, _only(path, "documents", documents))
 
@@ -74,7 +74,7 @@ def _json(path: Path) -> Rows:
 
 
 def _only(path: Path, what: str, found: Sequence[Any]) -> Any:
-    """The one element of `found`, None if it is empty."""
+    """Return the one element of `found`; None if it is empty."""
     if len(found) > 1:
         raise BadInput(path, what, len(found), "are there, and one motion is read", "keep one of them in the file")
     return found[0] if found else None
@@ -103,7 +103,7 @@ def _joint_trajectory(path: Path, document: Any) -> Rows:
 
 
 def _seconds(path: Path, i: int, point: Any) -> float:
-    """time_from_start: a message of sec and nanosec (secs and nsecs in ROS 1), or a number of seconds."""
+    """Return time_from_start, s: from sec and nanosec (secs and nsecs in ROS 1), or from a number."""
     key = f"points.{i + 1}.time_from_start"
     stamp = point.get("time_from_start") if isinstance(point, Mapping) else None
     if isinstance(stamp, Mapping):
@@ -116,7 +116,7 @@ def _seconds(path: Path, i: int, point: Any) -> float:
 
 
 def _column(path: Path, points: Sequence[Any], key: str, width: int) -> Array | None:
-    """(R, J), or None where no point has any."""
+    """Return the column (R, J); None if no point has it."""
     rows = [point.get(key) or [] for point in points]
     if not any(rows):
         return None
@@ -131,8 +131,10 @@ def _column(path: Path, points: Sequence[Any], key: str, width: int) -> Array | 
 
 
 def _mcap(path: Path) -> Rows:
-    """The first JointTrajectory in the log, on whatever topic; or what a log of femtorque's own recorded. Raises
-    BadInput for a log that is damaged anywhere: no motion is made of what may be something else."""
+    """Return the first JointTrajectory in the log, on any topic, or the recording of a femtorque log.
+
+    Raise BadInput if the log is damaged anywhere: damaged data makes no motion.
+    """
     from mcap.records import Channel, Message, Schema  # noqa: PLC0415 (0.1 s, and few need it)
     from mcap_ros2.decoder import DecoderFactory  # noqa: PLC0415
 
@@ -161,7 +163,7 @@ def _mcap(path: Path) -> Rows:
         raise BadInput(path, "file", None, str(error), "`femtorque plot` shows what of a run is before that") from None
     except BadInput:
         raise
-    except Exception as error:  # what others have written makes decoders fail in many ways
+    except Exception as error:  # foreign logs raise various errors in decoders
         raise BadInput(path, "file", None, f"is not a readable MCAP log ({type(error).__name__})") from None
     topics = list(dict.fromkeys(channel.topic for channel in channels.values()))
     if all(own.values()) and hasattr(own["/status"][0], "state_name"):
@@ -178,7 +180,7 @@ def _decoded(factory: Any, channel: Any, schema: Any, data: bytes) -> Any:
 
 
 def _recorded(measured: list[Any], desired: list[Any], status: list[Any]) -> Rows:
-    """Rows of a log; of a log cut off by a crash, its whole samples."""
+    """Return the rows of a log; if a crash cut the log off, its complete samples."""
     count = min(len(measured), len(desired), len(status))
     stamps = [m.header.stamp for m in measured[:count]]
     t = np.array([stamp.sec + 1e-9 * stamp.nanosec for stamp in stamps])
@@ -188,7 +190,7 @@ def _recorded(measured: list[Any], desired: list[Any], status: list[Any]) -> Row
 
 
 def _plain(message: Any) -> Any:
-    """A decoded ROS message as dictionaries and lists."""
+    """Return a decoded ROS message as dictionaries and lists."""
     if hasattr(message, "__slots__"):
         return {name: _plain(getattr(message, name)) for name in message.__slots__}
     if isinstance(message, (list, tuple)) or hasattr(message, "tolist"):
@@ -205,7 +207,7 @@ def _npz(path: Path) -> Rows:
             found = ", ".join(file.files[:8])
     except BadInput:
         raise
-    except Exception:  # damaged bytes make NumPy, zipfile and zlib fail in many ways
+    except Exception:  # damaged bytes raise various errors in NumPy, zipfile and zlib
         raise BadInput(path, "file", None, "is not an NPZ file of plain arrays",
                        "np.savez(path, t=..., q=...) writes one") from None
     for name in ("t", "q"):
@@ -224,8 +226,8 @@ def _npz(path: Path) -> Rows:
 
 
 def _check_archive(path: Path) -> None:
-    """An NPZ file is an archive that says how large its arrays are, and no more than that is unpacked. Raises BadInput
-    if that is too much, BadZipFile and others where a check sum or a name in it does not hold."""
+    """Check the unpacked size and the check sums of an NPZ archive. Raise BadInput for the size, BadZipFile and others
+    for damage."""
     with zipfile.ZipFile(path) as archive:
         size = sum(entry.file_size for entry in archive.infolist())
         if size > LARGEST_FILE:
@@ -249,7 +251,8 @@ def _finite(path: Path, name: str, array: Array) -> Array:
 
 
 def cubic_accelerations(t: Array, q: Array, qd: Array) -> Array:
-    """(R, J) at the rows of the cubic Hermite pieces: the mean of the two that meet there; at the ends that of one."""
+    """Return accelerations (R, J) of the cubic Hermite pieces at the rows: the mean of both pieces, at an end that of
+    one."""
     h = np.diff(t)[:, None]
     slope = np.diff(q, axis=0) / h
     begin, end = (6 * slope - 4 * qd[:-1] - 2 * qd[1:]) / h, (-6 * slope + 2 * qd[:-1] + 4 * qd[1:]) / h
@@ -261,9 +264,11 @@ READERS = {".yaml": _yaml, ".yml": _yaml, ".json": _json, ".mcap": _mcap, ".npz"
 
 def write(path: Path, joints: Sequence[str], t: Array, q: Array, qd: Array, qdd: Array,
           modes: Sequence[str] = (), force: bool = False) -> None:
-    """As CSV, or as NPZ where the suffix says so. modes: the name of the one that holds at every row. Raises BadInput
-    for another suffix and for a file that is there already (force: that is no motion written so), OSError if it cannot
-    be written."""
+    """Write rows as CSV, or as NPZ if the suffix is .npz. modes: name of the mode at every row.
+
+    Raise BadInput for another suffix and for an existing file; force replaces a motion file. Raise OSError if the file
+    cannot be written.
+    """
     claim(path, MOTION_NPZ if path.suffix.lower() == ".npz" else MOTION, force)
     if path.suffix.lower() == ".npz":
         if len(set(modes)) > 1:

@@ -1,4 +1,4 @@
-"""Random motions of a mechanism, within its limits: what its emitted step is tried on."""
+"""Random motions of a mechanism within its limits, for trials of its emitted step."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,18 +9,16 @@ from femtorque.codegen.model import SINGULAR, Model, assemble
 from femtorque.codegen.motion.trajectory import Trajectory, from_rows
 
 DURATION = 1.0  # s
-TRAVEL, SLIDE = 1.5, 0.15  # rad, m: how far a joint moves in it at most
-UNWRAPPED = 0.99 * np.pi  # rad: positions on the chip are a fraction of a turn
-PEAK_VELOCITY = 1.875  # of a quintic, over its mean velocity
-PEAK_CHANGE = 10.0 / np.sqrt(3.0)  # of a quintic's acceleration, over its displacement and the square of its time
-CLEAR = 5.0  # times as far from a singular pose as a fault: where closed mechanisms are moved at random
+TRAVEL, SLIDE = 1.5, 0.15  # rad, m: largest travel of a joint
+UNWRAPPED = 0.99 * np.pi  # rad: the chip knows positions within one turn
+PEAK_VELOCITY = 1.875  # peak velocity of a quintic divided by its mean
+PEAK_CHANGE = 10.0 / np.sqrt(3.0)  # peak acceleration of a quintic, times time squared over displacement
+CLEAR = 5.0  # least distance from singular poses, divided by the distance at which the board faults
 
 
 def random_motion(mechanism: Mechanism, rng: np.random.Generator) -> Trajectory:
-    """1 s from rest to rest, every joint up to TRAVEL or SLIDE within its limits of position and velocity.
-
-    Fifth order.
-    """
+    """Return a motion of 1 s from rest to rest, of fifth order. Every joint moves up to TRAVEL or SLIDE within its
+    limits."""
     if mechanism.constrained:
         return _random_closed_motion(mechanism, rng)
     joints = mechanism.streamed
@@ -29,16 +27,16 @@ def random_motion(mechanism: Mechanism, rng: np.random.Generator) -> Trajectory:
     reach = np.array([SLIDE if joint.type == "prismatic" else TRAVEL for joint in joints])
     reach = np.minimum(reach, [joint.limits.velocity * DURATION / PEAK_VELOCITY for joint in joints])
     travel = np.clip(a + reach * rng.uniform(-1.0, 1.0, len(joints)), low, high) - a
-    s = np.array([[0.0], [1.0]])  # one piece: its two rows are enough
+    s = np.array([[0.0], [1.0]])  # the two rows of one piece
     return from_rows([joint.name for joint in joints], s[:, 0] * DURATION,
                      a + travel * s, 0.0 * travel * s, 0.0 * travel * s)
 
 
 def _random_closed_motion(mechanism: Mechanism, rng: np.random.Generator) -> Trajectory:
-    """Random motion of the independent joints about the start, as far as the loops stay well away from singular poses
-    and no other joint has more velocity or acceleration than TRAVEL or SLIDE takes.
+    """Return a random motion of the independent joints about the start of a closed mechanism.
 
-    Raises Refused where they are not even at the start.
+    The loops stay away from singular poses, and the other joints' velocities and accelerations stay within those of a
+    motion over TRAVEL or SLIDE. Raise Refused if the start itself is too near to a singular pose.
     """
     assembly = assemble(Model.of(mechanism))
     if not (near := float(assembly.margin(assembly.start))) > CLEAR * SINGULAR:
@@ -56,7 +54,7 @@ def _random_closed_motion(mechanism: Mechanism, rng: np.random.Generator) -> Tra
     s = x * x * x * (10.0 - 15.0 * x + 6.0 * x * x)
     share, travel = 1.0, np.zeros((len(x), len(driven)))
     places = [driven.index(i) for i in free]
-    while True:  # shorter until all of the travel is regular; of no length it is
+    while True:  # halve the travel until all of it is regular
         travel[:, places] = a[free] + s * share * (b[free] - a[free])
         try:
             full = assembly.follow(travel)
@@ -69,8 +67,8 @@ def _random_closed_motion(mechanism: Mechanism, rng: np.random.Generator) -> Tra
 
 
 def _calm(model: Model, q: NDArray[np.float64]) -> bool:
-    """True if no joint of a motion (N, n) of DURATION has more velocity or acceleration than one over TRAVEL or
-    SLIDE."""
+    """Return True if all velocities and accelerations of a motion (N, n) stay within those of one over TRAVEL or SLIDE.
+    """
     travel = np.array([SLIDE if b.prismatic else TRAVEL for b in model.bodies])
     velocity, change = (np.diff(q, k, axis=0) * ((len(q) - 1) / DURATION) ** k for k in (1, 2))
     return bool(np.all(np.abs(velocity) <= PEAK_VELOCITY * travel / DURATION)
@@ -78,9 +76,10 @@ def _calm(model: Model, q: NDArray[np.float64]) -> bool:
 
 
 def _range(joint: Joint) -> tuple[float, float]:
-    """Range of a joint, rad or m; without limits in the file one turn or half a metre about its start.
+    """Return the range of a joint, rad or m; without limits one turn or half a metre about its start.
 
-    One with a spring stays within half a turn of zero: the chip knows no whole turns, and a spring must.
+    A joint with a spring stays within half a turn of zero: the chip does not know whole turns, and a spring depends on
+    them.
     """
     reach = 0.25 if joint.type == "prismatic" else np.pi
     low, high = joint.limits.lower, joint.limits.upper

@@ -1,10 +1,9 @@
 """A recording as a motion, for teach and repeat: the log of a run, smoothed, from rest to rest, within limits.
 
-In an arm that was led by hand (FLOAT) it is the arm's position, over the longest such stretch; of any other run it is
-what was desired in the last motion. Standing still before and after it is left out. Positions are averaged over WIDTH
-by a Gaussian, whose derivatives give rates and accelerations; a recording that is still faster than the limits is
-played slower as a whole. Motions of the hand that are faster than WIDTH, or beyond a joint's limits, are not in the
-motion.
+If the arm was led by hand (FLOAT), the motion is its measured position over the longest period in FLOAT. Otherwise it
+is the desired position of the last motion. Standstill at both ends is cut off. A Gaussian of width WIDTH smooths the
+positions; its derivatives give rates and accelerations. A recording that exceeds the limits is slowed down as a whole.
+The motion omits movements faster than WIDTH or beyond a joint's limits.
 """
 
 from dataclasses import dataclass
@@ -19,17 +18,17 @@ from femtorque.codegen.mechanism import Joint
 Array = NDArray[np.float64]
 
 LED, PLAYED = "FLOAT", ("TRACK", "JOG")
-WIDTH = 0.06  # s, standard deviation of what positions are averaged over
-REACH = 4.0  # widths to either side that the average takes in
+WIDTH = 0.06  # s, standard deviation of the Gaussian
+REACH = 4.0  # half-width of the kernel, in WIDTH
 STEP = 0.01  # s between rows of the motion
-MOVED = 2e-3  # rad or m from where it stands at which a joint has begun to move
-INSIDE = 1e-3  # rad or m that the motion keeps from a joint's limits
-SPARE = 1.02  # slower than the limits ask for, as they hold between the rows too
+MOVED = 2e-3  # rad or m: larger displacements are motion
+INSIDE = 1e-3  # rad or m between the motion and a joint's limits
+SPARE = 1.02  # margin on the slow-down, for peaks between the rows
 
 
 @dataclass(frozen=True)
 class Recording:
-    """Content of a log: t (S,) s; measured, desired (S, J) rad or m; states, a name for each sample."""
+    """The content of a log: t (S,) s; measured, desired (S, J) rad or m; states: a name per sample."""
 
     t: Array
     measured: Array
@@ -38,7 +37,8 @@ class Recording:
 
 
 def motion(path: Path, record: Recording, joints: tuple[Joint, ...]) -> tuple[Array, Array, Array, Array]:
-    """t (R,), and positions, rates, accelerations (R, J) at the rows. Raises BadInput if there is no motion in it."""
+    """Return t (R,), and positions, rates, accelerations (R, J) at the rows. Raise BadInput if the log has no motion.
+    """
     begin, end, led = _stretch(path, record.states)
     q = (record.measured if led else record.desired)[begin:end]
     t, q = _moving(path, record.t[begin:end], q)
@@ -52,7 +52,7 @@ def motion(path: Path, record: Recording, joints: tuple[Joint, ...]) -> tuple[Ar
 
 
 def _stretch(path: Path, states: tuple[str, ...]) -> tuple[int, int, bool]:
-    """First sample, the one after the last, and whether the arm was led by hand between them."""
+    """Return the first sample, the sample after the last, and whether the arm was led by hand between them."""
     by_hand = _runs([state == LED for state in states])
     if by_hand:
         return *max(by_hand, key=lambda run: run[1] - run[0]), True
@@ -69,7 +69,7 @@ def _runs(where: list[bool]) -> list[tuple[int, int]]:
 
 
 def _moving(path: Path, t: Array, q: Array) -> tuple[Array, Array]:
-    """Without standing still at both ends."""
+    """Return t and q without the standstill at both ends."""
     away, left = (np.flatnonzero(np.any(np.abs(q - q[k]) > MOVED, axis=1)) for k in (0, -1))
     if not len(away) or not len(left):
         raise BadInput(path, "log", None, f"holds no motion: no joint went further than {MOVED:g} from where it stood",
@@ -85,22 +85,22 @@ def _inside(joints: tuple[Joint, ...]) -> tuple[Array, Array]:
 
 
 def _smooth(q: Array) -> tuple[Array, Array, Array]:
-    """Positions, rates and accelerations of rows STEP apart, with rest before and after."""
+    """Return positions, rates and accelerations of rows STEP apart, with rest before and after."""
     half = int(np.ceil(REACH * WIDTH / STEP))
     x = np.arange(-half, half + 1) * STEP / WIDTH
     bell = np.exp(-0.5 * x**2)
     bell /= bell.sum()
     kernels = bell, bell * -x / WIDTH, bell * (x**2 - 1.0) / WIDTH**2
-    kernels = kernels[0], kernels[1], kernels[2] - kernels[2].mean()  # of a standing arm: none
+    kernels = kernels[0], kernels[1], kernels[2] - kernels[2].mean()  # zero for an arm at rest
     padded = np.pad(q, ((2 * half, 2 * half), (0, 0)), mode="edge")
     position, rate, acceleration = (np.stack([np.convolve(column, kernel, "valid") for column in padded.T], axis=1)
                                     for kernel in kernels)
-    rate[[0, -1]] = acceleration[[0, -1]] = 0.0  # but for rounding they are
+    rate[[0, -1]] = acceleration[[0, -1]] = 0.0  # they differ from zero by rounding only
     return position, rate, acceleration
 
 
 def _excess(joints: tuple[Joint, ...], rate: Array, acceleration: Array) -> float:
-    """How many times slower the whole must be for every limit of a joint to hold."""
+    """Return the factor by which the motion must be slowed down to keep every joint's limits."""
     jerk = np.gradient(acceleration, STEP, axis=0)
     worst = 0.0
     for j, joint in enumerate(joints):

@@ -1,9 +1,9 @@
-"""Trajectories: rows of a file, quintic between them, knots for the wire. Other formats than CSV: formats.py.
+"""Trajectories: rows of a file, quintics between them, knots for the wire. formats.py reads formats other than CSV.
 
-Columns: `t` in s from 0, one of positions a moving joint (rad or m) and, where they are known, `<joint>.vel` and
-`<joint>.acc`. Joints that closed loops move have none. In a mechanism with modes a column `mode` names the one that
-holds from the row on. With all three each piece is the quintic Hermite polynomial through its two rows. With positions
-only the pieces are the quintic spline (continuous up to the fourth derivative) that starts and ends at rest.
+Columns: `t` in s from 0, one of positions per moving joint (rad or m) and optionally `<joint>.vel` and `<joint>.acc`.
+Joints that closed loops move have no columns. If the mechanism has modes, the column `mode` names the mode from each
+row on. With velocities and accelerations, each piece is the quintic Hermite polynomial of its two rows. With positions
+only, the pieces form a quintic spline (continuous up to the fourth derivative) with rest at both ends.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from femtorque.codegen.wire import to_float, to_wire
 Array = NDArray[np.float64]
 
 LARGEST_FILE = 2**27  # bytes
-MANY = 10  # rows from which on times that are whole numbers say something
-USUAL = {False: 10.0, True: 1.0}  # rad/s, m/s: what a joint without a limit may be taken to do
-LONGEST = 1e5  # s, of a motion: nobody plays a longer one, and times in other units are recognised by it
-REST_VELOCITY = 1e-6  # rad/s or m/s: slower than this is at rest
-IMPOSSIBLE_RATE = 100.0  # rad/s or m/s: a step above it between two rows is a jump, limits or not
-SAMPLES = 8  # limit checks a piece
+MANY = 10  # least number of rows for guessing the unit of whole times
+USUAL = {False: 10.0, True: 1.0}  # rad/s, m/s: assumed limit of a joint without one
+LONGEST = 1e5  # s: longest motion; longer times are in another unit
+REST_VELOCITY = 1e-6  # rad/s or m/s: slower is at rest
+IMPOSSIBLE_RATE = 100.0  # rad/s or m/s: a faster step between two rows is a jump
+SAMPLES = 8  # limit checks per piece
 MODE = "mode"  # the column that names modes
 UNWRAP = "unwrap the angle: whole turns must stay in it"
-PRISMATIC_RANGE = 8.0  # m either side of zero, as far as the step counts
+PRISMATIC_RANGE = 8.0  # m to either side of zero: range of the step
 
 
 @dataclass(frozen=True)
 class Trajectory:
-    """times (R,) s; positions, velocities, accelerations (R, J) at the rows, joints in the mechanism's order.
+    """A motion at its rows: times (R,) s; positions, velocities, accelerations (R, J), joints in the mechanism's order.
 
-    modes: (time, name) of the first mode and of every switch; empty where the file names none.
+    modes: (time, name) of the first mode and of every switch; empty if the file names no modes.
     """
 
     joints: tuple[str, ...]
@@ -57,51 +57,55 @@ class Trajectory:
 
     @staticmethod
     def load(path: str | Path, mechanism: Mechanism) -> Trajectory:
-        """Read and check a file: CSV, NPZ, ROS 2 JointTrajectory as YAML, JSON or MCAP, or the MCAP log of a run,
-        which is repeated (femtorque.codegen.motion.recorded). Raises BadInput with one line."""
+        """Read and check a file: CSV, NPZ, ROS 2 JointTrajectory as YAML, JSON or MCAP, or the MCAP log of a run.
+
+        A log is repeated (femtorque.codegen.motion.recorded). Raise BadInput with one line.
+        """
         return load(Path(path), mechanism)
 
     @staticmethod
     def of(mechanism: Mechanism, times: ArrayLike, positions: ArrayLike, velocities: ArrayLike | None = None,
            accelerations: ArrayLike | None = None) -> Trajectory:
-        """From arrays: times (R,) s from 0; positions (R, J) rad or m and, both or neither, velocities and
-        accelerations (R, J), joints in the order of `mechanism.streamed`. Positions alone become the quintic spline
-        that starts and ends at rest. Raises BadInput as `load` does."""
+        """Make a trajectory of arrays: times (R,) s from 0; positions (R, J) rad or m.
+
+        Give both velocities and accelerations (R, J), or neither; joints are in the order of `mechanism.streamed`.
+        Positions alone become the quintic spline with rest at both ends. Raise BadInput as `load` does.
+        """
         return _of_arrays(mechanism, times, positions, velocities, accelerations)
 
     def save(self, path: str | Path, force: bool = False) -> None:
-        """Write the rows as .csv or .npz. Raises BadInput for another suffix, for modes in an .npz, and for a file that
-        is there already: force replaces a motion that was written so, and nothing else."""
+        """Write the rows as .csv or .npz. Raise BadInput for another suffix, for modes in an .npz, and for an existing
+        file; force replaces a motion file."""
         begins = [t - 1e-9 for t, _ in self.modes]
         modes = [self.modes[i - 1][1] for i in np.searchsorted(begins, self.times, "right")] if self.modes else []
         formats.write(Path(path), self.joints, self.times, self.positions, self.velocities, self.accelerations,
                                modes, force)
 
     def faster(self, factor: float) -> Trajectory:
-        """This path, played `factor` times as fast."""
+        """Return this path, `factor` times as fast."""
         return replace(self, times=self.times / factor, velocities=self.velocities * factor,
                        accelerations=self.accelerations * factor**2,
                        modes=tuple((t / factor, name) for t, name in self.modes))
 
     @property
     def duration(self) -> float:
-        """s, from the first row to the last."""
+        """Return the time from the first row to the last, s."""
         return float(self.times[-1])
 
     @property
     def starts_at_rest(self) -> bool:
-        """True if no joint moves at the first row."""
+        """Return True if no joint moves at the first row."""
         return bool(np.all(np.abs(self.velocities[0]) <= REST_VELOCITY))
 
     @property
     def ends_at_rest(self) -> bool:
-        """True if no joint moves at the last row."""
+        """Return True if no joint moves at the last row."""
         return bool(np.all(np.abs(self.velocities[-1]) <= REST_VELOCITY))
 
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
-        """Position, velocity and acceleration, each (..., J), at times t (...).
+        """Return position, velocity and acceleration, each (..., J), at times t (...).
 
-        Outside [0, duration] a motion that is at rest there stays; one that is not goes on along its end piece.
+        Outside [0, duration] a motion that ends at rest stays there; any other motion continues its end piece.
         """
         t = np.asarray(t, float)
         q, qd, qdd = self._along_pieces(t)
@@ -112,16 +116,16 @@ class Trajectory:
         return q, qd, qdd
 
     def middles(self, ticks: int, dt: float) -> Array:
-        """Positions (ticks + 2, J) at the middles s_-1 .. s_N of ticks of dt s, s_k = (k + 1/2) dt.
+        """Return positions (ticks + 2, J) at the middles s_-1 .. s_N of ticks of dt s, s_k = (k + 1/2) dt.
 
-        The two outside the motion lie on its end pieces, as on the chip, even where the motion rests: a momentum of
-        the first tick formed half from rest would differ from those of the other ticks by M jerk dt^2 / 24, and that,
-        over dt, is an error of torque in the end ticks alone.
+        The first and the last lie outside the motion, on its end pieces, also if the motion rests there. The chip does
+        the same. A momentum of the first tick formed from rest would have an error of M jerk dt^2 / 24, and the torque
+        this error over dt.
         """
         return self._along_pieces((np.arange(ticks + 2, dtype=float) - 0.5) * dt)[0]
 
     def _along_pieces(self, t: Array) -> tuple[Array, Array, Array]:
-        """As `at`, the end pieces going on outside [0, duration]."""
+        """Return the values of `at`, with the end pieces continued outside [0, duration]."""
         i = np.clip(np.searchsorted(self.times, t, "right") - 1, 0, len(self.times) - 2)
         x = (t - self.times[i])[..., None]
         c0, c1, c2, c3, c4, c5 = np.moveaxis(self._pieces[i], -2, 0)
@@ -132,11 +136,11 @@ class Trajectory:
 
     @cached_property
     def _pieces(self) -> Array:
-        """Coefficients (R-1, 6, J) of the quintics in the time since the row before, lowest power first."""
+        """Return coefficients (R-1, 6, J) of the quintics in the time since the previous row, lowest power first."""
         h = np.diff(self.times)[:, None]
         q0, v0, a0 = self.positions[:-1], self.velocities[:-1], self.accelerations[:-1]
         q1, v1, a1 = self.positions[1:], self.velocities[1:], self.accelerations[1:]
-        # what the start alone leaves open at the end, each times its power of h
+        # remainder at the end of the piece, each times its power of h
         q = (q1 - q0) - h * (v0 + h * a0 / 2)
         v = (v1 - v0 - h * a0) * h
         a = (a1 - a0) * h * h
@@ -155,7 +159,7 @@ def _held(where: NDArray[np.bool_], position: Array, q: Array, qd: Array, qdd: A
 class Knots:
     """Knots on the wire: position (N, J) int64 in wire units, velocity and acceleration (N, J) float32 in SI.
 
-    mode (N,): number of the mode that holds from each knot on; None: of mechanisms without any, or in the first.
+    mode (N,): number of the mode from each knot on; None: the first mode throughout.
     """
 
     position: NDArray[np.int64]
@@ -168,7 +172,7 @@ class Knots:
 
 
 def knots(trajectory: Trajectory, mechanism: Mechanism) -> Knots:
-    """The trajectory every 1/knot_hz s from t = 0; the last knot, at or just after the end, is at rest."""
+    """Return the trajectory every 1/knot_hz s from t = 0. The last knot, at the end or just after, is at rest."""
     hz = mechanism.control.knot_hz
     count = int(np.ceil(trajectory.duration * hz - 1e-6)) + 1
     q, qd, qdd = trajectory.at(np.arange(count) / hz)
@@ -179,7 +183,7 @@ def knots(trajectory: Trajectory, mechanism: Mechanism) -> Knots:
 
 
 def _knot_modes(trajectory: Trajectory, mechanism: Mechanism, count: int) -> NDArray[np.uint8] | None:
-    """Number of the mode that holds from each knot on. Raises BadInput for a switch between two knots."""
+    """Return the number of the mode from each knot on. Raise BadInput for a switch between two knots."""
     if not trajectory.modes:
         return None
     hz, names = mechanism.control.knot_hz, [mode.name for mode in mechanism.modes]
@@ -195,8 +199,8 @@ def _knot_modes(trajectory: Trajectory, mechanism: Mechanism, count: int) -> NDA
 
 def from_rows(joints: Sequence[str], times: ArrayLike, positions: ArrayLike, velocities: ArrayLike | None = None,
               accelerations: ArrayLike | None = None, source: Path | None = None) -> Trajectory:
-    """A trajectory of rows: times (R,) increasing from 0, the others (R, J). Velocities and accelerations together or
-    not."""
+    """Return the trajectory of rows: times (R,) from 0; positions (R, J); both velocities and accelerations (R, J), or
+    neither."""
     t, q = np.asarray(times, float), np.asarray(positions, float)
     if velocities is None or accelerations is None:
         velocities, accelerations = _spline(t, q)
@@ -204,7 +208,7 @@ def from_rows(joints: Sequence[str], times: ArrayLike, positions: ArrayLike, vel
 
 
 def _spline(t: Array, q: Array) -> tuple[Array, Array]:
-    """Velocities and accelerations at the rows of the quintic spline through them, at rest at both ends."""
+    """Return velocities and accelerations at the rows of the quintic spline, at rest at both ends."""
     from scipy.interpolate import make_interp_spline  # noqa: PLC0415 (0.1 s, and few need it)
 
     rest = [(1, np.zeros(q.shape[1:])), (2, np.zeros(q.shape[1:]))]
@@ -216,7 +220,7 @@ def _spline(t: Array, q: Array) -> tuple[Array, Array]:
 
 
 def load(path: Path, mechanism: Mechanism) -> Trajectory:
-    """Read and check a file against the mechanism's joints and their limits. Raises BadInput."""
+    """Read and check a file against the mechanism's joints and their limits. Raise BadInput."""
     path = Path(path)
     if path.suffix.lower() in formats.READERS:
         trajectory = _imported(path, formats.read(path), mechanism)
@@ -228,7 +232,8 @@ def load(path: Path, mechanism: Mechanism) -> Trajectory:
 
 
 def _check_seconds(path: Path, trajectory: Trajectory, mechanism: Mechanism) -> None:
-    """Whole numbers of time, and a motion that would keep every limit of velocity a thousand times as fast."""
+    """Refuse whole times if the motion would keep every velocity limit a thousand times as fast: probably milliseconds.
+    """
     t = trajectory.times
     if len(t) < MANY or np.any(t != np.rint(t)):
         return
@@ -242,7 +247,7 @@ def _check_seconds(path: Path, trajectory: Trajectory, mechanism: Mechanism) -> 
 
 def _of_arrays(mechanism: Mechanism, times: ArrayLike, positions: ArrayLike, velocities: ArrayLike | None,
                accelerations: ArrayLike | None) -> Trajectory:
-    """Checked as rows of a file are."""
+    """Check arrays like rows of a file."""
     given: dict[str, ArrayLike | None] = {"positions": positions, "velocities": velocities,
                                           "accelerations": accelerations}
     t, source = np.asarray(times, float), Path("trajectory")
@@ -270,7 +275,7 @@ def _of_arrays(mechanism: Mechanism, times: ArrayLike, positions: ArrayLike, vel
 
 
 def _imported(path: Path, rows: formats.Rows, mechanism: Mechanism) -> Trajectory:
-    """Rows in the mechanism's order, or by name."""
+    """Return a trajectory of rows, matched by name or in the mechanism's order."""
     wanted = [joint.name for joint in mechanism.streamed]
     names = rows.joints or tuple(wanted)
     for name in names:
@@ -297,7 +302,7 @@ def _imported(path: Path, rows: formats.Rows, mechanism: Mechanism) -> Trajector
 
 
 def _csv(path: Path, mechanism: Mechanism) -> Trajectory:
-    """The rows of a CSV file."""
+    """Return the trajectory of a CSV file."""
     header, rows = _cells(path)
     columns = _columns(path, header, mechanism)
     if len(rows) < 2:
@@ -321,7 +326,7 @@ def _csv(path: Path, mechanism: Mechanism) -> Trajectory:
 
 
 def _cells(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
-    """The header, and every row that is not blank with the number of its line."""
+    """Return the header and every row that is not blank, with its line number."""
     reader = csv.reader(io.StringIO(read_text(path, LARGEST_FILE, ".csv"), newline=""), strict=True)
     try:
         rows = [(reader.line_num, cells) for cells in reader if any(cell.strip() for cell in cells)]
@@ -351,7 +356,7 @@ def _numbers(path: Path, line: int, header: list[str], cells: list[str]) -> list
 
 
 def _modes(path: Path, rows: list[tuple[int, list[str]]], place: int, mechanism: Mechanism) -> list[str]:
-    """The mode of every row."""
+    """Return the mode of every row."""
     names = [mode.name for mode in mechanism.modes]
     modes = []
     for line, cells in rows:
@@ -363,7 +368,7 @@ def _modes(path: Path, rows: list[tuple[int, list[str]]], place: int, mechanism:
 
 
 def _columns(path: Path, header: list[str], mechanism: Mechanism) -> dict[str, int]:
-    """Place of every column; each streamed joint has one, and .vel and .acc come together."""
+    """Return the place of every column. Each streamed joint needs one; .vel and .acc need each other."""
     joints = [j.name for j in mechanism.streamed]
     known = ["t", *([MODE] if mechanism.modes else []), *joints,
              *(f"{j}.{what}" for j in joints for what in ("vel", "acc"))]
@@ -433,8 +438,11 @@ def _check_jumps(path: Path, joint: Joint, t: Array, q: Array, lines: list[int],
 
 
 def _wraps(t: Array, q: Array, joint: Joint) -> NDArray[np.bool_]:
-    """(R-1,): steps of a turning joint beyond half a turn that are an angle's wrap. Less its whole turns, the step is
-    small beside a turn where no joint can be as fast as it says, and otherwise goes on as a step beside it does."""
+    """Return (R-1,) True for steps over half a turn of a turning joint that are wraps of its angle.
+
+    A step is a wrap if its rest beyond whole turns is small and its rate impossible, or if the rest continues a
+    neighbouring step.
+    """
     step, h = np.diff(q), np.diff(t)
     rest = step - 2 * np.pi * np.round(step / (2 * np.pi))
     padded = np.pad(step / h, 1, constant_values=np.nan)
@@ -444,8 +452,8 @@ def _wraps(t: Array, q: Array, joint: Joint) -> NDArray[np.bool_]:
 
 
 def check_limits(trajectory: Trajectory, mechanism: Mechanism) -> None:
-    """Positions, velocities and accelerations, also between the rows, are within the joints' limits. Raises BadInput
-    naming the worst."""
+    """Check positions, velocities and accelerations against the joints' limits, also between the rows. Raise BadInput
+    with the worst."""
     times = trajectory.times
     inner = times[:-1, None] + np.diff(times)[:, None] * (np.arange(SAMPLES) / SAMPLES)
     t = np.append(inner.ravel(), times[-1])
@@ -476,7 +484,7 @@ def _worst(trajectory: Trajectory, joint: str, what: str, t: Array, values: Arra
 
 
 def _maybe_wrapped(trajectory: Trajectory, j: int, joint: Joint) -> str:
-    """The hint where a turning joint takes a step beyond half a turn."""
+    """Return the hint for a turning joint with a step over half a turn."""
     step = np.diff(trajectory.positions[:, j])
     for i in np.flatnonzero(np.abs(step) > np.pi)[:1] if joint.type != "prismatic" else ():
         return (f"it steps by {step[i]:.4g} rad at t = {trajectory.times[i + 1]:.6g} s: if the angle wraps there, "
@@ -485,7 +493,7 @@ def _maybe_wrapped(trajectory: Trajectory, j: int, joint: Joint) -> str:
 
 
 def _apart(trajectory: Trajectory) -> str:
-    """The hint where velocities at the rows belong to other times than the positions."""
+    """Return the hint for velocities that do not fit the positions."""
     change = np.diff(trajectory.positions, axis=0) / np.diff(trajectory.times)[:, None]
     said = (trajectory.velocities[1:] + trajectory.velocities[:-1]) / 2.0
     whole = float(np.sum(said * said))
@@ -496,7 +504,7 @@ def _apart(trajectory: Trajectory) -> str:
 
 
 def _as_degrees(q: Array, joints: Sequence[Joint]) -> str:
-    """The hint where turning joints go beyond a turn and would be within their limits in degrees. q: (R, J)."""
+    """Return the hint for turning joints beyond a turn that would be within their limits in degrees. q: (R, J)."""
     turning = [(j, joint.limits) for j, joint in enumerate(joints) if joint.type != "prismatic"]
     if not turning or max(np.abs(q[:, j]).max() for j, _ in turning) < 2.0 * np.pi:
         return ""
@@ -507,7 +515,7 @@ def _as_degrees(q: Array, joints: Sequence[Joint]) -> str:
 
 
 def check_streamable(trajectory: Trajectory, mechanism: Mechanism) -> None:
-    """A board starts and stops at rest, and takes steps below a quarter turn a knot. Raises BadInput."""
+    """Check that a motion starts and ends at rest and moves less than a quarter turn per knot. Raise BadInput."""
     source = trajectory.source or "trajectory"
     for place, time, velocities in (("start", 0.0, trajectory.velocities[0]),
                                     ("end", trajectory.duration, trajectory.velocities[-1])):

@@ -1,7 +1,7 @@
-"""The Python side of the wire: frames in COBS with CRC-32 from the messages of femtorque.codegen.wire.messages.
+"""The Python side of the wire: frames in COBS with CRC-32, from the messages of femtorque.codegen.wire.messages.
 
-A frame is COBS(type u8 | seq u16 | tag u16 | payload | crc32 u32) and a zero byte, little endian. COBS and its
-decoder come from the `cobs` package, the check sum from zlib; what is written here is only the layout.
+A frame is COBS(type u8 | seq u16 | tag u16 | payload | crc32 u32) and a zero byte, little endian. This module defines
+the layout; COBS comes from the package `cobs`, the CRC from zlib.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SIZES = {"u8": 1, "u16": 2, "u32": 4, "i32": 4, "i64": 8, "f32": 4}
 
 
 class BadFrame(Exception):
-    """A frame that cannot be believed: wrong stuffing, check sum, type or length."""
+    """A frame with wrong stuffing, check sum, type or length."""
 
 
 class Frame(NamedTuple):
@@ -39,11 +39,11 @@ class Frame(NamedTuple):
 
 @dataclass(frozen=True)
 class _Layout:
-    """How one message lies in bytes, for a given number of joints."""
+    """The byte layout of one message for a number of joints."""
 
     message: Message
     packer: struct.Struct
-    counts: tuple[int, ...]  # 0: a plain value; n: an array of n
+    counts: tuple[int, ...]  # per field: 0 for a plain value, n for an array
 
     @staticmethod
     def of(message: Message, joints: int) -> _Layout:
@@ -78,17 +78,17 @@ class _Layout:
 
 
 def length(f: Field, joints: int) -> int:
-    """Number of values of a field."""
+    """Return the number of values of a field."""
     return joints if f.length == J else int(f.length)
 
 
 def payload_size(message: Message, joints: int) -> int:
-    """Bytes of a message's payload."""
+    """Return the bytes of a message's payload."""
     return sum(SIZES[f.type] * length(f, joints) for f in message.fields)
 
 
 def stuffed_size(frame: int) -> int:
-    """Most bytes that a frame of this size takes on the wire: COBS adds one in 254, and the zero that ends it."""
+    """Return the most bytes of a frame of this size on the wire: COBS adds one in 254, and the final zero."""
     return frame + frame // 254 + 2
 
 
@@ -99,7 +99,7 @@ def _code(f: Field, n: int) -> str:
 
 
 def checked(stuffed: bytes) -> bytes:
-    """Header and payload of a frame of any configuration, from the bytes between two zeros. Raises BadFrame."""
+    """Return header and payload of a frame of any configuration, from the bytes between two zeros. Raise BadFrame."""
     try:
         frame = cobs.decode(stuffed)
     except cobs.DecodeError as error:
@@ -113,7 +113,7 @@ def checked(stuffed: bytes) -> bytes:
 
 
 class Codec:
-    """Encodes and decodes every message of the table for a number of joints. Has no state."""
+    """Encodes and decodes every message for a number of joints. The codec has no state."""
 
     def __init__(self, joints: int) -> None:
         self.joints = joints
@@ -122,14 +122,13 @@ class Codec:
         self._by_name = {x.message.name: x for x in layouts}
 
     def encode(self, message: Payload, tag: int, seq: int = 0) -> bytes:
-        """The bytes of one frame on the wire, with the zero that ends it. Raises BadInput for a value that does not fit
-        its field."""
+        """Return the bytes of one frame with the final zero. Raise BadInput for a value that does not fit its field."""
         layout = self._by_name[message.NAME]
         body = HEADER.pack(layout.message.type, seq & 0xFFFF, tag) + layout.pack(message)
         return cobs.encode(body + CRC.pack(zlib.crc32(body))) + b"\0"
 
     def decode(self, stuffed: bytes) -> Frame:
-        """One frame from the bytes between two zeros. Raises BadFrame."""
+        """Return one frame from the bytes between two zeros. Raise BadFrame."""
         body = checked(stuffed)
         kind, seq, tag = HEADER.unpack_from(body)
         layout = self._by_type.get(kind)
@@ -142,7 +141,7 @@ class Codec:
 
 
 class FrameReader:
-    """Cuts a byte stream at its zeros and decodes. `bad` counts what had to be thrown away."""
+    """Splits a byte stream at its zeros and decodes the frames. `bad` counts rejected frames."""
 
     def __init__(self, codec: Codec) -> None:
         self._codec = codec
@@ -152,9 +151,9 @@ class FrameReader:
         self.bad = 0
 
     def feed(self, data: bytes) -> Iterator[Frame]:
-        """Take bytes as they come; yields the good frames that they complete."""
+        """Take bytes, and yield the good frames that they complete."""
         *complete, rest = (bytes(self._buffer) + data).split(b"\0")
-        self._buffer[:] = rest[-self._longest - 1 :]  # of an endless run without zeros only a tail too long to be good
+        self._buffer[:] = rest[-self._longest - 1 :]  # bounds an endless run without zeros
         for stuffed in complete:
             if not stuffed:
                 continue
@@ -168,5 +167,5 @@ class FrameReader:
 
 
 def text(padded: bytes) -> str:
-    """The text in a zero-padded field, as IDENT carries names, on one line: what would steer a terminal becomes '?'."""
+    """Return the text of a zero-padded field on one line. Control characters become '?'."""
     return printable(padded.split(b"\0")[0].decode("ascii", "replace"))

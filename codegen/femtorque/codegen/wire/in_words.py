@@ -1,4 +1,4 @@
-"""Numbers of the wire in words: states, flags, faults, refusals."""
+"""States, flags, faults and refusals of the wire in words."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,17 +11,17 @@ _STATE = {number: name for name, (number, _) in messages.STATES.items()}
 
 
 def state_name(status: Status) -> str:
-    """The name of a STATUS's state."""
+    """Return the name of a STATUS's state."""
     return _STATE.get(status.state, f"state {status.state}")
 
 
 def flag(status: Status, name: str) -> bool:
-    """True if a STATUS has one of messages.FLAGS set."""
+    """Return True if a STATUS has this one of messages.FLAGS."""
     return bool(status.flags & messages.FLAGS[name][0])
 
 
 def names(table: dict[str, tuple[Any, ...]], bits: int) -> tuple[str, ...]:
-    """The names of the bits that are set (FLAGS, LIMITS)."""
+    """Return the names of the bits that are set (FLAGS, LIMITS)."""
     return tuple(name for name, row in table.items() if bits & row[0])
 
 
@@ -33,12 +33,12 @@ _FLAG_WORDS = {
 
 
 def flag_words(flags: int) -> str:
-    """STATUS's flags for people, as `homed, outputs on`."""
+    """Return STATUS's flags in words, as `homed, outputs on`."""
     return ", ".join(_FLAG_WORDS[name] for name in names(messages.FLAGS, flags))
 
 
 def explain(table: dict[str, tuple[int, str, str]], number: int, joint: str = "") -> str:
-    """`NAME at joint X: what it means; what to do`, from FAULTS or REFUSALS."""
+    """Return `NAME at joint X: meaning; what to do`, from FAULTS or REFUSALS."""
     for name, (value, meaning, mend) in table.items():
         if value == number:
             where = f" at joint {joint}" if joint else ""
@@ -47,25 +47,25 @@ def explain(table: dict[str, tuple[int, str, str]], number: int, joint: str = ""
 
 
 def driver_words(word: int) -> str:
-    """Words for STATUS.driver_status, as `driver 1: FETHA_OC, PVDD_UV`; empty for 0."""
+    """Return STATUS.driver_status in words, as `driver 1: FETHA_OC, PVDD_UV`; empty for 0."""
     bits = [name for name, bit in sorted(messages.DRIVER_STATUS.items(), key=lambda row: -row[1]) if word >> bit & 1]
     return f"driver {word >> messages.DRIVER_NUMBER}: {', '.join(bits)}" if bits else ""
 
 
 def fault_words(status: Status, joint: str = "") -> str:
-    """A STATUS's fault in words, with what a gate driver says of it."""
+    """Return a STATUS's fault in words, with the report of a gate driver."""
     driver = driver_words(status.driver_status) if fault_name(status.fault) == "DRIVER" else ""
     return explain(messages.FAULTS, status.fault, joint) + (f" ({driver})" if driver else "")
 
 
 def fault_name(number: int) -> str:
-    """The name of one of messages.FAULTS."""
+    """Return the name of one of messages.FAULTS."""
     return next((name for name, row in messages.FAULTS.items() if row[0] == number), str(number))
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One row of docs/faults.md. kind: state, fault, refusal or limit; reaction: class of a fault; mend: what to do."""
+    """A row of docs/faults.md. kind: state, fault, refusal or limit. reaction: class of a fault. mend: what to do."""
 
     name: str
     kind: str
@@ -83,7 +83,7 @@ class Entry:
 
 
 def looked_up(name: str) -> list[Entry]:
-    """Every row of that name, in any case and with - for _. Raises BadInput for one that is in no table."""
+    """Return every row of that name, in any case and with - for _. Raise BadInput for an unknown name."""
     wanted, entries = name.strip().upper().replace("-", "_"), list[Entry]()
     for kind, table in (("state", messages.STATES), ("fault", messages.FAULTS), ("refusal", messages.REFUSALS),
                         ("limit", messages.LIMITS)):
@@ -99,5 +99,5 @@ def looked_up(name: str) -> list[Entry]:
 
 
 def class_of(fault: str) -> str:
-    """Name of a fault's class; "outputs off" of one that has none to choose a reaction for."""
+    """Return the name of a fault's class; "outputs off" if the fault has no choice of reactions."""
     return next((name for name, (faults, _, _) in messages.FAULT_CLASSES.items() if fault in faults), "outputs off")

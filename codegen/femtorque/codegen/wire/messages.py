@@ -1,30 +1,29 @@
-"""The wire: a class for each message and tables of states, faults and refusals; the codec and the C come from them.
+"""The wire: a class per message, and tables of states, faults and refusals. Codec and C are made from them.
 
 Frame, before COBS stuffing and a closing zero byte, little endian:
 
     type u8 | seq u16 | tag u16 | payload | crc32 u32        (CRC-32 of zlib over everything before it)
 
-`tag` is the first two bytes of the configuration's digest (big endian in the digest, so it reads like its start).
-HELLO, IDENT and ABOUT are valid under any tag: they are how two sides find out that they differ. KNOT is sequenced by
-`seq` (go-back-N, STATUS.ack names the next one wanted); every other message is not, and carries seq 0. COMMAND and HOME
-bypass the knot sequence: they carry a token, are repeated until STATUS.command_token echoes it, and are executed once.
-So do all messages with a token. CAPTURE and READ change nothing that moves and are answered by DATA.
+`tag` is the first two bytes of the configuration's digest, big endian. HELLO, IDENT and ABOUT are valid under any tag,
+so that two sides can find out that they differ. `seq` orders KNOTs (go-back-N, STATUS.ack names the next knot wanted);
+in all other messages it is 0. A message with a token is repeated until STATUS.command_token echoes the token, and is
+executed once. CAPTURE and READ move nothing; DATA answers them.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, cast
 
-PROTOCOL = 9  # raised with every change of the frame or of a message
+PROTOCOL = 9  # raise with every change of the frame or of a message
 
 J = "J"  # array length: the number of joints
-BUSES = 3  # that DRIVES has room for
-FAULT_NUMBERS = 64  # that ABOUT has room for: FAULTS' are all smaller
+BUSES = 3  # room in DRIVES
+FAULT_NUMBERS = 64  # room in ABOUT; numbers of FAULTS are smaller
 
 
 @dataclass(frozen=True)
 class Field:
-    """type: u8 u16 u32 i32 i64 f32; length: 1, a number, or J for one value per joint."""
+    """A field. type: u8 u16 u32 i32 i64 f32. length: 1, a number, or J for one value per joint."""
 
     name: str
     type: str
@@ -34,7 +33,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Message:
-    """Row of the table: name, number and direction of a message, and its fields in the order of their bytes."""
+    """A row of the table: name, number and direction of a message, and its fields in the order of their bytes."""
 
     name: str
     type: int
@@ -44,10 +43,9 @@ class Message:
 
 
 class Payload:
-    """Base of the messages. Each is a frozen dataclass: numbers, sequences of numbers (tuples, where they
-    were received), bytes for arrays of u8.
+    """Base of the messages. Each is a frozen dataclass of numbers, sequences of numbers (tuples if received) and bytes.
 
-    NAME: in capitals, as C and documents have it. type: its number; to: "board" or "host".
+    NAME: in capitals, as in C and in documents. type: its number. to: "board" or "host".
     """
 
     NAME: ClassVar[str]
@@ -63,7 +61,7 @@ CLASSES: dict[str, type[Payload]] = {}  # by name, in the order of the table
 
 
 def wire(type: str, doc: str, length: int | str = 1) -> Any:
-    """Field of a message. Its default is zero, or, where the number of joints decides its length, no values."""
+    """Return a field of a message. Its default is zero, or empty for one value per joint."""
     return field(default=_empty(type, length), metadata={"type": type, "doc": doc, "length": length})
 
 
@@ -77,7 +75,7 @@ def _empty(type: str, length: int | str) -> Any:
 
 @dataclass(frozen=True)
 class Hello(Payload, type=1, to="board"):
-    """Who are you? Answered by IDENT and ABOUT, whatever the tag."""
+    """Ask for IDENT and ABOUT, under any tag."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +98,7 @@ class Command(Payload, type=3, to="board"):
 
 @dataclass(frozen=True)
 class Home(Payload, type=4, to="board"):
-    """The position the joints are at now; makes them homed. Only while DISARMED."""
+    """Set the present position of the joints, which are then homed. Only while DISARMED."""
 
     token: int = wire("u8", "as in COMMAND")
     position: Sequence[int] = wire("i64", "as in KNOT", J)
@@ -108,28 +106,28 @@ class Home(Payload, type=4, to="board"):
 
 @dataclass(frozen=True)
 class Poll(Payload, type=5, to="board"):
-    """I am still here. Sent when there is nothing else to say."""
+    """Show that the host is alive. Sent if there is nothing else to send."""
 
 
 @dataclass(frozen=True)
 class Sense(Payload, type=6, to="board"):
-    """For a pil image: run this control tick with these counts. Answered by STATUS, DRIVE."""
+    """Run this control tick of a pil image with these counts. Answered by STATUS, DRIVE."""
 
-    tick: int = wire("u32", "the tick it is for; if that is not the next one, nothing is run, only answered")
-    counts: Sequence[int] = wire("i32", "encoder counts since the plant began; wraps", J)
+    tick: int = wire("u32", "the tick to run; for any other tick than the next one the board only answers")
+    counts: Sequence[int] = wire("i32", "encoder counts since the plant's start; wraps", J)
 
 
 @dataclass(frozen=True)
 class Float(Payload, type=7, to="board"):
-    """HOLD -> FLOAT: carry the arm's weight, let it be led by hand."""
+    """HOLD -> FLOAT: carry the arm's weight, so that a hand can lead the arm."""
 
     token: int = wire("u8", "as in COMMAND")
-    friction: int = wire("u8", "per cent of the Coulomb friction to carry too, at most 80")
+    friction: int = wire("u8", "compensated Coulomb friction, per cent, at most 80")
 
 
 @dataclass(frozen=True)
 class Jog(Payload, type=8, to="board"):
-    """HOLD or JOG -> JOG: move one joint for as long as this is repeated with new tokens."""
+    """HOLD or JOG -> JOG: move one joint while the host repeats this message with new tokens."""
 
     token: int = wire("u8", "as in COMMAND")
     joint: int = wire("u8", "its number")
@@ -138,7 +136,7 @@ class Jog(Payload, type=8, to="board"):
 
 @dataclass(frozen=True)
 class Seek(Payload, type=9, to="board"):
-    """DISARMED or HOMING -> HOMING: find one joint's zero the way its encoder has it."""
+    """DISARMED or HOMING -> HOMING: find one joint's zero by its encoder's method."""
 
     token: int = wire("u8", "as in COMMAND")
     joint: int = wire("u8", "its number")
@@ -146,8 +144,8 @@ class Seek(Payload, type=9, to="board"):
 
 @dataclass(frozen=True)
 class Probe(Payload, type=10, to="board"):
-    """DISARMED or PROBE -> PROBE: give one joint a small torque for as long as this is repeated with new tokens; the
-    others are given none."""
+    """DISARMED or PROBE -> PROBE: give one joint a small torque while the host repeats this message with new tokens.
+    The other joints get no torque."""
 
     token: int = wire("u8", "as in COMMAND")
     joint: int = wire("u8", "its number")
@@ -167,45 +165,45 @@ class Gains(Payload, type=11, to="board"):
 
 @dataclass(frozen=True)
 class Capture(Payload, type=12, to="board"):
-    """Record signals on the board at the full tick rate. Executed once for each new id."""
+    """Record signals on the board at the full tick rate. Executed once per new id."""
 
     id: int = wire("u8", "1..255, changes with every new recording")
     mode: int = wire("u8", "one of CAPTURES")
     every: int = wire("u16", "ticks from one sample to the next, at least 1")
     word: Sequence[int] = wire("u16",
-        "what each column records: signal (CAPTURED) times the number of joints, plus joint", 4)
+        "per column: number of the signal (CAPTURED) times the number of joints, plus the joint", 4)
 
 
 @dataclass(frozen=True)
 class Read(Payload, type=13, to="board"):
     """Send samples of the recording. Answered by DATA."""
 
-    first: int = wire("u16", "number of the first sample wanted; 0 is the oldest")
+    first: int = wire("u16", "number of the first wanted sample; 0 is the oldest")
 
 
 @dataclass(frozen=True)
 class Follow(Payload, type=14, to="board"):
-    """HOLD -> FOLLOW: go where TARGETs say, from where the joints are held. Forgets all targets of before."""
+    """HOLD -> FOLLOW: follow TARGETs, from the held position. Earlier targets are forgotten."""
 
     token: int = wire("u8", "as in COMMAND")
     delay: int = wire("u32",
-        "us from when a target is due until the joints are there; FOLLOW_AUTO: as the file says. No less than two "
-        "frames, but where chunks lie ahead or targets carry rates")
-    frame: int = wire("u32", "us from one target to the next; 0: as the file says, which may be from their stamps")
+        "us from a target's due time until the joints reach it; FOLLOW_AUTO: the file's. At least two frames, unless "
+        "chunks lie ahead or targets carry rates")
+    frame: int = wire("u32", "us from one target to the next; 0: the file's, or from the targets' stamps")
 
 
 @dataclass(frozen=True)
 class Target(Payload, type=15, to="board"):
-    """One target, while in FOLLOW; not sequenced. One that is late, stale or no number is counted, and no fault."""
+    """One target in FOLLOW, without sequence. A late, stale or non-finite target is counted and is no fault."""
 
-    flags: int = wire("u8", "bit 0 END: the last one, where the motion ends at rest; bit 1 RATES: they count")
+    flags: int = wire("u8", "bit 0 END: last target, at which the motion rests; bit 1 RATES: rates are valid")
     chunk: int = wire("u8",
-        "0: of a stream, due when it is sent. 1..255: of the chunk with this number; the first target of another "
-        "number replaces all that are due when it is or later")
-    stamp: int = wire("u32", "us, the sender's clock when it is sent; wraps")
-    ahead: int = wire("u32", "us from the stamp until it is due; 0 of a stream")
+        "0: a stream's target, due when it is sent. 1..255: number of its chunk; the first target of another chunk "
+        "replaces all targets that are due at its time or later")
+    stamp: int = wire("u32", "us, the sender's clock at sending; wraps")
+    ahead: int = wire("u32", "us from the stamp until the due time; 0 in a stream")
     position: Sequence[int] = wire("i64", "as in KNOT", J)
-    rate: Sequence[float] = wire("f32", "as in KNOT, where the flag RATES says so", J)
+    rate: Sequence[float] = wire("f32", "as in KNOT, if the flag RATES is set", J)
 
 
 @dataclass(frozen=True)
@@ -221,7 +219,7 @@ class Ident(Payload, type=64, to="host"):
     knot_hz: int = wire("u32", "knots per second")
     ring: int = wire("u16", "knots the ring can hold")
     reset_cause: int = wire("u8", "one of RESETS")
-    last_fault: int = wire("u8", "the fault that was latched before the reset, 0 if none")
+    last_fault: int = wire("u8", "fault latched before the reset, 0 if none")
 
 
 @dataclass(frozen=True)
@@ -232,36 +230,35 @@ class Status(Payload, type=65, to="host"):
     state: int = wire("u8", "one of STATES")
     fault: int = wire("u8", "latched fault, one of FAULTS")
     fault_joint: int = wire("u8", "first joint that failed, 255 if none")
-    refusal: int = wire("u8", "why the last command was refused, one of REFUSALS")
-    refusal_joint: int = wire("u8", "the joint it names, 255 if none")
+    refusal: int = wire("u8", "reason of the last command's refusal, one of REFUSALS")
+    refusal_joint: int = wire("u8", "joint of that refusal, 255 if none")
     command_token: int = wire("u8", "token of the last command taken or refused")
     flags: int = wire("u8", "bits of FLAGS")
     unhomed: int = wire("u8", "first joint without a zero, 255 if every joint has one")
-    mode: int = wire("u8", "number of the mode that torque_ff is of; 0 is the first, or there is but one")
-    limits: int = wire("u16", "bits of LIMITS that acted since the last STATUS")
-    ack: int = wire("u16", "sequence number of the next knot wanted")
-    credit: int = wire("u16", "knots there is room for")
+    mode: int = wire("u8", "number of the mode of torque_ff; 0 is the first or only mode")
+    limits: int = wire("u16", "bits of LIMITS: active since the last STATUS")
+    ack: int = wire("u16", "sequence number of the next wanted knot")
+    credit: int = wire("u16", "room for knots")
     buffered: int = wire("u16", "knots not yet reached")
     knots_played: int = wire("u32", "knots passed since START")
     pace: float = wire("f32", "path time per tick: 1 in motion, 0 stopped")
     frames: int = wire("u32", "good frames received")
     bad_frames: int = wire("u16", "frames with a wrong check sum or length")
     wrong_tag: int = wire("u16", "frames of another configuration")
-    out_of_order: int = wire("u16", "knots that came before one that was lost, or that there was no room for")
-    line_errors: int = wire("u16", "bytes that the receiver found wrong: framing, noise, overrun")
+    out_of_order: int = wire("u16", "knots received ahead of a lost one, or without room")
+    line_errors: int = wire("u16", "wrong bytes at the receiver: framing, noise, overrun")
     bus_mv: int = wire("u16", "bus voltage, mV")
-    temperature: int = wire("i32", "of the hottest sensor, 0.001 deg C; 25000 where none is")
+    temperature: int = wire("i32", "of the hottest sensor, 0.001 deg C; 25000 without sensors")
     driver_status: int = wire("u32",
-        "what a gate driver last reported: its status register 1, register 2 from bit 16 on, its number from bit 28 "
-        "on")
+        "last report of a gate driver: status register 1, register 2 from bit 16, its number from bit 28")
     cycles: int = wire("u32", "cycles of the last control tick")
     cycles_max: int = wire("u32", "largest since reset")
-    position: Sequence[int] = wire("i64", "measured, as in KNOT; wraps, but not within 2^15 turns", J)
-    target: Sequence[int] = wire("i64", "desired at the same tick, likewise", J)
+    position: Sequence[int] = wire("i64", "measured, as in KNOT; wraps beyond 2^15 turns", J)
+    target: Sequence[int] = wire("i64", "desired at the same tick, as in KNOT", J)
     rate: Sequence[float] = wire("f32", "measured by the observer, rad/s or m/s", J)
     target_rate: Sequence[float] = wire("f32", "desired, rad/s or m/s", J)
     torque_ff: Sequence[float] = wire("f32", "tau_ID of the held interval, N m or N", J)
-    torque: Sequence[float] = wire("f32", "whole joint torque asked for, N m or N", J)
+    torque: Sequence[float] = wire("f32", "total joint torque setpoint, N m or N", J)
     duty: Sequence[float] = wire("f32", "-1..1", J)
     ku: bytes = wire("u8", "gain overlay in force, 64ths of the file's", J)
     kv: bytes = wire("u8", "64ths", J)
@@ -274,101 +271,101 @@ class Drive(Payload, type=66, to="host"):
 
     tick: int = wire("u32", "that tick, as in STATUS")
     outputs: int = wire("u8", "1: enabled; 0: the motors float")
-    duty: Sequence[float] = wire("f32", "-1..1, held from the end of this tick on", J)
+    duty: Sequence[float] = wire("f32", "-1..1, held from the end of this tick", J)
 
 
 @dataclass(frozen=True)
 class Data(Payload, type=67, to="host"):
     """Samples of the recording on the board."""
 
-    id: int = wire("u8", "of the recording, 0: there is none")
-    running: int = wire("u8", "1: samples are still added, and old ones may be lost")
-    count: int = wire("u16", "samples there are")
-    first: int = wire("u16", "number of the first one here")
-    last_tick: int = wire("u32", "tick of the newest sample there is")
+    id: int = wire("u8", "of the recording; 0: no recording")
+    running: int = wire("u8", "1: recording; old samples may get lost")
+    count: int = wire("u16", "number of samples")
+    first: int = wire("u16", "number of the first sample in this message")
+    last_tick: int = wire("u32", "tick of the newest sample")
     words: Sequence[int] = wire("u32",
         "eight samples of four columns: bits of f32 as in STATUS, the low 32 of positions", 32)
 
 
 @dataclass(frozen=True)
 class About(Payload, type=68, to="host"):
-    """Which chip this is and what has happened to it, sent on HELLO after IDENT."""
+    """The chip and its history, sent on HELLO after IDENT."""
 
-    unique: bytes = wire("u8", "96 bits that no other chip has, as they lie in its system memory", 12)
-    version: bytes = wire("u8", "of the femtorque that made the image, zero padded", 16)
-    uptime: int = wire("u32", "s since reset, as control ticks count them; wraps with STATUS.tick")
+    unique: bytes = wire("u8", "unique 96 bits of the chip, as in its system memory", 12)
+    version: bytes = wire("u8", "version of femtorque that made the image, zero padded", 16)
+    uptime: int = wire("u32", "s since reset, counted in control ticks; wraps with STATUS.tick")
     resets: int = wire("u16", "since power-on, at most 65535")
     faults: bytes = wire("u8",
-        "how often each of FAULTS, by its number, was latched since reset; at most 255", FAULT_NUMBERS)
-    options: int = wire("u32", "option bytes as the chip shows them: FLASH_OPTCR (F4), FLASH_OPTR (G4)")
-    crash: int = wire("u8", "exception number of the last crash since power-on, 0 if there was none")
-    pc: int = wire("u32", "of the code that crashed, 0 if it could not be read")
-    lr: int = wire("u32", "its return address; EXC_RETURN where its stack could not be read")
-    psr: int = wire("u32", "xPSR of that code")
+        "count of each of FAULTS since reset, by its number; at most 255", FAULT_NUMBERS)
+    options: int = wire("u32", "option bytes: FLASH_OPTCR (F4), FLASH_OPTR (G4)")
+    crash: int = wire("u8", "exception number of the last crash since power-on, 0 if none")
+    pc: int = wire("u32", "program counter of the crash, 0 if unreadable")
+    lr: int = wire("u32", "its return address; EXC_RETURN if its stack was unreadable")
+    psr: int = wire("u32", "xPSR at the crash")
     cfsr: int = wire("u32", "SCB.CFSR at the crash")
     hfsr: int = wire("u32", "SCB.HFSR at the crash")
-    address: int = wire("u32", "SCB.BFAR at the crash; means something where CFSR says that it is valid")
+    address: int = wire("u32", "SCB.BFAR at the crash; valid if CFSR says so")
 
 
 @dataclass(frozen=True)
 class Drives(Payload, type=69, to="host"):
-    """How drives on buses are, a tenth as often as STATUS, of an image that has some; 0 for other joints. Counters
-    wrap."""
+    """State of drives on buses, a tenth as often as STATUS, if the image has drives; 0 for other joints. Counters wrap.
+    """
 
     tick: int = wire("u32", "control ticks since reset, as in STATUS")
     state: bytes = wire("u8", "one of DRIVE_STATES", J)
-    error: bytes = wire("u8", "what ails it, or ailed it last since it was enabled, in its own code; 0: nothing", J)
-    warmth: bytes = wire("u8", "deg C, as it says", J)
+    error: bytes = wire("u8", "its present error, or its last one since it was enabled, in its own code; 0: none", J)
+    warmth: bytes = wire("u8", "deg C, as it reports", J)
     age: Sequence[int] = wire("u16", "ticks since its last state", J)
-    answers: Sequence[int] = wire("u32", "states that it has sent", J)
+    answers: Sequence[int] = wire("u32", "states sent", J)
     lost: Sequence[int] = wire("u32", "ticks without a state", J)
     late: Sequence[int] = wire("u32", "states beyond the first one of a tick", J)
-    setting: Sequence[int] = wire("u16", "its own number for a setting that is not the file's, 0: none", J)
+    setting: Sequence[int] = wire("u16", "its own number of a setting that differs from the file's, 0: none", J)
     value: Sequence[int] = wire("u32",
-        "what it has there: the bits of an f32, or a whole number; without such a setting, what it told last of "
-        "all: of a servo its firmware, registers 0 and 1", J)
-    foreign: int = wire("u32", "frames that are no known drive's")
+        "its value there: bits of an f32, or a whole number; without a difference, the last setting that it "
+        "reported (a servo: firmware, registers 0 and 1)", J)
+    foreign: int = wire("u32", "frames of unknown drives")
     off: bytes = wire("u8", "1: the controller takes no part in the bus", BUSES)
-    offs: Sequence[int] = wire("u16", "times that it left the bus", BUSES)
-    sending: bytes = wire("u8", "its counter of errors in sending", BUSES)
-    receiving: bytes = wire("u8", "and in receiving", BUSES)
-    stale: Sequence[int] = wire("u16", "frames dropped because the next tick's came", BUSES)
-    overruns: Sequence[int] = wire("u16", "times that frames came too fast", BUSES)
+    offs: Sequence[int] = wire("u16", "times that the controller left the bus", BUSES)
+    sending: bytes = wire("u8", "error counter of sending", BUSES)
+    receiving: bytes = wire("u8", "error counter of receiving", BUSES)
+    stale: Sequence[int] = wire("u16", "frames dropped for those of the next tick", BUSES)
+    overruns: Sequence[int] = wire("u16", "receive overruns", BUSES)
 
 
 @dataclass(frozen=True)
 class Followed(Payload, type=70, to="host"):
-    """How targets are followed, a fifth as often as STATUS while in FOLLOW. Counters are since FOLLOW, and wrap."""
+    """State of FOLLOW, a fifth as often as STATUS while in FOLLOW. Counters start at FOLLOW, and wrap."""
 
     tick: int = wire("u32", "control ticks since reset, as in STATUS")
     phase: int = wire("u8", "one of FOLLOW_PHASES")
-    delay: int = wire("u32", "us from when a target is due until the joints are there, as it is in force")
-    frame: int = wire("u32", "us from one knot of the reference to the next; 0 before it is known")
-    ahead: int = wire("i32", "us from what is played now to the newest target; negative where targets are missing")
+    delay: int = wire("u32", "present delay, us, from a target's due time until the joints reach it")
+    frame: int = wire("u32", "us from one knot of the reference to the next; 0: not known yet")
+    ahead: int = wire("i32", "us from the present reference to the newest target; negative if targets are missing")
     targets: int = wire("u32", "taken")
-    late: int = wire("u16", "targets that came after their time: the reference had gone on without them")
-    lost: int = wire("u16", "targets that did not come, as far as stamps tell")
-    refused: int = wire("u16", "targets that were no numbers, or older than the newest, or due too far ahead")
-    limits: bytes = wire("u8", "bits of FOLLOW_LIMITS that acted since the last FOLLOWED", J)
-    behind: Sequence[float] = wire("f32", "rad or m from the reference to what the joint is asked to do", J)
+    late: int = wire("u16", "targets that came after the reference had passed their time")
+    lost: int = wire("u16", "lost targets, by the stamps")
+    refused: int = wire("u16", "targets that were not finite, older than the newest, or due too far ahead")
+    limits: bytes = wire("u8", "bits of FOLLOW_LIMITS: active since the last FOLLOWED", J)
+    behind: Sequence[float] = wire("f32", "rad or m from the reference to the joint's setpoint", J)
 
 
 @dataclass(frozen=True)
 class Felt(Payload, type=71, to="host"):
-    """Torques on the arm from outside, half as often as STATUS, of an image that feels it ([feel] of its file)."""
+    """Estimated external torques, half as often as STATUS, if the image detects contacts ([feel] of its file)."""
 
     tick: int = wire("u32", "control ticks since reset, as in STATUS")
-    touched: int = wire("u8", "1: a touch lasts")
-    joint: int = wire("u8", "that felt the last touch; 0 before the first one")
+    touched: int = wire("u8", "bits of FELT_TOUCHED")
+    joint: int = wire("u8", "joint of the last touch; 0 before the first touch")
     touches: int = wire("u16", "touches since reset; wraps")
-    touch_tick: int = wire("u32", "tick of the last one")
-    external: Sequence[float] = wire("f32", "torque from outside, N m or N; 0 while the outputs are off", J)
-    mean: Sequence[float] = wire("f32", "its mean of the last half second or so", J)
-    threshold: Sequence[float] = wire("f32", "farther from that mean it is a touch", J)
+    touch_tick: int = wire("u32", "tick of the last touch")
+    external: Sequence[float] = wire("f32", "external torque, N m or N; 0 while the outputs are off", J)
+    mean: Sequence[float] = wire("f32", "its mean over about half a second", J)
+    threshold: Sequence[float] = wire("f32", "a larger deviation from the mean is a touch", J)
 
 
 def _row(kind: type[Payload]) -> Message:
-    """Row of the table, from a message's class."""
+    """Return the row of the table for a message's class."""
     rows = [Field(f.name, f.metadata["type"], f.metadata["doc"], f.metadata["length"])
             for f in fields(cast("type[Any]", kind))]
     return Message(kind.NAME, kind.TYPE, kind.TO, " ".join((kind.__doc__ or "").split()), tuple(rows))
@@ -389,7 +386,7 @@ FOLLOW_PHASES = {
     "ENDING": (4, "on the way to rest at the END, or because of a stop"),
 }
 
-# Bits of FELT.touched: AWAY, BACK and STAYS of an arm that gives way and returns, BLIND of closed loops.
+# Bits of FELT.touched. AWAY, BACK and STAYS belong to the reaction "return", BLIND to closed loops.
 FELT_TOUCHED = {
     "TOUCH": (1, "a touch lasts"),
     "AWAY": (2, "the arm has given way, and goes back, or on to lie down, once it rests and nothing is felt"),
@@ -520,8 +517,8 @@ REACTIONS = {
     "park": (3, "outputs stay on until the joints have gone, slowly, to the pose of [safety.park]; then off"),
 }
 
-# class: (faults, reactions allowed, what it is about). The first reaction is the default. Faults in no class were
-# found before the outputs ever came on, or leaves nothing to choose: outputs off.
+# class: (faults, allowed reactions, subject). The first reaction is the default. Faults without a class switch the
+# outputs off: the board finds them before the outputs come on, or there is nothing to choose.
 FAULT_CLASSES = {
     "computing": (("TICK_OVERRUN", "NOT_FINITE", "LOOPS_SINGULAR"), ("coast", "brake"),
                   "the board cannot trust its own torque"),
@@ -602,15 +599,15 @@ CAPTURES = {
     "RING": (2, "record round and round, until a fault or OFF"),
 }
 
-# Signals that can be recorded, in the order in which the board keeps them.
+# Signals for recordings, in the board's order.
 CAPTURED = ("torque_ff", "torque", "duty", "rate", "target_rate", "position", "target")
 
-# Bits of STATUS.driver_status: of a DRV8301's status registers (SLOS719), high and low transistors of its half bridges.
+# Bits of STATUS.driver_status: status registers of a DRV8301 (SLOS719).
 DRIVER_STATUS = {"FETLC_OC": 0, "FETHC_OC": 1, "FETLB_OC": 2, "FETHB_OC": 3, "FETLA_OC": 4, "FETHA_OC": 5, "OTW": 6,
                  "OTSD": 7, "PVDD_UV": 8, "GVDD_UV": 9, "GVDD_OV": 23}
 DRIVER_NUMBER = 28  # the bit where the driver's number begins
 
-# How a drive on a bus is.
+# States of a drive on a bus.
 DRIVE_STATES = {
     "SILENT": (0, "it does not answer, or the joint has none"),
     "SEEN": (1, "it answers, and is not enabled"),
