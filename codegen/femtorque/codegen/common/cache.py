@@ -1,8 +1,7 @@
 """Cache of results: libraries, images, costs of images.
 
-Every entry is a folder under the hash of all that decides what is in it. It is made beside its place and then renamed,
-so that one that is there is whole, whoever else makes the same and whoever is killed meanwhile; the lock only spares
-work.
+An entry is a folder whose name is the hash of all inputs. It is made under another name and then renamed, so an
+existing entry is complete, also after concurrent runs and killed processes. The lock only saves work.
 """
 
 import hashlib
@@ -21,19 +20,19 @@ from femtorque.codegen.common.errors import BadInput
 
 VARIABLE = "FEMTORQUE_CACHE"
 LIMIT = 1 << 30  # bytes of all entries
-YOUNG = 3600.0  # s since its last use within which an entry is not removed: somebody may be about to read it
-LONGEST = 86400.0  # s after which an entry that is being made is what a killed process has left: a proof takes hours
+YOUNG = 3600.0  # s after its last use in which an entry stays: another process may be about to read it
+LONGEST = 86400.0  # s after which an unfinished entry belongs to a killed process; a proof takes hours
 
 
 def cache_directory() -> Path:
-    """$FEMTORQUE_CACHE, else the user's cache directory."""
+    """Return $FEMTORQUE_CACHE, or the user's cache directory."""
     if given := os.environ.get(VARIABLE):
         return Path(given).absolute()
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "femtorque"
 
 
 def key_of(*parts: str | bytes) -> str:
-    """One key of all that decides an entry; what is where matters."""
+    """Return one key of all parts that decide an entry. Their order counts."""
     key = hashlib.sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
@@ -47,15 +46,17 @@ def program(path: str) -> str:
 
 
 def sources(folder: Path, pattern: str = "*") -> Iterator[str | bytes]:
-    """Names and contents of a program's own files: what decides an entry that follows from them."""
+    """Yield names and contents of a program's files, as parts of a key."""
     for path in sorted(folder.rglob(pattern)):
         if path.is_file() and not {"__pycache__", ".pio"}.intersection(path.parts):
             yield from (path.relative_to(folder).as_posix(), path.read_bytes())
 
 
 def kept(key: str, make: Callable[[Path], object], whole: Callable[[Path], bool] = lambda entry: True) -> Path:
-    """Folder of a key. If the entry is missing or incomplete, `make` creates it. Raises what `make` raises,
-    BadInput where others could have put something there."""
+    """Return the folder of a key. If the entry is missing or incomplete, `make` creates it.
+
+    Raise what `make` raises, and BadInput if others could have written there.
+    """
     entry = entry_of(key)
     if _used(entry) and whole(entry):
         return entry
@@ -64,24 +65,27 @@ def kept(key: str, make: Callable[[Path], object], whole: Callable[[Path], bool]
     with FileLock(entry.with_suffix(".lock")):
         if not (_used(entry) and whole(entry)):
             _make(entry, make)
-            if key.startswith("00"):  # for one in 256: that takes time
+            if key.startswith("00"):  # once in 256: cleaning takes time
                 _remove_old(entry.parent, _time(entry))
     return entry
 
 
 def found(key: str) -> bool:
-    """True if the key has an entry; nothing removes the entry for a while."""
+    """Return True if the key has an entry, which then stays for a while."""
     return _used(entry_of(key))
 
 
 def entry_of(key: str) -> Path:
-    """Folder of a key, whether or not it exists."""
+    """Return the folder of a key, whether or not it exists."""
     return cache_directory() / "made" / key
 
 
 def _used(entry: Path) -> bool:
-    """True if the entry is there; mark it as used now. Its files are loaded and run, so it must belong to this user, in
-    a folder that no other user may write."""
+    """Return True if the entry exists, and mark it as used now.
+
+    The files of an entry are loaded and run. So the entry must belong to this user, in a folder that only this user may
+    write.
+    """
     if not os.path.lexists(entry):
         return False
     _ours(entry.parent)
@@ -93,13 +97,13 @@ def _used(entry: Path) -> bool:
 
 
 def _user() -> int:
-    """Owner of the files that this process makes, on any system."""
+    """Return the owner of the files that this process makes, on any system."""
     with tempfile.TemporaryFile() as file:
         return os.fstat(file.fileno()).st_uid
 
 
 def _ours(folder: Path) -> None:
-    """Raises BadInput unless a folder is this user's; takes from others the right to write in it."""
+    """Raise BadInput unless a folder belongs to this user. Remove the write permission of others."""
     with suppress(FileNotFoundError):  # removed meanwhile
         status = folder.lstat()
         if status.st_uid != _user() or not stat.S_ISDIR(status.st_mode):
@@ -113,11 +117,11 @@ def _make(entry: Path, make: Callable[[Path], object]) -> None:
     new = Path(tempfile.mkdtemp(prefix="new-", dir=entry.parent))
     try:
         make(new)
-        shutil.rmtree(entry, ignore_errors=True)  # not whole
+        shutil.rmtree(entry, ignore_errors=True)  # incomplete
         new.rename(entry)
     except OSError as error:
         if entry.is_dir():
-            return  # another's of the same
+            return  # another process made the same entry
         if error.filename is None:  # a full disk
             error.filename = str(entry.parent)
         raise
@@ -126,7 +130,7 @@ def _make(entry: Path, make: Callable[[Path], object]) -> None:
 
 
 def _remove_old(made: Path, now: float) -> None:
-    """Remove what a killed process has left, and of entries beyond the limit those used longest ago."""
+    """Remove the remains of killed processes and, beyond the limit, the entries whose last use is oldest."""
     old = sorted(((age, path) for path in made.iterdir() if (age := now - _time(path)) > YOUNG), reverse=True)
     excess = sum(map(_size, made.iterdir())) - LIMIT
     for _, path in old:
@@ -139,7 +143,7 @@ def _remove_old(made: Path, now: float) -> None:
 
 
 def _time(path: Path) -> float:
-    """When it was last used, s; infinite if it no longer exists."""
+    """Return the time of the last use, s; infinite if the path no longer exists."""
     try:
         return path.stat().st_mtime
     except FileNotFoundError:
@@ -147,7 +151,7 @@ def _time(path: Path) -> float:
 
 
 def _size(entry: Path) -> int:
-    """Bytes of the files in a folder; 0 of one that is gone."""
+    """Return the bytes of the files in a folder; 0 if it no longer exists."""
     with suppress(FileNotFoundError, NotADirectoryError):
         return sum(file.stat().st_size for file in os.scandir(entry))
     return 0

@@ -1,10 +1,10 @@
-"""The two ways femtorque says no: bad input (exit status 2) and an answer that is no (exit status 1)."""
+"""The two negative answers of femtorque: bad input (exit status 2) and a refusal (exit status 1)."""
 
 from femtorque.codegen.common.sanitize import tidied
 
 
 class BadInput(Exception):
-    """Something the user gave cannot be used. Prints as one line: file, key, value, rule, nearest right thing."""
+    """An unusable input of the user. Prints as one line: file, key, value, rule, nearest right value."""
 
     def __init__(self, file: object, key: str, value: object, rule: str, hint: str = "") -> None:
         self.file, self.key, self.value, self.rule, self.hint = str(file), key, value, rule, hint
@@ -18,8 +18,8 @@ class BadInput(Exception):
 
 
 class Refused(Exception):
-    """The input is understood and the answer is no: a check failed, a fault stopped the run."""
+    """A refusal of valid input: a check failed, or a fault stopped the run."""
 
 
 class Stopped(Refused):
-    """Somebody stopped it, by Ctrl-C: nothing is wrong."""
+    """A stop by Ctrl-C, without a fault."""

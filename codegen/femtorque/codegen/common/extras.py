@@ -17,13 +17,13 @@ EXTRAS = {
 
 
 def installing(extra: str) -> str:
-    """The line that installs what an extra brings, wherever femtorque itself came from."""
+    """Return the command that installs the packages of an extra, for any installation of femtorque."""
     return "pip install " + " ".join(f"'{package}'" for package in EXTRAS[extra].values())
 
 
 def missing(module: str | None) -> str | None:
-    """The line about a module of an extra that is not there: it names the extra's packages, or that module's alone if
-    several extras bring it. None for any other module."""
+    """Return the line about a missing module of an extra: it names the extra's packages, or only the module's package
+    if several extras need it. None for any other module."""
     extras = [extra for extra, packages in EXTRAS.items() if module in packages]
     if module is None or not extras:
         return None
@@ -32,7 +32,7 @@ def missing(module: str | None) -> str | None:
 
 
 def need(module: str) -> None:
-    """Raise Refused, with what to install, unless a module of an extra is there."""
+    """Raise Refused, with the command to install, if a module of an extra is missing."""
     try:
         import_module(module)
     except ModuleNotFoundError:

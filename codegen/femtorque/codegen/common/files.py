@@ -1,4 +1,4 @@
-"""Text of the files that a user names, in bounded time and memory."""
+"""Texts of the files that a user names, read in bounded time and memory."""
 
 import re
 import stat
@@ -11,12 +11,12 @@ from femtorque.codegen.common.suggestion import hint, shown
 
 LARGEST_FILE = 4 * 2**20  # bytes; a 64-link mechanism has some 40 kB
 _KEY = r"""(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')"""
-_DEEP = re.compile(rf"(?<![A-Za-z0-9_-]){_KEY}(?:[ \t]*+\.[ \t]*+{_KEY}){{16}}")  # a dotted key; no table is so deep
+_DEEP = re.compile(rf"(?<![A-Za-z0-9_-]){_KEY}(?:[ \t]*+\.[ \t]*+{_KEY}){{16}}")  # a dotted key, deeper than any table
 
 
 def check_size(path: Path, largest: int) -> int:
-    """The bytes of a file that is going to be read. Raises BadInput for more, and for what is no file of a disk: a pipe
-    may never end."""
+    """Return the size of a file, bytes. Raise BadInput if it is larger than `largest` or no regular file: a pipe may
+    never end."""
     try:
         found = path.stat()
     except FileNotFoundError:
@@ -33,9 +33,9 @@ def check_size(path: Path, largest: int) -> int:
 
 
 def parse_toml(path: Path, text: str) -> dict[str, Any]:
-    """The tables of a TOML text. Raises BadInput."""
+    """Return the tables of a TOML text. Raise BadInput."""
     try:
-        if deep := _DEEP.search(text):  # takes tomllib a time that grows with the square of its parts
+        if deep := _DEEP.search(text):  # tomllib's time grows with the square of the parts
             number = text.count("\n", 0, deep.start()) + 1
             raise BadInput(path, f"line {number}", shown(deep[0]), "is nested too deeply")
         return tomllib.loads(text)
@@ -50,8 +50,8 @@ def parse_toml(path: Path, text: str) -> dict[str, Any]:
 
 
 def read_text(path: Path, largest: int = LARGEST_FILE, suffix: str = ".toml") -> str:
-    """The text of a file the user named. Raises BadInput when there is none (hint: like-named ones), or it is not
-    text."""
+    """Return the text of a file that the user named. Raise BadInput if it is missing (hint: similar names) or not text.
+    """
     try:
         if path.exists():
             check_size(path, largest)
@@ -66,14 +66,14 @@ def read_text(path: Path, largest: int = LARGEST_FILE, suffix: str = ".toml") ->
         raise BadInput(path, f"byte {error.start}", None, "is not text: a file in UTF-8 is needed") from None
     except OSError as error:
         raise BadInput(path, "file", None, f"cannot be read: {error.strerror}") from None
-    except ValueError as error:  # a name that no file can have
+    except ValueError as error:  # an impossible file name
         raise BadInput(path, "file", None, f"cannot be read: {error}") from None
 
 
 def _file_hint(path: Path, suffix: str) -> str:
     try:
         beside = sorted(p.name for p in path.parent.iterdir() if p.suffix == suffix
-                        and not (suffix == ".csv" and p.with_suffix(".mcap").exists()))  # the table beside a log
+                        and not (suffix == ".csv" and p.with_suffix(".mcap").exists()))  # a log's table
     except (OSError, ValueError):
         return ""
     return hint(path.name, beside, "beside it")

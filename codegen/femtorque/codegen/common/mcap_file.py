@@ -1,7 +1,7 @@
-"""Records of an MCAP log, each held against its check sum, in bounded memory.
+"""Records of an MCAP log, each checked against its check sum, in bounded memory.
 
-https://mcap.dev/spec: a record is its kind, its length and its content. Chunks carry the CRC-32 of what they hold
-unpacked, attachments one of their own, and DataEnd one of all before it; 0 means that there is none. The records after
+https://mcap.dev/spec: a record has a kind, a length and a content. A chunk carries the CRC-32 of its unpacked content,
+an attachment its own CRC-32, and DataEnd the CRC-32 of everything before it; 0 means no check sum. Records after
 DataEnd only repeat and index, and are not read.
 """
 
@@ -19,11 +19,11 @@ from femtorque.codegen.common.files import check_size
 MAGIC = b"\x89MCAP0\r\n"
 HEAD = struct.Struct("<BQ")  # kind and length of a record
 LARGEST_FILE = 2**30  # bytes
-LARGEST_RECORD, LARGEST = 2**28, 2**31  # bytes of one record, and what all chunks may unpack to
+LARGEST_RECORD, LARGEST = 2**28, 2**31  # bytes of one record, and of all unpacked chunks
 
 
 class Damaged(Exception):
-    """A log does not go on soundly. byte: where; why: a few words."""
+    """A damaged log. byte: place of the damage. why: a few words."""
 
     def __init__(self, byte: int, why: str) -> None:
         super().__init__(f"is damaged at byte {byte}: {why}")
@@ -31,9 +31,12 @@ class Damaged(Exception):
 
 
 def records(path: Path) -> Iterator[tuple[Any, bool]]:
-    """Every record of the package mcap up to DataEnd, chunks taken apart; and whether a check sum of its own holds: of
-    its chunk, of an attachment. Raises Damaged where a record cannot be right or the file ends before DataEnd; BadInput
-    for what is no MCAP file, and for one that is too large."""
+    """Yield every record up to DataEnd, as the package mcap has it, and whether a check sum of its chunk or attachment
+    holds.
+
+    Chunks are taken apart. Raise Damaged for an impossible record and for an end before DataEnd; BadInput if the file
+    is no MCAP file or too large.
+    """
     from mcap.records import Attachment, Chunk, DataEnd, Message  # noqa: PLC0415 (0.1 s, and few need it)
     from mcap.stream_reader import breakup_chunk  # noqa: PLC0415
 
@@ -60,11 +63,11 @@ def records(path: Path) -> Iterator[tuple[Any, bool]]:
             try:
                 record = _record(kind, content)
                 if isinstance(record, Message) and unpacked:
-                    raise ValueError("a message outside of the chunks")  # of a damaged index, say
+                    raise ValueError("a message outside of the chunks")  # perhaps from a damaged index
                 if isinstance(record, Chunk):
                     record = _plain(record)
                     inside = breakup_chunk(record, validate_crc=True)
-            except Exception as error:  # damaged bytes make mcap, lz4 and zstandard fail in many ways
+            except Exception as error:  # damaged bytes raise various errors in mcap, lz4 and zstandard
                 raise Damaged(at, str(error) or type(error).__name__) from None
             if isinstance(record, DataEnd):
                 if record.data_section_crc not in (0, sum_of_all):
@@ -83,7 +86,7 @@ def records(path: Path) -> Iterator[tuple[Any, bool]]:
 
 
 def _record(kind: int, content: bytes) -> Any:
-    """Return the content of the record before DataEnd. Raises ValueError, and the errors of mcap."""
+    """Return the content of a record up to DataEnd. Raise ValueError, and the errors of mcap."""
     from mcap.data_stream import ReadDataStream  # noqa: PLC0415
     from mcap.opcode import Opcode  # noqa: PLC0415
     from mcap.records import (  # noqa: PLC0415
@@ -105,7 +108,7 @@ def _record(kind: int, content: bytes) -> Any:
 
 
 def _plain(chunk: Any) -> Any:
-    """A chunk that is not compressed. Raises ValueError, and whatever lz4 and zstandard raise."""
+    """Return the chunk without compression. Raise ValueError, and the errors of lz4 and zstandard."""
     size, data = chunk.uncompressed_size, chunk.data
     if size > LARGEST_RECORD:
         raise ValueError(f"a chunk that would unpack to {size} bytes")

@@ -1,4 +1,4 @@
-"""Memo of an object that never changes: computed once, and stored in the object itself."""
+"""Memo of an immutable object: a result is computed once and stored in the object."""
 
 from collections.abc import Callable, Hashable
 from functools import wraps
@@ -10,10 +10,10 @@ Result = TypeVar("Result")
 
 
 def remembered(function: Callable[Concatenate[Subject, Rest], Result]) -> Callable[Concatenate[Subject, Rest], Result]:
-    """`function`, whose result for an object and hashable arguments is kept as long as that object is there.
+    """Return `function` with a memo of its results, per object and hashable arguments, for the object's lifetime.
 
-    For frozen dataclasses, whose arrays cannot be keys of a cache; `dataclasses.replace` makes a new object, of which
-    nothing is kept. Every caller gets the same result, so that nobody may change it. Errors are not kept.
+    It is for frozen dataclasses, whose arrays cannot be keys of a cache. `dataclasses.replace` makes a new object
+    without results. All callers share one result, which nobody may change. Errors are not stored.
     """
     name = f"{function.__module__}.{function.__qualname__}"
 

@@ -1,8 +1,8 @@
-"""Linear equations, least squares, rank and eigenvectors of small matrices: the same last bit on every processor.
+"""Linear equations, least squares, rank and eigenvectors of small matrices, with the same last bit on every processor.
 
-LAPACK's are made of products whose order is the processor's (vectors.py). These are the plain methods of textbooks
-(Golub and Van Loan, Matrix Computations), with sums in one order: Gauss with row pivots, Gram and Schmidt done twice,
-which is as exact as Householder, and Jacobi's rotations.
+LAPACK's sums depend on the processor (vectors.py). These are textbook methods (Golub and Van Loan, Matrix Computations)
+with sums in one order: Gauss with row pivots, Gram-Schmidt done twice, which is as exact as Householder, and Jacobi's
+rotations.
 """
 
 import math
@@ -18,9 +18,10 @@ SWEEPS, ROUNDING = 40, 2.0**-53
 
 
 def solve(A: Array, b: Array, singular: bool = False) -> Array:
-    """x (..., n, k) of A x = b, A (..., n, n), b (..., n, k). Raises numpy.linalg.LinAlgError if A is singular.
+    """Return x (..., n, k) of A x = b, with A (..., n, n), b (..., n, k). Raise numpy.linalg.LinAlgError if A is
+    singular.
 
-    singular: what a singular A leaves open is zero instead; for stacks.
+    singular: set the undetermined part of x to zero instead; for stacks.
     """
     n = A.shape[-1]
     shape = np.broadcast_shapes(A.shape[:-2], b.shape[:-2])
@@ -50,7 +51,7 @@ def solve(A: Array, b: Array, singular: bool = False) -> Array:
 
 
 def _solved(T: list[list[float]], n: int) -> list[list[float]]:
-    """Solve one matrix beside its right-hand sides, (n, n + k)."""
+    """Solve one matrix with its right-hand sides, (n, n + k)."""
     for k in range(n):
         best = max(range(k, n), key=lambda i: abs(T[i][k]))
         T[k], T[best] = T[best], T[k]
@@ -78,7 +79,8 @@ def _regular(found: bool) -> None:
 
 
 def distances(A: Array) -> Array:
-    """How far every column of A (..., m, n), m >= n, is from those before it (..., n): |R_kk| of A = Q R."""
+    """Return the distance (..., n) of every column of A (..., m, n), m >= n, from the earlier ones: |R_kk| of A = Q R.
+    """
     Q: list[Array] = []
     found = []
     for k in range(A.shape[-1]):
@@ -91,8 +93,8 @@ def distances(A: Array) -> Array:
 
 
 def _across(v: Array, Q: list[Array]) -> Array:
-    """Subtract from v its components along orthonormal vectors Q, all (..., m); twice, because the first time
-    rounds."""
+    """Return v without its components along orthonormal vectors Q, all (..., m). Subtract twice, because of rounding.
+    """
     for _ in range(2 if Q else 0):
         for q in Q:
             v = v - q * np.asarray(dot(q, v))[..., None]
@@ -100,9 +102,9 @@ def _across(v: Array, Q: list[Array]) -> Array:
 
 
 def basis(A: Array, tolerance: float) -> Array:
-    """Orthonormal rows (rank, n) that span those of A (m, n), the farthest from all others first.
+    """Return orthonormal rows (rank, n) that span the rows of A (m, n), the most distant first.
 
-    The rank is where nothing farther than `tolerance` is left, in units of the longest row.
+    The rank ends where no row is farther than `tolerance` from the others' span, in units of the longest row.
     """
     left: list[list[float]] = A.tolist()
     Q: list[list[float]] = []
@@ -124,20 +126,19 @@ def basis(A: Array, tolerance: float) -> Array:
 
 
 def _less(v: list[float], q: list[float]) -> list[float]:
-    """v without its part along q."""
+    """Return v without its part along q."""
     along = of_lists(q, v)
     return [x - along * y for x, y in zip(v, q, strict=True)]
 
 
 def rank(A: Array, tolerance: float) -> int:
-    """Rank of A (m, n): the number of rows farther than `tolerance` from the span of the others, in units of the
-    longest row."""
+    """Return the rank of A (m, n), as in `basis`."""
     return len(basis(A, tolerance))
 
 
 def least_squares(A: Array, b: Array, tolerance: float) -> Array:
-    """The shortest x (n,) of those that make A x - b smallest, A (m, n) of the rank that `tolerance` says, b (m,)."""
-    Q = basis(A.T, tolerance)  # the columns that count: A = Q' (Q A)
+    """Return the shortest x (n,) that minimises A x - b. A (m, n) has its rank by `tolerance`; b (m,)."""
+    Q = basis(A.T, tolerance)  # span of the columns: A = Q' (Q A)
     if not len(Q):
         return np.zeros(A.shape[1])
     rows = product(Q, A)  # (r, n), of full rank
@@ -147,9 +148,9 @@ def least_squares(A: Array, b: Array, tolerance: float) -> Array:
 
 
 def modes(K: Array, M: Array) -> tuple[Array, Array]:
-    """Eigenvalues (n,), rising, and eigenvectors, columns X (n, n), of K x = w M x with X' M X = 1.
+    """Return eigenvalues (n,), rising, and eigenvectors, columns X (n, n), of K x = w M x with X' M X = 1.
 
-    K, M (n, n): symmetric and positive definite. By Jacobi's rotations of L^-1 K L^-T, M = L L'.
+    K, M (n, n): symmetric and positive definite. The method is Jacobi's, on L^-1 K L^-T with M = L L'.
     """
     n = len(M)
     L = _cholesky(M)
@@ -165,7 +166,7 @@ def modes(K: Array, M: Array) -> tuple[Array, Array]:
 
 
 def _cholesky(M: Array) -> Array:
-    """L, lower triangular, of M = L L'."""
+    """Return the lower triangular L of M = L L'."""
     L = np.zeros_like(M)
     for k in range(len(M)):
         rest = M[k:, k] - product(L[k:, :k], L[k, :k]) if k else M[:, 0]
@@ -174,7 +175,7 @@ def _cholesky(M: Array) -> Array:
 
 
 def _rounds(n: int) -> list[tuple[Array, Array]]:
-    """Every pair of n axes once, in rounds of pairs that have no axis in common: a tournament."""
+    """Return every pair of n axes once, in rounds of disjoint pairs: a tournament."""
     players = list(range(n + n % 2))
     rounds = []
     for _ in players[1:]:
@@ -186,7 +187,7 @@ def _rounds(n: int) -> list[tuple[Array, Array]]:
 
 
 def _rotate(A: Array, V: Array, p: Array, q: Array) -> bool:
-    """Make all A[p, q] vanish by turning the axes p and q, and V's rows with them. False where all are nothing."""
+    """Turn the axes p and q of A, and V's rows, so that all A[p, q] vanish. Return False if all are negligible."""
     between, a, b = A[p, q], A[p, p], A[q, q]
     turned = np.abs(between) > ROUNDING * np.sqrt(a * b)
     if not np.any(turned):

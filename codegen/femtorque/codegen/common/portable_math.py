@@ -1,8 +1,8 @@
-"""Sine, cosine, arctangent, square, exponential and logarithm: the same last bit on every processor.
+"""Sine, cosine, arctangent, square, exponential and logarithm, with the same last bit on every processor.
 
-NumPy and the C library have several versions of these, take the one that suits the processor, and all of them differ in
-last bits. Here they are sums and products of rounded numbers, in one order; errors are below one unit of the last
-place. Polynomials, and how angles are reduced, are those of Sun's fdlibm (1993).
+NumPy and the C library choose versions by the processor, whose last bits differ. These are sums and products of rounded
+numbers in one order, with errors below one unit of the last place. Polynomials and the reduction of angles are those of
+Sun's fdlibm (1993).
 """
 
 import math
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 
-# pi / 2 in three parts; the first two have 33 bits, so that a million times them is exact
+# pi / 2 in three parts; the first two have 33 bits, so that a million times each is exact
 QUARTER_1, QUARTER_2, QUARTER_3 = 1.57079632673412561417e+00, 6.07710050630396597660e-11, 2.02226624879595063154e-21
 INVERSE = 6.36619772367581382433e-01  # 2 / pi
 SINE = (-1.66666666666666324348e-01, 8.33333333332248946124e-03, -1.98412698298579493134e-04,
@@ -25,16 +25,16 @@ ARCTANGENT = (3.33333333333329318027e-01, -1.99999999998764832476e-01, 1.4285714
               -1.11111104054623557880e-01, 9.09088713343650656196e-02, -7.69187620504482999495e-02,
               6.66107313738753120669e-02, -5.83357013379057348645e-02, 4.97687799461593236017e-02,
               -3.65315727442169155270e-02, 1.62858201153657823623e-02)
-# arctan of 1/2, 1, 3/2 and infinity: the number, and what it lacks
+# arctan of 1/2, 1, 3/2 and infinity: rounded number and remainder
 KNOWN = ((4.63647609000806093515e-01, 2.26987774529616870924e-17), (7.85398163397448278999e-01,
          3.06161699786838301793e-17), (9.82793723247329054082e-01, 1.39033110312309984516e-17),
          (1.57079632679489655800e+00, 6.12323399573676603587e-17))
-FEW = 8  # angles that are quicker one by one; the bits are the same
-EXACT = Context(prec=40)  # digits, of which a float has 17
+FEW = 8  # angles: so few are faster one by one, with the same bits
+EXACT = Context(prec=40)  # digits; a float has 17
 
 
 def sin_cos(angle: ArrayLike) -> tuple[Any, Any]:
-    """Sine and cosine (...) of angles (...) rad, floats of one angle."""
+    """Return sine and cosine (...) of angles (...), rad; floats for one angle."""
     x = np.asarray(angle, float)
     if x.ndim == 0:
         return _one(float(x))
@@ -58,7 +58,7 @@ def _one(x: float) -> tuple[float, float]:
 
 
 def _reduced(x: Any, k: Any) -> tuple[Any, Any]:
-    """x - k pi/2, and what it lacks."""
+    """Return x - k pi/2, and its remainder."""
     far = x - k * QUARTER_1
     near = far - k * QUARTER_2
     lacking = k * QUARTER_3 - ((far - near) - k * QUARTER_2)
@@ -67,7 +67,7 @@ def _reduced(x: Any, k: Any) -> tuple[Any, Any]:
 
 
 def _in_octant(x: Any, lacking: Any) -> tuple[Any, Any]:
-    """Up to pi/4 either way."""
+    """Return sine and cosine of an angle within pi/4."""
     z = x * x
     cube, rest = z * x, SINE[1] + z * (SINE[2] + z * (SINE[3] + z * (SINE[4] + z * SINE[5])))
     sine = x - ((z * (0.5 * lacking - cube * rest) - lacking) - cube * SINE[0])
@@ -78,7 +78,7 @@ def _in_octant(x: Any, lacking: Any) -> tuple[Any, Any]:
 
 
 def arctan2(y: float, x: float) -> float:
-    """The angle of the point (x, y), rad, from -pi to pi."""
+    """Return the angle of the point (x, y), rad, from -pi to pi."""
     y, x = float(y), float(x)
     across = math.copysign(1.0, y)
     if y == 0.0:
@@ -90,7 +90,7 @@ def arctan2(y: float, x: float) -> float:
 
 
 def _arctan(x: float) -> float:
-    """Arctangent of x >= 0: that of the nearest tabulated number, and of the difference."""
+    """Return the arctangent of x >= 0, from the nearest tabulated number and the difference."""
     if x < 0.4375:
         return x - x * _series(x)
     if x < 0.6875:
@@ -105,7 +105,7 @@ def _arctan(x: float) -> float:
 
 
 def _series(t: float) -> float:
-    """(t - arctan t) / t."""
+    """Return (t - arctan t) / t."""
     z, total = t * t, 0.0
     for coefficient in reversed(ARCTANGENT):
         total = z * (coefficient + total)
@@ -113,7 +113,7 @@ def _series(t: float) -> float:
 
 
 def square(x: float) -> float:
-    """x x; x**2 of a plain number is a power of the C library's."""
+    """Return x x. For a plain number, x**2 would call the C library's power."""
     return x * x
 
 

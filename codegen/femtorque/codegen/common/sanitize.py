@@ -1,14 +1,14 @@
-"""Numbers without what rounding has left in their last digits, text without what steers a terminal."""
+"""Numbers without rounding residue, and text without terminal control characters."""
 
-SHORT, AGREEING = 12, 15  # digits of a number as somebody would write it; of one that is the same but for rounding
+SHORT, AGREEING = 12, 15  # digits of a short number; digits in which the short number must agree
 
 
 def tidied(value: float) -> float:
-    """0.6 for 0.6000000000000001; a number of more digits, such as 1/3, as it is."""
+    """Return 0.6 for 0.6000000000000001. A number with more digits, as 1/3, stays."""
     short = float(f"{value:.{SHORT}g}")
     return short if f"{short:.{AGREEING}g}" == f"{value:.{AGREEING}g}" else float(value)
 
 
 def printable(text: str) -> str:
-    """Text of somebody else on one line: '?' for every character that a terminal would obey and not print."""
+    """Return foreign text on one line, with '?' for every control character."""
     return "".join(character if character.isprintable() else "?" for character in text)

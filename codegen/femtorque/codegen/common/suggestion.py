@@ -1,4 +1,4 @@
-"""The nearest right thing, for the hint at the end of a bad-input line."""
+"""The nearest right value, for the hint at the end of a bad-input line."""
 
 import difflib
 import reprlib
@@ -11,27 +11,27 @@ _SHORT.maxlevel = 3
 
 
 class Shown(str):
-    """Text that stands for a value too long or too deep to be printed; its repr is itself."""
+    """Text in place of a value that is too long or too deep; its repr is the text itself."""
 
     def __repr__(self) -> str:
         return str(self)
 
 
 def shown(value: object) -> object:
-    """The value itself, or a shortened text of it: what an error line can carry."""
+    """Return the value, or a short text of it, for an error line."""
     if value is None or isinstance(value, bool | float):
         return value
     return Shown(_SHORT.repr(value))
 
 
 def nearest(word: str, choices: Iterable[str]) -> str | None:
-    """The choice most like `word`, or None when none resembles it."""
+    """Return the choice most like `word`; None if none is similar."""
     found = difflib.get_close_matches(word, list(choices), n=1, cutoff=0.5)
     return found[0] if found else None
 
 
 def hint(word: str, choices: Iterable[str], what: str = "known", most: int = 8) -> str:
-    """'did you mean ...?', or else the list of what there is, cut at `most`."""
+    """Return 'did you mean ...?', or the list of at most `most` choices."""
     names = list(choices)
     if found := nearest(str(word)[:200], names):
         return f"did you mean {found!r}?"

@@ -1,6 +1,6 @@
-"""Jinja2 as it is used here: a name that is not given is an error, and a block leaves no line of its own.
+"""Jinja2 with the project's settings: an undefined name is an error, and a block leaves no line.
 
-It is imported once a template is wanted: an image that is known needs none.
+The import waits until a template is needed: a cached image needs none.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def template(name: str, package: str = "femtorque.codegen.emit", *, page: bool = False, trim: bool = True) -> Template:
-    """The template `name`.j2 of a package. page: HTML, what goes in is escaped. trim: blocks leave no line."""
+    """Return the template `name`.j2 of a package. page: HTML with escaped values. trim: blocks leave no line."""
     return _environment(package, page, trim).get_template(f"{name}.j2")
 
 

@@ -1,8 +1,8 @@
-"""Products of vectors and matrices, of one or of many at once: the same last bit on every processor.
+"""Products of vectors and matrices, single or stacked, with the same last bit on every processor.
 
-NumPy's own products are those of a library of linear algebra, which has other code for every family of processors: the
-order of its sums, and whether products are rounded before they are added, differ. Here every product is rounded and
-every sum goes from the first term to the last. For the small matrices of mechanisms that costs nothing.
+NumPy's products come from a linear algebra library with different code per family of processors: the order of sums
+differs, and products may be added unrounded. Here every product is rounded, and every sum runs from the first term to
+the last. For the small matrices of mechanisms this costs nothing.
 """
 
 import math
@@ -19,7 +19,7 @@ _NEXT, _LAST = np.array([1, 2, 0]), np.array([2, 0, 1])
 
 
 def cross(a: Array, b: Array) -> Array:
-    """a x b (..., 3), to the bit numpy.cross of the last axis: 50 times as fast for single vectors, 10 for a few."""
+    """Return a x b (..., 3), bit for bit numpy.cross of the last axis. A single vector takes a fiftieth of the time."""
     if a.ndim == 1 and b.ndim == 1:
         (x, y, z), (u, v, w) = a.tolist(), b.tolist()
         return np.array((y * w - z * v, z * u - x * w, x * v - y * u))
@@ -27,7 +27,7 @@ def cross(a: Array, b: Array) -> Array:
 
 
 def dot(a: Array, b: Array) -> Any:
-    """a . b (...), along the last axis."""
+    """Return a . b (...), along the last axis."""
     if a.ndim == 1 and b.ndim == 1:
         return np.float64(of_lists(a.tolist(), b.tolist()))
     if not a.shape[-1]:
@@ -40,7 +40,7 @@ def dot(a: Array, b: Array) -> Any:
 
 
 def norm(v: ArrayLike, axis: int = -1) -> Any:
-    """Length of vectors along an axis; a float of one vector."""
+    """Return the length of vectors along an axis; a float for one vector."""
     v = np.asarray(v, float)
     if v.ndim == 1:
         x = v.tolist()
@@ -50,7 +50,8 @@ def norm(v: ArrayLike, axis: int = -1) -> Any:
 
 
 def product(a: Array, b: Array, *more: Array) -> Any:
-    """a b, or a b c ... from the left: matrices (..., m, k), (..., k, n) or vectors (k,), as the operator @ has it."""
+    """Return a b, or a b c ... from the left: matrices (..., m, k), (..., k, n) or vectors (k,), as for the operator @.
+    """
     first = _product(np.asarray(a, float), np.asarray(b, float))
     return product(first, *more) if more else first
 
@@ -76,7 +77,7 @@ def _product(a: Array, b: Array) -> Any:
 
 
 def of_lists(a: list[float], b: list[float]) -> float:
-    """a . b of plain numbers."""
+    """Return a . b of lists."""
     total = 0.0
     for x, y in zip(a, b, strict=True):
         total += x * y
@@ -84,13 +85,13 @@ def of_lists(a: list[float], b: list[float]) -> float:
 
 
 def _three(a: list[list[float]], b: list[list[float]]) -> Array:
-    """Product of two matrices (3, 3), the most frequent one."""
+    """Return the product of two matrices (3, 3), the most frequent case."""
     (p, q, r), (s, t, u), (v, w, x) = b
     return np.array([(l * p + m * s + n * v, l * q + m * t + n * w, l * r + m * u + n * x) for l, m, n in a])
 
 
 def rotation_rpy(rpy: Array) -> Array:
-    """Rotation matrix of URDF's roll, pitch, yaw (fixed axes x, y, z)."""
+    """Return the rotation matrix of URDF's roll, pitch, yaw (fixed axes x, y, z)."""
     (sr, cr), (sp, cp), (sy, cy) = map(sin_cos, rpy)
     return np.array([
         [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],

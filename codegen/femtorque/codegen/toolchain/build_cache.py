@@ -1,7 +1,7 @@
-"""Earlier results of `build` from the same input, which spare emitting, building and measuring.
+"""Earlier results of `build` from the same input, which save emitting, building and measuring.
 
-Input is the mechanism and every file of this program that an answer follows from; an image is only known in the folder
-where it lies, with the sources that it was built from.
+The input is the mechanism and every program file that may affect the result. An image is known only in its folder, with
+the sources from which it was built.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from femtorque.codegen.toolchain.build_result import FOLDERS, BuildResult, exist
 
 ROOMS = (house("codegen"), FIRMWARE, house("hil"), house("host"))
 PACKAGES = ("numpy", "scipy", "jinja2", "unicorn", "capstone", "platformio", "scons")
-LATER = ".platformio/appstate.json"  # PlatformIO writes there too
+LATER = ".platformio/appstate.json"  # PlatformIO changes this file
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Known:
                             *(part for room in ROOMS for part in sources(room))))
 
     def image(self, out: Path) -> BuildResult | None:
-        """The image in a folder, if that and all sources there are what building would leave."""
+        """Return the image in a folder, if the image and all sources there are those of a build."""
         found = self._read("image")
         out = out.resolve()
         if found is None or any(_hash(out / name) != value for name, value in found["files"].items()):
@@ -50,12 +50,12 @@ class Known:
         return existing(out, found["digest"])
 
     def keep_image(self, digest: str, files: dict[str, bytes]) -> None:
-        """files: all of the project by their paths."""
+        """Store the image's digest, and hashes of the project's files by path."""
         hashes = {name: hashlib.sha256(content).hexdigest() for name, content in files.items() if name != LATER}
         self._write("image", {"digest": digest, "files": hashes})
 
     def cost(self) -> dict[str, Any] | None:
-        """Cost of the image on the virtual board."""
+        """Return the cost of the image on the virtual board."""
         return self._read("cost")
 
     def keep_cost(self, cost: dict[str, Any]) -> None:

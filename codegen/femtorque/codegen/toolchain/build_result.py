@@ -1,4 +1,4 @@
-"""An image in its folder, and build.json beside it, which says whose it is and what it takes."""
+"""An image in its folder, with build.json, which holds its identity and its sizes."""
 
 import hashlib
 import json
@@ -11,7 +11,7 @@ PRODUCTS = ("firmware.elf", "firmware.bin", "build.json")
 
 @dataclass(frozen=True)
 class BuildResult:
-    """Content of build.json, and the image's place. Sizes in bytes; digest: 64 hexadecimal digits."""
+    """The content of build.json, and the place of the image. Sizes in bytes; digest: 64 hexadecimal digits."""
 
     name: str
     board: str
@@ -27,14 +27,14 @@ class BuildResult:
 
 
 def record(out: Path, result: BuildResult) -> None:
-    """Write build.json. It holds no path and no date: same input, same bytes."""
+    """Write build.json. It holds no path and no date: equal inputs give equal bytes."""
     fields = {k: v for k, v in asdict(result).items() if k not in ("elf", "image")}
     text = json.dumps(fields | _hashes(out), indent=2)
     place(out / "build.json", (text + "\n").encode())
 
 
 def place(path: Path, content: bytes) -> None:
-    """Write a file beside its place and move it there: what is broken off leaves the old one."""
+    """Write a file under another name, then rename it. An interruption leaves the old file."""
     part = path.with_name(f".{path.name}.part")
     try:
         part.write_bytes(content)
@@ -45,7 +45,7 @@ def place(path: Path, content: bytes) -> None:
 
 
 def existing(out: Path, digest: str) -> BuildResult | None:
-    """The image of an earlier build, if it is complete and of this very configuration."""
+    """Return the image of an earlier build, if it is complete and of this configuration."""
     try:
         fields = json.loads((out / "build.json").read_text(encoding="utf-8"))
         if fields["digest"] != digest or any(fields.pop(name) != value for name, value in _hashes(out).items()):

@@ -1,8 +1,7 @@
-"""The host's C compiler: sources in, a library loaded through cffi out.
+"""The host's C compiler: makes a library from sources and loads it by cffi.
 
-Flags are those of the chip where they touch a result (-ffp-contract=off; no level of optimisation does), so single
-precision gives the chip's numbers bit for bit. Libraries are kept in the user's cache directory under the hash of their
-sources and flags.
+Flags that affect results are those of the chip (-ffp-contract=off; optimisation levels do not matter), so single
+precision equals the chip's numbers bit for bit. The user's cache keeps libraries under the hash of sources and flags.
 """
 
 import os
@@ -23,15 +22,15 @@ from femtorque.codegen.common.errors import Refused
 
 Precision = Literal["single", "double"]
 WARNINGS = ("-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wdouble-promotion", "-Werror")
-LAYOUTS = "layouts.c"  # checks at compile time alone
+LAYOUTS = "layouts.c"  # checks at compile time only
 LIBRARY = "library.so"  # the one file of an entry in the cache
-ARITHMETIC = ("-ffp-contract=off", "-fno-math-errno")  # one rounding an operation, roots too: host and chip agree
-LIGHTLY = ("-O1",)  # optimised: for what takes longer to compile than it runs
+ARITHMETIC = ("-ffp-contract=off", "-fno-math-errno")  # one rounding per operation and root: host and chip agree
+LIGHTLY = ("-O1",)  # for code that compiles longer than it runs
 
 
 @cache
 def compiler() -> str:
-    """The host's C compiler: $CC, else cc, gcc or clang from PATH. Refused if there is none."""
+    """Return the host's C compiler: $CC, else cc, gcc or clang from PATH. Raise Refused if there is none."""
     for name in (os.environ.get("CC"), "cc", "gcc", "clang"):
         if name and (found := shutil.which(name)):
             return found
@@ -44,10 +43,9 @@ def precision_flags(precision: Precision) -> tuple[str, ...]:
 
 def library(sources: dict[str, str], precision: Precision = "single", flags: tuple[str, ...] = ("-O2",),
             below: tuple[Path, ...] = ()) -> Path:
-    """Compile C files {name: text}, headers among them, into one shared library; returns its path in the cache.
+    """Compile C files {name: text} with their headers into one shared library, and return its path in the cache.
 
-    below: libraries whose functions the files call. Raises Refused with the compiler's first error if it does not
-    compile.
+    below: libraries that the files call. Raise Refused with the compiler's first error.
     """
     options = (*flags, *ARITHMETIC, *WARNINGS, *precision_flags(precision), "-fPIC", "-shared")
     texts = (text for item in sorted(sources.items()) for text in item)
@@ -58,9 +56,9 @@ def library(sources: dict[str, str], precision: Precision = "single", flags: tup
 def build(
     sources: dict[str, str], cdef: str, precision: Precision = "single", flags: tuple[str, ...] = ("-O2",)
 ) -> tuple[cffi.FFI, Any]:
-    """Compile C files as `library` does and load them; returns (ffi, lib) with the declarations `cdef`.
+    """Compile C files as `library`, and load them. Return (ffi, lib) with the declarations `cdef`.
 
-    Raises Refused, too, where a struct of `cdef` is not laid out as the header lays it out that defines it.
+    Raise Refused also if a header lays a struct of `cdef` out otherwise.
     """
     ffi = cffi.FFI()
     ffi.cdef(cdef)
@@ -68,14 +66,14 @@ def build(
 
 
 def build_by_headers(sources: dict[str, str], flags: tuple[str, ...] = ("-O2",)) -> tuple[cffi.FFI, Any]:
-    """Compile and load as `build`, with the declarations of the headers, which no copy in Python contradicts."""
+    """Compile and load as `build`, with the declarations of the headers themselves."""
     ffi = cffi.FFI()
     ffi.cdef(declarations(sources))
     return ffi, ffi.dlopen(str(library(sources, flags=flags)))
 
 
 def build_above(ffi: cffi.FFI, below: dict[str, str], sources: dict[str, str]) -> tuple[cffi.FFI, Any]:
-    """Compile and load C files that call those of `build_by_headers(below)`, and share the types of its ffi."""
+    """Compile and load C files that call those of `build_by_headers(below)` and share its types."""
     headers = {name: text for name, text in below.items() if name.endswith(".h")}
     above = cffi.FFI()
     above.include(ffi)
@@ -84,7 +82,7 @@ def build_above(ffi: cffi.FFI, below: dict[str, str], sources: dict[str, str]) -
 
 
 def declarations(sources: dict[str, str], known: Iterable[str] = ()) -> str:
-    """The headers but those known, without their directives but for whole numbers, each after those it includes."""
+    """Return the headers except `known`, each after its includes, without directives other than whole numbers."""
     found = dict.fromkeys(known, "")
 
     def add(name: str) -> None:
@@ -105,14 +103,16 @@ def declarations(sources: dict[str, str], known: Iterable[str] = ()) -> str:
 
 
 def texts(folder: Path, *patterns: str) -> dict[str, str]:
-    """The files of a folder that match, by name."""
+    """Return the matching files of a folder, by name."""
     paths = [path for pattern in patterns for path in sorted(folder.glob(pattern))]
     return {path.name: path.read_text(encoding="utf-8") for path in paths}
 
 
 def layouts(ffi: cffi.FFI, sources: dict[str, str]) -> str:
-    """C that compiles only if every struct of a header has the size, and its members the offsets and sizes, that `ffi`
-    knows: what Python reads and writes is then what C means. Raises ValueError where no header defines one."""
+    """Return C that compiles only if every struct of a header has the layout that `ffi` knows.
+
+    So Python and C agree on each member's offset and size. Raise ValueError if no header defines a struct.
+    """
     headers = {name: text for name, text in sorted(sources.items()) if name.endswith(".h")}
     included: list[str] = []
     checks: list[str] = []

@@ -1,8 +1,8 @@
-"""The image by the commands that PlatformIO would give, without starting it, which takes a quarter of a build.
+"""Makes the image with PlatformIO's commands but without PlatformIO, whose start takes a quarter of a build.
 
-Their inputs are read where PlatformIO reads them: platformio.ini and the scripts flags.py, libraries.py and stamp.py of
-the project, run with as much of SCons's environment as they use. An object whose text was compiled before is taken from
-the cache. That the bytes are PlatformIO's own is shown by tests/codegen/toolchain/test_platformio.py.
+The inputs are those of PlatformIO: platformio.ini and the project's scripts flags.py, libraries.py and stamp.py, run in
+the part of SCons's environment that they use. An object whose text was compiled before comes from the cache.
+tests/codegen/toolchain/test_platformio.py compares the bytes with PlatformIO's.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from femtorque.codegen.common import entry_of, found, kept, key_of, program
 from femtorque.codegen.emit import COMPILER
 
 OBJCOPY = "arm-none-eabi-objcopy"
-HERE = Path("/proc/self/cwd")  # the working folder by one name for all: no object depends on it
-BATCH = 4  # files a call of the compiler: its own start is a sixth of what a file takes
+HERE = Path("/proc/self/cwd")  # one name for any working folder: no object depends on the folder
+BATCH = 4  # files per call: the compiler's start takes a sixth of a file's time
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|/\*.*?\*/|//[^\n]*', re.DOTALL)
 
 
 class Failed(Exception):
-    """The compiler or the linker refused; args[0] is what it said."""
+    """A refusal of the compiler or the linker; args[0] is its output."""
 
 
 class Environment:
@@ -68,7 +68,7 @@ class Environment:
         return self.variables[name]
 
     def flags_of(self, source: str) -> list[str]:
-        """Flags of one source beside the options of the language."""
+        """Return the flags of one source without the options of the language."""
         for callback, pattern in self.middleware:
             if fnmatch(source, pattern):
                 return callback(self, source)
@@ -76,7 +76,7 @@ class Environment:
 
 
 class Options:
-    """Options in the project's files."""
+    """The options in the project's files."""
 
     def __init__(self, project: Path) -> None:
         self.project = project
@@ -109,7 +109,7 @@ class Options:
 
 
 class Sources:
-    """Everything below src of a project, as the compiler reads it."""
+    """All files below src of a project, as the compiler reads them."""
 
     def __init__(self, project: Path) -> None:
         paths = sorted(path for path in (project / "src").rglob("*") if path.suffix in (".c", ".h"))
@@ -118,7 +118,7 @@ class Sources:
         self.headers = {Path(name).name: name for name in self.texts if name.endswith(".h")}
 
     def parts(self, unit: str) -> Iterator[str]:
-        """Name and text of a source and of all that it includes."""
+        """Yield name and text of a source and of all its includes."""
         found, front = {unit}, [unit]
         while front:
             names = INCLUDE.findall(self.texts[front.pop()])
@@ -130,12 +130,12 @@ class Sources:
 
 
 def bare(text: str) -> str:
-    """C without what its comments say, line for line: names of mechanisms are there that an object does not hold."""
+    """Return C with blanks for comments, line for line. Comments hold names of mechanisms, which objects do not."""
     return COMMENT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]) if found[0][0] == "/" else found[0], text)
 
 
 def compile_image(project: Path, out: Path, done: Callable[[str], None]) -> None:
-    """Build firmware.elf, firmware.bin and the compiler's call graph in `out`. Report progress. Raises Failed."""
+    """Build firmware.elf, firmware.bin and the compiler's call graph in `out`. Report progress. Raise Failed."""
     options = Options(project)
     objects = compile_objects(project, options, done)
     elf, image = out / "firmware.elf", out / "firmware.bin"
@@ -148,7 +148,7 @@ def compile_image(project: Path, out: Path, done: Callable[[str], None]) -> None
 
 
 def compile_objects(project: Path, options: Options, done: Callable[[str], None]) -> list[Path]:
-    """Objects of all units, in the cache."""
+    """Return the objects of all units, in the cache."""
     sources = Sources(project)
     with tempfile.TemporaryDirectory(prefix="femtorque-") as place:
         folder = Path(place)
@@ -175,7 +175,7 @@ def compile_objects(project: Path, options: Options, done: Callable[[str], None]
                     for unit in units:
                         done(object_of(unit))
             except BaseException:
-                pool.shutdown(cancel_futures=True)  # nothing more is begun
+                pool.shutdown(cancel_futures=True)  # begin nothing more
                 raise
     return [entry_of(keys[unit]) / object_of(unit) for unit in sources.units]
 

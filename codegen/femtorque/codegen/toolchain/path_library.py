@@ -1,6 +1,6 @@
-"""The streamed path on this computer: knots -> ring -> quintic -> ft_step, in the C that the image is built from.
+"""The streamed path on this computer: knots -> ring -> quintic -> ft_step, in the image's C.
 
-This is the application's own motion and the emitted step between two arrays, without the law and the link.
+The library is the application's motion and the emitted step between two arrays, without the law and the link.
 """
 
 from typing import Any
@@ -127,8 +127,7 @@ long ft_path_torque(long knots, long held, const void *state,
 
 
 class CompiledPath:
-    """The streamed path of one mechanism. step: its emitted step, where it is at hand already. Raises Refused if it
-    does not compile."""
+    """The streamed path of one mechanism. step: its emitted step, if known. Raises Refused if it does not compile."""
 
     def __init__(self, mechanism: Mechanism, precision: Precision = "single",
                  step: dict[str, str] | None = None) -> None:
@@ -139,24 +138,25 @@ class CompiledPath:
         self.ffi, self.lib = build(_sources(mechanism, step), declarations, precision, LIGHTLY)
 
     def torque(self, knots: Knots) -> NDArray[Any]:
-        """tau_ID (N, J), N m or N, at the middles of all ticks of a motion, from knots as they go over the wire."""
+        """Return tau_ID (N, J), N m or N, at the middles of all ticks of a motion, from knots in wire units."""
         q = np.asarray(knots.position, np.int64)
         if self.turns.integer is np.int64:
             q = q << 32
         return self.run(q, knots.rate, knots.acceleration, mode=knots.mode)[0]
 
     def torque_at(self, positions: ArrayLike, rates: ArrayLike, accelerations: ArrayLike) -> NDArray[Any]:
-        """Torques from knots (K, J) in rad or m, rounded to this precision and no further."""
+        """Return torques from knots (K, J) in rad or m, rounded to this precision only."""
         return self.run(self.turns.of(positions), rates, accelerations)[0]
 
     def run(self, q: ArrayLike, rates: ArrayLike, accelerations: ArrayLike, held: int = -1,
             mode: ArrayLike | None = None, state: bytes | None = None) -> tuple[NDArray[Any], ...]:
-        """(torque, u, target), each (N, J), from integer positions (K, J), rad/s or m/s and rad/s^2 or m/s^2.
+        """Return (torque, u, target), each (N, J), from integer positions (K, J), rates and accelerations (rad or m,
+        s).
 
-        held: ticks that the step runs at rest at the first knot before, as on a board that holds; -1: the motion is
-        entered half a tick before its first knot. mode (K,): from each knot on. state: instead, what the step on a
-        board goes on from, single precision. u: half the way from each tick's middle to the next one's, rad or m;
-        target: integer positions at the ticks' ends. Raises Refused if loops or modes stop it.
+        held: ticks at rest at the first knot before the motion, as on a board that holds; -1: start half a tick before
+        the first knot. mode (K,): from each knot on. state: of the step on a board, to continue from instead; single
+        precision. u: half the travel from each tick's middle to the next, rad or m. target: integer positions at the
+        ticks' ends. Raise Refused if loops or modes stop the motion.
         """
         if state is not None and len(state) != self.lib.ft_path_state_bytes():
             raise AssertionError("the board's step keeps other things than this one")
@@ -178,7 +178,7 @@ class CompiledPath:
 
 
 def _sources(mechanism: Mechanism, step: dict[str, str] | None) -> dict[str, str]:
-    """The C files: emitted, the application's motion, and the loop over arrays."""
+    """Return the C files: emitted, the application's motion, and the loop over arrays."""
     emitted = sources.sources(mechanism, None, step=step)
     files = {n: t for n, t in emitted.items() if n not in ("ft_digest.h", "ft_messages.c")}
     names = [f"{n}.{kind}" for n in SOURCES for kind in "ch"] + [f"{n}.h" for n in HEADERS]

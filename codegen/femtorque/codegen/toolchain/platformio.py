@@ -1,9 +1,8 @@
-"""From a mechanism to a flash image: a self-contained PlatformIO project in a folder of its own, built as PlatformIO
-builds it, and examined.
+"""Makes a flash image of a mechanism: a self-contained PlatformIO project in a folder, built and examined.
 
 The folder holds all sources (application, chip folder, emitted C), platformio.ini, and a development platform that
-takes arm-none-eabi-gcc from PATH, so `pio run` works there by hand, offline. Delete platformio.local.ini and the same
-project is built with PlatformIO's own platform and toolchain instead.
+takes arm-none-eabi-gcc from PATH. So `pio run` works there by hand, offline. Without platformio.local.ini, the project
+uses PlatformIO's own platform and toolchain.
 """
 
 import importlib.util
@@ -42,13 +41,13 @@ Progress = Callable[[int, int, str], None]  # done, total, what
 
 # ---------------------------------------------------------------- the project
 
-CALL_GRAPH = "firmware.elf.ltrans0.ltrans.ci"  # of the whole image, as the compiler leaves it when that is linked
-SIGN = b"`femtorque build` copies this file"  # in every platformio.ini that it has written
+CALL_GRAPH = "firmware.elf.ltrans0.ltrans.ci"  # of the whole image; the compiler writes it at linking
+SIGN = b"`femtorque build` copies this file"  # in every platformio.ini from `femtorque build`
 
 
 @dataclass(frozen=True)
 class Project:
-    """Every file of one project, by its path in the folder, and whom it makes. Nothing is written yet."""
+    """All files of one project by path, before writing, with the name, board and digest."""
 
     name: str
     board: Board
@@ -57,7 +56,7 @@ class Project:
 
 
 def project(mechanism: Mechanism, feedforward: bool = True, pil: bool = False) -> Project:
-    """The project of one mechanism. Raises BadInput when board, motors or encoders are missing, naming the joints."""
+    """Return the project of one mechanism. Raise BadInput if board, motors or encoders are missing, with the joints."""
     if mechanism.board is None:
         raise BadInput(mechanism.source or mechanism.name, "board", None, "is required to build an image",
                        f'write [board] use = "{DEFAULT_BOARD}"' if mechanism.source != mechanism.urdf else
@@ -82,14 +81,14 @@ def project(mechanism: Mechanism, feedforward: bool = True, pil: bool = False) -
 
 
 def _settings(chip: Chip) -> bytes:
-    """platformio.ini of the chip's family."""
+    """Return platformio.ini of the chip's family."""
     text = (FIRMWARE / "platformio.ini").read_text(encoding="utf-8")
     default = next(line for line in text.splitlines() if line.startswith("board = "))
     return text.replace(default, f"board = {chip.platformio_board}").encode()
 
 
 def assemble(mechanism: Mechanism, out: Path, feedforward: bool = True) -> Path:
-    """Write the project of one mechanism to `out`; what is there already and right stays untouched. Returns `out`."""
+    """Write the project of one mechanism to `out`, and return `out`. Files that are right already stay untouched."""
     _write(out, project(mechanism, feedforward).files)
     return out
 
@@ -106,7 +105,7 @@ _OF_WIRES = ("src/chip/ft_wires.c", "src/chip/ft_half_duplex.c")
 
 
 def unused(mechanism: Mechanism) -> list[str]:
-    """Sources of a project that serve a drive or a feature which this mechanism does not have."""
+    """Return the sources of a project for drives or features that this mechanism lacks."""
     own = fieldbus.families(mechanism)
     parts = {part for family in FAMILIES.values() for part in family.parts}
     spoken = {part for family in own for part in family.parts}
@@ -122,7 +121,7 @@ def unused(mechanism: Mechanism) -> list[str]:
 
 
 def _claim(out: Path) -> None:
-    """Raises BadInput if a folder holds what no build has put there: sources in it would be replaced and removed."""
+    """Raise BadInput if a folder holds foreign files: building would replace and remove sources."""
     sign, theirs = out / "platformio.ini", [p.name for p in out.glob("*") if not p.name.startswith(".")]
     if theirs and not (sign.is_file() and SIGN in sign.read_bytes()):
         raise BadInput(out, "folder", None, "is not empty and holds no project of `femtorque build`, so nothing in it "
@@ -130,7 +129,7 @@ def _claim(out: Path) -> None:
 
 
 def _write(out: Path, files: dict[str, bytes]) -> None:
-    """Write what differs, the sign that it is ours first; remove sources that are no longer part of the project."""
+    """Write changed files, first the one that marks the folder. Remove sources that no longer belong to the project."""
     for name, content in sorted(files.items(), key=lambda file: file[0] != "platformio.ini"):
         path = out / name
         if not path.is_file() or path.read_bytes() != content:
@@ -162,9 +161,9 @@ SCons.Script.main()
 
 
 def _offline() -> dict[str, bytes]:
-    """platformio.local.ini and a PlatformIO core folder that needs no registry.
+    """Return platformio.local.ini and a PlatformIO core folder that needs no registry.
 
-    The core wants its SCons package in a version of its own encoding (4.11.1 is 4.41101.0) with a .piopm record.
+    The core wants its SCons package with an encoded version (4.11.1 is 4.41101.0) and a .piopm record.
     """
     package = {"name": "tool-scons", "version": _scons_package_version(), "description": "SCons of this environment"}
     spec = {"owner": "platformio", "id": None, "name": "tool-scons", "requirements": None, "uri": None}
@@ -191,12 +190,11 @@ def _scons_package_version() -> str:
 
 def build_image(mechanism: Mechanism, out: Path, progress: Progress | None = None, feedforward: bool = True,
                 pil: bool = False) -> BuildResult:
-    """Assemble the project in `out`, build what `pio run` builds there, examine the image, write build.json.
+    """Assemble the project in `out`, build it as `pio run` would, examine the image, write build.json.
 
-    PlatformIO itself runs if environment variables (PLATFORMIO_...) change its options. An image that is there already
-    and belongs to this configuration is taken as it is; so is one that was built anywhere else, from the cache, and
-    where there is no compiler one that this installation brings, with a warning that says so. Raises Refused when a
-    tool is missing, when the compiler refuses, when the image does not fit or holds what it must not.
+    PlatformIO itself runs if environment variables (PLATFORMIO_...) change its options. An image of this configuration
+    is reused: from the folder, from the cache or, without a compiler, from this installation, with a warning. Raise
+    Refused if a tool is missing, the compiler refuses, or the image does not fit or holds forbidden symbols.
     """
     wanted = project(mechanism, feedforward, pil)
     brought = _brought(wanted)
@@ -223,25 +221,25 @@ def build_image(mechanism: Mechanism, out: Path, progress: Progress | None = Non
 
 
 def _key(wanted: Project) -> str:
-    """Key of the project's image: all files, the compiler, and the environment variables that may add to PlatformIO's
+    """Return the key of the project's image: all files, the compiler, and the variables that change PlatformIO's
     options."""
     contents = (part for name, content in sorted(wanted.files.items()) for part in (name, content))
     return key_of("image", compiler_identity(), *_variables(), *contents)
 
 
 def _variables() -> list[str]:
-    """Environment variables that PlatformIO reads."""
+    """Return the environment variables that PlatformIO reads."""
     return sorted(f"{name}={value}" for name, value in os.environ.items() if name.startswith("PLATFORMIO_"))
 
 
 def brought_in(digest: str) -> Path:
-    """Folder in which an installation brings the image of a configuration."""
+    """Return the folder of a configuration's image in an installation."""
     return PREBUILT / digest[:16]
 
 
 def _brought(wanted: Project) -> Path | None:
-    """Folder of the image that this installation brings, whole and of this very configuration; for a machine without a
-    compiler."""
+    """Return the folder of this installation's image, for a machine without a compiler; None if it is not complete or
+    not of this configuration."""
     folder = brought_in(wanted.digest)
     if shutil.which(COMPILER) is not None or existing(folder, wanted.digest) is None:
         return None
@@ -260,7 +258,7 @@ def _require_tools() -> None:
 
 @contextmanager
 def _alone(out: Path) -> Iterator[None]:
-    """One build at a time in one folder."""
+    """Allow one build at a time in a folder."""
     out.mkdir(parents=True, exist_ok=True)
     with FileLock(out / ".lock"):
         yield
@@ -285,7 +283,7 @@ def _taken(out: Path, built: Path, wanted: Project, log: str) -> BuildResult:
 
 
 def compile_directly(project: Path, out: Path, progress: Progress | None = None) -> None:
-    """Compile a project as it stands. Raises Refused with the lines that matter."""
+    """Compile a project as it is. Raise Refused with the relevant lines."""
     total, made = sum(1 for _ in (project / "src").rglob("*.c")) + 2, count(1)
 
     def done(what: str) -> None:
@@ -299,7 +297,7 @@ def compile_directly(project: Path, out: Path, progress: Progress | None = None)
 
 
 def examine(out: Path, built: Path, name: str, board: Board, digest: str) -> BuildResult:
-    """Read sizes and symbols of out/firmware.elf and its call graph in `built`. Raises Refused."""
+    """Read sizes and symbols of out/firmware.elf and its call graph in `built`. Raise Refused."""
     elf = out / "firmware.elf"
     _refuse_symbols(elf)
     flash, ram, reserved = _sizes(elf)
@@ -315,13 +313,13 @@ def examine(out: Path, built: Path, name: str, board: Board, digest: str) -> Bui
 
 
 def steps_of(line: str) -> list[str]:
-    """Files named in a line of PlatformIO's log; jobs write side by side, so that two may stand on one."""
+    """Return the files that a line of PlatformIO's log names; parallel jobs may share a line."""
     doing = "Compiling|Linking|Building"
     return re.findall(rf"(?:{doing}) \.pio\S*?/(\w+\.(?:o|elf|bin))(?=\s|$|{doing})", line)
 
 
 def run_pio(out: Path, arguments: list[str], progress: Progress | None = None) -> str:
-    """Run PlatformIO in a project; returns its output. Raises Refused with the lines that matter."""
+    """Run PlatformIO in a project, and return its output. Raise Refused with the relevant lines."""
     environment = os.environ | {
         "PLATFORMIO_CORE_DIR": str(out / ".platformio"),
         "PLATFORMIO_SETTING_ENABLE_TELEMETRY": "no",
@@ -342,7 +340,7 @@ def run_pio(out: Path, arguments: list[str], progress: Progress | None = None) -
                     if progress:
                         progress(done, total, what)
         except BaseException:
-            process.terminate()  # it would outlive an interrupt, and wait for ever for a reader
+            process.terminate()  # otherwise it survives an interrupt and waits for a reader for ever
             raise
     if process.returncode != 0:
         raise Refused(_reason(out, lines))
@@ -350,7 +348,7 @@ def run_pio(out: Path, arguments: list[str], progress: Progress | None = None) -
 
 
 def _reason(out: Path, lines: list[str]) -> str:
-    """One line out of a failed build's log."""
+    """Return one line from the log of a failed build."""
     text = "\n".join(lines)
     overflow = re.findall(r"region `(\w+)' overflowed by (\d+) bytes", text)
     if overflow:
@@ -375,7 +373,7 @@ FORBIDDEN = re.compile(
 
 
 def _refuse_symbols(elf: Path) -> None:
-    """No double-precision arithmetic, no heap, no mathematical library."""
+    """Refuse double-precision arithmetic, heap and the mathematical library."""
     with elf.open("rb") as file:
         table = ELFFile(file).get_section_by_name(".symtab")
         assert isinstance(table, SymbolTableSection)
@@ -385,7 +383,7 @@ def _refuse_symbols(elf: Path) -> None:
 
 
 def functions(elf: Path) -> dict[str, int]:
-    """Their addresses, by name."""
+    """Return the addresses of functions by name."""
     with elf.open("rb") as file:
         table = ELFFile(file).get_section_by_name(".symtab")
         assert isinstance(table, SymbolTableSection)
@@ -393,7 +391,7 @@ def functions(elf: Path) -> dict[str, int]:
 
 
 def _sizes(elf: Path) -> tuple[int, int, int]:
-    """(flash, RAM, reserved stack) in bytes."""
+    """Return (flash, RAM, reserved stack) in bytes."""
     flash = ram = reserved = 0
     with elf.open("rb") as file:
         image = ELFFile(file)

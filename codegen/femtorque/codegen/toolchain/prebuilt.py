@@ -1,8 +1,7 @@
-"""Images of examples that a wheel brings, for a first look without a compiler for the chip.
+"""Images of examples in a wheel, for a first look without a compiler for the chip.
 
-`python -m femtorque.codegen.toolchain.prebuilt` makes them, as `make wheel` does before it packs. They are not kept in
-the repository. An image is used only if it belongs to the very configuration that it is asked for (its digest), and
-only where there is no compiler.
+`python -m femtorque.codegen.toolchain.prebuilt` makes them, and `make wheel` calls it. The repository does not hold
+them. An image is used only for its own configuration (by its digest), and only without a compiler.
 """
 
 import shutil
@@ -17,11 +16,11 @@ from femtorque.codegen.toolchain.build_result import record
 from femtorque.codegen.toolchain.platformio import brought_in, build_image
 
 EXAMPLES = ("three_link", "four_bar", "openarm_like", "so101_sts")
-ALONE = ("three_link",)  # without feed-forward too: for `femtorque demo`
+ALONE = ("three_link",)  # also without feed-forward, for `femtorque demo`
 
 
 def make() -> list[Path]:
-    """Make all anew, without what only debuggers read. Returns their folders. Raises Refused as building does."""
+    """Make all images without debug information, and return their folders. Raise Refused as `build_image`."""
     shutil.rmtree(PREBUILT, ignore_errors=True)
     made = [_make(name, feedforward) for name in EXAMPLES for feedforward in (True, False)
             if feedforward or name in ALONE]

@@ -1,8 +1,8 @@
-"""The stack an image can need at most: the call graph's deepest path, from figures that GCC itself wrote.
+"""The largest stack of an image: the deepest path of the call graph, from GCC's own figures.
 
-`-fcallgraph-info=su` leaves one .ci file (VCG text) a compilation, of which a whole image is one: nodes with their
-frame's size, edges for calls; what is inlined is part of its caller. Frames that GCC cannot know are added here: those
-that the processor pushes for exceptions, and those of the few functions of libgcc.
+`-fcallgraph-info=su` writes one .ci file (VCG text) per compilation, and a whole image is one compilation. Nodes have
+the size of their frames, edges are calls, and inlined code is part of its caller. This module adds frames that GCC does
+not know: exception frames of the processor, and the few functions of libgcc.
 """
 
 import re
@@ -12,16 +12,16 @@ from pathlib import Path
 
 from femtorque.codegen.common import Refused
 
-# Exception frame with the FPU's registers, 26 words, plus the word that may be pushed to keep 8-byte alignment.
+# Exception frame with the FPU's registers: 26 words, plus one word for 8-byte alignment.
 EXCEPTION_FRAME = 26 * 4 + 4
 
-# Integer helpers of libgcc, whose sources are assembly: they push a few registers at most.
+# Integer helpers of libgcc are assembly and push a few registers at most.
 HELPER_FRAME = 64
 HELPERS = re.compile(r"^__(aeabi_u?l?(idiv|divmod|ldivmod|lmul|lls[lr]|lasr)\w*|u?(div|mod|divmod)[ds]i[34])$")
 
 INDIRECT = "__indirect_call"
 INTERRUPT = "_interrupt"
-ENTRIES = {"ft_reset", "ft_crash_entry", "ft_crash"}  # called by the processor alone, as are interrupts
+ENTRIES = {"ft_reset", "ft_crash_entry", "ft_crash"}  # called by the processor only, like interrupts
 
 _NODE = re.compile(r'node: \{ title: "([^"]+)" label: "([^"]*)"')
 _EDGE = re.compile(r'edge: \{ sourcename: "([^"]+)" targetname: "([^"]+)"')
@@ -30,14 +30,14 @@ _BYTES = re.compile(r"\\n(\d+) bytes \((\w+)")
 
 @dataclass
 class CallGraph:
-    """frames: bytes a function (None: dynamic). calls: whom it calls."""
+    """A call graph. frames: bytes per function (None: dynamic). calls: callees per function."""
 
     frames: dict[str, int | None] = field(default_factory=dict)
     calls: dict[str, set[str]] = field(default_factory=dict)
 
 
 def read_stack(files: Iterable[Path]) -> CallGraph:
-    """The call graph of all .ci files together."""
+    """Return the call graph of all .ci files together."""
     graph = CallGraph()
     for path in files:
         text = path.read_text(encoding="utf-8")
@@ -50,8 +50,10 @@ def read_stack(files: Iterable[Path]) -> CallGraph:
 
 
 def one_of_each(graph: CallGraph, addresses: Mapping[str, int]) -> CallGraph:
-    """The graph with one name for functions whose code is the same and stands in the image once: GCC reports the frame
-    of the one that it kept. addresses: of all functions of the image, by their names without files."""
+    """Return the graph with one name for functions of equal code, of which the image keeps one.
+
+    GCC reports only the frame of the kept function. addresses: of all functions of the image, by names without files.
+    """
     kept = {addresses[_plain(name)]: name for name in graph.frames if _plain(name) in addresses}
 
     def own(name: str) -> str:
@@ -61,10 +63,10 @@ def one_of_each(graph: CallGraph, addresses: Mapping[str, int]) -> CallGraph:
 
 
 def stack_depth(graph: CallGraph, root: str) -> tuple[int, tuple[str, ...]]:
-    """(bytes, path) of the deepest chain of calls from `root`.
+    """Return (bytes, path) of the deepest chain of calls from `root`.
 
-    A call through a pointer may reach any function that nobody calls by name, but for ENTRIES and those that are on
-    the path already. Raises Refused on recursion, on frames of no fixed size and on functions without figures.
+    A call through a pointer may reach any function that nobody calls by name, except ENTRIES and functions on the path.
+    Raise Refused for recursion, dynamic frames and functions without figures.
     """
     called = {callee for callees in graph.calls.values() for callee in callees}
     pointed = {name for name in graph.frames if name not in called and name not in ENTRIES
@@ -96,21 +98,23 @@ def stack_depth(graph: CallGraph, root: str) -> tuple[int, tuple[str, ...]]:
 
 
 def _plain(name: str) -> str:
-    """A static function's name without the file that GCC puts before it."""
+    """Return a static function's name without GCC's file prefix."""
     return name.rsplit(":", 1)[-1]
 
 
 @dataclass(frozen=True)
 class StackBound:
-    """bytes: what can be needed at most. path: the functions that are then on the stack, main program first."""
+    """A bound on the stack. bytes: largest need. path: the functions then on the stack, main program first."""
 
     bytes: int
     path: tuple[str, ...]
 
 
 def bound(graph: CallGraph, main: str = "ft_reset") -> StackBound:
-    """The main program's deepest path and, on top of it, once each interrupt there is (functions named
-    `..._interrupt`): each has a priority of its own. Faults use a stack of their own."""
+    """Return the bound: the main program's deepest path plus each interrupt once (functions `..._interrupt`).
+
+    Each interrupt has its own priority. Faults use a separate stack.
+    """
     size, path = stack_depth(graph, main)
     for name in sorted(name for name in graph.frames if name.endswith(INTERRUPT)):
         above, deepest = stack_depth(graph, name)

@@ -1,5 +1,5 @@
-"""The emitted step on this computer: compiled with the host's C compiler, in single precision bit for bit the
-chip's."""
+"""The emitted step on this computer, compiled with the host's C compiler. In single precision it equals the chip bit
+for bit."""
 
 from typing import Any
 
@@ -144,7 +144,7 @@ class Turns:
         self.sample = np.dtype([("q", self.integer, n), ("u", self.real, n), ("du", self.real, n)])  # ft_sample
 
     def of(self, positions: ArrayLike) -> NDArray[Any]:
-        """Integer positions (..., J), rounded to nearest, wrapping at whole turns."""
+        """Return integer positions (..., J), rounded to nearest, wrapping at whole turns."""
         steps = np.asarray(positions, np.float64) / self.units
         whole = np.floor(steps)
         if self.integer is np.int32:
@@ -153,7 +153,7 @@ class Turns:
         return ((_wrap(whole) << np.uint64(32)) + part.astype(np.uint64)).view(np.int64)
 
     def samples(self, positions: ArrayLike) -> NDArray[Any]:
-        """ft_sample (N-1,) of a motion that is at positions (N, J), rad or m, tick after tick, and begins from rest.
+        """Return ft_sample (N-1,) of a motion with positions (N, J), rad or m, per tick, that starts at rest.
 
         u and du are formed in double precision and then rounded.
         """
@@ -174,7 +174,7 @@ class CompiledStep:
 
     def __init__(self, model: Model, precision: Precision = "single",
                  sources: dict[str, str] | None = None) -> None:
-        """sources: the emitted files of this model, where they are at hand already."""
+        """sources: the emitted files of this model, if known."""
         self.model = model
         self.turns = Turns(model, precision)
         if sources is None:
@@ -183,14 +183,16 @@ class CompiledStep:
         self.state = self.lib.ft_host_state()
 
     def start(self, q: ArrayLike) -> None:
-        """At rest at q (J,), rad or m. Raises Refused if closed loops cannot be followed there from their start."""
+        """Start at rest at q (J,), rad or m. Raise Refused if closed loops cannot be followed there from their start.
+        """
         if self.lib.ft_host_start(self.state, self.ffi.from_buffer("ft_turn[]", self.turns.of(q))):
             raise Refused(f"{self.model.mechanism.name}: the loops cannot be followed from their start to the motion's")
 
     def run(self, samples: NDArray[Any], modes: NDArray[np.uint32] | None = None) -> NDArray[Any]:
-        """Torque (N, J), N m or N, of N steps, one per sample (N,) of Turns.samples; modes (N, 2) as in `schedule`.
+        """Return torques (N, J), N m or N, of N steps, one per sample (N,) of Turns.samples. modes (N, 2): as in
+        `schedule`.
 
-        Raises Refused where closed loops come to a singular pose or a mode does not fit the motion.
+        Raise Refused if closed loops come to a singular pose, or a mode does not fit the motion.
         """
         tau: NDArray[Any] = np.empty((len(samples), len(self.turns.units)), self.turns.real)
         given = self.ffi.from_buffer(np.ascontiguousarray(samples))
@@ -203,23 +205,26 @@ class CompiledStep:
         return tau
 
     def _table(self, modes: NDArray[np.uint32] | None, steps: int) -> Any:
-        """For the C; without any given, the first mode throughout."""
+        """Return the modes for C; by default the first mode throughout."""
         if modes is None:
             modes = np.tile(np.array([0, AHEAD], np.uint32), (steps, 1))
         return self.ffi.from_buffer("uint32_t[]", np.ascontiguousarray(modes, np.uint32))
 
     def torque(self, positions: ArrayLike, modes: NDArray[np.uint32] | None = None) -> NDArray[Any]:
-        """Torque (N, J), N m or N, at s_0..s_N-1 of a motion sampled at s_-1..s_N: positions (N+2, J), rad or m.
+        """Return torques (N, J), N m or N, at s_0..s_N-1 of a motion sampled at s_-1..s_N: positions (N+2, J), rad or
+        m.
 
-        modes (N+1, 2): where it leads through several, as femtorque.codegen.model.modes.schedule has them.
+        modes (N+1, 2): as in femtorque.codegen.model.modes.schedule.
         """
         positions = np.asarray(positions, np.float64)
         self.start(positions[0])
         return self.run(self.turns.samples(positions), modes)[1:]
 
     def bent(self, positions: ArrayLike) -> NDArray[Any]:
-        """Bending coordinates of a mechanism with flexible links or springs, at s_-1..s_N of such a motion: (N+2, Z)
-        stretches of springs from their rest, rad or m, then modal coordinates, m sqrt(kg), in their order in the C."""
+        """Return the bending coordinates (N+2, Z) of flexible links and springs at s_-1..s_N of such a motion.
+
+        Stretches of springs from rest, rad or m, come first, then modal coordinates, m sqrt(kg), in the order of the C.
+        """
         positions, tree = np.asarray(positions, np.float64), flexible_tree(self.model.mechanism)
         links = [tree.pieces[i].tip for i in tree.beams]
         springs, modes = len(tree.springs), sum(link.modes * len(link.planes) for link in links)

@@ -1,4 +1,4 @@
-"""ft_step_wrench on this computer: what the joints bear against an external wrench, by the emitted C."""
+"""ft_step_wrench on this computer: the joints' torques against an external wrench, by the emitted C."""
 
 from typing import Any
 
@@ -20,13 +20,13 @@ void ft_step_wrench(const ft_turn *q, uint32_t link, const ft_real *force, const
 
 
 def sources(model: Model) -> dict[str, str]:
-    """{file name: text} of the wrench alone, with the headers that it needs."""
+    """Return {file name: text} of the wrench only, with its headers."""
     return step.headers(model) | render(model)
 
 
 def emitted_wrench_torque(model: Model, q: ArrayLike, wrench: Wrench,
                           precision: Precision = "single") -> NDArray[np.float64]:
-    """Torques (N, n), N m or N, at positions q (N, n), rad or m. Raises BadInput as
+    """Return torques (N, n), N m or N, at positions q (N, n), rad or m. Raise BadInput as
     femtorque.codegen.reference.wrench.torque."""
     place(model.mechanism, wrench.link)
     real, bits = ("double", 64) if precision == "double" else ("float", 32)
