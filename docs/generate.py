@@ -26,13 +26,18 @@ from femtorque.codegen.board.chip import Can  # noqa: E402
 from femtorque.codegen.board.fieldbus import bits  # noqa: E402
 from femtorque.codegen.board.reader import BOARDS  # noqa: E402
 from femtorque.codegen.board.voltage_levels import bears  # noqa: E402
+from femtorque.codegen.control.constants import (  # noqa: E402
+    BUS_HIGH, BUS_LOW, FOLLOWING_S, HOST_LOST, STOP_S)
+from femtorque.codegen.control.drives import SILENT_S, SILENT_TICKS  # noqa: E402
+from femtorque.codegen.control.park import SAGS_S  # noqa: E402
 from femtorque.codegen.drive import DATA_BITRATES, DRIVES, FAMILIES, Wire, bus_load  # noqa: E402
 from femtorque.codegen.drive.budget import servo_load  # noqa: E402
 from femtorque.codegen.drive.catalogue import CATALOGUE, SERVOS  # noqa: E402
 from femtorque.codegen.emit.blink import PATTERNS, WORDS  # noqa: E402
-from femtorque.codegen.mechanism import MOTORS, Sold  # noqa: E402
+from femtorque.codegen.mechanism import MOTORS, Control, Safety, Sold  # noqa: E402
 from femtorque.codegen.mechanism.schema import LARGEST, MechanismTable, _table_in  # noqa: E402
 from femtorque.codegen.wire import codec, messages  # noqa: E402
+from femtorque.codegen.wire.in_words import class_of  # noqa: E402
 
 sys.path.insert(0, str(ROOT / "docs"))
 from links import relinked  # noqa: E402
@@ -41,10 +46,11 @@ GENERATED = "<!-- made by docs/generate.py; change the tables it reads, not this
 
 
 def pages() -> dict[str, str]:
-    """Return {file name: text} of every page but faults.md, which docs.faults_page makes."""
+    """Return {file name: text} of every page."""
     return {"mechanism-files.md": filled("mechanism-files.md", mechanism_files()),
             "boards.md": filled("boards.md", boards()), "drives.md": filled("drives.md", drives()),
-            "motors.md": filled("motors.md", motors()), "protocol.md": protocol(), "api.md": api(),
+            "motors.md": filled("motors.md", motors()), "faults.md": filled("faults.md", faults()),
+            "protocol.md": protocol(), "api.md": api(),
             "package.md": package(), "../examples/three_link.ipynb": notebook(ROOT / "examples" / "three_link.py")}
 
 
@@ -347,6 +353,65 @@ def _flat(raw: dict[str, Any], path: str = "") -> list[tuple[str, Any]]:
         here = f"{path}{key}"
         found += _flat(value, f"{here}.") if isinstance(value, dict) else [(here, value)]
     return found
+
+
+# -- faults -----------------------------------------------------------------------------------------------------------
+
+
+def faults() -> dict[str, str]:
+    """Return the tables of states, faults, refusals and limits, and the times of HOST_LOST."""
+    return {
+        "reactions": table(("reaction", "what it does"), [
+            (f"`{name}`", doc) for name, (_, doc) in messages.REACTIONS.items()]),
+        "classes": table(("class", "reactions", "about"), [
+            (f"`{name}`", ", ".join(f"`{r}`" for r in allowed), about)
+            for name, (_, allowed, about) in messages.FAULT_CLASSES.items()]),
+        "host_lost": _host_lost(Control().host_timeout_s),
+        "states": table(("state", "what it is"), [(name, doc) for name, (_, doc) in messages.STATES.items()]),
+        "faults": table(("fault", "number", "class", "what it means", "found", "what to do"), [
+            (name, number, class_of(name), meaning, _found(Safety()).get(name, "at start"), mend)
+            for name, (number, meaning, mend) in messages.FAULTS.items() if number]),
+        "refusals": table(("refusal", "number", "what it means", "what to do"), [
+            (name, number, meaning, mend) for name, (number, meaning, mend) in messages.REFUSALS.items() if number]),
+        "limits": table(("limit", "what acts"), [(name, doc) for name, (_, doc) in messages.LIMITS.items()]),
+    }
+
+
+def _host_lost(timeout_s: float) -> str:
+    """Describe the two stages after a host's last frame."""
+    return f"""A host that is silent for `host_timeout_s` ({timeout_s:g} s) ends in two stages: the arm is stopped along
+its path within {STOP_S:g} s and held (a floating arm is held where it is, a jog ends, homing and probing end without
+power); after {HOST_LOST} times that ({timeout_s * HOST_LOST:g} s) it is the fault HOST_LOST.
+"""
+
+
+def _found(safety: Safety) -> dict[str, str]:
+    """When each fault is found, where that is not at the start alone."""
+    tick, slow = "in the tick", "between two ticks"
+    return {
+        "CLOCK": "at start; a crystal that stops later resets the chip into it",
+        "CODE": "at start, and round and round while running",
+        "STACK": slow,
+        "SUPPLY": "at once: outputs safe, then a reset into it; at start, if it is not there within 0.2 s",
+        "CONFIGURATION": "at start, and round and round while running",
+        "TICK_OVERRUN": tick, "NOT_FINITE": tick, "ENCODER": tick, "OVERSPEED": tick, "POSITION": tick, "BREAK": tick,
+        "OVER_CURRENT": "in the current loop", "CURRENT_SENSOR": tick, "CURRENT_SIGN": "in the current loop",
+        "CURRENT_LOOP": "in the current loop",
+        "LOW_SUPPLY": f"after {SAGS_S:g} s below `supply_v` of [safety.park]; the arm stops on its path first",
+        "UNDER_VOLTAGE": f"{tick}, below {BUS_LOW:.0%} of `bus_voltage`",
+        "OVER_VOLTAGE": f"{tick}, above {BUS_HIGH:.0%} of `bus_voltage`, or above what the board can measure",
+        "FOLLOWING": f"after {FOLLOWING_S:g} s too far away",
+        "ENCODER_STUCK": f"after `stuck_s` ({safety.stuck_s:g} s) without a count",
+        "OVER_TEMPERATURE": f"{slow}, above `temperature_max` ({safety.temperature_max:g} deg C)",
+        "OVERLOAD": f"{slow}, by a model of the current's square; the arm stops on its path first",
+        "DRIVER": slow, "KNOT": "when it comes; the arm stops on its path first",
+        "HOST_LOST": "see above", "LOOPS_SINGULAR": tick, "MODE": tick,
+        "DRIVE_FAULT": tick, "BUS_OFF": tick,
+        "DRIVE_SILENT": f"after {SILENT_S:g} s without an answer, {SILENT_TICKS} ticks at least",
+        "HOMING": "when `travel` or its time is used up",
+        "HARD_FAULT": "at once: outputs safe, then a reset into it",
+        "WATCHDOG": "by the watchdog, which resets into it",
+    }
 
 
 # -- motors -----------------------------------------------------------------------------------------------------------
