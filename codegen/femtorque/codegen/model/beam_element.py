@@ -1,12 +1,13 @@
-"""The element: a linear Timoshenko beam with one, shifted, integration point (Isobe, Eqs 1-4).
+"""The element: a linear Timoshenko beam with one shifted integration point (Isobe, Eqs 1-4).
 
-Two nodes with six freedoms each, [u v w theta_x theta_y theta_z], z along the element. With the integration point at
-s1 the element is equivalent to two rigid halves joined by springs at r1 = -s1 (Eq. 1). At s1 = 1 shear no longer sees
-the rotation of the first node, so scaling the stiffness against relative rotation by C_mot turns the first end into a
-joint: 0 a pin, 1 rigid.
+It has two nodes with six freedoms each, [u v w theta_x theta_y theta_z], and z points along the element. With the
+integration point at s1 the element equals two rigid halves joined by springs at r1 = -s1 (Eq. 1). At s1 = 1 the shear
+strain does not depend on the rotation of the first node. C_mot then scales the stiffness against relative rotation and
+makes a joint of the first end: 0 is a pin, 1 is rigid.
 
-A link is two such elements, from its joint to its centre of gravity and from there to the next joint, both with their
-integration point at the centre of gravity: there all mass is lumped, and each joint is a hinge at an element's end.
+A link is two elements: from its joint to its centre of gravity, and from there to the next joint. Both elements have
+their integration point at the centre of gravity. All mass is lumped there, and each joint is a hinge at an element's
+end.
 """
 
 from dataclasses import dataclass
@@ -20,15 +21,13 @@ from femtorque.codegen.model.bodies import Body, Model
 
 Array = NDArray[np.float64]
 
-SHEAR_FACTOR = 0.9  # solid circular section; shear carries no strain in a rigid link, so only its being there matters
+SHEAR_FACTOR = 0.9  # solid circular section; a rigid link has no shear strain, so any positive value will do
 
 
 @dataclass(frozen=True)
 class Element:
-    """A beam element. length m; EA N; EI about x and y, N m^2; GJ N m^2; GA_s shear stiffness N; s1 in [-1, 1].
-
-    c_mot scales the stiffness of the spring against rotation at r1.
-    """
+    """Beam element. length m; EA N; EI about x and y, N m^2; GJ N m^2; GA_s shear stiffness N; s1 in [-1, 1]. c_mot
+    scales the stiffness of the spring against rotation at r1."""
 
     length: float
     EA: float
@@ -40,12 +39,13 @@ class Element:
 
     @property
     def r1(self) -> float:
-        """Place of the equivalent springs (Eq. 1)."""
+        """Return the place of the equivalent springs (Eq. 1)."""
         return -self.s1
 
 
 def strain_displacement(length: float, s1: float) -> Array:
-    """[B(s1)] (6, 12): axial strain, bending about x and y, torsion, shear along x and y, from nodal displacements."""
+    """Return [B(s1)] (6, 12), from nodal displacements to axial strain, bending about x and y, torsion, and shear along
+    x and y."""
     B = np.zeros((6, 12))
     slope = 1.0 / length
     near, far = (1.0 - s1) / 2.0, (1.0 + s1) / 2.0
@@ -58,26 +58,25 @@ def strain_displacement(length: float, s1: float) -> Array:
 
 
 def material(element: Element) -> Array:
-    """[D(r1)] (6, 6), C_mot at the rotational spring: diag(EA, C EI_x, C EI_y, C GJ, GA_s, GA_s)."""
+    """Return [D(r1)] (6, 6) = diag(EA, C EI_x, C EI_y, C GJ, GA_s, GA_s), with C_mot at the rotational spring."""
     C = element.c_mot
     return np.diag([element.EA, C * element.EI[0], C * element.EI[1], C * element.GJ, element.GA_s, element.GA_s])
 
 
 def stiffness(element: Element) -> Array:
-    """[K] (12, 12) = l B(s1)' D(r1) B(s1) (Eq. 2; the one point makes the integral a product)."""
+    """Return [K] (12, 12) = l B(s1)' D(r1) B(s1) (Eq. 2). With one integration point the integral is a product."""
     B = strain_displacement(element.length, element.s1)
     return product(element.length * B.T, material(element), B)
 
 
 def node_masses(model: Model) -> tuple[Array, Array]:
-    """The two blocks of the centre-of-gravity nodes' mass matrices, (n, 3, 3) each, link axes: the links' own masses
-    and their own inertias."""
+    """Return masses and inertias of the centre-of-gravity nodes, (n, 3, 3) each, link axes: those of the links."""
     return np.array([body.mass * np.eye(3) for body in model.bodies]), np.array([body.inertia for body in model.bodies])
 
 
 def joint_element(model: Model, i: int) -> Element:
-    """The element from joint i to the centre of gravity of link i, hinged at the joint. Raises BadInput if the link has
-    no section, or its joint lies in its centre of gravity."""
+    """Return the element from joint i to the centre of gravity of link i, hinged at the joint. Raises BadInput if the
+    link has no section, or if its joint lies in its centre of gravity."""
     body = model.bodies[i]
     link = model.mechanism.link(body.joint.child)
     length = float(norm(body.com))
@@ -93,17 +92,18 @@ def joint_element(model: Model, i: int) -> Element:
 
 
 def first_element(body: Body, section: Section) -> Element:
-    """The element from a body's joint to its centre of gravity, with the C_mot of that joint, s1 = 1."""
+    """Return the element from a body's joint to its centre of gravity, with the joint's C_mot and s1 = 1."""
     return _element(body.com, section, 1.0, body.joint.c_mot)
 
 
 def second_element(body: Body, far_end: Vector, section: Section) -> Element:
-    """The element from a body's centre of gravity to `far_end` (3,), m, in its frame, rigid at both ends, s1 = -1."""
+    """Return the element from a body's centre of gravity to `far_end` (3,), m, in its frame: both ends rigid, s1 =
+    -1."""
     return _element(far_end - body.com, section, -1.0, 1.0)
 
 
 def _element(along: Vector, section: Section, s1: float, c_mot: float) -> Element:
-    """A round tube of the given area and outer radius."""
+    """Return the element of a round tube with the section's area and outer radius."""
     E, A, r = section.E, section.area, section.radius
     I = A * (2.0 * square(r) - A / np.pi) / 4.0
     G = E / (2.0 * (1.0 + section.poisson))
@@ -111,7 +111,7 @@ def _element(along: Vector, section: Section, s1: float, c_mot: float) -> Elemen
 
 
 def element_axes(along: Vector) -> Array:
-    """Rotation (3, 3) from the axes of an element, z along the vector (3,) given, to those of the vector."""
+    """Return the rotation (3, 3) from element axes, z along the given vector (3,), to the axes of the vector."""
     z = along / norm(along)
     other = np.eye(3)[np.argmin(np.abs(z))]
     x = np.cross(other, z)
@@ -121,14 +121,14 @@ def element_axes(along: Vector) -> Array:
 
 @dataclass(frozen=True)
 class Springs:
-    """Springs that C_mot and `stiffness` leave to the motor: tau = stiffness (q - rest). (n,) N m/rad or N/m."""
+    """Springs of C_mot and `stiffness`, which load the motor: tau = stiffness (q - rest). (n,) N m/rad or N/m."""
 
     stiffness: Array
     rest: Array
 
 
 def joint_springs(model: Model) -> Springs:
-    """The spring at every joint: K du reduced to the one relative motion that a joint has."""
+    """Return the spring of every joint: K du, reduced to the joint's one relative motion."""
     return Springs(
         stiffness=np.array([joint_stiffness(model, i) for i in range(model.n)]),
         rest=np.array([body.joint.rest for body in model.bodies]),
@@ -136,11 +136,9 @@ def joint_springs(model: Model) -> Springs:
 
 
 def joint_stiffness(model: Model, i: int) -> float:
-    """N m/rad (prismatic: N/m) of joint i: `stiffness` as given, plus the hinge of its element where C_mot > 0.
-
-    The hinge's part is read off the element's own K: the moment on its centre-of-gravity node for a unit turn of that
-    node about the joint's axis, the joint node held, the link moving as the rigid bar it is.
-    """
+    """Return the stiffness of joint i, N m/rad (prismatic: N/m): `stiffness`, plus the element's hinge if C_mot > 0.
+    The hinge's part is the moment on the centre-of-gravity node for a unit turn of this node about the joint's axis,
+    taken from the element's K. The joint node is held, and the link moves as a rigid bar."""
     body = model.bodies[i]
     if body.joint.c_mot == 0.0:
         return body.joint.stiffness
@@ -153,7 +151,7 @@ def joint_stiffness(model: Model, i: int) -> float:
 
 
 def rigid_turn(length: float, axis: Vector) -> Array:
-    """Nodal displacements (12,) of a unit turn about the first node, whose own rotation stays zero. Element axes."""
+    """Return the nodal displacements (12,) of a unit turn about the first node, which does not rotate. Element axes."""
     far = np.cross(axis, [0.0, 0.0, length])
     return np.concatenate([np.zeros(6), far, axis])
 

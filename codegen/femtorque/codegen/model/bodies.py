@@ -1,7 +1,7 @@
-"""Everything that follows from a Mechanism and can be computed once: the tree of moving bodies.
+"""The tree of moving bodies: data that follow from a Mechanism and are computed once.
 
-Whatever is fixed together (fixed joints, locked joints, payloads) is folded into one body per moving joint, so that
-body j hangs on joint j and both carry the index of `Mechanism.moving`. Links fixed to the ground have no dynamics.
+Links that are fixed together (fixed joints, locked joints, payloads) become one body per moving joint. Body j hangs on
+joint j, and both have the index of `Mechanism.moving`. Links fixed to the ground have no dynamics.
 """
 
 from __future__ import annotations
@@ -22,12 +22,9 @@ GROUND = -1  # parent index of bodies that hang on the ground
 
 @dataclass(frozen=True)
 class Body:
-    """One moving body and its joint.
-
-    R0 (3, 3), p0 (3,): joint frame at position zero in the parent body's frame (the ground's: global). The body frame
-    is that joint frame rotated by q about `axis` (revolute) or shifted by q along it (prismatic).
-    com (3,), inertia (3, 3): of everything in the body, body frame, inertia about com.
-    """
+    """One moving body and its joint. R0 (3, 3), p0 (3,): joint frame at position zero, in the parent body's frame (on
+    the ground: global). The body frame is this joint frame rotated by q about `axis` (revolute) or shifted by q along
+    it (prismatic). com (3,), inertia (3, 3): of the whole body, in the body frame; the inertia is about com."""
 
     joint: Joint
     parent: int
@@ -57,8 +54,8 @@ class Model:
     @staticmethod
     @remembered
     def of(mechanism: Mechanism, chosen_scheme: str | None = None) -> Model:
-        """With the scheme that the mechanism settles or else the one given; without one, for kinematics, exact dynamics
-        and gains alone. `femtorque.codegen.step.scheme.model_of` chooses it."""
+        """Return the model with the mechanism's settled scheme, or else with the given scheme. Kinematics, exact
+        dynamics and gains need no scheme. `femtorque.codegen.step.scheme.model_of` chooses one."""
         mechanism = with_torsion(mechanism)
         return Model(
             mechanism=mechanism,
@@ -74,7 +71,7 @@ class Model:
 
     @property
     def scheme(self) -> str:
-        """midpoint, newton-euler or nodal. Raises LookupError where none was chosen."""
+        """Return midpoint, newton-euler or nodal. Raises LookupError if no scheme was chosen."""
         if self.chosen_scheme is None:
             raise LookupError(f"{self.mechanism.name}: no scheme was chosen for this model "
                               f"(femtorque.codegen.step.scheme.model_of)")
@@ -82,12 +79,12 @@ class Model:
 
 
 def rotation_axis(axis: ArrayLike, angle: ArrayLike) -> NDArray[np.float64]:
-    """Rodrigues: rotations (..., 3, 3) by the angles (...) rad about one unit axis."""
+    """Return the rotations (..., 3, 3) by the angles (...) rad about one unit axis (Rodrigues)."""
     return turned(axis, *sin_cos(angle))
 
 
 def turned(axis: ArrayLike, sine: ArrayLike, cosine: ArrayLike) -> NDArray[np.float64]:
-    """Rotation about an axis, from sines and cosines (...) of the angles."""
+    """Return the rotations about an axis, from sines and cosines (...) of the angles."""
     k, k2 = _skew_and_square(np.asarray(axis, float).tobytes())
     s, c = (np.asarray(x)[..., None, None] for x in (sine, cosine))
     return np.eye(3) + s * k + (1.0 - c) * k2
@@ -100,7 +97,7 @@ def _skew_and_square(axis: bytes) -> tuple[NDArray[np.float64], NDArray[np.float
 
 
 def beyond(R: Matrix, p: Vector, joint: Joint, q: float) -> tuple[Matrix, Vector]:
-    """The frame R (3, 3), p (3,) of a joint's child, from that of its parent, with the joint at q, rad or m."""
+    """Return the frame R (3, 3), p (3,) of a joint's child from the parent's frame, with the joint at q, rad or m."""
     R, p = product(R, rotation_rpy(joint.rpy)), p + product(R, joint.xyz)
     if joint.type == "prismatic":
         return R, p + product(R, joint.axis) * q
@@ -108,13 +105,13 @@ def beyond(R: Matrix, p: Vector, joint: Joint, q: float) -> tuple[Matrix, Vector
 
 
 def skew(v: Vector) -> Matrix:
-    """The matrix of the cross product: skew(a) b = a x b."""
+    """Return the matrix of the cross product: skew(a) b = a x b."""
     x, y, z = v
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 
 
 def combine(parts: list[tuple[float, Vector, Matrix]]) -> tuple[float, Vector, Matrix]:
-    """Mass, centre of gravity and inertia about it of bodies given in one frame (parallel-axis theorem)."""
+    """Return mass, centre of gravity and inertia about it of bodies given in one frame (parallel-axis theorem)."""
     mass = math.fsum(m for m, _, _ in parts)
     if mass > 0.0:
         com = sum((m * c for m, c, _ in parts), np.zeros(3)) / mass
@@ -128,7 +125,8 @@ def combine(parts: list[tuple[float, Vector, Matrix]]) -> tuple[float, Vector, M
 
 
 def placed_links(mechanism: Mechanism) -> dict[str, tuple[int, Matrix, Vector]]:
-    """Every link's name to the body that carries it (GROUND for the base), and its frame R, p in the body's frame."""
+    """Return, for each link's name, the body that carries it (GROUND for the base), and its frame R, p in that body's
+    frame."""
     return _place(mechanism)[0]
 
 

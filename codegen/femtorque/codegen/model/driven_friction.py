@@ -1,10 +1,10 @@
-"""Friction of joints that motors turn, beyond which a motion has its torque (Eq. 19, extended):
+"""Friction of joints that motors turn (Eq. 19, extended):
 
     tau_f = D q' + sgn(q') (f_c + f_s / (1 + (q'/v_s)^2) + mu |tau_ID|)
 
-f_s is what friction has more at rest than in motion (Stribeck), and v_s the velocity at which half of it is left (Hess
-and Soom, J. Tribology 112(1), 1990: their curve needs no exponential function). mu is the share of the links' torque
-that the gear adds, as its teeth press on each other. Files have f_s and mu where somebody has measured them.
+Friction at rest exceeds friction in motion by f_s (Stribeck). At the velocity v_s half of f_s is left (Hess and Soom,
+J. Tribology 112(1), 1990; their curve needs no exponential function). mu is the share of the links' torque that the
+gear adds, because its teeth press on each other. Files contain f_s and mu only after a measurement.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class DrivenFriction:
-    """Numbers of n joints, (n,) each: viscous N m s/rad; coulomb, stribeck N m; slow rad/s; load N m per N m. Slides
-    have N s/m, N, m/s, N per N."""
+    """Friction constants of n joints, (n,) each: viscous N m s/rad; coulomb, stribeck N m; slow rad/s; load N m per N
+    m. For slides: N s/m, N, m/s, N per N."""
 
     viscous: Array
     coulomb: Array
@@ -33,21 +33,22 @@ class DrivenFriction:
 
     @staticmethod
     def of(joints: Sequence[Joint]) -> DrivenFriction:
-        """As the file has it."""
+        """Return the constants of these joints in the file."""
         rows = np.array([_row(joint.friction) for joint in joints], float).reshape(-1, 5)
         return DrivenFriction(*rows.T)
 
     def dry(self, qd: Array, tau: Array) -> Array:
-        """Size (..., n) of what does not grow with the velocity, at velocities qd (..., n) and torques of the links
-        tau (..., n), N m or N."""
+        """Return the size (..., n) of the friction that does not grow with velocity, N m or N, at qd (..., n) and link
+        torques tau (..., n)."""
         return self.coulomb + self.stribeck / (1.0 + (qd / self.slow) ** 2) + self.load * np.abs(tau)
 
     def at_rest(self, tau: Array) -> Array:
-        """Dry friction that a joint at rest overcomes first (..., n), N m or N, whose links take tau (..., n)."""
+        """Return the dry friction (..., n), N m or N, that a joint must overcome to leave rest. tau (..., n): link
+        torques."""
         return self.dry(np.zeros_like(tau), tau)
 
     def torque(self, qd: Array, tau: Array) -> Array:
-        """Torque (..., n) to overcome it; none of a joint at rest, whose friction may be anything."""
+        """Return the torque (..., n) that overcomes friction. It is 0 at rest, where friction is undetermined."""
         return self.viscous * qd + np.sign(qd) * self.dry(qd, tau)
 
 
@@ -56,5 +57,5 @@ def _row(f: Friction) -> tuple[float, ...]:
 
 
 def beyond_coulomb(joint: Joint) -> bool:
-    """True if a joint's friction falls with the velocity or rises with the load."""
+    """Return whether a joint's friction falls with velocity or rises with load."""
     return joint.friction.stribeck > 0.0 or joint.friction.load > 0.0

@@ -1,16 +1,16 @@
 """The conversion of nodal forces to joint torque: [T], [Lambda], [T_Lambda], [L] (Isobe, Eqs 5-15) for any tree.
 
-Every link's loads are kept in one block of the nodal force vector {P} (Eq. 7),
+Every link's loads are one block of the nodal force vector {P} (Eq. 7),
 
     P_i = [ F_i ; sum of the forces beyond child 1 ; ... ; sum of the forces beyond child c ; Phi_i ],
 
-6 + 3 c numbers: a serial link has c = 1 and the paper's 9, a link at a tip has no distal block. With l_ik the vector
-from joint i to joint k of a child and c_i that to the centre of gravity, all in the link's frame,
+6 + 3 c numbers. A serial link has c = 1 and the paper's 9 numbers. A link at a tip has no distal block. Let l_ik be the
+vector from joint i to joint k of a child, and c_i the vector to the centre of gravity, all in the link's frame. Then
 
     Lambda_i = [ skew(c_i)  skew(l_i1) ... skew(l_ic)  I ]
 
-gives the moment about joint i of what acts on link i alone; [T_Lambda] adds that of every descendant, turned into link
-i's frame. The results of these functions are dense on purpose: they are the theory, to be compared with.
+gives the moment about joint i of the loads on link i alone. [T_Lambda] adds the moments of all descendants, turned into
+link i's frame. These functions return dense matrices, because they state the theory for comparison.
 """
 
 from collections.abc import Callable
@@ -33,12 +33,12 @@ class Pose:
     origin: Array
 
     def frame(self, i: int) -> tuple[Array, Array]:
-        """Orientation (..., 3, 3) and origin (..., 3) of one body."""
+        """Return orientation (..., 3, 3) and origin (..., 3) of one body."""
         return self.R[..., i, :, :], self.origin[..., i, :]
 
 
 def pose(model: Model, q: ArrayLike) -> Pose:
-    """Position kinematics at joint positions q (..., n), rad or m."""
+    """Return the frames of all bodies at joint positions q (..., n), rad or m."""
     q = np.asarray(q, float)
     placed = Pose(np.empty((*q.shape, 3, 3)), np.empty((*q.shape, 3)))
     sines, cosines = sin_cos(q)
@@ -54,17 +54,17 @@ def pose(model: Model, q: ArrayLike) -> Pose:
 
 
 def rotate(R: Array, x: Array) -> Array:
-    """R x for stacks of matrices (..., 3, 3) and vectors (..., 3)."""
+    """Return R x for stacks of matrices (..., 3, 3) and vectors (..., 3)."""
     return np.asarray(product(R, x) if x.ndim == 1 else dot(R, x[..., None, :]))
 
 
 def rotate_back(R: Array, x: Array) -> Array:
-    """R' x for stacks of matrices (..., 3, 3) and vectors (..., 3)."""
+    """Return R' x for stacks of matrices (..., 3, 3) and vectors (..., 3)."""
     return rotate(np.swapaxes(R, -1, -2), x)
 
 
 def descendants(model: Model) -> tuple[tuple[int, ...], ...]:
-    """For every body, itself and all that it carries, in tree order: the j over which Eq. 12 sums."""
+    """Return, for every body, itself and all bodies that it carries, in tree order: the j of the sum in Eq. 12."""
     carried: list[list[int]] = [[i] for i in range(model.n)]
     for i in reversed(range(model.n)):
         parent = model.bodies[i].parent
@@ -76,9 +76,7 @@ def descendants(model: Model) -> tuple[tuple[int, ...], ...]:
 @dataclass(frozen=True)
 class Levers:
     """Lever arms in global axes, m. com (..., n, 3): joint i to centre of gravity i; joint: parent's joint to joint i.
-
-    `joint` of a body on the ground is never used and zero.
-    """
+    For a body on the ground, `joint` is zero and never used."""
 
     com: Array
     joint: Array
@@ -88,7 +86,7 @@ Conversion = Callable[[Model, Array, Levers, Array, Array], Array]  # R, arms, F
 
 
 def levers(model: Model, at: Pose) -> Levers:
-    """Lever arms in one pose or a stack of poses; the leading dimensions are those of the pose."""
+    """Return the lever arms in one pose or a stack of poses. The leading dimensions are those of the pose."""
     com = rotate(at.R, np.array([body.com for body in model.bodies]))
     joint = np.zeros_like(at.origin)
     for i, body in enumerate(model.bodies):
@@ -98,13 +96,13 @@ def levers(model: Model, at: Pose) -> Levers:
 
 
 def joint_axes(model: Model, at: Pose) -> Array:
-    """Unit vectors (..., n, 3) along all joints, global axes."""
+    """Return unit vectors (..., n, 3) along all joints, global axes."""
     return np.stack([product(at.R[..., i, :, :], body.axis) for i, body in enumerate(model.bodies)], axis=-2)
 
 
 def velocities(model: Model, at: Pose, arms: Levers, qd: Array) -> tuple[Array, Array]:
-    """Angular velocity of all bodies and velocity of their frames' origins, both (..., n, 3), global axes, from the
-    joints' velocities qd (..., n)."""
+    """Return angular velocities of all bodies and velocities of their origins, (..., n, 3) each, global axes, from
+    joint velocities qd (..., n)."""
     along = joint_axes(model, at) * qd[..., None]
     w, v = np.zeros_like(at.origin), np.zeros_like(at.origin)
     for i, body in enumerate(model.bodies):
@@ -118,14 +116,14 @@ def velocities(model: Model, at: Pose, arms: Levers, qd: Array) -> tuple[Array, 
 
 
 def offsets(model: Model) -> tuple[slice, ...]:
-    """Slices of the links' blocks in {P}."""
+    """Return the slices of the links' blocks in {P}."""
     sizes = [6 + 3 * len(body.children) for body in model.bodies]
     ends = np.cumsum(sizes)
     return tuple(slice(int(end - size), int(end)) for size, end in zip(sizes, ends, strict=True))
 
 
 def nodal_forces(model: Model, F: Array, Phi: Array) -> Array:
-    """{P} (Eq. 7) from nodal forces F (n, 3) and moments Phi (n, 3), global axes; the distal sums are built here."""
+    """Return {P} (Eq. 7), distal sums included, from nodal forces F (n, 3) and moments Phi (n, 3), global axes."""
     carried = descendants(model)
     blocks = []
     for i, body in enumerate(model.bodies):
@@ -134,10 +132,8 @@ def nodal_forces(model: Model, F: Array, Phi: Array) -> Array:
 
 
 def transformation(model: Model, R: Array) -> Array:
-    """[T] (Eqs 8-10): {P} from global into link axes. R (n, 3, 3). Square, block diagonal.
-
-    With right-handed vectors throughout, the paper's sign matrix [h] is the identity.
-    """
+    """Return [T] (Eqs 8-10), which turns {P} from global into link axes. R (n, 3, 3). Square, block diagonal. All
+    vectors are right-handed here, so the paper's sign matrix [h] is the identity."""
     size = offsets(model)[-1].stop
     T = np.zeros((size, size))
     for i, rows in enumerate(offsets(model)):
@@ -146,7 +142,7 @@ def transformation(model: Model, R: Array) -> Array:
 
 
 def lambda_matrix(model: Model, R: Array, arms: Levers) -> Array:
-    """[Lambda] (Eqs 14-15), (3 n, size of {P}): lever arms turned into link axes by R (n, 3, 3)."""
+    """Return [Lambda] (Eqs 14-15), (3 n, size of {P}): lever arms turned into link axes by R (n, 3, 3)."""
     blocks = offsets(model)
     result = np.zeros((3 * model.n, blocks[-1].stop))
     for i, body in enumerate(model.bodies):
@@ -157,7 +153,7 @@ def lambda_matrix(model: Model, R: Array, arms: Levers) -> Array:
 
 
 def accumulation(model: Model, R: Array) -> Array:
-    """[T_Lambda] (Eqs 12-13), (3 n, 3 n): T_ij = R_i' R_j for every j that link i carries."""
+    """Return [T_Lambda] (Eqs 12-13), (3 n, 3 n): T_ij = R_i' R_j for every j that link i carries."""
     result = np.zeros((3 * model.n, 3 * model.n))
     for i, carried in enumerate(descendants(model)):
         for j in carried:
@@ -166,15 +162,13 @@ def accumulation(model: Model, R: Array) -> Array:
 
 
 def length_matrix(model: Model, R: Array, arms: Levers) -> Array:
-    """[L] = [T_Lambda][Lambda] (Eq. 11): moments N_i about every joint from [T]{P}."""
+    """Return [L] = [T_Lambda][Lambda] (Eq. 11), which gives the moments N_i about every joint from [T]{P}."""
     return accumulation(model, R) @ lambda_matrix(model, R, arms)
 
 
 def force_matrix(model: Model) -> Array:
-    """[Sigma], (3 n, size of {P}): the forces S_i through every joint from [T]{P}, for prismatic joints.
-
-    All a joint carries is already in its own block: F_i and the distal sums.
-    """
+    """Return [Sigma], (3 n, size of {P}), which gives the forces S_i through every joint from [T]{P}, for prismatic
+    joints. A joint's own block of {P} contains all that the joint carries: F_i and the distal sums."""
     blocks = offsets(model)
     result = np.zeros((3 * model.n, blocks[-1].stop))
     for i, body in enumerate(model.bodies):
@@ -184,7 +178,7 @@ def force_matrix(model: Model) -> Array:
 
 
 def axis_matrix(model: Model, prismatic: bool) -> Array:
-    """(n, 3 n): row i is the axis of joint i if it is of that kind, else zero."""
+    """Return (n, 3 n): row i is the axis of joint i if the joint is of this kind, else zero."""
     result = np.zeros((model.n, 3 * model.n))
     for i, body in enumerate(model.bodies):
         if body.prismatic == prismatic:
@@ -193,16 +187,18 @@ def axis_matrix(model: Model, prismatic: bool) -> Array:
 
 
 def joint_torque_matrix(model: Model, R: Array, arms: Levers) -> Array:
-    """From {P} in global axes to joint torques (Eq. 6): axis . N_i of revolute, axis . S_i of prismatic joints."""
+    """Return the matrix from {P} in global axes to joint torques (Eq. 6): axis . N_i (revolute), axis . S_i
+    (prismatic)."""
     moments = axis_matrix(model, prismatic=False) @ length_matrix(model, R, arms)
     forces = axis_matrix(model, prismatic=True) @ force_matrix(model)
     return (moments + forces) @ transformation(model, R)
 
 
 def joint_torque(model: Model, R: Array, arms: Levers, F: Array, Phi: Array) -> Array:
-    """Joint torques by one pass from the tips to the base, in global axes, as on the chip.
+    """Return joint torques by one pass from the tips to the base, in global axes, as on the chip.
 
-    N_i = Phi_i + c_i x F_i + sum over children (N_k + l_k x S_k),  S_i = F_i + sum over children S_k.
+        N_i = Phi_i + c_i x F_i + sum over children (N_k + l_k x S_k),  S_i = F_i + sum over children S_k.
+
     R (..., n, 3, 3), F and Phi (..., n, 3), torques (..., n).
     """
     S, N = carried(model, arms, F, Phi)
@@ -214,8 +210,8 @@ def joint_torque(model: Model, R: Array, arms: Levers, F: Array, Phi: Array) -> 
 
 
 def carried(model: Model, arms: Levers, F: Array, Phi: Array) -> tuple[Array, Array]:
-    """S_i and N_i (..., n, 3): the sums over all that body i carries, N_i about joint i. Momenta are summed as forces
-    are."""
+    """Return S_i and N_i (..., n, 3), sums over all that body i carries, N_i about joint i. Momenta are summed like
+    forces."""
     S, N = F.copy(), Phi + cross(arms.com, F)
     for i in reversed(range(model.n)):
         parent = model.bodies[i].parent
@@ -226,7 +222,7 @@ def carried(model: Model, arms: Levers, F: Array, Phi: Array) -> tuple[Array, Ar
 
 
 def frame_to_axis(axis: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A rotation (3, 3) that takes z to a unit axis; the identity for z itself."""
+    """Return a rotation (3, 3) that takes z to a unit axis; for z itself the identity."""
     if axis[2] < 0.0:  # half a turn about x, then the short way
         return product(frame_to_axis(-axis), np.diag([1.0, -1.0, -1.0]))
     k = skew(np.cross([0.0, 0.0, 1.0], axis))

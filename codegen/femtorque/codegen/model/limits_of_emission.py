@@ -1,4 +1,4 @@
-"""Limits of what can be emitted: every other mechanism is refused by name."""
+"""Limits of emission: mechanisms that cannot be emitted are refused by name."""
 
 from femtorque.codegen.mechanism import Mechanism, Mode, refuse
 from femtorque.codegen.model.modes import has_modes, in_mode
@@ -9,7 +9,7 @@ JOINTS = 254  # at most: messages number them in one byte, and 255 means none
 
 
 def supported(mechanism: Mechanism) -> None:
-    """Refuse, by name, what can be written in a mechanism file but not generated (yet). Raises BadInput."""
+    """Raise BadInput, with the name of the part, for a mechanism file that cannot be generated (yet)."""
     if len(mechanism.moving) > JOINTS:
         refuse(mechanism, "joint", len(mechanism.moving), f"at most {JOINTS} joints may move on one board", "lock some")
     if len(mechanism.modes) > MODES:
@@ -25,7 +25,7 @@ def supported(mechanism: Mechanism) -> None:
 
 
 def _mode(mechanism: Mechanism, mode: Mode) -> None:
-    """Refuse what no mode can be: it stands on nothing, or leaves joints that nothing moves."""
+    """Refuse a mode that stands on nothing, or that leaves joints which nothing moves."""
     alone = in_mode(mechanism, mode.name)
     loose = [joint.name for joint in alone.moving if not joint.actuated]
     if loose and not alone.constrained and (mechanism.loops or mode.passive):
@@ -37,7 +37,7 @@ def _mode(mechanism: Mechanism, mode: Mode) -> None:
 
 
 def _flexible(mechanism: Mechanism) -> None:
-    """Refuse what the step of flexible links cannot do."""
+    """Refuse mechanisms that the step of flexible links cannot compute."""
     tree = flexible_tree(mechanism)
     names = [tree.pieces[i].tip.name for i in tree.beams] + [tree.mechanism.moving[j].name for j in tree.springs]
     bending = f"what bends ({', '.join(names)})"

@@ -1,8 +1,8 @@
-"""Closed loops and mimic joints: what they leave free, and the assembled pose.
+"""Closed loops and mimic joints: their freedoms, and the assembled pose.
 
-Equations of cuts and couplings (`femtorque.codegen.model.loop_constraint`) that others contain are found by rank at the
-assembled pose and beside it, and dropped. As many actuated moving joints are *independent* as there is mobility; all
-others, passive or redundantly actuated, *depend* on them: J_d dq_d = -J_i dq_i.
+Some equations of cuts and couplings (`femtorque.codegen.model.loop_constraint`) follow from others. Their rank at the
+assembled pose and near it shows which, and they are dropped. As many actuated moving joints are *independent* as there
+is mobility. All other joints, passive or redundantly actuated, *depend* on them: J_d dq_d = -J_i dq_i.
 """
 
 from collections.abc import Mapping
@@ -23,29 +23,28 @@ from femtorque.codegen.model.motion import Motion
 
 Array = NDArray[np.float64]
 
-CLOSED = 1e-11  # m or rad: where the assembly has converged
-CLOSING = 1e-8  # m or rad: the square of it is nothing, so one more Newton step closes the loops to rounding
+CLOSED = 1e-11  # m or rad: residual at which the assembly has converged
+CLOSING = 1e-8  # m or rad: its square is below rounding, so one more Newton step closes the loops
 ITERATIONS = 60  # of the assembly, damped
-FARTHEST = 0.5  # rad or m: a joint's longest step in one iteration
-CLEAR = 3.0  # times SINGULAR: well away from a singular pose
-RANK = 1e-7  # of the longest row of J_c, lengths in units of the mechanism's size: what is farther from all others
-DEFICIENT = 1e-10  # the same of columns, where a least square is wanted of equations that others contain
-BESIDE, STEP = 4, 0.05  # poses beside the assembled one in which rank is looked at; rad or m away from it
-SINGULAR = 0.03  # of `margin`: less is a fault
-HALVINGS = 16  # of the last step before a singular pose, to say where it is
-PACE = 0.05  # rad or m: the farthest an independent joint goes between two poses that are followed one by one
+FARTHEST = 0.5  # rad or m: longest step of a joint in one iteration
+CLEAR = 3.0  # times SINGULAR: a margin well away from singular poses
+RANK = 1e-7  # of the longest row of J_c, in units of the mechanism's size: a row at this distance is independent
+DEFICIENT = 1e-10  # the same for columns in a least-squares solution with dependent equations
+BESIDE, STEP = 4, 0.05  # number of poses near the assembled pose for the rank, and their distance, rad or m
+SINGULAR = 0.03  # a smaller `margin` is a fault
+HALVINGS = 16  # halvings of the last step, which locate a singular pose
+PACE = 0.05  # rad or m: longest way of an independent joint between two poses that are followed one by one
 
 
 @dataclass(frozen=True)
 class Assembly:
     """Constraints of loops and mimic joints on a model.
 
-    kept, dropped: numbers (`Equations.rows`) of the equations that count, and of those that others contain; start
-    (n,): the closed pose found from the joints' `start`; names of joints as indices into the model's bodies, all in
-    tree order.
-    actuated: streamed, driven and measured; of them `independent` ones are the coordinates and `redundant` ones follow;
-    dependent: passive and redundant ones, in the order they are eliminated; length: the mechanism's size, m; scale:
-    sizes of the dependent joints' columns of J_c at the start, lengths in units of `length`.
+    kept, dropped: numbers (`Equations.rows`) of the equations that count, and of the equations that follow from them.
+    start (n,): the closed pose found from the joints' `start`. Joints are indices into the model's bodies, in tree
+    order. actuated: streamed, driven and measured joints. The `independent` ones are the coordinates, the `redundant`
+    ones follow. dependent: passive and redundant joints, in the order of elimination; length: the mechanism's size, m;
+    scale: sizes of the dependent joints' columns of J_c at the start, lengths in units of `length`.
     """
 
     model: Model
@@ -71,7 +70,7 @@ class Assembly:
 
     @property
     def bound(self) -> bool:
-        """True if anything constrains the joints."""
+        """Return whether anything constrains the joints."""
         return bool(self.equations.rows)
 
     def row_name(self, row: tuple[int, int]) -> str:
@@ -82,20 +81,20 @@ class Assembly:
 
     # ---- the constraint: kept equations only
     def residual(self, q: ArrayLike) -> Array:
-        """(..., m) at positions q (..., n)."""
+        """Return the residual (..., m) at positions q (..., n)."""
         return self._kept(self.equations.residual(q), -1)
 
     def bias(self, q: ArrayLike, velocities: ArrayLike) -> Array:
-        """Bias of `residual`: dJ_c/dt qd (..., m) at positions and velocities (..., n) of all joints."""
+        """Return dJ_c/dt qd (..., m) at positions and velocities (..., n) of all joints."""
         q, velocities = np.asarray(q, float), np.asarray(velocities, float)
         return self._kept(self.equations.bias(q, velocities), -1)
 
     def jacobian(self, q: ArrayLike) -> Array:
-        """J_c (..., m, n)."""
+        """Return J_c (..., m, n)."""
         return self._kept(self.equations.jacobian(q), -2)
 
     def linearised(self, q: ArrayLike) -> tuple[Array, Array]:
-        """`residual` and `jacobian`."""
+        """Return `residual` and `jacobian`."""
         at = pose(self.model, q) if self.cuts else None
         return self._kept(self.equations.residual(q, at), -1), self._kept(self.equations.jacobian(q, at), -2)
 
@@ -104,11 +103,11 @@ class Assembly:
 
     @cached_property
     def _places(self) -> list[int]:
-        """Numbers of the kept equations among all."""
+        """Return the numbers of the kept equations among all equations."""
         return [self.equations.rows.index(row) for row in self.kept]
 
     def velocity_matrix(self, q: ArrayLike) -> Array:
-        """G (..., n, mobility): dq = G dq_i of every motion that keeps the loops closed."""
+        """Return G (..., n, mobility): dq = G dq_i for every motion that keeps the loops closed."""
         return self._velocity_matrix(self.jacobian(q))
 
     def _velocity_matrix(self, J: Array) -> Array:
@@ -118,19 +117,18 @@ class Assembly:
         return G
 
     def margin(self, q: ArrayLike) -> Array:
-        """How far from a singular pose (...): 1 at most, SINGULAR and below is a fault. q (..., n).
-
-        The smallest of the sines between each dependent joint's column of J_c and those eliminated before it; the
-        forces at the cuts grow as its inverse.
-        """
+        """Return the distance (...) from a singular pose: at most 1; a fault at SINGULAR and below. q (..., n). It is
+        the smallest of the sines between each dependent joint's column of J_c and the columns eliminated before it. The
+        forces at the cuts grow as its inverse."""
         return self._margin(self.jacobian(q)) if self.dependent else np.ones(np.shape(q)[:-1])
 
     def _margin(self, J: Array) -> Array:
         return np.asarray(np.min(distances(self._columns(J)) / self.scale, axis=-1))
 
     def condition(self, q: ArrayLike) -> tuple[float, tuple[int, ...]]:
-        """Condition number of the loops' equations for the dependent joints at a pose q (n,), each joint's column in
-        units of its size at the start, and the joints that move most where it becomes infinite."""
+        """Return the condition number of the loops' equations for the dependent joints at a pose q (n,), and the loose
+        joints. Each joint's column is in units of its size at the start. The loose joints move most where the number
+        becomes infinite."""
         if not self.dependent:
             return 1.0, ()
         _, sizes, V = np.linalg.svd(self._columns(self.jacobian(q)) / self.scale)
@@ -139,16 +137,14 @@ class Assembly:
         return number, tuple(i for i, moves in zip(self.dependent, loose, strict=True) if moves)
 
     def _columns(self, J: Array) -> Array:
-        """Columns of J_c (..., m, n) of the dependent joints, lengths in units of `length`."""
+        """Return columns of J_c (..., m, n) of the dependent joints, lengths in units of `length`."""
         rows = np.array([1.0 if self.is_angle(row) else 1.0 / self.length for row in self.kept])
         return rows[:, None] * J[..., list(self.dependent)]
 
     # ---- motion
     def close(self, q: ArrayLike, iterations: int = 20) -> Array:
-        """Newton for the dependent joints, independent ones as given: q (..., n) near a closed pose.
-
-        Raises numpy.linalg.LinAlgError where it does not converge.
-        """
+        """Return closed positions by Newton for the dependent joints, with the independent joints fixed: q (..., n)
+        near a closed pose. Raises numpy.linalg.LinAlgError if Newton does not converge."""
         q = np.array(q, float)
         for _ in range(iterations):
             away = self.residual(q)
@@ -161,12 +157,10 @@ class Assembly:
         raise np.linalg.LinAlgError("the loops do not close")
 
     def follow(self, streamed: ArrayLike) -> Array:
-        """All positions (N, n) of a motion of the actuated joints (N, actuated), on the branch of the assembled pose.
-
-        The first row is reached from the assembled pose on a straight way; poses about PACE apart are followed one by
-        one, those in between start Newton from what lies between. Redundantly actuated joints follow the
-        independent ones, whatever `streamed` says. Raises Refused where the way comes to a singular pose.
-        """
+        """Return all positions (N, n) of a motion of the actuated joints (N, actuated), on the branch of the assembled
+        pose. A straight way leads from the assembled pose to the first row. Poses about PACE apart are followed one by
+        one; Newton starts between them from interpolated positions. Redundantly actuated joints follow the independent
+        ones and ignore `streamed`. Raises Refused if the way comes to a singular pose."""
         streamed = np.atleast_2d(np.asarray(streamed, float))
         places = [self.actuated.index(i) for i in self.independent]
         wanted = streamed[:, places]
@@ -192,7 +186,7 @@ class Assembly:
         return full
 
     def _singular(self, target: Array, q: Array) -> Refused:
-        """Refusal of a path to independent joints at `target` that could be followed as far as pose q (n,)."""
+        """Return the refusal of a path to independent joints at `target` that was followed as far as pose q (n,)."""
         free, step = list(self.independent), target - q[list(self.independent)]
         for _ in range(HALVINGS):
             step = 0.5 * step
@@ -205,14 +199,16 @@ class Assembly:
                        f"{number:.0f} where it was left)")
 
     def _onwards(self, q: Array, target: Array) -> Array:
-        """The closed pose with the independent joints at a near target. Raises Refused where there is none."""
+        """Return the closed pose with the independent joints at a near target. Raises Refused if there is no such
+        pose."""
         x = self._closed_at(q, target)
         if x is None:
             raise self._singular(target, q)
         return x
 
     def _closed_at(self, q: Array, target: Array) -> Array | None:
-        """Closed pose with independent joints at `target`, from q; None where the pose is singular or there is none."""
+        """Return the closed pose with independent joints at `target`, starting from q; None if it is singular or does
+        not exist."""
         free, bound = list(self.independent), list(self.dependent)
         x = q.copy()
         x[free] = target
@@ -224,8 +220,8 @@ class Assembly:
         return x if self.margin(x) >= SINGULAR else None
 
     def reach(self, wanted: ArrayLike) -> Array:
-        """Poses (P, n) with the independent joints at `wanted` (P, mobility), or as far on the straight ways there
-        from the assembled pose as that is well away from singular ones."""
+        """Return poses (P, n) with the independent joints at `wanted` (P, mobility), or as near as possible. A straight
+        way leads from the assembled pose to each target. A way that comes near a singular pose ends before it."""
         free, bound, wanted = list(self.independent), list(self.dependent), np.atleast_2d(np.asarray(wanted, float))
         q = np.tile(self.start, (len(wanted), 1))
         if not bound:
@@ -248,14 +244,12 @@ class Assembly:
         return self.close(q)
 
     def velocities(self, q: ArrayLike, velocities: ArrayLike) -> Array:
-        """Velocities (..., n) from those of the independent joints (..., mobility)."""
+        """Return velocities (..., n) of all joints from the velocities of the independent joints (..., mobility)."""
         return rotate(self.velocity_matrix(q), np.asarray(velocities, float))
 
     def accelerations(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-        """Accelerations (..., n) from all velocities qd (..., n) and the independent joints' accelerations qdd.
-
-        J_c qdd = -dJ_c/dt qd.
-        """
+        """Return accelerations (..., n) from all velocities qd (..., n) and the independent joints' accelerations qdd.
+        J_c qdd = -dJ_c/dt qd."""
         q, qd = np.asarray(q, float), np.asarray(qd, float)
         full = rotate(self.velocity_matrix(q), np.asarray(qdd, float))
         if self.dependent:
@@ -264,7 +258,7 @@ class Assembly:
         return full
 
     def whole(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Array, Array, Array]:
-        """Positions, velocities, accelerations (N, n) of all joints from those (N, actuated) of a motion; as
+        """Return positions, velocities, accelerations (N, n) of all joints from a motion (N, actuated); see
         `follow`."""
         places = [self.actuated.index(i) for i in self.independent]
         full = self.follow(q)
@@ -273,16 +267,14 @@ class Assembly:
 
     # ---- the force that keeps them closed
     def weights(self) -> Array:
-        """Cost of a torque at each actuated joint when torques are shared: 1 / effort^2, or all equal."""
+        """Return the cost of a torque at each actuated joint when torques are shared: 1 / effort^2, or all equal."""
         effort = np.array([self.model.bodies[i].joint.limits.effort for i in self.actuated])
         return 1.0 / effort**2 if np.all(np.isfinite(effort)) else np.ones(len(effort))
 
     def multipliers(self, J: Array, tau: ArrayLike) -> Array:
-        """lambda (..., m), the forces at the cuts that go with the open tree's torques tau (..., n); J (..., m, n).
-
-        Passive rows J_cp' lambda = -tau_p; what redundant actuation leaves open by min tau_a' W tau_a, both in one
-        symmetric (KKT) system. Raises numpy.linalg.LinAlgError at a singular pose.
-        """
+        """Return lambda (..., m), the forces at the cuts for the open tree's torques tau (..., n); J (..., m, n).
+        Passive rows require J_cp' lambda = -tau_p. Redundant actuation minimises tau_a' W tau_a. One symmetric (KKT)
+        system has both. Raises numpy.linalg.LinAlgError at a singular pose."""
         tau = np.asarray(tau, float)
         p, a, m = list(self.passive), list(self.actuated), len(self.kept)
         Ja, W = J[..., a], np.diag(self.weights())
@@ -294,16 +286,14 @@ class Assembly:
         return solve(system, right[..., None])[..., :m, 0]
 
     def allocate(self, q: ArrayLike, tau: ArrayLike) -> Array:
-        """Torques (..., n) with the loops closed: tau + J_c' lambda, zero at passive joints."""
+        """Return torques (..., n) with the loops closed: tau + J_c' lambda, zero at passive joints."""
         J = self.jacobian(q)
         return np.asarray(tau, float) + rotate_back(J, self.multipliers(J, tau))
 
     def conversion(self, convert: Conversion) -> Conversion:
-        """From nodal forces to joint torques, as `convert` does it for the tree, with the loops closed.
-
-        The cuts' forces are found from the tree's torques, put into {P}, and the sum is converted; what couplings
-        pass on between joints are torques already.
-        """
+        """Return a conversion from nodal forces to joint torques with the loops closed, based on the tree's `convert`.
+        The tree's torques give the cuts' forces. These forces join {P}, and the sum is converted. Couplings pass
+        torques between joints directly."""
         coupled = self.equations.coupled
 
         def closed(model: Model, R: Array, arms: Levers, F: Array, Phi: Array) -> Array:
@@ -324,23 +314,23 @@ class Assembly:
 
 @dataclass(frozen=True)
 class ClosedMotion:
-    """The motion of all joints that one of the actuated joints makes."""
+    """Motion of all joints that a motion of the actuated joints makes."""
 
     assembly: Assembly
     motion: Motion
 
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
-        """Position, velocity, acceleration, each (N, n), at increasing times t (N,). Raises Refused at a singular
-        pose."""
+        """Return position, velocity, acceleration, (N, n) each, at increasing times t (N,). Raises Refused at a
+        singular pose."""
         return self.assembly.whole(*self.motion.at(t))
 
     def middles(self, ticks: int, dt: float) -> Array:
-        """As Trajectory.middles, of all joints."""
+        """Return `Trajectory.middles` of all joints."""
         return self.assembly.follow(self.motion.middles(ticks, dt))
 
 
 def _between(a: Array, b: Array) -> Array:
-    """Points (parts, ...) after a up to b (...), at most PACE apart in every coordinate."""
+    """Return points (parts, ...) from a (without a itself) to b (...), at most PACE apart in every coordinate."""
     parts = max(1, int(np.ceil(np.max(np.abs(b - a), initial=0.0) / PACE)))
     return a + np.multiply.outer(np.arange(1, parts + 1) / parts, b - a)
 
@@ -349,10 +339,8 @@ def _between(a: Array, b: Array) -> Array:
 
 
 def assemble(model: Model, near: Mapping[str, float] | None = None) -> Assembly:
-    """Close the loops from the joints' `start`, and find what is free. Raises BadInput with the residual, or why not.
-
-    near: positions of some joints by name, instead of their start.
-    """
+    """Close the loops from the joints' `start`, and find the free joints. near: positions of some joints instead of
+    `start`. Raises BadInput with the residual or another reason."""
     return _assemble(model, near) if near else _from_the_start(model)
 
 
@@ -402,7 +390,8 @@ def _names(model: Model, joints: ArrayLike) -> str:
 
 
 def _assembled(model: Model, found: Equations, guess: Array) -> Array:
-    """A closed pose near the guess, passive joints moved first. Raises BadInput with the residual if there is none."""
+    """Return a closed pose near the guess; passive joints are moved first. Raises BadInput with the residual if there
+    is none."""
     moves = np.array([1.0 if not body.joint.actuated else 1e-2 for body in model.bodies])
     q = guess.copy()
     for _ in range(ITERATIONS):
@@ -428,12 +417,13 @@ def _assembled(model: Model, found: Equations, guess: Array) -> Array:
 
 
 def _length(model: Model) -> float:
-    """The mechanism's size, m: its longest offset between joints."""
+    """Return the mechanism's size, m: its longest offset between joints."""
     return max([1e-3, *(float(norm(body.p0)) for body in model.bodies)])
 
 
 def _elimination_order(J: Array, joints: tuple[int, ...]) -> tuple[int, ...]:
-    """The joints in the order that leaves J_d (m, n) sparse: always the one that the fewest equations left contain."""
+    """Return the order of joints that leaves J_d (m, n) sparse: always the joint that the fewest remaining equations
+    contain."""
     rows = [set(np.flatnonzero(np.abs(row) > RANK * np.max(np.abs(J))).tolist()) & set(joints) for row in J]
     order: list[int] = []
     while len(order) < len(joints):
@@ -446,7 +436,7 @@ def _elimination_order(J: Array, joints: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _scaled(model: Model, J: Array) -> Array:
-    """J_c with lengths in units of the mechanism's size and every slide in it too."""
+    """Return J_c with lengths, slides included, in units of the mechanism's size."""
     size = _length(model)
     columns = np.array([size if body.prismatic else 1.0 for body in model.bodies])
     scaled = J * columns
@@ -455,7 +445,7 @@ def _scaled(model: Model, J: Array) -> Array:
 
 def _independent_rows(model: Model, found: Equations,
                       q: Array) -> tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]:
-    """(kept, dropped) equations by number, by rank at the assembled pose q (n,) and beside it. Raises BadInput."""
+    """Return (kept, dropped) equations by number, by rank at the assembled pose q (n,) and near it. Raises BadInput."""
     rows = found.rows
     if not rows:
         return (), ()
@@ -479,7 +469,7 @@ def _independent_rows(model: Model, found: Equations,
 
 
 def _poses_beside(found: Equations, q: Array) -> list[Array]:
-    """Closed poses a little away from one, in random directions that the loops allow."""
+    """Return closed poses near one pose, in random directions that the loops allow."""
     rng = np.random.default_rng(0)
     poses: list[Array] = []
     held = basis(found.jacobian(q), RANK)
@@ -498,10 +488,8 @@ def _poses_beside(found: Equations, q: Array) -> list[Array]:
 
 
 def _redundant(model: Model, J: Array, actuated: tuple[int, ...], passive: tuple[int, ...]) -> tuple[int, ...]:
-    """The actuated joints that follow from the others; as dependent ones they leave J_d best conditioned.
-
-    Raises BadInput where the actuated joints do not hold the mechanism.
-    """
+    """Return the actuated joints that follow from the others. This choice conditions J_d best. Raises BadInput if the
+    actuated joints do not hold the mechanism."""
     m, mobility = len(J), model.n - len(J)
     if len(actuated) < mobility:
         _refuse(model.mechanism, "joint", f"the loops leave {mobility} ways to move, and {len(actuated)} joints are "

@@ -1,17 +1,16 @@
-"""The constraint of closed loops: where each of them cuts the tree, its equations, their Jacobian and its forces.
+"""The constraint of closed loops: the cuts in the tree, their equations, Jacobian and forces.
 
-The spanning tree is the Model with all moving joints. A loop cuts it where two anchors, frames fixed in two links,
-are held together. Its constraint is written in axes of the body that both sides hang on, so that which of its
-equations depend on others does not change as that body turns:
+The spanning tree is the Model with all moving joints. A loop cuts the tree between two anchors, which are frames fixed
+in two links. The constraint uses axes of the body on which both sides hang. A turn of this body then does not change
+which equations depend on others:
 
     ball      p_b - p_a                                                     3
     planar    the same along x and y of anchor a                            2
     revolute  ball, and z_b across x_a and across y_a                       5
     rigid     revolute, and y_b across x_a                                  6
 
-Its forces lambda, at the two anchors and opposite, are nodal forces like others: in {P} they go to the block of the
-link they act on, and [L][T] turns them into joint torques J_c' lambda. Products of unit forces likewise are the
-Jacobian J_c of the equations; there is no other code for it.
+The constraint forces lambda are opposite at the two anchors. They are nodal forces: each goes to its link's block in
+{P}, and [L][T] turns them into joint torques J_c' lambda. With unit forces the same code gives the Jacobian J_c.
 """
 
 from __future__ import annotations
@@ -48,11 +47,9 @@ class Side:
 
 @dataclass(frozen=True)
 class Cut:
-    """A loop of the tree. common: the body that both sides hang on; rows: names of its equations.
-
-    plane (3, 2): of a planar loop, two directions in axes of the common body that do for x and y of anchor a, because
-    nothing turns a but about its own z; None where something does, and x and y have to go with it.
-    """
+    """Cut of a loop in the tree. common: the body on which both sides hang; rows: names of its equations. plane (3, 2):
+    of a planar loop whose anchor a turns about its own z alone, two directions in axes of the common body that replace
+    x and y of anchor a; None for other loops, in which x and y turn with the anchor."""
 
     loop: Loop
     common: int
@@ -73,14 +70,14 @@ class Coupling:
 
 
 def couplings(model: Model) -> tuple[Coupling, ...]:
-    """Every mimic joint of the model's mechanism."""
+    """Return every mimic joint of the model's mechanism."""
     places = {body.joint.name: i for i, body in enumerate(model.bodies)}
     return tuple(Coupling(i, places[mimic.joint], mimic.ratio, mimic.offset)
                  for i, body in enumerate(model.bodies) if (mimic := body.joint.mimic))
 
 
 def cuts(model: Model) -> tuple[Cut, ...]:
-    """Every loop of the model's mechanism in terms of its bodies."""
+    """Return every loop of the model's mechanism in terms of its bodies."""
     places = placed_links(model.mechanism)
 
     def ancestry(body: int) -> list[int]:
@@ -107,7 +104,8 @@ def cuts(model: Model) -> tuple[Cut, ...]:
 
 
 def _plane(model: Model, side: Side) -> Array | None:
-    """x and y of an anchor with all joints between it and the common body at zero, if those only turn it about z."""
+    """Return x and y of an anchor with all joints up to the common body at zero; None if a joint tilts the anchor's
+    z."""
     R = side.R
     for j in reversed(side.path):
         body = model.bodies[j]
@@ -129,7 +127,7 @@ class Frames:
 
 
 def frames(at: Pose, cut: Cut) -> Frames:
-    """Both anchors in one pose or a stack of poses."""
+    """Return both anchors in one pose or a stack of poses."""
     if cut.common == GROUND:
         back, origin = np.eye(3), np.zeros(3)
     else:
@@ -146,7 +144,7 @@ def frames(at: Pose, cut: Cut) -> Frames:
 
 
 def residual(model: Model, cut: Cut, at: Pose) -> Array:
-    """The cut's equations (..., rows): m for points, 1 for directions; zero where it is closed."""
+    """Return the cut's residual (..., rows), zero if closed: m for points, 1 for directions."""
     f = frames(at, cut)
     apart = f.b - f.a
     if cut.loop.type in ALONG:
@@ -156,12 +154,9 @@ def residual(model: Model, cut: Cut, at: Pose) -> Array:
 
 
 def bias(model: Model, cut: Cut, q: Array, velocities: Array) -> Array:
-    """Second derivative of `residual` (..., rows) by time with all joints' velocities (..., n) as they stay: J_c'
-    velocities.
-
-    A vector y that turns with a joint of velocity w about the axis e has y' = R y' + w e x R y and, in the same way
-    once more, y'' = R y'' + 2 w e x R y' + w^2 e x (e x R y).
-    """
+    """Return the second time derivative of `residual` (..., rows) at constant joint velocities (..., n): J_c'
+    velocities. A joint of velocity w turns a vector y about the axis e: y' = R y' + w e x R y. A second derivative
+    gives y'' = R y'' + 2 w e x R y' + w^2 e x (e x R y)."""
     def carried(side: Side, y: Array, is_point: bool) -> tuple[Array, Array, Array]:
         y = np.broadcast_to(y, (*q.shape[:-1], 3))
         v, b = np.zeros_like(y), np.zeros_like(y)
@@ -196,11 +191,9 @@ def bias(model: Model, cut: Cut, q: Array, velocities: Array) -> Array:
 
 
 def unit_loads(model: Model, cut: Cut, R: Array, apart: ArrayLike = 0.0) -> tuple[Array, Array]:
-    """Nodal forces F and moments Phi (..., rows, n, 3), global axes, that go with unit multipliers of a cut.
-
-    R (..., n, 3, 3). A force along a row acts at both anchors, on b as it is and on a turned round; off the centre of
-    gravity it has a moment about that. `apart` (..., 3): from a to b, in axes of the common body; zero where closed.
-    """
+    """Return nodal forces F and moments Phi (..., rows, n, 3), global axes, of unit multipliers of a cut. R (..., n, 3,
+    3). The force of a row acts on both anchors, with its sign on b and the opposite sign on a. Off the centre of
+    gravity it has a moment about it. `apart` (..., 3): from a to b, in axes of the common body; zero if closed."""
     back = np.swapaxes(R[..., cut.common, :, :], -1, -2) if cut.common != GROUND else np.eye(3)
     A, B = (side.R if side.body == GROUND else product(R[..., side.body, :, :], side.R) for side in (cut.a, cut.b))
     F = np.zeros((*R.shape[:-3], len(cut.rows), model.n, 3))
@@ -230,11 +223,9 @@ def unit_loads(model: Model, cut: Cut, R: Array, apart: ArrayLike = 0.0) -> tupl
 
 
 def jacobian(model: Model, cut: Cut, at: Pose, arms: Levers) -> Array:
-    """Derivative of `residual` by the joints' positions, (..., rows, n): [L][T]{P} of unit loads at the cut.
-
-    If the anchors are apart, opposite forces at them have a moment, and joints further in, which move both sides and
-    the axes together, would feel it: their columns are zero.
-    """
+    """Return the derivative of `residual` by the joints' positions, (..., rows, n): [L][T]{P} of unit loads at the cut.
+    If the anchors are apart, opposite forces on them have a moment. It would load joints further in, which move both
+    sides and the axes together. The columns of these joints are therefore set to zero."""
     f = frames(at, cut)
     J = load_torques(model, at.R, arms, *unit_loads(model, cut, at.R, f.b - f.a))
     J[..., [i for i in range(model.n) if i not in (*cut.a.path, *cut.b.path)]] = 0.0
@@ -242,14 +233,14 @@ def jacobian(model: Model, cut: Cut, at: Pose, arms: Levers) -> Array:
 
 
 def load_torques(model: Model, R: Array, arms: Levers, F: Array, Phi: Array) -> Array:
-    """Torques (..., rows, n) of loads (..., rows, n, 3) in one pose."""
+    """Return torques (..., rows, n) of loads (..., rows, n, 3) in one pose."""
     return joint_torque(model, R[..., None, :, :, :], Levers(arms.com[..., None, :, :], arms.joint[..., None, :, :]),
                         F, Phi)
 
 
 @dataclass(frozen=True)
 class Equations:
-    """All that binds a model's joints, one equation after the other: those of its cuts, then one a coupling."""
+    """All equations between a model's joints: first of its cuts, then one per coupling."""
 
     model: Model
     cuts: tuple[Cut, ...]
@@ -261,7 +252,7 @@ class Equations:
 
     @cached_property
     def rows(self) -> list[tuple[int, int]]:
-        """(number, row) of every equation; couplings are numbered on after the cuts and have one row each."""
+        """Return (number, row) of every equation. Couplings are numbered after the cuts and have one row each."""
         sizes = [len(cut.rows) for cut in self.cuts] + [1] * len(self.couplings)
         return [(number, row) for number, size in enumerate(sizes) for row in range(size)]
 
@@ -272,7 +263,7 @@ class Equations:
         return f"{self._follower(row).joint.name}.mimic"
 
     def is_angle(self, row: tuple[int, int]) -> bool:
-        """True if the entry is in rad (or a sine), not in m."""
+        """Return whether the entry is in rad (or a sine), not in m."""
         if row[0] < len(self.cuts):
             return "." in self.cuts[row[0]].rows[row[1]]
         return not self._follower(row).prismatic
@@ -281,7 +272,7 @@ class Equations:
         return self.model.bodies[self.couplings[row[0] - len(self.cuts)].follower]
 
     def residual(self, q: ArrayLike, at: Pose | None = None) -> Array:
-        """(..., m) at positions q (..., n), rad or m; zero where all of them hold. at: their pose, if it is known."""
+        """Return the residual (..., m) at positions q (..., n), rad or m. at: their pose, if it is known."""
         q = np.asarray(q, float)
         parts = [np.zeros((*q.shape[:-1], 0))]
         if self.cuts:
@@ -291,7 +282,7 @@ class Equations:
         return np.concatenate(parts, axis=-1)
 
     def jacobian(self, q: ArrayLike, at: Pose | None = None) -> Array:
-        """Its derivative by q, (..., m, n)."""
+        """Return the residual's derivative by q, (..., m, n)."""
         q = np.asarray(q, float)
         parts = [np.zeros((*q.shape[:-1], 0, self.model.n))]
         if self.cuts:
@@ -303,13 +294,13 @@ class Equations:
 
     @cached_property
     def coupled(self) -> Array:
-        """The couplings' part of the jacobian (couplings, n): it is constant."""
+        """Return the couplings' constant part of the Jacobian (couplings, n)."""
         J = np.zeros((len(self.couplings), self.model.n))
         for row, c in enumerate(self.couplings):
             J[row, c.follower], J[row, c.leader] = 1.0, -c.ratio
         return J
 
     def bias(self, q: Array, velocities: Array) -> Array:
-        """dJ/dt qd (..., m), with velocities qd (..., n)."""
+        """Return dJ/dt qd (..., m), with velocities qd (..., n)."""
         parts = [bias(self.model, cut, q, velocities) for cut in self.cuts]
         return np.concatenate([*parts, np.zeros((*q.shape[:-1], len(self.couplings)))], axis=-1)

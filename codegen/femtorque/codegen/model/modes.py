@@ -1,4 +1,4 @@
-"""Modes: the mechanism that each of them makes, and the torque of a motion that leads through several.
+"""Modes: the mechanism of each mode, and the stretches of a motion through several modes.
 
 A mode closes some loops, carries some payloads, frees some joints and may stand on another link. The wire and the
 control law are the same in all modes: the mechanism's streamed joints, in one order.
@@ -19,13 +19,14 @@ Array = NDArray[np.float64]
 
 
 def has_modes(mechanism: Mechanism) -> bool:
-    """True if there is more than one mode."""
+    """Return whether there is more than one mode."""
     return len(mechanism.modes) > 1
 
 
 @remembered
 def in_mode(mechanism: Mechanism, name: str | None = None) -> Mechanism:
-    """The mechanism in one mode, by default the first, standing on that mode's link. Raises BadInput if it cannot."""
+    """Return the mechanism in one mode, by default the first, on that mode's root link. Raises BadInput if it
+    cannot."""
     if not mechanism.modes:
         return mechanism
     alone = mechanism.in_mode(name)
@@ -34,12 +35,10 @@ def in_mode(mechanism: Mechanism, name: str | None = None) -> Mechanism:
 
 
 def rerooted(mechanism: Mechanism, root: str) -> Mechanism:
-    """The mechanism standing on another link, which stays where the joints' `start` put it.
-
-    The joints between it and the base are turned round: with T = T0 Rot(axis, q) from parent to child, the way back is
-    Rot(-axis, q) T0^-1, the same joint about the opposite axis, then a fixed joint. The fixed joint that stood on the
-    base is gone. Raises BadInput if a joint that moves did.
-    """
+    """Return the mechanism rooted at another link, which stays at its place in the joints' `start`. The joints between
+    this link and the base are reversed. With T = T0 Rot(axis, q) from parent to child, the way back is Rot(-axis, q)
+    T0^-1: the same joint about the opposite axis, then a fixed joint. The fixed joint on the base is dropped. Raises
+    BadInput if a moving joint stood on the base."""
     above = {joint.child: joint for joint in mechanism.joints}
     path: list[Joint] = []
     link = root
@@ -79,7 +78,7 @@ def rerooted(mechanism: Mechanism, root: str) -> Mechanism:
 
 
 def rpy_of(R: Array) -> Array:
-    """URDF's roll, pitch, yaw of a rotation matrix."""
+    """Return roll, pitch, yaw (URDF) of a rotation matrix."""
     pitch = arctan2(-R[2, 0], norm(R[:2, 0]))
     if norm(R[:2, 0]) < 1e-12:
         return np.array([arctan2(-R[1, 2], R[1, 1]), pitch, 0.0])
@@ -88,10 +87,8 @@ def rpy_of(R: Array) -> Array:
 
 @dataclass(frozen=True)
 class Stretch:
-    """A part of a motion in one mode: its first tick and how many, the model, and which streamed joints are its own.
-
-    places: for every streamed joint of the model, its number among those of the whole mechanism.
-    """
+    """A part of a motion in one mode: its first tick, its number of ticks, its model, and its streamed joints. places:
+    for every streamed joint of the model, its number among the streamed joints of the whole mechanism."""
 
     mode: str
     first: int
@@ -102,7 +99,7 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Later:
-    """A motion from some time on, of some of its joints."""
+    """The rest of a motion from a time on, for some of its joints."""
 
     motion: Motion
     begin: float
@@ -114,12 +111,12 @@ class Later:
         return q[..., places], qd[..., places], qdd[..., places]
 
     def middles(self, ticks: int, dt: float) -> Array:
-        """As Trajectory.middles; what lies before the beginning is the motion's own."""
+        """Return `Trajectory.middles`. Samples before the beginning are the motion's own."""
         raise NotImplementedError("the emitted step is switched by the application")
 
 
 def stretches(mechanism: Mechanism, modes: tuple[tuple[float, str], ...], ticks: int) -> Iterator[Stretch]:
-    """The stretches of a motion's first ticks. modes: (time, name) of every switch, as in a Trajectory."""
+    """Return the stretches of a motion's first ticks. modes: (time, name) of every switch, as in a Trajectory."""
     hz = mechanism.control.rate_hz
     names = [joint.name for joint in mechanism.streamed]
     switches = list(modes) or [(0.0, mechanism.modes[0].name)]
@@ -132,7 +129,8 @@ def stretches(mechanism: Mechanism, modes: tuple[tuple[float, str], ...], ticks:
 
 
 def ramp(mechanism: Mechanism, mode: str) -> int:
-    """Ticks over which a mode's forces at its cuts come and go; none where passive joints need them at once."""
+    """Return the ticks in which a mode's forces at its cuts rise and fall; 0 if passive joints need the forces at
+    once."""
     alone = in_mode(mechanism, mode)
     if not alone.constrained or any(not joint.actuated for joint in alone.moving):
         return 0
@@ -140,8 +138,8 @@ def ramp(mechanism: Mechanism, mode: str) -> int:
 
 
 def shares(mechanism: Mechanism, modes: tuple[tuple[float, str], ...], ticks: int) -> Array:
-    """The share of the cuts' forces (ticks,) that is given in every tick: up from nothing after a mode is entered,
-    down to nothing before another one."""
+    """Return the share of the cuts' forces (ticks,) in every tick: it rises from 0 after a mode is entered and falls to
+    0 before the next mode."""
     share = np.ones(ticks)
     for part in stretches(mechanism, modes, ticks):
         length = ramp(mechanism, part.mode)
@@ -158,7 +156,7 @@ AHEAD = 0xFFFF  # ticks: no other mode in sight
 
 
 def schedule(mechanism: Mechanism, modes: tuple[tuple[float, str], ...], ticks: int) -> NDArray[np.uint32]:
-    """For the emitted step: number of the mode at s_-1 .. s_ticks-1 and how many ticks it lasts (ticks + 1, 2)."""
+    """Return, for the emitted step, the mode's number at s_-1 .. s_ticks-1 and its remaining ticks, (ticks + 1, 2)."""
     names = [mode.name for mode in mechanism.modes]
     table = np.empty((ticks + 1, 2), np.uint32)
     for part in stretches(mechanism, modes, ticks):

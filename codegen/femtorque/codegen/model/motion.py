@@ -12,7 +12,8 @@ class Timed(Protocol):
     """Function of time with its first two derivatives: a motion, or a force."""
 
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
-        """Value, velocity, acceleration, each (..., n), at times t (...) s; of a motion rad or m, per s, per s^2."""
+        """Return value, velocity, acceleration, (..., n) each, at times t (...) s. Motions: rad or m, per s, per
+        s^2."""
         ...
 
 
@@ -20,5 +21,5 @@ class Motion(Timed, Protocol):
     """A motion known at every time, such as a Trajectory."""
 
     def middles(self, ticks: int, dt: float) -> Array:
-        """Positions (ticks + 2, n) at the middles of ticks and of their neighbours."""
+        """Return positions (ticks + 2, n) at the middles of the ticks and of the two ticks beside them."""
         ...

@@ -1,7 +1,8 @@
-"""Friction of joints that no motor turns. In closed loops and behind mimic joints the driven joints have to overcome
-it: it is a load in {P} as the springs are, equal and opposite on a joint's two links.
+"""Friction of joints that no motor turns.
 
-The motors' own friction is fed forward by the control law, of the velocities that are streamed (Eq. 19).
+In closed loops and behind mimic joints the driven joints have to overcome this friction. Like a spring, it is a load in
+{P}, equal and opposite on a joint's two links. The control law feeds the motors' own friction forward, from the
+streamed velocities (Eq. 19).
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class PassiveFriction:
-    """viscous (n,) N m s/rad and coulomb (n,) N m, of slides N s/m and N: zero at joints with motors. width (n,), rad/s
-    or m/s: the velocity below which Coulomb friction fades out instead of jumping."""
+    """viscous (n,) N m s/rad and coulomb (n,) N m (slides: N s/m and N), zero at joints with motors. width (n,), rad/s
+    or m/s: below this velocity Coulomb friction fades out instead of jumping."""
 
     viscous: Array
     coulomb: Array
@@ -28,7 +29,7 @@ class PassiveFriction:
 
     @staticmethod
     def of(model: Model) -> PassiveFriction:
-        """For rigid mechanisms; the springs of flexible ones have their damping elsewhere."""
+        """Return the friction of a rigid mechanism. Springs of flexible mechanisms have their damping elsewhere."""
         closed = model.mechanism.constrained
         given = [body.joint.friction if closed and is_passive(body.joint) else None for body in model.bodies]
         return PassiveFriction(np.array([f.viscous if f else 0.0 for f in given]),
@@ -37,15 +38,16 @@ class PassiveFriction:
 
     @property
     def joints(self) -> tuple[int, ...]:
-        """Numbers of the joints that have any."""
+        """Return the numbers of the joints with friction."""
         return tuple(np.flatnonzero((self.viscous != 0.0) | (self.coulomb != 0.0)).tolist())
 
     def torque(self, qd: ArrayLike) -> Array:
-        """Torque to overcome it (..., n), N m or N, at velocities (..., n) in rad/s or m/s."""
+        """Return the torque (..., n), N m or N, that overcomes friction at velocities (..., n), rad/s or m/s."""
         qd = np.asarray(qd, float)
         return self.viscous * qd + self.coulomb * np.clip(qd / self.width, -1.0, 1.0)
 
 
 def is_passive(joint: Joint) -> bool:
-    """True if nothing turns a joint. One that a mode lets go keeps its motor, whose law bears its friction."""
+    """Return whether nothing turns a joint. A joint that a mode lets go keeps its motor, whose law bears its
+    friction."""
     return not joint.actuated and joint.motor is None and joint.drive is None

@@ -1,9 +1,9 @@
-"""Torsion of a flexible link, by a spring at its tip.
+"""Torsion of a flexible link, as a spring at its tip.
 
-Saint-Venant's element from root to tip turns its end by M L / GJ under a moment M about x: exactly what a spring of
-stiffness GJ / L there does. So a link with `GJ` is one without, and a joint about x at its end that nothing but that
-spring holds; what hangs on the tip hangs on the joint. A third of the section's inertia about x turns with the tip (the
-element's consistent mass); damping is proportional to the rate of strain as in bending.
+Saint-Venant's element from root to tip turns its end by M L / GJ under a moment M about x. A spring of stiffness GJ / L
+at the tip does the same. A link with `GJ` therefore becomes a link without it and, at its end, a joint about x that
+only this spring holds. Bodies that hang on the tip hang on the joint. A third of the section's inertia about x turns
+with the tip (the element's consistent mass). Damping is proportional to the rate of strain, as in bending.
 """
 
 from dataclasses import replace
@@ -12,13 +12,13 @@ import numpy as np
 
 from femtorque.codegen.mechanism import Friction, Joint, Limits, Link, Mechanism
 
-END = 1e-9  # m: how near to a flexible link's root or tip what is fixed to it has to be
+END = 1e-9  # m: largest distance of a fixed part from the root or tip of its flexible link
 STEEPEST = np.pi / 4.0  # rad: springs are computed up to here
-SHARE = 1.0 / 3.0  # of a bar's inertia that a linear element has at its end
+SHARE = 1.0 / 3.0  # of a bar's inertia, at the end of a linear element
 
 
 def with_torsion(mechanism: Mechanism) -> Mechanism:
-    """Copy of the mechanism with the torsion of links that have a `GJ` as joints "<link>'s torsion"."""
+    """Return a copy of the mechanism in which the torsion of links with `GJ` is a joint "<link>'s torsion"."""
     links: list[Link] = []
     joints, payloads = list(mechanism.joints), list(mechanism.payloads)
     for link in mechanism.links:

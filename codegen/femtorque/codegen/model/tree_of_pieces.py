@@ -1,8 +1,8 @@
-"""A mechanism with flexible links as a tree of rigid pieces: what a joint moves, and what a flexible link's tip moves.
+"""A mechanism with flexible links as a tree of rigid pieces. A joint or a flexible link's tip moves each piece.
 
-Whatever is fixed together is one piece, as in bodies.py, but a flexible link separates: what is fixed to its root is
-one piece with the hub it is clamped to, what is fixed to its tip another. The tip's frame is the link's own, moved to
-(L, y, z) and turned by R = Rz(theta_z) Ry(theta_y), with y, z the deflections there, theta_z = dy/dx, theta_y = -dz/dx.
+Parts that are fixed together are one piece, as in bodies.py, but a flexible link separates them. Parts fixed to its
+root are one piece with its hub; parts fixed to its tip are another piece. The tip's frame is the link's frame, moved to
+(L, y, z) and turned by R = Rz(theta_z) Ry(theta_y), with the deflections y, z, theta_z = dy/dx and theta_y = -dz/dx.
 """
 
 from dataclasses import dataclass
@@ -16,16 +16,14 @@ from femtorque.codegen.model.bodies import GROUND, beyond, combine
 from femtorque.codegen.model.flexible_link import ModalLink, modal_link
 from femtorque.codegen.model.torsion import END, with_torsion
 
-SAME = 1e-9  # of what a tip carries: below this it is alike on all sides
+SAME = 1e-9  # of the tip's load: below this the load counts as alike on all sides
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A rigid piece. joint: index in Mechanism.moving of the joint that moves it, or None: `link`'s tip does.
-
-    R0 (3, 3), p0 (3,): in the parent piece's frame (GROUND: global), the joint's frame at position zero, or the root
-    frame of the flexible link. axis (3,), mass, com (3,), inertia (3, 3) as in model.Body.
-    """
+    """A rigid piece. joint: index in Mechanism.moving of the joint that moves it; None if the tip of `link` moves it.
+    R0 (3, 3), p0 (3,): the joint's frame at position zero, or the root frame of the flexible link, in the parent
+    piece's frame (GROUND: global). axis (3,), mass, com (3,), inertia (3, 3) as in model.Body."""
 
     name: str
     parent: int
@@ -52,8 +50,8 @@ class Piece:
 
 @dataclass(frozen=True)
 class FlexibleTree:
-    """Pieces in tree order: every parent before its children. A flexible link has a piece at its tip, if a massless
-    one, so that `beams` are all of them."""
+    """Pieces in tree order: every parent before its children. Every flexible link has a piece at its tip, massless if
+    bare."""
 
     mechanism: Mechanism
     pieces: tuple[Piece, ...]
@@ -62,27 +60,27 @@ class FlexibleTree:
 
     @property
     def n(self) -> int:
-        """Moving joints, those held by springs included."""
+        """Return the number of moving joints, joints held by springs included."""
         return len(self.mechanism.moving)
 
     @property
     def springs(self) -> tuple[int, ...]:
-        """The moving joints that nothing but a spring holds."""
+        """Return the moving joints that only a spring holds."""
         return tuple(j for j, joint in enumerate(self.mechanism.moving) if joint.elastic)
 
     @property
     def driven(self) -> tuple[int, ...]:
-        """The moving joints whose motion is given."""
+        """Return the moving joints whose motion is given."""
         return tuple(j for j, joint in enumerate(self.mechanism.moving) if not joint.elastic)
 
     @property
     def beams(self) -> tuple[int, ...]:
-        """The pieces at the tips of flexible links."""
+        """Return the pieces at the tips of flexible links."""
         return tuple(i for i, piece in enumerate(self.pieces) if piece.link is not None)
 
     def twists(self, i: int) -> bool:
-        """True if the tip of a flexible link, piece i, has to be turned about the link's axis too: the link bends both
-        ways, and its load is not alike on all sides of the axis."""
+        """Return whether the tip of a flexible link, piece i, must be turned about the link's axis too. This is so if
+        the link bends both ways and its load differs around the axis."""
         piece = self.pieces[i]
         if len(piece.tip.planes) < 2 or any(other.parent == i for other in self.pieces):
             return len(piece.tip.planes) == 2
@@ -92,7 +90,8 @@ class FlexibleTree:
         return bool(max(beside, abs(xy), abs(xz), abs(yz), abs(yy - zz)) > SAME * scale)
 
     def stiff_beyond(self, i: int) -> bool:
-        """True if nothing beyond the tip of a flexible link bends or springs along the link; torsion does not."""
+        """Return whether nothing beyond the tip of a flexible link bends or springs along the link; torsion does
+        not."""
         def stiff(piece: Piece) -> bool:
             around = abs(float(product(piece.R0, piece.axis)[0])) > 1.0 - SAME and not piece.prismatic
             return piece.link is None and (piece.joint not in self.springs or piece.parent == i and around)
@@ -100,7 +99,7 @@ class FlexibleTree:
         return all(stiff(self.pieces[k]) for k in self.beyond(i) if k != i)
 
     def beyond(self, i: int) -> tuple[int, ...]:
-        """Piece i and all that it carries."""
+        """Return piece i and all pieces that it carries."""
         carried = {i}
         for k in range(i + 1, len(self.pieces)):
             if self.pieces[k].parent in carried:
@@ -109,7 +108,7 @@ class FlexibleTree:
 
 
 def flexible_tree(mechanism: Mechanism) -> FlexibleTree:
-    """Raises BadInput where a link hangs on a flexible one elsewhere than at its ends."""
+    """Return the tree. Raises BadInput if a link hangs on a flexible one elsewhere than at its ends."""
     mechanism = with_torsion(mechanism)
     moving = {j.name: i for i, j in enumerate(mechanism.moving)}
     places: dict[str, tuple[int, Matrix, Vector]] = {BASE: (GROUND, np.eye(3), np.zeros(3))}
@@ -123,7 +122,7 @@ def flexible_tree(mechanism: Mechanism) -> FlexibleTree:
         return len(made) - 1
 
     def place(link: str, xyz: Vector, key: str) -> tuple[int, Matrix, Vector]:
-        """The frame that carries the point xyz of a link: (piece, R, p of the link's frame as if undeformed)."""
+        """Return (piece, R, p of the link's undeformed frame) of the frame that carries the point xyz of a link."""
         at, R, p = places[link]
         if link not in tips:
             return at, R, p

@@ -13,7 +13,7 @@ is predicted from the last two, d = 2 d_k-1 - d_k-2, and with it z'. F is linear
     (4/dt^2 M + 2/dt C + K) (d_k - d) = -(F + C z' + K (z_k + d)) as predicted
 
 corrects the prediction. Velocity-dependent forces, and forces of the shortening of bent links (`Dynamics.drawn`), stay
-as predicted. Here the matrix is formed and solved directly. The emitted step factorises it by modes, all but the part of
+as predicted. Here the matrix is formed and solved directly. The emitted step factorises it by modes, except the part of
 the bodies that hang on the links (step/flexible.py). Both are equal by the Woodbury identity. The emitted step solves
 once per tick. `Flexible` can iterate, so that z' belongs to the solution (`iterations`).
 """
