@@ -1,4 +1,4 @@
-"""Inverse dynamics in NumPy, float64: what all else is held against."""
+"""Inverse dynamics in NumPy, float64: the reference for emitted C, plant and reports."""
 
 import lazy_loader
 

@@ -1,15 +1,15 @@
-"""The discretisation that is emitted, written plainly: the torques of ft_step, in float64 and global coordinates.
+"""The emitted discretisation, written plainly: the torques of ft_step, in float64 and global coordinates.
 
 Positions are sampled at the middles s_k of the intervals over which a torque is held. There are four forms, all of
 second order. Each takes positions q(s_-1)..q(s_N), (N+2, J), and half increments u = (q(s_k+1) - q(s_k)) / 2, (N+1, J).
 
-*Spatial* (any mechanism). The variational midpoint rule: over each step the mechanism sits at the mean position
-q_k+1/2 and moves at the mean velocity, which gives the generalised momentum P_j and the force D_j with which the motion
-and gravity turn joint j; the torque that makes both sides of s_k fit together is (THEORY.md section 4)
+*Spatial* (any mechanism). The variational midpoint rule: over each step the mechanism sits at the mean position q_k+1/2
+and moves at the mean velocity, which gives the generalised momentum P_j and the force D_j with which the motion and
+gravity turn joint j; the torque that makes both sides of s_k fit together is (THEORY.md section 4)
 
     tau_j = (P_j - D_j) - X_j,     X_j <- P_j + D_j.
 
-*Planar* (all joints revolute, all axes parallel). The paper's own picture: the nodes' second differences are their
+*Planar* (all joints revolute, all axes parallel). The paper's own form: second differences of the nodes are their
 accelerations, and the nodal forces act at the lever arms of s_k (Eqs 5-15 on sampled positions).
 
 *Central* (scheme "newton-euler"; any mechanism). Newton-Euler with the velocities and accelerations that central
@@ -38,13 +38,13 @@ from femtorque.codegen.reference.discrete_flexible import Flexible
 from femtorque.codegen.reference.nodal import between, nodal_torque
 from femtorque.codegen.reference.rigid import newton_euler, nodal_momenta
 
-Joints = NDArray[np.float64]  # shape (J,) or, of many instants at once, (..., J)
+Joints = NDArray[np.float64]  # shape (J,), or (..., J) for many instants
 
-PARALLEL = 1e-9  # two unit axes count as parallel below this sine of the angle between them
+PARALLEL = 1e-9  # sine of the angle below which two unit axes are parallel
 
 
 def is_planar(model: Model) -> bool:
-    """True if all joints are revolute without springs about parallel axes: such trees take the planar form."""
+    """Return whether all joints are revolute, without springs, about parallel axes. Such trees take the planar form."""
     axes = joint_axes(model, pose(model, np.zeros(model.n)))
     return all(
         not body.prismatic and joint_stiffness(model, j) == 0.0 and norm(cross(axes[0], axis)) < PARALLEL
@@ -53,12 +53,10 @@ def is_planar(model: Model) -> bool:
 
 
 def momenta(model: Model, q: Joints, qd: Joints) -> tuple[Joints, Joints]:
-    """Generalised momentum dT/dq' and generalised force d(T - V)/dq at positions q and velocities q', all (..., J).
-
-    With linear momentum S and angular momentum N of all that a joint carries, N about the joint, which moves with v and
-    turns with w, dT/dq' is their component along the joint's axis, and dT/dq that of N x w + S x v (turning) or S x w
-    (sliding). V is that of the weights and of the springs.
-    """
+    """Return the generalised momentum dT/dq' and force d(T - V)/dq at positions q and velocities q', all (..., J). A
+    joint moves with v and turns with w. S and N are linear and angular momentum of all that it carries, N about the
+    joint. dT/dq' is their component along the joint's axis. dT/dq is the component of N x w + S x v (turning) or S x w
+    (sliding). V is the potential of weights and springs."""
     at = pose(model, q)
     arms = levers(model, at)
     w, v = velocities(model, at, arms, qd)
@@ -104,10 +102,8 @@ def planar_torque(model: Model, positions: Joints, u: Joints) -> Joints:
 
 
 def _displacement(model: Model, i: int, now: Pose, turn: Joints, normal: Vector) -> NDArray[np.float64]:
-    """How far body i's centre of gravity moves (..., 3) when every body turns by `turn` (..., J) about the normal.
-
-    Summed over the rigid vectors from the base out, so that no small difference of large positions is taken.
-    """
+    """Return the displacement (..., 3) of body i's centre of gravity if every body turns by `turn` (..., J) about the
+    normal. The rigid vectors are summed from the base out, so no small difference of large positions is taken."""
     total, j = np.zeros((*turn.shape[:-1], 3)), i
     tip = product(now.R[..., i, :, :], model.bodies[i].com) + now.origin[..., i, :]
     while j != GROUND:
@@ -124,9 +120,9 @@ def central_torque(model: Model, positions: Joints, u: Joints) -> Joints:
     return newton_euler(model, positions[1:-1], (after + before) / model.dt, 2.0 * (after - before) / model.dt**2)
 
 
-PACE_OF_CORRECTION = 0.02  # rad or m: a longer correction does not follow from the last pose
-SWING = 0.75  # rad or m in half a tick: within pi/4, which steps turn by, correction included
-PASSES, SETTLED = 30, 1e-12  # over a whole motion, until its predictions are, but for rounding; rad or m
+PACE_OF_CORRECTION = 0.02  # rad or m: a longer correction is a jump to another branch
+SWING = 0.75  # rad or m in half a tick: with its correction within pi/4, the most that a step turns by
+PASSES, SETTLED = 30, 1e-12  # passes over a motion until predictions change by rounding only; rad or m
 
 
 class Closed:
@@ -169,14 +165,14 @@ class Closed:
         return self._allocate(tau, a.velocity_matrix(at[1:]))
 
     def _moves(self, q: Joints, before: Joints, after: Joints) -> tuple[Joints, Joints]:
-        """Velocities and accelerations (..., n) in poses q (..., n), from the half increments (..., mobility) of the
-        independent joints on both sides."""
+        """Return velocities and accelerations (..., n) in poses q (..., n). before, after: half increments (...,
+        mobility) of the independent joints on both sides."""
         dt = self.model.dt
         qd = self.assembly.velocities(q, (after + before) / dt)
         return qd, self.assembly.accelerations(q, qd, 2.0 * (after - before) / dt**2)
 
     def _tree(self, q: Joints, qd: Joints, qdd: Joints) -> Joints:
-        """Torques of the open tree; of the nodes' momenta over the half increments that velocity and acceleration
+        """Return torques of the open tree. The nodal form takes the half increments that velocity and acceleration
         give."""
         if self.model.scheme != "nodal":
             return newton_euler(self.model, q, qd, qdd)
@@ -184,11 +180,11 @@ class Closed:
         return between(self.model, q, mean - change, mean + change)
 
     def _advance(self, qd: Joints, qdd: Joints) -> Joints:
-        """From one sample to the next (..., n)."""
+        """Return the increment from one sample to the next (..., n)."""
         return self.model.dt * qd + 0.5 * self.model.dt**2 * qdd
 
     def _allocate(self, tau: Joints, moves: NDArray[np.float64]) -> Joints:
-        """Shares Q = G' tau, moves = G (..., n, mobility), among the independent and the redundant joints."""
+        """Share Q = G' tau among the independent and the redundant joints. moves: G (..., n, mobility)."""
         a = self.assembly
         driven = list(a.actuated)
         if self.model.mechanism.control.allocation == "partition":

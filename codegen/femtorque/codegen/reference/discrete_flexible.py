@@ -1,14 +1,14 @@
-"""The step of mechanisms with flexible links, written plainly: what ft_step computes, in float64 and global axes.
+"""The step of mechanisms with flexible links, written plainly: the torques of ft_step, in float64 and global axes.
 
-Newton and Euler at the sample s_k, as discrete.central_torque, with what bends beside the joints' q (THEORY.md
-section 8): z, the modal coordinates of the flexible links and the positions of joints that nothing but a spring holds.
-The driven joints are prescribed, and their equations give their torques. The others are free of applied forces,
+As in discrete.central_torque, Newton and Euler apply at the sample s_k. The joints' q are joined by z (THEORY.md
+section 8): modal coordinates of the flexible links, and positions of joints that only a spring holds. The driven joints
+are prescribed, and their equations give their torques. No force is applied to the others,
 
     F(z, z', z'') + C z' + K (z_k+1 + 2 z_k + z_k-1) / 4 = 0,    z' = (u_k + u_k-1) / dt,    z'' = 2 (u_k - u_k-1) /
-    dt^2:
+    dt^2.
 
-Newmark's method with beta = 1/4, gamma = 1/2, used forwards. z_k is known; d_k = (u_k - u_k-1) / 2
-is predicted from the last two, d = 2 d_k-1 - d_k-2, and with it z'. F is linear in z'', so one solution of
+This is Newmark's method with beta = 1/4, gamma = 1/2, used forwards. z_k is known. d_k = (u_k - u_k-1) / 2 is predicted
+from the last two, d = 2 d_k-1 - d_k-2, and z' with it. F is linear in z'', so one solution of
 
     (4/dt^2 M + 2/dt C + K) (d_k - d) = -(F + C z' + K (z_k + d)) as predicted
 
@@ -31,18 +31,15 @@ from femtorque.codegen.model import (
 
 Array = NDArray[np.float64]
 
-SETTLING = 12  # iterations from rest to the static sag; what hangs on a tip turns with it, by a tenth of what bends it
-STEEPEST = np.pi / 4.0  # rad: a tip turns by its slope up to here; the theory ends long before
+SETTLING = 12  # iterations from rest to the static sag: each leaves about a tenth of the error
+STEEPEST = np.pi / 4.0  # rad: largest slope by which a tip turns; the theory ends long before
 EX, EY, EZ = np.eye(3)
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Places of the flexible links' planes in the vectors: modes[i][plane] and tips[i][plane] of the piece i at its
-    tip.
-
-    At the tip, two coordinates per plane: deflection and slope.
-    """
+    """Places of the flexible links' planes in the vectors: modes[i][plane] and tips[i][plane], i the piece at the tip.
+    A tip has two coordinates per plane: deflection and slope."""
 
     modes: dict[int, dict[str, slice]]
     tips: dict[int, dict[str, slice]]
@@ -64,7 +61,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class ModalMotion:
-    """Positions, velocities and accelerations: of joints (..., n), of modes (..., N) with their tips (..., T)."""
+    """Positions, velocities and accelerations of joints (..., n) and of modes (..., N)."""
 
     q: Array
     velocities: Array
@@ -76,10 +73,8 @@ class ModalMotion:
 
 @dataclass(frozen=True)
 class Forces:
-    """Generalised forces of a motion, without stiffness and damping.
-
-    joints (..., n); modes (..., N): of the links and all that they carry.
-    """
+    """Generalised forces of a motion, without stiffness and damping. joints (..., n); modes (..., N): forces of the
+    links and of all bodies that they carry."""
 
     joints: Array
     modes: Array
@@ -96,15 +91,15 @@ class Moving:
     a: Array
 
     def carried(self, d: Array) -> Array:
-        """Acceleration (..., 3) of a point that is d (..., 3) from the origin and fixed in the frame."""
+        """Return the acceleration (..., 3) of a point fixed in the frame, d (..., 3) from its origin."""
         return self.a + cross(self.e, d) + cross(self.w, cross(self.w, d))
 
 
 @dataclass(frozen=True)
 class Walk:
-    """One walk over the tree. moving: every piece's frame; roots, tips: of flexible links, by the piece at the tip;
-    pushed (..., 3): the force of the tip on what it carries, global; found: the generalised forces; beside (..., N): of
-    them those of `Dynamics._beside` on the modes."""
+    """One walk over the tree. moving: every piece's frame; roots, tips: of flexible links, by the piece at the tip.
+    pushed (..., 3): force of the tip on its load, global; found: generalised forces; beside (..., N): the part of them
+    from `Dynamics._beside` on the modes."""
 
     moving: list[Moving]
     roots: dict[int, Moving]
@@ -126,11 +121,11 @@ class Dynamics:
                 self.phi[self.layout.tips[i][plane], self.layout.modes[i][plane]] = link.tip, link.slope
 
     def at(self, x: ModalMotion, weight: Array | float = 1.0) -> Forces:
-        """Points of flexible links at their x. weight (..., 1): how much gravity counts."""
+        """Return the forces of a motion, without the shortening of links. weight (..., 1): the share of gravity."""
         return self._walk(x, weight).found
 
     def whole(self, x: ModalMotion, weight: Array | float = 1.0) -> Forces:
-        """With what a tip that is drawn and what it carries beside its axis have for one another's accelerations."""
+        """Return the forces of a motion, with the inertia of a load beside the axis of a tip that shortening moves."""
         walk = self._walk(x, weight)
         return Forces(walk.found.joints, walk.found.modes + walk.beside)
 
@@ -200,9 +195,9 @@ class Dynamics:
         return Walk(moving, roots, tips, pushed, found, beside @ self.phi)
 
     def drawn(self, x: ModalMotion, weight: Array | float = 1.0) -> Forces:
-        """Forces that are added because bent links keep their length (THEORY.md section 8): on the modes, of first
-        order in the deflections, the tension of the straight link; on the joints, of second order, the pull of the link
-        and its load towards its root."""
+        """Return the forces that arise because bent links keep their length (THEORY.md section 8). On the modes: the
+        tension of the straight link, of first order in the deflections. On the joints: the pull of the link and its
+        load towards its root, of second order."""
         walk, straight, pieces = self._walk(x, weight), self._walk(self._straight(x), weight), self.tree.pieces
         found = Forces(np.zeros_like(walk.found.joints), np.zeros_like(walk.found.modes))
         still = np.zeros((*found.joints.shape[:-1], 3))
@@ -249,13 +244,14 @@ class Dynamics:
         return found
 
     def _straight(self, x: ModalMotion) -> ModalMotion:
-        """Links straight, and springs at a constant velocity: what bends does not add to the tension it has to bear."""
+        """Return the motion with straight links, and springs at constant velocity. Bending adds no tension of its
+        own."""
         accelerations = x.accelerations.copy()
         accelerations[..., list(self.tree.springs)] = 0.0
         return ModalMotion(x.q, x.velocities, accelerations, 0.0 * x.xi, 0.0 * x.xi, 0.0 * x.xi)
 
     def _drawn(self, i: int, x: ModalMotion, G: Array) -> list[Array]:
-        """u = 1/2 xi'G xi of both planes together, its velocity and its acceleration (...)."""
+        """Return u = 1/2 xi'G xi of both planes together, its velocity and its acceleration (...)."""
         at, velocity, acceleration = np.zeros(()), np.zeros(()), np.zeros(())
         for modes in self.layout.modes[i].values():
             y, dy, ddy = (part[..., modes] for part in (x.xi, x.xi_velocities, x.xi_accelerations))
@@ -265,8 +261,8 @@ class Dynamics:
 
     def _beam_drawn(self, i: int, root: Moving, x: ModalMotion, push: Array,
                     force: Array) -> tuple[Array, Array, Array]:
-        """Force and moment (..., 3) that a link takes at its root, in its axes, for being drawn, and its first moment.
-        push: its tip's force on what it carries. Fills in what its modes do."""
+        """Return force and moment (..., 3) at a link's root due to its shortening, in its axes, and its first moment.
+        push: force of its tip on the load. The forces on its modes are written into `force`."""
         link = self.tree.pieces[i].tip
         w, e, a = (rotate_back(root.R, v) for v in (root.w, root.e, root.a))
         across = w * [0.0, 1.0, 1.0]
@@ -282,8 +278,9 @@ class Dynamics:
         return by.acceleration, n, S
 
     def _beside(self, i: int, tip: list[Array], moment: Array) -> Array:
-        """Forces (..., T) on the tips' coordinates by their accelerations: what a tip carries off its end moves along
-        its axis twice, as the tip is drawn and as it turns. moment (..., 3): first moment about the tip, its frame."""
+        """Return forces (..., T) on the tips' coordinates by their accelerations. A load off the end of a tip moves
+        along the axis twice: by the shortening and by the turn of the tip. moment (..., 3): first moment about the tip,
+        in its frame."""
         link = self.tree.pieces[i].tip
         at, accelerations = self._bend(i, tip[0]), self._bend(i, tip[2])
         by, beside = drawn_by(link.length, at), moved_by(moment)
@@ -292,14 +289,15 @@ class Dynamics:
                             - beside * dot(by, accelerations)[..., None])
 
     def _moment(self, i: int, here: Moving, first: Array) -> Array:
-        """First moment (..., 3) about a tip of what it carries, its frame; what bends beyond it takes its own part."""
+        """Return the first moment (..., 3) about a tip of its load, in its frame; zero if a part beyond the tip
+        bends."""
         moment = rotate_back(here.R, first)
         return moment if self.tree.stiff_beyond(i) else moment * [1.0, 0.0, 0.0]
 
     def _curved(self, i: int, root: Moving, x: ModalMotion, mass: float, moment: Array) -> Array:
-        """Forces (..., T) on the tip's coordinates of third order in the Lagrangian (THEORY.md section 8): of a
-        deflection that goes round the link's axis, and what `_beside` has by velocities. mass, moment (..., 3): of what
-        the tip carries, kg, and its first moment about the tip, its frame, kg m."""
+        """Return forces (..., T) on the tip's coordinates of third order in the Lagrangian (THEORY.md section 8). They
+        belong to a deflection that goes round the link's axis, and to velocities in `_beside`. mass, kg, and moment
+        (..., 3), kg m, about the tip, in its frame: of the tip's load."""
         link = self.tree.pieces[i].tip
         at, velocity = (self._bend(i, part @ self.phi.T) for part in (x.xi, x.xi_velocities))
         (wx, wy, wz), (ex, ey, ez) = (np.moveaxis(rotate_back(root.R, v), -1, 0) for v in (root.w, root.e))
@@ -323,25 +321,25 @@ class Dynamics:
         return self._on_tip(i, rolling + by * inward[..., None] - beside * fling[..., None])
 
     def _bend(self, i: int, tip: Array) -> Array:
-        """Deflection and slope in y, then in z (..., 4) of one tip."""
+        """Return deflection and slope in y, then in z (..., 4) of one tip."""
         return np.stack(self._planes(i, tip), axis=-1)
 
     def _on_tip(self, i: int, forces: Array) -> Array:
-        """Forces (..., T) on the coordinates of all tips, of those (..., 4) on one."""
+        """Return forces (..., T) on the coordinates of all tips, from the forces (..., 4) on one tip."""
         found = np.zeros((*forces.shape[:-1], self.layout.tip_size))
         for plane, at in self.layout.tips[i].items():
             found[..., at] = forces[..., 2 * "yz".index(plane):][..., :2]
         return found
 
     def _planes(self, i: int, tip: Array) -> list[Array]:
-        """y, slope y, z, slope z (...) of one tip."""
+        """Return y, slope y, z, slope z (...) of one tip."""
         found, none = self.layout.tips[i], np.zeros(tip.shape[:-1])
         return [tip[..., found[plane].start + k] if plane in found else none for plane in "yz" for k in (0, 1)]
 
     def _beam(self, i: int, link: ModalLink, root: Moving, x: ModalMotion,
               force: Array) -> tuple[Array, Array, Array]:
-        """Force and moment (..., 3) that a flexible link takes at its root, in its axes, and its first moment. Fills in
-        what its modes do."""
+        """Return force and moment (..., 3) of a flexible link at its root, in its axes, and its first moment. The
+        forces on its modes are written into `force`."""
         modes = self.layout.modes[i]
 
         def planes(part: Array) -> tuple[Array, Array]:
@@ -379,20 +377,21 @@ class Dynamics:
 
 
 def drawn_by(length: float, bend: Array) -> Array:
-    """By how much a tip is drawn (..., 4) for one of its deflection or slope in y, then in z: 0.6 y^2 / L in all."""
+    """Return the derivative (..., 4) of a tip's shortening, 0.6 y^2 / L, by deflection and slope in y, then in z."""
     return 1.2 / length * bend * [1.0, 0.0, 1.0, 0.0]
 
 
 def moved_by(moment: Array) -> Array:
-    """First moment along a tip's axis (..., 4) of its coordinates, of what it carries beside the axis; moment (..., 3):
-    first moment in the tip's frame."""
+    """Return the first moment (..., 4) along a tip's axis, per tip coordinate, of a load beside the axis. moment (...,
+    3): first moment in the tip's frame."""
     none = 0.0 * moment[..., 1]
     return np.stack([none, -moment[..., 1], none, -moment[..., 2]], axis=-1)
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """How a point, or a first moment, drawn by u along x moves in excess: at (...) u; change (..., 3), root frame."""
+    """Additional motion of a point, or of a first moment, that shortening moves by u along x: at (...) u; acceleration
+    (..., 3), root frame."""
 
     at: Array
     acceleration: Array
@@ -407,8 +406,8 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Tip:
-    """A flexible link's tip, and the axes (..., 3), global, that the slopes in y and z turn it about. twist: about its
-    own x, by so much (...) of y, slope y, z and slope z each."""
+    """A flexible link's tip. axis_y, axis_z (..., 3), global: axes about which its slopes in y and z turn it. twist:
+    turn (...) about its own x, per unit of y, slope y, z and slope z."""
 
     moving: Moving
     axis_y: Array
@@ -441,7 +440,7 @@ class Tip:
 
 
 def _moved(here: Moving, piece: Piece, q: Array, velocity: Array, acceleration: Array) -> Moving:
-    """The frame that a joint moves, from its place at position zero; q, velocity, acceleration (..., 1)."""
+    """Return the frame that a joint moves, from its place at position zero; q, velocity, acceleration (..., 1)."""
     axis = here.R @ piece.axis
     if piece.prismatic:
         slide = axis * q
@@ -452,12 +451,9 @@ def _moved(here: Moving, piece: Piece, q: Array, velocity: Array, acceleration: 
 
 
 class Flexible:
-    """The step of a tree with flexible links and joints held by springs.
-
-    Its unknowns z (Z,), at s_k: positions of the joints held by springs, rad or m, then modal coordinates, m sqrt(kg);
-    u: their half increments of the last tick; d, d_before: half of what these have changed, then and in the tick
-    before.
-    """
+    """The step of a tree with flexible links and joints held by springs. z (Z,): its unknowns at s_k, first positions
+    of the joints held by springs, rad or m, then modal coordinates, m sqrt(kg). u: their half increments of the last
+    tick. d, d_before: half of the change of u in the last tick and in the tick before."""
 
     def __init__(self, model: Model, iterations: int = 1) -> None:
         self.model, self.dt, self.iterations = model, model.dt, iterations
@@ -477,30 +473,30 @@ class Flexible:
         self.stiffness = np.concatenate([[joint_stiffness(model, j) for j in self.springs], self.K])
         self.damping = np.concatenate([[joint.friction.viscous for joint in held], self.C])
         self.rest = np.concatenate([[joint.rest for joint in held], np.zeros(layout.size)])
-        self.load = np.array([joint_stiffness(model, j) for j in self.driven])  # springs beside motors
+        self.load = np.array([joint_stiffness(model, j) for j in self.driven])  # springs at driven joints
         self.load_rest = np.array([joints[j].rest for j in self.driven])
 
     @property
     def xi(self) -> Array:
-        """Modal coordinates (N,)."""
+        """Return the modal coordinates (N,)."""
         return self.z[len(self.springs):]
 
     def start(self, q: ArrayLike) -> None:
-        """At rest at q (J,), rad or m, of the driven joints, all that bends in its static sag."""
+        """Start at rest at q (J,), rad or m, of the driven joints, with the static sag of all that bends."""
         q = np.asarray(q, float)
         self.z = self.sag(q)
         self.u, self.d, self.d_before = (np.zeros_like(self.z) for _ in range(3))
         self.u_driven = np.zeros_like(q)
 
     def sag(self, q: Array) -> Array:
-        """z (Z,) at which springs and links carry themselves and what hangs on them, at rest at q (J,)."""
+        """Return z (Z,) of the static sag, at rest at q (J,)."""
         z = self.rest
         for _ in range(SETTLING):
             z = z + self.unsettled(q, z)
         return z
 
     def unsettled(self, q: Array, z: Array) -> Array:
-        """How far z (Z,) deflects under the forces at rest that are left at it."""
+        """Return the deflection of z (Z,) under the unbalanced forces at rest."""
         rest = q, 0.0 * q, 0.0 * q, z, 0.0 * z, 0.0 * z
         return self.rest - z - (self._of_unknowns(self._at(*rest))
                                 + self._of_unknowns(self._drawn(*rest))) / self.stiffness
@@ -512,7 +508,8 @@ class Flexible:
         return self.dynamics.whole(self._motion(*x), weight)
 
     def _motion(self, *x: Array) -> ModalMotion:
-        """x: positions, velocities, accelerations of the driven joints (..., J), then of the unknowns (..., Z)."""
+        """Return the motion. x: positions, velocities, accelerations of driven joints (..., J), then of unknowns (...,
+        Z)."""
         s = len(self.springs)
         shape = np.broadcast_shapes(*(part.shape[:-1] for part in x))
         parts, modes = [], []
@@ -527,11 +524,11 @@ class Flexible:
         return np.concatenate([at.joints[..., self.springs], at.modes], axis=-1)
 
     def step(self, q_next: ArrayLike, u: ArrayLike) -> Array:
-        """Torque (J,), N m or N, at s_k, from q(s_k+1) and u = (q(s_k+1) - q(s_k)) / 2, both (J,)."""
+        """Return the torque (J,), N m or N, at s_k, from q(s_k+1) and u = (q(s_k+1) - q(s_k)) / 2, both (J,)."""
         q_next, u = np.asarray(q_next, float), np.asarray(u, float)
         dt, count = self.dt, len(self.z)
         q, velocities, accelerations = q_next - 2.0 * u, (u + self.u_driven) / dt, 2.0 * (u - self.u_driven) / dt**2
-        # beside the motion as predicted, every unknown alone with an acceleration of one
+        # the predicted motion, then each unknown alone with an acceleration of 1
         alone = np.eye(1 + count)
         first = alone[:, :1]
         implicit = self.stiffness + 2.0 / dt * self.damping
@@ -553,7 +550,7 @@ class Flexible:
         return tau[self.driven] + self.load * (q - self.load_rest)
 
     def torque(self, positions: Array, u: Array | None = None) -> Array:
-        """All steps of a motion at once, as discrete.torque: from rest at its first sample."""
+        """Return the torques of a motion from rest at its first sample, as the forms in discrete.py."""
         self.start(positions[0])
         u = 0.5 * np.diff(positions, axis=0) if u is None else u
         return np.array([self.step(q, du) for q,
@@ -561,5 +558,5 @@ class Flexible:
 
 
 def _turned(R: Array, inertia: Array, v: Array) -> Array:
-    """R J R' v."""
+    """Return R J R' v."""
     return rotate(R, rotate_back(R, v) @ inertia)

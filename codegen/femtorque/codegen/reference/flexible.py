@@ -1,8 +1,8 @@
-"""The reference for mechanisms with flexible links: Newton-Euler with what bends, solved to rounding, float64.
+"""The reference for mechanisms with flexible links: Newton-Euler, solved to rounding, float64.
 
-The joints follow the motion, the flexible links march forwards from their static sag, and the joints' torques are the
-reactions (discrete_flexible.py, iterated until nothing changes). The emitted step's error of solving only once per tick
-is of third order in the tick, the rule's own of second; `exact` shows both, with ticks a third as long.
+The joints follow the motion, and the flexible links march forwards from their static sag. The joints' torques are the
+reactions (discrete_flexible.py, iterated until nothing changes). The emitted step solves once per tick; this error is
+of third order in the tick, the error of the rule of second order. `exact` has ticks a third as long and shows both.
 """
 
 from dataclasses import dataclass, replace
@@ -17,19 +17,19 @@ from femtorque.codegen.reference.discrete_flexible import Flexible
 Array = NDArray[np.float64]
 
 ITERATIONS = 2
-LOST = 1e3  # rad, m or m sqrt(kg): what bends so far has come off its equations
-FINER = 3  # odd: the middles of ticks are middles of finer ones
+LOST = 1e3  # rad, m or m sqrt(kg): at this bend the step has diverged
+FINER = 3  # odd: middles of ticks are then middles of finer ticks
 
 
 def torque(model: Model, motion: Motion, ticks: int) -> tuple[Array, Array]:
-    """t (ticks,), s, the middles of the first ticks of a motion from rest, and joint torques (ticks, n), N m or N."""
+    """Return t (ticks,), s, the middles of the first ticks of a motion from rest, and torques (ticks, n), N m or N."""
     t = (np.arange(-1, ticks + 1, dtype=float) + 0.5) * model.dt
     positions = motion.middles(ticks, model.dt) if isinstance(motion, Trajectory) else motion.at(t)[0]
     return t[1:-1], Flexible(model, ITERATIONS).torque(positions)
 
 
 def exact(model: Model, motion: Motion, ticks: int) -> Array:
-    """Joint torques (ticks, n) at the same instants, with ticks a third as long."""
+    """Return torques (ticks, n) at the same instants, with ticks a third as long."""
     control = model.mechanism.control
     finer = Model.of(replace(model.mechanism, control=replace(control, rate_hz=FINER * control.rate_hz)))
     return torque(finer, motion, FINER * ticks)[1][FINER // 2::FINER]
@@ -37,10 +37,8 @@ def exact(model: Model, motion: Motion, ticks: int) -> Array:
 
 @dataclass(frozen=True)
 class Bent:
-    """How far one thing bends in a motion: the slope at a flexible link's tip, or a spring's stretch from rest, rad.
-
-    key: "link.fore.beam" or "joint.wrist"; at: when it is most, s.
-    """
+    """Largest bend of one part in a motion: slope at a flexible link's tip, or stretch of a spring from rest, rad. key:
+    "link.fore.beam" or "joint.wrist"; at: time of the largest bend, s."""
 
     key: str
     most: float
@@ -48,15 +46,16 @@ class Bent:
 
 
 def bending(model: Model, motion: Motion, ticks: int) -> list[Bent]:
-    """Bending of every flexible link and of every joint on a spring, in the first ticks of a motion from rest."""
+    """Return the bend of every flexible link and of every joint on a spring, in the first ticks of a motion from
+    rest."""
     step, z = marched(model, motion, ticks)
     count = len(step.springs)
     return bends(step, np.hstack([z[:, :count] - step.rest[:count], z[:, count:]]))
 
 
 def bends(step: Flexible, z: Array) -> list[Bent]:
-    """Bending at z (T, Z), stretches of springs from their rest, then modes, from the middle of the tick before the
-    motion on."""
+    """Return the bends at z (T, Z), sampled from the middle of the tick before the motion on. z: stretches of springs
+    from their rest, then modes."""
     model, count = step.model, len(step.springs)
     joints = model.mechanism.moving
     found = [(f"joint.{joints[j].name}", z[:, k]) for k, j in enumerate(step.springs) if joints[j].type != "prismatic"]
@@ -69,8 +68,9 @@ def bends(step: Flexible, z: Array) -> list[Bent]:
 
 
 def shapes(model: Model, motion: Motion, ticks: int) -> tuple[Array, dict[str, Array], dict[str, Array]]:
-    """How a motion from rest bends what bends: times (T,), s, none before 0; by flexible link (T, 4) deflection, m, and
-    slope of its tip in y, then in z; by joint that nothing but a spring holds its positions (T,), rad or m."""
+    """Return the bend of all parts in a motion from rest: times (T,), s, from 0 on; by flexible link; by joint on a
+    spring. By flexible link, (T, 4): deflection, m, and slope of its tip in y, then in z. By joint: its positions (T,),
+    rad or m."""
     step, z = marched(model, motion, ticks)
     t, count = (np.arange(len(z)) - 0.5) * model.dt, len(step.springs)
     tips, links = z[:, count:] @ step.dynamics.phi.T, {}
@@ -82,8 +82,9 @@ def shapes(model: Model, motion: Motion, ticks: int) -> tuple[Array, dict[str, A
 
 
 def marched(model: Model, motion: Motion, ticks: int) -> tuple[Flexible, Array]:
-    """The step at the end of the first ticks of a motion from rest, and its unknowns (T, Z) at the middles of ticks,
-    from the one before the motion on; fewer than ticks + 2 rows, the last of LOST, where they come off."""
+    """Return the step at the end of the first ticks of a motion from rest, and its unknowns (T, Z) at the middles of
+    ticks. Rows begin with the tick before the motion. If the step diverges, there are fewer than ticks + 2, and the
+    last is LOST."""
     step, dt = Flexible(model), model.dt
     t = (np.arange(-1, ticks + 1, dtype=float) + 0.5) * dt
     positions = motion.middles(ticks, dt) if isinstance(motion, Trajectory) else motion.at(t)[0]

@@ -1,7 +1,7 @@
-"""Torques at instants that need not lie along a motion: tau(q, q', q'') and what holds the weight, by the reference.
+"""Torques at single instants, off any motion: tau(q, q', q'') and the torque that holds the weight, by the reference.
 
-Any number of states at once, each by itself. With closed loops a state names the actuated joints alone; the others are
-found from the assembled pose, straight to the state where that is possible, else from one state to the next.
+Any number of states is computed at once. With closed loops a state contains the actuated joints alone. The others
+follow on a straight way from the assembled pose where this is possible, and else from one state to the next.
 """
 
 import numpy as np
@@ -17,12 +17,10 @@ Array = NDArray[np.float64]
 
 
 def inverse_dynamics(mechanism: Mechanism, q: ArrayLike, v: ArrayLike, a: ArrayLike, mode: str | None = None) -> Array:
-    """Torques (..., J), N m or N, of the streamed joints at positions, velocities and accelerations (..., J).
-
-    mode: by default the first; joints that are not its own get none. Raises BadInput for shapes that do not fit and for
-    a mode that is not there, Refused for flexible links, whose torque depends on the past, and for a state that closed
-    loops cannot be followed to.
-    """
+    """Return torques (..., J), N m or N, of the streamed joints at positions, velocities and accelerations (..., J).
+    mode: by default the first; joints outside the mode get 0. Raises BadInput for wrong shapes and unknown modes.
+    Raises Refused for flexible links, whose torque depends on the past, and for a state that closed loops cannot
+    follow."""
     alone = in_one_mode(mechanism, mode)
     rows, shape = rows_of(mechanism, q, v, a)
     places = places_of(mechanism, alone)
@@ -42,13 +40,10 @@ def inverse_dynamics(mechanism: Mechanism, q: ArrayLike, v: ArrayLike, a: ArrayL
 
 
 def mass_matrix(mechanism: Mechanism, q: ArrayLike, mode: str | None = None, rotors: bool = True) -> Array:
-    """Mass matrix (..., J, J) of the streamed joints at positions (..., J); kg m^2, kg m, kg. rotors: with those of the
-    motors, as they are seen at the joints.
-
-    With closed loops that of the joints together with all that they move, G' M G. Joints that are not of the mode have
-    rows and columns of zeros. Raises as inverse_dynamics, and Refused where more joints are driven than can move by
-    themselves.
-    """
+    """Return the mass matrix (..., J, J) of the streamed joints at positions (..., J); kg m^2, kg m, kg. rotors:
+    include the motors' rotors, seen at the joints. With closed loops it is G' M G, which includes all bodies that the
+    joints move. Joints outside the mode have rows and columns of zeros. Raises as inverse_dynamics does, and Refused if
+    more joints are driven than can move independently."""
     alone = in_one_mode(mechanism, mode)
     (rows,), shape = rows_of(mechanism, q)
     places, model = places_of(mechanism, alone), Model.of(alone)
@@ -71,13 +66,13 @@ def mass_matrix(mechanism: Mechanism, q: ArrayLike, mode: str | None = None, rot
 
 
 def places_of(mechanism: Mechanism, alone: Mechanism) -> list[int]:
-    """Numbers of a mode's streamed joints among those of the mechanism."""
+    """Return the numbers of a mode's streamed joints among the mechanism's streamed joints."""
     names = [joint.name for joint in mechanism.streamed]
     return [names.index(joint.name) for joint in alone.streamed]
 
 
 def in_one_mode(mechanism: Mechanism, mode: str | None) -> Mechanism:
-    """The mechanism in one mode. Raises BadInput for a mode that is not there, Refused for flexible links."""
+    """Return the mechanism in one mode. Raises BadInput for an unknown mode, Refused for flexible links."""
     if mechanism.flexible:
         raise Refused(f"{mechanism.name}: torques and places of flexible links depend on how they swing, not on q, v "
                       "and a alone: `torque` of a motion finds them")
@@ -88,7 +83,7 @@ def in_one_mode(mechanism: Mechanism, mode: str | None) -> Mechanism:
 
 
 def rows_of(mechanism: Mechanism, *given: ArrayLike) -> tuple[list[Array], tuple[int, ...]]:
-    """Arguments as rows (N, J), and their common shape."""
+    """Return the arguments as rows (N, J), and their common shape."""
     joints = [joint.name for joint in mechanism.streamed]
     arrays = [np.asarray(x, float) for x in given]
     for name, x in zip("qva", arrays, strict=False):
@@ -107,7 +102,7 @@ def rows_of(mechanism: Mechanism, *given: ArrayLike) -> tuple[list[Array], tuple
 
 
 def poses(assembly: Assembly, actuated: Array) -> Array:
-    """Positions (N, n) of all joints from those of the actuated ones (N, actuated)."""
+    """Return positions (N, n) of all joints from positions (N, actuated) of the actuated joints."""
     free = [assembly.actuated.index(i) for i in assembly.independent]
     wanted = actuated[:, free]
     full = assembly.reach(wanted)

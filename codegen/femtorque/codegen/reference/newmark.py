@@ -1,6 +1,7 @@
-"""The paper's time integration by Newmark's method: {P} carried on by increments of the nodes' kinematics (Eq. 18).
+"""The paper's time integration by Newmark's method: increments of the nodes' kinematics carry {P} on (Eq. 18).
 
-The torque belongs to the sampled instants. No C is emitted in this scheme: it is unstable with the paper's pair.
+The torque belongs to the sampled instants. No C is emitted in this scheme, because it is unstable with the paper's
+pair.
 """
 
 import numpy as np
@@ -14,7 +15,7 @@ Array = NDArray[np.float64]
 
 
 def newmark_matrix(beta: float, gamma: float) -> Array:
-    """How an error in (v dt, a dt^2) is carried to the next step when displacements are prescribed, (2, 2)."""
+    """Return the matrix (2, 2) that carries an error in (v dt, a dt^2) to the next step at prescribed displacements."""
     return np.array([
         [1.0 - gamma / beta, 1.0 - gamma / (2.0 * beta)],
         [-1.0 / beta, 1.0 - 1.0 / (2.0 * beta)],
@@ -22,19 +23,17 @@ def newmark_matrix(beta: float, gamma: float) -> Array:
 
 
 def newmark_growth(beta: float, gamma: float) -> float:
-    """Largest |eigenvalue| of the inverse use: errors die out only if it is below 1.
-
-    The paper's beta = 1/4, gamma = 1/2 has -1 twice with one eigenvector: errors grow in proportion to time.
-    """
+    """Return the largest |eigenvalue| of the inverse use. Errors die out only if it is below 1. The paper's beta = 1/4,
+    gamma = 1/2 has -1 twice with one eigenvector, so errors grow in proportion to time."""
     A = newmark_matrix(beta, gamma)
     half_trace, determinant = np.trace(A) / 2.0, 1.0 + (0.5 - gamma) / beta
-    # by the quadratic formula: a numerical eigenvalue of a defective matrix is good to half the digits only
+    # quadratic formula: a numerical eigenvalue of a defective matrix has only half the digits
     return float(np.max(np.abs(half_trace + np.array([1.0, -1.0]) * np.emath.sqrt(half_trace**2 - determinant))))
 
 
 def newmark_torque(model: Model, q: ArrayLike, start: NodalState, beta: float, gamma: float,
                    convert: Conversion = matrix_form) -> Array:
-    """Torques at all sampled instants, one tick apart, positions q (samples, n), state `start` at the first one."""
+    """Return torques at all sampled instants, one tick apart: positions q (samples, n), state `start` at the first."""
     q = np.asarray(q, float)
     state = start
     rows = []
@@ -50,7 +49,7 @@ def newmark_torque(model: Model, q: ArrayLike, start: NodalState, beta: float, g
 
 def newmark_step(model: Model, state: NodalState, old: Pose, new: Pose, u: Array, beta: float,
                  gamma: float) -> NodalState:
-    """One step: nodal increments from half increments u (n,) of the joints, Newmark, {P} <- {P} + {dp} (Eq. 18)."""
+    """Return the next state: nodal increments from half increments u (n,), Newmark, {P} <- {P} + {dp} (Eq. 18)."""
     shift, turn = nodal_increments(model, old, u)
     v, a = newmark(shift, state.v, state.a, model.dt, beta, gamma)
     w, alpha = newmark(turn, state.w, state.alpha, model.dt, beta, gamma)
@@ -61,17 +60,14 @@ def newmark_step(model: Model, state: NodalState, old: Pose, new: Pose, u: Array
 
 
 def newmark(du: Array, v: Array, a: Array, dt: float, beta: float, gamma: float) -> tuple[Array, Array]:
-    """Velocity and acceleration after a prescribed displacement increment du: Newmark's equations solved for them."""
+    """Return velocity and acceleration after a prescribed displacement increment du, by Newmark's equations."""
     a_next = (du - v * dt) / (beta * dt**2) - (1.0 / (2.0 * beta) - 1.0) * a
     return v + dt * ((1.0 - gamma) * a + gamma * a_next), a_next
 
 
 def nodal_increments(model: Model, old: Pose, u: Array) -> tuple[Array, Array]:
-    """Displacement increments of the centre-of-gravity nodes, both (n, 3), without differences of positions.
-
-    Returns the shift, global axes, m, and the rotation vector, link axes (it is the same in the old and in the new
-    ones), rad.
-    """
+    """Return the increments of the centre-of-gravity nodes, both (n, 3), without differences of positions. They are the
+    shift, global axes, m, and the rotation vector, rad, in link axes (the old and the new axes give the same)."""
     shift, r = node_increments(model, old, u)
     size = np.linalg.norm(r, axis=1)
     half = np.divide(np.arctan(size), size, out=np.ones(model.n), where=size > 0.0)

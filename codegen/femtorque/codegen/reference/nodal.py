@@ -1,17 +1,18 @@
 """Scheme "nodal", written plainly in float64: the paper's step on increments of the nodes' momenta, {P} carried on.
 
 Over the tick from s_k to s_k+1 the centre-of-gravity node of a link moves by d and turns by the rotation of Rodrigues'
-vector r = tan(angle / 2) axis. Both are formed as increments, from those of the joints. Its momenta over the tick are
+vector r = tan(angle / 2) axis. Both are increments, formed from the joints' increments. The node's momenta are
 
     p = m d / dt,     h = 2 / (1 + r.r) (J r + r x J r) / dt,
 
-J in the pose at s_k: h is the sum of m x_k x x_k+1 / dt over the points of the link, for a small turn J w. The tick
-about s_k lies between two such momenta, and its nodal forces are their increments over it, less the weight:
+with J in the pose at s_k. h is the sum of m x_k x x_k+1 / dt over the points of the link; for a small turn it is J w.
+The tick about s_k lies between two such momenta. Its nodal forces are their increments over it, less the weight:
 
     F = (p_after - p_before) / dt - m g,     Phi = (h_after - h_before) / dt.
 
-{P} is carried on, {P} <- {P} + {dp} (Eqs 17, 18), and turned to torques by [L][T] at s_k (Eqs 5 to 15). This is the
-discrete Lagrangian of all points of the links that move along the chords of a tick: no error is added up, no damping.
+{P} is carried on, {P} <- {P} + {dp} (Eqs 17, 18), and [L][T] at s_k turns it to torques (Eqs 5 to 15). The scheme is
+the discrete Lagrangian of all points of the links, which move along the chords of a tick. Errors do not add up, and
+there is no damping.
 """
 
 import numpy as np
@@ -26,11 +27,9 @@ Array = NDArray[np.float64]
 
 
 def node_increments(model: Model, old: Pose, u: Array) -> tuple[Array, Array]:
-    """Increments of the centre-of-gravity nodes from half increments u (..., n) of the joints at a pose, both
-    (..., n, 3), global axes: shift, m, and Rodrigues' vector of the turn, without differences of positions.
-
-    A vector x that turns with r changes by 2 / (1 + r.r) r x (x + r x x).
-    """
+    """Return the increments of the centre-of-gravity nodes for half increments u (..., n) of the joints at a pose. Both
+    are (..., n, 3), global axes: shift, m, and Rodrigues' vector r of the turn, formed without differences of
+    positions. A vector x changes by 2 / (1 + r.r) r x (x + r x x) in the turn."""
     arms, axes = levers(model, old), joint_axes(model, old)
     r, shift = np.zeros_like(axes), np.zeros_like(axes)
     for i, body in enumerate(model.bodies):
@@ -49,13 +48,13 @@ def node_increments(model: Model, old: Pose, u: Array) -> tuple[Array, Array]:
 
 
 def _turned(r: Array, x: Array) -> Array:
-    """R x - x of the rotation with Rodrigues vector r."""
+    """Return R x - x for the rotation with Rodrigues vector r."""
     return 2.0 / (1.0 + dot(r, r)[..., None]) * cross(r, x + cross(r, x))
 
 
 def tick_momenta(model: Model, at: Pose, u: Array) -> tuple[Array, Array]:
-    """p, kg m/s, and h, kg m^2/s, of every node (..., n, 3), global axes, over the tick that leads from a pose on by
-    the half increments u (..., n) of the joints."""
+    """Return p, kg m/s, and h, kg m^2/s, of every node (..., n, 3), global axes, over the tick that starts at a pose. u
+    (..., n): half increments of the joints."""
     mass, J = node_masses(model)
     shift, r = node_increments(model, at, u)
     Jr = rotate(at.R, rotate(J, rotate_back(at.R, r)))
@@ -63,8 +62,8 @@ def tick_momenta(model: Model, at: Pose, u: Array) -> tuple[Array, Array]:
 
 
 def between(model: Model, q: ArrayLike, before: Array, after: Array, convert: Conversion = recursion) -> Array:
-    """Torques (..., n) at positions q (..., n) from the half increments of the ticks before and after them: the same
-    from one instant alone. A tick seen from its end has the opposite increments and momenta."""
+    """Return torques (..., n) at positions q (..., n) from the half increments before and after: nodal_torque at one
+    instant. A tick seen from its end has the opposite increments and momenta."""
     q = np.asarray(q, float)
     at = pose(model, q)
     (p, h), (p_back, h_back) = tick_momenta(model, at, after), tick_momenta(model, at, -before)
@@ -78,7 +77,7 @@ def _weight(model: Model) -> Array:
 
 def _converted(model: Model, at: Pose, q: Array, F: Array, Phi: Array, convert: Conversion,
                qd: Array | None = None) -> Array:
-    """{tau} = [L][T]{P}, with the springs' K u and the passive joints' friction in {P}."""
+    """Return {tau} = [L][T]{P}, with the springs' K u and the passive joints' friction in {P}."""
     arms = levers(model, at)
     return convert(model, at.R, arms, *with_joint_loads(model, at, arms, q, F, Phi, qd))
 
@@ -92,5 +91,5 @@ def nodal_torque(model: Model, positions: Array, u: Array, convert: Conversion =
 
 
 def _summed(forces: Array) -> Array:
-    """Sum {P} <- {P} + {dp} of nodal forces (N, n, 3), tick after tick."""
+    """Return the sums {P} <- {P} + {dp} of nodal forces (N, n, 3), tick after tick."""
     return np.cumsum(np.concatenate([forces[:1], np.diff(forces, axis=0)]), axis=0)

@@ -1,7 +1,7 @@
-"""Inverse dynamics by Pinocchio, the independent oracle: built from links and joints alone, sharing nothing with ours.
+"""Inverse dynamics by Pinocchio, the independent oracle: built from links and joints alone.
 
-Pinocchio itself joins links that are fixed together, not codegen/model/bodies.py, so an error in folding bodies is seen
-too. Pinocchio is optional and imported only here.
+Pinocchio itself joins links that are fixed together, not codegen/model/bodies.py, so errors in bodies.py show.
+Pinocchio is optional and imported only here.
 """
 
 from importlib.util import find_spec
@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 
 
 def version() -> str | None:
-    """Version of the installed Pinocchio (PyPI package `pin`); None if there is none."""
+    """Return the version of the installed Pinocchio (PyPI package `pin`), or None."""
     if find_spec("pinocchio") is None:
         return None
     import pinocchio  # noqa: PLC0415 (not everyone has it)
@@ -26,7 +26,7 @@ def version() -> str | None:
 
 
 def pinocchio_of(mechanism: Mechanism) -> Any:
-    """The pinocchio.Model of a mechanism's links, payloads and joints; its joints are those of `mechanism.moving`."""
+    """Return the pinocchio.Model of a mechanism's links, payloads and joints, with the joints of `mechanism.moving`."""
     import pinocchio as pin  # noqa: PLC0415 (not everyone has it)
 
     result = pin.Model()
@@ -49,16 +49,16 @@ def pinocchio_of(mechanism: Mechanism) -> Any:
 
 
 def solid(mass: float, com: ArrayLike, inertia: ArrayLike) -> Any:
-    """The pinocchio.Inertia of a body; of one that cannot be, too, as identified inertias sometimes are."""
+    """Return the pinocchio.Inertia of a body, physical or not: identified inertias can be unphysical."""
     import pinocchio as pin  # noqa: PLC0415 (not everyone has it)
 
     body = pin.Inertia(mass, np.asarray(com, float), np.zeros((3, 3)))
-    body.inertia = np.asarray(inertia, float)  # the constructor refuses what is not positive
+    body.inertia = np.asarray(inertia, float)  # the constructor refuses inertias that are not positive
     return body
 
 
 def joint_model(joint: Joint) -> Any:
-    """The pinocchio.JointModel of one degree of freedom: q is the joint's own angle or shift, whatever its range."""
+    """Return the pinocchio.JointModel of one degree of freedom: q is the joint's angle or shift, of any size."""
     import pinocchio as pin  # noqa: PLC0415 (not everyone has it)
 
     axis = np.asarray(joint.axis, float)
@@ -77,11 +77,8 @@ def _displacement(joint: Joint, position: float) -> Any:
 
 
 def torque(mechanism: Mechanism, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-    """`rnea` at every row of positions, velocities, accelerations (N, n), plus the joints' springs and the friction of
-    passive ones, which it does not know.
-
-    Returns (N, n), N m or N.
-    """
+    """Return Pinocchio's `rnea` (N, n), N m or N, plus springs and passive friction, which Pinocchio does not know. q,
+    qd, qdd (N, n): positions, velocities, accelerations."""
     import pinocchio as pin  # noqa: PLC0415 (not everyone has it)
 
     oracle = pinocchio_of(mechanism)

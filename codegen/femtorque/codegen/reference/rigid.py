@@ -1,12 +1,12 @@
 """The NumPy reference: joint torques from incremental nodal forces, in the paper's matrix form, float64.
 
-Three schemes fill the nodal forces F_i and moments Phi_i of {P}; the conversion {tau} = [L][T]{P}
-(codegen/model/kinematics.py) is common. Distal sums are built anew from the nodal forces at every tick.
+Three schemes fill the nodal forces F_i and moments Phi_i of {P}. They share the conversion {tau} = [L][T]{P}
+(codegen/model/kinematics.py). Every tick forms the distal sums from the nodal forces.
 
 `midpoint`  increments of momentum over one tick, from positions and velocities at the ticks' boundaries;
             the torque is the mean of the tick and so belongs to its middle.
 `newton-euler`  no increments: velocities and accelerations of the motion at the middle of each tick.
-`nodal`     the same reference as `midpoint`; what is emitted is in codegen/reference/nodal.py.
+`nodal`     the same reference as `midpoint`; the emitted scheme is in codegen/reference/nodal.py.
 The paper's own time integration is in codegen/reference/newmark.py.
 """
 
@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 
 
 def matrix_form(model: Model, R: Array, arms: Levers, F: Array, Phi: Array) -> Array:
-    """{tau} = [L][T]{P} by the dense matrices (Eq. 6), for stacks: R (..., n, 3, 3), F, Phi (..., n, 3)."""
+    """Return {tau} = [L][T]{P} by the dense matrices (Eq. 6), for stacks: R (..., n, 3, 3), F, Phi (..., n, 3)."""
     tau = np.empty(F.shape[:-1])
     for k in np.ndindex(F.shape[:-2]):
         matrix = joint_torque_matrix(model, R[k], Levers(arms.com[k], arms.joint[k]))
@@ -32,16 +32,12 @@ def matrix_form(model: Model, R: Array, arms: Levers, F: Array, Phi: Array) -> A
     return tau
 
 
-def recursion(model: Model, R: Array, arms: Levers, F: Array, Phi: Array) -> Array:
-    """Joint torques by one pass from the tips to the base."""
-    return joint_torque(model, R, arms, F, Phi)
+recursion = joint_torque  # one pass from the tips to the base
 
 
 def newton_euler(model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, convert: Conversion = recursion) -> Array:
-    """Torques (..., n) at the instants that positions, velocities and accelerations (..., n) belong to.
-
-    No increments and no error in dt: what the incremental schemes approximate, for figures and error reports.
-    """
+    """Return torques (..., n) at positions, velocities and accelerations (..., n), without increments or error in
+    dt."""
     q = np.asarray(q, float)
     at, loads = pose(model, q), accelerations(model, q, qd, qdd)
     arms = levers(model, at)
@@ -53,18 +49,16 @@ def newton_euler(model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, conv
 
 
 def nodal_momenta(model: Model, at: Pose, arms: Levers, w: Array, v: Array) -> tuple[Array, Array]:
-    """p_i = m_i v_i, kg m/s, and h_i = R_i J_i R_i' w_i, kg m^2/s, of every centre-of-gravity node, (..., n, 3), global
-    axes, from what `velocities` gives: no accelerations anywhere."""
+    """Return p_i = m_i v_i, kg m/s, and h_i = R_i J_i R_i' w_i, kg m^2/s, of the centre-of-gravity nodes, (..., n, 3),
+    global axes. w, v: from `velocities`. No accelerations are needed."""
     mass, J = node_masses(model)
     return rotate(mass, v + cross(w, arms.com)), rotate(at.R, rotate(J, rotate_back(at.R, w)))
 
 
 def midpoint_torque(model: Model, q: ArrayLike, qd: ArrayLike, convert: Conversion = matrix_form) -> Array:
-    """Mean torques of N ticks from positions and velocities (N + 1, n) at their boundaries. Shape (N, n).
-
-    F_i = (p_i(t + dt) - p_i(t)) / dt - m_i g,  Phi_i = (h_i(t + dt) - h_i(t)) / dt, lever arms the mean of both
-    boundaries. Link axes, a matter of notation for the sums but not for the joint's axis, are those half-way.
-    """
+    """Return the mean torques (N, n) of N ticks from positions and velocities (N + 1, n) at their boundaries. F_i =
+    (p_i(t + dt) - p_i(t)) / dt - m_i g, Phi_i = (h_i(t + dt) - h_i(t)) / dt, and lever arms are the mean of both
+    boundaries. Link axes are taken half-way; this matters for the joint's axis alone."""
     q, qd, dt = np.asarray(q, float), np.asarray(qd, float), model.dt
     boundary, middle = pose(model, q), pose(model, (q[1:] + q[:-1]) / 2.0)
     arms = levers(model, boundary)
@@ -79,11 +73,9 @@ def midpoint_torque(model: Model, q: ArrayLike, qd: ArrayLike, convert: Conversi
 
 def with_joint_loads(model: Model, at: Pose, arms: Levers, q: Array, F: Array, Phi: Array,
                      qd: Array | None = None) -> tuple[Array, Array]:
-    """F, Phi (..., n, 3) with the nodal loads of the joints' springs, K u, and of what friction passive joints have at
-    velocities qd (..., n), equal and opposite on link and parent. qd: not needed of open trees.
-
-    A sliding joint's force acts along one line through the joint, hence the moments it has about both nodes.
-    """
+    """Return F, Phi (..., n, 3) with the nodal loads of the joints: springs, K u, and friction of passive joints at qd
+    (..., n). The loads are equal and opposite on link and parent. Open trees need no qd. A sliding joint's force acts
+    along one line through the joint, and so has moments about both nodes."""
     springs, friction = joint_springs(model), PassiveFriction.of(model)
     torque = springs.stiffness * (q - springs.rest)
     if friction.joints and qd is not None:
@@ -109,11 +101,9 @@ def with_joint_loads(model: Model, at: Pose, arms: Levers, q: Array, F: Array, P
 
 @dataclass(frozen=True)
 class NodalState:
-    """Kinematics of the centre-of-gravity nodes and {P} without its distal sums; each (..., n, 3).
-
-    v, a: velocity and acceleration, global; w, alpha: angular velocity and acceleration, link axes; F, Phi: nodal
-    forces and moments, global.
-    """
+    """Kinematics of the centre-of-gravity nodes and {P} without its distal sums, (..., n, 3) each. v, a: velocity and
+    acceleration, global; w, alpha: angular velocity and acceleration, link axes; F, Phi: nodal forces and moments,
+    global."""
 
     v: Array
     a: Array
@@ -124,11 +114,9 @@ class NodalState:
 
 
 def accelerations(model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> NodalState:
-    """Accelerations of the nodes at positions, velocities and accelerations q, qd, qdd (..., n) of the joints. A motion
-    in increments starts from them, with the {P}_0 that increments alone never create (and the paper leaves out).
-
-    F_i = m_i (a_i - g), Phi_i = R_i (J_i alpha_i + w_i x J_i w_i).
-    """
+    """Return the state of the nodes at positions, velocities and accelerations q, qd, qdd (..., n) of the joints. A
+    motion in increments starts from this state. Increments alone never create {P}_0, which the paper leaves out. F_i =
+    m_i (a_i - g), Phi_i = R_i (J_i alpha_i + w_i x J_i w_i)."""
     q, qd, qdd = (np.asarray(x, float) for x in (q, qd, qdd))
     at = pose(model, q)
     arms, axes = levers(model, at), joint_axes(model, at)
@@ -152,6 +140,6 @@ def accelerations(model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> 
 
 
 def inertial_loads(model: Model, at: Pose, a: Array, w: Array, alpha: Array) -> tuple[Array, Array]:
-    """Nodal forces m a and moments R (J alpha + w x J w), global axes, (..., n, 3) each."""
+    """Return nodal forces m a and moments R (J alpha + w x J w), global axes, (..., n, 3) each."""
     mass, J = node_masses(model)
     return rotate(mass, a), rotate(at.R, rotate(J, alpha) + cross(w, rotate(J, w)))

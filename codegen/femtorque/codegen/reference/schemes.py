@@ -1,4 +1,4 @@
-"""The reference torque of a motion in the scheme of its mechanism: open or closed, rigid or flexible, through modes."""
+"""The reference torque of a motion in its mechanism's scheme: open or closed, rigid or flexible, through modes."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,12 +15,10 @@ Array = NDArray[np.float64]
 
 
 def torque(model: Model, motion: Motion, ticks: int, convert: Conversion = matrix_form) -> tuple[Array, Array]:
-    """Feed-forward torque of the first `ticks` ticks of a motion, in the scheme the mechanism asks for.
-
-    Returns t (ticks,), the middles (k + 1/2) dt of the ticks, s, and tau (ticks, J) of the streamed joints, N m or N.
-    Raises Refused where closed loops come to a singular pose. In a mechanism with modes, through those that the motion
-    (a Trajectory) names.
-    """
+    """Return t and the feed-forward torque tau of the first `ticks` ticks of a motion, in the mechanism's scheme. t
+    (ticks,), s: the middles (k + 1/2) dt of the ticks; tau (ticks, J): of the streamed joints, N m or N. A mechanism
+    with modes goes through the modes of the motion (a Trajectory). Raises Refused if closed loops come to a singular
+    pose."""
     if has_modes(model.mechanism):
         tau = _through_modes(model, motion, ticks, lambda part, own: torque(part, own[0], own[1], convert)[1])
         return (np.arange(ticks, dtype=float) + 0.5) * model.dt, tau
@@ -34,11 +32,8 @@ def torque(model: Model, motion: Motion, ticks: int, convert: Conversion = matri
 
 
 def exact(model: Model, motion: Motion, t: ArrayLike) -> Array:
-    """Torques (N, J) of the streamed joints by Newton-Euler at times t (N,) s, without increments.
-
-    With flexible links, which have to be marched, t is the middles of the first N ticks, and the ticks are finer; of
-    a mechanism with modes they are these middles too.
-    """
+    """Return torques (N, J) of the streamed joints by Newton-Euler at times t (N,) s, without increments. With flexible
+    links, or with modes, t must be the middles of the first N ticks. Flexible links are marched in finer ticks."""
     if has_modes(model.mechanism):
         return _through_modes(model, motion, len(np.asarray(t)), lambda part, own: exact(
             part, own[0], (np.arange(own[1]) + 0.5) * part.dt))
@@ -48,7 +43,7 @@ def exact(model: Model, motion: Motion, t: ArrayLike) -> Array:
 
 
 def _near(model: Model, motion: Motion) -> dict[str, float] | None:
-    """Pose from which a mode's loops are closed: the positions at which a motion enters the mode."""
+    """Return the pose from which a mode's loops are closed: the positions at which a motion enters the mode."""
     if not isinstance(motion, Later):
         return None
     q = np.asarray(motion.at(np.array([0.0]))[0], float)[0]
@@ -57,11 +52,9 @@ def _near(model: Model, motion: Motion) -> dict[str, float] | None:
 
 def _through_modes(model: Model, motion: Motion, ticks: int,
                    part_torque: Callable[[Model, tuple[Motion, int]], Array]) -> Array:
-    """Torques (ticks, J) of the streamed joints through the modes of a motion; passive ones are given none.
-
-    The cuts' forces come and go by shares (`femtorque.codegen.model.modes.shares`): any share of them is exact where
-    all joints are actuated, the rest of the tree's torque being as if there were no cut.
-    """
+    """Return torques (ticks, J) of the streamed joints through the modes of a motion; passive joints get 0. The cuts'
+    forces rise and fall by shares (`femtorque.codegen.model.modes.shares`). Any share is exact if all joints are
+    actuated; the rest of the tree's torque is then the torque without cuts."""
     mechanism = model.mechanism
     switches = getattr(motion, "modes", ())
     tau, given = np.zeros((ticks, len(mechanism.streamed))), shares(mechanism, switches, ticks)
@@ -80,7 +73,7 @@ def _through_modes(model: Model, motion: Motion, ticks: int,
 
 def of_streamed(model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike,
                 near: dict[str, float] | None = None) -> Array:
-    """Torques of rigid links from positions, velocities and accelerations (N, J) along a motion."""
+    """Return torques of rigid links from positions, velocities and accelerations (N, J) along a motion."""
     if not model.mechanism.constrained:
         return newton_euler(model, q, qd, qdd)
     assembly = assemble(model, near)
@@ -89,12 +82,12 @@ def of_streamed(model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike,
 
 
 def closed_form(assembly: Assembly, convert: Conversion) -> Conversion:
-    """The conversion with the loops closed; or, if the mechanism asks for the partition alone, as if they were open."""
+    """Return the conversion with the loops closed, or with open loops if the mechanism asks for the partition alone."""
     return convert if assembly.model.mechanism.control.allocation == "partition" else assembly.conversion(convert)
 
 
 def _torque(model: Model, motion: Motion, ticks: int, convert: Conversion) -> tuple[Array, Array]:
-    """As `torque`, of all joints."""
+    """Return t and torques of all joints, as `torque`."""
     dt = model.dt
     middles = (np.arange(ticks, dtype=float) + 0.5) * dt
     if model.scheme == "newton-euler" and not model.mechanism.constrained:

@@ -1,7 +1,7 @@
-"""An external wrench on one link: what the world does to it, and what the joints must do against it.
+"""An external wrench on one link, and the joint torques that balance it.
 
-Convention: force N and moment N m that act *on* the link, in global axes, the force at the origin of the link's frame
-(and so the moment about it). The link may be any, also one that a fixed or locked joint carries.
+Force, N, and moment, N m, act *on* the link, in global axes. The force acts at the origin of the link's frame, and the
+moment is about this origin. Any link may be named, also one that a fixed or locked joint carries.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from femtorque.codegen.mechanism import BASE, Mechanism, Vector
 from femtorque.codegen.model import GROUND, Conversion, Model, levers, placed_links, pose, rotate
 from femtorque.codegen.reference.rigid import recursion
 
-LARGEST = 1e9  # N, N m: as every number of a mechanism file
+LARGEST = 1e9  # N, N m: the bound of every number of a mechanism file
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Wrench:
 
     @staticmethod
     def of(link: str, numbers: Sequence[float]) -> Wrench:
-        """From FX FY FZ MX MY MZ. Raises BadInput on numbers that are not finite."""
+        """Return the wrench of FX FY FZ MX MY MZ. Raises BadInput on numbers that are not finite."""
         values = np.array(numbers, float)
         if not np.all(np.abs(values) <= LARGEST):
             raise BadInput("femtorque torque", "--wrench", " ".join(f"{x:g}" for x in values),
@@ -39,10 +39,8 @@ class Wrench:
 
 
 def wrench_torque(model: Model, q: ArrayLike, wrench: Wrench, convert: Conversion = recursion) -> NDArray[np.float64]:
-    """Torques (..., n) that a wrench adds at positions q (..., n): a load on a node of {P}, Eqs 5-15.
-
-    Raises BadInput for a link that there is not, or that does not move.
-    """
+    """Return torques (..., n) that a wrench adds at positions q (..., n): a load on a node of {P}, Eqs 5-15. Raises
+    BadInput for a link that does not exist or does not move."""
     body, at_link = place(model.mechanism, wrench.link)
     at = pose(model, q)
     F, Phi = np.zeros(at.origin.shape), np.zeros(at.origin.shape)
@@ -53,10 +51,8 @@ def wrench_torque(model: Model, q: ArrayLike, wrench: Wrench, convert: Conversio
 
 
 def place(mechanism: Mechanism, link: str) -> tuple[int, Vector]:
-    """The body that carries a link, and the link's origin in the body's frame.
-
-    Raises BadInput for a link that there is not, or that does not move.
-    """
+    """Return the body that carries a link, and the link's origin in the body's frame. Raises BadInput for a link that
+    does not exist or does not move."""
     source, places = mechanism.source or mechanism.name, placed_links(mechanism)
     if link not in places:
         raise BadInput(source, "--wrench", link, "no such link", hint(link, [x for x in places if x != BASE], "links"))
