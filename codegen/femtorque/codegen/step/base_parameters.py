@@ -1,15 +1,16 @@
 """Frames and base parameters: the description of a model in which the step costs least.
 
-Every body gets a frame whose z axis is its joint's axis, Denavit-Hartenberg fashion: the frame of a joint reaches its
-parent's body frame by a turn about the parent's z (gamma), a turn about the new x (alpha) and an offset. The joint
-turns the body frame about z by theta; constant angles about z go into theta, so gamma is 0 for one child of each body.
+Every body gets a frame in the manner of Denavit and Hartenberg, with z along its joint's axis. A turn about the
+parent's z (gamma), a turn about the new x (alpha) and an offset lead from the parent's body frame to a joint's frame.
+The joint turns the body frame about z by theta. Constant angles about z go into theta, so gamma is 0 for one child of
+each body.
 
-Consecutive joints with parallel axes form a *group*. They share one frame, that of the group's first joint, which
-turns with none of them: theta then counts from there (theta_3 = q_2 + q_3), and vectors need no rotation in between.
+Consecutive joints with parallel axes form a *group*. They share the frame of the group's first joint, which turns with
+none of them. theta then counts from this frame (theta_3 = q_2 + q_3), and vectors need no rotation in between.
 
 A needle along a revolute joint's axis (mass mu, first moment nu along the axis, inertia kappa about the two axes
-across) moves the same whether it is fixed to the body or to its parent. So these three amounts can be shifted from
-each body to its parent until three of the body's inertial parameters are zero; on the ground they vanish (Khalil,
+across) moves the same whether it is fixed to the body or to its parent. These three amounts can therefore be shifted
+from each body to its parent until three of the body's inertial parameters are zero. On the ground they vanish (Khalil,
 Bennis and Gautier's regrouping, done numerically). A prismatic joint turns nothing, so the whole inertia of its body
 goes to the parent.
 """
@@ -27,12 +28,12 @@ from femtorque.codegen.reference import PARALLEL
 SAME_ANGLE = 1e-10  # rad; files write pi with ten or twelve digits
 TINY = 1e-12  # relative to a body's own size: below this a coordinate or an inertia is a rounding error
 
-# An origin is not slid farther than this many times the longest offset: the common normal of nearly parallel axes is
-# far away, and moments about a far point are differences of large numbers.
+# An origin is not shifted farther than this many times the longest offset: the common normal of nearly parallel axes
+# is far away, and moments about a far point are differences of large numbers.
 FARTHEST = 1.5
 
-# No more mass is shifted than this many times that of all bodies: it would be a first moment over a short offset, and
-# forces differences of those of such masses.
+# No more mass is shifted than this many times the mass of all bodies: it would be a first moment over a short
+# offset, and forces would be differences of large numbers.
 HEAVIEST = 2.0
 
 
@@ -41,14 +42,14 @@ class Choice:
     """Free choices for one joint; step/search.py takes the cheapest."""
 
     origin: str = "parent"  # foot of the common normal with the "parent" or the "child" axis, or as "given"
-    mass: str = "own"  # what the shift of mu makes zero: the body's "own" mass, or its "parent"'s first moment along x
-    kappa: str = "yy"  # what the shift of kappa makes zero: the body's inertia about y ("yy") or x ("xx")
+    mass: str = "own"  # the shift of mu makes this zero: the body's "own" mass, or its "parent"'s first moment along x
+    kappa: str = "yy"  # the shift of kappa makes this zero: the body's inertia about y ("yy") or x ("xx")
     D: str = "frame"  # where D is formed: in the joint's "frame" or in the turned one of the "body"
 
 
 @dataclass(frozen=True)
 class ReducedBody:
-    """One body in its own frame (z along the joint). theta = sum of sign * q over the group up to here + turn."""
+    """One body in its own frame (z along the joint). theta = turn + sum of sign * q over the group up to this body."""
 
     joint: int
     parent: int
@@ -63,14 +64,14 @@ class ReducedBody:
     mass: float
     moment: Vector  # mass times centre of gravity, body frame, kg m
     inertia: Matrix  # about the origin, body frame, kg m^2
-    mass_of: frozenset[int] = frozenset()  # the bodies whose masses are in it, once regrouped
+    mass_of: frozenset[int] = frozenset()  # bodies whose masses are in `mass` after regrouping
     moment_of: frozenset[int] = frozenset()
     inertia_of: frozenset[int] = frozenset()
-    carries: frozenset[int] = frozenset()  # itself and all that hangs on it
+    carries: frozenset[int] = frozenset()  # the body and all bodies that it carries
 
     @property
     def continues(self) -> bool:
-        """True if it shares the frame of its parent's group."""
+        """Return whether the body shares the frame of its parent's group."""
         return self.first != self.joint
 
 
@@ -82,7 +83,7 @@ class Tree:
     gravity: tuple[Vector, ...]  # its direction in the frame of each joint on the ground (zero elsewhere)
 
     def members(self, j: int) -> tuple[int, ...]:
-        """Joints whose positions make theta_j, in tree order."""
+        """Return the joints whose positions make theta_j, in tree order."""
         path = [j]
         while self.bodies[path[-1]].continues:
             path.append(self.bodies[path[-1]].parent)
@@ -91,12 +92,9 @@ class Tree:
 
 @dataclass(frozen=True)
 class Scales:
-    """Factors of a body's base parameters in a step: mass, moment (3,), inertia (3, 3), its offset, the stiffness of
-    its joint, and gravity for a body on the ground.
-
-    hung: mass, kg, and moment, kg m, of the body with all that it carries, where gravity is taken by these, and what
-    they are multiplied by (4,).
-    """
+    """Factors of a body's base parameters in a step: mass, moment (3,), inertia (3, 3), offset, spring, weight. spring:
+    factor of the joint's stiffness. weight: factor of gravity, for a body on the ground. hung: for steps that take
+    gravity by them, mass, kg, and moment, kg m, of the body with all its load, and their factors (4,)."""
 
     mass: float
     moment: Vector
@@ -108,7 +106,7 @@ class Scales:
 
 
 def arrange(model: Model, choices: tuple[Choice, ...] | None = None, length: float = 1.0) -> Tree:
-    """Frames and regrouped parameters of a model under the given choices (one per joint) and unit of length (m)."""
+    """Return frames and regrouped parameters of a model under the choices (one per joint) and unit of length (m)."""
     n = model.n
     choices = choices or (Choice(),) * n
     placed = pose(model, np.zeros(n))
@@ -172,7 +170,7 @@ def arrange(model: Model, choices: tuple[Choice, ...] | None = None, length: flo
 
 def _origins(model: Model, placed: Pose, z: NDArray[np.float64], first: list[int], choices: tuple[Choice, ...],
              size: float) -> list[Vector]:
-    """Origins slid along their own axes."""
+    """Return origins, shifted along their own axes."""
     n = model.n
     origin, at = list(placed.origin.copy()), placed.origin
     feet: list[tuple[Vector | None, Vector | None]] = [(None, None)] * n
@@ -200,13 +198,13 @@ def _origins(model: Model, placed: Pose, z: NDArray[np.float64], first: list[int
 
 
 def _primary(model: Model, j: int, first: list[int]) -> int | None:
-    """The child a body's x axis is laid towards: one of the same group if there is one, else the first."""
+    """Return the child towards which a body's x axis points: one of the same group if there is one, else the first."""
     children = model.bodies[j].children
     return next((c for c in children if first[c] != c), children[0] if children else None)
 
 
 def _foot(o: Vector, z: Vector, other_o: Vector, other_z: Vector) -> Vector | None:
-    """The point of axis (o, z) nearest the other axis; None if they are parallel."""
+    """Return the point of axis (o, z) nearest the other axis; None if they are parallel."""
     normal = _normal(z, other_z)
     sine2 = float(product(normal, normal))
     if sine2 < PARALLEL**2:
@@ -216,7 +214,7 @@ def _foot(o: Vector, z: Vector, other_o: Vector, other_z: Vector) -> Vector | No
 
 def _directions(model: Model, placed: Pose, z: NDArray[np.float64], origin: list[Vector], first: list[int],
                 size: float) -> tuple[list[Vector], list[Vector]]:
-    """x axes of the joint frames and of the body frames, at joint zero, global."""
+    """Return x axes of the joint frames and of the body frames, at joint zero, global."""
     n = model.n
     x_frame: list[Vector] = [np.zeros(3)] * n
     x_body: list[Vector] = [np.zeros(3)] * n
@@ -248,34 +246,34 @@ def _directions(model: Model, placed: Pose, z: NDArray[np.float64], origin: list
 
 
 def _cross(a: Vector, b: Vector) -> Vector:
-    """numpy.cross for two plain vectors, many times faster."""
+    """Return the cross product of two plain vectors, many times faster than numpy.cross."""
     return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
 
 
 def _normal(a: Vector, b: Vector) -> Vector:
-    """a x b of unit vectors, across both to rounding however near to parallel they are."""
+    """Return a x b of unit vectors, perpendicular to both to rounding even if they are nearly parallel."""
     return _cross(a - b if product(a, b) > 0.0 else a + b, b)
 
 
 def _towards(v: Vector, other: Vector) -> Vector:
-    """v or its opposite, whichever is nearer the other."""
+    """Return v or -v, the one nearer to the other vector."""
     return v if product(v, other) >= 0.0 else -v
 
 
 def _across(z: Vector, towards: Vector, others: Matrix, tiny: float) -> Vector:
-    """The unit vector across z nearest `towards`, or nearest one of the others if that lies along z."""
+    """Return the unit vector across z nearest `towards`, or nearest one of the others if that lies along z."""
     for candidate in (towards, *others):
         across = candidate - z * product(z, candidate)
         length = float(norm(across))
         if length > max(tiny, 1e-9 * float(norm(candidate))):
             across = across / length
-            across = across - z * product(z, across)  # once more: what was left may have been short
+            across = across - z * product(z, across)  # once more: the remainder may have been short
             return across / norm(across)
     raise AssertionError("three axes cannot all lie along z")
 
 
 def _angle(a: Vector, b: Vector, z: Vector) -> float:
-    """From a to b about z, rad; exact quarter turns where it is one to rounding."""
+    """Return the angle from a to b about z, rad; quarter turns are exact if they are so to rounding."""
     angle = float(arctan2(product(_cross(a, b), z), product(a, b)))
     quarters = round(angle / (0.5 * np.pi))
     return 0.5 * np.pi * quarters if abs(angle - 0.5 * np.pi * quarters) < SAME_ANGLE else angle
@@ -286,20 +284,20 @@ def _tidy(v: Vector, size: float) -> Vector:
 
 
 def _direction(v: Vector) -> Vector:
-    """Unit vector; zero stays zero."""
+    """Return the unit vector; zero stays zero."""
     length = float(norm(v))
     v = _tidy(v / length, 1.0) if length else v
     return np.where(np.abs(np.abs(v) - 1.0) < TINY, np.sign(v), v)
 
 
 def _tidy_turn(pair: tuple[float, float]) -> tuple[float, float]:
-    """Cosine and sine, exact where they are 0 or 1 to rounding."""
+    """Return cosine and sine, exact where they are 0 or 1 to rounding."""
     c, s = (0.0 if abs(x) < PARALLEL else float(np.sign(x)) if abs(abs(x) - 1.0) < TINY else float(x) for x in pair)
     return c, s
 
 
 def _regroup(bodies: list[ReducedBody], choices: tuple[Choice, ...], size: float) -> tuple[ReducedBody, ...]:
-    """Shift what may be shifted, from the tips to the ground."""
+    """Shift the needles from the tips to the ground."""
     mass = np.array([b.mass for b in bodies])
     moment = np.array([b.moment for b in bodies])
     inertia = np.array([b.inertia for b in bodies])

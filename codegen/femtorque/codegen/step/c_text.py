@@ -1,6 +1,6 @@
-"""The C of a graph of expressions: one statement a named value, block by block, nothing that is not needed.
+"""The C of a graph of expressions: one statement per named value, block by block, live values only.
 
-The only module that knows how C writes a node: names of arrays and frames, units of positions, signs, literals.
+Only this module knows how C writes a node: names of arrays and frames, units of positions, signs, literals.
 """
 
 import re
@@ -12,9 +12,9 @@ from femtorque.codegen.step.graph import (
 
 NEVER = 1_000_000
 WIDTH = 76  # columns, without the indentation of a function
-DIGITS = 14  # of a constant; the next ones differ from one computer's linear algebra to another's
+DIGITS = 14  # digits of a constant; further digits depend on the computer's linear algebra
 LITERAL = re.compile(r"\bFT_C\((-?[0-9.]+(?:e[-+]?[0-9]+)?)\)")  # a constant as it stands in C
-SHORT, AGREEING = 9, 12  # a number of so many digits that agrees to so many digits is meant
+SHORT, AGREEING = 9, 12  # a number with SHORT digits is taken if it agrees to AGREEING digits
 
 METRE, TURN = "FT_METRE_UNIT", "FT_TURN_UNIT"
 
@@ -25,14 +25,14 @@ class Block:
 
     comment: str
     lines: list[str]
-    kept: list[str] = field(default_factory=list)  # values that blocks much later load from memory
-    provenance: list[str] = field(default_factory=list)  # parameters in its numbers, in words
+    kept: list[str] = field(default_factory=list)  # values that much later blocks load from memory
+    provenance: list[str] = field(default_factory=list)  # comment on the parameters in its numbers
 
 
 @dataclass(frozen=True)
 class Names:
-    """Names of a graph's places in C. structs: structs of arrays that are members, results: struct of all results;
-    units: of positions, one for each joint; whole: array of the positions as whole numbers; frames: numbers of turning
+    """Names of a graph's places in C. structs: structs of the arrays that are members; results: struct of all results;
+    units: of positions, one per joint; whole: array of the positions as whole numbers; frames: numbers of turning
     frames in the state."""
 
     structs: Mapping[str, str] = field(default_factory=dict)
@@ -55,30 +55,27 @@ class Names:
 
 
 def unit_of(prismatic: bool) -> str:
-    """Rad or m of one unit of a position."""
+    """Return the C name of a position's unit, rad or m."""
     return METRE if prismatic else TURN
 
 
 class Printer:
-    """blocks: the live statements of a graph in order.
-
-    Values that another block computed `far` or more blocks earlier are stored there in a member of `kept` and loaded
-    again: a compiler that has to find this out by itself, in a function this long, copies values from register to
-    register instead.
-    """
+    """Printer of a graph. blocks: its live statements in order. A value that another block computed `far` or more
+    blocks earlier is stored there in a member of `kept` and loaded again. In so long a function a compiler alone would
+    copy values from register to register instead."""
 
     def __init__(self, graph: Graph, names: Names | None = None, far: int = NEVER,
                  provenance: Sequence[list[str]] = ()) -> None:
-        """provenance: of each link, what the C says of its parameters."""
+        """Print the graph. provenance: the C's comment on each link's parameters."""
         self.graph, self.names, self.far = graph, names or Names(), far
         self.seen, self.live = graph.live()
         self.defining = {s.expr.index: s for s in graph.statements if isinstance(s, Value) and s in self.live}
         self.wanted = {e.call for i in self.seen if isinstance(e := graph.nodes[i], Result)}
         self.shared = self._shared()
         self.printed: set[Statement] = set()
-        self.called: dict[int, str] = {}  # names that are not those which the graph gave, by index
-        self.home: dict[int, int] = {}  # of a value: the block that it was computed or loaded in last
-        self.loads: dict[int, int] = {}  # how often it was loaded again
+        self.called: dict[int, str] = {}  # names that differ from the graph's, by index
+        self.home: dict[int, int] = {}  # block in which a value was computed or loaded last
+        self.loads: dict[int, int] = {}  # how often a value was loaded again
         self.blocks: list[Block] = []
         for number, title in enumerate(graph.blocks):
             lines = [line for s in graph.statements if s in self.live and s.block == number for line in self._lines(s)]
@@ -87,7 +84,7 @@ class Printer:
                 self.blocks.append(Block(title, lines, provenance=said))
 
     def _shared(self) -> dict[int, str]:
-        """Names for the expressions that are needed more than once and have none."""
+        """Return names for unnamed expressions that are needed more than once."""
         uses: dict[int, int] = {}
         operands = [a for i in self.seen for a in self.graph.nodes[i].args]
         for e in operands + [e for s in self.live if not isinstance(s, Value) for e in s.needs]:
@@ -97,7 +94,7 @@ class Printer:
 
     # ---- statements
     def _lines(self, s: Statement) -> list[str]:
-        """The lines of a statement, after those of what it needs that is not printed yet."""
+        """Return the lines of a statement, after the lines of operands that are not printed yet."""
         if s in self.printed:
             return []
         self.printed.add(s)
@@ -123,7 +120,7 @@ class Printer:
         return f"{a}u" if isinstance(a, int) else self.text(a)
 
     def _defined(self, e: Expr) -> list[str]:
-        """The lines that an operand needs before it can be named."""
+        """Return the lines that an operand needs before it has a name."""
         if e.index in self.defining:
             return self._lines(self.defining[e.index]) or self._again(e)
         if isinstance(e, Result):
@@ -161,17 +158,17 @@ class Printer:
         return _with_sign(*self._signed(e))
 
     def _value(self, e: Expr) -> str:
-        """Text of the value behind a name."""
+        """Return the text of the value behind a name."""
         minus, text, kind = self._formula(e, e.negated)
         return self._all_negative(e) if minus and kind == "sum" else _with_sign(minus, text, kind)
 
     def _all_negative(self, e: Expr) -> str:
-        """Minus a sum: a product first, whose sign costs nothing."""
+        """Return minus a sum, a product first, whose sign costs nothing."""
         (_, a, kind_a), (_, b, kind_b) = sorted(map(self._signed, e.args), key=lambda part: part[2] != "product")
         return f"-{f'({a})' if kind_a == 'sum' else a} - {f'({b})' if kind_b == 'sum' else b}"
 
     def _name(self, e: Expr) -> str:
-        """Name of a value that is at hand; empty for one that is written out."""
+        """Return the name of a value in the C, or "" for a value that is written out."""
         if e.index in self.called:
             return self.called[e.index]
         if isinstance(e, Result):
@@ -179,8 +176,7 @@ class Printer:
         return self.names.of(e.place) if isinstance(e, Input) else e.name
 
     def _signed(self, e: Expr) -> tuple[bool, str, str]:
-        """Sign, text and kind of an expression; the sign is true if minus the value is written; the kind is a sum, a
-        product or an atom."""
+        """Return whether minus the value is written, and text and kind of an expression: sum, product or atom."""
         if name := self._name(e):
             return e.negated, name, "atom"
         if isinstance(e, Const):
@@ -188,7 +184,7 @@ class Printer:
         return self._formula(e)
 
     def _formula(self, e: Expr, negate: bool = False) -> tuple[bool, str, str]:
-        """Sign, text and kind of an operation, whatever its name, or of minus it."""
+        """Return sign, text and kind of an operation, or of minus it, without its name."""
         assert isinstance(e, Op)
         if e.op == "neg":
             minus, text, kind = self._signed(e.args[0])
@@ -217,7 +213,8 @@ def _atom(text: str, kind: str) -> str:
 
 
 def literal(value: float) -> str:
-    """A literal of the chosen precision, of 14 digits; what is a shorter number but for rounding is that number."""
+    """Return a literal of the chosen precision with 14 digits. A shorter number that differs by rounding only is taken
+    instead."""
     size = abs(float(value))
     short = float(f"{size:.{SHORT}g}")
     shown = repr(short if short == float(f"{size:.{AGREEING}g}") else float(f"{size:.{DIGITS}g}"))
@@ -227,7 +224,7 @@ def literal(value: float) -> str:
 
 
 def wrapped_c(line: str, room: int = WIDTH) -> list[str]:
-    """A statement as lines of at most `room` columns, cut before operators and after the commas of calls."""
+    """Return a statement as lines of at most `room` columns, cut before operators and after the commas of calls."""
     lines = []
     while len(line) > room:
         cut = max(line.rfind(operator, 0, room - 1) for operator in (" + ", " - "))

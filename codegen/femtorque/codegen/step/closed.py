@@ -1,21 +1,20 @@
-"""The closed loops' part of a tick, as a graph: closure at the sample s_k, velocity matrix, velocities and
-accelerations there.
+"""The closed loops' part of a tick, as a graph: closure at s_k, velocity matrix, velocities and accelerations.
 
-With exact sines of the frames' angles from integer positions, every anchor is carried from its link inwards to the body
-that both sides of the cut hang on, together with its columns of J_c. The residual of the positions corrects the
-dependent joints, whose positions the tick before has predicted: single precision knows it to 1e-7 of the mechanism's
-size, and nothing but sines and cosines is made of positions.
+Every anchor, with its columns of J_c, is carried from its link inwards to the body on which both sides of the cut hang.
+The frames' sines are exact, from integer positions. The tick before has predicted the dependent joints' positions, and
+the residual corrects them. Single precision gives the residual to 1e-7 of the mechanism's size. Positions enter only
+through sines and cosines.
 
-[J_d | J_i | r] is brought to triangular form by plane rotations (Givens). They need no search for pivots, so the code
-is the same in every pose, and the diagonal is the distance of a column from the ones before it: it vanishes at singular
-poses and nowhere else. Back-substitution gives the correction x = -J_d^-1 r and G = -J_d^-1 J_i, which says what the
-dependent joints' velocities are and, transposed, what their torques are to the independent ones: tau_i + G' tau_d is
-tau_i + J_ci' lambda with the lambda that makes every dependent row zero.
+Plane rotations (Givens) make [J_d | J_i | r] triangular. They need no search for pivots, so the code is the same in
+every pose. The diagonal is the distance of a column from the columns before it, so it vanishes at singular poses only.
+Back-substitution gives the correction x = -J_d^-1 r and G = -J_d^-1 J_i. G gives the dependent joints' velocities, and
+its transpose carries their torques to the independent joints: tau_i + G' tau_d is tau_i + J_ci' lambda with the lambda
+that makes every dependent row zero.
 
-With the velocities known, anchors are carried inwards once more, for what they accelerate by while all velocities stay
-as they are: b = dJ_c/dt qd. These rotations and back-substitution also give qdd_d = G qdd_i - J_d^-1 b. Velocities and
-accelerations are thus products and sums of those of the independent joints. No difference is taken of rounded positions
-or increments, which would cost 1e-7 / dt^2 and 1e-7 qd / dt.
+When the velocities are known, the anchors are carried inwards once more, for their accelerations at constant joint
+velocities: b = dJ_c/dt qd. The same rotations and back-substitution give qdd_d = G qdd_i - J_d^-1 b. Velocities and
+accelerations are thus products and sums of those of the independent joints. A difference of rounded positions or
+increments would cost 1e-7 / dt^2 and 1e-7 qd / dt.
 """
 
 from __future__ import annotations
@@ -47,8 +46,8 @@ class Angle:
 
 @dataclass
 class Carried:
-    """A vector carried inwards, its derivatives by the joints' positions, and its path from the tip: the maps that
-    carry its velocity along once the joints' velocities are known."""
+    """A vector carried inwards, its derivatives by the joints' positions, and its path from the tip. path: maps that
+    carry its velocity along when the joints' velocities are known."""
 
     now: Vec3
     columns: dict[int, Vec3]
@@ -57,7 +56,7 @@ class Carried:
 
 @dataclass(frozen=True)
 class Moving:
-    """Velocity of a vector, and its acceleration while all joints keep their velocities; in half ticks."""
+    """Velocity of a vector, and its acceleration at constant joint velocities; in half ticks."""
 
     velocity: Vec3
     bias: Vec3
@@ -68,7 +67,7 @@ class Moving:
 
 @dataclass
 class Row:
-    """One equation: entries per joint, what is left open, and a number by which `Rotation`s know it."""
+    """One equation: entries per joint, residual `left`, and the number by which `Rotation`s know it."""
 
     entries: dict[int, Expr]
     left: Expr
@@ -77,7 +76,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Rotation:
-    """Rotation of two rows by numbers, into a pivot and a row without its joint."""
+    """Rotation of two rows, by their numbers, into a pivot row and a row without its joint."""
 
     rows: tuple[int, int]
     into: tuple[int, int]
@@ -87,7 +86,8 @@ class Rotation:
 
 @dataclass(frozen=True)
 class Member:
-    """One revolute joint of a group of parallel ones on a path: body axes in the group's at angle zero, and sign."""
+    """One revolute joint of a group of parallel joints on a path: its sign, and body axes in the group's axes at angle
+    zero."""
 
     joint: int
     sign: int
@@ -96,10 +96,8 @@ class Member:
 
 @dataclass(frozen=True)
 class Group:
-    """Consecutive joints of a path that share one frame: revolute ones about parallel axes, or one slide.
-
-    R (3, 3): group frame (z along the axis) in the axes of the body it hangs on.
-    """
+    """Consecutive joints of a path that share one frame: revolute joints about parallel axes, or one slide. R (3, 3):
+    group frame (z along the axis) in the axes of the body that carries it."""
 
     members: tuple[Member, ...]
     slides: bool
@@ -127,7 +125,7 @@ class LoopStep:
     assembly: Assembly
     graph: Graph = field(default_factory=Graph)
     angles: list[Angle] = field(default_factory=list)
-    positions: list[int] = field(default_factory=list)  # of the joints whose whole position is needed
+    positions: list[int] = field(default_factory=list)  # joints whose whole position is needed
     entries: list[tuple[int, int]] = field(default_factory=list)  # of G: (place in dependent, place in independent)
 
     def __post_init__(self) -> None:
@@ -156,7 +154,7 @@ class LoopStep:
 
     # ---- one cut
     def _cut(self, c: int, cut: Cut) -> list[Row]:
-        """The kept equations of a cut."""
+        """Return the kept equations of a cut."""
         kept = [row for number, row in self.assembly.kept if number == c]
         name, along = f"c{c + 1}", cut.loop.type in ALONG
         rows: list[Row] = []
@@ -183,8 +181,8 @@ class LoopStep:
         return rows
 
     def _couplings(self) -> list[Row]:
-        """The equations of mimic joints, in the cuts' units. Their residual is the one thing that is made of whole
-        positions: it is of the size of a rounding, and only sines and cosines see it."""
+        """Return the equations of mimic joints, in the cuts' units. Only their residual uses whole positions. Its
+        rounding is harmless, because only sines and cosines see it."""
         equations, rows = self.assembly.equations, list[Row]()
         for number, c in enumerate(equations.couplings):
             place = (len(equations.cuts) + number, 0)
@@ -197,7 +195,7 @@ class LoopStep:
         return rows
 
     def _position(self, joint: int) -> int:
-        """The place of a joint's whole position among the inputs p."""
+        """Return the place of a joint's whole position among the inputs p."""
         if joint not in self.positions:
             self.positions.append(joint)
         return self.positions.index(joint)
@@ -213,7 +211,7 @@ class LoopStep:
         return Carried(self._fixed(direction), {})
 
     def _dot(self, u: Carried, v: Carried, name: str) -> Row:
-        """u . v and its derivatives."""
+        """Return the row of u . v and its derivatives."""
         entries: dict[int, Expr] = {}
         for j in sorted({*u.columns, *v.columns}):
             entry = self.graph.const(0.0)
@@ -233,7 +231,7 @@ class LoopStep:
 
     # ---- along a path
     def _inwards(self, side: Side, start: Array, name: str, is_point: bool) -> Carried:
-        """A point (in units of length) or direction fixed in the side's link, in axes of the common body."""
+        """Return a point (in units of length) or direction fixed in the side's link, in axes of the common body."""
         y = self._still(start)
         for number, group in reversed(list(enumerate(self._groups(side)))):
             label = f"{name}{number + 1}"
@@ -272,7 +270,7 @@ class LoopStep:
         return groups
 
     def _slid(self, group: Group, y: Carried, is_point: bool) -> Carried:
-        """Shifted along a slide's axis."""
+        """Return y shifted along a slide's axis."""
         if not is_point:
             return y
         j = group.members[0].joint
@@ -285,7 +283,7 @@ class LoopStep:
         return Carried(now, {**y.columns, j: self._fixed(axis)}, [*y.path, on])
 
     def _turned(self, group: Group, y: Carried, is_point: bool, name: str) -> Carried:
-        """From the last member's body to the group's frame: the members' link vectors, each turned by its angle."""
+        """Return y in the group's frame: the members' link vectors, each turned by its angle, are added."""
         tip, last = self._zero(), len(group.members) - 1
         columns: dict[int, Vec3] = {}
         parts: list[tuple[Angle, Vec3]] = []  # link vectors, from the last member's inwards
@@ -313,7 +311,7 @@ class LoopStep:
         return Carried(tip, columns, [*path, on])
 
     def _spin(self, angle: Angle) -> Expr:
-        """Velocity of a frame's angle."""
+        """Return the velocity of a frame's angle."""
         if angle not in self.spins:
             total = self.graph.const(0.0)
             for j, sign in angle.members:
@@ -322,12 +320,12 @@ class LoopStep:
         return self.spins[angle]
 
     def _spun(self, angle: Angle, v: Vec3) -> Moving:
-        """Velocity and acceleration of a vector fixed in a turning frame: w z x v, -w^2 v across z."""
+        """Return velocity and acceleration of a vector fixed in a turning frame: w z x v, -w^2 v across z."""
         velocity = v.z_cross(self._spin(angle))
         return Moving(velocity, velocity.z_cross(self._spin(angle)))
 
     def _turn(self, angle: Angle, y: Carried, name: str) -> Carried:
-        """Turned about z by an angle."""
+        """Return y turned about z by an angle."""
         if angle not in self.angles:
             self.angles.append(angle)
         i = self.angles.index(angle)
@@ -345,7 +343,7 @@ class LoopStep:
         return Carried(now, columns, [*y.path, on])
 
     def _mapped(self, R: Array, y: Carried) -> Carried:
-        """In other axes, fixed ones."""
+        """Return y in other, fixed axes."""
         columns = {j: self._times(R, column) for j, column in y.columns.items()}
 
         def on(m: Moving) -> Moving:
@@ -355,7 +353,7 @@ class LoopStep:
 
     # ---- elimination
     def _solve(self, rows: list[Row]) -> dict[int, dict[int, Expr]]:
-        """Correction and velocity matrix; returns the latter, by dependent and independent joint."""
+        """Solve for correction and velocity matrix; return the latter, by dependent and independent joint."""
         a, graph = self.assembly, self.graph
         for number, joint in enumerate(a.dependent):
             graph.block(f'"{a.model.bodies[joint].joint.name}" out of all equations but one')
@@ -379,7 +377,7 @@ class LoopStep:
         return G
 
     def _back(self, right: list[Expr], name: Callable[[int], str]) -> dict[int, Expr]:
-        """-J_d^-1 times a right side that the rotations have turned, one entry a pivot; by dependent joint."""
+        """Return -J_d^-1 times a right side that the rotations have turned, one entry per pivot; by dependent joint."""
         found: dict[int, Expr] = {}
         for p, side in reversed(list(zip(self.pivots, right, strict=True))):
             for j, entry in p.entries.items():
@@ -389,7 +387,7 @@ class LoopStep:
         return found
 
     def _move(self, G: dict[int, dict[int, Expr]]) -> None:
-        """Velocities and accelerations of the dependent joints."""
+        """Form velocities and accelerations of the dependent joints."""
         a, graph = self.assembly, self.graph
         graph.block("Velocities of the dependent joints")
         self.velocities = {i: graph.input("velocity", i) for i in a.independent}
@@ -419,7 +417,7 @@ class LoopStep:
             graph.output("acceleration", d, led + own[joint])
 
     def _rotate(self, number: int, joint: int, touched: list[Row]) -> list[Row]:
-        """Make one row the joint's pivot; the others without it. Stores how far from singular the pivot is."""
+        """Make one row the joint's pivot and eliminate the joint from the others; store the pivot's margin."""
         graph, zero, name = self.graph, self.graph.const(0.0), f"e{number + 1}"
         columns = sorted({j for row in touched for j in row.entries} - {joint})
         kept, left = touched[0], list[Row]()
@@ -452,15 +450,11 @@ class LoopStep:
 
 
 def allocation(assembly: Assembly, entries: list[tuple[int, int]], half: float, partition: bool = False) -> Graph:
-    """The graph from open[j], the tree's torques, G[e] and velocity[d] of the loops to tau[k] of the actuated joints.
-    half: half a tick, s, in which velocities are.
-
-    To the torques of passive joints is added what overcomes their friction.
-
-    Q = tau_i + G' tau_d is what the independent joints must do together with the redundant ones, whose share is
-    (W_r + G_r W_i G_r') tau_r = G_r W_i Q, tau_i = Q - G_r' tau_r: min tau_a' W tau_a with every passive row zero.
-    partition: the open tree's torques as they are.
-    """
+    """Return the graph from open[j], the tree's torques, G[e] and velocity[d] of the loops to tau[k] of the actuated
+    joints. half: half a tick, s, the unit of time in velocities. Friction of passive joints is added to their torques.
+    Independent and redundant joints together must do Q = tau_i + G' tau_d. The redundant joints' share solves (W_r +
+    G_r W_i G_r') tau_r = G_r W_i Q, tau_i = Q - G_r' tau_r, which minimises tau_a' W tau_a with every passive row zero.
+    partition: return the open tree's torques unchanged."""
     graph = Graph()
     free, bound, places = assembly.independent, assembly.dependent, {i: k for k, i in enumerate(assembly.actuated)}
     names = [body.joint.name for body in assembly.model.bodies]
@@ -515,7 +509,7 @@ def allocation(assembly: Assembly, entries: list[tuple[int, int]], half: float, 
 
 
 def _positive_solve(graph: Graph, A: list[list[Expr]], b: list[Expr]) -> list[Expr]:
-    """x of A x = b, A symmetric and positive: L D L' without pivots, lower triangle given."""
+    """Return x of A x = b, A symmetric and positive: L D L' without pivots, from the lower triangle."""
     n = len(b)
     L: list[list[Expr]] = [[graph.const(0.0)] * n for _ in range(n)]
     D: list[Expr] = []
@@ -551,7 +545,7 @@ def _sum(graph: Graph, terms: list[Expr]) -> Expr:
 
 
 def _difference(b: Carried, a: Carried) -> Carried:
-    """b - a."""
+    """Return b - a."""
     columns = dict(b.columns)
     for j, column in a.columns.items():
         columns[j] = columns[j] + -column if j in columns else -column

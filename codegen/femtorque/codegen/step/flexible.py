@@ -1,13 +1,12 @@
 """The step of trees with flexible links, as a graph: the recursions of reference/discrete_flexible.py in body frames.
 
-Every piece of the tree has a frame whose z is its joint's axis, turned with the joint; a flexible link's root has the
-link's own axes, its tip these turned by the slopes there. Units are those of newton_euler.py: time is in half
-ticks, so that velocities are u - du and accelerations du, inertias are multiplied by 4 / dt^2, and forces come out in N
-m (N). Modal coordinates are multiplied by 2 / dt, which makes their inertia 1.
+Every piece of the tree has a frame with z along its joint's axis, turned with the joint. A flexible link's root has the
+link's axes; its tip has these axes turned by the slopes. Units are those of newton_euler.py: time is in half ticks, so
+velocities are u - du and accelerations du; inertias are multiplied by 4 / dt^2, and forces come out in N m (N). Modal
+coordinates are multiplied by 2 / dt, which makes their inertia 1.
 
-The inner part of a flexible link is the C of ft_flexible.c (emit/flexible.py), called five times per tick: how its tip
-moves; how the link is drawn towards its root; how its tip would move without anything on it; by how much that is to be
-corrected; what the link has for its hub.
+The inner part of a flexible link is C of ft_flexible.c (emit/flexible.py), called five times per tick: the tip's
+motion; the link's shortening; the tip's motion without a load; its correction; the load on the hub.
 """
 
 from __future__ import annotations
@@ -51,24 +50,24 @@ CORRECT = Function("ft_modal_correct", "void", acts=True)
 TINY = 1e-12  # rotations: below this an entry is a rounding error
 
 INTRO = """
-Newton-Euler at the sample s_k, where the half increments u on both sides give
+Newton-Euler at the sample s_k. The half increments u on both sides give
 velocity and acceleration of every driven joint, du = (u_k - u_k-1) / 2:
 
     qd = 2 (u_k - du) / tick,   qdd = 4 du / tick^2.
 
 The modes of flexible links and the joints that springs hold have the same
-equations without a torque: they are solved for their own du (ft_flexible.c),
-d, first as in the last tick and then corrected. H is the inertia of what a
-link's tip carries, F the force on the tip's own coordinates.
+equations without a torque. These are solved for their own du, d
+(ft_flexible.c), which is first predicted and then corrected. H is the inertia
+of the load of a link's tip, F the force on the tip's own coordinates.
 
 Outwards: angular velocity w and acceleration e, acceleration a of each
-origin, gravity included as that of the ground. Inwards: force f, moment n,
-first moment C, beyond flexible links also the inertia I, and L and N where
-something deflects, of all that hangs there; cf and cn are what springs add to
-f and n by deflecting. Vectors are in the frame of their body, whose z is
-the joint's axis; _b1 is the root of flexible link 1, _tip1 its tip, y and z
-are its planes of bending, ys and zs the slopes there, x is its twist about the
-link. Other places have an ending:
+origin. Gravity is an acceleration of the ground. Inwards, of the load: force
+f, moment n, first moment C, beyond flexible links also the inertia I, and L
+and N of parts that deflect; cf and cn are the parts of f and n by which
+springs deflect. Vectors are in the frame of their body, with z along the
+joint's axis; _b1 is the root of flexible link 1, _tip1 its tip, y and z are
+its planes of bending, ys and zs the slopes there, x is its twist about the
+link. Values in other frames have an ending:
 
     _j    before the joint turns it
     _r    in axes of a flexible link's root
@@ -78,17 +77,16 @@ link. Other places have an ending:
     _at   of the tip's deflection
     _neg  with the other sign
 
-Bent links keep their length. _s is what would be if all links were straight
-and springs had constant velocities, p the force f: along a link it is its
-tension, which stiffens or softens it. tip, first and second are by how much a
-link's tip, its mass and x times its mass are drawn towards its root, with
-their _velocity and acceleration; lf and ln are what links and their loads add
-for that, to the driven joints, not to what bends. by is by how much a tip is
-drawn for its deflection, inward, drawn and fling the accelerations along it of
-what it carries beside its axis and of itself; around and bent are y z' - z y'
-+ w_x (y^2 + z^2) and y^2 + z^2 of a tip, on which spin, change, led, pulled and
-back depend; roll is by how much its coordinates twist it. k is what is used
-twice.
+Bent links keep their length. _s is a value for straight links and constant
+velocities of springs, p such a force f: along a link it is the tension, which
+stiffens or softens the link. tip, first and second are the displacements of a
+link's tip, its mass and x times its mass towards its root, with their
+_velocity and acceleration. lf and ln are the loads of driven joints due to
+them. by is a tip's displacement towards the root per deflection. inward, drawn
+and fling are accelerations along a tip, of its load beside its axis and of the
+tip itself. around and bent are y z' - z y' + w_x (y^2 + z^2) and y^2 + z^2 of a
+tip; spin, change, led, pulled and back depend on them. roll is the twist of a
+tip per coordinate. k is a value that is used twice.
 
 Units: time is in half ticks, inertias are times 4 / tick^2, so that f and n
 are in N m (N).
@@ -97,11 +95,9 @@ are in N m (N).
 
 @dataclass(frozen=True)
 class Load:
-    """Load of everything on a piece, about its origin, in its body frame.
-
-    force: of the motion as predicted. given: to be added for what springs beyond deflect under that motion. straight:
-    the force were all links straight. led: of links that keep their length.
-    """
+    """Load of everything on a piece, about its origin, in its body frame. force: of the predicted motion. given: added
+    because springs beyond deflect under it. straight: force with straight links. led: force of links that keep their
+    length."""
 
     force: SpatialForce
     inertia: ArticulatedInertia
@@ -111,13 +107,13 @@ class Load:
 
     @staticmethod
     def of(force: SpatialForce, inertia: ArticulatedInertia) -> Load:
-        """Without springs, of straight links."""
+        """Return a load of straight links without springs."""
         none = SpatialForce.zero(force.f.x.graph)
         return Load(force, inertia, none, force.f, none)
 
     @property
     def final(self) -> SpatialForce:
-        """The force with the springs deflected."""
+        """Return the force with the springs deflected."""
         return self.force + self.given
 
     def __add__(self, other: Load) -> Load:
@@ -129,11 +125,11 @@ class Load:
                     rotation(self.straight), self.led.map(rotation))
 
     def turned(self, E: np.ndarray) -> Load:
-        """In axes that have these as E."""
+        """Return the load in axes whose components here are E."""
         return self.map(lambda v: times(E, v), lambda A: A.map(lambda v: times(E, v)).symmetric())
 
     def shift(self, d: Vec3) -> Load:
-        """About a point from which the old one is d away."""
+        """Return the load about a point from which the old origin is d away."""
         return Load(self.force.shift(d), self.inertia.shift(d), self.given.shift(d), self.straight, self.led.shift(d))
 
     def bind(self, name: str) -> Load:
@@ -143,7 +139,7 @@ class Load:
                     self.straight.bind(f"p{name}"), self.led.bind(f"lf{name}", f"ln{name}"))
 
     def about_parent(self, d: Vec3, name: str) -> Load:
-        """This load moved to the parent's origin, from which the old one is d away."""
+        """Return this load about the parent's origin, from which the old origin is d away."""
         force, C = self.force.bind(f"f{name}_t", f"n{name}_o"), self.inertia.C.bind(f"C{name}_o")
         moved = replace(self, force=force, inertia=replace(self.inertia, C=C)).shift(d)
         force = SpatialForce(moved.force.f, moved.force.n.bind(f"n{name}_t"))
@@ -182,11 +178,11 @@ class FlexibleStep:
         return Vec3.zero(self.graph)
 
     def solved(self, name: str, S: Sequence[Expr], b: Sequence[Expr]) -> tuple[Expr, ...]:
-        """x of S x = b; S: lower triangle of a symmetric matrix, row by row."""
+        """Return x of S x = b; S: lower triangle of a symmetric matrix, row by row."""
         return self.graph.call(RESPONSE[len(b)], name, FLEXIBLE, *S, *b)
 
     def settle(self, i: int) -> None:
-        """Put out the torques of the driven joints beyond piece i."""
+        """Store the torques of the driven joints beyond piece i."""
         for k in self.tree.beyond(i):
             if k != i and self.tree.pieces[k].joint in self.number:
                 self.joint(k).settle()
@@ -199,22 +195,21 @@ class FlexibleStep:
     # ---- what is to be emitted
     @property
     def rolls(self) -> bool:
-        """True if a flexible link turns about its own axis."""
+        """Return whether a flexible link turns about its own axis."""
         return any(isinstance(node, FlexibleLink) and node.rolls for node in self.nodes)
 
     @property
     def nested(self) -> bool:
-        """True if a flexible link hangs on something that bends."""
+        """Return whether a flexible link hangs on a part that bends."""
         return any(isinstance(s, Call) and s.function is CORRECT for s in self.graph.statements)
 
     @property
     def intro(self) -> list[str]:
-        """The comment at the head of the C."""
         return INTRO.splitlines()
 
     @property
     def turning(self) -> list[int]:
-        """The pieces of driven joints whose turning frames something depends on."""
+        """Return the pieces of driven joints whose turning frames something depends on."""
         _, live = self.graph.live()
         pairs = {node.i: node.pair[0] for node in self.nodes
                  if isinstance(node, RigidBody) and node.i not in self.springs and not node.piece.prismatic}
@@ -222,18 +217,18 @@ class FlexibleStep:
 
 
 class Node(ABC):
-    """A piece of the tree: from its parent outwards, and from what hangs on it inwards."""
+    """A piece of the tree: from its parent outwards, and from its load inwards."""
 
     motion: FrameMotion  # as predicted
-    calm: FrameMotion  # were all links straight and springs at constant velocities
-    sent: Load  # of all that hangs here, as its parent takes it
+    calm: FrameMotion  # motion with straight links and constant spring velocities
+    sent: Load  # load of this piece and all beyond, on its parent
 
     def __init__(self, step: FlexibleStep, i: int, name: str) -> None:
         self.step, self.graph, self.i, self.piece, self.name = step, step.graph, i, step.tree.pieces[i], name
         self.E, self.d = self._frame()
 
     def _frame(self) -> tuple[np.ndarray, np.ndarray]:
-        """Rotation and origin of the piece's frame at position zero, in its parent's body frame."""
+        """Return rotation and origin of the piece's frame at position zero, in its parent's body frame."""
         axes = self.step.axes
         parent = np.eye(3) if self.piece.parent == GROUND else axes[self.piece.parent]
         return _tidy(product(parent.T, self.piece.R0, axes[self.i])), product(parent.T, self.piece.p0)
@@ -244,7 +239,7 @@ class Node(ABC):
 
     @abstractmethod
     def branch(self, beyond: bool) -> None:
-        """Out to the tips and back. beyond: something that bends or deflects carries it."""
+        """Walk out to the tips and back. beyond: a part that bends or deflects carries the piece."""
 
     @abstractmethod
     def correct(self, de: Vec3, da: Vec3) -> None:
@@ -255,7 +250,7 @@ class Node(ABC):
         """Add to the forces of driven joints from here on: an acceleration da of the parent, by link `by`."""
 
     def carried(self, calm: bool = False) -> FrameMotion:
-        """At the origin of the piece, in its frame at position zero."""
+        """Return the motion at the origin of the piece, in its frame at position zero."""
         if self.piece.parent == GROUND:
             gravity = _tidy(product(self.E.T, self.step.tree.gravity))
             falling = self.step.vec(gravity, -square(self.step.tree.dt) / 4.0)
@@ -265,14 +260,14 @@ class Node(ABC):
         return FrameMotion(*(times(self.E.T, v) for v in (motion.w, motion.e, motion.at(self.step.vec(self.d)))))
 
     def gathered(self, beyond: bool) -> Load:
-        """Load of the piece and of the loads from its children."""
+        """Return the load of the piece and of its children."""
         total = self._own(beyond)
         for child in self.children:
             total = total + child.sent
         return total.bind(self.name)
 
     def _own(self, beyond: bool) -> Load:
-        """Load of the piece alone."""
+        """Return the load of the piece alone."""
         piece, Q, unit, motion = self.piece, self.step.axes[self.i], self.step.unit, self.motion
         com = _small(product(Q.T, piece.com))
         J = _small(product(Q.T, piece.inertia, Q) - product(piece.mass * skew(com), skew(com)))
@@ -287,8 +282,8 @@ class RigidBody(Node):
     """Body moved by a driven joint."""
 
     pair: Pair
-    force: Expr  # of the joint, not put out yet
-    about: Load  # of all that hangs here, about its own origin
+    force: Expr  # torque of the joint, not stored yet
+    about: Load  # load of this piece and all beyond, about its own origin
 
     def __init__(self, step: FlexibleStep, i: int) -> None:
         super().__init__(step, i, str(step.tree.pieces[i].mover + 1))
@@ -299,7 +294,7 @@ class RigidBody(Node):
 
     @property
     def stiffness(self) -> float:
-        """Stiffness of the spring at the joint, N m/rad or N/m."""
+        """Return the stiffness of the spring at the joint, N m/rad or N/m."""
         return joint_stiffness(self.step.model, self.piece.mover)
 
     @property
@@ -307,12 +302,12 @@ class RigidBody(Node):
         return self.step.number[self.piece.mover]
 
     def _position(self) -> Expr:
-        """At s_k, rad or m."""
+        """Return the position at s_k, rad or m."""
         u = self.graph.input("u", self._j)
         return self.graph.bind(self.graph.input("q", self._j) - (u + u), f"q{self.name}")
 
     def slide(self) -> Vec3:
-        """Position of a sliding piece along its z, m."""
+        """Return the position of a sliding piece along its z, m."""
         zero = self.graph.const(0.0)
         return Vec3(zero, zero, self._position())
 
@@ -337,7 +332,7 @@ class RigidBody(Node):
         self.calm = self._moved(self.carried(calm=True), velocity, quiet, f"{self.name}_s")
 
     def _velocities(self) -> tuple[Expr, Expr, Expr]:
-        """Velocity and acceleration of the joint, and the latter if nothing bent or deflected."""
+        """Return velocity and acceleration of the joint, and its acceleration if nothing bent or deflected."""
         change = self.graph.input("du", self._j)
         return self.graph.bind(self.graph.input("u", self._j) - change, f"qd{self.name}"), change, change
 
@@ -346,7 +341,7 @@ class RigidBody(Node):
         return c, s
 
     def _moved(self, at: FrameMotion, velocity: Expr, change: Expr, name: str) -> FrameMotion:
-        """Motion of the body frame, from that at position zero."""
+        """Return the motion of the body frame, from the motion at position zero."""
         if self.piece.prismatic:
             w, e, a = at.w, at.e, at.at(self.slide())
             coriolis = velocity + velocity
@@ -373,22 +368,22 @@ class RigidBody(Node):
         return self.gathered(beyond)
 
     def _along(self, force: SpatialForce) -> Expr:
-        """Component of a force and moment that the joint bears."""
+        """Return the component of a force and moment that the joint bears."""
         return force.f.z if self.piece.prismatic else force.n.z
 
     def _held(self, force: Expr, total: Load) -> Expr:
-        """With what links that keep their length and a spring beside the drive add."""
+        """Return the torque with the parts of links that keep their length and of a spring at the drive."""
         force = force + self._along(total.led)
         if not self.stiffness:
             return force
         return force + self.stiffness * self.graph.bind(self._position() - self.joint.rest, f"stretch{self.name}")
 
     def _given(self, total: Load, beyond: bool) -> Load:
-        """Load that the joint passes to its parent."""
+        """Return the load that the joint passes to its parent."""
         return total
 
     def _sent(self, total: Load) -> Load:
-        """From the body frame to the parent's."""
+        """Return the load in the parent's frame."""
         if self.piece.prismatic:
             total = total.shift(self.slide())
         else:
@@ -407,7 +402,7 @@ class RigidBody(Node):
         self._corrected(self.turned(de), self.turned(da))
 
     def _corrected(self, de: Vec3, da: Vec3) -> None:
-        """de, da: of the body frame, the joint's own acceleration unchanged."""
+        """Return changes de, da of the body frame; the joint's own acceleration is unchanged."""
         de, da = de.bind(f"de{self.name}"), da.bind(f"da{self.name}")
         more = self._along(self.about.inertia.answer(de, da))
         self.force = self.graph.bind(self.force + more, f"F{self.name}_d")
@@ -427,7 +422,7 @@ class RigidBody(Node):
 
 
 class SpringJoint(RigidBody):
-    """Body moved by a joint that a spring alone holds: the joint deflects under its load and its parent's motion."""
+    """Body on a joint that only a spring holds: the joint deflects under its load and its parent's motion."""
 
     def __init__(self, step: FlexibleStep, i: int) -> None:
         super().__init__(step, i)
@@ -483,7 +478,7 @@ class SpringJoint(RigidBody):
         return replace(total, given=given, inertia=total.inertia.reduce(response, self.of_one))
 
     def _corrected(self, de: Vec3, da: Vec3) -> None:
-        """Move the spring on, and correct what is beyond it."""
+        """Move the spring on, and correct the pieces beyond it."""
         graph, name = self.graph, self.name
         pushed = graph.bind(self.of_one.f @ da + self.of_one.n @ de, f"push{name}")
         d = graph.bind(self.moved - self.compliance * pushed, f"d{name}")
@@ -497,7 +492,7 @@ class SpringJoint(RigidBody):
             child.correct(de, da)
 
     def _led(self, da: Vec3, by: str) -> None:
-        """A spring takes no torque of a drive."""
+        """Do nothing: a spring takes no torque of a drive."""
 
 
 class Bend(NamedTuple):
@@ -520,8 +515,8 @@ class Plane(NamedTuple):
 
 @dataclass(frozen=True)
 class Drawn:
-    """By how much a bent link's tip, its first moment and its second are drawn: u, velocity and acceleration of
-    each."""
+    """Shortening of a bent link: displacement u, velocity and acceleration of its tip, first moment and second
+    moment."""
 
     tip: tuple[Expr, Expr, Expr]
     first: tuple[Expr, Expr, Expr]
@@ -544,7 +539,7 @@ class Vec4(NamedTuple):
 
 
 class Twist(NamedTuple):
-    """About the tip's own x: cosine and sine; by how much for one of deflection and slope in y, then in z."""
+    """Turn about the tip's own x: its cosine and sine, and its derivatives by deflection and slope in y, then in z."""
 
     pair: Pair
     by: Vec4
@@ -552,11 +547,8 @@ class Twist(NamedTuple):
 
 @dataclass(frozen=True)
 class Roll:
-    """About its own x, root frame, a tip's coordinates turn it by so much of one each.
-
-    answer: of what the tip carries to an angular acceleration of one about x; moments: about x, of these coordinates
-    without it.
-    """
+    """Turn of a tip's coordinates about its own x, root frame. answer: of the load to an angular acceleration of 1
+    about x; moments: about x, of the coordinates without this turn."""
 
     axis: Vec3
     by: list[Expr]
@@ -574,21 +566,19 @@ class Roll:
         return Roll(axis, by, answer, moments, inertia)
 
     def between(self, r: int, c: int) -> Expr:
-        """Entry (r, c) that the load adds to H."""
+        """Return the entry (r, c) that the load adds to H."""
         return self.by[r] * self.moments[c] + self.by[c] * self.moments[r]
 
     def with_it(self, answers: list[SpatialForce]) -> list[SpatialForce]:
-        """The answers to the coordinates with it."""
+        """Return the answers to the coordinates, this turn included."""
         return [a + self.answer.map(lambda v, k=k: k * v) for a, k in zip(answers, self.by, strict=True)]  # type: ignore[misc]
 
 
 @dataclass(frozen=True)
 class Tip:
-    """Effect of a tip's coordinates, deflections and slopes in turn, on the tip's load.
-
-    axes: of the coordinates; roll: about which they twist the tip; d: their accelerations' corrections so far; S: lower
-    triangle of G^-1 + H; H; forces: R, at the root, for an acceleration of one of each.
-    """
+    """Effect of a tip's coordinates, deflections and slopes in turn, on the tip's load. axes: of the coordinates; roll:
+    their twist of the tip; d: corrections of their accelerations so far; S: lower triangle of G^-1 + H; H; forces: R,
+    at the root, for an acceleration of 1 of each coordinate."""
 
     axes: list[Vec3]
     roll: Roll | None
@@ -598,11 +588,11 @@ class Tip:
     forces: list[SpatialForce]
 
     def answer(self, r: int, d: Sequence[Expr]) -> Expr:
-        """H d, row r."""
+        """Return row r of H d."""
         return _sum(self.H[max(r, c), min(r, c)] * d[c] for c in range(len(d)))
 
     def change(self, d: Sequence[Expr]) -> tuple[Vec3, Vec3]:
-        """Angular acceleration and acceleration of the tip, root frame, from those of its coordinates."""
+        """Return angular acceleration and acceleration of the tip, root frame, from those of its coordinates."""
         de = da = Vec3.zero(d[0].graph)
         for r, axis in enumerate(self.axes):
             de, da = (de + d[r] * axis, da) if r % 2 else (de, da + d[r] * axis)
@@ -612,15 +602,15 @@ class Tip:
 
 
 class FlexibleLink(Node):
-    """The piece at a flexible link's tip, with the link: from its root, which its hub carries, to the tip and back."""
+    """The piece at a flexible link's tip, and the link: from its root on the hub to the tip and back."""
 
-    tip: Tip | None = None  # where the link hangs on something that bends
-    turns: tuple[Pair, Pair] | None = None  # of the tip, by its slopes
+    tip: Tip | None = None  # only if the link hangs on a part that bends
+    turns: tuple[Pair, Pair] | None = None  # turn of the tip by its slopes
     twist: Twist | None = None
     carried_kg = 0.0  # by the tip
-    moment: Vec3  # first, of what the tip carries, its frame
-    straight: Vec3  # force with which the tip would push what it carries, were all links straight
-    response: list[list[Expr]]  # of such a link's tip to its root, phi A^-1 c
+    moment: Vec3  # first moment of the tip's load, in the tip's frame
+    straight: Vec3  # force of the tip on its load if all links were straight
+    response: list[list[Expr]]  # response of the tip of a link that hangs on a bending part to its root, phi A^-1 c
 
     def __init__(self, step: FlexibleStep, i: int) -> None:
         k = step.tree.beams.index(i)
@@ -635,7 +625,7 @@ class FlexibleLink(Node):
         return not self.root.w.x.is_zero
 
     def _other(self, plane: str) -> int:
-        """The first mode of the other plane, or of this one if there is no other."""
+        """Return the first mode of the other plane, or of this plane if there is no other."""
         return self.planes.get("z" if plane == "y" else "y", self.planes[plane]).first
 
     # ---- outwards
@@ -671,7 +661,7 @@ class FlexibleLink(Node):
             self.step.settle(self.i)
 
     def _beyond(self, y: Bend, z: Bend) -> Load:
-        """Predicted load of the tip: about the tip, in the root's frame."""
+        """Return the predicted load of the tip, about the tip, in the root's frame."""
         graph, name, zero = self.graph, self.name, self.graph.const(0.0)
         turn_y, turn_z = self.turns = self._turning("y", y.slope), self._turning("z", z.slope)
         w, e, _ = root = self.root.w, self.root.e, self.root.a
@@ -716,8 +706,8 @@ class FlexibleLink(Node):
         return c, s
 
     def _twisted(self, y: Bend, z: Bend, w: Vec3, e: Vec3) -> tuple[Vec3, Vec3]:
-        """w, e of the tip, in the axes that the slopes have turned, with its turning about x that leaves the beam
-        without torsion."""
+        """Return w, e of the tip in the axes turned by the slopes, with the turn about x that avoids torsion of the
+        beam."""
         graph, name, by = self.graph, self.name, 1.0 / self.link.length
         rolls = (by * z.slope, -(by * z.at + 0.5 * z.slope), -(by * y.slope), by * y.at - 0.5 * y.slope)
         r = Vec4(*(graph.bind(x, f"roll{name}_{k + 1}") for k, x in enumerate(rolls)))
@@ -732,13 +722,13 @@ class FlexibleLink(Node):
                 Vec3(e.x + change, e.y + w.z * velocity, e.z - w.y * velocity).bind(f"e{name}_x"))
 
     def _axis(self) -> Vec3:
-        """The tip's x, root frame."""
+        """Return the tip's x, root frame."""
         assert self.turns is not None
         (cy, sy), (cz, sz) = self.turns
         return Vec3(self.graph.bind(cy * cz, f"x{self.name}_x"), self.graph.bind(sy * cz, f"x{self.name}_y"), sz)
 
     def _slope_axis(self) -> Vec3:
-        """About which a slope in z turns: -y of the frame that the slope in y has turned; root frame."""
+        """Return the axis of a slope in z: -y of the frame turned by the slope in y; root frame."""
         assert self.turns is not None
         c, s = self.turns[0]
         return Vec3(s, -c, self.graph.const(0.0))
@@ -747,13 +737,13 @@ class FlexibleLink(Node):
         return self._rolled(self._sloped(v))
 
     def _sloped(self, v: Vec3) -> Vec3:
-        """In the axes that the slopes have turned."""
+        """Return a vector in the axes turned by the slopes."""
         assert self.turns is not None
         v, (c, s) = v.turn(self.turns[0]), self.turns[1]
         return Vec3(c * v.x + s * v.z, v.y, c * v.z - s * v.x)
 
     def _rolled(self, v: Vec3) -> Vec3:
-        """From these to the tip's."""
+        """Return a vector of the axes turned by the slopes in the tip's axes."""
         if self.twist is None:
             return v
         c, s = self.twist.pair
@@ -769,7 +759,7 @@ class FlexibleLink(Node):
 
     # ---- the length that a bent link keeps
     def _drawn(self) -> Drawn:
-        """How the link is drawn towards its root; what tension does to its modes is left with them."""
+        """Form the shortening of the link; the effect of tension on its modes stays in the modes."""
         graph, n = self.graph, self.n
         graph.block(f'Flexible link "{self.link.name}": tension')
         sums = [graph.const(0.0)] * 8
@@ -781,8 +771,8 @@ class FlexibleLink(Node):
         return Drawn((u[0], u[1], u[2]), (u[3], u[4], u[5]), (u[6], u[7]))
 
     def _led(self, drawn: Drawn, tip: Load | None) -> SpatialForce:
-        """Force added at the link's root for driven joints, because the link keeps its length; and added to the forces
-        of the driven joints that it carries."""
+        """Form the force at the link's root for driven joints because the link keeps its length. The forces of the
+        driven joints that it carries are increased too."""
         n, zero, calm = self.n, self.graph.const(0.0), self.calm_root
         x = Vec3(self.graph.const(1.0), zero, zero)
         by, velocity = drawn.second
@@ -803,7 +793,7 @@ class FlexibleLink(Node):
         return SpatialForce(f, moment).bind(f"lf{n}_r", f"ln{n}_r")
 
     def _led_by(self, u: tuple[Expr, Expr, Expr]) -> Vec3:
-        """Acceleration of a point, or a first moment, drawn by u along x, beyond what it has where it was."""
+        """Return the additional acceleration of a point, or a first moment, that shortening moves by u along x."""
         at, velocity, change = u
         w, e, swing = self.calm_root.w, self.calm_root.e, velocity + velocity
         return Vec3(at * (w.y * w.y + w.z * w.z) - change, -(swing * w.z + at * (e.z + w.x * w.y)),
@@ -816,7 +806,7 @@ class FlexibleLink(Node):
 
     # ---- the march
     def _free(self, plane: str) -> tuple[Expr, ...]:
-        """Accelerations of the tip in one plane if it carried nothing."""
+        """Return the accelerations of the tip in one plane without a load."""
         graph, modes, w, e, a = self.graph, self.planes[plane], self.root.w, self.root.e, self.root.a
         if plane == "y":
             pull, pull_x, fling = a.y, e.z + w.x * w.y, w.z * w.z + w.x * w.x
@@ -835,10 +825,8 @@ class FlexibleLink(Node):
 
     def _marched(self, free: dict[str, tuple[Expr, ...]], s: Load,
                  beyond: bool) -> tuple[dict[str, tuple[Expr, ...]], Load]:
-        """The tip's motion made one with what it carries. Forces on the tip's coordinates, corrected load.
-
-        beyond: the link hangs on something that bends; what is beyond is then corrected with that.
-        """
+        """Return forces on the tip's coordinates and the corrected load: tip and load move together. beyond: the link
+        hangs on a part that bends; the pieces beyond are then corrected together with that part."""
         graph, n, name, none, one = self.graph, self.n, self.name, self.step.zero(), self.graph.const(1.0)
         zero, places = graph.const(0.0), range(len(self.coordinates))
         y, z = Vec3(zero, one, zero), Vec3(zero, zero, one)
@@ -889,30 +877,29 @@ class FlexibleLink(Node):
         return F, Load.of(load, ArticulatedInertia(s.inertia.kg, s.inertia.unit, s.inertia.C))
 
     def _bends(self) -> tuple[Bend, Bend]:
-        """In y and in z."""
+        """Return the bends in y and in z."""
         none = Bend(*[self.graph.const(0.0)] * 6)
         return self.bend.get("y", none), self.bend.get("z", none)
 
     def _drawn_by(self, part: str) -> Vec4:
-        """By how much the tip is drawn for one of deflection or slope, at them; or of their velocities."""
+        """Return the derivatives of the tip's shortening by deflection and slope, at their values or velocities."""
         by, none = 1.2 / self.link.length, self.graph.const(0.0)
         y, z = (self.graph.bind(by * getattr(bend, part), f"by{self.n}{plane}_{part}")
                 for plane, bend in zip("yz", self._bends(), strict=True))
         return Vec4(y, none, z, none)
 
     def _beside(self) -> Vec4:
-        """First moment along the axis of what the tip carries, for one of deflection or slope; what bends beyond it
-        takes its own part."""
+        """Return the first moment of the load along the axis, per deflection or slope; zero if a part beyond bends."""
         none = self.graph.const(0.0)
         stiff = self.step.tree.stiff_beyond(self.i)
         return Vec4(none, -self.moment.y if stiff else none, none, -self.moment.z if stiff else none)
 
     def _curved(self) -> Vec4:
-        """Forces on the tip's coordinates of third order in the Lagrangian, as predicted."""
+        """Return forces on the tip's coordinates of third order in the Lagrangian, as predicted."""
         return Vec4(*(a + b for a, b in zip(self._round(), self._off_the_end(), strict=True)))
 
     def _round(self) -> Vec4:
-        """Forces of a deflection that goes round the link's axis, and of one under a transverse acceleration."""
+        """Return forces of a deflection that goes round the link's axis, and of one under a transverse acceleration."""
         graph, n, unit, none, (y, z) = self.graph, self.n, self.step.unit, self.graph.const(0.0), self._bends()
         w, e, a = self.calm_root.w, self.calm_root.e, self.calm_root.a
         linear, square, shorter = (unit * part for part in self.link.curved(self.carried_kg))
@@ -930,7 +917,7 @@ class FlexibleLink(Node):
         return Vec4(-of_y, none, of_z, none)
 
     def _off_the_end(self) -> Vec4:
-        """Forces of a load beside the tip's axis or beyond its end, which moves along the link twice."""
+        """Return forces of a load beside the tip's axis or beyond its end, which moves along the link twice."""
         graph, n, bends, whirl = self.graph, self.n, self._bends(), self.whirl
         by, by_velocity, beside = self._drawn_by("at"), self._drawn_by("velocity"), self._beside()
         at, velocity, d = (Vec4(*(getattr(bend, name) for bend in bends for name in names))
@@ -942,7 +929,7 @@ class FlexibleLink(Node):
         return Vec4(*(k * inward - c * fling for k, c in zip(by, beside, strict=True)))
 
     def _advanced(self, F: dict[str, tuple[Expr, ...]], tip: Load | None, beyond: bool) -> Load:
-        """Let the link take the forces of its tip; what it and its tip have for the hub, in the root's frame."""
+        """Apply the tip's forces to the link, and return the load of link and tip on the hub, in the root's frame."""
         graph, n, unit, link, zero = self.graph, self.n, self.step.unit, self.link, self.graph.const(0.0)
         w, e, a = self.root.w, self.root.e, self.root.a
         sums = {plane: graph.call(ADVANCE, f"link{n}{plane}", FLEXIBLE, *modes,
@@ -975,11 +962,9 @@ class FlexibleLink(Node):
         return replace(total, straight=self.straight + (m * calm.a + calm.swung(Vec3(S.x, zero, zero))))
 
     def _reduced(self, inertia: ArticulatedInertia) -> ArticulatedInertia:
-        """Inertia about the root of a link that bends under changes of its hub's motion.
-
-        With c the modes' part in the motion of the root r, R the forces on the tip's coordinates that r makes, and B =
-        phi A^-1 c, it is M - c'A^-1 c + B'G^-1 B - Q'(G^-1 + H)^-1 Q, Q = R + G^-1 B.
-        """
+        """Return the inertia about the root of a link that bends when its hub's motion changes. c: part of the modes in
+        the motion of the root r; R: forces on the tip's coordinates due to r; B = phi A^-1 c. The inertia is M - c'A^-1
+        c + B'G^-1 B - Q'(G^-1 + H)^-1 Q, Q = R + G^-1 B."""
         inertia = inertia.general()
         L, N, I = inertia.full
         full = [[*L[r], *N[r]] for r in range(3)] + [[*(N[c][r] for c in range(3)), *I[r]] for r in range(3)]
@@ -1000,8 +985,8 @@ class FlexibleLink(Node):
                        I=Mat3.of(lambda r, c: full[3 + r][3 + c]).symmetric())
 
     def _root_response(self) -> tuple[list[list[Expr]], list[list[Expr]]]:
-        """c'A^-1 c (6, 6) and phi A^-1 c (T, 6) of the root's accelerations (a, e). Bent one way, modes of the other
-        are moved by e about the link's own axis."""
+        """Return c'A^-1 c (6, 6) and phi A^-1 c (T, 6) of the root's accelerations (a, e). If the link is bent one way,
+        e about its own axis moves the modes of the other way."""
         graph, link, unit, zero = self.graph, self.link, self.step.unit, self.graph.const(0.0)
         A = [[zero] * 6 for _ in range(6)]
         B: list[list[Expr]] = []
@@ -1033,12 +1018,12 @@ class FlexibleLink(Node):
         return A, B
 
     def _resistance(self, plane: str) -> np.ndarray:
-        """Force of each mode for an acceleration of one, with what its stiffness and damping add in a tick."""
+        """Return each mode's force for an acceleration of 1, with stiffness and damping over a tick."""
         K, dt = self.link.stiffness[plane], self.step.tree.dt
         return 4.0 / square(dt) + K + 2.0 * self.link.damping * K / dt
 
     def _stiffness(self) -> np.ndarray:
-        """G^-1 of the tip's coordinates: deflection and slope of each plane."""
+        """Return G^-1 of the tip's coordinates: deflection and slope of each plane."""
         phi, size = np.array([self.link.tip, self.link.slope]), len(self.coordinates)
         result = np.zeros((size, size))
         for k, plane in enumerate(self.planes):
@@ -1047,7 +1032,7 @@ class FlexibleLink(Node):
 
     # ---- corrections
     def correct(self, de: Vec3, da: Vec3) -> None:
-        """Move the link on, its hub's accelerations changed, and correct what is beyond."""
+        """Move the link on with changed accelerations of its hub, and correct the pieces beyond."""
         graph, n, zero, places = self.graph, self.n, self.graph.const(0.0), range(len(self.coordinates))
         da = times(self.E.T, da + de.cross(self.step.vec(self.d))).bind(f"da{n}_r")
         de = times(self.E.T, de).bind(f"de{n}_r")
@@ -1082,11 +1067,11 @@ def _sum(terms: Iterable[Expr]) -> Expr:
 
 
 def _tidy(A: np.ndarray) -> np.ndarray:
-    """Exact zeros and ones where an entry is one to rounding."""
+    """Return exact zeros and ones for entries that are so to rounding."""
     A = np.where(np.abs(A) < TINY, 0.0, A)
     return np.where(np.abs(np.abs(A) - 1.0) < TINY, np.sign(A), A)
 
 
 def _small(A: np.ndarray) -> np.ndarray:
-    """Without entries that are rounding errors of the others."""
+    """Return A without entries that are rounding errors of the others."""
     return np.where(np.abs(A) < TINY * max(float(np.abs(A).max()), 1e-30), 0.0, A)

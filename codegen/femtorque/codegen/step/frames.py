@@ -1,7 +1,7 @@
 """Common parts of the steps of trees: turning frames, vectors of expressions in them, positions of slides.
 
-Frames and inertial parameters are those of base_parameters.py. Joints with parallel axes share one frame, which turns
-with none of them; a body's own frame is that one turned about z by the body's pair of cosine and sine.
+base_parameters.py gives the frames and inertial parameters. Joints with parallel axes share one frame, which turns with
+none of them. A body's own frame is the shared frame turned about z by the body's pair of cosine and sine.
 """
 
 from abc import ABC, abstractmethod
@@ -15,20 +15,18 @@ from femtorque.codegen.step.spatial_algebra import Pair, Vec3
 
 Members = Sequence[tuple[int, int]]  # (joint, sign)
 
-DIGITS = 14  # that are kept of constants which are sums of products of the file's numbers
+DIGITS = 14  # digits of constants, which are sums of products of the file's numbers
 
 
 class FrameStep(ABC):
-    """The graph of one step of a tree, with the turning pairs it asks for.
-
-    turn: turns a pair on by an angle and returns it, in the middle of the tick or as it was before. increment: the
-    input with half of what every joint moves in the tick; with closed loops position corrections are in it, not in u.
-    """
+    """The graph of one step of a tree, with its turning pairs. turn: the C function that turns a pair by an angle and
+    returns it, as it is half-way or as it was before. increment: the input with half of a joint's displacement in the
+    tick. With closed loops it contains corrections of positions, which u does not."""
 
     turn: Function
 
     def __init__(self, model: Model, tree: Tree, shared: Sequence[Members] = ()) -> None:
-        """shared: the angles, as sums of signed joints, whose exact pairs are at hand as r[0], r[1], ..."""
+        """Build the graph. shared: angles, as sums of signed joints, whose exact pairs are given as r[0], r[1], ..."""
         self.model, self.tree, self.length = model, tree, tree.length
         self.shared = [dict(members) for members in shared]
         self.graph = Graph()
@@ -38,7 +36,7 @@ class FrameStep(ABC):
 
     # ---- the walk over the tree
     def _walk(self) -> None:
-        """Every branch out to its tips and back, one after the other: what one knows is needed nowhere else."""
+        """Walk every branch out to its tips and back, one after the other: no branch needs values of another."""
         for b in self.tree.bodies:
             if b.parent == GROUND:
                 self._branch(b.joint)
@@ -51,27 +49,27 @@ class FrameStep(ABC):
 
     @abstractmethod
     def _outwards(self, j: int) -> None:
-        """Bind what body j has from its parent."""
+        """Bind the values that body j gets from its parent."""
 
     @abstractmethod
     def _inwards(self, j: int) -> None:
-        """Bind the torque of joint j, and what its parent has from body j."""
+        """Bind the torque of joint j, and the values that its parent gets from body j."""
 
     # ---- frames
     def _zero(self) -> Vec3:
         return Vec3.zero(self.graph)
 
     def _slide(self, j: int) -> Vec3:
-        """Position of a prismatic joint along its z, m."""
+        """Return the position of a prismatic joint along its z, m."""
         zero = self.graph.const(0.0)
         return Vec3(zero, zero, self._position(j))
 
     def _back(self, j: int, v: Vec3) -> Vec3:
-        """From the body's own frame to the joint's."""
+        """Turn a vector from the body's own frame to the joint's."""
         return v if v.is_along_z else v.turn_back(self._pair(j))
 
     def _pair(self, j: int) -> Pair:
-        """Cosine and sine of theta_j; the frame turns by the sum of its members' increments."""
+        """Return cosine and sine of theta_j. The frame turns by the sum of its members' increments."""
         if j not in self.pairs:
             if found := self._shared(j):
                 self.pairs[j] = found
@@ -88,7 +86,8 @@ class FrameStep(ABC):
         return self.pairs[j]
 
     def _shared(self, j: int) -> Pair | None:
-        """Cosine and sine from one of the shared pairs, turned by the constant between the two frames."""
+        """Return cosine and sine from a shared pair, turned by the constant between the two frames; None without
+        one."""
         b = self.tree.bodies[j]
         members = {i: int(self.tree.bodies[i].sign) for i in self.tree.members(j)}
         for k, angle in enumerate(self.shared):
@@ -104,23 +103,23 @@ class FrameStep(ABC):
 
     @abstractmethod
     def _position(self, j: int) -> Expr:
-        """Position of joint j that the step is about, rad or m."""
+        """Return the position of joint j in the step, rad or m."""
 
     # ---- what is to be emitted
     @property
     def turning(self) -> list[int]:
-        """The bodies whose turning frames something depends on."""
+        """Return the bodies whose turning frames something depends on."""
         _, live = self.graph.live()
         return [j for j, (c, _) in sorted(self.pairs.items()) if isinstance(c, Result) and c.call in live]
 
     @property
     @abstractmethod
     def intro(self) -> list[str]:
-        """The comment at the head of the C."""
+        """Return the comment at the head of the C."""
 
 
 def untilt(a: Vec3, b: ReducedBody) -> Vec3:
-    """From the parent's body frame to the joint's frame: constant turns about z and x."""
+    """Turn from the parent's body frame to the joint's frame: constant turns about z and x."""
     (cg, sg), (ca, sa) = b.gamma, b.alpha
     x, y, z = cg * a.x + sg * a.y, cg * a.y - sg * a.x, a.z
     return Vec3(x, ca * y + sa * z, ca * z - sa * y)
@@ -133,6 +132,6 @@ def tilt(a: Vec3, b: ReducedBody) -> Vec3:
 
 
 def tidy(value: float) -> float:
-    """A constant without the last bits of the products it comes from."""
+    """Return a constant without the last bits of the products from which it was formed."""
     rounded = float(f"{value:.{DIGITS}g}")
     return 0.0 if abs(rounded) < 1e-12 else rounded

@@ -1,10 +1,10 @@
 """Expressions of the emitted step: built once each, constants folded, dead ones never printed.
 
-A `Graph` owns its expressions. Equal expressions are one object (hash-consing), so common subexpressions cost nothing;
-multiplication by 0 and 1 and addition of 0 vanish while building; signs are moved outwards so that they end in a
-subtraction. Expressions that are bound to a name become statements of the C if something live needs them.
+A `Graph` owns its expressions. Equal expressions are one object (hash-consing), so common subexpressions cost nothing.
+Multiplication by 0 and 1 and addition of 0 vanish while building. Signs are moved outwards and end in a subtraction. A
+named expression becomes a statement of the C if a live value needs it.
 
-Nodes say what they are, not how they are written: only c_text.py knows the names that C gives them.
+Nodes say what they are, not how C writes them: only c_text.py knows the names in C.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 @dataclass(frozen=True)
 class Place:
-    """A number of an array: what a tick is given (u[3]), keeps (X[2]) or puts out (tau[0]). part: a member of it."""
+    """A number of an array: an input (u[3]), state (X[2]) or result (tau[0]) of a tick. part: a member of it."""
 
     array: str
     index: int = -1  # none: all of it
@@ -25,10 +25,8 @@ class Place:
 
 @dataclass(frozen=True)
 class Function:
-    """A C function that a step calls. parts: members of what it returns; none where that is a plain number or nothing.
-
-    acts: it changes state, and is called even if nothing needs its results. cost: in instructions.
-    """
+    """A C function that a step calls. parts: members of its result; empty for a plain number or nothing. acts: it
+    changes state, so it is called even if nothing needs its results. cost: in instructions."""
 
     name: str
     returns: str
@@ -38,8 +36,8 @@ class Function:
 
 
 class Expr:
-    """A node of the graph. name: that of its value, or of minus its value where it was bound with that sign. minus:
-    what this is minus of, if it is."""
+    """A node of the graph. name: of its value, or of minus its value if `negated`. minus: the expression whose negative
+    it is."""
 
     __slots__ = ("graph", "index", "name", "negated")
     args: tuple[Expr, ...] = ()
@@ -110,7 +108,7 @@ class Fixed(Input):
 
 
 class Result(Expr):
-    """Result of a call, or a part of it."""
+    """Result of a call, or a part of the result."""
 
     __slots__ = ("call", "part")
 
@@ -125,7 +123,7 @@ class Op(Expr):
     __slots__ = ("op", "args", "minus")
 
     def __init__(self, graph: Graph, op: str, args: tuple[Expr, ...]) -> None:
-        self.graph, self.name, self.negated = graph, "", False  # not super's: a search makes a million of these
+        self.graph, self.name, self.negated = graph, "", False  # no super: a search makes a million nodes
         self.op, self.args, self.minus = op, args, args[0] if op == "neg" else None
         nodes = graph.nodes
         self.index = len(nodes)
@@ -148,7 +146,7 @@ class Statement:
 
 @dataclass(eq=False)
 class Value(Statement):
-    """An expression with a name."""
+    """A named expression."""
 
     expr: Op
 
@@ -159,7 +157,7 @@ class Value(Statement):
 
 @dataclass(eq=False)
 class Store(Statement):
-    """A result of the tick, or what it leaves to the next one."""
+    """A result of the tick, or a number of the state for the next tick."""
 
     place: Place
     expr: Expr
@@ -189,7 +187,7 @@ class Graph:
     nodes: list[Expr] = field(default_factory=list)
     statements: list[Statement] = field(default_factory=list)
     blocks: list[str] = field(default_factory=list)
-    provenance: dict[int, int] = field(default_factory=dict)  # block to the link whose parameters its numbers are
+    provenance: dict[int, int] = field(default_factory=dict)  # block: link whose parameters are its numbers
     table: dict[tuple[str, int, int], Op] = field(default_factory=dict)
     constants: dict[float, Const] = field(default_factory=dict)
     places: dict[Place, Input] = field(default_factory=dict)
@@ -222,7 +220,7 @@ class Graph:
         return self._load(State, Place(array, index, part))
 
     def fixed(self, array: str, index: int, part: str, value: float) -> Expr:
-        """A number of a table; nothing is read where it is zero."""
+        """Return a number of a table; zero is not read."""
         if value == 0.0:
             return self._constant(0.0)
         place = Place(array, index, part)
@@ -242,7 +240,7 @@ class Graph:
         return a.minus or self._node("neg", a)
 
     def inverse(self, a: Expr) -> Expr:
-        """1 / a."""
+        """Return 1 / a."""
         return self._node("inverse", a)
 
     def add(self, a: Expr, b: Expr) -> Expr:
@@ -286,7 +284,7 @@ class Graph:
         return self._node("mul", a, b) if a.index <= b.index else self._node("mul", b, a)
 
     def _scale(self, a: Const, b: Expr) -> Expr:
-        """A constant times something."""
+        """Return a constant times an expression."""
         if isinstance(b, Const):
             return self.const(a.value * b.value)
         if a.is_zero:
@@ -303,8 +301,7 @@ class Graph:
 
     # ---- statements
     def block(self, title: str, of: int = -1) -> int:
-        """Begin a new block of the C under this comment, for all that is bound or stored from now on. of: the link
-        whose parameters its numbers are."""
+        """Begin a new block of the C under this comment, for all later statements. of: the link of its numbers."""
         self.blocks.append(title)
         self.current = len(self.blocks) - 1
         if of >= 0:
@@ -312,16 +309,14 @@ class Graph:
         return self.current
 
     def enter(self, block: int) -> int:
-        """Go on in another block; returns the one left."""
+        """Continue in another block, and return the block left."""
         left, self.current = self.current, block
         return left
 
     def bind(self, expr: Expr, name: str) -> Expr:
-        """Give a computed expression a name; a plain copy or sign change of something keeps its own.
-
-        A difference is turned round to have the sign of its name; what would cost an instruction for that keeps its own
-        sign, and says so in its name.
-        """
+        """Name a computed expression. A mere copy or negative of a named expression keeps its name. A difference is
+        reversed so that it has the sign of its name. Other expressions for which this costs an instruction keep their
+        sign, and their name says so."""
         minus = expr.minus
         inner = minus or expr
         if isinstance(inner, Op) and not inner.name:
@@ -331,28 +326,28 @@ class Graph:
         return expr
 
     def output(self, array: str, index: int, expr: Expr) -> None:
-        """A result: what it needs is live."""
+        """Store a result; all that it needs is live."""
         self.statements.append(Store(self.current, Place(array, index), expr))
 
     keep = output  # a number of the state, for the next tick
 
     def call(self, function: Function, name: str, *arguments: Argument,
              after: tuple[Expr, ...] = ()) -> tuple[Expr, ...]:
-        """Results of a function, by its parts; `name` is that of all of them."""
+        """Return the results of a function, by its parts; `name` is the name of all of them."""
         call = Call(self.current, function, name, arguments, after)
         self.statements.append(call)
         return tuple(Result(self, call, part) for part in function.parts or ("",))
 
     # ---- analysis
     def live(self) -> tuple[set[int], set[Statement]]:
-        """Indices of the live expressions, and the live statements, from the stores back."""
+        """Return indices of the live expressions, and the live statements, found from the stores backwards."""
         needed = bytearray(len(self.nodes))
         kept: set[Statement] = {
             s for s in self.statements if isinstance(s, Store) or isinstance(s, Call) and s.function.acts}
         for s in kept:
             for e in s.needs:
                 needed[e.index] = 1
-        for e in reversed(self.nodes):  # what a node needs was there before it
+        for e in reversed(self.nodes):  # operands precede their node
             if needed[e.index]:
                 for a in e.args:
                     needed[a.index] = 1
@@ -364,20 +359,20 @@ class Graph:
         return {i for i, live in enumerate(needed) if live}, kept
 
     def inputs(self) -> set[str]:
-        """The arrays that something live reads, of what the tick is given and of what it has kept."""
+        """Return the arrays, inputs and state, that live expressions read."""
         seen, kept = self.live()
         read = {e.place.array for i in seen if isinstance(e := self.nodes[i], Input) and not isinstance(e, Fixed)}
         return read | {a.array for s in kept if isinstance(s, Call) for a in s.arguments if isinstance(a, Place)}
 
     def cost(self) -> int:
-        """Instructions, estimated: one an operation, load, store and constant; calls say their own."""
+        """Return the estimated instructions: one per operation, load, store and constant; functions say their own."""
         seen, kept = self.live()
         total = sum(1 for i in seen if not (isinstance(e := self.nodes[i], Op) and e.op == "neg"))
         return total + sum(s.function.cost if isinstance(s, Call) else isinstance(s, Store) for s in kept)
 
 
 class Values:
-    """Values of nodes, in whatever numbers `leaf` has for those that are not computed from others."""
+    """Values of nodes, in the number type that `leaf` returns for nodes that are not computed from others."""
 
     def __init__(self, leaf: Callable[[Expr], Any]) -> None:
         self.leaf = leaf

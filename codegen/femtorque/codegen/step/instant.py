@@ -1,8 +1,8 @@
-"""Torques at one instant, from positions, velocities and accelerations, as a graph: Newton-Euler without any step.
+"""Torques at one instant, from positions, velocities and accelerations, as a graph: Newton-Euler without a step.
 
-The recursion of newton_euler.py with half a tick of one second: velocities and accelerations are then those of the
-motion, and base parameters need no factor. Nothing is kept between two calls. Every turning frame has its exact sine
-and cosine: `turn`, formed by the caller, or those of closed loops, where these have them already.
+The recursion is that of newton_euler.py with half a tick of one second. Velocities and accelerations are then those of
+the motion, and base parameters need no factor. No state is kept between two calls. Every turning frame has its exact
+sine and cosine: `turn` from the caller, or the pairs of closed loops where these exist.
 """
 
 from collections.abc import Sequence
@@ -41,12 +41,12 @@ class InstantTorque(NewtonEulerStep):
 
     @property
     def turning(self) -> list[int]:
-        """The bodies whose own turning frames something depends on."""
+        """Return the bodies whose own turning frames something depends on."""
         live = (self.graph.nodes[i] for i in self.graph.live()[0])
         return sorted({e.place.index for e in live if isinstance(e, Input) and e.place.array == "turn"})
 
 
 class InstantWeight(InstantTorque):
-    """Torques at rest: those that hold weight and springs."""
+    """Torques at rest, which hold weight and springs."""
 
     at_rest = True

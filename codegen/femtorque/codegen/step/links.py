@@ -1,4 +1,5 @@
-"""The links of a model as they are, in axes of their own: z along the joint, the node at the centre of gravity."""
+"""The links of a model without regrouping, each in its own axes: z along the joint, the node at the centre of
+gravity."""
 
 from dataclasses import dataclass
 
@@ -12,8 +13,8 @@ from femtorque.codegen.model import GROUND, Model, frame_to_axis
 
 @dataclass(frozen=True)
 class Link:
-    """Constants of a link, in its own axes. R (3, 3): these at joint zero in the parent's axes, by columns; l (3,): its
-    joint at zero there, m; c (3,): its node, m; mass kg; inertia (3, 3) kg m^2 about the node."""
+    """Constants of a link, in its own axes. R (3, 3): these axes at joint zero in the parent's axes, by columns; l
+    (3,): place of its joint there, m; c (3,): its node, m; mass kg; inertia (3, 3) kg m^2 about the node."""
 
     parent: int
     slides: bool
@@ -25,7 +26,7 @@ class Link:
 
 
 def links(model: Model) -> tuple[Link, ...]:
-    """Every body of a model as a link with its node, z along its joint."""
+    """Return every body of a model as a link with its node, z along its joint."""
     turned = [frame_to_axis(body.axis) for body in model.bodies]
     found = []
     for body, own in zip(model.bodies, turned, strict=True):
@@ -37,7 +38,7 @@ def links(model: Model) -> tuple[Link, ...]:
 
 
 def _tidied(x: NDArray[np.float64], size: float) -> NDArray[np.float64]:
-    """Without what rounding has left of numbers that are zero, or of ones."""
+    """Return x with exact zeros and ones where rounding left nearly zeros and ones."""
     near = np.round(x)
     x = np.where(np.abs(x) < 1e-12 * size, 0.0, x)
     return np.where((np.abs(x - near) < 1e-12) & (size == 1.0), near, x)

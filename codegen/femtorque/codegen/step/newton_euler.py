@@ -1,15 +1,15 @@
 """The step of any tree by Newton-Euler on differences of positions, as a graph: discrete.central_torque.
 
-Recursions of Luh, Walker and Paul in the frames and base parameters of base_parameters.py. Units inside: time is
-counted in half ticks, so the rate of a joint is u - du and its acceleration du; inertias are divided by dt^2 / 4, so
-forces come out as torques. The unit of length is one of the mechanism's own offsets, whose products then vanish.
+These are the recursions of Luh, Walker and Paul in the frames and base parameters of base_parameters.py. Time is
+counted in half ticks inside: the velocity of a joint is u - du and its acceleration du. Inertias are divided by dt^2 /
+4, so forces come out as torques. The unit of length is one of the mechanism's own offsets, whose products then vanish.
 
-du comes from the motion, not from the difference of two increments that are rounded already: nothing in the step is
-then larger than the forces themselves, and single precision costs no more than that.
+du comes from the motion, and is not the difference of two rounded increments. No value in the step is then larger than
+the forces, and the noise of single precision has their size.
 
-Executed instructions on a Cortex-M4F, beside the midpoint rule's: planar-3 161 (153), planar-8 379 (355), UR5 453
-(309), PUMA560 541 (374), Panda 906 (670). Error in single precision, of peak: 2e-7 to 4e-6 at 1 kHz
-and hardly more at 10 kHz (midpoint 1e-5 to 2e-4 and 1e-4 to 1e-3).
+Executed instructions on a Cortex-M4F, and those of the midpoint rule: planar-3 161 (153), planar-8 379 (355), UR5 453
+(309), PUMA560 541 (374), Panda 906 (670). Error in single precision, of peak: 2e-7 to 4e-6 at 1 kHz and hardly more at
+10 kHz (midpoint 1e-5 to 2e-4 and 1e-4 to 1e-3).
 """
 
 from collections.abc import Sequence
@@ -24,17 +24,17 @@ from femtorque.codegen.step.graph import Expr, Function
 from femtorque.codegen.step.spatial_algebra import Mat3, SpatialForce, Vec3, swing, times
 
 INTRO = """
-Newton-Euler at the sample s_k, where the half increments u on both sides give
-the rate and the acceleration of every joint, with du = (u_k - u_k-1) / 2:
+Newton-Euler at the sample s_k. The half increments u on both sides give
+velocity and acceleration of every joint, with du = (u_k - u_k-1) / 2:
 
     qd = 2 (u_k - du) / tick,   qdd = 4 du / tick^2.
 
 Outwards: angular velocity w and acceleration e of each link, acceleration a
-of its joint's origin, gravity included as that of the ground. S is the matrix
-of e x and w x (w x. Inwards: force f and moment n of all that hangs on the
-joint; m is a link's first moment, h its angular momentum. Vectors are in the
-frame of their joint, whose z is its axis; joints with parallel axes share one
-frame, which turns with none of them. Other places have an ending:
+of its joint's origin. Gravity is an acceleration of the ground. S is the
+matrix of e x and w x (w x. Inwards: force f and moment n of the joint's load;
+m is a link's first moment, h its angular momentum. Vectors are in the frame of
+their joint, with z along its axis. Joints with parallel axes share one frame,
+which turns with none of them. Values in other frames have an ending:
 
     _s    at the joint's origin, in the parent body's frame
     _f    in the joint's frame, without the joint's own motion yet
@@ -43,9 +43,9 @@ frame, which turns with none of them. Other places have an ending:
     _t    about the joint's origin, in the parent body's frame
     _neg  with the other sign
 
-r is cosine and sine of a frame and turn_half half the angle it turns by, l the
-vector to an origin, k what is used twice; _again is loaded from memory once
-more.
+r is cosine and sine of a frame, turn_half half of its turn in the tick, l the
+vector to an origin, k a value that is used twice. A value that ends in _again
+is loaded from memory again.
 
 Units: time is in half ticks, inertias are base parameters times 4 / tick^2, so
 that f and n are in N m (N). Lengths are in units of {length:.9g} m.
@@ -99,25 +99,26 @@ class NewtonEulerStep(FrameStep):
         self.a[j] = a.bind(f"a{name}")
 
     def _velocities(self, j: int) -> tuple[Expr, Expr]:
-        """Velocity and acceleration of joint j, per half tick and per its square."""
+        """Return velocity and acceleration of joint j, per half tick and per its square."""
         graph = self.graph
         acceleration = graph.input("du", j)
         return graph.bind(graph.input("u", j) - acceleration, f"qd{j + 1}"), acceleration
 
     def _offset(self, j: int) -> Vec3:
-        """From the parent's origin to this one's: in the group's frame if it continues one, else in the body's."""
+        """Return the offset from the parent's origin: in the group's frame if j continues a group, else in the
+        body's."""
         b = self.tree.bodies[j]
         if b.continues:
             return Vec3.of(self.graph, b.offset / self.length).turn_back(self._pair(b.parent)).bind(f"l{j + 1}")
         return Vec3.of(self.graph, b.offset / self.length)
 
     def _position(self, j: int) -> Expr:
-        """Position of joint j at s_k, rad or m."""
+        """Return the position of joint j at s_k, rad or m."""
         w = self.graph.input(self.increment, j)
         return self.graph.bind(self.graph.input("q", j) - (w + w), f"q{j + 1}")
 
     def _in_body(self, which: str, j: int) -> Vec3:
-        """w, e or a of body j in its own, turned frame."""
+        """Return w, e or a of body j in its own, turned frame."""
         v = {"w": self.w, "e": self.e, "a": self.a}[which][j]
         if self.tree.bodies[j].prismatic or v.is_along_z:
             return v
@@ -128,7 +129,7 @@ class NewtonEulerStep(FrameStep):
         return self.turned[which, j]
 
     def _S(self, frame: str, j: int) -> Mat3:
-        """The matrix of e x + w x (w x of body j, in the joint's frame or in the body's ("_b")."""
+        """Return the matrix of e x + w x (w x of body j, in the joint's frame or in the body's ("_b")."""
         w, e = (self._in_body("w", j), self._in_body("e", j)) if frame else (self.w[j], self.e[j])
         back = self.graph.enter(self.outward_block[j])
         S = swing(w, e).bind(f"S{j + 1}{frame}")
@@ -167,7 +168,7 @@ class NewtonEulerStep(FrameStep):
         self.from_body[b.parent].append(force.shift(self._offset(j)))
 
     def _own(self, b: ReducedBody) -> tuple[SpatialForce, SpatialForce]:
-        """Momentum of the body alone, in two parts: in its own frame, and in its joint's."""
+        """Return the momentum of the body alone, in two parts: in its own frame, and in its joint's."""
         j, unit, name = b.joint, self.inertia_unit, str(b.joint + 1)
         in_body, in_frame = SpatialForce.zero(self.graph), SpatialForce.zero(self.graph)
         if np.any(b.moment):
@@ -193,12 +194,11 @@ class NewtonEulerStep(FrameStep):
 
     # ---- what is to be emitted
     def scales(self, j: int) -> Scales:
-        """Factors of a body's base parameters in the C."""
+        """Return the factors of a body's base parameters in the C."""
         unit, length = self.inertia_unit, self.length
         return Scales(square(length) * unit, np.full(3, length * unit), np.full((3, 3), unit), 1.0 / length,
                       weight=0.25 * square(self.model.dt) / length)
 
     @property
     def intro(self) -> list[str]:
-        """The comment at the head of the C."""
         return INTRO.format(length=self.length).splitlines()

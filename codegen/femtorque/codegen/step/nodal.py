@@ -1,16 +1,16 @@
-"""The step of any tree by nodal forces, as a graph: reference/nodal.py in link axes. The paper's, with nothing folded.
+"""The step of any tree by nodal forces, as a graph: reference/nodal.py in link axes, the paper's step unfolded.
 
-Every link has axes of its own, with z along its joint, the origin at the joint, and its node at its centre of gravity.
-Masses, inertias and levers are the links' own: they stay in a table of the emitted C, entries that are zero aside.
+Every link has its own axes: z along its joint, the origin at the joint, the node at its centre of gravity. Masses,
+inertias and levers are the links' own. They stay in a table of the emitted C, without entries that are zero.
 
 The turn of a link over a tick is e = sin(angle / 2) axis and its cosine; a joint's half increment u is its half angle.
-The tick after s_k has e, the tick before it b, and d = e - b is never formed as that difference: what a link's turn
-changes by follows from its parent's change and from du, product by product. So the second differences of all nodes, and
-with them the increments of their momenta, come without a difference of large numbers:
+The tick after s_k has e, the tick before it has b, and d = e - b. d is never formed by this subtraction: products of
+the parent's d and of the joint's du give it. The second differences of all nodes, and the increments of their momenta,
+then need no difference of large numbers. Apart from factors of cosines,
 
-    A = d x + sum of e (e x, over both ticks,   a_child = a + A l,   F = M (a + A c),   Phi = J d + sum of e x J e,
+    A = d x + sum of e (e x, over both ticks,   a_child = a + A l,   F = M (a + A c),   Phi = J d + sum of e x J e.
 
-but for the cosines. a and A are half of second differences; M and J are times 2 / dt^2.
+a and A are half of second differences; M and J are times 2 / dt^2.
 """
 
 from __future__ import annotations
@@ -30,47 +30,46 @@ from femtorque.codegen.step.links import Link, links
 from femtorque.codegen.step.spatial_algebra import Mat3, Pair, Vec3
 
 TABLE, GROUNDS = "ft_link", "ft_ground"
-SAME = 1e-9  # of a principal inertia: two that differ by no more are one
+SAME = 1e-9  # of a principal inertia: two that differ by less are equal
 
 INTRO = """
 The paper's step. The node of a link is at its centre of gravity, where its
 mass and inertia are lumped. {P} has the forces F and the moments Phi of the
-nodes: what their momenta gain from the tick before s_k to the tick after it,
-weight included. It is carried on, and converted to torques:
+nodes: the gain of their momenta from the tick before s_k to the tick after it,
+weight included. {P} is carried on, and converted to torques:
 
     {P} <- {P} + {dp} (Eqs 17, 18),   {tau} = [L][T]{P} (Eqs 5 to 15).
 
-Each link has axes of its own, z along its joint. Outwards, of the link:
+Each link has its own axes, z along its joint. Outwards, of the link:
 
-    turn  half of what its joint turns by after s_k: cosine _c and sine
-          _s, and what these have gained on the tick before, _dc _ds
-    e ew  axis times sine, and cosine, of half of what it turns by itself
-    b     e of the tick before,   d dw  what e and ew have gained on it
-    o     what its turn gains,    q     sum of e e' and b b'
+    turn  half of its joint's turn after s_k: cosine _c and sine _s, and
+          their gains over the tick before, _dc _ds
+    e ew  axis times sine, and cosine, of half of the link's own turn
+    b     e of the tick before,   d dw  gains of e and ew over b
+    o     gain of the turn,       q     sum of e e' and b b'
     a     half the second difference of the place of its joint; that of the
           ground is in place of weight
-    A     half the second difference of its axes: of the node it is a + A c
+    A     half the second difference of its axes; for the node it is a + A c
 
-Inwards: f and n are what F and Phi come to by these; S and N are force and
-moment of all that hangs on the joint. [Lambda] has the levers c and l. The
-turn T between two links is the pair r of the joint and the rows X, Y, Z.
-Endings:
+Inwards: f and n are the F and Phi of this tick; S and N are force and moment
+of the joint's load. [Lambda] has the levers c and l. The turn T between two
+links is the pair r of the joint and the rows X, Y, Z. Endings:
 
     _s    at the joint, in the parent's axes
     _f    in the link's axes at joint zero
     _p    in the link's axes, of the parent
     _t    in the parent's axes
-    _half half of what the frame turns by
+    _half half of the frame's turn
     _b    in the tick before
     _neg  with the other sign
 
-v is the velocity of a slide; k is what is used twice; _again is loaded from
-memory once more.
+v is the velocity of a slide; k is a value that is used twice. A value that
+ends in _again is loaded from memory again.
 """.strip()
 
 
 def as_tree(model: Model, found: Sequence[Link]) -> Tree:
-    """The links' own axes as those of a Tree, without groups and with nothing regrouped."""
+    """Return the links' own axes as a Tree, without groups and without regrouping."""
     bodies = tuple(ReducedBody(
         joint=j, parent=link.parent, children=body.children, prismatic=link.slides, sign=1.0, first=j,
         gamma=(1.0, 0.0), alpha=(1.0, 0.0), offset=link.l, turn=0.0, mass=link.mass, moment=link.mass * link.c,
@@ -80,7 +79,7 @@ def as_tree(model: Model, found: Sequence[Link]) -> Tree:
 
 @dataclass(frozen=True)
 class Turn:
-    """Turning of a link over the ticks beside s_k: e and its cosine w after it, their gains d and dw on the tick
+    """Turn of a link over the ticks beside s_k: e and its cosine w after it, their gains d and dw over the tick
     before."""
 
     e: Vec3
@@ -90,7 +89,7 @@ class Turn:
 
     @property
     def b(self) -> Vec3:
-        """e of the tick before."""
+        """Return e of the tick before."""
         return self.e - self.d
 
     @property
@@ -133,13 +132,13 @@ class NodalStep(FrameStep):
         return Vec3(*(self._entry(j, f"{part}[{k}]", x) for k, x in enumerate(v)))
 
     def _inertia(self, j: int) -> Mat3:
-        """[J] by rows, of six entries."""
+        """Return [J] by rows, from six entries."""
         places = {(0, 0): "xx", (1, 1): "yy", (2, 2): "zz", (0, 1): "xy", (0, 2): "xz", (1, 2): "yz"}
         J = self.links[j].inertia * self.unit
         return Mat3.of(lambda r, c: self._entry(j, f"J.{places[min(r, c), max(r, c)]}", J[min(r, c), max(r, c)]))
 
     def _rows(self, j: int) -> Mat3:
-        """R', the link's axes X, Y, Z at joint zero in the parent's; ones are written out."""
+        """Return R', the link's axes X, Y, Z at joint zero in the parent's axes; ones are written out."""
         def entry(r: int, c: int) -> Expr:
             value = float(self.links[j].R[c, r])
             return self.graph.const(value) if abs(value) in (0.0, 1.0) else self._entry(j, f"{'XYZ'[r]}[{c}]", value)
@@ -147,7 +146,7 @@ class NodalStep(FrameStep):
         return Mat3.of(entry)
 
     def _lever(self, j: int) -> Vec3:
-        """l: from the parent's joint to this one, in the parent's axes; of a slide where it stands."""
+        """Return l, from the parent's joint to this one, in the parent's axes; a slide is included."""
         l = self._vector(j, "l", self.links[j].l)
         if self.links[j].slides:
             l = (l + self._position(j) * self._rows(j).z).bind(f"l{j + 1}")
@@ -178,7 +177,7 @@ class NodalStep(FrameStep):
         return v if v.is_along_z else v.turn(self._pair(j)).bind(name)
 
     def _turned_on(self, j: int, on: Turn) -> Turn:
-        """The turn of the parent, in the link's axes, and then the joint's about z."""
+        """Return the turn of the parent, in the link's axes, followed by the joint's turn about z."""
         c, s, s_b, dc, ds = self.graph.call(
             self.halves, f"turn{j + 1}", self.graph.input("u", j), self.graph.input("du", j))
         e, d, b = on.e, on.d, on.b.bind(f"b{j + 1}_p")
@@ -189,7 +188,7 @@ class NodalStep(FrameStep):
                     c * on.dw + dc * bw - (s * d.z + ds * b.z))
 
     def _slid(self, j: int, turn: Turn) -> Vec3:
-        """Half of the second difference that sliding along z adds, on top of that of the place it stands at."""
+        """Return half of the second difference that sliding along z adds."""
         graph = self.graph
         u, du = graph.input("u", j), graph.input("du", j)
         e, w, b, bw = turn.e, turn.w, turn.b, turn.bw
@@ -202,12 +201,12 @@ class NodalStep(FrameStep):
                     (du + du) - (fast * (e.x * e.x + e.y * e.y) - fast_b * (b.x * b.x + b.y * b.y)))
 
     def _position(self, j: int) -> Expr:
-        """Position of joint j at s_k, rad or m."""
+        """Return the position of joint j at s_k, rad or m."""
         w = self.graph.input(self.increment, j)
         return self.graph.bind(self.graph.input("q", j) - (w + w), f"q{j + 1}")
 
     def _shared(self, j: int) -> Pair | None:
-        """The pair of the joint's own angle, from one of the shared pairs or two whose angles differ by it."""
+        """Return the pair of the joint's own angle, from one shared pair or from two whose angles differ by it."""
         wanted, pairs = {j: 1}, []
         for k, angle in enumerate(self.shared):
             for direction in (1, -1):
@@ -227,7 +226,7 @@ class NodalStep(FrameStep):
         return None
 
     def _gain(self, j: int) -> tuple[Vec3, Mat3]:
-        """o and q: what the turn gains, and the sum of e e' over both ticks."""
+        """Return o and q: the gain of the turn, and the sum of e e' over both ticks."""
         if j not in self.gained:
             turn = self.turns[j]
             back = self.graph.enter(self.outward_block[j])
@@ -274,24 +273,24 @@ class NodalStep(FrameStep):
         self.sent[link.parent].append((S, N, self._lever(j)))
 
     def _moment(self, j: int) -> Vec3:
-        """J o + sum of e x J e, the latter as the lopsided part of q J."""
+        """Return J o + sum of e x J e, the sum as the antisymmetric part of q J."""
         J, (o, q) = self._inertia(j), self._gain(j)
         own = self.links[j].inertia
 
         def apart(r: int, c: int) -> Expr:
-            """J_rr - J_cc."""
+            """Return J_rr - J_cc."""
             same = abs(own[r, r] - own[c, c]) <= SAME * max(own[r, r], own[c, c])
             return self.graph.const(0.0) if same else J[r][r] - J[c][c]
 
         def lopsided(r: int, c: int, k: int) -> Expr:
-            """(q J)_rc - (q J)_cr, k the third axis."""
+            """Return (q J)_rc - (q J)_cr; k is the third axis."""
             return (q[r][c] * apart(c, r) + J[r][c] * (q[r][r] - q[c][c])
                     + (q[r][k] * J[k][c] - q[c][k] * J[k][r]))
 
         return J @ o + Vec3(lopsided(1, 2, 0), lopsided(2, 0, 1), lopsided(0, 1, 2))
 
     def _carried(self, j: int, what: str, now: Vec3) -> Vec3:
-        """Three numbers of {P} <- {P} + {dp}."""
+        """Return three numbers of {P} <- {P} + {dp}."""
         def on(k: int, x: Expr) -> Expr:
             if x.is_zero:
                 return x
@@ -302,5 +301,4 @@ class NodalStep(FrameStep):
     # ---- what is to be emitted
     @property
     def intro(self) -> list[str]:
-        """The comment at the head of the C."""
         return INTRO.splitlines()

@@ -1,8 +1,8 @@
-"""Origins of the numbers of an emitted step, link by link: the one source of the C's comments on them.
+"""Origins of the numbers of an emitted step, link by link: the one source of the C's comments about them.
 
 A step does not compute with the links' own masses but with base parameters (base_parameters.py): sums over a link and
-what it carries, in units in which most factors are one. Each such parameter has here its name, its value, its links,
-and its number in the C. The nodal step has the links' own.
+its load, in units in which most factors are one. Here each parameter has its name, its value, its links, and its number
+in the C. The nodal step has the links' own parameters.
 """
 
 from collections.abc import Iterable
@@ -27,15 +27,15 @@ BaseStep: TypeAlias = NewtonEulerStep | PlanarStep | SpatialStep
 Array = NDArray[np.float64]
 AXES = "xyz"
 DIGITS, WIDTH = 9, 68
-KEPT = "\N{NO-BREAK SPACE}"  # where a line is not to end
-AGREES = 1e-11  # of a number that is written with 14 digits
+KEPT = "\N{NO-BREAK SPACE}"  # a space at which a line must not end
+AGREES = 1e-11  # tolerance of a number that is written with 14 digits
 PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """name: as in the theory; value in `unit` (SI); origin: the links and payloads that it is of; number: as it stands
-    in the C."""
+    """Parameter with its name in the theory and its value in `unit` (SI). origin: the links and payloads whose numbers
+    are in it; number: its literal in the C."""
 
     name: str
     value: float
@@ -45,7 +45,7 @@ class Parameter:
 
 
 def provenance(step: BaseStep | NodalStep) -> tuple[tuple[Parameter, ...], ...]:
-    """Parameters of every body of a step, in the order of its joints, that are numbers of the emitted C."""
+    """Return, for every body of a step in the order of its joints, the parameters that are numbers of the emitted C."""
     if isinstance(step, NodalStep):
         return of_links(step.model, step.unit)
     live, found = _constants(step.graph), []
@@ -60,12 +60,12 @@ def _constants(graph: Graph) -> set[float]:
 
 
 def _is_in(number: float, live: set[float]) -> bool:
-    """True if a number is among those of the C; a factor of one is not written."""
+    """Return whether a number is among those of the C; a factor of one is not written."""
     return abs(number - 1.0) < AGREES or any(abs(number - x) <= AGREES * x for x in live)
 
 
 def solids(model: Model) -> tuple[tuple[str, ...], ...]:
-    """The links and payloads that each body is made of."""
+    """Return the links and payloads that make up each body."""
     found: list[list[str]] = [[] for _ in model.bodies]
     placed = placed_links(model.mechanism)
     for link in model.mechanism.links:
@@ -78,7 +78,7 @@ def solids(model: Model) -> tuple[tuple[str, ...], ...]:
 
 
 def _base(step: BaseStep, j: int) -> Iterable[Parameter]:
-    """Base parameters of body j, in a step with frames and base parameters."""
+    """Return the base parameters of body j, in a step with frames and base parameters."""
     b, s, names = step.tree.bodies[j], step.scales(j), solids(step.model)
 
     def of(bodies: Iterable[int]) -> tuple[str, ...]:
@@ -119,8 +119,8 @@ def _tensor(J: Array, origin: tuple[str, ...], scale: Array) -> Iterable[Paramet
 
 
 def of_pieces(step: FlexibleStep) -> tuple[tuple[Parameter, ...], ...]:
-    """Parameters of a step with flexible links, by piece: of a rigid one in the joint's axes, of a bending one mass and
-    length."""
+    """Return parameters of a step with flexible links, by piece: rigid pieces in the joint's axes, mass and length of
+    bending ones."""
     live, found = _constants(step.graph), []
     for piece, axes in zip(step.tree.pieces, step.axes, strict=True):
         name, com = (piece.name,), product(axes.T, piece.com)
@@ -137,7 +137,7 @@ def of_pieces(step: FlexibleStep) -> tuple[tuple[Parameter, ...], ...]:
 
 
 def of_links(model: Model, unit: float) -> tuple[tuple[Parameter, ...], ...]:
-    """Parameters of a step in the links' own axes, masses and inertias times `unit`."""
+    """Return parameters of a step in the links' own axes; masses and inertias are times `unit`."""
     found: list[tuple[Parameter, ...]] = []
     ones = np.ones(3)
     for link, name, body in zip(links(model), solids(model), model.bodies, strict=True):
@@ -152,8 +152,7 @@ def of_links(model: Model, unit: float) -> tuple[tuple[Parameter, ...], ...]:
 
 
 def of_friction(assembly: Assembly, half: float) -> tuple[tuple[Parameter, ...], ...]:
-    """For every joint the friction that it brings into the allocation of torques, whose velocities are in half ticks,
-    s."""
+    """Return, for every joint, its friction in the allocation of torques, whose velocities are per half tick."""
     friction, found = PassiveFriction.of(assembly.model), []
     for j, body in enumerate(assembly.model.bodies):
         name, viscous, coulomb, width = (body.joint.name,), *(
@@ -170,7 +169,7 @@ def of_friction(assembly: Assembly, half: float) -> tuple[tuple[Parameter, ...],
 
 
 def comment(rows: Iterable[Parameter], width: int = WIDTH) -> list[str]:
-    """Comment on a link's parameters in the C, as lines: those of the same links together."""
+    """Return the C comment about a link's parameters, as lines; parameters of the same links stand together."""
     groups: dict[tuple[str, ...], list[Parameter]] = {}
     for row in rows:
         groups.setdefault(row.origin, []).append(row)

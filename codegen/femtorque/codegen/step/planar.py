@@ -60,12 +60,12 @@ class PlanarStep:
         return masses.most_common(1)[0][0] if masses else 1.0
 
     def _ratio(self, mass: float) -> float:
-        """A mass in units of the most frequent one."""
+        """Return a mass in units of the most frequent one."""
         ratio = mass / self.mass_unit
         return float(np.round(ratio)) if abs(ratio - np.round(ratio)) < 1e-12 else ratio
 
     def _reach(self, b: ReducedBody) -> float:
-        """Length of the vector that is carried for a body, m: to its child, or such that a factor becomes 1."""
+        """Return the length of a body's carried vector, m: to its child, or such that a factor becomes 1."""
         for c in b.children:
             across = float(norm(self.tree.bodies[c].offset[:2]))
             if across > 0.0:
@@ -118,7 +118,7 @@ class PlanarStep:
 
     # ---- what is to be emitted
     def scales(self, j: int) -> Scales:
-        """Factors of a body's base parameters in the C."""
+        """Return the factors of a body's base parameters in the C."""
         reach, parent = self.reach[j], self.tree.bodies[j].parent
         unit = 1.0 / (self.mass_unit * reach)
         return Scales(1.0 / self.mass_unit, np.array([unit, unit, 0.0]), np.diag([0.0, 0.0, unit / reach]),
@@ -127,11 +127,10 @@ class PlanarStep:
 
     @property
     def intro(self) -> list[str]:
-        """The comment at the head of the C."""
         return INTRO.splitlines()
 
     @property
     def turning(self) -> list[int]:
-        """The bodies whose link vectors something depends on."""
+        """Return the bodies whose link vectors something depends on."""
         _, live = self.graph.live()
         return [j for j, (x, *_) in enumerate(self.r) if isinstance(x, Result) and x.call in live]

@@ -1,31 +1,29 @@
-"""The noise that single precision puts on the emitted torque: an absolute amount per joint, whatever the torque is.
+"""The noise of single precision in the emitted torque: an absolute amount per joint, independent of the torque.
 
 Every rounding errs by up to eps / 2 of the number rounded (eps = 2^-23). The torque is a difference of generalised
 momenta over a tick, tau = (P - D - X) / dt, and P is a sum of terms as large as the momenta themselves; so
 
     floor_j = (c eps + f) (|P|_j / dt + |T|_j) + w^2 / 2 |T|_j.
 
-|P|_j and |T|_j are momentum and force of joint j, its spring's included, by the recursion of the step with every term
-taken without regard to sign, worst case over the motion: cancellation does not make a rounding error smaller. A body
-adds about a dozen roundings, of random sign and mostly of smaller numbers; c is for eight of the largest number, all of
-one sign.
+|P|_j and |T|_j are momentum and force of joint j, its spring included. The recursion of the step gives them with
+absolute values of all terms, for the worst case of the motion, because cancellation does not reduce rounding errors. A
+body adds about a dozen roundings of random sign, mostly of smaller numbers. c stands for eight roundings of the largest
+number, all of one sign.
 
-w is half of what the fastest frame turns in a tick, rad. The leapfrog (templates/ft_trig.h.j2) is right to w^2 / 2
-half-way and drifts by w^3 / 3 per tick until the frame's turn to be made exact comes: f = 2 n w^3 / 3 for n frames, and
-that is a step in P. So are the roundings of those 2 n ticks, of random sign, which are undone at once too: c is larger
-by the root of 2 n.
+w is half of the fastest frame's turn in a tick, rad. The leapfrog (templates/ft_trig.h.j2) is right to w^2 / 2
+half-way. It drifts by w^3 / 3 per tick until the frame is made exact again: f = 2 n w^3 / 3 for n frames, which is a
+step in P. The 2 n ticks' roundings, of random sign, are undone at once too, so c grows by the root of 2 n.
 
-Newton-Euler (scheme "newton-euler") takes no difference of momenta, and is given the change of the increments formed
-before they are rounded. Its contribution is of the size of the forces, |T|_j, and does not grow with the tick rate; the
-drift of the frames is not differenced either. This holds for the nodal step too, whose sums are as long.
+Newton-Euler (scheme "newton-euler") takes no difference of momenta. It gets the change of the increments before they
+are rounded. Its noise has the size of the forces, |T|_j, and does not grow with the tick rate. The frames' drift is not
+differenced either. The nodal step has equally long sums and the same noise.
 
-Closed loops are stepped by Newton-Euler, with velocities and accelerations of the dependent joints that are products of
-those of the independent ones, rounded a few times on the way; near a singular pose the solution magnifies what is
-rounded by the inverse of the margin. G' carries the dependent joints' torques to the independent ones, and noise with
-them.
+Closed loops are stepped by Newton-Euler. Velocities and accelerations of the dependent joints are products of the
+independent joints' ones, rounded a few times. Near a singular pose the solution magnifies rounding errors by the
+inverse of the margin. G' carries the dependent joints' torques, and their noise, to the independent joints.
 
-The floor of the midpoint rule grows with the tick rate; it is largest, compared with the torque, where the torque is
-small: slow motion, no gravity, a wrist. No term of it depends on how long the motion lasts.
+The floor of the midpoint rule grows with the tick rate. Compared with the torque it is largest where the torque is
+small: slow motion, no gravity, a wrist. It does not depend on the motion's duration.
 """
 
 import numpy as np
@@ -43,7 +41,7 @@ Joints = NDArray[np.float64]  # shape (J, N)
 
 
 def noise_floor(model: Model, positions: ArrayLike) -> NDArray[np.float64]:
-    """Largest error (J,), N m or N, that single precision may add on a motion sampled every tick: positions (N, J)."""
+    """Return the largest error (J,), N m or N, of single precision on a motion sampled every tick: positions (N, J)."""
     if not model.mechanism.constrained:
         return _of_tree(model, positions)
     assembly = assemble(model)
@@ -55,7 +53,7 @@ def noise_floor(model: Model, positions: ArrayLike) -> NDArray[np.float64]:
 
 
 def _of_tree(model: Model, positions: ArrayLike) -> NDArray[np.float64]:
-    """Noise floor of an open tree."""
+    """Return the noise floor of an open tree."""
     dt, tree, control = model.dt, arrange(model), model.mechanism.control
     q = np.asarray(positions, float).T  # (J, N)
     signed = np.diff(q, axis=1) / dt
@@ -83,7 +81,7 @@ def _of_tree(model: Model, positions: ArrayLike) -> NDArray[np.float64]:
 
 
 def _turning_path(tree: Tree, j: int) -> list[int]:
-    """The revolute joints among joint j and those it hangs on."""
+    """Return the revolute joints on the path from the ground to joint j."""
     path = [j]
     while tree.bodies[path[-1]].parent != GROUND:
         path.append(tree.bodies[path[-1]].parent)
@@ -91,10 +89,9 @@ def _turning_path(tree: Tree, j: int) -> list[int]:
 
 
 def _absolute(tree: Tree, velocities: Joints, slid: Joints, base: NDArray[np.float64]) -> Joints:
-    """Generalised momentum of every joint (J, N) for velocities and positions of slides (J, N), nothing cancelling.
-
-    One recursion gives inertial forces from accelerations, and weights from the base's acceleration `base` (N,).
-    """
+    """Return the generalised momentum of every joint (J, N), without any cancellation. velocities, slid (J, N):
+    velocities of joints, positions of slides. The recursion also gives inertial forces from accelerations, and weights
+    from the base's acceleration `base` (N,)."""
     arm = [np.linalg.norm(b.offset) + slid[b.joint] for b in tree.bodies]
     W, V = np.zeros_like(velocities), np.zeros_like(velocities)
     for j, b in enumerate(tree.bodies):

@@ -1,13 +1,13 @@
-"""Which scheme a mechanism gets whose file names none: the midpoint rule, or Newton-Euler where that is too noisy.
+"""The choice of scheme for a file that names none: the midpoint rule, or Newton-Euler where that is too noisy.
 
-The midpoint rule takes the difference of two momenta, so single precision errs by a few roundings of |p|/dt, whatever
-the torque is (noise_floor.py). How much that is of a motion's peak torque is measured on the very graph that would be
-emitted, in float32, on random motions of a second within the mechanism's limits. Over 120 random chains the worst of 64
-motions errs by two to five times the mean: hence the mean must stay below a QUARTER of the promised error. Newton-Euler
+The midpoint rule takes the difference of two momenta. Single precision therefore errs by a few roundings of |p|/dt, for
+any torque (rounding_noise.py). The error in units of the peak torque is measured on the graph that would be emitted, in
+float32, on random motions of a second within the mechanism's limits. Over 120 random chains the worst of 64 motions
+errs by two to five times the mean. The mean must therefore stay below a QUARTER of the promised error. Newton-Euler
 errs by some 1e-6 (newton_euler.py). If it takes more than COST_RATIO_LIMIT times the instructions, the midpoint rule
-stays up to a mean of HALF the promise; one or two motions in a hundred then miss it. None of those tried may: they are
-the ones that `verify` plays first. If Newton-Euler takes fewer instructions, as for a single joint, there is nothing to
-weigh. The choice is made once: the user's cache keeps it under the mechanism and the code that made it.
+may have a mean of HALF the promise; one or two motions in a hundred then miss the promise, but none of the motions
+tried, which `verify` plays first. If Newton-Euler takes fewer instructions, as for a single joint, it is chosen. The
+choice is made once. The user's cache keeps it under the mechanism and the code that made it.
 """
 
 import json
@@ -33,9 +33,10 @@ FILE = "scheme.json"  # in the cache
 
 @dataclass(frozen=True)
 class Chosen:
-    """scheme: the answer. noise, worst: of the midpoint rule, the worst error of a motion, of its peak torque, mean and
-    worst of the motions tried; fewer are tried where it is too noisy anyway. price: instructions of Newton-Euler over
-    those of the midpoint rule, by the graphs' own counts. bound: what the mean was held against."""
+    """The chosen scheme, and the reasons. noise, worst: of the midpoint rule, mean and worst over the motions tried of
+    the worst error, in units of the peak torque. Fewer motions are tried if it is clearly too noisy. price:
+    instructions of Newton-Euler over those of the midpoint rule, by the graphs' own counts. bound: the largest mean
+    allowed."""
 
     scheme: str
     noise: float
@@ -53,16 +54,15 @@ class Chosen:
 
 
 def chosen(mechanism: Mechanism) -> Chosen | None:
-    """How the scheme of a mechanism is chosen, once for all; None where there is no choice
-    (Mechanism.settled_scheme)."""
+    """Return how the scheme of a mechanism is chosen; None if its file settles it (Mechanism.settled_scheme)."""
     return None if mechanism.settled_scheme is not None else _known(canonical(mechanism), mechanism)
 
 
-_here: dict[str, Chosen] = {}  # what this process knows, by the mechanism's canonical text
+_here: dict[str, Chosen] = {}  # choices of this process, by the mechanism's canonical text
 
 
 def _known(text: str, mechanism: Mechanism) -> Chosen:
-    """From this process, from the user's cache, or chosen now and kept in both."""
+    """Return the choice from this process or the user's cache, or choose now and keep the choice in both."""
     if text not in _here:
         key = key_of("scheme", text, np.__version__, *sources(Path(codegen.__file__).parent, "*.py"))
         try:
@@ -89,19 +89,19 @@ def _whole(entry: Path) -> bool:
 
 
 def scheme_of(mechanism: Mechanism) -> str:
-    """The scheme that is emitted: midpoint, newton-euler or nodal."""
+    """Return the emitted scheme: midpoint, newton-euler or nodal."""
     choice = chosen(mechanism)
     return choice.scheme if choice is not None else mechanism.settled_scheme or "midpoint"
 
 
 def model_of(mechanism: Mechanism) -> Model:
-    """The mechanism's model, its scheme chosen where the file leaves it open: what is emitted and played."""
+    """Return the model that is emitted and played, with its scheme chosen if the file leaves it open."""
     return Model.of(mechanism, scheme_of(mechanism))
 
 
 @put_off()
 def choose(mechanism: Mechanism) -> Chosen:
-    """For a mechanism whose file leaves it open. Deterministic."""
+    """Choose the scheme of a mechanism whose file leaves it open. The choice is deterministic."""
     model = Model.of(mechanism)
     if not model.n:
         return Chosen("midpoint", 0.0, 0.0, 1.0, HALF)

@@ -1,33 +1,22 @@
-"""The step that costs least: which frames, base parameters and unit of length the graph's own count prefers.
+"""The search for the cheapest step: frames, base parameters and unit of length, by the graph's own count.
 
-Gains of each idea, in executed instructions of a Cortex-M4F (assurance/bench/test_step_instructions.py gives the
-total: planar-3 153, planar-8 355, UR5 309, PUMA560 374, Panda-7 670, of which some 50 are exact sines; figures below
-are without these):
+Gains of each idea, in executed instructions of a Cortex-M4F without the exact sines
+(assurance/bench/test_step_instructions.py has the totals):
 
-- nodal form for planar chains: planar-8 422 -> 308; sqrt(M) in the unit of length spares a multiplication per link;
-- finding A again on the way in instead of keeping it: planar-8 308 -> 293;
-- link vectors as the turning pairs of a group, gravity's direction apart from its size: UR5 283 -> 272, PUMA 354 ->
-  339;
-- choice of frames and base parameters by the graph's count: UR5 272 -> 257, Panda 659 -> 638, half of it by the unit of
-  length;
-- a difference and its opposite as one value: Panda 638 -> 632;
-- one component instead of one pair made exact per tick, by one odd polynomial: 18 less in the worst tick;
-- links kept apart (FT_KEEP_ORDER), branch after branch: Panda 632 -> 626, a random tree of 32 joints 8082 -> 5896;
-- values that wait for the way in stored by name beyond 8 joints: random trees of 32 joints 5066 -> 4933, chains 6173 ->
-  5860 (all of it copies from register to register), but UR5 259 -> 297: fewer joints keep them in registers.
+- nodal form for planar chains: planar-8 422 -> 308; finding A again on the way in instead of keeping it: -> 293; - link
+vectors as the turning pairs of a group, gravity's direction apart from its size: UR5 283 -> 272; - choice of frames and
+base parameters: UR5 272 -> 257, Panda 659 -> 638, half of it by the unit of length; - a difference and its opposite as
+one value: Panda 638 -> 632; - one component instead of one pair made exact per tick, by one odd polynomial: 18 less in
+the worst tick; - links kept apart (FT_KEEP_ORDER), branch after branch: Panda 632 -> 626, a random tree of 32 joints
+8082 -> 5896; - values that wait for the way in stored by name, beyond 8 joints only: random trees of 32 joints 5066 ->
+4933.
 
-The first links of a chain are the cheapest, since the base neither moves nor turns, and so is the last. One link more
-costs 194 instructions (general axes) or 152 (twists of 0 and 90 degrees), the first four 122 and 69 each. It is not the
-search: eight times as many trials save 0.4 % at 32 links. Nor is it the registers: arithmetic alone grows from 67 to
-134 operations a link of a random tree between 4 and 32 links, twice as many, and instructions from 116 to 185, 1.6
-times (newton-euler 86 to 160 and 150 to 226).
+A further link of a long chain costs more than one of a short chain, because the first links and the last are cheapest.
+Eight times as many trials save only 0.4 % at 32 links.
 
-Ideas without a gain: second differences of the link vectors formed from those of u, in the nodal form, against its
-noise: on a horizontal arm with three links the step errs by 6.9e-5 of peak at 1 kHz, of which 3.2e-5 are the roundings
-of u itself, but six more instructions per link cost as much as scheme "newton-euler", given du; a staggered leapfrog,
-with one rounding fewer per tick, would gain 10 %; the compiler's scheduling flags (-fno-schedule-insns is worth between
--1 % and 1 % once links are kept apart); D in the body's frame below some eight joints; common normals wherever they are
-(those of nearly parallel axes are far away, and single precision's noise rises with the lever arms).
+Ideas without a gain: second differences of the link vectors from those of u (they cost as much as "newton-euler");
+scheduling flags of the compiler; D in the body's frame below some eight joints; common normals of nearly parallel axes
+(they are far away, and the noise of single precision rises with the lever arms).
 """
 
 import json
@@ -58,12 +47,12 @@ OPTIONS = {
     "kappa": ("yy", "xx"),
     "D": ("frame", "body"),
 }
-TRIED, NEARLY = 3, 0.9  # random motions that the step is tried on, and how near to the promise it may come on them
+TRIED, NEARLY = 3, 0.9  # random motions on which the step is tried, and the share of the promise that they may use
 TRIED_BELOW_HZ = 2000  # faster ticks are too noisy for the midpoint rule with any frames
 PASSES = 2
-EFFORT = 600  # bodies that are worked through at most while searching: about half a second
+EFFORT = 600  # bodies formed in one search at most: about half a second
 FILE = "step.json"  # in the cache
-MANY = 8  # with more joints than this fewer values should be kept from the way out to the way in: D in the body's frame
+MANY = 8  # with more joints, D in the body's frame keeps fewer values from the way out to the way in
 
 
 Step = PlanarStep | SpatialStep | NewtonEulerStep | NodalStep
@@ -71,7 +60,7 @@ Form = TypeVar("Form", bound=FrameStep)
 
 
 def plain_step(model: Model, scheme: str, shared: Sequence[Members] = ()) -> Step:
-    """The graph of the step of a scheme in its form, before anything is searched for."""
+    """Return the graph of a scheme's step before any search."""
     if scheme == "nodal":
         return NodalStep(model, shared)
     if scheme != "newton-euler" and is_planar(model):
@@ -84,7 +73,7 @@ def plain_step(model: Model, scheme: str, shared: Sequence[Members] = ()) -> Ste
 
 @put_off()
 def step_of(model: Model, shared: Sequence[Members] = ()) -> Step:
-    """The graph of the step in the form and under the choices that cost least."""
+    """Return the graph of the step with the form and the choices that cost least."""
     first = plain_step(model, model.scheme, shared)
     if isinstance(first, PlanarStep | NodalStep):  # nothing to choose
         return first
@@ -101,7 +90,7 @@ def step_of(model: Model, shared: Sequence[Members] = ()) -> Step:
 
 
 def instant_of(model: Model, form: type[InstantTorque], shared: Sequence[Members] = ()) -> InstantTorque:
-    """The graph of torques at one instant under the choices that cost least. form: with motion, or at rest."""
+    """Return the graph of torques at one instant with the choices that cost least. form: with motion, or at rest."""
     def made(tree: Tree) -> InstantTorque:
         return form(model, tree, shared)
 
@@ -110,7 +99,7 @@ def instant_of(model: Model, form: type[InstantTorque], shared: Sequence[Members
 
 def _found_before(model: Model, what: str, shared: Sequence[Members], make: Callable[[Tree], Form],
                   search: Callable[[], Form]) -> Form:
-    """Result of a search. The user's cache keeps the choices under the mechanism and the code that found them."""
+    """Return the result of a search. The user's cache keeps it under the mechanism and the code that found it."""
     key = key_of("step", what, canonical(model.mechanism), str(EFFORT), repr([list(map(tuple, m)) for m in shared]),
                  np.__version__, *sources(Path(codegen.__file__).parent, "*.py"))
 
@@ -136,11 +125,9 @@ def _found_before(model: Model, what: str, shared: Sequence[Members], make: Call
 
 
 def cheapest(model: Model, first: Form, make: Callable[[Tree], Form]) -> Form:
-    """Cheapest graph, in instructions, among those that `make` forms of a tree; `first` is the first candidate.
-
-    The choices are tried joint by joint, one at a time, and kept if the graph's own count of instructions falls; then
-    the unit of length, which is one of the mechanism's own offsets, whose products vanish.
-    """
+    """Return the cheapest graph, in instructions, that `make` forms of a tree; `first` is the first candidate. The
+    choices are tried joint by joint, one at a time, and kept if the graph's own count of instructions falls. Then the
+    unit of length is tried: one of the mechanism's own offsets, whose products then vanish."""
     best, choices, length = first, first.tree.choices, first.tree.length
     cost, effort = best.graph.cost(), model.n
 
@@ -173,11 +160,9 @@ def cheapest(model: Model, first: Form, make: Callable[[Tree], Form]) -> Form:
 
 
 def _quieter(model: Model, best: SpatialStep) -> SpatialStep:
-    """Other frames at the same cost, if single precision misses its promise with these on a motion tried.
-
-    Roundings are of random sign: Panda, 1.15e-4 of peak on one of them, 7.8e-5 with the regrouping about x at one
-    joint.
-    """
+    """Return other frames at the same cost if single precision misses its promise with these on a motion tried.
+    Roundings have random signs. On one motion, Panda errs by 1.15e-4 of peak, and by 7.8e-5 with one joint regrouped
+    about x."""
     if not TRIED_BELOW_HZ >= model.mechanism.control.rate_hz or model.n > MANY or model.mechanism.constrained:
         return best
 

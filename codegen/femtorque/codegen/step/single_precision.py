@@ -1,7 +1,7 @@
-"""The graph of a step in single precision over a whole motion: what its rounding costs, without any compiler.
+"""A step's graph in single precision over a whole motion: its rounding errors without a compiler.
 
-Every operation of the graph is done on all ticks at once, in float32; only the turning pairs go on tick by tick
-(templates/ft_trig.h.j2). tests/codegen/step/test_scheme.py holds it against the compiled C.
+Every operation of the graph is done on all ticks at once, in float32. Only the turning pairs advance tick by tick
+(templates/ft_trig.h.j2). tests/codegen/step/test_scheme.py compares it with the compiled C.
 """
 
 import numpy as np
@@ -17,11 +17,11 @@ from femtorque.codegen.step.planar import PlanarStep
 from femtorque.codegen.step.spatial import SpatialStep
 
 Single = NDArray[np.float32]
-PROMISE = 1e-4  # of peak torque: what single precision may add on a motion of a second
+PROMISE = 1e-4  # of peak torque: allowed error of single precision on a motion of a second
 SEED = 0  # of the random motions, as `verify` has it
-TICKS = 1000  # of each motion, about its middle, where it is fastest
+TICKS = 1000  # ticks of each motion, about its middle, where it is fastest
 PEAK_SAMPLES = 101
-EXACT_BELOW_HZ = 400  # with longer ticks the leapfrog's error, half the square of half a tick's turn, would show
+EXACT_BELOW_HZ = 400  # with longer ticks the leapfrog's error would show: half the square of half a tick's turn
 
 
 class SinglePrecision:
@@ -40,12 +40,12 @@ class SinglePrecision:
         self.returned = self._turned()
 
     def torque(self) -> Single:
-        """Torque (N-1, J), N m or N, of all ticks but the first."""
+        """Return the torque (N-1, J), N m or N, of all ticks but the first."""
         return np.stack([self._series(self.stored[Place("tau", j)])[1:] for j in range(self.model.n)], axis=-1)
 
     # ---- turning pairs
     def _turned(self) -> dict[Call, dict[str, Single]]:
-        """Results of the calls of all ticks, by their parts."""
+        """Return the results of the calls of all ticks, by their parts."""
         if not self.calls:
             return {}
         bodies = [place.index for s in self.calls if isinstance(place := s.arguments[0], Place)]
@@ -71,7 +71,7 @@ class SinglePrecision:
         return self.model.mechanism.control.rate_hz >= EXACT_BELOW_HZ
 
     def _advance(self, w: Single, exact: Single) -> Single:
-        """Pairs half-way through every tick, or before it for Newton-Euler: (2, N, calls)."""
+        """Return pairs half-way through every tick, or before it for Newton-Euler: (2, N, calls)."""
         before = isinstance(self.step, NewtonEulerStep)
         results, pair = np.empty((2, *w.shape), np.float32), exact[:, 0].copy()
         for k, by in enumerate(w):
@@ -91,7 +91,7 @@ class SinglePrecision:
         return results
 
     def _swing(self, w: Single, exact: Single) -> Single:
-        """Link vectors at every sample and the differences of their increments beside it: (4, N, calls)."""
+        """Return link vectors at every sample and the differences of the increments on its sides: (4, N, calls)."""
         results, pair = np.empty((4, *w.shape), np.float32), exact[:, 0].copy()
         increment = np.zeros_like(pair)
         for k, by in enumerate(w):
@@ -112,7 +112,7 @@ class SinglePrecision:
 
     # ---- expressions
     def _leaf(self, e: Expr) -> Single:
-        """Values of an expression that is not computed from other nodes."""
+        """Return the values of an expression that is not computed from other nodes."""
         if isinstance(e, Const):
             return np.asarray(e.value, np.float32)
         if isinstance(e, Result):
@@ -126,7 +126,7 @@ class SinglePrecision:
         return given[e.place.array][:, e.place.index].astype(np.float32)
 
     def _series(self, e: Expr) -> Single:
-        """Values of an expression in every tick, also of a constant."""
+        """Return the values of an expression in every tick; a constant is repeated."""
         return np.broadcast_to(self.values.of(e), (len(self.u),))
 
 
@@ -136,7 +136,8 @@ def _sin_cos(angle: Single) -> tuple[Single, Single]:
 
 
 def error_of_peak(model: Model, step: PlanarStep | SpatialStep | NewtonEulerStep, number: int) -> float:
-    """Worst error of a step of the midpoint rule in single precision on one random motion, of the motion's peak."""
+    """Return the worst error of the midpoint rule in single precision on one random motion, in units of its peak
+    torque."""
     motion = random_motion(model.mechanism, np.random.default_rng([SEED, number]))
     ticks = round(DURATION / model.dt)
     first = max(0, (ticks - TICKS) // 2)

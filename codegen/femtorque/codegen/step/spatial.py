@@ -70,7 +70,7 @@ class SpatialStep(FrameStep):
         self._walk()
 
     def _reach(self, b: ReducedBody) -> float:
-        """Length that the turning pair of a body is multiplied by: with it, the pair is the link vector."""
+        """Return the length that multiplies the turning pair of a body: the pair is then the link vector."""
         group = [c for c in b.children if self.tree.bodies[c].continues]
         if not group or len(group) < len(b.children):
             return 1.0
@@ -102,7 +102,8 @@ class SpatialStep(FrameStep):
         self.w[j], self.v[j], self.g[j] = w, v, g
 
     def _offset(self, j: int) -> Vec3:
-        """From the parent's origin to this one's: in the group's frame if it continues one, else in the body's."""
+        """Return the offset from the parent's origin: in the group's frame if j continues a group, else in the
+        body's."""
         b = self.tree.bodies[j]
         if b.continues:
             fixed = Vec3.of(self.graph, b.offset / (self.length * self.reach[b.parent]))
@@ -110,11 +111,11 @@ class SpatialStep(FrameStep):
         return Vec3.of(self.graph, b.offset / self.length)
 
     def _position(self, j: int) -> Expr:
-        """Mid-tick position of joint j, rad or m."""
+        """Return the mid-tick position of joint j, rad or m."""
         return self.graph.bind(self.graph.input("q", j) - self.graph.input("u", j), f"q{j + 1}")
 
     def _body_frame(self, j: int) -> tuple[Vec3, Vec3, Vec3]:
-        """w, v, g of body j in its own, turned frame."""
+        """Return w, v, g of body j in its own, turned frame."""
         if self.tree.bodies[j].prismatic:
             return self.w[j], self.v[j], self.g[j]
         return self._turned(j, "w"), self._turned(j, "v"), self._turned(j, "g")
@@ -181,12 +182,12 @@ class SpatialStep(FrameStep):
         self.from_body[b.parent].append((momentum.shift(self._offset(j)), C))
 
     def _first_moment(self, b: ReducedBody) -> np.ndarray:
-        """First moment of the body with the masses of all that hangs on it put where they hang, body frame, kg m."""
+        """Return the body's first moment, kg m, with the masses of its load at their joints, body frame."""
         hung = [self.mass[c] * self.tree.bodies[c].offset for c in b.children]
         return b.moment + sum(hung, np.zeros(3))
 
     def _own(self, b: ReducedBody) -> SpatialForce:
-        """Momentum and angular momentum of body j alone, in its own frame."""
+        """Return momentum and angular momentum of body j alone, in its own frame."""
         unit, j, r = self.inertia_unit, b.joint, self.reach[b.joint]
         shrink = np.array([1.0 / r, 1.0 / r, 1.0])
         L = b.inertia * np.outer(shrink, shrink) * unit
@@ -197,7 +198,7 @@ class SpatialStep(FrameStep):
 
     # ---- what is to be emitted
     def scales(self, j: int) -> Scales:
-        """Factors of a body's base parameters in the C."""
+        """Return the factors of a body's base parameters in the C."""
         b, r, unit, length = self.tree.bodies[j], self.reach[j], self.inertia_unit, self.length
         shrink = np.array([1.0 / r, 1.0 / r, 1.0])
         first = np.array([1.0, 1.0 / r, 1.0 / r, 1.0]) * self.moment_unit
@@ -209,5 +210,4 @@ class SpatialStep(FrameStep):
 
     @property
     def intro(self) -> list[str]:
-        """The comment at the head of the C."""
         return INTRO.format(length=self.length).splitlines()

@@ -1,6 +1,6 @@
-"""Vectors, forces and matrices of expressions, as the recursions of all forms of the step use them.
+"""Vectors, forces and matrices of expressions, for the recursions of all forms of the step.
 
-Components are nodes of one graph; what is zero or one in them vanishes while they are formed (graph.py).
+Components are nodes of one graph. Zeros and ones vanish while nodes are formed (graph.py).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Vec2:
-    """In the plane of a mechanism whose axes are all parallel."""
+    """Vector in the plane of a mechanism whose axes are all parallel."""
 
     x: Expr
     y: Expr
@@ -37,11 +37,11 @@ class Vec2:
         return self.x * other.y - self.y * other.x
 
     def along(self, d: Array) -> Vec2:
-        """d, as it is fixed in a body of which this is the unit vector."""
+        """Return d, which is fixed in the body that has this unit vector."""
         return Vec2(self.x * float(d[0]) - self.y * float(d[1]), self.x * float(d[1]) + self.y * float(d[0]))
 
     def against(self, d: Array) -> Vec2:
-        """This, turned against d: (d turned by r) x v = r x (v turned against d)."""
+        """Return this vector turned against d: (d turned by r) x v = r x (v turned against d)."""
         return Vec2(self.x * float(d[0]) + self.y * float(d[1]), self.y * float(d[0]) - self.x * float(d[1]))
 
     def bind(self, name: str) -> Vec2:
@@ -87,11 +87,11 @@ class Vec3:
         return Vec3(self.y * other.z - self.z * other.y, self.z * other.x - self.x * other.z, self.cross_z(other))
 
     def cross_z(self, other: Vec3) -> Expr:
-        """The component of the cross product along z."""
+        """Return the z component of the cross product."""
         return self.x * other.y - self.y * other.x
 
     def z_cross(self, w: Number = 1.0) -> Vec3:
-        """w z x this."""
+        """Return w z x this."""
         return Vec3(-(w * self.y), w * self.x, self.x * 0.0)
 
     @property
@@ -99,7 +99,7 @@ class Vec3:
         return self.x.is_zero and self.y.is_zero
 
     def turn(self, pair: Pair) -> Vec3:
-        """Components in a frame turned about z."""
+        """Return the components in a frame turned about z."""
         c, s = pair
         return Vec3(c * self.x + s * self.y, c * self.y - s * self.x, self.z)
 
@@ -113,7 +113,7 @@ class Vec3:
 
 @dataclass(frozen=True, slots=True)
 class Mat3:
-    """By rows."""
+    """Matrix by rows."""
 
     x: Vec3
     y: Vec3
@@ -121,7 +121,7 @@ class Mat3:
 
     @staticmethod
     def of(entry: Callable[[int, int], Expr]) -> Mat3:
-        """From the entry of every row and column."""
+        """Return the matrix of the entries entry(row, column)."""
         return Mat3(*(Vec3(*(entry(r, c) for c in range(3))) for r in range(3)))
 
     @staticmethod
@@ -145,15 +145,15 @@ class Mat3:
         return Mat3.of(lambda r, c: self[c][r])
 
     def symmetric(self) -> Mat3:
-        """The upper triangle on both sides."""
+        """Return the matrix with its upper triangle on both sides."""
         return Mat3.of(lambda r, c: self[min(r, c)][max(r, c)])
 
     def map(self, rotation: Callable[[Vec3], Vec3]) -> Mat3:
-        """R A R' of a rotation R of vectors."""
+        """Return R A R' for a rotation R of vectors."""
         return Mat3(*map(rotation, Mat3(*map(rotation, self.T)).T))
 
     def turn_back(self, pair: Pair) -> Mat3:
-        """R A R' of a symmetric A, R about z by the pair's angle."""
+        """Return R A R' for a symmetric A, R about z by the pair's angle."""
         c, s = pair
         (xx, xy, xz), (_, yy, yz), (_, _, zz) = self
         cc, ss, cs = c * c, s * s, c * s
@@ -163,7 +163,7 @@ class Mat3:
                     Vec3(xz, yz, zz)).symmetric()
 
     def pitch_back(self, pair: Pair) -> Mat3:
-        """R A R' of a symmetric A, R x = (c x - s z, y, s x + c z)."""
+        """Return R A R' for a symmetric A, R x = (c x - s z, y, s x + c z)."""
         c, s = pair
         (xx, xy, xz), (_, yy, yz), (_, _, zz) = self
         cc, ss, cs = c * c, s * s, c * s
@@ -173,7 +173,7 @@ class Mat3:
                     Vec3(new_xz, yz, ss * xx + 2.0 * (cs * xz) + cc * zz)).symmetric()
 
     def roll_back(self, pair: Pair) -> Mat3:
-        """R A R' of a symmetric A, R about x by the pair's angle."""
+        """Return R A R' for a symmetric A, R about x by the pair's angle."""
         c, s = pair
         (xx, xy, xz), (_, yy, yz), (_, _, zz) = self
         cc, ss, cs = c * c, s * s, c * s
@@ -191,12 +191,12 @@ class Mat3:
 
 
 def times(M: Array, v: Vec3) -> Vec3:
-    """A constant matrix times a vector."""
+    """Return a constant matrix times a vector."""
     return Vec3(*(float(row[0]) * v.x + float(row[1]) * v.y + float(row[2]) * v.z for row in M))
 
 
 def swing(w: Vec3, e: Vec3) -> Mat3:
-    """The matrix of e x + w x (w x: the acceleration of points that turn with w, e."""
+    """Return the matrix of e x + w x (w x: the acceleration of points that turn with w, e."""
     xx, yy, zz = (a * a for a in w)
     xy, xz, yz = w.x * w.y, w.x * w.z, w.y * w.z
     return Mat3(Vec3(-(yy + zz), xy - e.z, xz + e.y), Vec3(xy + e.z, -(xx + zz), yz - e.x),
@@ -205,7 +205,7 @@ def swing(w: Vec3, e: Vec3) -> Mat3:
 
 @dataclass(frozen=True, slots=True)
 class SpatialForce:
-    """Force f and moment n about an origin; or momentum and angular momentum."""
+    """Force f and moment n about an origin, or momentum and angular momentum."""
 
     f: Vec3
     n: Vec3
@@ -218,7 +218,7 @@ class SpatialForce:
         return SpatialForce(self.f + other.f, self.n + other.n)
 
     def shift(self, d: Vec3) -> SpatialForce:
-        """About a point from which the old one is d away."""
+        """Return the force about a point from which the old origin is d away."""
         return SpatialForce(self.f, self.n + d.cross(self.f))
 
     def map(self, rotation: Callable[[Vec3], Vec3]) -> SpatialForce:
@@ -237,11 +237,11 @@ class FrameMotion:
     a: Vec3
 
     def swung(self, d: Vec3) -> Vec3:
-        """e x d + w x (w x d), by the components that the others leave over."""
+        """Return e x d + w x (w x d), formed with few operations."""
         return self.e.cross(d) + self.w.cross(self.w.cross(d))
 
     def at(self, d: Vec3) -> Vec3:
-        """Acceleration of a point that is d from the origin and fixed in the frame."""
+        """Return the acceleration of a point that is d from the origin and fixed in the frame."""
         return self.a + self.swung(d)
 
     def map(self, rotation: Callable[[Vec3], Vec3]) -> FrameMotion:
@@ -253,11 +253,9 @@ class FrameMotion:
 
 @dataclass(frozen=True, slots=True)
 class ArticulatedInertia:
-    """How the force and the moment on all that hangs on an origin change with its accelerations, by da and de.
-
-    For rigid bodies f += m da + de x C, n += C x da + I de; where something deflects f += L da + N de and n += N' da +
-    I de. m: mass in kg times `unit`; C: first moment; I: none where nobody asks how they change.
-    """
+    """Change of the force and moment of a load on an origin with its accelerations, by da and de. Rigid bodies: f += m
+    da + de x C, n += C x da + I de. If a part deflects: f += L da + N de and n += N' da + I de. m: mass in kg times
+    `unit`; C: first moment; I: None if no one asks for the change."""
 
     kg: float
     unit: float
@@ -272,12 +270,12 @@ class ArticulatedInertia:
 
     @property
     def full(self) -> tuple[Mat3, Mat3, Mat3]:
-        """L, N, I."""
+        """Return L, N, I."""
         assert self.L is not None and self.N is not None and self.I is not None
         return self.L, self.N, self.I
 
     def general(self) -> ArticulatedInertia:
-        """With L and N, which a rigid body has too."""
+        """Return the inertia with L and N, which a rigid body has too."""
         if self.L is not None:
             return self
         graph = self.C.x.graph
@@ -294,7 +292,7 @@ class ArticulatedInertia:
         return ArticulatedInertia(a.kg + b.kg, a.unit, a.C + b.C, I, L, N)
 
     def answer(self, de: Vec3, da: Vec3) -> SpatialForce:
-        """The change of force and moment."""
+        """Return the change of force and moment."""
         if self.L is None or self.N is None:
             assert self.I is not None
             return SpatialForce(self.m * da + de.cross(self.C), self.C.cross(da) + self.I @ de)
@@ -302,7 +300,7 @@ class ArticulatedInertia:
         return SpatialForce(L @ da + N @ de, N.T @ da + I @ de)
 
     def shift(self, d: Vec3) -> ArticulatedInertia:
-        """About a point from which the old one is d away."""
+        """Return the inertia about a point from which the old origin is d away."""
         moved = self.C + self.m * d
         if self.I is None:
             return replace(self, C=moved)
@@ -317,13 +315,13 @@ class ArticulatedInertia:
         return replace(self, C=moved, I=(Mat3.of(lambda r, c: I[r][c] + before[r][c] + after[c][r])).symmetric(), N=new)
 
     def map(self, rotation: Callable[[Vec3], Vec3], symmetric: Callable[[Mat3], Mat3]) -> ArticulatedInertia:
-        """In other axes; symmetric: the same rotation of a symmetric matrix."""
+        """Return the inertia in other axes. symmetric: the same rotation for a symmetric matrix."""
         return replace(self, C=rotation(self.C), I=self.I and symmetric(self.I), L=self.L and symmetric(self.L),
                        N=self.N and self.N.map(rotation))
 
     def reduce(self, response: SpatialForce, of: SpatialForce) -> ArticulatedInertia:
-        """Inertia with a deflecting coordinate. of: its force and moment per unit of the coordinate; response: these
-        over its resistance."""
+        """Return the inertia with a deflecting coordinate. of: force and moment per unit of the coordinate; response:
+        `of` over the coordinate's resistance."""
         L, N, I = self.general().full
         L, N, I = (Mat3.of(lambda r, c, A=A, x=x, y=y: A[r][c] - x[r] * y[c])  # type: ignore[misc]
                    for A, x, y in ((L, response.f, of.f), (N, response.f, of.n), (I, response.n, of.n)))
