@@ -1,4 +1,4 @@
-"""Judgement of a mechanism, a motion and the emitted code."""
+"""Checks of a mechanism, a motion and the emitted code."""
 
 import lazy_loader
 

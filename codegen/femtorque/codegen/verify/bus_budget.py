@@ -1,4 +1,4 @@
-"""How much of its buses a mechanism takes, and that these bear it."""
+"""The load of a mechanism's buses, and the check that the buses bear it."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from femtorque.codegen.mechanism import Bus, Joint, Mechanism, refuse
 
 @dataclass(frozen=True)
 class BusLoad:
-    """One bus, its joints in tree order, what one tick's frames take of it, and the time between ticks, s."""
+    """One bus: its joints in tree order, the load of one tick's frames, and the time between ticks, s."""
 
     bus: Bus
     joints: tuple[Joint, ...]
@@ -23,14 +23,14 @@ class BusLoad:
 
     @property
     def command_after(self) -> tuple[float, float]:
-        """s from the begin of a tick until the first drive has the command that it computes, at least, and the last
-        one, at most. It leaves at the begin of the next tick."""
+        """Return the least and the largest time, s, from the begin of a tick to a drive's receipt of its command. The
+        command leaves at the begin of the next tick. The first drive has the least time, the last drive the largest."""
         first, last = self.load.there
         return self.period + first, self.period + last
 
 
 def ages(mechanism: Mechanism) -> list[str]:
-    """A line for each bus with drives that are asked where they are: how old that is when the law has it."""
+    """Return a line for each bus whose drives are asked for positions: their age when the control law has them."""
     said = []
     for bus in mechanism.buses:
         own = [j.drive.type for j in mechanism.moving if j.drive is not None and j.drive.bus == bus.name]
@@ -43,7 +43,7 @@ def ages(mechanism: Mechanism) -> list[str]:
 
 
 def bus_loads(mechanism: Mechanism) -> tuple[BusLoad, ...]:
-    """Every bus with drives on it. Raises BadInput where the rate of control is more than one bears."""
+    """Return every bus with drives on it. Raises BadInput if the control rate is more than a bus bears."""
     found = []
     for bus in mechanism.buses:
         joints = tuple(j for j in mechanism.moving if j.drive is not None and j.drive.bus == bus.name)

@@ -1,7 +1,7 @@
 """Report of `femtorque check` on a mechanism: its data, as tables and as plain data, and warnings.
 
-A file that cannot be right is refused when it is read. Here are the things that its author may mean (warnings), the
-one that no author means (gains that make the sampled loop unstable), and what cannot be emitted (supported.py).
+A file that cannot be right is refused on reading. This module warns of probable mistakes. It refuses gains that make
+the sampled loop unstable, and mechanisms that cannot be emitted (supported.py).
 """
 
 import math
@@ -30,24 +30,24 @@ from femtorque.codegen.verify.bus_budget import BusLoad, ages, bus_loads
 from femtorque.codegen.verify.motion_torques import SAG, SMALL, steep
 from femtorque.codegen.verify.plausible import doubts
 
-DRIVE_HZ, DRIVE_OBSERVER_HZ = 10_000, 300.0  # of a drive's own loop, and of what it makes a velocity of: at least
+DRIVE_HZ, DRIVE_OBSERVER_HZ = 10_000, 300.0  # least rate of a drive's own loop, and least bandwidth of its velocity
 UNSTABLE = 1.0 + 1e-4  # spectral radius; joints without gains drift, which puts double eigenvalues at one
 SINGULAR = 1e-9  # smallest over largest eigenvalue of the mass matrix, scaled to a unit diagonal
 LIMITS = tuple(f.name for f in fields(Limits))
 NEAR_SINGULAR = CLEAR * SINGULAR_POSE
 START_OFF = 1e-3  # rad or m: a redundantly actuated joint's start may be rounded
-SETTLED = 1e-4  # rad, m or m sqrt(kg): what a last step to the static sag may still change
+SETTLED = 1e-4  # rad, m or m sqrt(kg): largest last step to the static sag
 SHOWN = 2  # modes of flexible links
-FASTEST = 1.5  # of a flexible link's lowest frequency: as fast as links were turned against exact chains
+FASTEST = 1.5  # of a flexible link's lowest frequency: the fastest turn that was compared with exact chains
 _ELECTRICAL = (1e-5, 0.1)  # s: electrical time constants from coreless motors to large servo motors
 FAR_BELOW, LITTLE = 0.03, 0.2  # of the stiffest ku; of critical damping
-TINY = 1e-12  # of the stiffest ku: less is as good as none
-COARSE = 0.2  # of a joint's effort: what one encoder count may make of torque through Kv
+TINY = 1e-12  # of the stiffest ku: less counts as zero
+COARSE = 0.2  # of a joint's effort: largest torque of one encoder count through Kv
 
 
 @dataclass(frozen=True)
 class BeamMode:
-    """One way in which a mechanism with its motors held swings at its start: undamped, Hz, and of critical damping."""
+    """One vibration of a mechanism with its motors held at its start: undamped, Hz, and of critical damping."""
 
     hz: float
     damping: float
@@ -58,7 +58,7 @@ class BeamMode:
 
 @dataclass(frozen=True)
 class Report:
-    """Findings of a check. `stability` and `rule` only where there are motors or gains."""
+    """Findings of a check. `stability` and `rule` are empty without motors or gains."""
 
     mechanism: Mechanism
     lead: int
@@ -77,7 +77,7 @@ class Report:
     beams: tuple[BeamMode, ...] = ()
 
     def data(self) -> dict[str, Any]:
-        """Plain data for --json; infinite limits become null."""
+        """Return plain data for --json; infinite limits become null."""
         m, c = self.mechanism, self.mechanism.control
         loop = None
         if self.stability is not None:
@@ -119,12 +119,12 @@ class Report:
 
 
 def examine(mechanism: Mechanism, trajectories: Sequence[Trajectory] = ()) -> Report:
-    """Look at everything that one mechanism says, and at motions of it. Raises BadInput where its gains are unstable or
-    its board cannot."""
+    """Return the report on a mechanism and on motions of it. Raises BadInput for unstable gains and for an unfit
+    board."""
     warnings = [*mechanism.warnings, *doubts(mechanism)]
     buses = bus_loads(mechanism)
     lead = _board(mechanism, warnings)
-    late = lead + fieldbus.told_late(mechanism)  # ticks from a measurement to what it brings about
+    late = lead + fieldbus.told_late(mechanism)  # ticks from a measurement to its effect
     try:
         supported(mechanism)
     except BadInput as error:
@@ -133,7 +133,7 @@ def examine(mechanism: Mechanism, trajectories: Sequence[Trajectory] = ()) -> Re
         models = [(mode.name, Model.of(in_mode(mechanism, mode.name))) for mode in mechanism.modes]
     else:
         models = [("", Model.of(in_mode(mechanism)))]
-    # refuses loops that do not close, and what actuated joints do not hold
+    # refuses loops that do not close, and joints that the actuated ones do not hold
     assemblies = tuple((name, assemble(model)) for name, model in models)
     for name, assembly in assemblies:
         _loops(name, assembly, warnings)
@@ -177,13 +177,13 @@ def examine(mechanism: Mechanism, trajectories: Sequence[Trajectory] = ()) -> Re
 
 
 def _softer(a: dict[str, Gains], b: dict[str, Gains]) -> dict[str, Gains]:
-    """The smaller gains of each joint, of two modes."""
+    """Return the smaller gains of each joint, from two modes."""
     return {name: Gains(*(min(getattr(g[name], key) for g in (a, b) if name in g) for key in ("ku", "kv")))
             for name in a | b}
 
 
 def _motion(mechanism: Mechanism, trajectory: Trajectory, warnings: list[str]) -> None:
-    """How near a motion comes to singular poses of closed loops, and which passive joints leave their limits."""
+    """Warn of a motion's poses near singular ones, and of passive joints that leave their limits."""
     dt, source = 1.0 / mechanism.control.knot_hz, trajectory.source.name if trajectory.source else "the motion"
     ticks = round(trajectory.duration / dt)
     at_knots = replace(mechanism, control=replace(mechanism.control, rate_hz=mechanism.control.knot_hz))
@@ -225,8 +225,8 @@ def _motion(mechanism: Mechanism, trajectory: Trajectory, warnings: list[str]) -
 
 
 def _board(mechanism: Mechanism, warnings: list[str]) -> int:
-    """The board's lead in ticks. A mechanism that it cannot handle is refused; motors that are still missing are
-    not."""
+    """Return the board's lead in ticks. Motors may still be missing. Raises BadInput if the board cannot handle the
+    mechanism."""
     if mechanism.board is None:
         return 0
     board = load_board(mechanism.board.use, mechanism.source or mechanism.name)
@@ -243,7 +243,7 @@ def _board(mechanism: Mechanism, warnings: list[str]) -> int:
 
 
 def _loops(mode: str, assembly: Assembly, warnings: list[str]) -> None:
-    """Warn of likely mistakes in the assembled loops. A mode's loops close where a motion enters it."""
+    """Warn of likely mistakes in the assembled loops. A mode's loops close where a motion enters the mode."""
     model = assembly.model
     margin = float(assembly.margin(assembly.start))
     if assembly.dependent and not mode and margin < NEAR_SINGULAR:
@@ -265,7 +265,7 @@ def _loops(mode: str, assembly: Assembly, warnings: list[str]) -> None:
 
 
 def passive_torque(assembly: Assembly) -> dict[str, float]:
-    """The open tree's torque at rest in the assembled pose, of the passive joints, which have no motor for it."""
+    """Return the open tree's torque of the passive joints at rest in the assembled pose; they have no motor for it."""
     still = np.zeros(assembly.model.n)
     tau = newton_euler(assembly.model, assembly.start, still, still)
     return {assembly.model.bodies[i].joint.name: float(tau[i]) for i in assembly.passive}
@@ -308,7 +308,7 @@ def _bent(model: Model, trajectory: Trajectory, warnings: list[str]) -> None:
 
 
 def _beam_modes(model: Model) -> list[BeamMode]:
-    """The lowest ways in which its flexible links swing, with the motors held."""
+    """Return the lowest vibrations of flexible links with the motors held."""
     if not any(link.beam for link in model.mechanism.links):
         return []
     tree = flexible_tree(model.mechanism)
@@ -322,14 +322,14 @@ def _beam_modes(model: Model) -> list[BeamMode]:
 
 
 def _vibrations(K: NDArray[np.float64], M: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """omega^2 (N,), ascending, and shapes X (N, N) with K X = M X omega^2 and X' M X = 1."""
+    """Return omega^2 (N,), ascending, and shapes X (N, N) with K X = M X omega^2 and X' M X = 1."""
     L = np.linalg.cholesky(M)
     squares, turned = np.linalg.eigh(np.linalg.solve(L, np.linalg.solve(L, K).T))
     return squares, np.linalg.solve(L.T, turned)
 
 
 def _whirling(model: Model, warnings: list[str]) -> None:
-    """Flexible links that the limits let turn faster than was tried."""
+    """Warn of flexible links whose limits allow faster turns than were tried."""
     tree = flexible_tree(model.mechanism)
     joints = tree.mechanism.moving
     q = np.array([joint.start for joint in joints])
@@ -350,7 +350,7 @@ def _whirling(model: Model, warnings: list[str]) -> None:
 
 
 def _drives(mechanism: Mechanism, warnings: list[str]) -> None:
-    """Motors, encoders, friction, one joint at a time."""
+    """Warn of motors, encoders and friction, joint by joint."""
     for joint in mechanism.moving:
         key, motor = f"joint.{joint.name}", joint.motor
         sprung = joint.type != "prismatic" and not joint.elastic and (joint.stiffness or joint.c_mot)
@@ -393,7 +393,7 @@ def _drives(mechanism: Mechanism, warnings: list[str]) -> None:
 
 
 def _rotors(mechanism: Mechanism, warnings: list[str]) -> None:
-    """Drives whose rotor the file does not have; one line for all of a kind. It is often heavier than the links."""
+    """Warn of drives whose rotor is not in the file, one line per kind. A rotor is often heavier than the links."""
     kinds: dict[str, list[Joint]] = {}
     for joint in mechanism.streamed:
         if joint.drive is not None and _rotorless(joint):
@@ -411,13 +411,13 @@ def _rotorless(joint: Joint) -> bool:
 
 
 def _and_more(joints: Sequence[Joint]) -> str:
-    """Behind the first of them."""
+    """Return the words for further joints after the first."""
     return f" (and of {len(joints) - 1} more joints)" if len(joints) > 2 else (
         f" (and of {joints[1].name})" if len(joints) == 2 else "")
 
 
 def _resolution(mechanism: Mechanism, joint: Joint, warnings: list[str]) -> None:
-    """The torque that one encoder count makes through the observer and Kv."""
+    """Warn of an encoder whose single count makes a large torque through the observer and Kv."""
     dt = 1.0 / mechanism.control.rate_hz
     counts = joint.encoder.counts if joint.encoder is not None else (
         family_of(joint.drive.type).places.turn if joint.drive is not None else 0)
@@ -435,9 +435,9 @@ def _resolution(mechanism: Mechanism, joint: Joint, warnings: list[str]) -> None
 
 
 def _regular(model: Model, warnings: list[str]) -> bool:
-    """True if the mass matrix can be inverted at every sampled pose."""
+    """Return whether the mass matrix can be inverted at every sampled pose."""
     if model.mechanism.constrained:
-        return True  # what no body resists shows in a loop's assembly or in its mass at the independent joints
+        return True  # a motion without inertia shows in a loop's assembly or in its mass at the independent joints
     masses = mass_matrix(model, sample_poses(model))
     diagonal = np.sqrt(np.maximum(np.diagonal(masses, axis1=-2, axis2=-1), 0.0))
     for i, body in enumerate(model.bodies):
@@ -453,7 +453,7 @@ def _regular(model: Model, warnings: list[str]) -> bool:
 
 
 def _gains(mechanism: Mechanism, stability: Stability, rule: dict[str, Gains], warnings: list[str]) -> None:
-    """Refuse gains that make the sampled loop unstable; warn of those with less than a quarter of margin left."""
+    """Refuse gains that make the sampled loop unstable; warn of gains with less than a quarter of the margin left."""
     if stability.radius > UNSTABLE:
         joint = max(mechanism.streamed, key=lambda j: max(j.gains.ku / rule[j.name].ku, j.gains.kv / rule[j.name].kv))
         fit = rule[joint.name]
@@ -473,9 +473,8 @@ def _gains(mechanism: Mechanism, stability: Stability, rule: dict[str, Gains], w
 
 
 def _soft(mechanism: Mechanism, stiffest: dict[str, Gains], rule: dict[str, Gains], warnings: list[str]) -> None:
-    """Warn of gains that are far below the stiffest, or that hardly damp what the joint moves: made, most often, before
-    a mass, a rotor or a gear was changed. stiffest: with damping DAMPING, whatever drives' fields hold; rule: as these
-    hold them."""
+    """Warn of gains far below the stiffest, or with little damping: often made before a mass, rotor or gear was
+    changed. stiffest: with damping DAMPING, regardless of the ranges of drives' fields; rule: within these ranges."""
     soft: list[tuple[Joint, float]] = []
     for joint in mechanism.streamed:
         g, fit, held = joint.gains, stiffest[joint.name], rule[joint.name]
@@ -494,14 +493,14 @@ def _soft(mechanism: Mechanism, stiffest: dict[str, Gains], rule: dict[str, Gain
 
 
 def _fitting(mechanism: Mechanism, rule: dict[str, Gains]) -> dict[str, Gains]:
-    """No more than the fields of drives hold."""
+    """Return gains within the ranges of drives' fields."""
     most = {j.name: j.drive.at_joint for j in mechanism.streamed if j.drive is not None and j.drive.pd == "drive"}
     return {name: replace(g, ku=min(g.ku, most[name].kp), kv=min(g.kv, most[name].kd)) if name in most else g
             for name, g in rule.items()}
 
 
 def _where_closed(model: Model) -> Model:
-    """With the rate and the filter of drives, where these close all loops: others must be stable at the board's."""
+    """Return the model with the rate and the filter of the drives if these close all loops, else unchanged."""
     driven = [j for j in model.mechanism.streamed if j.actuated]
     if not all(j.drive is not None and j.drive.pd == "drive" for j in driven):
         return model
@@ -510,7 +509,7 @@ def _where_closed(model: Model) -> Model:
 
 
 def _overlay(mechanism: Mechanism, lead: int) -> None:
-    """Refuse an overlay that may make the sampled loop unstable, all gains at its most."""
+    """Refuse an overlay of gains whose largest value may make the sampled loop unstable."""
     most = mechanism.safety.gain_overlay[1]
     if most <= 1.0:
         return
@@ -528,7 +527,7 @@ def _overlay(mechanism: Mechanism, lead: int) -> None:
 
 
 def _homing(model: Model, warnings: list[str]) -> None:
-    """Warn of a joint that is not strong enough to seek its zero against its weight where it starts."""
+    """Warn of a joint that is too weak to seek its zero against its weight at the start."""
     joints = model.mechanism.moving
     sought = [i for i, j in enumerate(joints) if j.encoder is not None and j.encoder.zero in ("index", "stop")]
     if not sought:
@@ -545,7 +544,7 @@ def _homing(model: Model, warnings: list[str]) -> None:
 
 
 def _halt(mechanism: Mechanism) -> list[str]:
-    """Return a line on what a debugger does that halts the board's processor: what goes on, and until when."""
+    """Return a line on a debugger's halt of the board's processor: the motors that go on, and until when."""
     if mechanism.board is None or not any(j.motor or j.drive for j in mechanism.streamed):
         return []
     board = load_board(mechanism.board.use, mechanism.source or mechanism.name)
@@ -561,7 +560,7 @@ def _halt(mechanism: Mechanism) -> list[str]:
 
 
 def _weak(mechanism: Mechanism, warnings: list[str]) -> set[str]:
-    """Warn of joints of which gravity alone asks more than they give, somewhere in the ranges; their names."""
+    """Warn of joints that cannot bear gravity everywhere in their ranges; return their names."""
     driven = {j.name: j for j in mechanism.streamed if j.actuated and (j.motor or j.drive)}
     efforts = {name: constants.joint_constants(mechanism, j).effort for name, j in driven.items()}
     found = overweight(mechanism, efforts)
@@ -577,7 +576,7 @@ def _weak(mechanism: Mechanism, warnings: list[str]) -> set[str]:
 
 
 def _loads(mechanism: Mechanism, weak: Collection[str], warnings: list[str]) -> list[str]:
-    """Peak and continuous torque of every motor on a board, in words; warns where gravity alone overloads one."""
+    """Return peak and continuous torque of every motor on a board, in words; warn if gravity alone overloads one."""
     if mechanism.board is None:
         return []
     board = load_board(mechanism.board.use, mechanism.source or mechanism.name)
@@ -605,7 +604,8 @@ def _loads(mechanism: Mechanism, weak: Collection[str], warnings: list[str]) -> 
 
 
 def _touches(mechanism: Mechanism, warnings: list[str]) -> list[str]:
-    """From what on an arm feels a touch, in words; warns of joints that feel one by the steps of their encoders."""
+    """Return the smallest torque that each joint feels as a touch, in words; warn of thresholds within encoder
+    noise."""
     if mechanism.feel is None or contact.unfelt(mechanism):
         return []
     said = []

@@ -32,7 +32,7 @@ def _assembly_table(mode: str, a: Assembly) -> RenderableType:
 
 
 def check_renderable(report: Report) -> RenderableType:
-    """Tables for a terminal."""
+    """Return the tables of a report for a terminal."""
     parts: list[RenderableType] = [_heading(report)]
     if report.chosen:
         parts.append(Text(f"scheme {report.chosen}"))
@@ -59,7 +59,7 @@ def _heading(report: Report) -> Text:
 
 
 def _table(title: str, *columns: str) -> Table:
-    """Its first column identifies a row: a narrow terminal folds the others."""
+    """Return a table whose first column identifies a row: a narrow terminal folds the others."""
     table = Table(title=f"\n{title}" if title else None, title_justify="left", box=SIMPLE_HEAD, show_edge=False,
                   pad_edge=False, collapse_padding=True)
     for k, column in enumerate(columns):
@@ -86,7 +86,7 @@ def _joint_table(mechanism: Mechanism) -> Table:
 
 
 def _units(mechanism: Mechanism) -> tuple[str, str]:
-    """Units of positions and torques, for the head of a column."""
+    """Return units of positions and torques, for the head of a column."""
     slides = {joint.type == "prismatic" for joint in mechanism.joints if joint.type != "fixed"}
     return {frozenset({True}): ("m", "N"), frozenset({False, True}): ("rad (m)", "N m (N)")}.get(
         frozenset(slides), ("rad", "N m"))
@@ -111,14 +111,14 @@ def _drive_table(report: Report) -> Table:
 
 
 def _dry(friction: Friction) -> str:
-    """Coulomb friction, and where the file has more beside it."""
+    """Return Coulomb friction, and further friction terms of the file."""
     more = [f"{friction.stribeck:g} at rest, half of it at {friction.stribeck_velocity:g}"] if friction.stribeck else []
     more += [f"{friction.load:g} of the load"] if friction.load else []
     return " + ".join([f"{friction.coulomb:g}", *more])
 
 
 def _on_bus(drive: Drive) -> str:
-    """Drive that turns a joint, and its gear."""
+    """Return the drive that turns a joint, and its gear."""
     return drive.type.name if drive.gear == 1.0 else f"{drive.type.name}, gear {drive.gear:g}"
 
 
@@ -136,7 +136,7 @@ def _bus_table(report: Report) -> Table:
 
 
 def motor_table(motors: Sequence[Sold]) -> Table:
-    """The catalogue: what each is, and what it gives at its nominal voltage."""
+    """Return the catalogue of motors, with their torque and speed at nominal voltage."""
     table = _table("motors", "name", "V", "R, ohm", "L, mH", "K, N m/A", "rotor, kg m^2", "gear", "stall, N m",
                    "no load, rad/s", "continuous, A", "source")
     for sold in motors:
@@ -162,7 +162,7 @@ def _link_table(mechanism: Mechanism) -> Table:
 
 
 def _ground(mechanism: Mechanism) -> list[str]:
-    """Links on the ground, in one line; a locked limb of a legged robot has many."""
+    """Return the links on the ground, in one line; a locked limb of a legged robot has many."""
     still = _left_out(mechanism)
     if not still:
         return []
@@ -174,7 +174,7 @@ def _ground(mechanism: Mechanism) -> list[str]:
 
 
 def _standing(mechanism: Mechanism) -> set[str]:
-    """Links that nothing can move. In a mechanism with modes the ground changes: none there."""
+    """Return links that nothing can move; none in a mechanism with modes, where the ground changes."""
     if mechanism.modes:
         return set()
     moving, still = {joint.name for joint in mechanism.moving}, {BASE}
@@ -184,19 +184,19 @@ def _standing(mechanism: Mechanism) -> set[str]:
 
 
 def _left_out(mechanism: Mechanism) -> set[str]:
-    """Links that stand on the ground, where they are too many for a row each."""
+    """Return links on the ground that are too many for one row each."""
     still = _standing(mechanism)
     return still if len(still) > FEW else set()
 
 
 def _some(names: Sequence[str]) -> str:
-    """The first of them, and how many more."""
+    """Return the first names, and the number of the others."""
     more = len(names) - FEW
     return ", ".join(names[:FEW]) + (f" and {more} more" if more > 0 else "")
 
 
 def _beam_table(report: Report) -> Table:
-    """Flexible links. The frequencies are the whole mechanism's, at the start with its motors held."""
+    """Return the flexible links. Frequencies are of the whole mechanism, at the start with its motors held."""
     table = _table("flexible links", "link", "length, m", "EI about y, z, N m^2", "GJ, N m^2", "elements", "damping, s")
     for link in report.mechanism.links:
         if beam := link.beam:

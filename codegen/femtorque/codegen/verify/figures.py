@@ -1,4 +1,4 @@
-"""Pictures in files: which there can be, and figures of torque curves in the manner of Isobe's Fig. 4."""
+"""Pictures in files: their formats, and figures of torque curves in the manner of Isobe's Fig. 4."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ FORMATS = (".png", ".svg", ".pdf")
 
 
 def check_format(path: Path, key: str = "figure") -> None:
-    """Raise BadInput for a suffix that is none of a picture, Refused where nothing can draw one."""
+    """Raise BadInput for a suffix that is not a picture's, Refused if matplotlib is missing."""
     if path.suffix.lower() not in FORMATS:
         raise BadInput(path, key, None, f"must end in one of {', '.join(FORMATS)}")
     need("matplotlib")
 
 
 def blank(width: float, height: float) -> Figure:
-    """A figure without axes, of so many inches."""
+    """Return a figure without axes, of this size in inches."""
     from matplotlib.figure import Figure  # noqa: PLC0415 (an extra)
 
     return Figure(figsize=(width, height), layout="constrained")
 
 
 def torque_curves(path: Path, result: Torque, title: str, computed: str) -> None:
-    """Three panels, one curve per joint: Newton-Euler, what was `computed`, difference. N m or N over s.
-    Raises BadInput for a suffix that is none of a picture."""
+    """Draw three panels, one curve per joint: Newton-Euler, `computed`, difference. N m or N over s. Raises BadInput
+    for a suffix that is not a picture's."""
     import matplotlib  # noqa: PLC0415 (an extra)
 
     check_format(path)

@@ -1,8 +1,8 @@
-"""A number of the emitted C found again: where it stands, and which of the file's parameters it is made of.
+"""Search for a number of the emitted C: its places, and the parameters of the file in it.
 
-A number is one parameter of a link, exactly or but for a plain factor; or a product or quotient of two, which is said;
-or it stands in a template and is the same for every mechanism. Any other number is a sum of several, and its place
-names their links. Literals have 14 digits, so that what agrees with one is it and no neighbour.
+A number is one parameter of a link, possibly times a plain factor; or a product or quotient of two parameters, which is
+named as such; or part of a template, the same for every mechanism. Any other number is a sum of several parameters, and
+its place names their links. Literals have 14 digits, so an equal number is this literal and no neighbour.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from femtorque.codegen.mechanism import Link, Mechanism, Payload
 from femtorque.codegen.model import Model, has_modes, in_mode
 from femtorque.codegen.step import AXES, LITERAL, PAIRS, Parameter, model_of
 
-AGREES = 1e-12  # of a number: as much as short literals are rounded by
+AGREES = 1e-12  # of a number: the rounding of short literals
 FACTORS = (1.0, 2.0, 0.5, 4.0, 0.25)
-MOST, PLACES = 4, 6  # products and places that are named
+MOST, PLACES = 4, 6  # products and places that are named at most
 UNITS = {"mass": " kg", "com": " m", "inertia": " kg m^2", "length": " m", "xyz": " m", "rpy": " rad", "axis": "",
          "a": " m", "b": " m"}
 GIVEN = re.compile(r"-?([0-9]+\.?[0-9]*|\.[0-9]+)(?:e([-+]?[0-9]{1,2}))?")
@@ -35,7 +35,7 @@ PARAMETER, COMBINED, SUM = "parameter", "combined", "sum"
 
 @dataclass(frozen=True)
 class Place:
-    """Place of a number. block: the comment above it; link: of the mechanism, where the block belongs to one."""
+    """Place of a number. block: the comment above it; link: the mechanism's link of this block, if it has one."""
 
     file: str
     line: int
@@ -46,7 +46,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Made:
-    """One way to make a number: factor times parameters[0], times or by parameters[1]. links: whose they are."""
+    """One way to form a number: factor times parameters[0], times or divided by parameters[1]. links: their owners."""
 
     factor: float
     links: tuple[str, ...]
@@ -61,7 +61,8 @@ class Made:
 
 @dataclass(frozen=True)
 class Found:
-    """kind: parameter, combined, sum or method. made: what it is, or may be, made of; of a sum: what its block is."""
+    """A literal found. kind: parameter, combined, sum or method. made: its possible parameters; for a sum, those of its
+    block."""
 
     literal: str
     kind: str
@@ -71,7 +72,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Search:
-    """All numbers of a mechanism's C. rows: (link, parameter), the step's own first; own: how many these are."""
+    """All numbers of a mechanism's C. rows: (link, parameter), the step's own first; own: the number of these."""
 
     mechanism: Mechanism
     rows: tuple[tuple[str, Parameter], ...]
@@ -94,7 +95,7 @@ class Search:
                       {literal: tuple(found) for literal, found in places.items()})
 
     def find(self, number: str) -> tuple[Found, ...]:
-        """All literals that a number means, to its own digits. Raises BadInput if there is none, or it is no number."""
+        """Return all literals that agree with a number to its own digits. Raises BadInput if there is none."""
         digits = number.removeprefix("-").removeprefix("FT_C(").removesuffix(")").removesuffix("f").lstrip("-")
         if not (given := GIVEN.fullmatch(digits)):
             raise BadInput("command line", "--find", number, "is not a number as it stands in C",
@@ -124,14 +125,14 @@ class Search:
                                                      if link in near))
 
     def of_the_method(self, literal: str) -> bool:
-        """True for a literal that is the same for every mechanism."""
+        """Return whether a literal is the same for every mechanism."""
         if float(literal) == 0.0 or all(place.code in _templates() for place in self.places[literal]):
             return True
         here = self._alone(literal)
         return bool(here) and here[0].links == (METHOD,)
 
     def _alone(self, literal: str) -> tuple[Made, ...]:
-        """Single parameters that a literal is, but for a plain factor; those of its block's links before others."""
+        """Return single parameters that equal a literal, up to a plain factor; those of its block's links first."""
         value, links = float(literal), {place.link for place in self.places[literal]}
         alone = _distinct(Made(k, (link,), (row,)) for k in FACTORS for link, row in self.rows
                           if value and _same(k * row.number, value))
@@ -148,7 +149,7 @@ class Search:
                         yield Made(k, (a, b), (x, y), True)
 
     def origin(self, parameter: Parameter) -> list[dict[str, Any]]:
-        """The file's own masses, inertias and lengths behind a parameter."""
+        """Return the file's own masses, inertias and lengths in a parameter."""
         m = self.mechanism
         found: list[dict[str, Any]] = []
         for name in parameter.origin:
@@ -169,7 +170,7 @@ class Search:
         return found
 
     def lines(self, found: Found) -> list[str]:
-        """For a terminal."""
+        """Return lines for a terminal."""
         many = "is one of these, which are the same number" if len(found.made) > 1 else "is"
         head = {
             PARAMETER: f"{found.literal} {many}:",
@@ -194,7 +195,7 @@ class Search:
         return said
 
     def data(self, found: Found) -> dict[str, Any]:
-        """As JSON can hold it."""
+        """Return data for JSON."""
         return {
             "number": found.literal, "kind": found.kind, "places": [vars(place) for place in found.places],
             "made_of": [{"factor": made.factor, "divided": made.by, "parameters": [
@@ -209,7 +210,7 @@ def _file_says(origin: dict[str, Any]) -> list[str]:
 
 
 def _written(value: object) -> str:
-    """A number, a vector in brackets, or the six numbers of an inertia by name."""
+    """Return a number, a vector in brackets, or the six numbers of an inertia by name."""
     x = np.asarray(value, dtype=np.float64)
     if x.ndim == 2:
         return " ".join(f"{AXES[r]}{AXES[c]} {x[r, c]:.6g}" for r, c in PAIRS if r == c or x[r, c])
@@ -225,18 +226,18 @@ def _same(a: float, b: float) -> bool:
 
 
 def _distinct(found: Iterable[Made]) -> tuple[Made, ...]:
-    """One of each text: the same parameter in another function is the same."""
+    """Return one row of each text: the same parameter of another function is not repeated."""
     return tuple({str(made): made for made in reversed(list(found))}.values())[::-1]
 
 
 def _last(given: re.Match[str]) -> float:
-    """The place of a number's last digit."""
+    """Return the place of a number's last digit."""
     fraction = given[1].partition(".")[2]
     return float(10.0 ** (int(given[2] or 0) - len(fraction)))
 
 
 def _places(name: str, text: str, links: set[str]) -> Iterable[tuple[str, Place]]:
-    """Every literal of a file, without sign, and where it stands."""
+    """Return every literal of a file, without sign, and its places."""
     block, link = "", None
     for number, line in enumerate(text.splitlines(), 1):
         says = SAYS.search(line)
@@ -251,7 +252,7 @@ def _places(name: str, text: str, links: set[str]) -> Iterable[tuple[str, Place]
 
 @cache
 def _templates() -> frozenset[str]:
-    """The lines of the templates, in which numbers of the method itself stand."""
+    """Return the lines of the templates, which hold the numbers of the method."""
     folder = Path(emit.__file__).parent / "templates"
     return frozenset(line.strip() for path in folder.glob("*.j2")
                      for line in path.read_text(encoding="utf-8").splitlines() if LITERAL.search(line))

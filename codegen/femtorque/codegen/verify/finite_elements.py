@@ -1,7 +1,7 @@
-"""The finite elements behind a mechanism's torques, as numbers and as a count of those that reach the chip.
+"""The finite elements behind a mechanism's torques, and the number of constants that reach the chip.
 
-Everything here is computed by the functions that the reference and the emission use themselves; nothing is formed for
-show alone, but for the section of a link whose file gives none (NOMINAL): a rigid link's torque does not depend on it.
+All values come from the functions that the reference and the emission use. The one exception is the section of a link
+whose file gives none (NOMINAL), because a rigid link's torque does not depend on it.
 """
 
 from __future__ import annotations
@@ -25,17 +25,15 @@ from femtorque.codegen.verify.find_constant import Search
 Array = NDArray[np.float64]
 
 NOMINAL = Section(area=np.pi * 0.01**2, radius=0.01, E=210e9, poisson=0.3)  # a round steel bar of 20 mm
-EVERYWHERE = 0.37  # rad or m from the start, a pose without symmetry: zeros there are zeros of the structure
-NONE = 1e-12  # of a matrix' largest entry: less is a zero of the structure
+EVERYWHERE = 0.37  # rad or m from the start, to a pose without symmetry: its zeros are zeros of the structure
+NONE = 1e-12  # of a matrix' largest entry: a smaller entry is a zero of the structure
 
 
 @dataclass(frozen=True)
 class Bar:
-    """One beam element of a link. start, end: its nodes; axes (3, 3): from its own axes, z along it, to the link's.
-
-    B (6, 12), D (6, 6), stiffness (12, 12): Eq. 2, in the element's axes, freedoms [u v w theta_x theta_y theta_z] of
-    the first node, then of the second; forces N, moments N m, translations m, rotations rad.
-    """
+    """One beam element of a link. start, end: its nodes; axes (3, 3): from its own axes, z along it, to the link's. B
+    (6, 12), D (6, 6), stiffness (12, 12): Eq. 2, in the element's axes, with freedoms [u v w theta_x theta_y theta_z]
+    of the first node, then of the second; forces N, moments N m, translations m, rotations rad."""
 
     start: str
     end: str
@@ -61,12 +59,9 @@ class Bar:
 
 @dataclass(frozen=True)
 class RigidLink:
-    """A moving body and the nodes of its elements, in its own axes. names: of the file's links that it is made of.
-
-    mass kg, com (3,) m and inertia (3, 3) kg m^2 about the centre of gravity: what is lumped there. section: of its
-    elements, nominal where the file gives none. matrix (3, 6 + 3 c): [Lambda_i] for c children, m.
-    missing: why an element is not there.
-    """
+    """A moving body and the nodes of its elements, in its own axes. names: its links in the file. mass kg, com (3,) m
+    and inertia (3, 3) kg m^2 about the centre of gravity: lumped at the node. section: of its elements, nominal if the
+    file gives none. matrix (3, 6 + 3 c): [Lambda_i] for c children, m. missing: reasons for missing elements."""
 
     name: str
     names: tuple[str, ...]
@@ -94,7 +89,7 @@ class Beam:
 
     M kg, kg m, kg m^2; K N/m, N, N m; A = M / (beta dt^2) + gamma C / (beta dt) + K with C = damping K (2E, 2E each).
     shapes (2E, 2E): columns of unit modal mass, which make all three diagonal; hz (2E,); factor (2E,): modal mass over
-    the tick, 1 / (beta dt^2), over the diagonal of A: what the emitted C multiplies by.
+    the tick, 1 / (beta dt^2), over the diagonal of A. The emitted C multiplies by `factor`.
     """
 
     name: str
@@ -110,10 +105,8 @@ class Beam:
 
 @dataclass(frozen=True)
 class Loops:
-    """The loops' equations. structure (m, n): where the Jacobian of the equations has entries, a column a joint.
-
-    order: the dependent joints, as they are eliminated.
-    """
+    """The loops' equations. structure (m, n): nonzero entries of their Jacobian, one column per joint. order: the
+    dependent joints in the order of elimination."""
 
     equations: tuple[str, ...]
     joints: tuple[str, ...]
@@ -124,11 +117,9 @@ class Loops:
 
 @dataclass(frozen=True)
 class Elements:
-    """All of it. bodies (n,): names of the links that move. accumulation (n, n): whether [T_Lambda] has the block T_ij.
-
-    blocks (n,): sizes of the links' blocks in {P}, of which [T] is the block diagonal. constants: the file's
-    numbers in the emitted step, each once.
-    """
+    """All elements of a mechanism. bodies (n,): names of the links that move. accumulation (n, n): whether [T_Lambda]
+    has the block T_ij. blocks (n,): sizes of the links' blocks in {P}, of which [T] is the block diagonal. constants:
+    the file's numbers in the emitted step, each once."""
 
     mechanism: Mechanism
     scheme: str
@@ -142,7 +133,7 @@ class Elements:
     constants: tuple[str, ...]
 
     def data(self) -> dict[str, Any]:
-        """As JSON can hold it."""
+        """Return data for JSON."""
         return {
             "mechanism": self.mechanism.name, "scheme": self.scheme, "tick_s": self.dt,
             "links": [link.data() for link in self.links], "accumulation": self.accumulation,
@@ -152,10 +143,8 @@ class Elements:
 
 
 def elements_of(mechanism: Mechanism, link: str | None = None) -> Elements:
-    """The elements of all links, or of one. Modes: of the first.
-
-    Raises BadInput if there is no such link, or it does not move.
-    """
+    """Return the elements of all links, or of one; of the first mode. Raises BadInput for a link that is missing or
+    fixed."""
     alone = in_mode(mechanism, mechanism.modes[0].name if has_modes(mechanism) else None)
     model = Model.of(alone)
     wanted = _wanted(model, link)
@@ -178,7 +167,7 @@ def elements_of(mechanism: Mechanism, link: str | None = None) -> Elements:
 
 
 def literals(files: dict[str, str]) -> tuple[str, ...]:
-    """Numbers in the emitted sources, each once, without sign, in order of size."""
+    """Return the numbers in the emitted sources, each once, without sign, in order of size."""
     found = {number.lstrip("-") for name, text in files.items() if name.endswith(".c")
              for number in LITERAL.findall(text)}
     return tuple(sorted(found, key=float))
@@ -209,11 +198,8 @@ def _link(model: Model, i: int, matrix: Array) -> RigidLink:
 
 
 def _bars(model: Model, body: Body, section: Section) -> tuple[list[Bar], list[str]]:
-    """The element from the joint to the centre of gravity, and those from there to the joints of what the body carries
-    and to the cuts of loops.
-
-    A body that carries nothing ends as far beyond its centre of gravity as its joint lies before it.
-    """
+    """Return the elements of a body: from the joint to the centre of gravity, and from there to further joints and
+    cuts. A body that carries nothing ends as far beyond its centre of gravity as its joint lies before it."""
     centre, bars, missing = "centre of gravity", [], []
     ends = [(model.bodies[k].joint.name, model.bodies[k].p0) for k in body.children]
     placed = placed_links(model.mechanism)

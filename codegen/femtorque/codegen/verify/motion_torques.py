@@ -1,9 +1,9 @@
-"""The feed-forward torques of a whole motion: what `femtorque torque` does.
+"""The feed-forward torques of a whole motion, for `femtorque torque`.
 
-One motion can be run through the float64 reference, through the emitted C on this machine, or through the code of the
-image in the emulated chip. The last two are passed in as a function: `CompiledStep.torque` of
-femtorque.codegen.toolchain.step_library, `torque` of femtorque.hil.cost.chip_step. So is what holds against an external
-wrench: `torque` of femtorque.codegen.toolchain.wrench_library or femtorque.hil.cost.chip_wrench.
+The float64 reference, the emitted C on this machine, or the code of the image in the emulated chip computes them. The
+last two are passed in as a function: `CompiledStep.torque` of femtorque.codegen.toolchain.step_library, `torque` of
+femtorque.hil.cost.chip_step. The torque against an external wrench is passed in too: `torque` of
+femtorque.codegen.toolchain.wrench_library or femtorque.hil.cost.chip_wrench.
 """
 
 import csv
@@ -28,7 +28,7 @@ Array = NDArray[np.float64]
 
 SAG = 0.2  # slope at the tip of a flexible link
 SMALL = "the deflection is not small: the torque is right to second order in it, some tenths of its square"
-BEYOND = 1e3  # efforts: no motion that a mechanism is given asks for more
+BEYOND = 1e3  # efforts: more than any motion asks for
 
 Step = Callable[..., Array]
 """The emitted step of a model over a motion: positions (N + 2, n) at s_-1 .. s_N, rad or m, and where it leads through
@@ -40,11 +40,9 @@ Held = Callable[[Model, Array, Wrench], Array]
 
 @dataclass(frozen=True)
 class Torque:
-    """joints: n names; t (N,) s, the middles of the ticks; tau (N, n) N m or N; warnings: a line each.
-
-    inverse (N, n): tau_ID, of tau the part that is compared; newton_euler: computes it without increments; beside (N,
-    n): what else `exact` has.
-    """
+    """Torques of a motion. joints: n names; t (N,) s, the middles of the ticks; tau (N, n) N m or N; warnings: lines.
+    inverse (N, n): tau_ID, the compared part of tau; newton_euler: computes it without increments; beside (N, n): the
+    other parts of tau, which `exact` has too."""
 
     joints: tuple[str, ...]
     t: Array
@@ -63,25 +61,25 @@ class Torque:
 
     @property
     def exact(self) -> Array:
-        """tau (N, n) by Newton-Euler, without increments; computed when it is first asked for. With flexible links that
-        is a march of finer ticks in float64, which takes seconds."""
+        """Return tau (N, n) by Newton-Euler, without increments, computed on first use. With flexible links this is a
+        march of finer ticks in float64, which takes seconds."""
         return self._compared + self.beside
 
     @property
     def error(self) -> float:
-        """Error of tau_ID, over its peak; computed as `exact` is."""
+        """Return the error of tau_ID, over its peak."""
         peak = max(np.max(np.abs(self._compared)), np.finfo(float).tiny)
         return float(np.max(np.abs(self.inverse - self._compared)) / peak)
 
     def summary(self) -> dict[str, object]:
-        """Content of `--json` without the error, whose name says the precision."""
+        """Return the content of `--json` without the error, whose name says the precision."""
         return {
             "ticks": len(self.t),
             "peak": dict(zip(self.joints, np.max(np.abs(self.tau), axis=0).tolist(), strict=True)),
         }
 
     def write(self, path: Path) -> None:
-        """As CSV: t and one column per joint, with enough digits to read every number back exactly."""
+        """Write CSV: t and one column per joint, with enough digits to read every number back exactly."""
         with replacing(path) as part, part.open("w", newline="", encoding="utf-8") as file:
             table = csv.writer(file, lineterminator="\n")
             table.writerow(["t", *self.joints])
@@ -91,11 +89,9 @@ class Torque:
 
 def torque(mechanism: Mechanism, trajectory: Trajectory, step: Step | None = None, total: bool = False,
            wrench: Wrench | None = None, held: Held = wrench_torque) -> Torque:
-    """Torques of every control tick of a motion, by the float64 reference, or by the emitted `step` if one is given.
-
-    `total` adds what the motors themselves need (Eq. 19), `wrench` what holds against it, computed by `held`. Raises
-    BadInput if the motion is shorter than a tick.
-    """
+    """Return the torques of every control tick of a motion, by the float64 reference or by the emitted `step`. total:
+    add the motors' own torque (Eq. 19); wrench: add the torque against it, computed by `held`. Raises BadInput if the
+    motion is shorter than a tick."""
     if wrench is not None and mechanism.flexible:
         raise BadInput("femtorque torque", "--wrench", wrench.link, "is not computed with flexible links",
                        "make them rigid")
@@ -133,14 +129,14 @@ def torque(mechanism: Mechanism, trajectory: Trajectory, step: Step | None = Non
 
 
 def steep(found: list[Bent], trajectory: Trajectory) -> list[str]:
-    """A line for each flexible link whose slope is not small in a motion."""
+    """Return a line for each flexible link whose slope is not small in a motion."""
     source = trajectory.source.name if trajectory.source else "the motion"
     return [f"{source}: {bent.key} has a slope of {bent.most:.2g} at its tip at t = {bent.at:.3f} s; beyond {SAG:g} "
             f"{SMALL}" for bent in found if bent.key.startswith("link.") and SAG < bent.most <= STEEPEST]
 
 
 def _within_theory(found: list[Bent]) -> None:
-    """Raise Refused if something bends farther than it is computed."""
+    """Raise Refused if a part bends farther than the theory allows."""
     worst = max(found, key=lambda bent: bent.most, default=None)
     if worst is not None and worst.most > STEEPEST:
         what = "come off its equations" if worst.most >= LOST else f"bent by {worst.most:.3g} rad"
@@ -149,7 +145,7 @@ def _within_theory(found: list[Bent]) -> None:
 
 
 def _believable(mechanism: Mechanism, trajectory: Trajectory, t: Array, tau: Array) -> None:
-    """Raise Refused if a torque is beyond all that the mechanism could mean: it has come off its equations."""
+    """Raise Refused if a torque is beyond anything that the mechanism could mean: the computation has diverged."""
     efforts = np.array([joint.limits.effort for joint in mechanism.streamed])
     wrong = ~np.isfinite(tau) | (mechanism.flexible & (np.abs(tau) > BEYOND * efforts))
     if wrong.any():
@@ -161,7 +157,7 @@ def _believable(mechanism: Mechanism, trajectory: Trajectory, t: Array, tau: Arr
 
 
 def _held(model: Model, q: Array, wrench: Wrench, held: Held) -> Array:
-    """Torques (N, J) of the streamed joints that hold against a wrench at their positions q (N, J)."""
+    """Return torques (N, J) of the streamed joints that hold against a wrench at their positions q (N, J)."""
     if not model.mechanism.constrained:
         return held(model, q, wrench)
     assembly = assemble(model)
@@ -170,10 +166,8 @@ def _held(model: Model, q: Array, wrench: Wrench, held: Held) -> Array:
 
 
 def samples(model: Model, trajectory: Trajectory, ticks: int) -> Array:
-    """Positions (ticks + 2, n) at the middles s_-1 .. s_N of the ticks and of their neighbours.
-
-    Raises BadInput if the motion starts with a velocity and flexible links have to start at rest.
-    """
+    """Return positions (ticks + 2, n) at the middles s_-1 .. s_N of the ticks and of the two ticks beside them. Raises
+    BadInput if a motion of flexible links starts with a velocity."""
     if model.mechanism.flexible:
         _at_rest(trajectory)
     return trajectory.middles(ticks, model.dt)
@@ -189,10 +183,8 @@ def _at_rest(trajectory: Trajectory) -> None:
 
 
 def motor_torque(mechanism: Mechanism, qd: Array, qdd: Array, tau: Array) -> Array:
-    """Torques of the motors beyond tau_ID (Eq. 19, corrected): J qdd + friction, each (samples, n).
-
-    J is the rotor's inertia seen at the joint, gear^2 times its own; friction is at the joint, and may rise with tau,
-    which is tau_ID (femtorque.codegen.model.driven_friction).
-    """
+    """Return the motors' torques beyond tau_ID (Eq. 19, corrected): J qdd + friction, each (samples, n). J is the
+    rotor's inertia seen at the joint, gear^2 times its own. Friction is at the joint and may rise with tau, which is
+    tau_ID (femtorque.codegen.model.driven_friction)."""
     J = np.array([j.rotor for j in mechanism.streamed])
     return J * qdd + DrivenFriction.of(mechanism.streamed).torque(qd, tau)

@@ -13,7 +13,7 @@ from femtorque.codegen.drive import DRIVES, DriveType, Wire, bus_load, family_of
 from femtorque.codegen.mechanism import FD_BITRATE, Gains
 
 RATES = ((1000, 250), (800, 200), (500, 100), (400, 100), (250, 50), (200, 50), (100, 50))  # Hz: control, knots
-SOFT = 0.2  # of the stiffest gains, of a servo: with more its encoder's steps and the play of its gear make it hum
+SOFT = 0.2  # of a servo's stiffest gains: with more, encoder steps and backlash make it hum
 BITRATE = 1_000_000
 CAN_VOLTS = 24.0
 
@@ -28,7 +28,7 @@ CUT = """
 
 @dataclass(frozen=True)
 class Bussed:
-    """Drives on a bus of the board, by joint, and how often they can be asked. volts: of their supply."""
+    """Drives on a bus of the board, by joint, and their control rate. volts: of their supply."""
 
     kinds: dict[str, DriveType]
     bus: str
@@ -50,14 +50,14 @@ class Bussed:
                 f'kind = "{self.wire.kind}"{rate}')
 
     def tables(self, number: int, joint: dict[str, Any]) -> str:
-        """Table of a joint of the URDF, without its name and gains. number: from 1 on."""
+        """Return the table of a joint of the URDF, without its name and gains. number: from 1 on."""
         kind = self.kinds[str(joint["name"])]
         return "\n".join(filter(None, (
             _limits(kind, joint), _friction(kind),
             f'drive = {{ type = "{kind.name}", bus = "{self.bus}", id = {number}{_closed(kind)}{_rotor(kind)} }}')))
 
     def gains(self, joint: str, stiffest: Gains) -> str:
-        """Gains for a joint's drive, from those that a loop of stiff joints could have."""
+        """Return gains for a joint's drive, as a share of the stiffest gains of a rigid joint."""
         share = 1.0 if self.kinds[joint].servo is None else SOFT
         why = "" if self.kinds[joint].servo is None else f"   # {SOFT:g} of the stiffest, for the servo's play"
         return f"gains = {{ ku = {share * stiffest.ku:.3g}, kv = {share * stiffest.kv:.3g} }}{why}"
@@ -71,12 +71,12 @@ def _limits(kind: DriveType, joint: dict[str, Any]) -> str:
 
 
 def _closed(kind: DriveType) -> str:
-    """The board closes the loops of drives whose gains nobody knows."""
+    """Return the keys by which the board closes the loops of drives whose gains are unknown."""
     return ', pd = "board"' if family_of(kind).configuration else ""
 
 
 def _rotor(kind: DriveType) -> str:
-    """The rotor's key, where the rotor is published; a servo has it in the catalogue's motor."""
+    """Return the rotor's key if the rotor is published; a servo has it in the catalogue's motor."""
     return f", inertia = {kind.inertia:g}" if kind.inertia else ""
 
 
@@ -94,14 +94,14 @@ def _what(kind: DriveType) -> str:
 
 
 def _down(value: float) -> str:
-    """In three digits, and no more than it is."""
+    """Return a number rounded down to three digits."""
     scale = 10.0 ** (math.floor(math.log10(value)) - 2)
     return f"{math.floor(value / scale * (1.0 + 1e-12)) * scale:.3g}"
 
 
 def bussed(urdf: Path, moving: list[dict[str, Any]], board: Board, asked: Sequence[str]) -> Bussed:
-    """asked: DRIVE for every joint, JOINT=DRIVE for one. Raises BadInput for a drive that is none, or that this board
-    or these joints cannot have."""
+    """Return the drives of the joints. asked: DRIVE for every joint, JOINT=DRIVE for one. Raises BadInput for an
+    unknown drive, and for a drive that the board or the joints cannot have."""
     kinds = _kinds(urdf, [str(joint["name"]) for joint in moving], asked)
     for joint in moving:
         kind = kinds[str(joint["name"])]
@@ -122,7 +122,7 @@ def bussed(urdf: Path, moving: list[dict[str, Any]], board: Board, asked: Sequen
 
 
 def _kinds(urdf: Path, joints: list[str], asked: Sequence[str]) -> dict[str, DriveType]:
-    """The drive of every joint."""
+    """Return the drive of every joint."""
     every, own = None, dict[str, DriveType]()
     for one in asked:
         joint, equals, name = one.rpartition("=")
@@ -146,7 +146,7 @@ def _kinds(urdf: Path, joints: list[str], asked: Sequence[str]) -> dict[str, Dri
 
 
 def _bus(board: Board, kinds: list[DriveType]) -> tuple[str, Wire]:
-    """The first that takes them all."""
+    """Return the first bus that takes all drives."""
     first = kinds[0]
     other = next((kind for kind in kinds if family_of(kind).wire != family_of(first).wire
                   or _volts(kind) != _volts(first)), None)

@@ -23,8 +23,8 @@ from femtorque.codegen.verify.plausible import doubts
 
 COMPUTE = "compute"  # the board without motors
 VOLTS = 24.0
-STALL, NO_LOAD = 1.5, 1.3  # of a made-up motor, over the joint's limits of effort and velocity
-RUN_UP = 0.05  # s in which its rotor alone reaches the joint's velocity at the joint's effort
+STALL, NO_LOAD = 1.5, 1.3  # of an invented motor, over the joint's limits of effort and velocity
+RUN_UP = 0.05  # s: time in which its rotor alone reaches the joint's velocity at the joint's effort
 GEAR = {False: 100.0, True: 2000.0}  # motor turns per joint turn; rad per metre where the joint slides
 ELECTRICAL = 1e-3  # s: L / R
 SLACK = Gains(0.01, 0.001)  # that make no loop unstable
@@ -111,13 +111,10 @@ gains = {{ ku = {ku}, kv = {kv} }}      # `femtorque check` prints the stiffest 
 
 @dataclass(frozen=True)
 class Choice:
-    """Selected part of a URDF, and its actuators.
-
-    board: with it every joint gets a motor that fits its limits, an encoder, and the stiffest gains. motor: of the
-    catalogue, for every joint, instead of one made up. drive: of the other catalogue, on a bus, instead: `DRIVE` for
-    every joint, `JOINT=DRIVE` for one. chain: `A:B`,
-    only the joints on the way from link A to link B move. lock: `JOINT` or `JOINT=value` each: these do not.
-    """
+    """Selected part of a URDF, and its actuators. board: with it every joint gets a motor that fits its limits, an
+    encoder, and the stiffest gains. motor: a motor of the catalogue for every joint, instead of an invented one. drive:
+    drives on a bus, `DRIVE` for every joint, `JOINT=DRIVE` for one. chain: `A:B`, only the joints between link A and
+    link B move. lock: joints that do not move, `JOINT` or `JOINT=value`."""
 
     board: str | None = None
     motor: str | None = None
@@ -126,14 +123,14 @@ class Choice:
     lock: tuple[str, ...] = ()
 
     def given(self) -> tuple[str, str] | None:
-        """The first option that is of use with a URDF only, and its value."""
+        """Return the first option that needs a URDF, and its value."""
         said = (("--board", self.board), ("--motor", self.motor), ("--drive", " ".join(self.drive) or None),
                 ("--chain", self.chain), ("--lock", self.lock[0] if self.lock else None))
         return next(((option, value) for option, value in said if value is not None), None)
 
 
 def text(name: str, urdf: Path | None = None, out: Path | None = None, choice: Choice = Choice()) -> str:
-    """The file's text. With a URDF its path is written relative to where `out` will be. Raises BadInput."""
+    """Return the file's text. The path of a URDF is written relative to `out`. Raises BadInput."""
     if not re.fullmatch(TITLE_PATTERN, name):
         raise BadInput("femtorque init", "NAME", name, TITLE_RULE)
     if urdf is not None:
@@ -148,7 +145,7 @@ def text(name: str, urdf: Path | None = None, out: Path | None = None, choice: C
 
 
 def write_new_file(name: str, out: Path, urdf: Path | None = None, choice: Choice = Choice()) -> Path:
-    """Write it to a new file, whole or not at all. Raises BadInput if that file is there already."""
+    """Write a new file, whole or not at all. Raises BadInput if the file exists already."""
     if out.exists():
         raise BadInput(out, "file", None, "is there already", "choose another name or remove it")
     content = text(name, urdf, out, choice)
@@ -160,7 +157,7 @@ def write_new_file(name: str, out: Path, urdf: Path | None = None, choice: Choic
 
 
 def said_of(path: Path) -> list[str]:
-    """Doubts of `femtorque check` about a file just written: about the model, not about motors still to be chosen."""
+    """Return doubts of `femtorque check` about the model of a new file; its motors are still to be chosen."""
     mechanism = load_mechanism(path)
     return [*mechanism.warnings, *doubts(mechanism)]
 
@@ -194,7 +191,7 @@ def _from_urdf(name: str, urdf: Path, folder: Path, choice: Choice) -> str:
 
 def _with_drives(name: str, absolute: str, path: str, tables: Tables, board: str, lock: dict[str, float],
                  drive: Bussed) -> str:
-    """File with drives on a bus, and with the gains that `check` finds for them."""
+    """Return a file with drives on a bus, and with the gains that `check` finds for them."""
     def content(urdf: str, gains: dict[str, Gains]) -> str:
         text = _urdf_text(name, urdf, tables, board, lock, volts=drive.volts, undriven=False)
         for key, was, becomes in (("rate_hz", 1000, drive.rate_hz), ("knot_hz", 250, drive.knot_hz)):
@@ -233,7 +230,7 @@ def _urdf_text(name: str, path: str, tables: Tables, board: str, lock: dict[str,
 
 
 def _moving(tables: Tables, lock: Collection[str]) -> list[dict[str, Any]]:
-    """The joints that a motor moves, from the base outwards."""
+    """Return the joints that a motor moves, from the base outwards."""
     above = {j["child"]: j["parent"] for j in tables.joints}
 
     def depth(joint: dict[str, Any]) -> int:
@@ -247,7 +244,7 @@ def _moving(tables: Tables, lock: Collection[str]) -> list[dict[str, Any]]:
 
 
 def _locked(urdf: Path, tables: Tables, choice: Choice) -> dict[str, float]:
-    """Joints that do not move, and where they stand: those off the chain but for what follows it, those asked for."""
+    """Return the joints that do not move, with their positions: joints off the chain, and joints named by --lock."""
     moving = {str(j["name"]): j for j in tables.joints if j["type"] != "fixed"}
     lock: dict[str, float] = {}
     if choice.chain is not None:
@@ -281,7 +278,7 @@ def _nearest_zero(joint: dict[str, Any]) -> float:
 
 
 def _chain(urdf: Path, tables: Tables, chain: str) -> set[str]:
-    """Names of the joints on the way from link A to link B."""
+    """Return the names of the joints on the way from link A to link B."""
     links = [tables.root, *(str(link["name"]) for link in tables.links)]
     first, _, last = chain.partition(":")
     for link in (first, last):
@@ -301,7 +298,7 @@ def _chain(urdf: Path, tables: Tables, chain: str) -> set[str]:
 
 
 def _check_drives(urdf: Path, moving: list[dict[str, Any]], board: str, sold: Sold | None) -> None:
-    """The board has a channel for every joint, and every joint the limits that a motor is fitted to."""
+    """Refuse a board without a channel for every joint, and joints without the limits that a motor must fit."""
     channels = len(load_board(board, "femtorque init").channels)
     if len(moving) > channels:
         sizes = {name: len(load_board(name).channels) for name in board_names()}
@@ -320,7 +317,7 @@ def _check_drives(urdf: Path, moving: list[dict[str, Any]], board: str, sold: So
 
 
 def _fewer(moving: list[dict[str, Any]], most: int) -> str:
-    """How to come down to so many joints; moving: from the base outwards."""
+    """Return a hint on how to reduce the joints to this number; moving: from the base outwards."""
     away = [str(joint["name"]) for joint in moving[most:]]
     if len(away) > FEW:
         return f"keep so many by --chain A:B, or lock {len(away)} with --lock JOINT"
@@ -336,15 +333,15 @@ def _lock(lock: dict[str, float]) -> str:
 
 
 def _said(joint: dict[str, Any]) -> str:
-    """Comment with the URDF's data of a joint."""
+    """Return a comment with the URDF's data of a joint."""
     limits = ", ".join(f"{key} {value:g}" for key, value in joint.get("limits", {}).items())
     return f"{joint['type']}, {limits or 'no limits'}"
 
 
 @dataclass(frozen=True)
 class Drive:
-    """Tables of a joint's motor, encoder, friction, and limits where the URDF's are more than the motor gives. told:
-    what the file says of where they come from."""
+    """Tables of a joint's motor, encoder and friction, and of limits that the motor lowers. told: their source, for the
+    file."""
 
     motor: str
     encoder: str
@@ -354,7 +351,7 @@ class Drive:
 
 
 def _made_up(joint: dict[str, Any]) -> Drive:
-    """A motor whose no-load speed and stall torque are NO_LOAD and STALL times the joint's limits."""
+    """Return a motor whose no-load speed and stall torque are NO_LOAD and STALL times the joint's limits."""
     velocity, effort, gear = joint["limits"]["velocity"], joint["limits"]["effort"], GEAR[joint["type"] == "prismatic"]
     constant = VOLTS / (NO_LOAD * velocity)  # K gear, N m/A at the joint
     R = VOLTS * constant / (STALL * effort)
@@ -365,7 +362,8 @@ def _made_up(joint: dict[str, Any]) -> Drive:
 
 
 def _bought(joint: dict[str, Any], sold: Sold) -> Drive:
-    """A motor of the catalogue. Its gear's losses at stall become dry friction, of the torque that it may carry."""
+    """Return a motor of the catalogue. Its gear's losses at stall become dry friction at the torque that the gear may
+    carry."""
     if joint["type"] == "prismatic":
         raise BadInput("femtorque init", "--motor", sold.name, f"turns, and joint {joint['name']!r} slides",
                        "lock it, or write its motor and lead screw by hand")
@@ -397,7 +395,7 @@ gains = {{ ku = {gains.ku:g}, kv = {gains.kv:g} }}"""
 
 
 def _rubs(given: dict[str, float], made_up: dict[str, float]) -> str:
-    """The line of a joint's friction. A URDF's own numbers stay in force; 0 there means that nobody measured it."""
+    """Return the line of a joint's friction. A URDF's own numbers stay; 0 there means that it was not measured."""
     kept = ", ".join(f"{key} = {value:g}" for key, value in given.items() if value)
     missing = ", ".join(f"{key} = {value:.3g}" for key, value in made_up.items() if not given.get(key))
     if not missing:

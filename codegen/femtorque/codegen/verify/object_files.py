@@ -1,4 +1,4 @@
-"""The emitted step as compilers see it: which of them take it without a warning, and what the chip's object holds."""
+"""The emitted step and compilers: who accepts it without a warning, and the content of the chip's object."""
 
 import shutil
 import subprocess
@@ -17,13 +17,13 @@ MACHINE = ("-mcpu=cortex-m4", "-mthumb", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard"
 CPLUSPLUS = ("-x", "c++", "-std=c++11", *WARNINGS[1:])
 ARM = "arm-none-eabi-gcc"
 ENTRIES = ("ft_step_start", "ft_step", "ft_step_pairs", "ft_step_take", "ft_step_anchor")
-COPIES = ("memcpy", "memmove", "memset")  # what a compiler may call for an assignment; no frame worth naming
+COPIES = ("memcpy", "memmove", "memset")  # functions that a compiler may call for an assignment; their frame is small
 COPY_FRAME = 32
 
 
 @dataclass(frozen=True)
 class Compilation:
-    """One compiler's word on the emitted C. error: its first complaint; compiler None: there is none here."""
+    """One compiler's verdict on the emitted C. error: its first complaint; compiler: None if it is not installed."""
 
     language: str
     precision: Precision
@@ -39,8 +39,8 @@ class Compilation:
 
 @dataclass(frozen=True)
 class ChipObject:
-    """The step compiled for the Cortex-M4F. Sizes in bytes; external: symbols it asks others for; forbidden: of these,
-    and of its own, what it must not have (double arithmetic, heap, mathematical library)."""
+    """The step compiled for the Cortex-M4F. Sizes in bytes; external: symbols that it needs from elsewhere. forbidden:
+    symbols, external or own, that it must not have (double arithmetic, heap, mathematical library)."""
 
     flash_bytes: int
     stack_bytes: int
@@ -64,7 +64,7 @@ def compilations(sources: dict[str, str]) -> tuple[Compilation, ...]:
 
 
 def arm_compiler() -> str:
-    """arm-none-eabi-gcc from PATH. Refused if it is not there."""
+    """Return arm-none-eabi-gcc from PATH. Raises Refused if it is missing."""
     if found := shutil.which(ARM):
         return found
     raise Refused(f"no {ARM} found: apt install gcc-arm-none-eabi libnewlib-arm-none-eabi")
@@ -113,7 +113,7 @@ def _tried(folder: Path, wanted: Compilation) -> Compilation:
 
 
 def _compile(folder: Path, compiler: str, flags: tuple[str, ...]) -> str | None:
-    """Compile every source to an object; the compiler's first complaint, or None."""
+    """Compile every source to an object; return the compiler's first complaint, or None."""
     files = sorted(path.name for path in folder.glob("*.c"))
     done = subprocess.run([compiler, *flags, "-I.", "-c", *files], cwd=folder, capture_output=True, text=True)
     if done.returncode == 0:

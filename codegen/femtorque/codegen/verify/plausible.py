@@ -1,7 +1,7 @@
 """Bounds of real mechanisms: masses, inertias, lengths, limits and motors beyond them are probably mistakes.
 
 A URDF is often drawn in millimetres, exported without inertias, or given limits that only fill the format. Each finding
-names key and value, and what it may come from. They are warnings: a model may be strange on purpose.
+names key, value and probable cause. Findings are warnings, because a model may be strange on purpose.
 """
 
 import math
@@ -16,7 +16,7 @@ G, EARTH = 9.81, (9.7, 9.9)  # m/s^2; from the equator's mountains to the poles 
 LONG = 20.0  # m from the ground to a joint, along the links: longer than any arm
 DENSEST, THINNEST = 22.6e3, 0.02  # kg/m^3: osmium; a sphere of a slender rod's inertia holds about 1
 LEAST = 0.01  # kg: frames and sensors are given any inertia
-APART = 1e-3  # m: axes nearer than that meet, and what lies between them may be a joint's inner part
+APART = 1e-3  # m: nearer axes meet, and a part between them may be a joint's inner part
 PLACEHOLDER = 1e3  # limits of digits 1000..., 999... from here on fill a format
 TURNS = 120  # that limits may be from zero (femtorque.codegen.control.constants)
 SOLD = {"R": (0.02, 1e3, "ohm"), "K": (5e-4, 3.0, "N m/A"), "inertia": (1e-9, 0.05, "kg m^2")}  # what is sold
@@ -24,7 +24,7 @@ GEARS = 2000.0  # motor turns per joint turn
 
 
 def doubts(mechanism: Mechanism) -> list[str]:
-    """Every finding, as a line each."""
+    """Return every finding, one line each."""
     model = Model.of(mechanism)
     return [*_gravity(mechanism), *_lengths(model), *_masses(model),
             *(x for link in mechanism.links for x in _inertia(link)), *_limits(mechanism),
@@ -32,7 +32,7 @@ def doubts(mechanism: Mechanism) -> list[str]:
 
 
 def _gravity(mechanism: Mechanism) -> Iterator[str]:
-    """A vector that only points, or is in other units: nobody stands where it is true."""
+    """Doubt a gravity vector that is only a direction, or is in other units."""
     strength = float(np.linalg.norm(mechanism.gravity))
     if strength and not EARTH[0] <= strength <= EARTH[1]:
         given = ", ".join(f"{x:g}" for x in mechanism.gravity)
@@ -41,7 +41,7 @@ def _gravity(mechanism: Mechanism) -> Iterator[str]:
 
 
 def _lengths(model: Model) -> Iterator[str]:
-    """Lengths along the links, m."""
+    """Doubt lengths along the links, m."""
     far = [0.0] * model.n
     for i, body in enumerate(model.bodies):
         far[i] = float(np.linalg.norm(body.p0)) + (0.0 if body.parent == GROUND else far[body.parent])
@@ -58,7 +58,7 @@ def _lengths(model: Model) -> Iterator[str]:
 
 
 def _masses(model: Model) -> Iterator[str]:
-    """Bodies without mass between others: an export that lost their inertial."""
+    """Doubt bodies without mass between others: an export that lost their inertial."""
     for body in model.bodies:
         beyond = [model.bodies[i] for i in body.children]
         if body.mass > 0.0 or not beyond or np.any(body.inertia):
@@ -70,7 +70,7 @@ def _masses(model: Model) -> Iterator[str]:
 
 
 def _inertia(link: Link) -> Iterator[str]:
-    """Mass and inertia against each other, as the density of a sphere: no body of that mass has less inertia."""
+    """Doubt a mass whose inertia is that of too dense or too thin a sphere. No body of this mass has less inertia."""
     moment = float(np.linalg.eigvalsh(link.inertia)[-1])
     if link.mass < LEAST or moment <= 0.0 or link.beam is not None:
         return
@@ -85,7 +85,7 @@ def _inertia(link: Link) -> Iterator[str]:
 
 
 def _limits(mechanism: Mechanism) -> Iterator[str]:
-    """Limits that only fill the format; one line for all joints that have the same."""
+    """Doubt limits that only fill the format; joints with the same limit share one line."""
     empty: dict[tuple[str, float], list[str]] = {}
     for joint in mechanism.moving:
         for name in ("lower", "upper", "velocity", "effort"):
@@ -105,12 +105,12 @@ def _limits(mechanism: Mechanism) -> Iterator[str]:
 
 
 def _degrees(value: float) -> bool:
-    """A whole number that is a usual angle in degrees and turns and turns in rad."""
+    """Return whether a value is a usual angle in whole degrees and more than one turn in rad."""
     return 30.0 <= abs(value) <= 720.0 and value == round(value)
 
 
 def _placeholder(value: float) -> bool:
-    """A one or nines with as many digits that say nothing."""
+    """Return whether a value is 1000... or 999..., which only fills a format."""
     if value < PLACEHOLDER - 1.0:
         return False
     digits = f"{value:.0f}"
@@ -118,7 +118,7 @@ def _placeholder(value: float) -> bool:
 
 
 def _motor(mechanism: Mechanism, joint: Joint) -> Iterator[str]:
-    """Windings, rotors and gears that no one sells."""
+    """Doubt windings, rotors and gears that nobody sells."""
     motor, slides = joint.motor, joint.type == "prismatic"
     if motor is None or motor.kind != "brushed":
         return

@@ -26,7 +26,7 @@ VERDICT = {True: "yes", False: "NO", None: "shown"}
 
 
 def verification_renderable(v: Verification) -> RenderableType:
-    """Tables for a terminal: criteria, joints, cost, and why not where the answer is no."""
+    """Return tables for a terminal: criteria, joints, cost, and the reasons of a no."""
     parts: list[RenderableType] = [_criteria(v), _joints(v)]
     parts += [Text(line) for line in _cost(v)]
     parts += [Text(f"no: {reason}", style="red") for reason in v.reasons]
@@ -47,7 +47,7 @@ def _criteria(v: Verification) -> Table:
 
 
 def share(c: Criterion) -> str:
-    """How much of what is allowed was used, for those that can be used in part."""
+    """Return the used share of the allowed error, for criteria that have one."""
     return "" if c.share is None else f"{c.share:.1%}"
 
 
@@ -64,8 +64,8 @@ JOINT_COLUMNS = ("joint", "own peak", "float32", "noise floor", "of peak", "of o
 
 
 def joint_rows(v: Verification) -> list[tuple[str, ...]]:
-    """One row per joint: largest error in single precision and, of that motion, the joint's peak and floor; error in
-    double."""
+    """Return one row per joint: largest error in single precision, that motion's peak and floor, error in double
+    precision."""
     rows: list[tuple[str, ...]] = []
     for j, joint in enumerate(v.joints):
         single, double = v.worst("single", j), v.worst("double", j)
@@ -98,7 +98,7 @@ def _cost(v: Verification) -> list[str]:
 
 @dataclass(frozen=True)
 class Figure:
-    """A motion's figure: what it is of, a PNG as a data URL, and which joints it shows."""
+    """A motion's figure: its name, a PNG as a data URL, and the joints shown."""
 
     name: str
     ticks: int
@@ -107,7 +107,7 @@ class Figure:
 
 
 def write_verification(v: Verification, path: Path) -> Path:
-    """Write the page. Raises BadInput if it cannot be written there."""
+    """Write the page. Raises BadInput if this fails."""
     try:
         write_text(path, page(v))
     except OSError as error:
@@ -116,7 +116,7 @@ def write_verification(v: Verification, path: Path) -> Path:
 
 
 def page(v: Verification) -> str:
-    """One HTML page, figures inside; the same findings give the same bytes."""
+    """Return one HTML page with its figures; the same findings give the same bytes."""
     control, model = v.mechanism.control, model_of(v.mechanism)
     return template("verify.html", "femtorque.codegen.verify", page=True).render(
         v=v, control=control, dt=model.dt, verdict=VERDICT, columns=JOINT_COLUMNS, rows=joint_rows(v), cost=_cost(v),
@@ -126,7 +126,7 @@ def page(v: Verification) -> str:
 
 
 def _figure(v: Verification, trial: Trial) -> Figure:
-    """Torque, rounding beside the floor, errors of scheme and double precision, instructions: over the time."""
+    """Draw over time: torque, rounding and its floor, errors of scheme and double precision, instructions."""
     from matplotlib.figure import Figure as Canvas  # noqa: PLC0415 (0.3 s)
 
     error = v.comparison("single").error(trial)
@@ -172,7 +172,7 @@ def _figure(v: Verification, trial: Trial) -> Figure:
 
 
 def _bars(v: Verification) -> str:
-    """Worst error in single precision of every joint beside its noise floor, over the motion's peak."""
+    """Draw for each joint the worst float32 error and its noise floor, both over the motion's peak torque."""
     from matplotlib.figure import Figure as Canvas  # noqa: PLC0415 (0.3 s)
 
     canvas = Canvas(figsize=(12.0, 3.2), layout="constrained")
@@ -192,7 +192,7 @@ def _bars(v: Verification) -> str:
 
 
 def _positive(values: np.ndarray) -> np.ndarray:
-    """For a logarithmic axis: exact zeros leave a gap."""
+    """Return values for a logarithmic axis: exact zeros leave a gap."""
     return np.where(values > 0.0, values, np.nan)
 
 

@@ -1,4 +1,4 @@
-"""Is what is emitted what was meant? The emitted C of one mechanism against the theory, over whole motions.
+"""Verification of the emitted C of one mechanism against the theory, over whole motions.
 
 Every motion, random or the user's, is played through
 
@@ -7,9 +7,9 @@ Every motion, random or the user's, is played through
     discretisation  the scheme in the form that is emitted, written plainly, float64;
     C               the emitted C in float64 and in float32 on this computer, and in float32 on the emulated chip;
 
-and each is held against the one that it must agree with (`COMPARISONS`). The errors of the scheme are second order in
-the tick and the motion decides how large they are, so they are judged on random motions of a stated size; the errors
-of the C are judged on every motion.
+and each is compared with the one that it must agree with (`COMPARISONS`). The scheme's errors are second order in the
+tick, and the motion decides their size. They are judged on random motions of a stated size. The C's errors are judged
+on every motion.
 """
 
 from collections.abc import Callable, Sequence
@@ -60,10 +60,8 @@ class Chip(Protocol):
 
 @dataclass(frozen=True)
 class Trial:
-    """One motion played through everything. Torques (N, J), N m or N, at the middles t (N,) of its ticks.
-
-    own: a random motion of stated size, not the user's. floor (J,): the noise floor of single precision on it.
-    """
+    """One motion played through everything. Torques (N, J), N m or N, at the middles t (N,) of its ticks. own: a random
+    motion of stated size, not the user's. floor (J,): the noise floor of single precision on it."""
 
     name: str
     own: bool
@@ -78,12 +76,12 @@ class Trial:
 
     @cached_property
     def peak(self) -> float:
-        """Largest torque of the motion, over all joints: what errors are stated against."""
+        """Return the motion's largest torque over all joints, the unit of errors."""
         return float(np.max(np.abs(self.rnea)))
 
     @property
     def differing(self) -> int:
-        """Words in which chip and this computer differ, of the bits and not of the values."""
+        """Return the number of words whose bits differ between chip and this computer."""
         assert self.chip is not None
         return int(np.count_nonzero(self.chip.tau.view(np.uint32) != self.single.view(np.uint32)))
 
@@ -101,12 +99,12 @@ class Comparison:
     own_only: bool
 
     def error(self, trial: Trial) -> Array:
-        """|difference| (N, J), N m or N."""
+        """Return |difference| (N, J), N m or N."""
         return np.abs(np.asarray(self.these(trial), float) - self.those(trial))
 
 
 def scheme_bound(rate_hz: float) -> float:
-    """Bound as a share of the peak: 1e-5 at 1 kHz and above, growing with the square of a longer tick."""
+    """Return the bound as a share of the peak: 1e-5 at 1 kHz and above, growing with the square of a longer tick."""
     return SCHEME * max(1.0, SCHEME_HZ / rate_hz) ** 2
 
 
@@ -115,9 +113,9 @@ def _of_peak(fraction: float, trial: Trial) -> Array:
 
 
 def comparisons(mechanism: Mechanism) -> tuple[Comparison, ...]:
-    """Comparisons and their bounds for one mechanism's scheme and tick rate."""
+    """Return comparisons and their bounds for one mechanism's scheme and tick rate."""
     scheme = scheme_bound(mechanism.control.rate_hz)
-    # with flexible links the error of the scheme is that of their vibrations, and depends on them
+    # with flexible links the scheme's error depends on their vibrations
     judged = not mechanism.flexible
     of_scheme = f"{scheme:.1g} of peak" if judged else "shown only"
     total = f"{SINGLE:g} of peak, or floor + {scheme:.1g} of peak" if judged else "shown only"
@@ -139,7 +137,7 @@ def comparisons(mechanism: Mechanism) -> tuple[Comparison, ...]:
 
 @dataclass(frozen=True)
 class Worst:
-    """A largest error, where and when. error: N m or N; of_peak: over the peak torque of its motion."""
+    """A largest error with its place and time. error: N m or N; of_peak: over the peak torque of its motion."""
 
     error: float
     of_peak: float
@@ -153,7 +151,8 @@ class Worst:
 
 @dataclass(frozen=True)
 class Criterion:
-    """verdict None: shown, not judged. share: of what is allowed that was used, of errors that are judged."""
+    """A criterion and its verdict; None: shown, not judged. share: used share of the allowed error, for judged
+    errors."""
 
     name: str
     bound: str
@@ -163,15 +162,14 @@ class Criterion:
     share: float | None = None
 
     def reason(self) -> str:
-        """Why the answer is no, in a line."""
+        """Return why the answer is no, in a line."""
         place = f", {self.where}" if self.where else ""
         return f"{self.name}: {self.found}{place}; allowed: {self.bound}"
 
 
 @dataclass(frozen=True)
 class Verification:
-    """Everything that was found. digest: of the image that this mechanism makes
-    (femtorque.codegen.emit.sources.identity)."""
+    """All findings. digest: of the mechanism's image (femtorque.codegen.emit.sources.identity)."""
 
     mechanism: Mechanism
     digest: str
@@ -186,7 +184,7 @@ class Verification:
 
     @property
     def rnea(self) -> str:
-        """Name of the Newton-Euler in use."""
+        """Return the name of the Newton-Euler in use."""
         if self.mechanism.flexible:
             return "the rule with finer ticks"
         return "rnea" if self.pinocchio else "our own Newton-Euler"
@@ -199,11 +197,11 @@ class Verification:
         return next(c for c in self.comparisons if c.key == key)
 
     def judged(self, comparison: Comparison) -> list[Trial]:
-        """The trials a comparison is judged on; where it is only shown, those it is shown for."""
+        """Return the trials on which a comparison is judged, or else shown."""
         return [trial for trial in self.trials if trial.own or not comparison.own_only] or list(self.trials)
 
     def worst(self, key: str, joint: int | None = None) -> Worst:
-        """Largest error over peak of a comparison, of one joint or of all."""
+        """Return the largest error over peak of a comparison, of one joint or of all."""
         comparison = self.comparison(key)
         found = []
         for trial in self.judged(comparison):
@@ -215,8 +213,7 @@ class Verification:
         return max(found, key=lambda w: np.inf if np.isnan(w.of_peak) else w.of_peak)
 
     def share(self, comparison: Comparison) -> float | None:
-        """The largest error over what is allowed, at any joint of any motion it is judged on; None: it is not
-        judged."""
+        """Return the largest error over the allowed error, at any joint of any judged motion; None if not judged."""
         allowed = comparison.allowed
         trials = self.judged(comparison)
         if allowed is None or (comparison.own_only and not any(t.own for t in trials)):
@@ -226,26 +223,26 @@ class Verification:
                              for e, a in np.broadcast(np.max(comparison.error(t), axis=0), allowed(t, hz))]))
 
     def kept(self, comparison: Comparison) -> bool | None:
-        """True if it stays within its bound at every joint of every motion on which it is judged."""
+        """Return whether a comparison stays within its bound at every joint of every judged motion."""
         share = self.share(comparison)
         return None if share is None else share <= 1.0
 
     @property
     def over_floor(self) -> float:
-        """Largest error of the C in float32 over the noise floor of its joint and motion."""
+        """Return the largest error of the C in float32 over the noise floor of its joint and motion."""
         comparison = self.comparison("single")
         return max(_ratio(e, f) for t in self.trials
                    for e, f in zip(np.max(comparison.error(t), axis=0), t.floor, strict=True))
 
     @property
     def bit_identical(self) -> bool | None:
-        """None: the chip was not run."""
+        """Return whether chip and this computer agree in all bits; None if the chip was not run."""
         runs = [trial for trial in self.trials if trial.chip is not None]
         return all(trial.differing == 0 for trial in runs) if runs else None
 
     @property
     def instructions(self) -> NDArray[np.int64] | None:
-        """Instructions of the step, in every tick of every motion."""
+        """Return the instructions of the step, in every tick of every motion."""
         counts = [trial.chip.instructions for trial in self.trials if trial.chip is not None]
         return np.concatenate(counts) if counts else None
 
@@ -284,7 +281,7 @@ class Verification:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why the answer is no; empty if it is yes."""
+        """Return why the answer is no; empty if it is yes."""
         return tuple(c.reason() for c in self.criteria if c.verdict is False)
 
     @property
@@ -292,7 +289,7 @@ class Verification:
         return not self.reasons
 
     def data(self) -> dict[str, Any]:
-        """As the JSON object of `femtorque verify`."""
+        """Return the JSON object of `femtorque verify`."""
         counts = self.instructions
         worst = {c.key: self.worst(c.key) for c in self.comparisons}
         return {
@@ -320,7 +317,7 @@ class Verification:
 
 
 def _ratio(error: float, scale: float) -> float:
-    """error / scale; nothing of nothing is nothing."""
+    """Return error / scale, and 0 for 0 / 0."""
     return 0.0 if error == 0.0 else float(np.divide(error, scale)) if scale else np.inf
 
 
@@ -329,10 +326,9 @@ def _ratio(error: float, scale: float) -> float:
 
 def verify(mechanism: Mechanism, trajectories: Sequence[Trajectory] = (), chip: Chip | None = None,
            motions: int = MOTIONS, seed: int = 0) -> Verification:
-    """Play random motions and the user's through everything. Raises BadInput for what cannot be emitted.
-
-    Without a `chip` the answer is no. Raises Refused where a compiler is missing or refuses what it must take.
-    """
+    """Play random motions and the user's through everything, and return the findings. Without a `chip` the answer is
+    no. Raises BadInput for mechanisms that cannot be emitted. Raises Refused if a compiler is missing or refuses
+    correct C."""
     supported(mechanism)
     if has_modes(mechanism):
         names = ", ".join(mode.name for mode in mechanism.modes)
@@ -368,8 +364,8 @@ def _trial(model: Model, name: str, own: bool, motion: Trajectory, single: Compi
 
 
 def _pinocchio(model: Model, motion: Trajectory, t: Array) -> Array:
-    """`rnea` at times t (N,), of the streamed joints; of closed mechanisms the tree's at all joints' motion, shared as
-    the loops have it."""
+    """Return `rnea` at times t (N,), of the streamed joints. Closed mechanisms share the tree's torques as the loops
+    require."""
     mechanism = model.mechanism
     if not mechanism.constrained:
         return torque(mechanism, *motion.at(t))
@@ -381,7 +377,7 @@ def _pinocchio(model: Model, motion: Trajectory, t: Array) -> Array:
 
 
 def _floor(model: Model, positions: Array) -> Array:
-    """Noise floor of the streamed joints, springs at rest and flexible links straight."""
+    """Return the noise floor of the streamed joints, springs at rest and flexible links straight."""
     if not model.mechanism.flexible:
         return noise_floor(model, positions)
     driven = [not joint.elastic for joint in model.mechanism.moving]
@@ -392,7 +388,7 @@ def _floor(model: Model, positions: Array) -> Array:
 
 
 def _digest(mechanism: Mechanism, step: dict[str, str]) -> str:
-    """Digest of the image; where its board or its motors are missing, of the rest."""
+    """Return the digest of the image; if its board or its motors are missing, of the rest."""
     board = load_board(mechanism.board.use) if mechanism.board else None
     try:
         return identity(mechanism, board, step=step).hex()
