@@ -1,4 +1,4 @@
-"""The emitted files."""
+"""Emission of the files that follow from a mechanism."""
 
 import lazy_loader
 

@@ -1,8 +1,8 @@
-"""How a board's LED shows its state."""
+"""LED patterns of a board's states."""
 
 from femtorque.codegen.wire import STATES
 
-STEPS_HZ = 8  # steps of a pattern per second; a pattern has 16, lit where it says #
+STEPS_HZ = 8  # steps of a pattern per second; a pattern has 16 steps, and # is lit
 _DARK, _ON, _FAST, _SLOW = 16 * ".", 16 * "#", 8 * "#.", 2 * "####...."
 PATTERNS = {
     "BOOT": _DARK, "CHECK": _DARK, "LEAVING": _DARK,
@@ -22,10 +22,10 @@ WORDS = {
 
 
 def words() -> list[int]:
-    """The patterns by state number, their first step in the lowest bit."""
+    """Return the patterns by state number, their first step in the lowest bit."""
     return [sum((step == "#") << i for i, step in enumerate(PATTERNS[name])) for name in STATES]
 
 
 def ticks(rate_hz: int) -> int:
-    """Ticks of a step."""
+    """Return the ticks of one step of a pattern."""
     return max(1, round(rate_hz / STEPS_HZ))

@@ -1,4 +1,4 @@
-"""ft_board.h: one mechanism on its board, with every number that the chip's registers need."""
+"""ft_board.h: one mechanism on its board, with every number of the chip's registers."""
 
 import math
 from dataclasses import dataclass, replace
@@ -14,9 +14,9 @@ from femtorque.codegen.emit.messages import longest_on_the_wire
 from femtorque.codegen.emit.pwm import Pwm, output_timers
 from femtorque.codegen.mechanism import Joint, Mechanism
 
-SEND_MIN = 1024  # bytes to the host that can wait, at least; more where a frame is longer
+SEND_MIN = 1024  # least size of the buffer to the host, bytes; a longer frame enlarges it
 WATCHDOG_S = 0.1  # at LSI's nominal rate; 68 ms on the fastest part
-PIL_HZ = 4000  # SysTick's interrupts per second, at least, where ticks are granted by the host
+PIL_HZ = 4000  # least interrupts of SysTick per second if the host grants ticks
 WATCHDOG_TICKS = 10  # and never fewer ticks than this
 
 
@@ -39,7 +39,8 @@ class Streams:
 
 @dataclass(frozen=True)
 class Led:
-    """LED that shows the state. on: the level that lights it. ticks: of a step. count: of the patterns, one a state."""
+    """LED that shows the state. on: the level that lights it. ticks: of a step. count: of the patterns, one per
+    state."""
 
     place: Place
     on: int
@@ -67,8 +68,8 @@ class GateDriver:
 
 @dataclass(frozen=True)
 class Sense:
-    """The board's own measurements. channels: in the order of conversion. buses: how many of them, the first, are the
-    bus. volts: per count of these. celsius: table of the thermistor, if there is one."""
+    """The board's own measurements. channels: in the order of conversion, bus voltage first. buses: number of bus
+    channels. volts: per count of these. celsius: table of the thermistor, or ""."""
 
     channels: str
     buses: int
@@ -79,7 +80,7 @@ class Sense:
 
 @dataclass(frozen=True)
 class Driving:
-    """Outputs, safety and the board's own measurements, of a board that drives motors."""
+    """Outputs, safety and own measurements of a board that drives motors."""
 
     encoders: str
     indexes: str
@@ -98,9 +99,9 @@ class Driving:
 
 @dataclass(frozen=True)
 class Context:
-    """Context of ft_board.h.j2. Names that end in _hsi are of the fall-back clock. pil: the plant is at the host.
-    wakes: interrupts of SysTick per tick. loader: the boot loader leaves the pin that enables the drivers alone.
-    bus_most: frames that a tick sends on one bus. wire_out, wire_in: bytes of a half-duplex wire's buffers."""
+    """Context of ft_board.h.j2. Names that end in _hsi belong to the fall-back clock. pil: the plant is at the host.
+    wakes: interrupts of SysTick per tick. loader: the boot loader does not touch the pin that enables the drivers.
+    bus_most: frames of a tick on one bus. wire_out, wire_in: bytes of a half-duplex wire's buffers."""
 
     board: Board
     joints: int
@@ -140,10 +141,8 @@ class Context:
 
 
 def render(mechanism: Mechanism, board: Board, pil: bool = False) -> dict[str, str]:
-    """ft_board.h of one mechanism on one board: {file name: text}. Raises BadInput.
-
-    pil: with the plant at the host; every pin that could move something is then held low for good.
-    """
+    """Return ft_board.h of one mechanism on one board, {file name: text}. Raises BadInput. pil: the plant is at the
+    host, and every pin that could move something is held low for good."""
     for joint, channel in served(mechanism, board) if pil else ():
         if channel and joint.motor and joint.motor.drive == "current":
             raise BadInput(file_of(mechanism), f"joint.{joint.name}.motor.drive", "current",
@@ -237,7 +236,7 @@ def _led(board: Board, rate_hz: int) -> Led:
 
 
 def _brake(mechanism: Mechanism, board: Board) -> BrakeOutput | None:
-    """The output of the arm's brakes; None: it has none. A board without outputs moves nothing that could fall."""
+    """Return the output of the arm's brakes, or None. A board without outputs moves nothing that could fall."""
     if mechanism.safety.brake is None or board.outputs is None:
         return None
     if board.brake is None:
@@ -247,7 +246,7 @@ def _brake(mechanism: Mechanism, board: Board) -> BrakeOutput | None:
 
 
 def _vectors(board: Board, loops: bool, wired: tuple[fieldbus.Wired, ...]) -> list[str]:
-    """The handlers of all interrupts of peripherals, as rows of four. One that nothing asked for is a fault."""
+    """Return the handlers of all interrupts of peripherals, as rows of four. An unused interrupt is a fault."""
     used = {board.chip.usarts[board.link.usart].interrupt: "ft_port_interrupt"}
     if loops and board.chip.sampling:
         used[board.chip.sampling.interrupt] = "ft_current_interrupt"
@@ -262,8 +261,8 @@ _TRIP_MV = (60, 68, 76, 86, 97, 109, 123, 138, 155, 175, 197, 222, 250, 282, 317
 
 
 def _gate_driver(board: Board) -> GateDriver | None:
-    """Control registers of the DRV8301: six PWM inputs, latched shutdown at the next lower trip voltage, 1.7 A gate
-    current; amplifier gain."""
+    """Return the control registers of the DRV8301. They set six PWM inputs, latched shutdown at the next lower trip
+    voltage, 1.7 A gate current, and the amplifier's gain."""
     driver = board.gate_driver
     if driver is None:
         return None
@@ -273,7 +272,7 @@ def _gate_driver(board: Board) -> GateDriver | None:
 
 
 def _sense(mechanism: Mechanism, board: Board) -> Sense | None:
-    """None: the board measures nothing of itself."""
+    """Return the board's own measurements, or None."""
     sense = board.sense
     if not sense.pins:
         return None
@@ -291,19 +290,19 @@ def _sense(mechanism: Mechanism, board: Board) -> Sense | None:
 
 
 def watchdog_s(rate_hz: int) -> float:
-    """Time after which the watchdog resets a chip that does not feed it, s at LSI's nominal rate."""
+    """Return the time after which an unfed watchdog resets the chip, s at LSI's nominal rate."""
     return max(WATCHDOG_S, WATCHDOG_TICKS / rate_hz)
 
 
 def _watchdog(board: Board, rate_hz: int) -> tuple[int, int]:
-    """(prescaler code, reload) of the independent watchdog: 4 << code LSI cycles per count, 12 bits."""
+    """Return (prescaler code, reload) of the independent watchdog: 4 << code LSI cycles per count, 12 bits."""
     cycles = watchdog_s(rate_hz) * board.chip.lsi_hz
     code = next(c for c in range(7) if cycles / (4 << c) <= 4096)
     return code, round(cycles / (4 << code)) - 1
 
 
 def _cutoff(mechanism: Mechanism, board: Board) -> CutoffOutput | None:
-    """The output that switches the servos' supply; None: the arm has none."""
+    """Return the output that switches the servos' supply, or None."""
     if mechanism.safety.cutoff is None:
         return None
     if board.cutoff is None:
@@ -317,14 +316,14 @@ def _cutoff(mechanism: Mechanism, board: Board) -> CutoffOutput | None:
 
 def _served_uses(board: Board, joints: list[tuple[Joint, Channel | None]], outputs: set[str],
                  buses: set[str]) -> list[Use]:
-    """The image's uses of the board, those of joints in their order and with their names. outputs: pins of brakes and
-    of the servos' supply, where the arm has them."""
+    """Return the image's uses of the board, those of joints in their order and with their names. outputs: pins of
+    brakes and of the servos' supply, if the arm has them."""
     unused = tuple(f"{kind}.{name}." for kind, there in (("can", board.can), ("half_duplex", board.half_duplex))
                    for name in there if name not in buses)
     found = [use for use in uses(board) if not (unused and use.key.startswith(unused))]
     served = [use for use in found if use.channel is None and use.key not in ("brake.pin", "cutoff.pin")]
     if board.channels and not any(channel for _, channel in joints):
-        timer = board.idle_timer  # drives nothing; ticks come with its updates, the e-stop is its break
+        timer = board.idle_timer  # this timer drives nothing; its updates make ticks, and the e-stop is its break
         served.append(Use("channel.0.pwm.timer", timer, clocks=(board.chip.timers[timer].enable,)))
     for joint, channel in joints:
         if channel and joint.motor:
@@ -334,28 +333,28 @@ def _served_uses(board: Board, joints: list[tuple[Joint, Channel | None]], outpu
 
 
 def _of_joint(use: Use, joint: Joint) -> Use:
-    """With the joint's name. A bridge that is driven in antiphase has the direction pin for its enable input."""
+    """Return a use with the joint's name. A bridge in antiphase has the direction pin for its enable input."""
     assert joint.motor is not None
     enables = use.label == "direction" and joint.motor.drive == "antiphase"
     return replace(use, label=use.label and f"{joint.name}: {'bridge enable' if enables else use.label}")
 
 
 def _pin(board: Board, use: Use) -> str:
-    """A row of the pin table."""
+    """Return a row of the pin table."""
     function = board.function(use.signal, use.resource) if use.signal else 0
     return (f"FT_PIN({board_rows.at(board.chip, use.resource)}, FT_{use.mode.upper()}, FT_{use.pull.upper()}, "
             f"{function}) /* {use.resource} {use.label} */")
 
 
 def _held_low(used: list[Use]) -> list[Use]:
-    """Uses in a held board: those of the link, and as plain outputs all pins that could move something."""
+    """Return the uses of a held board: those of the link, and as plain outputs all pins that could move something."""
     return [use if use.key.startswith("link.") else
             replace(use, mode="output", signal="", label=use.label.removesuffix(": held low") + ": held low")
             for use in used if use.moves or use.key.startswith("link.")]
 
 
 def _clocks(board: Board, used: list[Use]) -> dict[str, str]:
-    """Enable bits per bus: every peripheral that this image uses, but for the ports."""
+    """Return enable bits per bus, of every peripheral that this image uses, except ports."""
     enables = sorted({bit for use in used for bit in use.clocks})
     found = {bus: " | ".join(f"RCC_{bit}" for bit in enables if bit.startswith(f"{bus}_")) for bus in board.chip.buses}
     return {bus: bits for bus, bits in found.items() if bits}

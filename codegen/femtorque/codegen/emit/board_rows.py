@@ -1,4 +1,4 @@
-"""The tables of ft_board.h, one call of a macro a row: the header leaves open what the chip's folder makes of them."""
+"""The tables of ft_board.h, one macro call per row. The chip's folder defines the macros."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class Place:
 
 
 def table(rows: Iterable[str], separator: str = "") -> str:
-    """Rows of the body of a macro."""
+    """Return rows of the body of a macro."""
     return f"{separator} \\\n".join(f"    {row}" for row in rows)
 
 
@@ -29,13 +29,13 @@ def place(chip: Chip, pin: str) -> Place:
 
 
 def at(chip: Chip, pin: str) -> str:
-    """Arguments of a macro for a pin."""
+    """Return the arguments of a macro for a pin."""
     found = place(chip, pin)
     return f"{found.port}, {found.pin}"
 
 
 def encoders(chip: Chip, joints: Served) -> str:
-    """Rows of the joints' encoders; 0 for a joint without one."""
+    """Return rows of the joints' encoders; 0 for a joint without one."""
     ranges = {32: "0xFFFFFFFFu", 16: "0xFFFFu"}
     return table(f"FT_ENCODER({c.encoder.timer}, {ranges[chip.timers[c.encoder.timer].bits]}) /* {joint.name} */" if c
                  else f"FT_ENCODER(0, 0) /* {joint.name} */" for joint, c in joints)
@@ -75,12 +75,12 @@ def selects(chip: Chip, driver: GateDriver) -> str:
 
 
 def celsius(degrees: Sequence[float]) -> str:
-    """Rows of eight numbers."""
+    """Return rows of eight numbers."""
     return table((", ".join(f"{value}f" for value in degrees[i:i + 8]) for i in range(0, len(degrees), 8)), ",")
 
 
 def buses(wired: Iterable[Wired]) -> str:
-    """Rows of buses. The data phase of classic CAN is 0."""
+    """Return rows of buses. The data phase of classic CAN is 0."""
     rows = [(w, (w.nominal, w.data or BitTiming(0, 0, 0, 0))) for w in wired]
     return table("FT_BUS({}, {}) /* {} */".format(
         w.pins.controller, ", ".join(f"{n}u" for t in both for n in (t.prescaler, t.before, t.behind, t.jump)),
@@ -88,7 +88,7 @@ def buses(wired: Iterable[Wired]) -> str:
 
 
 def stream(name: str) -> tuple[str, int]:
-    """Unit and index within it of a DMA stream; channels are numbered from 1, streams from 0."""
+    """Return unit and index of a DMA stream; channels are numbered from 1, streams from 0."""
     return name[:4], int(name[-1]) - ("Channel" in name)
 
 

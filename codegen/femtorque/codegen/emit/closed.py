@@ -1,8 +1,8 @@
 """Emission of the step of closed mechanisms: ft_tree, the open tree's step; ft_loop, the closure; ft_step, both.
 
-ft_step has the interface of every mechanism's step, of the streamed joints alone. A tick is: one correction of the
-dependent joints' positions, their velocities and accelerations (ft_loop), the tree's step at all joints, the dependent
-joints' torques carried by the independent ones with the velocities at s_k.
+ft_step has the interface of every mechanism's step, for the streamed joints alone. In a tick, ft_loop corrects the
+dependent joints' positions once and gives their velocities and accelerations. Then the tree's step runs at all joints,
+and the velocities at s_k carry the dependent joints' torques to the independent joints.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from femtorque.codegen.step import (
     Block, LoopStep, Names, Printer, allocation, comment, literal, of_friction, step_of, unit_of)
 from femtorque.codegen.wire import position_unit
 
-PACE, LEAST = 0.02, 1e-3  # rad or m: one step of a start, and where it is too long for the loops
+PACE, LEAST = 0.02, 1e-3  # rad or m: one step of a start, and the step at which a start gives up
 
 INTRO = """
 Streamed are the actuated joints; {passive} follow from the loops.
@@ -42,7 +42,8 @@ forces at the cuts. For comparison only.
 
 @dataclass(frozen=True)
 class Common:
-    """Context of every file of a closed mechanism. Pairs are numbers: of a joint in the tree, of a streamed joint."""
+    """Context of every file of a closed mechanism. Pairs are the numbers of a joint in the tree and among streamed
+    joints."""
 
     name: str
     length: str  # m
@@ -68,7 +69,7 @@ class Common:
 
 @dataclass(frozen=True)
 class Closure:
-    """Context of ft_loop.h.j2 and ft_loop.c.j2 beside the common one: the loops' solution."""
+    """Context of ft_loop.h.j2 and ft_loop.c.j2 with the common one: the loops' solution."""
 
     dependent: list[str]
     ratios: list[str]
@@ -91,7 +92,7 @@ class Dependent:
 
 @dataclass(frozen=True)
 class Allocation:
-    """Context of ft_closed.c.j2 beside the common one: the torques of dependent joints, carried by independent ones."""
+    """Context of ft_closed.c.j2 with the common one: torques of dependent joints, carried to independent ones."""
 
     dependent: list[Dependent]
     singular: str  # the square of the sine at which a margin is 0, and what a margin adds to it
@@ -100,10 +101,8 @@ class Allocation:
 
 
 def render(model: Model, prefix: str = "", ramped: bool = False) -> dict[str, str]:
-    """{file name: text} of ft_model.h, ft_trig.h, and ft_tree, ft_loop, ft_step (.h and .c).
-
-    prefix: of the names of one of several modes; ramped: the forces at its cuts come and go.
-    """
+    """Return {file name: text} of ft_model.h, ft_trig.h, and ft_tree, ft_loop, ft_step (.h and .c). prefix: of the
+    names of one of several modes; ramped: the forces at its cuts rise and fall."""
     assembly = assemble(model)
     loop = LoopStep(assembly)
     partition = model.mechanism.control.allocation == "partition"
@@ -151,7 +150,7 @@ def render(model: Model, prefix: str = "", ramped: bool = False) -> dict[str, st
 
 
 def _led(assembly: Assembly, loop: LoopStep, d: int) -> str:
-    """C of what the velocity matrix says of dependent joint number d: half its displacement."""
+    """Return C of half the displacement of dependent joint number d, by the velocity matrix."""
     places = {i: k for k, i in enumerate(assembly.actuated)}
     terms = [f"s->loop.G[{e}] * u[{places[assembly.independent[k]]}]"
              for e, (row, k) in enumerate(loop.entries) if row == d]
@@ -166,7 +165,7 @@ def _theta(members: tuple[tuple[int, int], ...]) -> str:
 
 
 def angle(position: float, joint: Joint) -> str:
-    """A position as an unsigned one of either build."""
+    """Return a position as an unsigned one of either build."""
     steps = position / position_unit(joint)
     whole = int(np.floor(steps))
     fine = round((steps - whole) * 2.0**32)

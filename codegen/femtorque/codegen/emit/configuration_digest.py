@@ -1,8 +1,8 @@
-"""The configuration's identity: SHA-256 over everything that decides what the chip computes.
+"""The configuration's identity: SHA-256 over everything that decides the chip's results.
 
-That is the canonical mechanism, every emitted source (and so board, gains, templates, message table), every
-hand-written firmware source but those of families of drives that it has not, the build flags, the compiler, and the
-version that ABOUT carries. The first two bytes are the tag of every frame.
+It covers the canonical mechanism, every emitted source (and so board, gains, templates, message table), the
+hand-written firmware without unused families of drives, the build flags, the compiler, and the version in ABOUT. The
+first two bytes are the tag of every frame.
 """
 
 import hashlib
@@ -36,8 +36,8 @@ class Context:
 
 @cache
 def compiler_identity() -> str:
-    """First line of the ARM compiler's --version. Without a compiler on PATH: the compiler of the images that this
-    installation brings, so that they are found, or else the name of PlatformIO's toolchain."""
+    """Return the first line of the ARM compiler's --version. Without a compiler on PATH, return the compiler of this
+    installation's prebuilt images, or else of PlatformIO's toolchain."""
     path = shutil.which(COMPILER)
     if path is None:
         brought = PREBUILT / IDENTITY
@@ -47,14 +47,15 @@ def compiler_identity() -> str:
 
 @cache
 def firmware_files() -> tuple[Path, ...]:
-    """The hand-written sources that take part in an image, sorted; tests, proofs and what is built do not."""
+    """Return the hand-written sources of an image, sorted; without tests, proofs and build results."""
     skip = {"test", ".pio", "__pycache__", "images"}
     files = (p for p in FIRMWARE.rglob("*") if p.is_file() and p.suffix in SOURCE_SUFFIXES)
     return tuple(sorted(p for p in files if not skip.intersection(p.relative_to(FIRMWARE).parts)))
 
 
 def digest(mechanism: Mechanism, emitted: dict[str, str], compiler: str | None = None) -> bytes:
-    """32 bytes. `emitted`: file name -> text of every emitted source but the digest's own header."""
+    """Return the digest, 32 bytes. `emitted`: {file name: text} of every emitted source except the digest's own
+    header."""
     h = hashlib.sha256()
 
     def add(name: str, text: bytes) -> None:
@@ -76,12 +77,12 @@ def digest(mechanism: Mechanism, emitted: dict[str, str], compiler: str | None =
 
 
 def on_board(board: Board, pil: bool) -> str:
-    """Name of the board in an image."""
+    """Return the name of the board in an image."""
     return board.name + ("-pil" if pil else "")
 
 
 def render(mechanism: Mechanism, board: Board | None, value: bytes, pil: bool = False) -> dict[str, str]:
-    """ft_digest.h: the digest, the frames' tag and the names that IDENT carries."""
+    """Return ft_digest.h: the digest, the frames' tag and the names in IDENT."""
     context = Context(
         digest=value, name=mechanism.name, board=on_board(board, pil) if board else "none", pil=int(pil),
         version=version("femtorque"),

@@ -1,5 +1,7 @@
-"""ft_families.h: the functions of the families of a mechanism's drives, chosen when it is emitted, not when it runs;
-ft_frame_bytes.h: how long their frames are."""
+"""ft_families.h and ft_frame_bytes.h: the functions of a mechanism's families of drives, and their frames' length.
+
+The functions are chosen at emission, not at run time.
+"""
 
 from dataclasses import dataclass
 
@@ -11,7 +13,7 @@ from femtorque.codegen.mechanism import Mechanism
 
 @dataclass(frozen=True)
 class Call:
-    """A function of families, its parameters behind the drive's number, and those that have it."""
+    """A function of families: its parameters after the drive's number, and the families that have it."""
 
     result: str
     name: str
@@ -24,7 +26,7 @@ class Call:
 
     @property
     def signature(self) -> str:
-        """In lines of at most 80 columns."""
+        """Return the signature in lines of at most 80 columns."""
         head = f"static inline {self.result} ft_family_{self.name}("
         lines, line = [], head
         for parameter in ("uint32_t i", *self.parameters):
@@ -40,8 +42,8 @@ class Call:
 
 @dataclass(frozen=True)
 class Context:
-    """Context of ft_families.h.j2. facts: each a name, and the families of which it is true. wire: prefix of the
-    packets of a wire, if there is one."""
+    """Context of ft_families.h.j2. facts: names, each with the families for which it is true. wire: prefix of the
+    packets of a wire, or ""."""
 
     families: list[Family]
     calls: list[Call]
@@ -81,7 +83,7 @@ def _calls(own: list[Family]) -> list[Call]:
 
 
 def render(mechanism: Mechanism) -> dict[str, str]:
-    """{file name: text}."""
+    """Return {file name: text}."""
     own = families(mechanism)
     frame = Frame(max((family.frame_bytes for family in own), default=CLASSIC))
     files = {"ft_frame_bytes.h": template("ft_frame_bytes.h").render(vars(frame))}

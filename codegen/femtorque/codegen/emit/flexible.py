@@ -1,7 +1,7 @@
 """Emitted C of mechanisms with flexible links: ft_step.c of the tree, ft_flexible.c of the links' modes.
 
-The modes' constants are tables, and what a tick does with them is a loop over each plane of bending: some 50
-instructions per mode (assurance/bench/test_flexible_instructions.py).
+The modes' constants are tables. A tick loops over them for each plane of bending: some 50 instructions per mode
+(assurance/bench/test_flexible_instructions.py).
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Mode:
 
 @dataclass(frozen=True)
 class Draw:
-    """Row of the table of flexible links: by how much the two lowest modes of a plane draw the link to its root."""
+    """Row of the table of flexible links: shortening of the link by the two lowest modes of a plane."""
 
     title: str
     tip: str
@@ -65,7 +65,7 @@ class Context:
 
 
 def render(model: Model) -> dict[str, str]:
-    """{file name: text} of the step and its flexible links."""
+    """Return {file name: text} of the step and its flexible links."""
     step = FlexibleStep(model)
     frames = {i: k for k, i in enumerate(sorted(step.turning))}
     angles = [f"(ft_angle)q[{step.number[step.tree.pieces[i].mover]}]" for i in frames]
@@ -82,12 +82,12 @@ def render(model: Model) -> dict[str, str]:
 
 
 def tables(step: FlexibleStep) -> list[Mode | Draw | Spring]:
-    """The rows of all tables of ft_flexible.c."""
+    """Return the rows of all tables of ft_flexible.c."""
     return [*_modes(step), *_draws(step), *_springs(step)]
 
 
 def _modes(step: FlexibleStep) -> list[Mode]:
-    """The table of modes, in the order of the state."""
+    """Return the table of modes, in the order of the state."""
     dt, rows = step.tree.dt, []
     scale = 2.0 / dt  # of modal coordinates
     for i in step.tree.beams:
@@ -117,7 +117,7 @@ def _draws(step: FlexibleStep) -> list[Draw]:
 
 
 def _springs(step: FlexibleStep) -> list[Spring]:
-    """The table of springs, in the order of the state."""
+    """Return the table of springs, in the order of the state."""
     rows = []
     for i in step.springs:
         joint = step.tree.mechanism.moving[step.tree.pieces[i].mover]

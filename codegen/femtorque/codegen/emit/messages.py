@@ -1,5 +1,4 @@
-"""The C side of the wire: ft_messages.h and .c, from the table of femtorque.codegen.wire.messages, for a number of
-joints."""
+"""The C side of the wire: ft_messages.h and .c, from the table of femtorque.codegen.wire.messages."""
 
 from dataclasses import dataclass
 
@@ -11,8 +10,8 @@ _C_TYPES = {"u8": "uint8_t", "u16": "uint16_t", "u32": "uint32_t", "i32": "int32
 
 @dataclass(frozen=True)
 class Member:
-    """Field of a message in C: its type there and on the wire, and its place among the payload's bytes. n: how many
-    there are of an array, in C."""
+    """Field of a message in C: its type there and on the wire, and its place in the payload. n: C length of an
+    array."""
 
     name: str
     c: str
@@ -39,10 +38,9 @@ class Struct:
 
 @dataclass(frozen=True)
 class Context:
-    """Context of ft_messages.h.j2 and ft_messages.c.j2. enums: each a title, a prefix, and names
-    with numbers and words.
-
-    rx_max, tx_max: bytes of the longest frame to the board and to the host; rx_stuffed, tx_stuffed: on the wire."""
+    """Context of ft_messages.h.j2 and ft_messages.c.j2. enums: each a title, a prefix, and names with numbers and
+    words. rx_max, tx_max: bytes of the longest frame to the board and to the host; rx_stuffed, tx_stuffed: on the
+    wire."""
 
     joints: int
     protocol: int
@@ -62,7 +60,7 @@ class Context:
 
 
 def render(joints: int) -> dict[str, str]:
-    """{file name: text} of the C messages."""
+    """Return {file name: text} of the C messages."""
     context = vars(_context(joints))
     return {name: template(name).render(context) for name in ("ft_messages.h", "ft_messages.c")}
 
@@ -100,7 +98,7 @@ def _context(joints: int) -> Context:
 
 
 def longest_on_the_wire(to: str, joints: int) -> int:
-    """Bytes of the longest frame to "host" or "board", stuffed, with the closing zero."""
+    """Return the bytes of the longest frame to "host" or "board", stuffed, with the closing zero."""
     return codec.stuffed_size(_longest(to, joints))
 
 

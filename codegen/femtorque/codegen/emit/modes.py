@@ -1,7 +1,7 @@
-"""Emission of the step of mechanisms with several modes: a step of its own for each mode, and ft_step, which calls one.
+"""Emission of the step of mechanisms with several modes: one step per mode, and ft_step, which calls one of them.
 
-Every mode is rendered as if it were the only one, but its names carry the mode's number (ft_m1_step, ft_m1_loop), so
-that all of them stand side by side. Constants, sizes and the order of joints are each mode's own.
+Every mode is rendered as if it were the only one, but its names carry the mode's number (ft_m1_step, ft_m1_loop).
+Constants, sizes and the order of joints are each mode's own.
 """
 
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ from femtorque.codegen.mechanism import Mechanism
 from femtorque.codegen.model import Model, assemble, in_mode, ramp
 from femtorque.codegen.step import step_of, unit_of
 
-POSITION = 2e-3  # rad or m that a loop may be open when a mode is entered
-VELOCITY = 0.05  # rad/s or m/s by which it may open there
+POSITION = 2e-3  # rad or m: largest gap of a loop when a mode is entered
+VELOCITY = 0.05  # rad/s or m/s: largest velocity of this gap
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ SHARED = ("ft_model.h", "ft_trig.h")
 
 
 def render(mechanism: Mechanism) -> dict[str, str]:
-    """{file name: text} of the step in all modes. Raises BadInput for modes that cannot be emitted side by side."""
+    """Return {file name: text} of the step in all modes. Raises BadInput for modes that cannot be emitted together."""
     files: dict[str, str] = {}
     modes: list[Mode] = []
     carried = [joint for joint in mechanism.moving if joint not in mechanism.streamed]

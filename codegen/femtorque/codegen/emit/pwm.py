@@ -12,19 +12,19 @@ from femtorque.codegen.control import joint_constants
 from femtorque.codegen.mechanism import Joint, Mechanism
 
 COUNTER_MAX = 0xFFFF  # output timers have 16 bits
-PULSE_S = 2e-3  # of voltage before a loop is closed, which shows the sensor's sign
+PULSE_S = 2e-3  # length of the pulse before a loop is closed, which shows the sensor's sign
 PULSE_MOST = 0.1  # of the bus voltage, for that
-PULSE_MEAN = 0.4  # of its PWM periods, the last ones, over whose readings it is judged: noise
-PULSE_COUNTS = 16, 8  # counts of the converter that it is to bring by then; and at least
-JUMP, JUMP_LEAST = 3.0, 0.1  # times the most that an inductance lets through in a PWM period; and of the range
-AHEAD_S = 2.5e-6  # by which a tick begins before the update that takes its writes over, where every period has one
+PULSE_MEAN = 0.4  # of the pulse's PWM periods: the last ones, whose readings judge it despite noise
+PULSE_COUNTS = 16, 8  # counts of the converter that the pulse should reach; and its least
+JUMP, JUMP_LEAST = 3.0, 0.1  # times the largest current step of an inductance in a PWM period; and of the range
+AHEAD_S = 2.5e-6  # lead of a tick before the update that takes its writes over, if every period has an update
 
 
 @dataclass(frozen=True)
 class PwmTimer:
-    """One output timer as the image sets it up. top: its largest count (auto-reload). start: the count it begins at.
-    repetition: of its repetition counter. outputs: of its compare channels 0 to 3. low_first: PWM mode 2.
-    protection: what its break register is for."""
+    """One output timer as the image sets it up. top: its largest count (auto-reload). start: its first count.
+    repetition: of its repetition counter. outputs: of its compare channels 0 to 3. low_first: PWM mode 2. protection:
+    of its break register."""
 
     name: str
     centred: bool
@@ -38,20 +38,20 @@ class PwmTimer:
 
     @property
     def mask(self) -> str:
-        """The outputs as bits."""
+        """Return the outputs as bits."""
         return f"0x{sum(1 << n for n in self.outputs):X}u"
 
     @property
     def counts(self) -> int:
-        """Counts that a duty of 1 stands for."""
+        """Return the counts of a duty of 1."""
         return self.top if self.centred else self.top + 1
 
 
 @dataclass(frozen=True)
 class Drive:
-    """One joint's drive: compare value = neutral + span * x, x its duty or that without sign. opposite: 'timer,
-    index' of the second half bridge, whose compare value is what remains of twice the neutral one. looped: a current
-    loop drives it, and duties are currents."""
+    """One joint's drive: compare value = neutral + span * x, x its duty, or the duty's magnitude. opposite: 'timer,
+    index' of the second half bridge; its compare value is twice the neutral one less this one. looped: a current loop
+    drives the joint, and duties are currents."""
 
     kind: Literal["FT_NO_STAGE", "FT_SIGN_MAGNITUDE", "FT_ANTIPHASE", "FT_HALF_BRIDGES"]
     compare: str
@@ -64,12 +64,14 @@ class Drive:
 
 @dataclass(frozen=True)
 class CurrentLoop:
-    """One joint's loop. joint: index. channel: of the converter. zero: counts at no current. off: counts by which it
-    may differ. amperes: per count. full: A at a duty of 1. proportional: duty per ampere of error. integral: duty per
-    ampere and PWM period. bound: of the duty. pulse: duty before the loop is closed; rise: A that it brings in the mean
-    of what judges it. jump: A from one PWM period to the next that no sound winding lets through. patience: PWM periods
-    in which a current must follow. stall: A that the nominal voltage brings at rest. emf: share of that voltage, signed
-    as duties are, for an encoder's count a tick."""
+    """One joint's loop. joint: index. channel: of the converter. zero: counts at no current. off: its tolerance.
+
+    amperes: per count. full: A at a duty of 1. proportional: duty per ampere of error. integral: duty per ampere and
+    PWM period. bound: of the duty. pulse: duty before the loop is closed; rise: its mean current in the readings that
+    judge it, A. jump: A from one PWM period to the next that no sound winding lets through. patience: PWM periods in
+    which a current must follow. stall: A of the nominal voltage at rest. emf: share of this voltage per encoder count a
+    tick, signed as duties.
+    """
 
     joint: int
     name: str
@@ -91,8 +93,8 @@ class CurrentLoop:
 
 @dataclass(frozen=True)
 class Currents:
-    """Current loops. channels: of the converter, in the order of conversion. interrupt: of the converter. trip: of the
-    current at a duty of 1."""
+    """Current loops. channels: of the converter, in the order of conversion. interrupt: of the converter. trip: largest
+    current, as a share of the current at a duty of 1."""
 
     loops: list[CurrentLoop]
     bandwidth_hz: int
@@ -106,9 +108,9 @@ class Currents:
 
 @dataclass(frozen=True)
 class Pwm:
-    """Output timers. drives: one a joint. tick_preload: one update per tick, by hardware. ahead: cycles from a tick to
-    its update. stop_by_software: not every timer has a break input. freezes: bits of timers that stop with the
-    processor; halt_stops: no other one drives, and each drive stops by itself."""
+    """Output timers. drives: one per joint. tick_preload: one update per tick, by hardware. ahead: cycles from a tick
+    to its update. stop_by_software: some timer has no break input. freezes: bits of timers that stop with the
+    processor; halt_stops: no other timer drives, and each drive stops on its own."""
 
     hz: int
     timers: list[PwmTimer]
@@ -124,13 +126,10 @@ class Pwm:
 
 
 def output_timers(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, Channel | None]]) -> Pwm:
-    """Work out the output timers and, for each joint, the meaning of its duty to them.
-
-    A centred counter runs up and down, 2 top counts per period; the others begin anew after top. With repetition
-    counters the update comes once per tick, for centred timers always at the top, so a tick holds a whole number of
-    PWM periods; the others start in the middle of their period to come at the same time. Without them every period
-    has its update.
-    """
+    """Return the output timers and, for each joint, the meaning of its duty to them. A centred counter runs up and
+    down, 2 top counts per period; the others restart after top. With repetition counters the update comes once per
+    tick, for centred timers at the top, so a tick holds a whole number of PWM periods. The others start in the middle
+    of their period to update at the same time. A timer without a repetition counter updates in every period."""
     assert mechanism.board is not None and board.outputs is not None
     rate_hz, pwm_hz = mechanism.control.rate_hz, mechanism.board.pwm_hz
     used: dict[str, set[int]] = {}
@@ -219,7 +218,7 @@ def _drive(joint: Joint, channel: Channel | None, timers: dict[str, PwmTimer]) -
 
 
 def _currents(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, Channel | None]]) -> Currents | None:
-    """The current loops, None if there are none."""
+    """Return the current loops, or None."""
     assert mechanism.board is not None
     looped = [(i, joint) for i, (joint, c) in enumerate(joints) if c and joint.motor and joint.motor.drive == "current"]
     sampling = board.chip.sampling
@@ -237,12 +236,9 @@ def _currents(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, Chan
 
 
 def _current_loop(mechanism: Mechanism, board: Board, index: int, joint: Joint, rank: int) -> CurrentLoop:
-    """The controller's zero cancels the winding's pole,
-
-        duty = (2 pi f L e + 2 pi f R integral of e) / bus voltage,
-
-    and the closed loop has the bandwidth f, a thirtieth of the PWM frequency: there the one and a half periods from a
-    sample to the middle of what it brings about cost 18 degrees of phase and leave a margin of 72."""
+    """Return one loop. The controller's zero cancels the winding's pole, and the closed loop has the bandwidth f. duty
+    = (2 pi f L e + 2 pi f R integral of e) / bus voltage. f is a thirtieth of the PWM frequency: the one and a half
+    periods from a sample to the middle of its effect then cost 18 degrees of phase and leave a margin of 72."""
     assert mechanism.board is not None and joint.motor is not None and board.chip.sampling is not None
     motor, sense = joint.motor, board.channels[joint.motor.channel].current
     assert sense is not None
@@ -267,24 +263,24 @@ def _current_loop(mechanism: Mechanism, board: Board, index: int, joint: Joint, 
 
 
 def _jump(mechanism: Mechanism, joint: Joint, full: float) -> float:
-    """A from one PWM period to the next that a winding cannot let through: all of the bus voltage and as much back-EMF
-    behind it, thrice over for an inductance that is less at 20 kHz, or in saturation, than the file says. Not less than
-    a sensor's noise may be. full: A at a duty of 1."""
+    """Return a current step from one PWM period to the next, A, that no sound winding lets through. full: A at a duty
+    of 1. It is the step of all of the bus voltage and equal back-EMF, three times over, because an inductance is less
+    at 20 kHz or in saturation than in the file. It is not less than a sensor's noise."""
     assert mechanism.board is not None and joint.motor is not None
     sound = 2.0 * mechanism.board.bus_voltage / joint.motor.L / mechanism.board.pwm_hz
     return max(JUMP * sound, JUMP_LEAST * full)
 
 
 def _pulse_periods(mechanism: Mechanism) -> tuple[int, int]:
-    """PWM periods of the pulse, and how many of the last readings judge it."""
+    """Return the PWM periods of the pulse, and the number of its last readings that judge it."""
     assert mechanism.board is not None
     periods = round(PULSE_S * mechanism.board.pwm_hz)
     return periods, max(1, round(PULSE_MEAN * periods))
 
 
 def _pulse(mechanism: Mechanism, joint: Joint, count: float) -> tuple[float, float]:
-    """(duty, A) of the pulse that shows a sensor's sign and gain: the mean of the readings that judge it, a motor at
-    rest. A duty counts from the update after the reading at which it was written on. count: A."""
+    """Return (duty, A) of the pulse that shows a sensor's sign and gain at rest. count: A. A is the mean of the
+    readings that judge the pulse. A duty acts from the update after the reading at which it was written."""
     assert mechanism.board is not None and joint.motor is not None
     motor, pwm_hz = joint.motor, mechanism.board.pwm_hz
     periods, judging = _pulse_periods(mechanism)
@@ -301,7 +297,7 @@ def _pulse(mechanism: Mechanism, joint: Joint, count: float) -> tuple[float, flo
 
 
 def _dead_time(board: Board) -> int:
-    """DTG: timer clocks of dead time, exact up to 127; 0 without half bridges."""
+    """Return DTG: timer clocks of dead time, exact up to 127; 0 without half bridges."""
     assert board.outputs is not None
     clocks = -(-board.outputs.dead_ns * board.chip.sysclk_hz // 10**9)
     if clocks > 127:

@@ -40,8 +40,8 @@ class Instant:
 
 @dataclass(frozen=True)
 class Context:
-    """Context of README.md.j2. files: their names in the folder, with words. instant: None where ft_rnea is not
-    emitted. compiled: arguments of the compiler."""
+    """Context of README.md.j2. files: their names in the folder, with words. instant: None without ft_rnea. compiled:
+    arguments of the compiler."""
 
     mechanism: Mechanism
     control: Control
@@ -57,7 +57,7 @@ class Context:
 
 
 def what(name: str, model: Model) -> str:
-    """Describe a file in a line; files of one of several modes have its number in their names."""
+    """Return a line about a file; files of one of several modes have its number in their names."""
     for number, mode in enumerate(model.mechanism.modes):
         if (rest := name.removeprefix(f"ft_m{number}_")) != name:
             return f"{WHAT['ft_' + rest]}, mode {mode.name}"
@@ -67,7 +67,7 @@ def what(name: str, model: Model) -> str:
 
 
 def render(model: Model, files: list[str], library: bool = False) -> dict[str, str]:
-    """README.md of a folder that holds these files. library: in src/, beside what makes it one."""
+    """Return README.md of a folder with these files. library: they are in src/ of a library."""
     control = model.mechanism.control
     context = Context(
         mechanism=model.mechanism,
@@ -101,5 +101,5 @@ def _instant(model: Model) -> Instant | None:
 
 
 def _about(count: int) -> str:
-    """A count of instructions to two digits."""
+    """Return a count of instructions to two digits."""
     return f"{float(f'{count:.2g}'):.0f}"

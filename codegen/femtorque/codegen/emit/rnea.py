@@ -1,9 +1,9 @@
-"""Emitted C of torques at one instant: ft_rnea.h, ft_rnea.c and ft_units.h, beside the step of any rigid mechanism.
+"""Emitted C of torques at one instant: ft_rnea.h, ft_rnea.c and ft_units.h, for any rigid mechanism.
 
-For a controller of one's own: tau(q, q', q'') and what holds the weight at q, in rad and m, at any state and in any
-order of calls. Open trees keep nothing between two calls. Closed loops keep the pose in which they closed last, from
-which they are followed to the next one, by the functions that start the step (ft_closed.c.j2); the loops' solution and
-the allocation of torques are those of the step (step/closed.py).
+A user's own controller calls them: tau(q, q', q''), and the torque that holds the weight at q, in rad and m, at any
+state and in any order. Open trees keep no state between two calls. Closed loops keep the pose in which they closed
+last, and follow from it to the next pose, by the functions that start the step (ft_closed.c.j2). The loops' solution
+and the allocation of torques are those of the step (step/closed.py).
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from femtorque.codegen.step import (
     instant_of, of_friction, provenance, unit_of, wrapped_c)
 
 COS_SIN, WHOLE = 24, 16  # instructions of an exact sine and cosine, and of a position made a whole number
-SOLUTIONS = 2  # of the loops, where a call is near the last one
+SOLUTIONS = 2  # solutions of the loops if a call is near the last one
 CHECKED = 20  # instructions that a dependent joint's checks take in one solution: three comparisons, and ft_led
-COMPILED, COMPILED_LOOPS = 1.2, 1.6  # instructions of a Cortex-M4F over those counted, which know no copies and calls
+COMPILED, COMPILED_LOOPS = 1.2, 1.6  # instructions of a Cortex-M4F over counted ones, which leave out copies and calls
 
 INTRO = """
 Newton-Euler outwards and inwards, once: angular velocity w and acceleration e of each link, acceleration a of its
@@ -43,9 +43,7 @@ LOOPS_LOST = """, or the loops cannot be followed there from the last pose:
 @dataclass(frozen=True)
 class Cost:
     """Instructions of one call on a Cortex-M4F, from the graphs' own count; tests/hil/chip/test_rnea.py counts them.
-
-    solution: of the loops, two of which are in both; none in an open tree.
-    """
+    solution: of the loops, included twice in both; 0 in an open tree."""
 
     rnea: int
     gravity: int
@@ -88,7 +86,7 @@ class Unit:
 
 @dataclass(frozen=True)
 class Context:
-    """Context of ft_rnea.h.j2 and ft_rnea.c.j2; near to refusals: words of closed loops and modes, or none."""
+    """Context of ft_rnea.h.j2 and ft_rnea.c.j2; near to refusals: words for closed loops and modes, or ""."""
 
     name: str
     intro: list[str]
@@ -128,7 +126,8 @@ class Function:
 
 
 def render(model: Model) -> dict[str, str]:
-    """{file name: text}; they need the files of the step. Not for flexible links, whose torque depends on the past."""
+    """Return {file name: text}, to be used with the step's files. Flexible links are excluded: their torque depends on
+    the past."""
     mechanism = model.mechanism
     modes = _modes(mechanism) if has_modes(mechanism) else []
     parts = [_unit(mechanism, modes, number) for number in range(max(1, len(modes)))]
@@ -147,12 +146,12 @@ def render(model: Model) -> dict[str, str]:
 
 
 def units(mechanism: Mechanism) -> dict[str, str]:
-    """ft_units.h: rad and m to whole positions, and back."""
+    """Return ft_units.h: rad and m to whole positions, and back."""
     return {"ft_units.h": template("ft_units.h").render(vars(Units(mechanism.name)))}
 
 
 def cost(model: Model) -> list[Cost]:
-    """Instructions of one call in every mode, or in the only one."""
+    """Return the instructions of one call in every mode, or in the only one."""
     modes = _modes(model.mechanism) if has_modes(model.mechanism) else []
     return [_unit(model.mechanism, modes, number).cost for number in range(max(1, len(modes)))]
 
@@ -162,7 +161,7 @@ def _modes(mechanism: Mechanism) -> list[str]:
 
 
 def _unit(mechanism: Mechanism, modes: list[str], number: int) -> Unit:
-    """Work out one mode, or a mechanism without any, for the templates."""
+    """Return one mode, or a mechanism without modes, for the templates."""
     model = Model.of(in_mode(mechanism, modes[number] if modes else None))
     assembly = assemble(model) if model.mechanism.constrained else None
     loop = LoopStep(assembly) if assembly else None
@@ -229,7 +228,7 @@ def _function(model: Model, form: type[InstantTorque], shared: list[Members], na
 
 
 def _unused(function: Function, turned: bool) -> list[str]:
-    """turned: it is given the turns of frames."""
+    """Return the parameters that nothing reads. turned: the function gets the turns of frames."""
     given = ["at"] + ["r"] * turned + ["qd", "qdd"] * function.moves
     read = {"at" if name == "q" else name for name in function.inputs} | ({"at"} if function.turns else set())
     return [name for name in given if name not in read]

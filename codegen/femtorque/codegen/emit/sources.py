@@ -14,7 +14,7 @@ from femtorque.codegen.step import model_of
 
 
 def step_sources(model: Model) -> dict[str, str]:
-    """The inverse-dynamics step alone: ft_model.h, ft_step.h and ft_step.c in the scheme the mechanism asks for."""
+    """Return the inverse-dynamics step alone: ft_model.h, ft_step.h and ft_step.c in the mechanism's scheme."""
     if model.mechanism.flexible:
         return flexible.render(model)
     if has_modes(model.mechanism):
@@ -26,25 +26,23 @@ def step_sources(model: Model) -> dict[str, str]:
 
 def sources(mechanism: Mechanism, board: Board | None, feedforward: bool = True,
             step: dict[str, str] | None = None, pil: bool = False) -> dict[str, str]:
-    """Every emitted source of the image. Without a board: the step, the control law's constants, the messages.
-
-    feedforward=False emits the same image with the feed-forward torque left out of the control law, to measure what
-    it is worth; pil=True the image that takes its counts from the host and gives its duties to it (processor in the
-    loop); their digests differ. step: what step_sources gives, where it is at hand already.
-    """
+    """Return every emitted source of the image. Without a board: the step, the control law's constants, the messages.
+    feedforward=False leaves the feed-forward torque out of the control law, to measure its benefit. pil=True makes the
+    image that takes counts from the host and gives duties to it (processor in the loop). Their digests differ. step:
+    the result of step_sources, if it is known already."""
     files = _unsigned(mechanism, board, feedforward, step, pil)
     return files | digest.render(mechanism, board, digest.digest(mechanism, files), pil)
 
 
 def identity(mechanism: Mechanism, board: Board | None, feedforward: bool = True,
              step: dict[str, str] | None = None, pil: bool = False) -> bytes:
-    """The digest an image of this mechanism must carry, 32 bytes. Arguments as of `sources`."""
+    """Return the digest that an image of this mechanism must carry, 32 bytes. Arguments as of `sources`."""
     return digest.digest(mechanism, _unsigned(mechanism, board, feedforward, step, pil))
 
 
 def _unsigned(mechanism: Mechanism, board: Board | None, feedforward: bool, step: dict[str, str] | None,
               pil: bool) -> dict[str, str]:
-    """All that the digest is taken over."""
+    """Return all sources that the digest covers."""
     supported(mechanism)
     model = model_of(mechanism)
     files = step_sources(model) if step is None else dict(step)
@@ -57,12 +55,10 @@ def _unsigned(mechanism: Mechanism, board: Board | None, feedforward: bool, step
 
 
 def generate(mechanism: Mechanism, out: Path, force: bool = False, library: str | None = None) -> list[Path]:
-    """Write the inverse-dynamics step and its README to a folder that stands on its own; same input, same bytes.
-
-    library: the version of a library to make of it, with manifests and examples, as MAJOR.MINOR.PATCH; what an earlier
-    one left in its src/ goes, because every file there is compiled.
-    Raises BadInput, before anything is written, if one of the files is there already (force: and was not made so).
-    """
+    """Write the inverse-dynamics step and its README to a self-contained folder; same input, same bytes. library:
+    version, MAJOR.MINOR.PATCH, of a library with manifests and examples to make of it. Files that an earlier one left
+    in its src/ are removed, because every file there is compiled. Raises BadInput, before anything is written, if one
+    of the files exists (with force: and was not made by this function)."""
     files = _alone(mechanism, library)
     for name in files:
         claim(out / name, GENERATED, force)
@@ -77,7 +73,7 @@ def generate(mechanism: Mechanism, out: Path, force: bool = False, library: str 
 
 
 def model_sources(model: Model) -> dict[str, str]:
-    """All C of the model: the step, an external wrench where there are no loops, torques at an instant."""
+    """Return all C of the model: the step, torques at an instant, and without loops an external wrench."""
     mechanism, files = model.mechanism, step_sources(model)
     if not mechanism.flexible and not mechanism.constrained:
         files |= wrench.render(model)
@@ -85,7 +81,7 @@ def model_sources(model: Model) -> dict[str, str]:
 
 
 def _alone(mechanism: Mechanism, version: str | None) -> dict[str, str]:
-    """{path: text} of the folder."""
+    """Return {path: text} of the folder."""
     supported(mechanism)
     model = model_of(mechanism)
     files = model_sources(model)
@@ -94,6 +90,6 @@ def _alone(mechanism: Mechanism, version: str | None) -> dict[str, str]:
 
 
 def _made(folder: Path) -> set[Path]:
-    """Files that `generate` wrote there earlier."""
+    """Return files that `generate` wrote there earlier."""
     return {path for path in folder.glob("ft_*.[ch]")
             if path.is_file() and library.MADE in path.read_text(encoding="utf-8")}

@@ -1,7 +1,7 @@
 """Emission of the feed-forward step: ft_model.h, ft_trig.h, ft_step.h, ft_step.c for any model.
 
 The recursions of step/planar.py or step/spatial.py run once, on expressions instead of numbers (step/graph.py), over
-the frames and base parameters of step/base_parameters.py; what is live in the end is printed (step/c_text.py).
+the frames and base parameters of step/base_parameters.py. step/c_text.py prints the live expressions.
 """
 
 from collections.abc import Sequence
@@ -21,8 +21,8 @@ from femtorque.codegen.step import (
 
 @dataclass(frozen=True)
 class Element:
-    """Row of the nodal step's table: origin of its numbers, its mass M, inertia J and products K, its places c and l,
-    its axes X, Y and Z."""
+    """Row of the nodal step's table: origin of its numbers, mass M, inertia J and products K, places c and l, axes X, Y
+    and Z."""
 
     provenance: list[str]
     M: str
@@ -47,7 +47,7 @@ class Form:
     parts: str = "cs"
     frame: str = "turning frame"
     radius_unit: str = ""
-    radii: Sequence[str] = ()  # of turning frames, where they are not 1
+    radii: Sequence[str] = ()  # of turning frames, if they are not 1
     what: str = "rigid mechanism"
     settling: int = 0
     sagging: str = ""
@@ -74,7 +74,7 @@ class Turn:
 
 @dataclass(frozen=True)
 class Sections:
-    """Context of ft_step.c.j2, ft_step.h.j2 and ft_trig.h.j2, beside that of the step's form."""
+    """Context of ft_step.c.j2, ft_step.h.j2 and ft_trig.h.j2, with that of the step's form."""
 
     name: str
     step: str  # prefix of its functions
@@ -108,8 +108,8 @@ class Sections:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Context of ft_model.h.j2. tree: its joints, where not all are streamed; modes: numbers of streamed and of all
-    joints in each."""
+    """Context of ft_model.h.j2. tree: joints of a tree of which not all are streamed; modes: numbers of streamed and of
+    all joints in each."""
 
     name: str
     joints: Sequence[Joint]
@@ -122,11 +122,11 @@ class Sizes:
 
 
 STATE = {"X": "s->", "turn": "s->", "link": "s->", "flexible": "s->", "P": "s->"}
-FAR = 4  # blocks: what a long function needs again later than that waits in memory
+FAR = 4  # blocks: a value that a long function needs again later than this waits in memory
 
 
 def render(model: Model) -> dict[str, str]:
-    """The emitted files of the cheapest step of an open tree."""
+    """Return the emitted files of the cheapest step of an open tree."""
     return rendered(model, step_of(model))
 
 
@@ -134,16 +134,14 @@ HEADERS = ("ft_model.h", "ft_trig.h")
 
 
 def headers(model: Model) -> dict[str, str]:
-    """The emitted files that do not depend on the step itself."""
+    """Return the emitted files that do not depend on the step itself."""
     files = rendered(model, plain_step(model, model.scheme), "tree" if model.mechanism.constrained else "step")
     return {name: files[name] for name in HEADERS}
 
 
 def rendered(model: Model, step: Step, name: str = "step", prefix: str = "") -> dict[str, str]:
-    """The emitted files of a step, by name: ft_model.h, ft_trig.h, ft_step.h and .c, or those of another `name`.
-
-    prefix: of the names of one of several modes.
-    """
+    """Return the emitted files of a step, by name: ft_model.h, ft_trig.h, ft_step.h and .c, or those of another `name`.
+    prefix: of the names of one of several modes."""
     planar = isinstance(step, PlanarStep)
     far = FAR if model.n > MANY and not planar else NEVER
     frames = {j: i for i, j in enumerate(step.turning)}
@@ -168,8 +166,8 @@ def rendered(model: Model, step: Step, name: str = "step", prefix: str = "") -> 
 
 def write(model: Model, graph: Graph, intro: list[str], names: Names, angles: list[str], far: int = NEVER,
           name: str = "step", prefix: str = "", provenance: Sequence[list[str]] = (), *, form: Form) -> dict[str, str]:
-    """Return the emitted files of a graph. names: its places in C; angles: its turning frames' angles in C. With
-    another name than "step" the step is that of an open tree, whose joints are not all streamed."""
+    """Return the emitted files of a graph. names: its places in C; angles: its turning frames' angles in C. A name
+    other than "step" makes the step of an open tree whose joints are not all streamed."""
     control, inputs = model.mechanism.control, graph.inputs()
     blocks = Printer(graph, names, far, provenance).blocks
     tree, looped = name != "step", model.mechanism.constrained
@@ -215,7 +213,7 @@ def write(model: Model, graph: Graph, intro: list[str], names: Names, angles: li
 
 
 def model_header(mechanism: Mechanism, tree: Sequence[Joint] = (), modes: Sequence[tuple[int, int]] = ()) -> str:
-    """ft_model.h. Arguments as in Sizes."""
+    """Return ft_model.h. Arguments as in Sizes."""
     control = mechanism.control
     sizes = Sizes(
         name=mechanism.name, joints=mechanism.streamed, tree=tree, modes=modes,
@@ -230,7 +228,7 @@ GIVEN = [Given("ft_turn", "q_next", "q"), Given("ft_real", "w", "w"), Given("ft_
 
 
 def links(step: NodalStep) -> list[Element]:
-    """Rows of the nodal step's table of links."""
+    """Return rows of the nodal step's table of links."""
     rows: list[Element] = []
     for link, parameters in zip(step.links, provenance(step), strict=True):
         J = link.inertia * step.unit
@@ -242,18 +240,18 @@ def links(step: NodalStep) -> list[Element]:
 
 
 def _reads(step: NodalStep, table: str) -> bool:
-    """True if the step reads a table of constants."""
+    """Return whether the step reads a table of constants."""
     return any(isinstance(e, Fixed) and e.place.array == table
                for e in (step.graph.nodes[i] for i in step.graph.live()[0]))
 
 
 def row(x: Sequence[float] | NDArray[np.float64]) -> str:
-    """Numbers of a table."""
+    """Return the numbers of a table."""
     return ", ".join(literal(tidy(float(value))) for value in x)
 
 
 def angle_of(tree: Tree, j: int, array: str = "q") -> str:
-    """C of the angle of body j in its group's frame, theta_j, in units of ft_angle. array: of whole positions."""
+    """Return C of body j's angle in its group's frame, theta_j, in units of ft_angle. array: of whole positions."""
     terms = ""
     for i in tree.members(j):
         q = f"(ft_angle){array}[{i}]"

@@ -1,6 +1,6 @@
-"""The parameters that the numbers of an emitted step are made of, by link: what the C says of them in its comments.
+"""The parameters in the numbers of an emitted step, by link, for comments of the C and for `elements --find`.
 
-`beside` has those that belong to no link's inertia: turns and places of joints, the tick, modes of flexible links.
+`beside` has the parameters outside links' inertias: turns and places of joints, the tick, modes of flexible links.
 """
 
 from collections.abc import Iterable
@@ -23,7 +23,8 @@ GRAVITY, LOOPS, METHOD = "gravity", "loops", "method"
 
 
 def parameters(model: Model) -> dict[str, tuple[Parameter, ...]]:
-    """Rows (name, value, unit, origin, number) of every link that moves, by its name. Modes: model of one of them."""
+    """Return rows (name, value, unit, origin, number) of every link that moves, by its name. With modes: of one mode's
+    model."""
     if model.mechanism.flexible:
         step = FlexibleStep(model)
         return dict(zip((piece.name for piece in step.tree.pieces), of_pieces(step), strict=True))
@@ -31,7 +32,7 @@ def parameters(model: Model) -> dict[str, tuple[Parameter, ...]]:
 
 
 def at_an_instant(model: Model) -> dict[str, tuple[Parameter, ...]]:
-    """Rows of ft_rnea and ft_gravity, which flexible links do not have."""
+    """Return rows of ft_rnea and ft_gravity, which flexible links do not have."""
     if model.mechanism.flexible:
         return {}
     both = [provenance(instant_of(model, form, _shared(model))) for form in (InstantTorque, InstantWeight)]
@@ -39,7 +40,7 @@ def at_an_instant(model: Model) -> dict[str, tuple[Parameter, ...]]:
 
 
 def beside(model: Model) -> dict[str, tuple[Parameter, ...]]:
-    """Other origins of numbers in the C, by the link or part of the mechanism to which they belong."""
+    """Return other origins of numbers in the C, by their link or part of the mechanism."""
     if model.mechanism.flexible:
         return _of_beams(FlexibleStep(model))
     found = _of_frames(model)
@@ -73,7 +74,7 @@ def _vector(name: str, v: NDArray[np.float64], unit: str, origin: str, scale: fl
 
 
 def _of_frames(model: Model) -> dict[str, tuple[Parameter, ...]]:
-    """Turns and places of joints, in the links' axes and with z along the joints, and gravity over the tick."""
+    """Return turns and places of joints, in the links' axes with z along the joints, and gravity over the tick."""
     found, Q = {}, [frame_to_axis(body.axis) for body in model.bodies]
     for body, own in zip(model.bodies, Q, strict=True):
         parent, joint = np.eye(3) if body.parent == GROUND else Q[body.parent], body.joint.name
@@ -87,7 +88,7 @@ def _of_frames(model: Model) -> dict[str, tuple[Parameter, ...]]:
 
 
 def _of_loops(model: Model) -> Iterable[Parameter]:
-    """Rows of the loops' closure, whose lengths are in units of the mechanism's size, and of how it is followed."""
+    """Return rows of the loops' closure, with lengths in units of the mechanism's size, and of its prediction."""
     assembly = assemble(model)
     size = assembly.length
     yield Parameter("1/size", 1.0 / size, "1/m", (LOOPS,), 1.0 / size)
@@ -111,7 +112,8 @@ def _of_loops(model: Model) -> Iterable[Parameter]:
 
 
 def _of_beams(step: FlexibleStep) -> dict[str, tuple[Parameter, ...]]:
-    """Places of the pieces; of flexible links the tables of ft_flexible.c, and the mass's moments along the link."""
+    """Return places of the pieces; of flexible links the tables of ft_flexible.c, and the mass's moments along the
+    link."""
     found: dict[str, tuple[Parameter, ...]] = {}
     for row in flexible.tables(step):
         name, _, mode = row.title.partition(", ")

@@ -1,8 +1,7 @@
-"""Emitted C of what the joints bear against an external wrench: ft_wrench.h, ft_wrench.c, beside the step of any
-scheme.
+"""Emitted C of the joint torques against an external wrench: ft_wrench.h, ft_wrench.c, for any scheme's step.
 
-Not part of the step, which costs nothing more for it: a loop over a table, along the path from the link to the ground.
-Every body frame is turned so that its joint moves about or along z.
+It is separate from the step and costs the step nothing: a loop over a table, along the path from the link to the
+ground. Every body frame is turned so that its joint moves about or along z.
 """
 
 from dataclasses import dataclass
@@ -37,7 +36,7 @@ class Bearer:
 
 @dataclass(frozen=True)
 class Context:
-    """Context of ft_wrench.h.j2 and ft_wrench.c.j2. slides: some joint does."""
+    """Context of ft_wrench.h.j2 and ft_wrench.c.j2. slides: some joint slides."""
 
     name: str
     joints: list[Axis]
@@ -46,12 +45,12 @@ class Context:
 
 
 def moving_links(model: Model) -> dict[str, int]:
-    """The links that a wrench can act on, in the order of the C: name to the body that carries it."""
+    """Return the links on which a wrench can act, in the order of the C: name to the body that carries it."""
     return {name: body for name, (body, _, _) in placed_links(model.mechanism).items() if body != GROUND}
 
 
 def render(model: Model) -> dict[str, str]:
-    """{file name: text}; they need ft_model.h and ft_trig.h of the step. Raises BadInput for closed loops and mimic
+    """Return {file name: text}, with ft_model.h and ft_trig.h of the step. Raises BadInput for closed loops and mimic
     joints."""
     if model.mechanism.constrained:
         raise BadInput(model.mechanism.source or model.mechanism.name, "loop" if model.mechanism.loops else "mimic",
