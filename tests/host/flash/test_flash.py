@@ -50,13 +50,6 @@ def test_image_is_erased_for_written_compared_and_started(chip, sectors):
     assert set(fake.flash[covered:covered + 1000]) == {0}  # what the image does not need stays
 
 
-def test_a_loader_that_is_in_touch_already_is_taken_as_it_is():
-    fake = RomFake(F4)
-    fake.write(b"\x7f")
-    fake.read(1)
-    assert bytes(onto(fake).flash[:len(IMAGE)]) == IMAGE
-
-
 def test_a_loader_in_the_middle_of_a_command_is_led_out_of_it():
     fake = RomFake(F4)
     fake.write(b"\x7f" + bytes([0x31, 0xCE]) + bytes([0x08, 0, 0, 0, 0x08]) + bytes([200, 1, 2, 3]))

@@ -233,16 +233,6 @@ def test_joints_that_follow_need_not_and_must_not_be_told_otherwise(name, joints
         planned(mechanism_of(name), tmp_path, f"[[waypoint]]\njoints = {{ {joints} }}\n")
 
 
-def test_redundantly_driven_joints_follow_and_are_streamed(tmp_path):
-    mechanism = mechanism_of("five_bar_4")
-    found = planned(mechanism, tmp_path, "[[waypoint]]\njoints = { left = 1.9, right = 0.7 }\n")
-    oracle = Closed(mechanism)
-    assert len(found.trajectory.joints) == 4
-    t = np.linspace(0.0, found.trajectory.duration, 100)
-    assert max(np.max(np.abs(oracle.residual(q))) for q in found.trajectory.at(t)[0][:, [
-        [j.name for j in mechanism.streamed].index(name) for name in oracle.names]]) < 1e-7
-
-
 GRASP = """
 [[waypoint]]
 joints = { left_shoulder = 1.675845, left_elbow = -2.175845, right_shoulder = 1.465748, right_elbow = 2.175845 }

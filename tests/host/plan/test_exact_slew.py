@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from scipy.interpolate import CubicSpline
 
-from femtorque.hil.papers import tsujita
 from femtorque.hil.scenarios import Slew
 from femtorque.host.plan.tip_torques import TipMotion, flexible_arm, tip_motion
 from tests.support.exact_slew import Link
@@ -69,9 +68,3 @@ def test_more_elements_leave_less_swinging():
         found.append((4.0 * fine - coarse) / 3.0)
     print("left swinging, mm:", found)
     assert found == pytest.approx([0.1181, 0.0249, 0.0080, 0.0033], abs=1e-4)
-
-
-def test_the_plant_of_elements_swings_as_the_exact_beam():
-    mechanism, found = one_link(2, damping=DAMPING), planned(2)
-    swing = tsujita.swing(mechanism, found.qdd)[len(found.times):]
-    assert 1e3 * np.ptp(swing) == pytest.approx(left(found), rel=0.02)

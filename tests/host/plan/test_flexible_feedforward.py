@@ -14,7 +14,6 @@ from scipy.interpolate import CubicSpline
 
 from femtorque.codegen.model import Model, flexible_tree
 from femtorque.codegen.toolchain import CompiledStep
-from femtorque.hil.cost import chip_step
 from femtorque.hil.scenarios import Slew
 from femtorque.host.plan import boundary_value
 from femtorque.host.plan.tip_torques import flexible_arm, tip_motion
@@ -84,16 +83,6 @@ def test_the_marched_torque_converges_to_that_of_the_boundary_value_problem(scal
     assert found == pytest.approx(peak, abs=1e-3)
     assert errors[1000] < 2e-4
     assert errors[500] / errors[1000] == pytest.approx(4.0, rel=0.1)
-
-
-def test_single_precision_adds_little_and_the_chip_has_the_same_bits():
-    end, q, _ = slew(1.0)
-    positions, model = sampled(q, end, 1000), step_at(1000)
-    double, single = (CompiledStep(model, precision).torque(positions) for precision in ("double", "single"))
-    error = np.abs(single - double).max() / np.abs(double).max()
-    print(f"single precision: {error:.2g} of peak")
-    assert error < 1.5e-6
-    assert np.array_equal(chip_step.run_step_on_chip(model, positions).tau.view(np.uint32), single.view(np.uint32))
 
 
 def test_the_arm_with_a_hand_on_a_spring_too():

@@ -16,7 +16,6 @@ from femtorque.codegen.model import Model
 from femtorque.codegen.motion import Trajectory, check_streamable
 from femtorque.codegen.verify import motor_torque
 from femtorque.host.plan import effort, waypoints
-from femtorque.host.plan.figure import draw_plan
 from femtorque.host.plan.planning import _through, plan
 from femtorque.host.plan.tip import Goal, Tip
 from tests.codegen.mechanism.test_urdf import robot
@@ -378,11 +377,3 @@ def test_the_command_plans_draws_and_plays_on_from_there(here, tmp_path):
     assert here("plan", ARM, on, "-o", npz, "--after", out).returncode == 0
     np.testing.assert_allclose(Trajectory.load(npz, arm).positions[0], first.positions[-1])
     assert here("plan", ARM, on, "-o", tmp_path / "x.txt", "--after", out).returncode == 2
-
-
-def test_a_figure_without_a_tip_and_with_a_wrong_suffix(arm, tmp_path):
-    found = planned(arm, tmp_path, "[[waypoint]]\njoints = { shoulder = 0.7 }\n")
-    draw_plan(tmp_path / "p.svg", arm, found)
-    assert Path(tmp_path / "p.svg").stat().st_size > 10_000
-    with pytest.raises(BadInput, match="must end in one of"):
-        draw_plan(tmp_path / "p.gif", arm, found)

@@ -11,7 +11,7 @@ from femtorque.codegen.mechanism import load_mechanism
 from femtorque.codegen.model import Model
 from femtorque.host.lab.inertial.excitation import base_columns, excite, ranges
 from femtorque.host.lab.inertial.regressor import Unknowns, moved, phi_of, solid_of
-from femtorque.host.plan import Space, effort
+from femtorque.host.plan import Space
 from tests.support.oracle import pinocchio_model, random_inertia, random_rotation, random_tree
 
 PINOCCHIO = [0, 1, 2, 3, 4, 6, 9, 5, 7, 8]  # its order of a body: ixx, ixy, iyy, ixz, iyz, izz
@@ -53,14 +53,6 @@ def test_torques_of_heavier_bodies_are_those_of_the_regressor(name):
     assert np.max(np.abs(own - difference)) < 1e-11 * max(1.0, np.max(np.abs(difference)))
 
 
-def test_known_and_unknown_parts_are_the_whole_torque():
-    unknowns = Unknowns.of(load_mechanism(MECHANISMS / "so101_sts.toml"))
-    moves = moves_of(unknowns.space, np.random.default_rng(1))
-    whole = effort.of_space(unknowns.space, *moves)
-    assert np.max(np.abs(unknowns.matrix(moves) @ unknowns.prior + unknowns.known(moves) - whole)) < 1e-12
-    assert np.max(np.abs(unknowns.known(moves))) < 1e-12  # nothing of an open arm is left out
-
-
 def test_a_body_is_the_same_from_another_frame():
     rng = np.random.default_rng(5)
     link = load_mechanism(MECHANISMS / "six_axis.toml").links[1]
@@ -80,18 +72,6 @@ def test_base_parameters_give_all_torques_and_are_as_many_as_can_be():
     assert np.max(np.abs(Y[:, :, columns] @ base - Y)) < 1e-9 * np.max(np.abs(Y))
     assert len(columns) == np.linalg.matrix_rank(
         unknowns.matrix(moves_of(unknowns.space, np.random.default_rng(7), 400, 3.0)).reshape(-1, Y.shape[2]))
-
-
-def test_friction_beyond_coulomb_is_taken_from_the_file():
-    it = load_mechanism(MECHANISMS / "six_axis.toml")
-    rubbing = replace(it, joints=tuple(replace(j, friction=replace(j.friction, stribeck=0.5, stribeck_velocity=0.4,
-                                                                   load=0.1)) for j in it.joints))
-    moves = moves_of(Space.of(it), np.random.default_rng(3), 20, 2.0)
-    _, v, _ = moves
-    tau = Space.of(it).torque(*moves)
-    more = np.sign(v) * (0.5 * 0.16 / (0.16 + v**2) + 0.1 * np.abs(tau))
-    known = Unknowns.of(rubbing).known(moves) - Unknowns.of(it).known(moves)
-    np.testing.assert_allclose(known, more, atol=1e-10)
 
 
 def test_an_excitation_keeps_ranges_and_efforts_and_is_the_same_every_time():
