@@ -10,7 +10,7 @@
 #include "life.h"
 
 #include "ft_bus.h"
-#include "ft_dialect.h"
+#include "ft_families.h"
 #include "ft_knots.h"
 #include "ft_number.h"
 
@@ -412,7 +412,7 @@ static void ask_anything(input *in)
     ft_frame f;
 
     t.share = t.torque;
-    ft_dialect_command(i, &t, &carried, &f);
+    ft_family_command(i, &f, &t, &carried);
     must(isfinite(carried), "what is carried is a number");
     if (ft_drive[i].bus == WIRE)
         must(any_goal(i, &f), "any goal is within its limit");

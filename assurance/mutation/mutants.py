@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
-OF_DRIVES = {"ft_bus.c", "ft_dialect.c"}
+OF_DRIVES = {"ft_bus.c"}
 _TOKEN = r"""
     (?P<skip> \s+ | ^\#if\ (?:@)\n(?:^\#if\ .*?^\#endif | (?!^\#if\ ).)*?^\#endif
       | FT_IF\(FT_DRIVES,[^()]*\)

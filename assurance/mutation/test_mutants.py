@@ -32,7 +32,7 @@ ON_BUSES: dict[tuple[str, ...], tuple[str, ...]] = {
         "drive_frames",),
     ("ft_sts.c", "ft_feetech.c"): ("servo_packets", "servo_frames"),
     ("ft_travel.c",): ("travel",),
-    ("ft_bus.c", "ft_dialect.c"): ("bus", "bus_edges", "mixed_buses", "servos"),
+    ("ft_bus.c",): ("bus", "bus_edges", "mixed_buses", "servos"),
 }
 ALL = (*FILES, *(file for files in ON_BUSES for file in files))
 
@@ -224,8 +224,6 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "share: told < HIGH * b->supply: boundary": "a voltage that is the bound in every bit",
         "command: d->waited = 0: left out": "what has waited for too long is a fault, and clearing that lets it rest, "
                                             "which begins anew",
-    },
-    "ft_dialect.c": {
         "within: a - b <= most: boundary": "a difference that is the bound in every bit",
         "within: b - a <= most: boundary": "a difference that is the bound in every bit",
     },

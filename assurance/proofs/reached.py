@@ -191,8 +191,6 @@ REASONS: dict[str, str] = {
         "when a supply is cut is proved of ft_cutoff.c; tests hold who is in doubt"),
     "src/bus/ft_bus.c:take_beat": "heartbeats of ODrives: tests and the campaign hold what becomes of them",
     "src/bus/ft_bus.c:wait_for_beat": "heartbeats of ODrives: tests and the campaign hold what becomes of them",
-    "src/bus/ft_dialect.c:ft_dialect_polled": "it is ft_family_polled, a constant of the build",
-    "src/bus/ft_dialect.c:ft_dialect_poll": "it hands over to the family, whose frames are proved",
     "chip/stm32f4/ft_clock.c": "it does nothing",
     "chip/stm32/ft_buses.c": "it is ft_bus_0_interrupt with another number",
     "chip/stm32/ft_memory.c": "the prover has its own of these",

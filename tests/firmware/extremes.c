@@ -27,7 +27,7 @@ static int silent(ft_real u)
 /* A place before the first one of the field is no place beyond the last. */
 static int outside(void)
 {
-    return ft_dialect_place(0, -20) >= ft_dialect_place(0, 0);
+    return place_of(0, -20) >= place_of(0, 0);
 }
 
 /* An encoder that counts on from as far as a number goes. */

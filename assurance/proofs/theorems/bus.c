@@ -12,7 +12,6 @@
 #if FT_WIRES > 0
 
 #include "ft_bus.c"
-#include "ft_dialect.c"
 #include "ft_feetech.c"
 #include "ft_travel.c"
 
@@ -35,7 +34,6 @@ static uint32_t carried_on(const ft_field_range *r, float value,
 #include "ft_bus.c"
 #include "ft_cubemars.c"
 #include "ft_damiao.c"
-#include "ft_dialect.c"
 #include "ft_mit.c"
 #include "ft_travel.c"
 #include "ft_robstride.c"
@@ -117,13 +115,13 @@ static bool to_write(const ft_bus_drive *d, uint32_t i)
 {
     const uint32_t step = step_of(d, i);
 
-    return step < ft_dialect_steps(i) && ft_dialect_writes(i, step);
+    return step < ft_drive[i].steps && row_of(i, step)->writes != 0u;
 }
 
 static bool drive_well(const ft_bus_drive *d, uint32_t i)
 {
     return d->state <= (uint8_t)FT_BUS_FAULTED
-           && d->asked <= ft_dialect_steps(i) && d->position <= LAST_PLACE
+           && d->asked <= ft_drive[i].steps && d->position <= LAST_PLACE
            && d->age <= FT_SILENT_TICKS
            && __builtin_fabsf(d->carried) <= MOST_CARRIED(i)
            && (!d->travel.begun || d->travel.position <= LAST_PLACE)
@@ -409,7 +407,7 @@ void prove_bus_arming(void)
         CLAIM(bus.drive[i].state == (uint8_t)FT_BUS_SEEN
               || bus.drive[i].state == (uint8_t)FT_BUS_ENABLED);
         CLAIM(!bus.off[ft_drive[i].bus]);
-        CLAIM(bus.drive[i].asked == ft_dialect_steps(i));
+        CLAIM(bus.drive[i].asked == ft_drive[i].steps);
         CLAIM(!bus.drive[i].travel.wrong);
     }
     (void)ft_bus_differs(&bus, i, &value);
@@ -468,7 +466,7 @@ void prove_wire_commands(void)
     duty = bus.frame[i].data[0] | (uint32_t)bus.frame[i].data[1] << 8;
     CLAIM(well() && bus.on && sent == 0u);
     CLAIM((id & 0xFFu) == ft_drive[i].id);
-    if (bus.drive[i].asked < ft_dialect_steps(i))
+    if (bus.drive[i].asked < ft_drive[i].steps)
         CLAIM((id & 0x100u) == 0u);
     else if (bus.drive[i].state != (uint8_t)FT_BUS_ENABLED)
         CLAIM((id & 0x700u) == 0x300u && duty == 0u);
@@ -615,7 +613,7 @@ void prove_bus_commands(void)
     any_state();
     ft_bus_form(&bus, &control, nondet_u32(), true, nondet_u32());
     CLAIM(well() && bus.on && bus.frame[i].size == 8u);
-    if (bus.drive[i].asked < ft_dialect_steps(i))
+    if (bus.drive[i].asked < ft_drive[i].steps)
         CLAIM(disables(&bus.frame[i], i) || questions(&bus.frame[i], i));
     else if (bus.drive[i].state != (uint8_t)FT_BUS_ENABLED)
         CLAIM(enables(&bus.frame[i], i));
@@ -693,7 +691,7 @@ void prove_bus_fields(void)
     ft_frame f;
 
     GIVEN(__builtin_fabsf(carried) <= torque_step(i));
-    ft_dialect_command(i, &t, &carried, &f);
+    ft_family_command(i, &f, &t, &carried);
     CLAIM(commands(&f, i) && f.size == 8u);
     CLAIM(asks_for(&f, i, &t));
     END;
@@ -702,7 +700,7 @@ void prove_bus_fields(void)
 /* Return whether a drive is enabled and reports all its settings. */
 static bool is_commanded(const ft_bus_drive *d, uint32_t i)
 {
-    return !setup_lost(d, i) && d->asked == ft_dialect_steps(i)
+    return !setup_lost(d, i) && d->asked == ft_drive[i].steps
            && d->state == (uint8_t)FT_BUS_ENABLED;
 }
 

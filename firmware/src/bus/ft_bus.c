@@ -4,8 +4,8 @@
 #if FT_BUS_DRIVES > 0
 
 #include "ft_chip.h"     /* ft_chip_bus_send, ft_chip_bus_take */
-#include "ft_dialect.h"  /* ft_dialect_... */
 #include "ft_events.h"   /* FT_SOURCE_PATH */
+#include "ft_families.h" /* ft_family_... */
 #include "ft_messages.h" /* FT_FAULT_, FT_STATE_ */
 #include "ft_position.h" /* ft_position_... */
 
@@ -14,8 +14,10 @@
 #define FRAMES_A_TICK 32u /* taken in from one bus, at most */
 #define CLEAR_TICKS (FT_TICK_HZ / 10u + 1u) /* between tries to clear errors */
 #define ANSWERED_NOW 2u /* bit of `questions` that is answered in this tick */
-#define AGAIN_TICKS (FT_TICK_HZ / 4u) /* between looks at ft_dialect_again() */
+#define AGAIN_TICKS (FT_TICK_HZ / 4u) /* between looks at a drive's `again` */
 #define ENABLES 4u /* frames that enable a drive which does not report it */
+#define ALIKE 1e-4f /* of a range */
+#define NEAR 0.02f  /* rad, of a drive that may be moved by hand */
 #define TENTH 0.1f
 #define LOW 0.7f  /* of the board's voltage: a servo's lowest */
 #define HIGH 1.3f /* and highest, to be believed */
@@ -25,6 +27,46 @@
 #define IS_WIRE(bus) ((bus) + 1u > FIRST_WIRE) /* no comparison with zero */
 
 /* ---- places ------------------------------------------------------------ */
+
+/* Return counts within half a turn. */
+static int32_t wrapped(int32_t counts, int32_t turn)
+{
+    const int32_t rest = counts % turn;
+
+    if (rest >= turn - turn / 2)
+        return rest - turn;
+    return rest < -(turn / 2) ? rest + turn : rest;
+}
+
+/* Return the place that a number of a drive's position field stands for, rad of
+ * the joint. An extrapolated number may be beyond the field. */
+static float place_of(uint32_t i, int32_t position)
+{
+    const ft_drive_config *c = &ft_drive[i];
+
+    return (float)position * c->step
+           - (ft_family_counts(i) ? 0.0f : c->position);
+}
+
+/* Return how far a number for a position is from the drive's zero, in half
+ * steps. */
+static int64_t halves_of(uint32_t i, uint32_t position)
+{
+    const ft_drive_config *c = &ft_drive[i];
+
+    if (ft_family_wraps(i))
+        return 2 * (int64_t)wrapped((int32_t)position - c->zero / 2, c->wraps);
+    return 2 * (int64_t)(int32_t)position - (int64_t)c->top - c->zero;
+}
+
+/* Return how far a drive went from one number for its position to another, in
+ * steps. */
+static int32_t went(uint32_t i, int32_t from, uint32_t to)
+{
+    const int32_t steps = (int32_t)(to - (uint32_t)from);
+
+    return ft_family_wraps(i) ? wrapped(steps, ft_drive[i].wraps) : steps;
+}
 
 /* Return a joint's place, moved by whole turns of its drive to within half a
  * turn of zero. */
@@ -43,10 +85,81 @@ static int64_t within_turn(uint32_t i, int64_t wire)
 static void put(const ft_bus_drive *d, uint32_t i, ft_observer *seen)
 {
     const uint32_t j = ft_drive[i].joint;
-    const int64_t halves = ft_dialect_halves(i, d->position);
+    const int64_t halves = halves_of(i, d->position);
     const int64_t wire = halves * ft_joint[j].step / ((int64_t)2 << FT_FINE);
 
     ft_observer_place(seen, j, within_turn(i, wire));
+}
+
+/* ---- settings ---------------------------------------------------------- */
+
+/* Verdict on an answer about a setting. */
+typedef enum {
+    OTHER, /* it is about another setting */
+    RIGHT,
+    WRONG
+} verdict;
+
+/* Return the row of a drive's setting. */
+static const ft_setting_config *row_of(uint32_t i, uint32_t step)
+{
+    return &ft_setting[ft_drive[i].settings + step];
+}
+
+/* Form the question for a drive's setting. */
+static void ask_setting(uint32_t i, uint32_t step, ft_frame *f)
+{
+    const ft_setting_config *s = row_of(i, step);
+
+    ft_family_ask(i, f, s->number, s->size);
+}
+
+/* Form what writes a drive's setting. The drive does not store it. */
+static void write_setting(uint32_t i, uint32_t step, ft_frame *f)
+{
+    const ft_setting_config *s = row_of(i, step);
+
+    ft_family_write(i, f, s->number, s->size, s->value);
+}
+
+static float as_float(uint32_t bits)
+{
+    float number;
+
+    memcpy(&number, &bits, sizeof number);
+    return number;
+}
+
+/* Return whether two numbers differ by no more than that. */
+static bool within(float a, float b, float most)
+{
+    return a - b <= most && b - a <= most;
+}
+
+/* Return whether a setting is right. place: of the joint by the drive's own
+ * states, rad. */
+static bool right(const ft_setting_config *s, uint32_t value, float place)
+{
+    switch (s->rule) {
+    case FT_RULE_ALIKE: /* of a range, in the drive's own unit */
+        return within(as_float(value), as_float(s->value),
+                      ALIKE * as_float(s->value));
+    case FT_RULE_PLACE: return within(as_float(value), place, NEAR);
+    case FT_RULE_AT_MOST: return value <= s->value;
+    case FT_RULE_AT_LEAST: return value == 0u || value >= s->value;
+    default: return ((value ^ s->value) & s->mask) == 0u;
+    }
+}
+
+/* Judge an answer to the question of a step. place: of the joint by its drive's
+ * last state, rad. */
+static verdict judge_setting(uint32_t i, uint32_t step,
+                             const ft_drive_said *said, float place)
+{
+    if (step >= ft_drive[i].steps || said->setting != row_of(i, step)->number)
+        return OTHER;
+    return right(row_of(i, step), said->value, place * ft_drive[i].gear)
+               ? RIGHT : WRONG;
 }
 
 /* ---- answers ----------------------------------------------------------- */
@@ -55,7 +168,7 @@ static void put(const ft_bus_drive *d, uint32_t i, ft_observer *seen)
 static bool enabled(const ft_bus_drive *d, uint32_t i,
                     const ft_drive_said *said)
 {
-    if (ft_dialect_tells(i))
+    if (ft_family_tells(i))
         return said->enabled;
     return d->enabled || d->waited >= ENABLES;
 }
@@ -88,7 +201,7 @@ static void take_state(ft_bus_drive *d, uint32_t i, const ft_drive_said *said)
     d->volts = said->volts;
 #endif
 #if FT_POLLED
-    if (ft_dialect_polled(i)) {
+    if (ft_family_polled(i)) {
         d->state = d->health;
         return;
     }
@@ -112,18 +225,17 @@ static void take_beat(ft_bus_drive *d, uint32_t i, const ft_drive_said *said)
 /* Return the step that a drive is asked for. */
 static uint32_t step_of(const ft_bus_drive *d, uint32_t i)
 {
-    return d->asked < ft_dialect_steps(i) ? d->asked : ft_dialect_again(i);
+    return d->asked < ft_drive[i].steps ? d->asked : ft_drive[i].again;
 }
 
 /* Take in an enabled drive's answer about the setting that it forgets without
  * power. */
 static void take_again(ft_bus_drive *d, uint32_t i, const ft_drive_said *said)
 {
-    const ft_answer answer = ft_dialect_judge(i, ft_dialect_forgets(i), said,
-                                              0.0f);
+    const verdict answer = judge_setting(i, ft_drive[i].forgets, said, 0.0f);
 
-    d->sure |= answer == FT_ANSWER_RIGHT;
-    if (answer == FT_ANSWER_WRONG)
+    d->sure |= answer == RIGHT;
+    if (answer == WRONG)
         d->state = FT_BUS_SEEN; /* like a drive that was switched on anew */
 }
 
@@ -131,18 +243,18 @@ static void take_again(ft_bus_drive *d, uint32_t i, const ft_drive_said *said)
 static void take_setting(ft_bus_drive *d, uint32_t i,
                          const ft_drive_said *said)
 {
-    const float at = ft_dialect_place(i, (int32_t)d->position);
+    const float at = place_of(i, (int32_t)d->position);
     const uint32_t step = step_of(d, i);
-    const ft_answer answer = ft_dialect_judge(i, step, said, at);
+    const verdict answer = judge_setting(i, step, said, at);
 
     if (d->enabled)
         take_again(d, i, said);
-    if (answer == FT_ANSWER_OTHER)
+    if (answer == OTHER)
         return;
-    d->writes = answer == FT_ANSWER_WRONG && ft_dialect_writes(i, step);
-    d->differs = answer == FT_ANSWER_WRONG ? said->setting : 0u;
+    d->writes = answer == WRONG && row_of(i, step)->writes != 0u;
+    d->differs = answer == WRONG ? said->setting : 0u;
     d->value = said->value;
-    if (answer == FT_ANSWER_WRONG)
+    if (answer == WRONG)
         d->asked = (uint8_t)step;
     else if (step == d->asked)
         d->asked++;
@@ -172,7 +284,7 @@ static void take(ft_bus *b, uint32_t bus, const ft_frame *f)
     for (i = 0; i < FT_BUS_DRIVES; i++) {
         ft_drive_heard heard = ft_drive[i].bus == bus
                                        && (f->id & FT_FRAME_REMOTE) == 0u
-                                   ? ft_dialect_hear(i, f, &said)
+                                   ? ft_family_hear(i, f, &said)
                                    : FT_HEARD_NOTHING;
 
         if (heard == FT_HEARD_STATE)
@@ -342,7 +454,7 @@ static int32_t moved(ft_bus_drive *d, uint32_t i, const ft_observer *seen)
 
     if (!d->held)
         return 0;
-    counts = d->answered ? ft_dialect_went(i, d->fed, d->position)
+    counts = d->answered ? went(i, d->fed, d->position)
                          : guess(seen, ft_drive[i].joint);
     d->fed = d->answered ? (int32_t)d->position : d->fed + counts;
     return counts;
@@ -354,7 +466,7 @@ static void compare(ft_bus_drive *d, uint32_t i)
 {
     const ft_drive_config *c = &ft_drive[i];
 
-    if (!ft_dialect_velocity_known(i))
+    if (!ft_family_velocity_known(i))
         ft_travel_tick(&d->travel, d->answered, d->position, d->velocity,
                        c->step, c->velocity);
 }
@@ -374,7 +486,7 @@ void ft_bus_hear(ft_bus *b, ft_observer *seen, bool homed[FT_JOINTS],
 
         note(d, homed, ft_drive[i].joint);
 #if FT_POLLED
-        if (ft_dialect_polled(i))
+        if (ft_family_polled(i))
             wait_for_beat(d, homed, ft_drive[i].joint);
 #endif
         if (d->answered && !d->held)
@@ -416,7 +528,7 @@ void ft_bus_find(const ft_bus *b, ft_findings *found)
 /* Return whether a drive is to be asked something in this tick. */
 static bool asks(const ft_bus_drive *d, uint32_t i, uint32_t tick)
 {
-    const uint32_t steps = ft_dialect_steps(i);
+    const uint32_t steps = ft_drive[i].steps;
 
     if (d->state != FT_BUS_SEEN)
         return false;
@@ -436,23 +548,23 @@ static void rest(ft_bus_drive *d, uint32_t i, uint32_t tick, ft_frame *f)
     d->sure = false;
     d->carried = 0.0f;
     if (d->state == FT_BUS_FAULTED && tick % CLEAR_TICKS == 0u)
-        ft_dialect_disable(i, true, f);
+        ft_family_disable(i, f, true);
     else if (asks(d, i, tick)) {
         if (d->writes)
-            ft_dialect_write(i, step_of(d, i), f);
+            write_setting(i, step_of(d, i), f);
         else
-            ft_dialect_ask(i, step_of(d, i), f);
+            ask_setting(i, step_of(d, i), f);
         d->writes = false;
         d->questions |= 1u;
     } else {
-        ft_dialect_disable(i, false, f);
+        ft_family_disable(i, f, false);
         if (d->state == FT_BUS_SILENT)
-            ft_dialect_wake(i, tick % CLEAR_TICKS, f);
+            ft_family_wake(i, f, tick % CLEAR_TICKS);
         if (!falls)
-            ft_dialect_release(i, tick, f);
+            ft_family_release(i, f, tick);
 #if FT_WIRES > 0 && FT_CUTOFF
         if (d->ran && d->state != FT_BUS_SILENT && IS_WIRE(ft_drive[i].bus))
-            ft_dialect_look(i, tick, false, f);
+            ft_family_look(i, f, tick, false);
 #endif
     }
 }
@@ -461,7 +573,7 @@ static void rest(ft_bus_drive *d, uint32_t i, uint32_t tick, ft_frame *f)
  * the setting that it forgets without power. */
 static bool setup_lost(const ft_bus_drive *d, uint32_t i)
 {
-    return !d->sure && ft_dialect_forgets(i) < ft_dialect_steps(i);
+    return !d->sure && ft_drive[i].forgets < ft_drive[i].steps;
 }
 
 /* Form the frame to a drive that is to be commanded soon. Once it is enabled,
@@ -474,14 +586,14 @@ static void start(ft_bus_drive *d, uint32_t i, uint32_t tick, ft_frame *f)
 
     d->waited++;
     if (d->state != FT_BUS_ENABLED)
-        ft_dialect_enable(i, f);
+        ft_family_enable(i, f);
     else if (tick % 2u == 0u)
-        ft_dialect_command(i, &nothing, &d->carried, f);
+        ft_family_command(i, f, &nothing, &d->carried);
     else {
-        ft_dialect_ask(i, ft_dialect_forgets(i), f);
+        ask_setting(i, ft_drive[i].forgets, f);
         d->questions |= 1u;
     }
-    ft_dialect_look(i, tick, false, f);
+    ft_family_look(i, f, tick, false);
 }
 
 /* Let the drive close the loop, about the target in the middle of the interval
@@ -501,7 +613,7 @@ static void close_loop(const ft_bus_drive *d, uint32_t i,
     const ft_real ours = g.ku * error
                          + g.kv * (m->now->u[j] - c->seen.u[j]);
 
-    t->position = ft_dialect_place(i, d->fed)
+    t->position = place_of(i, d->fed)
                   + (float)(sign * ((ft_real)away * unit + m->newest->u[j]));
     t->velocity = (float)(sign * both * (ft_real)FT_TICK_HZ);
     t->kp = (float)(g.ku * ft_joint[j].per_unit);
@@ -554,8 +666,8 @@ static void command(ft_bus *b, uint32_t i, const ft_control *c,
     else
         t.torque = ft_drive[i].sign * (float)c->law.torque[j];
     d->waited = 0;
-    ft_dialect_command(i, &t, &d->carried, f);
-    ft_dialect_look(i, tick, true, f);
+    ft_family_command(i, f, &t, &d->carried);
+    ft_family_look(i, f, tick, true);
 }
 
 /* Gather the frames to the drives of a bus. Return how many there are. A
@@ -570,8 +682,8 @@ static uint32_t gather(const ft_bus *b, uint32_t bus, ft_frame *frames)
             frames[count++] = b->frame[i];
 #if FT_POLLED
     for (i = 0; i < FT_BUS_DRIVES; i++)
-        if (ft_drive[i].bus == bus && ft_dialect_polled(i))
-            ft_dialect_poll(i, &frames[count++]);
+        if (ft_drive[i].bus == bus && ft_family_polled(i))
+            ft_family_poll(i, &frames[count++]);
 #endif
     return count;
 }
@@ -624,7 +736,7 @@ void ft_bus_form(ft_bus *b, const ft_control *c, uint32_t source, bool on,
         ft_bus_drive *d = &b->drive[i];
 
         d->questions = (uint8_t)(d->questions << 1);
-        if (!on || d->asked < ft_dialect_steps(i)) {
+        if (!on || d->asked < ft_drive[i].steps) {
             rest(d, i, tick, &b->frame[i]);
             continue;
         }
@@ -743,8 +855,7 @@ uint32_t ft_bus_set_right(const ft_bus *b)
     uint32_t i;
 
     for (i = 0; i < FT_BUS_DRIVES; i++)
-        if (b->drive[i].asked < ft_dialect_steps(i)
-            || b->drive[i].travel.wrong)
+        if (b->drive[i].asked < ft_drive[i].steps || b->drive[i].travel.wrong)
             return ft_drive[i].joint;
     return FT_GOOD;
 }
@@ -752,13 +863,13 @@ uint32_t ft_bus_set_right(const ft_bus *b)
 uint32_t ft_bus_differs(const ft_bus *b, uint32_t i, uint32_t *value)
 {
     const ft_bus_drive *d = &b->drive[i];
-    const bool all = d->asked >= ft_dialect_steps(i);
+    const bool all = d->asked >= ft_drive[i].steps;
 
     *value = all || d->differs != 0u ? d->value : 0u;
     if (d->differs != 0u || !d->travel.wrong)
         return d->differs;
     memcpy(value, &d->travel.range, sizeof *value);
-    return FT_DIALECT_VELOCITY;
+    return FT_BUS_VELOCITY;
 }
 
 #endif

@@ -121,6 +121,10 @@ uint32_t ft_bus_heard_of(const ft_bus *b);
 uint32_t ft_bus_well(const ft_bus *b);
 uint32_t ft_bus_set_right(const ft_bus *b);
 
+/* Number in place of a setting's own, for the range of a velocity field that
+ * the drive cannot be asked for, but that its motion shows. */
+#define FT_BUS_VELOCITY 0xFFFFu
+
 /* Return the number of a drive's setting that is wrong, and its value. If all
  * are right return 0, and the value of the last one. */
 uint32_t ft_bus_differs(const ft_bus *b, uint32_t i, uint32_t *value);

@@ -8,7 +8,17 @@
  *   ask(f, c, number, size), write(f, c, number, size, value), of a family with
  *   settings, ask for or write a register of so many bytes.
  *   poll(f, c), of a family that reports its state only then, asks for it.
- *   wake, release, look, if a family's descriptor names them: see ft_dialect.h.
+ *
+ * and, if a family's descriptor names them:
+ *
+ *   wake(f, c, phase) changes the frame to a silent drive that is off, so that
+ *   one that was set to answer late answers in time. phase: ticks since the
+ *   last such try.
+ *   release(f, c, tick) makes the frame to a drive that is off a command of no
+ *   torque now and then: without it the drive may go on with its last voltages,
+ *   and then does not even leave its mode.
+ *   look(f, tick, enabled) lets a command ask now and then whether the drive is
+ *   enabled, if its states do not report that.
  *
  * ft_families.h, which is emitted, calls those of the mechanism's families. */
 #ifndef FT_DRIVE_H

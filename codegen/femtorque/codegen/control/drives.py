@@ -84,8 +84,9 @@ def fitted(joint: Joint, drive: Drive, watchdog: float = 0.0) -> Fitted:
 
 
 def setting_rows(mechanism: Mechanism) -> list[SettingConstants]:
-    """Return the rows of all settings of the first drive, then of the next."""
-    return [row for _, joint, drive in drives(mechanism) for row in _settings(mechanism, joint, drive)]
+    """Return the rows of all settings of the first drive, then of the next. Without settings there is one empty row."""
+    rows = [row for _, joint, drive in drives(mechanism) for row in _settings(mechanism, joint, drive)]
+    return rows or [SettingConstants(0, 0, 0, 0, 0, 0)]
 
 
 def _settings(mechanism: Mechanism, joint: Joint, drive: Drive) -> list[SettingConstants]:

@@ -10,6 +10,12 @@ from femtorque.codegen.common import template
 from femtorque.codegen.drive import CLASSIC, Family
 from femtorque.codegen.mechanism import Mechanism
 
+FRAME, DRIVE = "ft_frame *f", "&ft_drive[i]"  # a drive's row is found by its number
+
+
+def _name(parameter: str) -> str:
+    return parameter.split()[-1].lstrip("*")
+
 
 @dataclass(frozen=True)
 class Call:
@@ -22,16 +28,20 @@ class Call:
 
     @property
     def arguments(self) -> str:
-        return ", ".join(parameter.split()[-1].lstrip("*") for parameter in self.parameters)
+        return ", ".join(map(_name, self.parameters))
+
+    @property
+    def taken(self) -> list[str]:
+        """Parameters of the emitted function."""
+        return ["uint32_t i", *(parameter for parameter in self.parameters if parameter != DRIVE)]
 
     @property
     def signature(self) -> str:
         """Return the signature in lines of at most 80 columns."""
         head = f"static inline {self.result} ft_family_{self.name}("
         lines, line = [], head
-        for parameter in ("uint32_t i", *self.parameters):
-            last = parameter == ("uint32_t i", *self.parameters)[-1]
-            text = parameter + (")" if last else ",")
+        for parameter in self.taken:
+            text = parameter + (")" if parameter == self.taken[-1] else ",")
             if len(line) + 1 + len(text) > 80:
                 lines.append(line)
                 line = " " * len(head) + text
@@ -56,9 +66,6 @@ class Frame:
     """Context of ft_frame_bytes.h.j2."""
 
     size: int
-
-
-FRAME, DRIVE = "ft_frame *f", "const ft_drive_config *c"
 
 
 def _calls(own: list[Family]) -> list[Call]:

@@ -98,8 +98,7 @@ def _folder(source: Path, target: str) -> dict[str, bytes]:
     return {f"{target}/{p.relative_to(source).as_posix()}": p.read_bytes() for p in paths}
 
 
-_OF_BUSES = ("src/application/ft_bus.c", "src/application/ft_dialect.c", "src/application/ft_travel.c",
-             "src/application/ft_cutoff.c")
+_OF_BUSES = ("src/application/ft_bus.c", "src/application/ft_travel.c", "src/application/ft_cutoff.c")
 _OF_CAN = ("src/chip/ft_buses.c", "src/chip/ft_can.c")
 _OF_WIRES = ("src/chip/ft_wires.c", "src/chip/ft_half_duplex.c")
 

@@ -8,7 +8,7 @@ from femtorque.codegen.drive import Setting, family_of
 from femtorque.codegen.mechanism import Drive, Joint
 from femtorque.codegen.wire import Drives, messages
 
-BY_MOTION = 0xFFFF  # FT_DIALECT_VELOCITY
+BY_MOTION = 0xFFFF  # FT_BUS_VELOCITY
 PASSIVE = 127  # receive errors beyond which a controller blames itself (ISO 11898-1)
 UNREAD = 0xFFFFFFFF  # a setting that could not be read
 UNTOLD = 50  # answers after which the board has asked a drive for its settings about twenty times
