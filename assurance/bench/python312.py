@@ -1,12 +1,17 @@
-"""A Python 3.12 beside the one that runs the tests: ROS 2's wheels and newer releases of LeRobot are for it alone."""
+"""Environments in the cache for other packages, and a Python 3.12, which ROS 2's wheels and LeRobot 0.6 need."""
 
+import hashlib
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
+
+from femtorque.codegen.common import cache
 
 
 def found() -> Path | None:
-    """An interpreter of 3.12 in the path, or among pyenv's; None where none is."""
+    """Return an interpreter of 3.12 in the path or of pyenv, or None."""
     for name in ("python3.12", *sorted((Path.home() / ".pyenv" / "versions").glob("3.12*/bin/python"))):
         try:
             done = subprocess.run([name, "-c", "import sys, venv; print(sys.version_info[:2], sys.executable)"],
@@ -16,3 +21,20 @@ def found() -> Path | None:
         if done.returncode == 0 and done.stdout.startswith("(3, 12) "):
             return Path(done.stdout.split(") ")[1].strip())
     return Path(sys.executable) if sys.version_info[:2] == (3, 12) else None
+
+
+def pip(place: Path, *arguments: str | Path) -> None:
+    """Install into an environment."""
+    subprocess.run([place / "bin" / "python", "-m", "pip", "install", "--quiet", *arguments], check=True, timeout=1800)
+
+
+def kept(kind: str, python: Path, lines: Iterable[str], fill: Callable[[Path], None]) -> Path:
+    """Return the environment in the cache for these lines. A missing one is made and filled."""
+    key = hashlib.sha256("\n".join([str(python), *lines]).encode()).hexdigest()[:12]
+    place = cache.cache_directory() / f"{kind}-{key}"
+    if not (place / "made").exists():
+        shutil.rmtree(place, ignore_errors=True)
+        subprocess.run([python, "-m", "venv", place], check=True)
+        fill(place)
+        (place / "made").touch()
+    return place

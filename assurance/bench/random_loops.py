@@ -1,7 +1,7 @@
-"""Random closed mechanisms as files, for what the chain from file to chip makes of loops that nobody has looked at.
+"""Random closed mechanisms as files, to test the chain from file to chip with unseen loops.
 
-Branches of random joints stand in a random pose; the loops are put where the branches' tips meet in it, so that they
-close. Which joints are driven is drawn too; what that leaves loose or stuck is for `check` to refuse by name.
+Branches of random joints stand in a random pose. The loops join the branches' tips in that pose, so that they close.
+The driven joints are drawn too. `check` refuses a mechanism that is loose or stuck.
 """
 
 from collections.abc import Sequence
@@ -9,24 +9,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import tomlkit
 from numpy.typing import ArrayLike, NDArray
 
 from femtorque.codegen.mechanism import load_mechanism
 from femtorque.codegen.model import Model, pose, rotation_axis
 from femtorque.codegen.model.modes import rpy_of
+from tests.support.arms import HERE as ARMS
 
 Array = NDArray[np.float64]
 
 EQUATIONS = {"planar": 2, "ball": 3, "revolute": 5, "rigid": 6}
-ARMS = Path(__file__).parent / "arms"
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A loop between branches of so many joints each on a base, or on the last link of a stem.
+    """A loop between branches. branches: their numbers of joints, on the base or on the last link of a stem.
 
-    planar: all axes parallel; slides: the chance of a sliding joint; redundant: joints driven beyond mobility;
-    springs: on passive joints; payload: a mass on a link; floating plane: gravity across the axes.
+    planar: all axes are parallel. slides: the chance of a sliding joint. redundant: driven joints beyond the mobility.
+    springs: on passive joints. payload: a mass on a link.
     """
 
     name: str
@@ -65,118 +66,104 @@ KINDS = (
 
 
 @dataclass
-class File:
-    """A mechanism file in the making."""
+class Drawing:
+    """A mechanism file in the making. normal (3,): the axis of all joints of a planar mechanism."""
 
-    lines: list[str]
-    links: list[str] = field(default_factory=list)
+    kind: Kind
+    rng: np.random.Generator
+    normal: Array
+    links: list[dict[str, object]] = field(default_factory=list)
     joints: list[dict[str, object]] = field(default_factory=list)
 
-    def link(self, name: str, rng: np.random.Generator) -> None:
-        """A box of random size and mass about a random centre of gravity."""
+    def link(self, name: str) -> None:
+        """Add a box of random size and mass about a random centre of gravity."""
+        rng = self.rng
         mass, size, com = rng.uniform(0.1, 0.8), rng.uniform(0.03, 0.2, 3), rng.uniform(-0.08, 0.15, 3)
         x, y, z = mass / 12.0 * size**2
-        inertia = [y + z, x + z, x + y, 0.0, 0.0, 0.0]
-        self.links.append(f'[[link]]\nname = "{name}"\nmass = {mass:.4f}\ncom = {listed(com)}\ninertia = '
-                          f'{listed(inertia)}\n')
+        self.links.append({"name": name, "mass": round(mass, 4), "com": com.tolist(),
+                           "inertia": [*map(float, (y + z, x + z, x + y)), 0.0, 0.0, 0.0]})
 
-    def joint(self, **keys: object) -> None:
-        self.joints.append(keys)
-
-    def text(self) -> str:
-        joints = []
-        for keys in self.joints:
-            joints.append("[[joint]]\n" + "".join(f"{key} = {toml(value)}\n" for key, value in keys.items()))
-        return "\n".join([*self.lines, *self.links, *joints])
-
-
-def toml(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return f'"{value}"'
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{key} = {toml(x)}" for key, x in value.items()) + " }"
-    return listed(value) if np.ndim(value) else f"{float(value):.12g}"  # type: ignore[arg-type]
-
-
-def listed(v: ArrayLike) -> str:
-    return "[" + ", ".join(f"{x:.12g}" for x in np.asarray(v, float)) + "]"
-
-
-def write(kind: Kind, seed: int, path: Path) -> Path:
-    """A mechanism file of that kind at path. It may be singular or stuck, as chance has it."""
-    rng = np.random.default_rng([seed, KINDS.index(kind)])
-    gravity = rng.standard_normal(3)
-    gravity *= 9.81 / np.linalg.norm(gravity)
-    file = File([f'name = "{path.stem}"', f"gravity = {listed(gravity)}", "",
-                 f"[control]\nrate_hz = {kind.rate_hz}\nknot_hz = 250\n"])
-    normal = rng.standard_normal(3)
-    normal /= np.linalg.norm(normal)
-    root = "base"
-    names: list[str] = []
-
-    def chain(branch: str, count: int, root: str, spread: float) -> str:
+    def chain(self, branch: str, count: int, root: str, spread: float) -> str:
+        """Add a branch of links on a root, and return its tip."""
+        kind, rng = self.kind, self.rng
         for i in range(count):
             name = f"{branch}{i + 1}"
-            file.link(name, rng)
+            self.link(name)
             way = rng.standard_normal(3)
-            axis = normal if kind.planar else rng.standard_normal(3)
+            axis = self.normal if kind.planar else rng.standard_normal(3)
             if kind.planar:
-                way -= (way @ normal) * normal
+                way -= (way @ self.normal) * self.normal
             way *= (spread if i == 0 else rng.uniform(0.12, 0.3)) / np.linalg.norm(way)
             slides = rng.random() < kind.slides and i > 0
             if slides and kind.planar:
-                axis = np.cross(normal, rng.standard_normal(3))
-            rpy = rng.uniform(-1.0, 1.0,
-                              3) if not kind.planar else rpy_of(rotation_axis(normal, rng.uniform(-1.0, 1.0)))
-            file.joint(name=f"j_{name}", type="prismatic" if slides else "revolute", parent=root, child=name, xyz=way,
-                       rpy=rpy, axis=axis / np.linalg.norm(axis), start=rng.uniform(-0.05, 0.05) if slides else
-                       rng.uniform(-1.2, 1.2))
-            names.append(f"j_{name}")
+                axis = np.cross(self.normal, rng.standard_normal(3))
+            rpy = (rpy_of(rotation_axis(self.normal, rng.uniform(-1.0, 1.0))) if kind.planar
+                   else rng.uniform(-1.0, 1.0, 3))
+            self.joints.append({
+                "name": f"j_{name}", "type": "prismatic" if slides else "revolute", "parent": root, "child": name,
+                "xyz": way.tolist(), "rpy": list(map(float, rpy)), "axis": (axis / np.linalg.norm(axis)).tolist(),
+                "start": rng.uniform(-0.05, 0.05) if slides else rng.uniform(-1.2, 1.2)})
             root = name
         return root
 
-    if kind.stem:
-        root = chain("s", kind.stem, "base", 0.2)
-    tips = [chain(letter, count, root, 0.25) for letter, count in zip("abcde", kind.branches, strict=False)]
-    path.write_text(file.text(), encoding="utf-8")
-    model = Model.of(load_mechanism(path))
-    at = pose(model, np.array([b.joint.start for b in model.bodies]))
-    bodies = {b.joint.child: i for i, b in enumerate(model.bodies)}
-    a = bodies[tips[0]]
-    loops, equations = [], 0
-    for k, tip in enumerate(tips[1:]):
-        b = bodies[tip]
-        out = rng.standard_normal(3)
-        if kind.planar:
-            out = at.R[a].T @ np.cross(at.R[a] @ model.bodies[a].axis if not model.bodies[a].prismatic else normal, out)
-        out *= rng.uniform(0.12, 0.3) / np.linalg.norm(out)
-        point = at.R[a] @ out + at.origin[a]
-        Z = _frame(normal if kind.planar else rng.standard_normal(3))
-        sides = [(tips[0], a), (tip, b)]
-        anchors = [dict(link=name, xyz=at.R[i].T @ (point - at.origin[i]), rpy=rpy_of(at.R[i].T @ Z))
-                   for name, i in sides]
-        loops.append("[[loop]]\n" + "".join(f"{key} = {toml(value)}\n" for key, value in (
-            ("name", f"loop{k + 1}"), ("type", kind.loop), ("a", anchors[0]), ("b", anchors[1]))))
-        equations += 2 if kind.planar else EQUATIONS[kind.loop]
-    mobility = len(names) - equations
-    driven = _driven(names, mobility + kind.redundant, kind, rng)
+    def loops(self, model: Model, tips: Sequence[str]) -> list[dict[str, object]]:
+        """Return the loops from the first tip to each other one, closed in the start pose."""
+        at, rng = pose(model, np.array([b.joint.start for b in model.bodies])), self.rng
+        bodies = {b.joint.child: i for i, b in enumerate(model.bodies)}
+        a, found = bodies[tips[0]], list[dict[str, object]]()
+        for k, tip in enumerate(tips[1:]):
+            out = rng.standard_normal(3)
+            if self.kind.planar:
+                axis = self.normal if model.bodies[a].prismatic else at.R[a] @ model.bodies[a].axis
+                out = at.R[a].T @ np.cross(axis, out)
+            out *= rng.uniform(0.12, 0.3) / np.linalg.norm(out)
+            point = at.R[a] @ out + at.origin[a]
+            frame = _frame(self.normal if self.kind.planar else rng.standard_normal(3))
+            a_side, b_side = (anchor(name, at.R[i], at.origin[i], point, frame)
+                              for name, i in ((tips[0], a), (tip, bodies[tip])))
+            found.append({"name": f"loop{k + 1}", "type": self.kind.loop, "a": a_side, "b": b_side})
+        return found
+
+
+def anchor(link: str, R: Array, origin: Array, point: Array, frame: Array) -> dict[str, object]:
+    """Return one side of a loop: a point (3,) and frame (3, 3) of the base, in a link at R (3, 3), origin (3,)."""
+    return {"link": link, "xyz": (R.T @ (point - origin)).tolist(), "rpy": list(map(float, rpy_of(R.T @ frame)))}
+
+
+def unit(rng: np.random.Generator) -> Array:
+    v = rng.standard_normal(3)
+    return v / np.linalg.norm(v)
+
+
+def write(kind: Kind, seed: int, path: Path) -> Path:
+    """Write a random mechanism file of that kind. Its pose may be singular or stuck."""
+    rng = np.random.default_rng([seed, KINDS.index(kind)])
+    gravity, file = 9.81 * unit(rng), Drawing(kind, rng, unit(rng))
+    root = file.chain("s", kind.stem, "base", 0.2) if kind.stem else "base"
+    tips = [file.chain(letter, count, root, 0.25) for letter, count in zip("abcde", kind.branches, strict=False)]
+    text: dict[str, object] = {
+        "name": path.stem, "gravity": gravity.tolist(), "control": {"rate_hz": kind.rate_hz, "knot_hz": 250},
+        "link": file.links, "joint": file.joints}
+    path.write_text(tomlkit.dumps(text), encoding="utf-8")
+    text["loop"] = file.loops(Model.of(load_mechanism(path)), tips)
+    mobility = len(file.joints) - (2 if kind.planar else EQUATIONS[kind.loop]) * (len(tips) - 1)
+    driven = _driven([str(keys["name"]) for keys in file.joints], mobility + kind.redundant, rng)
     for keys in file.joints:
         if keys["name"] in driven:
-            keys["limits"] = dict(lower=-3.0, upper=3.0, velocity=6.0, effort=float(rng.uniform(2.0, 20.0)))
+            keys["limits"] = {"lower": -3.0, "upper": 3.0, "velocity": 6.0, "effort": rng.uniform(2.0, 20.0)}
         else:
             keys["actuated"] = False
             if kind.springs:
-                keys["stiffness"] = float(rng.uniform(0.05, 0.5))
-    extra = [f'[[payload]]\nname = "load"\nlink = "{tips[0]}"\nmass = 0.5\ncom = [0.05, 0.02, 0.0]\n'
-             "inertia = [0.001, 0.001, 0.001, 0, 0, 0]\n"] if kind.payload else []
-    path.write_text("\n".join([file.text(), *loops, *extra]), encoding="utf-8")
+                keys["stiffness"] = rng.uniform(0.05, 0.5)
+    if kind.payload:
+        text["payload"] = [{"name": "load", "link": tips[0], "mass": 0.5, "com": [0.05, 0.02, 0.0],
+                            "inertia": [0.001, 0.001, 0.001, 0.0, 0.0, 0.0]}]
+    path.write_text(tomlkit.dumps(text), encoding="utf-8")
     return path
 
 
-def _driven(names: Sequence[str], count: int, kind: Kind, rng: np.random.Generator) -> set[str]:
-    """The stem, then each branch's first joint, then any."""
+def _driven(names: Sequence[str], count: int, rng: np.random.Generator) -> set[str]:
+    """Return the driven joints: the stem's, then each branch's first one, then any."""
     first = [n for n in names if n.startswith("j_s")] + [n for n in names if n.endswith("1")
                                                          and not n.startswith("j_s")]
     rest = [n for n in names if n not in first]
@@ -192,30 +179,25 @@ def _frame(z: ArrayLike) -> Array:
 
 
 def on_urdf(folder: Path) -> list[Path]:
-    """Loops on top of robots that come as URDF: their tips on a joint to the ground."""
+    """Write loops on top of robots that come as URDF: the tip is on a joint to the ground."""
     puma, planar = (ARMS / f"{name}.urdf" for name in ("puma6", "planar8"))
     found = []
     for name, urdf, loop, passive in (("puma6-led-by-hand", puma, "ball", (0, 1, 2)),
                                       ("puma6-shared", puma, "ball", (2,)),
                                       ("planar8-held", planar, "planar", (3, 6))):
         path = folder / f"{name}.toml"
-        head = f'name = "{name}"\nurdf = "{urdf}"\n\n[control]\nrate_hz = 1000\nknot_hz = 250\n\n'
-        path.write_text(head, encoding="utf-8")
+        text: dict[str, object] = {"name": name, "urdf": str(urdf), "control": {"rate_hz": 1000, "knot_hz": 250}}
+        path.write_text(tomlkit.dumps(text), encoding="utf-8")
         model = Model.of(load_mechanism(path))
-        rng = np.random.default_rng(1)
-        start = rng.uniform(0.2, 0.9, model.n)
-        at = pose(model, start)
-        tip = model.bodies[-1]
-        point = at.origin[-1] + at.R[-1] @ (np.array([0.1, 0.0, 0.0])
-                                            if loop == "planar" else np.array([0.1, 0.05, 0.1]))
-        normal = at.R[-1] @ tip.axis
-        Z = _frame(normal)
-        sides = dict(a=dict(link="base", xyz=point, rpy=rpy_of(Z)),
-                     b=dict(link=tip.joint.child, xyz=at.R[-1].T @ (point - at.origin[-1]), rpy=rpy_of(at.R[-1].T @ Z)))
-        joints = "".join(f'[[joint]]\nname = "{b.joint.name}"\nstart = {q:.12g}\n'
-                         + ("actuated = false\n" if i in passive else "") + "\n"
-                         for i, (b, q) in enumerate(zip(model.bodies, start, strict=True)))
-        text = "".join(f"{key} = {toml(value)}\n" for key, value in sides.items())
-        path.write_text(f'{head}{joints}[[loop]]\nname = "held"\ntype = "{loop}"\n{text}', encoding="utf-8")
+        start = np.random.default_rng(1).uniform(0.2, 0.9, model.n)
+        at, tip = pose(model, start), model.bodies[-1]
+        R, origin = at.R[-1], at.origin[-1]
+        point = origin + R @ np.array([0.1, 0.0, 0.0] if loop == "planar" else [0.1, 0.05, 0.1])
+        frame = _frame(R @ tip.axis)
+        text["joint"] = [{"name": b.joint.name, "start": float(q)} | ({"actuated": False} if i in passive else {})
+                         for i, (b, q) in enumerate(zip(model.bodies, start, strict=True))]
+        text["loop"] = [{"name": "held", "type": loop, "a": anchor("base", np.eye(3), np.zeros(3), point, frame),
+                         "b": anchor(tip.joint.child, R, origin, point, frame)}]
+        path.write_text(tomlkit.dumps(text), encoding="utf-8")
         found.append(path)
     return found

@@ -1,12 +1,11 @@
-"""Closed mechanisms that nobody has looked at, from file to chip: checked, emitted, verified, loops closed."""
+"""Random closed mechanisms, from file to chip: checked, emitted, verified, with their loops closed."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
-from rich.console import Console
-from rich.table import Table
 
+from assurance.bench import table
 from assurance.bench.random_loops import KINDS, Kind, on_urdf, write
 from femtorque.codegen.common import BadInput, Refused
 from femtorque.codegen.mechanism import Mechanism, load_mechanism
@@ -21,19 +20,18 @@ from tests.support.closed import Closed
 pytestmark = pytest.mark.bench
 
 SEEDS = 40
-REGULAR = 0.3  # of the margin at the start: what is nearer to a singular pose is drawn again
-COLUMNS = ("mechanism", "joints", "driven", "moves", "rows", "float32", "emitted, rnea", "float64",
-           "closure, m", "bits",
-           "instructions")
+REGULAR = 0.3  # margin at the start, at least: a pose nearer to a singular one is drawn again
+COLUMNS = ("mechanism", "joints", "driven", "moves", "rows", "float32", "emitted, rnea", "float64", "closure, m",
+           "bits", "instructions")
 
 
 def drawn(kind: Kind, folder: Path) -> tuple[Mechanism, list[str]]:
-    """The first of its kind that stands in a regular pose, and why those before it were refused."""
+    """Return the first mechanism of its kind in a regular pose, and the reasons of refusals before."""
     refused: list[str] = []
     for seed in range(SEEDS):
         try:
-            mechanism = load_mechanism(write(kind, seed,
-                                             folder / f"{kind.name.replace(', ', '-').replace(' ', '-')}.toml"))
+            name = kind.name.replace(",", "").replace(" ", "-")
+            mechanism = load_mechanism(write(kind, seed, folder / f"{name}.toml"))
             examine(mechanism)
             assembly = assemble(model_of(mechanism))
         except (BadInput, Refused) as error:
@@ -45,7 +43,7 @@ def drawn(kind: Kind, folder: Path) -> tuple[Mechanism, list[str]]:
 
 
 def test_random_closed_mechanisms_are_verified_on_the_chip(tmp_path: Path) -> None:
-    table, reasons, worst = Table(*COLUMNS), [], 0.0
+    rows, reasons = [], []
     given = [(kind.name, *drawn(kind, tmp_path)) for kind in KINDS]
     given += [(path.stem, load_mechanism(path), []) for path in on_urdf(tmp_path)]
     for name, mechanism, refused in given:
@@ -60,11 +58,10 @@ def test_random_closed_mechanisms_are_verified_on_the_chip(tmp_path: Path) -> No
         cells = (name, str(model.n), str(len(assembly.actuated)), str(assembly.mobility), str(len(assembly.kept)),
                  *(f"{v.worst(key).of_peak:.1e}" for key in ("single", "discretisation", "double")), f"{open_by:.1e}",
                  "same" if v.bit_identical else "DIFFER", str(v.instructions.max()))
-        table.add_row(*cells)
+        rows.append(cells)
         print(*cells, *refused, sep="  ", flush=True)
-        worst = max(worst, v.worst("single").of_peak)
         reasons += [f"{name}: {reason}" for reason in v.reasons]
         if not (v.worst("single").of_peak <= 1e-4 and open_by <= 1e-6):
             reasons.append(f"{name}: {v.worst('single').of_peak:.1e} of peak, open by {open_by:.1e} m")
-    Console(width=150).print(table)
-    assert reasons == [] and len(table.rows) >= 20
+    table.show("Random closed mechanisms", COLUMNS, rows)
+    assert reasons == [] and len(rows) >= 20

