@@ -6,7 +6,7 @@ import pytest
 
 from assurance.bench import table
 from assurance.campaigns.seven_drives import (
-    BETTER, FIELDS, FLOORS, HOST, LIVE, OURS, STALL, TIMES, WAYS, Compared, compare, draw)
+    BETTER, FIELDS, FLOORS, HOST, LIVE, OURS, PD, STALL, TIMES, WAYS, Compared, compare, draw)
 from femtorque.codegen.drive import Wire, bus_load
 
 pytestmark = pytest.mark.bench
@@ -57,6 +57,7 @@ def test_every_way_gets_to_its_end_and_the_firmware_computes_what_the_host_does(
         result = compared.ways[name].result
         assert result is None or (result.ended, result.state, result.faults) == ("done", "DISARMED", ())
     assert compared.ways[OURS].result.bit_identical is True
+    assert np.abs(compared.ways[HOST].sag).max() < 0.1 * np.abs(compared.ways[PD].sag).max(), "the PC carries the arm"
 
 
 @pytest.mark.parametrize("other", list(BETTER))

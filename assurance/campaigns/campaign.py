@@ -224,12 +224,9 @@ class Scene:
             self.clock.sleep(PERIOD)
 
 
-def strike(injection: Injection, mechanism: Mechanism, elf: Path,
-           watch: Callable[[VirtualBoard, Injection], Callable[[], None]] = lambda board,
-           injection: lambda: None) -> CaseOutcome:
-    """Do one injection and look. watch: is shown the board before it runs; what it returns is called at the end."""
+def strike(injection: Injection, mechanism: Mechanism, elf: Path) -> CaseOutcome:
+    """Play one injection on a new board, and judge its end."""
     scene = Scene(mechanism, elf)
-    done = watch(scene.board, injection)
     try:
         if injection.early:
             injection.strike(scene)
@@ -258,7 +255,6 @@ def strike(injection: Injection, mechanism: Mechanism, elf: Path,
         fault = scene.witness.faults[-1] if scene.witness.faults else ""
         return CaseOutcome(injection, scene.witness.state, fault, seconds, not why, why, scene.worst)
     finally:
-        done()
         scene.close()
 
 
@@ -632,15 +628,13 @@ def _numbers(joints: int) -> Iterator[Injection]:
 
 
 def run(mechanism: Mechanism, out: Path, pick: Callable[[list[Injection]], list[Injection]] = lambda all_: all_,
-        on_outcome: Callable[[CaseOutcome], None] = lambda outcome: None,
-        watch: Callable[[VirtualBoard, Injection], Callable[[], None]] = lambda board, injection: lambda: None,
-        ) -> list[CaseOutcome]:
-    """Build the image of the campaign and do what is picked of it. watch: see strike."""
+        on_outcome: Callable[[CaseOutcome], None] = lambda outcome: None) -> list[CaseOutcome]:
+    """Build the image of the campaign, and play the picked injections on it."""
     arm = mechanism_of(mechanism)
     elf = build.build_image(arm, out).elf
     outcomes = []
     for injection in pick(injections(arm, elf)):
-        outcomes.append(strike(injection, arm, elf, watch))
+        outcomes.append(strike(injection, arm, elf))
         on_outcome(outcomes[-1])
     return outcomes
 

@@ -224,13 +224,6 @@ def _other_mode(scene: Scene) -> None:
         drive.parameters[robstride.RUN_MODE] = 1
 
 
-def _homeless(scene: Scene) -> None:
-    """A position of the rotor alone."""
-    drive = _first(scene)
-    assert isinstance(drive, moteus.Moteus)
-    drive.home = 1
-
-
 def _softer(share: float) -> Strike:
     """Other gains than the file has."""
     def strike(scene: Scene) -> None:
@@ -240,19 +233,6 @@ def _softer(share: float) -> Strike:
             drive.stream.settings[f"servo.pid_position.{gain}"] *= share
 
     return strike
-
-
-def _older(scene: Scene) -> None:
-    drive = _first(scene)
-    assert isinstance(drive, odrive.ODrive)
-    drive.firmware = (0, 5, 6)
-
-
-def _fading(scene: Scene) -> None:
-    """As it comes, vel_limit takes torque away in torque mode, too."""
-    drive = _first(scene)
-    assert isinstance(drive, odrive.ODrive)
-    drive.limited = True
 
 
 def board_dies(scene: Scene) -> None:
@@ -357,14 +337,15 @@ def _settings(name: str) -> Iterator[Injection]:
     before, damped otherwise."""
     told = name.startswith("damiao")
     if name == "moteus":  # plain numbers, of a version, from a place; its gains are not to be asked for over registers
-        for detail, strike in (("another meaning", on(faults.rescale(0.8))), ("of the rotor", _homeless)):
+        for detail, strike in (("another meaning", on(faults.rescale(0.8))), ("of the rotor", drive_becomes(home=1))):
             yield Injection("wrong scale", detail, "CHECK", strike, "refused", ("DRIVE_SETTING",))
         yield Injection("wrong scale", "0.8 of its gains", "CHECK", _softer(0.8), "rides")
         return
     if name == "odrive-can":  # plain numbers, of a version; its limits nobody can ask for
-        for detail, strike in (("another protocol", on(faults.rescale(0.8))), ("old firmware", _older)):
+        for detail, strike in (("another protocol", on(faults.rescale(0.8))),
+                               ("old firmware", drive_becomes(firmware=(0, 5, 6)))):
             yield Injection("wrong scale", detail, "CHECK", strike, "refused", ("DRIVE_SETTING",))
-        yield Injection("wrong scale", "torque ends near vel_limit", "TRACK", _fading, "off",
+        yield Injection("wrong scale", "torque ends near vel_limit", "TRACK", drive_becomes(limited=True), "off",
                         ("FOLLOWING", "POSITION", "OVERSPEED"), 1.0)
         return
     yield Injection("wrong scale", "0.8 of the velocity", "CHECK", on(faults.rescale(0.8)),

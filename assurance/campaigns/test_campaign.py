@@ -12,16 +12,26 @@ from tests.support.rig import ROOT, three_link
 SAMPLE = ("encoder reversed", "HSE dead", "frames reordered", "tick overrun", "bit flip in constants", "over-voltage")
 
 
-def sampled(injections):
-    """One injection of each kind, from the middle of the list: in mid-motion or with power on."""
-    by_kind = {kind: [i for i in injections if i.kind == kind] for kind in SAMPLE}
-    return [own[len(own) // 2] for own in by_kind.values()]
+def played(mechanism, name, pick, on_outcome=lambda outcome: None):
+    """Play the picked injections on the image in build/NAME, and check that all are good."""
+    outcomes = campaign.run(mechanism, ROOT / "build" / name, pick, on_outcome)
+    print(campaign.table(outcomes))
+    assert [(o.injection.kind, o.injection.name, o.state, o.fault, o.why) for o in outcomes if not o.good] == []
+    return outcomes
+
+
+def firsts(kinds):
+    """Pick the first injection of each kind."""
+    return lambda every: [next(i for i in every if i.kind == kind) for kind in kinds]
 
 
 def test_that_a_sample_ends_where_it_must():
-    outcomes = campaign.run(three_link(), ROOT / "build" / "campaign", sampled)
-    print(campaign.table(outcomes))
-    assert [(o.injection.name, o.state, o.fault, o.why) for o in outcomes if not o.good] == []
+    """The sample has one injection of each kind, from the middle of the list: in mid-motion or with power on."""
+    def sampled(every):
+        by_kind = ([i for i in every if i.kind == kind] for kind in SAMPLE)
+        return [own[len(own) // 2] for own in by_kind]
+
+    played(three_link(), "campaign", sampled)
 
 
 def test_that_there_are_three_hundred_injections_and_no_two_are_alike():
@@ -47,26 +57,17 @@ OF_THE_CHIP = ("wrong crystal", "supply sags", "debugger halts", "stack overrun"
 
 
 @pytest.mark.parametrize("name", ("f405rg-4", "nucleo-g474re-6"))
-def test_that_what_goes_wrong_with_the_chip_itself_ends_well_on_both_families(name, tmp_path):
-    """The last injection of each kind; on the F405 and on the G474 that is in PROBE, slow and deep for the supply."""
-    def last(injections):
-        return [next(i for i in reversed(injections) if i.kind == kind) for kind in OF_THE_CHIP]
-
-    outcomes = campaign.run(boards.three_link(name, tmp_path), ROOT / "build" / f"campaign-{name}", last)
-    print(campaign.table(outcomes))
-    assert len(outcomes) == len(OF_THE_CHIP)
-    assert [(o.injection.name, o.state, o.fault, o.why) for o in outcomes if not o.good] == []
+def test_that_faults_of_the_chip_itself_end_well_on_both_families(name, tmp_path):
+    """The last injection of each kind is in PROBE on both chips, and slow and deep for the supply."""
+    played(boards.three_link(name, tmp_path), f"campaign-{name}",
+           lambda every: firsts(OF_THE_CHIP)(list(reversed(every))))
 
 
 @pytest.mark.parametrize("name", boards.DRIVING)
 def test_that_a_loaded_arm_ends_on_its_brakes_on_every_board(name, tmp_path):
-    """The first injection of each kind, in HOLD; the bench has all."""
-    kinds = {"loaded arm, host gone", "loaded arm, e-stop", "loaded arm, encoder jump", "loaded arm, reset"}
-    outcomes = campaign.run(campaign.loaded_of(boards.three_link(name, tmp_path)),
-                            ROOT / "build" / f"campaign-loaded-{name}",
-                            lambda every: [next(i for i in every if i.kind == kind) for kind in sorted(kinds)])
-    print(campaign.table(outcomes))
-    assert [(o.injection.name, o.state, o.fault, o.why) for o in outcomes if not o.good] == []
+    """The first injection of each kind is in HOLD; the bench has all."""
+    kinds = [f"loaded arm, {what}" for what in ("e-stop", "encoder jump", "host gone", "reset")]
+    played(campaign.loaded_of(boards.three_link(name, tmp_path)), f"campaign-loaded-{name}", firsts(kinds))
 
 
 def on_loops(name, folder):
@@ -81,13 +82,10 @@ def on_loops(name, folder):
     ("nucleo-g474re-6", ("partly shorted winding", "cable off", "sensor shows nothing", "sensor gain lost")),
     ("odrive-v3.6", ("sensor backwards",)),
 ])
-def test_that_what_goes_wrong_with_currents_ends_where_it_must_before_much_flows(name, kinds, tmp_path):
-    """Each kind on one board; the bench has all kinds on every board."""
+def test_that_faults_of_currents_end_where_they_must_before_much_flows(name, kinds, tmp_path):
+    """Each kind is played on one board; the bench has all kinds on every board."""
     mechanism, own = on_loops(name, tmp_path)
-    outcomes = campaign.run(mechanism, ROOT / "build" / f"campaign-{name}-current",
-                            lambda _: [next(i for i in own if i.kind == kind) for kind in kinds])
-    print(campaign.table(outcomes))
-    assert [(o.injection.name, o.state, o.fault, o.why) for o in outcomes if not o.good] == []
+    played(mechanism, f"campaign-{name}-current", lambda _: firsts(kinds)(own))
 
 
 @pytest.mark.parametrize(("which", "name"), [("parked", "f405rg-4"), ("parked", "nucleo-g474re-6"),
@@ -98,11 +96,8 @@ def test_that_an_arm_with_a_pose_to_lie_in_is_let_go_there_and_one_that_is_held_
         own = [i for i in every if i.kind.startswith(ONLY[which])]
         return [next(i for i in own if i.kind == kind) for kind in dict.fromkeys(i.kind for i in own)] + [own[-3]]
 
-    outcomes = campaign.run(OF_ARMS[which](boards.three_link(name, tmp_path)),
-                            ROOT / "build" / f"campaign-{which}-{name}", some)
-    print(campaign.table(outcomes))
-    assert len(outcomes) >= 5
-    assert [(o.injection.name, o.state, o.fault, o.why) for o in outcomes if not o.good] == []
+    arm = OF_ARMS[which](boards.three_link(name, tmp_path))
+    assert len(played(arm, f"campaign-{which}-{name}", some)) >= 5
 
 
 OF_ARMS = {"loaded": campaign.loaded_of, "rated": campaign.rated_of, "parked": campaign.parked_of,
@@ -111,21 +106,16 @@ ONLY = {"loaded": "loaded arm", "rated": "overload", "parked": "parked arm", "he
 
 
 def parts(name, folder):
-    """(mechanism, place of its build, picked injections) of all arms on a board."""
+    """Yield (mechanism, build folder, pick) of all arms on a board."""
     (folder / name).mkdir()
-    arm, build = boards.three_link(name, folder / name), ROOT / "build"
-    yield arm, build / f"campaign-{name}", lambda every: every
+    arm = boards.three_link(name, folder / name)
+    yield arm, f"campaign-{name}", lambda every: every
     for kind, made in OF_ARMS.items():
-        yield made(arm), build / f"campaign-{kind}-{name}", lambda every, own=ONLY[kind]: [i for i in every
-                                                                                           if i.kind.startswith(own)]
+        yield made(arm), f"campaign-{kind}-{name}", lambda every, own=ONLY[kind]: [i for i in every
+                                                                                   if i.kind.startswith(own)]
     if all(channel.current for channel in boards.boards.load(name).channels[:len(arm.streamed)]):
         mechanism, own = on_loops(name, folder / name)
-        yield mechanism, build / f"campaign-{name}-current", lambda _: own
-
-
-def everything(name, folder):
-    """Outcomes of all injections on a board."""
-    return [o for mechanism, build, pick in parts(name, folder) for o in campaign.run(mechanism, build, pick, said)]
+        yield mechanism, f"campaign-{name}-current", lambda _: own
 
 
 def said(outcome):
@@ -138,13 +128,11 @@ def said(outcome):
 @pytest.mark.bench
 @pytest.mark.parametrize(("name", "least"), [("f405rg-4", 500), ("f405rg-6", 410), ("nucleo-g474re-6", 490),
                                              ("odrive-v3.6", 500)])
-def test_that_whatever_goes_wrong_on_a_board_ends_where_it_must(name, least, tmp_path):
-    outcomes = everything(name, tmp_path)
-    print(f"\n{name}\n{campaign.table(outcomes)}", flush=True)
-    assert [(o.injection.kind, o.injection.name, o.state, o.fault, o.why) for o in outcomes if not o.good] == []
+def test_that_every_fault_on_a_board_ends_where_it_must(name, least, tmp_path):
+    outcomes = [o for part in parts(name, tmp_path) for o in played(*part, said)]
     assert len({(o.injection.kind, o.injection.name) for o in outcomes}) == len(outcomes) >= least
 
 
 def test_that_every_board_that_drives_motors_has_its_campaign():
-    campaigns = test_that_whatever_goes_wrong_on_a_board_ends_where_it_must.pytestmark
+    campaigns = test_that_every_fault_on_a_board_ends_where_it_must.pytestmark
     assert [name for mark in campaigns for name, _ in (mark.args[1] if mark.args else ())] == list(boards.DRIVING)

@@ -178,8 +178,11 @@ def _places(mechanism: str) -> dict[str, str]:
 REASONS: dict[str, str] = {
     "src/families/ft_dynamixel.c": "constants in a frame: the makers' package holds the bytes that become of it",
     "src/safety/ft_conditions.c:cannot_follow": "a constant of the build",
+    "src/control/ft_law.c:ft_law_gains": "it returns the gains in force; tests hold the gains of drives",
     "src/control/ft_law.c:ft_law_needed": "it is of_motion, which the law's proofs go through",
     "src/ft_app.c:detect_contact": "it hands over places; what a touch leads to is proved of ft_safety.c",
+    **dict.fromkeys(("src/wire/ft_port.c:on_sense", "src/wire/ft_port.c:send_drive"),
+                    "it is in no image that has outputs"),
     "src/wire/ft_port.c:send_felt": "it is send_drives with another message",
     "src/wire/ft_report.c:ft_report_felt": "it copies numbers; what they are of is tried, not proved",
     "src/wire/ft_report.c:ft_report_followed": "it copies numbers; what they are of is tried, not proved",

@@ -109,9 +109,9 @@ HERE: dict[str, tuple[str, ...]] = {
     "assurance/campaigns/test_campaign.py::test_that_a_loaded_arm_ends_on_its_brakes_on_every_board": (
         "nucleo-g474re-6",),
     "assurance/campaigns/test_campaign.py::"
-    "test_that_what_goes_wrong_with_currents_ends_where_it_must_before_much_flows": ("f405rg-4-kinds0",),
+    "test_that_faults_of_currents_end_where_they_must_before_much_flows": ("f405rg-4-kinds0",),
     "assurance/campaigns/test_campaign.py::"
-    "test_that_what_goes_wrong_with_the_chip_itself_ends_well_on_both_families": ("f405rg-4",),
+    "test_that_faults_of_the_chip_itself_end_well_on_both_families": ("f405rg-4",),
     "assurance/campaigns/test_campaign_drives.py::test_that_a_sample_ends_where_it_must_with_no_torque": (
         "damiao", "damiao-fd"),
     "host/plan/test_closed_plan.py::test_a_closed_mechanism_passes_its_waypoints_of_joints_and_of_the_tip": (

@@ -125,26 +125,6 @@ void prove_law_overlay(void)
     END;
 }
 
-#if FT_BUS_DRIVES > 0
-
-/* Drives that close loops get the gains in force. After the start these are
- * the gains of the file.
- * Run: unwind=6 floats mechanisms=drives */
-void prove_law_gains(void)
-{
-    const uint32_t j = below(FT_JOINTS);
-    ft_gains g;
-
-    anything();
-    ft_law_boot(&law_);
-    g = ft_law_gains(&law_, j);
-    CLAIM(g.ku == ft_joint[j].ku && g.kv == ft_joint[j].kv
-          && g.ki == ft_joint[j].ki);
-    END;
-}
-
-#endif
-
 /* Starting, resting and reporting limits are free of run-time errors. A law
  * that rests has zero torque and zero duty.
  * Run: unwind=6 */

@@ -7,9 +7,7 @@
 
 #define FT_DIGEST_H /* any image's tag */
 #define FT_TAG tag
-#ifndef FT_PIL
 #define FT_PIL 0
-#endif
 static uint16_t tag;
 
 #include "ft_config.c"
@@ -151,29 +149,6 @@ void ft_report_drives(ft_msg_drives *m, const ft_bus *b, uint32_t tick)
     ANYTHING(*m);
     m->tick = tick;
 }
-#endif
-
-#if FT_PIL
-
-static uint32_t senses;
-static bool granted; /* the next tick may run */
-
-void ft_pil_sense(const int32_t counts[], bool for_next_tick)
-{
-    CLAIM(__CPROVER_r_ok(counts, FT_JOINTS * sizeof *counts));
-    senses++;
-    granted = for_next_tick;
-}
-
-bool ft_pil_driven(float duty[])
-{
-    CLAIM(__CPROVER_w_ok(duty, FT_JOINTS * sizeof *duty));
-    duty[0] = nondet_float();
-    return nondet_bool();
-}
-
-void ft_pil_forget(void) { }
-
 #endif
 
 /* ---- any state ---------------------------------------------------------- */
@@ -348,29 +323,6 @@ void prove_port_drives(void)
     send_drives(&ends);
     CLAIM(sent == (since >= DRIVES_TICKS ? 1u : 0u));
     CLAIM(rx.drives_at == (sent != 0u && room ? time_.tick : at));
-    END;
-}
-
-#endif
-
-#if FT_PIL
-
-/* With the processor in the loop, a SENSE grants the next tick if it is for
- * that tick. It is answered in any case, with STATUS first. If the chip has no
- * room, the answer stays due.
- * Run: unwind=70 define=FT_PIL=1 */
-void prove_port_sense(void)
-{
-    uint8_t payload[FT_MSG_SENSE_SIZE];
-
-    any_state();
-    ANYTHING(payload);
-    on_sense(time_.tick, payload);
-    CLAIM(senses == 1u && rx.drive_due);
-    CLAIM(granted == (ft_msg_get_u32(payload) == time_.tick));
-    CLAIM(time_.tick - rx.status_at >= STATUS_TICKS);
-    send_drive(time_.tick);
-    CLAIM(rx.drive_due == !room && well());
     END;
 }
 
