@@ -16,7 +16,8 @@ from tests.support.sampling import middles
 LOUD = (54, 55, 87, 92, 93, 94, 100, 166, 189)  # chains on which the midpoint rule errs by more than 1e-4
 
 
-@pytest.fixture(scope="module", params=[(*range(22), *LOUD), pytest.param(range(200), marks=pytest.mark.bench)], ids=len)
+@pytest.fixture(scope="module", ids=len,
+                params=[(*range(22), *LOUD), pytest.param(range(200), marks=pytest.mark.bench)])
 def errors(request) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Worst error of each chain: single precision over its peak and over its noise floor, double over its peak. Motions
     are quintics of 1 s under gravity at 1 kHz."""
