@@ -1,4 +1,4 @@
-"""The page of `femtorque reproduce`: its list, its words about a number that fails, and its look in a browser."""
+"""The page of `femtorque reproduce`: its list, its report of a number that fails, and its look in a browser."""
 
 import base64
 import html
@@ -31,7 +31,8 @@ QUICK = ("isobe-fig-4", "isobe-fig-5", "plexus-fig-1", "chapter-two-link")  # no
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory) -> reproduce.Reproduction:
-    """The whole page with the quick subjects made again, and the others as if no code made them."""
+    """Return the whole page. The quick subjects are made for this page; the others are replaced by a number without a
+    limit."""
     subjects = tuple(s if s.make is None or s.name in QUICK else replace(s, make=lambda short: Finding(
         (Number("not looked at here", "", "", None),))) for s in reproduce.SUBJECTS)
     with pytest.MonkeyPatch.context() as patch:
@@ -40,7 +41,8 @@ def report(tmp_path_factory) -> reproduce.Reproduction:
 
 
 def looked_at(browser: Browser, report: reproduce.Reproduction, shot: Path) -> None:
-    """Check for no broken image, no message in the console, nothing wider than the page, and working links."""
+    """Check that no image is broken, that the console is empty, that nothing is wider than the page, and that all links
+    lead somewhere."""
     browser.open(report.page)
     images = browser.run("return [...document.images].map(i => [i.complete, i.naturalWidth, i.alt])")
     assert len(images) == sum(len(p.finding.pictures) for p in report.parts if p.finding is not None)
@@ -85,7 +87,7 @@ def test_the_page_lists_every_paper_figure_and_gap_and_needs_nothing_else(report
     assert text.count("What differs from the paper") == sum(s.make is not None for s in reproduce.SUBJECTS)
     for gap in reproduce.GAPS:
         assert (gap in text) == any(s.differs.startswith(gap) for s in reproduce.SUBJECTS)
-    assert "static\nsag" in text or "static sag" in text  # an erratum of the paper that is not reproduced yet
+    assert "static\nsag" in text or "static sag" in text  # an error of the paper that is not reproduced yet
     assert not re.search(r'(?:src|href)="(?!#|data:)', text)
     for url in re.findall(r'src="data:image/png;base64,([^"]+)"', text):
         assert imread(io.BytesIO(base64.b64decode(url))).shape[1] > 300
@@ -124,7 +126,8 @@ def test_a_page_that_cannot_be_written_is_bad_input_before_anything_is_made(tmp_
 
 
 def test_what_takes_long_says_so_where_nobody_sees_a_bar(tmp_path, monkeypatch):
-    """A line at the start of a figure, and more while it is made; a page of one figure has the figure's title."""
+    """A line is printed when a figure begins, and more lines while the figure is made. A page of one figure has the
+    figure's title."""
     monkeypatch.setattr(reproduce, "BEAT", 1e-3)
     told, twice = [], threading.Event()
 

@@ -1,4 +1,4 @@
-"""Figures of the flexible manipulator: planned with one model, tried on another."""
+"""Figures of the flexible manipulator. The path is planned with one model and played on another."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ from tests.support import oracle
 
 
 def test_bending_changes_the_torques():
-    """A path needs other torques with a stiff beam; with its own the force stays within 2.5 %."""
+    """With a stiff beam the path needs other torques. With the file's beam the contact force stays within 2.5 %."""
     wall = scenario.load_scenario("wall_contact")
     found, mechanism = pressed(wall, 0.5), wall.mechanism
     assert np.abs(found.error).max() < 0.05
@@ -29,19 +29,19 @@ def test_bending_changes_the_torques():
 
 @pytest.mark.parametrize("frame", ["root", "chord"])
 def test_plant_without_bending_is_a_rigid_arm(frame):
-    """Accelerations under torques against Pinocchio, the beam made stiff, in both frames."""
+    """With a stiff beam the plant accelerates as Pinocchio's rigid arm does, in both frames."""
     mechanism = load_mechanism(MECHANISMS / "flexible_link.toml")
     beam = mechanism.links[0]
     stiff = replace(mechanism, links=(replace(beam, beam=replace(beam.beam, EI=(np.inf, 1e6))),))
     plant = FlexiblePlant(stiff, 2, frame=frame)
     M, force, _, _ = plant.system(np.zeros(2 * (1 + plant.n)))
     tau = np.array([0.3])
-    free = np.linalg.solve(M + 1e12 * np.diag([0.0] + [1.0] * plant.n), force + plant.driven(tau))  # bending held
+    free = np.linalg.solve(M + 1e12 * np.diag([0.0] + [1.0] * plant.n), force + plant.driven(tau))  # no bending
     assert free[0] == pytest.approx(oracle.aba(model_of(stiff), [0.0], [0.0], tau)[0], rel=1e-6)
 
 
 def test_plant_keeps_its_energy():
-    """Falling freely under gravity without damping: kinetic, elastic and potential energy together."""
+    """The arm falls freely without damping. The sum of kinetic, elastic and potential energy stays constant."""
     mechanism = load_mechanism(MECHANISMS / "wall_arm.toml")
     links = tuple(replace(link, beam=replace(link.beam, damping=0.0)) if link.beam else link
                   for link in mechanism.links)

@@ -1,4 +1,4 @@
-"""Gears with backlash, turned by a hand or a motor."""
+"""Gears with backlash that a hand or a motor turns."""
 
 import math
 
@@ -10,7 +10,7 @@ from femtorque.hil.plant import backlash, rigid
 from femtorque.hil.plant.selection import plant_of
 from tests.support.servos import LYING
 
-BACKLASH = math.radians(1.0)  # of an STS3215: TheRobotStudio/SO-ARM100 issue 134
+BACKLASH = math.radians(1.0)  # an STS3215: TheRobotStudio/SO-ARM100 issue 134
 OFF = np.full(2, math.nan)
 
 
@@ -29,7 +29,8 @@ def pushed(plant, torque, seconds=0.3):
 
 
 def test_a_hand_moves_an_output_through_its_backlash_and_no_further_than_friction_lets_it(arm):
-    """Less than the gear's friction of 0.196 N m turns the output from side to side; only its impact turns the gear."""
+    """A torque below the gear's friction of 0.196 N m turns the output from side to side. Only the output's impact
+    turns the gear."""
     plant = plant_of(arm)
     assert isinstance(plant, backlash.BacklashPlant)
     start = arm.moving[1].start
@@ -42,9 +43,9 @@ def test_a_hand_moves_an_output_through_its_backlash_and_no_further_than_frictio
 def test_a_motor_that_turns_back_takes_its_output_along_after_the_backlash(arm):
     plant = plant_of(arm)
     plant.drive(0.05, np.array([0.0, 6.0]))
-    assert plant.lean[1] == pytest.approx(-0.5 * BACKLASH, rel=0.1)  # the tooth behind it pushes
+    assert plant.lean[1] == pytest.approx(-0.5 * BACKLASH, rel=0.1)  # the tooth behind the output pushes
     plant.drive(0.05, np.array([0.0, -6.0]))
-    assert plant.lean[1] == pytest.approx(0.5 * BACKLASH, rel=0.1)  # the tooth before it pushes
+    assert plant.lean[1] == pytest.approx(0.5 * BACKLASH, rel=0.1)  # the tooth before the output pushes
 
 
 def test_without_backlash_it_is_the_rigid_plant(arm):

@@ -16,8 +16,8 @@ def clamped(compliance: np.ndarray, velocity: np.ndarray, bound: np.ndarray) -> 
 
 
 def problem(rng: np.random.Generator, n: int, freedoms: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Compliance, velocity and bound of n joints of a mechanism with so many freedoms; with fewer freedoms than joints
-    the holding torques are not unique."""
+    """Return compliance, velocity and bound of n joints of a mechanism with so many freedoms. With fewer freedoms than
+    joints the holding torques are not unique."""
     root = rng.normal(size=(freedoms, n))
     compliance = root.T @ root
     velocity = root.T @ rng.normal(size=freedoms) * rng.choice([0.1, 1.0, 10.0])
@@ -41,7 +41,7 @@ def test_who_sticks_rests_and_who_slides_is_opposed_with_the_bound(loose):
 
 
 def test_multipliers_solve_the_box_constrained_problem():
-    """min 1/2 m' A m + velocity' m within |m| <= bound, as a bounded least-squares problem of SciPy."""
+    """SciPy's bounded least squares minimises 1/2 m' A m + velocity' m within |m| <= bound."""
     for seed in range(100):
         rng = np.random.default_rng(seed)
         n = int(rng.integers(1, 8))

@@ -1,4 +1,5 @@
-"""A flexible two-link arm end to end: plan on the host, image on the virtual board, a plant with finer elements."""
+"""A flexible two-link arm end to end: the host plans, the virtual board plays the image, and the plant has finer
+elements."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -31,7 +32,7 @@ def rigidly(mechanism: Mechanism) -> Mechanism:
 
 
 def streamed(t, q, qd, qdd) -> Trajectory:
-    """Rows at the knots, at rest at both ends, and REST longer at the last one."""
+    """Return rows at the knots, at rest at both ends, with a further rest of REST at the last row."""
     qd, qdd = qd.copy(), qdd.copy()
     qd[[0, -1]] = qdd[[0, -1]] = 0.0
     stay = np.arange(1, round(REST / KNOT) + 1)
@@ -49,7 +50,8 @@ class Witnessed(FlexibleArmPlant):
 
 
 class Points(ArticulatedPlant):
-    """Points with large rotations and tension, without equations of the inverse model. It records its tip, too."""
+    """A plant of points with large rotations and tension, which shares no equations with the inverse model. It records
+    its tip."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         super().__init__(refined(mechanism, 2))
@@ -63,7 +65,7 @@ class Points(ArticulatedPlant):
 
 
 def played(mechanism: Mechanism, trajectory: Trajectory, out: Path, plant: Witnessed | Points) -> tuple[Result, float]:
-    """The run, and the tip's swing after LEAD beyond the path's end, m, peak to peak."""
+    """Return the run, and the tip's swing after LEAD beyond the path's end, m, peak to peak."""
     result = run_closed_loop(mechanism, trajectory, plant=plant, out=out)
     t, x, y = np.array(plant.path).T
     after = (t > t[-1] - REST) & (t < t[-1] - 0.02)  # the host disarms at once when the motion has ended
@@ -97,7 +99,7 @@ def test_which_plant_a_mechanism_gets():
 
 
 def test_feed_forward_alone_moves_a_flexible_joint_arm():
-    """Torque of the emitted step, ideal motors, no feedback: the rigid plant with its springs follows the motion."""
+    """The emitted step drives ideal motors without feedback. The rigid plant with its springs follows the motion."""
     mechanism = flexible_joints(axis=(0.3, 0.5, 0.8), gravity=(0.0, 0.0, 0.0))
     motion, ticks = oracle.septic([0.1, -0.2], [0.7, 0.3], 0.4), 400
     positions = motion.position((np.arange(ticks + 2) - 0.5) * 1e-3)
@@ -105,7 +107,7 @@ def test_feed_forward_alone_moves_a_flexible_joint_arm():
         replace(j, start=at) for j, at in zip(mechanism.joints, (0.1, 0.0, -0.2, 0.2), strict=True)))
 
     def astray(torque: np.ndarray) -> float:
-        """Largest deviation from the motion, rad."""
+        """Return the largest deviation from the motion, rad."""
         plant, found = Wired(Plant(placed)), []
         for tau in torque:
             plant.push(1e-3, tau)

@@ -1,4 +1,4 @@
-"""Steps of the flexible arm: Newmark's, written out with the equations of femtorque.hil.plant.flexible_arm."""
+"""Steps of the flexible arm: Newmark's scheme, written out with the equations of femtorque.hil.plant.flexible_arm."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ ARM = load_mechanism(MECHANISMS / "flexible_arm.toml")
 
 
 def longer() -> Mechanism:
-    """An arm with another rigid link before the first, and gravity in the plane."""
+    """Return an arm with another rigid link before the first one, and with gravity in the plane."""
     shoulder, elbow = ARM.joints
     link = replace(ARM.link("upper"), name="first")
     first = replace(shoulder, name="base", child="first", start=0.3)
@@ -27,7 +27,7 @@ def longer() -> Mechanism:
 
 
 def sheared() -> Mechanism:
-    """An arm whose flexible link has shear, too."""
+    """Return an arm whose flexible link has shear."""
     links = (replace(x, beam=replace(x.beam, GA_s=(900.0, 900.0))) if x.beam else x for x in ARM.links)
     return replace(ARM, links=tuple(links))
 
@@ -38,8 +38,8 @@ def sticking() -> Mechanism:
 
 
 def step(plant: FlexibleArmPlant, h: float, volts: np.ndarray, torque: np.ndarray) -> dict[str, np.ndarray | float]:
-    """State after a step: average acceleration, elastic and damping terms implicit, speed terms iterated three
-    times."""
+    """Return the state after a step: average acceleration, implicit elastic and damping terms, and speed terms iterated
+    three times."""
     n, arm, motors = plant.n, plant.flexible, [joint.motor for joint in plant.joints]
     R, L, constant, rotor = np.array([(m.R, m.L, m.gear * m.K, m.gear**2 * m.inertia) if m else (1.0, 0.0, 0.0, 0.0)
                                       for m in motors]).T
@@ -79,7 +79,7 @@ def step(plant: FlexibleArmPlant, h: float, volts: np.ndarray, torque: np.ndarra
                                        load_mechanism(MECHANISMS / "flexible_link.toml")],
                          ids=["arm", "longer", "sheared", "sticking", "link"])
 def test_each_step_is_newmarks(mechanism):
-    """Random voltages, some of which float, and torques; all float in the last quarter."""
+    """Return random voltages, some of which float, and random torques. In the last quarter all voltages float."""
     plant = FlexibleArmPlant(mechanism, 4)
     rng, start, rested = np.random.default_rng(3), plant.x, 0
     for k in range(120):
@@ -98,7 +98,7 @@ def test_each_step_is_newmarks(mechanism):
 
 
 def test_each_step_on_a_wall_is_newmarks_with_the_walls_force():
-    """An arm with a hand on a spring falls on a floor under it, rebounds and falls again."""
+    """An arm with a hand on a spring falls on a floor, rebounds and falls again."""
     mechanism = load_mechanism(MECHANISMS / "wall_arm.toml")
     floor = FlexibleArmPlant(mechanism, 3).tip()[1] - 2e-3
     plant = FlexibleArmPlant(mechanism, 3, wall=Wall(np.array([0.0, 1.0, 0.0]), floor, 1e4, 2.0))

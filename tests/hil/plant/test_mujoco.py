@@ -1,4 +1,4 @@
-"""MuJoCo as plant and as reference: the exported mechanism is the same one, and it can touch things."""
+"""MuJoCo as plant and as reference. The exported mechanism equals the file's, and can touch things."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ TABLE = """<mujoco><compiler angle="radian"/><worldbody>
 
 
 def without_loss(mechanism):
-    """The model in MuJoCo with inertia and gravity alone, for mj_inverse."""
+    """Return the model in MuJoCo with inertia and gravity alone, for mj_inverse."""
     model = mujoco.MjModel.from_xml_string(mjcf(mechanism))
     model.dof_armature[:] = model.dof_damping[:] = model.dof_frictionloss[:] = 0.0
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_LIMIT | mujoco.mjtDisableBit.mjDSBL_CONTACT
@@ -50,7 +50,7 @@ def test_mj_inverse_gives_the_torques_of_newton_and_euler(name):
     expected = newton_euler(Model.of(mechanism), q, v, a)
     springs = np.array([j.stiffness * (x - j.rest) for j, x in zip(mechanism.moving, q, strict=True)])
     np.testing.assert_allclose(data.qfrc_inverse[model.jnt_dofadr[joints]], expected - springs, rtol=0.0,
-                               atol=2e-6 * np.abs(expected).max())  # rods are a little thick
+                               atol=2e-6 * np.abs(expected).max())  # MuJoCo's rods are slightly thick
 
 
 @pytest.mark.parametrize("name", ["three_link", "six_axis"])
@@ -62,7 +62,7 @@ def test_motors_move_it_as_they_move_the_rigid_plant(name):
         plant.drive(0.05, volts)
     moved = np.abs(ours.q - [joint.start for joint in mechanism.moving])
     assert moved.max() > 0.02
-    np.testing.assert_allclose(theirs.q, ours.q, rtol=0.0, atol=0.03 * moved.max())  # its dry friction is soft
+    np.testing.assert_allclose(theirs.q, ours.q, rtol=0.0, atol=0.03 * moved.max())  # MuJoCo's dry friction is soft
     assert np.abs(theirs.counts() - ours.counts()).max() <= 0.03 * np.abs(ours.counts()).max()
 
 
@@ -84,7 +84,7 @@ def test_mimic_joints_follow(tmp_path):
 
 
 def shoulder(tmp_path, height):
-    """The arm of the gripper's file without the gripper, and a table beneath it."""
+    """Return the arm of the gripper's file without the gripper, and a scene with a table below the arm."""
     scene = tmp_path / "table.xml"
     scene.write_text(TABLE.format(height=height))
     return gripper_in(tmp_path, 'name = "gripper"', 'name = "arm"\nlock = { grip = 0.0 }'), scene
@@ -116,7 +116,7 @@ def test_a_blocked_arm_stops_with_a_fault_and_a_free_one_moves_on(tmp_path):
 
 
 def test_a_push_is_met_better_with_feed_forward_than_by_pd_alone(tmp_path):
-    """A light box on the arm's way, pushed aside in mid-motion."""
+    """A light box stands in the arm's way. The arm pushes the box aside during its motion."""
     arm, scene = shoulder(tmp_path, -0.4)
     scene.write_text(TABLE.format(height=-0.4).replace("</worldbody>", """
 <body pos="0.36 0 -0.33"><freejoint/><geom type="box" size="0.03 0.03 0.05" mass="0.05"/></body></worldbody>"""))

@@ -1,4 +1,4 @@
-"""Friction that falls with the velocity or rises with the load, where a plant has none of it: refused by name."""
+"""A plant without friction that depends on velocity or load refuses a file with this friction by name."""
 
 from dataclasses import replace
 
@@ -10,7 +10,7 @@ from femtorque.hil.plant.selection import plant_of
 
 
 def loaded(name: str) -> Mechanism:
-    """A mechanism whose driven joints rub by their load."""
+    """Return a mechanism whose driven joints have friction that rises with their load."""
     it = load_mechanism(MECHANISMS / f"{name}.toml")
     return replace(it, joints=tuple(replace(j, friction=replace(j.friction, load=0.1)) if j.motor else j
                                     for j in it.joints))

@@ -15,7 +15,8 @@ from tests.support.oracle import aba, pinocchio_of, random_chain
 
 
 def pendulum(gravity: float = 9.81, **joint: object) -> Mechanism:
-    """A rod of 0.5 kg and 0.4 m on a hinge about z. It lies along x at angle 0; gravity points along x."""
+    """Return a rod of 0.5 kg and 0.4 m on a hinge about z. The rod lies along x at angle 0, and gravity points along
+    x."""
     inertia = 0.5 * 0.4**2 / 12.0
     rod = Link("rod", 0.5, np.array([0.2, 0.0, 0.0]), np.diag([0.0, inertia, inertia]))
     hinge = Joint("hinge", "revolute", "base", "rod", np.zeros(3), np.zeros(3), np.array([0.0, 0.0, 1.0]), **joint)
@@ -51,7 +52,7 @@ def test_motion_converges_on_pinocchio_at_second_order():
 
     coarse, fine = error(1e-3), error(2.5e-4)
     assert fine < 1e-4
-    assert 12.0 < coarse / fine < 20.0  # a quarter of the step, a sixteenth of the error
+    assert 12.0 < coarse / fine < 20.0  # a quarter of the step gives a sixteenth of the error
 
 
 def test_motor_step_response_equals_scipy():

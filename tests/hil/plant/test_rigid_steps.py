@@ -1,4 +1,4 @@
-"""Steps of the rigid plant: each satisfies the equation of femtorque.hil.plant.rigid, with Pinocchio's terms."""
+"""Each step of the rigid plant satisfies the equation of femtorque.hil.plant.rigid, with Pinocchio's terms."""
 
 from dataclasses import dataclass, replace
 
@@ -13,8 +13,8 @@ from tests.support.oracle import pinocchio_of, planar_chain, random_tree, rnea
 
 
 def driven_tree(rng: np.random.Generator, n: int, field: bool = False) -> Mechanism:
-    """A random tree whose joints have friction, springs and motors, some without inductance, or no motor. field:
-    friction falls with the velocity and rises with the load, too."""
+    """Return a random tree. Its joints have friction, springs and motors; some motors have no inductance, and some
+    joints no motor. field: friction also falls with the velocity and rises with the load."""
     tree = random_tree(rng, n)
     joints = []
     for joint in tree.joints:
@@ -31,7 +31,7 @@ def driven_tree(rng: np.random.Generator, n: int, field: bool = False) -> Mechan
 
 @dataclass
 class Checked:
-    """A plant that is moved on step by step; after each step its equation is checked."""
+    """A plant that moves step by step. Each step is checked against the plant's equation."""
 
     plant: Plant
     stuck: int = 0  # joints, step by step
@@ -50,7 +50,7 @@ class Checked:
         self.stiffness = np.array([joint.stiffness for joint in joints])
         self.rest = np.array([joint.rest for joint in joints])
         self.stops = np.full((plant.n, 2), (-np.inf, np.inf))
-        self.carried = np.zeros(plant.n)  # by the gears, in the step before
+        self.carried = np.zeros(plant.n)  # loads of the gears in the step before
 
     def move(self, seconds: float, volts: np.ndarray, torque: np.ndarray) -> None:
         count = max(1, int(np.ceil(seconds / self.plant.max_step - 1e-9)))
@@ -75,7 +75,7 @@ class Checked:
         beyond = np.minimum(middle - self.stops[:, 0], 0.0) + np.maximum(middle - self.stops[:, 1], 0.0)
         met = 2.0 * np.diag(mass) * STOP_RATE * (beyond != 0.0)
         springs = -self.stiffness * (middle - self.rest) - np.diag(mass) * STOP_RATE**2 * beyond
-        # the residual of the equation is the torque of dry friction
+        # The residual of the equation is the torque of dry friction.
         dry = (mass @ (new - v) / h + self._bilinear(middle, v, new, fall) + fall - active - springs
                + 0.5 * (self.viscous + back + met) * (v + new))
         most = self._most(v)
@@ -96,14 +96,14 @@ class Checked:
         self.slid += int(np.sum(~rests))
 
     def _most(self, v: np.ndarray) -> np.ndarray:
-        """The most that dry friction holds, at velocities (n,)."""
+        """Return the largest torque that dry friction holds, at velocities (n,)."""
         rows = [j.friction for j in self.plant.joints]
         more = [f.stribeck / (1.0 + (x / f.stribeck_velocity) ** 2) if f.stribeck else 0.0
                 for f, x in zip(rows, v.tolist(), strict=True)]
         return self.coulomb + more + np.array([f.load for f in rows]) * np.abs(self.carried)
 
     def _bilinear(self, q: np.ndarray, v: np.ndarray, w: np.ndarray, fall: np.ndarray) -> np.ndarray:
-        """Velocity forces C(v) w, symmetric in v and w, from the quadratic ones."""
+        """Return the velocity forces C(v) w from the quadratic ones. They are symmetric in v and w."""
         both, first, second = (rnea(self.model, q, x, 0.0 * q) - fall for x in (v + w, v, w))
         return 0.5 * (both - first - second)
 
@@ -174,7 +174,7 @@ def test_a_hand_is_asked_before_every_step_and_sees_what_it_begins_from():
     assert asked == pytest.approx(np.arange(40) * 5e-4, abs=1e-12)
     for _ in range(40):
         pushed.move(5e-4, volts, hand(pushed))
-    assert np.max(np.abs(pushed.q - ours.q)) > 1e-6  # without the hand it moves elsewhere
+    assert np.max(np.abs(pushed.q - ours.q)) > 1e-6  # without the hand the plant moves elsewhere
     pushed.drive(5e-3, volts)
     np.testing.assert_allclose(ours.q, pushed.q, rtol=0, atol=1e-13)
 

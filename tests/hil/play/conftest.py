@@ -11,10 +11,11 @@ from tests.support.plugged import Hand, plugged_in
 
 @pytest.fixture
 def brought_up(here, monkeypatch, tmp_path):
-    """Run `femtorque bringup` with a file of this text; without a text, with the file that is there.
+    """Run `femtorque bringup` with a file of this text. Without a text, use the file that is there.
 
-    hand: who moves the joints. spoil: what is wrong with the board. plant, world: as in plugged_in. Returns the report
-    of each joint by its name, the mechanism in the file afterwards, and the board."""
+    hand: who moves the joints. spoil: makes the board's faults. plant, world: as in plugged_in. Returns the report of
+    each joint by its name, the mechanism in the file afterwards, and the board.
+    """
     file = tmp_path / "arm.toml"
 
     def look(text, *options, hand=Hand, spoil=lambda board: None, plant=None, world=None):

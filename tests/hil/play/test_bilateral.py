@@ -1,4 +1,4 @@
-"""Two virtual arms that feel each other: a hand at one, a wall at the other."""
+"""Two virtual arms that feel each other. A hand moves one arm, and a wall stops the other."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,7 +23,7 @@ from femtorque.host.live.teleop import Leading
 from tests.support.rig import ROOT, arm, three_link
 
 FILE = ROOT / "mechanisms" / "three_link.toml"
-SOFT = 0.25  # of the file's stiffness
+SOFT = 0.25  # share of the file's stiffness
 CONTACTS = (0.13, 0.054, 0.012)  # N m
 WALL = 0.25  # rad from the start, at the follower's shoulder
 HAND = 20.0 * np.array([1.0, 0.2, 0.05])  # N m/rad
@@ -32,8 +32,9 @@ COUPLING = Coupling(Leading((0,), np.ones(1), np.zeros(1)), *np.zeros((6, 1)))
 
 
 def feels(share: float = SOFT, reaction: str = "none") -> Mechanism:
-    """The three-link arm with a share of its file's stiffness, which feels, by thresholds that its encoders' noise
-    passes now and then: the default is six times that noise, of which a hand would feel little."""
+    """Return the three-link arm with [feel] and a share of its file's stiffness. The noise of the encoders sometimes
+    passes the thresholds chosen here. The default thresholds are six times this noise, and a hand would feel little
+    with them."""
     it = three_link()
     joints = tuple(replace(j, gains=Gains(j.gains.ku * share, j.gains.kv * share**0.5, j.gains.ki), contact=Contact(c))
                    for j, c in zip(it.joints, CONTACTS, strict=True))
@@ -41,7 +42,7 @@ def feels(share: float = SOFT, reaction: str = "none") -> Mechanism:
 
 
 class Together:
-    """Time of some virtual boards as a host's clock."""
+    """A host's clock that runs some virtual boards."""
 
     def __init__(self, boards: list[VirtualBoard]) -> None:
         self.boards = boards
@@ -56,7 +57,7 @@ class Together:
 
 @contextmanager
 def two(mechanism: Mechanism) -> Iterator[list[Board]]:
-    """A leader and a follower in HOLD at their start, settled."""
+    """Yield a leader and a follower in HOLD, at rest at their start."""
     elf = platformio.build_image(mechanism, ROOT / "build" / mechanism.name).elf
     with VirtualBoard(elf, mechanism, Plant(mechanism)) as one, VirtualBoard(elf, mechanism, Plant(mechanism)) as other:
         clock = Together([one, other])
@@ -86,7 +87,7 @@ def same(mechanism: Mechanism) -> Leading:
 
 
 def test_the_loop_is_stable_at_every_delay_and_gain() -> None:
-    """Nyquist: all frequencies, one arm held fast or both, at different delays."""
+    """Nyquist's criterion at all frequencies and several delays. Either one arm is held fast, or none."""
     rng = np.random.default_rng(4)
     w = np.geomspace(1e-3, 1e4, 4000)
     for _ in range(200):
@@ -154,7 +155,7 @@ def test_the_delay_that_is_measured_is_no_shorter_than_what_it_takes() -> None:
                 pair.step()
             took = first.session.clock.now() - since
             leader.hand = lambda plant: np.zeros(3)
-            for _ in range(20):  # targets stay away until both arms rest, and are followed anew then
+            for _ in range(20):  # no targets come until both arms rest; the next targets are followed again
                 for f in (first, second):
                     f.wait(0.05)
             assert not any(f.session.in_state("FOLLOW") for f in (first, second))
@@ -162,12 +163,12 @@ def test_the_delay_that_is_measured_is_no_shorter_than_what_it_takes() -> None:
                 pair.step()
             assert pair.delay == pytest.approx(measured, rel=0.2)
     print(f"measured {1e3 * measured:.0f} ms, took {1e3 * took:.0f} ms")
-    assert 0.5 * measured < took < 1.2 * measured  # with the time in which the follower goes 1 mrad
+    assert 0.5 * measured < took < 1.2 * measured  # the follower needs some of this time to move 1 mrad
 
 
 @pytest.mark.parametrize("share, said", [(SOFT, "delay "), (1.0, "without force feedback: delay ")])
 def test_the_command_line_couples_two_arms_or_says_why_not(share, said, monkeypatch, capsys) -> None:
-    """A stiff arm would be too heavy to lead: it is led without feeling, as without --feel."""
+    """A stiff arm would be too heavy to lead with force feedback. The command then leads it as without --feel."""
     mechanism = feels(share)
     with two(mechanism) as boards:
         monkeypatch.setattr("femtorque.codegen.mechanism.load_mechanism", lambda path: mechanism)

@@ -20,8 +20,8 @@ TEXT = Path(rig.three_link().source).read_text(encoding="utf-8")
 
 
 def test_reversed_encoders_and_motors_and_wrong_counts_are_told_apart_and_can_be_mended(brought_up):
-    """One arm with a fault at each joint: the shoulder's encoder reversed, the elbow's motor reversed, the wrist's
-    counts doubled."""
+    """One arm has a fault at each joint: the shoulder's encoder and the elbow's motor are reversed, and the wrist's
+    counts are doubled."""
     wired = rig.changed("three-link", {"shoulder": {"encoder": {"sign": -1}}, "wrist": {"encoder": {"counts": 16384}}})
 
     def turn_motor_round(board):
@@ -41,7 +41,7 @@ def test_reversed_encoders_and_motors_and_wrong_counts_are_told_apart_and_can_be
 def test_a_loose_encoder_and_a_loose_motor_and_swapped_ones_are_found(brought_up):
     def loose(board):
         board.encoder_faults[0].frozen = 0
-        board.motor_wires[1] = 0.0  # short-circuited, as with one wire off
+        board.motor_wires[1] = 0.0  # the bridge gives 0 V and short-circuits the motor
 
     told, *_ = brought_up(TEXT, spoil=loose)
     assert told["shoulder"]["problem"].startswith("its encoder does not count")
@@ -68,8 +68,8 @@ def test_what_two_looks_mean(probed, ratio, words):
 
 
 def resting(at: float, friction: float) -> float:
-    """Place at which a joint comes to rest that is let go of: it goes towards where it hangs, rad, until its friction,
-    a share of the largest torque of gravity, holds it."""
+    """Return the angle at which a joint comes to rest after its release, rad. The joint falls until its friction holds
+    it. friction: a share of the largest torque of gravity."""
     while abs(math.sin(at)) > friction:
         at -= math.copysign(1e-3, math.sin(at))
     return at
@@ -77,8 +77,8 @@ def resting(at: float, friction: float) -> float:
 
 @pytest.mark.parametrize("ratio", [1.0, -1.0, 2.0, 3.0, 0.5])
 def test_turns_of_a_joint_that_is_let_go_of_agree_on_its_gear_or_on_nothing(ratio):
-    """Wherever it hangs, and however much friction holds it or not. A joint that hangs freely is back at once, which is
-    said as not following."""
+    """The joint may hang anywhere, with any friction. A joint that hangs freely is back at once, and the report says
+    that the joint does not follow."""
     wrong, known = [], 0
     for start, friction in itertools.product(np.linspace(-3.1, 3.1, 63), np.linspace(0.02, 1.2, 40)):
         begin = resting(float(start), float(friction))
@@ -101,7 +101,7 @@ def test_two_turns_agree_as_far_as_a_hand_is_right():
 
 
 def test_no_sign_is_written_of_one_probe_where_gravity_can_move_the_joint():
-    """The flat arm, and the same one upright."""
+    """The flat arm is judged, and then the same arm upright."""
     flat, once = rig.three_link(), Probed(-1, 0.1, one_way=True)
     upright = replace(flat, gravity=np.array([0.0, -9.81, 0.0]))
     assert judge(flat, 0, once, 1.0).values == {"motor": {"sign": -1}}
@@ -112,7 +112,7 @@ def test_no_sign_is_written_of_one_probe_where_gravity_can_move_the_joint():
 
 
 def driven(torque, *moved):
-    """A joint's motion by itself, sampled every 10 ms."""
+    """Return the motion of a single joint, sampled every 10 ms."""
     return Driven(0.01 * np.arange(len(moved)), np.array([moved]).T, torque)
 
 
@@ -129,7 +129,7 @@ def test_two_probes_of_a_joint_that_rests(forwards, backwards, found):
     (0.001, 0.26, 0.27, Probed(0, 0.2, sinks=1)), (-0.18, -0.26, -0.26, Probed(0, 0.2, sinks=1)),
     (0.03, 0.26, 0.0, Probed(0, 0.2, sinks=1))])
 def test_another_joint_that_sinks_slowly_is_told_from_one_that_the_torque_turns(still, forwards, backwards, found):
-    """A joint with much viscous friction goes little in the look without a torque, and far in the longer ones."""
+    """A joint with much viscous friction moves little in the look without a torque, and far in the longer looks."""
     def beside(torque, moved):
         return Driven(np.array([0.0, 0.3]), np.array([[0.0, 0.0], [0.001, moved]]), torque)
 
@@ -141,7 +141,8 @@ def test_another_joint_that_sinks_slowly_is_told_from_one_that_the_torque_turns(
     ((0.0, -0.008, -0.032), (0.0, -0.002, -0.008), -1), ((0.0, -0.005, -0.02), (0.0, -0.005, -0.021), 0),
     ((0.0, -0.001, -0.004), (0.0, -0.002, -0.008), 0), ((0.0, -0.012, -0.048), (0.0, -0.015, -0.06), 0)])
 def test_a_joint_that_sinks_is_compared_with_how_it_sinks(forwards, backwards, way):
-    """20 mrad without a torque: small differences, or both on one side, decide nothing."""
+    """The joint sinks by 20 mrad without a torque. Small differences decide nothing. Differences on one side decide
+    nothing either."""
     found = sinking(0, driven(0.0, 0.0, -0.005, -0.0201), driven(0.2, *forwards), driven(-0.2, *backwards))
     assert found == Probed(way, 0.2, sinks=0)
 
@@ -152,8 +153,8 @@ WIRINGS = {"right": (1, 1, ""), "motor": (-1, 1, "its motor turns it the wrong w
 
 
 class Catching(Hand):
-    """A plant in a stand that releases the arm while it is driven, and slows it when it falls with its motors off,
-    until the stand holds it."""
+    """A person with a stand for the arm. The stand releases the arm while it is driven. When the motors go off, the
+    stand slows the fall and then holds the arm."""
 
     def catch(self, plant):
         return np.clip(np.array([-30.0, -5.0]) * plant.v, -8.0, 8.0) * np.isnan(self.board.voltages())
@@ -169,7 +170,7 @@ def sinking_arm(brought_up, here, tmp_path):
     """Bring up an arm whose first link sinks as soon as nothing holds it."""
     def look(wiring, *options):
         file = tmp_path / "arm.toml"
-        here("init", "out", "-o", file)  # its axes are then turned level
+        here("init", "out", "-o", file)  # the next line turns the axes level
         text = file.read_text(encoding="utf-8").replace("axis = [0.0, 0.0, 1.0]", "axis = [0.0, 1.0, 0.0]")
         file.write_text(text, encoding="utf-8")
         mechanism, (motor, encoder, _) = load_mechanism(file), WIRINGS[wiring]
@@ -197,7 +198,7 @@ def test_an_arm_that_sinks_where_it_starts_is_told_from_one_that_is_wired_wrong(
 @pytest.mark.parametrize("wiring", [pytest.param(name, marks=[pytest.mark.bench] * (name == "encoder"))
                                     for name in WIRINGS])
 def test_without_a_hand_a_sinking_arm_is_good_or_one_of_two_signs_is_wrong(sinking_arm, wiring):
-    """Two errors together that cancel cannot show."""
+    """Two errors that cancel each other cannot show."""
     found, signs = sinking_arm(wiring, "--no-hand")
     wrong = wiring in ("motor", "encoder")
     assert ("it turns against its torque" in found["shoulder"]["problem"]) is wrong

@@ -20,7 +20,7 @@ class Firm(Steady):
 
 
 class Careless(Firm):
-    """Somebody who lets go of a joint as soon as it is turned, and presses Enter once it lies."""
+    """A person who releases a joint as soon as it is turned, and presses Enter when the joint lies."""
 
     def readline(self) -> str:
         super().readline()
@@ -32,7 +32,7 @@ class Careless(Firm):
 
 @pytest.fixture
 def looked_at(brought_up):
-    """Bring up an arm that lies. Returns problems by joint, the unknown joints, and the file."""
+    """Bring up an arm that lies. Returns the problems by joint, the unknown joints, and the file."""
     def look(spoil, *options, change=lambda text: text, hand=Firm, gravity="0.0"):
         text = change(Path(file_of().source).read_text().replace("[0.0, -9.81, 0.0]", f"[0.0, {gravity}, 0.0]"))
         text = text.replace("gains = {", "friction = { viscous = 0.5, coulomb = 0.05 }\ngains = {")
@@ -44,7 +44,7 @@ def looked_at(brought_up):
 
 
 def test_of_joints_that_are_let_go_of_and_sink_no_gear_and_no_sign_is_concluded(looked_at):
-    """Upright, with friction that lets them come to rest somewhere."""
+    """The arm is upright, and friction lets its joints come to rest somewhere."""
     said, unknown, file = looked_at(lambda buses: None, "--write", hand=Careless, gravity="-9.81")
     print(said)
     assert "were counted differently: hold the joint until it has been counted" in said["shoulder"]
@@ -60,7 +60,7 @@ OTHERS = {
 
 
 def told(mechanism, **changes: str) -> str:
-    """The configurations of the virtual drives of a mechanism in words, with other values for all of them."""
+    """Return the configurations of a mechanism's virtual drives in words, with some values changed in all of them."""
     with DrivesAlone(mechanism, plant_of(mechanism)) as alone:
         said = []
         for drive in alone.buses.drives.values():
@@ -73,7 +73,8 @@ def told(mechanism, **changes: str) -> str:
 
 
 def test_nothing_moves_while_a_drive_is_configured_otherwise_than_the_file_says(here, tmp_path):
-    """Nobody even looks for the board. Without what the tool prints the command says that it has not been compared."""
+    """The command does not look for the board. Without the maker's printout the command says that the settings were not
+    compared."""
     file = tmp_path / "arm.toml"
     file.write_text(Path(described("moteus").source).read_text())
     printed = tmp_path / "told.txt"
@@ -120,13 +121,13 @@ def test_another_drive_that_is_mounted_the_other_way_is_told_and_mended(looked_a
 
 KINDS = {"robstride": ("robstride-02", "robstride-00", 44),
          "cubemars": ("cubemars-ak10-9", "cubemars-ak80-9", 50),
-         "mini-cheetah": ("mini-cheetah", "mini-cheetah", 65)}  # of shoulder and elbow; of the wrist; velocity
+         "mini-cheetah": ("mini-cheetah", "mini-cheetah", 65)}  # of shoulder and elbow; of the wrist; rad/s
 
 
 @pytest.mark.bench
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_velocity_range_that_no_one_can_ask_for_shows_when_the_joint_is_turned(looked_at, kind):
-    """And a wrong range of the torque does not, as the report says. No joint is driven afterwards."""
+    """A wrong range of torque does not show, and the report says so. No joint is driven afterwards."""
     strong, weak, velocity = KINDS[kind]
     said, unknown, _ = looked_at(lambda buses: buses.drives[0].rescale(0.5), change=lambda text: (
         text.replace("damiao-4340", strong).replace("damiao-4310", weak).replace("effort = 20.0", "effort = 16.0")))
@@ -138,14 +139,14 @@ def test_a_velocity_range_that_no_one_can_ask_for_shows_when_the_joint_is_turned
 
 
 def test_a_joint_with_a_drive_is_asked_to_be_turned_farther_where_its_limits_allow():
-    """By three quarters of a radian; with a narrow range by half a radian, as other joints."""
+    """The turn is three quarters of a radian. With a narrow range it is half a radian, as for other joints."""
     elbow = file_of().streamed[1]
     assert [asked(replace(elbow, limits=replace(elbow.limits, upper=upper))) for upper in (2.5, 0.6, 0.3)] == [
         0.75, 0.6, 0.5]
 
 
 def narrow(buses):
-    """The first drive is set to 0.8 of its range of position."""
+    """Set the first drive to 0.8 of its range of position."""
     drive = buses.drives[0]
     drive.ranges = replace(drive.ranges, position=0.8 * drive.ranges.position)
 

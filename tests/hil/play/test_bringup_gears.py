@@ -27,8 +27,8 @@ FILE = KNOWN.sub("", WORLD).replace(", zero = 0.7", "").replace(", zero = 2500",
 
 
 def test_gears_are_found_with_signs_and_zeros_and_the_arm_then_moves_as_it_is_told(brought_up):
-    """A Damiao and a servo behind 3:1, a RobStride behind 2.5:1, two of them reversed and with other zeros. Motion is
-    measured at the joints."""
+    """A Damiao and a servo are behind 3:1, a RobStride behind 2.5:1. Two of them are reversed and have other zeros.
+    Motion is measured at the joints."""
     lying = read(WORLD.replace(GRAVITY, NONE), "geared_lying")
     said, mended, _ = brought_up(FILE.replace(GRAVITY, NONE), "--zero", "--write", hand=Steady, world=lying)
     assert [(name, round(said[name]["gear"], 1), said[name]["values"]["drive"]["gear"]) for name in said] == [
@@ -54,8 +54,8 @@ def test_gears_are_found_with_signs_and_zeros_and_the_arm_then_moves_as_it_is_to
 
 
 def told(**setting: int) -> SimpleNamespace:
-    """A board's report of three present drives; setting: by joint, the number of a setting that differs from the
-    file's."""
+    """Return a board's report of three present drives. setting: for a joint, the number of a setting that differs from
+    the file's."""
     seen = messages.DRIVE_STATES["SEEN"][0]
     of = [setting.get(name, 0) for name in ("shoulder", "elbow", "wrist")]
     return SimpleNamespace(state=[seen] * 3, error=[0] * 3, setting=of, value=[0] * 3, answers=[0] * 3)
@@ -68,7 +68,7 @@ def arm(tmp_path, text: str = FILE):
 
 
 def test_a_gear_with_which_the_file_would_be_refused_is_not_written(tmp_path):
-    """No other finding of that joint either; those of the others are."""
+    """No other finding of that joint is written either. The findings of other joints are written."""
     m = arm(tmp_path, FILE.replace("velocity = 1.2", "velocity = 4.0"))
     refused = write_bring_up(m.source, [judge_drive(m, 0, Look(-3.02), told()), judge_drive(m, 2, Look(-2.95), told())])
     assert list(refused) == ["wrist"]
@@ -106,7 +106,8 @@ def test_a_gear_in_the_file_that_is_none_is_taken_out(tmp_path):
 
 
 def test_a_range_that_may_be_wrong_is_no_gear(tmp_path):
-    """A setting differs from the file's; or the drive's range is unknown, and the motion too short to show it."""
+    """Either a setting differs from the file's, or the drive's range is unknown and the motion too short to show the
+    range."""
     m = arm(tmp_path)
     assert judge_drive(m, 0, Look(2.0), told(shoulder=21)).values == {}
     muted = arm(tmp_path, FILE.replace("damiao-4310", "cubemars-ak10-9").replace("gains", "gains", 1))
@@ -123,10 +124,10 @@ def test_a_zero_is_taught_in_the_drives_own_terms_with_the_sign_and_the_gear_tha
     assert can == {"sign": -1, "gear": 3.0, "zero": pytest.approx(0.9 + 3.0 * 0.2)}
     servo = judge_drive(m, 2, Look(3.0, (2300 - 2048) * COUNT), told()).values["drive"]
     assert servo == {"gear": 3.0, "zero": round(2300 - 0.6 / COUNT)}
-    behind = arm(tmp_path, WORLD)  # its position is the joint's, from a zero of its own
+    behind = arm(tmp_path, WORLD)  # the drive reports the joint's position from another zero
     assert judge_drive(behind, 0, Look(1.0, 0.25), told()).values["drive"] == {
         "zero": pytest.approx(0.7 - 3.0 * 0.25 + 3.0 * 0.2)}
-    assert judge_drive(m, 0, Look(1.8, 0.9), told()).zero is None  # its gear is unknown
+    assert judge_drive(m, 0, Look(1.8, 0.9), told()).zero is None  # the gear is unknown
 
 
 def test_a_joint_that_its_gear_takes_beyond_half_a_turn_of_its_drive_has_no_zero_any_more(tmp_path):

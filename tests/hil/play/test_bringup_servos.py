@@ -22,7 +22,7 @@ class Gentle(Steady):
 
 @pytest.fixture
 def looked_at(brought_up):
-    """Bring up the arm after `spoil`. Returns its report, the file, and what the servos store."""
+    """Bring up the arm after `spoil`. Returns its report, the file, and the bytes that the servos store."""
     def look(spoil, *options, text=LYING, world=None):
         told, file, board = brought_up(text, *options, hand=Gentle, spoil=lambda board: spoil(board.wiring.buses),
                                        world=world)
@@ -34,7 +34,7 @@ def looked_at(brought_up):
 
 
 def test_a_servo_mounted_the_other_way_and_elsewhere_is_told_and_mended_in_the_file_alone(looked_at):
-    """Its zero is right together with its sign: the elbow starts at 0.3 rad."""
+    """The zero is right together with the sign. The elbow starts at 0.3 rad."""
     before = []
 
     def turn_round(buses):
@@ -52,7 +52,7 @@ def test_a_servo_mounted_the_other_way_and_elsewhere_is_told_and_mended_in_the_f
 
 @pytest.mark.bench
 def test_sign_gear_and_zero_of_a_dynamixel_are_found_and_mended_in_the_file_alone(looked_at, tmp_path):
-    """Its elbow is behind a belt of 2:1 that the file lacks, mounted the other way, with its zero elsewhere."""
+    """The elbow is behind a belt of 2:1 that the file lacks. It is mounted the other way, with another zero."""
     head, elbow = DYNAMIXELS.replace("two_dynamixels", "belted").split('name = "elbow"')
     elbow = elbow.replace("lower = -1.8, upper = 1.8, velocity = 4.0", "lower = -1.2, upper = 1.2, velocity = 2.0")
     file = f'{head}name = "elbow"{elbow}'
@@ -69,7 +69,7 @@ def test_sign_gear_and_zero_of_a_dynamixel_are_found_and_mended_in_the_file_alon
     assert (shoulder.sign, shoulder.gear, elbow.sign, elbow.gear) == (1, 1.0, -1, 2.0)
     assert abs(shoulder.servo.zero - 2048) <= 5 and abs(elbow.servo.zero - 2700) <= 8
     assert {j["firmware"] for j in told.values()} == {"47"}
-    kept = [i for i in range(64) if i not in (9, 11)]  # return delay and operating mode are the board's to set
+    kept = [i for i in range(64) if i not in (9, 11)]  # the board sets return delay and operating mode
     assert [[s[i] for i in kept] for s in stored] == [[s[i] for i in kept] for s in before]
 
 

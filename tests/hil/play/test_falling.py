@@ -1,4 +1,4 @@
-"""An arm that gravity loads: which joints fall when cables are pulled and motors are switched off."""
+"""Joints that fall under gravity when cables are pulled or motors are switched off."""
 
 import re
 from collections.abc import Iterator
@@ -30,13 +30,14 @@ FALLEN = 0.2  # rad
 
 
 def upright(safety: Safety) -> Mechanism:
-    """The three-link arm with its axes level, so that its motors carry it."""
+    """Return the three-link arm with level axes, so that its motors carry its weight."""
     return replace(rig.three_link(), name="upright", gravity=np.array([0.0, -9.81, 0.0]), safety=safety)
 
 
 @contextmanager
 def holding(mechanism: Mechanism, folder: str | None = None) -> Iterator[tuple[VirtualBoard, Session]]:
-    """Connect a board in HOLD with its arm at rest. folder: the image's below build, or the mechanism's name."""
+    """Connect a board in HOLD with its arm at rest. folder: the image's folder below build; by default the mechanism's
+    name."""
     elf = build.build_image(mechanism, rig.ROOT / "build" / (folder or mechanism.name)).elf
     with rig.connected(mechanism, elf, armed=True) as (board, session):
         rig.pump(board, session, 20)
@@ -44,7 +45,7 @@ def holding(mechanism: Mechanism, folder: str | None = None) -> Iterator[tuple[V
 
 
 def look(board: VirtualBoard, session: Session) -> tuple[int, int]:
-    """State and fault after the cable is plugged in again."""
+    """Return state and fault after the cable is plugged in again."""
     board.incoming.cut = False
     for _ in range(3):
         board.run(0.01)
@@ -64,7 +65,7 @@ def test_a_loaded_arm_falls_when_the_cable_is_pulled_only_where_its_file_says_so
 
 @pytest.mark.parametrize("fails", [False, True])
 def test_the_next_host_takes_over_an_arm_that_is_held_and_never_lets_go_of_it(fails):
-    """Also one whose last host has left it by an error that nobody expected, while it followed targets."""
+    """fails: the last host has left the arm by an unexpected error while the arm followed targets."""
     arm = upright(Safety())
     names, ends = [j.name for j in arm.streamed], rig.start() + np.array([[0.0] * 3, [0.3] * 3])
     with holding(arm, "upright-hold") as (board, first):
@@ -83,7 +84,7 @@ def test_the_next_host_takes_over_an_arm_that_is_held_and_never_lets_go_of_it(fa
                 f.wait(0.1)
                 raise ZeroDivisionError
         for _ in range(15):
-            board.run(0.1)  # nobody says anything
+            board.run(0.1)  # no host sends anything
         with closing(session_with(board)) as second:
             second.connect()
             assert second.in_state("HELD")
@@ -111,7 +112,7 @@ BRAKE = Brake(release_s=0.03, engage_s=0.06)
 
 
 def braked(name: str, tmp_path: Path) -> Mechanism:
-    """The upright arm of any board, with brakes that need time."""
+    """Return the upright arm on any board, with brakes that need time."""
     flat = three_link(name, tmp_path)
     return replace(flat, name=f"braked-{name}", gravity=np.array([0.0, -9.81, 0.0]), safety=Safety(brake=BRAKE))
 
@@ -142,7 +143,7 @@ def test_an_arm_with_brakes_stays_where_it_is_through_disarming_a_lost_host_and_
 
 
 def test_a_joint_with_a_brake_moves_as_soon_as_the_arm_is_armed(tmp_path):
-    """Jogging, identifying and playing arm first, and wait until the brakes are open."""
+    """Jogging, identifying and playing arm the board first and wait until the brakes are open."""
     with holding(braked("f405rg-4", tmp_path)) as (board, session):
         session.disarm()
         before = board.plant.q.copy()

@@ -1,4 +1,4 @@
-"""The flash image in FOLLOW: the PC's arithmetic bit for bit, and no limit exceeded whatever is sent."""
+"""The flash image in FOLLOW: its arithmetic equals the PC's bit for bit, and no target exceeds a limit."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ FRAME = 20_000  # us
 
 @pytest.mark.parametrize("flood", ["chunks", "single"])
 def test_stop_is_obeyed_within_moments_of_the_boards_time_while_more_is_sent_than_the_line_carries(flood):
-    """Chunks of 50 targets, 50 a second, as a policy plans; and 4000 single ones a second, as a simple script sends."""
+    """A policy sends 50 chunks of 50 targets each second. A simple script sends 4000 single targets each second."""
     mechanism = rig.three_link()
     start = np.array([joint.start for joint in mechanism.streamed])
     with rig.connected(mechanism, armed=True) as (board, session), Board(session, mechanism).follow() as f:
@@ -38,7 +38,7 @@ def test_stop_is_obeyed_within_moments_of_the_boards_time_while_more_is_sent_tha
 
 
 def targets(mechanism):
-    """(ms, target), one a frame."""
+    """Yield (ms, target), one target a frame."""
     start = np.array([joint.start for joint in mechanism.streamed])
     for k in range(0, 2000, FRAME // 1000):
         t = 1e-3 * k
@@ -48,7 +48,7 @@ def targets(mechanism):
 
 
 def moved(record):
-    """The first tick that moves a target."""
+    """Return the number of the first tick that moves a target."""
     return int(np.flatnonzero(np.any(record["target"] != record["target"][0], axis=1))[0])
 
 
@@ -65,7 +65,7 @@ def on_the_image(mechanism):
 
 
 def on_this_computer(mechanism, held, phase):
-    """phase: ticks that pass before: each makes one joint's sine and cosine exact."""
+    """phase: ticks that pass before the motion. In each tick the sine and cosine of one joint become exact."""
     app = App(mechanism)
     assert app.home(following.TURN * held) == "NONE" and app.command("ARM") == "NONE"
     app.run(50 + phase)

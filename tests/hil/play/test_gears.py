@@ -1,4 +1,4 @@
-"""An arm whose drives are behind gears: it holds and moves like one without gears and with ranges to match."""
+"""An arm with gears at its drives holds and moves like an arm without gears whose drives have matching ranges."""
 
 from functools import cache
 
@@ -32,7 +32,7 @@ def test_an_arm_behind_gears_moves_as_the_host_computes_it():
 
 
 def test_behind_gears_it_moves_as_drives_do_that_have_their_ranges_without():
-    """On CAN equal to a thousandth. The servo's encoder is three times as fine behind the gear."""
+    """The joints on CAN agree to a thousandth. Behind the gear, the servo's encoder is three times as fine."""
     behind, without = moved("geared"), moved("plain")
     assert np.all(np.ptp(behind.record.q, axis=0) > 0.39)
     for ours, theirs in ((behind.tracking_max, without.tracking_max), (behind.tracking_rms, without.tracking_rms)):
@@ -41,8 +41,8 @@ def test_behind_gears_it_moves_as_drives_do_that_have_their_ranges_without():
 
 
 def test_behind_gears_it_holds_its_weight_and_each_drive_gives_its_share_of_the_torque():
-    """Stretched out, as the drives themselves measure it: the gear's multiple of the angle, and the gear's part of the
-    torque, for the servo by its current."""
+    """The arm is stretched out, and its drives measure angle and torque. The drive's angle is the gear times the
+    joint's angle. Its torque is the joint's torque divided by the gear. The servo shows its torque by its current."""
     m = geared()
     plant = Plant(m)
     with VirtualBoard(image(m.name), m, plant) as board:
@@ -67,7 +67,8 @@ def test_behind_gears_it_holds_its_weight_and_each_drive_gives_its_share_of_the_
 
 
 def _weight(m: Mechanism) -> np.ndarray:
-    """Torques, N m, that hold the arm stretched out, by hand: rods with the weight in the middle."""
+    """Return the torques, N m, that hold the arm stretched out. They are computed by hand from rods whose weight is in
+    the middle."""
     rods, at = [0.25, 0.22, 0.1], [0.0, 0.25, 0.47]
     masses = [1.4, 0.9, 0.4]
     return np.array([sum(9.81 * mass * (begin + 0.5 * rod - at[j]) for mass, begin, rod in

@@ -30,11 +30,11 @@ def check(result, joint):
     for estimate, truth in ((result.viscous, friction.viscous), (result.coulomb, friction.coulomb),
                             (result.inertia, motor.inertia)):
         assert abs(estimate.value - truth) <= max(0.05 * truth, estimate.half), (joint.name, str(estimate), truth)
-        assert estimate.half < 0.5 * truth, (joint.name, str(estimate), truth)  # an interval that is narrow enough
+        assert estimate.half < 0.5 * truth, (joint.name, str(estimate), truth)  # the interval is narrow enough
 
 
 def test_friction_and_inertia_of_a_joint_are_found_and_written(here, tmp_path):
-    """Run the command as a user types it, with a file that has neither."""
+    """Run the command as a user types it. The file has neither friction nor inertia."""
     truth, file = rig.three_link(), tmp_path / "arm.toml"
     file.write_text(Path(truth.source).read_text().replace('name = "three-link"', 'name = "unknown-arm"'))
     for joint in truth.moving:

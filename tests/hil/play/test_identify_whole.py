@@ -1,5 +1,5 @@
-"""Whole arms identified on the virtual board, whose plant is not as the file says: masses by +-20 %, centres of gravity
-by 10 mm, twice the friction; encoders and duties as the parts have them."""
+"""Whole arms identified on the virtual board. The plant differs from the file: masses by +-20 %, centres of gravity by
+10 mm, friction by a factor of two. Encoders and duties are those of the real parts."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,7 +31,7 @@ def six() -> Mechanism:
 
 
 def seven() -> Mechanism:
-    """Drives on CAN FD that close their loops; their friction is chosen, as nobody publishes it."""
+    """Return an arm of drives on CAN FD that close their loops. Their friction is chosen, as nobody publishes it."""
     arm = load_mechanism(MECHANISMS / "openarm_like.toml")
     dry = [Friction(0.1, 0.3 if joint.limits.effort > 20.0 else 0.1) for joint in arm.joints]
     return replace(arm, name="unknown_seven", joints=tuple(
@@ -40,7 +40,8 @@ def seven() -> Mechanism:
 
 @contextmanager
 def armed(mechanism: Mechanism, truth: Mechanism) -> Iterator[Board]:
-    """A board with the file's image, armed, and wired to the true arm. Brakes hold the arm until the board is armed."""
+    """Connect an armed board that has the file's image and is wired to the true arm. Brakes hold the arm until the
+    board is armed."""
     with plugged_in(mechanism, plant_of(truth)) as virtual, Board.connect("auto", mechanism) as board:
         board.home()
         board.arm()
@@ -54,7 +55,7 @@ def found(mechanism: Mechanism, truth: Mechanism, programme: Programme) -> Resul
 
 
 def played(mechanism: Mechanism, truth: Mechanism, name: str, programme: Programme) -> np.ndarray:
-    """rms of the tracking error (J,), rad, of the true arm on the judging motion, with feed-forward of a file."""
+    """Return the rms tracking error (J,), rad, of the true arm on the judging motion, with feed-forward of a file."""
     mechanism = replace(mechanism, name=name)
     judge = programme.unseen[0].trajectory
     with armed(mechanism, truth) as board:
@@ -63,7 +64,7 @@ def played(mechanism: Mechanism, truth: Mechanism, name: str, programme: Program
 
 
 def torque_error(result: Result, truth: Mechanism, values: np.ndarray) -> float:
-    """Error of the torques of random states, over these torques, all joints by their effort."""
+    """Return the error of the torques of random states over these torques. Each joint counts by its effort."""
     unknowns = result.found.unknowns
     space = unknowns.space
     rng = np.random.default_rng(11)
@@ -79,14 +80,15 @@ def torque_error(result: Result, truth: Mechanism, values: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class Felt:
-    """The most (J,) that an arm felt of itself, off its mean, N m, and as a share of the threshold then."""
+    """Return the largest external torque (J,) that a free arm estimated, less its mean: N m, and share of the
+    threshold."""
 
     off: np.ndarray
     share: np.ndarray
 
 
 def feels(mechanism: Mechanism, truth: Mechanism, seeds: tuple[int, ...], fast: float = 1.0) -> Felt:
-    """Play motions that nobody has seen, and that touch nothing."""
+    """Play motions that the fit has not seen. The arm touches nothing."""
     unknowns = Unknowns.of(mechanism)
     within = ranges(unknowns.space.joints, {})
     columns, _ = base_columns(unknowns, within)
@@ -104,15 +106,15 @@ def feels(mechanism: Mechanism, truth: Mechanism, seeds: tuple[int, ...], fast: 
 
 
 def count(joint: Joint) -> float:
-    """rad of a position's last digit."""
+    """Return the resolution of a joint's position, rad."""
     if joint.drive is None:
         return abs(2.0 * np.pi / (joint.encoder.counts * joint.motor.gear))
     return 2.0 * np.pi / 4096 if joint.drive.servo is not None else 25.0 / 65536
 
 
 def check(mechanism: Mechanism, accuracy: float) -> None:
-    """Torques of random states within an accuracy; of the unseen motions a fifth is left at most, or what the true
-    numbers leave too; an arm that follows as with its true file."""
+    """The torques of random states are right within `accuracy`. Of the unseen motions at most a fifth is unexplained,
+    or as much as the true numbers leave. The arm follows as with its true file."""
     truth, programme = differing(mechanism), whole(mechanism, {})
     result = found(mechanism, truth, programme)
     assert result.judged is not None
@@ -132,7 +134,7 @@ def check(mechanism: Mechanism, accuracy: float) -> None:
     print(result.words())
     assert result.found.unknowns.terms == ()  # the plant has none
     assert error[1] < accuracy and np.all((ratio > 5.0) | (result.judged.after < 1.1 * floor))
-    # an error of a few counts is none that feed-forward could help
+    # Feed-forward could not help against an error of a few counts.
     counts = np.array([count(joint) for joint in mechanism.streamed])
     assert np.all(errors["found"] < np.maximum(1.5 * errors["true"], 4.0 * counts))
 
@@ -145,7 +147,7 @@ def servos() -> Mechanism:
     return replace(load_mechanism(MECHANISMS / "so101_sts.toml"), name="unknown_so101")
 
 
-# duties of servos swing so much by their encoders' counts that the true numbers explain no more of the pan
+# The counts of the encoders make the servos' duties swing so much that the true numbers explain no more of the pan.
 @pytest.mark.bench
 @pytest.mark.parametrize("arm, accuracy", [(six, 0.01), (seven, 0.01), (currents, 0.01), (servos, 0.05)])
 def test_an_arm_is_known_within_a_hundredth_and_one_on_servos_within_a_twentieth(arm, accuracy):
@@ -154,7 +156,7 @@ def test_an_arm_is_known_within_a_hundredth_and_one_on_servos_within_a_twentieth
 
 @pytest.mark.bench
 def test_friction_that_falls_with_the_velocity_or_rises_with_the_load_is_found_and_written(tmp_path):
-    """That of the plant, which has one kind at a joint, both at another, and none at the third."""
+    """The plant has one kind of friction at a joint, both kinds at another, and none at the third."""
     file = tmp_path / "arm.toml"
     text = (MECHANISMS / "three_axis.toml").read_text(encoding="utf-8")
     file.write_text(text.replace('"three-axis"', '"rubbing_three"'), encoding="utf-8")

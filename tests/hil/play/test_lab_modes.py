@@ -1,4 +1,5 @@
-"""Lab modes of the exact image on the virtual board: zeros found, the arm led by hand, jogged, recorded."""
+"""Lab modes of the exact image on the virtual board: zeros are found, and the arm is led by hand, jogged and
+recorded."""
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ def with_stop():
 
 
 def hanging():
-    """The arm upright, hanging down at power-up."""
+    """Return the upright arm, which hangs down at power-up."""
     starts = dict(zip(names(), (-np.pi / 2.0, 0.0, 0.0), strict=True))
     return rig.changed("hanging-arm", {n: {"start": q} for n, q in starts.items()}, gravity=np.array([0.0, -9.81, 0.0]))
 
@@ -38,7 +39,7 @@ def test_a_hard_stop_is_found_within_a_few_counts_and_then_arming_is_allowed():
         session.listeners.append(lambda s: torques.append(s.torque[0]))
         lab.home(session, mechanism)
         assert session.in_state("DISARMED") and session.status.unhomed == 255
-        # the stop gives way under the pressing force
+        # The stop gives way under the pressing force.
         assert abs(session.positions()[0] - plant.q[0]) < 4e-3
         assert np.abs(torques).max() <= 3.2 + 1e-6
         session.arm()
@@ -70,12 +71,12 @@ def test_a_hand_leads_the_floating_arm_which_stays_where_it_is_left_and_cannot_b
             lab.float_arm(session, friction, lambda: board.seconds > end)
             assert session.in_state("HOLD")
 
-        # led up with a small part of the torque that gravity needs there
+        # The hand leads the arm up with a small part of the torque that gravity needs.
         floating(0.7, [0.1, 0.0, 0.0], 50)
         led = plant.q.copy()
         weight = -plant.tree.at(led, np.zeros(3)).gravity[0]
         assert led[0] > -np.pi / 2.0 + 0.2 and weight > 0.2
-        # stopped by a hand, it then stays by itself, against gravity
+        # The hand stops the arm. The arm then stays there against gravity.
         plant.hand = None
         session.wait(lambda: np.abs(session.status.rate).max() < 0.02, 2.0, "does not come to rest")
         session.wait(lambda: np.abs(plant.v).max() < 1e-6, 2.0, "does not come to rest")
@@ -83,7 +84,7 @@ def test_a_hand_leads_the_floating_arm_which_stays_where_it_is_left_and_cannot_b
         floating(0.5, [0.0, 0.0, 0.0])
         assert np.abs(plant.q - rest).max() < 2e-3
         assert -plant.tree.at(rest, np.zeros(3)).gravity[0] > 10.0 * mechanism.moving[0].friction.coulomb
-        # thrown, the wrist is no faster than its float rate plus the speed to which damping by Kv yields
+        # The wrist is thrown. It is no faster than its float rate plus the speed to which damping by Kv yields.
         fastest = []
         session.listeners.append(lambda s: fastest.append(abs(s.rate[2])))
         floating(0.15, [0.0, 0.0, 0.1])
@@ -107,7 +108,7 @@ def test_a_jog_moves_one_joint_and_no_other_and_stops_with_the_host():
         from femtorque.codegen.wire import Jog
 
         session.ask(Jog(0, 1, 0.5), "JOG")
-        board.run(0.5)  # the host says nothing more
+        board.run(0.5)  # the host sends nothing more
         assert np.abs(plant.v).max() < 1e-3
 
 

@@ -1,6 +1,6 @@
-"""The pil image behind a serial port, the plant at the host: the virtual board acts as a real one.
+"""The pil image behind a serial port, with the plant at the host. The virtual board acts as a real one.
 
-The board's own plant moves nothing here, and its pins must never drive anything. A run is the same with a slow line:
+The board's plant moves nothing here, and its pins must never drive anything. A slow line does not change a run, because
 time is counted in ticks that the board has answered.
 """
 
@@ -38,7 +38,7 @@ def image(feedforward=True):
 
 @contextmanager
 def real_board(elf=None):
-    """A board of which only the port is known. Its outputs are watched."""
+    """Yield a board of which only the port is known. The test watches its outputs."""
     with VirtualBoard(elf or image(), rig.three_link(), Idle(3)) as board:
         board.recording = False
         board.driven = False
@@ -61,7 +61,7 @@ def on_board(board, **options):
 
 @contextmanager
 def relay(board):
-    """The relay alone, for tests of the line."""
+    """Return the relay alone, for tests of the line."""
     mechanism = rig.three_link()
     configuration = Configuration.of(mechanism, pil=True)
     device, wall = open_port(board.url, configuration.baud), VirtualClock(board)
@@ -71,7 +71,7 @@ def relay(board):
 
 
 class Played(Plant):
-    """A plant that follows a path (T, n), a row a tick, at any voltages."""
+    """A plant that follows a path (T, n), one row a tick, at any voltages."""
 
     def __init__(self, mechanism, path):
         super().__init__(mechanism)
@@ -91,15 +91,15 @@ def clean():
 
 
 def during(result):
-    """Part of a run in motion, and some ticks before it."""
+    """Return the part of a run in motion, and some ticks before this part."""
     around = slice(result.moving.start - 20, result.moving.stop)
     names = ("torque_ff", "torque", "duty", "position", "target", "q")
     return {name: getattr(result.record, name)[around] for name in names}
 
 
 def calibrate(board):
-    """Make the virtual board's converter show the nominal bus voltage to the last bit, which a pil image assumes, by
-    changing one constant of the image and its check sum."""
+    """Make the virtual board's converter show the nominal bus voltage to the last bit, as a pil image assumes. This
+    changes one constant of the image and the image's check sum."""
     nominal, exact = np.float32(board.bus_voltage), board.board.sense.bus.ratio * ADC_V / ADC_COUNTS
     counts = np.float32(round(board.bus_voltage / exact))
     steps = [np.float32(nominal / counts)]
@@ -113,7 +113,7 @@ def calibrate(board):
 
 
 def test_the_duties_are_those_of_the_virtual_board_bit_for_bit(clean):
-    """Against the encoders' readings at that tick."""
+    """The duties are compared at ticks with equal readings of the encoders."""
     mechanism = rig.three_link()
     with VirtualBoard(rig.image(), mechanism, Plant(mechanism)) as board:
         calibrate(board)
@@ -164,10 +164,10 @@ def test_a_sense_that_comes_again_is_answered_again_and_not_executed():
             return next(m for m in reversed(frames) if isinstance(m, Drive)), frames[-2].position
 
         board.run(0.05)
-        first, _ = ask(0, (1000, 0, 0))  # not the next tick: the answer says which tick is next
+        first, _ = ask(0, (1000, 0, 0))  # this is not the next tick; the answer gives the next tick
         then, before = ask(first.tick + 1, (1000, 0, 0))
         assert then.tick == first.tick + 1
-        # the plant's first counts are no movement
+        # The first counts of the plant are no movement.
         assert list(before) == to_wire(rig.start(), configuration.joints).tolist()
         once, moved = ask(then.tick + 1, (1010, 0, 0))
         again, still = ask(then.tick + 1, (1010, 0, 0))
@@ -200,7 +200,7 @@ def test_a_cut_line_ends_the_run_and_drops_the_outputs_on_the_board(monkeypatch)
 
 
 def of_scenario(name, fault=None):
-    """Results of a run of the three-link scenario on the board."""
+    """Return the results of a run of the three-link scenario on the board."""
     s = scenario.load_scenario("three_link")
     case = s.run(name)
     with real_board(image(case.feedforward)) as board:

@@ -1,5 +1,4 @@
-"""A six-joint arm with its board, plant and host: against the clock; and the work of a tick, independent of any
-clock."""
+"""The speed of a six-joint arm with board, plant and host, and the work in a tick."""
 
 import sys
 import time
@@ -24,8 +23,8 @@ ROOT = Path(__file__).parents[3]
 
 
 def real_time_factor(seconds: float) -> float:
-    """Simulated time over processor time of a motion there and back: image, peripherals, plant, and the streaming
-    host."""
+    """Return simulated time over processor time of a motion there and back, with image, peripherals, plant and
+    streaming host."""
     arm = load_mechanism(ROOT / "mechanisms" / "six_axis.toml")
     mechanism = replace(arm, name="six-axis-driven", board=replace(arm.board, use="f405rg-6"))
     start = np.array([joint.start for joint in mechanism.moving])
@@ -59,7 +58,8 @@ def test_six_joints_run_in_real_time():
 
 
 def test_a_tick_is_little_work():
-    """Calls of Python functions a tick, connecting and homing included. 1200 when this was written."""
+    """Count the calls of Python functions a tick, with connecting and homing. There were 1200 when this test was
+    written."""
     mechanism, built = image("f405rg-6")
     calls = 0
 

@@ -1,4 +1,4 @@
-"""Recordings of what hosts sent, in FOLLOW too: they are replayed bit for bit."""
+"""Recordings of the bytes that hosts sent, in FOLLOW too. A replay gives the same bits."""
 
 import os
 
@@ -23,7 +23,8 @@ def powered():
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
-    """A run in FOLLOW whose targets come up to 30 ms late, some never, some twice; its recording and its ticks."""
+    """Return the recording and the ticks of a run in FOLLOW. Targets come up to 30 ms late; some never come, and some
+    come twice."""
     path, mechanism, rng = tmp_path_factory.mktemp("tape") / "run.tape", three_link(), np.random.default_rng(4)
     start = np.array([joint.start for joint in mechanism.streamed])
     with powered() as board, session_tape.taped(board, path):
@@ -62,7 +63,7 @@ def test_targets_torques_and_all_that_the_board_says_are_the_same_in_a_replay(re
 
 
 def test_a_target_that_comes_some_ticks_later_is_noticed(recorded, tmp_path):
-    """So the recording cannot do with less than when each came; without some of them the motion is another one."""
+    """The recording needs the time of each target. Without some targets the motion is another one."""
     path, before = recorded
     head, *sent, end, _ = path.read_text().split("\n")
     k = len(sent) // 2

@@ -1,4 +1,4 @@
-"""Zeros of an arm that is homed again."""
+"""Zeros of an arm that is homed a second time."""
 
 import re
 

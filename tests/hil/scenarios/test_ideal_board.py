@@ -1,6 +1,6 @@
 """Closed mechanisms under an ideal board: feed-forward with the cut's force against PD alone and the bare partition.
 
-Inverse model and plant meet here and nowhere else; their only common part is the mechanism file.
+Inverse model and plant share only the mechanism file.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ from femtorque.hil.scenarios.closed_loops import example
 from femtorque.hil.scenarios.ideal_board import track
 
 
-BETTER = 50.0  # rms error of PD over that of PD + lambda, at least
+BETTER = 50.0  # smallest ratio of the rms errors of PD and of PD + lambda
 
 
 @pytest.mark.parametrize("name", ["four_bar", "five_bar_3", "palletizer"])

@@ -1,4 +1,4 @@
-"""`femtorque hil scenario`: experiments by their names, on the virtual board and on a board behind a serial port."""
+"""`femtorque hil scenario`: experiments by their names, on the virtual board and on a board at a serial port."""
 
 import json
 
@@ -12,7 +12,7 @@ from tests.hil.play.test_pil import real_board
 
 
 def femtorque_hil(*arguments: str) -> int:
-    """Its exit status."""
+    """Return the exit status."""
     with pytest.raises(SystemExit) as ended:
         femtorque.main(["hil", "scenario", *arguments])
     return ended.value.code

@@ -1,4 +1,4 @@
-"""The scenarios of hil/scenarios by their names, in their short form, and the theory that they are compared with."""
+"""The scenarios of hil/scenarios in their short form, and the theory for comparison."""
 
 import shutil
 from dataclasses import replace
@@ -38,7 +38,7 @@ def test_three_link(three_link):
 
 
 def test_push():
-    """Its short form, without the runs that touch nothing; `make bench` has the long one with them."""
+    """The short form leaves out the runs that touch nothing. `make bench` has the long form with these runs."""
     s = scenario.load_scenario("push")
     results = {case.name: scenario.play_scenario(s, case, short=True) for case in s.runs(short=True)}
     checks = scenario.checks(s, results, short=True)
@@ -76,7 +76,8 @@ def test_any_fault_can_be_asked_for_in_any_run(fault, state, named):
 
 
 def test_a_plant_that_changed_otherwise_than_said_fails_its_check(three_link):
-    """These runs against wrong predictions: 10 % more mass, 1.7 times the friction, friction for mass."""
+    """The predictions for these runs are wrong: 10 % more mass, 1.7 times the friction, and friction in place of
+    mass."""
     s = scenario.load_scenario("three_link")
     for name, wrong in (("mass +20 %", {"mass_scale": 1.1}), ("friction x2", {"friction_scale": 1.7}),
                         ("mass +20 %", {"mass_scale": 1.0, "friction_scale": 2.0})):
@@ -110,7 +111,7 @@ def test_the_predicted_change_solves_the_error_equation_with_pinocchios_matrices
 
     t = np.arange(ticks) * 1e-3
     expected = solve_ivp(slope, (0.0, t[-1]), np.zeros(6), t_eval=t, rtol=1e-8, atol=1e-12, max_step=2e-3).y
-    # dry friction jumps within the first tick, half a tick earlier than a march by ticks can show
+    # Dry friction jumps within the first tick, half a tick earlier than a march by ticks can show.
     np.testing.assert_allclose(got.error, expected[:3].T, atol=1e-2 * np.abs(expected[:3]).max())
     torque = (ku[:, None] * expected[:3] + kv[:, None] * expected[3:]).T
     np.testing.assert_allclose(got.torque[5:], torque[5:], atol=2e-2 * np.abs(torque).max())
@@ -132,7 +133,7 @@ def test_the_theory_of_the_servo_arm_agrees_with_ritzs_method_without_damping():
     for kp in (4.0, 20.0, 200.0):
         expected = np.sqrt(eigh(bending + kp / L**2 * first, M, eigvals_only=True)[0])
         assert abs(servo_arm.roots(undamped, kp, 0.5 * kp * servo_arm.TICK).imag) == pytest.approx(expected, rel=1e-4)
-    keep = slice(1, None)  # no slope at a clamped root
+    keep = slice(1, None)  # a clamped root has no slope
     clamped = np.sqrt(eigh(bending[keep, keep], M[keep, keep], eigvals_only=True)[0])
     assert abs(servo_arm.roots(undamped, np.inf, 0.0).imag) == pytest.approx(clamped, rel=1e-6)
 

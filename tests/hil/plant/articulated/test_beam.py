@@ -1,4 +1,5 @@
-"""Deformable beams: frequencies, large deflections, centrifugal stiffening, energy and momentum, member forces."""
+"""Deformable beams: natural frequencies, large deflections, centrifugal stiffening, energy, momentum and member
+forces."""
 
 from dataclasses import replace
 
@@ -19,7 +20,7 @@ WEIGHTLESS = (0.0, 0.0, 0.0)
 
 
 def flexible(elements: int, *, stiffness=(EI, EI), gravity=WEIGHTLESS, beam=None, link=None, **joint):
-    """A uniform flexible link along x on a joint about z."""
+    """Return a uniform flexible link along x on a joint about z."""
     base = oracle.planar_chain(1, gravity=gravity)
     across = M * L**2 / 12.0
     given = {"com": np.array([L / 2, 0.0, 0.0]), "inertia": np.diag([0.0, across, across])} | (link or {})
@@ -28,7 +29,7 @@ def flexible(elements: int, *, stiffness=(EI, EI), gravity=WEIGHTLESS, beam=None
 
 
 def frequencies(plant: Plant) -> np.ndarray:
-    """Natural frequencies of the joined system at its start, rad/s, without rigid motions."""
+    """Return the natural frequencies of the joined system at its start, rad/s, without its rigid motions."""
     s, equations, beams = plant.structure, plant.cycle.equations, plant.loads.beams
     strains = beams.forms.gradient(beams.forms.factors(equations.x))[:, 4:].reshape(-1, s.split)
     free = equations.free.mobility(strains)
@@ -38,14 +39,14 @@ def frequencies(plant: Plant) -> np.ndarray:
 
 
 def tip(plant: Plant) -> np.ndarray:
-    """Position of the end of the flexible link."""
+    """Return the position of the end of the flexible link, m."""
     element = plant.loads.beams.elements[-1]
     x = plant.cycle.equations.x.reshape(-1, 4, 3)
     return plant.system.solids[element.b.solid].at(element.b.origin) @ x[element.b.solid]
 
 
 def move(plant: Plant, field) -> None:
-    """Give the points the velocities field(x) (P, 3), as far as the mechanisms allow."""
+    """Give the points the velocities field(x) (P, 3) and project the velocities onto the mechanisms' rows."""
     cycle = plant.cycle
     cycle.v[: plant.structure.split] = field(cycle.z[: plant.structure.split].reshape(-1, 3)).ravel()
     distances, others = cycle.equations.velocities(cycle.v)
@@ -54,7 +55,7 @@ def move(plant: Plant, field) -> None:
 
 
 def frequency(times: np.ndarray, signal: np.ndarray, near: float) -> float:
-    """Frequency of the best fit of a sine to a signal, rad/s, within 10 %."""
+    """Return the frequency of the sine that fits a signal best, rad/s, within 10 % of `near`."""
     trial, left = np.linspace(0.9, 1.1, 401) * near, []
     for w in trial:
         A = np.column_stack([np.sin(w * times), np.cos(w * times)])
@@ -63,7 +64,7 @@ def frequency(times: np.ndarray, signal: np.ndarray, near: float) -> float:
 
 
 def settle(plant: Plant, steps: int) -> None:
-    """March to rest: stop the beam whenever its kinetic energy has passed a maximum (dynamic relaxation)."""
+    """Bring the beam to rest: stop the beam whenever its kinetic energy has passed a maximum (dynamic relaxation)."""
     plant.max_step, energy = plant.stable_step, 0.0
     for _ in range(steps):
         plant.push(plant.stable_step, [])
@@ -109,13 +110,13 @@ def test_the_stability_step_is_just_below_that_of_the_fastest_oscillation():
 def test_its_weight_bends_the_cantilever_into_the_elastica():
     weight = 6.0 * EI / L**2
 
-    def bend(s, y):  # angle and its slope along the rod; the weight beyond s keeps its direction
+    def bend(s, y):  # y: the angle along the rod and its slope. The weight of the part beyond s keeps its direction.
         return np.vstack([y[1], -weight / EI * (1.0 - s / L) * np.cos(y[0])])
 
     s = np.linspace(0.0, L, 101)
     rod = solve_bvp(bend, lambda a, b: np.array([a[0], b[1]]), s, np.vstack([s / L, np.ones_like(s) / L]), tol=1e-8)
     assert rod.success
-    # the weight points upwards, so that the angle grows along the rod
+    # The weight points upwards, so the angle grows along the rod.
     fine = np.linspace(0.0, L, 2001)
     angle = rod.sol(fine)[0]
     expected = np.array([np.trapezoid(np.cos(angle), fine), np.trapezoid(np.sin(angle), fine), 0.0])
@@ -132,14 +133,14 @@ def test_its_weight_bends_the_cantilever_into_the_elastica():
 
 
 def test_a_spinning_beam_is_stiffened_by_its_centrifugal_force():
-    """Flapping of a beam on a heavy spinning hub against Ritz's method: int EI w''^2 + T w'^2 = W^2 int m w^2."""
+    """A beam on a heavy spinning hub flaps at the frequency of Ritz's method: int EI w''^2 + T w'^2 = W^2 int m w^2."""
     spin = 3.0 * PACE
     powers = np.arange(2, 10)
     a, b = powers[:, None], powers[None, :]
     bending = a * (a - 1) * b * (b - 1) / (a + b - 3)
     pull = 9.0 * a * b * 0.5 * (1.0 / (a + b - 1) - 1.0 / (a + b + 1))
     flap = np.sqrt(eigh(bending + pull, 1.0 / (a + b + 1), eigvals_only=True)[0])
-    assert flap == pytest.approx(4.797, abs=1e-3)  # 3.516 at rest
+    assert flap == pytest.approx(4.797, abs=1e-3)  # it is 3.516 without spin
 
     base = flexible(8)
     hub = Link("hub", 1.0, np.zeros(3), 1e4 * np.eye(3))
@@ -174,8 +175,9 @@ def test_a_driven_flexible_arm_gains_the_work_and_the_angular_momentum_of_its_to
 
 
 def test_a_link_that_turns_about_its_own_axis_follows_an_exact_chain():
-    """A skew hub, slopes of 0.19: with the torque of the chain (tests/support/flexible_chain.py) the joint follows the
-    chain's motion of 1.57 rad, within an error of the square of the elements' length."""
+    """The hub is skew, and the beam bends to slopes of 0.19. The torque comes from the exact chain of
+    tests/support/flexible_chain.py. With this torque the joint follows the chain's motion of 1.57 rad. The error falls
+    with the square of the elements' length."""
     motion, hz, ticks = oracle.septic([0.0], [1.57], 0.4), 1000, 420
     worst = []
     for elements in (4, 8):
@@ -211,17 +213,17 @@ def test_the_root_moment_of_a_loaded_beam_is_force_times_length():
     plant = Plant(flexible(6, type="fixed", gravity=(0.0, -9.81, 0.0), link={"section": section}))
     settle(plant, 2000)
     values, second = plant.members.values, 0.25 * np.pi * radius**4
-    # exact for a straight beam; bent by gravity, its lever arm is a little shorter
+    # The formula is exact for a straight beam. A beam that gravity has bent has a slightly shorter lever arm.
     assert 0.98 * M * 9.81 * L / 2.0 < values[0, 3] < M * 9.81 * L / 2.0
     assert values[-1, 3] < 0.02 * values[0, 3]
     assert values[0, 4] == pytest.approx(values[0, 3] * radius / second, rel=1e-3)
     report = plant.members.report()[0]
-    assert report.bending.value > 1.05 * values[0, 3]  # released suddenly, it swings beyond the static moment
+    assert report.bending.value > 1.05 * values[0, 3]  # a sudden release swings beyond the static moment
     assert report.bending.station == 0.0
 
 
 def test_what_hangs_on_a_flexible_link_moves_with_its_tip():
-    """A rigid body fixed to the tip and a pendulum hinged to it; all conserve energy together."""
+    """A rigid body is fixed to the tip, and a pendulum is hinged to the body. Their total energy is conserved."""
     base = flexible(4, gravity=(0.0, -9.81, 0.0))
     name = base.links[0].name
     block = Link("block", 0.1, np.array([0.02, 0.0, 0.0]), 1e-5 * np.eye(3))

@@ -20,12 +20,12 @@ def body(name: str, rng: np.random.Generator) -> solids.Solid:
 
 
 def pair(kind: str, **options) -> Cycle:
-    """Two free bodies joined away from their centres of gravity, turning and drifting."""
+    """Join two free bodies away from their centres of gravity. Both bodies turn and drift."""
     rng = np.random.default_rng(6)
     bodies = [body("a", rng), body("b", rng)]
     R, R2 = oracle.random_rotation(rng), oracle.random_rotation(rng)
     place = 0.2 * rng.normal(size=3)
-    # body b lies rotated by R2 in the frame of body a, its own frame B at the same place as A
+    # Body b is rotated by R2 in the frame of body a. Its frame B lies where the frame A lies.
     a, b = Frame(1, place, R), Frame(2, np.array([0.1, 0.0, 0.05]), R2.T @ R)
     shift = place - R2 @ b.origin + (0.3 * R[:, 2] if kind in ("slide", "planar") else 0.0)
     places = np.array([bodies[0].points, bodies[1].points @ R2.T + shift])

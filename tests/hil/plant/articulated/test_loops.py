@@ -51,8 +51,8 @@ def test_loops_that_cannot_close_or_lie_in_a_singular_pose_are_refused(thickness
 @pytest.mark.parametrize(("kind", "rows"), [("ball", 3), ("rigid", 6)])
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_accelerations_of_spatial_loops_are_those_of_constrained_forward_dynamics(kind, rows, seed):
-    """Two arms of four joints each with any geometry, tied at their ends, compared with Pinocchio's contact
-    dynamics."""
+    """Two arms of four joints each with random geometry are tied at their ends. Their accelerations equal those of
+    Pinocchio's terms."""
     rng = np.random.default_rng(seed)
     left, right = oracle.random_chain(rng, 4), oracle.random_chain(rng, 4)
 
@@ -64,7 +64,7 @@ def test_accelerations_of_spatial_loops_are_those_of_constrained_forward_dynamic
 
     links, joints = (a + b for a, b in zip(renamed(left, "l"), renamed(right, "r"), strict=True))
     open_chain = replace(left, links=tuple(links), joints=tuple(joints))
-    # the closure lies at the ends in a random pose, in which it is therefore closed
+    # The closure lies at the ends in a random pose, so the loop is closed in this pose.
     q = rng.uniform(-1.0, 1.0, 8)
     model = oracle.pinocchio_of(open_chain)
     data = model.createData()
@@ -79,7 +79,7 @@ def test_accelerations_of_spatial_loops_are_those_of_constrained_forward_dynamic
     np.testing.assert_allclose(plant.q, q, atol=1e-10)
 
     tau = rng.uniform(-3.0, 3.0, 8)
-    # M a + b = tau + J' lambda and J a = -(relative acceleration of the ends at a = 0), with all terms of Pinocchio
+    # M a + b = tau + J' lambda and J a = -(relative acceleration of the ends at a = 0). All terms are Pinocchio's.
     frames = [model.addFrame(pin.Frame(side, model.getJointId(name), 0, anchor, pin.FrameType.OP_FRAME))
               for side, name, anchor in zip("ab", ("ljoint4", "rjoint4"), anchors, strict=True)]
     data, world = model.createData(), pin.ReferenceFrame.LOCAL_WORLD_ALIGNED

@@ -1,4 +1,4 @@
-"""Mimic joints in the articulated plant: couplings of coordinates, compared with Pinocchio's forward dynamics."""
+"""Mimic joints in the articulated plant are couplings of coordinates. Pinocchio's forward dynamics is the reference."""
 
 import numpy as np
 import pinocchio as pin
@@ -12,7 +12,8 @@ from femtorque.hil.play import run_closed_loop
 from tests.hil.plant.articulated.test_plant import accelerations
 from tests.support.mimic import gripper_in
 
-# grip drives other (-1) and, through it, thumb (0.04, from 0.01 on): columns of shoulder and grip
+# Grip drives `other` with ratio -1, and `other` drives the thumb with ratio 0.04 and offset 0.01. Columns: shoulder,
+# grip.
 G = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, -1.0], [0.0, 0.04]])
 
 

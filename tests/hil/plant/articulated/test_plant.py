@@ -1,4 +1,4 @@
-"""The articulated plant against Pinocchio, energy, and the order of its convergence."""
+"""The articulated plant: accelerations against Pinocchio, energy, and order of convergence."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +18,8 @@ MECHANISMS = Path(__file__).parents[4] / "mechanisms"
 
 
 def accelerations(plant: Plant, torque) -> np.ndarray:
-    """Joint accelerations of the plant's present state under joint torques, computed from its points."""
+    """Return the joint accelerations of the plant's present state under joint torques, computed from the plant's
+    points."""
     cycle = plant.cycle
     points = cycle.gamma + cycle.along.responses @ np.asarray(torque, float)
     return cycle.equations.G @ points + cycle.equations.turning(cycle.v)
@@ -46,7 +47,7 @@ def test_converges_at_second_order_on_an_accurate_integration_of_forward_dynamic
     tau = oracle.rnea(model, q, 0.0 * q, 0.0 * q)
     exact = solve_ivp(lambda t, y: np.concatenate([y[4:], oracle.aba(model, y[:4], y[4:], tau)]), (0.0, 0.5),
                       np.concatenate([q, v]), rtol=1e-10, atol=1e-12).y
-    assert np.abs(exact[4:]).max() > 2.0  # it moves, and fast
+    assert np.abs(exact[4:]).max() > 2.0  # the arm moves fast
 
     def error(step: float) -> float:
         plant = Plant(mechanism, start=q, velocities=v, max_step=step)
@@ -70,7 +71,7 @@ def test_projection_keeps_mechanisms_closed_and_energy_without_drift():
         energy.append(plant.kinetic() + plant.potential() - start)
     assert fastest > 3.0
     assert plant.cycle.closure() < 3e-12
-    assert np.abs(energy).max() < 0.03  # THEORY.md section 8, there of 3.5 J
+    assert np.abs(energy).max() < 0.03  # J; THEORY.md section 8 has this figure for 3.5 J
 
 
 def test_fixed_and_locked_joints_and_payloads_are_folded_as_pinocchio_folds_them():
@@ -89,7 +90,7 @@ def test_fixed_and_locked_joints_and_payloads_are_folded_as_pinocchio_folds_them
 
 
 def test_an_impossible_tensor_on_a_ground_hinge_is_replaced_by_one_that_moves_alike():
-    """The first link of many published arms has an inertia about its axis only."""
+    """Many published arms give their first link an inertia about its axis only."""
     rng = np.random.default_rng(3)
     mechanism = oracle.random_chain(rng, 3)
     axis = mechanism.joints[0].axis
@@ -110,7 +111,7 @@ def test_an_impossible_tensor_elsewhere_is_refused_by_name():
 
 
 def test_a_uniform_slender_chain_in_its_plane_moves_as_forward_dynamics_says():
-    """Degenerate solids: their added thickness is across the plane and about the rods."""
+    """The rods are degenerate solids. Their added thickness lies across the plane and about the rods."""
     mechanism = oracle.planar_chain(3)
     rng = np.random.default_rng(1)
     q, v, tau = rng.uniform(-2, 2, 3), rng.uniform(-2, 2, 3), rng.uniform(-0.2, 0.2, 3)
@@ -126,7 +127,7 @@ def test_a_plant_changed_on_purpose_differs_as_it_should(change):
     joints = tuple(replace(j, friction=Friction(viscous=0.002, coulomb=0.001)) for j in mechanism.joints)
     mechanism = replace(mechanism, joints=joints)
     q, v = np.array([0.3, 0.7]), np.array([0.5, -0.4])
-    if change == "mass":  # the same acceleration of every joint under 1.2 times the torque
+    if change == "mass":  # 1.2 times the torque gives every joint the same acceleration
         heavy = Plant(mechanism, mass_scale=1.2, start=q, velocities=v)
         light = Plant(mechanism, start=q, velocities=v)
         np.testing.assert_allclose(accelerations(heavy, [1.2, -0.6]), accelerations(light, [1.0, -0.5]), rtol=1e-7)

@@ -1,5 +1,5 @@
-"""Steps of the articulated plant: each satisfies the equations of femtorque.hil.plant.articulated.cycle, which NumPy
-evaluates at both ends of the step."""
+"""Each step of the articulated plant satisfies the equations of femtorque.hil.plant.articulated.cycle. NumPy evaluates
+these equations at both ends of the step."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +30,7 @@ def near(one: np.ndarray, other: np.ndarray, within: float, peak: float = 0.0) -
 
 
 def motors_of(plant: Plant, h: float, volts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Torques (n,) of the motors over a step, and their dampings."""
+    """Return the torques (n,) of the motors over a step, and their dampings."""
     motors = [joint.motor for joint in plant.joints]
     R, L, constant = np.array([(m.R, m.L, m.gear * m.K) if m else (1.0, 0.0, 0.0) for m in motors]).T
     live = np.where(np.isnan(volts), 0.0, constant)
@@ -41,8 +41,8 @@ def motors_of(plant: Plant, h: float, volts: np.ndarray) -> tuple[np.ndarray, np
 
 
 def step(plant: Plant, volts: np.ndarray, torque: np.ndarray, thin: float = 1.0, h: float = H) -> None:
-    """Take a step of the plant and check it. thin: condition of the rows of the thinnest solid relative to those of a
-    thick one."""
+    """Take a step of the plant and check the step. thin: condition of the rows of the thinnest solid relative to the
+    rows of a thick one."""
     cycle, s = plant.cycle, plant.structure
     within = thin * 5e-12
     z, v, gamma, q = cycle.z.copy(), cycle.v.copy(), cycle.gamma.copy(), cycle.q
@@ -50,7 +50,7 @@ def step(plant: Plant, volts: np.ndarray, torque: np.ndarray, thin: float = 1.0,
     driven, back = motors_of(plant, h, volts)
     active, viscous, coulomb = torque + driven, cycle.viscous + back, cycle.coulomb
     plant.move(h, volts, torque)
-    # the first half: explicit, then onto the rows by a multiple of the rows at its begin
+    # The first half of the step is explicit. A multiple of the rows at its begin then brings the points onto the rows.
     along = Along.of(start)
     half, first = v + 0.5 * h * gamma, active - viscous * (along.rows @ v)
     if coulomb.any():
@@ -67,7 +67,7 @@ def step(plant: Plant, volts: np.ndarray, torque: np.ndarray, thin: float = 1.0,
     distances, others = start.velocities(off)
     near(off, start.change(distances, others)[0], within, peak=1.0)
     half = half + off / h
-    # the second half: accelerations that bring the velocities onto the rows
+    # In the second half of the step, accelerations bring the velocities onto the rows.
     end = Equations(s, cycle.z)
     near(np.sin(cycle.q - end.q), 0.0 * q, within, peak=1.0)
     assert np.all(np.abs(cycle.q - q) < np.pi)
@@ -84,14 +84,15 @@ def step(plant: Plant, volts: np.ndarray, torque: np.ndarray, thin: float = 1.0,
     compliance, velocity = np.linalg.solve(damped, compliance), np.linalg.solve(damped, velocity)
     dry = clamped(compliance, velocity, coulomb) if coulomb.any() else 0.0 * velocity
     total = active + dry - viscous * (velocity + compliance @ dry)
-    # the holding torques of joints in a loop are not unique; the drives' torques are one solution
+    # The holding torques of joints in a loop are not unique. The drives' torques are one solution.
     near(along.responses @ cycle.total, along.responses @ total, within / h, peak=speed / h)
     near(cycle.v, new + 0.5 * h * (along.responses @ cycle.total), within / h, peak=speed)
     near(plant.v, end.G @ cycle.v, within / h, peak=speed)
 
 
 def shaken(plant: Plant, seed: int, count: int = 60, strength: float = 5.0, thin: float = 1.0) -> None:
-    """Random voltages, some of which float, and torques; all float in the last quarter, as of a disarmed bridge."""
+    """Return random voltages, some of which float, and random torques. In the last quarter all voltages float, as those
+    of a disarmed bridge do."""
     rng = np.random.default_rng(seed)
     still = plant.q
     for k in range(count):
@@ -108,7 +109,7 @@ def test_each_step_of_a_tree_is_the_cycles(seed):
     shaken(Plant(driven_tree(rng, int(rng.integers(1, 7)))), seed)
 
 
-# loops, a delta with rows of slides and universal joints, mimic joints, and thin rods
+# The arms have loops, a delta with rows of slides and universal joints, mimic joints, and thin rods.
 @pytest.mark.parametrize(("name", "thin"), [("palletizer", 1.0), ("delta", 1.0), ("four_bar", 1e2), ("five_bar", 1e2),
                                             ("three_rrr", 1e3)])
 def test_each_step_of_a_closed_mechanism_is_the_cycles(name, thin):
@@ -116,7 +117,7 @@ def test_each_step_of_a_closed_mechanism_is_the_cycles(name, thin):
 
 
 def test_beams_push_and_pull_on_their_points_as_their_energy_says():
-    """With their dampers: the loads of C compared with the gradient of Beams."""
+    """The loads of C, dampers included, equal the gradient of Beams."""
     plant = Plant(refined(load_mechanism(MECHANISMS / "flexible_link.toml"), FINER), velocities=[1.0])
     beams, s = plant.loads.beams, plant.structure
     assert beams is not None
@@ -178,7 +179,7 @@ def test_steps_in_another_mode_are_those_of_its_system():
     handle, rows = plant.handle, []
     for mode in mechanism.modes[1::-1]:
         plant.switch(mode.name)
-        assert plant.handle is handle  # the board that holds it can move the plant on
+        assert plant.handle is handle  # the board that holds the plant can move it on
         rows.append(plant.structure.mass.tolist())
         shaken(plant, 4, count=12, strength=0.01, thin=1e2)
         plant.stop()
@@ -205,7 +206,8 @@ def test_a_step_that_is_too_long_is_refused():
 
 
 def parallelogram(crank: float) -> Mechanism:
-    """Two cranks of 0.2 m, 0.3 m apart, and their coupler: singular in a line."""
+    """Return two cranks of 0.2 m, 0.3 m apart, and their coupler. The mechanism is singular when its bars lie in a
+    line."""
     mechanism, far = four_bar("planar"), np.array([0.3, 0.0, 0.0])
     long = {"crank": 0.2, "coupler": 0.3, "rocker": 0.2}
     links = tuple(replace(link, com=np.array([long[link.name] / 2, 0.0, 0.0])) for link in mechanism.links)

@@ -105,7 +105,8 @@ def test_a_section_with_more_area_than_its_circle_is_refused():
 
 
 def test_sections_of_fixed_links_flexible_links_and_payloads_carry_what_lies_beyond_them():
-    """A held chain of a link, a link fixed to it, a flexible link fixed to that and a payload: statics at each root."""
+    """A chain is held: a link, a link fixed to it, a flexible link fixed to that link, and a payload. Statics gives the
+    moment at each root."""
     base = oracle.planar_chain(1, length=0.3, mass=0.3)
     first = replace(base.links[0], section=ROUND)
     second = replace(first, name="second")
@@ -117,7 +118,8 @@ def test_sections_of_fixed_links_flexible_links_and_payloads_carry_what_lies_bey
     load = Payload("load", "second", 0.2, np.array([0.15, 0.0, 0.0]), 1e-5 * np.eye(3))
     mechanism = replace(base, links=(first, second, third), joints=(*base.joints, *glue), payloads=(load,))
     plant = Plant(mechanism, max_step=1e-5)
-    # released for one short step: accelerations are those of a rigid body on its hinge but for the beam's free part
+    # The arm is released for one short step. Its accelerations are those of a rigid body on its hinge, but for the free
+    # part of the beam.
     plant.push(1e-5, [0.0])
     gamma = plant.cycle.consistent()[0]
     points = plant.cycle.z[: plant.structure.split].reshape(-1, 3)
@@ -125,10 +127,10 @@ def test_sections_of_fixed_links_flexible_links_and_payloads_carry_what_lies_bey
     forces = masses * (gamma[: plant.structure.split].reshape(-1, 3) - mechanism.gravity)
 
     def beyond(x: float, mass_before: float) -> tuple[float, float]:
-        """Shear and bending at x from all points, less the part of the first link before it, by hand."""
+        """Return shear and bending at x, computed by hand from all points, less the part of the first link before x."""
         force, moment = forces.sum(axis=0), np.cross(points - [x, 0.0, 0.0], forces).sum(axis=0)
         if mass_before:
-            alpha = (plant.cycle.equations.G @ gamma)[0]  # at rest: the first link's points move about the hinge
+            alpha = (plant.cycle.equations.G @ gamma)[0]  # at rest the points of the first link move about the hinge
             before = mass_before * np.array([0.0, alpha * 0.15 + 9.81, 0.0])
             spin = mass_before * 0.3**2 / 12.0 * alpha
             force = force - before

@@ -1,4 +1,4 @@
-"""Changing topology: velocities after a switch, motions afterwards, refused switches."""
+"""Changes of topology: velocities after a switch, motions afterwards, refused switches."""
 
 from dataclasses import replace
 
@@ -22,7 +22,7 @@ def example(name: str) -> tuple[Mechanism, Trajectory]:
 
 
 def at_switch(name: str, number: int = 1, **options) -> tuple[Plant, Mechanism, str]:
-    """A plant at rest in the pose of its example's switch `number`, in the mode before it."""
+    """Return a plant at rest in the pose of its example's switch `number`, in the mode before this switch."""
     mechanism, motion = example(name)
     time, mode = motion.modes[number]
     before = mechanism.mode(motion.modes[number - 1][1])
@@ -41,7 +41,7 @@ def test_an_object_that_is_picked_up_weighs_at_once():
 
 
 def bare(mechanism: Mechanism) -> Mechanism:
-    """A mechanism without motors, whose rotors Pinocchio does not model."""
+    """Return a mechanism without motors, since Pinocchio does not model the rotors."""
     return replace(mechanism, joints=tuple(replace(j, motor=None, encoder=None) for j in mechanism.joints))
 
 
@@ -52,12 +52,14 @@ def bare_accelerations(plant: Plant, tau: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("velocities", [(0.05, -0.02, 0.03), (0.0, 0.1, -0.1)])
 def test_what_is_picked_up_in_motion_takes_its_share_of_the_momentum(velocities):
-    """The object is at rest before; impulses act at the joints alone: M+ v+ = M- v- with the object's part zero."""
+    """The object is at rest before the switch. Impulses act at the joints alone, so M+ v+ = M- v-, where the object's
+    part is zero."""
     plant, mechanism, mode = at_switch("pick_and_place", velocities=velocities)
     q, before = plant.q, plant.v
     plant.switch(mode)
     empty, loaded = (Closed(mechanism.in_mode(name)) for name in ("empty", mode))
-    # momentum conjugate to the joints: bodies and rotors as before, the object has none
+    # The momentum conjugate to the joints: bodies and rotors have the same momentum as before, and the object has no
+    # momentum.
     expected = np.linalg.solve(loaded.mass(q, rotors=True), empty.mass(q, rotors=True) @ before)
     np.testing.assert_allclose(plant.v, expected, atol=2e-5 * np.abs(before).max())
     assert np.abs(plant.v - before).max() > 0.03 * np.abs(before).max()
@@ -75,7 +77,8 @@ def test_a_hand_too_fast_for_its_object_is_refused_and_nothing_changes():
 
 
 def test_arms_in_step_with_each_other_are_too_fast_for_an_object_at_rest():
-    """Nothing opens between the hands; the object cannot come along, and the refusal says so."""
+    """The gap between the hands does not change, but the object cannot come along. The refusal names the object's
+    speed."""
     mechanism, motion = example("two_arm_grasp")
     start = motion.at(1.1)[0]
     velocities = scipy.linalg.null_space(Closed(mechanism.in_mode("grasp")).jacobian(start))[:, 0]
@@ -86,10 +89,10 @@ def test_arms_in_step_with_each_other_are_too_fast_for_an_object_at_rest():
 
 
 def test_a_loop_that_closes_takes_up_what_is_left_of_the_rates():
-    """M (v+ - v-) = J' impulse, J v+ = 0; from Pinocchio's mass matrix and frames."""
+    """M (v+ - v-) = J' impulse and J v+ = 0, with Pinocchio's mass matrix and frames."""
     mechanism, motion = example("two_arm_grasp")
     grasp = Closed(mechanism.in_mode("grasp"))
-    # the object is away from the hands here, so that only the closure acts
+    # The object is away from the hands, so only the closure acts.
     alone = replace(mechanism, modes=tuple(replace(m, payloads=mechanism.modes[0].payloads) for m in mechanism.modes))
     velocities = np.array([0.05, 0.02, -0.05, 0.03])
     plant = Plant(alone, start=motion.at(0.7)[0], velocities=velocities)
@@ -130,7 +133,7 @@ def test_arms_that_grasped_move_as_one_mechanism_and_as_two_again_after_release(
 
 
 def standing_on_the_right(mechanism: Mechanism) -> Mechanism:
-    """The biped as a chain from its right foot, built by hand: every joint turns in the other direction."""
+    """Return the biped as a chain from its right foot, built by hand. Every joint turns in the other direction."""
     foot, leg = mechanism.link("left_foot"), mechanism.link("left_leg")
     load = mechanism.payloads[0]
     links = (replace(leg, name="right_leg"), leg, foot)
