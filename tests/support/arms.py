@@ -1,4 +1,4 @@
-"""The five arms of the bench, as every generator of inverse dynamics is measured on them."""
+"""The five arms of the benchmark that measures every generator of inverse dynamics."""
 
 from functools import cache
 from importlib.util import find_spec
@@ -12,8 +12,8 @@ HERE = Path(__file__).parent / "arms"
 
 @cache
 def robots() -> Path:
-    """Folder in which the package example-robot-data keeps its URDF files."""
-    pinocchio = find_spec("pinocchio")  # of the same distribution tree
+    """Return the folder in which the package example-robot-data keeps its URDF files."""
+    pinocchio = find_spec("pinocchio")  # it is installed in the same tree
     assert pinocchio is not None and pinocchio.origin is not None, "pin is missing: pip install pin"
     root = Path(pinocchio.origin).parents[4] / "share" / "example-robot-data" / "robots"
     assert root.is_dir(), "example-robot-data is missing: pip install example-robot-data"
@@ -21,7 +21,7 @@ def robots() -> Path:
 
 
 def from_urdf(path: Path, *, rate_hz: int = 1000, lock: tuple[str, ...] = ()) -> Mechanism:
-    """A mechanism from a URDF file alone, the named joints locked at zero."""
+    """Return a mechanism from a URDF file alone, with the named joints locked at zero."""
     locked = ", ".join(f'"{name}" = 0.0' for name in lock)
     with TemporaryDirectory() as folder:
         file = Path(folder) / "mechanism.toml"
@@ -33,7 +33,7 @@ def from_urdf(path: Path, *, rate_hz: int = 1000, lock: tuple[str, ...] = ()) ->
 
 
 def arms() -> dict[str, Mechanism]:
-    """Name to mechanism, at 1 kHz."""
+    """Return the mechanisms by name, at 1 kHz."""
     fingers = ("panda_finger_joint1", "panda_finger_joint2")
     return {
         "planar-3": from_urdf(HERE / "planar3.urdf"),

@@ -1,4 +1,4 @@
-"""A whole virtual chip whose registers a test writes, where an image would; its processor spins."""
+"""A whole virtual chip whose processor spins. A test writes the registers that an image would write."""
 
 import struct
 
@@ -29,14 +29,14 @@ class Bare:
         self.chip.run(self.chip.seconds + seconds)
 
     def wire(self) -> Wire:
-        """One with the first two CAN controllers on it."""
+        """Return a wire with the first two CAN controllers on it."""
         wire = Wire(self.chip.clock())
         for name in list(self.chip.cans)[:2]:
             self.chip.cans[name].plug(wire)
         return wire
 
     def at_full_speed(self) -> None:
-        """The F405 at 168 MHz of its crystal."""
+        """Run the F405 at 168 MHz from its crystal."""
         self.write(_FLASH4, 5)
         self.write(_RCC4 + 0x40, 1 << 28)
         self.write(_PWR4, 0x4000)

@@ -15,7 +15,7 @@ DRIVING = ("f405rg-4", "f405rg-6", "nucleo-g474re-6", "odrive-v3.6")
 
 
 def three_link(name: str, folder: Path) -> Mechanism:
-    """three_link with another board; on one of two channels its last joint is locked."""
+    """Return three_link with another board. On a board with two channels its last joint is locked."""
     if len(boards.load_board(name).channels) != 2:
         mechanism = load_mechanism(FILE)
         assert mechanism.board is not None
@@ -28,7 +28,7 @@ def three_link(name: str, folder: Path) -> Mechanism:
 
 
 def on_buses(name: str) -> Mechanism:
-    """An arm on a board that has buses alone: drives of three families."""
+    """Return an arm with drives of three families, for a board that has only buses."""
     mechanism = load_mechanism(FILE.with_name("damiao_arm.toml"))
     assert mechanism.board is not None
     kinds = (("damiao-4340", 0x11), ("robstride-02", None), ("cubemars-ak80-9", 3))
@@ -38,19 +38,19 @@ def on_buses(name: str) -> Mechanism:
 
 
 def arm_for(name: str, folder: Path) -> Mechanism:
-    """Motion that a board can play."""
+    """Return an arm that a board can move."""
     board = boards.load_board(name)
     return on_buses(name) if board.can and not board.channels else three_link(name, folder)
 
 
 def driven(mechanism: Mechanism, drive: str) -> Mechanism:
-    """A mechanism with another drive of every motor."""
+    """Return the mechanism with the kind of drive `drive` at every motor."""
     return replace(mechanism, joints=tuple(
         replace(j, motor=replace(j.motor, drive=drive)) if j.motor else j for j in mechanism.joints))
 
 
 def image(name: str, drive: str = "voltage") -> tuple[Mechanism, BuildResult]:
-    """three_link for a board and its image, built where every test finds it."""
+    """Return three_link for a board, and its image, which is built where every test finds it."""
     folder = IMAGES / f"{name}-{drive}"
     folder.mkdir(parents=True, exist_ok=True)
     mechanism = driven(three_link(name, folder), drive)

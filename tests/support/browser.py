@@ -35,7 +35,7 @@ class Browser:
         self._call("url", {"url": url})
 
     def run(self, script: str) -> Any:
-        """Result of a function body."""
+        """Run a function body and return its result."""
         return self._call("execute/sync", {"script": script, "args": []})
 
     def until(self, script: str) -> None:
@@ -43,36 +43,36 @@ class Browser:
         until(lambda: bool(self.run(script)))
 
     def console(self) -> list[dict[str, Any]]:
-        """Messages that the page, and the browser about it, has logged since the last look."""
+        """Return the messages of the page and of the browser since the last call."""
         return self._call("se/log", {"type": "browser"})
 
     def look(self, width: int, height: int, finer: float = 1.0, dark: bool = False) -> None:
-        """Pages have so many pixels from now on, `finer` dots each, and are to be light or dark."""
+        """Set the size of pages in pixels, the number of dots for each pixel, and a light or dark colour scheme."""
         self._call("goog/cdp/execute", {"cmd": "Emulation.setDeviceMetricsOverride", "params": {
             "width": width, "height": height, "deviceScaleFactor": finer, "mobile": False}})
         self._call("goog/cdp/execute", {"cmd": "Emulation.setEmulatedMedia", "params": {
             "features": [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]}})
 
     def mouse(self, what: str, x: float, y: float, shift: bool = False) -> None:
-        """mousePressed, mouseMoved or mouseReleased, of the left button, at a place of the window, px."""
+        """Send mousePressed, mouseMoved or mouseReleased of the left button at a place of the window, px."""
         self._input("Mouse", {"type": what, "x": x, "y": y, "button": "left", "clickCount": 1, "modifiers": 8 * shift,
                               "buttons": int(what != "mouseReleased")})
 
     def key(self, what: str, key: str) -> None:
-        """keyDown or keyUp."""
+        """Send keyDown or keyUp."""
         self._input("Key", {"type": what, "key": key, "code": f"{key}Left", "modifiers": 8 * (what == "keyDown")})
 
     def _input(self, device: str, event: dict[str, Any]) -> None:
         self._call("goog/cdp/execute", {"cmd": f"Input.dispatch{device}Event", "params": event})
 
     def shown(self, path: Path) -> Path:
-        """Picture of the window as PNG."""
+        """Write a picture of the window as PNG."""
         shot = self._call("goog/cdp/execute", {"cmd": "Page.captureScreenshot", "params": {}})
         path.write_bytes(base64.b64decode(shot["data"]))
         return path
 
     def screenshot(self, path: Path) -> Path:
-        """The whole page as PNG."""
+        """Write a picture of the whole page as PNG."""
         height = self.run("return document.documentElement.scrollHeight")
         self._call("goog/cdp/execute", {"cmd": "Emulation.setDeviceMetricsOverride", "params": {
             "width": WIDTH, "height": height, "deviceScaleFactor": 1, "mobile": False}})
@@ -87,7 +87,7 @@ class Browser:
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """A browser with a profile of its own, gone afterwards."""
+    """Open a browser with a fresh profile, and remove the profile afterwards."""
     for tool in ("chromium", "chromedriver"):
         assert shutil.which(tool), f"{tool} is missing: apt install chromium chromium-driver"
     with socket.create_server(("127.0.0.1", 0)) as free:

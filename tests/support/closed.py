@@ -1,14 +1,14 @@
-"""Closed mechanisms by Pinocchio: what inverse model, emitted C and plant are compared with.
+"""An oracle for closed mechanisms, made of Pinocchio's terms. Inverse model, emitted C and plant are compared with it.
 
-The spanning tree is Pinocchio's (mass matrix, rnea, frame Jacobians and accelerations); closures are written here as
-residuals r(q) between two frames, with r' and r'' from those frames' motion. Everything else is linear algebra with
-singular values, so that dependent rows need no choice:
+Pinocchio gives the terms of the spanning tree: mass matrix, rnea, frame Jacobians and frame accelerations. This module
+writes each closure as residuals r(q) between two frames. Their derivatives r' and r'' follow from the motion of the
+frames. Everything else is linear algebra with singular values, which copes with dependent rows:
 
     assembly     r(q) = 0                      Gauss-Newton, some joints held
     inverse      b(q, v, a) = S' tau + J' lambda,  tau of the active joints alone, least tau' W tau
     forward      [M  -J'; J  0] [a; lambda] = [tau - b; -Jdot v]
 
-Nothing is shared with the inverse model or the plant but the mechanism's own links, joints and anchors.
+The oracle shares only links, joints and anchors of the mechanism with the inverse model and the plant.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,7 +24,7 @@ from femtorque.codegen.reference.pinocchio import pinocchio_of
 Array = NDArray[np.float64]
 
 WORLD = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
-DEPENDENT = 1e-9  # singular values below this, relative to the largest, are none
+DEPENDENT = 1e-9  # smaller singular values, relative to the largest, count as zero
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Side:
     dw: Array
 
     def axis(self, k: int) -> tuple[Array, Array, Array]:
-        """Axis k of the frame and its two time derivatives."""
+        """Return axis k of the frame and its two time derivatives."""
         u = self.R[:, k]
         return u, np.cross(self.w, u), np.cross(self.dw, u) + np.cross(self.w, np.cross(self.w, u))
 
@@ -49,9 +49,9 @@ class Side:
 
 
 class Closed:
-    """A mechanism in its first mode, its loops closed. n: moving joints, in the mechanism's order.
+    """A mechanism in its first mode with closed loops. n: number of moving joints, in the mechanism's order.
 
-    active, passive: numbers of the joints that are actuated and of the others.
+    active: numbers of the actuated joints. passive: numbers of the other joints.
     """
 
     def __init__(self, mechanism: Mechanism) -> None:
@@ -93,7 +93,7 @@ class Closed:
         return [(side(a), side(b)) for a, b in self._frames]
 
     def _rows(self, q: Array, v: Array, a: Array) -> Array:
-        """r, r', r'' of all closures, (3, rows)."""
+        """Return r, r' and r'' of all closures, (3, rows)."""
         rows: list[Array] = []
         for loop, (a_side, b_side) in zip(self.mechanism.loops, self._sides(q, v, a), strict=True):
             gap = [y - x for x, y in zip(a_side.point(), b_side.point(), strict=True)]
@@ -108,17 +108,17 @@ class Closed:
         return np.array(rows).reshape(-1, 3).T
 
     def residual(self, q: ArrayLike) -> Array:
-        """(rows,) m or, of turned axes, their sine."""
+        """Return r (rows,), m or, for axes that turn, the sine of the angle."""
         q = np.asarray(q, float)
         return self._rows(q, 0.0 * q, 0.0 * q)[0]
 
     def jacobian(self, q: ArrayLike) -> Array:
-        """(rows, n): r' of unit rates."""
+        """Return r' of unit rates, (rows, n)."""
         q = np.asarray(q, float)
         return np.array([self._rows(q, unit, 0.0 * q)[1] for unit in np.eye(self.n)]).reshape(self.n, -1).T
 
     def drift(self, q: ArrayLike, v: ArrayLike) -> Array:
-        """Jdot v (rows,)."""
+        """Return Jdot v (rows,)."""
         q, v = np.asarray(q, float), np.asarray(v, float)
         return self._rows(q, v, 0.0 * q)[2]
 
@@ -128,7 +128,7 @@ class Closed:
     # ---- kinematics
 
     def assemble(self, q: ArrayLike, held: Iterable[int] = ()) -> Array:
-        """The pose near q that closes the loops; the joints in `held` stay where they are."""
+        """Return the pose near q that closes the loops. The joints in `held` stay where they are."""
         q = np.array(q, float)
         free = np.setdiff1d(np.arange(self.n), np.asarray(list(held), int))
         for _ in range(60):
@@ -143,8 +143,8 @@ class Closed:
 
     def follow(self, active: ArrayLike, rates: ArrayLike, accelerations: ArrayLike,
                near: ArrayLike) -> tuple[Array, Array, Array]:
-        """All joints' positions, rates and accelerations (n,) from the active joints' (active,), on the branch of
-        `near`."""
+        """Return positions, rates and accelerations (n,) of all joints from the active joints' (active,), on the branch
+        of `near`."""
         q = np.array(near, float)
         q[self.active] = active
         q = self.assemble(q, self.active)
@@ -158,28 +158,30 @@ class Closed:
     # ---- dynamics
 
     def mass(self, q: ArrayLike, rotors: bool = False) -> Array:
-        """(n, n), column by column: crba would need joints in depth-first order."""
+        """Return the mass matrix (n, n), computed column by column, since crba would need joints in depth-first
+        order."""
         q, none = np.asarray(q, float), np.zeros(self.n)
         weight = pin.rnea(self.model, self.data, q, none, none).copy()
         M = np.array([pin.rnea(self.model, self.data, q, none, unit) - weight for unit in np.eye(self.n)])
         return M + (np.diag(self.rotors) if rotors else 0.0)
 
     def open_torque(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, rotors: bool = False) -> Array:
-        """Torques (n,) of the spanning tree without any force at the cuts, springs included."""
+        """Return the torques (n,) of the spanning tree with its springs, without any force at the cuts."""
         q, v, a = (np.asarray(x, float) for x in (q, v, a))
         tau = pin.rnea(self.model, self.data, q, v, a).copy() + self._stiffness * (q - self._rest)
         return tau + self.rotors * a if rotors else tau
 
     def inverse(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, weight: ArrayLike | None = None,
                 rotors: bool = False) -> tuple[Array, Array]:
-        """Torques (n,), zero at passive joints, and multipliers (rows,) of a motion that keeps the loops closed.
+        """Return torques (n,), zero at passive joints, and multipliers (rows,) of a motion that keeps the loops closed.
 
-        weight: (active,) of tau^2 where more joints are active than the mechanism has freedoms; by default all one.
+        weight: the weights (active,) of tau^2, 1 by default. They matter if more joints are active than the mechanism
+        has freedoms.
         """
         J, tau = self.jacobian(q), self.open_torque(q, v, a, rotors) + self.rubbing(np.asarray(v, float))
-        C = _row_space(J)  # what the loops bind, without dependent rows
+        C = _row_space(J)  # the directions that the loops bind, without dependent rows
         root = np.sqrt(np.ones(len(self.active)) if weight is None else np.asarray(weight, float))
-        # C' (particular + N z): the first takes the passive torques away, z makes the active ones least
+        # C' (particular + N z): `particular` takes the passive torques away, and z makes the active torques least.
         particular = _solve(C[:, self.passive].T, tau[self.passive])
         N = _null_space(C[:, self.passive].T)
         left = (tau - C.T @ particular)[self.active]
@@ -190,8 +192,8 @@ class Closed:
         return tau - cut, _solve(J.T, cut)
 
     def rubbing(self, v: Array) -> Array:
-        """Torque that overcomes the friction (n,) of joints without motors; its Coulomb part fades out below 0.01 rad/s
-        or 0.001 m/s, as the control law has it of the driven ones."""
+        """Return the torque (n,) that overcomes the friction of joints without motors. As in the control law of driven
+        joints, the Coulomb part fades out below 0.01 rad/s or 0.001 m/s."""
         found = np.zeros(self.n)
         for i, joint in enumerate(self.mechanism.moving):
             if joint.motor is None and joint.drive is None and not joint.actuated:
@@ -201,27 +203,27 @@ class Closed:
         return found
 
     def forward(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, rotors: bool = False) -> tuple[Array, Array]:
-        """Accelerations (n,) and multipliers (rows,) under joint torques (n,)."""
+        """Return accelerations (n,) and multipliers (rows,) under joint torques (n,)."""
         J, M = self.jacobian(q), self.mass(q, rotors)
         b = self.open_torque(q, v, np.zeros(self.n)) + self.rubbing(np.asarray(v, float))
         free = np.linalg.solve(M, np.asarray(tau, float) - b)
         if not len(J):
             return free, np.zeros(0)
-        # the least change of `free`, weighted with M, that obeys J a = -Jdot v; C: J without dependent rows
+        # The least change of `free`, weighted with M, that obeys J a = -Jdot v. C is J without dependent rows.
         C, allowed = _row_space(J), _solve(J, -self.drift(q, v))
         A = np.linalg.solve(M, C.T)
         cut = C.T @ np.linalg.solve(C @ A, C @ (allowed - free))
         return free + np.linalg.solve(M, cut), _solve(J.T, cut)
 
     def energy(self, q: ArrayLike, v: ArrayLike, rotors: bool = False) -> tuple[float, float]:
-        """Kinetic and potential energy, J; potential is that of weight and springs."""
+        """Return kinetic and potential energy, J. Weight and springs have potential energy."""
         q, v = np.asarray(q, float), np.asarray(v, float)
         weight = pin.computePotentialEnergy(self.model, self.data, q)
         springs = 0.5 * float(self._stiffness @ (q - self._rest) ** 2)
         return 0.5 * float(v @ self.mass(q, rotors) @ v), float(weight) + springs
 
     def freedoms(self, q: ArrayLike) -> Array:
-        """An orthonormal basis (n, mobility) of the rates that the loops allow."""
+        """Return an orthonormal basis (n, mobility) of the rates that the loops allow."""
         return _null_space(self.jacobian(q))
 
     def named(self, values: Mapping[str, float], default: float = 0.0) -> Array:
@@ -229,13 +231,13 @@ class Closed:
 
 
 def _product(u: Iterable[Array], w: Iterable[Array]) -> Array:
-    """u . w and its two time derivatives, of vectors with theirs."""
+    """Return u . w and its two time derivatives, from two vectors and their derivatives."""
     (u0, u1, u2), (w0, w1, w2) = u, w
     return np.array([u0 @ w0, u1 @ w0 + u0 @ w1, u2 @ w0 + 2.0 * u1 @ w1 + u0 @ w2])
 
 
 def _solve(A: Array, b: Array) -> Array:
-    """The shortest least-squares solution."""
+    """Return the shortest least-squares solution."""
     return np.linalg.lstsq(A, b, rcond=DEPENDENT)[0]
 
 
@@ -245,13 +247,13 @@ def _null_space(A: Array) -> Array:
 
 
 def _row_space(A: Array) -> Array:
-    """An orthonormal basis (rank, n) of the rows of A."""
+    """Return an orthonormal basis (rank, n) of the rows of A."""
     _, s, Vt = np.linalg.svd(A)
     return Vt[:np.sum(s > DEPENDENT * max(s.max(initial=0.0), 1e-300))]
 
 
 def _placed(mechanism: Mechanism) -> dict[str, tuple[int, pin.SE3]]:
-    """Every link's Pinocchio joint and its frame there."""
+    """Return the Pinocchio joint of every link, and the link's frame at this joint."""
     places = {BASE: (0, pin.SE3.Identity())}
     numbers = {joint.name: k + 1 for k, joint in enumerate(mechanism.moving)}
     for joint in mechanism.joints:

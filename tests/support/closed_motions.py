@@ -1,9 +1,9 @@
-"""The motions of the closed and changing examples, and of the arm of flexures: `python -m tests.support.closed_motions`
+"""The motions of the closed and changing examples, and of the arm of flexures. `python -m tests.support.closed_motions`
 writes mechanisms/*.csv again.
 
-Every motion goes from rest to rest through poses of independent joints, by seventh-order polynomials. If more joints
-are streamed than the mechanism has freedoms, the others follow by closing the loops (tests/support/closed.py) at every
-millisecond; their rates and accelerations are those of a spline through these positions.
+Every motion goes from rest to rest through poses of independent joints, by polynomials of seventh order. If more joints
+are streamed than the mechanism has freedoms, closed loops give the other joints' positions at every millisecond
+(tests/support/closed.py). A spline through these positions gives their rates and accelerations.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,8 @@ SEPTIC = np.polynomial.Polynomial([0, 0, 0, 0, 35, -84, 70, -20])
 
 @dataclass(frozen=True)
 class Leg:
-    """One piece of a motion: to the pose `to` of its independent joints in so many seconds; None stays where it is."""
+    """One piece of a motion: the independent joints go to the pose `to` in `seconds`, or stay where they are if `to` is
+    None."""
 
     seconds: float
     to: tuple[float, ...] | None = None
@@ -35,7 +36,8 @@ class Leg:
 
 @dataclass(frozen=True)
 class Plan:
-    """independent: the joints that legs give; others that are streamed follow. by_mode: the same for a mode."""
+    """independent: the joints that legs give. Other streamed joints follow. by_mode: the independent joints in each
+    mode."""
 
     file: str
     mechanism: str
@@ -45,7 +47,7 @@ class Plan:
 
 
 _FIVE_BAR = (Leg(0.8, (2.6, 1.3)), Leg(0.9, (1.7, 0.5)), Leg(0.7, (2.2, 0.94159265359)))
-# left tip 0.05 m left of the middle, forearm 0.5 rad down
+# The left tip is 0.05 m left of the middle, and the forearm points 0.5 rad down.
 _REACH = float(np.arccos((0.17 - 0.22 * np.cos(0.5)) / 0.22))
 _GRASP = (_REACH, -0.5 - _REACH, np.pi - _REACH, 0.5 + _REACH)
 _PUT = (1.30, -1.80)
@@ -77,14 +79,14 @@ PLANS = (
           Leg(0.1, None, "empty"), Leg(0.8, (0.9, -1.6, -0.6)))),
     Plan("biped", "biped", tuple(
         Leg(seconds, None if lean is None else (np.pi / 2 - lean[0], sum(lean) - np.pi, np.pi / 2 - lean[1]), mode)
-        for seconds, lean, mode in (  # lean of the left and of the right leg outwards; feet stay level
+        for seconds, lean, mode in (  # outward lean of the left and of the right leg; feet stay level
             (0.6, (0.0, 0.35), "left"), (0.6, (0.3, 0.3), None), (0.1, None, None),
             (0.1, None, "right"), (0.6, (0.35, 0.0), None), (0.6, (0.2, 0.2), None)))),
 )
 
 
 def rows(plan: Plan) -> tuple[list[str], Array, list[str]]:
-    """Column names, values (rows, 1 + 3 joints) and the mode of every row (empty without modes)."""
+    """Return column names, values (rows, 1 + 3 joints) and the mode of every row (empty without modes)."""
     whole = load_mechanism(MECHANISMS / f"{plan.mechanism}.toml")
     streamed = [joint.name for joint in whole.streamed]
     at = np.array([joint.start for joint in whole.streamed])

@@ -1,4 +1,4 @@
-"""Files of which one bit is another: what is read of them is the same, or said to be damaged, or refused."""
+"""Files with one flipped bit. A reader must read the same, report damage, or refuse the file."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from femtorque.host.record import Run
 
 
 def same(a: Any, b: Any) -> bool:
-    """True if all that was read is equal, nan to nan."""
+    """Return True if everything that was read is equal. NaN equals NaN."""
     if isinstance(a, Run | Trajectory):
         return all(same(value, vars(b)[name]) for name, value in vars(a).items() if name not in ("damage", "source"))
     if isinstance(a, dict):
@@ -24,15 +24,16 @@ def same(a: Any, b: Any) -> bool:
 
 
 def is_beginning(part: Run, whole: Run) -> bool:
-    """True if the samples that are left are the first ones."""
+    """Return True if the samples that are left are the first ones of the whole run."""
     n = len(part.t)
     return all(same(getattr(part, name), getattr(whole, name)[:n])
                for name in ("t", "position", "target", "rate", "torque", "duty", "state"))
 
 
 def flipped(path: Path, read: Callable[[Path], Any], number: int, seed: int) -> Counter[str]:
-    """How many of so many copies, one random bit each another, were: the same, said (damaged; what is left is right),
-    refused, silent (something else without a word)."""
+    """Read `number` copies of a file, each with one random bit flipped, and count the outcomes. "the same": the reader
+    read the same. "said": it reported damage, and the samples left are right. "refused": it refused the file. "silent":
+    it read something else without a word."""
     random, whole, data = np.random.default_rng(seed), read(path), path.read_bytes()
     damaged, found = path.with_stem(f"{path.stem}-flipped"), Counter[str]()
     for _ in range(number):

@@ -1,4 +1,4 @@
-"""Arms that are not as their files say: masses by +-20 %, centres of gravity by 10 mm, twice the friction."""
+"""Arms that differ from their files: masses by +-20 %, centres of gravity by 10 mm, friction by a factor of two."""
 
 from dataclasses import replace
 
@@ -9,8 +9,8 @@ from femtorque.codegen.mechanism import Joint, Mechanism
 
 def differing(mechanism: Mechanism, seed: int = 5, mass: float = 0.2, centre: float = 0.01,
               friction: float = 2.0) -> Mechanism:
-    """The arm behind a file. mass: of each link, more or less; centre: m, in any direction; friction: times the
-    file's."""
+    """Return the true arm of a file. mass: share by which each link is heavier or lighter. centre: m, in a random
+    direction. friction: factor on the file's friction."""
     rng = np.random.default_rng(seed)
     links = []
     for link in mechanism.links:

@@ -1,10 +1,11 @@
-"""Every byte that is emitted of mechanisms, by a process of its own, in which NumPy starts on another processor.
+"""Writes every byte that is emitted of mechanisms. It runs in another process, where NumPy may choose the code of
+another processor.
 
     python -m tests.support.emitted_bytes FOLDER NAME ...
 
-NAME is a case of tests/codegen/step/test_same_torques.py. FOLDER gets a file of each: the sources of its image, what
-`generate` writes, the text that its digest is taken over, and by what its scheme was chosen. `kernels` names the code
-with which this process computes.
+NAME is a case of tests/codegen/step/test_same_torques.py. For each case, FOLDER gets one file with the sources of its
+image, the files of `generate`, the text of its digest, and the grounds of its scheme. The file `kernels` identifies
+NumPy's code in this process.
 """
 
 import os
@@ -22,11 +23,11 @@ from femtorque.codegen.step import scheme
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNELS = "kernels"
-BESIDE = "ft_rnea", "ft_wrench", "ft_units"  # that an image has not
+BESIDE = "ft_rnea", "ft_wrench", "ft_units"  # files that an image does not have
 
 
 def emitted(mechanism: Mechanism, folder: Path) -> str:
-    """All of it as one text. folder: for the time being."""
+    """Return all emitted files as one text. folder: a temporary place."""
     board = boards.load_board(mechanism.board.use) if mechanism.board else None
     alone = {path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8")
              for path in sources.generate(mechanism, folder)}
@@ -37,14 +38,15 @@ def emitted(mechanism: Mechanism, folder: Path) -> str:
 
 
 def kernels() -> str:
-    """A digest of what NumPy's own product, sines and decomposition are here, and the C library's."""
+    """Return a digest of NumPy's matrix product, sines and decomposition, and of the C library's, on this processor."""
     A = np.random.default_rng(0).standard_normal((40, 40))
     numbers = A @ A, np.sin(A), np.linalg.svd(A)[0]
     return sha256(b"".join(x.tobytes() for x in numbers)).hexdigest()
 
 
 def elsewhere(folder: Path, names: list[str], environment: dict[str, str]) -> dict[str, str]:
-    """{name: text} of cases and of KERNELS, from a process with this environment (of "" a variable is unset)."""
+    """Return {name: text} of cases and of KERNELS, from a process with this environment. An empty value unsets a
+    variable."""
     changed = {k: v for k, v in (os.environ | {"FEMTORQUE_CACHE": str(folder / "cache")} | environment).items() if v}
     folder.mkdir()
     subprocess.run([sys.executable, "-m", "tests.support.emitted_bytes", folder, *names], cwd=ROOT, env=changed,
@@ -53,7 +55,7 @@ def elsewhere(folder: Path, names: list[str], environment: dict[str, str]) -> di
 
 
 def _write(folder: Path, names: list[str]) -> None:
-    from tests.codegen.step.test_same_torques import CASES  # noqa: PLC0415 (whose import is slow)
+    from tests.codegen.step.test_same_torques import CASES  # noqa: PLC0415 (its import is slow)
 
     for name in names:
         text = emitted(CASES[name](), folder / name.replace("/", " "))

@@ -1,7 +1,7 @@
-"""Each mechanism's step emitted once, however many tests ask for it: the search for its frames takes a second. Emitted
-files are kept under the hash of this program too, for the other workers.
+"""Emits each mechanism's step once for all tests, since the search for its frames takes a second. The emitted files are
+kept under a hash that includes this program, for the other workers.
 
-Not where emission itself is tested: tests in ANEW, and tests that change what decides it.
+Tests of the emission emit again: the tests in ANEW, and tests that change a constant of the emission.
 """
 
 import functools
@@ -23,7 +23,7 @@ ANEW = ("tests/codegen/emit/", "tests/codegen/reference/test_rigid.py", "tests/c
 
 
 def once(render):
-    """The function, which gives what it gave before for arguments equal to the last bit."""
+    """Return the function with a memory. For arguments equal to the last bit it returns the remembered files."""
     known = {}
 
     @functools.wraps(render)
@@ -40,7 +40,7 @@ def once(render):
 
 
 def from_cache(key, render):
-    """{file name: text} under a key."""
+    """Return {file name: text} under a key."""
     def make(entry):
         (entry / "files.json").write_text(json.dumps(render()), encoding="utf-8")
 
@@ -49,7 +49,7 @@ def from_cache(key, render):
 
 @functools.cache
 def program():
-    """Key beside the arguments."""
+    """Return the part of the key that is not an argument."""
     return sys.version, np.__version__, *sources(ROOT / "codegen")
 
 

@@ -1,15 +1,17 @@
-"""A slew of a flexible link with a point mass at its tip, exactly: no elements, no modes, no time steps.
+"""The exact slew of a flexible link with a point mass at its tip, without elements, modes or time steps.
 
-The Euler-Bernoulli beam of small motion, v(x, t) across the direction from which the tip's path is counted, with the
-root held in its hub and strain-proportional damping c, in the frequency domain:
+v(x, t) is the small deflection of an Euler-Bernoulli beam from the direction of the tip's path. The root is clamped in
+the hub, and c is the strain-proportional damping. In the frequency domain:
 
     E v'''' = rho w^2 v,  E = EI (1 + i w c);    v(0) = 0,  v(L) = L psi,  v''(L) = 0,  E v'''(L) = -load w^2 v(L).
 
-Four conditions on four exponentials give v; the joint turns by v'(0) and needs the torque -E v''(0). The Fourier
-integral of the path's law and an inverse transform over a window that the motion dies away in make functions of time of
-them: of the inverse with infinitely many elements. (It is acausal: it has poles on both sides.)
+Four conditions on four exponentials give v. The joint turns by v'(0) and needs the torque -E v''(0). The Fourier
+integral of the path's law and an inverse transform give functions of time. The motion dies away within the window of
+the transform. The result is the inverse with infinitely many elements. It is acausal, because it has poles on both
+sides.
 
-The other way round, the clamped beam under a motion of its root is a sum over the roots of its frequency equation.
+In the other direction, the root's motion is given. The deflection of the clamped beam is then a sum over the roots of
+its frequency equation.
 """
 
 from dataclasses import dataclass
@@ -21,14 +23,14 @@ from scipy.special import beta
 
 Array = NDArray[np.float64]
 
-WINDOW, SAMPLES, BEFORE = 2.0, 2**13, 0.75  # s of the transform, and of it before the path begins
-HIGHEST = 1500.0  # rad/s: what the law has beyond is below 1e-12 of its most
+WINDOW, SAMPLES, BEFORE = 2.0, 2**13, 0.75  # s, samples, and s before the path begins, of the transform
+HIGHEST = 1500.0  # rad/s: beyond it the law's spectrum is below 1e-12 of its maximum
 GAUSS = 500
 
 
 @dataclass(frozen=True)
 class Link:
-    """length m, mass kg, EI N m^2, load kg at the tip, damping s."""
+    """A link with length m, mass kg, EI N m^2, load kg at the tip, and damping s."""
 
     length: float
     mass: float
@@ -37,7 +39,7 @@ class Link:
     damping: float = 0.0
 
     def inverse(self, w: Array) -> tuple[Array, Array]:
-        """Joint's angle and torque, N m, per angle psi of the tip, at w > 0 (W,) rad/s."""
+        """Return the joint's angle and torque, N m, per angle psi of the tip, at w > 0 (W,) rad/s."""
         rho, L = self.mass / self.length, self.length
         E = self.EI * (1.0 + 1j * w * self.damping)
         k = (rho * w**2 / E) ** 0.25
@@ -52,8 +54,8 @@ class Link:
         return k * (B - C + e * D), -E * k**2 * (-A + C + e * D)
 
     def slewed(self, way: float, duration: float) -> tuple[Array, Array, Array]:
-        """Times (T,) from the path's beginning, the joint's acceleration, rad/s^2, and torque, N m, for a turn of the
-        tip by `way` rad whose rate is as x^5 (1 - x)^5."""
+        """Return times (T,) from the path's beginning, and the joint's acceleration, rad/s^2, and torque, N m. The tip
+        turns by `way` rad, with a rate proportional to x^5 (1 - x)^5."""
         step = WINDOW / SAMPLES
         w = 2.0 * np.pi * np.fft.rfftfreq(SAMPLES, step)
         w = w[(w > 0.0) & (w < HIGHEST)]
@@ -64,8 +66,8 @@ class Link:
         return np.arange(SAMPLES) * step - BEFORE, *np.fft.irfft(found, SAMPLES, axis=1) / step
 
     def swing(self, times: Array, turn: Array, after: Array, modes: int = 3) -> Array:
-        """Deflection of the tip, m, at times `after`, under a root that turns with the accelerations `turn` (T,) at
-        equidistant `times` before them."""
+        """Return the deflection of the tip, m, at times `after`. Before these times the root turns with the
+        accelerations `turn` (T,) at the equidistant `times`."""
         rho, L, ratio = self.mass / self.length, self.length, self.load / self.mass
         tip = np.zeros_like(after)
 
@@ -92,7 +94,7 @@ class Link:
 
 
 def spectrum(w: Array, way: float, duration: float) -> Array:
-    """Fourier integral (W,) of the rate of a path that begins at 0, rad."""
+    """Return the Fourier integral (W,) of the rate of a path that begins at 0, rad."""
     u, weight = np.polynomial.legendre.leggauss(GAUSS)
     x, weight = 0.5 * (1.0 + u), 0.5 * weight
     rate = way * (x * (1.0 - x)) ** 5 / beta(6, 6)

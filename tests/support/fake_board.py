@@ -1,7 +1,7 @@
 """The board's side of the wire in Python, for tests of the host: ring, credit, states, faults, and a lossy wire.
 
-It moves in whole ticks and only when the clock is asked to sleep, so every test is exact and takes no real time. It
-plays knots without interpolation or dynamics: what is tested here is the conversation, not the motion.
+The board moves in whole ticks, and only while the clock sleeps. Every test is therefore exact and takes no real time.
+The board plays knots without interpolation or dynamics, since these tests are of the conversation, not of the motion.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ HOST_TIMEOUT = 0.1  # s
 
 
 class ManualClock:
-    """Time that moves only by sleep; `boards` are run through every tick of it."""
+    """Time that moves only when a host sleeps. The `boards` then run through every tick."""
 
     def __init__(self) -> None:
         self.time = 0.0
@@ -37,7 +37,7 @@ class ManualClock:
 
 
 class Wire:
-    """One direction: frames arrive a tick late, some dropped, some with flipped bits; optional noise between them."""
+    """One direction of the line. Frames arrive a tick late. Some are dropped, and some have flipped bits."""
 
     def __init__(self, rng: np.random.Generator, drop: float = 0.0, flip: float = 0.0) -> None:
         self.rng, self.drop, self.flip = rng, drop, flip
@@ -72,7 +72,7 @@ def configuration(joints: int = 3, digest: bytes = bytes(range(1, 33)), **keys) 
 
 
 class FakeBoard:
-    """One board. Is also the device that a Link opens: read, write, close."""
+    """One board, which is also the device that a Link opens: read, write, close."""
 
     def __init__(
         self, clock: ManualClock, conf: Configuration | None = None, ring: int = 256, seed: int = 0,
@@ -84,17 +84,17 @@ class FakeBoard:
         rng = np.random.default_rng(seed)
         self.to_board, self.to_host = Wire(rng, drop, flip), Wire(rng, drop, flip)
         self.codec = Codec(self.joints)
-        self.delay = 0.0  # s that every frame to the board is late
-        self.paced, self.free_at = False, 0.0  # whether the line to the board takes its time, as its baud rate says
-        self.silent = False  # plays dead: neither hears nor speaks
+        self.delay = 0.0  # s by which every frame to the board is late
+        self.paced, self.free_at = False, 0.0  # paced: the line to the board takes the time of its baud rate
+        self.silent = False  # the board neither hears nor speaks
         self.gone = False  # the cable is out: reads and writes fail
-        self.refuse_with: dict[int, tuple[str, int]] = {}  # command -> (refusal, joint), for the next one
-        self.deaf_to: set[int] = set()  # commands it never hears
+        self.refuse_with: dict[int, tuple[str, int]] = {}  # command -> (refusal, joint) of its next use
+        self.deaf_to: set[int] = set()  # commands that the board never hears
         self.unique, self.crash = unique, {}
         self.position0 = np.zeros(self.joints)
         self.received: list = []  # every knot taken, in order
         self.commands: list[int] = []  # every command executed
-        self.targets: list = []  # of FOLLOW: when each came, and it
+        self.targets: list = []  # each FOLLOW target with its time
         self.asked: list = []  # every FOLLOW taken
         self.timeout, self.ending, self.starved_at = 0.25, False, 0.0  # s without a target until FOLLOW ends
         self.ends_in = self.ends_at = 0.0  # s from the END until the joints are at rest
@@ -319,14 +319,14 @@ class FakeBoard:
 
 
 def unconnected(clock=None, expected=None, listen_only=False, **keys) -> tuple[Session, FakeBoard]:
-    """A session and its board, which have not met. keys: of the board."""
+    """Return a session and its board, which have not met. keys: options of the board."""
     clock = clock or ManualClock()
     board = FakeBoard(clock, **keys)
     return Session(Link(board, clock=clock), expected or configuration(), listen_only=listen_only), board
 
 
 def a_session(clock=None, **keys) -> tuple[Session, FakeBoard]:
-    """A session connected to a board that is homed at zero and armed."""
+    """Return a session that is connected to a board. The board is homed at zero and armed."""
     session, board = unconnected(clock, **keys)
     session.connect()
     session.home(np.zeros(board.joints))

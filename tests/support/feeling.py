@@ -1,4 +1,4 @@
-"""Arms that feel, on virtual boards, and their reports."""
+"""Arms with [feel] on virtual boards, and their reports."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,14 +19,14 @@ from femtorque.host.stream import stream
 from tests.support.rig import ROOT, connected, pump
 
 Array = NDArray[np.float64]
-SETTLED = 1.0  # s from power on until touches count, and more
-# N m, twice the dry friction and some more; and per rad/s and rad/s^2 of the motion, of each joint
+SETTLED = 1.0  # s, longer than the time from power-on until touches count
+# Of each joint: N m, slightly more than twice its dry friction, and N m per rad/s and per rad/s^2 of the motion.
 THRESHOLDS = (Contact(7.5, 1.0, 0.3), Contact(8.5, 1.5, 0.5), Contact(5.0, 0.8, 0.2), Contact(1.4, 0.05, 0.01),
               Contact(1.4, 0.05, 0.01), Contact(1.0, 0.05, 0.01))
 
 
 def six_axis(reaction: str = "none", bandwidth_hz: float = 30.0) -> Mechanism:
-    """The six-joint arm on a board with six bridges, which feels."""
+    """Return the six-joint arm with [feel], on a board with six bridges."""
     it = load_mechanism(ROOT / "mechanisms" / "six_axis.toml")
     assert it.board is not None
     joints = tuple(replace(j, contact=c) for j, c in zip(it.joints, THRESHOLDS, strict=True))
@@ -36,7 +36,7 @@ def six_axis(reaction: str = "none", bandwidth_hz: float = 30.0) -> Mechanism:
 
 @dataclass
 class Feeling:
-    """An arm in HOLD, settled, and all FELT reports since."""
+    """A settled arm in HOLD, and all its later FELT reports."""
 
     board: VirtualBoard
     session: Session
@@ -47,27 +47,27 @@ class Feeling:
             pump(self.board, self.session, 1)
 
     def push(self, torque: Array) -> int:
-        """Exert a torque on the joints from now on. Returns the number of the next tick."""
+        """Exert a torque on the joints from now on. Return the number of the next tick."""
         self.board.plant.hand = lambda plant: torque  # type: ignore[attr-defined]
         return self.board.ticks
 
     def play(self, file: Path) -> str:
-        """Play a motion; returns how it ended."""
+        """Play the motion of a file. Return how the motion ended."""
         return self.move(Trajectory.load(file, self.board.mechanism))
 
     def move(self, motion: Trajectory) -> str:
-        """Play a motion; returns how it ended."""
+        """Play a motion. Return how the motion ended."""
         return stream(self.session, knots(motion, self.board.mechanism)).ended
 
     @property
     def external(self) -> Array:
-        """N m, (reports, joints)."""
+        """Estimated external torques, N m, (reports, joints)."""
         return np.array([report.external for report in self.reports])
 
 
 @contextmanager
 def feeling(mechanism: Mechanism, plant: Plant | None = None) -> Iterator[Feeling]:
-    """That arm on a virtual board."""
+    """Run the arm on a virtual board and keep its reports."""
     with connected(mechanism, plant=plant, armed=True) as (board, session):
         arm = Feeling(board, session, [])
         pumped = session.pump

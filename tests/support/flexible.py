@@ -1,4 +1,4 @@
-"""Planar flexible arms that tests of inverse model and plant share: as mechanisms, nothing of either."""
+"""Planar flexible arms that the tests of inverse model and plant share. The module uses neither of the two."""
 
 from dataclasses import replace
 
@@ -27,7 +27,7 @@ def hinge(name: str, parent: str, child: str, x: float, **more) -> Joint:
 
 def one_link(elements: int = 3, *, tip: float = 0.05, gravity=(0.0, 0.0, 0.0), stiffness: float = EI,
              damping: float = 0.0) -> Mechanism:
-    """The single flexible link: a beam of 0.4 m, 0.24 kg with a point mass at its end."""
+    """Return the single flexible link: a beam of 0.4 m and 0.24 kg with a point mass at its end."""
     beam = rod("beam", MASS, LENGTH, Beam(LENGTH, (np.inf, stiffness), elements, damping))
     carried = Payload("tip", "beam", tip, np.array([LENGTH, 0.0, 0.0]), np.zeros((3, 3)))
     return replace(_base(gravity), links=(beam,), joints=(hinge("hub", "base", "beam", 0.0),),
@@ -36,8 +36,8 @@ def one_link(elements: int = 3, *, tip: float = 0.05, gravity=(0.0, 0.0, 0.0), s
 
 def two_link(elements: int = 3, *, gravity=(0.0, -9.81, 0.0), stiffness: float = EI, spring: float | None = None,
              damping: float = 5e-3) -> Mechanism:
-    """A rigid link of 0.5 m, 8 kg and the flexible one; spring N m/rad: then its last 0.1 m is rigid and hangs on
-    it."""
+    """Return a rigid link of 0.5 m and 8 kg with the flexible link at its end. spring: N m/rad; with a spring, the last
+    0.1 m is rigid and hangs on the spring."""
     elastic = MASS if spring is None else 0.8 * MASS
     beam = rod("beam", elastic, LENGTH, Beam(LENGTH, (np.inf, stiffness), elements, damping))
     links = [rod("upper", 8.0, 0.5), beam]

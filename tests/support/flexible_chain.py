@@ -1,9 +1,10 @@
-"""Mechanisms with flexible links for the tests, and an oracle for them: chains of rigid segments with springs.
+"""Mechanisms with flexible links, and an oracle for them: a chain of rigid segments with springs.
 
-The oracle knows nothing of beams: Pinocchio moves a chain of short rigid segments, joined by springs of stiffness EI /
-h half-way between, whose positions are integrated. Turns of any size, the tension of spinning links and the weight
-along them come of themselves: it is geometrically exact, and a beam but for the square of its segments' length. If it
-bends both ways, springs about y and z follow one another in alternating order, else it would twist by h.
+The oracle shares no equation of beams. Pinocchio moves a chain of short rigid segments. Springs of stiffness EI / h
+join the segments, and the springs' positions are integrated. The chain is geometrically exact: it has turns of any
+size, the tension of spinning links, and the weight along the links. Its error falls with the square of the segments'
+length. If the link bends both ways, springs about y and z alternate in order. In a fixed order the chain would twist
+with an error of order h.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ Z = np.array([0.0, 0.0, 1.0])
 
 
 def beam_link(name: str, elements: int, stiffness: float | tuple[float, float] = EI, damping: float = 0.0) -> Link:
-    """A uniform beam along x; one EI bends about z alone."""
+    """Return a uniform beam along x. A single EI bends about z alone."""
     across = M * L**2 / 12.0
     pair = (np.inf, stiffness) if isinstance(stiffness, float) else stiffness
     return Link(name, M, np.array([L / 2.0, 0.0, 0.0]), np.diag([0.0, across, across]),
@@ -39,22 +40,23 @@ def beam_link(name: str, elements: int, stiffness: float | tuple[float, float] =
 
 def single(elements: int, load: float = 0.05, *, rate_hz: int = 1000, gravity: ArrayLike = (0.0, 0.0, 0.0),
            stiffness: float | tuple[float, float] = EI, damping: float = 0.0, axis: ArrayLike = Z) -> Mechanism:
-    """One flexible link with a point mass at its tip, turning about `axis`."""
+    """Return one flexible link with a point mass at its tip, which turns about `axis`."""
     loads = (Payload("load", "arm", load, np.array([L, 0.0, 0.0]), np.zeros((3, 3))),) if load else ()
     return _of([beam_link("arm", elements, stiffness, damping)], [_joint("shoulder", BASE, "arm", 0.0, axis)], loads,
                rate_hz, gravity)
 
 
 def sheared(mechanism: Mechanism, GA_s: float | tuple[float, float]) -> Mechanism:
-    """With a shear stiffness, N, in every flexible link; one GA_s is that of bending about z."""
+    """Return the mechanism with a shear stiffness, N, in every flexible link. A single GA_s belongs to bending about
+    z."""
     pair = GA_s if isinstance(GA_s, tuple) else (np.inf, GA_s)
     return replace(mechanism, links=tuple(x if x.beam is None else replace(x, beam=replace(x.beam, GA_s=pair))
                                           for x in mechanism.links))
 
 
 def by_chance(seed: int, payload: str, EI: float) -> Mechanism:
-    """Two joints with axes by chance, a link that bends both ways, gravity from anywhere or none, and at its tip a
-    `payload` by name: a point, a long one along the link, or a body beside it."""
+    """Return a link that bends both ways, on two joints with random axes. Gravity is zero or has a random direction.
+    payload: the load at the tip, a point, a long body along the link, or a body beside the link."""
     rng = np.random.default_rng(seed)
     gravity = rng.normal(size=3)
     gravity *= 9.81 * rng.integers(2) / norm(gravity)
@@ -68,7 +70,8 @@ def by_chance(seed: int, payload: str, EI: float) -> Mechanism:
 
 def two_link(elements: int, *, rate_hz: int = 1000, gravity: ArrayLike = (0.0, -9.81, 0.0),
              stiffness: float | tuple[float, float] = EI, damping: float = 0.0, axis: ArrayLike = Z) -> Mechanism:
-    """A flexible upper arm and a rigid forearm with a skew elbow, its centre of gravity beside the axis."""
+    """Return a flexible upper arm and a rigid forearm with a skew elbow. The forearm's centre of gravity is beside its
+    axis."""
     fore = Link("fore", 0.1, np.array([0.1, 0.01, 0.02]), np.diag([1e-4, 4e-4, 4e-4]))
     joints = [_joint("shoulder", BASE, "arm", 0.0, Z), _joint("elbow", "arm", "fore", L, axis)]
     return _of([beam_link("arm", elements, stiffness, damping), fore], joints, (), rate_hz, gravity)
@@ -77,7 +80,7 @@ def two_link(elements: int, *, rate_hz: int = 1000, gravity: ArrayLike = (0.0, -
 def beam_second(elements: int, *, rate_hz: int = 1000, gravity: ArrayLike = (0.0, -9.81, 0.0),
                 stiffness: float | tuple[float, float] = EI, damping: float = 0.0,
                 axes: tuple[ArrayLike, ArrayLike] = (Z, Z), load: float = 0.05) -> Mechanism:
-    """A rigid upper arm, then a flexible link with a body, not only a point, at its tip."""
+    """Return a rigid upper arm and a flexible link with a body, not only a point, at its tip."""
     upper = Link("upper", 0.5, np.array([0.1, 0.0, 0.01]), np.diag([2e-4, 2e-3, 2e-3]))
     joints = [_joint("shoulder", BASE, "upper", 0.0, axes[0]), _joint("elbow", "upper", "arm", 0.2, axes[1])]
     hand = Payload("hand", "arm", load, np.array([L + 0.02, 0.01, 0.015]), load * 4e-4 * np.eye(3))
@@ -86,9 +89,10 @@ def beam_second(elements: int, *, rate_hz: int = 1000, gravity: ArrayLike = (0.0
 
 def flexible_joints(*, rate_hz: int = 1000, gravity: ArrayLike = (0.0, -9.81, 0.0), axis: ArrayLike = Z,
                     slides: bool = False) -> Mechanism:
-    """Two driven joints with a spring behind each (rotor and link of a flexible-joint arm), the second one skew.
+    """Return two driven joints with a spring behind each, as rotor and link of a flexible-joint arm. The second joint
+    is skew.
 
-    slides: the second spring is one along the link.
+    slides: the second spring acts along the link.
     """
     rotor = 1e-3 * np.eye(3)
     links = [Link("rotor1", 0.1, np.zeros(3), rotor), Link("upper", 0.6, np.array([0.15, 0.01, 0.0]), 4e-3 * np.eye(3)),
@@ -105,7 +109,7 @@ def flexible_joints(*, rate_hz: int = 1000, gravity: ArrayLike = (0.0, -9.81, 0.
 
 def wall_arm(elements: int, *, rate_hz: int = 1000, gravity: ArrayLike = (0.0, -9.81, 0.0), stiffness: float = EI,
              axis: ArrayLike = Z) -> Mechanism:
-    """A rigid arm, a flexible one, and a hand on a spring at its end; beyond it one more driven joint."""
+    """Return a rigid arm, a flexible arm, a hand on a spring at its end, and one more driven joint behind the hand."""
     one = beam_second(elements, rate_hz=rate_hz, gravity=gravity, stiffness=stiffness)
     hand = Link("hand", 0.05, np.array([0.05, 0.0, 0.01]), 1e-4 * np.eye(3))
     finger = Link("finger", 0.02, np.array([0.03, 0.01, 0.0]), 2e-5 * np.eye(3))
@@ -118,7 +122,8 @@ def wall_arm(elements: int, *, rate_hz: int = 1000, gravity: ArrayLike = (0.0, -
 def double(elements: int, *, rate_hz: int = 1000, gravity: ArrayLike = (0.0, -9.81, 0.0),
            stiffness: float | tuple[float, float] = EI, damping: float = 0.0, axis: ArrayLike = Z,
            load: float = 0.05) -> Mechanism:
-    """Both links bend: the elbow's motor sits at the tip of the first, a body, or nothing, at that of the second."""
+    """Return two links that both bend. The elbow's motor is at the tip of the first link. The second link carries a
+    body at its tip, or nothing."""
     links = [beam_link(name, elements, stiffness, damping) for name in ("arm", "fore")]
     joints = [_joint("shoulder", BASE, "arm", 0.0, Z), _joint("elbow", "arm", "fore", L, axis)]
     loads = [Payload("motor", "arm", 0.3, np.array([L, 0.0, 0.0]), 1e-4 * np.eye(3))]
@@ -129,7 +134,8 @@ def double(elements: int, *, rate_hz: int = 1000, gravity: ArrayLike = (0.0, -9.
 
 def twisted(elements: int, GJ: float | None, *, rate_hz: int = 1000, gravity: ArrayLike = (0.0, -9.81, 0.0),
             stiffness: float | tuple[float, float] = (3.0, 4.0)) -> Mechanism:
-    """A link that turns about two axes and carries a mass beside its own, so that it twists, unless GJ is None."""
+    """Return a link that turns about two axes and carries a mass beside its axis. The link therefore twists, unless GJ
+    is None."""
     one = beam_second(elements, rate_hz=rate_hz, gravity=gravity, stiffness=stiffness, axes=(Z, (0.2, 1.0, 0.4)))
     links = tuple(x if x.beam is None else replace(x, inertia=x.inertia + np.diag([2e-5, 1e-5, 1e-5]),
                                                    beam=replace(x.beam, GJ=GJ)) for x in one.links)
@@ -139,8 +145,8 @@ def twisted(elements: int, GJ: float | None, *, rate_hz: int = 1000, gravity: Ar
 
 def springs_between(elements: int, *, stiffness: float | tuple[float, float] = EI, axis: ArrayLike = Z,
                     gravity: ArrayLike = (1.0, -5.0, -2.0)) -> Mechanism:
-    """Bending parts one on another: a spring behind the motor, a flexible link, a driven hand, a flexible tail on a
-    spring."""
+    """Return bending parts in a row: a spring behind the motor, a flexible link, a driven hand, and a flexible tail on
+    a spring."""
     links = [Link("rotor", 0.1, np.zeros(3), 1e-3 * np.eye(3)), beam_link("arm", elements, stiffness),
              Link("hand", 0.1, np.array([0.1, 0.01, 0.02]), np.diag([1e-4, 4e-4, 4e-4])),
              beam_link("tail", elements, stiffness)]
@@ -168,16 +174,17 @@ def _of(links: list[Link], joints: list[Joint], loads: tuple[Payload, ...], rate
 
 
 class Moving(Protocol):
-    """Driven joints with time."""
+    """A motion of driven joints."""
 
     def at(self, t: float) -> tuple[Array, Array, Array]:
-        """Positions, rates, accelerations (J,) at t s."""
+        """Return positions, rates and accelerations (J,) at t, s."""
         ...
 
 
 @dataclass(frozen=True)
 class Chain:
-    """model: Pinocchio's; active (J,): velocity indices of the driven joints; the others (k,): of springs."""
+    """A chain. model: Pinocchio's model. active (J,): velocity indices of the driven joints. The other arrays (k,)
+    belong to the springs."""
 
     model: pin.Model
     active: Array
@@ -188,8 +195,8 @@ class Chain:
 
     @staticmethod
     def of(mechanism: Mechanism, segments: int, GJ: float | None = None) -> Chain:
-        """Every flexible link as so many segments, which twist if GJ is given. Pieces and frames are those of
-        femtorque.codegen.model.tree_of_pieces."""
+        """Return the chain of a mechanism with so many segments for each flexible link. The links twist if GJ is given.
+        Pieces and frames are those of femtorque.codegen.model.tree_of_pieces."""
         tree = flexible_tree(mechanism)
         model = pin.Model()
         model.gravity.linear = tree.gravity
@@ -215,7 +222,7 @@ class Chain:
                 h, m = beam.length / segments, piece.tip.mass / segments
                 bending = [(a, EI) for a, EI in zip("yz", beam.EI, strict=True) if np.isfinite(EI)]
                 twisting = [("x", GJ)] if GJ else []
-                for k in range(segments + 1):  # the first and the last are half as long
+                for k in range(segments + 1):  # the first and the last segment are half as long
                     long = h if 0 < k < segments else 0.5 * h
                     mass = m * long / h
                     model.appendBodyToJoint(parent, solid(mass, np.array([0.5 * long, 0.0, 0.0]), np.diag(
@@ -236,13 +243,13 @@ class Chain:
         return Chain(model, *map(np.array, (active, passive, stiffness, damping, rest)))
 
     def slopes(self, bent: Array) -> Array:
-        """Slope (...) of the tip of the one flexible link there is, of springs' positions (..., k): about y and about z
-        together, to first order."""
+        """Return the slope (...) of the tip of the one flexible link, to first order, from the springs' positions (...,
+        k). The slopes about y and z are added geometrically."""
         names = {self.model.joints[i].idx_v: name for i, name in enumerate(self.model.names) if i}
         return np.hypot(*(bent[..., [names[at][-1] == a for at in self.passive]].sum(axis=-1) for a in "yz"))
 
     def torque(self, motion: oracle.Motion, t: ArrayLike) -> Array:
-        """Torques (len(t), n) of the joints that follow the motion from the chain's static sag."""
+        """Return the torques (len(t), n) of the joints that follow the motion from the chain's static sag."""
         data, size, k = self.model.createData(), self.model.nv, len(self.passive)
 
         def solve(now: float, x: Array) -> tuple[Array, Array]:
@@ -263,7 +270,8 @@ class Chain:
         return np.array([solve(now, x)[1] for now, x in zip(run.t, run.y.T, strict=True)])
 
     def sag(self, at: Array) -> Array:
-        """The springs' positions (k,) at rest, the driven joints at `at` (J,): Newton on the forces that are left."""
+        """Return the springs' positions (k,) at rest with the driven joints at `at` (J,), by Newton's method on the
+        remaining forces."""
         data, q, k = self.model.createData(), np.zeros(self.model.nv), len(self.passive)
         q[self.active], q[self.passive] = at, self.rest
         for _ in range(30):
@@ -278,9 +286,9 @@ class Chain:
         return q[self.passive].reshape(k)
 
     def marched(self, motion: Moving, start: float, ticks: int, dt: float) -> tuple[Array, Array]:
-        """Torques (ticks + 1, n) at start + k dt of the driven joints that follow a motion from the static sag, and the
-        springs' positions (ticks + 1, k). Newmark's average acceleration, solved to rounding: of second order in dt,
-        and quicker than `torque` where segments are many."""
+        """Return the torques (ticks + 1, n) at start + k dt of the driven joints that follow a motion from the static
+        sag, and the springs' positions (ticks + 1, k). Newmark's average acceleration is solved to rounding. It is of
+        second order in dt, and quicker than `torque` for many segments."""
         data, size, k = self.model.createData(), self.model.nv, len(self.passive)
         q, v, a = np.zeros(size), np.zeros(size), np.zeros(size)
         x, rate, change = self.sag(motion.at(start)[0]), np.zeros(k), np.zeros(k)

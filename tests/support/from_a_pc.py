@@ -1,5 +1,5 @@
-"""A mechanism's drives on their buses with a PC's adapter in the board's place, and a loop of set points there, as
-users of three families send them: each drive closes its own loop."""
+"""A mechanism's drives on their buses, with a PC's adapter in place of the board. A loop on the PC sends set points as
+users of three families send them. Each drive closes its own loop."""
 
 import math
 from abc import abstractmethod
@@ -23,14 +23,15 @@ from femtorque.hil.plant import plant_of
 
 TURN, COUNTS = math.tau, 4096
 STEP = 1e-3  # s between two looks at the joints
-BOOT = 0.11  # s, in which somebody holds the arm
-SETTLED = 1.5  # s at the start of a motion until it begins: integrals have settled
-JITTER = Jitter(late=0.5e-3, pause=10e-3, share=0.01, work=1e-3)  # chosen; work: one way of a USB adapter
+BOOT = 0.11  # s, in which a person holds the arm
+SETTLED = 1.5  # s before a motion begins, so that integrals settle
+JITTER = Jitter(late=0.5e-3, pause=10e-3, share=0.01, work=1e-3)  # chosen; work: one direction of a USB adapter
 DELAYS = np.arange(0.0, 0.15, 1e-3)  # s
 
 
 class FromAPc:
-    """hz: of the set points. A family's own enables its drives, and sends them what its users send."""
+    """hz: rate of the set points. The class of a family enables its drives and sends the messages that its users
+    send."""
 
     hz: float
 
@@ -51,7 +52,7 @@ class FromAPc:
 
     @abstractmethod
     def send(self, q: NDArray[np.float64], v: NDArray[np.float64]) -> None:
-        """Send set points in rad and rad/s of the joints."""
+        """Send set points of the joints, rad and rad/s."""
 
     def _plug(self, name: str, wire: Wire | OneWire) -> None:
         self.line = wire
@@ -70,7 +71,8 @@ class FromAPc:
             self.catch_up()
 
     def play(self, motion: Trajectory) -> Ran:
-        """Hold the start, then follow the motion: each round the PC wakes late, and sends the set points of then."""
+        """Hold the start, then follow the motion. In each round the PC wakes late and sends the set points of this
+        time."""
         q, v, _ = motion.at(0.0)
         self.clock.run(BOOT)
         self._at = self.clock.seconds
@@ -87,7 +89,7 @@ class FromAPc:
             while wakes < t + STEP:
                 set_points = motion.at(min(wakes, motion.duration))[:2]
                 self.clock.after(began + wakes + JITTER.work - self.clock.seconds, partial(self.send, *set_points))
-                rounds = max(rounds + 1, int(wakes * self.hz) + 1)  # a round that is missed is left out
+                rounds = max(rounds + 1, int(wakes * self.hz) + 1)  # a missed round is left out
                 wakes = max(rounds / self.hz + self._lateness(), wakes)
             self.run(began + t + STEP - self.clock.seconds)
         return Ran(np.array(seconds), motion.at(np.array(seconds))[0], np.array(places), 0.0)
@@ -98,8 +100,8 @@ class FromAPc:
 
 
 class AlohaLike(FromAPc):
-    """Goal positions at 50 Hz, without a profile, as ALOHA sends them (aloha_scripts/constants.py: DT = 0.02;
-    one_side_teleop.py: mode position), to servos with their gains as they come. The packets are ROBOTIS' client's."""
+    """Goal positions at 50 Hz without a profile, as ALOHA sends them to servos with default gains
+    (aloha_scripts/constants.py: DT = 0.02; one_side_teleop.py: mode position). ROBOTIS' client makes the packets."""
 
     hz = 50.0
     is_using = False
@@ -108,7 +110,7 @@ class AlohaLike(FromAPc):
         super().__init__(mechanism)
         self.handler = PacketHandler(2.0)
 
-    # the client's port
+    # These methods are the client's port.
     def clearPort(self) -> None: ...
 
     def writePort(self, packet: list[int]) -> int:
@@ -137,9 +139,9 @@ class AlohaLike(FromAPc):
 
 
 class MoteusExample(FromAPc):
-    """Positions and velocities at 50 Hz, as the makers' example of several drives sends them over an fdcanusb
-    (lib/python/examples/multiservo.py: 20 ms between cycles). The frames are the package's. Limits of the drive's own
-    planning are off, as its target would come late by them."""
+    """Positions and velocities at 50 Hz, as the maker's example of several drives sends them over an fdcanusb
+    (lib/python/examples/multiservo.py: 20 ms between cycles). The maker's package makes the frames. The limits of the
+    drive's planning are off, since they would make its target late."""
 
     hz = 50.0
 
@@ -167,10 +169,10 @@ class MoteusExample(FromAPc):
 
 
 class OdriveRos(FromAPc):
-    """Positions at 100 Hz, which is ros2_control's own rate (controller_manager_parameters.yaml), by ODrive's plugin
-    for it (odrive_ros2_control: Set_Input_Pos, without velocity where a controller has positions alone). own_gains:
-    the drive's as they come, else the file's, and velocities too. The messages are made by the table of the package
-    odrive-can."""
+    """Positions at 100 Hz, the default rate of ros2_control (controller_manager_parameters.yaml), as ODrive's plugin
+    sends them (odrive_ros2_control: Set_Input_Pos, without velocity for controllers of position). own_gains: the drive
+    has its default gains. Otherwise it gets the file's gains and also velocities. The table of the package odrive-can
+    makes the messages."""
 
     hz = 100.0
 
@@ -212,12 +214,13 @@ def drive_of(joint: Joint) -> Drive:
 
 
 def rms(ran: Ran) -> NDArray[np.float64]:
-    """(J,) rad, of the whole motion."""
+    """Return the rms tracking error (J,), rad, of the whole motion."""
     return np.sqrt(np.mean((ran.q - ran.target) ** 2, axis=0))
 
 
 def rms_beside_its_delay(ran: Ran) -> NDArray[np.float64]:
-    """(J,) rad beside the targets of one fixed delay before, the best for all joints together."""
+    """Return the rms tracking error (J,), rad, against targets that are delayed by a fixed time. The delay is the best
+    one for all joints together."""
     def off(steps: int) -> NDArray[np.float64]:
         target = np.concatenate([np.repeat(ran.target[:1], steps, axis=0), ran.target[:len(ran.target) - steps]])
         return np.sqrt(np.mean((ran.q - target) ** 2, axis=0))

@@ -1,4 +1,4 @@
-"""An arm whose drives of three families stand behind belts of 3:1, and the same arm without belts."""
+"""An arm with drives of three families behind belts of 3:1, and the same arm without belts."""
 
 from dataclasses import replace
 from functools import cache
@@ -45,7 +45,7 @@ bus = [{ name = "can1", kind = "can" }, { name = "servos", kind = "sts" }]
 
 
 def read(text: str, name: str) -> Mechanism:
-    """From a file of that name beside the images."""
+    """Read a mechanism from a file of this name, which is written among the images."""
     IMAGES.mkdir(parents=True, exist_ok=True)
     path = IMAGES / f"{name}.toml"
     path.write_text(text.replace('"geared_arm"', f'"{name}"'), encoding="utf-8")
@@ -57,8 +57,8 @@ def geared() -> Mechanism:
 
 
 def plain() -> Mechanism:
-    """With drives that have on their own output what the others have behind the belt; but the servo's encoder counts
-    the joint's turn."""
+    """Return the arm without belts. Each drive's output has the ranges that the other arm has behind its belt. The
+    servo's encoder counts the turns of the joint."""
     m = geared()
     drives = [j.drive and replace(j.drive, type=j.drive.at_joint, gear=1.0, inertia=GEAR**2 * j.drive.inertia)
               for j in m.joints]

@@ -1,9 +1,8 @@
-"""`femtorque` as a process whose time is that of a TcpBoard: granted.py PORT ARGUMENT..., PORT being where time is
-granted.
+"""`femtorque` as a process whose time is the time of a TcpBoard: granted.py PORT ARGUMENT... At PORT the board grants
+time.
 
-The host's clock and the board's are one, which moves when the host sleeps and not otherwise: however late a busy
-machine lets either run, neither finds the other late. Here it never runs ahead of the machine's, so that a user comes
-to press keys.
+Host and board have one clock, which moves only while the host sleeps. On a busy machine neither finds the other late.
+The clock never runs ahead of the machine's clock, so that a user can press keys.
 """
 
 import socket
@@ -21,13 +20,13 @@ SECONDS = struct.Struct("d")
 
 
 class GrantedClock:
-    """Host time: each sleep asks the board to live for so long, and lasts until it has. paced: it never runs ahead of
-    the machine's."""
+    """Host time. Each sleep asks the board to run for so long, and lasts until the board has done so. paced: the time
+    never runs ahead of the machine's."""
 
     def __init__(self, port: int, paced: bool = True) -> None:
         self._board = socket.create_connection(("127.0.0.1", port))
         self._paced, self._now = paced, 0.0
-        self._told: float | None = None  # what the board has for now; another host may have been there before
+        self._told: float | None = None  # the board's time; another host may have used the board before
 
     def now(self) -> float:
         return self._now

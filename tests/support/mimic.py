@@ -1,4 +1,4 @@
-"""A gripper whose fingers follow one motor: a second finger, and a thumb that slides as that finger turns."""
+"""A gripper whose fingers follow one motor: a second finger turns, and a thumb slides as that finger turns."""
 
 from pathlib import Path
 
@@ -77,7 +77,7 @@ mimic = { joint = "other", ratio = -0.04, offset = 0.01 }
 
 
 def gripper_in(folder: Path, old: str = "", new: str = "") -> Mechanism:
-    """The gripper from a file in a folder, with one thing in it replaced."""
+    """Return the gripper from a file in a folder, with one text in the file replaced."""
     assert old in GRIPPER
     path = folder / "gripper.toml"
     path.write_text(GRIPPER.replace(old, new, 1))

@@ -1,8 +1,8 @@
-"""Comparisons of the tests, and their material: Pinocchio, random mechanisms, smooth motions.
+"""References for the tests: Pinocchio, random mechanisms, smooth motions.
 
-Pinocchio computes inverse and forward dynamics by algorithms that share nothing with ours. Only the description of
-the mechanism is common: `pinocchio_model` is built from the bodies of a Model, codegen's `pinocchio_of` straight from
-a Mechanism's own links and joints, so that an error in folding bodies together is seen too.
+Pinocchio computes inverse and forward dynamics by algorithms that share nothing with the project's. Only the
+description of the mechanism is common. `pinocchio_model` is built from the bodies of a Model. codegen's `pinocchio_of`
+is built from the links and joints of a Mechanism, so that an error in folding bodies together shows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from femtorque.codegen.common import norm, product
 from femtorque.codegen.mechanism import BASE, Control, Joint, Link, Mechanism
 from femtorque.codegen.model import GROUND, Model, rotation_axis
 from femtorque.codegen.motion import Trajectory
-from femtorque.codegen.reference.pinocchio import (  # for those who compare with it
+from femtorque.codegen.reference.pinocchio import (  # for tests that compare with it
     joint_model, pinocchio_of as pinocchio_of, solid)
 
 Array = NDArray[np.float64]
@@ -30,7 +30,7 @@ GRAVITY = np.array([0.0, 0.0, -9.81])
 
 
 def pinocchio_model(model: Model) -> pin.Model:
-    """The bodies of a Model as a Pinocchio model; joint j of both is the same joint, q is in rad or m."""
+    """Return the bodies of a Model as a Pinocchio model. Joint j of both is the same joint, and q is in rad or m."""
     result = pin.Model()
     result.gravity.linear = np.asarray(model.gravity, float)
     ids: list[int] = []
@@ -43,7 +43,7 @@ def pinocchio_model(model: Model) -> pin.Model:
 
 
 def rnea(model: Model | pin.Model, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
-    """Joint torques (n,) or (samples, n) of positions, rates, accelerations of the same shape. N m or N."""
+    """Return joint torques (n,) or (samples, n), N m or N, of positions, rates and accelerations of the same shape."""
     oracle = pinocchio_model(model) if isinstance(model, Model) else model
     data = oracle.createData()
     q, v, a = (np.asarray(x, float) for x in (q, v, a))
@@ -52,13 +52,13 @@ def rnea(model: Model | pin.Model, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> 
 
 
 def aba(model: Model | pin.Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> Array:
-    """Joint accelerations (n,) that the torques tau (n,) cause. rad/s^2 or m/s^2."""
+    """Return the joint accelerations (n,), rad/s^2 or m/s^2, that the torques tau (n,) cause."""
     oracle = pinocchio_model(model) if isinstance(model, Model) else model
     return pin.aba(oracle, oracle.createData(), *(np.asarray(x, float) for x in (q, v, tau))).copy()
 
 
 def torque_at(model: Model | pin.Model, motion: Motion | Trajectory, t: ArrayLike) -> Array:
-    """rnea along a motion at the times t (samples,). Shape (samples, n)."""
+    """Return rnea along a motion at the times t (samples,), with shape (samples, n)."""
     t = np.asarray(t, float)
     return rnea(model, *motion.at(t))
 
@@ -72,20 +72,20 @@ def random_rotation(rng: np.random.Generator) -> Array:
 
 
 def random_inertia(rng: np.random.Generator, mass: float, size: float) -> Array:
-    """An inertia (3, 3) about the centre of gravity that a real body of about that size (m) has."""
-    second = mass * (size * rng.uniform(0.1, 0.5, 3)) ** 2  # integral of x^2 dm, of y^2 dm, of z^2 dm
+    """Return an inertia (3, 3) about the centre of gravity that a real body of about this size, m, can have."""
+    second = mass * (size * rng.uniform(0.1, 0.5, 3)) ** 2  # integrals of x^2 dm, y^2 dm and z^2 dm
     R = random_rotation(rng)
     return product(R, np.sum(second) * np.eye(3) - np.diag(second), R.T)
 
 
 def random_chain(rng: np.random.Generator, n: int, *, rate_hz: int = 1000, gravity: ArrayLike = GRAVITY) -> Mechanism:
-    """A serial chain of n revolute joints with any axes, offsets, centres of gravity and inertias."""
+    """Return a serial chain of n revolute joints with random axes, offsets, centres of gravity and inertias."""
     return _random(rng, [i - 1 for i in range(n)], ["revolute"] * n, rate_hz, gravity)
 
 
 def random_tree(rng: np.random.Generator, n: int, prismatic: bool = True, *, rate_hz: int = 1000,
                 gravity: ArrayLike = GRAVITY) -> Mechanism:
-    """A random tree of n moving joints; with `prismatic`, about a third of them slide."""
+    """Return a random tree of n moving joints. With `prismatic`, about a third of the joints slide."""
     parents = [int(rng.integers(-1, i)) if i else GROUND for i in range(n)]
     types = ["prismatic" if prismatic and rng.random() < 1.0 / 3.0 else "revolute" for _ in range(n)]
     return _random(rng, parents, types, rate_hz, gravity)
@@ -109,7 +109,8 @@ def _random(rng: np.random.Generator, parents: list[int], types: list[str], rate
 
 def planar_chain(n: int, *, length: float = 0.2, mass: float = 0.1075, rate_hz: int = 1000,
                  gravity: ArrayLike = (0.0, -9.81, 0.0)) -> Mechanism:
-    """n uniform slender links along x, all joints about z. The defaults with n = 8 are the chain of Isobe's Fig. 4."""
+    """Return n uniform slender links along x with joints about z. The defaults with n = 8 are the chain of Isobe's Fig.
+    4."""
     across = mass * length**2 / 12.0
     links, joints = [], []
     for i in range(n):
@@ -132,7 +133,7 @@ def _mechanism(name: str, links: list[Link], joints: list[Joint], rate_hz: int, 
 
 @dataclass(frozen=True)
 class Motion:
-    """A motion known at every time. Each part takes t () or (samples,) in s and returns (n,) or (samples, n)."""
+    """A motion known at every time. Each part takes t () or (samples,), s, and returns (n,) or (samples, n)."""
 
     position: Callable[[ArrayLike], Array]
     rate: Callable[[ArrayLike], Array]
@@ -143,17 +144,18 @@ class Motion:
         return self.position(t)
 
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
-        """Position, rate, acceleration, as Trajectory.at gives them."""
+        """Return position, rate and acceleration, as Trajectory.at returns them."""
         return self.position(t), self.rate(t), self.acceleration(t)
 
 
 def quintic(start: ArrayLike, end: ArrayLike, duration: float = 1.0) -> Motion:
-    """From rest to rest with zero acceleration at both ends; at rest outside [0, duration]. Its jerk jumps at 0."""
+    """Return a motion from rest to rest with zero acceleration at both ends. It rests outside [0, duration]. Its jerk
+    jumps at 0."""
     return _rest_to_rest(start, end, duration, [0, 0, 0, 10, -15, 6])
 
 
 def septic(start: ArrayLike, end: ArrayLike, duration: float = 1.0) -> Motion:
-    """As quintic, with zero jerk at both ends too (7th order)."""
+    """Return a motion of seventh order from rest to rest. Acceleration and jerk are zero at both ends."""
     return _rest_to_rest(start, end, duration, [0, 0, 0, 0, 35, -84, 70, -20])
 
 
@@ -175,7 +177,8 @@ def _rest_to_rest(start: ArrayLike, end: ArrayLike, duration: float, coefficient
 
 def sines(amplitude: ArrayLike, frequency: ArrayLike, phase: ArrayLike, offset: ArrayLike = 0.0,
           duration: float = 1.0) -> Motion:
-    """offset + amplitude sin(frequency t + phase), one value per joint each; starts with a rate. rad, rad/s, rad."""
+    """Return offset + amplitude sin(frequency t + phase), with one value for each joint, in rad, rad/s and rad. The
+    motion begins with a rate."""
     A, w, p, o = (np.asarray(x, float) for x in (amplitude, frequency, phase, offset))
 
     def angle(t: ArrayLike) -> Array:
@@ -186,11 +189,12 @@ def sines(amplitude: ArrayLike, frequency: ArrayLike, phase: ArrayLike, offset: 
 
 
 def random_quintic(rng: np.random.Generator, n: int, duration: float = 1.0, travel: float = 1.5) -> Motion:
-    """A quintic between two random poses, each joint moving up to `travel` rad (a tenth of it in m if it slides)."""
+    """Return a quintic between two random poses. Each joint moves by up to `travel` rad, or a tenth of this in m if the
+    joint slides."""
     start = rng.uniform(-np.pi, np.pi, n)
     return quintic(start, start + rng.uniform(-travel, travel, n), duration)
 
 
 def peak(tau: Array) -> float:
-    """Largest torque of a motion: what errors are stated against."""
+    """Return the largest torque of a motion, to which errors are related."""
     return float(np.max(np.abs(tau)))

@@ -1,4 +1,5 @@
-"""A virtual board at a USB port of this machine, for the command line in this process: `--port auto` finds it."""
+"""A virtual board at a USB port of this machine, for the command line in this process. `--port auto` finds the
+board."""
 
 import os
 import re
@@ -26,9 +27,10 @@ from tests.support.rig import ROOT
 @contextmanager
 def plugged_in(mechanism: Mechanism, plant: Plant | None = None, folder: Path | None = None,
                world: Mechanism | None = None) -> Iterator[VirtualBoard]:
-    """Built in a folder, else where the tests of this mechanism share an image, and booted. world: what the board is
-    wired to, where that is another than the file says. The host's time is the board's own, and what one says is there
-    for the other at once (a TCP port would leave that to the operating system): every run is alike."""
+    """Build an image and boot a virtual board with it. folder: the image's; by default the tests of this mechanism
+    share an image. world: the arm that the board is wired to, if it differs from the file. The host's time is the
+    board's time. Bytes arrive at once, since a TCP port would leave their time to the operating system. Every run is
+    therefore equal."""
     opened = link.open_port
     elf = platformio.build_image(mechanism, folder or ROOT / "build" / mechanism.name).elf
     world = world or mechanism
@@ -43,7 +45,7 @@ def plugged_in(mechanism: Mechanism, plant: Plant | None = None, folder: Path | 
 
 
 class Terminal:
-    """Standard error, whose last line somebody reads."""
+    """Standard error that keeps its last line for a reader."""
 
     def __init__(self, others: TextIO) -> None:
         self._others, self.text = others, ""
@@ -61,20 +63,20 @@ class Terminal:
 
 
 def ctrl_c(board: VirtualBoard, seconds: float) -> None:
-    """Somebody presses Ctrl-C when the board has run for so much longer."""
+    """Press Ctrl-C when the board has run for `seconds` more."""
     board.at(board.seconds + seconds, lambda: os.kill(os.getpid(), signal.SIGINT))
 
 
 class Hand:
-    """Somebody in front of a terminal who turns joints of the plant, or puts them at their start, as its last line
-    asks, and presses Enter, with the arm's brakes off meanwhile: what stands in the place of sys.stdin. push: the most
-    that the hand gives, N m."""
+    """A person in front of a terminal, in place of sys.stdin. The last line on the terminal asks the person to turn a
+    joint or to put it at its start. The person does so, with the arm's brakes off, and presses Enter. push: the largest
+    torque of the hand, N m."""
 
     def __init__(self, board: VirtualBoard, push: float = 3.0) -> None:
         self.board, self.push = board, push
 
     def asked(self) -> tuple[int, float]:
-        """The number of the joint that is to be moved, and to where."""
+        """Return the number of the joint that is to be moved, and its new position."""
         line = cast(Terminal, sys.stderr).last
         found = re.match(r"(?:move|put) (\S+) by hand (?:where it stands at )?(\S+)", line)
         assert found, line
@@ -96,8 +98,8 @@ class Hand:
 
 
 class Steady(Hand):
-    """Somebody who holds a joint where it is asked for until it has come to rest. stiffness N m/rad, damping N m s/rad,
-    seconds s."""
+    """A person who holds a joint at the new position until the joint has come to rest. stiffness N m/rad, damping N m
+    s/rad, seconds s."""
 
     stiffness, damping, seconds = 100.0, 10.0, 0.8
 

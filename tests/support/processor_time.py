@@ -1,7 +1,7 @@
-"""Cost of the tests: seconds of processor time of every row, and of the programs that it ran.
+"""The cost of the tests: seconds of processor time of every row and of the programs that the row ran.
 
-Processor time and not time by the clock, which on a busy machine says little. A program counts once it has been waited
-for. `pytest --cpu` fails a run that is dearer than `make test` may be, and keeps all figures in build/rows.json.
+Wall-clock time says little on a busy machine. The time of a program counts once the program has been waited for.
+`pytest --cpu` fails if a run costs more than `make test` may, and writes all figures to build/rows.json.
 """
 
 import json
@@ -15,12 +15,13 @@ ROW, FILE, ALL = 5.0, 20.0, 900.0  # s, the most that `make test` may take
 
 
 def spent() -> float:
-    """Seconds of processor time of this process and of those that it has waited for."""
+    """Return the seconds of processor time of this process and of its finished children."""
     return sum(os.times()[:4])
 
 
 class ProcessorTime:
-    """Gives every report of a test the seconds since the report before it; sums them by row and by file at the end."""
+    """Assigns every report of a test the seconds since the report before. Sums the seconds by row and by file at the
+    end."""
 
     def __init__(self, config):
         self.config, self.last, self.rows = config, 0.0, Counter()
@@ -52,7 +53,7 @@ class ProcessorTime:
                 session.exitstatus = 1
 
     def beyond(self):
-        """Rows, files and the whole where they cost more than `make test` may."""
+        """Return rows, files and the whole run if they cost more than `make test` may."""
         return [f"{seconds:8.1f}  {name}, of {most:g}" for most, found in (
             (ROW, self.rows), (FILE, self.files()), (ALL, {"all": sum(self.rows.values())}))
             for name, seconds in found.items() if seconds > most]

@@ -1,5 +1,4 @@
-"""A virtual board with its host, for tests; of the three-link arm variants, image, short motion, and where a stop left
-it."""
+"""A virtual board with its host, for tests, and variants, image and motions of the three-link arm."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,12 +30,13 @@ def three_link() -> Mechanism:
 
 @cache
 def image(feedforward: bool = True) -> Path:
-    """The ELF file, built where the command line builds it."""
+    """Return the ELF file, built where the command line builds it."""
     return platformio.build_image(three_link(), place(feedforward), feedforward=feedforward).elf
 
 
 def changed(name: str, joints: dict[str, dict[str, Any]] | None = None, **parts: Any) -> Mechanism:
-    """The three-link arm under another name: `joints` changes fields of its joints, `parts` its own."""
+    """Return the three-link arm under another name. joints: changed fields of its joints. parts: changed fields of the
+    arm."""
     mechanism = three_link()
     new = []
     for joint in mechanism.joints:
@@ -57,13 +57,13 @@ def start() -> NDArray[np.float64]:
 
 
 def short_motion() -> Trajectory:
-    """A straight line in joint space, a quintic in time."""
+    """Return a straight line in joint space, a quintic in time."""
     names = [joint.name for joint in three_link().moving]
     return from_rows(names, [0.0, DURATION], np.array([start(), start() + REACH]))
 
 
 def long_motion() -> Trajectory:
-    """The 3 s of the experiment: more than the board's ring can hold."""
+    """Return the 3 s of the experiment, which are more than the board's ring can hold."""
     return Trajectory.load(ROOT / "mechanisms" / "three_link.csv", three_link())
 
 
@@ -76,9 +76,8 @@ def play(fault: str | None = None, *, motion: Trajectory | None = None, feedforw
 @contextmanager
 def connected(mechanism: Mechanism | None = None, elf: Path | None = None, plant: Plant | None = None, *,
               armed: bool = False) -> Iterator[tuple[VirtualBoard, Session]]:
-    """A virtual board and its host, connected. elf: the image; if none is given, the one that all tests of this
-    mechanism share. plant: if none is given, the mechanism's as a rigid one. armed: at its start, in HOLD; what would
-    fall meanwhile is held."""
+    """Connect a host to a virtual board. elf: the image; by default the one that all tests of this mechanism share.
+    plant: by default a rigid one. armed: bring the board to HOLD at its start, with brakes until the board is armed."""
     mechanism = mechanism or three_link()
     elf = elf or platformio.build_image(mechanism, ROOT / "build" / mechanism.name).elf
     with VirtualBoard(elf, mechanism, plant or Plant(mechanism)) as board:
@@ -95,19 +94,20 @@ def connected(mechanism: Mechanism | None = None, elf: Path | None = None, plant
 
 
 def arm(board: VirtualBoard, session: Session) -> None:
-    """Home the joints where they stand at the start, and arm."""
+    """Home the joints where they stand at the start, and arm the board."""
     session.home([joint.start for joint in board.mechanism.streamed])
     session.arm()
 
 
 def pump(board: VirtualBoard, session: Session, times: int) -> None:
-    """Let board and host go on so many hundredths of a second."""
+    """Let board and host run for `times` hundredths of a second."""
     for _ in range(times):
         board.run(0.01)
         session.pump()
 
 
 def along_path(positions: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """Share of the way (T,) that positions (T, 3) have gone, and how far the worst is off the straight line, rad."""
+    """Return the share of the way (T,) that positions (T, 3) have gone, and the largest distance from the straight
+    line, rad."""
     share = (positions - start()) @ REACH / (REACH @ REACH)
     return share, float(np.abs(positions - start() - share[:, None] * REACH).max())

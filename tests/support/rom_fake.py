@@ -1,5 +1,5 @@
-"""The boot loader in an STM32's ROM as ST's AN3155 describes it, byte by byte: what it expects next decides what a byte
-means. It sits behind the two calls of a serial port that the host uses."""
+"""The boot loader in an STM32's ROM, as ST's AN3155 describes it, byte by byte. The state of the loader decides what a
+byte means. The fake has the calls of a serial port that the host uses."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ COMMANDS = bytes([0x00, 0x01, 0x02, 0x11, 0x21, 0x31, 0x44, 0x63, 0x73, 0x82, 0x
 
 
 class RomFake:
-    """timeout: as pyserial's. flash: what the chip holds. log: its commands.
+    """timeout: as pyserial's. flash: the content of the chip's flash. log: the commands received.
 
-    echo: the line gives every byte back. sent, received: what the line does to each call's bytes, in order.
+    echo: the line sends every byte back. to_chip, to_host: change the bytes of each call on their way.
     """
 
     def __init__(self, chip: Chip, number: int | None = None, protected: bool = False, echo: bool = False) -> None:
         self.chip, self.number, self.protected, self.echo = chip, number or chip.rom_id, protected, echo
         self.timeout: float | None = None
-        self.flash = bytearray(b"\x00" * chip.flash_bytes)  # holds something old
+        self.flash = bytearray(b"\x00" * chip.flash_bytes)  # old content
         self.log: list[str] = []
         self.running = False
         self.unique = b"ABCDEFGHIJKL"
         self.to_chip: Callable[[bytes], bytes] = lambda data: data
         self.to_host: Callable[[bytes], bytes] = lambda data: data
-        self.stuck_page: int | None = None  # a sector that does not erase
+        self.stuck_page: int | None = None  # a sector that cannot be erased
         self._out = bytearray()
         self._machine = self._loader()
         next(self._machine)
@@ -58,7 +58,7 @@ class RomFake:
         pass
 
     def noise(self, data: bytes) -> None:
-        """Bytes on the line that nobody sent."""
+        """Add bytes to the line that the chip has not sent."""
         self._out += data
 
     def _say(self, data: bytes) -> None:

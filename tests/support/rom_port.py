@@ -1,5 +1,5 @@
-"""A chip behind a serial server (socket://): the image it runs at first, if any, until that has left for the boot
-loader in ROM; that loader; then, once started, what was flashed."""
+"""A chip behind a serial server (socket://). It first runs an image, if one is given. When the image has left for the
+boot loader in ROM, the loader answers. After its start, the flashed image answers."""
 
 import select
 import socket
@@ -12,7 +12,7 @@ from tests.support.rom_fake import RomFake
 
 
 class _Chip:
-    """running(flash): starts what the flash holds and says at which socket:// that talks. before: what runs at
+    """running(flash): starts the image in the flash and returns its socket:// address. before: the image that runs
     first."""
 
     def __init__(self, fake: RomFake, running: Callable[[bytes], str], before: VirtualBoard | None) -> None:
@@ -21,10 +21,10 @@ class _Chip:
         self.stop = threading.Event()
 
     def serve(self) -> None:
-        """One host after the other."""
+        """Serve one host after the other."""
         while not self.stop.is_set():
             if select.select([self.server], [], [], 0.05)[0]:
-                with self.server.accept()[0] as host, suppress(ConnectionError):  # of a host that leaves mid-sentence
+                with self.server.accept()[0] as host, suppress(ConnectionError):  # a host may leave in mid-sentence
                     self.talk(host)
 
     def talk(self, host: socket.socket) -> None:
@@ -56,7 +56,7 @@ class _Chip:
 
 @contextmanager
 def at_a_port(fake: RomFake, running: Callable[[bytes], str], before: VirtualBoard | None = None) -> Iterator[str]:
-    """socket://host:port of the chip."""
+    """Yield the socket://host:port of the chip."""
     chip = _Chip(fake, running, before)
     thread = threading.Thread(target=chip.serve, daemon=True)
     thread.start()

@@ -1,10 +1,10 @@
-"""Which suite runs which rows: `make test`, `make assure` or `make bench`; each row is run by one of them.
+"""Assigns each test row to one suite: `make test`, `make assure` or `make bench`.
 
-LONG: tests, or single rows of one, of tests/ that `make assure` runs, since they take long.
+LONG: tests of tests/, or single rows of them, that take long. `make assure` runs them.
 
-HERE: of a parametrised test whose rows each cost much and say the same of another mechanism, board or drive, the rows
-that stay, one of each kind; `make bench` runs the rest. A row is named as pytest shows it in brackets; * stands for
-anything. A name that fits nothing is an error.
+HERE: parametrised tests whose rows each cost much and show the same for another mechanism, board or drive. The named
+rows stay, one of each kind, and `make bench` runs the other rows. A row is named as pytest shows it in brackets, and *
+stands for any text. A name that fits no row is an error.
 """
 
 from fnmatch import fnmatchcase
@@ -142,7 +142,7 @@ LONG = frozenset(Path(__file__).with_name("long_rows.txt").read_text(encoding="u
 
 
 def leave_to_assure(items: list[pytest.Item], whole: bool) -> None:
-    """Mark rows of tests/ that are too long for `make test`, a test or one row of it. whole: each name must fit one."""
+    """Mark tests and rows of tests/ that are too long for `make test`. whole: each name must fit a test."""
     found, files = set(), set()
     for item in items:
         name = item.nodeid.removeprefix("tests/")
@@ -157,7 +157,8 @@ def leave_to_assure(items: list[pytest.Item], whole: bool) -> None:
 
 
 def leave_to_bench(items: list[pytest.Item], whole: bool) -> None:
-    """Mark what is not named here. whole: all tests of each file are there, so that each name must fit one."""
+    """Mark the rows that HERE does not name. whole: all tests of each file are there, so that each name must fit a
+    row."""
     named = {(test, row) for test, rows in HERE.items() for row in rows}
     files, found = set(), set()
     for item in items:

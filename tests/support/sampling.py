@@ -1,4 +1,4 @@
-"""Motions as the step sees them: positions at the middles of the ticks."""
+"""Motions as the step sees them, with positions at the middles of the ticks."""
 
 from collections.abc import Callable
 from dataclasses import replace

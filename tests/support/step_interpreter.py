@@ -48,7 +48,7 @@ class Interpreter:
         return sum(self.tree.bodies[i].sign * q[i] for i in self.tree.members(j)) + self.tree.bodies[j].turn
 
     def _link(self, j: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Link vector of body j at s_k, and its increment in this tick."""
+        """Return the link vector of body j at s_k, and its increment in this tick."""
         step = self.graph_step
         assert isinstance(step, PlanarStep)
         a, b = self._theta(j, self.q_next - 2.0 * self.u), self._theta(j, self.q_next)
@@ -73,6 +73,6 @@ class Interpreter:
             return float({"x": at[0], "y": at[1], "ax": change[0], "ay": change[1]}[e.part])
         step = self.graph_step
         assert isinstance(step, SpatialStep | NewtonEulerStep)
-        back = 1.0 if isinstance(step, SpatialStep) else 2.0  # half-way, or where it was before
+        back = 1.0 if isinstance(step, SpatialStep) else 2.0  # half-way, or where the body was before
         angle = self._theta(j, self.q_next - back * self.u)
         return step.reach[j] * (math.cos(angle) if e.part == "c" else math.sin(angle))

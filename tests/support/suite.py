@@ -1,7 +1,7 @@
 """Shared parts of all tests.
 
-One thread for linear algebra: the matrices are small, and threads that wait for each other cost far more than they
-bring, above all when the tests themselves run side by side. To be set before numpy is imported.
+Linear algebra runs in one thread. The matrices are small, and threads that wait for each other cost more than they
+bring, most of all when tests run in parallel. The number of threads must be set before NumPy is imported.
 """
 
 import os
@@ -44,7 +44,7 @@ LONG = (  # files of more than 6 s of processor time (--cpu), the longest first
 
 
 def until(true: Callable[[], bool], look_s: float = 0.05) -> None:
-    """Wait until another process or thread has made this true. look_s: the time between two looks."""
+    """Wait until another process or thread has made `true` true. look_s: the time between two looks."""
     end = time.monotonic() + HANG
     while not true():
         assert time.monotonic() < end
@@ -57,8 +57,8 @@ if hypothesis.settings.get_current_profile_name() == "default":
 
 
 def pytest_sessionstart(session):
-    """Each worker begins with other test files: what pytest makes of their asserts it leaves to the others as bytecode,
-    which costs more than all their imports."""
+    """Let each worker import other test files first. pytest's rewriting of asserts costs more than all imports, and its
+    bytecode serves the other workers."""
     worker = getattr(session.config, "workerinput", None)
     if worker and not sys.dont_write_bytecode:
         files = [path for folder in session.config.args for path in sorted(Path(folder).rglob("test_*.py"))]
@@ -68,7 +68,8 @@ def pytest_sessionstart(session):
 
 
 def pytest_collection_finish():
-    """Objects of the tests stay until the end: the collector of garbage need not look at them each time."""
+    """Freeze the objects of the tests. They stay until the end, so the garbage collector need not look at them
+    again."""
     gc.collect()
     gc.freeze()
 
@@ -82,9 +83,9 @@ def pytest_configure(config):
     config.pluginmanager.register(ProcessorTime(config))
 
 
-@pytest.hookimpl(tryfirst=True)  # before any is chosen by its mark
+@pytest.hookimpl(tryfirst=True)  # before marks choose tests
 def pytest_collection_modifyitems(config, items):
-    """Files that take long go first: one that is begun last keeps all but one processor waiting."""
+    """Put files that take long first. If such a file began last, all but one processor would wait for it."""
     for item in items:
         if item.path.is_relative_to(ROOT / "assurance"):
             item.add_marker(pytest.mark.assure)
@@ -96,7 +97,8 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.fixture
 def here(capfd, monkeypatch):
-    """A verb as a user types it, in the checkout; in this process, which has everything imported already: quicker."""
+    """Run a verb as a user types it, in the checkout. It runs in this process, which has already imported
+    everything."""
     monkeypatch.chdir(ROOT)
 
     def run(*arguments):
@@ -108,7 +110,7 @@ def here(capfd, monkeypatch):
 
 
 class PatientClock(WallClock):
-    """A host's time that is slow, so that it finds no other process late that a busy machine keeps waiting."""
+    """A slow clock for a host. With it the host finds no other process late that a busy machine delays."""
 
     def now(self) -> float:
         return super().now() / 100.0
@@ -116,5 +118,5 @@ class PatientClock(WallClock):
 
 @pytest.fixture
 def patient(monkeypatch):
-    """For hosts in this process that talk to a board in another thread or process, and move nothing."""
+    """Give the slow clock to hosts in this process whose board is in another thread or process. They move nothing."""
     monkeypatch.setattr(link, "WallClock", PatientClock)

@@ -1,6 +1,6 @@
-"""The Python board behind a TCP port, for tests that run the command line as a user does, in a process of its own.
+"""The Python board behind a TCP port, for tests that run the command line in another process, as a user does.
 
-Its time is the host's (granted.py): nothing depends on how busy this machine is.
+The board's time is the host's time (granted.py), so that nothing depends on how busy this machine is.
 """
 
 import select
@@ -18,9 +18,9 @@ PROGRAM = Path(__file__).with_name("granted.py")
 
 
 class TcpBoard:
-    """Serves one board at socket://127.0.0.1:port until closed; hosts may come and go.
+    """Serves one board at socket://127.0.0.1:port until it is closed. Hosts may come and go.
 
-    command: what begins the command line of a host. hold: while it says so time stands still.
+    command: the beginning of a host's command line. hold: time stands still while it returns true.
     """
 
     def __init__(self, conf, **keys) -> None:
@@ -49,7 +49,7 @@ class TcpBoard:
                     self._grant(one)
 
     def _grant(self, asking: socket.socket) -> None:
-        """Live for as long as a host sleeps."""
+        """Run the board for as long as a host sleeps."""
         try:
             asked = asking.recv(SECONDS.size, socket.MSG_WAITALL)
             if len(asked) < SECONDS.size:

@@ -1,4 +1,4 @@
-"""A shell in a pseudo-terminal, typed into as by hand; what it shows, as a terminal of that size would show it."""
+"""A shell in a pseudo-terminal of a given size. Tests type into it as a user does and read the text that it shows."""
 
 import fcntl
 import os
@@ -22,18 +22,18 @@ CTRL_C = "\x03"
 
 
 class Terminal:
-    """Lines go in, text comes out. fd: of the terminal's other end."""
+    """Takes lines and returns text. fd: the terminal's other end."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
         self._shown = ""
 
     def keys(self, text: str) -> None:
-        """Press these."""
+        """Press these keys."""
         os.write(self._fd, text.encode())
 
     def until(self, word: str) -> str:
-        """Output up to this word, which may take as long as a hang test waits."""
+        """Return the output up to this word. Wait up to HANG for the word."""
         end = time.monotonic() + HANG
         while word not in self._shown:
             assert time.monotonic() < end, f"{word!r} is not shown:\n{self._shown}"
@@ -48,7 +48,8 @@ class Terminal:
         self.until(line[-40:])
 
     def type(self, line: str) -> tuple[int, str]:
-        """Exit status of a line, and what it showed; a line drawn over is what it was at the end."""
+        """Type a line. Return its exit status and the text that it showed. A line that was drawn over has its last
+        text."""
         self.begin(line)
         shown = self.until(PROMPT)
         self.keys("echo $?\n")
@@ -59,7 +60,7 @@ class Terminal:
 
 @contextmanager
 def terminal(folder: Path, columns: int = 110, rows: int = 50) -> Iterator[Terminal]:
-    """A shell in a folder, with this environment's commands first."""
+    """Open a shell in a folder. The commands of this environment come first in PATH."""
     pid, fd = pty.fork()
     if pid == 0:
         os.chdir(folder)

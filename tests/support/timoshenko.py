@@ -1,9 +1,9 @@
-"""Natural frequencies of a uniform beam that shears, in closed form: Timoshenko's equations without rotary inertia.
+"""Natural frequencies of a uniform beam with shear, in closed form: Timoshenko's equations without rotary inertia.
 
     EI theta'' + GA_s (w' - theta) = 0,    GA_s (w' - theta)' = -rho W^2 w
 
-with theta the section's slope. So w'''' + a w'' - b w = 0 with a = rho W^2 / GA_s and b = rho W^2 / EI: w is a sum of
-cosh, sinh, cos and sin, theta' = w'' + a w, and the shear force EI theta'' is minus GA_s (w' - theta).
+theta is the slope of the section. With a = rho W^2 / GA_s and b = rho W^2 / EI follows w'''' + a w'' - b w = 0. w is a
+sum of cosh, sinh, cos and sin, and theta' = w'' + a w. The shear force EI theta'' equals -GA_s (w' - theta).
 """
 
 import numpy as np
@@ -15,7 +15,8 @@ Array = NDArray[np.float64]
 
 def frequencies(count: int, *, length: float, mass: float, EI: float, GA_s: float, load: float = 0.0,
                 pinned: bool = False) -> Array:
-    """The lowest `count`, rad/s, with its root clamped or pinned and a point mass `load`, kg, at its tip."""
+    """Return the lowest `count` frequencies, rad/s, with a clamped or pinned root and a point mass `load`, kg, at the
+    tip."""
     rho = mass / length
     pace = np.sqrt(EI / rho) / length**2
 
@@ -24,7 +25,7 @@ def frequencies(count: int, *, length: float, mass: float, EI: float, GA_s: floa
         a, b = rho * square / GA_s, rho * square / EI
         up, down = (np.sqrt(np.sqrt(0.25 * a * a + b) + sign * 0.5 * a) for sign in (-1.0, 1.0))
         m, n = up * length, down * length
-        derivatives = []  # of cosh, sinh, cos and sin, of order 0 to 3, at root and tip
+        derivatives = []  # derivatives of cosh, sinh, cos and sin, of order 0 to 3, at root and tip
         for x, y in ((0.0, 0.0), (m, n)):
             ch, sh, c, s = np.cosh(x), np.sinh(x), np.cos(y), np.sin(y)
             derivatives.append(np.array([[ch, sh, c, s], [up * sh, up * ch, -down * s, down * c],
