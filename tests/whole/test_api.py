@@ -1,4 +1,4 @@
-"""The Python API, and the notebook that shows it, run as its reader would run it."""
+"""The Python API and its notebook, run as a reader would run them."""
 
 import re
 import runpy
@@ -141,7 +141,7 @@ def test_what_is_printed_is_a_line_and_not_a_page():
 
 
 def test_a_log_of_a_virtual_board_holds_the_true_motion(tmp_path):
-    """As that of `femtorque hil run` does."""
+    """The log of `femtorque hil run` has the true motion too."""
     arm = Mechanism.load(ARM)
     start = np.array([joint.start for joint in arm.streamed])
     with virtual_board(arm) as board:

@@ -1,4 +1,4 @@
-"""The oracle of closed mechanisms against Pinocchio's own constrained dynamics, differences and power."""
+"""The oracle of closed mechanisms against Pinocchio's constrained dynamics, differences and power."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ CLOSED = ("four_bar", "five_bar", "five_bar_3", "five_bar_4", "three_rrr", "pall
 
 
 def moving(name: str, seed: int = 0) -> tuple[Closed, np.ndarray, np.ndarray, np.random.Generator]:
-    """A mechanism in some pose on its example's motion, with some rates that its loops allow."""
+    """Return a mechanism in a pose of its example's motion, with random rates that its loops allow."""
     mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
     closed, rng = Closed(mechanism), np.random.default_rng(seed)
     motion = Trajectory.load(MECHANISMS / f"{name}.csv", mechanism)
@@ -54,7 +54,7 @@ def test_inverse_undoes_forward_and_passive_joints_carry_nothing(name: str) -> N
     assert np.linalg.norm(found) <= np.linalg.norm(tau) * (1.0 + 1e-9)
     again, _ = closed.forward(q, v, found)
     np.testing.assert_allclose(again, a, atol=1e-9 * np.abs(a).max())
-    # the power of the torques is the rate of the energy and what friction takes
+    # The power of the torques is the rate of the energy plus the losses by friction.
     h = 1e-5
     ahead, behind = (sum(closed.energy(q + s * v + 0.5 * s * s * a, v + s * a)) for s in (h, -h))
     power = (found - closed.rubbing(v)) @ v
@@ -63,7 +63,7 @@ def test_inverse_undoes_forward_and_passive_joints_carry_nothing(name: str) -> N
 
 @pytest.mark.parametrize("name", ["five_bar", "five_bar_4", "three_rrr"])
 def test_accelerations_are_those_of_pinocchio_s_constraint_dynamics(name: str) -> None:
-    """Its closures are balls, three rows each, one of which depends on the others here."""
+    """Pinocchio's closures are balls with three rows each. One of the rows depends on the others here."""
     closed, q, v, rng = moving(name)
     mechanism = closed.mechanism
     balls = Closed(replace(mechanism, loops=tuple(replace(loop, type="ball") for loop in mechanism.loops)))

@@ -221,7 +221,7 @@ def test_the_extra_that_is_missing_is_named():
 
 @pytest.fixture
 def brief(tmp_path):
-    """A motion of 0.6 s."""
+    """Write a motion of 0.6 s."""
     rig.short_motion().save(tmp_path / "brief.csv")
     return tmp_path / "brief.csv"
 
@@ -258,7 +258,7 @@ def test_build_of_what_is_built_answers_the_same_without_emitting_compiling_or_r
 
 
 def test_build_tells_of_the_image_before_its_cost_is_counted(here, tmp_path, monkeypatch):
-    """Its cost is not counted a second time, wherever the image lies."""
+    """The cost of an image is counted once, wherever the image lies."""
     from femtorque.codegen.toolchain import build_cache
     from femtorque.hil import cost
     from femtorque.hil.cost import Cost
@@ -269,7 +269,7 @@ def test_build_tells_of_the_image_before_its_cost_is_counted(here, tmp_path, mon
         said.append(built.image.stat().st_size)
         return Cost(1, 2, 3.0, 4, 5, 6, 0, 11, 100, 15_270, ("the end",))
 
-    monkeypatch.setattr(build_cache, "_version", lambda package: str(tmp_path))  # so that nothing is known yet
+    monkeypatch.setattr(build_cache, "_version", lambda package: str(tmp_path))  # so that no cost is known yet
     monkeypatch.setattr(cost, "measure", counted, raising=False)
     for folder in ("a", "b"):
         shown = here("build", MECHANISM, "-o", tmp_path / folder)

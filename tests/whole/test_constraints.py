@@ -1,4 +1,4 @@
-"""Versions that `make` installs are given to the last digit, and are those for which pyproject.toml asks."""
+"""`make` installs exact versions, and these versions satisfy pyproject.toml."""
 
 import subprocess
 import tomllib
@@ -11,7 +11,7 @@ from tests.support.suite import ROOT
 
 
 def asked() -> dict[str, Requirement]:
-    """Every package that pyproject.toml names."""
+    """Return every package that pyproject.toml names."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     every = [project["dependencies"], *project["optional-dependencies"].values()]
     found = [Requirement(line) for lines in every for line in lines]

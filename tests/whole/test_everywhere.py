@@ -15,12 +15,12 @@ from tests.support.suite import ROOT
 
 POSIX_ONLY = {"termios", "tty", "pty", "fcntl", "resource", "pwd", "grp", "posix", "readline", "curses"}
 POSIX_NAMES = {"fork", "SIGKILL", "SIGALRM", "SIGHUP", "setsid", "killpg", "geteuid", "getuid"}
-BOTH_WAYS = ("keys",)  # modules with a branch for each kind of system, whose imports stand in it
+BOTH_WAYS = ("keys",)  # modules with a branch for each kind of system; the imports stand in the branch
 SHIPPED = [*(ROOT / "femtorque").rglob("*.py"), *(ROOT / "host").rglob("*.py"), *(ROOT / "codegen").rglob("*.py")]
 
 
 def nodes(paths):
-    """{node: place} of the syntax trees of files."""
+    """Return {node: place} of the syntax trees of files."""
     return {node: f"{path}:{getattr(node, 'lineno', 0)}" for path in paths
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))}
 
@@ -38,8 +38,8 @@ def posix_only(node):
 
 
 def test_nothing_is_used_that_only_some_systems_have(shipped):
-    """A module with a branch for each kind of system imports within it. No module of the virtual board's needs one kind
-    of system to be imported; a function may."""
+    """A module with a branch for each kind of system imports within the branch. Modules of the virtual board may be
+    imported on any system. Only their functions may need one kind of system."""
     virtual = nodes((ROOT / "hil").rglob("*.py"))
     assert not [place for node, place in shipped.items() if posix_only(node)
                 and not (any(f"{name}.py" in place for name in BOTH_WAYS) and node.col_offset > 0)]
@@ -48,7 +48,7 @@ def test_nothing_is_used_that_only_some_systems_have(shipped):
 
 
 def without_encoding(node):
-    """True of a call that opens text in the encoding that the system prefers."""
+    """Return True for a call that opens text in the system's preferred encoding."""
     if not isinstance(node, ast.Call):
         return False
     method = isinstance(node.func, ast.Attribute)
@@ -72,7 +72,7 @@ def test_completion_can_be_installed():
 
 
 def commands():
-    """{verb: command}, those of `hil` too."""
+    """Return {verb: command}, with the verbs of `hil`."""
     found = {}
     for name, command in typer.main.get_command(command_line.app).commands.items():
         found |= {f"{name} {own}": sub for own, sub in getattr(command, "commands", {}).items()} or {name: command}
@@ -94,7 +94,7 @@ def test_examples_stand_at_the_end_of_the_help(here):
 
 
 def in_terminal(environment):
-    """Output of `check` on a terminal."""
+    """Return the output of `check` on a terminal."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(ROOT)
@@ -112,7 +112,7 @@ def in_terminal(environment):
 
 
 def test_a_verb_that_takes_seconds_shows_at_once_that_it_works():
-    """Before the first table; and nothing of it is left where nobody sees it."""
+    """The line comes before the first table, and does not appear in a pipe."""
     shown = in_terminal({})
     assert b"checking" in shown and shown.index(b"checking") < shown.index(b"two-link")
     piped = subprocess.run([sys.executable, "femtorque", "check", "mechanisms/two_link.toml"], cwd=ROOT,

@@ -1,4 +1,4 @@
-"""Behaviour of an installation without extras, and its words on those that are missing."""
+"""An installation without extras, and its messages about missing packages."""
 
 import subprocess
 import sys

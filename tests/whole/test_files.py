@@ -1,4 +1,4 @@
-"""No command destroys a file: not by accident, not by being broken off."""
+"""No command destroys a file, neither by accident nor when the command is broken off."""
 
 import csv
 import errno
@@ -29,7 +29,7 @@ def desk(tmp_path):
 
 @pytest.fixture
 def logged(desk, fake):
-    """A log of a few STATUS messages."""
+    """Return a log of a few STATUS messages."""
     write_log(desk / "old.mcap")
     return desk / "old.mcap"
 
@@ -81,7 +81,7 @@ def test_what_is_there_is_refused_replaced_with_force_and_never_if_it_is_of_anot
     first = run()
     assert first.returncode in (0, 1) and file.is_file(), first.stderr  # 1: the numbers of a paper do not hold
     made = file.read_bytes()
-    file.write_bytes(made + b"\n")  # as good as the old one, and not the same
+    file.write_bytes(made + b"\n")  # as good as the old file, but not the same
     second = run()
     assert second.returncode == 2 and "--force" in second.stderr and second.stderr.count("\n") == 1, second.stderr
     assert file.read_bytes() == made + b"\n"
@@ -106,7 +106,7 @@ LOGGING = {
 
 @pytest.mark.parametrize("verb", LOGGING)
 def test_a_log_never_lands_on_a_motion_and_on_a_log_only_with_force(here, desk, logged, fake, verb):
-    """Neither does its table; all before anything moves."""
+    """The log's table destroys no file either. All checks come before anything moves."""
     (desk / "played.status.csv").write_bytes((desk / "played.csv").read_bytes())
     before = {p.name: p.read_bytes() for p in desk.iterdir()}
     for more in ((), ("--force",)):
@@ -171,7 +171,7 @@ def test_generate_with_force_replaces_file_by_file_what_it_has_made_itself(here,
     refused = here("generate", MECHANISM, "-o", out, "--force")
     assert (refused.returncode == 2
             and f"{out / 'README.md'}: file: is there already and is not of `femtorque generate`" in refused.stderr)
-    assert (out / "ft_step.c").read_bytes() != made["ft_step.c"]  # nothing was written before all was looked at
+    assert (out / "ft_step.c").read_bytes() != made["ft_step.c"]  # all files were checked before anything was written
     (out / "README.md").unlink()
     assert here("generate", MECHANISM, "-o", out, "--force").returncode == 0
     assert {p.name: p.read_bytes() for p in out.iterdir()} == made | {"main.c": b"my own\n"}
@@ -243,7 +243,7 @@ def test_a_full_disk_leaves_the_mechanism_file_that_identify_writes(tmp_path, mo
 def test_a_log_that_replaces_one_does_so_when_it_is_whole(logged):
     kept = logged.read_bytes(), logged.with_suffix(".status.csv").read_bytes()
     configuration = Configuration.of(load_mechanism(MECHANISM))
-    grows = Log(logged, configuration)  # and is never closed: the host was killed
+    grows = Log(logged, configuration)  # this log is never closed: the host was killed
     grows.write(FakeBoard(ManualClock(), configuration).status())
     assert (logged.read_bytes(), logged.with_suffix(".status.csv").read_bytes()) == kept
     with pytest.raises(BadInput, match=r"old\.new\.mcap: log: is there already, of a run that was broken off"):

@@ -1,8 +1,8 @@
 """The page on the first power-up, walked with the virtual board in place of the real one.
 
-The commands are typed as they stand there. The board shows what the page says must be seen. Only an oscilloscope shows
-voltages in between, edges and anything shorter than a cycle. The brown-out reset is left out too: the virtual chip has
-it at its lowest level only.
+The tests type the commands as the page has them. The board shows the results that the page asks for. Only an
+oscilloscope shows voltages in between, edges, and anything shorter than a cycle. The brown-out reset is left out too,
+since the virtual chip has it at its lowest level only.
 """
 
 import json
@@ -45,7 +45,7 @@ def commands(text: str) -> list[str]:
 
 
 def on_board(folder: Path, board: str) -> Mechanism:
-    """The three-link arm's file with another board, as somebody would write it."""
+    """Write the three-link arm's file with another board, as a user would write it."""
     text = FILE.read_text(encoding="utf-8").replace("f405rg-4", board)
     if board.startswith("odrive"):
         text = re.sub(r"^(gravity.*)$", r"\1\nlock = { wrist = 0.0 }", text, count=1, flags=re.MULTILINE)
@@ -55,13 +55,13 @@ def on_board(folder: Path, board: str) -> Mechanism:
 
 
 class Bench:
-    """A board on the desk with its motors' supply, and somebody at a terminal."""
+    """A board on the desk with the supply of its motors, and a user at a terminal."""
 
     def __init__(self, board: VirtualBoard, mechanism: Mechanism, capfd: pytest.CaptureFixture[str]) -> None:
         self.board, self.mechanism, self.capfd = board, mechanism, capfd
 
     def types(self, step: int, which: int = 0, status: int = 0, extra: tuple[str, ...] = (), **changes: str) -> str:
-        """A command of a step, the reader's own names in it; what it prints, on both channels."""
+        """Type a command of a step with the reader's names. Return the text on both channels."""
         words = commands(STEPS[step])[which].split()[1:]
         told = {"MECH": str(self.mechanism.source), "PORT": "auto", "JOINT": "elbow", **changes}
         with pytest.raises(SystemExit) as left:
@@ -75,7 +75,7 @@ class Bench:
         return self.types(2, 1)
 
     def fault(self, seconds: float = 0.5) -> str:
-        """Report of the board to a host a little later."""
+        """Return the board's report to a host after a short time."""
         self.board.run(seconds)
         with session(self) as host:
             return next(name for name, row in FAULTS.items() if row[0] == host.status.fault)
@@ -97,7 +97,7 @@ def session(bench: Bench, armed: bool = False) -> Iterator[Session]:
             assert not bench.board.outputs_safe() and bench.enabled()
         yield host
     finally:
-        bench.board.plant.hand = lambda p: -2.0 * p.v  # somebody steadies what is let go
+        bench.board.plant.hand = lambda p: -2.0 * p.v  # a person steadies the arm when the board releases it
         host.link.close()
 
 
@@ -106,7 +106,7 @@ At = Callable[..., Bench]
 
 @pytest.fixture
 def at(tmp_path, monkeypatch, capfd) -> Iterator[At]:
-    """A bench with a board; openocd is there, and finds its chip."""
+    """Return a bench with a board. openocd is there and finds the board's chip."""
     monkeypatch.chdir(tmp_path)
     open_: list[object] = []
 
@@ -250,7 +250,7 @@ def test_step_06_directions_change_while_the_pwm_is_low(at):
     board.plant.hand = lambda p: np.array([0.0, 0.3, 0.1]) * np.sin(300.0 * board.seconds)
     with session(bench, armed=True):
         board.run(0.3)
-    assert len(late) > 5 and max(late) < 0.04 * 4200  # of half a PWM period: low until then below a duty of 96 %
+    assert len(late) > 5 and max(late) < 0.04 * 4200  # 4 % of half a PWM period: a pin is low until then up to 96 % duty
     configure = core.scs.systick.configure
     core.scs.systick.configure = lambda value, reload: configure(value & ~4, reload)
     board.reset("pin")
@@ -276,7 +276,7 @@ def test_step_08_half_bridges_have_at_least_their_dead_time(at):
     bench = at("odrive-v3.6")
     for name in ("TIM1", "TIM8"):
         counts = bench.board.chip.timers[name].value["BDTR"] & 0xFF
-        assert counts < 128 and 120e-9 <= counts / 168e6 < 150e-9  # below 128 it counts the timer's clock
+        assert counts < 128 and 120e-9 <= counts / 168e6 < 150e-9  # below 128 the field counts clocks of the timer
 
 
 @pytest.mark.parametrize(("name", "stops"), [("f405rg-4", True), ("nucleo-g474re-6", True), ("odrive-v3.6", True),
@@ -290,7 +290,7 @@ def test_step_09_a_processor_that_is_halted_drives_no_motor_where_its_timers_hav
         probe.attach()
         bench.board.run(0.002)
         probe.halt()
-        if stops:  # nothing turns meanwhile
+        if stops:  # nothing turns during this time
             bench.board.plant.hand, bench.board.brakes = None, True
         bench.board.run(0.05)
         assert bench.board.outputs_safe() == stops
@@ -302,7 +302,7 @@ def test_step_09_a_processor_that_is_halted_drives_no_motor_where_its_timers_hav
 
 
 def test_step_11_enable_stays_low_from_a_reset_until_the_image_arms(at):
-    """Flashing through the ROM: tests/host/flash. Here it does not hear the link, and the refusal says so."""
+    """tests/host/flash tests flashing through the ROM. Here the ROM does not hear the link, and the refusal says so."""
     bench = at("f405rg-4")
     assert "does not hear the link" in bench.types(11, status=1, PORT="socket://127.0.0.1:9")
     seen = []

@@ -1,4 +1,4 @@
-"""The page on work in the lab, typed as it stands there, with the virtual board at `--port auto` and a hand at its
+"""The page on work in the lab, typed as it stands. The virtual board is at `--port auto`, and a hand moves its
 joints."""
 
 import json
@@ -53,7 +53,7 @@ def test_every_command_of_the_page_is_typed_here():
 
 @pytest.fixture
 def arm(tmp_path, monkeypatch) -> Path:
-    """The page's own arm.toml, in the reader's folder: three joints in a plane."""
+    """Write the page's arm.toml in the reader's folder: three joints in a plane."""
     monkeypatch.chdir(tmp_path)
     text = Path(rig.three_link().source).read_text(encoding="utf-8")
     file = Path("arm.toml")
@@ -63,7 +63,7 @@ def arm(tmp_path, monkeypatch) -> Path:
 
 @pytest.fixture
 def types(capfd) -> Typed:
-    """Type a line; what it shows, and says meanwhile."""
+    """Type a line. Return its output and its messages."""
     def run(line: str, status: int = 0) -> tuple[str, str]:
         with pytest.raises(SystemExit) as left:
             femtorque.main(shlex.split(line)[1:])
@@ -75,7 +75,7 @@ def types(capfd) -> Typed:
 
 
 def test_an_arm_is_brought_up_and_its_file_mended(arm, types, monkeypatch):
-    """Its wrist's encoder counts the other way than the file says. The last line has no drive to teach here."""
+    """The wrist's encoder counts the other way than the file says. The last line has no drive to teach here."""
     look, mend, taught = LINES["First power-up"]
     truth = load_mechanism(arm)
     right = arm.read_text(encoding="utf-8")
@@ -96,7 +96,7 @@ def test_an_arm_is_brought_up_and_its_file_mended(arm, types, monkeypatch):
 
 
 def led(board: VirtualBoard, seconds: float) -> None:
-    """Somebody leads the arm there and back, and then presses Ctrl-C."""
+    """Lead the arm there and back, then press Ctrl-C."""
     plant, start, begun = board.plant, board.plant.q.copy(), board.seconds
 
     def hand(p: object) -> np.ndarray:
@@ -144,8 +144,8 @@ def test_friction_and_rotors_are_measured_joint_by_joint(arm, types):
 
 
 def test_the_whole_arm_and_then_what_it_holds_are_identified(arm, types, monkeypatch):
-    """An arm that feels: thresholds of touches are written with its masses, and hold for a motion that nobody has seen.
-    The first line is stopped by Ctrl-C on the way; rehearsals are no slower than the rest."""
+    """The arm has [feel]. Thresholds of touches are written together with its masses. They hold for a motion that the
+    fit has not seen. Ctrl-C stops the first line. Rehearsals are as fast as the other motions."""
     monkeypatch.setattr(experiment, "REHEARSAL", 1.0)
     look, write, held, _ = LINES["Masses of the whole arm"]
     arm.write_text(arm.read_text(encoding="utf-8") + '\n[feel]\nreaction = "none"\n', encoding="utf-8")
@@ -164,7 +164,7 @@ def test_the_whole_arm_and_then_what_it_holds_are_identified(arm, types, monkeyp
     assert "A motion that the fit has not seen" in page and "centre of gravity, mm" in page and "Touches" in page
     after = load_mechanism(arm)
     for row, touch, joint, true in zip(said["joints"], said["touches"], after.moving, truth.moving, strict=True):
-        assert row["residual"]["after"] < row["residual"]["before"] / 1.5, row  # the rest: a count is 0.8 mrad
+        assert row["residual"]["after"] < row["residual"]["before"] / 1.5, row  # a count is 0.8 mrad
         assert joint.friction.coulomb == pytest.approx(row["coulomb"]["after"], rel=1e-3)
         assert joint.friction.coulomb == pytest.approx(true.friction.coulomb, rel=0.1)
         assert "stribeck" not in row and "load" not in row  # the plant has none
@@ -174,7 +174,7 @@ def test_the_whole_arm_and_then_what_it_holds_are_identified(arm, types, monkeyp
     for link, row in zip(after.links, said["links"], strict=True):
         assert link.mass == pytest.approx(row["mass"]["after"], rel=1e-5)
         assert physical.is_consistent(phi_of(link))
-        assert "ixx" in row["not_seen"]  # an arm in a plane does not show it
+        assert "ixx" in row["not_seen"]  # an arm in a plane does not show this moment
     holds(after, truth, np.array([touch["after"] for touch in said["touches"]]))
     carried = Payload("gripped", "tool", 0.1, np.array([0.18, 0.02, 0.0]), np.diag([1e-5, 1e-5, 2e-5]))
     with plugged_in(after, plant_of(replace(truth, payloads=(carried,)))):
@@ -182,12 +182,14 @@ def test_the_whole_arm_and_then_what_it_holds_are_identified(arm, types, monkeyp
         types(held)
     found, = load_mechanism(arm).payloads
     (*first, inertia), (*true, turned) = (phi_of(load)[[1, 2, 6]] for load in (found, carried))  # about the wrist
-    assert np.linalg.norm(np.subtract(first, true)) < 0.1 * np.linalg.norm(true)  # a mass alone hardly shows in a
-    assert inertia == pytest.approx(turned, rel=0.1)                              # plane without gravity
+    # a mass alone hardly shows in a plane without gravity
+    assert np.linalg.norm(np.subtract(first, true)) < 0.1 * np.linalg.norm(true)
+    assert inertia == pytest.approx(turned, rel=0.1)
 
 
 class Somebody:
-    """In front of a terminal: fixes a weight on when asked, and presses Enter. loaded: the arm with it."""
+    """A person in front of a terminal who fixes a weight on when asked, and presses Enter. loaded: the arm with the
+    weight."""
 
     def __init__(self, board: VirtualBoard, loaded: Mechanism) -> None:
         self.board, self.loaded = board, loaded
@@ -210,7 +212,7 @@ class Somebody:
 
 
 def test_a_weight_tells_a_strong_motor_from_a_light_arm(arm, types, monkeypatch):
-    """Motors with other R and K than the file's move an arm with other masses, here one that gravity loads."""
+    """Motors with other R and K than the file's move an arm with other masses. Gravity loads this arm."""
     monkeypatch.setattr(experiment, "REHEARSAL", 1.0)
     *_, line = LINES["Masses of the whole arm"]
     text = (MECHANISMS / "three_axis.toml").read_text(encoding="utf-8")
@@ -237,7 +239,8 @@ def test_a_weight_tells_a_strong_motor_from_a_light_arm(arm, types, monkeypatch)
 
 
 def holds(mechanism: Mechanism, truth: Mechanism, foretold: np.ndarray) -> None:
-    """An unseen motion that touches nothing is no touch, and is felt as was foretold, (J,) N m at most."""
+    """Play an unseen motion that touches nothing. The board reports no touch, and external torques below the forecast
+    (J,), N m."""
     unknowns = Unknowns.of(mechanism)
     within = ranges(unknowns.space.joints, {})
     motion = excite(unknowns, within, base_columns(unknowns, within)[0], 31).trajectory
@@ -250,12 +253,13 @@ def holds(mechanism: Mechanism, truth: Mechanism, foretold: np.ndarray) -> None:
     off = np.abs([np.subtract(report.external, report.mean) for report in seen.felt])
     share = (off / [report.threshold for report in seen.felt]).max(axis=0)
     assert seen.felt[-1].touches == 0 and np.all(share < 0.9), share
-    # peaks of noise of counts, of which reports show one tick in twenty: another motion's are up to 1.19 times those
+    # The peaks come from the noise of counts. Reports show one tick in twenty, so the peaks of another motion are up to
+    # 1.19 times as high.
     assert np.all(off.max(axis=0) < 1.25 * foretold), off.max(axis=0) / foretold
 
 
 def test_an_arm_meets_a_scene_and_is_written_as_mjcf(arm, types):
-    """A table below it, which it does not touch."""
+    """A table stands below the arm. The arm does not touch it."""
     simulate, scenario = LINES["Things to touch"]
     written = re.search(r"`(femtorque generate [^`]*)`", SECTIONS["Things to touch"])[1]
     shutil.copy(MECHANISMS / "three_link.csv", "reach.csv")

@@ -1,4 +1,4 @@
-"""The tour of docs/live.md, typed into a terminal: its lines as they stand there."""
+"""The tour of docs/live.md: its lines are typed into a terminal as they stand."""
 
 import json
 import re
@@ -11,13 +11,13 @@ from tests.support.suite import HANG, ROOT, until
 from tests.support.terminal import CTRL_C, PROMPT, Terminal, terminal
 
 PAGE = (ROOT / "docs" / "live.md").read_text(encoding="utf-8")
-WIDE = 300  # columns: no line is wrapped while it is typed
+WIDE = 300  # columns, so that no line is wrapped while it is typed
 LINES = re.findall(r"^    (femtorque .*|python3 -c (?:.|\n)*?--from stdin)$", PAGE, re.MULTILINE)
 
 
 @pytest.fixture
 def folder(tmp_path):
-    """A folder to type in: a checkout without its files."""
+    """Return a folder to type in, with the checkout's examples and images."""
     (ROOT / "build").mkdir(exist_ok=True)
     for name in ("mechanisms", "build"):
         (tmp_path / name).symlink_to(ROOT / name)
@@ -25,14 +25,14 @@ def folder(tmp_path):
 
 
 def served(board: Terminal, line: str) -> str:
-    """A board that a line serves, at any port. Returns what hosts open."""
+    """Serve a board by a line of the page, at any port. Return the address that hosts open."""
     board.begin(re.sub(r" --port \S+", "", line) + " --port 0")
     board.until("socket://")
     return f"socket://{board.until(chr(10)).strip()}"
 
 
 def held(url: str, token: str, t: float, joints: dict[str, float]) -> int:
-    """A message of the page. Returns its status."""
+    """Send a message of the page. Return its status."""
     request = urllib.request.Request(f"{url}hand", json.dumps({"page": "a", "t": t, "joints": joints}).encode(),
                                      {"Origin": url.rstrip("/"), "X-Femtorque-Token": token}, method="POST")
     with urllib.request.urlopen(request, timeout=HANG) as answer:

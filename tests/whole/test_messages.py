@@ -1,4 +1,4 @@
-"""Refusals name the file, the limit and the remedy; each of these was once a riddle."""
+"""Refusals name the file, the limit and the remedy."""
 
 import csv
 import errno
@@ -31,7 +31,7 @@ def test_degrees_of_a_waypoint_are_told_in_radians(here, tmp_path):
 
 
 def test_velocities_that_belong_to_other_times_are_named(arm, tmp_path):
-    """A table whose times were squeezed tenfold, and its velocities left as they were."""
+    """The times of the table were squeezed tenfold, and its velocities were left as they were."""
     head, *rows = MOTION.read_text(encoding="utf-8").split()
     squeezed = [f"{float(row.split(',')[0]) / 10.0:.9g},{row.partition(',')[2]}" for row in rows]
     (tmp_path / "squeezed.csv").write_text("\n".join([head, *squeezed]) + "\n")
@@ -55,7 +55,7 @@ def test_a_locked_joint_in_a_waypoint_is_said_to_be_locked(here, tmp_path):
 
 
 def test_a_log_on_a_full_disk_is_named(tmp_path):
-    """The disk fills once the log is open."""
+    """The disk fills when the log is open."""
     session, _ = a_session()
     with pytest.raises(OSError, match="No space left") as error, log.Log(tmp_path / "run.mcap",
                                                                          session.configuration) as written:
@@ -67,7 +67,7 @@ def test_a_log_on_a_full_disk_is_named(tmp_path):
 
 
 def test_a_page_that_cannot_be_written_takes_its_motion_with_it(here, tmp_path, monkeypatch):
-    """So that the same line can be typed again."""
+    """The same line can then be typed again."""
     from femtorque.host import show
 
     def full(path, *_):

@@ -30,7 +30,7 @@ PAGES = [ROOT / "README.md", ROOT / "firmware" / "README.md", ROOT / "codegen" /
 
 
 def typed(text=README):
-    """Every command in a block of indented lines, without its comment."""
+    """Return every command in a block of indented lines, without its comment."""
     lines = re.findall(r"^    ((?:femtorque|make|git|python3|pip) .*)$", text, re.MULTILINE)
     return [line.split("  #")[0].strip() for line in lines]
 
@@ -43,7 +43,7 @@ def section(title):
     return README.split(f"## {title}\n")[1].split("\n## ")[0]
 
 
-# Every command of the README belongs to one of these, and to the test below that executes it.
+# Every command of the README belongs to one of these lists. A test below executes each list.
 MAKE = typed(README.split("## Ten minutes")[0])
 CLONE, INSTALL, FETCH, *TOUR = typed(section("Ten minutes"))
 SERVOS, FAULT = TOUR.pop(), TOUR.pop()
@@ -70,7 +70,7 @@ def test_every_command_is_executed_by_a_test():
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory):
-    """The folder of someone who follows the README: the checkout's examples and images, and the URDF where pip puts
+    """Return the folder of a reader of the README, with the checkout's examples and images, and the URDF where pip puts
     it."""
     folder = tmp_path_factory.mktemp("desk")
     (ROOT / "build").mkdir(exist_ok=True)
@@ -85,7 +85,7 @@ def desk(tmp_path_factory):
 
 @pytest.fixture
 def run(desk, monkeypatch, capfd):
-    """A line as it stands there, in the reader's folder; what it prints. In this process, which is quicker."""
+    """Type a line as it stands in the README, in the reader's folder and in this process. Return its output."""
     monkeypatch.chdir(desk)
 
     def typed_in(line, status=0):
@@ -102,7 +102,7 @@ def run(desk, monkeypatch, capfd):
 
 @pytest.fixture
 def so101(desk, run):
-    """The robot of the tour, as its first steps make it."""
+    """Return the robot of the tour, as the first steps of the tour make it."""
     if not (desk / "reach.csv").is_file():
         for line in TOUR[:3]:
             run(line)
@@ -111,7 +111,8 @@ def so101(desk, run):
 
 @contextmanager
 def served(line, desk):
-    """A board that a line of the README serves, at a port that is free: its url; then how many ticks it has made."""
+    """Serve a board by a line of the README, at a free port. Yield its address, and at the end the number of its
+    ticks."""
     board = subprocess.Popen([sys.executable, ROOT / "femtorque", *shlex.split(line.replace("5555", "0"))[1:]],
                              cwd=desk,
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -126,7 +127,7 @@ def served(line, desk):
 
 
 def at(port, line):
-    """A line of the README with another board's port and any for the page."""
+    """Return a line of the README with another board's port, and with any port for the page."""
     return line.replace("socket://localhost:5555", port).replace("8420", "0")
 
 
@@ -134,7 +135,7 @@ PLAYED = r"done: 3.000 s, 751 knots in \d+ frames"
 
 
 def test_the_tour_from_a_urdf_to_an_arm_that_moves(desk, run, patient):
-    """Steps 1 to 4, line by line, as they stand there. The last, which moves the arm, with a board whose time is the
+    """Steps 1 to 4 are typed line by line as they stand. The last line moves the arm, with a board whose time is the
     host's."""
     subprocess.run(FETCH.split("&& ")[1], shell=True, cwd=desk, check=True)
     *before, serve, home, dry_run, play = TOUR
@@ -149,12 +150,13 @@ def test_the_tour_from_a_urdf_to_an_arm_that_moves(desk, run, patient):
     assert dry.startswith("ready to move: ") and "nothing was armed" in dry and board.ticks > 100
     with plugged_in(load_mechanism(desk / play.split()[2])) as own:
         run(at(own.url, home))
-        for _ in range(2):  # the second time from where the first one ended
+        for _ in range(2):  # the second motion begins where the first one ended
             assert re.match(PLAYED, run(at(own.url, play)))
 
 
 def test_a_board_that_is_flashed_and_plays_the_motion_of_the_tour(desk, run, so101, tmp_path, monkeypatch):
-    """All but bring-up and identification, in their order, with the virtual board in the place of the real one."""
+    """All lines but bring-up and identification are typed in their order. The virtual board takes the place of the real
+    one."""
     tool(tmp_path, "openocd", OPENOCD)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     with plugged_in(so101) as board:
@@ -183,7 +185,7 @@ def test_an_arm_that_is_brought_up_and_measured(run, so101, monkeypatch, line):
             run("femtorque home so101.toml --port auto")
         said = run(line)
     if "bringup" in line:
-        sinks = dict.fromkeys(("shoulder_lift", "elbow_flex"), "; it sinks: support it")  # by their weight
+        sinks = dict.fromkeys(("shoulder_lift", "elbow_flex"), "; it sinks: support it")  # their weight moves them
         assert said == "".join(f"{joint.name}: good{sinks.get(joint.name, '')}\n" for joint in so101.streamed)
     for joint in so101.streamed if "identify" in line else ():
         found = re.search(rf"^{joint.name}: viscous friction (\S+) .*Coulomb friction (\S+) ", said, re.MULTILINE)
@@ -214,7 +216,7 @@ def test_the_rest_of_the_commands(desk, line):
 
 
 def test_the_python_of_the_readme(fake, monkeypatch, tmp_path):
-    """As it stands there; the board that `auto` finds only pretends."""
+    """The code runs as it stands. A fake board answers at the port that `auto` finds."""
     monkeypatch.chdir(ROOT)
     monkeypatch.setattr(list_ports, "comports", lambda: [SimpleNamespace(device="/dev/ttyUSB7", description="", vid=1)])
     script = tmp_path / "readme.py"
@@ -228,8 +230,7 @@ def test_the_python_of_the_readme(fake, monkeypatch, tmp_path):
 
 @pytest.fixture
 def checkout(tmp_path):
-    """A checkout that is set up already, with this environment in the place of one of its own, and nothing else in it
-    yet."""
+    """Return an empty checkout that is already set up. This environment takes the place of the checkout's."""
     shutil.copytree(ROOT / ".ci", tmp_path / ".ci")
     for name in ("Makefile", "pyproject.toml", "constraints.txt"):
         shutil.copy(ROOT / name, tmp_path / name)
@@ -243,7 +244,7 @@ def checkout(tmp_path):
 
 
 def test_a_clone_can_be_installed(tmp_path):
-    """In place of <clone address> any address of the repository goes."""
+    """Any address of the repository can stand in place of <clone address>."""
     line = CLONE.replace("<clone address>", shlex.quote(str(ROOT))) + " && ls pyproject.toml"
     done = subprocess.run(["bash", "-ec", line], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0 and done.stdout.split() == ["pyproject.toml"], done.stderr
@@ -260,7 +261,7 @@ def test_make_test_runs_the_tests_that_are_no_campaigns(checkout):
 
 @pytest.mark.bench
 def test_what_is_installed_by_hand_inits_from_the_urdf_that_pip_brings(tmp_path):
-    """From a checkout and nothing else."""
+    """The commands start from a checkout and nothing else."""
     lines = [INSTALL, FETCH, *TOUR[:2]]
     environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
     done = subprocess.run(["bash", "-ec", "\n".join(lines)], cwd=copied(tmp_path / "checkout"), env=environment,
@@ -272,7 +273,7 @@ def test_what_is_installed_by_hand_inits_from_the_urdf_that_pip_brings(tmp_path)
 @pytest.mark.bench
 def test_make_demo_prints_the_table_and_draws_the_figure(checkout):
     copied(checkout)
-    (checkout / ".venv" / ".demo").touch()  # no older than what was copied: nothing is installed
+    (checkout / ".venv" / ".demo").touch()  # no older than the copied files, so nothing is installed
     done = subprocess.run(MAKE[0].split(), cwd=checkout, capture_output=True, text=True, timeout=1800)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "shoulder" in done.stdout and list(checkout.rglob("*.png"))
@@ -300,7 +301,7 @@ def test_reference_pages_are_those_of_the_tables():
 
 
 def test_the_readme_says_early_which_motors_and_that_no_hardware_has_run_it():
-    """Before the first command that a reader would spend ten minutes on; and in the tour that its motors are
+    """Both facts come before the first command, which costs a reader ten minutes. The tour says that its motors are
     invented."""
     before, after = " ".join(README.split()).split("## Ten minutes")
     assert "**brushed** DC motors" in before and "No hardware has run it so far" in before

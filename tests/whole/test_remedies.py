@@ -1,4 +1,4 @@
-"""Every hint that an error gives, typed in, does what it says."""
+"""Every hint of an error works when a user types it."""
 
 import errno
 import os
@@ -29,7 +29,7 @@ ARM = MECHANISMS / "three_link.toml"
 
 @pytest.mark.parametrize("extra", EXTRAS)
 def test_what_installs_an_extra_is_a_line_that_pip_takes(extra):
-    """The packages are here already: pip says so, and asks nobody."""
+    """The packages are already installed. pip says so and asks no index."""
     words = shlex.split(installing(extra))
     assert words[:2] == ["pip", "install"]
     done = subprocess.run([sys.executable, "-m", *words, "--dry-run", "--no-index", "--no-deps"],
@@ -43,8 +43,7 @@ def test_brackets_in_an_answer_are_printed_as_they_are(capsys):
 
 
 def test_xacro_is_told_another_file_than_the_one_it_reads(tmp_path, monkeypatch, here):
-    """Path of a file that is called .urdf and holds xacro. The program xacro is stood in for by one that fills the
-    number in."""
+    """The file is called .urdf and holds xacro. A shell script that fills the number in takes the place of xacro."""
     source = tmp_path / "arm.urdf"
     source.write_text(URDF.replace('value="1.5"', 'value="${1.5}"'))
     shown = here("init", "arm", "--from", source, "-o", tmp_path / "arm.toml")
@@ -113,7 +112,7 @@ def test_a_port_that_another_program_has_open_says_so():
         with serial.Serial(name, exclusive=True):
             with pytest.raises(BadInput, match="another program has it open"):
                 link.open_port(name, 115200)
-        link.open_port(name, 115200).close()  # once that is closed
+        link.open_port(name, 115200).close()  # the port is closed now
     finally:
         os.close(main)
         os.close(device)
@@ -191,7 +190,7 @@ HEAVY = ("numpy", "scipy", "matplotlib", "unicorn", "mcap", "serial.serialposix"
     (f"jog {ARM} sh", {"shoulder"}), (f"identify {ARM} --joint el", {"elbow"}), ("jog nowhere.toml sh", set()),
 ])
 def test_completion_offers_what_there_is_and_imports_nothing_that_takes_long(line, words):
-    """All of it in about the time that Python itself takes to start."""
+    """Completion takes about as long as Python's start."""
     code = (f"import sys, atexit; atexit.register(lambda: print(' '.join(set({HEAVY!r}) & set(sys.modules)), "
             f"file=sys.stderr))\n"
             "import femtorque; femtorque.main([])")
@@ -203,7 +202,8 @@ def test_completion_offers_what_there_is_and_imports_nothing_that_takes_long(lin
 
 
 def test_help_of_every_verb_imports_no_more_than_the_command_line():
-    """No arrays, no drawing, no emulator, and none of the rooms below but a few words and paths: help comes at once."""
+    """Help loads no arrays, no drawing and no emulator. Of the lower rooms it loads only codegen.common, so that it
+    comes at once."""
     code = ("import contextlib, io, sys\nfrom femtorque import command_line\n"
             "for verb in [[], *map(str.split, command_line.VERBS)]:\n"
             "    with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.suppress(SystemExit):\n"
@@ -226,7 +226,7 @@ def test_completing_a_port_imports_what_lists_ports_alone():
 
 
 def test_completion_reads_the_names_that_the_verbs_know():
-    """From the source: and all that it offers is there."""
+    """Completion reads the names from the source. Every name that it offers exists."""
     from femtorque.commands import completion
     from femtorque.hil.board import FAULTS
     from femtorque.hil.papers.reproduce import PAPERS, SUBJECTS

@@ -1,4 +1,4 @@
-"""`femtorque ros` on the command line, as far as no board and no network are needed."""
+"""`femtorque ros` on the command line, as far as it needs no board and no network."""
 
 import pytest
 

@@ -1,12 +1,12 @@
-"""An afternoon with seven drives: from a URDF that nobody prepared to an arm that moves, nothing changed by hand."""
+"""An afternoon with seven drives: from an unprepared URDF to an arm that moves, without changes by hand."""
 
 import json
 import re
 
 import pytest
 
-# mass kg, centre of gravity m, moments kg m^2; then where its joint is in the link before, its axis, its range: an arm
-# of seven joints and 4 kg, whose outer links have a hundredth of their rotors' inertia
+# Each row: mass kg, centre of gravity m, moments kg m^2, the joint's place in the link before, axis, and range. The arm
+# has seven joints and 4 kg. Its outer links have a hundredth of their rotors' inertia.
 LINKS = (
     (1.1, (0.0, 0.0, 0.05), (1.6e-3, 1.3e-3, 1e-3), (0.0, 0.0, 0.06), (0, 0, 1), (-1.4, 2.9)),
     (0.3, (0.01, 0.0, 0.03), (4e-4, 4e-4, 2e-4), (-0.03, 0.0, 0.06), (1, 0, 0), (-1.7, 1.7)),
@@ -34,7 +34,7 @@ def urdf() -> str:
 
 @pytest.fixture
 def seven(here, tmp_path):
-    """The commands in a row; what each has said."""
+    """Run the commands in a row. Return a function that types one, the files, and the folder."""
     (tmp_path / "seven.urdf").write_text(urdf())
     (tmp_path / "way.toml").write_text(WAY)
     file, motion = tmp_path / "seven.toml", tmp_path / "seven.csv"
@@ -60,7 +60,7 @@ def test_seven_drives_play_the_first_motion_of_an_unprepared_urdf_within_a_milli
 
 
 def test_without_their_rotors_the_gains_are_too_soft_which_is_said_before_and_after(seven):
-    """Gains as they come of the links alone: the rotors, which the virtual drives have all the same, ring with them."""
+    """The gains suit the links alone. The virtual drives have rotors all the same, so the joints ring."""
     does, file, motion, folder = seven
     text = file.read_text()
     file.write_text(re.sub(r"ku = \d+, kv = \d+", "ku = 39, kv = 0.291", text.replace(", inertia = 0.16", "")))

@@ -1,4 +1,4 @@
-"""`femtorque stream` as a user runs it; where it is about Ctrl-C and terminals, with a process and a socket."""
+"""`femtorque stream` as a user runs it. Tests of Ctrl-C and of terminals use a process and a socket."""
 
 import io
 import json
@@ -45,7 +45,7 @@ def tcp_board(mechanism):
 
 @pytest.fixture
 def short(mechanism, tmp_path):
-    """A motion of 0.4 s as a CSV file."""
+    """Write a motion of 0.4 s as a CSV file."""
     return there(tmp_path / "short.csv", mechanism, 0.4, 0.1)
 
 
@@ -60,7 +60,7 @@ def write_csv(path, mechanism, t, q):
 
 
 def there(path, mechanism, seconds, reach, rows=11):
-    """A quintic in time from the start pose to `reach` rad from it."""
+    """Write a quintic in time from the start pose to `reach` rad from the start."""
     starts, s = np.array([j.start for j in mechanism.moving]), np.linspace(0.0, 1.0, rows)[:, None]
     return write_csv(path, mechanism, seconds * s[:, 0], starts + reach * (10 * s**3 - 15 * s**4 + 6 * s**5))
 
@@ -84,7 +84,8 @@ def test_ctrl_c_while_the_log_is_packed_leaves_it_whole_and_no_litter(here, fake
 
 
 def test_a_log_is_packed_only_when_the_arm_is_let_go(fake, short, tmp_path, monkeypatch):
-    """Packing takes longer than an armed board waits for its host: until then the log is whole, and without the arm."""
+    """Packing takes longer than an armed board waits for its host. Before the packing, the log is whole but lacks the
+    arm."""
     run, states = tmp_path / "run.mcap", []
     pack = logs.Log.pack
     monkeypatch.setattr(logs.Log, "pack", lambda log: (states.append(fake.state), pack(log)))
@@ -117,8 +118,8 @@ CTRL_C, ENTER = b"\x03", b"\n"
 
 
 def in_terminal(arguments, presses, tcp, seen=b""):
-    """Run in a pseudo-terminal; press Ctrl-C, or the key beside it, when each condition holds, time standing still
-    until that is done, and until `seen` has been shown. Returns status and what was shown."""
+    """Run in a pseudo-terminal. When a condition of `presses` holds, time stands still, and after `seen` has been shown
+    Ctrl-C or the given key is pressed. Return the exit status and the output."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.environ["COLUMNS"] = "160"
@@ -145,7 +146,7 @@ def in_terminal(arguments, presses, tcp, seen=b""):
 
 
 def interrupted(tcp, arguments, when):
-    """Run without a terminal; Ctrl-C when a condition holds. Returns status and output."""
+    """Run without a terminal. Press Ctrl-C when a condition holds. Return the exit status and the output."""
     pressed = threading.Event()
     tcp.hold = lambda: when() and not pressed.is_set()
     process = subprocess.Popen([*tcp.command, *map(str, arguments), "--json"], cwd=ROOT, stdin=subprocess.DEVNULL,
@@ -210,7 +211,7 @@ def test_a_loop_plays_as_often_as_asked_and_at_its_speed(here, fake, mechanism, 
 
 @pytest.fixture
 def endless(tmp_path, monkeypatch):
-    """A mechanism file whose wrist turns without end, and the board that carries it, at any port."""
+    """Return a mechanism file whose wrist turns without end, its mechanism, and its board at any port."""
     arm = tmp_path / "endless.toml"
     text = MECHANISM.read_text()
     head, wrist = text.split('name = "wrist"\n')
@@ -226,7 +227,7 @@ def endless(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("turns", [1, -2])
 def test_a_loop_of_whole_turns_turns_on(here, endless, tmp_path, turns):
-    """Each round goes on where the last has ended, without a jump of a knot."""
+    """Each round begins where the last round has ended, without a jump between knots."""
     arm, made, board = endless
     motion = there(tmp_path / "m.csv", made, 2.0 * abs(turns), [0.0, 0.0, 2.0 * np.pi * turns], rows=101)
     shown = here("stream", arm, motion, "--port", PORT, "--home", "--loop", "3", "--json")

@@ -1,4 +1,4 @@
-"""The types of the product hold together: what duck-typed users of a method expect of it, too."""
+"""Types of messages. `make lint` checks the types of the product."""
 
 import subprocess
 import sys

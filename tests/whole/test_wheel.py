@@ -1,4 +1,4 @@
-"""The wheel: what is installed away from the checkout can do what the checkout can."""
+"""The wheel. An installed copy can do everything that the checkout can."""
 
 import ast
 import email
@@ -20,12 +20,12 @@ import femtorque
 from femtorque.codegen.common import EXTRAS
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("codegen", "host", "hil", "firmware", "mechanisms")  # all of them go into the package femtorque
+FOLDERS = ("codegen", "host", "hil", "firmware", "mechanisms")  # the package femtorque holds all of them
 ROOMS = ("femtorque", *FOLDERS)
 
 
 def copied(folder: Path) -> Path:
-    """The checkout without its tests, in a folder of its own, for building leaves other folders behind."""
+    """Copy the checkout without its tests into another folder, since a build leaves other folders behind."""
     for room in ROOMS:
         shutil.copytree(ROOT / room, folder / room, symlinks=True,
                         ignore=shutil.ignore_patterns("__pycache__", ".pio"))
@@ -45,7 +45,8 @@ def wheel(tmp_path_factory) -> Path:
 
 
 def _held(path: Path) -> str:
-    """Name in the wheel of a file of the checkout: codegen/femtorque/codegen/x goes into femtorque/codegen."""
+    """Return the name in the wheel of a file of the checkout. codegen/femtorque/codegen/x goes into
+    femtorque/codegen."""
     parts = path.parts[1:] if path.parts[1] == "femtorque" else path.parts
     return "/".join(parts if parts[0] == "femtorque" else ("femtorque", *parts))
 
@@ -78,7 +79,7 @@ def test_the_metadata_are_fit_for_a_package_index(wheel):
 
 
 class Installed:
-    """A copy in an environment of its own, home, used in a folder far from the checkout, work."""
+    """An installed copy. home: its environment. work: a folder far from the checkout, in which it runs."""
 
     def __init__(self, home: Path, work: Path, also: str = "") -> None:
         self.work, self.python = work, home / "bin" / "python"
@@ -94,7 +95,7 @@ class Installed:
         return done.stdout
 
     def femtorque(self, *lines: str) -> str:
-        """Several verbs, in one process, which has to import everything but once."""
+        """Run several verbs in one process, which imports everything once."""
         return self.run(self.python, "-c", "import shlex, sys, femtorque\n"
                         "for line in sys.argv[1:]:\n"
                         "    try:\n"
@@ -106,8 +107,8 @@ class Installed:
 
 @pytest.fixture(scope="module")
 def installed(wheel, tmp_path_factory) -> Installed:
-    """The environment is empty but for the wheel and what the wheel asks for; that is not fetched anew, but lent by
-    this one. The campaign at the end fetches it."""
+    """Return an installed copy. Its environment holds only the wheel. This environment lends the wheel's requirements.
+    The campaign at the end downloads them."""
     home = tmp_path_factory.mktemp("environment")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", home], check=True)
     subprocess.run([sys.executable, "-m", "pip", "--python", home / "bin" / "python", "install", "--quiet",
@@ -119,7 +120,7 @@ def installed(wheel, tmp_path_factory) -> Installed:
     return found
 
 
-# An editable install of the checkout, which this environment may have, must not be what is found.
+# This environment may have an editable install of the checkout. The copy must not find it.
 BARRED = f"""
 import sys
 sys.meta_path = [finder for finder in sys.meta_path if "__editable__" not in getattr(finder, "__module__", "")]
@@ -135,7 +136,7 @@ def test_an_installed_copy_is_found_outside_the_checkout(installed):
 
 
 def test_an_installed_copy_inits_checks_verifies_builds_and_runs(installed):
-    """From nothing to a motion of the exact image on the virtual board."""
+    """The commands lead from nothing to a motion of the exact image on the virtual board."""
     assert installed.run("femtorque", "init", "arm").startswith("arm.toml: edit it")
     (installed.work / "motion.csv").write_text("t,shoulder,elbow\n0.0,0.0,0.0\n0.2,0.1,-0.1\n")
     told = installed.femtorque("check arm.toml", "verify arm.toml --motions 1", "build arm.toml",
@@ -146,7 +147,7 @@ def test_an_installed_copy_inits_checks_verifies_builds_and_runs(installed):
 
 
 def interpreter(version: str) -> str:
-    """A Python of that version: in PATH, or beside pyenv's others."""
+    """Return a Python of this version, from PATH or from pyenv."""
     names = f"python{version}", *map(str, Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
     for name in filter(None, map(shutil.which, names)):
         if subprocess.run([name, "-c", ""], capture_output=True, check=False).returncode == 0:
@@ -157,7 +158,7 @@ def interpreter(version: str) -> str:
 @pytest.mark.bench
 @pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
 def test_the_wheel_in_an_empty_environment_does_the_same(wheel, tmp_path, version):
-    """All that it asks for is fetched into a folder first, and installed from there alone."""
+    """All requirements are first downloaded into a folder, and then installed from this folder alone."""
     home, work = tmp_path / "environment", tmp_path / "work"
     work.mkdir()
     seconds = {}
@@ -187,7 +188,7 @@ def test_the_wheel_in_an_empty_environment_does_the_same(wheel, tmp_path, versio
 
 
 def test_every_import_is_asked_for():
-    """Imports of the code from outside are among the wheel's requirements or extras."""
+    """Each package that the code imports is among the wheel's requirements or extras."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     asked = [*project["dependencies"], *(line for extra in extras if extra != "test" for line in extras[extra])]
@@ -216,7 +217,7 @@ def test_the_extras_that_remedies_name_are_those_that_are_asked_for():
 
 
 def test_a_copy_installed_in_place_builds_from_anywhere(tmp_path):
-    """pip install --editable: firmware and examples are those of the checkout."""
+    """`pip install --editable` uses firmware and examples of the checkout."""
     source, home, work = copied(tmp_path / "source"), tmp_path / "home", tmp_path / "work"
     work.mkdir()
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", home], check=True)
@@ -232,4 +233,4 @@ def test_a_copy_installed_in_place_builds_from_anywhere(tmp_path):
                                                            str(source / "femtorque" / "__init__.py")]
 
 
-OPTIONAL = {"pinocchio"}  # asked for where it is used, and done without
+OPTIONAL = {"pinocchio"}  # the code works without it
