@@ -34,7 +34,7 @@ def urdf() -> str:
 
 @pytest.fixture
 def seven(here, tmp_path):
-    """Run the commands in a row. Return a function that types one, the files, and the folder."""
+    """Run the commands in a row. Return a function that types a command, the files, and the folder."""
     (tmp_path / "seven.urdf").write_text(urdf())
     (tmp_path / "way.toml").write_text(WAY)
     file, motion = tmp_path / "seven.toml", tmp_path / "seven.csv"
