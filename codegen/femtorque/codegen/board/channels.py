@@ -5,8 +5,7 @@ import math
 from femtorque.codegen.board import fieldbus, thermistor
 from femtorque.codegen.board.description import ADC_COUNTS, ADC_V, Board, Channel
 from femtorque.codegen.board.reader import load_board
-from femtorque.codegen.common import BadInput
-from femtorque.codegen.mechanism import Joint, Mechanism
+from femtorque.codegen.mechanism import Joint, Mechanism, refuse
 
 CURRENT_SHARE = 0.7  # of a sensor's range: largest current setpoint
 CURRENT_TRIP = 1.2  # of the largest setpoint: a larger current switches the outputs off
@@ -39,26 +38,24 @@ def served(mechanism: Mechanism, board: Board) -> list[tuple[Joint, Channel | No
     for part in ("motor", "encoder"):
         lacking = [j.name for j in driven if getattr(j, part) is None]
         if lacking:
-            raise BadInput(file_of(mechanism), f"joint.{lacking[0]}.{part}", None,
-                           f"is required by board {board.name!r}",
-                           f"joints without: {', '.join(lacking)}")
+            refuse(mechanism, f"joint.{lacking[0]}.{part}", None, f"is required by board {board.name!r}",
+                   f"joints without: {', '.join(lacking)}")
     users: dict[int, str] = {}
     for joint in driven:
         assert joint.motor is not None
         channel, key = joint.motor.channel, f"joint.{joint.name}.motor.channel"
         if channel >= len(board.channels):
             there = f"channels 0 to {len(board.channels) - 1}" if board.channels else "no channels, only buses"
-            raise BadInput(file_of(mechanism), key, channel, f"board {board.name!r} has {there}")
+            refuse(mechanism, key, channel, f"board {board.name!r} has {there}")
         if channel in users:
-            raise BadInput(file_of(mechanism), key, channel, f"is already used by joint {users[channel]!r}")
+            refuse(mechanism, key, channel, f"is already used by joint {users[channel]!r}")
         users[channel] = joint.name
         _check_drive(mechanism, board, joint, board.channels[channel])
     for j in driven:
         assert j.motor is not None and j.encoder is not None
         if j.encoder.zero == "index" and board.channels[j.motor.channel].encoder.index is None:
-            raise BadInput(file_of(mechanism), f"joint.{j.name}.encoder.zero", "index",
-                           f"board {board.name!r} has no index "
-                           f"input at channel {j.motor.channel}", 'use "stop", "absolute" or "start"')
+            refuse(mechanism, f"joint.{j.name}.encoder.zero", "index", f"board {board.name!r} has no index "
+                   f"input at channel {j.motor.channel}", 'use "stop", "absolute" or "start"')
     return [(j, board.channels[j.motor.channel] if j.motor and j.actuated and j.drive is None else None)
             for j in mechanism.streamed]
 
@@ -66,9 +63,8 @@ def served(mechanism: Mechanism, board: Board) -> list[tuple[Joint, Channel | No
 def _check_moves(mechanism: Mechanism, board: Board) -> None:
     """Refuse drives on a board without outputs: it has no e-stop."""
     if bussed := fieldbus.drives(mechanism):
-        raise BadInput(file_of(mechanism), f"joint.{bussed[0][1].name}.drive", None,
-                       f"board {board.name!r} has no e-stop loop: nothing would stop the drives",
-                       "choose another board")
+        refuse(mechanism, f"joint.{bussed[0][1].name}.drive", None,
+               f"board {board.name!r} has no e-stop loop: nothing would stop the drives", "choose another board")
 
 
 def _check_drive(mechanism: Mechanism, board: Board, joint: Joint, channel: Channel) -> None:
@@ -83,11 +79,10 @@ def _check_drive(mechanism: Mechanism, board: Board, joint: Joint, channel: Chan
     if joint.motor.drive != "antiphase":
         return
     if channel.opposite:
-        raise BadInput(file_of(mechanism), key, "antiphase", f"board {board.name!r} has half bridges there: no need",
-                       "write 'voltage'")
+        refuse(mechanism, key, "antiphase", f"board {board.name!r} has half bridges there: no need", "write 'voltage'")
     if not board.outputs.gated:
-        raise BadInput(file_of(mechanism), key, "antiphase", f"the e-stop loop of board {board.name!r} stops the PWM, "
-                       "not the bridge, and no PWM would be full voltage backwards", "write 'voltage'")
+        refuse(mechanism, key, "antiphase", f"the e-stop loop of board {board.name!r} stops the PWM, "
+               "not the bridge, and no PWM would be full voltage backwards", "write 'voltage'")
 
 
 def _check_current(mechanism: Mechanism, board: Board, joint: Joint, channel: Channel) -> None:
@@ -95,15 +90,13 @@ def _check_current(mechanism: Mechanism, board: Board, joint: Joint, channel: Ch
     assert joint.motor is not None and mechanism.board is not None
     key = f"joint.{joint.name}.motor"
     if channel.current is None:
-        raise BadInput(file_of(mechanism), f"{key}.drive", "current",
-                       f"board {board.name!r} does not measure the current of "
-                       f"channel {joint.motor.channel}", "write 'voltage'")
+        refuse(mechanism, f"{key}.drive", "current", f"board {board.name!r} does not measure the current of "
+               f"channel {joint.motor.channel}", "write 'voltage'")
     _check_trigger(mechanism, board, f"{key}.drive", channel)
     periods = joint.motor.L / joint.motor.R * mechanism.board.pwm_hz
     if periods < 2.0:
-        raise BadInput(file_of(mechanism), f"{key}.L", joint.motor.L,
-                       f"L/R is {periods:.2g} PWM periods: too fast for a loop "
-                       "at their rate", "write drive = 'voltage'")
+        refuse(mechanism, f"{key}.L", joint.motor.L, f"L/R is {periods:.2g} PWM periods: too fast for a loop "
+               "at their rate", "write drive = 'voltage'")
 
 
 def _check_trigger(mechanism: Mechanism, board: Board, key: str, channel: Channel) -> None:
@@ -112,13 +105,11 @@ def _check_trigger(mechanism: Mechanism, board: Board, key: str, channel: Channe
     assert sampling is not None
     for _, pwm in channel.switches:
         if pwm.timer not in sampling.beside:
-            raise BadInput(file_of(mechanism), key, "current",
-                           f"{pwm.timer} does not count in step with {sampling.trigger}, which "
-                           "has currents sampled", "use a channel of " + " or ".join(sampling.beside))
+            refuse(mechanism, key, "current", f"{pwm.timer} does not count in step with {sampling.trigger}, which "
+                   "has currents sampled", "use a channel of " + " or ".join(sampling.beside))
     if any(c.encoder.timer == sampling.trigger for c in board.channels):
-        raise BadInput(file_of(mechanism), key, "current",
-                       f"{sampling.trigger}, which has currents sampled, is an encoder's on "
-                       f"board {board.name!r}", "write 'voltage'")
+        refuse(mechanism, key, "current", f"{sampling.trigger}, which has currents sampled, is an encoder's on "
+               f"board {board.name!r}", "write 'voltage'")
 
 
 def current_bound(mechanism: Mechanism, board: Board, joint: Joint, rank: int) -> float:
@@ -178,9 +169,9 @@ def tick_cycles(mechanism: Mechanism, board: Board) -> int:
 
     if not fits(rate_hz):
         near = min((r for r in range(11, 100_001) if fits(r)), key=lambda r: abs(r - rate_hz))
-        raise BadInput(file_of(mechanism), "control.rate_hz", rate_hz,
-                       f"a tick must be a whole number of the {sysclk_hz // 10**6} MHz clock's cycles, at most "
-                       f"2^{bits}", f"nearest: {near}")
+        refuse(mechanism, "control.rate_hz", rate_hz,
+               f"a tick must be a whole number of the {sysclk_hz // 10**6} MHz clock's cycles, at most " f"2^{bits}",
+               f"nearest: {near}")
     return sysclk_hz // rate_hz
 
 

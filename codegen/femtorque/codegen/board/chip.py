@@ -5,7 +5,7 @@ A family is one `Chip` in a module (`stm32f4`, `stm32g4`) and one folder of firm
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
@@ -226,6 +226,18 @@ def signals(text: str) -> dict[str, dict[str, int]]:
             name, *places = line.split()
             table[name] = {pin: int(af) for pin, _, af in (place.partition("/") for place in places)}
     return table
+
+
+def pll(hse_hz: int, sysclk_hz: int, ms: Sequence[int], vco_in: tuple[int, int], ns: Sequence[int]) -> Pll | None:
+    """Return the divisors with the first m of `ms` that make sysclk_hz exactly, without q; None if there are none.
+
+    vco_in: range of the VCO's input, Hz. ns: allowed n.
+    """
+    vco = 2 * sysclk_hz
+    for m in ms:
+        if vco_in[0] <= hse_hz / m <= vco_in[1] and vco * m % hse_hz == 0 and vco * m // hse_hz in ns:
+            return Pll(m, vco * m // hse_hz, 2, 0)
+    return None
 
 
 @cache

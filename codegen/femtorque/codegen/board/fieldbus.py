@@ -9,7 +9,7 @@ from femtorque.codegen.board.description import Board, CanPins, HalfDuplex
 from femtorque.codegen.common import BadInput, hint
 from femtorque.codegen.drive import (
     BITRATES, BITS_A_BYTE, DATA_BITRATES, FAMILIES, WIRES, BitTiming, Family, family_of, timings)
-from femtorque.codegen.mechanism import Bus, Drive, Joint, Mechanism
+from femtorque.codegen.mechanism import Bus, Drive, Joint, Mechanism, refuse
 
 LINE_ERROR = 0.005  # largest error of a wire's bit rate, as for the host link
 UNCUT = ("nothing cuts the supply of servos that the board does not reach: {joints} would go on with the last duty "
@@ -151,9 +151,8 @@ def _bits(mechanism: Mechanism, key: str, controller: Can, bitrate: int, data: b
     found = bits(controller, bitrate, data, latest)
     if found is None:
         near = [rate for rate in (DATA_BITRATES if data else BITRATES) if bits(controller, rate, data, latest)]
-        raise BadInput(mechanism.source or mechanism.name, key, bitrate,
-                       f"cannot be made exactly of {controller.clock_hz // 10**6} MHz",
-                       f"nearest: {min(near, key=lambda rate: abs(rate - bitrate))}")
+        refuse(mechanism, key, bitrate, f"cannot be made exactly of {controller.clock_hz // 10**6} MHz",
+               f"nearest: {min(near, key=lambda rate: abs(rate - bitrate))}")
     return found
 
 

@@ -1,8 +1,10 @@
 """The STM32F405/F407: clocks, timers and DMA requests (RM0090), and signals of the LQFP64's pins (data sheet, table 9).
 """
 
+from dataclasses import replace
+
 from femtorque.codegen.board.chip import (
-    BitLimits, BrownOut, Can, Chip, Converter, Package, Pll, Rom, Sampling, Timer, Usart, signals)
+    BitLimits, BrownOut, Can, Chip, Converter, Package, Pll, Rom, Sampling, Timer, Usart, pll, signals)
 
 _APB1_HZ, _APB2_HZ, _SYSCLK_HZ = 42_000_000, 84_000_000, 168_000_000
 _SLOW, _FAST = 2 * _APB1_HZ, 2 * _APB2_HZ  # clocks of the timers of APB1 and APB2
@@ -111,16 +113,9 @@ _ANALOGUE = {f"PA{i}": i for i in range(8)} | {"PB0": 8, "PB1": 9} | {f"PC{i}": 
 
 
 def _pll(hse_hz: int) -> Pll | None:
-    """Return the divisors that make _SYSCLK_HZ exactly, with the highest VCO input (least jitter); None if there are
-    none."""
-    p, vco = 2, 2 * _SYSCLK_HZ
-    for m in range(2, 64):
-        if not 1_000_000 <= hse_hz / m <= 2_000_000 or vco * m % hse_hz:
-            continue
-        n = vco * m // hse_hz
-        if 50 <= n <= 432:
-            return Pll(m, n, p, vco // 48_000_000)
-    return None
+    """Return the divisors with the highest VCO input (least jitter)."""
+    found = pll(hse_hz, _SYSCLK_HZ, range(2, 64), (1_000_000, 2_000_000), range(50, 433))
+    return found and replace(found, q=2 * _SYSCLK_HZ // 48_000_000)
 
 
 CHIP = Chip(

@@ -1,7 +1,7 @@
 """The STM32G474: clocks, timers and DMA requests (RM0440), and signals of the LQFP64's pins (data sheet, table 13)."""
 
 from femtorque.codegen.board.chip import (
-    BitLimits, BrownOut, Can, Chip, Converter, Pll, Rom, Sampling, Timer, Usart, signals)
+    BitLimits, BrownOut, Can, Chip, Converter, Pll, Rom, Sampling, Timer, Usart, pll, signals)
 
 _SYSCLK_HZ = 170_000_000  # AHB, both APBs and every timer
 
@@ -119,15 +119,8 @@ PA0 PA1 PA3 PA4 PA5 PA6 PA7 PB0 PB1 PB2 PB10 PB11 PB12 PB13 PB14 PB15 PC5 PC0 PC
 
 
 def _pll(hse_hz: int) -> Pll | None:
-    """Return the divisors that make _SYSCLK_HZ exactly, with the lowest VCO input; None if there are none."""
-    p, vco = 2, 2 * _SYSCLK_HZ
-    for m in range(16, 0, -1):
-        if not 2_660_000 <= hse_hz / m <= 16_000_000 or vco * m % hse_hz:
-            continue
-        n = vco * m // hse_hz
-        if 8 <= n <= 127:
-            return Pll(m, n, p, 0)
-    return None
+    """Return the divisors with the lowest VCO input."""
+    return pll(hse_hz, _SYSCLK_HZ, range(16, 0, -1), (2_660_000, 16_000_000), range(8, 128))
 
 
 CHIP = Chip(

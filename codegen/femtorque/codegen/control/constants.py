@@ -13,14 +13,14 @@ from typing import Any
 
 from femtorque.codegen.board import (
     Board, bus_most, families, has_current_loops, load_board, served, used_buses, wire_most, wires)
-from femtorque.codegen.common import BadInput, Refused, template
+from femtorque.codegen.common import Refused, template
 from femtorque.codegen.control import contact, drives, feedback_age, follow, park, stribeck, thermal_limits
 from femtorque.codegen.control.lab_constants import PRESS_S, LabConstants, lab_constants, overlay, reactions
 from femtorque.codegen.control.motors import Motor, current_range
 from femtorque.codegen.control.observer import observer_gains
 from femtorque.codegen.control.table import (
     INT32, PER_STEP, REAL, STEPS, STEPS_PER, UINT32, c_row, c_struct, crc, member, real)
-from femtorque.codegen.mechanism import COULOMB_VELOCITY, Joint, Mechanism
+from femtorque.codegen.mechanism import COULOMB_VELOCITY, Joint, Mechanism, refuse
 from femtorque.codegen.model import has_modes
 from femtorque.codegen.wire import messages, position_unit, to_wire
 
@@ -281,9 +281,8 @@ def fine_digits(mechanism: Mechanism) -> int:
         size = abs(_count(joint)) / position_unit(joint)
         most = min(most, 30 - math.floor(math.log2(size)))
         if most < 0:
-            raise BadInput(mechanism.source or mechanism.name, f"joint.{joint.name}.encoder.counts",
-                           joint.encoder.counts if joint.encoder else None,
-                           "one count must be less than half a turn of the joint (4 m of a prismatic one)")
+            refuse(mechanism, f"joint.{joint.name}.encoder.counts", joint.encoder.counts if joint.encoder else None,
+                   "one count must be less than half a turn of the joint (4 m of a prismatic one)")
     return most
 
 
@@ -316,10 +315,8 @@ def _bus_high(mechanism: Mechanism, board: Board | None, nominal: float) -> floa
     high."""
     most = bus_most(board) if board else math.inf
     if board and most < BUS_TOLD * nominal:
-        raise BadInput(mechanism.source or mechanism.name, "board.bus_voltage", nominal,
-                       f"board {board.name!r} measures at "
-                       f"most {most:.1f} V, and must tell {BUS_TOLD:g} times the nominal",
-                       f"at most {most / BUS_TOLD:.1f}")
+        refuse(mechanism, "board.bus_voltage", nominal, f"board {board.name!r} measures at "
+               f"most {most:.1f} V, and must tell {BUS_TOLD:g} times the nominal", f"at most {most / BUS_TOLD:.1f}")
     return min(BUS_HIGH * nominal, most)
 
 
@@ -465,7 +462,7 @@ def _fitting_ramp(mechanism: Mechanism) -> int:
     ticks = control.rate_hz // control.knot_hz
     most = (2**31 - 1) // (5 * ramp(control.rate_hz) ** 2)
     if ticks > most:
-        raise BadInput(mechanism.source or mechanism.name, "control.knot_hz", control.knot_hz,
-                       f"at rate_hz = {control.rate_hz} a segment may last {most} ticks",
-                       f"least: {-(-control.rate_hz // most)}")
+        refuse(mechanism, "control.knot_hz", control.knot_hz,
+               f"at rate_hz = {control.rate_hz} a segment may last {most} ticks",
+               f"least: {-(-control.rate_hz // most)}")
     return ramp(control.rate_hz)

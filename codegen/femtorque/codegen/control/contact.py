@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from femtorque.codegen.board import Board
-from femtorque.codegen.common import BadInput, exp
+from femtorque.codegen.common import exp
 from femtorque.codegen.control.felt_noise import felt_noise
 from femtorque.codegen.control.gains import three_digits
 from femtorque.codegen.control.park import wayless
 from femtorque.codegen.control.table import REAL, UINT32, member
 from femtorque.codegen.drive import WIRES
-from femtorque.codegen.mechanism import Contact, Joint, Mechanism, Park
+from femtorque.codegen.mechanism import Contact, Joint, Mechanism, Park, refuse
 from femtorque.codegen.model import Model, assemble, has_modes, in_mode
 
 if TYPE_CHECKING:
@@ -78,9 +78,9 @@ def detection(mechanism: Mechanism, board: Board | None, rows: Sequence[JointCon
     if feel is None:
         return NOTHING
     if why := unfelt(mechanism):
-        raise BadInput(mechanism.source or mechanism.name, "feel", None, why, "remove it")
+        refuse(mechanism, "feel", None, why, "remove it")
     if feel.reaction == "return" and (why := wayless(mechanism)):
-        raise BadInput(mechanism.source or mechanism.name, "feel.reaction", feel.reaction, why, '"float" or "stop"')
+        refuse(mechanism, "feel.reaction", feel.reaction, why, '"float" or "stop"')
     hz = mechanism.control.rate_hz
     return ContactDetection(
         rows=[_row(joint, row, board, hz, noise)

@@ -6,10 +6,9 @@ A comment at each constant below gives the rule for values that have no key in t
 import math
 from dataclasses import dataclass
 
-from femtorque.codegen.common import BadInput
 from femtorque.codegen.control.gravity_load import resolved
 from femtorque.codegen.control.table import INT64, REAL, UINT32, member
-from femtorque.codegen.mechanism import Home, Joint, Mechanism
+from femtorque.codegen.mechanism import Home, Joint, Mechanism, refuse
 from femtorque.codegen.wire import messages, position_unit, to_wire
 
 SEEK = {"start": 0, "absolute": 0, "index": 1, "stop": 2}  # FT_SEEK_NONE, _INDEX, _STOP
@@ -81,8 +80,8 @@ def lab_constants(mechanism: Mechanism, joint: Joint, speed: float, effort: floa
 def _slow_enough(mechanism: Mechanism, joint: Joint, home: Home, rate: float, most: float) -> float:
     """Return a seeking rate of at most one count per tick: an index is one count wide and is read once per tick."""
     if home.speed and home.speed > most:
-        raise BadInput(mechanism.source or mechanism.name, f"joint.{joint.name}.home.speed", home.speed,
-                       "would pass the index between two ticks", f"at most {most:.3g}")
+        refuse(mechanism, f"joint.{joint.name}.home.speed", home.speed, "would pass the index between two ticks",
+               f"at most {most:.3g}")
     return home.speed or min(rate, 0.5 * most)
 
 

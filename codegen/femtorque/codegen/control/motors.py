@@ -72,9 +72,11 @@ class Motors:
     velocity: Array
 
     @staticmethod
+    @remembered
     def of(mechanism: Mechanism) -> Motors:
         """Return the motors and drives of a mechanism."""
-        return _motors(mechanism)
+        rows = [astuple(Motor.of(mechanism, joint)) for joint in mechanism.streamed]
+        return Motors(*np.array(rows, float).reshape(-1, 5).T)
 
     def torque(self, qd: Array, tau: Array) -> Array:
         """Return the largest torque (..., J), N m or N, at velocities qd (..., J) in the direction of tau."""
@@ -84,9 +86,3 @@ class Motors:
         """Return the part (..., J) of the effort that is not available at these speeds."""
         with np.errstate(invalid="ignore"):
             return np.where(self.fall > 0.0, self.effort - self.torque(speeds, self.effort), 0.0)
-
-
-@remembered
-def _motors(mechanism: Mechanism) -> Motors:
-    rows = [astuple(Motor.of(mechanism, joint)) for joint in mechanism.streamed]
-    return Motors(*np.array(rows, float).reshape(-1, 5).T)

@@ -21,5 +21,5 @@ def in_radians(value: float, lower: float, upper: float) -> str:
     return f"angles are in rad: {value:g} degrees are {math.radians(value):.4g}"
 
 
-def refuse(mechanism: Mechanism, key: str, value: object, rule: str, hint: str = "") -> None:
+def refuse(mechanism: Mechanism, key: str, value: object, rule: str, hint: str = "") -> NoReturn:
     raise BadInput(mechanism.source or mechanism.name, key, shown(value), rule, hint)

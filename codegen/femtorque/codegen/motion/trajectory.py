@@ -265,11 +265,8 @@ def _of_arrays(mechanism: Mechanism, times: ArrayLike, positions: ArrayLike, vel
     for name, x in {"times": t, **arrays}.items():
         if not np.all(np.abs(x) <= 1e9):
             raise BadInput(source, name, None, "must be finite numbers, at most 1e9")
-    rows = list(range(1, len(t) + 1))
-    _check_times(source, t, rows, "row")
-    for j, joint in enumerate(mechanism.streamed):
-        _check_jumps(source, joint, t, arrays["positions"][:, j], rows, "row")
-    made = from_rows(names, t, arrays["positions"], arrays.get("velocities"), arrays.get("accelerations"))
+    rows = formats.Rows((), t, arrays["positions"], arrays.get("velocities"), arrays.get("accelerations"))
+    made = replace(_imported(source, rows, mechanism), source=None)
     check_limits(made, mechanism)
     return made
 

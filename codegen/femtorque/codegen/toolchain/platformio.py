@@ -22,7 +22,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import SymbolTableSection
+from elftools.elf.sections import Symbol, SymbolTableSection
 from filelock import FileLock
 
 from femtorque.codegen.board import DEFAULT_BOARD, Board, Chip, fieldbus, load_board, served
@@ -30,7 +30,7 @@ from femtorque.codegen.common import FIRMWARE, PREBUILT, BadInput, Refused, kept
 from femtorque.codegen.control import unfollowed
 from femtorque.codegen.drive import FAMILIES, application, of_families
 from femtorque.codegen.emit import COMPILER, compiler_identity, digest, sources
-from femtorque.codegen.mechanism import Mechanism
+from femtorque.codegen.mechanism import Mechanism, refuse
 from femtorque.codegen.model import has_modes
 from femtorque.codegen.toolchain import stack_bound
 from femtorque.codegen.toolchain.build_result import FOLDERS, PRODUCTS, BuildResult, existing, place, record
@@ -58,10 +58,10 @@ class Project:
 def project(mechanism: Mechanism, feedforward: bool = True, pil: bool = False) -> Project:
     """Return the project of one mechanism. Raise BadInput if board, motors or encoders are missing, with the joints."""
     if mechanism.board is None:
-        raise BadInput(mechanism.source or mechanism.name, "board", None, "is required to build an image",
-                       f'write [board] use = "{DEFAULT_BOARD}"' if mechanism.source != mechanism.urdf else
-                       f"`femtorque init NAME --from {mechanism.urdf} --board {DEFAULT_BOARD}` makes a mechanism file "
-                       "of it; in Python Mechanism.from_urdf does")
+        refuse(mechanism, "board", None, "is required to build an image",
+               f'write [board] use = "{DEFAULT_BOARD}"' if mechanism.source != mechanism.urdf else
+               f"`femtorque init NAME --from {mechanism.urdf} --board {DEFAULT_BOARD}` makes a mechanism file "
+               "of it; in Python Mechanism.from_urdf does")
     board = load_board(mechanism.board.use, mechanism.source or mechanism.name)
     served(mechanism, board)
     emitted = sources.sources(mechanism, board, feedforward=feedforward, pil=pil)
@@ -373,20 +373,21 @@ FORBIDDEN = re.compile(
 
 def _refuse_symbols(elf: Path) -> None:
     """Refuse double-precision arithmetic, heap and the mathematical library."""
-    with elf.open("rb") as file:
-        table = ELFFile(file).get_section_by_name(".symtab")
-        assert isinstance(table, SymbolTableSection)
-        found = sorted({s.name for s in table.iter_symbols() if FORBIDDEN.match(s.name)})
+    found = sorted({s.name for s in _symbols(elf) if FORBIDDEN.match(s.name)})
     if found:
         raise Refused(f"the image holds what it must not (double arithmetic, heap or libm): {', '.join(found)}")
 
 
 def functions(elf: Path) -> dict[str, int]:
     """Return the addresses of functions by name."""
+    return {s.name: s["st_value"] for s in _symbols(elf) if s["st_info"]["type"] == "STT_FUNC"}
+
+
+def _symbols(elf: Path) -> list[Symbol]:
     with elf.open("rb") as file:
         table = ELFFile(file).get_section_by_name(".symtab")
         assert isinstance(table, SymbolTableSection)
-        return {s.name: s["st_value"] for s in table.iter_symbols() if s["st_info"]["type"] == "STT_FUNC"}
+        return list(table.iter_symbols())
 
 
 def _sizes(elf: Path) -> tuple[int, int, int]:
