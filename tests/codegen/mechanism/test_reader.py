@@ -128,21 +128,9 @@ def test_joints_come_parents_first_and_in_file_order(tmp_path: Path) -> None:
     assert [j.name for j in load_mechanism(written(tmp_path, swapped)).joints] == ["shoulder", "elbow"]
 
 
-def test_lock_freezes_a_joint(tmp_path: Path) -> None:
-    arm = load_mechanism(written(tmp_path, 'lock = { elbow = 0.5 }\n' + ARM))
-    assert [j.name for j in arm.moving] == ["shoulder"] and arm.lock == {"elbow": 0.5}
-
-
 def test_a_start_that_is_not_given_lies_within_the_limits(tmp_path: Path) -> None:
     arm = load_mechanism(written(tmp_path, edited(("lower = -2.0, upper = 2.0", "lower = -3.0, upper = -1.0"))))
     assert arm.joints[0].start == -2.0 and arm.joints[1].start == 0.0
-
-
-def test_unphysical_inertias_pass_with_a_warning_when_asked(tmp_path: Path) -> None:
-    text = 'unphysical = "warn"\n' + edited(("mass = 0.4", "mass = 0.0"))
-    arm = load_mechanism(written(tmp_path, text))
-    assert arm.link("upper").mass == 0.0 and arm.link("upper").inertia[1, 1] == 1.4e-3
-    assert arm.warnings == ("link.upper.inertia: no body has inertia without mass",)
 
 
 def test_an_observer_slows_down_with_the_tick(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from scipy.interpolate import CubicHermiteSpline
 from femtorque.codegen.common import BadInput
 from femtorque.codegen.mechanism import Mechanism, load_mechanism
 from femtorque.codegen.motion.trajectory import Trajectory
+from tests.support.damage import flipped
 
 MECHANISMS = Path(__file__).parents[3] / "mechanisms"
 DEFINITION = """std_msgs/Header header
@@ -240,30 +241,14 @@ def test_yaml_that_is_no_number_is_one_line(arm, tmp_path, key, value) -> None:
     assert "\n" not in str(error.value) and len(str(error.value)) < 400
 
 
-@pytest.mark.parametrize("digits", [400, 5000])
-def test_a_number_of_many_digits_is_one_line(arm, motion, tmp_path, digits) -> None:
-    text = json.dumps(message(motion)).replace('"positions": [', '"positions": [1' + "0" * digits + ", ", 1)
-    (tmp_path / "bad.json").write_text(text)
-    with pytest.raises(BadInput) as error:
-        Trajectory.load(tmp_path / "bad.json", arm)
-    assert len(str(error.value)) < 400
-
-
 def test_a_damaged_npz_is_one_line_or_the_same_motion(arm, motion, tmp_path) -> None:
-    path, random = save(tmp_path / "motion.npz", motion), np.random.default_rng(2)
+    path = save(tmp_path / "motion.npz", motion)
+    assert set(flipped(path, lambda path: Trajectory.load(path, arm), 300, 2)) == {"refused", "the same"}
     whole = path.read_bytes()
-    for n in range(300):
-        data, heads = bytearray(whole), [at for at in range(len(whole)) if whole[at:at + 2] in (b"PK", b"\x93N")]
-        near = heads[n % len(heads)] if n % 2 else 0  # half of them in headers, where there is most to go wrong
-        data[(near + int(random.integers(60 if n % 2 else len(whole)))) % len(whole)] ^= 1 << int(random.integers(8))
-        path.write_bytes(data[:int(random.integers(len(data)))] if n % 10 == 0 else data)
-        try:
-            read = Trajectory.load(path, arm)
-        except BadInput as error:
-            assert "\n" not in str(error)
-            continue
-        for name in ("times", "positions", "velocities", "accelerations"):
-            np.testing.assert_array_equal(getattr(read, name), getattr(motion, name))
+    for size in range(0, len(whole), len(whole) // 30):
+        path.write_bytes(whole[:size])
+        with pytest.raises(BadInput):
+            Trajectory.load(path, arm)
 
 
 def test_an_npz_that_unpacks_to_more_than_it_may_is_not_unpacked(arm, tmp_path) -> None:

@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from elftools.elf.elffile import ELFFile
 
 from femtorque.codegen.board import reader as boards
 from femtorque.codegen.common import BadInput, Refused
@@ -73,16 +72,6 @@ def test_image_fits_and_is_described(built, three_link):
     assert built.stack_reserved < built.ram_bytes < 64 * 1024
     assert 100 < built.stack_bytes < built.stack_reserved
     assert "arm-none-eabi-gcc" in built.compiler
-
-
-def test_image_starts_with_stack_pointer_and_reset_vector(built):
-    """As the processor reads them: a word in RAM, then an odd address in flash."""
-    words = [int.from_bytes(built.image.read_bytes()[i : i + 4], "little") for i in (0, 4)]
-    with built.elf.open("rb") as file:
-        symbols = {s.name: s["st_value"] for s in ELFFile(file).get_section_by_name(".symtab").iter_symbols()}
-    assert words == [symbols["ft_stack_top"], symbols["ft_reset"]] and words[1] & 1
-    assert words[0] == 0x20000000 + built.stack_reserved and words[0] % 8 == 0
-    assert 0x08000000 <= words[1] < 0x08100000
 
 
 def test_same_mechanism_gives_the_same_bytes_wherever_it_is_built(built, three_link, tmp_path, monkeypatch):
