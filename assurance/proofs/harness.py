@@ -1,4 +1,4 @@
-"""Theorems as the harnesses in theorems/ state them: every `void prove_NAME(void)` under its comment."""
+"""Reads theorems from the harnesses in theorems/: every `void prove_NAME(void)` with its comment."""
 
 import re
 from dataclasses import dataclass, field
@@ -13,25 +13,24 @@ _TITLE = re.compile(r"\A/\*(.*?)\*/", re.DOTALL)
 
 @dataclass(frozen=True)
 class Run:
-    """How a proof is run.
+    """Options of a proof.
 
-    unwind: how often a loop may go round; more is an error. contracts: loops have invariants. exhaust: by going through
-    every value, compiled for this computer. intervals: by arithmetic of intervals. slice: what no claim rests on is
-    left out. functions: arrays are functions of which only what is asked for is known: sooner where few places of long
-    ones are looked at. seconds: processor time it may take. floats: conversions of reals are looked at. registers:
-    those of the chip give any value, each time that they are read. interrupts: files in which an interrupt may strike
-    after every store.
+    unwind: the largest number of rounds of a loop; more is an error. contracts: loops have invariants. exhaust: a
+    program for this computer goes through every value. intervals: interval arithmetic. slice: leave out code that no
+    claim needs. functions: treat arrays as functions, which is faster for few places of long arrays. seconds: bound of
+    processor time. floats: check conversions of reals. registers: the chip's registers have any value at each read.
+    interrupts: files in which an interrupt may strike after every store.
     """
 
     unwind: int = 10
     contracts: bool = False
     floats: bool = False
-    registers: bool = field(default=False, repr=False)  # told apart by what is preprocessed
-    slice: bool = field(default=False, repr=False)  # no other result, only sooner
-    functions: bool = field(default=False, repr=False)  # no other result, only sooner
+    registers: bool = field(default=False, repr=False)  # the preprocessed text differs
+    slice: bool = field(default=False, repr=False)  # same result, faster
+    functions: bool = field(default=False, repr=False)  # same result, faster
     exhaust: bool = False
-    intervals: bool = field(default=False, repr=False)  # told apart by what proves it
-    interrupts: tuple[str, ...] = field(default=(), repr=False)  # told apart by what is preprocessed
+    intervals: bool = field(default=False, repr=False)  # the prover differs
+    interrupts: tuple[str, ...] = field(default=(), repr=False)  # the preprocessed text differs
     seconds: int = 300
     define: tuple[str, ...] = ()
     mechanisms: tuple[str, ...] = field(default=(DEFAULT_MECHANISM,), repr=False)
@@ -39,7 +38,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Theorem:
-    """harness: the file it is in. text: what is claimed. assumes: under what, empty if nothing."""
+    """A theorem. harness: its file. text: its claim. assumes: its assumptions, empty if none."""
 
     name: str
     harness: Path
@@ -53,12 +52,12 @@ def harnesses() -> list[Path]:
 
 
 def title(harness: Path) -> str:
-    """Title of a file: its first comment."""
+    """Return the title of a file: its first comment."""
     return _plain(_first(_TITLE, harness)[1])
 
 
 def theorems(harness: Path) -> list[Theorem]:
-    """Those of one file, in its order. A proof without a comment that says what it claims is an error."""
+    """Return the theorems of one file, in its order. Raise ValueError for a proof without its comment."""
     text = harness.read_text(encoding="utf-8")
     found = [_theorem(harness, comment, name) for comment, name in _THEOREM.findall(text)]
     named = re.findall(r"^void prove_(\w+)\(void\)", text, re.MULTILINE)
@@ -85,12 +84,12 @@ def _theorem(harness: Path, comment: str, name: str) -> Theorem:
     claim, said, run = _plain(comment).partition("Run:")
     text, _, assumes = claim.partition("Assumes:")
     if not said:
-        raise ValueError(f"{harness.name}: {name} does not say how it is run")
+        raise ValueError(f"{harness.name}: {name} has no line `Run:`")
     return Theorem(name, harness, text.strip(), assumes.strip(), _run(run.split()))
 
 
 def _plain(comment: str) -> str:
-    """A comment's text as one line; paragraphs are kept."""
+    """Return a comment's text, each paragraph in one line."""
     lines = [line.strip().removeprefix("*").strip() for line in comment.strip().splitlines()]
     return "\n\n".join(" ".join(part.split("\n")) for part in "\n".join(lines).strip().split("\n\n"))
 
@@ -102,5 +101,5 @@ def _run(words: list[str]) -> Run:
     numbers = {name: int(values[name]) for name in ("unwind", "seconds") if name in values}
     lists = {name: tuple(values[name].split(",")) for name in ("define", "mechanisms", "interrupts") if name in values}
     if unknown := set(values) - set(flags) - {"unwind", "seconds", "define", "mechanisms", "interrupts"}:
-        raise ValueError(f"a proof is run with {sorted(unknown)}, which is not known")
+        raise ValueError(f"unknown options of a proof: {sorted(unknown)}")
     return Run(**flags, **numbers, **lists)  # type: ignore[arg-type]

@@ -1,5 +1,7 @@
-"""Interrupts between any two stores: in preprocessed C every assignment of the named files is followed by a call of
-struck(), which a harness lets an interrupt come in or not."""
+"""Puts interrupts between any two stores: a call of struck() after every assignment of the named files.
+
+The harness defines struck(), which may or may not run an interrupt.
+"""
 
 import re
 
@@ -10,8 +12,10 @@ _DECLARES = re.compile(r"(?:\w+\s+)+\**\s*\w+\s*(?:\[[^\]]*\]\s*)*(?:=|$|,)|\w+\
 
 
 def anywhere(text: str, files: set[str]) -> str:
-    """Preprocessed text in which an interrupt may strike after each assignment in those files. Raises ValueError where
-    a file has none."""
+    """Return preprocessed text with struck() after each assignment in those files.
+
+    Raises ValueError for a file without any assignment.
+    """
     file, done, seen, statement = "", list[str](), set[str](), ""
     depth = 0
     for line in text.splitlines(keepends=True):
@@ -36,7 +40,7 @@ def anywhere(text: str, files: set[str]) -> str:
 
 
 def _stores(statement: str) -> bool:
-    """Return whether what is left of a statement behind its if, else or loop is an assignment."""
+    """Return whether a statement, without its if, else or loop, is an assignment."""
     while head := _HEAD.match(statement):
         statement = statement[head.end():]
         if statement.startswith("("):
@@ -46,7 +50,7 @@ def _stores(statement: str) -> bool:
 
 
 def _closed(text: str) -> int:
-    """Return where the bracket that a text begins with is closed."""
+    """Return the place after the bracket that closes the first one."""
     depth = 0
     for at, char in enumerate(text):
         depth += (char == "(") - (char == ")")

@@ -1,9 +1,8 @@
-"""Bounds of float chains: C run over intervals, operation by operation as it is emitted.
+"""Bounds chains of floats: it runs emitted C over intervals, operation by operation.
 
-A number in single precision is an interval, whose ends are rounded as the chip rounds: rounding never changes the order
-of two numbers, so the results at the ends bound those of all numbers between. An angle is any. All else, counters above
-all, is one whole number. Code that is not understood, a division by an interval with zero in it and an overflow are
-errors.
+A single-precision number is an interval. Its ends are rounded as on the chip. Rounding never changes the order of two
+numbers, so the results at the ends bound the results of all numbers between. An angle has any value. Any other value is
+one whole number. Unknown code, a division by an interval with zero, and an overflow are errors.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ from typing import Any
 
 from pycparser import c_ast, c_parser
 
-TRIG = 1.0 + 1.8e-7  # of a cosine or sine: angles_sines, by exhaustion
-ROTATION = 1.0 + 2e-6  # of both of a rotation's: rotation_bounds, by exhaustion,
-ROTATED = 1e6  # of numbers no larger than that
+TRIG = 1.0 + 1.8e-7  # bound of a cosine or sine: angles_sines
+ROTATION = 1.0 + 2e-6  # bound of a rotation's cosine and sine: rotation_bounds,
+ROTATED = 1e6  # for numbers up to this size
 WORD = 0xFFFFFFFF
 ROUNDS = 1000  # ticks after which bounds must hold
 HEADERS = {
@@ -34,11 +33,11 @@ HEADERS = {
 
 
 class Unbounded(Exception):
-    """A number has no bound, or C was met that is not understood."""
+    """A number has no bound, or the C is not understood."""
 
 
 class _Any:
-    """An angle of which nothing is known."""
+    """An unknown angle."""
 
     def __deepcopy__(self, memo: object) -> _Any:
         return self
@@ -48,7 +47,7 @@ ANY = _Any()
 
 
 def single(x: float) -> float:
-    """Round as the chip does."""
+    """Round to single precision."""
     try:
         return float(struct.unpack("<f", struct.pack("<f", x))[0])
     except OverflowError:
@@ -57,7 +56,7 @@ def single(x: float) -> float:
 
 @dataclass(frozen=True)
 class Interval:
-    """apart: how far from nothing every number in it is."""
+    """An interval. apart: the least distance of its numbers from zero."""
 
     low: float
     high: float
@@ -100,16 +99,18 @@ def about(bound: float) -> Interval:
 
 
 def carried(P: dict[str, Any], k: int, now: Interval) -> Interval:
-    """P + (now - P), which is now but for two roundings: (now - P) (1 + e) + P is now + (now - P) e, rounded once more,
-    and e is at most 2^-24. Interval by interval it would grow for ever."""
+    """Return P + (now - P) for P["at"][k], and store it there. Plain interval arithmetic would grow without end.
+
+    The sum is `now` but for two roundings: (now - P) (1 + e) + P is now + (now - P) e, rounded again, with e <= 2^-24.
+    """
     off = 2.0**-23 * (now.size + P["at"][k].size) * (1.0 + 2.0**-20)
     P["at"][k] = Interval(single((now.low - off) * (1.0 + math.copysign(2.0**-23, off - now.low))),
                           single((now.high + off) * (1.0 + math.copysign(2.0**-23, now.high + off))))
     return P["at"][k]
 
 
-EITHER = object()  # of a comparison of reals: met or not
-RETURNED = "(returned)"  # what a function may have returned before its end: no name of C
+EITHER = object()  # result of a comparison of reals: true or false
+RETURNED = "(returned)"  # early return values of a function; not a name in C
 
 
 class _Return(Exception):
@@ -118,7 +119,7 @@ class _Return(Exception):
 
 
 class Program:
-    """C after the preprocessor. Structs are dictionaries, arrays lists, pointers what they point to."""
+    """Preprocessed C. A struct is a dictionary, an array a list, a pointer its target."""
 
     def __init__(self, text: str) -> None:
         tree = c_parser.CParser().parse(text)
@@ -144,10 +145,10 @@ class Program:
                 self.enums[item.name] = at
                 at += 1
 
-    # ---- types and what they hold at first -----------------------------------------------------------------------
+    # ---- types and initial values -------------------------------------------------------------------------------
 
     def resolved(self, kind: Any) -> Any:
-        """A declaration's type without names that stand for others; "float" or "int" where it is a number."""
+        """Return a declaration's type without typedefs, "float" or "int" for a number."""
         if isinstance(kind, c_ast.TypeDecl):
             return self.resolved(kind.type)
         if isinstance(kind, c_ast.IdentifierType):
@@ -157,7 +158,7 @@ class Program:
         return "int" if isinstance(kind, c_ast.Enum) else kind
 
     def blank(self, kind: Any) -> Any:
-        """Value of a variable that has none: it may not be read as a number."""
+        """Return the value of an unset variable, which may not be read as a number."""
         kind = self.resolved(kind)
         if isinstance(kind, c_ast.ArrayDecl):
             return [self.blank(kind.type) for _ in range(int(self.value(kind.dim, {})))]
@@ -285,7 +286,7 @@ class Program:
         return value
 
     def _refuse(self, node: Any, names: dict[str, Any]) -> None:
-        """Bound |x| from below where `margin[d] = x * x - least`: unless that is positive the step goes no further."""
+        """Bound |x| from below by `margin[d] = x * x - least`: the step stops unless the margin is positive."""
         place, kept = node.lvalue, node.rvalue
         if not (isinstance(place, c_ast.ArrayRef) and isinstance(place.name, c_ast.StructRef)
                 and place.name.field.name == "margin"):
@@ -308,7 +309,7 @@ class Program:
             raise Unbounded("what is assigned to is not understood")
 
     def _where(self, cond: Any, met: bool, names: dict[str, Any]) -> dict[str, Any]:
-        """Bounds that follow from a comparison of a real by its name, if it holds or if it does not."""
+        """Return the names with the bounds of a comparison `name < bound` or `name > bound` that is met or not."""
         if not isinstance(cond.left, c_ast.ID):
             return dict(names)
         it, bound = names[cond.left.name], self.value(cond.right, names)
@@ -341,7 +342,7 @@ class Program:
         return None
 
     def _perhaps(self, node: Any, names: dict[str, Any]) -> None:
-        """A function may end here, with a value that is joined to that of its end."""
+        """Note a return that may happen here. Its value is joined with that of the function's end."""
         body = node.iftrue.block_items if isinstance(node.iftrue, c_ast.Compound) else [node.iftrue]
         if node.iffalse is not None or len(body) != 1 or not isinstance(body[0], c_ast.Return):
             raise Unbounded("what is done depends on a real")
@@ -379,7 +380,7 @@ class Program:
             self.value(node, names)
 
     def _switch(self, node: Any, names: dict[str, Any]) -> None:
-        """Cases that all return."""
+        """Run a switch whose cases all return."""
         chosen = self.value(node.cond, names)
         for item in node.stmt.block_items:
             if isinstance(item, c_ast.Default) or self.value(item.expr, names) == chosen:
@@ -399,11 +400,11 @@ def _whole(op: str, a: int, b: int) -> int:
     return operations[op](a, b)
 
 
-# -- states that a step goes through ----------------------------------------------------------------------------------
+# -- states of a step --------------------------------------------------------------------------------------------------
 
 
 def _both(of: Callable[[Interval, Interval], Any], a: Any, b: Any) -> Any:
-    """Two states as one, number by number."""
+    """Join two states, number by number."""
     if isinstance(a, dict):
         return {name: _both(of, a[name], b[name]) for name in a}
     if isinstance(a, list):
@@ -428,9 +429,10 @@ def _within(wide: Any, narrow: Any) -> bool:
 
 
 def bounds(text: str) -> tuple[list[float], int]:
-    """(the largest size of each joint's torque, N m or N, operations looked at) of a harness's step: its functions
-    begin(state), tick(state, torque) and again(state), from any state that these lead to; of closed loops from any
-    pose that is not refused. Unbounded if there is none.
+    """Return (the largest size of each joint's torque, N m or N, number of operations) of a harness's step.
+
+    The harness has begin(state), tick(state, torque) and again(state). States are all that these reach; for closed
+    loops they are all poses that are not refused. Raises Unbounded.
     """
     program = Program(text)
     program.own["within"] = lambda bound: about(bound.size)
@@ -456,11 +458,11 @@ def _rotation(a: Interval, b: Interval) -> dict[str, Interval]:
 
 
 def _of_loops(program: Program, state: Any) -> list[float]:
-    """Torques of closed loops, in a tick from any pose that holds: of the tick before, what the tree keeps is used."""
+    """Return the torques of closed loops in a tick from any pose that holds, with the tree of the tick before."""
     swing = program.value(c_ast.ID("swing"), {})
 
     def holds(s: Any) -> int:
-        """|velocity + acceleration| is no more than a swing, or the tick is refused."""
+        """Bound |velocity + acceleration| by a swing, as the tick is refused otherwise."""
         loop = s["loop"]
         most = [about((swing.high + velocity.size) * (1.0 + 1e-6)) for velocity in loop["velocity"]]
         loop["acceleration"] = [b if x.holds(b) else x for x, b in zip(loop["acceleration"], most, strict=True)]

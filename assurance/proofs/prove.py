@@ -1,8 +1,8 @@
 """Runs the proofs: `python -m assurance.proofs.prove [--fresh] [NAME ...]`.
 
-Without names it proves the theorems whose sources have changed since they were proved last, by the digests in
-results.txt, and with --fresh all. A proof is kept in the cache, too, under the hash of its preprocessed harness, of
-its options and of the prover. Its processor time, not the clock's, is bounded.
+Without names it proves the theorems whose sources have changed since their last proof, by the digests in results.txt.
+With --fresh it proves all. The cache keeps each proof under the hash of its preprocessed harness, its options and the
+prover. The bound is on processor time.
 """
 
 import argparse
@@ -32,14 +32,14 @@ CHIP = ("-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16")  
 CHECKS = ("--pointer-overflow-check", "--object-bits", "12")  # on top of the prover's own
 MEMORY = 6 << 30  # bytes one proof may take
 WORKERS = 2
-FORMAT = "proof 4"  # of what is kept: another one when it is judged otherwise
+FORMAT = "proof 4"  # of the cache: a change of the judgement needs a new one
 WALK_FORMAT = "walk 1"
 
-Patch = Mapping[str, Callable[[str], str]]  # file name -> what is done to its text first
+Patch = Mapping[str, Callable[[str], str]]  # file name -> a change of its text
 
 _PROPERTY = re.compile(r"^\[(\S+)\] (?:line \d+ )?(.*): (SUCCESS|FAILURE|ERROR|UNKNOWN)$", re.MULTILINE)
 _REACHED = "the end is reached"
-_MARK = re.compile(r"^#.*\n", re.MULTILINE)  # where the preprocessor says which line comes next
+_MARK = re.compile(r"^#.*\n", re.MULTILINE)  # line marks of the preprocessor
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 _WHOLE_NUMBERS = re.compile(r"arithmetic overflow on (un)?signed to (un)?signed type conversion")  # the compiler's own
@@ -47,9 +47,9 @@ _WHOLE_NUMBERS = re.compile(r"arithmetic overflow on (un)?signed to (un)?signed 
 
 @dataclass(frozen=True)
 class Result:
-    """outcome: proved, refuted, vacuous, or open (out of time or memory). checks: claims and run-time errors looked
-    for. seconds of a processor, megabytes at most. failed: what was refuted, or why it is open. note: figures found.
-    day: when, as in ISO 8601."""
+    """Result of one proof. outcome: proved, refuted, vacuous, or open (out of time or memory). checks: claims and
+    checks for run-time errors. seconds: of a processor. megabytes: the most. failed: refuted claims, or the reason for
+    open. note: figures. day: in ISO 8601."""
 
     theorem: str
     mechanism: str
@@ -63,7 +63,7 @@ class Result:
 
 
 def prove(theorem: Theorem, mechanism: str, patches: Patch | None = None, fresh: bool = False) -> Result:
-    """One theorem for one mechanism's sources."""
+    """Prove one theorem for one mechanism's sources."""
     with tempfile.TemporaryDirectory(prefix="femtorque-proof-") as name:
         folder = Path(name)
         text = _preprocessed(theorem, mechanism, patches or {}, folder)
@@ -83,7 +83,7 @@ def _write(folder: Path, result: Result) -> None:
 
 
 def included(theorem: Theorem, mechanism: str) -> dict[str, str]:
-    """{file name: text without comments} of the harness and of all of the project that it includes."""
+    """Return {file name: text without comments} of the harness and all project files that it includes."""
     texts = _texts(theorem, mechanism)
     read: dict[str, str] = {}
     ahead = ["harness.c"]
@@ -96,14 +96,14 @@ def included(theorem: Theorem, mechanism: str) -> dict[str, str]:
 
 
 def digest(theorem: Theorem, mechanism: str) -> str:
-    """Digest of all that a result rests on: the harness, all that it includes, without comments, how it is run."""
+    """Return the digest of a result's basis: the harness, its includes, without comments, and its options."""
     read = included(theorem, mechanism)
     words = [part for name in sorted(read) for part in (name, " ".join(read[name].split()))]
     return key_of(FORMAT, *_tool(theorem), theorem.name, repr(theorem.run), *words)
 
 
 def _tool(theorem: Theorem) -> tuple[str, ...]:
-    """Identity of the tool that proves it: the prover and its checks, or the arithmetic itself."""
+    """Return the identity of the proof's tool: the prover and its checks, or the interval arithmetic."""
     if theorem.run.intervals:
         return (Path(intervals.__file__).read_text(encoding="utf-8"),)
     how: tuple[str, ...] = (Path(registers.__file__).read_text(encoding="utf-8"),) if theorem.run.registers else ()
@@ -113,12 +113,12 @@ def _tool(theorem: Theorem) -> tuple[str, ...]:
 
 
 def _guard(name: str) -> str:
-    """Guard that a harness defines if it stands for a header itself."""
+    """Return the include guard of a header, which a harness defines to replace the header."""
     return f"#define {re.sub(r'[^A-Za-z0-9]', '_', name).upper()} "
 
 
 def _texts(theorem: Theorem, mechanism: str) -> dict[str, str]:
-    """{file name: text} of all that a harness may include, and of itself."""
+    """Return {file name: text} of the harness and all files that it may include."""
     texts = {path.name: path.read_text(encoding="utf-8") for path in
              [*application().values(), *FOLDER.glob("*.[ch]"), FOLDER / "exhaustive" / "exhaust.h"]}
     texts |= mechanisms.chip_sources(mechanism)
@@ -126,7 +126,7 @@ def _texts(theorem: Theorem, mechanism: str) -> dict[str, str]:
 
 
 def _preprocessed(theorem: Theorem, mechanism: str, patches: Patch, folder: Path) -> str:
-    """Lay out the sources, patched, and preprocess the harness for the chip."""
+    """Write the patched sources, and preprocess the harness for the chip."""
     texts = _texts(theorem, mechanism)
     for name, patch in patches.items():
         texts[name], before = patch(texts[name]), texts[name]
@@ -151,7 +151,7 @@ def _preprocessed(theorem: Theorem, mechanism: str, patches: Patch, folder: Path
 
 
 def _compiler(run: Run, folder: Path) -> list[str]:
-    """Whose preprocessor. The arithmetic of intervals reads plain C, with plain headers."""
+    """Return the preprocessor. The interval arithmetic needs plain C with plain headers."""
     if run.intervals:
         for name, text in intervals.HEADERS.items():
             (folder / name).write_text(text, encoding="utf-8")
@@ -177,7 +177,7 @@ def _proved(theorem: Theorem, mechanism: str, folder: Path) -> Result:
 
 
 def _translation(theorem: Theorem) -> Iterator[list[str]]:
-    """From C to what the prover reads."""
+    """Yield the commands that translate C for the prover."""
     programs, entry = prover.programs(), f"prove_{theorem.name}"
     yield [*programs["goto-cc"], "--native-compiler", COMPILER, *CHIP, "--function", entry, "it.i", "-o", "it.goto"]
     if theorem.run.contracts:
@@ -185,7 +185,7 @@ def _translation(theorem: Theorem) -> Iterator[list[str]]:
 
 
 def walk(theorem: Theorem, mechanism: str) -> dict[str, str]:
-    """Lines that the prover goes through, as walked() returns them; none if something else proves it."""
+    """Return the lines of the prover's walk, as walked() does. Other tools have no walk."""
     if theorem.run.exhaust or theorem.run.intervals:
         return {}
     with tempfile.TemporaryDirectory(prefix="femtorque-proof-") as name:
@@ -198,7 +198,7 @@ def walk(theorem: Theorem, mechanism: str) -> dict[str, str]:
 
 
 def _walk(made: Path, theorem: Theorem, folder: Path) -> None:
-    """Go through it without proving anything."""
+    """Keep the prover's walk through a theorem, without a proof."""
     only = ("--unwind", str(theorem.run.unwind), "--drop-unused-functions", "--object-bits", "12",
             "--no-standard-checks", "--no-assertions", "--symex-coverage-report", "walk.xml")
     for command in (*_translation(theorem), [*prover.programs()["cbmc"], "it.goto", *only]):
@@ -227,7 +227,7 @@ def _exhausted(theorem: Theorem, mechanism: str, folder: Path) -> Result:
 
 
 def _enclosed(theorem: Theorem, mechanism: str, folder: Path) -> Result:
-    """Bound every number by intervals. A number without bounds leaves the theorem open: that proves no error."""
+    """Bound every number by intervals. A number without bounds leaves the theorem open, but refutes nothing."""
     since = time.process_time()
     torque, checks, failed = list[float](), 0, tuple[str, ...]()
     try:
@@ -251,7 +251,7 @@ def _options(run: Run) -> Iterator[str]:
 
 
 def _bounded(command: list[str], folder: Path, seconds: int) -> tuple[int, resource.struct_rusage, str]:
-    """Run within a bound of processor time and memory; returns (exit code, what it used, what it said)."""
+    """Run within a bound of processor time and memory. Returns (exit code, usage, output)."""
     def bound() -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
@@ -264,7 +264,7 @@ def _bounded(command: list[str], folder: Path, seconds: int) -> tuple[int, resou
 
 
 def _why(code: int, said: str) -> str:
-    """Why there is no result."""
+    """Return the reason for no result."""
     if code < 0:
         return f"out of time (signal {-code})"
     lines = [line for line in said.splitlines() if "error" in line.lower() or "memory" in line.lower()]
@@ -272,7 +272,7 @@ def _why(code: int, said: str) -> str:
 
 
 def _judged(said: str, entry: str) -> tuple[str, int, tuple[str, ...]]:
-    """(outcome, checks, what failed) of what the prover said."""
+    """Return (outcome, checks, failures) from the prover's output."""
     found = [row for row in _PROPERTY.findall(said) if not _WHOLE_NUMBERS.search(row[1])]
     claims = [row for row in found if row[1] != _REACHED]
     bad = sorted((row for row in claims if row[2] != "SUCCESS"), key=lambda row: row[2] != "FAILURE")
@@ -286,7 +286,7 @@ def _judged(said: str, entry: str) -> tuple[str, int, tuple[str, ...]]:
 
 
 def jobs(names: list[str]) -> list[tuple[Theorem, str]]:
-    """Theorems to prove, as (theorem, mechanism). A name may be the beginning of several."""
+    """Return the jobs (theorem, mechanism). A name may be the beginning of several."""
     wanted = [t for t in every() if not names or t.name.startswith(tuple(names))]
     if not wanted:
         raise Refused(f"no proof is named {' or '.join(names)}")
@@ -294,14 +294,14 @@ def jobs(names: list[str]) -> list[tuple[Theorem, str]]:
 
 
 def changed() -> list[tuple[Theorem, str]]:
-    """Those whose sources are no longer those that they were proved of, and those that are not proved."""
+    """Return the jobs whose sources have changed since their proof, and those without a proof."""
     kept = {row.which: row.digest for row in results.read()[0] if row.outcome == "proved"}
     return [(theorem, mechanism) for theorem, mechanism in jobs([])
             if kept.get((theorem.name, mechanism)) != digest(theorem, mechanism)]
 
 
 def _one(job: tuple[Theorem, str], fresh: bool) -> tuple[results.Row, dict[str, results.Reached]]:
-    """Prove one, print the outcome; the digest is of the sources as they were before."""
+    """Prove one and print the outcome. The digest is of the sources before the proof."""
     of = digest(*job)
     it = prove(*job, fresh=fresh)
     note = f"; {it.note}" if it.note else ""
@@ -312,7 +312,7 @@ def _one(job: tuple[Theorem, str], fresh: bool) -> tuple[results.Row, dict[str, 
 
 
 def _keep(made: list[tuple[results.Row, dict[str, results.Reached]]], anew: bool) -> None:
-    """Note the results beside the harnesses; those of proofs that were not run now stay what they were."""
+    """Write the new results to results.txt. The other results stay."""
     rows, files = results.read()
     known = {row.which: row for row in rows} | {row.which: row for row, _ in made}
     reached = dict[str, results.Reached]() if anew else files
@@ -328,7 +328,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", help="proofs, by the beginning of their names")
     given = parser.parse_args(arguments)
     try:
-        prover.programs()  # once, before anybody needs them
+        prover.programs()  # before the workers need them
         work = jobs(given.names) if given.names or given.fresh else changed()
         with ThreadPoolExecutor(given.workers) as pool:
             made = list(pool.map(lambda job: _one(job, given.fresh), work))

@@ -26,7 +26,7 @@ HINT = f"the proofs take CBMC {VERSION}: on Debian 13 `apt install cbmc`"
 
 @cache
 def programs() -> dict[str, tuple[str, ...]]:
-    """{program: how it is started}. Refused, in one line, if the prover cannot be had."""
+    """Return {program: its command}. Raises Refused, in one line, if the prover is unavailable."""
     found = {name: shutil.which(name) for name in PROGRAMS}
     if all(found.values()) and _version((str(found["cbmc"]),)) == VERSION:
         return {name: (str(path),) for name, path in found.items()}
@@ -34,7 +34,7 @@ def programs() -> dict[str, tuple[str, ...]]:
 
 
 def _own(folder: Path) -> dict[str, tuple[str, ...]]:
-    """The programs of a folder with its own loader and libraries."""
+    """Return the programs of a folder, with the folder's loader and libraries."""
     loaders = [*folder.glob("usr/lib64/ld-linux-*"), *folder.glob("usr/lib/ld-linux-*")]
     libraries = [*folder.glob("usr/lib/*-linux-gnu*"), folder / "usr/lib"]
     if not loaders:
@@ -56,7 +56,7 @@ def _whole(folder: Path) -> bool:
 
 
 def archive() -> str:
-    """The Debian archive that this machine takes its own packages from."""
+    """Return the Debian archive of this machine's own packages."""
     for path in (Path("/etc/apt/sources.list"), *sorted(Path("/etc/apt/sources.list.d").glob("*"))):
         if not path.is_file():
             continue
@@ -67,7 +67,7 @@ def archive() -> str:
 
 
 def _unpack(folder: Path) -> None:
-    """Fetch the packages by apt, with a list of sources of its own, and unpack them there."""
+    """Fetch the packages by apt, with a separate list of sources, and unpack them."""
     missing = [name for name in ("apt-get", "dpkg-deb") if not shutil.which(name)]
     if missing:
         raise Refused(f"no {' and no '.join(missing)}; {HINT}")
@@ -78,11 +78,11 @@ def _unpack(folder: Path) -> None:
         for package in sorted(Path(scratch).glob("*.deb")):
             _run(["dpkg-deb", "-x", str(package), str(folder)], scratch)
     if not _whole(folder):
-        raise Refused(f"what Debian {RELEASE} has does not run here as CBMC {VERSION}; {HINT}")
+        raise Refused(f"the packages of Debian {RELEASE} do not run here as CBMC {VERSION}; {HINT}")
 
 
 def _apt(scratch: Path) -> list[str]:
-    """apt-get with that release as its only source and nothing written outside a folder."""
+    """Return apt-get with that release as its only source. It writes nothing outside a folder."""
     for name in ("lists/partial", "cache/archives/partial"):
         (scratch / name).mkdir(parents=True)
     (scratch / "sources.list").write_text(f"deb [signed-by={KEYRING}] {archive()} {RELEASE} main\n")

@@ -1,7 +1,6 @@
-"""Which functions of the firmware a proof goes through, line by line, as the prover itself reports its walk.
+"""Finds the functions of the firmware that proofs reach, line by line, by the prover's report of its walk.
 
-A line that no proof reaches is one that nothing is proved of. So every function has to be reached by a proof, or to
-have a reason for it not to be.
+Nothing is proved of a line that no proof reaches. So a proof reaches every function, or REASONS says why not.
 """
 
 import hashlib
@@ -18,7 +17,7 @@ from femtorque.codegen.common import FIRMWARE
 from femtorque.codegen.drive import application
 
 ROOMS = ("src", "chip")
-EMITTED = ("three_link", "six_axis", "five_bar", "flexible_arm")  # whose emitted C is looked at
+EMITTED = ("three_link", "six_axis", "five_bar", "flexible_arm")  # mechanisms whose emitted C counts
 
 _NAME = re.compile(r"(\w+)\(")
 _ATTRIBUTE = re.compile(r"__attribute__\(\(.*?\)\)")
@@ -26,7 +25,7 @@ _ATTRIBUTE = re.compile(r"__attribute__\(\(.*?\)\)")
 
 @dataclass(frozen=True)
 class Function:
-    """first, last: its lines in the file, from the one with its name on."""
+    """A function. first, last: its lines in the file, from the line with its name on."""
 
     name: str
     first: int
@@ -34,7 +33,7 @@ class Function:
 
 
 def functions(text: str) -> list[Function]:
-    """Those that a file defines: their bodies begin and end in the first column."""
+    """Return the functions of a file. Their bodies begin and end in the first column."""
     lines = text.splitlines()
     found = []
     for at, line in enumerate(lines):
@@ -47,7 +46,7 @@ def functions(text: str) -> list[Function]:
 
 
 def _head(lines: list[str], at: int) -> int | None:
-    """Return the line on which what begins at a brace has its name."""
+    """Return the line with the name of the function whose brace is at this line, or None."""
     for i in range(at - 1, -1, -1):
         if lines[i] and not lines[i][0].isspace():
             return i if "(" in lines[i] else None
@@ -58,8 +57,10 @@ def _head(lines: list[str], at: int) -> int | None:
 
 
 def walked(report: Path, folder: Path) -> dict[str, str]:
-    """{file: its functions that are reached, each with those of its lines that are not: `name`, `name-7-8`}; lines are
-    counted from that with the name."""
+    """Return {file: its reached functions, each with its missed lines: `name`, `name-7-8`}.
+
+    Lines are counted from the line with the name.
+    """
     hits = _hits(report)
     walk = {name: _walk(functions((folder / name).read_text(encoding="utf-8")), lines)
             for name, lines in sorted(hits.items()) if name != "harness.c" and (folder / name).is_file()}
@@ -67,7 +68,7 @@ def walked(report: Path, folder: Path) -> dict[str, str]:
 
 
 def _hits(report: Path) -> dict[str, dict[int, bool]]:
-    """{file: {line with code: reached}}."""
+    """Return {file: {line with code: reached}}."""
     found: dict[str, dict[int, bool]] = {}
     for file in Xml.parse(report).getroot().iter("class"):
         lines = found.setdefault(file.get("filename", ""), {})
@@ -90,12 +91,12 @@ def _walk(defined: Iterable[Function], lines: Mapping[int, bool]) -> str:
 
 
 def everything() -> dict[str, list[str]]:
-    """{file below firmware/: the functions that it defines}, hand-written."""
+    """Return {hand-written file below firmware/: its functions}."""
     return {name: _defined(text) for name, text in _written().items()}
 
 
 def emitted() -> dict[str, list[str]]:
-    """{mechanism/file: the functions that it defines}, of what is emitted for some mechanisms."""
+    """Return {mechanism/file: its functions} of the C that is emitted for some mechanisms."""
     return {name: _defined(text) for name, text in _emitted().items()}
 
 
@@ -106,7 +107,7 @@ def _written() -> dict[str, str]:
 
 
 def _place(path: Path) -> str:
-    """Place of a source below firmware/; a family's is named as if it were in src/families/."""
+    """Return the place of a source below firmware/. A family's file counts as one of src/families/."""
     return str(path.relative_to(FIRMWARE)) if path.is_relative_to(FIRMWARE) else f"src/families/{path.name}"
 
 
@@ -121,7 +122,7 @@ def _defined(text: str) -> list[str]:
 
 
 def _ends() -> dict[tuple[str, str], set[int]]:
-    """{(file, function): its last line}, which no code is on: what returns before it does not miss it."""
+    """Return {(file, function): its last line}, which has no code and cannot be missed."""
     found: dict[tuple[str, str], set[int]] = {}
     for file, text in (_written() | _emitted()).items():
         for one in functions(text):
@@ -130,7 +131,7 @@ def _ends() -> dict[tuple[str, str], set[int]]:
 
 
 def rooms() -> dict[str, dict[str, list[str]]]:
-    """{room: {file: its functions}}: the firmware's, the chips', and what is emitted."""
+    """Return {room: {file: its functions}} of the firmware, the chips and the emitted C."""
     heads = {f"firmware/{room}": f"{room}/" for room in ROOMS}
     heads |= {f"emitted for {mechanism}": f"{mechanism}/" for mechanism in EMITTED}
     files = everything() | emitted()
@@ -139,8 +140,7 @@ def rooms() -> dict[str, dict[str, list[str]]]:
 
 
 def of_words(mechanism: str, words: Mapping[str, str]) -> dict[str, Reached]:
-    """{file as everything() and emitted() name it: what one proof goes through}, from its walk. Sources emitted for
-    other mechanisms are left out."""
+    """Return {file: the functions that one proof reaches} from its walk, without C of other mechanisms."""
     places, texts = _places(mechanism), _written() | _emitted()
     found = {}
     for name, said in words.items():
@@ -152,8 +152,7 @@ def of_words(mechanism: str, words: Mapping[str, str]) -> dict[str, Reached]:
 
 
 def missed(files: Mapping[str, Reached]) -> dict[tuple[str, str], frozenset[int]]:
-    """{(file, function) that a proof reaches: its lines that none does}; files as everything() and emitted() name
-    them."""
+    """Return {(file, function) that a proof reaches: its lines that no proof reaches}."""
     ends = _ends()
     return {(file, name): lines - ends.get((file, name), frozenset())
             for file, reached in files.items() for name, lines in reached.functions.items()}
@@ -166,7 +165,7 @@ def _words(words: str) -> Iterator[tuple[str, set[int]]]:
 
 
 def _places(mechanism: str) -> dict[str, str]:
-    """{file name: where it is below firmware/}, of the chip of the mechanism's board where chips differ."""
+    """Return {file name: its place below firmware/}, for the chip of the mechanism's board."""
     paths = [*application().values(),
              *(path for folder in mechanisms.chip_folders(mechanism) for path in folder.glob("*.[ch]"))]
     return {path.name: _place(path) for path in paths}
@@ -174,48 +173,46 @@ def _places(mechanism: str) -> dict[str, str]:
 
 # -- what none of them does ------------------------------------------------------------------------------------------
 
-# {file, or file:function -> why no proof goes through it}
+# {file, or file:function -> the reason why no proof reaches it}
 REASONS: dict[str, str] = {
-    "src/families/ft_dynamixel.c": "constants in a frame: the makers' package holds the bytes that become of it",
+    "src/families/ft_dynamixel.c": "constants in a frame: tests compare its bytes with the makers' package",
     "src/safety/ft_conditions.c:cannot_follow": "a constant of the build",
     "src/control/ft_law.c:ft_law_gains": "it returns the gains in force; tests hold the gains of drives",
     "src/control/ft_law.c:ft_law_needed": "it is of_motion, which the law's proofs go through",
-    "src/ft_app.c:detect_contact": "it hands over places; what a touch leads to is proved of ft_safety.c",
+    "src/ft_app.c:detect_contact": "it passes positions on; the theorems of ft_safety.c have the reaction to a touch",
     **dict.fromkeys(("src/wire/ft_port.c:on_sense", "src/wire/ft_port.c:send_drive"),
                     "it is in no image that has outputs"),
     "src/wire/ft_port.c:send_felt": "it is send_drives with another message",
-    "src/wire/ft_report.c:ft_report_felt": "it copies numbers; what they are of is tried, not proved",
-    "src/wire/ft_report.c:ft_report_followed": "it copies numbers; what they are of is tried, not proved",
-    "src/control/ft_regular.c": "it solves loops again where joints would rest; live targets by chance try it",
-    "src/families/ft_dxl.c": "packing and taking in are tried with noise and with the makers' package: the prover runs "
-                             "out of memory",
+    "src/wire/ft_report.c:ft_report_felt": "it copies numbers; tests hold the numbers",
+    "src/wire/ft_report.c:ft_report_followed": "it copies numbers; tests hold the numbers",
+    "src/control/ft_regular.c": "it solves loops again where joints would rest; tests with random live targets hold it",
+    "src/families/ft_dxl.c": "tests with noise and with the makers' package hold packing and taking in: the prover "
+                             "runs out of memory",
     **dict.fromkeys((f"src/bus/ft_bus.c:{name}" for name in (
         "may_be_running", "mark_unpowered", "contradicts_feedback", "ft_bus_supply")),
-        "when a supply is cut is proved of ft_cutoff.c; tests hold who is in doubt"),
-    "src/bus/ft_bus.c:take_beat": "heartbeats of ODrives: tests and the campaign hold what becomes of them",
-    "src/bus/ft_bus.c:wait_for_beat": "heartbeats of ODrives: tests and the campaign hold what becomes of them",
+        "the theorems of ft_cutoff.c have the cut of the supply; tests hold the doubt about a servo"),
+    "src/bus/ft_bus.c:take_beat": "heartbeats of ODrives: tests and the campaign hold them",
+    "src/bus/ft_bus.c:wait_for_beat": "heartbeats of ODrives: tests and the campaign hold them",
     "chip/stm32f4/ft_clock.c": "it does nothing",
     "chip/stm32/ft_buses.c": "it is ft_bus_0_interrupt with another number",
-    "chip/stm32/ft_memory.c": "the prover has its own of these",
+    "chip/stm32/ft_memory.c": "the prover has its own versions",
     "chip/stm32/ft_no_current.c": "it does nothing",
     "chip/stm32/ft_pil.c": "it is in no image that has outputs",
     "chip/stm32/ft_port_dma.c": "it only sleeps",
     "chip/stm32/ft_start.c": "it is assembly, goes over all memory, or never returns",
     "chip/stm32f4/ft_port_polled.c": "it is in no image that has outputs",
-    "src/control/ft_ramp.c": "what it computes is taken only where ft_ramp_forbids() allows it, but for a tick of "
-                             "braking, which tests hold",
-    "src/control/ft_pace.c": "pace_stops goes through every value of it",
+    "src/control/ft_ramp.c": "ft_ramp_forbids() checks its results, except in a tick of braking, which tests hold",
+    "src/control/ft_pace.c": "pace_stops goes through all its values",
     **dict.fromkeys(("src/control/ft_follow.c", "src/control/ft_catch_up.c", "src/control/ft_reference.c",
                      "src/control/ft_reference.h", "src/control/ft_outlook.c"),
-                    "tests hold where it leads; governor_allowed is proved of what becomes a target, whatever it "
-                    "computes"),
-    "src/control/ft_targets.c": "tests hold what it takes in, and what becomes of it",
-    "src/families/ft_mini_cheetah.c": "ft_mit.c is proved, to which it hands over; tests and mutants hold the rest",
+                    "tests hold its results; governor_allowed bounds the target for any of them"),
+    "src/control/ft_targets.c": "tests hold it",
+    "src/families/ft_mini_cheetah.c": "it calls ft_mit.c, which has theorems; tests and mutants hold the rest",
     "chip/stm32/ft_led.c": "it lights an LED",
     "five_bar/ft_trig.h": "its loops form sines of their own: angles_sines and the proofs of three_link have it",
 }
 
 
 def reason(file: str, function: str) -> str:
-    """Why no proof goes through a function; empty if nobody says."""
+    """Return the reason why no proof reaches a function, or an empty text."""
     return REASONS.get(f"{file}:{function}") or REASONS.get(file, "")

@@ -1,21 +1,20 @@
-"""Registers that read as anything: in preprocessed C every read of a register of the chip becomes a call of a function
-of assurance/proofs/theorems/peripherals.h that returns any value.
+"""Lets registers read as any value: in preprocessed C every read of a register becomes a call of told().
 
-A peripheral is a variable in theorems/peripherals.h, and its registers are the members in capitals that the
-chip's own files look at. Values that they write stay there for the harness to see, whose own reads are left alone.
+A peripheral is a variable in theorems/peripherals.h. Its registers are the members in capitals that the chip's own
+files use. Written values stay there for the harness, whose own reads do not change.
 """
 
 import re
 
 _MARK = re.compile(r'^# \d+ "([^"]+)"')
 _REGISTER = re.compile(r"->[A-Z]\w*|\bat_(?:demcr|adc_clock|timer_input)\b|(?<=\()\*reg(?= &)")
-_PARTS = re.compile(r"(?:->FILTERS|->(?:S|T|C|R|R0)\[[^\]]*\])$")  # that are no register themselves
+_PARTS = re.compile(r"(?:->FILTERS|->(?:S|T|C|R|R0)\[[^\]]*\])$")  # arrays of registers, no registers
 _CHANGE = re.compile(r"\s*([|&])=")
 _CLOSE = {")": "(", "]": "["}
 
 
 def any_reading(text: str, files: set[str]) -> str:
-    """Preprocessed text in which those files read any value from registers."""
+    """Return preprocessed text in which those files read any value from registers."""
     ours, done = False, []
     for piece in re.split(r"(?m)^(?=# \d+ \")", text):
         if mark := _MARK.match(piece):
@@ -42,18 +41,18 @@ def _changed(text: str) -> str:
 
 
 def _in_brackets(text: str, first: int, last: int) -> tuple[int, int]:
-    """The expression with brackets around it alone, as macros have them."""
+    """Return the span of the expression with the brackets of macros."""
     while text[first - 1] == "(" and text[last] == ")" and not re.match(r"\w", text[first - 2]):
         first, last = first - 1, last + 1
     return first, last
 
 
 def _begin(text: str, at: int) -> int:
-    """Beginning of the expression that goes on with a member at this place."""
+    """Return the beginning of the expression before a member."""
     while at > 0:
         if text[at - 1] in _CLOSE:
             if text[at] not in "-.[":
-                break  # of a cast
+                break  # the bracket of a cast
             at = _opened(text, at - 1)
         elif re.match(r"\w", text[at - 1]):
             at -= 1
@@ -67,7 +66,7 @@ def _begin(text: str, at: int) -> int:
 
 
 def _opened(text: str, at: int) -> int:
-    """Place of the bracket that is closed here."""
+    """Return the place of the bracket that is closed here."""
     depth = 0
     while True:
         depth += (text[at] in ")]") - (text[at] in "([")
@@ -77,7 +76,7 @@ def _opened(text: str, at: int) -> int:
 
 
 def _end(text: str, at: int) -> int:
-    """End of an expression: behind the indices and members that follow."""
+    """Return the end of an expression, with its indices and members."""
     while found := re.match(r"\[[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*\]|\.[A-Z]\w*", text[at:]):
         at += found.end()
     return at

@@ -1,5 +1,4 @@
-"""theorems/results.txt: what came of every proof when it was last run, a line each, and what all of them go
-through, a line for each file."""
+"""Reads and writes theorems/results.txt: the last outcome of every proof, and the functions that proofs reach."""
 
 from __future__ import annotations
 
@@ -15,12 +14,12 @@ HEAD = ("# made by `make prove`: theorem, mechanism, outcome, claims, seconds of
 FILES = ("\n# what proofs go through: file, digest of its text, functions with those of their lines that none reaches, "
          "counted from their names\n")
 
-Functions = dict[str, frozenset[int]]  # {name: its lines that are not reached}
+Functions = dict[str, frozenset[int]]  # {name: its lines that no proof reaches}
 
 
 @dataclass(frozen=True)
 class Row:
-    """claims: those of the theorem and run-time errors looked for. day: as in ISO 8601. note: figures found."""
+    """Outcome of one proof. claims: of the theorem, and checks for run-time errors. day: in ISO 8601. note: figures."""
 
     theorem: str
     mechanism: str
@@ -38,13 +37,13 @@ class Row:
 
 @dataclass(frozen=True)
 class Reached:
-    """Lines that proofs go through in a file whose text has this digest."""
+    """Functions that proofs reach in a file with this digest."""
 
     digest: str
     functions: Functions = field(default_factory=dict)
 
     def joined(self, other: Reached) -> Reached:
-        """Both together, or the other one alone where the text is another one now."""
+        """Return the union of both, or the other one if the file has changed."""
         if self.digest != other.digest:
             return other
         both = dict(self.functions)
@@ -54,7 +53,7 @@ class Reached:
 
 
 def read() -> tuple[list[Row], dict[str, Reached]]:
-    """The table: (rows, {file: what is reached of it})."""
+    """Return the table: (rows, {file: its reached functions})."""
     rows, files = TABLE.read_text(encoding="utf-8").removeprefix(HEAD).split(FILES)
     return [_row(line) for line in rows.splitlines()], dict(_file(line) for line in files.splitlines())
 
@@ -69,7 +68,7 @@ def write(rows: Iterable[Row], files: Mapping[str, Reached], table: Path | None 
 
 
 def join(files: Mapping[str, Reached], more: Mapping[str, Reached]) -> dict[str, Reached]:
-    """All lines that are reached."""
+    """Return the union of the reached functions."""
     both = dict(files)
     for name, reached in more.items():
         both[name] = both[name].joined(reached) if name in both else reached

@@ -1,4 +1,4 @@
-"""Proofs over the firmware's own sources: the quick ones hold, and a proof that shows nothing is told apart."""
+"""Some proofs of the firmware's sources hold, and a proof that shows nothing is noticed."""
 
 from collections import Counter
 from pathlib import Path
@@ -19,15 +19,15 @@ CHOSEN_ERRORS = sample.seeded()
 
 @pytest.fixture(scope="module")
 def cbmc():
-    """The prover. Without it there is nothing to say but why: that is a failure, in one line."""
+    """Return the prover. A missing prover fails the test in one line."""
     try:
         return prover.programs()
     except Refused as why:
         pytest.fail(str(why), pytrace=False)
 
 
-def test_that_what_has_changed_and_what_the_tree_chooses_is_proved_anew(cbmc):
-    """Not a test each: what has changed takes seconds to find out, which only who proves need take."""
+def test_that_changed_and_chosen_theorems_are_proved_again(cbmc):
+    """All are one test, as finding the changed ones takes seconds."""
     chosen = sample.theorems(changed())
     results = [prove(theorem, mechanism, fresh=True) for theorem, mechanism in chosen]
     print(*(f"{it.theorem} ({it.mechanism}): {it.outcome}, {it.checks} claims" for it in results), sep="\n")
@@ -41,7 +41,7 @@ def _refuted(seeded, fresh=False):
 
 
 @pytest.mark.parametrize("seeded", CHOSEN_ERRORS, ids=lambda s: f"{s.theorem}-{s.file}")
-def test_that_seeded_errors_that_the_tree_chooses_are_refuted(cbmc, seeded):
+def test_that_chosen_seeded_errors_are_refuted(cbmc, seeded):
     _refuted(seeded, fresh=True)
 
 
@@ -51,14 +51,14 @@ def test_that_every_seeded_error_is_refuted(cbmc, seeded):
     _refuted(seeded)
 
 
-def test_that_every_theorem_has_a_seeded_error_in_the_sources_that_there_are():
+def test_that_every_theorem_has_a_seeded_error_in_the_present_sources():
     assert set(THEOREMS) == {seeded.theorem for seeded in SEEDED}
     for seeded in SEEDED:
         text = prover_of._texts(THEOREMS[seeded.theorem], seeded.mechanism)[seeded.file]
         assert text.count(seeded.old) >= 1, seeded
 
 
-def test_that_the_choice_follows_from_the_digest_and_costs_no_more_than_it_may():
+def test_that_the_choice_follows_from_the_digest_and_keeps_its_bound():
     items = [f"item {i}" for i in range(200)]
     costs = {item: 0.1 * (i % 50) for i, item in enumerate(items)}
     chosen = [sample.within(items, str, costs.__getitem__, 20.0, by) for by in map(str, range(400))]
@@ -68,14 +68,14 @@ def test_that_the_choice_follows_from_the_digest_and_costs_no_more_than_it_may()
     assert sample.THEOREMS_S + sample.SEEDED_S <= 60.0
 
 
-def test_that_theorems_whose_sources_have_changed_are_proved_before_others():
+def test_that_theorems_with_changed_sources_come_first():
     touched = [(THEOREMS["queue_struck"], "three_link"), (THEOREMS["outputs_off"], "f405rg-6:voltage")]
     chosen = sample.theorems(touched)
     assert [job in touched for job in chosen[:3]] == [True, True, False]
     assert len(chosen) == len({(theorem.name, mechanism) for theorem, mechanism in chosen})
 
 
-def test_that_a_theorem_that_may_take_long_is_not_chosen_before_it_is_known_how_long(monkeypatch):
+def test_that_a_long_theorem_without_a_known_time_is_not_chosen(monkeypatch):
     monkeypatch.setattr(sample, "_costs", dict)
     long = {theorem.name for theorem in every() if theorem.run.seconds > sample.THEOREMS_S and
             theorem.run.seconds > Run.seconds}
@@ -92,7 +92,7 @@ def test_that_a_theorem_that_may_take_long_is_not_chosen_before_it_is_known_how_
     ("uint8_t byte = nondet_u8();", "uint8_t byte = elsewhere();", "refuted", "no body for callee elsewhere"),
     ("i < 8u", "i < 80u", "refuted", "unwinding"),
 ], ids=["end not reached", "claim", "neighbour without contract", "loop cut short"])
-def test_that_what_shows_nothing_is_told_apart(cbmc, old, new, outcome, said):
+def test_that_a_proof_that_shows_nothing_is_noticed(cbmc, old, new, outcome, said):
     declared = {"harness.c": lambda text: replace(old, new)(text).replace(
         '#include "proof.h"', '#include "proof.h"\nuint8_t elsewhere(void);', 1)}
     result = prove(THEOREMS["crc_step"], "three_link", declared)
@@ -100,7 +100,7 @@ def test_that_what_shows_nothing_is_told_apart(cbmc, old, new, outcome, said):
     assert said in " ".join(result.failed)
 
 
-def test_that_a_prover_that_cannot_be_had_is_said_in_one_line(monkeypatch, tmp_path):
+def test_that_a_missing_prover_is_reported_in_one_line(monkeypatch, tmp_path):
     monkeypatch.setenv("FEMTORQUE_CACHE", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
     prover.programs.cache_clear()
@@ -110,7 +110,7 @@ def test_that_a_prover_that_cannot_be_had_is_said_in_one_line(monkeypatch, tmp_p
     assert "\n" not in str(why.value)
 
 
-def test_that_the_page_says_what_is_proved():
+def test_that_the_page_is_up_to_date():
     assert proofs_page.PAGE.read_text(encoding="utf-8") == proofs_page.render(), "run python docs/proofs_page.py"
     rows, _ = results.read()
     asked = [(t.name, m) for t, m in jobs([])]
@@ -118,8 +118,7 @@ def test_that_the_page_says_what_is_proved():
     assert all(row.outcome == "proved" for row in rows)
 
 
-def test_that_the_page_marks_every_result_that_is_of_earlier_sources():
-    """Theorems that nobody has proved of the present sources are marked."""
+def test_that_the_page_marks_every_result_of_earlier_sources():
     text, (rows, _) = proofs_page.listed(), results.read()
     old = {(theorem.name, mechanism) for theorem, mechanism in changed()}
     for name in {theorem for theorem, _ in old}:
@@ -134,14 +133,14 @@ def test_that_results_are_read_as_they_are_written(tmp_path):
     assert (tmp_path / "results.txt").read_bytes() == results.TABLE.read_bytes()
 
 
-def test_that_what_is_reached_is_joined_where_a_file_is_the_same_and_forgotten_where_it_is_not():
+def test_that_reached_lines_are_joined_for_the_same_file_and_forgotten_for_a_changed_one():
     one = {"a.c": results.Reached("1", {"f": frozenset({1, 2}), "g": frozenset()}), "b.c": results.Reached("1")}
     same, other = {"a.c": results.Reached("1", {"f": frozenset({2, 3})})}, {"a.c": results.Reached("2")}
     assert results.join(one, same)["a.c"].functions == {"f": {2}, "g": frozenset()}
     assert results.join(one, other) == {"a.c": results.Reached("2"), "b.c": results.Reached("1")}
 
 
-def test_that_every_function_is_gone_through_by_a_proof_or_there_is_a_reason_why_not():
+def test_that_a_proof_reaches_every_function_or_there_is_a_reason():
     seen = reached.missed(results.read()[1])
     functions = [(file, name) for files in reached.rooms().values() for file, names in files.items() for name in names]
     waits = {name for job in changed() for name in included(*job)}  # one that is to be run may go through more of them
@@ -153,7 +152,7 @@ def test_that_every_function_is_gone_through_by_a_proof_or_there_is_a_reason_why
     assert set(reached.REASONS) <= used, "a reason that no function needs"
 
 
-def test_that_functions_are_found_with_the_lines_that_a_walk_misses(tmp_path):
+def test_that_functions_are_found_with_their_missed_lines(tmp_path):
     code = "static int one(int x)\n{\n    return x;\n}\n\nvoid two(void)\n{\n    a();\n    b();\n}\n"
     assert [(f.name, f.first, f.last) for f in reached.functions(code)] == [("one", 1, 4), ("two", 6, 10)]
     (tmp_path / "a.c").write_text(code, encoding="utf-8")
@@ -165,7 +164,7 @@ def test_that_functions_are_found_with_the_lines_that_a_walk_misses(tmp_path):
     assert reached.missed({"a.c": results.Reached("", dict(reached._words(words["a.c"])))}) == {("a.c", "two"): {3}}
 
 
-def test_that_a_result_follows_from_code_that_is_included_and_from_nothing_else(monkeypatch):
+def test_that_a_result_depends_on_included_code_alone(monkeypatch):
     texts = prover_of._texts(THEOREMS["crc_step"], "three_link")
     before = digest(THEOREMS["crc_step"], "three_link")
     for name, old, new, same in (("ft_crc.c", "0x1db71064u", "0x1db71065u", False), ("ft_cobs.c", "code", "cede", True),
@@ -175,7 +174,7 @@ def test_that_a_result_follows_from_code_that_is_included_and_from_nothing_else(
         assert (digest(THEOREMS["crc_step"], "three_link") == before) == same, (name, old)
 
 
-def test_that_every_look_at_a_register_of_the_chip_tells_anything_and_what_is_written_stays():
+def test_that_every_read_of_a_register_returns_any_value_and_written_values_stay():
     code = """# 1 "ft_a.c"
     it->CR = it->SR & 3u;
     ((&at_rcc)->CR) |= 1u;
@@ -196,7 +195,7 @@ def test_that_every_look_at_a_register_of_the_chip_tells_anything_and_what_is_wr
 """
 
 
-def test_that_an_interrupt_strikes_after_every_store_of_a_file_and_of_no_other():
+def test_that_an_interrupt_strikes_after_every_store_of_one_file_alone():
     code = """# 1 "ft_a.c"
 static int x = 3;
 void f(int *at)
