@@ -1,8 +1,8 @@
-"""Fixed pieces of work, timed in between pieces of what is measured: how fast the machine happens to be.
+"""Fixed pieces of work as anchors, timed between the measured pieces.
 
-Processors are shared, with what runs beside and between the threads of a core, and what a piece of work takes changes
-by a factor of two from one minute to the next. So what is held is a ratio, to work of its own kind in the same run: of
-the virtual board to emulated instructions, of commands to scripts. All in processor time.
+Other processes share the processor, and the time of a piece of work changes by a factor of two from minute to minute.
+So a bench bounds a ratio: of the virtual board to emulated instructions, of commands to scripts, in the same run. All
+times are processor time.
 """
 
 import os
@@ -23,13 +23,13 @@ from unicorn import UC_ARCH_ARM, UC_MODE_MCLASS, UC_MODE_THUMB, Uc, arm_const as
 from femtorque.hil.board import VirtualBoard
 from tests.support.suite import ROOT
 
-EMULATION = 0.0055  # s that one takes on the reference machine
+EMULATION = 0.0055  # s of one emulation on the reference machine
 CODE, DATA, PAGE = 0x08000000, 0x20000000, 0x1000
 # ldr r3, [r1]; adds r3, r3, r0; eor.w r3, r3, r3, ror #7; str r3, [r1]; vldr s0, [r1, #4]; vmul.f32 s0, s0, s1;
 # vadd.f32 s0, s0, s2; vstr s0, [r1, #4]; subs r0, #1; bne back to the first; nop
 LOOP = bytes.fromhex("0b681b1883eaf3130b6091ed010a20ee200a30ee010a81ed010a0138f0d100bf")
-STARTS, ROUNDS, STEPS = 25, 500, 400  # of the emulation; of its loop each time; of Python each time
-OBJECTS = 8000  # that Python goes through: a board's and its host's, too, fill the processor's caches
+STARTS, ROUNDS, STEPS = 25, 500, 400  # starts of the emulation; rounds of its loop and steps of Python for each
+OBJECTS = 8000  # of Python: they fill the processor's caches, as a board and its host do
 EVERY = 0.010  # s of work between two emulations
 
 
@@ -47,14 +47,14 @@ def _emulator() -> Uc:
 
 @cache
 def _objects() -> list[tuple[int, bytes, list[int]]]:
-    """In no order of their places in memory."""
+    """Return objects in a random order of their places in memory."""
     objects = [(i, i.to_bytes(4, "little"), [i]) for i in range(OBJECTS)]
     Random(1).shuffle(objects)
     return objects
 
 
 def emulation() -> float:
-    """s of emulated instructions, by Unicorn alone, started from Python time and again with some work in between."""
+    """Return the seconds of emulated instructions by Unicorn, started from Python with some work in between."""
     uc, objects, at = _emulator(), _objects(), 0
     began = time.process_time()
     for _ in range(STARTS):
@@ -70,13 +70,11 @@ def emulation() -> float:
 
 
 class Pace:
-    """How fast a board runs from now on, wherever that is asked of it: with emulations in between.
-
-    work: s that its runs and what was done between them have taken so far. simulated: s that have passed on it.
-    """
+    """Speed of a board from now on, with emulations between its runs. work: s of its runs so far, with the work between
+    the runs."""
 
     def __init__(self, board: VirtualBoard) -> None:
-        emulation()  # translates it
+        emulation()  # translates the code
         self._board, self._run_until, self._start = board, board.run_until, board.seconds
         self.work, self._since_last = 0.0, EVERY
         self._emulations: list[float] = []
@@ -95,17 +93,17 @@ class Pace:
 
     @property
     def factor(self) -> float:
-        """Anchor in real time."""
+        """Return the board's speed as a multiple of real time."""
         return (self._board.seconds - self._start) / self.work
 
     @property
     def ratio(self) -> float:
-        """ms that pass on the board while an emulation is done."""
+        """Return the milliseconds of the board in the time of an emulation."""
         return 1e3 * self.factor * fmean(self._emulations)
 
     @property
     def at_reference(self) -> float:
-        """`factor` where an emulation takes what it does on the reference machine."""
+        """Return `factor` for the reference machine."""
         return 1e-3 * self.ratio / EMULATION
 
 
@@ -120,14 +118,14 @@ def spent(*command: object, folder: Path = ROOT, **environment: str) -> float:
 
 @dataclass(frozen=True)
 class Script:
-    """A command's anchor: text for Python. reference: s that it takes on the reference machine."""
+    """A command's anchor: a text for Python. reference: its seconds on the reference machine."""
 
     name: str
     text: str
     reference: float
 
     def beside(self, command: Callable[[], float], runs: int) -> tuple[float, float]:
-        """Duration of runs of a command, s, in runs of the script, one before and one after each."""
+        """Return a command's mean time, s, and its ratio to the script, which runs before and after each run."""
         own, took = [spent(sys.executable, "-c", self.text)], []
         for _ in range(runs):
             took.append(command())

@@ -1,9 +1,8 @@
-"""Live targets, four ways to follow them, on one joint: this firmware's FOLLOW, and what teams do without it.
+"""Live targets, followed in four ways on one joint: this firmware's FOLLOW, and three common ways without it.
 
-The signal is a hand's (tests.firmware.following.wave). Its samples come to the receiver by a line of five kinds. Each
-way makes a reference of them every millisecond; the same PD law moves the same joint, an inertia of 1 kg m^2, by it.
-FOLLOW is the firmware's own C; its acceleration is fed forward, as its inverse dynamics would do exactly for such a
-joint.
+The signal is a hand's motion (tests.firmware.following.wave). Its samples reach the receiver by one of five lines. Each
+way makes a reference from them every millisecond. The same PD law moves the same joint, an inertia of 1 kg m^2, along
+that reference. FOLLOW is the firmware's C. Its acceleration is fed forward, as by exact inverse dynamics.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,11 +22,11 @@ from tests.firmware.following import TURN, Sent, follow, play, wave
 Array = NDArray[np.float64]
 
 V, A, J = 4.0, 20.0, 400.0  # rad/s, rad/s^2, rad/s^3 of the joint
-SECONDS, SKIPPED = 10.0, 4.0  # s of a run, and of it until it is judged
+SECONDS, SKIPPED = 10.0, 4.0  # s of a run, and s at its start without judgement
 DT = 1e-3
 KP, KD = 630.0, 35.0  # 1/s^2, 1/s: 4 Hz, damped by 0.7
 RATES = (30, 50, 100, 250)  # Hz
-LONGEST = 0.2  # s, of delays that are looked for
+LONGEST = 0.2  # s, the largest delay that is searched
 
 FOLLOW, STAIRS, LINES, OPTIMAL = "FOLLOW", "stairs to the drive", "lines on the host", "ruckig on the host"
 COLOURS = {FOLLOW: colours.FEED_FORWARD, STAIRS: colours.FEEDBACK, LINES: colours.REST, OPTIMAL: colours.DESIRED}
@@ -35,8 +34,8 @@ COLOURS = {FOLLOW: colours.FEED_FORWARD, STAIRS: colours.FEEDBACK, LINES: colour
 
 @dataclass(frozen=True)
 class Line:
-    """How targets come. latency (n,) s of each, of n targets at these times; noise: rad rms of positions; lost: share;
-    stall: s, from when to when nothing is sent."""
+    """A line for targets. latency: (n,) s of n targets at given times. noise: rad rms of positions. lost: share of
+    targets. stall: s, begin and end of a silence."""
 
     latency: Callable[[Array, np.random.Generator], Array]
     noise: float = 0.0
@@ -44,7 +43,7 @@ class Line:
     stall: tuple[float, float] = (np.inf, np.inf)
 
     def sent(self, hz: int, seed: int = 3) -> list[Sent]:
-        """Targets that arrive, in the order of a stream: none overtakes another."""
+        """Return the targets that arrive, in the order of a stream: no target overtakes another."""
         rng = np.random.default_rng(seed)
         t = np.arange(0.0, SECONDS, 1.0 / hz)
         there = np.maximum.accumulate(t + self.latency(t, rng)) + 1e-6 * np.arange(len(t))
@@ -63,7 +62,7 @@ def _jitter(t: Array, rng: np.random.Generator) -> Array:
 
 
 def _tails(t: Array, rng: np.random.Generator) -> Array:
-    """2 ms and 3 ms on the average more, of a Pareto distribution, to 100 ms."""
+    """Return 2 ms plus 3 ms in the mean, of a Pareto distribution, to 100 ms."""
     return np.minimum(2e-3 + 3e-3 * rng.pareto(2.0, len(t)), 0.1)
 
 
@@ -76,9 +75,9 @@ DRAWN = ("steady", "jitter to 20 ms", "noise of 0.5 mrad")
 
 @dataclass(frozen=True)
 class Way:
-    """reference (T, 3): position, velocity and acceleration that PD and feed-forward are given. q (T,), torque (T,): of
-    the joint, rad, N m. delay, s; error, rad rms against the signal of so long before; jerk, rad/s^3 rms of the
-    reference; noise, N m rms: torque less what the delayed signal's acceleration needs."""
+    """One way's run. reference (T, 3): position, velocity and acceleration for PD and feed-forward. q, torque (T,): of
+    the joint, rad, N m. delay: s. error: rad rms against the signal with that delay. jerk: rad/s^3 rms of the
+    reference. noise: N m rms, of the torque without that of the delayed signal."""
 
     reference: Array
     q: Array
@@ -90,14 +89,14 @@ class Way:
 
 
 def _arrived(sent: Sequence[Sent]) -> tuple[NDArray[np.intp], Array]:
-    """Number and position of the newest target at each millisecond, the first one before there is any."""
+    """Return number and position of the newest target at each millisecond; before any target, the first."""
     there = np.array([s.there for s in sent])
     newest = np.maximum(np.searchsorted(there, np.arange(0.0, SECONDS, DT), side="right") - 1, 0)
     return newest, np.array([s.q[0] for s in sent])[newest]
 
 
 def stairs(sent: Sequence[Sent]) -> Array:
-    """The newest target, at rest."""
+    """Return the newest target, at rest."""
     _, goal = _arrived(sent)
     r = np.zeros((len(goal), 3))
     r[:, 0] = goal
@@ -105,7 +104,7 @@ def stairs(sent: Sequence[Sent]) -> Array:
 
 
 def lines(sent: Sequence[Sent], hz: int) -> Array:
-    """From where the reference is to the newest target within a frame, from its arrival on."""
+    """Return straight lines: from the arrival of a target, to that target within a frame."""
     numbers, goal = _arrived(sent)
     r = np.zeros((len(goal), 3))
     newest, at, per, left = -1, float(goal[0]), 0.0, 0
@@ -120,7 +119,7 @@ def lines(sent: Sequence[Sent], hz: int) -> Array:
 
 
 def optimal(sent: Sequence[Sent]) -> Array:
-    """The time-optimal motion to the newest target, at rest there, begun anew with each."""
+    """Return the time-optimal motion to rest at the newest target, restarted with each target."""
     _, goal = _arrived(sent)
     r = np.zeros((len(goal), 3))
     otg, wanted, found = Ruckig(1, DT), InputParameter(1), OutputParameter(1)
@@ -135,7 +134,7 @@ def optimal(sent: Sequence[Sent]) -> Array:
 
 
 def followed(sent: Sequence[Sent]) -> Array:
-    """The firmware's C, with the delay that it finds itself."""
+    """Return the reference of the firmware's C, with its own choice of the delay."""
     arm = changed(limits={"lower": -2.5, "upper": 2.5, "velocity": V, "acceleration": A, "jerk": J})
     app = App(replace(arm, follow=replace(arm.follow, timeout=1.0)))
     app.home([sent[0].q[0], 0.0, 0.0])
@@ -147,7 +146,7 @@ def followed(sent: Sequence[Sent]) -> Array:
 
 
 def moved(reference: Array, forward: bool, damped: bool) -> Way:
-    """By PD. forward: the reference's acceleration is fed forward; damped: against its velocity, not against rest."""
+    """Move the joint by PD. forward: feed the acceleration forward. damped: against the reference's velocity."""
     q, v = float(reference[0, 0]), 0.0
     places, torques = np.empty(len(reference)), np.empty(len(reference))
     for k, (r, rate, acceleration) in enumerate(reference):
@@ -172,14 +171,14 @@ def moved(reference: Array, forward: bool, damped: bool) -> Way:
 
 @cache
 def compared(line: str, hz: int) -> dict[str, Way]:
-    """All ways, on one line at one rate of targets."""
+    """Return the runs of all ways, on one line at one rate of targets."""
     sent = LINES_OF[line].sent(hz)
     return {FOLLOW: moved(followed(sent), forward=True, damped=True), STAIRS: moved(stairs(sent), False, False),
             LINES: moved(lines(sent, hz), False, True), OPTIMAL: moved(optimal(sent), False, True)}
 
 
 def table() -> str:
-    """Markdown: of each line, way and rate, delay (ms) / error (mrad) / jerk (rad/s^3) / torque noise (N m)."""
+    """Return Markdown, by line, way and rate: delay, ms / error, mrad / jerk, rad/s^3 / torque noise, N m."""
     rows = ["| line | way | " + " | ".join(f"{hz} Hz" for hz in RATES) + " |", "| --- " * (2 + len(RATES)) + "|"]
     for line in LINES_OF:
         for name in COLOURS:
@@ -192,7 +191,7 @@ def table() -> str:
 
 
 def draw(path: Path) -> None:
-    """Half a second at 30 Hz: where the joint is and its torque; then error and torque noise at all rates."""
+    """Draw the joint and its torque in 0.6 s at 30 Hz, and error and torque noise at all rates."""
     figure = blank(12.0, 7.6)
     (place, errors), (torque, noise) = figure.subplots(2, 2)
     window = slice(7000, 7600)

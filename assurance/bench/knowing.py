@@ -1,5 +1,5 @@
-"""An arm whose file is wrong, identified as `femtorque identify --whole` does: how far file and result are from the
-true numbers, drawn for docs/lab.md."""
+"""Identifies an arm with a wrong file as `femtorque identify --whole` does, and draws the errors of file and result for
+docs/lab.md."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -18,11 +18,11 @@ from femtorque.host.lab.inertial.recording import equations
 from femtorque.host.lab.inertial.regressor import Unknowns
 from tests.support.plugged import plugged_in
 
-SMALL = 1e-3  # N m, about zero, where the scale is even
+SMALL = 1e-3  # N m: the scale is linear below
 
 
 def identified(mechanism: Mechanism, truth: Mechanism) -> Result:
-    """The whole programme, on a board with the file's image, wired to the true arm."""
+    """Run the whole programme on a board with the file's image that is wired to the true arm."""
     programme = experiment.whole(mechanism, {})
     with plugged_in(mechanism, plant_of(truth)) as virtual, Board.connect("auto", mechanism) as board:
         board.home()
@@ -32,7 +32,7 @@ def identified(mechanism: Mechanism, truth: Mechanism) -> Result:
 
 
 def draw(result: Result, truth: Mechanism, path: Path) -> None:
-    """Above, what stays unexplained of the motions that the fit has not seen; below, base parameters."""
+    """Draw the unexplained torques of unseen motions, and the base parameters."""
     figure = Figure((9.0, 7.0), layout="constrained")
     above, below = figure.subplots(2, 1)
     _unexplained(above, result, truth)
@@ -57,7 +57,7 @@ def _unexplained(axes: Axes, result: Result, truth: Mechanism) -> None:
 
 
 def _base(axes: Axes, result: Result, true: np.ndarray) -> None:
-    """Errors of base parameters, as torques that they make in the unseen motions at the joint that feels each most."""
+    """Draw errors of base parameters, as their torques in the unseen motions at the most affected joint."""
     found = result.found
     rows = equations(found.unknowns, result.unseen)
     size = np.sqrt(np.mean(rows.matrix[:, :, found.columns] ** 2, axis=0)).max(axis=0)

@@ -1,5 +1,5 @@
-/* Plays the bytes and ticks of a script: what the application makes of them is
- * the same on every processor. */
+/* Plays the bytes and ticks of a script. The application's output is the same
+ * on every processor. */
 #include "fake_chip.h"
 
 #include <stdio.h>

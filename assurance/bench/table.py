@@ -1,4 +1,4 @@
-"""Tables of a campaign: printed, and kept as Markdown in build/."""
+"""Prints tables of benches, and keeps them as Markdown in build/."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ BUILD = Path(__file__).resolve().parents[2] / "build"
 
 
 def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], notes: Sequence[str] = ()) -> str:
-    """Print a table, first column left, the others right; returns it as Markdown."""
+    """Print a table and return it as Markdown. The first column is left-aligned, the others right."""
     table = Table(title=title, title_justify="left")
     for i, column in enumerate(columns):
         table.add_column(column, justify="right" if i else "left")
@@ -39,7 +39,7 @@ def keep(name: str, text: str) -> Path:
 
 
 def note(section: str, figures: Mapping[str, object]) -> Path:
-    """Put figures for programs under their section of build/bench.json; the others stay."""
+    """Write figures for programs to their section of build/bench.json."""
     path = BUILD / "bench.json"
     before = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     return keep(path.name, json.dumps(before | {section: figures}, indent=2) + "\n")

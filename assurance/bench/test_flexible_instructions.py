@@ -1,6 +1,6 @@
-"""Executed instructions of the step with flexible links on a Cortex-M4F, worst tick, against elements and joints.
+"""Executed instructions of the step with flexible links on a Cortex-M4F, worst tick, by elements and joints.
 
-A mode costs the same in every mechanism; what hangs on the tip, and a second plane of bending, cost the rest.
+A mode costs the same in every mechanism. The body at the tip and a second plane of bending cost more.
 """
 
 from dataclasses import replace
@@ -49,8 +49,8 @@ def test_instructions_grow_in_proportion_to_the_elements():
         planes = (2 if "planes" in name else 1) * (2 if "both" in name else 1)  # of all links together
         mode = np.diff(found) / (2 * planes)
         print(f"{name:34}" + "".join(f"{count:>7}" for count in found) + f"   {mode.mean():.1f} a mode")
-        assert np.ptp(mode[1:]) < 6.0  # a loop's end here or there
-        assert mode[0] > mode[1:].min() - 6.0  # one element may be cheaper than the line, not dearer
+        assert np.ptp(mode[1:]) < 6.0  # a loop may end earlier or later
+        assert mode[0] > mode[1:].min() - 6.0  # one element may cost less than the line, not more
         assert mode[1:].max() <= MODE[name]
         assert found[0] <= SMALLEST[name]
 

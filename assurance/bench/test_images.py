@@ -1,4 +1,4 @@
-"""Every mechanism file that names a board builds its image, with the bound of its tick inside a tick."""
+"""Every mechanism file with a board builds its image, with the worst tick within the period."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Pages opened in a motion, by the clock: twenty at once, after a minute of it, delay nothing that is streamed."""
+"""Twenty pages that are opened at once, after a minute of motion, do not delay the stream in real time."""
 
 import json
 import re
@@ -24,14 +24,14 @@ from tests.support.suite import HANG, ROOT
 
 pytestmark = pytest.mark.bench
 
-PAST, OPEN, PAGES = 62.0, 10.0, 20  # s of motion before, s that pages are open, how many
-SLACK = 5e-3  # s that the worst gap may grow
+PAST, OPEN, PAGES = 62.0, 10.0, 20  # s of motion before, s with open pages, number of pages
+SLACK = 5e-3  # s by which the worst gap may grow
 ARM = ROOT / "mechanisms" / "six_axis.toml"  # six joints
 PERIOD, REACH = 4.0, 0.1  # s, rad
 
 
 def to_and_fro(path: Path) -> Path:
-    """A motion that ends where and as it begins, at rest."""
+    """Write a motion that returns to its start, from rest to rest."""
     joints = load_mechanism(ARM).streamed
     t = np.linspace(0.0, PERIOD, 401)
     w = 2.0 * np.pi / PERIOD
@@ -43,7 +43,7 @@ def to_and_fro(path: Path) -> Path:
 
 @contextmanager
 def femtorque(*arguments: object) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """The command under way, and the first line that it says."""
+    """Run a command. Yield the process and its first line."""
     with subprocess.Popen([sys.executable, "-m", "femtorque", *map(str, arguments)], cwd=ROOT,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
@@ -60,7 +60,7 @@ def last(url: str) -> Any:
 
 
 def read(port: int, pages: list[bytes]) -> None:
-    """One page: it reads all that comes while it is open."""
+    """Open one page and read all its events."""
     with socket.create_connection(("127.0.0.1", port), HANG) as page:
         page.sendall(f"GET /events HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
         end, come = time.monotonic() + OPEN, bytearray()
@@ -70,7 +70,7 @@ def read(port: int, pages: list[bytes]) -> None:
 
 
 def samples(come: bytes) -> list[dict[str, Any]]:
-    """All of a page, but for an event at its end that is not whole."""
+    """Return the samples of a page, without a last event that is cut."""
     return [sample for event in come.split(b"\n\n")[:-1] if b"samples" in event
             for sample in json.loads(event.partition(b"data: ")[2])]
 

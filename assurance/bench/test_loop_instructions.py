@@ -1,4 +1,4 @@
-"""Cost of a tick of a closed mechanism's step on a Cortex-M4F: instructions, and time at 168 MHz by the cycle model."""
+"""Cost of a closed mechanism's step on a Cortex-M4F: instructions, and time at 168 MHz by the cycle model."""
 
 from pathlib import Path
 

@@ -1,6 +1,6 @@
-"""The application's C on another processor: ARM64, emulated, with plain `char` of either sign, gives the same bytes.
+"""The application's C gives the same bytes on emulated ARM64, with plain `char` of either sign.
 
-Bytes of the host go in at the same ticks; telemetry of every tick and all that the board sends come out.
+The program gets the bytes of the host at the same ticks. It returns the telemetry of every tick and all sent bytes.
 Needs `apt install gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user`.
 """
 
@@ -23,13 +23,13 @@ from tests.firmware.following import Sent, wave
 HERE = Path(__file__).resolve().parent
 MECHANISMS = HERE.parents[1] / "mechanisms"
 ARM64, EMULATOR = "aarch64-linux-gnu-gcc", "qemu-aarch64"
-PIECE = struct.Struct("<II")  # bytes that are fed, ticks that pass after them
+PIECE = struct.Struct("<II")  # number of bytes to the board, ticks after them
 
 pytestmark = pytest.mark.bench
 
 
 class Scripted(App):
-    """An App whose bytes and ticks are written down."""
+    """An App that records its bytes and ticks."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         self.script, self._waiting = b"", b""
@@ -50,7 +50,7 @@ class Scripted(App):
 
 
 def life(name: str) -> tuple[Scripted, bytes]:
-    """Homed, armed, led by a hand for a second: the board, and the bytes of its telemetry."""
+    """Home and arm a board, and let a hand lead it for a second. Return the board and its telemetry's bytes."""
     app = Scripted(load_mechanism(MECHANISMS / f"{name}.toml"))
     assert app.home() == "NONE" and app.command("ARM") == "NONE" and following.follow(app, frame=20_000) == "NONE"
     start = np.array([joint.start for joint in app.joints])
@@ -61,7 +61,7 @@ def life(name: str) -> tuple[Scripted, bytes]:
 
 
 def played(app: Scripted, folder: Path, cc: str, *flags: str, under: tuple[str, ...] = ()) -> bytes:
-    """Output of the program that a compiler makes of the application."""
+    """Compile the application, play the script and return the output."""
     folder.mkdir()
     files = sources(app.mechanism) | {"other_processor.c": (HERE / "other_processor.c").read_text(encoding="utf-8")}
     for name, text in files.items():

@@ -1,6 +1,8 @@
-"""The tour of docs/ros2.md typed, beside a virtual board in real time, and another process that asks by zenoh: services
-by the package zenoh-ros2-sdk in the place of `ros2 service call`, the action by its keys. And the node on a real rclpy,
-that of ROS 2 Kilted, with an action client of rclpy's own (assurance/bench/ros)."""
+"""The tour of docs/ros2.md, on a virtual board in real time.
+
+Another process asks by zenoh: services by the package zenoh-ros2-sdk instead of `ros2 service call`, the action by its
+keys. Then the node runs on the rclpy of ROS 2 Kilted, with an action client of rclpy (assurance/bench/ros).
+"""
 
 import json
 import re
@@ -36,7 +38,7 @@ ACTION = "/arm_controller/follow_joint_trajectory/_action/"
 
 @contextmanager
 def running(*arguments, python=sys.executable, env=None):
-    """A verb in a process of its own. Yields its first line, and the process."""
+    """Run a verb in another process. Yield its first line and the process."""
     process = subprocess.Popen([python, "-m", "femtorque", *arguments], cwd=ROOT, stderr=subprocess.PIPE, text=True,
                                env=env)
     try:
@@ -49,7 +51,7 @@ def running(*arguments, python=sys.executable, env=None):
 
 
 class Client:
-    """The other side of ROS 2."""
+    """A client of the node by zenoh."""
 
     def __init__(self, session, port) -> None:
         self.session, self.port, self.sequence = session, port, 0
@@ -59,7 +61,7 @@ class Client:
                                    "bool success\nstring message\n", router_port=self.port, timeout=10.0,
                                    type_hash=type_hash(interfaces.TRIGGER))
         response, end = None, time.monotonic() + HANG
-        while response is None and time.monotonic() < end:  # a query before the node is discovered finds nobody
+        while response is None and time.monotonic() < end:  # a query before the node's discovery gets no answer
             response = client.call()
         client.close()
         return response
@@ -134,7 +136,7 @@ def test_a_tolerance_that_is_violated_on_purpose_is_named(client):
 
 
 def test_a_node_that_is_killed_leaves_the_arm_held(client):
-    """The last test of this file: nobody answers any more."""
+    """The last test with this client, as the node is dead afterwards."""
     client.goal(trajectory([3.0], [start()]))
     time.sleep(1.0)
     client.process.kill()
@@ -144,14 +146,14 @@ def test_a_node_that_is_killed_leaves_the_arm_held(client):
 
 
 def held(status):
-    """An arm without a host that gravity does not load stays where it is."""
+    """Check that an arm without a host and without gravity stays where it is."""
     assert (status.state, status.fault) == ("FAULT", "HOST_LOST")
     np.testing.assert_allclose(status.positions, status.targets, atol=0.01)
 
 
 @pytest.fixture(scope="module")
 def rclpy():
-    """Answers that a client on a real rclpy met, with the last STATUS after its death, and after the node's."""
+    """Return the answers to a client on a real rclpy, and STATUS after the deaths of client and node."""
     place = environment.made()
     if place is None:
         pytest.skip("ROS 2's wheels are for Python 3.12, and there is none")

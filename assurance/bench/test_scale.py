@@ -1,4 +1,4 @@
-"""Cost against the number of links, limits of memory, and a humanoid at 5 kHz. Writes build/bench-scale.md."""
+"""Cost by the number of links, limits of memory, and a humanoid at 5 kHz. Writes build/bench-scale.md."""
 
 from dataclasses import replace
 from functools import cache
@@ -24,12 +24,11 @@ pytestmark = pytest.mark.bench
 
 PLANAR, SPATIAL = (4, 8, 16, 32, 64), (4, 8, 16, 32)
 SEEDS = 3  # random trees of each size
-GROWTH = 1.4  # at most, of the cost a link from the smallest size to the largest
+GROWTH = 1.4  # the largest growth of the cost of a link
 GENERATION, COMPILATION = 2.0, 20.0  # s of processor time, 64 links
 TICKS = 16
 
-
-Cost = dict[str, float]  # n: links; all others of some ticks by the emitted step, the worst one's
+Cost = dict[str, float]  # n: links; instructions, cycles, stalls, stack: of the worst of some ticks
 
 
 def cost_of(model: Model) -> Cost:
@@ -90,7 +89,7 @@ def test_a_link_of_a_long_planar_chain_costs_hardly_more_than_one_of_a_short_cha
 
 @pytest.mark.parametrize("key", ["instructions", "flash_bytes"])
 def test_links_added_to_a_spatial_chain_cost_the_same_whatever_its_length(key):
-    """Any axes, one seed: chains of one length hardly differ."""
+    """One seed is enough: chains of one length hardly differ."""
     lengths = SPATIAL[1:]
     cost = [cost_of(model_of(random_chain(np.random.default_rng(0), n)))[key] for n in lengths]
     added = np.diff(cost) / np.diff(lengths)
@@ -103,8 +102,8 @@ def test_a_link_of_a_large_tree_takes_hardly_more_flash_than_one_of_a_small_tree
 
 
 def test_a_joint_of_a_large_tree_costs_its_board_hardly_more_than_one_of_a_small_tree(tmp_path):
-    """The whole control tick and the whole image, at 50 knots per second. With 32 joints, a tick in which all that
-    follow targets catch up at once takes longer than a millisecond."""
+    """The whole control tick and image count, at 50 knots per second. With 32 joints that catch up with live targets at
+    once, a tick takes longer than a millisecond."""
     rows = []
     for n in (4, 16):
         tree = rooted_tree(np.random.default_rng(0), n)
@@ -125,7 +124,7 @@ def test_a_link_of_a_large_tree_takes_hardly_more_instructions_than_one_of_a_sma
 
 
 def test_64_links_are_generated_and_compiled_quickly():
-    """By default: what the choice of the scheme takes is part of the generation."""
+    """The generation includes the default choice of the scheme."""
     made = {f"{kind} chain": by_default(chain) for kind, chain in (
         ("planar", planar_chain(64)), ("31-link spatial", random_chain(np.random.default_rng(0), 31)),
         ("64-link spatial", random_chain(np.random.default_rng(0), 64)))}
@@ -137,13 +136,12 @@ def test_64_links_are_generated_and_compiled_quickly():
 
 
 def by_default(mechanism: Mechanism) -> Model:
-    """With the scheme that it gets if its file names none."""
+    """Return the model with the default scheme."""
     return model_of(replace(mechanism, control=replace(mechanism.control, scheme="auto")))
 
 
 def test_the_step_of_a_humanoid_takes_half_of_the_processor_at_5_khz():
-    """The 29 joints of a G1, its pelvis fixed; cycles with what waiting for flash adds (hil/chip/timing.py says
-    what)."""
+    """A G1 has 29 joints, with its pelvis fixed. Cycles include waiting for flash (hil/chip/timing.py)."""
     urdf = next(robots().rglob("g1_29dof_rev_1_0.urdf"))
     model = model_of(from_urdf(urdf, rate_hz=5000))
     s = cost_of(model)
@@ -159,8 +157,8 @@ def on_compute(n: int) -> Mechanism:
 
 
 def test_an_image_of_32_links_fits_and_runs(tmp_path):
-    """With 50 knots per second: 250 of 32 joints are more than the link at 1 Mbaud carries. 40 joints are more than the
-    memory holds, with knots for a second and all that following targets takes."""
+    """The rate is 50 knots per second, as the link at 1 Mbaud cannot carry 250 knots of 32 joints. The memory is too
+    small for 40 joints with knots for a second and live targets."""
     mechanism = on_compute(32)
     mechanism = replace(mechanism, control=replace(mechanism.control, knot_hz=50))
     built = platformio.build_image(mechanism, tmp_path)

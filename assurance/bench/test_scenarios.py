@@ -1,4 +1,4 @@
-"""Every scenario in full and every reproducible figure of the papers: the page of `femtorque reproduce`, looked at."""
+"""Every scenario in full, and every reproducible figure of the papers on the page of `femtorque reproduce`."""
 
 import os
 from pathlib import Path
@@ -48,8 +48,7 @@ def test_the_whole_page_in_a_browser(report):
     ("industrial_robot", "start, feed-forward + PD"),
 ])
 def test_a_scenario_is_played_on_a_real_board(name, run):
-    """The virtual board with the pil image stands behind the port; three_link is in
-    tests/hil/scenarios/test_performance.py."""
+    """A virtual board with the pil image is at the port. tests/hil/scenarios/test_performance.py plays three_link."""
     mechanism = scenario.load_scenario(name).mechanism
     elf = platformio.build_image(mechanism, folder(mechanism, True, pil=True), pil=True).elf
     with VirtualBoard(elf, mechanism, Idle(len(mechanism.streamed))) as board:

@@ -1,6 +1,6 @@
 """Executed instructions of one feed-forward step on a Cortex-M4F, worst tick, on the five arms.
 
-The figures are what femtorque promises: at most these, with -O2 -ffp-contract=off, trigonometry included.
+femtorque promises these figures as bounds, with -O2 -ffp-contract=off, trigonometry included.
 """
 
 from dataclasses import replace
@@ -22,7 +22,7 @@ LIMITS_OF = {
     "newton-euler": {"planar-3": 161, "planar-8": 379, "ur5": 453, "puma560": 541, "panda-7": 906},
     "nodal": {"planar-3": 319, "planar-8": 904, "ur5": 1234, "puma560": 1247, "panda-7": 1944},
 }
-TICKS = 48  # more than two rounds of the components that are made exact
+TICKS = 48  # more than two rounds of the exact components
 
 
 def measure(model: Model, positions: np.ndarray) -> Calls:
@@ -59,7 +59,7 @@ def test_step_takes_no_more_instructions_than_promised(name):
     positions = sampled_quintic(model, start, end)
     measured = measure(model, positions)
     assert measured.worst() <= LIMITS[name]
-    # and it is the right torque that costs so little
+    # the torque is right, too
     truth = torque_at(model, quintic(start, end), middles(model, 1.0)[1:-1])
     single = CompiledStep(model, "single")
     error = np.abs(single.torque(positions) - truth)

@@ -1,4 +1,4 @@
-"""How fast the virtual board runs, held against emulated instructions (anchor.py), and what its ticks execute.
+"""Speed of the virtual board as a multiple of emulated instructions (anchor.py), and instructions of its ticks.
 
 Writes build/bench-board.md and its part of build/bench.json.
 """
@@ -27,22 +27,21 @@ from tests.support.suite import ROOT
 
 pytestmark = pytest.mark.bench
 
-# instructions of a tick of the short motion, while joints move and in all ticks, with those of ARM and START, which do
-# their own work beside. Six of three_link's and eight of six_axis' let bridges that slept wake up before they are
-# driven and before their fault line is believed.
+# Instructions of a tick of the short motion: while joints move, and in all ticks, those of ARM and START included. Six
+# instructions of three_link and eight of six_axis let sleeping bridges wake up before they are driven and checked.
 MOVING = {"three_link": 890, "six_axis": 1860}
 WORST = {"three_link": 905, "six_axis": 1860}
-LINK_TIME = 0.95  # at most, of what ticks take whose sources are compiled apart
-# of real time on the reference machine, at least: at rest under power, and while a host streams
+LINK_TIME = 0.95  # at most, of the instructions without link-time optimisation
+# Least multiple of real time on the reference machine: at rest under power, and while a host streams.
 ARMED = {"three_link": 60.0, "six_axis": 22.0, "three_link, current": 6.0, "five_bar": 19.0, "delta": 4.0,
          "flexible_arm": 16.0, "so101_sts": 6.0, "aloha_like": 4.5, "openarm_like": 3.0, "three_link, ODrive": 1.5}
 STREAMED = {"three_link": 16.0, "six_axis": 10.0, "three_link, current": 3.5, "five_bar": 10.0, "delta": 2.7,
             "flexible_arm": 5.4, "so101_sts": 4.0, "aloha_like": 3.2, "openarm_like": 2.2, "three_link, ODrive": 1.4}
-WORK = 1.0  # s of processor time that is measured of each, at least
+WORK = 1.0  # s of measured processor time of each, at least
 
 
 def played(mechanism: Mechanism, elf: Path) -> tuple[Result, Pace]:
-    """The short motion, and how fast board, plant and host were, power-on included."""
+    """Play the short motion, power-on included. Return the result and the speed of board, plant and host."""
     with VirtualBoard(elf, mechanism, plant_of(mechanism)) as board:
         board.brakes = True
         pace = Pace(board)
@@ -50,7 +49,7 @@ def played(mechanism: Mechanism, elf: Path) -> tuple[Result, Pace]:
 
 
 def powered(board: VirtualBoard) -> Session:
-    """Its host's session, the arm homed where it starts and armed."""
+    """Home the arm at its start and arm it. Return the host's session."""
     board.brakes = True
     session = session_with(board)
     session.connect()
@@ -60,7 +59,7 @@ def powered(board: VirtualBoard) -> Session:
 
 
 def armed(mechanism: Mechanism, elf: Path, in_c: bool = True) -> Pace:
-    """How fast board and plant are under power, nobody talking to it. in_c: C gives what models publish."""
+    """Return the speed of board and plant under power without a host. in_c: C answers reads of registers."""
     with pytest.MonkeyPatch.context() as patch, VirtualBoard(elf, mechanism, plant_of(mechanism)) as board:
         patch.setattr(Bus, "answers", in_c)
         session = powered(board)
@@ -72,12 +71,12 @@ def armed(mechanism: Mechanism, elf: Path, in_c: bool = True) -> Pace:
 
 
 def streamed(mechanism: Mechanism, elf: Path) -> Pace:
-    """How fast board, plant and host are while the short motion is streamed to and fro."""
+    """Return the speed of board, plant and host while the short motion is streamed to and fro."""
     there = knots(short_motion(mechanism), mechanism)
     back = replace(there, position=there.position[::-1], rate=-there.rate[::-1], acceleration=there.acceleration[::-1])
     with VirtualBoard(elf, mechanism, plant_of(mechanism)) as board:
         session = powered(board)
-        assert stream(session, there).ended == "done"  # all that is executed has been then
+        assert stream(session, there).ended == "done"  # all code has run then
         pace, motions = Pace(board), cycle((back, there))
         while pace.work < WORK:
             assert stream(session, next(motions)).ended == "done"
@@ -95,7 +94,7 @@ def on_their_boards() -> dict[str, Mechanism]:
 
 
 def more_boards() -> dict[str, Mechanism]:
-    """Those whose speed alone is measured: seven drives on CAN FD, six Dynamixel X, and current loops with gate
+    """Return arms whose speed alone is measured: seven drives on CAN FD, six Dynamixel X, current loops with gate
     drivers."""
     return {"openarm_like": load_mechanism(ROOT / "mechanisms" / "openarm_like.toml"),
             "aloha_like": load_mechanism(ROOT / "mechanisms" / "aloha_like.toml"),
@@ -103,7 +102,7 @@ def more_boards() -> dict[str, Mechanism]:
 
 
 def apart(mechanism: Mechanism, folder: Path, monkeypatch) -> Path:
-    """The ELF file without link-time optimisation: every source compiled by itself."""
+    """Build without link-time optimisation, and return the ELF file."""
     monkeypatch.setenv("PLATFORMIO_BUILD_FLAGS", "-fno-lto")
     platformio.run_pio(platformio.assemble(mechanism, folder), ["run", "-e", "firmware"])
     monkeypatch.delenv("PLATFORMIO_BUILD_FLAGS")

@@ -1,1 +1,1 @@
-"""Campaigns of faults, and comparisons of drives, which tests play: no command needs them, and no wheel has them."""
+"""Campaigns of faults, and comparisons of drives, for tests alone."""

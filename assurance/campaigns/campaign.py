@@ -1,7 +1,7 @@
-"""The fault campaign: several hundred things that go wrong on the virtual board, each with the state it must end in,
-how soon, and outputs safe from then on.
+"""The fault campaign: several hundred faults on the virtual board, each with its end state, its deadline and safe
+outputs from then on.
 
-An injection brings the board into a state the way a host does, strikes, and looks. Late is as wrong as never.
+An injection brings the board into a state as a host does, strikes, and judges. Too late counts as never.
 """
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ from femtorque.hil.play import session_with
 from femtorque.hil.play.closed_loop import Witness
 from femtorque.host.link import ASK, PERIOD, Sender
 
-BEFORE = 0.05  # s in a state before the strike, where nothing else is said
-STAY = 0.05  # s for which the outcome must last
-STATUS = 0.03  # s until a state is seen: two STATUS frames, one of which may be lost
+BEFORE = 0.05  # s in a state before the strike, by default
+STAY = 0.05  # s for which the end must last
+STATUS = 0.03  # s until a state is seen: two STATUS frames, as one may be lost
 SAFE = ("FAULT", "ESTOP", "DISARMED")  # states in which no motor may be driven
-MOTION = 1.2  # s: more knots than the ring holds, so that it is still being filled when something goes wrong
-REACH = (0.9, -0.7, 0.6)  # rad, of the joints there are
-MOVED = ("HOLD", "TRACK", "FOLLOW")  # states in which the law about a motion drives the motors
-HELD = (*MOVED, "FLOAT", "JOG")  # and the others of an arm that has its zeros and is armed
-DRIVEN = (*HELD, "HOMING", "PROBE")  # all in which motors are driven
-FOLLOWED = 0.25  # s for which targets are sent first: the arm is in motion then
-HAND = 3.0  # N m with which somebody leans on the first joint
+MOTION = 1.2  # s: more knots than the ring holds, so that the host is still sending at the strike
+REACH = (0.9, -0.7, 0.6)  # rad, one for each joint
+MOVED = ("HOLD", "TRACK", "FOLLOW")  # states with the law of a motion
+HELD = (*MOVED, "FLOAT", "JOG")  # and the other states of an armed arm with its zeros
+DRIVEN = (*HELD, "HOMING", "PROBE")  # all states with driven motors
+FOLLOWED = 0.25  # s of targets before the strike: the arm is moving then
+HAND = 3.0  # N m of a hand on the first joint
 WARMS = 0.3  # s: time constant of a motor's temperature
 
 
 @dataclass(frozen=True)
 class Injection:
-    """Injected fault: `strike` in `state`, `after` s there. Required: one of `states`, with one of `faults` latched,
-    within `within` s, and for `lasts` s. early: struck at power-on instead. dark: no motor may be driven in any state.
-    amperes: the most that may flow in a motor or its cable. lies: where the arm must be then, rad."""
+    """Injected fault: `strike` in `state`, after `after` s there. The board must reach one of `states`, with one of
+    `faults` latched, within `within` s, and stay for `lasts` s. early: strike at power-on. dark: no motor may be driven
+    in any state. amperes: bound of the current in a motor or its cable. lies: the arm's position at the end, rad."""
 
     kind: str
     name: str
@@ -70,8 +70,8 @@ class Injection:
 
 @dataclass(frozen=True)
 class CaseOutcome:
-    """good: the state was reached in time, stayed, outputs were safe, and no more current flowed than may.
-    seconds: from the strike to it. amperes: the largest current from the strike on."""
+    """Outcome of an injection. good: the end came in time and lasted, with safe outputs and currents. seconds: from the
+    strike to the end. amperes: the largest current after the strike."""
 
     injection: Injection
     state: str
@@ -83,8 +83,8 @@ class CaseOutcome:
 
 
 def mechanism_of(source: Mechanism) -> Mechanism:
-    """The arm of the campaign: its first joint has a stop, outside its limits, to find its zero at, its second one an
-    index where the board has an input for one."""
+    """Return the arm of the campaign: the first joint finds its zero at a stop outside its limits. The second joint
+    finds its zero by an index if the board has an input for it."""
     first, second, *others = source.joints
     assert source.board is not None and first.encoder is not None
     assert second.encoder is not None and second.motor is not None
@@ -96,19 +96,19 @@ def mechanism_of(source: Mechanism) -> Mechanism:
 
 
 def loaded_of(source: Mechanism) -> Mechanism:
-    """The arm stood upright: it hangs on its motors, and on brakes that take their time."""
+    """Return the arm upright: it hangs on its motors, and on slow brakes."""
     brake = Brake(release_s=0.03, engage_s=0.06)
     return replace(source, name=f"{source.name}-loaded", gravity=np.array([0.0, -9.81, 0.0]),
                    safety=replace(source.safety, brake=brake))
 
 
 def held_of(source: Mechanism) -> Mechanism:
-    """The arm, whose motors hold it when its host is gone."""
+    """Return the arm whose motors hold it without a host."""
     return replace(source, name=f"{source.name}-held", safety=replace(source.safety, host="hold"))
 
 
 def rated_of(source: Mechanism) -> Mechanism:
-    """The arm lying, with such brakes, its first motor rated for half of the torque that a hand asks of it."""
+    """Return the level arm with slow brakes. Its first motor is rated for half of a hand's torque."""
     first, *others = source.joints
     assert first.motor is not None
     motor = replace(first.motor, continuous=0.5 * HAND / (first.motor.K * abs(first.motor.gear)), thermal_s=WARMS)
@@ -116,15 +116,15 @@ def rated_of(source: Mechanism) -> Mechanism:
                    safety=replace(source.safety, brake=Brake(release_s=0.03, engage_s=0.06)))
 
 
-LIES = (0.5, 0.3, -0.4)  # rad, of the joints there are
-LYING_S = 6.0  # s in which the arm lies from anywhere in its motion: 1 rad at a tenth of what FOLLOW may, and ramps
+LIES = (0.5, 0.3, -0.4)  # rad, one for each joint
+LYING_S = 6.0  # s until the arm lies, from any pose: 1 rad at a tenth of FOLLOW's speed, and ramps
 ON_THE_WAY = 1.5  # s after the host was lost: the arm is moving by then
-LIES_NEAR = 0.03  # rad: where it lies, but for what it falls until that is looked at
-SAGGED = 0.8  # of the nominal supply: low, and not yet too low
+LIES_NEAR = 0.03  # rad: distance from the pose, as the arm falls until the judgement
+SAGGED = 0.8  # of the nominal supply: low, but no fault yet
 
 
 def parked_of(source: Mechanism) -> Mechanism:
-    """The arm, which goes to a pose before its motors are let go."""
+    """Return the arm that goes to a pose before its motors are let go."""
     assert source.board is not None
     pose = {joint.name: at for joint, at in zip(source.streamed, LIES, strict=False)}
     park = Park(pose, heat=load_board(source.board.use).sense.temperature is not None,
@@ -133,7 +133,7 @@ def parked_of(source: Mechanism) -> Mechanism:
 
 
 class Scene:
-    """One board on its way into a state, with the host that brings it there and goes on being a host."""
+    """One board with its host, which brings the board into a state and stays connected."""
 
     def __init__(self, mechanism: Mechanism, elf: Path) -> None:
         self.mechanism = mechanism
@@ -142,15 +142,15 @@ class Scene:
         self.clock = VirtualClock(self.board)
         self.witness = Witness(self.board)
         self.session = session_with(self.board, clock=self.clock)
-        self.strained = False  # a motor was driven while the chip ran out of its specification
-        self.worst = 0.0  # A, in any motor or its cable
+        self.strained = False  # a motor was driven while the chip was out of its specification
+        self.worst = 0.0  # A, the largest current of a motor or its cable
         self._measure()
         self.asking: Callable[[], object] | None = None
         self._asked = 0.0
-        self._followed = math.inf  # s, since when the board follows
+        self._followed = math.inf  # s, the begin of FOLLOW
 
     def _measure(self) -> None:
-        """Look at the currents whenever time has passed."""
+        """Note the largest current in every step of the plant."""
         plant, drive = self.board.plant, self.board.plant.drive
 
         def measured(seconds: float, voltage: Any) -> None:
@@ -169,7 +169,7 @@ class Scene:
         return knots(from_rows(names, [0.0, MOTION], np.array([start, start + REACH[:len(start)]])), self.mechanism)
 
     def target(self) -> Target:
-        """The target of this moment: to REACH within MOTION, and on from there."""
+        """Return the target of this moment: to REACH within MOTION, then at rest."""
         share = min(max(self.board.seconds - self._followed, 0.0) / MOTION, 1.0)
         joints, size = self.mechanism.streamed, 0.5 - 0.5 * math.cos(math.pi * share)
         positions = np.array([j.start for j in joints]) + size * np.array(REACH[:len(joints)])
@@ -177,7 +177,7 @@ class Scene:
         return Target(0, 0, now, 0, to_wire(positions, joints).tolist(), [0.0] * len(joints))
 
     def enter(self, state: str) -> None:
-        """From power-on to a state."""
+        """Bring the board from power-on into a state."""
         session = self.session
         if state in ("BOOT", "CHECK"):
             return
@@ -213,10 +213,10 @@ class Scene:
             raise Refused(f"the board did not come into {state}: it is in {self.witness.state}")
 
     def run(self, seconds: float, until: Callable[[], bool] = lambda: False) -> None:
-        """Let the host go on with what it does."""
+        """Let the host go on for some seconds."""
         end = self.board.seconds + seconds
         while self.board.seconds < end and not until():
-            with suppress(Refused):  # what it thinks of the board is not what is looked at
+            with suppress(Refused):  # the host's own judgement does not count
                 self.session.pump()
                 if self.asking and self.board.seconds - self._asked >= ASK:
                     self.asking()
@@ -266,21 +266,20 @@ def _safe(scene: Scene) -> bool:
 
 
 def _lies(scene: Scene, injection: Injection) -> bool:
-    """Motors are off where the arm lies, if it is to."""
+    """Return whether an arm that has to lie lies there, with its motors off."""
     q = scene.board.plant.q
     near = bool(np.all(np.abs(q - np.array(injection.lies[:len(q)])) <= LIES_NEAR)) if injection.lies else True
     return near and not (injection.lies and flag(scene.witness.last, "OUTPUTS"))
 
 
-# -- what goes wrong
-# ----------------------------------------------------------------------------------------------------
+# -- the faults -------------------------------------------------------------------------------------------------------
 
 
 Strike = Callable[[Scene], None]
 
 
 def injections(mechanism: Mechanism, elf: Path) -> list[Injection]:
-    """All of them, in a fixed order."""
+    """Return all injections, in a fixed order."""
     joints = len(mechanism.streamed)
     return [*_encoders(joints), *_chip(mechanism), *_halts(mechanism), *_line(), *_host(), *_stops(),
             *_gate_drivers(mechanism), *_loaded(mechanism), *_parked(mechanism), *_held(mechanism),
@@ -289,13 +288,13 @@ def injections(mechanism: Mechanism, elf: Path) -> list[Injection]:
 
 
 def on(act: Act) -> Strike:
-    """An act of the board, in a scene."""
+    """Return the strike of an act of the board."""
     return lambda scene: act(scene.board)
 
 
 def each(kind: str, detail: str, states: tuple[str, ...], strike: Strike, named: str | tuple[str, ...],
          within: float, end: str = "FAULT", **more: Any) -> Iterator[Injection]:
-    """One in each of these states, whose end is a fault or another state."""
+    """Yield an injection in each of these states. The end is a fault, or another state."""
     named = (named,) if isinstance(named, str) else named
     for state in states:
         yield Injection(kind, f"{detail} in {state}".strip(), state, strike, (end,), named, within, **more)
@@ -325,17 +324,17 @@ def _encoders(joints: int) -> Iterator[Injection]:
                 yield replace(i, states=states)
 
 
-WITHOUT_BREAK = {f"TIM{n}" for n in range(10, 15)}  # RM0090 18 and 19: they have no BDTR
+WITHOUT_BREAK = {f"TIM{n}" for n in range(10, 15)}  # RM0090 18 and 19: no BDTR
 
 
 def _chip(mechanism: Mechanism) -> Iterator[Injection]:
-    """Its oscillator, its own supply, which falls, stays low for a while, and comes back, and its stack."""
+    """Yield faults of the chip's oscillator, of its supply, which sags for a while, and of its stack."""
     yield Injection("HSE dead", "from power-on", "BOOT", on(faults.becomes(faults.crystal, hse_alive=False)),
                     ("FAULT",), ("CLOCK",), 0.5, early=True)
     yield from each("HSE dead", "", POWERED, on(VirtualBoard.kill_crystal), "CLOCK", 0.5)
     right = _board(mechanism).hse_hz
     for hz in (4_000_000, 8_000_000, 12_000_000, 16_000_000, 20_000_000, 25_000_000):
-        if abs(hz - right) * 8 > right:  # nearer ones are not distinguished
+        if abs(hz - right) * 8 > right:  # the check cannot distinguish nearer ones
             yield Injection("wrong crystal", f"{hz / 1e6:g} MHz", "BOOT", on(faults.becomes(faults.crystal, hse_hz=hz)),
                             ("FAULT",), ("CRYSTAL",), 0.5, early=True)
     for low, fall_s, stay_s in ((2.8, 0.0, 0.002), (2.5, 0.01, 0.02), (1.9, 0.05, 0.05)):
@@ -355,8 +354,7 @@ def _sag(low: float, fall_s: float, stay_s: float) -> Strike:
 
 
 def _halts(mechanism: Mechanism) -> Iterator[Injection]:
-    """A debugger comes and halts the processor. If PWM comes from timers without a break, which would stop at a level,
-    the board file asks not to do this, and nothing can be promised."""
+    """Yield halts by a debugger. Boards with timers without a break promise nothing, as PWM would stop at a level."""
     if any(pwm.timer in WITHOUT_BREAK for channel in _board(mechanism).channels for _, pwm in channel.switches):
         return
 
@@ -371,11 +369,11 @@ def _halts(mechanism: Mechanism) -> Iterator[Injection]:
                             dark=True)
 
 
-ON = ("FOLLOW", "HOLD")  # an arm that follows goes on, or rests where targets stay away for too long
+ON = ("FOLLOW", "HOLD")  # an arm that follows goes on, or rests if targets stay away for too long
 
 
 def _line() -> Iterator[Injection]:
-    """A bad line changes nothing but, at its worst, the motion's being stopped on its path."""
+    """Yield faults of the line. At worst they stop the motion on its path."""
     def both(kind: str, detail: str, act: Act) -> Iterator[Injection]:
         yield Injection(kind, detail, "TRACK", on(act), ("HOLD",), (), 3.0)
         yield Injection(kind, f"{detail} in FOLLOW", "FOLLOW", on(act), ON, lasts=MOTION)
@@ -398,7 +396,7 @@ def _line() -> Iterator[Injection]:
 
 
 def _seeded(seed: int, part: Part, act: Act) -> Act:
-    """An act after which a part draws from that seed."""
+    """Return the act with a seed for the part's random numbers."""
     def seeded(board: VirtualBoard) -> None:
         part(board)._random = np.random.default_rng(seed)
         act(board)
@@ -414,7 +412,7 @@ _second_jumps = on(faults.jump(1, 2000))
 
 
 def hot(celsius: float = 90.0) -> Strike:
-    """A sensor of temperature shows so much."""
+    """Return the strike that sets the first temperature."""
     def strike(scene: Scene) -> None:
         scene.board.temperatures[0] = celsius
 
@@ -422,7 +420,7 @@ def hot(celsius: float = 90.0) -> Strike:
 
 
 def on_the_way(what: Strike) -> Strike:
-    """Do something to an arm that is held, or on its way to where it lies, as its host is gone."""
+    """Return a strike on an arm that has lost its host, and is held or on its way to lie down."""
     def both(scene: Scene) -> None:
         host_gone(scene)
         scene.run(ON_THE_WAY)
@@ -440,7 +438,7 @@ def _host() -> Iterator[Injection]:
 
 
 def _stops() -> Iterator[Injection]:
-    """Resets, the e-stop, and drivers' own word."""
+    """Yield resets, the e-stop, and faults that drivers report."""
     for cause in ("brownout", "pin", "power"):
         yield from each("brown-out" if cause == "brownout" else f"reset by {cause}", "", POWERED,
                         on(partial(VirtualBoard.reset, cause=cause)), (), 0.3, "DISARMED")
@@ -452,7 +450,7 @@ def _stops() -> Iterator[Injection]:
 
 
 def _gate_drivers(mechanism: Mechanism) -> Iterator[Injection]:
-    """Drivers that forget, shut down or lose their supply for a moment, on boards that configure their drivers."""
+    """Yield drivers that lose settings, shut down or lose their supply, on boards that configure their drivers."""
     if _board(mechanism).gate_driver is None:
         return
     for which in (0, 1):
@@ -466,7 +464,7 @@ def _gate_drivers(mechanism: Mechanism) -> Iterator[Injection]:
 
 
 def _loaded(mechanism: Mechanism) -> Iterator[Injection]:
-    """An arm with brakes: nothing is left hanging in the air."""
+    """Yield faults of an arm with brakes, which never falls."""
     if mechanism.safety.brake is None:
         return
     yield from each("loaded arm, host gone", "", HELD, host_gone, "HOST_LOST", 1.45)
@@ -476,8 +474,8 @@ def _loaded(mechanism: Mechanism) -> Iterator[Injection]:
 
 
 def _parked(mechanism: Mechanism) -> Iterator[Injection]:
-    """An arm with a pose to lie in: its motors are let go there, and nowhere else; but what blinds or weakens it lets
-    it go at once, though it is on its way."""
+    """Yield faults of an arm with a pose to lie in: its motors are let go there alone. A fault of an encoder or driver
+    lets the arm go at once, even on its way."""
     park = mechanism.safety.park
     if park is None:
         return
@@ -493,7 +491,7 @@ def _parked(mechanism: Mechanism) -> Iterator[Injection]:
 
 
 def _held(mechanism: Mechanism) -> Iterator[Injection]:
-    """An arm that is held when its host is gone: the next one takes it over, and other faults end as in HOLD."""
+    """Yield faults of an arm that is held without a host: the next host takes it over. Others end as in HOLD."""
     if mechanism.safety.host != "hold":
         return
 
@@ -509,8 +507,7 @@ def _held(mechanism: Mechanism) -> Iterator[Injection]:
 
 
 def _overloads(mechanism: Mechanism) -> Iterator[Injection]:
-    """Somebody leans on a joint for longer than its motor can carry that: it stops, is held until its brakes have
-    closed, and no longer."""
+    """Yield a hand that leans on a joint for too long for its motor: the arm is held until its brakes close."""
     motor = mechanism.streamed[0].motor
     if motor is None or motor.continuous is None:
         return
@@ -521,11 +518,11 @@ def _overloads(mechanism: Mechanism) -> Iterator[Injection]:
 
 
 def _supply(mechanism: Mechanism) -> Iterator[Injection]:
-    """Through divider, thermistor and converter."""
+    """Yield faults of the supply, the temperature and their converter."""
     board = _board(mechanism)
     for kind, share, fault in (("over-voltage", 1.35, "OVER_VOLTAGE"), ("over-voltage", 3.0, "OVER_VOLTAGE"),
                                ("under-voltage", 0.65, "UNDER_VOLTAGE"), ("supply off", 0.0, "UNDER_VOLTAGE")):
-        names = (fault, "DRIVER") if share == 0.0 and board.gate_driver else (fault,)  # whose supply it is too
+    """Yield a hand that leans on a joint for too long: the arm is held until its brakes have closed."""
         yield from each(kind, f"{share:.0%} of the nominal", DRIVEN, on(faults.supply(share)), names, 0.005)
     for celsius in (90.0, 150.0, -200.0) if board.sense.temperature else ():
         name = f"{celsius:g} deg C" if celsius > 0.0 else "a broken wire"
@@ -545,7 +542,7 @@ def _overruns() -> Iterator[Injection]:
 
 
 def _flip(at: int, bit: int) -> Strike:
-    """One bit of flash."""
+    """Return the strike that flips one bit of flash."""
     def flip(scene: Scene) -> None:
         core = scene.board.chip.core
         core.load(at, bytes([core.memory(at, 1)[0] ^ 1 << bit]))
@@ -554,7 +551,7 @@ def _flip(at: int, bit: int) -> Strike:
 
 
 def _flips(elf: Path) -> Iterator[Injection]:
-    """One bit of the constants in flash, at power-on and while running."""
+    """Yield flipped bits of the constants in flash, at power-on and while running."""
     random = np.random.default_rng(7)
     image = Image.load(elf, 0x0800_0000, 1 << 20)
     for table in ("ft_joint", "ft_lab_joint"):
@@ -569,8 +566,8 @@ def _flips(elf: Path) -> Iterator[Injection]:
 
 
 def _code_flips(elf: Path) -> Iterator[Injection]:
-    """One bit of the image beside the tables, in what nobody executes then: what changed code does when it runs is
-    anybody's guess. A round of the main loop looks at 64 bytes, so all of them are looked at within two passes."""
+    """Yield flipped bits of code that does not run then, as changed code may do anything. A round of the main loop
+    checks 64 bytes, so two passes check all."""
     random = np.random.default_rng(11)
     image = Image.load(elf, 0x0800_0000, 1 << 20)
     check = image.start + len(image.flash) - 4
@@ -595,7 +592,7 @@ def _numbers(joints: int) -> Iterator[Injection]:
                     first, session.sender = session.sender.first, None
 
                     def send() -> None:
-                        """The very knot that the board wants next, but for one number."""
+                        """Send the next wanted knot, with one number changed."""
                         ack = session.status.ack
                         i = ack - first & 0xFFFF
                         parts = {"rate": motion.rate[i].tolist(), "acceleration": motion.acceleration[i].tolist()}
@@ -623,8 +620,7 @@ def _numbers(joints: int) -> Iterator[Injection]:
             yield Injection("not a number", f"{type(message).__name__} {value}", state, ask, (state,), (), 0.1)
 
 
-# -- the whole
-# ----------------------------------------------------------------------------------------------------------
+# -- the whole --------------------------------------------------------------------------------------------------------
 
 
 def run(mechanism: Mechanism, out: Path, pick: Callable[[list[Injection]], list[Injection]] = lambda all_: all_,
@@ -640,8 +636,7 @@ def run(mechanism: Mechanism, out: Path, pick: Callable[[list[Injection]], list[
 
 
 def table(outcomes: list[CaseOutcome]) -> str:
-    """A line a kind: how many, how many good, where they ended, the slowest against the time allowed, the largest
-    current."""
+    """Return a line for each kind: count, good ones, end states, slowest time and its bound, largest current."""
     lines = [f"{'what goes wrong':24} {'done':>5} {'good':>5} {'slowest':>9} {'allowed':>9} {'worst':>8}  ends in"]
     for kind in dict.fromkeys(o.injection.kind for o in outcomes):
         own = [o for o in outcomes if o.injection.kind == kind]

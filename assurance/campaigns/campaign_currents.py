@@ -1,4 +1,4 @@
-"""Faults of motors on current loops: cables, windings, sensors, the converter. And the largest current."""
+"""Faults of motors on current loops: cables, windings, sensors, the converter. They bound the current, too."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -11,24 +11,24 @@ from femtorque.codegen.mechanism import Mechanism
 from femtorque.hil.board import faults
 from femtorque.hil.board.faults import SHORTED_CABLE
 
-SHORTED_WINDING = (0.2, 0.1e-3, 0.2)  # ohm, henry, share of the turns that the current goes through
+SHORTED_WINDING = (0.2, 0.1e-3, 0.2)  # ohm, henry, share of the turns with current
 LOW_RESISTANCE = (0.3, 0.6e-3, 1.0)
 CABLE_OFF = (1e6, 1.0, 1.0)
 NOISE = 4e-3  # V, of a Hall sensor at full bandwidth (ACS725: some 2 mV rms)
-MOST = 16.0  # A, some more than the bus can drive through a motor at rest
-PUSH = 3.0  # N m of a hand on the first joint, for which its motor needs most of what it may have
+MOST = 16.0  # A, some more than the bus voltage drives through a motor at rest
+PUSH = 3.0  # N m of a hand on the first joint, which needs most of the motor's current
 LOST = ("CURRENT_LOOP", "FOLLOWING", "OVERSPEED", "POSITION", "ENCODER_STUCK", "CURRENT_SIGN", "OVER_CURRENT")
 
 
 def injections(mechanism: Mechanism) -> Iterator[Injection]:
-    """All of them; none for an arm without current loops."""
+    """Yield all injections, or nothing for an arm without current loops."""
     if any(joint.motor and joint.motor.drive == "current" for joint in mechanism.streamed):
         for part in (_shorts, _sensors, _silence, _pushes):
             yield from part()
 
 
 def _then_armed(strike: Strike) -> Strike:
-    """Apply a fault before anything is armed."""
+    """Return the strike that applies a fault before the arm is armed."""
     def armed(scene: Scene) -> None:
         strike(scene)
         scene.run(0.02)
@@ -40,7 +40,7 @@ def _then_armed(strike: Strike) -> Strike:
 
 def _faulted(kind: str, name: str, state: str, strike: Strike, named: tuple[str, ...], amperes: float,
              within: float = 0.1, after: float = BEFORE) -> Injection:
-    """One that ends in a fault."""
+    """Return an injection that ends in a fault."""
     return Injection(kind, name, state, strike, ("FAULT",), named, within, after, amperes=amperes)
 
 
@@ -61,7 +61,7 @@ def _shorts() -> Iterator[Injection]:
 
 def _sensors() -> Iterator[Injection]:
     for j in range(2):
-        backwards = _sensor(j, backwards=True, noise=NOISE)  # without any a loop at rest would stay so
+        backwards = _sensor(j, backwards=True, noise=NOISE)  # without noise a loop at rest would stay at rest
         kind, named = "sensor backwards", ("CURRENT_SIGN", "OVER_CURRENT")
         yield _faulted(kind, f"joint {j} when armed", "DISARMED", _then_armed(backwards), ("CURRENT_SIGN",), 2.0)
         for state in HELD:
@@ -92,7 +92,7 @@ def _silence() -> Iterator[Injection]:
 
 
 def _pushes() -> Iterator[Injection]:
-    """Nothing is wrong: a motor of low resistance is asked for much, in both directions."""
+    """Yield large torques in both directions, of a motor with low resistance, without any fault."""
     for push in (PUSH, -PUSH):
         def pushed(scene: Scene, push: float = push) -> None:
             faults.rewind(0, LOW_RESISTANCE)(scene.board)
@@ -110,7 +110,7 @@ def _pushes() -> Iterator[Injection]:
 
 
 def _lean(scene: Scene, push: float) -> None:
-    """A hand leans on the first joint, more and more for 0.3 s."""
+    """Lean on the first joint, with a ramp of 0.3 s."""
     plant = scene.board.plant
     since = plant.time  # type: ignore[attr-defined]
 

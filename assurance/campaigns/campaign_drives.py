@@ -1,7 +1,7 @@
-"""Faults of drives on a bus: every fault on every family, at several moments, judged in the drives' own models.
+"""Faults of drives on a bus: every fault on every family, at several moments, judged by the drives' models.
 
-An outcome is unsafe where a drive gives torque that the table below does not let it give, whatever the firmware says;
-it is bad, too, where state and fault are others than docs/faults.md has. A family is one row of KINDS.
+An outcome is unsafe if a drive gives torque against the table below, for any report of the firmware. It is bad if state
+or fault differ from docs/faults.md. A family is one row of KINDS.
 """
 
 import math
@@ -32,19 +32,19 @@ from femtorque.hil.drives.families.odrive_can import drive as odrive
 from femtorque.hil.drives.families.robstride import drive as robstride
 from femtorque.hil.plant import stepped_of
 
-LEVEL = (-0.5, 0.3, -0.2)  # rad at the start: the drives carry the arm
-FIRST = 0  # the drive that suffers
-HALTED = "halted"  # by a debugger
-CONNECTED = 3e-3  # s from a debugger's connection to its halt: OpenOCD needs more for its own words to the probe
+LEVEL = (-0.5, 0.3, -0.2)  # rad at the start: the drives bear the arm's weight
+FIRST = 0  # the faulty drive
+HALTED = "halted"  # the name of a halt by a debugger
+CONNECTED = 3e-3  # s from a debugger's connection to its halt: OpenOCD needs more
 NO_TORQUE = 1e-3  # of a drive's largest torque
-NEAR = 0.06  # rad from where it should be, of an arm that goes on in spite of all
-ARMED = 2.0  # s after power-on, at most
-AGAIN = 4e-4  # s after which what ails a drive for good is there again, whatever cleared it: within every tick
-INTRUDES = 2.3e-3  # s from one foreign frame to the next: within ten of them, one at each tenth of a tick
-BOOT = 0.4  # s, at most, until a board that was reset is heard again
-SECONDS = 1.6  # after which a motion that goes on has ended
+NEAR = 0.06  # rad, the largest error of an arm that goes on
+ARMED = 2.0  # s after power-on until the board is armed, at most
+AGAIN = 4e-4  # s until a lasting error is back after it was cleared: within every tick
+INTRUDES = 2.3e-3  # s between foreign frames: ten of them have one in each tenth of a tick
+BOOT = 0.4  # s until a reset board is heard again, at most
+SECONDS = 1.6  # s until a motion that goes on has ended
 
-HOST_LOST = 1.0  # s from the last byte of a host until the outputs are off: ten times host_timeout_s
+HOST_LOST = 1.0  # s from the host's last byte until the outputs are off: ten times host_timeout_s
 RESTING = ("CHECK", "DISARMED")
 DRIVEN = ("ARM", *MOVED, "FLOAT")
 
@@ -54,13 +54,12 @@ DRIVEN = ("ARM", *MOVED, "FLOAT")
 
 @dataclass(frozen=True)
 class Kind:
-    """board: that drives the arm. types: of its drives, from the shoulder on. fd: on CAN FD. pd: who closes the loop.
-    codes: of its own faults. tells: true if it reports that it is enabled. shared: whether all answer with the same
-    identifier: two answers at once disturb each other until their drives leave the bus. timeout: s after which it stops
-    by itself without commands, at most; None: it never does, and what the board cannot reach goes on until its supply
-    is cut. own: gives a type the ranges that are its owner's to set. rests: true if it reports a fault while it is off.
-    forgets: true if it has lost a setting of the board's once it has been without power. beat: s between heartbeats,
-    which alone report its errors."""
+    """A family of drives. types: from the shoulder on. codes: of its faults. board: of the arm. fd: on CAN FD. pd:
+    closes the loop. tells: a drive reports that it is enabled. shared: all answer with one identifier, and simultaneous
+    answers disturb each other until the drives leave the bus. timeout: s without commands until a drive stops, at most.
+    None: it never stops, until its supply is cut. own: sets the ranges that the owner sets. rests: a drive reports
+    faults while it is off. forgets: a drive loses a setting without power. beat: s between the heartbeats that report
+    errors."""
 
     types: tuple[str, str, str]
     codes: dict[str, int]
@@ -90,11 +89,11 @@ KINDS = {
     "odrive-can": Kind(("odrive-pro", "odrive-pro", "odrive-s1"), odrive.FAULTS, forgets=False, beat=odrive.BEAT),
 }
 
-EFFORT = 0.9  # of what a drive gives, at most
+EFFORT = 0.9  # share of a drive's torque, at most
 
 
 def arm_of(name: str) -> Mechanism:
-    """The arm of three drives, of that kind, held out level; dropped where its host is gone, to see it let go."""
+    """Return the level arm of three drives of that kind. It coasts without a host, so that its release is seen."""
     kind, source = KINDS[name], load_mechanism(MECHANISMS / "damiao_arm.toml")
     assert source.board is not None
     joints = []
@@ -112,11 +111,11 @@ def arm_of(name: str) -> Mechanism:
 
 
 LIES = (-0.8, 0.6, -0.5)  # rad
-LYING_S = 5.0  # s in which the arm lies from anywhere in its motion
+LYING_S = 5.0  # s until the arm lies, from any pose
 
 
 def parked_of(name: str) -> Mechanism:
-    """The arm of that kind, which goes to a pose before its drives are let go."""
+    """Return the arm of that kind that goes to a pose before its drives are let go."""
     arm = arm_of(name)
     assert arm.board is not None
     sense = load_board(arm.board.use).sense
@@ -126,17 +125,17 @@ def parked_of(name: str) -> Mechanism:
     return replace(arm, name=f"{arm.name}_parked", safety=replace(arm.safety, host="auto", park=park))
 
 
-# ---- what goes wrong
+# ---- the faults
 
 
 @dataclass(frozen=True)
 class Injection:
-    """strike at a moment: CHECK, from power-on; DISARMED; ARM, while drives are being enabled; or a state of the board.
+    """A strike at a moment: CHECK, from power-on; DISARMED; ARM, while drives are being enabled; or another state.
 
-    ends: "off", every drive without torque within `within` s; "refused", none ever with any, and ARM refused; "rides",
-    the arm goes on; "either", it goes on or is off. faults: latched, or refusals, one of them. state: the board's,
-    where it is not FAULT. dark: nothing is heard of the board any more. unreached: no drive is. lies: rad, where the
-    arm is to be when its drives are let go.
+    ends: "off", no drive has torque after `within` s; "refused", no drive ever has torque, and ARM is refused; "rides",
+    the arm goes on; "either", it goes on or is off. faults: latched faults or refusals, one of them. state: the
+    board's. dark: the board is not heard any more. unreached: the board reaches no drive. lies: rad, the arm's pose
+    when its drives are let go.
     """
 
     kind: str
@@ -161,12 +160,12 @@ def _all(scene: Scene) -> list[Drive | Servo]:
 
 
 def drive_becomes(seconds: float | None = None, **values: object) -> Strike:
-    """Something becomes so at the first drive or servo; for so long."""
+    """Return the strike that sets attributes of the first drive or servo, for some seconds or for good."""
     return on(faults.becomes(faults.first, seconds, **values))
 
 
 def wire_becomes(seconds: float | None = None, **values: object) -> Strike:
-    """Something becomes so on its wire; for so long."""
+    """Return the strike that sets attributes of the wire, for some seconds or for good."""
     return on(faults.becomes(faults.wire, seconds, **values))
 
 
@@ -178,7 +177,7 @@ def later(scene: Scene, seconds: float, action: Callable[[], None]) -> None:
 
 
 def _fails(code: int, again: float | None = None) -> Strike:
-    """Once, or over and over."""
+    """Return the strike that makes the first drive fail, once or every `again` s."""
     def strike(scene: Scene) -> None:
         if _first(scene).powered:
             _first(scene).fail(code)
@@ -189,7 +188,7 @@ def _fails(code: int, again: float | None = None) -> Strike:
 
 
 def _short(seconds: float, again: float = 0.0, times: int = 1) -> Strike:
-    """The wires touch for so long; over and over, so many times."""
+    """Return the strike that shorts the wires for some seconds, several times."""
     touch = faults.becomes(faults.wire, seconds, shorted=True)
 
     def strike(scene: Scene) -> None:
@@ -200,16 +199,16 @@ def _short(seconds: float, again: float = 0.0, times: int = 1) -> Strike:
 
 
 def _without_supply(seconds: float, boot: float = 0.0) -> Strike:
-    """The first drive's own branch. boot: s that it takes to be on the bus again."""
+    """Return the strike that cuts the first drive's supply. boot: s until the drive is on the bus again."""
     return on(faults.every(faults.becomes(faults.first, boot=boot),
                            faults.becomes(faults.first, seconds, supplied=False)))
 
 
-supply_dips = on(faults.becomes(faults.whole, 0.1, bus_voltage=0.0))  # of all drives, and the board's measurement of it
+supply_dips = on(faults.becomes(faults.whole, 0.1, bus_voltage=0.0))  # of all drives, and measured by the board
 
 
 def _narrow(scene: Scene) -> None:
-    """Another range of position."""
+    """Set another range of position."""
     drive = _first(scene)
     if isinstance(drive, Damiao):
         drive.registers[21] *= 0.8
@@ -225,7 +224,7 @@ def _other_mode(scene: Scene) -> None:
 
 
 def _softer(share: float) -> Strike:
-    """Other gains than the file has."""
+    """Return the strike that sets a share of the file's gains."""
     def strike(scene: Scene) -> None:
         drive = _first(scene)
         assert isinstance(drive, moteus.Moteus)
@@ -240,25 +239,25 @@ def board_dies(scene: Scene) -> None:
 
 
 def board_halted(scene: Scene) -> None:
-    """A debugger connects, which stops the watchdog in its halts, and halts the processor a tick or more later."""
+    """Connect a debugger, which stops the watchdog in halts, and halt the processor a tick or more later."""
     debugger = swd.Probe(scene.board.chip)
     debugger.attach()
     later(scene, CONNECTED, debugger.halt)
 
 
 def injections(name: str) -> Iterator[Injection]:
-    """All of one kind of drives, in a fixed order."""
+    """Yield all injections of one kind of drives, in a fixed order."""
     kind = KINDS[name]
     last = kind.timeout if kind.timeout is not None else 0.03
-    own = last + 0.01  # s until drives that nobody reaches have stopped by themselves
-    told = 0.008 + kind.beat  # s until reachable drives have received a stop: found in a tick, sent with the next
+    own = last + 0.01  # s until drives out of reach have stopped
+    told = 0.008 + kind.beat  # s until reachable drives have got a stop: found in a tick, sent with the next
     hot = next((code for word, code in kind.codes.items() if "over temperature" in word), 0)
     ailing = {"silent": ("DRIVE_SILENT",), "ails": ("DRIVE_FAULT",), "bus": ("BUS_OFF", "DRIVE_SILENT")}
 
     def each(what: str, detail: str, strike: Strike, named: tuple[str, ...], within: float,
              resting: Strike | None = None, moments: tuple[str, ...] = DRIVEN,
              refusals: tuple[str, ...] = (), unreached: bool = False) -> Iterator[Injection]:
-        """While driven; and at rest, where it lasts, or `resting` makes it last."""
+        """Yield one while driven, and one at rest if refused. resting: a lasting strike for that."""
         for moment in moments:
             yield Injection(what, detail, moment, strike, "off", named, within, unreached=unreached)
         for moment in RESTING if refusals else ():
@@ -271,7 +270,7 @@ def injections(name: str) -> Iterator[Injection]:
     yield from each("bus babbles", "lowest identifier", on(faults.intruder(0, 0.0)), ailing["silent"], own,
                     refusals=("DRIVE_SILENT",), unreached=True)
     foreign = on(faults.intruder(None, INTRUDES))
-    # until such a frame is the last that a tick gets, only the drive's own is taken
+    # only the last frame of a tick counts, so a foreign frame may take ten tries
     yield from each("foreign frame", "in the drive's name", foreign,
                     ("ENCODER", "DRIVE_FAULT", "DRIVE_SILENT"), 10.0 * INTRUDES + told)
     for moment in RESTING:
@@ -295,14 +294,14 @@ def injections(name: str) -> Iterator[Injection]:
                         unreached=kind.shared)
     yield from each("terminator unplugged", "both", wire_becomes(terminators=0), ailing["bus"], own,
                     refusals=("DRIVE_SILENT",), unreached=True)
-    anew = ("ENCODER",) if kind.beat else ()  # it counts from where it comes up, before its heartbeat says so
+    anew = ("ENCODER",) if kind.beat else ()  # it counts from a new place before its heartbeat reports that
     for seconds in (0.02, 0.3):
         yield from each("drive's supply dips", f"{1e3 * seconds:g} ms", _without_supply(seconds),
                         (*ailing["silent"], *ailing["ails"], *anew), told + 6e-3)
     if kind.tells:
         yield from each("drive's supply dips", "2 ms", _without_supply(2e-3), (*ailing["ails"], *anew), told,
                         moments=DRIVEN[1:])
-        arming = "off" if kind.forgets else "either"  # it is enabled again before it reports the loss
+        arming = "off" if kind.forgets else "either"  # the drive is enabled again before it reports the loss
         yield Injection("drive's supply dips", "2 ms", "ARM", _without_supply(2e-3), arming,
                         (*ailing["ails"], *anew), told + 6e-3)
         for boot in (1e-3, 3e-3, 5e-3, 20e-3):
@@ -310,7 +309,7 @@ def injections(name: str) -> Iterator[Injection]:
                 yield Injection("drive's supply dips", f"2 ms, boots in {1e3 * boot:g} ms", moment,
                                 _without_supply(2e-3, boot), ends, (*ailing["silent"], *ailing["ails"], *anew),
                                 told + 6e-3)
-    else:  # it comes back, lets go and does not report it: its joint stays behind
+    else:  # the drive is off afterwards without a report: its joint stays behind
         behind = ("FOLLOWING", "OVERSPEED", "POSITION", "ENCODER")
         yield from each("drive's supply dips", "2 ms", _without_supply(2e-3), behind, 1.5, moments=MOVED)
     yield from each("supply dips", "100 ms", supply_dips, ("UNDER_VOLTAGE", *ailing["silent"], *ailing["ails"]),
@@ -321,8 +320,7 @@ def injections(name: str) -> Iterator[Injection]:
 
 
 def of_board(own: float, told: float) -> Iterator[Injection]:
-    """What goes wrong with the board. own: s until drives that nobody reaches have stopped. told: s until others
-    have."""
+    """Yield faults of the board. own: s until drives out of reach have stopped. told: s until others have."""
     for moment in DRIVEN:
         for name, strike in (("no supply", board_dies), (HALTED, board_halted)):
             yield Injection("board dies", name, moment, strike, "off", within=own, dark=True, unreached=True)
@@ -333,15 +331,15 @@ def of_board(own: float, told: float) -> Iterator[Injection]:
 
 
 def _settings(name: str) -> Iterator[Injection]:
-    """Wrong ones, from power-on. Only Damiao's report their range of velocity: others show it when they move, and go on
-    before, damped otherwise."""
+    """Yield wrong settings from power-on. Only Damiao's drives report their range of velocity. Others show a wrong
+    range when they move."""
     told = name.startswith("damiao")
-    if name == "moteus":  # plain numbers, of a version, from a place; its gains are not to be asked for over registers
+    if name == "moteus":  # plain numbers of a version; registers do not report its gains
         for detail, strike in (("another meaning", on(faults.rescale(0.8))), ("of the rotor", drive_becomes(home=1))):
             yield Injection("wrong scale", detail, "CHECK", strike, "refused", ("DRIVE_SETTING",))
         yield Injection("wrong scale", "0.8 of its gains", "CHECK", _softer(0.8), "rides")
         return
-    if name == "odrive-can":  # plain numbers, of a version; its limits nobody can ask for
+    if name == "odrive-can":  # plain numbers of a version; no message reports its limits
         for detail, strike in (("another protocol", on(faults.rescale(0.8))),
                                ("old firmware", drive_becomes(firmware=(0, 5, 6)))):
             yield Injection("wrong scale", detail, "CHECK", strike, "refused", ("DRIVE_SETTING",))
@@ -356,8 +354,8 @@ def _settings(name: str) -> Iterator[Injection]:
 
 
 def parked(name: str) -> Iterator[Injection]:
-    """All of `parked_of`, in a fixed order: its drives are let go where it lies, and nowhere else; but what takes a
-    drive away lets it go at once, though it is on its way."""
+    """Yield all injections of `parked_of`, in a fixed order: the drives are let go in the pose alone. The loss of a
+    drive lets the arm go at once, even on its way."""
     park, kind = parked_of(name).safety.park, KINDS[name]
     assert park is not None
 
@@ -383,9 +381,9 @@ def parked(name: str) -> Iterator[Injection]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """unsafe: what torque or motion there was that may not be, or nothing. bad: what else is wrong. seconds: until no
-    drive gave torque any more, from the strike on. fastest: share of a joint's largest speed. left: drives that nobody
-    reached and that have no limit of their own went on until the board reached them again, or their supply was cut."""
+    """Outcome of an injection. unsafe: a torque or motion that may not be, or empty. bad: another error, or empty.
+    seconds: from the strike until no drive gave torque. fastest: share of a joint's largest speed. left: drives out of
+    reach without a timeout went on until the board reached them again, or their supply was cut."""
 
     injection: Injection
     state: str
@@ -402,15 +400,14 @@ class Outcome:
 
 
 class _Judge:
-    """Sees the torques that drives give, step by step of the plant. limited: none of them may without its own limit of
-    time."""
+    """Watches the drives' torques in every step of the plant. limited: no drive may give torque without a timeout."""
 
     def __init__(self, board: VirtualBoard, limited: bool) -> None:
         self._board, self._limited = board, limited
         self.since = 0.0
-        self.last = 0.0  # s, when a drive gave torque last
-        self.where = np.array(board.plant.q)  # rad, when a drive gave torque last
-        self.endless = False  # a drive was commanded that would not have stopped by itself
+        self.last = 0.0  # s, the last torque of a drive
+        self.where = np.array(board.plant.q)  # rad, the arm at the last torque of a drive
+        self.endless = False  # a drive without a timeout was commanded
         self.fastest = 0.0
         self._speeds = np.array([joint.limits.velocity for joint, _ in board.joints])
         for drive in board.wiring.buses.drives.values():
@@ -430,18 +427,17 @@ class _Judge:
 
     @staticmethod
     def _braking(drive: Drive, torque: float, velocity: float) -> bool:
-        """True if a drive that its own limit of time has ended takes energy out of its joint, but for its current's
-        lag."""
+        """Return whether a drive that has timed out takes energy out of its joint, but for its current's lag."""
         return drive.brakes_alone and torque * velocity < NO_TORQUE * drive.ranges.torque
 
     def _look_at(self, servos: list[Servo]) -> None:
-        """A servo drives where it gives its motor a voltage; without one the motor brakes, or floats."""
+        """Note servos whose motors have a voltage. Without voltage a motor brakes or floats."""
         driven = max(servo.driven for servo in servos)
         if driven + STEP > self.last:
             self._note(driven, STEP)
 
     def _note(self, now: float, seconds: float) -> None:
-        """A drive drives, for so long."""
+        """Note that a drive gives torque from now on, for some seconds."""
         self.last = now + seconds
         self.where = np.array(self._board.plant.q)
         if now > self.since:
@@ -449,7 +445,7 @@ class _Judge:
 
 
 def play(injection: Injection, mechanism: Mechanism, elf: Path, unlimited: bool = False) -> Outcome:
-    """Do one injection and look. unlimited: drives that have no time limit of their own."""
+    """Play one injection and judge it. unlimited: drives without a timeout."""
     scene = Scene(mechanism, elf)
     scene.board.brakes = True  # until it is armed
     judge = _Judge(scene.board, limited=not unlimited)
@@ -471,7 +467,7 @@ def play(injection: Injection, mechanism: Mechanism, elf: Path, unlimited: bool 
         seconds = max(judge.last - struck, 0.0)
         if unlimited and scene.board.wiring.buses.at_work:
             return _cut_off(scene, judge, injection)
-        if unlimited and injection.unreached and seconds > injection.within:  # the board has come back to them
+        if unlimited and injection.unreached and seconds > injection.within:  # the board reaches the drives again
             return replace(_judged(scene, judge, injection, 0.0), seconds=seconds, left=True)
         return _judged(scene, judge, injection, seconds)
     finally:
@@ -479,7 +475,7 @@ def play(injection: Injection, mechanism: Mechanism, elf: Path, unlimited: bool 
 
 
 def _begin_to_arm(scene: Scene, injection: Injection) -> None:
-    """As far as to the moment at which drives are being enabled."""
+    """Go to the moment at which drives are being enabled."""
     scene.enter("DISARMED")
     scene.run(BEFORE + scene.session.configuration.supply_s)
     with suppress(Refused):
@@ -491,8 +487,8 @@ def _begin_to_arm(scene: Scene, injection: Injection) -> None:
 
 
 def _at_rest(scene: Scene, judge: _Judge, injection: Injection) -> Outcome:
-    """From power-on, or at rest: the host tries to arm. It is refused; or taken, if drives answer just then, and ends
-    in the fault of that name."""
+    """Play an injection from power-on or at rest: the host tries to arm. ARM is refused, or ends in the fault of that
+    name if drives answer just then."""
     if injection.moment == "CHECK":
         injection.strike(scene)
     scene.session.connect()
@@ -516,7 +512,7 @@ def _at_rest(scene: Scene, judge: _Judge, injection: Injection) -> Outcome:
 
 
 def _riding(scene: Scene, judge: _Judge, injection: Injection) -> Outcome:
-    """It goes on: a motion to its end, all else where it is, or nearly so. Or all is off."""
+    """Judge an arm that goes on: a motion to its end, or the arm at its place. Or all is off."""
     moves = injection.moment in ("TRACK", "FOLLOW")
     wanted = np.array(LEVEL) + REACH if moves else np.array(scene.board.plant.q)
     scene.run(SECONDS if moves else 0.4)
@@ -534,7 +530,7 @@ def _riding(scene: Scene, judge: _Judge, injection: Injection) -> Outcome:
 
 
 def _cut_off(scene: Scene, judge: _Judge, injection: Injection) -> Outcome:
-    """Drives that nobody reaches go on: as `check` says of them, the e-stop loop cuts their supply."""
+    """Cut the supply of drives that go on out of reach, as the e-stop loop does."""
     reached = [drive for drive in _all(scene) if not drive.cut and not injection.unreached]
     on = [drive for drive in reached if drive.driving]
     for drive in _all(scene):
@@ -574,19 +570,19 @@ Pick = Callable[[list[Injection]], list[Injection]]
 
 def run(name: str, out: Path, pick: Pick = lambda all_: all_,
         on_outcome: Callable[[Outcome], None] = lambda outcome: None) -> list[Outcome]:
-    """Build the image of a kind of drives and do what is picked of its injections."""
+    """Build the image of a kind of drives, and play the picked injections."""
     return done(arm_of(name), pick(list(injections(name))), KINDS[name].timeout is None, out, on_outcome)
 
 
 def run_parked(name: str, out: Path, pick: Pick = lambda all_: all_,
                on_outcome: Callable[[Outcome], None] = lambda outcome: None) -> list[Outcome]:
-    """Do the injections of an arm that lies down, as `run` does those of one that does not."""
+    """Play the picked injections of an arm that lies down."""
     return done(parked_of(name), pick(list(parked(name))), KINDS[name].timeout is None, out, on_outcome)
 
 
 def done(mechanism: Mechanism, these: list[Injection], unlimited: bool, out: Path,
          on_outcome: Callable[[Outcome], None] = lambda outcome: None) -> list[Outcome]:
-    """Build the image of an arm and do these to it. unlimited: its drives have no time limit of their own."""
+    """Build the image of an arm and play injections. unlimited: its drives have no timeout."""
     elf = build.build_image(mechanism, out / mechanism.name).elf
     outcomes = []
     for injection in these:
@@ -596,7 +592,7 @@ def done(mechanism: Mechanism, these: list[Injection], unlimited: bool, out: Pat
 
 
 def table(of_kind: dict[str, list[Outcome]]) -> str:
-    """A line per fault and kind of drives: how many, the slowest until no torque was left, where they ended."""
+    """Return a line for each fault and kind of drives: count, slowest time without torque, end states."""
     lines = [f"{'drives':13} {'what goes wrong':22} {'done':>5} {'unsafe':>7} {'bad':>4} {'left on':>8} {'slowest':>9}"
              "  ends in"]
     for name, outcomes in of_kind.items():

@@ -1,7 +1,7 @@
-"""Faults of Dynamixel X servos: what differs from the table of assurance.campaigns.campaign_wires.
+"""Faults of Dynamixel X servos, as a row of assurance.campaigns.campaign_wires.
 
-A servo is unsafe where it has a current to make when it may not. One that nobody reaches stops by its own watchdog:
-nobody cuts their supply here.
+A servo is unsafe if it has a goal current when it may not. A servo out of reach stops by its own watchdog, as the board
+does not cut the supply.
 """
 
 from collections.abc import Iterator
@@ -17,12 +17,12 @@ from femtorque.hil.drives.families.dynamixel import servo as x
 from femtorque.hil.drives.families.dynamixel.servo import ERRORS, Dynamixel
 
 NAME = "dynamixel"
-TOLD = 0.008  # s: found in a tick, sent with the next, obeyed 1 ms later
-WATCHDOG = 2 * x.UNIT + 0.002  # s: as the board sets it, in ticks of 1 ms, and two periods of the servo's
+TOLD = 0.008  # s: found in a tick, sent with the next, applied 1 ms later
+WATCHDOG = 2 * x.UNIT + 0.002  # s: two units of the servo's watchdog, and ticks of 1 ms
 
 
 def arm() -> Mechanism:
-    """On three servos at 1 kHz."""
+    """Return an arm on three servos at 1 kHz."""
     own = DRIVES["dynamixel-xm430-w350"]
     assert own.servo is not None
     made = wires.light_arm(own, 3.0, Gains(30.0, 1.5), Friction(own.servo.viscous, own.servo.coulomb))
@@ -40,7 +40,7 @@ def _another(scene: Scene) -> Dynamixel:
 
 
 KIND = Kind(
-    told=TOLD, silent=0.007 + TOLD,  # five ticks more, and the one in which its answer was missing first
+    told=TOLD, silent=0.007 + TOLD,  # five more ticks, and the first one without an answer
     alone=lambda within: max(within, WATCHDOG), dead=WATCHDOG, late=("20 us", 2e-5), chained=True,
     errors=ERRORS, ails=lambda code: lambda scene: first(scene).fail(code), hot=95.0, rests=False, another=_another,
     settings=(("wrong scale", "turned round", comes(x.DRIVE_MODE, 1)),
@@ -54,5 +54,5 @@ KIND = Kind(
 
 
 def injections() -> Iterator[Injection]:
-    """All, in a fixed order."""
+    """Return all injections, in a fixed order."""
     return wires.injections(KIND)

@@ -1,9 +1,8 @@
-"""Faults of Feetech's servos: what differs from the table of assurance.campaigns.campaign_wires.
+"""Faults of Feetech's servos, as a row of assurance.campaigns.campaign_wires.
 
-A servo is unsafe where it gives its motor a voltage when it may not; one that brakes its motor, or lets it float, is
-not. Servos have no time limit: one that nobody reaches keeps its duty until the board cuts the supply of all, as its
-watchdog's reset does where a debugger has halted the processor. A board without such an output leaves them on:
-`arm(cutoff=None)`.
+A servo is unsafe if its motor has a voltage when it may not. Braking and floating are safe. Servos have no timeout. A
+servo out of reach keeps its duty until the board cuts the supply of all servos. After a halt by a debugger the reset by
+the watchdog cuts it. A board without that output leaves the servos on: `arm(cutoff=None)`.
 """
 
 from collections.abc import Iterator
@@ -22,13 +21,13 @@ from femtorque.hil.drives.families.feetech.servo import ERRORS, Sts3215
 
 NAME = "feetech"
 CUTOFF = Cutoff()
-CUT = CUTOFF.within_s + 4e-3 + RELEASE_S + 1e-3  # s: asked, in vain, in ticks of 2 ms; the relay; a step of the plant
-RESET = campaign.CONNECTED + 0.11 + RELEASE_S  # s of a halt: the watchdog, at LSI's nominal rate, and the relay
-TOLD = 0.012  # s: found in a tick, sent with the next, obeyed 2 ms later
+CUT = CUTOFF.within_s + 4e-3 + RELEASE_S + 1e-3  # s: missing answers in ticks of 2 ms; the relay; a step of the plant
+RESET = campaign.CONNECTED + 0.11 + RELEASE_S  # s after a halt: the watchdog at LSI's nominal rate, and the relay
+TOLD = 0.012  # s: found in a tick, sent with the next, applied 2 ms later
 
 
 def arm(cutoff: Cutoff | None = CUTOFF) -> Mechanism:
-    """On three servos, whose supply the board switches."""
+    """Return an arm on three servos, whose supply the board switches."""
     made = wires.light_arm(DRIVES["feetech-sts3215-12v"], 2.6, Gains(12.0, 0.6))
     assert made.board is not None
     return replace(made, name="campaign_feetech", buses=(Bus("servos", "sts"),),
@@ -44,7 +43,7 @@ def _another(scene: Scene) -> Sts3215:
 
 
 def _ails(code: int) -> Strike:
-    """Report an error that only lessens the torque, or nothing."""
+    """Return the strike that causes an error."""
     def strike(scene: Scene) -> None:
         if code in (ERRORS["overload"], ERRORS["voltage"]):
             first(scene).latched |= code
@@ -66,5 +65,5 @@ KIND = Kind(
 
 
 def injections() -> Iterator[Injection]:
-    """All, in a fixed order."""
+    """Return all injections, in a fixed order."""
     return (replace(i, within=RESET) if i.name == HALTED else i for i in wires.injections(KIND))

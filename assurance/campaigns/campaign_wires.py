@@ -1,5 +1,7 @@
-"""Faults of servos on one wire, judged as assurance.campaigns.campaign_drives judges drives on CAN: one table for
-all families, whose own differences a row of each has."""
+"""Faults of servos on one wire, judged as in assurance.campaigns.campaign_drives.
+
+One table holds for all families. A Kind has the differences of a family.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -16,19 +18,19 @@ from femtorque.codegen.mechanism import Drive, Friction, Gains, Joint, Mechanism
 from femtorque.codegen.mechanism.buses import servo_motor
 from femtorque.hil.drives import Servo
 
-LIGHT = 0.1  # of the mass of the drives' arm
+LIGHT = 0.1  # share of the mass of the drives' arm
 REACH, VELOCITY = 2.5, 4.0  # rad, rad/s: limits of a joint
-AWAY = 1.0  # rad, from the position that another servo reports
+AWAY = 1.0  # rad, between the first servo and another servo
 
 
 @dataclass(frozen=True)
 class Kind:
-    """told: s until servos that are reached give nothing; silent: s until one that has left is missed, and they do.
-    alone: the latter of those that nobody reaches; dead: s until they give nothing where the board has died. late: s by
-    which an answer may be late, in words too; chained: one answer that is missing takes those of others along. errors:
-    by words. ails: brings one about. hot: deg C that are too much; rests: one that rests reports it. another: a servo
-    like the first one, somewhere else. settings: wrong ones: a kind, a name and how; lost: those with which a servo is
-    not heard."""
+    """A family of servos. told: s until reachable servos are off. silent: s until a missing servo is noticed and the
+    others are off. alone: the same bound for servos out of reach. dead: s until they are off after the board's death.
+    late: a delay of answers that is allowed, in words and s. chained: one missing answer hides those of others. errors:
+    codes by words. ails: causes one. hot: deg C that are too much. rests: a servo at rest reports heat. another: makes
+    a second servo like the first, at another position. settings: wrong ones, by kind and name. lost: settings with
+    which a servo is not heard."""
 
     told: float
     silent: float
@@ -46,12 +48,12 @@ class Kind:
 
 
 def refused(key: str, value: object, rule: str, hint: str = "") -> Never:
-    """Fail: nothing that is made here is refused."""
+    """Fail, as no arm of a campaign is refused."""
     raise AssertionError(key)
 
 
 def light_arm(own: DriveType, effort: float, gains: Gains, friction: Friction | None = None) -> Mechanism:
-    """The drives' arm, light, on three servos of a type. friction: None: that of the arm."""
+    """Return the drives' arm, but light and on three servos. friction: None keeps the arm's."""
     source = load_mechanism(MECHANISMS / "damiao_arm.toml")
 
     def on_servo(number: int, joint: Joint, start: float) -> Joint:
@@ -67,16 +69,16 @@ def light_arm(own: DriveType, effort: float, gains: Gains, friction: Friction | 
     return replace(source, joints=joints, links=links, safety=replace(source.safety, host="coast"))
 
 
-# ---- what goes wrong
+# ---- the faults
 
 
 def first(scene: Scene) -> Any:
-    """The first servo, of whatever family."""
+    """Return the first servo."""
     return scene.board.wiring.buses.servos[campaign.FIRST]
 
 
 def comes(register: int, value: int, size: int = 1) -> Strike:
-    """The first servo comes with another setting."""
+    """Return the strike that stores another setting in the first servo."""
     def strike(scene: Scene) -> None:
         one = first(scene)
         one.stored[register:register + size] = value.to_bytes(size, "little")
@@ -87,7 +89,7 @@ def comes(register: int, value: int, size: int = 1) -> Strike:
 
 
 def _other_servo(another: Callable[[Scene], Servo], alone: bool) -> Strike:
-    """Another one with its number is on the wire, elsewhere; alone: in its stead, and switched on as it is."""
+    """Return the strike that adds a second servo with the first one's number. alone: it replaces the first one."""
     def strike(scene: Scene) -> None:
         first(scene).cut = alone
         scene.board.wiring.buses.lines["servos"].servos += (another(scene),)
@@ -96,13 +98,13 @@ def _other_servo(another: Callable[[Scene], Servo], alone: bool) -> Strike:
 
 
 def injections(kind: Kind) -> Iterator[Injection]:
-    """All, in a fixed order."""
+    """Yield all injections, in a fixed order."""
     silent, ails, either = ("DRIVE_SILENT",), ("DRIVE_FAULT",), ("DRIVE_SILENT", "DRIVE_FAULT")
 
     def each(what: str, detail: str, strike: Strike, named: tuple[str, ...], within: float = kind.silent,
              moments: tuple[str, ...] = DRIVEN, refusals: tuple[str, ...] = (), unreached: bool = False,
              ) -> Iterator[Injection]:
-        """While driven; and at rest, where it lasts. unreached: what the board says does not come to all of them."""
+        """Yield one while driven, and one at rest if refused. unreached: the board does not reach all servos."""
         for moment in moments:
             yield Injection(what, detail, moment, strike, "off", named, kind.alone(within) if unreached else within,
                             unreached=unreached)
@@ -132,7 +134,7 @@ def injections(kind: Kind) -> Iterator[Injection]:
                         kind.alone(kind.silent), unreached=True)
     for seconds in (2e-3, 0.02, 0.3):
         yield from each("drive's supply dips", f"{1e3 * seconds:g} ms", drive_becomes(seconds, supplied=False), either,
-                        moments=DRIVEN[1:])  # while it is being switched on it is one that is slow to be
+                        moments=DRIVEN[1:])  # a servo that is being switched on is only slow
     yield from each("supply dips", "100 ms", campaign.supply_dips, ("UNDER_VOLTAGE", *either), kind.told)
     yield from each("host gone", "its line cut", host_gone, ("HOST_LOST",), campaign.HOST_LOST + kind.told)
     for what, name, strike in kind.settings:
@@ -144,5 +146,5 @@ def injections(kind: Kind) -> Iterator[Injection]:
 
 def run(of: ModuleType, out: Path, pick: campaign.Pick = lambda all_: all_,
         on_outcome: Callable[[campaign.Outcome], None] = lambda outcome: None) -> list[campaign.Outcome]:
-    """Build the image of a family's arm and do what is picked."""
+    """Build the image of a family's arm, and play the picked injections."""
     return campaign.done(of.arm(), pick(list(of.injections())), False, out, on_outcome)

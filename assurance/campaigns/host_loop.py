@@ -1,9 +1,9 @@
-"""An arm of Damiao's drives that a computer commands over the bus, as teams do, without any board between: the same
-virtual drives, wire and plant that a virtual board has.
+"""An arm of Damiao's drives that a PC commands over the bus without a board, with the virtual board's drives, wire and
+plant.
 
-A loop of the host wakes, asks all drives for their state, computes gravity there in NumPy, and sends each of them the
-motion's position and velocity of that moment, its gains and that torque. 125 Hz is what OpenArm's own stack comes to
-(enactic/openarm_ros2 #82). How late a loop of Python wakes is chosen, as is all that it needs: see Jitter.
+The PC's loop wakes, asks all drives for their state, and computes gravity for it in NumPy. It sends each drive the
+motion's present position and velocity, the gains and that torque. OpenArm's stack reaches 125 Hz (enactic/openarm_ros2
+#82). The delays of the loop are chosen: see Jitter.
 """
 
 from collections.abc import Callable
@@ -28,16 +28,15 @@ from femtorque.hil.plant import Driven, plant_of, wired
 
 Array = NDArray[np.float64]
 
-STEP = 100e-6  # s, of the plant between two looks at the drives
+STEP = 100e-6  # s, of the plant
 HZ = 125.0
 
 
 @dataclass(frozen=True)
 class Jitter:
-    """Jitter of a loop in Python on a PC without real-time priority: chosen, in the middle of published figures. late:
-    mean of the exponential delay of waking, s. pause, share: it is held up so long (s) in that share of its rounds, by
-    a collection of garbage, say. work: s from waking until commands are on the way: two turns of a USB adapter and
-    gravity in NumPy."""
+    """Delays of a Python loop on a PC without real-time priority, chosen amid published figures. late: mean of the
+    exponential delay of waking, s. pause: s of a hold-up, by garbage collection for example, in a `share` of the
+    rounds. work: s from waking to the commands: two turns of a USB adapter, and gravity in NumPy."""
 
     late: float = 0.5e-3
     pause: float = 10e-3
@@ -46,8 +45,8 @@ class Jitter:
 
 
 class Desk:
-    """Drives of a mechanism on one wire with a host's adapter, and the plant that they turn. seconds: since they were
-    switched on. q (J,): the plant's truth."""
+    """Drives of a mechanism on one wire with a host's adapter, and their plant. seconds: since power-on. q (J,): the
+    plant's truth, rad."""
 
     def __init__(self, mechanism: Mechanism, plant: Driven | None = None) -> None:
         bus, = mechanism.buses
@@ -63,7 +62,7 @@ class Desk:
             self.drives[-1].power_up(float(sign * angle))
             self.drives[-1].catch_up = self.catch_up
         self._at = 0.0
-        self.look: Callable[[float], None] = lambda seconds: None  # after each step of the plant
+        self.look: Callable[[float], None] = lambda seconds: None  # called after each step of the plant
 
     @property
     def seconds(self) -> float:
@@ -79,7 +78,7 @@ class Desk:
             self.catch_up()
 
     def catch_up(self) -> None:
-        """Bring the plant to now."""
+        """Bring the plant to the present time."""
         floating = np.full(len(self.drives), np.nan)
         while self.clock.seconds - self._at > 1e-9:
             h = min(STEP, self.clock.seconds - self._at)
@@ -108,7 +107,7 @@ class Desk:
 
 
 def packed(r: Ranges, c: Command) -> bytes:
-    """The eight bytes of a command, truncated, as the makers' own code packs them."""
+    """Return the eight bytes of a command, truncated as in the makers' code."""
     word = 0
     for value, low, high, bits in ((c.position, -r.position, r.position, 16), (c.velocity, -r.velocity, r.velocity, 12),
                                    (c.kp, 0.0, r.kp, 12), (c.kd, 0.0, r.kd, 12), (c.torque, -r.torque, r.torque, 12)):
@@ -118,8 +117,8 @@ def packed(r: Ranges, c: Command) -> bytes:
 
 @dataclass(frozen=True)
 class Ran:
-    """Course of a run, at each of its milliseconds. seconds (T,): since the motion began. target, q (T, J): rad. busy:
-    share of the time in which the wire was in use."""
+    """Course of a run, every millisecond. seconds (T,): since the begin of the motion. target, q (T, J): rad. busy:
+    share of the time with a busy wire."""
 
     seconds: Array
     target: Array
@@ -128,7 +127,7 @@ class Ran:
 
 
 class HostLoop:
-    """The loop. gravity: whether it adds the torque of the arm's weight."""
+    """The PC's loop. gravity: it adds the torque of the arm's weight."""
 
     def __init__(self, desk: Desk, motion: Trajectory, gravity: bool = True, jitter: Jitter | None = None,
                  seed: int = 1) -> None:
@@ -141,7 +140,7 @@ class HostLoop:
         desk.adapter.take = self._take
 
     def _take(self, frame: Frame) -> None:
-        """A drive's word on where it is."""
+        """Take in a drive's report of its position."""
         j = self._replies.get(frame.id)
         if j is not None and frame.data[0] >> 4 == ENABLED:
             reach = DRIVES[self._type(j)].position
@@ -154,7 +153,7 @@ class HostLoop:
         return drive.type.name
 
     def commands(self, t: float) -> list[bytes]:
-        """For every drive, at t s of the motion."""
+        """Return the commands for all drives at t s of the motion."""
         q, v, _ = self.motion.at(min(t, self.motion.duration))
         none = np.zeros(len(q))
         weight = newton_euler(self._model, self._known, none, none) if self.gravity else none
@@ -167,7 +166,7 @@ class HostLoop:
         return found
 
     def run(self, stall: tuple[float, float] = (np.inf, 0.0)) -> Ran:
-        """Play the motion. stall: when, s of the motion, and for how long the host does nothing."""
+        """Play the motion. stall: begin and length of the host's stall, s."""
         desk, rounds, stalled = self.desk, 0, False
         desk.tell(self.commands(0.0))
         desk.enable()
@@ -188,7 +187,7 @@ class HostLoop:
                 desk.run_until(desk.seconds + stall[1])
                 continue
             self._round(began)
-            rounds = max(rounds + 1, int((desk.seconds - began) * HZ) + 1)  # what is missed is left out
+            rounds = max(rounds + 1, int((desk.seconds - began) * HZ) + 1)  # missed rounds are left out
             desk.run_until(max(began + rounds / HZ + self._lateness(), desk.seconds))
         target = self.motion.at(np.minimum(seconds, self.motion.duration))[0]
         return Ran(np.array(seconds), target, np.array(places),

@@ -1,9 +1,8 @@
-"""One motion of an arm of seven drives: by their own PD alone, by a computer's loop that adds gravity, and by this
-firmware, planned, and as targets that are sent live; beside the floor that the drives' own loops and the fields of
-their frames leave.
+"""One motion of an arm of seven drives: by the drives' PD alone, by a PC's loop with gravity, and by this firmware,
+planned and as live targets.
 
-PD alone is the exact image without feed-forward, at the same 1 kHz: positions and velocities as good as with it. All
-have the same gains, drives, wire and plant.
+An ideal board shows the floor of the drives' loops and of the fields of their frames. PD alone is the exact image
+without feed-forward, at the same 1 kHz. All have the same gains, drives, wire and plant.
 """
 
 from __future__ import annotations
@@ -39,10 +38,10 @@ EXACT, FIELDS = "ideal board", "ideal board, in the drives' fields"
 WAYS = (PD, HOST, OURS)
 FLOORS = (EXACT, FIELDS)
 POSES = ((0.6, 0.9, -0.5, 1.9, 0.6, 0.4, -0.5), (-0.4, 1.2, 0.4, 0.5, -0.6, -0.4, 0.5))  # rad; the last reaches out
-TIMES = (1.2, 2.4, 3.2)  # s: to the first, to the second, and at rest there
-RESTED = 0.5  # s at rest until the mean there is taken
-STALL = (1.6, 0.4)  # s: when the host stalls, and for how long: the fault host-stall, in the middle
-BETTER = {PD: 1.0 / 10.0, HOST: 1.0 / 3.0}  # this firmware's rms error over that of others, at most
+TIMES = (1.2, 2.4, 3.2)  # s: at the first pose, at the second, and after a rest
+RESTED = 0.5  # s at rest before the mean
+STALL = (1.6, 0.4)  # s: begin and length of the host's stall, in the middle as the fault host-stall
+BETTER = {PD: 1.0 / 10.0, HOST: 1.0 / 3.0}  # this firmware's rms error over that of another way, at most
 
 
 def arm() -> Mechanism:
@@ -50,7 +49,7 @@ def arm() -> Mechanism:
 
 
 def motion_of(mechanism: Mechanism) -> Trajectory:
-    """From the start to the poses, one after the other, from rest to rest."""
+    """Return the motion from the start to the poses in order, from rest to rest."""
     start = [joint.start for joint in mechanism.streamed]
     rest = np.zeros((len(TIMES) + 1, len(start)))
     return from_rows([j.name for j in mechanism.streamed], [0.0, *TIMES], [start, *POSES, POSES[-1]], rest, rest)
@@ -58,7 +57,7 @@ def motion_of(mechanism: Mechanism) -> Trajectory:
 
 @dataclass(frozen=True)
 class Way:
-    """One way to play the motion. bus: share of the time in which the wire is busy. result: of an image."""
+    """One way to play the motion. result: of an image on the virtual board."""
 
     name: str
     ran: Ran
@@ -66,34 +65,34 @@ class Way:
 
     @property
     def error(self) -> Array:
-        """(T, J) rad: target minus the plant's truth."""
+        """Return the target minus the plant's truth (T, J), rad."""
         return self.ran.target - self.ran.q
 
     @property
     def rms(self) -> Array:
-        """(J,) rad, while it moves."""
+        """Return the rms error (J,) in motion, rad."""
         return np.sqrt(np.mean(self.error[self.ran.seconds < TIMES[-2]] ** 2, axis=0))
 
     @property
     def sag(self) -> Array:
-        """(J,) rad at rest, the mean."""
+        """Return the mean error (J,) at rest, rad."""
         return -self.error[self.ran.seconds > TIMES[-2] + RESTED].mean(axis=0)
 
     @property
     def speed(self) -> Array:
-        """(J,) rad/s, the largest."""
+        """Return the largest speeds (J,), rad/s."""
         return np.abs(np.diff(self.ran.q, axis=0)).max(axis=0) / 1e-3
 
     def off(self, since: float) -> float:
-        """rad, how far the arm gets off the path, wherever on it it should be: of its worst joint, from then on."""
+        """Return the worst joint's largest distance from the path after a time, at any point of the path, rad."""
         path = motion_of(arm()).at(np.arange(0.0, TIMES[-1], 1e-3))[0]
         later = self.ran.q[self.ran.seconds > since]
         return max(float(np.abs(path - q).max(axis=1).min()) for q in later)
 
 
 def on_board(mechanism: Mechanism, motion: Trajectory, feedforward: bool, fault: str | None = None) -> Way:
-    """By the exact image on the virtual board. fault: of femtorque.hil.board.faults, in the middle of the motion,
-    after which the host lets it go on."""
+    """Play by the exact image on the virtual board. fault: of femtorque.hil.board.faults, in the middle of the motion.
+    Afterwards the host resumes the motion."""
     folder = BUILD / (mechanism.name + ("" if feedforward else "-without-feedforward"))
     image = platformio.build_image(mechanism, folder, feedforward=feedforward)
     with VirtualBoard(image.elf, mechanism, plant_of(mechanism)) as board:
@@ -109,7 +108,7 @@ def on_board(mechanism: Mechanism, motion: Trajectory, feedforward: bool, fault:
 
 
 def live(mechanism: Mechanism, motion: Trajectory) -> Way:
-    """By the exact image in FOLLOW: positions of the motion are sent LIVE_HZ times a second, and nothing else."""
+    """Play by the exact image in FOLLOW: the host sends positions of the motion LIVE_HZ times a second."""
     image = platformio.build_image(mechanism, BUILD / mechanism.name)
     with VirtualBoard(image.elf, mechanism, plant_of(mechanism)) as board:
         board.brakes = True
@@ -135,13 +134,13 @@ def live(mechanism: Mechanism, motion: Trajectory) -> Way:
 
 
 def by_host(mechanism: Mechanism, motion: Trajectory, stall: tuple[float, float] = (np.inf, 0.0)) -> Way:
-    """By a PC's loop on the bus."""
+    """Play by a PC's loop on the bus."""
     return Way(HOST, HostLoop(Desk(mechanism), motion).run(stall))
 
 
 def ideally(mechanism: Mechanism, motion: Trajectory, coarse: bool) -> Way:
-    """By a board without delay that knows the arm exactly, at 1 kHz: what is left is what the drives do with it.
-    coarse: it sends them in the fields of their frames, torques with the residual of rounding."""
+    """Play by a board without delay that knows the arm exactly, at 1 kHz. The remaining error is the drives' own.
+    coarse: the board sends the fields of frames, and carries the rest of rounding of torques on."""
     desk, dt = Desk(mechanism), 1.0 / mechanism.control.rate_hz
     forward = torque(mechanism, motion, total=True).tau
     places, carried = [], np.zeros(len(desk.drives))
@@ -163,7 +162,7 @@ def ideally(mechanism: Mechanism, motion: Trajectory, coarse: bool) -> Way:
 
 
 def _rounded(joint: Joint, told: dict[str, float]) -> tuple[dict[str, float], float]:
-    """As it arrives, and what is left over of the torque."""
+    """Return the values that arrive, and the rest of the torque's rounding."""
     assert joint.drive is not None
     scales: dict[str, Range] = ranges(joint.drive.type)
     heard = {name: scales[name].decode(scales[name].encode(value)) for name, value in told.items()}
@@ -172,8 +171,7 @@ def _rounded(joint: Joint, told: dict[str, float]) -> tuple[dict[str, float], fl
 
 @dataclass(frozen=True)
 class Compared:
-    """ways: by name, those of WAYS, LIVE and FLOORS. stalled: HOST and OURS with a host that does nothing for a
-    while."""
+    """Runs by name. ways: those of WAYS, LIVE and FLOORS. stalled: HOST and OURS with a stalled host."""
 
     mechanism: Mechanism
     ways: dict[str, Way]
@@ -195,11 +193,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLOURS = {PD: colours.FEEDBACK, HOST: colours.REST, OURS: colours.FEED_FORWARD}
-JOINT = 1  # that carries most
+JOINT = 1  # bears the largest load
 
 
 def draw(compared: Compared, path: Path) -> None:
-    """Error of the joint that carries most, rms and sag of all joints, and what a host's stall does."""
+    """Draw the error of the most loaded joint, rms and sag of all joints, and the effect of a host's stall."""
     figure = blank(13.0, 7.6)
     (error, rms), (stall, sag) = figure.subplots(2, 2, width_ratios=(1.4, 1.0))
     joints = [joint.name for joint in compared.mechanism.streamed]

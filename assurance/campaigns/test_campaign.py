@@ -8,7 +8,7 @@ from assurance.campaigns import campaign, campaign_currents
 from tests.support import boards
 from tests.support.rig import ROOT, three_link
 
-# others have tests of their own on every board
+# the other kinds have tests on every board
 SAMPLE = ("encoder reversed", "HSE dead", "frames reordered", "tick overrun", "bit flip in constants", "over-voltage")
 
 
@@ -43,7 +43,7 @@ def test_that_there_are_three_hundred_injections_and_no_two_are_alike():
     assert len({(i.kind, i.name, i.state) for i in every}) == len(every)
 
 
-def test_that_each_temperature_that_an_injection_names_is_the_one_that_it_brings_about():
+def test_that_each_injection_sets_the_temperature_of_its_name():
     named = {i.name.split(" in ")[0]: i.strike for i in campaign._supply(three_link()) if i.kind == "over-temperature"}
     seen = {}
     for name, strike in named.items():
@@ -71,7 +71,7 @@ def test_that_a_loaded_arm_ends_on_its_brakes_on_every_board(name, tmp_path):
 
 
 def on_loops(name, folder):
-    """The arm with current loops, and the injections for it."""
+    """Return the arm with current loops, and its injections."""
     mechanism = boards.driven(boards.three_link(name, folder), "current")
     return mechanism, list(campaign_currents.injections(mechanism))
 
@@ -90,8 +90,8 @@ def test_that_faults_of_currents_end_where_they_must_before_much_flows(name, kin
 
 @pytest.mark.parametrize(("which", "name"), [("parked", "f405rg-4"), ("parked", "nucleo-g474re-6"),
                                             ("held", "f405rg-4")])
-def test_that_an_arm_with_a_pose_to_lie_in_is_let_go_there_and_one_that_is_held_taken_over(which, name, tmp_path):
-    """A lost host, heat, a low supply, the next host, and what lets go at once; the bench has all, from every state."""
+def test_that_a_parked_arm_is_let_go_in_its_pose_and_a_held_arm_taken_over(which, name, tmp_path):
+    """The picked faults are one of each kind, and one on its way; the bench has all, from every state."""
     def some(every):
         own = [i for i in every if i.kind.startswith(ONLY[which])]
         return [next(i for i in own if i.kind == kind) for kind in dict.fromkeys(i.kind for i in own)] + [own[-3]]
@@ -119,7 +119,7 @@ def parts(name, folder):
 
 
 def said(outcome):
-    """Report a bad outcome at once: the whole takes more than an hour."""
+    """Report a bad outcome at once, as the whole takes more than an hour."""
     if not outcome.good:
         print(f"{outcome.injection.kind}, {outcome.injection.name}: {outcome.state} {outcome.fault} {outcome.why}",
               flush=True)

@@ -1,4 +1,4 @@
-"""Faults of drives on a bus: a sample in every run, all injections in the bench."""
+"""Faults of drives on a bus: a sample in `make assure`, all injections in the bench."""
 
 from dataclasses import replace
 
@@ -40,8 +40,7 @@ def wrong(outcomes):
 
 @pytest.mark.parametrize("name", list(campaign.KINDS))
 def test_that_a_sample_ends_where_it_must_with_no_torque(name):
-    """Only drives without a time limit of their own go on where no board reaches them, and no longer than their
-    supply."""
+    """Out of reach, only drives without a timeout go on, until their supply is cut."""
     outcomes = campaign.run(name, PLACE, lambda every: [i for i in every if (i.kind, i.name, i.moment) in SAMPLE[name]])
     print(campaign.table({name: outcomes}))
     assert len(outcomes) == len(SAMPLE[name]) and wrong(outcomes) == []
@@ -61,13 +60,13 @@ def test_that_an_arm_on_drives_lies_down_before_they_are_let_go(name, what):
 
 
 def on_the_way(outcomes):
-    """True if what strikes an arm on its way to lie down finds it there; of drives left on it is not measured."""
+    """Return whether strikes on the way to lie down find the arm there. Drives that go on are not measured."""
     return all(o.left or o.seconds > campaign.ON_THE_WAY - 0.01
                for o in outcomes if o.injection.name.startswith("on its way"))
 
 
 def test_that_drives_let_go_elsewhere_are_unsafe():
-    """A proof that the sample can fail: the arm is to lie where it does not."""
+    """The sample can fail: here the required pose is another one."""
     mechanism = campaign.parked_of("damiao")
     gone = next(i for i in campaign.parked("damiao") if (i.name, i.moment) == ("host gone", "HOLD"))
     elf = build.build_image(mechanism, PLACE / mechanism.name).elf
@@ -75,7 +74,7 @@ def test_that_drives_let_go_elsewhere_are_unsafe():
 
 
 def test_that_a_sample_of_servos_ends_where_it_must():
-    """Also unreachable ones: the board cuts the supply of all servos, its watchdog where a debugger has halted it."""
+    """For servos out of reach the board cuts the supply of all servos, or the watchdog does after a halt."""
     outcomes = campaign_wires.run(
         campaign_servos, PLACE, lambda every: [i for i in every if (i.kind, i.name, i.moment) in SAMPLE_OF_SERVOS])
     assert len(outcomes) == len(SAMPLE_OF_SERVOS) and wrong(outcomes) == []
@@ -83,7 +82,7 @@ def test_that_a_sample_of_servos_ends_where_it_must():
 
 
 def test_that_a_sample_of_servos_with_a_watchdog_ends_where_it_must():
-    """Unreachable ones too, whose supply nobody cuts."""
+    """Servos out of reach stop without a cut of their supply."""
     outcomes = campaign_wires.run(
         campaign_dynamixels, PLACE,
         lambda every: [i for i in every if (i.kind, i.name, i.moment) in SAMPLE_OF_DYNAMIXELS])
@@ -92,14 +91,14 @@ def test_that_a_sample_of_servos_with_a_watchdog_ends_where_it_must():
 
 
 @pytest.mark.parametrize("what", SAMPLE_OF_SERVOS[:3])
-def test_that_without_an_output_for_their_supply_servos_that_nobody_reaches_are_unsafe(what):
-    """A proof that the sample can fail."""
+def test_that_servos_out_of_reach_are_unsafe_without_an_output_for_their_supply(what):
+    """The sample can fail."""
     outcomes = campaign.done(campaign_servos.arm(cutoff=None), [
         i for i in campaign_servos.injections() if (i.kind, i.name, i.moment) == what], False, PLACE / "uncut")
     assert [bool(o.unsafe) for o in outcomes] == [True]
 
 
-def test_that_a_servo_that_goes_on_is_unsafe_whatever_the_board_says():
+def test_that_a_servo_that_goes_on_is_unsafe_for_any_report_of_the_board():
     mechanism = campaign_servos.arm()
     elf = build.build_image(mechanism, PLACE / mechanism.name).elf
     nothing = campaign.Injection("nothing", "at all", "HOLD", lambda scene: None, "off", state="HOLD")
@@ -107,8 +106,8 @@ def test_that_a_servo_that_goes_on_is_unsafe_whatever_the_board_says():
     assert campaign.play(nothing, mechanism, elf, unlimited=True).unsafe == "a drive within reach is on"
 
 
-def test_that_torque_that_goes_on_is_unsafe_whatever_the_board_says():
-    """An injection without a fault, so that the drives go on."""
+def test_that_torque_that_goes_on_is_unsafe_for_any_report_of_the_board():
+    """The injection has no fault, so the drives go on."""
     mechanism = campaign.arm_of("damiao")
     elf = build.build_image(mechanism, PLACE / mechanism.name).elf
     nothing = campaign.Injection("nothing", "at all", "HOLD", lambda scene: None, "off", state="HOLD")
@@ -130,7 +129,7 @@ def test_that_every_family_has_every_fault_and_no_two_injections_are_alike():
 
 
 @pytest.mark.parametrize("of", [campaign_servos, campaign_dynamixels])
-def test_that_servos_have_every_fault_that_makes_sense_on_a_wire_and_no_two_are_alike(of):
+def test_that_servos_have_every_fault_of_a_wire_and_no_two_are_alike(of):
     every = list(of.injections())
     assert {i.kind for i in every} >= {
         "drive silent", "drive late", "bus babbles", "foreign frame", "drive's own fault", "wire shorted",
@@ -148,9 +147,9 @@ def test_that_no_arm_on_drives_is_let_go_before_it_lies(name):
 
 @pytest.mark.bench
 @pytest.mark.parametrize("name", [*campaign.KINDS, *SERVOS])
-def test_that_nothing_that_goes_wrong_with_drives_is_unsafe(name):
+def test_that_no_fault_of_drives_is_unsafe(name):
     def said(outcome):
-        """Report a bad outcome at once: the whole takes minutes."""
+        """Report a bad outcome at once, as the whole takes minutes."""
         if not outcome.good:
             print(wrong([outcome]), flush=True)
 

@@ -1,5 +1,5 @@
-"""Five moteus controllers on one bus at 1 kHz: by their own PD alone, by a PC that adds gravity with the makers' own
-package, and by the image."""
+"""Five moteus controllers on one bus at 1 kHz: by their PD alone, by a PC with gravity and the makers' package, and by
+the image."""
 
 import math
 
@@ -21,7 +21,7 @@ from tests.support.bus_arm import five_moteus
 
 
 class UsbAdapter(Desk):
-    """Frames of the package, in their own resolutions, by an adapter."""
+    """Drives with an adapter that sends the package's frames."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         super().__init__(mechanism)
@@ -33,7 +33,7 @@ class UsbAdapter(Desk):
                            for drive, one in zip(self.drives, data, strict=True)])
 
     def enable(self) -> None:
-        """Past the calibration of their currents."""
+        """Wait for the calibration of the currents."""
         self.run_until(self.seconds + 20e-3)
 
     def ask(self) -> None:
@@ -67,7 +67,7 @@ class Loop(HostLoop):
 
 
 def motion_of(mechanism: Mechanism) -> Trajectory:
-    """The one of seven drives, without the last two joints."""
+    """Return the motion of seven drives, without the last two joints."""
     start, poses = [joint.start for joint in mechanism.streamed], [pose[:5] for pose in seven_drives.POSES]
     rest = np.zeros((4, 5))
     return from_rows([j.name for j in mechanism.streamed], [0.0, *seven_drives.TIMES], [start, *poses, poses[-1]],

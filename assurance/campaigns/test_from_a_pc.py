@@ -1,4 +1,4 @@
-"""An arm of Dynamixel, of moteus and of ODrive: by the image, by PD alone, and as their users drive them from a PC."""
+"""Arms of Dynamixel, moteus and ODrive drives: by the image, by PD alone, and from a PC as users do."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ from tests.support.from_a_pc import AlohaLike, FromAPc, MoteusExample, OdriveRos
 
 @dataclass(frozen=True)
 class Family:
-    """arm: and the motion that it plays. ways: of its users. of_pd, of_users, beside: shares of the rms error of PD
-    alone, of the users' and of the users' beside the best fixed delay, that the image leaves at most, all joints
-    together."""
+    """A family. arm: the mechanism and its motion. ways: of users on a PC. of_pd, of_users, beside: bounds of the
+    image's rms error of all joints, as a share of that of PD alone, of the users', and of the users' without their best
+    fixed delay."""
 
     arm: Callable[[], tuple[Mechanism, Trajectory]]
     ways: dict[str, Callable[[Mechanism], FromAPc]]
@@ -50,8 +50,8 @@ FAMILIES = {
 @pytest.mark.bench
 @pytest.mark.parametrize("name", FAMILIES)
 def test_the_image_is_nearer_to_the_motion_than_pd_alone_and_than_set_points_of_a_pc(name):
-    """True positions beside the targets of their time. Users' set points are also held against the motion as it was one
-    fixed delay before, the best for them: a follower that is late alone is not off its path."""
+    """Errors are of true positions to the targets of their time. Users' set-points are compared with a delayed motion
+    too, with their best fixed delay, as a late follower is still on its path."""
     family = FAMILIES[name]
     mechanism, motion = family.arm()
     ours, pd = (seven_drives.on_board(mechanism, motion, feedforward) for feedforward in (True, False))

@@ -1,9 +1,9 @@
-/* A bus that is held dominant, at every moment of its release: the driver as it
- * is, on a controller as far as this needs it. bxCAN after RM0090: INAK follows
- * INRQ, and goes after 11 recessive bits in a row (32.4.2); bus off ends after
- * 128 such sequences, in normal mode alone (32.7.6). FDCAN after RM0440 44.3.2:
- * INIT is set by bus off; once it is cleared, 129 sequences end it. A bit takes
- * a microsecond. */
+/* A bus that is held dominant and released at any moment: the real driver on a
+ * small model of the controller. bxCAN follows RM0090: INAK follows INRQ, and
+ * clears after 11 recessive bits in a row (32.4.2). Bus off ends after 128
+ * such sequences, in normal mode alone (32.7.6). FDCAN follows RM0440 44.3.2:
+ * bus off sets INIT. After INIT is cleared, 129 sequences end bus off. A bit
+ * takes a microsecond. */
 #include "ft_registers.h"
 
 #ifdef CAN1
@@ -23,7 +23,7 @@ static volatile uint32_t at_pending[8];
 #undef NVIC_ISPR
 #define NVIC_ISPR at_pending
 
-#define FT_MAILBOXES FT_ROOM /* which both files name */
+#define FT_MAILBOXES FT_ROOM /* both files define this name */
 #include "ft_buses.c"
 #undef FT_MAILBOXES
 #include "ft_can.c"
@@ -33,7 +33,7 @@ enum { SEQUENCE = 11 };
 
 static struct {
     bool init, off, held;
-    uint32_t run, seen; /* bits: in a row, of sequences */
+    uint32_t run, seen; /* bits in a row, bits of whole sequences */
 } node;
 
 void ft_interrupt_enable(uint32_t number, uint32_t priority)
@@ -70,9 +70,9 @@ static void show(void)
 
 #endif
 
-/* Return what the driver makes of a controller's counts of errors, which stand
- * where RM0090 has them in CAN_ESR and RM0440 in FDCAN_ECR; there REC counts no
- * further than 127, and RP is set beyond. */
+/* Return the driver's reading of a controller's error counts. They are in
+ * CAN_ESR (RM0090) or FDCAN_ECR (RM0440). There REC stops at 127, and RP is set
+ * beyond. */
 uint32_t counted(uint32_t sending, uint32_t receiving)
 {
 #ifdef CAN1
@@ -106,9 +106,9 @@ static void pass(uint32_t bits)
     show();
 }
 
-/* Hold the bus until a microsecond, then let go of it. off: whether the
- * controller is off then, or has not yet begun. Return how long after that it
- * takes part, microseconds, or 0 if it has not within so many. */
+/* Hold the bus until a moment, us, then release it. off: the controller is in
+ * bus off, or else has not begun. Return the microseconds from the release
+ * until the controller takes part, or 0 if that takes longer than `most`. */
 uint32_t trial(bool off, uint32_t release, uint32_t most)
 {
     static const ft_bus_queue empty;

@@ -1,7 +1,7 @@
-/* Damiao's drives on the buses of an endless motion: they are where they should
- * be, hear commands and answer them, written from python-damiao-driver's pages
- * of the protocol. A share of all frames is lost, and as many come twice: a
- * controller that misses the last bit of a frame sends it again. */
+/* Damiao's drives on the buses of an endless motion, after the protocol pages
+ * of python-damiao-driver. They are at their targets, take commands and
+ * answer. A share of all frames is lost. As many come twice, as a controller
+ * repeats a frame whose last bit it has missed. */
 #include "bus_soak.h"
 
 #include "fake_chip.h"
@@ -20,7 +20,7 @@
 enum { DISABLED, ENABLED };
 
 static bus_soak_t all;
-static uint64_t state, limit; /* of a generator; of 2^32, below which is bad */
+static uint64_t state, limit; /* of the generator; below it, of 2^32: bad */
 static double sum[FT_BUS_DRIVES], wanted[FT_BUS_DRIVES];
 static uint32_t status[FT_BUS_DRIVES];
 
@@ -38,8 +38,8 @@ static int special(const ft_frame *f)
     return memcmp(f->data, "\xff\xff\xff\xff\xff\xff\xff", 7) == 0;
 }
 
-/* Sum up what a drive is sent, whether it hears it or not: rounding is carried
- * from frame to frame. */
+/* Sum up the torques to a drive, heard or not, as rounding is carried from
+ * frame to frame. */
 static void weigh(uint32_t i, const ft_frame *f)
 {
     uint32_t number = (f->data[6] & 15u) << 8 | f->data[7];
@@ -59,7 +59,7 @@ static void hear(uint32_t i, const ft_frame *f)
     all.disabled += status[i] == DISABLED ? 1u : 0u;
 }
 
-/* Report a drive's position: its joint is where it should be. */
+/* Form a drive's report: its joint is at the target. */
 static void answer(uint32_t i, ft_frame *f)
 {
     const ft_target *target = *ft_telemetry.target;
@@ -107,7 +107,7 @@ static void speak(uint32_t i, const ft_frame *heard)
 }
 
 /* Let the drives go on after a tick. Frames leave a tick after they are formed,
- * with the torque of that time. */
+ * so their torques are those of that tick. */
 static void after(void)
 {
     static float before[FT_JOINTS];
@@ -126,8 +126,7 @@ static void after(void)
     memcpy(before, ft.control.law.torque, sizeof before);
 }
 
-/* Begin where drives are enabled. share: of frames to which something
- * happens. */
+/* Begin with enabled drives. share: of lost frames, and of doubled ones. */
 void bus_soak_begin(double share, uint64_t seed)
 {
     uint32_t i;

@@ -6,8 +6,7 @@
 typedef struct {
     uint64_t sent, lost, twice; /* frames */
     uint64_t unanswered;        /* ticks of a drive */
-    double bias; /* N m, by which what a drive was sent is away from what it
-                    should have had, in the mean */
+    double bias; /* N m, mean of the sent torques less the wanted ones */
     uint32_t told_lost, told_late, told_foreign, disabled;
 } bus_soak_t;
 

@@ -1,5 +1,5 @@
-/* A plant that the duties of an endless motion drive, and whose encoders it
- * sees. A duty acts a tick after the one that has formed it, for a tick. */
+/* A plant for an endless motion: duties drive it, and the application reads its
+ * encoders. A duty acts for one tick, a tick after it was formed. */
 #include "contact_soak.h"
 
 #include "fake_chip.h"
@@ -13,7 +13,7 @@
 #define STEPS 2 /* of the plant in a tick */
 
 static contact_soak_plant plant;
-static float duty[FT_JOINTS]; /* that acts from this tick on */
+static float duty[FT_JOINTS]; /* acting from this tick on */
 static int64_t counted[FT_JOINTS];
 static double worst[FT_JOINTS];
 
@@ -37,7 +37,7 @@ static void move(void)
     }
 }
 
-/* Note how near to a touch each joint comes. */
+/* Note how near each joint comes to a touch. */
 static void look(void)
 {
     const ft_contact *f = &ft.control.contact;
@@ -64,7 +64,7 @@ void contact_soak_begin(const contact_soak_plant *p)
     soak_after = go_on;
 }
 
-/* Let ticks pass in which nothing moves but by the law. */
+/* Let ticks pass without a motion. */
 void contact_soak_hold(uint32_t ticks)
 {
     uint32_t i;

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/* A plant's way on (hil/plant/plant_steps.h) and its encoders. */
+/* A plant's step (hil/plant/plant_steps.h) and its encoders. */
 typedef struct {
     void *arm;
     int64_t (*take)(void *arm, double h, int64_t count);

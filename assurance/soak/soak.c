@@ -1,6 +1,6 @@
-/* Hours of one endless motion: a path that returns to its start, played round
- * and round. Knots go through the whole link as frames; at every knot the
- * target must be that knot, to the last bit. */
+/* Hours of one endless motion: a closed path, played round and round. Knots go
+ * through the whole link as frames. At every knot the target must equal that
+ * knot, to the last bit. */
 #include "fake_chip.h"
 #include "ft_app.h"
 #include "ft_cobs.h"
@@ -17,8 +17,8 @@ static struct {
     const ft_msg_knot *path;
     uint32_t count;     /* knots of one round; the next begins with the first */
     uint64_t sent;      /* knots ever sent */
-    uint64_t at;        /* knots whose target has been seen */
-    uint32_t phase;     /* ticks since that */
+    uint64_t at;        /* knots that the target has passed */
+    uint32_t phase;     /* ticks since the last knot */
     int moving;
 } soak;
 
@@ -68,7 +68,7 @@ static int target_is(uint64_t knot)
 /* Follow the path from knot to knot. Return 0 if the target has left it. */
 static int on_path(void)
 {
-    if (!soak.moving) { /* it begins when the second knot is the target */
+    if (!soak.moving) { /* the motion begins at the second knot */
         soak.moving = target_is(1u);
         soak.at = soak.moving ? 1u : 0u;
         soak.phase = 0;
@@ -108,7 +108,7 @@ void soak_poll(uint64_t tick)
     (void)fake_take(out);
 }
 
-/* Let ticks pass. Return how many did before something was wrong. */
+/* Let ticks pass. Return the number of ticks before the first error. */
 uint64_t soak_run(uint64_t ticks)
 {
     uint64_t i;

@@ -3,8 +3,8 @@
 
 #include <stdint.h>
 
-extern void (*soak_after)(void); /* what else happens after each tick */
-extern uint32_t soak_follow; /* joints are where they should be */
+extern void (*soak_after)(void); /* called after each tick */
+extern uint32_t soak_follow; /* joints are at their targets */
 void soak_begin(const void *path, uint32_t count);
 uint64_t soak_fill(void);
 uint64_t soak_run(uint64_t ticks);

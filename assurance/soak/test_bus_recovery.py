@@ -1,5 +1,5 @@
-"""A bus that something holds dominant, and lets go of at any moment: the compiled driver has its controller back. And
-what it reads of that controller's counts of errors."""
+"""The compiled driver restarts its controller after a dominant bus, released at any moment, and reads its error
+counts."""
 
 import re
 from pathlib import Path
@@ -11,13 +11,12 @@ from tests.firmware.driver_alone import files_of
 from tests.support.bus_arm import described
 
 CDEF = "uint32_t trial(bool off, uint32_t release, uint32_t most); uint32_t counted(uint32_t, uint32_t);"
-PERIOD = 100_000  # us, in which the driver tries once
-ENDS = 129 * 11 + 11  # us that it takes once it is let
+PERIOD = 100_000  # us between two tries of the driver
+ENDS = 129 * 11 + 11  # us of the recovery
 
 
 def driver(kind: str, hz: int):
-    """The chip's own files on variables in place of registers. The instruction that orders stores on the chip is the
-    compiler's barrier here."""
+    """Load the chip's own files with variables as registers. A compiler barrier replaces the chip's one."""
     wanted, files = files_of(described(kind))
     wanted["ft_model.h"] = re.sub(r"(#define FT_TICK_HZ) \d+", rf"\1 {hz}", wanted["ft_model.h"])
     text = (Path(__file__).parent / "bus_recovery.c").read_text()
@@ -30,8 +29,8 @@ def driver(kind: str, hz: int):
 @pytest.mark.parametrize("hz", [250, 500, 720, 1000, 2000, 5000])
 @pytest.mark.parametrize("kind", ["damiao", "fd"])
 def test_that_a_controller_is_back_whenever_the_bus_is_let_go(kind, hz):
-    """Over a whole period in which it tries once, in steps of 10 us, with the controller off and with one that has not
-    begun. By the manuals it needs 129 sequences of 11 bits at most, and once more where a try begins meanwhile."""
+    """The release moves over a whole period between two tries, in steps of 10 us. The controller is in bus off, or has
+    not begun. By the manuals it needs at most 129 sequences of 11 bits, twice if a try begins meanwhile."""
     lib = driver(kind, hz)
     tick = 1_000_000 // hz
     most = 4 * tick + 2 * ENDS

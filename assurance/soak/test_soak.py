@@ -1,11 +1,11 @@
-"""Days of motion: without a lost knot, drift or counter error; of drives on a bus that loses and doubles frames, with
-every loss counted, no fault and no bias; of an arm that feels, against plants of 5 % less and more mass than its file
-says, without a touch that there is not. A minute of each in every run.
+"""Days of motion, and a minute of each kind in `make assure`.
 
-The application's own C runs on this computer, over a chip made of variables: the same sources, in single
-precision without contracted operations, whose torques the chip reproduces bit for bit (tests/hil). A real chip's link,
-timers, converters and interrupts are not in it; those run for minutes, not days, on the virtual board. Nor is what
-repeats a disturbed frame at once: every disturbed frame is lost here.
+A path loses no knot and does not drift. Drives on a bus with lost and doubled frames have every loss counted, without
+faults or bias. An arm with contact detection has no false touch, with plants of 5 % less and more mass than its file.
+
+The application's C runs on this computer, over a chip made of variables, in single precision without contracted
+operations. The chip gives the same torques bit for bit (tests/hil). The real link, timers, converters and interrupts
+run for minutes on the virtual board instead. Here every disturbed frame is lost, as nothing repeats it.
 """
 
 import hashlib
@@ -39,27 +39,27 @@ from tests.support.feeling import six_axis
 LONGEST = float(os.environ.get("FEMTORQUE_SOAK_S", "inf"))  # s of one run
 HOUR = 3_600_000  # ticks
 PERIOD_S = 4.0
-SHARE = 1e-4  # of frames on a bus to which something happens
+SHARE = 1e-4  # of lost frames on a bus, and of doubled ones
 STEP = 2.0 * 28.0 / 4095.0  # N m, of a DM4340's torque field
-ROUND_S = 180.0  # s of motions at random, about 70, which a piece repeats
+ROUND_S = 180.0  # s of about 70 random motions, which a piece repeats
 AWAY = 0.7  # rad from the start pose
-SETTLED = 1000  # ticks from arming until touches count, and more
+SETTLED = 1000  # ticks, more than from arming until touches count
 
 
 def files(kind: str) -> list[Path]:
-    """Those of a soak's own."""
+    """Return the C files of a soak."""
     return [Path(__file__).with_name(f"{name}.{ending}")
             for name in dict.fromkeys(("soak", f"{kind}soak")) for ending in ("c", "h")]
 
 
 def declared(kind: str, joints: int) -> str:
-    """Declarations of its headers."""
+    """Return the declarations of a soak's headers."""
     text = "".join(path.read_text(encoding="utf-8") for path in files(kind) if path.suffix == ".h")
     return re.sub(r"^#.*\n", "", text, flags=re.MULTILINE).replace("FT_JOINTS", str(joints))
 
 
 def rows_of(position: Any, rate: Any, acceleration: Any) -> np.ndarray:
-    """Structs of ft_msg_knot."""
+    """Return structs of ft_msg_knot."""
     joints = np.shape(position)[1]
     rows = np.zeros(len(position), np.dtype([("flags", "u1"), ("position", "<i8", joints), ("rate", "<f4", joints),
                                              ("acceleration", "<f4", joints)], align=True))
@@ -68,14 +68,14 @@ def rows_of(position: Any, rate: Any, acceleration: Any) -> np.ndarray:
 
 
 def path(mechanism: Mechanism) -> np.ndarray:
-    """One period of a motion of three joints that returns to where it began, at rest there."""
+    """Return one period of a motion of three joints that returns to its start, from rest to rest."""
     joints, hz = mechanism.moving, mechanism.control.knot_hz
     t = np.arange(round(PERIOD_S * hz)) / hz
     w = 2.0 * np.pi / PERIOD_S
     start = np.array([j.start for j in joints])
     wide, harmonic = np.array([0.6, -0.5, 0.4]), np.array([1, 2, 3])
     x = w * t[:, None]
-    # the second terms, at rest where it begins too, make the way there another one than the way back
+    # the second terms make the way there differ from the way back; they are at rest at the start, too
     q = start + wide * (1.0 - np.cos(harmonic * x) + 0.3 * (np.sin(x) - 0.5 * np.sin(2.0 * x)))
     rate = wide * w * (harmonic * np.sin(harmonic * x) + 0.3 * (np.cos(x) - np.cos(2.0 * x)))
     acceleration = wide * w**2 * (harmonic**2 * np.cos(harmonic * x) - 0.3 * (np.sin(x) - 2.0 * np.sin(2.0 * x)))
@@ -83,7 +83,7 @@ def path(mechanism: Mechanism) -> np.ndarray:
 
 
 def wander(mechanism: Mechanism, seconds: float, seed: int) -> np.ndarray:
-    """Motions to poses at random, for so long at least, and back to the start."""
+    """Return random motions for at least some seconds, and back to the start."""
     rng, start = np.random.default_rng(seed), np.array([j.start for j in mechanism.streamed])
     here, parts, count = start, [], 0
     while count < seconds * mechanism.control.knot_hz:
@@ -100,7 +100,7 @@ def arm_of_drives() -> Mechanism:
 
 
 class Soak(App):
-    """An App that plays a path for ever."""
+    """An App that plays a path without end."""
 
     kind = ""
 
@@ -115,17 +115,17 @@ class Soak(App):
 
     def soak(self, ticks: int) -> None:
         done = self.lib.soak_run(ticks)
-        self.lib.ft_app_idle()  # the last STATUS, without letting time pass
+        self.lib.ft_app_idle()  # the last STATUS, at the same tick
         self.take()
         status = self.status
         assert done == ticks, f"left the path after {done} ticks: {status}"
         assert (status.bad_frames, status.wrong_tag, status.out_of_order, status.fault) == (0, 0, 0, 0)
-        # the ring's own count: a target is due some ticks after its knot
+        # a target is due some ticks after its knot
         assert abs(self.lib.soak_played() - self.lib.soak_knots()) <= 2
 
 
 class PathSoak(Soak):
-    """The three-link arm. first_tick: what the tick counter says when it begins."""
+    """The three-link arm. first_tick: the tick counter at the begin."""
 
     def __init__(self, first_tick: int = 0) -> None:
         super().__init__(three_link())
@@ -139,7 +139,7 @@ class PathSoak(Soak):
 
 
 class BusSoak(Soak, Bussed):
-    """The arm of drives. share: of frames to which something happens."""
+    """The arm of drives. share: of lost frames, and of doubled ones."""
 
     kind = "bus_"
 
@@ -152,7 +152,7 @@ class BusSoak(Soak, Bussed):
         self.begin(path(self.mechanism))
 
     def soak(self, ticks: int) -> Any:
-        """Play so long; what was seen of the bus in it."""
+        """Play some ticks, and return the counts of the bus."""
         before = self.seen()
         super().soak(ticks)
         now = self.seen()
@@ -169,9 +169,8 @@ class BusSoak(Soak, Bussed):
 
 
 class ContactSoak(Soak):
-    """The six-joint arm, with the rigid plant, its motors and its encoders, which plays motions at random. mass: of the
-    plant, times that of the file. Joints came to 0.54 to 0.71 of their thresholds in 200 s on the virtual board, and to
-    0.63 to 0.75 in 600 s here."""
+    """The six-joint arm with the rigid plant, motors and encoders, in random motions. mass: factor of the plant's mass.
+    Joints came to 0.54 to 0.71 of their thresholds in 200 s on the virtual board, and to 0.63 to 0.75 in 600 s here."""
 
     kind = "contact_"
 
@@ -194,7 +193,7 @@ class ContactSoak(Soak):
         self.begin(wander(mechanism, seconds, seed))
 
     def felt(self) -> tuple[list[float], int]:
-        """How near to a touch each joint has come, in thresholds, and how many touches there were."""
+        """Return how near each joint has come to a touch, in thresholds, and the number of touches."""
         worst, touches = self.ffi.new("double[6]"), self.ffi.new("uint32_t *")
         self.lib.contact_soak_see(worst, touches)
         return list(worst), int(touches[0])
@@ -214,7 +213,7 @@ def test_that_a_knot_that_differs_in_its_last_bit_is_seen():
 
 
 def test_that_a_minute_on_a_bus_that_loses_frames_stays_on_its_path_with_every_loss_counted():
-    """Here a hundred times as many, so that a minute has them."""
+    """The share is a hundred times larger here, so that a minute has losses."""
     seen = BusSoak(100.0 * SHARE).soak(60_000)
     assert seen.sent == 60_000 * 3 * 2
     assert seen.lost == pytest.approx(0.01 * seen.sent, rel=0.1) and seen.twice > 1000
@@ -229,7 +228,7 @@ def test_that_a_bus_that_loses_every_second_frame_is_noticed():
     assert app.fault[0] == "DRIVE_SILENT"
 
 
-def test_that_a_minute_of_motion_has_no_touch_but_that_of_a_hand():
+def test_that_a_minute_of_motion_has_a_touch_by_a_hand_alone():
     app = ContactSoak(1.05, 60.0)
     app.soak(60_000)
     worst, touches = app.felt()
@@ -251,7 +250,7 @@ def an_hour_on_a_bus(piece: int) -> dict[str, Any]:
 
 
 def half_an_hour_of_feeling(piece: int) -> list[float]:
-    """Of one plant and the other."""
+    """Play the light plant and the heavy one in turn."""
     app = ContactSoak((0.95, 1.05)[piece % 2], ROUND_S, 100 + piece)
     app.soak(HOUR // 2)
     worst, touches = app.felt()
@@ -264,7 +263,7 @@ def half_an_hour_of_feeling(piece: int) -> list[float]:
     ("", three_link, an_hour, 24), ("bus_", arm_of_drives, an_hour_on_a_bus, 24),
     ("contact_", six_axis, half_an_hour_of_feeling, 48)], ids=["path", "bus", "contact"])
 def test_that_a_day_of_motion_loses_and_feels_nothing(kind, mechanism, piece, count):
-    """In pieces: those done are kept for the sources that they ran on. FEMTORQUE_SOAK_S bounds one run."""
+    """A day has pieces, whose results are kept for their sources. FEMTORQUE_SOAK_S bounds one run."""
     texts = sources(mechanism()) | {path.name: path.read_text() for path in files(kind)}
     identity = hashlib.sha256("".join(texts[n] for n in sorted(texts)).encode()).hexdigest()[:16]
     ledger = cache_directory() / f"{kind}soak-{identity}.json"
@@ -282,8 +281,7 @@ def test_that_a_day_of_motion_loses_and_feels_nothing(kind, mechanism, piece, co
 
 @pytest.mark.soak
 def test_that_minutes_of_the_image_on_a_disturbed_wire_end_without_a_fault():
-    """There and back over and over, each time with what is disturbed repeated by the controller. FEMTORQUE_IMAGE_S: of
-    motion."""
+    """The arm goes to and fro, and the controller repeats disturbed frames. FEMTORQUE_IMAGE_S: seconds of motion."""
     m = arm_of_drives()
     seconds = float(os.environ.get("FEMTORQUE_IMAGE_S", "120"))
     start = np.array([j.start for j in m.streamed])

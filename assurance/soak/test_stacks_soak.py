@@ -1,8 +1,8 @@
-"""Half an hour of both stacks beside virtual boards in real time: memory, threads, files and sockets stay as few as
-they were after the first minutes. FEMTORQUE_SOAK_S bounds it.
+"""Half an hour of both stacks with virtual boards in real time: memory, threads, files and sockets do not grow after
+the first minutes. FEMTORQUE_SOAK_S bounds the time.
 
-LeRobot's side are its own classes, in its environment (assurance.bench.lerobot.busy): 30 actions a second, and a new
-connection every minute. ROS 2's side is `femtorque ros`, with goals one after the other, live points, and services.
+LeRobot's classes run in LeRobot's environment (assurance.bench.lerobot.busy), with 30 actions a second and a new
+connection every minute. For ROS 2 `femtorque ros` gets one goal after the other.
 """
 
 import os
@@ -23,13 +23,13 @@ from tests.support.suite import ROOT
 pytestmark = pytest.mark.soak
 
 SECONDS = min(1800.0, float(os.environ.get("FEMTORQUE_SOAK_S", "inf")))
-FIRST = 0.2  # of it, until what is kept for good has been made
-LOOK = 10.0  # s between two looks
-MEGABYTES, FEW = 12.0, 2  # growth, and of threads and open files, beyond the most of the first part
+FIRST = 0.2  # share of the time, until all lasting objects exist
+LOOK = 10.0  # s between two measurements
+MEGABYTES, FEW = 12.0, 2  # growth of memory, and of threads and open files, beyond the first part's largest values
 
 
 def held(pid: int) -> tuple[float, int, int]:
-    """MB in memory, threads, open files and sockets of a process."""
+    """Return a process's memory, MB, threads, and open files with sockets."""
     lines = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
     return (int(lines["VmRSS"].split()[0]) / 1024.0, int(lines["Threads"]),
             len(list(Path(f"/proc/{pid}/fd").iterdir())))

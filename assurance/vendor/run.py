@@ -1,8 +1,7 @@
 """Runs small programs of ST's own drivers on the virtual chips: `python -m assurance.vendor.run FOLDER [PROGRAM ...]`.
 
-The drivers are true on millions of chips, and nobody here wrote them: where a program finds something else than it
-awaits, the virtual chip is wrong. FOLDER holds the five repositories that SOURCES names; none of it is part of this
-tree.
+The drivers work on millions of chips and are independent of this project. If a program finds another value than it
+expects, the virtual chip is wrong. FOLDER holds the five repositories of SOURCES, which are no part of this tree.
 """
 
 import argparse
@@ -25,7 +24,7 @@ from femtorque.hil.chip.stm32f4.chip import Stm32F405
 from femtorque.hil.chip.stm32g4.chip import Stm32G474
 
 HIL = Path(__file__).resolve().parents[2] / "hil" / "femtorque" / "hil"
-MODELS = ("chip", "bus", "clock")  # what the programs judge, folders of hil
+MODELS = ("chip", "bus", "clock")  # the judged folders of hil
 PROGRAMS = Path(__file__).parent / "programs"
 RESULTS = Path(__file__).parent / "results.json"
 GITHUB = "https://github.com/STMicroelectronics"
@@ -33,8 +32,8 @@ GCC = ("arm-none-eabi-gcc", "-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-
        "-ffunction-sections", "-fdata-sections", "-w")
 LINK = ("-nostartfiles", "--specs=nano.specs", "--specs=nosys.specs", "-Wl,--gc-sections", f"-T{PROGRAMS / 'link.ld'}",
         "-lc", "-lgcc")
-ROWS = 256  # of judge.c
-BOUND_S = 5.0  # of the chip's time
+ROWS = 256  # of the reports in judge.c
+BOUND_S = 5.0  # s of the chip's time
 FAULTS = {*range(HARD_FAULT, USAGE_FAULT + 1)}
 ALWAYS = ("hal", "hal_cortex", "hal_rcc", "hal_rcc_ex", "hal_pwr", "hal_pwr_ex", "hal_gpio", "hal_flash",
           "hal_flash_ex", "hal_dma", "hal_dma_ex")
@@ -42,7 +41,8 @@ ALWAYS = ("hal", "hal_cortex", "hal_rcc", "hal_rcc_ex", "hal_pwr", "hal_pwr_ex",
 
 @dataclass(frozen=True)
 class Family:
-    """sources: of ST's two repositories of its own. prefix: of the drivers' files. part: as ST's macros name it."""
+    """A family of chips. device, drivers: ST's repositories. prefix: of the drivers' files. part: its name in ST's
+    macros."""
 
     device: str
     drivers: str
@@ -63,7 +63,7 @@ FAMILIES = {
 CORE = "cmsis-core"
 SOURCES = (CORE, *(name for family in FAMILIES.values() for name in family.sources))
 
-World = Callable[[Stm32], object]  # what is put around a chip
+World = Callable[[Stm32], object]  # sets up the surroundings of a chip
 
 
 def _one_wire_of_can(chip: Stm32) -> None:
@@ -73,19 +73,19 @@ def _one_wire_of_can(chip: Stm32) -> None:
 
 
 def _break_on_a_pin(chip: Stm32) -> None:
-    """PB0 is wired to TIM1's break input."""
+    """Wire PB0 to TIM1's break input."""
     port = chip.gpio["B"]
     port.on_output = lambda: chip.timers["TIM1"].set_break(not port.driven(0))
 
 
 def _tenths_of_volts(chip: Stm32) -> None:
-    """Channel n of the converters has n tenths of a volt."""
+    """Give channel n of the converters n tenths of a volt."""
     for converter in chip.converters:
         converter.volts = lambda channel: 0.1 * channel
 
 
 class _Partner(ServoInPython):
-    """One on a half-duplex wire that answers six bytes by their reverse, 100 us after the last one."""
+    """A partner on a half-duplex wire that answers six bytes in reverse, 100 us after the last one."""
 
     id, delay, listening = 1, 100e-6, True
     FRAMING = Framing(split=lambda burst: (0, len(burst)),
@@ -105,7 +105,7 @@ def _partner(chip: Stm32) -> None:
 
 @dataclass(frozen=True)
 class Program:
-    """file: below PROGRAMS. drivers: beside those of ALWAYS. world: around the chip."""
+    """A program. file: below PROGRAMS. drivers: in addition to ALWAYS. world: sets up the chip's surroundings."""
 
     file: str
     family: str
@@ -128,7 +128,7 @@ TABLE = {
 
 @dataclass(frozen=True)
 class Judged:
-    """Report of a program: found, where [low, high] was awaited."""
+    """One report of a program: the found value and the expected range [low, high]."""
 
     what: str
     found: int
@@ -141,9 +141,9 @@ class Judged:
 
 
 def sources(folder: Path) -> dict[str, Path]:
-    """The checked out repositories in a folder, by the names of SOURCES; theirs are written with - or _.
+    """Return the repositories in a folder by the names of SOURCES, with - or _ in the folders' names.
 
-    Raises Refused that names those that are missing, and how to get them.
+    Raises Refused with the missing repositories and the way to get them.
     """
     found = {name: path for name in SOURCES for path in (folder / name, folder / name.replace("-", "_"))
              if path.is_dir()}
@@ -155,12 +155,12 @@ def sources(folder: Path) -> dict[str, Path]:
 
 
 def clones(folder: Path, names: Iterable[str]) -> list[str]:
-    """Lines that get repositories of ST's into a folder."""
+    """Return the commands that get ST's repositories into a folder."""
     return [f"    git clone --depth 1 {GITHUB}/{name} {folder / name}" for name in names]
 
 
 def commit(repository: Path) -> str:
-    """The commit that is checked out there, and whether anything was changed since."""
+    """Return the checked out commit, with a mark if files have changed since."""
     def git(*arguments: str) -> str:
         return subprocess.run(["git", "-C", str(repository), *arguments], capture_output=True, text=True,
                               check=True).stdout.strip()
@@ -172,7 +172,7 @@ def commit(repository: Path) -> str:
 
 
 def models() -> str:
-    """The digest of what the virtual chips do: their sources without docstrings and comments."""
+    """Return the digest of the virtual chips' sources, without docstrings and comments."""
     files = sorted(path for room in MODELS for path in (HIL / room).rglob("*") if path.suffix in (".py", ".c", ".h"))
     return key_of(*(part for path in files for part in (path.relative_to(HIL).as_posix(), _bare(path))))[:12]
 
@@ -189,7 +189,7 @@ def _bare(path: Path) -> str:
 
 
 def compiled(program: Program, found: dict[str, Path], folder: Path) -> Path:
-    """The program with ST's drivers and start-up file, as an ELF file in a folder."""
+    """Compile the program with ST's drivers and start-up file, and return the ELF file."""
     family = FAMILIES[program.family]
     device, drivers, core = found[family.device], found[family.drivers], found[CORE]
     template = drivers / "Inc" / f"{family.prefix}_hal_conf_template.h"
@@ -207,7 +207,7 @@ def compiled(program: Program, found: dict[str, Path], folder: Path) -> Path:
 
 
 def played(program: Program, elf: Path) -> Iterator[Judged]:
-    """Run it until it says that it is over. Raises Refused where it never does, and where the virtual chip refuses."""
+    """Run a program to its end, and yield its reports. Raises Refused without an end, or by the virtual chip."""
     family = FAMILIES[program.family]
     region = family.model.REGIONS[0]
     image = Image.load(elf, region.start, region.size)
@@ -238,8 +238,7 @@ def played(program: Program, elf: Path) -> Iterator[Judged]:
 
 
 def run(folder: Path, names: list[str]) -> int:
-    """Run programs, report what they found, keep it in RESULTS if all were run. Returns how many did not find what they
-    await."""
+    """Run programs and print their reports. Return the number of programs that differ. RESULTS keeps a run of all."""
     found = sources(folder)
     commits = {name: commit(path) for name, path in found.items()}
     for name, which in commits.items():

@@ -1,5 +1,4 @@
-"""The runner of ST's drivers, without them: what it refuses, what it reads of a program, and that its page is up to
-date."""
+"""The runner of ST's drivers without the drivers: its refusals, its reports, and its page."""
 
 import json
 
@@ -11,7 +10,7 @@ from docs import vendor_page
 from femtorque.codegen.common import Refused
 
 
-def test_without_a_folder_it_says_what_to_get_and_how(capsys):
+def test_without_a_folder_it_names_the_sources_and_the_commands(capsys):
     assert main([]) == 1
     said = capsys.readouterr().err
     assert said.startswith("make vendor VENDOR=<folder>: say where ST's sources are")
@@ -19,8 +18,8 @@ def test_without_a_folder_it_says_what_to_get_and_how(capsys):
         assert f"git clone --depth 1 https://github.com/STMicroelectronics/{name} vendor/{name}" in said
 
 
-def test_what_is_missing_of_a_folder_is_named_and_nothing_else(tmp_path, capsys):
-    """Repositories are found with - and with _ in their names."""
+def test_exactly_the_missing_repositories_are_named(tmp_path, capsys):
+    """A repository may have - or _ in its name."""
     for name in ("cmsis-core", "cmsis_device_g4", "stm32g4xx_hal_driver"):
         (tmp_path / name).mkdir()
     assert main([str(tmp_path)]) == 1
@@ -36,7 +35,7 @@ def test_a_folder_that_is_no_repository_has_no_commit(tmp_path):
     assert run.commit(tmp_path) == "no commit known"
 
 
-def test_a_row_is_good_within_what_is_awaited():
+def test_a_row_is_good_within_its_range():
     assert Judged("", 5, 5, 5).good and Judged("", 5, 4, 6).good
     assert not Judged("", 7, 4, 6).good and not Judged("", 3, 4, 6).good
 
@@ -45,7 +44,7 @@ def test_a_row_is_good_within_what_is_awaited():
     ([Judged("one", 1, 1, 1), Judged("two", 3, 3, 4)], "", 0),
     ([Judged("one", 1, 1, 1), Judged("two", 5, 3, 4)], "", 1),
     ([Judged("one", 1, 1, 1)], "the virtual chip refuses: bits", 1)])
-def test_a_difference_and_a_refusal_end_it_with_1_and_are_named(monkeypatch, tmp_path, capsys, rows, why, wrong):
+def test_a_difference_and_a_refusal_are_named_and_return_1(monkeypatch, tmp_path, capsys, rows, why, wrong):
     def played(program, elf):
         yield from rows
         if why:
@@ -64,7 +63,7 @@ def test_a_difference_and_a_refusal_end_it_with_1_and_are_named(monkeypatch, tmp
     assert set(json.loads((tmp_path / "results.json").read_text())["programs"]) == set(TABLE)
 
 
-def test_every_program_is_there_and_has_its_line_on_the_page():
+def test_every_program_exists_and_has_its_line_on_the_page():
     assert {path.name for path in PROGRAMS.glob("*.c")} == {p.file for p in TABLE.values()} | {"judge.c"}
     assert {p.file for p in TABLE.values()} == set(vendor_page.WHAT)
 
@@ -78,7 +77,7 @@ def test_the_page_says_whether_the_virtual_chips_have_changed_since(monkeypatch)
 
 @pytest.mark.parametrize("old, new, same", [
     ("x = 1", "x = 2", False), ('"""Of a chip."""', '"""Of it."""', True), ("# why", "# because", True)])
-def test_virtual_chips_are_others_where_what_they_do_has_changed(monkeypatch, tmp_path, old, new, same):
+def test_the_digest_of_virtual_chips_changes_with_their_code_alone(monkeypatch, tmp_path, old, new, same):
     text = '"""Of a chip."""\n\nx = 1  # why\n'
     monkeypatch.setattr(run, "HIL", tmp_path)
     (tmp_path / "chip").mkdir()

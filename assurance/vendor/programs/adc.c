@@ -1,5 +1,5 @@
-/* Injected channels that TIM1's update starts: values, order, moments. Channel
- * n has n tenths of a volt (assurance/vendor/run.py). */
+/* Injected channels that TIM1's update starts: values, order, moments.
+ * assurance/vendor/run.py gives channel n n tenths of a volt. */
 #include "judge.h"
 
 #ifdef STM32G474xx

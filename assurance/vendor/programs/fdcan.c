@@ -215,8 +215,8 @@ static uint32_t heard(FDCAN_HandleTypeDef *h)
            HAL_FDCAN_GetRxFifoFillLevel(h, FDCAN_RX_FIFO1);
 }
 
-/* Each changes the rate at its own sample point: 1 at 67.1 and 70.6 %, as a
- * moteus, 2 at 75.3 and 76.5 %. */
+/* Each controller changes the rate at its own sample point: 1 at 67.1 and
+ * 70.6 %, as a moteus does, 2 at 75.3 and 76.5 %. */
 static void apart(void)
 {
     (void)HAL_FDCAN_Stop(&one);

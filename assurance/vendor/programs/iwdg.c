@@ -1,5 +1,6 @@
-/* The watchdog: fed it lets be, unfed it resets within what LSI allows, and the
- * reset says so. Its record is in memory that a start does not touch. */
+/* The watchdog: while it is fed it does nothing. Without feeding it resets the
+ * chip within LSI's tolerance, and the reset flag shows it. The program's
+ * record is in memory that a start does not clear. */
 #include "judge.h"
 
 static struct {

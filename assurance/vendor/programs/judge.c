@@ -1,5 +1,5 @@
 /* Common part of all programs: the clock at full speed, SysTick, the list of
- * what they report. ST's start-up file calls SystemInit and main. */
+ * reports. ST's start-up file calls SystemInit and main. */
 #include "judge.h"
 
 #define KEPT __attribute__((section(".noinit"))) /* over a reset */

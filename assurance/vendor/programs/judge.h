@@ -1,5 +1,5 @@
-/* Small programs against ST's drivers: what they report, and what is awaited of
- * a chip. The runner (assurance/vendor/run.py) reads `reports` when `over` is set. */
+/* Reports of small programs with ST's drivers: found and expected values. The
+ * runner (assurance/vendor/run.py) reads `reports` when `over` is set. */
 #ifndef JUDGE_H
 #define JUDGE_H
 
