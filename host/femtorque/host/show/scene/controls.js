@@ -1,10 +1,10 @@
-// The controls of a page around a View of viewer.js: joints, a motion's time, what is shown. Every part may be missing.
+// The controls of a page around a View of viewer.js: joints, time of a motion, what is shown. A page may lack any of them.
 "use strict";
 
 const element = (id) => document.getElementById(id);
 const plain = (x, digits) => x.toFixed(digits).replace(/^-(0\.?0*)$/, "$1");
 
-// One slider a joint; those that loops or leaders move only show it.
+// One slider for each joint. If loops or another joint move a joint, its slider only shows the position.
 function sliders(view) {
   const rows = element("joints");
   if (!rows) return () => {};
@@ -38,7 +38,7 @@ function sliders(view) {
   return refresh;
 }
 
-// Rows of numbers by sample, read between the samples too.
+// Rows of numbers, one for each sample, interpolated between samples.
 class Rows {
   constructor(t, rows) { Object.assign(this, { t, rows }); }
 
@@ -51,17 +51,17 @@ class Rows {
   }
 }
 
-// What the arm feels, in words: contacts of a simulated one, and joints that are pushed.
+// What the arm feels, in words: contacts (if simulated), and joints that something pushes.
 const felt = (pushed, around) => [...(around ? around.contacts.map(touched) : []),
   ...(pushed.length ? [`pushed, unforeseen: ${pushed.join(", ")}`] : [])].join("; ");
 const touched = ([link, thing, , , , ...force]) => `${thing} touches ${link}: ${Number(Math.hypot(...force).toPrecision(2))} N`;
 
-const SMOOTH = 1000 / 30;  // ms a frame
-const COARSEST = 0.4;  // share of the sharpness that is kept
-const NUMBERS = 8;  // times a second that numbers are written while a motion plays
-const LOOKS_AT = 12;  // times of a motion, to see how far it reaches
+const SMOOTH = 1000 / 30;  // ms for each frame
+const COARSEST = 0.4;  // least share of the sharpness
+const NUMBERS = 8;  // updates of the numbers per second while a motion plays
+const LOOKS_AT = 12;  // poses of a motion from which its reach is found
 
-// A motion: one time moves the arm, its ghosts, its colours and, by the event "moment", the curves beside it.
+// Plays a motion. Its time moves the arm, the ghosts, the colours and, by the event "moment", the curves beside them.
 class Player {
   constructor(view, refresh) {
     const motion = this.motion = view.data.motion;
@@ -98,7 +98,7 @@ class Player {
     return Object.fromEntries(this.motion.joints.map((name, k) => [name, row[k]]));
   }
 
-  // How many times as far apart as they are desired, measured and true are drawn.
+  // Enlarges the difference from the desired position by the factor that the page offers.
   apart(q, desired) {
     const times = Number(element("apart")?.value ?? 1);
     return Object.fromEntries(Object.entries(q).map(([name, x]) => [name, x === null ? x : desired[name] + times * (x - desired[name])]));
@@ -131,7 +131,7 @@ class Player {
     arm.close();
   }
 
-  // What was around the arm at the sample before this time.
+  // What was around the arm at the last sample up to this time.
   around() {
     const { t, around } = this.motion;
     return around.length ? around[Math.max(t.findLastIndex((at) => at <= this.time + 1e-9), 0)] : null;
@@ -164,7 +164,7 @@ class Player {
     requestAnimationFrame(() => this.step());
   }
 
-  // A machine that cannot draw quickly enough draws fewer triangles, then less sharply too, while the motion plays.
+  // If the machine draws too slowly, it draws fewer triangles while the motion plays, then less sharply too.
   step() {
     if (this.began === null) return;
     const now = performance.now(), time = (now - this.began) / 1000;
@@ -188,7 +188,7 @@ class Player {
   }
 }
 
-// What is shown, and from where it is looked at.
+// The choices of what is shown, the home button and the mode.
 function choices(view, refresh) {
   for (const box of document.querySelectorAll("input[data-kind]")) {
     const apply = () => view.show(box.dataset.kind, box.checked);

@@ -1,9 +1,9 @@
-// Draws a mechanism and moves it. What it is given is that of host/scene/description.py; lengths in m, angles in rad.
+// Draws a mechanism and moves it. host/scene/description.py makes the description. Lengths in m, angles in rad.
 "use strict";
 
 const matrixOf = (numbers) => new THREE.Matrix4().fromArray(numbers);
 
-// Adds a thing that stays where it is in its group.
+// Adds `thing` to `group`, at a fixed place in it.
 function place(group, thing, matrix, kind) {
   thing.matrixAutoUpdate = false;
   if (matrix) thing.matrix.copy(matrix);
@@ -13,16 +13,16 @@ function place(group, thing, matrix, kind) {
 }
 
 class Arm {
-  // One copy of the mechanism: a group a joint, in which its child link and what that carries stand.
+  // One copy of the mechanism. Each joint has a group; the joint's child link and all that the link carries are in it.
   constructor(scene, look) {
     this.scene = scene;
     this.look = look;
     this.root = new THREE.Group();
     this.root.matrixAutoUpdate = false;
     this.links = { base: this.root };
-    this.tips = {};  // of flexible links: what stands at their ends
+    this.tips = {};  // the groups at the ends of flexible links
     this.beams = {};
-    this.bent = {};  // m, by flexible link
+    this.bent = {};  // tip deflection of each flexible link, m
     this.joints = {};
     this.solids = [];
     this.loads = {};
@@ -49,13 +49,13 @@ class Arm {
     if (body && body.beam) this.tips[joint.child] = place(moved, new THREE.Group());
   }
 
-  // The group in which a link, or the end of a flexible one, stands.
+  // The group of a link. If `tip`: the group at the end of a flexible link.
   at(link, tip) { return (tip && this.tips[link]) || this.links[link]; }
 
   dress(link) {
     const group = this.links[link.name], { look } = this;
     for (const mesh of link.meshes) {
-      mesh.geometry ||= meshGeometry(mesh);  // of all copies of the arm
+      mesh.geometry ||= meshGeometry(mesh);  // all copies of the arm share it
       this.put(group, mesh.geometry, look.material(mesh.colour), matrixOf(mesh.matrix));
     }
     for (const rod of link.rods) {
@@ -85,7 +85,7 @@ class Arm {
     place(here, ball, new THREE.Matrix4().makeTranslation(...load.com), "payloads");
   }
 
-  // A mode's own loops, payloads, passive joints and the link that it stands on.
+  // Switch to a mode: it has its own loops, payloads, passive joints and the link that it stands on.
   enter(name) {
     this.mode = this.scene.modes.find((mode) => mode.name === name) || null;
     for (const [load, here] of Object.entries(this.loads)) here.visible = !this.mode || this.mode.payloads.includes(load);
@@ -98,7 +98,7 @@ class Arm {
     return this.scene.joints.filter((j) => j.moving && !j.mimic && (!j.actuated || (this.mode && this.mode.passive.includes(j.name)))).map((j) => j.name);
   }
 
-  // Positions by joint name, rad or m, with those that mimic them; joints that are not named stay.
+  // Set positions by joint name, rad or m, and move the joints that mimic these. The other joints stay.
   pose(q) {
     for (const [name, value] of Object.entries({ ...q, ...this.followers(q) })) {
       const joint = this.joints[name];
@@ -106,7 +106,7 @@ class Arm {
       this.q[name] = value;
       if (joint.type === "prismatic") joint.moved.matrix.makeTranslation(...joint.axis.map((a) => a * value));
       else joint.moved.matrix.makeRotationAxis(joint.vector, value);
-      if (joint.rail) joint.rail.matrix.makeScale(value, value, value);  // from where it slides to where it is
+      if (joint.rail) joint.rail.matrix.makeScale(value, value, value);  // from the joint's zero to its position
       joint.moved.matrixWorldNeedsUpdate = true;
     }
     this.root.updateMatrixWorld(true);
@@ -118,7 +118,7 @@ class Arm {
     return Object.fromEntries(led.map((j) => [j.name, j.mimic.ratio * q[j.mimic.joint] + j.mimic.offset]));
   }
 
-  // What the mode stands on stays where it was at the start.
+  // The link on which the mode stands stays where it was at the start.
   stand() {
     const foot = this.mode && this.mode.root !== "base" ? this.mode.root : null;
     if (!foot && !this.stood) return;
@@ -128,7 +128,7 @@ class Arm {
     this.root.updateMatrixWorld(true);
   }
 
-  // With fewer triangles, or with all.
+  // Draw fewer triangles, or all.
   thin(thinner) {
     for (const solid of this.solids) {
       const fine = solid.userData.fine ||= solid.geometry;
@@ -137,7 +137,7 @@ class Arm {
     }
   }
 
-  // A flexible link by deflection, m, and slope of its tip in y and in z, as they are drawn.
+  // Bend a flexible link: deflection (m) and slope of its tip, in y and in z, as drawn.
   bend(name, [y, sy, z, sz]) {
     this.bent[name] = Math.hypot(y, z);
     const L = this.bodies[name].beam, beam = this.beams[name], points = beam.geometry.getAttribute("position"), { straight } = beam.geometry.userData;
@@ -160,7 +160,7 @@ class Arm {
       [name, new THREE.Matrix4().multiplyMatrices(back, link.matrixWorld).toArray()]));
   }
 
-  // Close the loops: passive joints by Gauss and Newton, the others stay. Returns what is left open, m and rad.
+  // Close the loops by moving the passive joints (Gauss-Newton). Returns the gap that remains, m and rad.
   close() {
     const free = this.passive;
     if (!this.loops.length || !free.length) return 0;
@@ -192,7 +192,7 @@ class Arm {
     for (const loop of this.loops) {
       const [A, B] = [loop.a, loop.b].map((end) =>
         new THREE.Matrix4().multiplyMatrices(this.at(end.link, end.tip).matrixWorld, matrixOf(end.matrix)));
-      const apart = new THREE.Matrix4().copy(A).invert().multiply(B).elements;  // b seen from a
+      const apart = new THREE.Matrix4().copy(A).invert().multiply(B).elements;  // the frame of b in that of a
       const place = [apart[12], apart[13], apart[14]];
       found.push(...(loop.type === "planar" ? place.slice(0, 2) : place));
       if (loop.type === "revolute") found.push(apart[8], apart[9]);
@@ -202,7 +202,7 @@ class Arm {
   }
 }
 
-// x that makes J x nearest to r; J as a list of columns. Normal equations, slightly damped.
+// The x that minimises |J x - r|. J is a list of columns. Normal equations, slightly damped.
 function leastSquares(J, r) {
   const n = J.length, dot = (a, b) => a.reduce((s, x, i) => s + x * b[i], 0);
   const A = J.map((a, i) => J.map((b, k) => dot(a, b) + (i === k ? 1e-14 : 0))), y = J.map((a) => dot(a, r));
@@ -232,9 +232,9 @@ function meshGeometry(mesh) {
   return geometry;
 }
 
-const CREASE = Math.cos(Math.PI / 6);  // triangles that meet at a larger angle have an edge between them
+const CREASE = Math.cos(Math.PI / 6);  // where two triangles meet at a larger angle, there is an edge
 
-// Corners at an edge become several, one for each side, so that shading does not round the edge off. Returns corners and faces.
+// Gives each side of an edge its own corners, so that shading does not round the edge. Returns corners and faces.
 function creased(points, faces) {
   const corner = (i, k) => points[3 * faces[i] + k], made = [], sides = new Map(), out = [];
   for (let f = 0; f < faces.length; f += 3) {
@@ -254,10 +254,10 @@ function creased(points, faces) {
   return [made, out];
 }
 
-const CELLS = 8;   // of a grid along a mesh, where it is thinned
-const FEW = 300;  // triangles that are not thinned
+const CELLS = 8;  // of the grid that thins a mesh, along its longest side
+const FEW = 300;  // meshes with fewer triangles are not thinned
 
-// Fewer triangles of about the same shape: corners in one cell of a grid become one. null where there are few or that bend.
+// About the same shape with fewer triangles: all corners in a cell of a grid become one. null for small meshes and flexible links.
 function thinned(geometry) {
   const { index } = geometry, points = geometry.getAttribute("position").array;
   if (!index || index.count < 3 * FEW || geometry.userData.straight) return null;
@@ -282,7 +282,7 @@ function thinned(geometry) {
   return made;
 }
 
-// What can be shown besides solids: frame, centre of gravity, ellipsoid of inertia.
+// What a link can show besides its solids: frame, centre of gravity and ellipsoid of inertia.
 function marks(link) {
   const made = {};
   made.frames = new THREE.AxesHelper(4 * link.radius);
@@ -300,7 +300,7 @@ function marks(link) {
   return made;
 }
 
-// Along x, in pieces that can bend.
+// A beam along x, divided into pieces so that it can bend.
 function beamGeometry(link) {
   const geometry = new THREE.CylinderGeometry(0.7 * link.radius, 0.7 * link.radius, link.beam, 12, 24);
   geometry.rotateZ(-Math.PI / 2).translate(link.beam / 2, 0, 0);
@@ -309,10 +309,10 @@ function beamGeometry(link) {
 }
 
 const RANGE = 0x2f8f5b, PRESENT = 0x6b7683, BEYOND = 0xc2362b;
-const SAME = 1e-3;  // rad or m: two copies of the arm that are nearer look like one
-const SLACK = 1e-6;  // rad or m: how far beyond its range a joint still counts as within
+const SAME = 1e-3;  // rad or m: copies of the arm that differ less look like one
+const SLACK = 1e-6;  // rad or m: a joint counts as within its range up to this far beyond
 
-// The range of a joint: a band round its axis, or along it, and a needle where it is. Endless joints have none.
+// The range of a joint: a band round or along its axis, and a needle at its position. Endless joints have none.
 class Range {
   constructor(joint, radius) {
     this.joint = joint;
@@ -342,8 +342,8 @@ class Range {
   }
 }
 
-// A dull material under sky and sun, whose light is found at the corners of triangles: without a graphics card that is done
-// sooner than at every point of the picture.
+// A dull material under sky and sun. Light is calculated at the corners of triangles. Without a graphics card this is faster
+// than at every pixel.
 function lit(given) {
   const material = new THREE.MeshBasicMaterial(given);
   material.onBeforeCompile = (shader) => {
@@ -352,9 +352,9 @@ function lit(given) {
       varying vec3 shade;
       const vec3 sun = 0.573 * normalize(vec3(2.0, 4.0, 3.0)), sky = vec3(0.7), ground = vec3(0.173, 0.22, 0.281);
       void main() {
-        vec3 n = normalize((normalMatrix * normal) * mat3(viewMatrix));  // of the world
+        vec3 n = normalize((normalMatrix * normal) * mat3(viewMatrix));  // in the frame of the world
         vec3 light = mix(ground, sky, 0.5 * n.y + 0.5) + max(dot(n, sun), 0.0);
-        shade = 1.055 * pow(min(diffuse * light, vec3(1.0)), vec3(1.0 / 2.4)) - 0.055;  // as screens have it
+        shade = 1.055 * pow(min(diffuse * light, vec3(1.0)), vec3(1.0 / 2.4)) - 0.055;  // sRGB
         gl_Position = projectionMatrix * (modelViewMatrix * vec4(position, 1.0));
       }`;
     shader.fragmentShader = `
@@ -367,14 +367,14 @@ function lit(given) {
 
 const LOOKS = {
   solid: { material: (colour) => lit({ color: colour }) },
-  ghost: { ghost: true, material: () => ghostly(0x7b8794) },  // desired
-  true: { ghost: true, material: () => ghostly(0x56b4e9) },  // of a simulated arm
+  ghost: { ghost: true, material: () => ghostly(0x7b8794) },  // the desired arm
+  true: { ghost: true, material: () => ghostly(0x56b4e9) },  // the true pose of a simulated arm
 };
-// Behind what is solid where both are in one place: all that is seen of it is where they differ.
+// Drawn behind a solid at the same place: it is seen only where the two differ.
 const ghostly = (color) => lit({ color, transparent: true, opacity: 0.35, depthWrite: false,
   polygonOffset: true, polygonOffsetFactor: 3, polygonOffsetUnits: 12 });
 
-// A share of the torque's limit: grey, yellow, orange, dark red; told apart without colours too, for they grow darker.
+// The colour for a share of the torque's limit: grey, yellow, orange, dark red. Each is darker than the one before.
 const SHARES = [[0, "#c3cad2"], [0.5, "#e6a019"], [0.8, "#d5571a"], [1, "#8c1127"]].map(([at, colour]) => [at, new THREE.Color(colour)]);
 function tone(share) {
   const x = Math.min(Math.abs(share), 1), k = SHARES.findIndex(([at]) => at >= x), [b, above] = SHARES[k];
@@ -383,7 +383,7 @@ function tone(share) {
   return below.clone().lerp(above, (x - a) / (b - a));
 }
 
-// Whether this browser draws without a graphics card: then smooth edges cost too much.
+// Whether this browser draws without a graphics card. Smooth edges are too slow there.
 function softly() {
   const context = document.createElement("canvas").getContext("webgl2"), who = context && context.getExtension("WEBGL_debug_renderer_info");
   const name = who ? context.getParameter(who.UNMASKED_RENDERER_WEBGL) : "";
@@ -392,11 +392,11 @@ function softly() {
 }
 
 const GRAVITY = 9.81;
-const [SHORTEST, LONGEST] = [0.15, 1.5];  // of an arrow, in halves of the arm's reach
-const MUCH = 0.2;  // of a joint's torque: from here on what pushes against it is shown
+const [SHORTEST, LONGEST] = [0.15, 1.5];  // length of an arrow, in halves of the arm's reach
+const MUCH = 0.2;  // share of a joint's torque: from here on, the push against the joint is shown
 const TOUCH = 0xb04fd0;
 
-// An arrow along y, its tip at the origin, 1 long; what is behind does not hide it.
+// An arrow of length 1 along y, with its tip at the origin. Nothing hides it.
 function arrow(radius) {
   const made = new THREE.Group(), material = new THREE.MeshBasicMaterial({ color: TOUCH, depthTest: false, transparent: true, opacity: 0.9 });
   made.shaft = new THREE.Mesh(new THREE.CylinderGeometry(0.35 * radius, 0.35 * radius, 1, 12), material);
@@ -416,7 +416,7 @@ function aim(made, point, direction, length) {
   made.shaft.position.y = -made.neck - shaft / 2;
 }
 
-// An arrow that turns about z, or goes along it, where a joint is.
+// An arrow at a joint: round z, or along z if the joint slides.
 function pushed(joint, radius) {
   const made = new THREE.Group(), material = new THREE.MeshBasicMaterial({ color: TOUCH, depthTest: false, transparent: true, opacity: 0.9 });
   const far = 5 * radius, add = (geometry) => made.add(new THREE.Mesh(geometry, material)), head = new THREE.CylinderGeometry(0, radius, 2.4 * radius, 16);
@@ -436,13 +436,13 @@ function pushed(joint, radius) {
   return made;
 }
 
-const OPENING = 0.7;  // rad, of the camera
+const OPENING = 0.7;  // field of view of the camera, rad
 
 class View {
   constructor(holder, scene) {
     this.data = scene;
     this.world = new THREE.Scene();
-    this.up = new THREE.Group();  // the mechanism's z, or what gravity says is up, is the page's y
+    this.up = new THREE.Group();  // turns up in the mechanism (z, or against gravity) into y
     this.up.quaternion.setFromUnitVectors(new THREE.Vector3(...scene.up), new THREE.Vector3(0, 1, 0));
     this.world.add(this.up);
     this.arm = new Arm(scene, LOOKS.solid);
@@ -455,7 +455,7 @@ class View {
     this.others = {};
     this.marked = [];
     this.things = Object.fromEntries((scene.things || []).map((thing) => [thing.name, this.stand(thing)]));
-    this.contacts = [];  // arrows, as many as there have been at once
+    this.contacts = [];  // arrows; those that no contact needs now are hidden
     this.pushes = {};
     this.weight = GRAVITY * Math.max(scene.links.reduce((sum, link) => sum + link.mass, 0), 1e-3);
     this.hidden = new Set();
@@ -474,12 +474,12 @@ class View {
     holder.addEventListener("keydown", (event) => this.key(event));
     this.controls = new THREE.OrbitControls(this.camera, this.renderer.domElement);
     this.controls.addEventListener("change", () => this.draw());
-    this.controls.addEventListener("start", () => { this.touched = true; });  // who looks from a place of his own keeps it
+    this.controls.addEventListener("start", () => { this.touched = true; });  // from then on the view moves only by hand
     new ResizeObserver(() => this.resize()).observe(holder);
     this.resize();
   }
 
-  // How sharp, 1 being all that the screen shows, and with fewer triangles or all: less of it is drawn sooner.
+  // Set the sharpness (1: each pixel of the screen) and whether to draw fewer triangles. Less of either is faster.
   sharpness(scale, thinner) {
     if (!this.renderer) return;
     if (thinner !== this.thinner) for (const arm of [this.arm, ...Object.values(this.others)]) arm.thin(thinner);
@@ -489,7 +489,7 @@ class View {
     this.resize();
   }
 
-  // Arrows turn, plus and minus come nearer and go away, Home shows all of it.
+  // Arrow keys turn the view, plus and minus zoom, Home shows the whole arm.
   key(event) {
     const turns = { ArrowLeft: [-0.1, 0], ArrowRight: [0.1, 0], ArrowUp: [0, -0.1], ArrowDown: [0, 0.1] }[event.key];
     const nearer = { "+": 0.9, "=": 0.9, "-": 1 / 0.9 }[event.key];
@@ -505,7 +505,7 @@ class View {
     this.controls.update();
   }
 
-  // Where the arm is now, and what it may push away: corners of the boxes round their solids.
+  // The corners of the boxes round the solids of the arm, where it is now, and of things that it may push away.
   corners() {
     const found = [], pushable = (this.data.things || []).filter((thing) => thing.moves).map((thing) => this.things?.[thing.name]);
     this.up.updateMatrixWorld(true);
@@ -517,7 +517,7 @@ class View {
     return found;
   }
 
-  // Keep all that the arm reaches in view, as it goes there.
+  // Keep all that the arm has reached in view.
   follow() {
     const corners = this.corners(), seen = this.seen || new THREE.Box3(), size = () => seen.isEmpty() ? 0 : seen.getSize(new THREE.Vector3()).length();
     const before = size();
@@ -528,7 +528,7 @@ class View {
     if (!this.touched) this.home();
   }
 
-  // All of the arm, or of where a motion takes it (`reach`), as near as it fits.
+  // Show the whole arm, or all that a motion reaches (`reach`), as large as it fits.
   home() {
     if (!this.controls) return;
     const points = this.reach || this.corners(), box = new THREE.Box3().setFromPoints(points);
@@ -537,7 +537,7 @@ class View {
     const right = new THREE.Vector3(away.z, 0, -away.x).normalize(), up = new THREE.Vector3().crossVectors(away, right);
     const tall = Math.tan(OPENING / 2), wide = tall * this.camera.aspect;
     let far = 0.3 * this.data.size;
-    for (let round = 0; round < 6; round++) {  // what is nearer looks larger: the middle of the picture moves with it
+    for (let round = 0; round < 6; round++) {  // in perspective the middle depends on the distance
       const seen = points.map((point) => point.clone().sub(middle)).map((p) => [p.dot(right), p.dot(up), p.dot(away)]);
       far = Math.max(0.3 * this.data.size, ...seen.map(([x, y, z]) => z + 1.12 * Math.max(Math.abs(x) / wide, Math.abs(y) / tall)));
       const centre = (k) => [Math.min, Math.max].map((of) => of(...seen.map((p) => p[k] / (far - p[2])))).reduce((a, b) => a + b) / 2;
@@ -549,7 +549,7 @@ class View {
     this.draw();
   }
 
-  // A grid of even metres below the arm as it starts; of short lines, for not everyone clips long ones well.
+  // A grid of a round cell size below the arm's start pose. Its lines are short, because some renderers clip long ones badly.
   floor(holder) {
     this.up.updateMatrixWorld(true);
     const corners = this.corners(), reach = Math.max(0.5 * this.data.size, ...corners.map((p) => Math.hypot(p.x, p.z)));
@@ -574,7 +574,7 @@ class View {
     return { loop, line };
   }
 
-  // A way through space, and points on it, both in the frame of the base.
+  // Draw a path and points on it, both in the frame of the base.
   way(path, points) {
     const there = path.map((p) => new THREE.Vector3(...p));
     this.up.add(new THREE.Line(new THREE.BufferGeometry().setFromPoints(there), new THREE.LineBasicMaterial({ color: 0x1b6ec2 })));
@@ -600,7 +600,7 @@ class View {
     this.draw();
   }
 
-  // Another copy of the mechanism: "ghost", what is desired, or "true", where a simulated arm is.
+  // Another copy of the mechanism: "ghost" is the desired pose, "true" the true pose of a simulated arm.
   other(look) {
     if (!this.others[look]) {
       const made = this.others[look] = new Arm(this.data, LOOKS[look]);
@@ -613,14 +613,14 @@ class View {
 
   enter(mode) { for (const arm of [this.arm, ...Object.values(this.others)]) arm.enter(mode); }
 
-  // Whether another copy is drawn: where it stands in the same place, nothing of it could be seen.
+  // Draw another copy only where it differs from the arm: otherwise nothing of it could be seen.
   apart(look) {
     const { q, bent } = this.other(look), away = Object.entries(q).some(([name, x]) => Math.abs(x - this.arm.q[name]) > SAME)
       || Object.entries(bent).some(([name, x]) => Math.abs(x - (this.arm.bent[name] ?? 0)) > SAME);
     this.others[look].root.visible = away && !this.hidden.has(look);
   }
 
-  // Shares of its limit that each joint's torque is, by name: the link that it drives takes the colour; null: its own.
+  // Torques by joint name, as shares of their limits. The link that a joint drives takes the colour; null: the link's own colour.
   colour(shares) {
     for (const [name, share] of Object.entries(shares)) {
       for (const child of this.arm.joints[name].moved.children) {
@@ -629,7 +629,7 @@ class View {
     }
   }
 
-  // Joints, by name, at which something is wrong.
+  // Mark the joints, by name, at which something is wrong.
   mark(names) {
     if (names.join() === this.marked.map((mark) => mark.name).join()) return;
     for (const { ball } of this.marked) ball.removeFromParent();
@@ -642,7 +642,7 @@ class View {
     });
   }
 
-  // What stands around the arm: its surface, where it is at first.
+  // Add a thing that stands around the arm, at its first place.
   stand(thing) {
     const solid = new THREE.Mesh(meshGeometry(thing), lit({ color: thing.colour, side: THREE.DoubleSide }));
     solid.position.set(...thing.place.slice(0, 3));
@@ -651,7 +651,7 @@ class View {
     return solid;
   }
 
-  // Places of what was moved, and forces on links: an arrow ends where a link is touched, half the arm long for its weight.
+  // Set places of things that moved, and forces on links. An arrow ends at the contact. For the arm's weight it is half the arm's reach long.
   around({ places, contacts }) {
     for (const [name, place] of Object.entries(places)) {
       this.things[name]?.position.set(...place.slice(0, 3));
@@ -670,8 +670,8 @@ class View {
     });
   }
 
-  // Shares of its limit of the torque, or force, that pushes against each joint unforeseen, by name: an arrow round its axis,
-  // or along it, where that is much. Returns the joints that have one.
+  // Unforeseen torques or forces against joints, by name, as shares of their limits. A joint with a large one gets an arrow
+  // round or along its axis. Returns these joints.
   push(shares) {
     const much = Object.entries(shares).filter(([, share]) => share !== null && Math.abs(share) > MUCH);
     for (const [name, made] of Object.entries(this.pushes)) made.visible = much.some(([one]) => one === name);
@@ -687,7 +687,7 @@ class View {
   draw() {
     for (const { loop, line } of this.gaps) {
       const ends = [loop.a, loop.b].map((end) => new THREE.Vector3(end.matrix[12], end.matrix[13], end.matrix[14])
-        .applyMatrix4(this.arm.at(end.link, end.tip).matrixWorld));  // nothing to see where the loop is closed
+        .applyMatrix4(this.arm.at(end.link, end.tip).matrixWorld));  // of length 0 if the loop is closed
       line.geometry.setFromPoints(ends);
       line.visible = this.arm.loops.includes(loop);
     }
