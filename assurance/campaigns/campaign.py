@@ -522,7 +522,7 @@ def _supply(mechanism: Mechanism) -> Iterator[Injection]:
     board = _board(mechanism)
     for kind, share, fault in (("over-voltage", 1.35, "OVER_VOLTAGE"), ("over-voltage", 3.0, "OVER_VOLTAGE"),
                                ("under-voltage", 0.65, "UNDER_VOLTAGE"), ("supply off", 0.0, "UNDER_VOLTAGE")):
-    """Yield a hand that leans on a joint for too long: the arm is held until its brakes have closed."""
+        names = (fault, "DRIVER") if share == 0.0 and board.gate_driver else (fault,)  # drivers have that supply
         yield from each(kind, f"{share:.0%} of the nominal", DRIVEN, on(faults.supply(share)), names, 0.005)
     for celsius in (90.0, 150.0, -200.0) if board.sense.temperature else ():
         name = f"{celsius:g} deg C" if celsius > 0.0 else "a broken wire"
