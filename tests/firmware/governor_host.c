@@ -21,12 +21,6 @@ void governor_limits(double lo, double hi, double v, double a, double j)
     lower = lo;
     upper = hi;
     row = row_of(v, a, j);
-    governor_claim(lo, hi, v, a, j);
-}
-
-/* Note against limits that the governor may not know. */
-void governor_claim(double lo, double hi, double v, double a, double j)
-{
     low = lo;
     high = hi;
     most_v = v;

@@ -17,7 +17,6 @@ typedef struct {
 } record;
 
 void governor_limits(double lo, double hi, double v, double a, double j);
-void governor_claim(double lo, double hi, double v, double a, double j);
 void governor_run(long n, const sample *aim, sample *state, uint8_t *why);
 void governor_storm(long n, uint64_t seed, double sane, record *r);
 

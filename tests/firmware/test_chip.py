@@ -283,18 +283,6 @@ def test_a_tick_that_is_late_leaves_neutral_behind(machine, busy):
     assert held[-1] == 0.5 and held[0] == 0.5
 
 
-def test_what_is_not_a_duty_is_limited(machine):
-    board = machine(START + QUIET + """
-    void ft_app_tick(void)
-    {
-        volatile float zero = 0.0f;
-        if (ticks++ == 1) ft_chip_outputs(true);
-        ft_chip_duties((const float[]){ 3.0f, -1e30f, zero / zero });
-    }
-    """).run(0.02)
-    assert board.outputs == (1.0, -1.0, 0.0)
-
-
 ASKED = START + QUIET + """
 float asked[3];
 void ft_app_tick(void)

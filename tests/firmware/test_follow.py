@@ -198,14 +198,6 @@ def test_silence_of_the_sender_ends_in_rest_within_two_frames_and_then_in_hold()
     within_limits(play(app, standing(0.0, 1.0), 1000))
 
 
-def test_a_silent_host_ends_in_rest():
-    app = arm(float(wave(0.0)[0]))
-    assert follow(app) == "NONE"
-    play(app, stream(50, 2.0), 2000)
-    record = app.run(600, alive=False)
-    assert not record["target_rate"][-100:].any() and app.lib.fake_state_now() == messages.STATES["HOLD"][0]
-
-
 def test_a_stop_brakes_at_once():
     app = arm()
     assert follow(app) == "NONE"
@@ -216,15 +208,6 @@ def test_a_stop_brakes_at_once():
     assert app.state == "HOLD" and "STOPPED" in app.flags
     assert np.flatnonzero(rates)[-1] < 1e3 * (V / A + A / J) + 20
     assert np.abs(np.diff(rates)).max() * 1e3 <= A * 1.001
-
-
-def test_a_fault_takes_the_outputs_away():
-    app = arm(float(wave(0.0)[0]))
-    assert follow(app) == "NONE"
-    play(app, stream(50, 1.0), 1000)
-    app.chip.bus_voltage = 1.0
-    app.run(2)
-    assert app.state == "FAULT" and app.chip.outputs == 0
 
 
 def test_links_that_bend_are_refused_by_name():
@@ -265,15 +248,6 @@ def test_reports_are_of_follow_alone_and_say_what_there_is():
     assert again and {(r.frame, r.ahead, r.delay, r.targets, r.late, r.lost, r.refused) for r in again} == {(0,) * 7}
 
 
-def test_a_report_that_does_not_fit_into_the_line_is_sent_as_soon_as_it_does():
-    app = arm()
-    assert follow(app) == "NONE"
-    app.chip.deaf = 1
-    play(app, [], 2 * PERIOD)
-    app.chip.deaf = 0
-    assert len(play(app, [], 1).reports) == 1
-
-
 # ---- reasons to stop ----------------------------------------------------------------------------------
 
 
@@ -297,15 +271,6 @@ def test_what_waits_to_be_played_is_forgotten_and_so_is_how_the_last_motion_ende
     assert app.status.buffered > 0 and "STOPPED" in app.flags
     assert follow(app) == "NONE"
     assert app.see().buffered == 0 and app.flags == {"HOMED", "OUTPUTS"}
-
-
-def test_a_fault_that_holds_the_joints_holds_them_where_they_are():
-    app = arm(safety={"electrical": "hold"})
-    assert follow(app) == "NONE"
-    play(app, standing(0.6, 0.3), 300)
-    app.chip.temperature = 99.0
-    app.run(20)
-    assert app.state == "FAULT" and app.chip.outputs == 1
 
 
 # ---- chunks, velocities ------------------------------------------------------------------------------

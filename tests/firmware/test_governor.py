@@ -28,14 +28,6 @@ def test_no_limit_is_exceeded_in_ten_million_ticks():
         assert used.p < 0.0 and max(used.v, used.a, used.j, used.uneven) <= 1.0 and used.restless == 0
 
 
-def test_a_governor_without_its_guard_would_be_found_out():
-    """Fault injection into the storm: limits that the governor is not given must be broken."""
-    governor = Governor().limits(*LIMITS[0])
-    governor.lib.governor_claim(-1.5, 1.5, 2.9, 19.0, 390.0)
-    used = governor.storm(62_500)
-    assert used.p > 0.4 and min(used.v, used.a, used.j) > 1.0
-
-
 def standing(position, ticks):
     aims = np.zeros(ticks, STATE)
     aims["p"] = position

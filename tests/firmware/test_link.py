@@ -1,7 +1,6 @@
 """The link: any bytes, lost and flipped frames, other configurations; nothing is written out of bounds."""
 
 import random
-import struct
 import zlib
 from dataclasses import replace
 from functools import cache
@@ -12,7 +11,7 @@ import pytest
 from cobs import cobs
 from hypothesis import given, settings, strategies as st
 
-from femtorque.codegen.wire import Command, Hello, Knot, Poll, Read, messages
+from femtorque.codegen.wire import Hello, Poll, Read, messages
 from femtorque.host.link import Sender
 from tests.firmware.app import App, changed, in_hold, load, replace as swap, sources, three_link
 from tests.firmware.streaming import three_link_knots, three_link_trajectory
@@ -104,19 +103,6 @@ def test_that_hello_also_tells_which_chip_it_is_and_what_has_happened_to_it():
     assert about.faults == bytes(messages.FAULT_NUMBERS)
 
 
-def test_that_a_hello_to_a_line_without_room_is_answered_in_full_once_there_is_some():
-    app = App()
-    app.chip.history.resets = 3
-    app.run(1)
-    app.chip.deaf = 1
-    app.send(Hello())
-    app.run(3)
-    app.about = None
-    app.chip.deaf = 0
-    app.run(2)
-    assert app.about is not None and app.about.resets == 3
-
-
 def test_that_the_rest_of_an_answer_waits_for_room_of_its_own():
     """There is room for one frame: for who it is, and not for its history."""
     app = App()
@@ -151,26 +137,6 @@ def test_that_a_long_name_is_told_as_far_as_it_fits(length):
     app.run(1)
     assert app.ident.name == b"n" * min(length, 32) + bytes(max(32 - length, 0))
     assert app.ident.board.rstrip(b"\0") == b"f405rg-4"
-
-
-def test_that_an_answer_waits_for_room_on_the_wire():
-    app = App()
-    app.chip.deaf = 1
-    app.send(Hello())
-    app.run(30)
-    assert app.ident is None and app.status is None
-    app.chip.deaf = 0
-    app.run(1)
-    assert app.ident is not None and app.status is not None
-
-
-def test_that_frames_of_another_configuration_are_counted_and_change_nothing():
-    app = App()
-    app.run(11)
-    for message in (Command(5, messages.COMMANDS["DISARM"][0]), Poll(), Knot(1, (0,) * 3, (0.0,) * 3, (0.0,) * 3)):
-        app.send(message, tag=app.tag ^ 1)
-    status = app.see()
-    assert (status.wrong_tag, status.command_token, status.ack, status.refusal) == (3, 0, 0, 0)
 
 
 def test_that_status_tells_what_its_tick_has_left():
@@ -266,44 +232,6 @@ def test_that_each_answer_comes_once():
     assert not any(kinds[i] for i in range(1, 500) if i not in status)
 
 
-def test_that_an_answer_to_read_waits_for_room_too():
-    app = App()
-    app.chip.deaf = 1
-    app.send(Read(0))
-    app.run(5)
-    app.chip.deaf = 0
-    assert any(type(m).__name__ == "Data" for said in messages_of(app, 5) for m in said)
-
-
-def test_that_of_two_requests_at_once_the_first_is_taken():
-    app = App()
-    assert app.home() == "NONE"
-    app.send(Command(50, messages.COMMANDS["ARM"][0]))
-    app.send(Command(51, messages.COMMANDS["DISARM"][0]))
-    app.run(1)
-    app.run(2)
-    assert (app.state, app.status.command_token) == ("HOLD", 50)
-
-
-def test_that_a_request_repeated_is_not_executed_again():
-    app = in_hold()
-    app.token = 60
-    app.send(Command(60, messages.COMMANDS["FLUSH"][0]))
-    app.run(3)
-    app.stream(three_link_knots(), most=20, end=False)
-    app.send(Command(60, messages.COMMANDS["FLUSH"][0]))
-    app.run(5)
-    assert (app.see().buffered, app.status.command_token) == (19, 60)
-
-
-@pytest.mark.parametrize("beyond, lost", [(0x7FFF, 1), (0x8000, 0), (0xFFFF, 0)])
-def test_that_half_of_all_numbers_are_ahead_and_half_behind(beyond, lost):
-    app = in_hold()
-    app.send(Knot(0, (0,) * 3, (0.0,) * 3, (0.0,) * 3), seq=beyond)
-    app.run(2)
-    assert app.see().out_of_order == lost
-
-
 @pytest.mark.parametrize("at, heard", [(960, True), (1024, False)])
 def test_that_a_round_takes_in_a_thousand_bytes_and_no_more(at, heard):
     app = App()
@@ -341,48 +269,6 @@ def test_that_an_endless_frame_is_cut_and_the_next_one_is_heard():
     frames = app.see().frames
     assert app.status.bad_frames == 1
     assert frames >= 1
-
-
-def guarded(text):
-    """A byte behind the buffer of the frame that comes in, reported in place of a count of STATUS."""
-    for old, new in (("bytes[FT_FRAME_RX_STUFFED_MAX];", "bytes[FT_FRAME_RX_STUFFED_MAX], guard;"),
-                     ("s->out_of_order = rx.out_of_order;", "s->out_of_order = rx.guard;")):
-        assert old in text
-        text = text.replace(old, new)
-    return text
-
-
-def test_that_an_endless_frame_writes_nothing_behind_its_buffer():
-    app = App(patches={"ft_port.c": guarded})
-    app.feed(b"\x02" * 5000)
-    assert app.see().out_of_order == 0
-
-
-def test_that_frames_of_a_wrong_length_or_type_are_bad():
-    app = App()
-    start = app.see()
-    for kind, payload in ((5, b"x"), (2, b""), (2, bytes(36)), (2, bytes(38)), (3, bytes(1)), (99, b""), (64, b"")):
-        body = struct.pack("<BHH", kind, 0, app.tag) + payload
-        app.feed(cobs.encode(body + struct.pack("<I", zlib.crc32(body))) + b"\0")
-    after = app.see()
-    assert after.bad_frames - start.bad_frames == 7
-    assert after.ack == 0
-
-
-def test_that_a_flipped_bit_anywhere_is_noticed():
-    app = in_hold()
-    knots = three_link_knots()
-    frame = app.codec.encode(Knot(1, knots.position[0].tolist(), (0.0,) * 3, (0.0,) * 3), app.tag)
-    before = app.see()
-    for bit in range(8 * (len(frame) - 1)):
-        damaged = bytearray(frame)
-        damaged[bit // 8] ^= 1 << bit % 8
-        app.feed(bytes(damaged))
-        app.run(1)
-    app.feed(b"\0")
-    after = app.see()
-    assert (after.ack, after.wrong_tag, after.fault) == (0, before.wrong_tag, 0)
-    assert after.bad_frames - before.bad_frames >= 8 * (len(frame) - 1)
 
 
 class Wire:
@@ -450,17 +336,3 @@ def test_that_a_motion_arrives_whole_over_a_bad_wire(dropped, flipped):
     lags = range(-5, 40)
     error = min(np.max(np.abs(q[first:first + 3030] - motion.at((np.arange(3030) + lag) * 1e-3)[0])) for lag in lags)
     assert error < 2e-8
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.lists(st.binary(max_size=120), max_size=30))
-def test_that_no_bytes_stop_the_board_from_answering(pieces):
-    app = App()
-    for piece in pieces:
-        app.feed(piece)
-        app.run(1)
-    app.feed(b"\0")
-    app.send(Hello())
-    app.run(2)
-    assert app.ident is not None
-    assert app.state == "DISARMED"

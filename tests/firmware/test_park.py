@@ -87,15 +87,6 @@ def test_the_longest_way_is_done_in_the_time_that_is_foretold_for_it_and_the_boa
     assert plan.seconds - 0.01 < took < plan.seconds + 0.02 and plan.ticks / 1e3 > 1.5 * took + 0.3
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_any_pose_within_the_limits_leads_to_it(seed):
-    rng = np.random.default_rng(seed)
-    mechanism = lying()
-    app = held(mechanism, rng.uniform(LOWER + 0.05, UPPER - 0.05, 3))
-    app.run(1050, alive=False)
-    assert np.allclose(lie_down(app, alive=False)[1], PLACES, atol=1e-6)
-
-
 def test_an_arm_that_follows_stops_first():
     app = held(lying(), (0.0, 0.0, 0.0))
     assert follow(app) == "NONE"
@@ -194,14 +185,6 @@ def test_on_the_way_nothing_but_to_be_let_go_can_be_asked_for():
     assert app.chip.outputs
     assert app.command("DISARM") == "NONE"
     assert not app.chip.outputs
-
-
-def test_an_emergency_stop_ends_it():
-    app = held(lying())
-    app.run(1200, alive=False)
-    app.chip.estop = 1
-    app.run(1, follow=False)
-    assert not app.chip.outputs and app.state == "ESTOP"
 
 
 def test_brakes_close_before_the_motors_are_let_go():

@@ -12,7 +12,6 @@ from femtorque.codegen.mechanism import Contact, Park, Safety, load_mechanism
 from femtorque.codegen.mechanism.description import Feel
 from femtorque.codegen.motion import Knots
 from femtorque.codegen.wire import FELT_TOUCHED, STATES, Felt, Float, Follow, to_wire
-from femtorque.codegen.wire.messages import FAULTS
 from tests.firmware.app import HERE, App, changed, three_link
 from tests.firmware.following import TURN, Sent, follow, target
 from tests.firmware.test_safety import in_lab, jogging, tracking
@@ -333,20 +332,6 @@ def test_a_joint_that_is_jogged_gives_way_and_returns():
     app.until("FOLLOW")
     app.until("HOLD")
     assert np.abs(app.run(1)["target"][-1] - here).max() * TURN < 2e-3
-
-
-@pytest.mark.parametrize("on", ["FLOAT", "FOLLOW"])
-def test_a_fault_on_its_way_is_what_it_is_elsewhere(on):
-    app = Arm(deaf(three_link()))
-    moved(app)
-    if on == "FLOAT":
-        app.touched()
-    app.chip.bus_voltage = 5.0
-    app.run(1)
-    assert app.now() == "FAULT" and not app.chip.outputs
-    app.chip.bus_voltage = 24.0
-    app.run(2 * WAITS)
-    assert app.name(FAULTS, app.status.fault) == "UNDER_VOLTAGE" and app.way == set() and not app.chip.outputs
 
 
 def test_a_place_beyond_a_limit_is_left_for_the_limit():

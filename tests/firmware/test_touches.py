@@ -164,22 +164,6 @@ def test_an_arm_that_gives_way_carries_no_friction_as_one_that_is_led_does():
     assert np.abs(difference).max() < 1e-6 and app.lib.fake_state_now() == STATES["FLOAT"][0]
 
 
-def test_an_arm_that_follows_and_is_touched_stops_and_holds():
-    app, reports = feeling("stop")
-    moving(app)
-    record = push(app, 400)
-    where, flags, _ = now(app)
-    assert reports[-1].touches >= 1 and where == "HOLD" and "STOPPED" in flags
-    assert not record["target_rate"][-50:].any()
-
-
-def test_an_arm_that_does_not_react_goes_on():
-    app, reports = feeling("none")
-    moving(app)
-    push(app, 60)
-    assert reports[-1].touches == 1 and "STOPPED" not in now(app)[1]
-
-
 def test_a_touch_on_the_way_to_a_fault_changes_nothing_of_it():
     app, reports = feeling("float", lying(supply_v=None))
     moving(app)
