@@ -212,6 +212,10 @@ class Mutator:
         """Mutants of a condition: forced, its operands dropped, its boundary moved."""
         if self._constant(lo, hi):
             return
+        for sign in ("||", "&&"):
+            first, *others = self._split(lo, hi, sign)
+            if others and self._constant(*first):  # a feature of the image: the compiler leaves out the rest without it
+                return self._condition(others[0][0], hi, kinds)
         self._force(lo, hi, kinds)
         for sign, dropped in (("||", "never"), ("&&", "always")):
             parts = self._split(lo, hi, sign)

@@ -75,8 +75,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "ft_safety_tick: motion_event != 0u: always": "no state knows event 0",
     },
     "ft_conditions.c": {
-        "signs: ft_safety_sags(s) > FT_PARK_SAGS: always": "the rule looks itself",
-        "signs: ft_safety_sags(s) > FT_PARK_SAGS: boundary": "likewise",
+        "signs: ft_safety_sags(s) > FT_PARK_SAGS: boundary": "the rule looks itself",
         "supply_not_low: ft_safety_sags(in->safety) > FT_PARK_SAGS: boundary":
             "it is looked at from a tick later on, but beside another sign",
         "standing: ft_size(in->seen->u[j]) <= ft_joint[j].rest: boundary":
