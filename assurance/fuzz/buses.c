@@ -11,8 +11,8 @@
 
 #include "ft_bus.h"
 #include "ft_families.h"
-#include "ft_knots.h"
 #include "ft_number.h"
+#include "ft_port.h"
 
 #include <math.h>
 

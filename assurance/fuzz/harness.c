@@ -9,8 +9,8 @@
  * were then. */
 #include "life.h"
 
-#include "ft_knots.h"
 #include "ft_number.h"
+#include "ft_port.h"
 
 #include <math.h>
 

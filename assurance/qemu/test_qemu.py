@@ -19,7 +19,7 @@ import smoke  # noqa: E402
 from emulator import PATIENCE, emulator  # noqa: E402
 
 TICKS = 300
-TICK, STATE, FAULT = 6, 10, 11  # words of ft_telemetry_map, ft_report.h
+TICK, STATE, FAULT = 6, 10, 11  # words of ft_telemetry_map, ft_port.h
 EXACT = ("three_link", "damiao_arm", "odrive_arm", "so101_sts", "three_link on odrive-v3.6", "on_buses on f405rg-4")
 
 

@@ -2,12 +2,10 @@
 #include "ft_app.h"
 
 #include "ft_bus.h"     /* ft_bus_begin, ft_bus_hear, ... */
-#include "ft_capture.h" /* ft_capture_tick */
 #include "ft_chip.h"    /* ft_chip_encoders, ft_chip_duties, ... */
 #include "ft_config.h"  /* ft_start_pose */
-#include "ft_port.h"    /* ft_port_idle */
+#include "ft_port.h"    /* ft_port_idle, ft_capture_tick, ft_telemetry */
 #include "ft_loops.h"   /* ft_loops_follow, ft_loops_lost */
-#include "ft_report.h"  /* ft_report_start, ft_telemetry_map */
 #include "ft_state.h"   /* ft_state */
 #include "ft_watch.h"   /* ft_watch_idle */
 

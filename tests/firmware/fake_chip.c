@@ -4,7 +4,7 @@
 #include "ft_app.h"
 #include "ft_chip.h"
 #include "ft_config.h"
-#include "ft_report.h"
+#include "ft_port.h"
 #include "ft_state.h"
 
 #include <string.h>

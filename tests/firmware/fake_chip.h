@@ -4,7 +4,7 @@
 #include "ft_chip.h"
 #include "ft_config.h"
 #include "ft_model.h"
-#include "ft_report.h"
+#include "ft_port.h"
 
 #include <stdint.h>
 

@@ -89,7 +89,7 @@ class Governor:
 def _built(rate_hz: int, precision: Precision) -> tuple[Any, Any]:
     emitted = emit.sources(mechanism(rate_hz, 250, joints=1), None)
     names = ("ft_model.h", "ft_config.h", "ft_messages.h")
-    own = ("ft_governor.c", "ft_governor.h", "ft_catch_up.c", "ft_catch_up.h", "ft_ramp.c", "ft_ramp.h", "ft_number.h",
+    own = ("ft_governor.c", "ft_governor.h", "ft_catch_up.c", "ft_ramp.c", "ft_ramp.h", "ft_number.h",
            "ft_compiler.h", "ft_outlook.h", "ft_reference.h")
     files = {name: emitted[name] for name in names} | {n: application()[n].read_text() for n in own}
     files |= {"ft_follow_row.h": ROW, **{f"governor_host.{x}": (HERE / f"governor_host.{x}").read_text() for x in "ch"}}

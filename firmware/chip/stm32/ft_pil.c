@@ -1,9 +1,8 @@
-/* Processor in the loop; see ft_pil.h. SysTick comes FT_WAKES times per tick to
- * let the main loop look at the link, and is pended to run a tick: the tick
- * has the priority and the path that it has on a board with a plant. */
+/* Processor in the loop; see ft_chip.h. SysTick comes FT_WAKES times per tick,
+ * so that the main loop looks at the link. Pending SysTick runs a tick, with
+ * the same priority and path as on a board with a plant. */
 #include "ft_board.h" /* FT_PIL, FT_WAKES */
 #include "ft_parts.h"
-#include "ft_pil.h"
 #include "ft_registers.h"
 
 #if FT_PIL

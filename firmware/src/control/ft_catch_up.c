@@ -1,5 +1,5 @@
-/* Catching up; see ft_catch_up.h. */
-#include "ft_catch_up.h"
+/* Catching up; see ft_governor.h. */
+#include "ft_governor.h"
 
 #include "ft_number.h" /* ft_clamp */
 

@@ -1,7 +1,6 @@
 /* The governor; see ft_governor.h. */
 #include "ft_governor.h"
 
-#include "ft_catch_up.h" /* ft_catch_up */
 #include "ft_messages.h" /* FT_FOLLOW_LIMIT_ */
 #include "ft_number.h"   /* ft_size, FT_INLINE */
 

@@ -33,4 +33,9 @@ uint32_t ft_governor_tick(ft_moving *now, const ft_follow_config *c,
                           ft_room room, const ft_moving *aim,
                           const ft_way *way, bool *wary);
 
+/* Return the next sample on a joint's way to a reference that it is not on:
+ * time-optimal, in the frame that moves with the reference. */
+ft_moving ft_catch_up(const ft_moving *now, const ft_follow_config *c,
+                      const ft_room *room, const ft_moving *aim);
+
 #endif

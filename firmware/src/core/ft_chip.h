@@ -169,4 +169,23 @@ uint32_t ft_chip_remembered(void);
 void ft_chip_feed_watchdog(void);
 void ft_chip_wait(void);           /* sleep until the next interrupt */
 
+/* ---- processor in the loop ---------------------------------------------- */
+
+/* An image with FT_PIL reads no encoder and drives no motor: the plant is at
+ * the host. SENSE brings counts, and grants the tick that they are for. DRIVE
+ * reports the duties of that tick.
+ *
+ * While no SENSE comes, the timer grants the ticks, and the joints rest. Before
+ * the first of these ticks outputs that were on are dropped: fault BREAK. */
+
+/* Take in the counts of all joints since the plant began. Let the next tick run
+ * at once if the counts are for it. */
+void ft_pil_sense(const int32_t counts[], bool for_next_tick);
+
+/* Give the last tick's duties. Return whether the outputs were on. */
+bool ft_pil_driven(float duty[]);
+
+/* Stop waiting for the last plant: a new host has connected. */
+void ft_pil_forget(void);
+
 #endif

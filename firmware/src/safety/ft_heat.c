@@ -1,5 +1,5 @@
-/* Motors and drivers that get warm; see ft_heat.h. */
-#include "ft_heat.h"
+/* Motors and drivers that get warm; see ft_watch.h. */
+#include "ft_watch.h"
 
 #include "ft_config.h"   /* ft_heat */
 #include "ft_findings.h" /* FT_GOOD */

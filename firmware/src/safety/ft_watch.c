@@ -4,7 +4,6 @@
 #include "ft_chip.h"     /* ft_chip_temperature, ft_chip_driver_fault */
 #include "ft_config.h"   /* FT_GUARDED */
 #include "ft_crc.h"      /* ft_crc32, ft_crc32_more */
-#include "ft_heat.h"     /* ft_heat_idle */
 #include "ft_messages.h" /* FT_FAULT_ */
 
 #define PIECE 16u         /* bytes of the tables looked at in one round */

@@ -9,9 +9,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-bool ft_watch_constants(void); /* all of them at once, before the first tick */
-bool ft_watch_code(void);      /* likewise */
+/* Return whether all tables, or the whole image, have their check sum. For use
+ * before the first tick. */
+bool ft_watch_constants(void);
+bool ft_watch_code(void);
+
+/* Make one round of checks. Raise alarms for what is wrong. */
 void ft_watch_idle(ft_alarms *alarms, ft_sensors *sensors, uint32_t tick,
                    const ft_real torque[FT_JOINTS]);
+
+/* Let motors and drivers warm up until this tick, with these torques. Return
+ * FT_GOOD, or the first joint whose motor or driver is too warm or has not
+ * cooled down yet.
+ *
+ * Each is a first-order model. The square of the current that the torque needs
+ * drives it; at the continuous current it settles at 1. */
+uint32_t ft_heat_idle(uint32_t tick, const ft_real torque[FT_JOINTS]);
 
 #endif

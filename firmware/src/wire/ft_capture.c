@@ -1,9 +1,8 @@
-/* The recording; see ft_capture.h. The main loop sets it up while it is off;
+/* The recording; see ft_port.h. The main loop sets it up while it is off;
  * the tick alone writes samples and switches it off by itself. */
-#include "ft_capture.h"
+#include "ft_port.h"
 
 #include "ft_queue.h"  /* FT_STORED */
-#include "ft_report.h" /* ft_report_word */
 
 #include <string.h> /* memcpy, memset */
 

@@ -1,6 +1,6 @@
-/* The knot gate; see ft_knots.h. A knot that does not pass is a fault with
+/* The knot gate; see ft_port.h. A knot that does not pass is a fault with
  * the joint's number; what is buffered before it is played to a stop. */
-#include "ft_knots.h"
+#include "ft_port.h"
 
 #include "ft_config.h"   /* ft_joint */
 #include "ft_findings.h" /* FT_NO_JOINT, FT_GOOD */

@@ -4,15 +4,11 @@
  * what STATUS acknowledges. Commands are executed once for each new token. */
 #include "ft_port.h"
 
-#include "ft_capture.h"  /* ft_capture_start, ft_capture_read */
-#include "ft_chip.h"     /* ft_chip_receive, ft_chip_send */
+#include "ft_chip.h"     /* ft_chip_receive, ft_chip_send, ft_pil_sense */
 #include "ft_cobs.h"     /* ft_cobs_decode, ft_cobs_encode */
 #include "ft_crc.h"      /* ft_crc32 */
 #include "ft_digest.h"   /* FT_TAG, FT_PIL */
-#include "ft_knots.h"    /* ft_knots_take */
 #include "ft_messages.h" /* frames and messages */
-#include "ft_pil.h"      /* ft_pil_sense, ... */
-#include "ft_report.h"   /* ft_report_status, ft_report_ident, ... */
 
 #include <string.h> /* memcpy */
 

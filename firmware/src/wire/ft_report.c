@@ -1,5 +1,5 @@
-/* STATUS, IDENT, ABOUT and the telemetry block; see ft_report.h. */
-#include "ft_report.h"
+/* STATUS, IDENT, ABOUT and the telemetry block; see ft_port.h. */
+#include "ft_port.h"
 
 #include "ft_chip.h"     /* ft_chip_reset_cause, ft_chip_history */
 #include "ft_config.h"   /* FT_RING */

@@ -73,7 +73,7 @@ class TickRecorder:
     It reads the results in the image's memory, at the addresses in the image's `ft_telemetry`.
     """
 
-    _WORDS = 10  # of ft_telemetry_map, ft_report.h
+    _WORDS = 10  # of ft_telemetry_map, ft_port.h
 
     def __init__(self, core: CortexM4, image: Image, mechanism: Mechanism, coupler: PlantCoupler, exception: int,
                  look: Callable[[], None]) -> None:
