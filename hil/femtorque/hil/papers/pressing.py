@@ -2,10 +2,9 @@
 with motors, friction and encoders.
 
 In the paper the torques alone drive the arm. A board receives motions and forms the torque of the arm without contact.
-The feedback gives the rest of the torque, because the streamed motion runs through the floor. The depth is known
-beforehand: the board is streamed the motion of the arm without a floor, under the planned torques and the board's PD
-law towards the planned motion. The torque of that free motion, and the PD's pull from it to the planned motion, add up
-to the planned torque.
+The streamed motion runs through the floor, so that the feedback gives the rest of the torque. The streamed motion is
+found in advance. It is the motion of an arm without a floor, driven by the planned torques and by the board's PD law
+towards the planned motion. The torque of this free motion plus the PD law's torque equals the planned torque.
 """
 
 from __future__ import annotations

@@ -3,13 +3,13 @@
     V = R I + L dI/dt + K N dtheta/dt,   torque at the joint N K I,   reflected inertia N^2 Jm
 
 The paper's dtheta/dt = N Omega contradicts its T = N Tm: Omega = N dtheta/dt is right. For the voltage and the mean
-velocity of a step the current follows its exponential. Its mean over the step,
+velocity of a step the current follows its exponential. The mean current over the step is
 
-    mean I = lag I(0) + (1 - lag) (V - K N velocity) / R,   lag = (1 - exp(-R t/L)) L / (R t),
+    mean I = lag I(0) + (1 - lag) (V - K N velocity) / R,   lag = (1 - exp(-R t/L)) L / (R t).
 
-is a torque that does not depend on the velocity and a damping (N K)^2 / R (1 - lag) that multiplies the velocity. The
-damping is the back-EMF; a plant treats it as viscous friction. No electrical time constant limits the step, and L = 0
-is allowed. The sums are in hil/plant/motors.c.
+It gives a torque that does not depend on the velocity, and a damping (N K)^2 / R (1 - lag). The damping is the back-EMF;
+a plant treats it as viscous friction. No electrical time constant limits the step, and L = 0 is allowed. The sums are in
+hil/plant/motors.c.
 """
 
 from collections.abc import Sequence

@@ -125,7 +125,7 @@ def world_of(plant: Driven) -> mujoco.MujocoPlant | None:
 
 
 class Wired:
-    """A plant behind the motors and encoders of the streamed joints. q, v (J,), counts and voltages are those of the
+    """A plant behind the motors and encoders of the streamed joints. q, v (J,), counts and voltages belong to the
     streamed joints.
 
     `plant` has all joints, passive joints of loops too.

@@ -14,8 +14,8 @@ Array = NDArray[np.float64]
 def tips_of(plant: Driven) -> dict[str, float]:
     """Return {flexible link: distance of its end from its root's axis, m}; empty for rigid plants.
 
-    For a planar arm the distance has a sign, positive to the left, and the end is that of the link with its loads.
-    Otherwise it is a length.
+    For a planar arm the distance is positive to the left, and the end is the end of the link with its loads. For other
+    arms the distance is a length.
     """
     whole = plant.plant if isinstance(plant, Wired) else plant
     if isinstance(whole, FlexibleArmPlant):

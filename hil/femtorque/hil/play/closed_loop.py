@@ -94,7 +94,8 @@ class Result:
                 for joint in (self.mechanism.streamed[j] for j in self.driven)] or ["outputs are NOT safe"]
 
     def report(self) -> dict[str, Any]:
-        """Return the JSON object of `femtorque hil`. tracking_* are as measured: a real board knows no others."""
+        """Return the JSON object of `femtorque hil`. tracking_* are measured errors, since a real board does not know
+        the true ones."""
         joints = [joint.name for joint in self.mechanism.streamed]
         return {
             "ended": self.ended, "state": self.state, "faults": list(self.faults), "ticks": self.ticks,

@@ -1,8 +1,8 @@
 """An ideal board in place of a real one: exact angles and rates, torque without delay, no friction.
 
-The remaining tracking error is that of the control law and the feed-forward. The torque of a tick is the motion's
-torque for the tick (femtorque.codegen.verify.motion_torques, rotors included) plus Ku (q_d - q) + Kv (qd_d - qd) at its
-beginning.
+The remaining tracking error comes from the control law and the feed-forward. The torque of a tick is the motion's
+torque (femtorque.codegen.verify.motion_torques, rotors included) plus Ku (q_d - q) + Kv (qd_d - qd) at the beginning of
+the tick.
 """
 
 from dataclasses import dataclass, replace

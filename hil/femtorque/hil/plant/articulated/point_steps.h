@@ -10,9 +10,9 @@
 
 /* State: z, v, gamma (size) and q (n), which hil/plant/articulated/cycle.py
  * explains. The last step leaves applied (size), multipliers (K), and rate (n),
- * the velocities along the coordinates. torque: beside the motors'. The steps'
- * memory: half, moved, middle, wanted, change (size), distances (6 per solid),
- * others (K), before (n). */
+ * the velocities along the coordinates. torque: added to the motors' torque.
+ * The steps' memory: half, moved, middle, wanted, change (size), distances (6
+ * per solid), others (K), before (n). */
 typedef struct {
     const point_system *system;
     point_equations equations;

@@ -76,7 +76,7 @@ def _shared(mass: float, points: Array, speeds: Array, whole: float, places: Arr
 def check(system: System, z: Array, v: Array, fresh: Sequence[str], mode: str) -> None:
     """Raise Refused if an element of `fresh`, which the new mode closes, is open or moves too fast.
 
-    system: with all its rows, dependent rows too. z, v (size,): just before the switch.
+    system: all rows, dependent rows too. z, v (size,): the state just before the switch.
     """
     structure = Structure(system)
     which = np.flatnonzero([row.element in fresh for row in system.rows])
