@@ -99,7 +99,7 @@ HERE: dict[str, tuple[str, ...]] = {
         "bus-short-*", "drive-ails-*", "drive-silent-*", "estop-*", "reset-*", "supply-off-*"),
     "hil/chip/test_rnea.py::test_the_chip_gives_the_hosts_bits_in_as_many_instructions_as_are_told": (
         "three_link", "three_axis", "industrial_robot", "pick_and_place", "five_bar"),
-    "hil/plant/test_flexible_arm.py::test_residual_vibration_is_a_small_part_of_what_rigid_feed_forward_leaves": (
+    "hil/plant/test_flexible_arm.py::test_flexible_feed_forward_leaves_little_of_the_vibration_of_rigid_feed_forward": (
         "points",),
     "hil/play/test_drives.py::test_an_arm_with_drives_moves_as_the_host_computes_it": ("mixed-*",),
     "hil/play/test_falling.py::test_a_loaded_arm_falls_when_the_cable_is_pulled_only_where_its_file_says_so": (
@@ -128,7 +128,7 @@ HERE: dict[str, tuple[str, ...]] = {
     "host/show/test_scene.py::test_loops_are_closed_as_the_model_closes_them": ("five_bar", "palletizer"),
     "host/show/test_scene.py::test_pages_fit_a_narrow_screen_and_follow_the_systems_colours": ("light",),
     "host/show/test_scene.py::test_the_page_of_a_plan_moves_the_arm_within_marked_limits": ("three_link",),
-    "whole/test_files.py::test_what_is_there_is_refused_replaced_with_force_and_never_if_it_is_of_another_kind": (
+    "whole/test_files.py::test_an_existing_file_is_replaced_only_with_force_and_only_if_of_the_same_kind": (
         "check*", "generate*", "plan*", "plot csv", "plot html", "plot png", "reproduce", "stream*", "torque*"),
     "whole/test_first_power_up.py::test_step_07_an_open_loop_stops_the_drivers_and_no_board_arms_with_it": (
         "f405rg-4-0.0", "nucleo-g474re-6-1e-06", "odrive-v3.6-0.002"),

@@ -60,7 +60,7 @@ def test_every_public_member_stands_on_the_page_with_words():
     assert "`.stream(" in page and "`.torque(" in page
 
 
-def test_torques_of_any_state_and_what_holds_the_weight():
+def test_torques_of_any_state_and_of_gravity():
     arm = Mechanism.load(ROOT / "mechanisms" / "six_axis.toml")
     rng = np.random.default_rng(0)
     q, v, a = rng.uniform(-3.0, 3.0, (3, 4, 5, 6))
@@ -116,7 +116,7 @@ def test_arrays_that_are_no_motion_are_refused_by_name(given, words):
         Trajectory.of(Mechanism.load(ARM), *given)
 
 
-def test_limits_of_what_is_sent_live_are_those_of_the_file_and_of_what_every_pose_allows():
+def test_limits_of_live_targets_come_from_the_file_and_from_every_pose():
     arm = Mechanism.load(ARM)
     limits = arm.follow_limits()
     assert limits.shape == (3, 3) and np.all(limits > 0.0)
@@ -130,7 +130,7 @@ def test_limits_of_what_is_sent_live_are_those_of_the_file_and_of_what_every_pos
         Mechanism.load(ROOT / "mechanisms" / "flexible_arm.toml").follow_limits()
 
 
-def test_what_is_printed_is_a_line_and_not_a_page():
+def test_objects_print_as_one_line():
     arm = Mechanism.load(ARM)
     plan = plan_motion(arm, [{"joints": {"shoulder": 0.4}}])
     shown = [repr(x) for x in (arm, arm.joints[0], arm.links[0], plan, plan.trajectory, arm.torque(plan.trajectory))]

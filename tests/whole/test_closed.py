@@ -28,7 +28,7 @@ def moving(name: str, seed: int = 0) -> tuple[Closed, np.ndarray, np.ndarray, np
 
 
 @pytest.mark.parametrize("name", CLOSED)
-def test_rates_and_accelerations_of_the_closures_are_their_derivatives(name: str) -> None:
+def test_rates_and_accelerations_of_closures_equal_their_differences(name: str) -> None:
     closed, q, v, rng = moving(name)
     a, h = rng.uniform(-3.0, 3.0, closed.n), 1e-4
 
@@ -62,7 +62,7 @@ def test_inverse_undoes_forward_and_passive_joints_carry_nothing(name: str) -> N
 
 
 @pytest.mark.parametrize("name", ["five_bar", "five_bar_4", "three_rrr"])
-def test_accelerations_are_those_of_pinocchio_s_constraint_dynamics(name: str) -> None:
+def test_accelerations_equal_pinocchios_constraint_dynamics(name: str) -> None:
     """Pinocchio's closures are balls with three rows each. One of the rows depends on the others here."""
     closed, q, v, rng = moving(name)
     mechanism = closed.mechanism
@@ -105,7 +105,7 @@ def test_the_motions_in_the_files_are_the_ones_described(plan) -> None:
     assert [name for _, name in motion.modes] == [leg.mode for leg in plan.legs if leg.mode]
 
 
-def test_the_singular_motions_run_into_a_pose_where_the_closure_binds_the_passive_joints_no_longer() -> None:
+def test_the_singular_motions_reach_a_pose_whose_closure_leaves_a_passive_joint_free() -> None:
     for name in ("four_bar", "five_bar"):
         mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
         closed = Closed(mechanism)

@@ -88,7 +88,7 @@ def test_bad_input_is_status_2_and_one_line(here, arguments, words):
     assert told["faults"] == []
 
 
-def test_what_libraries_and_child_processes_print_does_not_reach_the_json():
+def test_output_of_libraries_and_child_processes_does_not_reach_the_json():
     code = (
         "import femtorque, subprocess, femtorque.codegen.verify.check\n"
         "examine = femtorque.codegen.verify.check.examine\n"
@@ -188,7 +188,7 @@ def test_torque_says_that_the_reference_is_double(here, tmp_path):
     assert "3000 ticks by reference, in double precision" in shown.stdout
 
 
-def test_torque_in_one_mode_is_that_of_the_motion_while_it_is_in_this_mode(here, tmp_path):
+def test_torque_in_one_mode_equals_the_torque_of_the_motion_in_this_mode(here, tmp_path):
     """The file of the motion holds an object from 0.9 to 2.1 s."""
     arm, out, tau = "mechanisms/pick_and_place", tmp_path / "tau.csv", {}
     for mode in (None, "empty", "loaded"):
@@ -242,7 +242,7 @@ def test_build_reports_sizes_and_digest(here):
     assert told["ram_bytes"] > 0 and told["stack_bytes"] > 0 and len(told["digest"]) == 64
 
 
-def test_build_of_what_is_built_answers_the_same_without_emitting_compiling_or_running_it():
+def test_a_second_build_answers_the_same_without_emitting_compiling_or_running():
     first = femtorque("build", MECHANISM)
     code = (
         "import atexit, sys, femtorque\n"
@@ -289,7 +289,7 @@ def test_ctrl_c_while_the_program_still_starts_is_one_line():
     assert (shown.returncode, shown.stderr) == (1, "femtorque: interrupted\n")
 
 
-def test_what_is_nested_beyond_pythons_depth_is_one_line():
+def test_input_nested_beyond_pythons_depth_gets_one_line():
 
     assert command_line._explain(RecursionError("maximum recursion depth exceeded")) == (
         "what was given is nested too deeply", 2)

@@ -30,7 +30,7 @@ def test_every_package_that_is_asked_for_has_an_exact_version_that_will_do(name)
     assert asked()[name].specifier.contains(pinned()[name])
 
 
-def test_make_installs_these_versions_and_anew_when_they_change():
+def test_make_installs_these_versions_and_installs_again_when_they_change():
     said = subprocess.run(["make", "--dry-run", "--always-make", "PYTHON=python3", "demo", ".venv/.test"], cwd=ROOT,
                           capture_output=True, text=True, check=True).stdout
     installs = [line for line in said.splitlines() if "pip install" in line]

@@ -62,7 +62,7 @@ def without_encoding(node):
         getattr(node.func, "value", None), "id", "") not in ("os", "zenoh")
 
 
-def test_text_files_are_utf8_whatever_the_system_thinks(shipped):
+def test_text_files_are_utf8_on_every_system(shipped):
     assert not [place for node, place in shipped.items() if without_encoding(node)]
 
 
@@ -111,7 +111,7 @@ def in_terminal(environment):
     return shown
 
 
-def test_a_verb_that_takes_seconds_shows_at_once_that_it_works():
+def test_a_long_verb_shows_its_progress_at_once():
     """The line comes before the first table, and does not appear in a pipe."""
     shown = in_terminal({})
     assert b"checking" in shown and shown.index(b"checking") < shown.index(b"two-link")

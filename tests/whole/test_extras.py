@@ -52,7 +52,7 @@ def test_a_mechanism_is_written_checked_built_and_turned_into_torques_without_an
     (f"plan {ARM} -o m.csv", EXTRAS["plan"]), (f"torque {ARM} -o t.csv --figure t.png", EXTRAS["plot"]),
     (f"identify {ARM.split()[0]} --port /dev/none", {"scipy": EXTRAS["plan"]["scipy"]}),
 ])
-def test_a_verb_that_wants_an_extra_says_in_one_line_what_to_install(tmp_path, line, packages):
+def test_a_verb_without_its_extra_names_the_packages_in_one_line(tmp_path, line, packages):
     done = typed(tmp_path, line)
     words = " ".join(f"'{package}'" for package in packages.values())
     assert done.returncode == 1 and done.stdout == ""

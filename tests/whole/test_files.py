@@ -69,7 +69,7 @@ def verbs(desk):
 
 
 @pytest.mark.parametrize("verb", verbs(Path()))
-def test_what_is_there_is_refused_replaced_with_force_and_never_if_it_is_of_another_kind(here, desk,
+def test_an_existing_file_is_replaced_only_with_force_and_only_if_of_the_same_kind(here, desk,
                                                                                          logged, fake, verb):
     command, file = verbs(desk)[verb]
     file = Path(file)
@@ -161,7 +161,7 @@ def test_a_plan_never_lands_on_its_waypoints_and_init_on_nothing(here, desk):
     assert (desk / "arm.toml").read_text() == "mine\n"
 
 
-def test_generate_with_force_replaces_file_by_file_what_it_has_made_itself(here, desk):
+def test_generate_with_force_replaces_only_files_that_it_made(here, desk):
     out = desk / "c"
     assert here("generate", MECHANISM, "-o", out).returncode == 0
     made = {p.name: p.read_bytes() for p in out.iterdir()}
@@ -211,7 +211,7 @@ def test_a_build_that_is_broken_off_leaves_the_old_files_and_is_taken_up_again(t
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(errno.ENOSPC, "No space left on device")])
-def test_what_is_broken_off_leaves_the_old_file_and_an_error_names_it(tmp_path, error):
+def test_a_broken_off_command_leaves_the_old_file_and_names_it(tmp_path, error):
     file = tmp_path / "m.csv"
     file.write_text("old")
     with pytest.raises(type(error)) as broken, output.replacing(file) as part:
@@ -240,7 +240,7 @@ def test_a_full_disk_leaves_the_mechanism_file_that_identify_writes(tmp_path, mo
     assert load_mechanism(file).moving[1].friction.viscous == 1.0
 
 
-def test_a_log_that_replaces_one_does_so_when_it_is_whole(logged):
+def test_a_log_replaces_the_old_log_when_it_is_whole(logged):
     kept = logged.read_bytes(), logged.with_suffix(".status.csv").read_bytes()
     configuration = Configuration.of(load_mechanism(MECHANISM))
     grows = Log(logged, configuration)  # this log is never closed: the host was killed

@@ -179,7 +179,7 @@ def test_step_01_a_chip_in_reset_drives_no_pin_of_an_output(at):
     assert not bench.enabled() and bench.board.outputs_safe()
 
 
-def test_step_02_a_board_that_was_flashed_says_who_it_is_and_can_be_flashed_again(at):
+def test_step_02_a_flashed_board_reports_its_identity_and_can_be_flashed_again(at):
     bench = at("nucleo-g474re-6")
     for _ in range(2):
         assert "written to STM32G474 and compared" in bench.types(2)
@@ -196,7 +196,7 @@ def test_step_03_the_time_that_a_board_tells_is_that_of_its_crystal(at):
 
 
 @pytest.mark.parametrize("name", ["f405rg-4", "nucleo-g474re-6"])
-def test_step_04_a_supply_that_sinks_makes_outputs_safe_and_is_told(at, name):
+def test_step_04_a_sinking_supply_makes_outputs_safe_and_is_reported(at, name):
     bench = at(name)
     assert "brown-out reset level 3" in bench.types(4)
     volts = 3.3

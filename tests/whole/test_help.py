@@ -62,7 +62,7 @@ def test_check_writes_the_gains_that_it_shows_and_nothing_else(here, tmp_path):
     assert [line for line in lines if "gains" not in line and line] == [x for x in before if "gains" not in x and x]
 
 
-def test_what_has_no_motor_has_no_gains_to_write(here, tmp_path):
+def test_joints_without_motors_have_no_gains_to_write(here, tmp_path):
     from femtorque.codegen.common import MECHANISMS
 
     bare = tmp_path / "bare.toml"
@@ -72,7 +72,7 @@ def test_what_has_no_motor_has_no_gains_to_write(here, tmp_path):
     assert bare.read_bytes() == (MECHANISMS / "eight_link.toml").read_bytes()
 
 
-def test_what_a_board_reports_is_looked_up_without_a_network(here):
+def test_reports_of_a_board_are_explained_without_a_network(here):
     shown = here("docs", "following")
     assert shown.returncode == 0 and shown.stdout.startswith("FOLLOWING, a fault of class motion\nmeans: ")
     assert "[safety] motion chooses coast or brake or hold" in shown.stdout

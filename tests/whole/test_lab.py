@@ -143,7 +143,7 @@ def test_friction_and_rotors_are_measured_joint_by_joint(arm, types):
     assert (shoulder, wrist) == (file.moving[0].friction, file.moving[2].friction)
 
 
-def test_the_whole_arm_and_then_what_it_holds_are_identified(arm, types, monkeypatch):
+def test_the_whole_arm_and_then_its_load_are_identified(arm, types, monkeypatch):
     """The arm has [feel]. Thresholds of touches are written together with its masses. They hold for a motion that the
     fit has not seen. Ctrl-C stops the first line. Rehearsals are as fast as the other motions."""
     monkeypatch.setattr(experiment, "REHEARSAL", 1.0)

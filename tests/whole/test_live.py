@@ -40,7 +40,7 @@ def held(url: str, token: str, t: float, joints: dict[str, float]) -> int:
 
 
 @pytest.mark.bench
-def test_the_tour_of_the_page_is_typed_beside_boards_that_are_served(folder) -> None:
+def test_the_tour_of_the_page_is_typed_with_served_boards(folder) -> None:
     serve, home, follow, pipe, by_keys, by_page, leader, its_home, led, _feel, taped, follow_taped, replay = LINES
     with terminal(folder, WIDE) as board, terminal(folder, WIDE) as host, terminal(folder, WIDE) as other:
         port = served(board, serve)
@@ -95,7 +95,7 @@ def test_the_tour_of_the_page_is_typed_beside_boards_that_are_served(folder) -> 
 
 
 @pytest.mark.parametrize("source", ["udp:", "udp:0", "udp:99999", "udp:x"])
-def test_a_port_that_is_none_is_refused(here, source) -> None:
+def test_a_bad_port_is_refused(here, source) -> None:
     shown = here("follow", "mechanisms/three_link.toml", "--port", "any", "--from", source)
     assert shown.returncode == 2 and "must be a port's number, 1 to 65535, or unix:PATH" in shown.stderr
 
@@ -120,7 +120,7 @@ LEADER = ("--leader", "mechanisms/three_link.toml")
     ((*LEADER, "--leader-port", "any", "--lead", "elbow=elbwo"), "no such joint of the arm that leads"),
     (("--tip", "hnad"), "did you mean 'hand'"),
 ])
-def test_a_leader_or_keys_that_cannot_be_are_refused_in_one_line(here, fake, arguments, rule) -> None:
+def test_an_impossible_leader_or_keys_are_refused_in_one_line(here, fake, arguments, rule) -> None:
     fake.flags |= 1
     shown = here("teleop", "mechanisms/three_link.toml", "--port", "any", *arguments)
     assert shown.returncode in (1, 2) and shown.stderr.count("\n") == 1 and rule in shown.stderr, shown.stderr

@@ -46,7 +46,7 @@ def test_a_board_that_is_not_there_is_named_with_the_file(here, tmp_path):
         assert said.startswith(f"femtorque: {tmp_path / 'arm.toml'}: board.use = 'f405rg4'"), said
 
 
-def test_a_locked_joint_in_a_waypoint_is_said_to_be_locked(here, tmp_path):
+def test_a_locked_joint_in_a_waypoint_is_refused_as_locked(here, tmp_path):
     text = ARM.read_text(encoding="utf-8").replace("[control]", "lock = { wrist = 0.1 }\n\n[control]", 1)
     (tmp_path / "arm.toml").write_text(text)
     (tmp_path / "w.toml").write_text("[[waypoint]]\njoints = { wrist = 0.3 }\n")
@@ -91,7 +91,7 @@ def test_a_jog_that_is_too_fast_is_refused_with_the_limit_before_anything_is_arm
         assert board.state == "DISARMED"
 
 
-def test_what_python_is_told_can_be_typed_into_python(arm, fake, tmp_path):
+def test_a_hint_to_python_can_be_typed_into_python(arm, fake, tmp_path):
     with Board.connect("/dev/ttyFAKE", arm) as board, pytest.raises(Exception, match=r"board\.home\(\)"):
         board.stream(MOTION)
     motion = Trajectory.load(MOTION, arm)

@@ -11,7 +11,7 @@ from tests.support.browser import chromium
 
 @pytest.mark.parametrize("line", [("verify", "mechanisms/two_link.toml", "--motions", "1", "--report", "{}/page.html"),
                                   ("reproduce", "chapter", "--short", "-o", "{}")], ids=lambda line: line[0])
-def test_a_page_of_evidence_fits_a_telephone_and_is_dark_where_that_is_wanted(here, tmp_path, line):
+def test_a_page_of_evidence_fits_a_telephone_and_has_a_dark_form(here, tmp_path, line):
     shown = here(*(word.format(tmp_path) for word in line))
     assert shown.returncode == 0, shown.stderr
     page, = tmp_path.glob("*.html")
@@ -26,7 +26,7 @@ def test_a_page_of_evidence_fits_a_telephone_and_is_dark_where_that_is_wanted(he
     assert grounds == {False: "rgb(255, 255, 255)", True: "rgb(22, 27, 34)"}
 
 
-def test_links_that_nothing_drives_have_no_colour_of_their_own():
+def test_links_without_a_drive_share_one_colour():
     arm = load_mechanism(MECHANISMS / "five_bar.toml")
     passive = {joint.child for joint in arm.moving if not joint.actuated}
     colours = {link["name"]: link["colour"] for link in scene(arm)["links"]}

@@ -260,7 +260,7 @@ def test_make_test_runs_the_tests_that_are_no_campaigns(checkout):
 
 
 @pytest.mark.bench
-def test_what_is_installed_by_hand_inits_from_the_urdf_that_pip_brings(tmp_path):
+def test_an_installation_by_hand_inits_from_the_urdf_of_a_package(tmp_path):
     """The commands start from a checkout and nothing else."""
     lines = [INSTALL, FETCH, *TOUR[:2]]
     environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
@@ -293,7 +293,7 @@ def test_links_lead_somewhere(page):
             assert anchor in {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}, target
 
 
-def test_reference_pages_are_those_of_the_tables():
+def test_reference_pages_equal_the_tables():
     made = runpy.run_path(str(ROOT / "docs" / "generate.py"))["pages"]()
     for name, text in made.items():
         assert (ROOT / "docs"

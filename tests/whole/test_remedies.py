@@ -28,7 +28,7 @@ ARM = MECHANISMS / "three_link.toml"
 
 
 @pytest.mark.parametrize("extra", EXTRAS)
-def test_what_installs_an_extra_is_a_line_that_pip_takes(extra):
+def test_pip_takes_the_line_that_installs_an_extra(extra):
     """The packages are already installed. pip says so and asks no index."""
     words = shlex.split(installing(extra))
     assert words[:2] == ["pip", "install"]
@@ -42,7 +42,7 @@ def test_brackets_in_an_answer_are_printed_as_they_are(capsys):
     assert capsys.readouterr().out == "see [safety] jog_speed, [[joint]] and package[hil]\n"
 
 
-def test_xacro_is_told_another_file_than_the_one_it_reads(tmp_path, monkeypatch, here):
+def test_xacro_writes_another_file_than_it_reads(tmp_path, monkeypatch, here):
     """The file is called .urdf and holds xacro. A shell script that fills the number in takes the place of xacro."""
     source = tmp_path / "arm.urdf"
     source.write_text(URDF.replace('value="1.5"', 'value="${1.5}"'))
@@ -72,7 +72,7 @@ URDF = """<?xml version="1.0"?>
 """
 
 
-def test_a_figure_that_is_none_is_answered_by_the_names_of_all(here):
+def test_an_unknown_figure_is_answered_by_all_names(here):
     shown = here("reproduce", "nosuch")
     assert shown.returncode == 2 and "..." not in shown.stderr
     names = shown.stderr.split("known: ")[1].strip().split(", ")
@@ -93,14 +93,14 @@ def test_a_port_without_rights_names_the_group_that_has_them(tmp_path, monkeypat
     assert f"`sudo usermod -aG {device.group()} $USER`" in words and "log out and in" in words
 
 
-def test_a_file_that_is_no_port_is_said_to_be_none(here, tmp_path):
+def test_a_file_that_is_no_port_is_refused_as_a_port(here, tmp_path):
     (tmp_path / "arm.log").touch()
     for place in (tmp_path / "arm.log", "/dev/null"):
         shown = here("monitor", "--port", place)
         assert shown.returncode == 2 and f"{place}: port: cannot be opened (it is no serial port)" in shown.stderr
 
 
-def test_a_device_that_is_full_is_said_in_one_line(here):
+def test_a_full_device_is_refused_in_one_line(here):
     shown = here("torque", ARM, ARM.with_suffix(".csv"), "-o", "/dev/full")
     assert shown.returncode == 1 and shown.stderr == "femtorque: a file cannot be written: No space left on device\n"
 
@@ -118,7 +118,7 @@ def test_a_port_that_another_program_has_open_says_so():
         os.close(device)
 
 
-def test_degrees_are_taken_for_what_they_are(tmp_path):
+def test_degrees_in_a_motion_are_recognised(tmp_path):
     arm = load_mechanism(ARM)
     table = np.array([[0.0, 0.0, 0.0, 0.0], [3.0, 45.0, 30.0, 10.0]])
 
@@ -143,13 +143,13 @@ def test_degrees_are_taken_for_what_they_are(tmp_path):
     ("elbow", "must be JOINT=POSITION"), ("elbo=0.5", "no such joint; did you mean 'elbow'?"),
     ("elbow=nan", "of elbow must be finite"),
 ])
-def test_degrees_given_to_home_are_told_in_radians(here, fake, at, said):
+def test_degrees_given_to_home_are_answered_in_radians(here, fake, at, said):
     shown = here("home", ARM, "--port", "/dev/ttyFAKE", "--at", at)
     assert shown.returncode == 2 and said in shown.stderr, shown.stderr
     assert ("degrees" in shown.stderr) == (at == "elbow=30")
 
 
-def test_what_degrees_are_in_radians_homes(here, fake):
+def test_the_answer_in_radians_homes(here, fake):
     shown = here("home", ARM, "--port", "/dev/ttyFAKE", "--at", "elbow=30")
     told = shown.stderr.split("degrees are ")[1].strip()
     assert here("home", ARM, "--port", "/dev/ttyFAKE", "--at", f"elbow={told}").returncode == 0
@@ -162,7 +162,7 @@ def test_a_motion_that_is_not_there_is_not_looked_for_among_logs(tmp_path, here)
     assert shown.returncode == 2 and "'run1" not in shown.stderr and "'reach.csv'" in shown.stderr
 
 
-def test_the_speed_that_is_said_to_be_slow_enough_is():
+def test_the_recommended_speed_is_slow_enough():
     arm = load_mechanism(ARM)
     motion = Trajectory.load(MECHANISMS / "three_link.csv", arm)
     share = 0.8 * effort.heaviest(arm, motion).share
@@ -189,7 +189,7 @@ HEAVY = ("numpy", "scipy", "matplotlib", "unicorn", "mcap", "serial.serialposix"
       "tsujita-fig-3", "tsujita-path", "tsujita-fig-4"}),
     (f"jog {ARM} sh", {"shoulder"}), (f"identify {ARM} --joint el", {"elbow"}), ("jog nowhere.toml sh", set()),
 ])
-def test_completion_offers_what_there_is_and_imports_nothing_that_takes_long(line, words):
+def test_completion_offers_existing_names_and_imports_nothing_slow(line, words):
     """Completion takes about as long as Python's start."""
     code = (f"import sys, atexit; atexit.register(lambda: print(' '.join(set({HEAVY!r}) & set(sys.modules)), "
             f"file=sys.stderr))\n"
@@ -217,7 +217,7 @@ def test_help_of_every_verb_imports_no_more_than_the_command_line():
     assert {".".join(name.split(".")[:3]) for name in ours} <= {"femtorque.codegen.common"}
 
 
-def test_completing_a_port_imports_what_lists_ports_alone():
+def test_completing_a_port_imports_only_the_list_of_ports():
     code = "from femtorque.commands import completion; import sys; print(*completion.ports('a'), *sys.modules)"
     shown = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     imported = set(shown.stdout.split())

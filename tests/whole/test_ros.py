@@ -10,12 +10,12 @@ ARM = "mechanisms/three_link.toml"
     (("--node", "/x"), "--node = '/x': must be a name"), (("--domain", "900"), "must be at most 232"),
     (("--router", "nonsense"), "--router = 'nonsense': cannot be used"),
 ])
-def test_names_and_addresses_that_are_none_are_refused_in_one_line(here, fake, arguments, rule):
+def test_bad_names_and_addresses_are_refused_in_one_line(here, fake, arguments, rule):
     shown = here("ros", ARM, "--port", "any", *arguments)
     assert shown.returncode == 2 and shown.stderr.count("\n") == 1 and rule in shown.stderr, shown.stderr
 
 
-def test_a_domain_of_the_environment_that_is_none_is_refused(here, fake, monkeypatch):
+def test_a_bad_domain_of_the_environment_is_refused(here, fake, monkeypatch):
     monkeypatch.setenv("ROS_DOMAIN_ID", "x")
     shown = here("ros", ARM, "--port", "any")
     assert shown.returncode == 2 and "ROS_DOMAIN_ID = 'x': must be 0 to 232" in shown.stderr, shown.stderr

@@ -59,7 +59,7 @@ def test_seven_drives_play_the_first_motion_of_an_unprepared_urdf_within_a_milli
     assert "oscillates" not in does("plot", folder / "run.mcap").stdout
 
 
-def test_without_their_rotors_the_gains_are_too_soft_which_is_said_before_and_after(seven):
+def test_gains_without_rotors_are_too_soft_and_check_and_plot_say_so(seven):
     """The gains suit the links alone. The virtual drives have rotors all the same, so the joints ring."""
     does, file, motion, folder = seven
     text = file.read_text()

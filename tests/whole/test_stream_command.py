@@ -70,7 +70,7 @@ def to_and_fro(path, mechanism, seconds):
     return write_csv(path, mechanism, seconds * s[:, 0], starts + 0.02 * (1 - np.cos(2 * np.pi * s)) ** 2)
 
 
-def test_ctrl_c_while_the_log_is_packed_leaves_it_whole_and_no_litter(here, fake, short, tmp_path, monkeypatch):
+def test_ctrl_c_during_packing_leaves_a_whole_log_and_no_litter(here, fake, short, tmp_path, monkeypatch):
     def pressed(*_):
         raise KeyboardInterrupt
 

@@ -210,7 +210,7 @@ def test_every_import_is_asked_for():
                                                     package) in names or package in OPTIONAL, f"{path}: {module}"
 
 
-def test_the_extras_that_remedies_name_are_those_that_are_asked_for():
+def test_remedies_name_the_extras_of_the_project_file():
     asked = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     for extra, packages in EXTRAS.items():
         assert sorted(packages.values()) == sorted(asked[extra]), extra

@@ -74,7 +74,7 @@ def test_the_quick_subjects_hold(report):
 
 
 @pytest.mark.parametrize("name", ["eight_link", "six_axis_line"])
-def test_what_is_called_finite_elements_is_not_newton_euler_against_itself(name):
+def test_the_finite_element_examples_run_the_midpoint_scheme(name):
     assert scheme_of(example(name)[0]) == "midpoint"
 
 
@@ -100,7 +100,7 @@ def test_every_gap_says_why():
         assert subject.paper in {paper.key for paper in reproduce.PAPERS}
 
 
-def test_a_number_that_does_not_hold_is_said_loudly(tmp_path, monkeypatch):
+def test_a_number_that_does_not_hold_is_shown_clearly(tmp_path, monkeypatch):
     bad = Finding((Number("a number", "2", "at most 1", False), Number("shown", "3", "", None)))
     subject = replace(reproduce.chosen("plexus-fig-1")[0], make=lambda short: bad)
     monkeypatch.setattr(reproduce, "SUBJECTS", (subject,))
@@ -125,7 +125,7 @@ def test_a_page_that_cannot_be_written_is_bad_input_before_anything_is_made(tmp_
         reproduce.reproduce("tsujita", tmp_path / folder, on_progress=lambda name: pytest.fail(f"{name} was begun"))
 
 
-def test_what_takes_long_says_so_where_nobody_sees_a_bar(tmp_path, monkeypatch):
+def test_a_long_figure_reports_progress_in_lines(tmp_path, monkeypatch):
     """A line is printed when a figure begins, and more lines while the figure is made. A page of one figure has the
     figure's title."""
     monkeypatch.setattr(reproduce, "BEAT", 1e-3)

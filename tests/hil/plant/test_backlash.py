@@ -48,7 +48,7 @@ def test_a_motor_that_turns_back_takes_its_output_along_after_the_backlash(arm):
     assert plant.lean[1] == pytest.approx(0.5 * BACKLASH, rel=0.1)  # the tooth before the output pushes
 
 
-def test_without_backlash_it_is_the_rigid_plant(arm):
+def test_without_backlash_the_plant_equals_the_rigid_plant(arm):
     volts, plain, hardly = np.array([3.0, -2.0]), rigid.Plant(arm), backlash.BacklashPlant(arm, 1e-6)
     for plant in (plain, hardly):
         plant.drive(0.4, volts)

@@ -17,7 +17,7 @@ ARM = Path(__file__).resolve().parents[3] / "mechanisms" / "damiao_arm.toml"
 
 
 @pytest.mark.parametrize("kind", [rigid.Plant, articulated.Plant])
-def test_a_drives_rotor_is_in_what_its_joint_accelerates(kind):
+def test_the_rotor_of_a_drive_accelerates_with_its_joint(kind):
     """A torque acts on the shoulder of the folded arm at rest, without gravity. The reference adds the rotors to M by
     hand."""
     mechanism = load_mechanism(ARM)

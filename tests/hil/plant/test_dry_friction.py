@@ -25,7 +25,7 @@ def problem(rng: np.random.Generator, n: int, freedoms: int) -> tuple[np.ndarray
 
 
 @pytest.mark.parametrize("loose", [2, 0, -1, -2])
-def test_who_sticks_rests_and_who_slides_is_opposed_with_the_bound(loose):
+def test_a_stuck_joint_rests_and_friction_opposes_a_sliding_one_with_its_bound(loose):
     rng = np.random.default_rng(7 + loose)
     stuck = 0
     for _ in range(200):
@@ -51,7 +51,7 @@ def test_multipliers_solve_the_box_constrained_problem():
         np.testing.assert_allclose(clamped(A, velocity, bound), expected, atol=1e-5, err_msg=f"seed {seed}")
 
 
-def test_joints_of_one_loop_share_what_holds_them_as_evenly_as_can_be():
+def test_joints_of_one_loop_share_the_holding_torque_evenly():
     row = np.array([1.0, -2.0, 0.5])  # one freedom, three joints with friction
     m = clamped(np.outer(row, row), 0.3 * row, np.ones(3))
     np.testing.assert_allclose(0.3 * row + np.outer(row, row) @ m, 0.0, atol=1e-9)

@@ -73,7 +73,7 @@ def played(mechanism: Mechanism, trajectory: Trajectory, out: Path, plant: Witne
 
 
 @pytest.mark.parametrize(("plant", "share"), [(Witnessed, 20.0), (Points, 10.0)], ids=["third order", "points"])
-def test_residual_vibration_is_a_small_part_of_what_rigid_feed_forward_leaves(plant, share, tmp_path):
+def test_flexible_feed_forward_leaves_little_of_the_vibration_of_rigid_feed_forward(plant, share, tmp_path):
     flexible = tip_motion(flexible_arm(ARM), PATH, PATH.duration, KNOT / 4, lead=(LEAD, LEAD))
     knots = slice(None, None, 4)
     way = streamed(*(x[knots] for x in (flexible.times, flexible.q, flexible.qd, flexible.qdd)))

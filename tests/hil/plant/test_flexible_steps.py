@@ -117,14 +117,14 @@ def test_each_step_on_a_wall_is_newmarks_with_the_walls_force():
     assert touching.any() and not touching[0] and np.count_nonzero(np.diff(touching)) > 2, "it falls, and rebounds"
 
 
-def test_what_is_wrong_with_a_wall_is_told_by_who_moves_the_plant():
+def test_the_error_of_a_wall_reaches_the_caller_that_moves_the_plant():
     plant = FlexibleArmPlant(ARM, 4, wall=Wall(np.array([0.0, 1.0, 0.0]), -1.0, 1e4))
     plant.flexible.wall = Wall(np.zeros(2), -1.0, 1e4)  # places have three numbers
     with pytest.raises(ValueError, match="matmul"):
         plant.drive(1e-3, [0.0, 0.0])
 
 
-def test_who_watches_each_step_sees_it():
+def test_a_watcher_sees_each_step():
     seen = []
     plant = FlexibleArmPlant(ARM, 4)
     plant.watch(lambda: seen.append(plant.time))

@@ -147,7 +147,7 @@ SHAPES = """<mujoco><asset><mesh name="wedge" vertex="0 0 0  1 0 0  0 1 0  0 0 1
 </worldbody></mujoco>"""
 
 
-def test_what_stands_around_is_drawn_closed_and_as_large_as_it_is(tmp_path):
+def test_things_of_a_scene_are_drawn_closed_and_in_their_size(tmp_path):
     (scene := tmp_path / "shapes.xml").write_text(SHAPES)
     plane, *bodies = plant_of(load_mechanism(MECHANISMS / "three_link.toml"), "mujoco", scene).things
     assert len(plane.solid.faces) == 2 and [body.solid.colour for body in bodies[:2]] == ["#ff0000", "#808080"]
@@ -157,7 +157,7 @@ def test_what_stands_around_is_drawn_closed_and_as_large_as_it_is(tmp_path):
         assert np.sum(a * np.cross(b, c)) / 6.0 == pytest.approx(volume, rel=0.06), body.name
 
 
-def test_what_mujoco_cannot_be_given_is_refused_by_name(tmp_path):
+def test_mechanisms_and_scenes_that_mujoco_cannot_take_are_refused_by_name(tmp_path):
     for name, key in (("flexible_link", "link: flexible links"), ("biped", "mode = 'left': modes")):
         with pytest.raises(BadInput, match=key):
             mjcf(load_mechanism(MECHANISMS / f"{name}.toml"))
@@ -173,7 +173,7 @@ def test_what_mujoco_cannot_be_given_is_refused_by_name(tmp_path):
         plant_of(mechanism, "bullet")
 
 
-def test_a_world_that_blows_up_is_said_and_writes_no_file_of_its_own(monkeypatch, tmp_path):
+def test_an_unstable_world_is_refused_and_writes_no_file(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     plant = MujocoPlant(load_mechanism(MECHANISMS / "three_link.toml"))
     with pytest.raises(Refused, match="MuJoCo's world became unstable"):

@@ -17,7 +17,7 @@ def loaded(name: str) -> Mechanism:
 
 
 @pytest.mark.parametrize("name, what", [("five_bar", "loops and modes"), ("flexible_arm", "links that bend")])
-def test_a_plant_without_such_friction_refuses_it(name: str, what: str) -> None:
+def test_a_plant_without_this_friction_refuses_the_file(name: str, what: str) -> None:
     with pytest.raises(Refused, match=f"not in the virtual plant of {what}"):
         plant_of(loaded(name))
 

@@ -129,7 +129,7 @@ def test_joints_stick_while_others_slide():
     assert checked.stuck > 100 and checked.slid > 100
 
 
-def test_hard_stops_push_back_as_stiff_as_they_say():
+def test_hard_stops_push_back_with_their_stiffness():
     mechanism = planar_chain(4)
     stops = np.full((4, 2), (-np.inf, np.inf))
     stops[1], stops[2, 1] = (-0.002, 0.003), 0.001
@@ -158,7 +158,7 @@ def test_a_winding_that_changes_is_felt():
     checked.move(0.01, np.array([np.nan, 2.0]), np.zeros(2))
 
 
-def test_a_hand_is_asked_before_every_step_and_sees_what_it_begins_from():
+def test_a_hand_is_asked_before_every_step_and_sees_its_beginning():
     mechanism = driven_tree(np.random.default_rng(1), 4)
     ours, pushed = Plant(mechanism), Plant(mechanism)
     volts, asked = np.array([3.0, np.nan, -2.0, 0.0]), []

@@ -39,6 +39,6 @@ def test_plants_that_share_no_equations_bend_alike():
     assert flat[2:] == (0.0, 0.0) and round_about[2:] == pytest.approx((0.0, 0.0), abs=1e-9)
 
 
-def test_a_rigid_plant_has_none():
+def test_a_rigid_plant_has_no_bending():
     rigid = Plant(load_mechanism(MECHANISMS / "three_link.toml"))
     assert tips_of(rigid) == shapes_of(rigid) == {}

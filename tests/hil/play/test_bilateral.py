@@ -141,7 +141,7 @@ def test_the_hand_feels_the_wall_that_the_other_arm_touches() -> None:
     assert np.all(np.diff(led[pressed]) < 0.002), "the leader does not go on"
 
 
-def test_the_delay_that_is_measured_is_no_shorter_than_what_it_takes() -> None:
+def test_the_measured_delay_is_no_shorter_than_the_true_delay() -> None:
     mechanism = feels()
     with two(mechanism) as boards:
         leader, follower = plants(boards)

@@ -61,7 +61,7 @@ def test_a_loose_encoder_and_a_loose_motor_and_swapped_ones_are_found(brought_up
     (Probed(1, 0.1), -1.0, "its encoder counts the wrong way; its motor turns it the wrong way"),
     (Probed(-1, 0.1), math.nan, "a turn by hand and the turn back were counted differently: hold the joint"),
 ])
-def test_what_two_looks_mean(probed, ratio, words):
+def test_conclusions_from_two_looks_at_a_motor(probed, ratio, words):
     found = judge(rig.three_link(), 0, probed, ratio)
     assert words in found.problem if words else found.problem == ""
     assert ratio is None or not math.isnan(ratio) or (found.values, found.ratio) == ({}, None)
@@ -76,7 +76,7 @@ def resting(at: float, friction: float) -> float:
 
 
 @pytest.mark.parametrize("ratio", [1.0, -1.0, 2.0, 3.0, 0.5])
-def test_turns_of_a_joint_that_is_let_go_of_agree_on_its_gear_or_on_nothing(ratio):
+def test_turns_of_a_released_joint_agree_on_its_gear_or_on_nothing(ratio):
     """The joint may hang anywhere, with any friction. A joint that hangs freely is back at once, and the report says
     that the joint does not follow."""
     wrong, known = [], 0
@@ -95,12 +95,12 @@ def test_turns_of_a_joint_that_is_let_go_of_agree_on_its_gear_or_on_nothing(rati
     assert wrong == [] and known > 1000
 
 
-def test_two_turns_agree_as_far_as_a_hand_is_right():
+def test_two_turns_agree_within_the_accuracy_of_a_hand():
     assert agreed(3.0, 3.3) == pytest.approx(3.15) and math.isnan(agreed(3.0, 3.6))
     assert agreed(0.97, 1.07) == pytest.approx(1.02) and math.isnan(agreed(0.89, 0.99)) and agreed(0.0, -0.05) < 0.0
 
 
-def test_no_sign_is_written_of_one_probe_where_gravity_can_move_the_joint():
+def test_one_probe_gives_no_sign_if_gravity_can_move_the_joint():
     """The flat arm is judged, and then the same arm upright."""
     flat, once = rig.three_link(), Probed(-1, 0.1, one_way=True)
     upright = replace(flat, gravity=np.array([0.0, -9.81, 0.0]))
@@ -128,7 +128,7 @@ def test_two_probes_of_a_joint_that_rests(forwards, backwards, found):
     (0.0, 0.26, -0.27, Probed(0, 0.2, other=1)), (0.0, 0.26, 0.0, Probed(0, 0.2, other=1)),
     (0.001, 0.26, 0.27, Probed(0, 0.2, sinks=1)), (-0.18, -0.26, -0.26, Probed(0, 0.2, sinks=1)),
     (0.03, 0.26, 0.0, Probed(0, 0.2, sinks=1))])
-def test_another_joint_that_sinks_slowly_is_told_from_one_that_the_torque_turns(still, forwards, backwards, found):
+def test_a_joint_that_sinks_slowly_is_distinguished_from_a_joint_that_the_torque_turns(still, forwards, backwards, found):
     """A joint with much viscous friction moves little in the look without a torque, and far in the longer looks."""
     def beside(torque, moved):
         return Driven(np.array([0.0, 0.3]), np.array([[0.0, 0.0], [0.001, moved]]), torque)
@@ -140,7 +140,7 @@ def test_another_joint_that_sinks_slowly_is_told_from_one_that_the_torque_turns(
     ((0.0, -0.002, -0.008), (0.0, -0.008, -0.032), 1), ((0.0, 0.01, 0.04), (0.0, -0.02, -0.08), 1),
     ((0.0, -0.008, -0.032), (0.0, -0.002, -0.008), -1), ((0.0, -0.005, -0.02), (0.0, -0.005, -0.021), 0),
     ((0.0, -0.001, -0.004), (0.0, -0.002, -0.008), 0), ((0.0, -0.012, -0.048), (0.0, -0.015, -0.06), 0)])
-def test_a_joint_that_sinks_is_compared_with_how_it_sinks(forwards, backwards, way):
+def test_the_motion_of_a_sinking_joint_is_compared_with_its_motion_without_torque(forwards, backwards, way):
     """The joint sinks by 20 mrad without a torque. Small differences decide nothing. Differences on one side decide
     nothing either."""
     found = sinking(0, driven(0.0, 0.0, -0.005, -0.0201), driven(0.2, *forwards), driven(-0.2, *backwards))
@@ -188,7 +188,7 @@ def sinking_arm(brought_up, here, tmp_path):
 
 @pytest.mark.parametrize("wiring", [pytest.param(name, marks=[pytest.mark.bench] * (name == "both"))
                                     for name in WIRINGS])
-def test_an_arm_that_sinks_where_it_starts_is_told_from_one_that_is_wired_wrong(sinking_arm, wiring):
+def test_a_sinking_arm_is_distinguished_from_a_wrongly_wired_arm(sinking_arm, wiring):
     found, signs = sinking_arm(wiring)
     motor, encoder, problem = WIRINGS[wiring]
     assert (found["shoulder"]["problem"], found["elbow"]["problem"], signs) == (problem, "", (motor, encoder))

@@ -43,7 +43,7 @@ def looked_at(brought_up):
     return look
 
 
-def test_of_joints_that_are_let_go_of_and_sink_no_gear_and_no_sign_is_concluded(looked_at):
+def test_a_joint_that_sinks_after_its_release_shows_no_gear_and_no_sign(looked_at):
     """The arm is upright, and friction lets its joints come to rest somewhere."""
     said, unknown, file = looked_at(lambda buses: None, "--write", hand=Careless, gravity="-9.81")
     print(said)
@@ -85,7 +85,7 @@ def test_nothing_moves_while_a_drive_is_configured_otherwise_than_the_file_says(
     assert "configured" not in file.read_text()
 
 
-def test_what_is_configured_is_held_by_the_file_once_it_has_been_compared(here, tmp_path):
+def test_the_file_holds_a_configuration_after_its_comparison(here, tmp_path):
     file, printed = tmp_path / "arm.toml", tmp_path / "told.txt"
     text = Path(described("moteus").source).read_text()
     for was, becomes in (("[0.0, -9.81, 0.0]", "[0.0, 0.0, 0.0]"), ('"moteus_arm"', '"lying_moteus"'),
@@ -107,7 +107,7 @@ def test_what_is_configured_is_held_by_the_file_once_it_has_been_compared(here, 
 
 @pytest.mark.bench
 @pytest.mark.parametrize("kind", OTHERS)
-def test_another_drive_that_is_mounted_the_other_way_is_told_and_mended(looked_at, kind):
+def test_a_drive_of_another_family_mounted_the_other_way_is_found_and_mended(looked_at, kind):
     def change(text: str) -> str:
         for was, becomes in OTHERS[kind]:
             assert was in text
@@ -126,7 +126,7 @@ KINDS = {"robstride": ("robstride-02", "robstride-00", 44),
 
 @pytest.mark.bench
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_velocity_range_that_no_one_can_ask_for_shows_when_the_joint_is_turned(looked_at, kind):
+def test_a_wrong_velocity_range_of_a_drive_without_settings_shows_by_a_turn(looked_at, kind):
     """A wrong range of torque does not show, and the report says so. No joint is driven afterwards."""
     strong, weak, velocity = KINDS[kind]
     said, unknown, _ = looked_at(lambda buses: buses.drives[0].rescale(0.5), change=lambda text: (
@@ -153,7 +153,7 @@ def narrow(buses):
 
 @pytest.mark.bench
 @pytest.mark.parametrize("kind", ["cubemars", "mini-cheetah"])
-def test_a_position_range_that_no_one_can_ask_for_shows_by_the_angle_that_it_is_turned(looked_at, kind):
+def test_a_wrong_position_range_of_a_drive_without_settings_shows_by_a_turn(looked_at, kind):
     strong, weak, _ = KINDS[kind]
     said, _, _ = looked_at(narrow, change=lambda text: (
         text.replace("damiao-4340", strong).replace("damiao-4310", weak).replace("effort = 20.0", "effort = 16.0")))
@@ -169,6 +169,6 @@ def test_a_position_range_that_no_one_can_ask_for_shows_by_the_angle_that_it_is_
     (Probed(0, 0.5, other=1), None, "joint 'elbow' moves when it is driven"),
     (Probed(-1, 0.5), 1.0, "it turns against its torque"),
     (Probed(0, 0.5, sinks=0), 1.0, "it sinks: support it, and bring it up again")])
-def test_what_two_looks_at_a_drive_mean(probed, ratio, words):
+def test_conclusions_from_two_looks_at_a_drive(probed, ratio, words):
     found = judge_drive(file_of(), 0, Look(ratio, None, probed))
     assert words in found.problem if words else found.problem == ""

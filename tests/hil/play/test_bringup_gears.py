@@ -26,7 +26,7 @@ WORLD = (ARM.replace("effort = 25.0", "effort = 9.9").replace("effort = 2.0", "e
 FILE = KNOWN.sub("", WORLD).replace(", zero = 0.7", "").replace(", zero = 2500", "")
 
 
-def test_gears_are_found_with_signs_and_zeros_and_the_arm_then_moves_as_it_is_told(brought_up):
+def test_gears_are_found_with_signs_and_zeros_and_the_arm_then_moves_rightly(brought_up):
     """A Damiao and a servo are behind 3:1, a RobStride behind 2.5:1. Two of them are reversed and have other zeros.
     Motion is measured at the joints."""
     lying = read(WORLD.replace(GRAVITY, NONE), "geared_lying")
@@ -67,7 +67,7 @@ def arm(tmp_path, text: str = FILE):
     return load_mechanism(file)
 
 
-def test_a_gear_with_which_the_file_would_be_refused_is_not_written(tmp_path):
+def test_a_gear_that_makes_the_file_invalid_is_not_written(tmp_path):
     """No other finding of that joint is written either. The findings of other joints are written."""
     m = arm(tmp_path, FILE.replace("velocity = 1.2", "velocity = 4.0"))
     refused = write_bring_up(m.source, [judge_drive(m, 0, Look(-3.02), told()), judge_drive(m, 2, Look(-2.95), told())])
@@ -80,7 +80,7 @@ def test_a_gear_with_which_the_file_would_be_refused_is_not_written(tmp_path):
 @pytest.mark.parametrize(("turns", "gear"), [
     (1.04, 1.0), (1.45, 1.5), (2.09, 2.0), (2.6, 2.5), (2.87, 3.0), (4.7, 4.5), (4.8, 5.0), (9.6, 10.0), (0.52, 0.5),
     (1.7, None), (1.8, None), (0.7, None), (11.0, None), (40.0, None)])
-def test_a_gear_is_rounded_to_a_usual_one_as_near_as_a_hand_shows_it(turns, gear):
+def test_a_gear_is_rounded_to_a_usual_gear_within_the_accuracy_of_a_hand(turns, gear):
     assert usual_gear(turns) == gear
 
 
@@ -94,13 +94,13 @@ def test_a_gear_is_rounded_to_a_usual_one_as_near_as_a_hand_shows_it(turns, gear
     (2, 50.0, "its servo makes 50 turns to one of the joint, and the file says 1: no usual gear is near; count its "
               "teeth and write drive.gear", {}),
     (0, 0.02, "its drive's position does not follow when it is turned by hand: is it this joint's id?", {})])
-def test_what_a_hand_shows_of_a_gear(tmp_path, number, ratio, words, values):
+def test_conclusions_about_a_gear_from_a_turn_by_hand(tmp_path, number, ratio, words, values):
     found = judge_drive(arm(tmp_path), number, Look(ratio, probed=Probed(1, 0.1)), told())
     assert found.problem == words and found.values.get("drive", {}) == values
     assert found.gear == pytest.approx(abs(ratio))
 
 
-def test_a_gear_in_the_file_that_is_none_is_taken_out(tmp_path):
+def test_a_wrong_gear_of_the_file_is_removed(tmp_path):
     found = judge_drive(arm(tmp_path, WORLD), 0, Look(0.34), told())
     assert found.values == {"drive": {"gear": 1.0}} and found.gear == pytest.approx(1.02)
 
@@ -117,7 +117,7 @@ def test_a_range_that_may_be_wrong_is_no_gear(tmp_path):
         assert ("whose range of position is about 25 rad" in found.problem) == (not values)
 
 
-def test_a_zero_is_taught_in_the_drives_own_terms_with_the_sign_and_the_gear_that_were_found(tmp_path):
+def test_a_zero_is_written_in_the_units_of_the_drive_with_the_sign_and_gear_found(tmp_path):
     """The joint stands at 0.2 rad, where the drive reports 0.9 rad and the servo 2300 counts."""
     m = arm(tmp_path)
     can = judge_drive(m, 0, Look(-3.0, 0.9), told()).values["drive"]

@@ -33,7 +33,7 @@ def looked_at(brought_up):
     return look
 
 
-def test_a_servo_mounted_the_other_way_and_elsewhere_is_told_and_mended_in_the_file_alone(looked_at):
+def test_a_reversed_servo_with_another_zero_is_mended_in_the_file_alone(looked_at):
     """The zero is right together with the sign. The elbow starts at 0.3 rad."""
     before = []
 
@@ -73,7 +73,7 @@ def test_sign_gear_and_zero_of_a_dynamixel_are_found_and_mended_in_the_file_alon
     assert [[s[i] for i in kept] for s in stored] == [[s[i] for i in kept] for s in before]
 
 
-def test_what_another_tool_has_stored_is_taken_into_the_file_and_no_joint_is_driven(looked_at):
+def test_an_offset_stored_by_another_tool_goes_into_the_file_and_no_joint_is_driven(looked_at):
     def calibrated(buses):
         servo = buses.servos[1]
         servo.stored[sts.OFFSET:sts.OFFSET + 2] = (0x800 | 123).to_bytes(2, "little")
@@ -86,7 +86,7 @@ def test_what_another_tool_has_stored_is_taken_into_the_file_and_no_joint_is_dri
 
 
 @pytest.mark.parametrize("happens", ["wrong id", "the same id twice", "wrong rate"])
-def test_servos_that_nobody_hears_are_named_with_what_may_be_wrong(looked_at, happens):
+def test_silent_servos_are_named_with_possible_causes(looked_at, happens):
     def spoil(buses):
         first, second = buses.servos.values()
         register, value = {"wrong id": (sts.ID, 7), "the same id twice": (sts.ID, 1),

@@ -65,7 +65,7 @@ def test_an_arm_with_drives_moves_as_the_host_computes_it(arm, nearest, busy):
     assert 0.5 * busy < share < busy
 
 
-def test_what_comes_over_a_bus_does_not_keep_duties_from_their_update():
+def test_frames_on_a_bus_do_not_delay_the_update_of_duties():
     """The timers have no preload, so duties are written FT_TICK_AHEAD before the update. In each tick a foreign frame
     comes 0.3 us later, until its end has passed the write. The remaining lateness is one block of instructions, which
     the virtual chip does not interrupt."""
@@ -98,7 +98,7 @@ def test_what_comes_over_a_bus_does_not_keep_duties_from_their_update():
     assert len(late) > 500 and np.ptp(late) < 100  # cycles, 168 a microsecond; the interrupt of a frame takes longer
 
 
-def test_that_an_image_without_drives_has_nothing_of_buses():
+def test_an_image_without_drives_has_no_code_of_buses():
     """The image has no function of the rooms for drives, and no row of their tables."""
     m = load_mechanism(MECHANISMS / "three_link.toml")
     project = build.project(m)
@@ -109,6 +109,6 @@ def test_that_an_image_without_drives_has_nothing_of_buses():
     assert "FT_BUS(" not in project.files["src/emitted/ft_board.h"].decode()
 
 
-def test_that_an_image_has_the_dialects_of_its_drives_alone():
+def test_an_image_has_only_the_dialects_of_its_drives():
     names = {path.rsplit("/", 1)[-1] for path in build.project(seven()).files}
     assert {"ft_bus.c", "ft_damiao.c", "ft_mit.c", "ft_can.c"} <= names and "ft_robstride.c" not in names

@@ -31,7 +31,7 @@ def test_an_arm_behind_gears_moves_as_the_host_computes_it():
     assert result.bit_identical is True and result.outputs_safe
 
 
-def test_behind_gears_it_moves_as_drives_do_that_have_their_ranges_without():
+def test_an_arm_behind_gears_moves_like_drives_with_equal_ranges():
     """The joints on CAN agree to a thousandth. Behind the gear, the servo's encoder is three times as fine."""
     behind, without = moved("geared"), moved("plain")
     assert np.all(np.ptp(behind.record.q, axis=0) > 0.39)
@@ -40,7 +40,7 @@ def test_behind_gears_it_moves_as_drives_do_that_have_their_ranges_without():
         assert 0.8 * theirs[2] < ours[2] < theirs[2]
 
 
-def test_behind_gears_it_holds_its_weight_and_each_drive_gives_its_share_of_the_torque():
+def test_behind_gears_each_drive_gives_its_share_of_the_holding_torque():
     """The arm is stretched out, and its drives measure angle and torque. The drive's angle is the gear times the
     joint's angle. Its torque is the joint's torque divided by the gear. The servo shows its torque by its current."""
     m = geared()

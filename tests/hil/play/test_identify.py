@@ -15,7 +15,7 @@ from tests.support.plugged import plugged_in
 NUMBERS = ("viscous", "coulomb", "inertia")
 
 
-def test_what_is_identified_is_told_with_units():
+def test_results_of_identification_have_units():
     numbers = [Estimate(x, 0.01) for x in (0.1, 0.2, 0.3, 0.4, 0.5)]
     told = Identified("lift", *numbers, rms=0.02, samples=7)
     assert told.words() == (

@@ -75,7 +75,7 @@ def test_a_gripper_whose_fingers_follow_one_motor_is_identified(tmp_path, monkey
 
 @pytest.mark.bench
 @pytest.mark.parametrize("name", ["five_bar", "aloha_like"])
-def test_arms_are_identified_in_driven_joints_and_by_servos_that_close_a_loop_about_their_current(name, tmp_path):
+def test_arms_with_loops_and_arms_of_servos_are_identified(name, tmp_path):
     file = tmp_path / "arm.toml"
     shutil.copy(MECHANISMS / f"{name}.toml", file)
     truth = differing(load_mechanism(file))
@@ -83,7 +83,7 @@ def test_arms_are_identified_in_driven_joints_and_by_servos_that_close_a_loop_ab
 
 
 @pytest.mark.bench
-def test_what_is_found_stands_over_a_urdf_that_stays_as_it_is(tmp_path, here):
+def test_masses_found_override_a_urdf_that_does_not_change(tmp_path, here):
     file, urdf = tmp_path / "arm.toml", tmp_path / "so101.urdf"
     shutil.copy(robot("so101.urdf"), urdf)
     done = here("init", "arm", "--from", urdf, "--board", "f405rg-6", "-o", file)

@@ -197,7 +197,7 @@ def test_thresholds_of_touches_hold_for_motions_that_nobody_has_seen():
 
 
 @pytest.mark.bench
-def test_what_an_arm_holds_is_found_in_one_motion():
+def test_the_load_of_an_arm_is_found_in_one_motion():
     arm = replace(six(), name="holding_six")
     held = Payload("held", "tool_flange", 2.0, np.array([0.03, -0.02, 0.12]), np.diag([4e-3, 5e-3, 6e-3]))
     result = found(arm, replace(arm, payloads=(held,)), payload(arm, "held", None, {}))

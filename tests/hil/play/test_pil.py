@@ -112,7 +112,7 @@ def calibrate(board):
     board.chip.core.load(start, changed + zlib.crc32(changed).to_bytes(4, "little"))
 
 
-def test_the_duties_are_those_of_the_virtual_board_bit_for_bit(clean):
+def test_the_duties_equal_the_virtual_boards_bit_for_bit(clean):
     """The duties are compared at ticks with equal readings of the encoders."""
     mechanism = rig.three_link()
     with VirtualBoard(rig.image(), mechanism, Plant(mechanism)) as board:
@@ -215,7 +215,7 @@ def test_a_host_that_is_silent_is_noticed_while_the_plant_goes_on(monkeypatch):
 
 
 @pytest.mark.bench
-def test_the_scenario_shows_on_a_real_board_what_it_shows_on_the_virtual_one():
+def test_the_scenario_gives_the_same_verdicts_on_a_real_board():
     s = scenario.load_scenario("three_link")
     runs = [r for r in s.file.run if r.fault is None or not FAULTS[r.fault].chip]
     checks = scenario.checks(s, {r.name: of_scenario(r.name) for r in runs}, short=True)
@@ -231,7 +231,7 @@ def test_each_image_is_refused_where_the_other_is_wanted():
         Session(Link(board.url, clock=VirtualClock(board)), Configuration.of(rig.three_link())).connect()
 
 
-def test_what_cannot_be_done_to_a_real_board_is_bad_input():
+def test_a_fault_that_a_real_board_cannot_be_given_is_bad_input():
     with pytest.raises(BadInput, match="virtual board only.*encoder-jump"):
         pil.run_in_the_loop("/dev/null", rig.three_link(), brief(), fault="crystal")
 

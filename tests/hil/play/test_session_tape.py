@@ -94,7 +94,7 @@ def test_a_recording_that_was_broken_off_is_replayed_as_far_as_it_goes(recorded,
     (f"{session_tape.HEAD} {'0' * 64} 0\nend 1e9 {'0' * 64}\n", "line 2"),
     (f"{session_tape.HEAD} {'0' * 64} 0\nend\n", "line 2"),
 ])
-def test_what_is_no_recording_is_refused_with_its_line(tmp_path, text, rule):
+def test_a_file_that_is_no_recording_is_refused_with_its_line(tmp_path, text, rule):
     (tmp_path / "a.tape").write_text(text)
     with pytest.raises(BadInput, match=rule) as refused:
         session_tape.read_tape(tmp_path / "a.tape")
@@ -111,7 +111,7 @@ def test_a_recording_is_a_file_of_bounded_size(tmp_path, monkeypatch):
         session_tape.read_tape(tmp_path / "a.tape")
 
 
-def test_a_recording_of_another_arm_is_refused_and_none_is_overwritten(recorded, tmp_path):
+def test_a_recording_of_another_arm_is_refused_and_no_recording_is_overwritten(recorded, tmp_path):
     (tmp_path / "a.tape").write_text(f"{session_tape.HEAD} {'0' * 64} 0\nend 1.0 {'0' * 64}\n")
     with pytest.raises(Refused, match="is of another configuration, digest 0000000000000000"):
         session_tape.replay_tape(three_link(), session_tape.read_tape(tmp_path / "a.tape"),

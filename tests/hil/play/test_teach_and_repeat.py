@@ -53,7 +53,7 @@ def taught(tmp_path_factory):
     return arm, folder, outcome
 
 
-def test_what_was_led_by_hand_is_played_again(taught):
+def test_a_motion_led_by_hand_is_played_again(taught):
     arm, folder, outcome = taught
     led, repeated = logs.read_log(folder / "led.mcap"), logs.read_log(folder / "repeated.mcap")
     hand, arms = (run.position[np.array(run.state) == state] for run, state in ((led, "FLOAT"), (repeated, "TRACK")))

@@ -12,7 +12,7 @@ def result(*rms):
     return SimpleNamespace(tracking_rms=np.array(rms))
 
 
-def test_errors_under_the_closed_law_are_those_over_all_starts():
+def test_errors_under_the_closed_law_cover_all_starts():
     board = {law: result(3.0, 4.0) for law in LAWS}
     played = Played("four_bar", *example("four_bar", brief=True), board, {}, (result(5.0, 4.0), result(1.0, 4.0)))
     assert played.rms("PD + lambda") == pytest.approx([np.sqrt(35.0 / 3.0), 4.0])

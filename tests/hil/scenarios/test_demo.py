@@ -25,7 +25,7 @@ def test_feed_forward_divides_the_error_by_ten_at_ten_milliseconds(outcomes):
     assert np.all(with_feedforward.rms < 0.1 * alone.rms)
 
 
-def test_the_errors_shown_are_those_of_the_curves_drawn(outcomes):
+def test_the_errors_shown_equal_those_of_the_curves(outcomes):
     for outcome in outcomes:
         np.testing.assert_allclose(np.sqrt(np.mean((outcome.target - outcome.actual) ** 2, axis=0)),
                                    outcome.rms, rtol=1e-9)

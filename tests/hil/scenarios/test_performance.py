@@ -47,7 +47,7 @@ def test_runs_that_a_board_cannot_play_are_named_with_the_reason():
     (["wall_contact"], "has nothing that can be played"),
     ([], "Missing argument 'NAME'"),
 ])
-def test_what_is_wrong_is_said_in_one_line(capfd, arguments, said):
+def test_bad_input_of_hil_scenario_gets_one_line(capfd, arguments, said):
     assert femtorque_hil(*arguments) == 2
     lines = capfd.readouterr().err.strip().splitlines()
     assert len(lines) == 1 and said in lines[0]

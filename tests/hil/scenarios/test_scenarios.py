@@ -48,7 +48,7 @@ def test_push():
     assert min(errors) > 2e-3, "what touches is felt in both"
 
 
-def test_a_scene_is_refused_by_name_where_it_cannot_be_as_its_file_says(tmp_path):
+def test_a_scene_that_contradicts_its_file_is_refused_by_name(tmp_path):
     text = (FOLDER / "push.toml").read_text().replace("../../mechanisms", str(ROOT / "mechanisms"))
     shutil.copytree(FOLDER / "plants", tmp_path / "plants")
     (tmp_path / "other.toml").write_text(text.replace('name = "PD"\n', 'name = "PD"\nmass_scale = 1.1\n'))
@@ -182,7 +182,7 @@ def test_a_bad_scenario_is_refused_in_one_line(tmp_path, old, new, line):
      r"did you mean '0\.5 s'"),
     ("0.3 s", r"compared_with = '0\.3 s': is left out of the short form, in which this run is"),
 ])
-def test_a_contact_run_is_compared_with_one_that_is_there(tmp_path, new, line):
+def test_a_contact_run_is_compared_with_an_existing_run(tmp_path, new, line):
     text = (FOLDER / "wall_contact.toml").read_text().replace("../../mechanisms", str(ROOT / "mechanisms"))
     (tmp_path / "bad.toml").write_text(text.replace('compared_with = "0.5 s"', f'compared_with = "{new}"'))
     with pytest.raises(BadInput, match=line):

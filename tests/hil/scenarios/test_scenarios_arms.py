@@ -87,7 +87,7 @@ def test_no_motors_near_the_chosen_ones_keep_the_limits_with_less_energy(robot, 
     assert kept > 20
 
 
-def test_motors_that_cannot_do_it_are_refused_naming_the_limit(robot):
+def test_motors_that_are_too_weak_are_refused_with_the_limit(robot):
     weak = robot.file.design.model_copy(update={"continuous": 0.02})
     with pytest.raises(Refused, match="no motors keep the limits.*rms torque"):
         design.choose_motors(robot.mechanism, weak, robot.trajectory(short=True))

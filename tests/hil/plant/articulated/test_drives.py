@@ -21,7 +21,7 @@ def wheel(inertia: float = 0.02, **joint):
     return replace(base, links=(link,), joints=(replace(base.joints[0], **joint),))
 
 
-def test_dry_friction_brings_a_wheel_to_rest_in_the_time_and_angle_of_theory_and_holds_it_there():
+def test_dry_friction_stops_a_wheel_as_theory_says_and_holds_it():
     J, torque, rate = 0.02, 0.05, 3.0
     plant = Plant(wheel(J, friction=Friction(coulomb=torque)), velocities=[rate], max_step=1e-3)
     stop = J * rate / torque
@@ -37,7 +37,7 @@ def test_dry_friction_brings_a_wheel_to_rest_in_the_time_and_angle_of_theory_and
     assert plant.v[0] == pytest.approx(0.5 * torque / J * 0.1, rel=1e-6)  # breaks away
 
 
-def test_viscous_friction_decays_exponentially_even_where_the_step_is_longer_than_its_time_constant():
+def test_viscous_friction_decays_exponentially_even_with_a_step_above_its_time_constant():
     J, f, rate = 0.02, 0.1, 3.0
     plant = Plant(wheel(J, friction=Friction(viscous=f)), velocities=[rate], max_step=1e-3)
     plant.push(0.2, [0.0])

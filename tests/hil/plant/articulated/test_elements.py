@@ -36,7 +36,7 @@ def pair(kind: str, **options) -> Cycle:
 
 
 @pytest.mark.parametrize("kind", TYPES)
-def test_a_mechanism_takes_as_many_freedoms_as_it_has_rows_and_holds_while_it_moves(kind):
+def test_each_row_of_a_mechanism_takes_one_freedom_and_holds_in_motion(kind):
     cycle = pair(kind)
     assert len(cycle.structure.system.rows) == ROWS[kind]
     assert cycle.structure.system.dropped == ()
@@ -50,7 +50,7 @@ def test_a_mechanism_takes_as_many_freedoms_as_it_has_rows_and_holds_while_it_mo
 
 
 @pytest.mark.parametrize("kind", ["hinge", "slide"])
-def test_an_actuator_in_the_frame_of_its_mechanism_does_the_work_of_its_force_and_turns_nothing_else(kind):
+def test_an_actuator_does_the_work_of_its_force_and_changes_no_momentum(kind):
     cycle = pair(kind, coordinates=["joint"])
     momentum, energy, start = cycle.momentum(), cycle.kinetic_energy(), cycle.q[0]
     cycle.torque = np.array([0.8])

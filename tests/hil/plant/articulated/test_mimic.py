@@ -23,7 +23,7 @@ def gripper(tmp_path):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_accelerations_are_those_of_forward_dynamics_projected_on_the_leaders(gripper, seed):
+def test_accelerations_equal_forward_dynamics_projected_on_the_leaders(gripper, seed):
     rng = np.random.default_rng(seed)
     y, rate, tau = rng.uniform([-1.0, 0.1], [1.0, 0.8]), rng.uniform(-2.0, 2.0, 2), rng.uniform(-1.0, 1.0, 2)
     q, v = G @ y + [0.0, 0.0, 0.0, 0.01], G @ rate

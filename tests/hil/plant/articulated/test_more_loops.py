@@ -75,7 +75,7 @@ def stewart() -> Mechanism:
     (slider_crank("planar"), 0, 1e-6), (slider_crank("ball"), 1, 1e-6), (slider_crank("revolute"), 3, 1e-6),
     (stewart(), 0, 1e-4),  # each cross has a ten-thousandth of the mass
 ], ids=lambda x: x.name if isinstance(x, Mechanism) else None)
-def test_they_start_and_accelerate_as_constrained_dynamics_says(mechanism: Mechanism, dropped: int,
+def test_closed_mechanisms_start_and_accelerate_as_constrained_dynamics_says(mechanism: Mechanism, dropped: int,
                                                                 tolerance: float) -> None:
     closed, rng = Closed(mechanism), np.random.default_rng(0)
     q = closed.assemble(closed.start, closed.active)

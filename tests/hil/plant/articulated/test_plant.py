@@ -28,7 +28,7 @@ def accelerations(plant: Plant, torque) -> np.ndarray:
 @pytest.mark.parametrize("make", [oracle.random_chain, oracle.random_tree])
 @pytest.mark.parametrize("n", [1, 2, 4, 6, 8])
 @pytest.mark.parametrize("seed", [0, 1])
-def test_accelerations_are_those_of_forward_dynamics(make, n, seed):
+def test_accelerations_equal_forward_dynamics(make, n, seed):
     rng = np.random.default_rng(100 * n + seed)
     mechanism = make(rng, n)
     q, v, tau = rng.uniform(-3, 3, n), rng.uniform(-3, 3, n), rng.uniform(-5, 5, n)
@@ -89,7 +89,7 @@ def test_fixed_and_locked_joints_and_payloads_are_folded_as_pinocchio_folds_them
     np.testing.assert_allclose(accelerations(plant, tau), expected, atol=1e-9 * np.abs(expected).max())
 
 
-def test_an_impossible_tensor_on_a_ground_hinge_is_replaced_by_one_that_moves_alike():
+def test_an_impossible_tensor_on_a_ground_hinge_is_replaced_by_an_equal_one():
     """Many published arms give their first link an inertia about its axis only."""
     rng = np.random.default_rng(3)
     mechanism = oracle.random_chain(rng, 3)

@@ -116,7 +116,7 @@ def test_each_step_of_a_closed_mechanism_is_the_cycles(name, thin):
     shaken(Plant(load_mechanism(MECHANISMS / f"{name}.toml")), 7, count=30, thin=thin)
 
 
-def test_beams_push_and_pull_on_their_points_as_their_energy_says():
+def test_forces_of_beams_are_the_gradient_of_their_energy():
     """The loads of C, dampers included, equal the gradient of Beams."""
     plant = Plant(refined(load_mechanism(MECHANISMS / "flexible_link.toml"), FINER), velocities=[1.0])
     beams, s = plant.loads.beams, plant.structure
@@ -173,7 +173,7 @@ def test_brakes_and_stops_leave_a_state_to_go_on_from():
     shaken(plant, 3, count=10)
 
 
-def test_steps_in_another_mode_are_those_of_its_system():
+def test_steps_in_another_mode_use_the_system_of_this_mode():
     mechanism = load_mechanism(MECHANISMS / "pick_and_place.toml")
     plant = Plant(mechanism)
     handle, rows = plant.handle, []

@@ -32,7 +32,7 @@ def test_a_solid_without_thickness_is_fattened_by_a_millionth_and_says_so(name, 
     assert np.linalg.matrix_rank(np.hstack([solid.points, np.ones((4, 1))])) == 4
 
 
-def test_a_point_takes_its_size_from_where_it_is_joined_and_is_refused_where_it_is_joined_nowhere():
+def test_a_point_mass_takes_its_size_from_its_joint_and_is_refused_without_a_joint():
     solid = solids.reduce("bob", 1.0, np.zeros(3), np.zeros((3, 3)), size=0.5)
     assert np.abs(solid.inertia).max() == pytest.approx(2.0 * (0.5 * solids.THINNEST) ** 2)
     with pytest.raises(BadInput, match="bob.*without any size"):
@@ -46,6 +46,6 @@ def test_a_point_takes_its_size_from_where_it_is_joined_and_is_refused_where_it_
     (np.nan, np.eye(3), "mass above zero"),
     (1.0, np.eye(3) + np.triu(np.ones((3, 3)), 1), "symmetric"),
 ])
-def test_what_no_body_can_have_is_refused_by_name(mass, inertia, words):
+def test_impossible_masses_and_inertias_are_refused_by_name(mass, inertia, words):
     with pytest.raises(BadInput, match=f"gripper.*{words}"):
         solids.reduce("gripper", mass, np.zeros(3), inertia)

@@ -104,7 +104,7 @@ def test_a_section_with_more_area_than_its_circle_is_refused():
         Plant(mechanism)
 
 
-def test_sections_of_fixed_links_flexible_links_and_payloads_carry_what_lies_beyond_them():
+def test_sections_of_links_carry_all_bodies_beyond_them():
     """A chain is held: a link, a link fixed to it, a flexible link fixed to that link, and a payload. Statics gives the
     moment at each root."""
     base = oracle.planar_chain(1, length=0.3, mass=0.3)

@@ -51,7 +51,7 @@ def bare_accelerations(plant: Plant, tau: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("velocities", [(0.05, -0.02, 0.03), (0.0, 0.1, -0.1)])
-def test_what_is_picked_up_in_motion_takes_its_share_of_the_momentum(velocities):
+def test_an_object_picked_up_in_motion_takes_its_share_of_the_momentum(velocities):
     """The object is at rest before the switch. Impulses act at the joints alone, so M+ v+ = M- v-, where the object's
     part is zero."""
     plant, mechanism, mode = at_switch("pick_and_place", velocities=velocities)
@@ -88,7 +88,7 @@ def test_arms_in_step_with_each_other_are_too_fast_for_an_object_at_rest():
         plant.switch("grasp")
 
 
-def test_a_loop_that_closes_takes_up_what_is_left_of_the_rates():
+def test_a_loop_that_closes_takes_up_the_remaining_rates():
     """M (v+ - v-) = J' impulse and J v+ = 0, with Pinocchio's mass matrix and frames."""
     mechanism, motion = example("two_arm_grasp")
     grasp = Closed(mechanism.in_mode("grasp"))
