@@ -128,7 +128,7 @@ def test_two_probes_of_a_joint_that_rests(forwards, backwards, found):
     (0.0, 0.26, -0.27, Probed(0, 0.2, other=1)), (0.0, 0.26, 0.0, Probed(0, 0.2, other=1)),
     (0.001, 0.26, 0.27, Probed(0, 0.2, sinks=1)), (-0.18, -0.26, -0.26, Probed(0, 0.2, sinks=1)),
     (0.03, 0.26, 0.0, Probed(0, 0.2, sinks=1))])
-def test_a_joint_that_sinks_slowly_is_distinguished_from_a_joint_that_the_torque_turns(still, forwards, backwards, found):
+def test_a_slowly_sinking_joint_is_distinguished_from_a_turned_one(still, forwards, backwards, found):
     """A joint with much viscous friction moves little in the look without a torque, and far in the longer looks."""
     def beside(torque, moved):
         return Driven(np.array([0.0, 0.3]), np.array([[0.0, 0.0], [0.001, moved]]), torque)
