@@ -40,25 +40,18 @@ from femtorque.codegen.wire import codec, messages  # noqa: E402
 from femtorque.codegen.wire.in_words import class_of  # noqa: E402
 
 sys.path.insert(0, str(ROOT / "docs"))
-from links import relinked  # noqa: E402
+from links import filled, relinked  # noqa: E402
 
 GENERATED = "<!-- made by docs/generate.py; change the tables it reads, not this page -->\n"
 
 
 def pages() -> dict[str, str]:
     """Return {file name: text} of every page."""
-    return {"mechanism-files.md": filled("mechanism-files.md", mechanism_files()),
-            "boards.md": filled("boards.md", boards()), "drives.md": filled("drives.md", drives()),
-            "motors.md": filled("motors.md", motors()), "faults.md": filled("faults.md", faults()),
-            "protocol.md": protocol(), "api.md": api(),
-            "package.md": package(), "../examples/three_link.ipynb": notebook(ROOT / "examples" / "three_link.py")}
-
-
-def filled(name: str, made: dict[str, str]) -> str:
-    """Return a page of docs/ with every part between two marks made from the tables. Raise KeyError for other marks."""
-    page = (ROOT / "docs" / name).read_text(encoding="utf-8")
-    return re.sub(r"(<!-- made: (\w+) -->\n\n).*?(\n<!-- end -->)", lambda mark: mark[1] + made[mark[2]] + mark[3],
-                  page, flags=re.DOTALL)
+    made = {"mechanism-files.md": mechanism_files(), "boards.md": boards(), "drives.md": drives(),
+            "motors.md": motors(), "faults.md": faults()}
+    return {name: filled(ROOT / "docs" / name, parts) for name, parts in made.items()} | {
+        "protocol.md": protocol(), "api.md": api(), "package.md": package(),
+        "../examples/three_link.ipynb": notebook(ROOT / "examples" / "three_link.py")}
 
 
 def table(header: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:

@@ -1,9 +1,16 @@
-"""Links of Markdown pages, for places where the files beside them are not: a package index, the documentation site."""
+"""Parts of Markdown pages: tables between marks, and links for a package index and the documentation site."""
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|`[^`]*`)*)\]\(([^)\s]+)\)")
+
+
+def filled(page: Path, made: dict[str, str]) -> str:
+    """Return a page with every part between two marks replaced. Raise KeyError for an unknown mark."""
+    return re.sub(r"(<!-- made: (\w+) -->\n\n).*?(\n<!-- end -->)", lambda mark: mark[1] + made[mark[2]] + mark[3],
+                  page.read_text(encoding="utf-8"), flags=re.DOTALL)
 
 
 def relinked(text: str, moved: Callable[[str], str | None]) -> str:

@@ -4,64 +4,26 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
 
 from assurance.proofs import reached, results, sample  # noqa: E402
 from assurance.proofs.harness import Theorem, harnesses, theorems, title  # noqa: E402
 from assurance.proofs.prove import changed  # noqa: E402
 from assurance.proofs.results import Reached, Row  # noqa: E402
 from assurance.proofs.seeded import SEEDED  # noqa: E402
+from links import filled  # noqa: E402
 
 PAGE = ROOT / "docs" / "proofs.md"
 
 EARLIER = "proofs of earlier sources alone may have gone through it: `make prove` tells"
 Old = set[tuple[str, str]]  # theorems and mechanisms whose sources have changed since, or that were never run
 
-HEAD = """<!-- made from assurance/proofs/theorems by docs/proofs_page.py; change the harnesses, not this page -->
-# What is proved
-
-`make prove` proves theorems about the C sources that boards run: not of runs that were tried, but of every value that
-what is called "any" may have. Each harness in `assurance/proofs/theorems/` includes one module as it is and calls it;
-CBMC, a model checker, either shows that no values break a claim, or names values that do. It works on bits, with sizes,
-rounding and conversions of the chip. Where 2^32 values or fewer are all there are, a program goes through them;
-chains of real numbers that are too long for both are bounded by arithmetic of intervals, with the chip's rounding.
-Beside the claims of a theorem it looks for run-time errors on every way through the code: reads and writes out of
-bounds, pointers that point to nothing, signed overflow, division by zero, shifts out of range, and where a proof says
-so reals converted to integers that cannot hold them. A theorem holds under what it assumes, for the mechanisms that
-are named with it, and for the C source: that the compiler translates it rightly is not proved. Interrupts between two
-statements are looked at only where a theorem says so: in queue_struck and outputs_off. That the end of every proof can
-be reached is checked with it, so none holds for want of values.
-
-What is not proved is tested, fuzzed and mutated only: what torques the emitted step asks for, but that they are
-numbers below a bound for chains of rigid links, open or closed; and functions that no proof goes through, of which
-the site's page of theorems has a list. What goes out is bounded for each kind of them: whatever the step asks for, a
-number or not, the law gives a joint no more than its effort, and a bridge no more than the board allows.
-
-- **Open chains** are asked for torques below a bound, within twice the limits of velocity: torques_finite.
-- **Closed loops** likewise, in every pose that is not refused: torques_loops. In one that is, nothing is asked for
-  anew, and it is a fault of the same tick: step_closed.
-- **Links that bend** may be asked for anything, as how far they swing is not bounded. What is no number is no torque,
-  and a fault of the same tick: law_wild.
-- **What goes out** of all of them: law_torque, lab_law, outputs_duties.
-
-"""
-
-RUNS = """## Which ran when
-
-`make prove` runs what has changed since it was proved last, `make prove PROVE=--fresh` all. What came of it stands in
-`assurance/proofs/theorems/results.txt`, a line for each theorem and mechanism: the outcome, how many claims, seconds
-of a processor, the day, and a digest of the sources that it is of. `make assure` compares the digests with the
-sources that there are, and holds this page to say where they differ: such a result is marked as one of earlier
-sources, and claims nothing of the present ones until `make prove` has run again. All others are of the present
-sources, as somebody proved them on that day.
-
-`make assure` believes that table but for a part that it proves again:
+RUNS = """`make assure` believes that table but for a part that it proves again:
 theorems of {theorems:.0f} s of a processor together, those first whose sources have changed since they were proved. Of
 the {errors} errors that are put into the sources on purpose, one for every theorem at least, it has those refuted that
 take {seeded:.0f} s together. Which ones, a digest of the whole tree chooses: the same tree gives the same choice,
 another tree another one. `make bench` has all of these errors refuted. `make prove` alone runs what takes longer:
 {long}.
-
 """
 
 FUNCTIONS = """## functions
@@ -74,10 +36,10 @@ and no others.
 
 
 def render() -> str:
-    """docs/proofs.md."""
+    """Return docs/proofs.md with its numbers made from the results."""
     rows, _ = results.read()
     old = {(theorem.name, mechanism) for theorem, mechanism in changed()}
-    return HEAD + _sum(rows, old) + "\n" + _runs(rows).rstrip("\n") + "\n"
+    return filled(PAGE, {"sum": _sum(rows, old), "runs": _runs(rows)})
 
 
 def listed() -> str:

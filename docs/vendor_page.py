@@ -6,56 +6,13 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
 
 from assurance.vendor.run import RESULTS, SOURCES, TABLE, clones, models  # noqa: E402
 from femtorque.hil.chip.refused_mistakes import STRICTER  # noqa: E402
+from links import filled  # noqa: E402
 
 PAGE = ROOT / "docs" / "vendor.md"
-
-HEAD = """\
-# ST's own drivers on the virtual chips
-
-Made by `python docs/vendor_page.py` from `assurance/vendor/results.json` and `hil/chip/refused_mistakes.py`; do not
-edit.
-
-The virtual chips are written from reference manuals, and the firmware by the same hands. ST's drivers (HAL) are other
-people's code, true on millions of chips. `make vendor VENDOR=<folder>` compiles small programs against them
-(`assurance/vendor/programs/`), with ST's start-up code, runs them as images, and compares what the drivers return and
-what the programs measure with what users of the HAL have on silicon. A difference ends it with status 1. The drivers
-are not part of this tree:
-
-{clones}
-
-None of this is a chip: what a driver does not look at, no driver judges, and times are known as far as the programs
-measure them.
-
-## Results
-
-With these commits:
-
-{commits}
-
-| program | tries | as awaited |
-|---|---|---|
-{rows}
-
-{outcome} {age}
-
-The ways of these drivers that the firmware does not have are held by `tests/hil/chip/test_vendors_ways.py`, without
-them. Not tried: interrupts of DMA, of a USART's single bytes and of transmitted events, loop back, regular conversions,
-timers' capture and slave modes, power-saving modes, all of which the models refuse; write and read protection of flash,
-which they do not have.
-
-## Stricter than silicon, on purpose
-
-The virtual chip refuses these, and ends a run with a line that says what and where. Each has its test in
-`tests/hil/chip/test_refused_mistakes.py`.
-
-| name | refused |
-|---|---|
-{stricter}
-"""
 
 PRESENT = "The virtual chips are as they were then, but for comments."
 EARLIER = "The virtual chips have changed since: these results are of earlier ones, until `make vendor` has run again."
@@ -75,17 +32,20 @@ WHAT = {
 
 
 def render() -> str:
+    """Return docs/vendor.md with its tables made from the results."""
     results = json.loads(RESULTS.read_text(encoding="utf-8"))
     programs = results["programs"]
     rows = "\n".join(f"| {name} | {WHAT[TABLE[name].file]} | {row['found']} of {row['awaited']}"
                      f"{': ' + row['refused'] if row['refused'] else ''} |" for name, row in programs.items())
     differ = [name for name, row in programs.items() if row["refused"] or row["found"] != row["awaited"]]
-    return HEAD.format(
-        clones="\n".join(clones(Path("vendor"), SOURCES)), rows=rows,
-        commits="\n".join(f"- `{name}` {commit}" for name, commit in results["commits"].items()),
-        age=PRESENT if results["models"] == models() else EARLIER,
-        outcome=f"Different: {', '.join(differ)}." if differ else "Nothing differs.",
-        stricter="\n".join(f"| {name} | {text} |" for name, text in STRICTER.items()))
+    outcome = f"Different: {', '.join(differ)}." if differ else "Nothing differs."
+    return filled(PAGE, {
+        "clones": "\n".join(clones(Path("vendor"), SOURCES)) + "\n",
+        "commits": "".join(f"- `{name}` {commit}\n" for name, commit in results["commits"].items()),
+        "results": f"| program | tries | as awaited |\n|---|---|---|\n{rows}\n\n"
+                   f"{outcome} {PRESENT if results['models'] == models() else EARLIER}\n",
+        "stricter": "| name | refused |\n|---|---|\n" + "".join(
+            f"| {name} | {text} |\n" for name, text in STRICTER.items())})
 
 
 if __name__ == "__main__":

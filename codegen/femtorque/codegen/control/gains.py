@@ -183,7 +183,7 @@ class SampledLoop:
 def _motors(model: Model) -> tuple[Array, Array]:
     """Return R/L (n,) 1/s and (N K)^2/R (n,) N m s/rad.
 
-    An ideal joint follows its command within a hundredth of a tick. The same holds for a servo that takes a current.
+    An ideal joint follows its command within a hundredth of a tick. A servo that takes a current does so, too.
     """
     lag, back_emf = np.full(model.n, 100.0 / model.dt), np.zeros(model.n)
     for i, body in enumerate(model.bodies):
