@@ -395,7 +395,7 @@ class LoopStep:
             led = _sum(graph, [G[joint][i] * graph.input("velocity", i) for i in a.independent])
             self.velocities[joint] = graph.bind(led, f"qd{joint + 1}")
             graph.output("velocity", d, led)
-        graph.block("By how much the anchors accelerate while all velocities stay as they are")
+        graph.block("Acceleration of the anchors at constant velocities of all joints")
         still = Moving(self._zero(), self._zero())
         sides = dict.fromkeys(range(self.rows), self.graph.const(0.0))  # of couplings it stays
         for number, (u, v, name) in self.moving.items():

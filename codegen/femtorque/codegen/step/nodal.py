@@ -35,8 +35,8 @@ SAME = 1e-9  # of a principal inertia: two that differ by less are equal
 INTRO = """
 The paper's step. The node of a link is at its centre of gravity, where its
 mass and inertia are lumped. {P} has the forces F and the moments Phi of the
-nodes: the gain of their momenta from the tick before s_k to the tick after it,
-weight included. {P} is carried on, and converted to torques:
+nodes: the gain of their momenta from the tick before s_k to the tick after
+it, weight included. {P} is carried on, and converted to torques:
 
     {P} <- {P} + {dp} (Eqs 17, 18),   {tau} = [L][T]{P} (Eqs 5 to 15).
 
