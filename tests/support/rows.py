@@ -19,7 +19,7 @@ HERE: dict[str, tuple[str, ...]] = {
     "assurance/bench/test_step_instructions.py::test_step_takes_no_more_instructions_than_promised": (
         "planar-8", "ur5"),
     "codegen/emit/test_features.py::test_a_feature_gives_the_torque_that_its_oracle_does": (
-        "branch", "prismatic", "payload, lock and spring"),
+        "branch", "payload, lock and spring"),
     "codegen/emit/test_library.py::test_cmake_builds_it_and_the_plain_loop_prints_the_torques_of_its_motion": (
         "three_link", "pick_and_place", "flexible_arm"),
     "codegen/emit/test_rnea.py::test_closed_mechanisms_against_pinocchio_with_its_constraints": (

@@ -15,6 +15,7 @@ import yaml
 from platformio.package.manifest.schema import ManifestSchema
 
 import femtorque
+from femtorque.codegen.common import MECHANISMS
 from femtorque.codegen.emit import sources
 from femtorque.codegen.mechanism import load_mechanism
 from femtorque.codegen.reference import instant
@@ -25,7 +26,6 @@ from tests.support.oracle import peak
 from tests.support.suite import HANG, ROOT
 
 HERE = Path(__file__).parent / "used_as_library"
-MECHANISMS = ROOT / "mechanisms"
 KINDS = ("three_link", "five_bar", "two_arm_grasp", "flexible_arm", "pick_and_place")  # all sorts
 STRICT = "-Wall -Wextra -Wconversion -Wdouble-promotion -Werror -pedantic"
 SECOND = np.polynomial.Polynomial([0, 0, 0, 10, -15, 6])  # from rest to rest in 1 s

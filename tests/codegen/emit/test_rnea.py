@@ -1,6 +1,5 @@
 """Torques at one instant: emitted C and reference against Pinocchio, at states in no order and on no motion."""
 
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -121,18 +120,6 @@ def test_single_precision_errs_by_a_few_millionths_of_the_peak(name):
     given = closed_states(mechanism)[0] if mechanism.loops else states(mechanism)
     wanted = compiled(name, "double").torque(*given)
     assert off(compiled(name, "single").torque(*given), wanted) < 3e-6
-
-
-def test_springs_are_part_of_both():
-    arm = MECHANISMS["six_axis"]
-    sprung = replace(arm, joints=tuple(replace(j, stiffness=5.0 + i, rest=0.1 * i) for i, j in enumerate(arm.joints)))
-    given = states(sprung)
-    wanted = pinocchio.torque(sprung, *given)
-    c = Compiled(model_of(sprung))
-    assert off(c.torque(*given), wanted) < 1e-10
-    held = pinocchio.torque(sprung, given[0], 0.0 * given[1], 0.0 * given[2])
-    assert off(c.torque(given[0]), held, wanted) < 1e-10
-    assert off(held, pinocchio.torque(arm, given[0], 0.0 * given[1], 0.0 * given[2])) > 0.1
 
 
 def test_states_need_no_order():

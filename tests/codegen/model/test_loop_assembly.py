@@ -1,12 +1,11 @@
 """Closed loops: assembly, kinematics and the reference's torque, against Pinocchio (tests/support/closed.py)."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.common import BadInput, Refused
+from femtorque.codegen.common import MECHANISMS, BadInput, Refused
 from femtorque.codegen.mechanism import BASE, Anchor, Joint, Link, Loop, Mechanism, load_mechanism
 from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.model.kinematics import levers, pose
@@ -21,7 +20,6 @@ from tests.support.closed import Closed
 from tests.support.oracle import random_chain
 from tests.support.sampling import asking
 
-MECHANISMS = Path(__file__).parents[3] / "mechanisms"
 CLOSED = ("four_bar", "five_bar", "five_bar_3", "five_bar_4", "three_rrr", "palletizer", "delta", "six_bar", "stewart")
 REDUNDANT = {"five_bar_3": 1, "five_bar_4": 2}
 

@@ -2,13 +2,12 @@
 
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.common import BadInput, Refused
+from femtorque.codegen.common import MECHANISMS, BadInput, Refused
 from femtorque.codegen.emit import sources as emit
 from femtorque.codegen.mechanism import load_mechanism
 from femtorque.codegen.model import Model, assemble, in_mode
@@ -20,7 +19,6 @@ from femtorque.codegen.toolchain.host_compiler import build
 from femtorque.codegen.toolchain.step_library import HOST_SOURCE, cdef_of
 from tests.support.closed import Closed
 
-MECHANISMS = Path(__file__).parents[3] / "mechanisms"
 CLOSED = ("four_bar", "five_bar", "five_bar_3", "five_bar_4", "three_rrr", "palletizer", "delta", "six_bar", "stewart")
 TICKS = 700
 

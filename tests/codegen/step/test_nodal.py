@@ -1,12 +1,11 @@
 """The emitted scheme "nodal": equal to the reference's sum, and quiet at any rate."""
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.common import BadInput
+from femtorque.codegen.common import MECHANISMS, BadInput
 from femtorque.codegen.emit import sources
 from femtorque.codegen.mechanism import Mechanism, load_mechanism
 from femtorque.codegen.model import Model, frame_to_axis, in_mode, supported
@@ -23,7 +22,6 @@ from tests.support.mimic import gripper_in
 from tests.support.oracle import peak, planar_chain, random_chain, random_tree
 from tests.support.sampling import asking, moved, slides, sprung
 
-MECHANISMS = Path(__file__).parents[3] / "mechanisms"
 EXACT = 1e-12  # of peak: double precision against the reference's sum
 
 

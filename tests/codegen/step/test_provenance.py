@@ -2,11 +2,11 @@
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from femtorque.codegen.common import MECHANISMS
 from femtorque.codegen.emit import parameters, rnea, sources
 from femtorque.codegen.mechanism import load_mechanism
 from femtorque.codegen.step.number_origins import provenance, solids
@@ -16,7 +16,6 @@ from tests.support.arms import arms
 from tests.support.oracle import planar_chain, random_tree
 from tests.support.sampling import asking
 
-MECHANISMS = Path(__file__).parents[3] / "mechanisms"
 SCHEMES = ("midpoint", "newton-euler", "nodal")
 MAKE = {
     "planar": lambda: planar_chain(4),

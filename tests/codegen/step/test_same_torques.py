@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from femtorque.codegen.common import MECHANISMS
 from femtorque.codegen.emit import sources
 from femtorque.codegen.mechanism import Mechanism, load_mechanism
 from femtorque.codegen.model import assemble, schedule
@@ -28,7 +29,6 @@ from tests.codegen.step import test_flexible
 from tests.support import oracle, sampling
 from tests.support.arms import arms
 
-MECHANISMS = Path(__file__).parents[3] / "mechanisms"
 TABLE = Path(__file__).with_name("torques.json")
 TICKS = 250
 PRECISIONS: tuple[Precision, ...] = ("single", "double")

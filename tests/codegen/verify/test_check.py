@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from rich.console import Console
 from scipy.optimize import brentq
 
-from femtorque.codegen.common import BadInput
+from femtorque.codegen.common import MECHANISMS, BadInput
 from femtorque.codegen.mechanism import Contact, Control, Gains, Home, Joint, Limits, Mechanism, Motor, load_mechanism
 from femtorque.codegen.mechanism.description import BoardUse, Encoder, Feel
 from femtorque.codegen.motion import Trajectory, from_rows
@@ -25,7 +25,6 @@ from tests.support import oracle
 from tests.support.bus_arm import described
 from tests.support.oracle import random_tree
 
-MECHANISMS = Path(__file__).resolve().parents[3] / "mechanisms"
 
 
 @pytest.fixture(scope="module")

@@ -1,17 +1,16 @@
 """Values that no real mechanism has are named by `femtorque check`; what is real is not doubted."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from femtorque.codegen.common import MECHANISMS
 from femtorque.codegen.mechanism import load_mechanism
 from femtorque.codegen.verify.check import examine
 from femtorque.codegen.verify.plausible import doubts
 from tests.codegen.mechanism.test_urdf import ROBOTS
 
-MECHANISMS = Path(__file__).resolve().parents[3] / "mechanisms"
 
 
 def arm():

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from femtorque.codegen.common import BadInput, Refused
+from femtorque.codegen.common import MECHANISMS, BadInput, Refused
 from femtorque.codegen.mechanism import Friction, Mechanism, Motor, load_mechanism
 from femtorque.codegen.motion import Trajectory, from_rows
 from femtorque.codegen.step import model_of
@@ -16,7 +16,6 @@ from femtorque.codegen.verify import figures, motion_torques as torque
 from femtorque.hil.cost import chip_step
 from tests.support.oracle import peak, pinocchio_of, planar_chain, quintic, random_chain, torque_at
 
-MECHANISMS = Path(__file__).parents[3] / "mechanisms"
 
 
 def rows(mechanism: Mechanism, motion, count: int = 101) -> Trajectory:

@@ -3,13 +3,12 @@
 import re
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from femtorque.codegen.board import reader as boards
-from femtorque.codegen.common import BadInput
+from femtorque.codegen.common import MECHANISMS, BadInput
 from femtorque.codegen.emit import identity, step_sources
 from femtorque.codegen.mechanism import Mechanism, Payload, load_mechanism
 from femtorque.codegen.model import Model
@@ -22,7 +21,6 @@ from femtorque.codegen.verify import object_files, report, verification as verif
 from femtorque.hil.cost import chip_step
 from tests.support import oracle
 
-MECHANISMS = Path(__file__).resolve().parents[3] / "mechanisms"
 
 
 @cache
