@@ -84,17 +84,6 @@ def test_both_planes_have_the_same_shapes_and_their_own_stiffness():
     assert np.all(sheared.stiffness["y"] < link.stiffness["y"])
 
 
-def test_a_pinned_link_swings_as_a_pinned_free_beam():
-    """The loop's mass and stiffness with nothing at the joint: one rigid turn, and the roots of tan x = tanh x."""
-    M_all, K, C = flexible_mass_matrix(model_of(flexible_chain.single(6, 0.0, damping=1e-3)), [[0.3]])
-    square = eigh(K, M_all[0], eigvals_only=True)
-    roots = [brentq(lambda x: np.tan(x) - np.tanh(x), low, low + 0.4) for low in (3.8, 7.0)]
-    exact = np.array(roots) ** 2 * np.sqrt(EI / (M / L) / L**4)
-    assert abs(square[0]) < 1e-9 * square[1]
-    np.testing.assert_allclose(np.sqrt(square[1:3]), exact, rtol=2e-3)
-    np.testing.assert_allclose(C, 1e-3 * K, atol=1e-12 * np.abs(K).max())
-
-
 def test_torsion_is_a_spring_at_the_tip():
     """The twist of a bar under the moment of a weight beside its tip, and its swing with the inertia there."""
     GJ, weight = 2.0, 0.05 * 9.81 * 0.08

@@ -11,7 +11,7 @@ from femtorque.codegen.reference import discrete, flexible as elastic_reference
 from femtorque.codegen.reference.discrete_flexible import Flexible, ModalMotion, Moving, Tip
 from femtorque.codegen.step import model_of
 from tests.support import flexible_chain, oracle
-from tests.support.flexible_chain import L, M
+from tests.support.flexible_chain import L
 
 
 def positions(motion: oracle.Motion, rate_hz: int, ticks: int | None = None) -> np.ndarray:
@@ -89,25 +89,6 @@ def flat(length: float, at: float, slope: float):
     """The second derivative of the cubic with that deflection and slope at its end, none at its root."""
     b, c = np.linalg.solve([[length**2, length**3], [2.0 * length, 3.0 * length**2]], [at, slope])
     return lambda x: 2.0 * b + 6.0 * c * x
-
-
-def test_kinetic_energy_of_a_link_is_the_integral_over_its_mass():
-    """Velocities of points of the bent link by the rules of a moving frame, and Gauss points along it."""
-    mechanism = flexible_chain.single(1, 0.0, stiffness=(0.6, 0.75), axis=(0.3, -0.4, 0.8))
-    step = Flexible(model_of(mechanism))
-    link, rng = step.tree.pieces[1].tip, np.random.default_rng(2)
-    xi, xi_velocities, rate = 0.05 * rng.normal(size=4), rng.normal(size=4), 1.7
-    s, weights = np.polynomial.legendre.leggauss(8)
-    energy = 0.0
-    shape = np.linalg.inv([[L**2, L**3], [2.0 * L, 3.0 * L**2]])  # of x^2 and x^3, from deflection and slope at the tip
-    w = rate * np.array([0.3, -0.4, 0.8]) / np.linalg.norm([0.3, -0.4, 0.8])
-    for x, weight in zip(0.5 * L * (1.0 + s), weights, strict=True):
-        phi = np.array([x**2, x**3]) @ shape @ np.array([link.tip, link.slope])
-        point = np.array([x, phi @ xi[:2], phi @ xi[2:]])
-        velocity = np.cross(w, point) + [0.0, phi @ xi_velocities[:2], phi @ xi_velocities[2:]]
-        energy += 0.5 * M * 0.5 * weight * velocity @ velocity
-    velocities = np.concatenate([[rate], xi_velocities])
-    assert 0.5 * velocities @ mass(step, np.concatenate([[0.0], xi])) @ velocities == pytest.approx(energy, rel=1e-12)
 
 
 def test_chains_that_twist_converge_to_torsion():

@@ -30,18 +30,6 @@ def test_damped_pair_survives_a_quintic():
     assert slow / fast == pytest.approx(10.0, rel=0.1)  # first order
 
 
-def test_failure_is_an_alternating_error_of_a_third_of_the_first_jerk_times_time():
-    """One joint without gravity: acceleration errs by (-1)^k t jerk_0 / 3."""
-    model = model_of(planar_chain(1, gravity=(0.0, 0.0, 0.0)))
-    motion = quintic([0.0], [1.0])
-    k = np.arange(101)
-    t, jerk = k * model.dt, 60.0
-    tau = newmark.newmark_torque(model, motion(t), rigid.accelerations(model, *motion.at(0.0)), *PAPER)
-    inertia = 0.1075 * 0.2**2 / 3.0
-    wrong = (tau - torque_at(model, motion, t))[:, 0] / inertia
-    assert wrong[1:] == pytest.approx((np.where(k % 2 == 0, 1.0, -1.0) * t * jerk / 3.0)[1:], rel=1e-2)
-
-
 def test_growth_of_the_papers_pair_is_a_double_eigenvalue_minus_one_with_one_eigenvector():
     A = newmark.newmark_matrix(*PAPER)
     assert A + np.eye(2) == pytest.approx(np.array([[0.0, 0.0], [-4.0, 0.0]]))

@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from femtorque.codegen.mechanism import BASE, Joint, Link, Section
-from femtorque.codegen.model import Model, beam_element, kinematics, skew
+from femtorque.codegen.model import Model, beam_element, kinematics
 from femtorque.codegen.reference import discrete, rigid, schemes
 from femtorque.codegen.step import model_of
 from tests.support import oracle
@@ -93,32 +92,6 @@ def test_dense_matrices_equal_the_recursion_to_rounding(seed):
     assert matrix == pytest.approx(passed, abs=1e-13 * max(1.0, peak(passed)))
 
 
-def test_serial_blocks_have_the_papers_shape():
-    model = model_of(planar_chain(3))
-    at = kinematics.pose(model, np.zeros(3))
-    arms = kinematics.levers(model, at)
-    assert [s.stop - s.start for s in kinematics.offsets(model)] == [9, 9, 6]
-    Lambda = kinematics.lambda_matrix(model, at.R, arms)
-    assert Lambda.shape == (9, 24)
-    assert Lambda[:3, :9] == pytest.approx(np.hstack([skew(arms.com[0]), skew(arms.joint[1]), np.eye(3)]))
-    assert not Lambda[:3, 9:].any()
-    T = kinematics.accumulation(model, at.R)
-    assert not np.tril(T, -3).any()  # upper triangular, as Eq. 12
-
-
-def test_tree_has_one_distal_block_a_child():
-    links, joints = [], []
-    for name, parent in (("trunk", BASE), ("left", "trunk"), ("right", "trunk"), ("tip", "left")):
-        links.append(Link(name, 1.0, np.array([0.1, 0.0, 0.0]), np.diag([1e-3, 2e-3, 2e-3])))
-        joints.append(Joint(name, "revolute", parent, name, np.array([0.2, 0.1, 0.0]), np.zeros(3), np.eye(3)[2]))
-    model = model_of(replace(planar_chain(1), links=tuple(links), joints=tuple(joints)))
-    assert kinematics.descendants(model) == ((0, 1, 2, 3), (1, 3), (2,), (3,))
-    assert [s.stop - s.start for s in kinematics.offsets(model)] == [12, 9, 6, 6]
-    F = np.arange(12.0).reshape(4, 3)
-    P = kinematics.nodal_forces(model, F, np.zeros((4, 3)))
-    assert P[:12] == pytest.approx(np.concatenate([F[0], F[1] + F[3], F[2], np.zeros(3)]))
-
-
 # ---- springs --------------------------------------------------------------------------------------------
 
 
@@ -137,15 +110,3 @@ def test_springs_add_their_own_torque_and_nothing_elsewhere():
     assert np.count_nonzero(springs.stiffness) == 4
     expected = springs.stiffness * (motion(t) - springs.rest)
     assert peak(tau - bare - expected) <= 2e-6 * peak(expected)
-
-
-def test_c_mot_is_a_spring_of_the_elements_hinge():
-    chain = planar_chain(2)
-    links = tuple(replace(link, section=Section(area=2e-6, radius=1e-3)) for link in chain.links)
-    model = model_of(replace(chain, links=links, joints=(replace(chain.joints[0], c_mot=0.1), chain.joints[1])))
-    k = beam_element.joint_springs(model).stiffness
-    assert k[0] > 0.0 and k[1] == 0.0
-    q = np.tile([0.3, -0.2], (3, 1))
-    tau = rigid.midpoint_torque(model, q, np.zeros((3, 2)))
-    weight = oracle.rnea(model, q[0], np.zeros(2), np.zeros(2))
-    assert tau == pytest.approx(np.tile(weight + k * q[0], (2, 1)), rel=1e-12)

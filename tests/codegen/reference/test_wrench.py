@@ -101,15 +101,6 @@ def test_the_emitted_c_is_clean_and_no_part_of_the_step():
     assert not set(render(model_of(mechanism))) & set(step_sources(model_of(mechanism)))
 
 
-def test_holding_up_a_weight_at_the_tip_is_what_a_wrench_downwards_asks_for():
-    """Signs by hand: an arm along x that is pushed down (-y) must push up, about +z."""
-    model = model_of(planar_chain(2))
-    down = Wrench.of("link2", [0, -10, 0, 0, 0, 0])
-    np.testing.assert_allclose(wrench.wrench_torque(model, np.zeros(2), down), [10 * 0.2, 0.0], atol=1e-12)
-    twist = Wrench.of("link2", [0, 0, 0, 0, 0, 3])
-    np.testing.assert_allclose(wrench.wrench_torque(model, np.zeros(2), twist), [-3.0, -3.0], atol=1e-12)
-
-
 def motion():
     return from_rows(["joint1", "joint2"], np.array([0.0, 0.1]), np.array([[0.0, 0.0], [0.1, 0.2]]), np.zeros((2, 2)),
                      np.zeros((2, 2)))  # fmt: skip

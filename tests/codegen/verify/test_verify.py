@@ -174,21 +174,15 @@ def test_springs_slides_branches_and_payloads_are_verified_against_pinocchio():
 # ---- what is wrong
 
 
-def test_an_error_of_the_c_in_double_precision_is_named(monkeypatch):
-    reason, = reasons(monkeypatch, double=put(500, 1, 1e-6))
-    assert reason.startswith("C in float64 against the emitted form: ")
-    assert "elbow at t = 0.5005 s of random motion 1" in reason and "allowed: 1e-10 of peak" in reason
-
-
-def test_an_error_of_the_c_in_single_precision_is_named(monkeypatch):
-    first, second = reasons(monkeypatch, single=put(250, 2, 0.05))
-    assert first.startswith("C in float32 against the emitted form: ") and "wrist at t = 0.2505 s" in first
-    assert second.startswith("C in float32 against rnea: ")
-
-
-def test_a_torque_that_is_not_a_number_is_an_error(monkeypatch):
-    first, *_ = reasons(monkeypatch, single=put(10, 2, np.nan))
-    assert first.startswith("C in float32 against the emitted form: nan of peak") and "wrist at t = 0.0105 s" in first
+@pytest.mark.parametrize("wrong, name, place", [
+    ({"double": put(500, 1, 1e-6)}, "C in float64 against the emitted form: ",
+     "elbow at t = 0.5005 s of random motion 1; allowed: 1e-10 of peak"),
+    ({"single": put(250, 2, 0.05)}, "C in float32 against the emitted form: ", "wrist at t = 0.2505 s"),
+    ({"single": put(10, 2, np.nan)}, "C in float32 against the emitted form: nan of peak", "wrist at t = 0.0105 s")])
+def test_a_wrong_torque_of_the_c_is_named(monkeypatch, wrong, name, place):
+    first, *others = reasons(monkeypatch, **wrong)
+    assert first.startswith(name) and place in first
+    assert [x.startswith("C in float32 against rnea: ") for x in others] == [True] * ("single" in wrong)
 
 
 def test_a_chip_that_differs_in_the_last_bit_is_named():
