@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from femtorque.codegen.common import BadInput
-from femtorque.codegen.emit import step_sources
 from femtorque.codegen.emit.sources import generate
 from femtorque.codegen.mechanism import Section
 from femtorque.codegen.model import joint_springs
@@ -75,6 +74,12 @@ def rigidly(mechanism):
                    lock={joint.name: joint.rest for joint in mechanism.moving if joint.elastic})
 
 
+def hold_to_the_march(mechanism, positions, reference) -> None:
+    expected = Flexible(model_of(reference)).torque(positions)
+    np.testing.assert_allclose(CompiledStep(model_of(mechanism), "double").torque(positions), expected,
+                               atol=1e-10 * np.abs(expected).max(), rtol=0.0)
+
+
 def test_a_slide_on_the_tip_and_one_below_the_link():
     """Prismatic joints on both sides, a spring on one of them, a fixed tilt before the link."""
     one = flexible_chain.two_link(2, stiffness=(2.0, 3.0), axis=(0.2, 1.0, 0.1), gravity=(1.0, -3.0, -4.0))
@@ -82,10 +87,7 @@ def test_a_slide_on_the_tip_and_one_below_the_link():
     mechanism = replace(one, joints=(replace(shoulder, type="prismatic", rpy=np.array([0.3, -0.2, 0.5])),
                                      replace(elbow, type="prismatic", stiffness=40.0, rest=0.1,
                                              rpy=np.array([0.1, 0.2, 0.3]))))
-    model, positions = model_of(mechanism), 0.3 * sampled(mechanism)
-    expected = Flexible(model).torque(positions)
-    np.testing.assert_allclose(CompiledStep(model, "double").torque(positions), expected,
-                               atol=1e-10 * np.abs(expected).max(), rtol=0.0)
+    hold_to_the_march(mechanism, 0.3 * sampled(mechanism), mechanism)
 
 
 def test_c_mot_of_a_passive_joint_is_the_stiffness_of_its_hinge():
@@ -99,9 +101,7 @@ def test_c_mot_of_a_passive_joint_is_the_stiffness_of_its_hinge():
     same = replace(arm, joints=tuple(
         replace(j, stiffness=float(stiffness), rest=0.0) if j.name == "elbow spring" else j for j in arm.joints))
     positions = sampled(half)
-    expected = Flexible(model_of(same)).torque(positions)
-    np.testing.assert_allclose(CompiledStep(model_of(half), "double").torque(positions), expected,
-                               atol=1e-10 * np.abs(expected).max(), rtol=0.0)
+    hold_to_the_march(half, positions, same)
 
 
 def test_a_flexible_mast_stands_on_the_ground():
@@ -109,21 +109,7 @@ def test_a_flexible_mast_stands_on_the_ground():
     one = flexible_chain.two_link(2, stiffness=2.0)
     shoulder, elbow = one.joints
     mechanism = replace(one, joints=(replace(shoulder, type="fixed"), elbow))
-    model, positions = model_of(mechanism), sampled(mechanism)
-    expected = Flexible(model).torque(positions)
-    np.testing.assert_allclose(CompiledStep(model, "double").torque(positions), expected,
-                               atol=1e-10 * np.abs(expected).max(), rtol=0.0)
-    assert expected.shape[1] == 1
-
-
-@pytest.mark.parametrize("name", ["two links, shear", "a beam on a beam, two planes"])
-def test_the_chip_gives_the_same_bits(name):
-    mechanism = CASES[name]
-    model, positions = model_of(mechanism), sampled(mechanism)
-    sources = step_sources(model)
-    run = chip_step.run_step_on_chip(model, positions, sources)
-    here = CompiledStep(model, "single", sources=sources).torque(positions)
-    assert np.array_equal(run.tau.view(np.uint32), here.view(np.uint32))
+    hold_to_the_march(mechanism, sampled(mechanism), mechanism)
 
 
 def test_the_generated_folder_stands_on_its_own(tmp_path):
@@ -134,12 +120,6 @@ def test_the_generated_folder_stands_on_its_own(tmp_path):
     assert "-c ft_flexible.c ft_step.c" in readme
     assert "wrist" not in readme  # the spring's joint is none of the caller's
     assert max(map(len, (tmp_path / "ft_step.c").read_text().splitlines())) <= 100
-
-
-def test_the_same_mechanism_gives_the_same_text():
-    model = model_of(CASES["two links, two planes"])
-    assert step_sources(model) == step_sources(model)
-    assert "ft_flexible.c" not in step_sources(model_of(oracle.planar_chain(2)))
 
 
 def test_verify_holds_the_flexible_step_against_the_march():

@@ -68,16 +68,8 @@ class Assembly:
     def cuts(self) -> tuple[Cut, ...]:
         return self.equations.cuts
 
-    @property
-    def bound(self) -> bool:
-        """Return whether anything constrains the joints."""
-        return bool(self.equations.rows)
-
     def row_name(self, row: tuple[int, int]) -> str:
         return self.equations.name(row)
-
-    def is_angle(self, row: tuple[int, int]) -> bool:
-        return self.equations.is_angle(row)
 
     # ---- the constraint: kept equations only
     def residual(self, q: ArrayLike) -> Array:
@@ -138,7 +130,7 @@ class Assembly:
 
     def _columns(self, J: Array) -> Array:
         """Return columns of J_c (..., m, n) of the dependent joints, lengths in units of `length`."""
-        rows = np.array([1.0 if self.is_angle(row) else 1.0 / self.length for row in self.kept])
+        rows = np.array([1.0 if self.equations.is_angle(row) else 1.0 / self.length for row in self.kept])
         return rows[:, None] * J[..., list(self.dependent)]
 
     # ---- motion
@@ -365,7 +357,7 @@ def _assemble(model: Model, near: Mapping[str, float]) -> Assembly:
     placed[list(dependent)] = q[list(dependent)]
     assembly = Assembly(model, found, kept, dropped, placed, actuated, passive, independent, redundant, dependent,
                         _length(model), np.ones(len(dependent)))
-    rows = np.array([1.0 if assembly.is_angle(row) else 1.0 / assembly.length for row in kept])
+    rows = np.array([1.0 if found.is_angle(row) else 1.0 / assembly.length for row in kept])
     scale = norm(rows[:, None] * J[:, list(dependent)], axis=0)
     try:
         closed = assembly.close(placed) if dependent else placed
