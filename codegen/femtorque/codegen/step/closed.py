@@ -12,7 +12,7 @@ its transpose carries their torques to the independent joints: tau_i + G' tau_d 
 that makes every dependent row zero.
 
 When the velocities are known, the anchors are carried inwards once more, for their accelerations at constant joint
-velocities: b = dJ_c/dt qd. The same rotations and back-substitution give qdd_d = G qdd_i - J_d^-1 b. Velocities and
+velocities: b = dJ_c/dt qd. These rotations and back-substitution also give qdd_d = G qdd_i - J_d^-1 b. Velocities and
 accelerations are thus products and sums of those of the independent joints. A difference of rounded positions or
 increments would cost 1e-7 / dt^2 and 1e-7 qd / dt.
 """
