@@ -1,4 +1,4 @@
-"""Costs of an image: instructions, cycles, paths."""
+"""The cost of an image: instructions, cycles, longest paths."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""The emitted step of a mechanism on the emulated Cortex-M4F, over a whole motion, and its external wrench."""
+"""Runs the emitted step of a mechanism on the emulated Cortex-M4F over a whole motion, and the emitted wrench."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from femtorque.codegen.toolchain import Turns, sources as wrench_sources
 from femtorque.hil.chip import ChipLibrary
 
 STATE_ROOM = 64 * 1024  # bytes, more than any state needs
-# The chip library passes four arguments in registers; this entry has five.
+# The chip library passes four arguments in registers, but ft_step_wrench has five.
 ENTRY = {"ft_wrench_entry.c": """\
 #include "ft_wrench.h"
 
@@ -30,7 +30,7 @@ void ft_wrench_entry(const ft_turn *q, uint32_t link, const ft_real *wrench,
 
 @dataclass(frozen=True)
 class ChipRun:
-    """tau (N, J), N m or N; instructions (N,) of the step in every tick."""
+    """Results of the step in every tick: tau (N, J), N m or N; instructions (N,)."""
 
     tau: NDArray[np.float32]
     instructions: NDArray[np.int64]
@@ -38,9 +38,9 @@ class ChipRun:
 
 def run_step_on_chip(model: Model, positions: ArrayLike, sources: dict[str, str] | None = None,
                      modes: NDArray[np.uint32] | None = None) -> ChipRun:
-    """Torque at s_0..s_N-1 of a motion sampled at s_-1..s_N: positions (N+2, J), rad or m. The step counted.
+    """Return torques and instructions at s_0..s_N-1 of a motion sampled at s_-1..s_N: positions (N+2, J), rad or m.
 
-    sources: the emitted files of this model, if the caller has them. modes (N+1, 2): where the motion has several, as
+    sources: the emitted files of this model, if the caller has them. modes (N+1, 2): of a motion with modes, as
     femtorque.codegen.model.modes.schedule returns them.
     """
     turns, positions = Turns(model, "single"), np.asarray(positions, float)
@@ -64,14 +64,14 @@ def run_step_on_chip(model: Model, positions: ArrayLike, sources: dict[str, str]
 
 
 def torque_on_chip(model: Model, positions: ArrayLike, modes: NDArray[np.uint32] | None = None) -> NDArray[np.float32]:
-    """The torques of `run`, without counts."""
+    """Return the torques of `run_step_on_chip`."""
     return run_step_on_chip(model, positions, modes=modes).tau
 
 
 def held(model: Model, q: ArrayLike, wrench: Wrench) -> NDArray[np.float64]:
-    """Torques (N, n) of ft_step_wrench, N m or N, at positions q (N, n), rad or m.
+    """Return the torques (N, n) of ft_step_wrench, N m or N, at positions q (N, n), rad or m.
 
-    Raises BadInput as femtorque.codegen.reference.wrench.torque.
+    Raises BadInput for the same input as femtorque.codegen.reference.wrench.torque.
     """
     place(model.mechanism, wrench.link)
     chip, rows = ChipLibrary(wrench_sources(model) | ENTRY), []

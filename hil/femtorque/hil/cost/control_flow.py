@@ -1,6 +1,6 @@
-"""Flow through the functions of an image that the control tick can reach.
+"""The control flow through the functions of an image that the control tick can reach.
 
-Functions are read from the image itself, instruction by instruction along their flow.
+Functions are decoded from the image, instruction by instruction along their flow.
 """
 
 from collections.abc import Iterable
@@ -13,18 +13,18 @@ from femtorque.hil.chip import Image
 TICK = ("ft_tick_interrupt", "ft_boundary_interrupt")
 CURRENT = "ft_current_interrupt"
 HANDLERS = (*TICK, CURRENT)
-# of functions that the tick calls: checks, actions of states
+# tables of functions that the tick calls: checks and actions of states
 TABLES = ("ft_faults", "ft_conditions", "ft_conditions_of_arm", "table")
-SHORTLY = 6  # instructions before a table of branches, within which its index is compared
+SHORTLY = 6  # most instructions between the comparison of an index and its table of branches
 _decoder = Cs(CS_ARCH_ARM, CS_MODE_THUMB | CS_MODE_MCLASS)
 _decoder.detail = True
 
 
 @dataclass
 class Function:
-    """Flow through a function. instructions: by address. ways: from an instruction to all that may be next, where that
-    is not the following one alone; an empty list leaves the function. calls: functions by the instruction that may call
-    each of them; unknown ones, by pointer, are those in the tables."""
+    """The control flow of a function. instructions: by address. ways: by address, all successors of an instruction that
+    has others than the following one; an empty list leaves the function. calls: by address, the functions that an
+    instruction may call. A call by a pointer may call all functions in the tables."""
 
     name: str
     address: int
@@ -34,8 +34,8 @@ class Function:
 
 
 def functions(image: Image, roots: Iterable[str], tables: Iterable[str] = TABLES) -> dict[int, Function]:
-    """All functions, by address, that the roots, as far as there are any, come to."""
-    entries = {symbol.address: name for name, symbol in image.symbols.items() if symbol.size and name in _code(image)}
+    """Return all functions, by address, that can be reached from the roots. Roots that the image lacks are left out."""
+    entries = {symbol.address: name for name, symbol in image.symbols.items()}
     pointed = sorted({address for table in tables if table in image.symbols for address in _pointers(image, table)
                       if address in entries})
     waiting = [image.symbol(name).address for name in roots if name in image.symbols]
@@ -51,10 +51,6 @@ def functions(image: Image, roots: Iterable[str], tables: Iterable[str] = TABLES
     return seen
 
 
-def _code(image: Image) -> set[str]:
-    return {name for name in image.symbols if not name.startswith("$")}
-
-
 def _pointers(image: Image, table: str) -> set[int]:
     symbol = image.symbol(table)
     first = symbol.address - image.start
@@ -63,7 +59,7 @@ def _pointers(image: Image, table: str) -> set[int]:
 
 
 def _flow(image: Image, name: str, start: int, end: int) -> Function:
-    """Follow a function's instructions from its entry."""
+    """Decode a function's instructions from its entry on."""
     found, waiting = Function(name, start), [start]
     while waiting:
         at = waiting.pop()
@@ -82,7 +78,7 @@ def _flow(image: Image, name: str, start: int, end: int) -> Function:
 
 
 def _ways(image: Image, i: CsInsn, found: Function, end: int) -> tuple[list[int], bool]:
-    """Successors of an instruction, and whether the flow may go on behind it."""
+    """Return the targets of an instruction, and true if the flow may go on behind it."""
     name = i.mnemonic.split(".")[0]
     conditional = i.cc not in (codes.ARM_CC_AL, codes.ARM_CC_INVALID)
     target: list[int] = [o.imm for o in i.operands if o.type == codes.ARM_OP_IMM]
@@ -99,7 +95,7 @@ def _ways(image: Image, i: CsInsn, found: Function, end: int) -> tuple[list[int]
     returns = ((name.startswith("bx") and "lr" in i.op_str) or "pc" in i.op_str and name.startswith(("pop", "ldm"))
                or name == "ldr" and i.op_str.startswith("pc, [sp]"))
     if i.id == codes.ARM_INS_B:
-        if not found.address <= target[0] < end:  # a call that does not come back
+        if not found.address <= target[0] < end:  # a tail call
             found.calls[i.address] = target
         return target, conditional
     if returns:
@@ -111,7 +107,7 @@ def _ways(image: Image, i: CsInsn, found: Function, end: int) -> tuple[list[int]
 
 
 def _entries(i: CsInsn, found: Function) -> int:
-    """How many entries a table of branches has: its index was compared with the last one's shortly before."""
+    """Return the number of entries of a table of branches. The code has compared the index with the last entry's."""
     index, compared = i.operands[0].mem.index, [codes.ARM_OP_REG, codes.ARM_OP_IMM]
     for at in sorted((at for at in found.instructions if at < i.address), reverse=True)[:SHORTLY]:
         before = found.instructions[at]
@@ -122,7 +118,7 @@ def _entries(i: CsInsn, found: Function) -> int:
 
 
 def _table(image: Image, i: CsInsn, entries: int, size: int) -> list[int]:
-    """The targets of a table of branches, which lies behind the instruction."""
+    """Return the targets of a table of branches, which lies behind the instruction."""
     first = i.address + 4
     words = (first - image.start + size * n for n in range(entries))
     return [first + 2 * int.from_bytes(image.flash[at:at + size], "little") for at in words]

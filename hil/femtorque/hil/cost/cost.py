@@ -1,18 +1,17 @@
-"""Cost of an image on the virtual board, as femtorque.hil.cost.measurement finds it."""
+"""The cost of an image on the virtual board, as femtorque.hil.cost.measurement finds it."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Cost of the short motion. instructions_step: of ft_step, its worst tick; instructions_tick: of the whole tick,
-    worst; instructions_tick_mean.
+    """The cost of a control tick. instructions_step: of ft_step in the short motion's worst tick. instructions_tick,
+    instructions_tick_mean: of the whole tick in the short motion, worst and mean.
 
-    Stack of the image's deepest path. cycles_tick: of the worst tick seen, by the model; cycles_tick_flash: with its
-    waiting for flash; cycles_unseen: the longest path through code that no tick has executed; cycles_above: of what
-    interrupts all that; cycles_worst: the sum of the last three; cycles_budget: those of a control period; most_hz: the
-    highest rate of control in whose period the worst case fits. left_out: parts of worst_tick_tour that the
-    board did not go through to their end.
+    cycles_tick: of the worst tick that was seen, by the model. cycles_tick_flash: with its waiting for flash.
+    cycles_unseen: of the longest path through code that no tick has executed. cycles_above: of the interrupts
+    meanwhile. cycles_worst: the sum of the last three. cycles_budget: of a control period. most_hz: highest control
+    rate whose period holds the worst case. left_out: parts of worst_tick_tour that the board did not complete.
     """
 
     instructions_step: int
@@ -29,5 +28,5 @@ class Cost:
 
     @property
     def margin(self) -> float:
-        """The share of a control period that the worst case leaves."""
+        """Share of a control period that the worst case leaves free."""
         return 1.0 - self.cycles_worst / self.cycles_budget

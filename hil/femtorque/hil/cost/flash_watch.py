@@ -1,16 +1,17 @@
-"""Cost of waiting for flash in an image's control ticks: the instructions of every tick, as they are executed, through
-the model of the chip's flash (femtorque.hil.chip.timing.FlashFetch), its caches empty at each tick's beginning, which
-is the worst."""
+"""The waiting for flash in an image's control ticks. The model of the chip's flash
+(femtorque.hil.chip.timing.FlashFetch) gets the instructions of every tick as they are executed. Its caches are empty
+when a tick begins, which is the worst case."""
 
 from femtorque.hil.board import VirtualBoard
 from femtorque.hil.chip import FIRST_IRQ, FLASH_MEMORIES, FLASH_START, FlashFetch, Handled
 
-BEGINS = ("ft_boundary_interrupt", "ft_tick_interrupt")  # a tick, by the first of these that an image has
-CURRENT = "ft_current_interrupt"  # comes above it
+BEGINS = ("ft_boundary_interrupt", "ft_tick_interrupt")  # the first of these in an image begins a tick
+CURRENT = "ft_current_interrupt"  # interrupts a tick
 
 
 class TooLong(Exception):
-    """A tick takes longer than it may. cycles: of it, with those that it waits for flash."""
+    """Error: a tick takes longer than its limit. cycles: of the tick, with its waiting for flash. waiting: for
+    flash."""
 
     def __init__(self, cycles: int, waiting: int) -> None:
         super().__init__(f"a tick takes {cycles} cycles")
@@ -18,10 +19,11 @@ class TooLong(Exception):
 
 
 class FlashWatch:
-    """Hung on a board before it runs. limit: cycles; raises TooLong at the first tick that takes more.
+    """A watch on a board's waiting for flash, made before the board runs. limit: cycles; TooLong is raised at the first
+    tick that takes more.
 
-    stalls: cycles of every tick so far, what comes above it in the meantime included. worst: cycles and stalls of the
-    tick that has taken longest, both together. current: cycles, with stalls, of the longest run of the current loops.
+    stalls: of every tick so far, including interrupts of the tick, cycles. worst: cycles and stalls of the longest
+    tick. current: cycles of the longest run of the current loops, including stalls.
     """
 
     def __init__(self, board: VirtualBoard, limit: int) -> None:

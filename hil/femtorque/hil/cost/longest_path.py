@@ -1,20 +1,16 @@
-"""The longest path through a control tick, seen or not: implicit path enumeration (Li and Malik, 1995).
+"""The longest path through a control tick, executed or not: implicit path enumeration (Li and Malik, 1995).
 
-Every way of every branch counts as one that can be gone. How often the basic blocks of the tick run in one tick is
-found by linear programming: as often as flow comes in and goes out, functions as often as they are called, and so that
-the sum of their cycles is the most. Three things are not read from the image:
+Every target of every branch counts as reachable. Linear programming finds how often the basic blocks run in a tick so
+that the sum of their cycles is greatest. A block runs as often as the flow enters and leaves it, and a function as
+often as it is called. Three bounds do not come from the image:
 
-- how often code that has run may run in one tick: as often at most as it has been seen to, and as much more as paths
-  never gone would call its function;
-- how often a function is called through a table of pointers: as often at most as the one of them that was seen to be
-  called most often in one tick;
-- how often a loop that has never gone round does: as often at most as is said, which is as often as there are joints,
-each
-  time that it is come to. Code within it that has run may then run as often again with each turn.
+- Code that has run in a tick runs at most as often as was seen. Calls from code that has never run are added.
+- A function is called through a table of pointers at most as often as the most frequent function of the table.
+- A loop whose body has never run has a given number of turns for each entry, by default the number of joints. Code
+  within the loop that has run may run again in each turn.
 
-Each block has the cycles of femtorque.hil.chip.timing with its branch taken and, of flash, what it waits for if nothing
-of it is in the caches. So the same path costs more here than on the virtual board. Interrupts of the tick are not part
-of it.
+Each block has the cycles of femtorque.hil.chip.timing with its branch taken, and waits for flash with empty caches. So
+a path costs more here than on the virtual board. Interrupts of the tick are not part of a path.
 """
 
 from bisect import bisect_left
@@ -38,14 +34,14 @@ TWO_LINES = ("ldrd", "ldm", "vldm", "pop", "vpop")  # loads that may touch two l
 
 @dataclass
 class Seen:
-    """Observations on boards. most: by address, the most executions of an instruction in one tick; readers: addresses
-    of the instructions that have loaded constants from flash."""
+    """Observations on boards. most: by address, most executions of an instruction in one tick. readers: addresses of
+    the instructions that have loaded constants from flash."""
 
     most: dict[int, int] = field(default_factory=dict)
     readers: set[int] = field(default_factory=set)
 
     def add(self, core: CortexM4, functions: Iterable[Function]) -> None:
-        """All that a processor under femtorque.hil.cost.flash_watch has done since power-on."""
+        """Add the runs of a processor under femtorque.hil.cost.flash_watch since power-on."""
         addresses = sorted(at for function in functions for at in function.instructions)
         runs: dict[int, int] = defaultdict(int)
         for region in core.regions:
@@ -60,11 +56,11 @@ class Seen:
 
 @dataclass
 class _Block:
-    """A straight run of instructions of one function. most: times it has been seen to run in a tick, 0: never."""
+    """A basic block of a function. most: most runs that were seen in a tick; 0: the block has never run."""
 
     function: int
     instructions: list[CsInsn]
-    after: list[int] = field(default_factory=list)  # blocks, by index
+    after: list[int] = field(default_factory=list)  # successors, by index
     cycles: int = 0
     most: int = 0
 
@@ -75,10 +71,10 @@ class _Block:
 
 def longest(image: Image, roots: Iterable[str], seen: Seen, memory: FlashMemory, turns: int, unseen: bool = False,
             tables: Iterable[str] = control_flow.TABLES) -> int:
-    """Cycles of the longest path from the beginnings of exception handlers (each once, those that the image has) to
-    their ends. unseen: only those in code that no tick has run, of the path on which they are the most.
+    """Return the cycles of the longest path through exception handlers, each once. Handlers that the image lacks are
+    left out. unseen: count only code that no tick has run, on the path on which that is most.
 
-    turns: of loops that have never gone round. tables: as in control_flow.functions.
+    turns: of loops whose body has never run. tables: as in control_flow.functions.
     """
     roots = [name for name in roots if name in image.symbols]
     if not roots:
@@ -96,11 +92,10 @@ def longest(image: Image, roots: Iterable[str], seen: Seen, memory: FlashMemory,
 
 
 # -- basic blocks
-# -------------------------------------------------------------------------------------------------------
 
 
 def _blocks(function: Function) -> list[_Block]:
-    """Those of one function; calls end them, because what comes behind has to be fetched again."""
+    """Return the blocks of a function. A call ends a block, because the code behind it must be fetched again."""
     leaders = {function.address, *(target for ways in function.ways.values() for target in ways)}
     found: list[_Block] = []
     ended, before = True, None
@@ -114,7 +109,7 @@ def _blocks(function: Function) -> list[_Block]:
 
 
 def _link(blocks: list[_Block], functions: Mapping[int, Function]) -> None:
-    """Give every block those that may come next."""
+    """Find the successors of every block."""
     starts = {(block.function, block.instructions[0].address): n for n, block in enumerate(blocks)}
     for block in blocks:
         ways = functions[block.function].ways.get(block.last.address, [block.last.address + block.last.size])
@@ -123,7 +118,7 @@ def _link(blocks: list[_Block], functions: Mapping[int, Function]) -> None:
 
 def _cycles(block: _Block, function: Function, readers: set[int], fetch: FlashFetch,
             wait_states: int) -> int:
-    """Cycles of one run, its caches empty."""
+    """Return the cycles of one run of a block with empty caches."""
     fetch.empty()
     spent = 0
     for i in block.instructions:
@@ -137,16 +132,15 @@ def _cycles(block: _Block, function: Function, readers: set[int], fetch: FlashFe
 
 
 def _may_read_flash(i: CsInsn) -> bool:
-    """True if an instruction loads from somewhere else than the stack."""
+    """Return true if an instruction loads, but not from the stack."""
     return i.mnemonic.startswith(("ldr", "vldr", "ldm", "vldm")) and "[sp" not in i.op_str
 
 
 # -- flow
-# ---------------------------------------------------------------------------------------------------------------
 
 
 class _Programme:
-    """A linear programme in the making: variables >= 0, rows of coefficients."""
+    """A linear programme that is being built: variables >= 0 and rows of coefficients."""
 
     def __init__(self) -> None:
         self.variables = 0
@@ -175,20 +169,20 @@ class _Programme:
 
 def _most(blocks: list[_Block], functions: Mapping[int, Function], roots: set[int], turns: int,
           cost: np.ndarray) -> float:
-    """The most that the sum of the blocks' runs, each times its cost (B,), can be."""
+    """Return the greatest sum of the blocks' runs times their costs (B,)."""
     p = _Programme()
     runs = [p.variable() for _ in blocks]
     entered = {at: p.variable() for at in functions}  # calls of a function
-    extra = {at: p.variable() for at in functions}  # those of them that nobody has seen
+    extra = {at: p.variable() for at in functions}  # calls that nobody has seen
     into: list[dict[int, float]] = [{} for _ in blocks]
-    edges: list[tuple[int | None, int, int]] = []  # block, or None for a call, block behind it, its variable
+    edges: list[tuple[int | None, int, int]] = []  # block or None for a call, next block, variable
     for n, block in enumerate(blocks):
         out = {runs[n]: -1.0}
         for following in block.after:
             edge = p.variable()
             out[edge] = into[following][edge] = 1.0
             edges.append((n, following, edge))
-        leaves = p.variable()  # a return, or nothing
+        leaves = p.variable()  # a return, if the block has no successor
         if not block.after:
             out[leaves] = 1.0
         p.equals(out, 0.0)
@@ -210,8 +204,8 @@ def _most(blocks: list[_Block], functions: Mapping[int, Function], roots: set[in
 def _bound_calls(p: _Programme, blocks: list[_Block], functions: Mapping[int, Function], roots: set[int],
                  runs: list[int],
                  entered: dict[int, int], extra: dict[int, int]) -> None:
-    """Functions run as often as they are called. Some calls nobody has seen come from blocks that have never run, some
-    from functions that are themselves called more often than was seen."""
+    """Bound the runs of functions by their calls. Unseen calls come from blocks that have never run, and from functions
+    that are called more often than was seen."""
     calls: dict[int, dict[int, float]] = {at: {entered[at]: -1.0} for at in functions}
     more: dict[int, dict[int, float]] = {at: {extra[at]: 1.0} for at in functions}
     pointed: dict[int, dict[int, float]] = defaultdict(dict)  # calls through tables
@@ -238,9 +232,9 @@ def _bound_calls(p: _Programme, blocks: list[_Block], functions: Mapping[int, Fu
 
 @dataclass
 class _Loop:
-    """Blocks, by index, of which each leads to each. into: variables of the ways by which it is come to; latches:
-    blocks from which it begins anew; anew: variables of the ways there, with their latches. Loops within it are its own
-    matter."""
+    """A loop: blocks, by index, of which each leads to each. headers: blocks where the loop is entered. into: variables
+    of the edges that enter the loop. latches: blocks that lead back to a header. anew: variables of the edges back,
+    each with its latch."""
 
     blocks: list[int]
     headers: set[int]
@@ -253,8 +247,8 @@ class _Loop:
 
 
 def _loops(edges: list[tuple[int | None, int, int]]) -> list[_Loop]:
-    """All loops, those within others behind them: strongly connected parts, and again those of what is left of a part
-    without the ways to where it is come to (Steensgaard, 1993)."""
+    """Return all loops, inner loops after outer ones. A loop is a strongly connected part. Its inner loops are the
+    strongly connected parts that are left without the edges to its headers (Steensgaard, 1993)."""
     found: list[_Loop] = []
     left = [(n, after, edge) for n, after, edge in edges if n is not None]
     while left:
@@ -270,7 +264,7 @@ def _loops(edges: list[tuple[int | None, int, int]]) -> list[_Loop]:
         for ways in within.values():
             blocks = {n for n, _, _ in ways}
             into = [(after, edge) for n, after, edge in edges if after in blocks and n not in blocks]
-            headers = {after for after, _ in into} or blocks  # or nothing leads there
+            headers = {after for after, _ in into} or blocks  # all, if no edge enters the loop
             found.append(_Loop(sorted(blocks), headers, [edge for _, edge in into],
                                [(edge, n) for n, after, edge in ways if after in headers]))
             left += [way for way in ways if way[1] not in headers]
@@ -279,14 +273,13 @@ def _loops(edges: list[tuple[int | None, int, int]]) -> list[_Loop]:
 
 def _bound_loops(p: _Programme, blocks: list[_Block], edges: list[tuple[int | None, int, int]], runs: list[int],
                  extra: dict[int, int], turns: int) -> None:
-    """Blocks run as often as seen, and as often again for each turn that nobody has seen of a loop around them, of
-    which there are `turns` for each time that the loop is come to; and no block of a loop runs, if that is not come to.
-    """
+    """Bound the runs of blocks in loops. A block runs as often as seen, and again in each unseen turn of a loop around
+    it. A loop has `turns` unseen turns for each entry. No block of a loop runs without an entry."""
     more: list[dict[int, float]] = [{extra[block.function]: -float(block.most)} for block in blocks]
-    for loop in reversed(_loops(edges)):  # from within
+    for loop in reversed(_loops(edges)):  # inner loops first
         new = {latch for latch in loop.latches if not blocks[latch].most}
         if len(new) < len(loop.latches) and all(blocks[header].most for header in loop.headers):
-            new = set()  # it has gone round
+            new = set()  # the loop has had several turns
         if new:
             p.is_at_most({runs[n]: 1.0 for n in new} | {edge: -float(turns) for edge in loop.into}, 0.0)
         for n in loop.blocks:

@@ -1,9 +1,9 @@
-"""Measurement of an image on the virtual board: instructions and cycles of the step and of the whole control tick.
+"""Measures an image on the virtual board: instructions and cycles of the step and of the whole control tick.
 
-The image homes, arms, plays a short motion of all its joints and disarms; then it goes through worst_tick_tour.py,
-where its worst tick shows. Instructions are exact; cycles are those of the emulator's model, and what waiting for flash
-adds to them that of another one (hil/chip/timing.py). Code that no tick has executed is allowed for by the longest path
-through it (hil/cost/longest_path.py), current loops by how often they come meanwhile.
+The image homes, arms, plays a short motion of all its joints and disarms. Then it goes through worst_tick_tour.py,
+which has the worst tick. Instructions are exact. Cycles and the waiting for flash are those of two models
+(hil/chip/timing.py). Code that no tick has executed counts with the longest path through it (hil/cost/longest_path.py).
+Current loops count as often as they interrupt the tick.
 """
 
 import math
@@ -29,18 +29,18 @@ from femtorque.hil.play import Result, play_motion
 
 SECONDS = 0.2  # of motion
 REACH = 0.05  # rad or m, where limits leave the room
-# cycles before the next tick in which duties are not handed over any more (firmware/chip/stm32/ft_outputs.c)
+# cycles before the next tick in which the firmware hands over no duties (firmware/chip/stm32/ft_outputs.c)
 LATE = 128
 
-TURNS = 4  # of a loop that has never run, where there are not more joints than that
+TURNS = 4  # least turns of a loop that has never run
 
 Progress = Callable[[int, int, str], None]  # done, total, what
 
 
 def measure(mechanism: Mechanism, built: BuildResult, feedforward: bool = True,
             on_progress: Progress = lambda done, total, what: None) -> Cost:
-    """Run a built image for some moments. Raises Refused if it does not get through the motion, or if a tick may take
-    longer than a control period."""
+    """Measure a built image. Raises Refused if the image does not get through the motion, or if a tick may take longer
+    than a control period."""
     assert mechanism.board is not None
     board_file = load_board(mechanism.board.use)
     budget = board_file.chip.sysclk_hz // mechanism.control.rate_hz
@@ -74,7 +74,7 @@ def measure(mechanism: Mechanism, built: BuildResult, feedforward: bool = True,
 
 def _played(board: VirtualBoard, mechanism: Mechanism, feedforward: bool,
             on_progress: Progress) -> tuple[Result, tuple[str, ...]]:
-    """The short motion, then all the rest; and what of that was left out."""
+    """Play the short motion and the tour. Returns the motion's result, and the parts of the tour that were left out."""
     total = 1 + len(PARTS)
     on_progress(0, total, "a short motion")
     result = play_motion(board, mechanism, knots(short_motion(mechanism), mechanism), feedforward)
@@ -86,8 +86,8 @@ def _played(board: VirtualBoard, mechanism: Mechanism, feedforward: bool,
 
 
 def _unseen(board: VirtualBoard, turns: int) -> tuple[int, int]:
-    """Cycles of the longest paths through what a board has not executed, of its tick and of one run of its current
-    loops."""
+    """Return the cycles of the longest paths through code that a board has not executed, for its tick and for a run of
+    its current loops."""
     image, memory, seen = board.image, FLASH_MEMORIES[board.board.chip.name], Seen()
     seen.add(board.chip.core, control_flow.functions(image, control_flow.HANDLERS).values())
     tick = longest(image, control_flow.TICK, seen, memory, turns, unseen=True)
@@ -95,8 +95,8 @@ def _unseen(board: VirtualBoard, turns: int) -> tuple[int, int]:
 
 
 def response(own: int, above: int, period: int, most: int) -> int:
-    """Cycles until a tick of `own` cycles is done that is interrupted every `period` cycles for `above` of them, or
-    some number beyond `most` (Joseph and Pandya, 1986)."""
+    """Return the cycles until a tick of `own` cycles is done if interrupts take `above` cycles in every `period`
+    cycles. The result is any number beyond `most` if it exceeds that (Joseph and Pandya, 1986)."""
     total = own
     while total <= most and (longer := own + math.ceil(total / period) * above) != total:
         total = longer
@@ -104,8 +104,8 @@ def response(own: int, above: int, period: int, most: int) -> int:
 
 
 def short_motion(mechanism: Mechanism, start: ArrayLike | None = None) -> Trajectory:
-    """A quintic of every joint from its start pose, or the one given (J,), to where limits and speed let it go, at most
-    REACH."""
+    """Return a quintic of every joint from its start pose, or from a given pose (J,). The way is at most REACH, and
+    less if limits or speed demand it."""
     joints = mechanism.streamed
     start = np.array([joint.start for joint in joints]) if start is None else np.asarray(start, float)
     lower, upper, speed = (np.array([getattr(j.limits, key) for j in joints]) for key in ("lower", "upper", "velocity"))

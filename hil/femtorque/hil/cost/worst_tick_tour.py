@@ -1,8 +1,8 @@
-"""Tour of a board that shows its worst tick: short, with any mechanism, and recording all the while.
+"""A short tour of a board that includes its worst tick, for any mechanism. The board records all the while.
 
-The costliest ticks are those in which a command, a stop or a fault is decided while the arm is led by hand, that in
-which an arm is armed as soon as a zero has been found, and those of a motion that leaves its pace.
-tests/hil/cost/test_tick_budget.py compares the result with a longer tour.
+In the costliest ticks a command, a stop or a fault is decided while the arm is led by hand, an arm is armed as soon as
+a zero has been found, or a motion leaves its pace. tests/hil/cost/test_tick_budget.py compares the result with a longer
+tour.
 """
 
 from collections.abc import Callable
@@ -27,18 +27,18 @@ from femtorque.host.link import COLUMNS, PERIOD, Column, Configuration, Recorder
 Array = NDArray[np.float64]
 
 MOMENT = 0.02  # s, some STATUS frames long
-STILL = 25  # MOMENTs for joints to come to rest
-DAMPED = 1.3  # times the speed above which a floating joint is damped
-FAST = 2.0  # times the greatest speed of a joint
-AHEAD = 20  # counts to go until an index comes
-FRAME = 20_000  # us, of targets that are sent live
-NEAR = 2**20  # wire steps from one to the next
-BAD = 2**30  # farther from one knot to the next than any joint gets, in wire units
+STILL = 25  # MOMENTs in which joints come to rest
+DAMPED = 1.3  # speed of a floating joint that is damped, as a share of the speed where damping begins
+FAST = 2.0  # speed that is too fast, as a share of a joint's greatest speed
+AHEAD = 20  # counts until an index comes
+FRAME = 20_000  # us between targets that are sent live
+NEAR = 2**20  # wire units between such targets
+BAD = 2**30  # wire units between two knots that no joint can go
 
 
 class Life:
-    """A board without power on its motors, with a host of its own. motion: from rest to rest, from a pose (J,) of the
-    joints on."""
+    """A board without power on its motors, and its host. motion: returns a motion from rest to rest that starts at a
+    pose (J,)."""
 
     def __init__(self, board: VirtualBoard, mechanism: Mechanism, motion: Callable[[Array], Knots],
                  feedforward: bool = True) -> None:
@@ -49,8 +49,8 @@ class Life:
         self.float_speed = mechanism.safety.float_speed
 
     def live(self, on_part: Callable[[int, str], None] = lambda done, what: None) -> tuple[str, ...]:
-        """Go through all parts; here they are watched, not judged. on_part: called with the number of parts done, and
-        the next one. Returns those that the board did not go through to their end."""
+        """Go through all parts, without judging them. on_part: called before each part with its number and name.
+        Returns the parts that the board did not complete."""
         refused = []
         with suppress(Refused):
             self.session.connect()
@@ -85,7 +85,7 @@ class Life:
         self.ask(Gains(0, 0, 64, 64, 64))
 
     def follows_targets(self) -> None:
-        """Smooth ones, far ones beyond limits, some that miss; then a stop, all of it within the limits of joints."""
+        """Send smooth targets, targets beyond limits and late targets; then stop."""
         if unfollowed(self.mechanism):
             return
         self.session.ask(Follow(0, FOLLOW_AUTO, FRAME), "FOLLOW")
@@ -98,12 +98,12 @@ class Life:
         self.session.wait(lambda: self.session.in_state("HOLD", "FAULT"), 2.0, "does not stop following")
 
     def is_led_by_hand(self) -> None:
-        for command in ("START", "STOP"):  # refused, after all has been looked at; taken
+        for command in ("START", "STOP"):  # START is refused after all checks; STOP is taken
             self.floats()
             self.seems_to_move(DAMPED * self.float_speed, partial(self.session.post, command))
 
     def finds_a_fault(self) -> None:
-        """One that the mechanism file lets a board react to by holding the arm, if it does."""
+        """Bring about a fault of motion, after which the board holds the arm if the mechanism file says so."""
         first, ack = message(self.motion(self.held()), 0), self.session.status.ack
         far = np.array(first.position) + BAD
         self.floats()
@@ -114,12 +114,12 @@ class Life:
         self.session.wait(lambda: self.session.in_state("FAULT"), 0.1, "takes a bad knot")
 
     def probes(self) -> None:
-        if self.mechanism.safety.brake is not None:  # refused
+        if self.mechanism.safety.brake is not None:  # PROBE is refused then
             return
         self.rests()
         self.ask(Seek(0, 0))
         self.take("DISARM")
-        for _ in range(STILL):  # loops that were lost are found again by a step a tick
+        for _ in range(STILL):  # in each tick loops that were lost come a step closer
             self.wait(MOMENT)
             self.ask(Probe(0, 0, 0.0))
             if self.session.in_state("PROBE"):
@@ -129,12 +129,12 @@ class Life:
         self.wait(MOMENT)
 
     def is_armed_where_it_finds_a_zero(self) -> None:
-        """At an index just ahead, if a joint seeks one; the others are homed where they are."""
+        """Arm at an index just ahead, if a joint seeks one. The other joints are homed where they are."""
         plant, joints = self.board.plant, self.mechanism.streamed
         seekers = [j for j, joint in enumerate(joints) if joint.encoder and joint.encoder.zero == "index"]
         if not seekers or not isinstance(plant, rigid.Plant):
             return
-        self.settles()  # held: without power it would go on coasting
+        self.settles()  # while it is held; without power it would coast on
         self.rests()
         self.session.home(plant.q)
         j = seekers[0]
@@ -147,7 +147,7 @@ class Life:
         self.wait(MOMENT)
 
     def changes_modes(self) -> None:
-        """Into each in turn, where it fits or not, soon after the start of a motion."""
+        """Change to each mode in turn soon after the start of a motion, where the mode fits and where it does not."""
         for mode in range(1, len(self.mechanism.modes)):
             self.begins(mode)
             self.session.wait(lambda: self.session.in_state("HOLD", "FAULT"), 1.0, "does not stop before its knots end")
@@ -159,7 +159,7 @@ class Life:
     # -- pieces of them -----------------------------------------------------------------------------------------------
 
     def ready(self) -> None:
-        """Homed where the joints are, recording, holding."""
+        """Home the joints where they are, start recording, and arm."""
         self.session.home(self.board.plant.q)
         n = len(self.mechanism.streamed)
         self.recorder.start([Column("torque_ff", j % n) for j in range(COLUMNS)], mode="RING")
@@ -167,12 +167,12 @@ class Life:
         self.session.arm()
 
     def held(self) -> Array:
-        """Positions at which the joints are held (J,), rad or m."""
+        """Return the positions at which the joints are held (J,), rad or m."""
         self.wait(MOMENT)
         return from_wire(self.session.status.target, self.session.configuration.joints)
 
     def begins(self, mode: int = 0) -> None:
-        """Play a motion, all of it but its last knots buffered, in another mode after a few knots."""
+        """Buffer a motion without its last knots, and start it. mode: of all knots but the first eight."""
         motion, first = self.motion(self.held()), self.session.status.ack
         if mode:
             motion = replace(motion, mode=np.where(np.arange(len(motion)) < 8, 0, mode))
@@ -188,7 +188,7 @@ class Life:
         self.session.ask(Float(0, 40), "FLOAT")
 
     def seems_to_move(self, speed: float, meanwhile: Callable[[], None] = lambda: None) -> None:
-        """Encoders count on, tick by tick, at a share of each joint's greatest speed."""
+        """Let encoders count on, tick by tick, at a share of each joint's greatest speed."""
         dt, faults = self.board.dt, self.board.encoder_faults
         ways = [speed * dt * lab_row(self.mechanism, joint).float_velocity / self.float_speed * counts_per_unit(joint)
                 for joint in self.mechanism.streamed]
@@ -202,13 +202,13 @@ class Life:
             self.clock.sleep(dt)
 
     def rests(self) -> None:
-        """Without power, and still if it can be."""
+        """Disarm, and let the arm come to rest if it can."""
         self.take("CLEAR")
         self.take("DISARM")
         self.settles()
 
     def settles(self) -> None:
-        """Until it is still, if it comes to be."""
+        """Wait until the arm is at rest, for a limited time."""
         for _ in range(STILL):
             self.wait(MOMENT)
             if np.all(np.abs(self.board.plant.v) < GRIP):
