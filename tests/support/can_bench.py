@@ -77,3 +77,8 @@ class Bench:
     def write(self, address: int, value: int) -> None:
         part = self.bus.find(address)
         part.write(address - part.base, 4, value)
+
+    def writes(self, base: int, *values: tuple[int, int]) -> None:
+        """Write values one after another, each given by its distance from the base."""
+        for at, value in values:
+            self.write(base + at, value)

@@ -52,40 +52,23 @@ def test_the_places_in_message_ram_are_those_of_the_vendors_driver():
                       IN_C.FDCAN_RECEIVED + IN_C.FDCAN_DEPTH * IN_C.FDCAN_ELEMENT, 0x260, IN_C.FDCAN_TO_SEND]
 
 
-def packed(registers, register: str, values: dict[str, int]) -> int:
-    fields = next(r.fields for r in registers().values() if r.name == register)
-    return sum(value << fields[name][0] for name, value in values.items())
-
-
-def tries(registers, register: str, names: str):
-    """Values for the fields of a register: none, all, and some between."""
-    fields = next(r.fields for r in registers().values() if r.name == register)
-    most = {name: (1 << fields[name][1]) - 1 for name in names.split()}
-    chance = random.Random(7)
-    return [dict.fromkeys(most, 0), most,
-            *({name: chance.randint(0, top) for name, top in most.items()} for _ in range(40))]
-
-
-def test_bxcans_bit_is_as_long_and_sampled_as_rm0090_has_it_over_all_of_btr():
-    """32.7.7: a quantum of synchronisation, TS1 + 1 quanta before the sample point, TS2 + 1 behind it, each of BRP + 1
-    clocks."""
-    chip = test_bxcan.Chip()
-    for v in tries(F4, "CAN1.BTR", "BRP TS1 TS2 SJW"):
-        chip.cans[0].value["BTR"] = packed(F4, "CAN1.BTR", v)
-        timing, quantum = chip.cans[0].timing, (v["BRP"] + 1) / 42e6
-        assert timing.bit == pytest.approx(quantum * (1 + v["TS1"] + 1 + v["TS2"] + 1))
-        assert timing.sample == pytest.approx(quantum * (1 + v["TS1"] + 1)) and timing.jump == v["SJW"] + 1
-
-
-@pytest.mark.parametrize("phase", ["N", "D"])
-def test_fdcans_bits_are_as_long_and_sampled_as_rm0440_has_them_over_all_of_nbtp_and_dbtp(phase):
-    chip = test_fdcan.Chip()
-    can = chip.cans[0]
-    can.value["CCCR"] |= test_fdcan.FDOE
-    for v in tries(G4, f"FDCAN1.{phase}BTP", f"{phase}BRP {phase}TSEG1 {phase}TSEG2 {phase}SJW"):
-        can.value[f"{phase}BTP"] = packed(G4, f"FDCAN1.{phase}BTP", v)
-        timing = can.timing if phase == "N" else can.fast
-        before, behind = v[f"{phase}TSEG1"] + 1, v[f"{phase}TSEG2"] + 1
-        quantum = (v[f"{phase}BRP"] + 1) / 170e6
-        assert timing.bit == pytest.approx(quantum * (1 + before + behind))
-        assert timing.sample == pytest.approx(quantum * (1 + before)) and timing.jump == v[f"{phase}SJW"] + 1
+@pytest.mark.parametrize(("family", "register", "letter", "names", "hz"), [
+    (test_bxcan, "CAN1.BTR", "", "BRP TS1 TS2 SJW", 42e6),
+    (test_fdcan, "FDCAN1.NBTP", "N", "BRP TSEG1 TSEG2 SJW", 170e6),
+    (test_fdcan, "FDCAN1.DBTP", "D", "BRP TSEG1 TSEG2 SJW", 170e6)])
+def test_a_bit_is_as_long_and_sampled_as_the_manuals_have_it_over_all_of_its_register(
+        family, register, letter, names, hz):
+    """RM0090 32.7.7 and RM0440: a quantum of synchronisation, TS1 + 1 quanta before the sample point, TS2 + 1 behind
+    it, each of BRP + 1 clocks."""
+    can = family.Chip().cans[0]
+    places = next(r.fields for r in (F4 if family is test_bxcan else G4)().values() if r.name == register)
+    fields, chance = [places[letter + name] for name in names.split()], random.Random(7)
+    most = [(1 << bits) - 1 for _, bits in fields]
+    if letter:
+        can.value["CCCR"] |= test_fdcan.FDOE
+    for values in ([0] * 4, most, *([chance.randint(0, top) for top in most] for _ in range(40))):
+        can.value[register.split(".")[1]] = sum(v << low for v, (low, _) in zip(values, fields, strict=True))
+        timing, (prescaler, before, behind, jump) = can.fast if letter == "D" else can.timing, values
+        quantum = (prescaler + 1) / hz
+        assert timing.bit == pytest.approx(quantum * (1 + before + 1 + behind + 1))
+        assert timing.sample == pytest.approx(quantum * (1 + before + 1)) and timing.jump == jump + 1
