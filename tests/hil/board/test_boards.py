@@ -8,7 +8,7 @@ from femtorque.codegen.board import reader as boards
 from femtorque.codegen.common import BadInput, Refused
 from femtorque.codegen.emit.blink import PATTERNS, WORDS
 from femtorque.codegen.mechanism import Mechanism
-from femtorque.codegen.motion import Trajectory, knots
+from femtorque.codegen.motion import knots
 from femtorque.codegen.toolchain import platformio as build
 from femtorque.codegen.wire import STATES
 from femtorque.codegen.wire.messages import FAULTS
@@ -16,11 +16,10 @@ from femtorque.hil.board.bridges import Bridge
 from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.cost.measurement import short_motion
 from femtorque.hil.plant.rigid import Plant
-from femtorque.hil.play import play_motion, run_closed_loop, session_with
-from femtorque.hil.scenarios.demo import TRAJECTORY
+from femtorque.hil.play import play_motion, session_with
 from femtorque.host.link import Session
 from tests.support import rig
-from tests.support.boards import DRIVING, IMAGES, driven, image, three_link
+from tests.support.boards import DRIVING, driven, image, three_link
 
 
 def moved(mechanism: Mechanism, built: build.BuildResult):  # noqa: ANN201
@@ -34,20 +33,6 @@ def armed(board: VirtualBoard) -> Session:
     session.connect()
     rig.arm(board, session)
     return session
-
-
-@pytest.mark.bench
-def test_the_g474_runs_the_demo_as_the_f405_does(tmp_path):
-    """Mechanism, trajectory, plant and code above the chip are the same: each joint's errors agree within a tenth."""
-    results = {}
-    for name in ("f405rg-4", "nucleo-g474re-6"):
-        mechanism = three_link(name, tmp_path)
-        out = rig.place() if name == "f405rg-4" else IMAGES / "nucleo-g474re-6-voltage" / "image"
-        results[name] = run_closed_loop(mechanism, Trajectory.load(TRAJECTORY, mechanism), out=out)
-        assert results[name].good and results[name].faults == ()
-    ours, theirs = (results[name].tracking_rms for name in ("nucleo-g474re-6", "f405rg-4"))
-    np.testing.assert_allclose(ours, theirs, rtol=0.1)
-    assert float(theirs.max()) < 2e-4
 
 
 @pytest.mark.parametrize("name", DRIVING)

@@ -63,8 +63,10 @@ def test_what_presses_on_any_joint_is_felt_at_the_driven_ones_as_the_loops_lead_
         wanted).max()
 
 
-@pytest.mark.parametrize("name, least", [("five_bar", 0.2), ("delta", 0.2), ("four_bar", 0.1), ("three_rrr", 0.04)])
-def test_steps_of_encoders_are_felt_as_foreseen_and_are_no_touch(name, least):
+@pytest.mark.parametrize("name, least", [("three_link", 0.6), ("five_bar", 0.2), ("delta", 0.2), ("four_bar", 0.1),
+                                         ("three_rrr", 0.04)])
+def test_steps_of_encoders_are_felt_as_foreseen_and_are_no_touch_by_the_thresholds_that_the_file_leaves_out(
+        name, least):
     """The motion is far from singular poses, for whose neighbours the noise is foreseen."""
     mechanism = replace(load_mechanism(ROOT / "mechanisms" / f"{name}.toml"), feel=Feel("none", HZ))
     foreseen = noises(mechanism, [joint_constants(mechanism, joint) for joint in mechanism.streamed])
@@ -94,17 +96,3 @@ def test_a_force_on_a_link_of_mujocos_is_what_the_motors_carry(tmp_path):
     felt, wanted = both[1][0] - both[0][0], both[0][1] - both[1][1]
     print(f"felt {np.round(felt, 4)}, the motors carry {np.round(wanted, 4)}")
     assert np.abs(wanted).max() > 0.2 and np.abs(felt - wanted).max() < 0.02 * np.abs(wanted).max()
-
-
-def test_a_push_is_a_touch_within_ten_milliseconds(tmp_path):
-    mechanism = loops("delta", tmp_path, contact=Contact(0.5))
-    plant = Plant(mechanism)
-    with feeling(mechanism, plant) as arm:
-        assert arm.reports[-1].touches == 0
-        force, tick = plant.loads.external.copy(), arm.board.ticks
-        force[-12:-9] = [0.0, 0.0, -20.0]  # N, at the point of the last solid that others are led by
-        plant.loads.external = force
-        arm.wait(0.2)
-        late = arm.reports[-1].touch_tick - tick
-        print(f"felt after {late} ms")
-        assert arm.reports[-1].touches == 1 and 0 <= late <= 10
