@@ -1,4 +1,4 @@
-"""Boards: what a board file may say, what conflicts, and every number in ft_board.h against its own definition."""
+"""Boards: allowed files, conflicts, and every number of ft_board.h."""
 
 import itertools
 import re
@@ -33,7 +33,7 @@ def three_link() -> Mechanism:
 
 @pytest.fixture(scope="module")
 def two_joints(three_link) -> Mechanism:
-    """Without the wrist, for boards of two channels."""
+    """Return the arm without its wrist, for boards of two channels."""
     joints = tuple(replace(j, actuated=False, motor=None, encoder=None) if j.name == "wrist" else j
                    for j in three_link.joints)
     return replace(three_link, joints=joints)
@@ -45,7 +45,7 @@ def at(mechanism: Mechanism, rate_hz: int = 1000, pwm_hz: int = 20000) -> Mechan
 
 
 def defines(header: str) -> dict[str, str]:
-    """Name -> text of every one-line macro."""
+    """Return name -> text of every one-line macro."""
     return {m[1]: m[2].split("/*")[0].strip() for m in re.finditer(r"^#define (\w+) (.+)$", header, re.M)}
 
 
@@ -119,7 +119,7 @@ def refuses(folder: Path, name: str, old: str, new: str, message: str) -> None:
 
 
 def walk(node, path=()):
-    """(path, pin) of every pin of a board file."""
+    """Yield (path, pin) of every pin of a board file."""
     if isinstance(node, dict | list):
         for key, value in node.items() if isinstance(node, dict) else enumerate(node):
             yield from walk(value, (*path, key))
@@ -129,7 +129,7 @@ def walk(node, path=()):
 
 @pytest.mark.parametrize("name", boards.board_names())
 def test_two_users_of_one_pin_are_always_named_both(name, monkeypatch):
-    """Whatever pin of whatever user is given to whatever other: the line names the pin and both."""
+    """Give every user the pin of every other user: the line names the pin and both users."""
     raw = tomllib.loads((ROOT / "firmware" / "boards" / f"{name}.toml").read_text(encoding="utf-8"))
     path = boards.BOARDS / f"{name}.toml"
     pins = list(walk(raw))
@@ -175,7 +175,7 @@ def test_wrong_files_of_the_other_boards_are_refused(tmp_path, name, old, new, m
     refuses(tmp_path, name, old, new, message)
 
 
-# ST's signal of every pin of every board, as ST's pin data, Zephyr's and stm32duino's tables agree on.
+# ST's signal of every pin of every board. ST's pin data, Zephyr's and stm32duino's tables agree.
 SIGNALS = {
     # standard_robot.ioc of RoboMaster's examples; functions: DS8626 table 9
     "robomaster-c": "PD1 CAN1_TX 9, PD0 CAN1_RX 9, PB6 CAN2_TX 9, PB5 CAN2_RX 9, PG14 USART6_TX 8, PG9 USART6_RX 8, "
@@ -246,7 +246,8 @@ direction = "PA7"
 
 
 def test_a_new_board_is_one_file(tmp_path, monkeypatch, three_link):
-    """Its image is built, starts, arms and moves three joints on the virtual board; nothing else was written."""
+    """The board's image is built, starts, arms and moves three joints on the virtual board, without any other new file.
+    """
     monkeypatch.setattr(boards, "BOARDS", tmp_path)
     (tmp_path / "mine.toml").write_text(NEW_BOARD, encoding="utf-8")
     boards.load_board.cache_clear()
@@ -274,7 +275,7 @@ def test_plls_make_their_clocks_within_their_limits(name, mhz, vco_in_hz, vco_hz
 
 
 def timers(header: str) -> dict[str, tuple[str, ...]]:
-    """FT_PWM_TIMER's arguments by timer."""
+    """Return FT_PWM_TIMER's arguments by timer."""
     rows = (re.split(r", *", m[1]) for m in re.finditer(r"FT_PWM_TIMER\(([A-Z].*)\)(?: \\)?$", header, re.M))
     return {row[0]: tuple(row[1:]) for row in rows if row[0].startswith("TIM")}
 
@@ -293,7 +294,7 @@ def test_timer_update_and_control_tick_last_the_same_number_of_cycles(three_link
 
 
 def test_timers_of_a_board_are_updated_together(three_link):
-    """TIM1 counts up and down, TIM15 only up: from where each starts it is as far to the first update, and on."""
+    """TIM1 counts up and down, TIM15 only up. From their start values, both have the same way to the first update."""
     joints = [replace(j, motor=replace(j.motor, channel=c)) if j.motor else j
               for j, c in zip(three_link.joints, (0, 3, 5), strict=True)]
     board = boards.load_board("nucleo-g474re-6")
@@ -327,7 +328,7 @@ def test_rates_that_do_not_divide_name_the_nearest_that_does(three_link, rate_hz
 
 
 def test_a_timer_that_makes_the_tick_alone_takes_the_nearest_rate_that_does():
-    """No joint is on PWM, so that nobody has to choose pwm_hz: 12 500 Hz are 125 whole periods of a tick."""
+    """No joint is on PWM, so pwm_hz is free: 12 500 Hz give 125 whole periods per tick."""
     arm = load_mechanism(ROOT / "mechanisms" / "damiao_arm.toml")
     text = board_header.render(at(arm, 100, 20000), boards.load_board("f405rg-4"))["ft_board.h"]
     assert "PWM: 12500 Hz" in text and timers(text)["TIM8"][2:5] == ("6720", "0", "249")
@@ -360,8 +361,8 @@ def test_watchdog_outlasts_the_tick_on_the_fastest_part_and_bites_on_the_slowest
     ("cubemars", "nucleo-g474-can", 0), ("cubemars", "robomaster-c", 0), ("cubemars", "f405rg-4", 0),
     ("mini-cheetah", "nucleo-g474-can", 0), ("odrive_arm", "f405rg-4", 0), ("odrive_arm", "robomaster-c", 0)])
 def test_the_watchdog_stops_in_a_debuggers_halt_only_where_nothing_goes_on_in_it(arm, name, stops):
-    """The verdicts are those of makers' documents: neither Feetech's servos nor CubeMars' drives have a time limit,
-    an ODrive's and a mini-cheetah's may be off; a Damiao's is set by the board."""
+    """The verdicts follow makers' documents. Feetech's servos and CubeMars' drives have no time limit; an ODrive's and
+    a mini-cheetah's may be off; the board sets a Damiao's."""
     file = ROOT / "mechanisms" / f"{arm}.toml"
     mechanism = load_mechanism(file) if file.exists() else described(arm)
     mechanism = replace(mechanism, board=replace(mechanism.board, use=name))
@@ -379,7 +380,7 @@ def test_joints_take_timers_and_pins_of_their_motor_channel(three_link):
     assert re.findall(r"FT_STAGE\(FT_SIGN_MAGNITUDE, &TIM8->CCR\[(\d)\], 0, 0, 4200, (\d), (\d+), false\) /\* (\w+)",
                       header) == [
         ("3", "1", "15", "shoulder"), ("0", "1", "12", "elbow"), ("1", "1", "13", "wrist")]
-    assert "TIM3" not in header and "PC8" not in header  # what no joint uses is left alone
+    assert "TIM3" not in header and "PC8" not in header  # unused timers and pins stay untouched
 
 
 def test_channel_beyond_the_board_and_channel_used_twice_are_refused(three_link):
@@ -419,7 +420,7 @@ def test_the_index_inputs_of_the_odrive_are_those_of_its_encoder_plugs(tmp_path)
     ("PA4", "high", []), ("PA4", "low", ["PA4"]), ("PC10", "high", ["PC10"]), ("PC12", "high", []), ("PC12", "low", []),
 ])
 def test_a_board_whose_brakes_the_loader_in_rom_would_open_is_not_sent_there(pin, release, pulls):
-    """By AN2606 it pulls PA4 down, its SPI's select, and PC10 up, a transmitter; PC12 is none of its pins."""
+    """By AN2606 the loader pulls PA4 (SPI select) down and PC10 (a transmitter) up. It does not use PC12."""
     board = boards.load_board("nucleo-g474re-6")
     assert board.loader_safe and board.brake.pin == "PA4"
     other = replace(board, outputs=board.outputs.model_copy(update={"enable": "PC13"}),

@@ -1,4 +1,4 @@
-"""Which encoder inputs and wires of servos bear 5 V, by the pin tables of ST's data sheets."""
+"""Encoder inputs and servo wires that bear 5 V, by the pin tables of ST's data sheets."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from femtorque.codegen.common import MECHANISMS
 from femtorque.codegen.mechanism import load_mechanism
 from tests.support.rig import three_link
 
-# I/O structures as public copies of the pin table of DS12288 have them: UFQFPN48, and two rows of the LQFP100
+# I/O structures from public copies of DS12288's pin table: UFQFPN48, and two rows of the LQFP100
 G474 = """
 PC13 FT PC14 FT PC15 FT PF0 FT_fa PF1 FT_a PA0 TT_a PA1 TT_a PA2 FT_a PA3 TT_a PA4 TT_a PA5 TT_a PA6 TT_a PA7 TT_a
 PC4 FT_fa PC5 TT_a PB0 TT_a PB1 TT_a PB2 TT_a PB10 TT_a PB11 TT_a PB12 TT_a PB13 TT_a PB14 TT_a PB15 TT_a PC6 FT_f

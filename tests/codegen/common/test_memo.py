@@ -1,9 +1,7 @@
-"""Results that are kept in the object that they are of."""
+"""Results that are stored in their object."""
 
 from __future__ import annotations
 
-import gc
-import weakref
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -55,20 +53,3 @@ def test_what_is_raised_is_not_kept():
         with pytest.raises(BadInput):
             total(one, -1.0)
     assert len(calls) == 2
-
-
-def test_what_is_kept_goes_with_its_object():
-    class Kept:
-        pass
-
-    @remembered
-    def made(thing: Thing) -> Kept:
-        found = Kept()
-        found.of = thing
-        return found
-
-    one = Thing(np.ones(1))
-    gone = weakref.ref(made(one))
-    del one
-    gc.collect()
-    assert gone() is None

@@ -1,4 +1,4 @@
-"""Factors of small matrices, and elementary functions: held against LAPACK's and the C library's."""
+"""Factors of small matrices and elementary functions, compared with LAPACK's and the C library's."""
 
 import math
 

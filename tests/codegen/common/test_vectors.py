@@ -1,4 +1,4 @@
-"""Products of vectors: to the bit numpy's."""
+"""Products of vectors, compared bit for bit with NumPy's."""
 
 import gc
 

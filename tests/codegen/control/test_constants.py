@@ -1,7 +1,7 @@
-"""The firmware's constants for a mechanism, against the same numbers worked out by hand from the file.
+"""The firmware's constants for a mechanism, compared with a calculation by hand from the file.
 
-Nothing here asks the code that makes them: numbers are read in ft_config.h and .c as a compiler would read them.
-Numbers of the files are written out again, and what the file has no key for as the pages say it.
+The tests do not call the code that makes the constants. They read ft_config.h and .c like a compiler. They repeat the
+numbers of the files; numbers without a key are those of the pages.
 """
 
 import math
@@ -17,7 +17,7 @@ from femtorque.codegen.emit import sources
 from femtorque.codegen.mechanism import load_mechanism
 from tests.support.rig import ROOT
 
-TURN = 2.0 * math.pi / 2**32  # rad of a step of a position on the wire
+TURN = 2.0 * math.pi / 2**32  # rad per wire step
 METRE = 2.0**-28  # m
 SLIDER = """
 name = "slider"
@@ -75,7 +75,7 @@ def _written(folder, text: str) -> tuple[str, str]:
 
 
 def _value(text: str) -> float:
-    """A number of C, out of the macros around it; of a rule its place among them."""
+    """Return a number of C without the macros around it; for a rule, return its place among the rules."""
     if text.startswith("FT_RULE_"):
         return ["EQUAL", "ALIKE", "PLACE", "AT_MOST", "AT_LEAST"].index(text.removeprefix("FT_RULE_"))
     found = re.search(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?", re.sub(r"\b(?:INT|UINT)\d+_C\b|FT_\w+", "", text))
@@ -84,7 +84,7 @@ def _value(text: str) -> float:
 
 
 def _rows(texts: tuple[str, str], table: str) -> list[dict[str, float]]:
-    """The rows of a table: {member: number}."""
+    """Return the rows of a table: {member: number}."""
     body = re.search(rf"{table}\[\w+\] = \{{\n(.*?)\n\}};", texts[1], re.DOTALL)
     assert body, table
     return [{name: _value(value) for name, value in re.findall(r"\.(\w+) = ([^\n]*),$", row, re.MULTILINE)}
@@ -106,7 +106,7 @@ def _same(got: dict[str, float], wanted: dict[str, float]) -> None:
 
 
 def _observed(bandwidth: float, hz: float, count: float) -> float:
-    """rad/s or m/s that the observer makes of one count: (1 - p)^2 of it a tick, p = exp(-2 pi f dt)."""
+    """Return the observer's velocity for one count, rad/s or m/s: (1 - p)^2 per tick, p = exp(-2 pi f dt)."""
     return (1.0 - math.exp(-2.0 * math.pi * bandwidth / hz)) ** 2 * count * hz
 
 
@@ -124,7 +124,7 @@ def test_a_joint_that_a_motor_turns_directly():
         "overspeed": (1.25 * 8.0 + 4.0 * one) / 2000.0, "rest": max(0.02 * 8.0, 2.0 * one) / 2000.0,
         "span": math.pi / 2.0,
         "following": round(2.0 * 4.5 / 35.4 / TURN), "start": round(0.01 / TURN),
-        "step": 2**19 * 2**11,  # 2^32 / 8192 steps of the wire a count, and the binary digits that 32 bits leave
+        "step": 2**19 * 2**11,  # 2^32 / 8192 wire steps per count, and the free digits of 32 bits
         "counts": math.ceil(2.0 * 8.0 / 1000.0 / count) + 4,
         "lower": math.floor(-3.1 / (256.0 * TURN)), "upper": math.ceil(3.1 / (256.0 * TURN)),
         "room": math.ceil(3.1 / (256.0 * TURN)) - math.floor(-3.1 / (256.0 * TURN)),
@@ -132,7 +132,7 @@ def test_a_joint_that_a_motor_turns_directly():
 
 
 def test_a_joint_that_slides_with_its_encoder_at_the_motor_behind_a_gear(slider):
-    count = 2.0 * math.pi / (1000 * 80.0)  # 80 rad of the motor a metre
+    count = 2.0 * math.pi / (1000 * 80.0)  # the motor turns 80 rad per metre
     constant = 0.05 * 80.0  # N/A
     effort = constant * 12.0 / 2.0  # at rest; the file sets no limit
     one = _observed(40.0, 500.0, count)
@@ -162,7 +162,7 @@ def test_a_joint_without_a_channel_has_no_feedback_and_no_watch():
 
 
 def test_the_modes_of_the_lab_of_a_joint_that_turns():
-    """Defaults: 0.25 of the velocity by hand, 0.1 of it for a jog, 0.3 of the effort for experiments."""
+    """Defaults: 0.25 of the velocity for FLOAT, 0.1 for a jog, 0.3 of the effort for experiments."""
     count = 2.0 * math.pi / 8192
     far = 1.1 * 6.2
     _same(_rows(_given("three_link"), "ft_lab_joint")[0], {
@@ -186,10 +186,13 @@ def test_the_modes_of_the_lab_of_a_joint_that_slides_to_its_stop(slider):
 
 
 def test_how_fast_a_joint_follows_and_lies_down_and_for_how_long(slider):
-    """Its motor has 0.05 x 80 = 4 N/A: 4 x 12 / 2 = 24 N at rest, and loses 4^2 / 2 = 8 N for each m/s. At the file's
-    0.5 m/s, less than 0.8 of 12 / 4 = 3 m/s, friction and motor take 3 x 0.5 + 8 x 0.5 = 5.5 N, less than half of the
-    24 - 4 - 2 = 18 N that dry friction leaves. 18 - 5.5 = 12.5 N accelerate 2 kg, of whose force the gear adds a tenth,
-    and a rotor of 2e-6 x 80^2 = 0.0128 kg: 12.5 / 2.2128 = 5.649 m/s^2, in 50 ms 112.98 m/s^3; three digits of them."""
+    """The motor has 0.05 x 80 = 4 N/A. It gives 4 x 12 / 2 = 24 N at rest and loses 4^2 / 2 = 8 N per m/s.
+
+    The file's velocity of 0.5 m/s is less than 0.8 of the no-load speed, 12 / 4 = 3 m/s. There friction and motor take
+    3 x 0.5 + 8 x 0.5 = 5.5 N, less than half of the 24 - 4 - 2 = 18 N that dry friction leaves. The remaining 12.5 N
+    accelerate 2 kg, to whose force the gear adds a tenth, and a rotor of 2e-6 x 80^2 = 0.0128 kg. 12.5 / 2.2128 = 5.649
+    m/s^2, built up in 50 ms: 112.98 m/s^3. The constants keep three digits.
+    """
     follows, lies = (_rows(slider, table)[0] for table in ("ft_follow_joint", "ft_park_joint"))
     for row, share in ((follows, 1.0), (lies, 0.2)):
         assert (row["velocity"], row["acceleration"], row["jerk"]) == pytest.approx(
@@ -202,8 +205,11 @@ def test_how_fast_a_joint_follows_and_lies_down_and_for_how_long(slider):
 
 
 def _felt(hz: float, observed: float, count: float, inertia: float, losses: float) -> float:
-    """N m or N, standard deviation, felt by 10^5 ticks of a position that is off by some part of a count: seen by the
-    observer and a filter of 20 Hz. inertia kg m^2 or kg, losses N m s/rad or N s/m."""
+    """Return the noise of the external torque, N m or N (standard deviation), over 10^5 ticks of random position errors
+    within a count.
+
+    The observer and a filter of 20 Hz process the errors. inertia: kg m^2 or kg. losses: N m s/rad or N s/m.
+    """
     pole, low = math.exp(-2.0 * math.pi * observed / hz), 1.0 - math.exp(-2.0 * math.pi * 20.0 / hz)
     predicted = velocity = felt = 0.0
     heard = []
@@ -217,12 +223,12 @@ def _felt(hz: float, observed: float, count: float, inertia: float, losses: floa
 
 
 def test_what_a_joint_feels_as_a_touch(slider, tmp_path):
-    """0.02 of 24 N, twice a dry friction of 4 + 2 + 0.1 x 24 = 8.4 N, and six times the noise of 2.0128 kg and of a
-    motor that loses 8 N for each m/s."""
+    """The threshold is 0.02 of 24 N, plus twice the dry friction 4 + 2 + 0.1 x 24 = 8.4 N, plus six times the noise of
+    2.0128 kg and of a motor that loses 8 N per m/s."""
     row = _rows(slider, "ft_contact_joint")[0]
     noise = row.pop("torque") - 0.02 * 24.0 - 2.0 * 8.4
     assert noise == pytest.approx(6.0 * _felt(500.0, 40.0, 2.0 * math.pi / 80000.0, 2.0128, 8.0), rel=0.03)
-    # R/L dt = 2 / 1e-3 / 500 = 4 of its lag go in a tick; back-EMF of 4 V s/m over half a V for each N
+    # R/L dt = 2 / 1e-3 / 500 = 4 time constants per tick; back-EMF 4 V s/m over 0.5 V/N
     held = {"per_volt": -2.0, "damping": 4.0**2 / 2.0 * 500.0, "kept": math.exp(-4.0),
             "part": (1.0 - math.exp(-4.0)) / 4.0, "velocity": 0.0, "acceleration": 0.0, "delay": 2}
     _same(row, held)
@@ -238,8 +244,10 @@ def test_what_a_joint_feels_as_a_touch(slider, tmp_path):
 
 
 def test_what_a_drive_feels_as_a_touch(tmp_path):
-    """damiao_arm's wrist alone: 0.15 of 7 N m, and six times the noise of 0.05 + 0.01 kg m^2, of which the drive says
-    places in 65535 steps over 25 rad. The torque of a tick was asked for three ticks before."""
+    """The threshold of damiao_arm's wrist is 0.15 of 7 N m plus six times the noise of 0.05 + 0.01 kg m^2.
+
+    The drive reports 65535 steps over 25 rad. A tick's torque was the setpoint three ticks earlier.
+    """
     head, tail = ((ROOT / "mechanisms" / "damiao_arm.toml").read_text().split(mark)[part]
                   for mark, part in (("[[link]]", 0), ('name = "wrist"', 1)))
     link = 'mass = 1.0\ncom = [0.0, 0.0, 0.0]\ninertia = [0.05, 0.05, 0.05, 0.0, 0.0, 0.0]\n'
@@ -260,11 +268,11 @@ def test_numbers_of_the_whole_mechanism(slider):
              "FT_BUS_DRIVES", "FT_BRAKE", "FT_OVERLAY")
     assert _defined(three, *flags) == [1, 0, 1, 1, 1, 0, 0, 0, 0]
     assert _defined(slider, *flags) == [1, 1, 1, 1, 1, 0, 0, 1, 1]
-    awake = 2  # bridges of this board take 2 ms to wake up: a tick, and one more as it may have begun
+    awake = 2  # this board's bridges wake up in 2 ms: one tick, plus one that may have begun
     assert _defined(slider, "FT_BRAKE_OPENS", "FT_BRAKE_CLOSES") == [math.ceil(0.0501 * 500.0) + 1 + awake, 50 + 1]
     assert _defined(slider, "FT_OVERLAY_LEAST", "FT_OVERLAY_MOST") == [math.ceil(0.3 * 64.0), math.floor(2.5 * 64.0)]
     high = [(text, volts) for text, volts in ((three, 24.0), (slider, 12.0))]
-    # f405rg-4 measures its bus by 3.3 V times its divider, less than 1.3 times the nominal voltage of 24 V
+    # f405rg-4 measures up to 3.3 V times its divider, less than 1.3 times 24 V
     assert all(1.1 * volts <= _defined(text, "FT_BUS_HIGH")[0] <= 1.3 * volts * (1.0 + 1e-6) for text, volts in high)
     assert _defined(slider, "FT_BUS_HIGH") == pytest.approx([1.3 * 12.0])
 
@@ -295,7 +303,7 @@ def test_what_is_done_about_faults(slider):
 
 
 def test_a_drive_on_a_bus():
-    """Damiao's DM4310, by its manual: 12.5 rad, 30 rad/s, 10 N m; TIMEOUT counts 50 us."""
+    """Damiao's manual of the DM4310: 12.5 rad, 30 rad/s, 10 N m; TIMEOUT counts 50 us."""
     rows = _rows(_given("damiao_arm"), "ft_drive")
     assert [row["joint"] for row in rows] == [0, 1, 2] and [row["id"] for row in rows] == [1, 2, 3]
     _same(rows[2], {
@@ -314,7 +322,7 @@ def test_a_drive_on_a_bus():
 
 
 def test_a_servo_on_a_wire():
-    """Feetech's STS3215: 4096 counts a turn, model 777, limits of torque in thousandths."""
+    """Feetech's STS3215 has 4096 counts per turn, model number 777, and torque limits in thousandths."""
     ends = [1.91986 * 4096 / (2.0 * math.pi), 1.74533 * 4096 / (2.0 * math.pi)]
     asked = _rows(_given("so101_sts"), "ft_setting")
     for row, end in zip(_rows(_given("so101_sts"), "ft_drive"), ends, strict=False):
@@ -335,7 +343,8 @@ def test_a_servo_on_a_wire():
 
 
 def test_a_servo_that_takes_a_current():
-    """ROBOTIS' XM540-W270 and XM430-W350: 2.69 mA a step, 10.6 N m at 4.4 A, 4.1 N m at 2.3 A, models 1120, 1020."""
+    """ROBOTIS' XM540-W270 and XM430-W350 have 2.69 mA per step, 10.6 N m at 4.4 A and 4.1 N m at 2.3 A, models 1120 and
+    1020."""
     rows, asked = _rows(_given("aloha_like"), "ft_drive"), _rows(_given("aloha_like"), "ft_setting")
     for row, constant, most, model in ((rows[0], 10.6 / 4.4, 2047, 1120), (rows[5], 4.1 / 2.3, 1193, 1020)):
         assert row["scale"] == pytest.approx(1.0 / (2.69e-3 * constant), rel=1e-6) and row["share"] == most

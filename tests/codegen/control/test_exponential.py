@@ -1,4 +1,4 @@
-"""The exponential of matrices, against SciPy's."""
+"""The matrix exponential, compared with SciPy's."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from femtorque.codegen.control.exponential import exponential
 
 @pytest.mark.parametrize("size", [0.0, 1e-8, 0.3, 1.0, 30.0])
 def test_random_matrices(size):
-    """The exponential is the worse conditioned the larger the matrix is, by its norm at least."""
+    """The condition of the exponential grows at least with the norm of the matrix."""
     A = size * np.random.default_rng(1).normal(size=(20, 6, 6))
     for a, got, wanted in zip(A, exponential(A), expm(A), strict=True):
         error = 1e-13 * (1.0 + np.linalg.norm(a, 1))
@@ -18,8 +18,8 @@ def test_random_matrices(size):
 
 @pytest.mark.parametrize("mass", [1e-6, 1.0, 1e6])
 @pytest.mark.parametrize("frequency", [0.0, 1.0, 3e4])
-def test_an_oscillator_whatever_its_units(mass, frequency):
-    """q'' = f/m - w^2 q under a force that stays: sine, cosine and their integral, to the last digits of each entry."""
+def test_an_oscillator_in_any_units(mass, frequency):
+    """q'' = f/m - w^2 q under a constant force has a closed form: sine, cosine and their integral, in every unit."""
     dt, w = 1e-3, frequency
     A = np.array([[[0.0, 1.0, 0.0], [-w**2, 0.0, 1.0 / mass], [0.0, 0.0, 0.0]]])
     s, c = (np.sin(w * dt) / w, np.cos(w * dt)) if w else (dt, 1.0)

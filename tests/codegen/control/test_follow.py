@@ -1,4 +1,4 @@
-"""Limits of FOLLOW against torques of Pinocchio: random poses, velocities and signs, and what the motors have there."""
+"""Limits of FOLLOW, compared with Pinocchio's torques and the motors' torques at random poses, velocities and signs."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ from tests.support.oracle import pinocchio_of, planar_chain
 from tests.support.suite import ROOT
 
 SLACK = 1.02  # three digits of each limit, and steps of 2 %
-NO_LOAD = 0.801  # of a motor's velocity without load
+NO_LOAD = 0.801  # of a motor's no-load speed
 SAMPLES = 3000
 RUBS = Friction(viscous=0.02, coulomb=0.05, stribeck=0.1, stribeck_velocity=0.5, load=0.15)
 
@@ -28,15 +28,15 @@ def example(name):
 
 
 def rubbing():
-    """three_link whose joints rub in every way, the wrist a tenth as much."""
+    """Return three_link with every kind of friction; the wrist has a tenth of it."""
     arm = example("three_link")
     small = replace(RUBS, **{key: 0.1 * getattr(RUBS, key) for key in ("viscous", "coulomb", "stribeck")})
     return replace(arm, joints=tuple(replace(j, friction=small if j.name == "wrist" else RUBS) for j in arm.joints))
 
 
 def fast():
-    """three_link whose limits of velocity are what its motors run without load, behind gears of twenty times
-    as many turns: 3.4, 6 and 20 rad/s."""
+    """Return three_link with gears of twenty times as many turns. Its velocity limits are the no-load speeds: 3.4, 6,
+    20 rad/s."""
     arm = example("three_link")
     return replace(arm, joints=tuple(replace(
         j, motor=replace(j.motor, gear=20.0 * j.motor.gear),
@@ -44,18 +44,19 @@ def fast():
 
 
 def made_up(tmp_path, name):
-    """A file as `femtorque init --from URDF --board f405rg-6` writes it."""
+    """Return the mechanism that `femtorque init --from URDF --board f405rg-6` writes."""
     return load_mechanism(write_new_file("arm", tmp_path / "arm.toml", robot(name), Choice(board="f405rg-6")))
 
 
 def currents(tmp_path):
-    """three_link on current loops, whose motors would draw four times their current at stall, 60 A at the shoulder."""
+    """Return three_link on current loops. Its motors would draw four times their stall current, 60 A at the shoulder.
+    """
     arm = driven(three_link("nucleo-g474re-6", tmp_path), "current")
     return replace(arm, joints=tuple(replace(j, motor=replace(j.motor, R=0.25 * j.motor.R),
                                              limits=replace(j.limits, effort=np.inf)) for j in arm.joints))
 
 
-CURRENT = 0.7 * 1.65 / 0.066  # A: 0.7 of half of 3.3 V over the 66 mV/A of nucleo-g474re-6's sensors
+CURRENT = 0.7 * 1.65 / 0.066  # A: 0.7 of 1.65 V over the sensors' 66 mV/A (nucleo-g474re-6)
 ARMS = {
     "three_link": lambda tmp: example("three_link"), "six_axis": lambda tmp: example("six_axis"),
     "rubbing": lambda tmp: rubbing(), "fast": lambda tmp: fast(),
@@ -66,7 +67,7 @@ ARMS = {
 
 
 def there(mechanism: Mechanism, v, sign):
-    """Torque (J,) that each joint has at velocities v in the direction of the sign, worked out from the file alone."""
+    """Return each joint's available torque (J,) at velocities v in the direction of the sign, from the file alone."""
     most = []
     for joint, qd, way in zip(mechanism.streamed, v, sign, strict=True):
         found, motor = joint.limits.effort, joint.motor
@@ -83,7 +84,7 @@ def there(mechanism: Mechanism, v, sign):
 
 @pytest.mark.parametrize("name", ARMS)
 def test_no_motion_within_the_limits_asks_more_of_a_joint_than_its_motor_has(name, tmp_path):
-    """Every sign of every acceleration at random poses, at the velocities' limits and below."""
+    """Try every sign of every acceleration at random poses, at the largest velocities and below."""
     mechanism = ARMS[name](tmp_path)
     limits, joints, rng = follow_limits(mechanism), mechanism.streamed, np.random.default_rng(3)
     oracle = pinocchio_of(mechanism)
@@ -108,15 +109,18 @@ def test_no_motion_within_the_limits_asks_more_of_a_joint_than_its_motor_has(nam
             worst = np.maximum(worst, asked / there(mechanism, moving, np.full(len(joints), sign)))
     print(f"{name}: largest share of what each motor has {np.round(worst, 2)}")
     assert worst.max() < SLACK
-    assert worst.max() > 0.5  # and the limits are no smaller than they must be
+    assert worst.max() > 0.5  # the limits are not needlessly small
     for joint, fastest in zip(joints, top, strict=True):
         if joint.motor is not None:
             assert fastest <= NO_LOAD * mechanism.board.bus_voltage / abs(joint.motor.K * joint.motor.gear)
 
 
 def elbow(efforts, velocity, **joints):
-    """Two massless rods of 1 m in a plane that lies, the elbow at a right angle for good, 1 kg at the end: M is
-    [[2, 1], [1, 1]] kg m^2, and h = 1 kg m^2 of -h (2 v1 v2 + v2^2) and h v1^2, to within a thousandth."""
+    """Return two massless rods of 1 m in a horizontal plane with a fixed right angle at the elbow and 1 kg at the end.
+
+    M is [[2, 1], [1, 1]] kg m^2. The velocity terms are -h (2 v1 v2 + v2^2) and h v1^2 with h = 1 kg m^2, within a
+    thousandth.
+    """
     arm = planar_chain(2, length=1.0, mass=0.0, gravity=np.zeros(3))
     tip = Link("link2", 1.0, np.array([1.0, 0.0, 0.0]), np.zeros((3, 3)))
     ranges = ((-1.0, 1.0), (np.pi / 2.0 - 1e-4, np.pi / 2.0))

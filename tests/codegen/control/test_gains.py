@@ -1,4 +1,4 @@
-"""Gains against the sampled loop itself, run in the time domain, and the mass matrix against Pinocchio."""
+"""Gains, compared with the sampled loop in the time domain."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -28,9 +28,10 @@ def with_gains(model: Model, gains: dict[str, Gains], factor: float = 1.0) -> Mo
 
 
 def growth_in_time(model: Model, pose: np.ndarray, lead: int, ticks: int = 12_000, finer: int = 500) -> float:
-    """Growth per tick of a small error, by running the loop: motors and plant by Heun's rule, the law once per tick.
+    """Return the growth per tick of a small error in the running loop: motors and plant by Heun's rule, the law once
+    per tick.
 
-    Written from the equations of law, observer and motor; shares no code with the stability analysis.
+    The code follows the equations of law, observer and motor, and shares nothing with the stability analysis.
     """
     n, dt = model.n, model.dt
     oracle = pinocchio_model(model)
@@ -122,7 +123,7 @@ def test_poses_are_within_the_limits_and_always_the_same() -> None:
 
 
 def test_haltons_points_are_those_of_scipy():
-    from scipy.stats import qmc  # here: every worker would import it
+    from scipy.stats import qmc  # at the top, every worker would import it
 
     for dimensions in (1, 3, 29):
         expected = qmc.Halton(dimensions, scramble=False).random(50)

@@ -1,4 +1,4 @@
-"""Loads of gravity, reactions to a host that is gone then, and the words of check."""
+"""Gravity loads, reactions to a lost host, and the words of check."""
 
 from dataclasses import replace
 
@@ -22,7 +22,7 @@ def arm(name: str = "three_link") -> Mechanism:
 
 
 def upright(**safety: str) -> Mechanism:
-    """The three-link arm with its axes level: gravity acts on all of its joints."""
+    """Return the three-link arm with horizontal axes: gravity loads all joints."""
     return replace(arm(), gravity=np.array([0.0, -G, 0.0]), safety=Safety(**safety))
 
 
@@ -33,7 +33,7 @@ def test_an_arm_with_upright_axes_has_no_weight_and_coasts():
 
 
 def test_the_weight_of_an_arm_is_that_of_its_links_stretched_out():
-    """Some sampled pose comes near the worst, in which all centres of gravity lie level; none is beyond it."""
+    """The worst pose has all centres of gravity level. One sampled pose comes near its torque, and none exceeds it."""
     mechanism = upright()
     joints = {joint.child: joint for joint in mechanism.moving}
     most, out = 0.0, 0.0
@@ -84,14 +84,14 @@ def test_check_says_what_falls_when():
 
 
 def weak(**limits: float) -> Mechanism:
-    """An arm with a shoulder of less effort."""
+    """Return an arm whose shoulder has less effort."""
     mechanism = upright()
     return replace(mechanism, joints=tuple(replace(j, limits=replace(j.limits, **limits)) if j.name == "shoulder" else j
                                            for j in mechanism.joints))
 
 
 def test_check_says_where_effort_does_not_hold_the_arm():
-    """At the pose that it names gravity asks for the torque that it names: found again there."""
+    """Compute gravity's torque again at the pose that `check` names."""
     mechanism = weak(effort=0.2)
     said = [w for w in examine(mechanism).warnings if "does not hold it" in w]
     load = heaviest(mechanism)["shoulder"]

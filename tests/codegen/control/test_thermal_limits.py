@@ -26,7 +26,7 @@ def rated(continuous: float, thermal_s: float) -> Mechanism:
 
 
 def cooled(tmp_path, lines: str) -> description.Board:
-    """f405rg-4 with a rating of its drivers."""
+    """Return f405rg-4 with a rating of its drivers."""
     text = (boards.BOARDS / "f405rg-4.toml").read_text()
     path = tmp_path / "f405rg-4.toml"
     path.write_text(text.replace("[outputs]", f"[outputs]\n{lines}", 1))

@@ -148,7 +148,7 @@ def test_replies_have_the_ids_that_drives_come_with(tmp_path):
         return text.replace("effort = 20.0", "effort = 15.0")
 
     joints = load_mechanism(arm(tmp_path, change=change)).joints
-    assert [j.drive.reply for j in joints] == [1, 0, 0]  # the first byte of mini-cheetahs' replies tells them apart
+    assert [j.drive.reply for j in joints] == [1, 0, 0]  # a mini-cheetah's reply names the drive in its first byte
     for was, becomes, said in (("id = 2 }", "id = 2, reply = 1 }", "joint.j1.drive.reply = 1: is already used"),
                                ("id = 1 }", "id = 1, reply = 0 }", "joint.j1.drive.reply = 0: is already used"),
                                ("id = 2 }", "id = 200 }", "must be at most 127 with mini-cheetah")):

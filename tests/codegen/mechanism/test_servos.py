@@ -35,7 +35,7 @@ def test_a_servos_motor_comes_from_the_catalogue_or_the_file(tmp_path):
     pan, lift = arm.joints[0], arm.joints[1]
     assert (pan.motor.R, pan.motor.gear) == (4.4, 191.0)
     assert lift.motor.K * lift.motor.gear == pytest.approx(1.444) and lift.motor.R == pytest.approx(2.0296)
-    assert lift.rotor == pytest.approx(0.03246)  # by the motor's inertia and gear, not twice
+    assert lift.rotor == pytest.approx(0.03246)  # from the motor's inertia and gear, counted once
     assert lift.drive.pd == "board" and lift.drive.servo.zero == 2048
 
 
@@ -128,7 +128,7 @@ def test_a_rate_beyond_the_wire_is_refused_with_the_fastest_possible(tmp_path):
 
 
 def test_the_load_of_the_wire_is_counted_by_bytes():
-    """Duties 8 + 3 n, the question 8 + n, answers 14 n; and switching motors 8 + 2 n."""
+    """Duties take 8 + 3 n bytes, the question 8 + n, answers 14 n, and switching motors 8 + 2 n."""
     (bus,) = examine(load_mechanism(SO101)).buses
     gaps = 6 * 40e-6
     assert bus.load.worst == pytest.approx((26 + 14 + 84 + 20) * 1e-5 + gaps)

@@ -1,4 +1,4 @@
-"""Trajectories: the polynomials between the rows, the knots for the wire, and the line that every bad file gets."""
+"""Trajectories: polynomials between the rows, knots for the wire, and the line that refuses a faulty file."""
 
 import re
 from collections.abc import Callable
@@ -49,7 +49,7 @@ def test_rows_with_rates_and_accelerations_are_joined_by_quintic_hermites() -> N
     q, qd, qdd = rng.normal(size=(3, 4, 2))
     trajectory = from_rows(["a", "b"], t, q, qd, qdd)
     exact = BPoly.from_derivatives(t, np.stack([q, qd, qdd], axis=1))
-    s = np.linspace(-0.01, 1.11, 301)  # past the ends too: the motion does not rest there
+    s = np.linspace(-0.01, 1.11, 301)  # also outside the motion, which does not rest at its ends
     for order, got in enumerate(trajectory.at(s)):
         np.testing.assert_allclose(got, exact(s, order), rtol=1e-9, atol=1e-9 * 10**order)
 
@@ -260,7 +260,7 @@ def test_any_rows_give_a_trajectory_or_one_line(
 
 
 def whole_seconds(tmp_path, arm, seconds_per_row, travel):
-    """A file with a row every so many seconds, written as whole numbers."""
+    """Write a file with a row every `seconds_per_row`, in whole numbers."""
     rows = [f"{seconds_per_row * i}," + ",".join(f"{travel * i / 99:.6f}" for _ in arm.moving) for i in range(100)]
     path = tmp_path / "rows.csv"
     path.write_text("\n".join(["t," + ",".join(j.name for j in arm.moving), *rows]) + "\n")

@@ -1,4 +1,4 @@
-"""Structs that Python and C share mean the same to both, or the library is refused."""
+"""Structs shared by Python and C have one layout, or the library is refused."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Building: the project stands on its own, the image is reproducible, and every "no" says what to do."""
+"""Building: the project is self-contained, the image is reproducible, and every refusal names the remedy."""
 
 import json
 import os
@@ -29,7 +29,7 @@ def three_link() -> Mechanism:
 
 @pytest.fixture(scope="module", params=["f405rg-4", "nucleo-g474re-6"])
 def of_family(request, built, three_link, tmp_path_factory) -> platformio.BuildResult:
-    """An image of each family of chips."""
+    """Return an image of each family of chips."""
     if request.param == built.board:
         return built
     mechanism = replace(three_link, board=replace(three_link.board, use=request.param))
@@ -38,13 +38,13 @@ def of_family(request, built, three_link, tmp_path_factory) -> platformio.BuildR
 
 @pytest.fixture(scope="module")
 def steps() -> list[tuple[int, int, str]]:
-    """Progress that the first build reported."""
+    """Return the progress that the first build reports."""
     return []
 
 
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory) -> Path:
-    """One that holds no more than what is built here."""
+    """Return an empty cache for these tests."""
     return tmp_path_factory.mktemp("cache")
 
 
@@ -84,7 +84,7 @@ def test_same_mechanism_gives_the_same_bytes_wherever_it_is_built(built, three_l
 
 
 def test_an_image_that_is_there_is_taken_and_a_damaged_one_is_not(built, three_link, cache, monkeypatch):
-    """Mended from the cache; where that is damaged too, by building."""
+    """A damaged image is restored from the cache, or built if the cache is damaged, too."""
     monkeypatch.setenv("FEMTORQUE_CACHE", str(cache))
     out, whole = built.elf.parent, built.image.read_bytes()
     with monkeypatch.context() as patch:
@@ -162,7 +162,7 @@ def test_a_variable_for_platformio_is_heard(three_link, tmp_path, monkeypatch):
 
 
 def test_an_object_is_known_by_all_that_the_compiler_reads_for_it(of_family):
-    """By its own account of what it includes."""
+    """The compiler itself lists its includes."""
     project = of_family.elf.parent
     sources, options = image_compiler.Sources(project), image_compiler.Options(project)
     for unit in sources.units:
@@ -189,7 +189,7 @@ def test_compute_board_builds_without_motors(three_link, tmp_path):
 
 
 def test_project_stands_on_its_own(of_family, tmp_path):
-    """Copied elsewhere it builds to the same bytes, by `pio run` alone, with an empty home and a bare environment."""
+    """A copy of the project gives the same bytes by `pio run`, with an empty home and a bare environment."""
     project, home, copy = of_family.elf.parent, tmp_path / "home", tmp_path / "copy"
     shutil.copytree(project, copy, ignore=shutil.ignore_patterns(".pio", "firmware.*", "build.json"))
     home.mkdir()
@@ -204,7 +204,7 @@ def test_project_stands_on_its_own(of_family, tmp_path):
 
 
 def test_without_the_local_file_the_project_is_plain_platformio(built, tmp_path):
-    """The part of the online path that can be checked offline: the configuration PlatformIO reads."""
+    """PlatformIO's configuration is the part of the online way that can be checked offline."""
     shutil.copy(built.elf.parent / "platformio.ini", tmp_path)
     run = subprocess.run([*PIO, "project", "config", "--json-output", "-d", str(tmp_path)], capture_output=True,
                          text=True, env={"HOME": str(tmp_path / "home"), "PATH": os.environ["PATH"]})
@@ -227,7 +227,7 @@ def test_sources_that_are_no_longer_emitted_are_removed(three_link, tmp_path):
     assert not stale.exists() and (tmp_path / "src" / "emitted" / "ft_board.h").is_file()
 
 
-# ---------------------------------------------------------------- answers that are no
+# ---------------------------------------------------------------- refusals
 
 
 def test_missing_board_and_missing_motors_are_named(three_link, tmp_path):
@@ -250,7 +250,7 @@ def test_missing_compiler_says_what_to_install(three_link, tmp_path, monkeypatch
 
 @pytest.fixture(scope="module")
 def spoiled(built, tmp_path_factory) -> Path:
-    """A project with one more source, whose other objects are compiled but once."""
+    """Return a project with one more source. Its other objects are compiled once."""
     project = tmp_path_factory.mktemp("spoiled") / "project"
     shutil.copytree(built.elf.parent, project)
     return project
@@ -343,7 +343,7 @@ def test_stack_bound_follows_pointers(tmp_path):
 
 
 def test_stack_bound_knows_functions_whose_code_stands_in_the_image_once(tmp_path):
-    """GCC keeps one of two that are the same, and reports the frame of that one alone."""
+    """GCC keeps one of two equal functions, and reports only its frame."""
     twin = "static int {}(volatile int *p) {{ volatile char a[300]; a[p[0]] = 1; return a[p[1]]; }}"
     code = ("int start(volatile int *);" + twin.format("one")
             + twin.format("two") + "int start(volatile int *p) { return one(p) + 3 * two(p + 1); }")

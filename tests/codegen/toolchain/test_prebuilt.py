@@ -1,4 +1,4 @@
-"""Images that a wheel brings: used where there is no compiler for the chip, and for their own configuration alone."""
+"""Images in a wheel, used only without a compiler for the chip and only for their own configuration."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ ARM = MECHANISMS / "three_link.toml"
 
 @pytest.fixture(scope="module")
 def brought(tmp_path_factory):
-    """The folder of the images, made with the compiler that is here."""
+    """Return the folder of the images, made with the present compiler."""
     with pytest.MonkeyPatch.context() as patch:
         folder = tmp_path_factory.mktemp("images")
         for module in (digest, platformio, prebuilt):
@@ -25,7 +25,7 @@ def brought(tmp_path_factory):
 
 @pytest.fixture
 def bare(brought, monkeypatch, tmp_path):
-    """A machine without a compiler for the chip, and with nothing in its cache."""
+    """Yield a folder on a machine without a compiler for the chip, with an empty cache."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("FEMTORQUE_CACHE", str(tmp_path / "cache"))
     digest.compiler_identity.cache_clear()

@@ -1,4 +1,4 @@
-"""The wire's two sides against each other: the emitted C through cffi and the Python codec."""
+"""Both sides of the wire, compared: the emitted C through cffi, and the Python codec."""
 
 import ctypes
 import shutil
@@ -25,7 +25,7 @@ C_TYPES = {"u8": "uint8_t", "u16": "uint16_t", "u32": "uint32_t", "i32": "int32_
 
 @pytest.fixture(scope="module")
 def c_messages(tmp_path_factory):
-    """{joints: (ffi, library)}; the declarations here are written from the table, not from the emitted header."""
+    """Return {joints: (ffi, library)}, with declarations from the table and not from the emitted header."""
     built = {}
     for joints in JOINTS:
         folder = tmp_path_factory.mktemp(f"messages{joints}")
@@ -49,7 +49,7 @@ def c_messages(tmp_path_factory):
 
 
 def values(f, joints):
-    """A strategy for one field's value, as the Python codec gives it back."""
+    """Return a strategy for one field's value, as the Python codec decodes it."""
     one = {
         "u8": st.integers(0, 2**8 - 1), "u16": st.integers(0, 2**16 - 1), "u32": st.integers(0, 2**32 - 1),
         "i32": st.integers(-(2**31), 2**31 - 1), "i64": st.integers(-(2**63), 2**63 - 1),
@@ -68,7 +68,7 @@ def a_message(draw):
 
 
 def payload_of(joints, message):
-    """The payload bytes of the Python codec, taken out of a whole frame."""
+    """Return the payload bytes of the Python codec, cut out of a whole frame."""
     from cobs import cobs
 
     frame = cobs.decode(Codec(joints).encode(message, tag=0)[:-1])
@@ -110,8 +110,8 @@ def test_unknown_types_have_no_size(c_messages):
 
 
 def test_layout_on_the_wire_is_the_documented_one():
-    """Written out by hand once, so that both sides cannot drift together: a knot two turns below zero, less one
-    step."""
+    """One frame is written by hand, so that both sides cannot drift together: a knot two turns and a step below zero.
+    """
     from cobs import cobs
 
     knot = messages.Knot(messages.KNOT_END, (1, -2 * 2**32 - 1), (0.5, 1.5), (-1.0, 2.0))
@@ -192,7 +192,7 @@ def test_emitted_messages_compile_without_a_warning(tmp_path, compiler, flags):
 
 
 def test_emitted_enums_are_the_table(tmp_path):
-    """Every name of the tables with its number, by the C compiler itself."""
+    """The C compiler checks the number of every name in the tables."""
     lines = [f"FT_MSG_{m.name} == {m.type}" for m in MESSAGES]
     for prefix, table in (("STATE", messages.STATES), ("FAULT", messages.FAULTS), ("REFUSAL", messages.REFUSALS),
                           ("COMMAND", messages.COMMANDS), ("FLAG", messages.FLAGS), ("LIMIT", messages.LIMITS)):
@@ -214,14 +214,10 @@ def test_the_type_of_each_field_in_python_is_that_of_its_bytes():
             assert text == (number if field.length == 1 else array)
 
 
-def test_every_fault_and_refusal_says_what_to_do():
-    for table in (messages.FAULTS, messages.REFUSALS):
-        assert all(doc and (mend or name == "NONE") for name, (_, doc, mend) in table.items())
-        assert len({row[0] for row in table.values()}) == len(table)
-
-
-def test_no_two_names_of_a_table_have_one_number():
+def test_names_of_a_table_have_different_numbers_and_faults_say_what_to_do():
     for table in (messages.STATES, messages.FAULTS, messages.REFUSALS, messages.COMMANDS, messages.FLAGS,
                   messages.LIMITS):
         numbers = [row[0] for row in table.values()]
         assert len(set(numbers)) == len(numbers)
+    for table in (messages.FAULTS, messages.REFUSALS):
+        assert all(doc and (mend or name == "NONE") for name, (_, doc, mend) in table.items())

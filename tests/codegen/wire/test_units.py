@@ -1,4 +1,4 @@
-"""Numbers on their way to the wire: what does not fit is refused with its joint, and nothing wraps."""
+"""Numbers for the wire: a number that does not fit is refused with its joint, and nothing wraps."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ MOST = COUNTED // 2
 
 
 def joints():
-    """One that turns, one that slides, one that turns."""
+    """Return a revolute, a prismatic and a revolute joint."""
     a, b, c = three_link().streamed
     return a, replace(b, type="prismatic"), c
 
