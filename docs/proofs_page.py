@@ -74,25 +74,23 @@ def _runs(rows: list[Row]) -> str:
 
 def _functions(files: dict[str, Reached]) -> str:
     """Which functions a proof goes through, and why it is not all of them."""
-    missed = reached.missed(files)
-    written = [_room(room, files, missed) for room, files in reached.rooms().items()]
+    seen = {(file, name) for file, one in files.items() for name in one.functions}
+    written = [_room(room, names, seen) for room, names in reached.rooms().items()]
     return FUNCTIONS + "\n".join(written)
 
 
-def _room(room: str, files: dict[str, list[str]], missed: dict[tuple[str, str], frozenset[int]]) -> str:
+def _room(room: str, files: dict[str, list[str]], seen: set[tuple[str, str]]) -> str:
     every = [(file, name) for file, names in files.items() for name in names]
-    whole = sum(which in missed and not missed[which] for which in every)
-    part = sum(bool(missed.get(which)) for which in every)
-    head = f"**{room}**: {len(every)} functions; proofs go through every line of {whole}, and through {part} in part."
-    lines = [line for file, names in files.items() for line in _left(file, names, missed)]
+    head = f"**{room}**: proofs reach {sum(which in seen for which in every)} of {len(every)} functions."
+    lines = [line for file, names in files.items() for line in _left(file, names, seen)]
     return "\n".join([head, "", *lines]) + "\n"
 
 
-def _left(file: str, names: list[str], missed: dict[tuple[str, str], frozenset[int]]) -> list[str]:
+def _left(file: str, names: list[str], seen: set[tuple[str, str]]) -> list[str]:
     """One line for each reason that functions of a file have."""
     by_reason: dict[str, list[str]] = {}
     for name in names:
-        if (file, name) not in missed:
+        if (file, name) not in seen:
             by_reason.setdefault(reached.reason(file, name) or EARLIER, []).append(name)
     return [f"- `{file}`: {_names(those, len(names))}: {why}" for why, those in by_reason.items()]
 

@@ -569,15 +569,10 @@ Pick = Callable[[list[Injection]], list[Injection]]
 
 
 def run(name: str, out: Path, pick: Pick = lambda all_: all_,
-        on_outcome: Callable[[Outcome], None] = lambda outcome: None) -> list[Outcome]:
-    """Build the image of a kind of drives, and play the picked injections."""
-    return done(arm_of(name), pick(list(injections(name))), KINDS[name].timeout is None, out, on_outcome)
-
-
-def run_parked(name: str, out: Path, pick: Pick = lambda all_: all_,
-               on_outcome: Callable[[Outcome], None] = lambda outcome: None) -> list[Outcome]:
-    """Play the picked injections of an arm that lies down."""
-    return done(parked_of(name), pick(list(parked(name))), KINDS[name].timeout is None, out, on_outcome)
+        on_outcome: Callable[[Outcome], None] = lambda outcome: None, lies: bool = False) -> list[Outcome]:
+    """Play the picked injections on a kind of drives. lies: on the arm that lies down."""
+    arm, every = (parked_of(name), parked(name)) if lies else (arm_of(name), injections(name))
+    return done(arm, pick(list(every)), KINDS[name].timeout is None, out, on_outcome)
 
 
 def done(mechanism: Mechanism, these: list[Injection], unlimited: bool, out: Path,
@@ -589,21 +584,3 @@ def done(mechanism: Mechanism, these: list[Injection], unlimited: bool, out: Pat
         outcomes.append(play(injection, mechanism, elf, unlimited))
         on_outcome(outcomes[-1])
     return outcomes
-
-
-def table(of_kind: dict[str, list[Outcome]]) -> str:
-    """Return a line for each fault and kind of drives: count, slowest time without torque, end states."""
-    lines = [f"{'drives':13} {'what goes wrong':22} {'done':>5} {'unsafe':>7} {'bad':>4} {'left on':>8} {'slowest':>9}"
-             "  ends in"]
-    for name, outcomes in of_kind.items():
-        for kind in dict.fromkeys(o.injection.kind for o in outcomes):
-            own = [o for o in outcomes if o.injection.kind == kind]
-            lines.append(f"{name:13} {kind:22} {_counts(own)} {1e3 * max(o.seconds for o in own):6.1f} ms  "
-                         + ", ".join(sorted({f"{o.state} {o.fault}".strip() for o in own})))
-    every = [o for outcomes in of_kind.values() for o in outcomes]
-    return "\n".join([*lines, f"{'all':36} {_counts(every)}"])
-
-
-def _counts(outcomes: list[Outcome]) -> str:
-    unsafe, bad, left = (sum(bool(getattr(o, key)) for o in outcomes) for key in ("unsafe", "bad", "left"))
-    return f"{len(outcomes):5} {unsafe:7} {bad:4} {left:8}"

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from assurance.campaigns import campaign_drives as campaign, campaign_dynamixels, campaign_servos, campaign_wires
+from assurance.campaigns.campaign import table
 from femtorque.codegen.drive.catalogue import CATALOGUE
 from femtorque.codegen.toolchain import platformio as build
 from tests.support.rig import ROOT
@@ -42,7 +43,7 @@ def wrong(outcomes):
 def test_that_a_sample_ends_where_it_must_with_no_torque(name):
     """Out of reach, only drives without a timeout go on, until their supply is cut."""
     outcomes = campaign.run(name, PLACE, lambda every: [i for i in every if (i.kind, i.name, i.moment) in SAMPLE[name]])
-    print(campaign.table({name: outcomes}))
+    print(table(outcomes))
     assert len(outcomes) == len(SAMPLE[name]) and wrong(outcomes) == []
     assert [o.left for o in outcomes] == [campaign.KINDS[name].timeout is None] * len(outcomes)
 
@@ -54,7 +55,7 @@ def test_that_a_sample_ends_where_it_must_with_no_torque(name):
     ("odrive-can", ("on its way, drive's own fault", "HOLD")), ("damiao", ("too hot", "HOLD")),
 ])
 def test_that_an_arm_on_drives_lies_down_before_they_are_let_go(name, what):
-    outcomes = campaign.run_parked(name, PLACE, lambda every: [i for i in every if (i.name, i.moment) == what])
+    outcomes = campaign.run(name, PLACE, lambda every: [i for i in every if (i.name, i.moment) == what], lies=True)
     assert len(outcomes) == 1 and wrong(outcomes) == []
     assert on_the_way(outcomes)
 
@@ -73,20 +74,13 @@ def test_that_drives_let_go_elsewhere_are_unsafe():
     assert campaign.play(replace(gone, lies=(0.0, 0.0, 0.0)), mechanism, elf).unsafe.startswith("let go at")
 
 
-def test_that_a_sample_of_servos_ends_where_it_must():
-    """For servos out of reach the board cuts the supply of all servos, or the watchdog does after a halt."""
-    outcomes = campaign_wires.run(
-        campaign_servos, PLACE, lambda every: [i for i in every if (i.kind, i.name, i.moment) in SAMPLE_OF_SERVOS])
-    assert len(outcomes) == len(SAMPLE_OF_SERVOS) and wrong(outcomes) == []
-    assert not any(o.left for o in outcomes)
-
-
-def test_that_a_sample_of_servos_with_a_watchdog_ends_where_it_must():
-    """Servos out of reach stop without a cut of their supply."""
-    outcomes = campaign_wires.run(
-        campaign_dynamixels, PLACE,
-        lambda every: [i for i in every if (i.kind, i.name, i.moment) in SAMPLE_OF_DYNAMIXELS])
-    assert len(outcomes) == len(SAMPLE_OF_DYNAMIXELS) and wrong(outcomes) == []
+@pytest.mark.parametrize("servos, sample", [(campaign_servos, SAMPLE_OF_SERVOS),
+                                            (campaign_dynamixels, SAMPLE_OF_DYNAMIXELS)], ids=["feetech", "dynamixel"])
+def test_that_a_sample_of_servos_ends_where_it_must(servos, sample):
+    """Out of reach, the board cuts the supply of Feetech's servos, or its watchdog does. Dynamixels have a watchdog."""
+    outcomes = campaign_wires.run(servos, PLACE,
+                                  lambda every: [i for i in every if (i.kind, i.name, i.moment) in sample])
+    assert len(outcomes) == len(sample) and wrong(outcomes) == []
     assert not any(o.left for o in outcomes)
 
 
@@ -98,22 +92,17 @@ def test_that_servos_out_of_reach_are_unsafe_without_an_output_for_their_supply(
     assert [bool(o.unsafe) for o in outcomes] == [True]
 
 
-def test_that_a_servo_that_goes_on_is_unsafe_for_any_report_of_the_board():
-    mechanism = campaign_servos.arm()
-    elf = build.build_image(mechanism, PLACE / mechanism.name).elf
-    nothing = campaign.Injection("nothing", "at all", "HOLD", lambda scene: None, "off", state="HOLD")
-    assert campaign.play(nothing, mechanism, elf).unsafe.startswith("torque for")
-    assert campaign.play(nothing, mechanism, elf, unlimited=True).unsafe == "a drive within reach is on"
-
-
-def test_that_torque_that_goes_on_is_unsafe_for_any_report_of_the_board():
+@pytest.mark.parametrize("mechanism", [campaign_servos.arm(), campaign.arm_of("damiao")], ids=["servos", "drives"])
+def test_that_torque_that_goes_on_is_unsafe_for_any_report_of_the_board(mechanism):
     """The injection has no fault, so the drives go on."""
-    mechanism = campaign.arm_of("damiao")
     elf = build.build_image(mechanism, PLACE / mechanism.name).elf
     nothing = campaign.Injection("nothing", "at all", "HOLD", lambda scene: None, "off", state="HOLD")
     assert campaign.play(nothing, mechanism, elf).unsafe.startswith("torque for")
-    early = replace(nothing, ends="refused", moment="CHECK")
-    assert campaign.play(early, mechanism, elf).unsafe.startswith("torque")
+    if mechanism.name == "campaign_feetech":
+        assert campaign.play(nothing, mechanism, elf, unlimited=True).unsafe == "a drive within reach is on"
+    else:
+        early = replace(nothing, ends="refused", moment="CHECK")
+        assert campaign.play(early, mechanism, elf).unsafe.startswith("torque")
 
 
 def test_that_every_family_has_every_fault_and_no_two_injections_are_alike():
@@ -141,7 +130,7 @@ def test_that_servos_have_every_fault_of_a_wire_and_no_two_are_alike(of):
 @pytest.mark.bench
 @pytest.mark.parametrize("name", list(campaign.KINDS))
 def test_that_no_arm_on_drives_is_let_go_before_it_lies(name):
-    outcomes = campaign.run_parked(name, PLACE)
+    outcomes = campaign.run(name, PLACE, lies=True)
     assert wrong(outcomes) == [] and len(outcomes) >= 8 and on_the_way(outcomes)
 
 
@@ -156,6 +145,6 @@ def test_that_no_fault_of_drives_is_unsafe(name):
     servos = SERVOS.get(name)
     outcomes = (campaign_wires.run(servos, PLACE, on_outcome=said) if servos
                 else campaign.run(name, PLACE, on_outcome=said))
-    print(f"\n{campaign.table({name: outcomes})}")
+    print(f"\n{table(outcomes)}")
     assert wrong(outcomes) == []
     assert len(outcomes) >= (110 if servos else 75)

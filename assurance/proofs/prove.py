@@ -22,7 +22,7 @@ from pathlib import Path
 
 from assurance.proofs import interrupts, intervals, mechanisms, prover, registers, results
 from assurance.proofs.harness import FOLDER, Run, Theorem, every
-from assurance.proofs.reached import of_words, walked
+from assurance.proofs.reached import of_walk, walked
 from femtorque.codegen.common import Refused, entry_of, kept, key_of
 from femtorque.codegen.drive import application
 from femtorque.codegen.toolchain import host_compiler
@@ -33,7 +33,7 @@ CHECKS = ("--pointer-overflow-check", "--object-bits", "12")  # on top of the pr
 MEMORY = 6 << 30  # bytes one proof may take
 WORKERS = 2
 FORMAT = "proof 4"  # of the cache: a change of the judgement needs a new one
-WALK_FORMAT = "walk 1"
+WALK_FORMAT = "walk 2"
 
 Patch = Mapping[str, Callable[[str], str]]  # file name -> a change of its text
 
@@ -184,8 +184,8 @@ def _translation(theorem: Theorem) -> Iterator[list[str]]:
         yield [*programs["goto-instrument"], "--dfcc", entry, "--apply-loop-contracts", "it.goto", "it.goto"]
 
 
-def walk(theorem: Theorem, mechanism: str) -> dict[str, str]:
-    """Return the lines of the prover's walk, as walked() does. Other tools have no walk."""
+def walk(theorem: Theorem, mechanism: str) -> dict[str, list[str]]:
+    """Return the functions of the prover's walk, as walked() does. Other tools have no walk."""
     if theorem.run.exhaust or theorem.run.intervals:
         return {}
     with tempfile.TemporaryDirectory(prefix="femtorque-proof-") as name:
@@ -193,7 +193,7 @@ def walk(theorem: Theorem, mechanism: str) -> dict[str, str]:
         text = _MARK.sub("", _preprocessed(theorem, mechanism, {}, folder))
         entry = kept(key_of(WALK_FORMAT, *_tool(theorem), theorem.name, repr(theorem.run), text),
                      lambda made: _walk(made, theorem, folder), lambda entry: (entry / "walk.json").exists())
-        found: dict[str, str] = json.loads((entry / "walk.json").read_text(encoding="utf-8"))
+        found: dict[str, list[str]] = json.loads((entry / "walk.json").read_text(encoding="utf-8"))
         return found
 
 
@@ -308,7 +308,7 @@ def _one(job: tuple[Theorem, str], fresh: bool) -> tuple[results.Row, dict[str, 
     print(f"{it.outcome:8} {it.theorem} ({it.mechanism}): {it.checks} claims, {it.seconds:.1f} s, "
           f"{it.megabytes} MB{note}", *(f"\n         {what}" for what in it.failed[:8]), flush=True)
     row = results.Row(it.theorem, it.mechanism, it.outcome, it.checks, it.seconds, it.day, of, it.note)
-    return row, of_words(it.mechanism, walk(*job))
+    return row, of_walk(it.mechanism, walk(*job))
 
 
 def _keep(made: list[tuple[results.Row, dict[str, results.Reached]]], anew: bool) -> None:

@@ -1,12 +1,12 @@
-"""Finds the functions of the firmware that proofs reach, line by line, by the prover's report of its walk.
+"""Finds the functions of the firmware that proofs reach, by the prover's report of its walk.
 
-Nothing is proved of a line that no proof reaches. So a proof reaches every function, or REASONS says why not.
+Nothing is proved of a function that no proof reaches. So a proof reaches every function, or REASONS says why not.
 """
 
 import hashlib
 import re
 import xml.etree.ElementTree as Xml
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -56,35 +56,16 @@ def _head(lines: list[str], at: int) -> int | None:
 # -- what one proof goes through --------------------------------------------------------------------------------------
 
 
-def walked(report: Path, folder: Path) -> dict[str, str]:
-    """Return {file: its reached functions, each with its missed lines: `name`, `name-7-8`}.
-
-    Lines are counted from the line with the name.
-    """
-    hits = _hits(report)
-    walk = {name: _walk(functions((folder / name).read_text(encoding="utf-8")), lines)
-            for name, lines in sorted(hits.items()) if name != "harness.c" and (folder / name).is_file()}
-    return {name: words for name, words in walk.items() if words}
-
-
-def _hits(report: Path) -> dict[str, dict[int, bool]]:
-    """Return {file: {line with code: reached}}."""
-    found: dict[str, dict[int, bool]] = {}
+def walked(report: Path, folder: Path) -> dict[str, list[str]]:
+    """Return {file: its functions with a reached line} by the prover's report on the files of a folder."""
+    hits: dict[str, set[int]] = {}
     for file in Xml.parse(report).getroot().iter("class"):
-        lines = found.setdefault(file.get("filename", ""), {})
-        for line in file.iter("line"):
-            number = int(line.get("number", 0))
-            lines[number] = lines.get(number, False) or line.get("hits") != "0"
-    return found
-
-
-def _walk(defined: Iterable[Function], lines: Mapping[int, bool]) -> str:
-    words = []
-    for one in defined:
-        own = {line - one.first: hit for line, hit in lines.items() if one.first <= line <= one.last}
-        if any(own.values()):
-            words.append("-".join([one.name, *(str(line) for line in sorted(own) if not own[line])]))
-    return " ".join(words)
+        lines = {int(line.get("number", 0)) for line in file.iter("line") if line.get("hits") != "0"}
+        hits.setdefault(file.get("filename", ""), set()).update(lines)
+    walk = {name: [one.name for one in functions((folder / name).read_text(encoding="utf-8"))
+                   if not lines.isdisjoint(range(one.first, one.last + 1))]
+            for name, lines in sorted(hits.items()) if name != "harness.c" and (folder / name).is_file()}
+    return {name: names for name, names in walk.items() if names}
 
 
 # -- what all of them do ----------------------------------------------------------------------------------------------
@@ -121,15 +102,6 @@ def _defined(text: str) -> list[str]:
     return list(dict.fromkeys(one.name for one in functions(text)))
 
 
-def _ends() -> dict[tuple[str, str], set[int]]:
-    """Return {(file, function): its last line}, which has no code and cannot be missed."""
-    found: dict[tuple[str, str], set[int]] = {}
-    for file, text in (_written() | _emitted()).items():
-        for one in functions(text):
-            found.setdefault((file, one.name), set()).add(one.last - one.first)
-    return found
-
-
 def rooms() -> dict[str, dict[str, list[str]]]:
     """Return {room: {file: its functions}} of the firmware, the chips and the emitted C."""
     heads = {f"firmware/{room}": f"{room}/" for room in ROOMS}
@@ -139,29 +111,15 @@ def rooms() -> dict[str, dict[str, list[str]]]:
             for room, head in heads.items()}
 
 
-def of_words(mechanism: str, words: Mapping[str, str]) -> dict[str, Reached]:
+def of_walk(mechanism: str, walk: Mapping[str, Iterable[str]]) -> dict[str, Reached]:
     """Return {file: the functions that one proof reaches} from its walk, without C of other mechanisms."""
     places, texts = _places(mechanism), _written() | _emitted()
     found = {}
-    for name, said in words.items():
+    for name, names in walk.items():
         file = places.get(name, f"{mechanism}/{name}")
         if file in texts:
-            found[file] = Reached(hashlib.sha256(texts[file].encode()).hexdigest()[:16],
-                                  {function: frozenset(lines) for function, lines in _words(said)})
+            found[file] = Reached(hashlib.sha256(texts[file].encode()).hexdigest()[:16], frozenset(names))
     return found
-
-
-def missed(files: Mapping[str, Reached]) -> dict[tuple[str, str], frozenset[int]]:
-    """Return {(file, function) that a proof reaches: its lines that no proof reaches}."""
-    ends = _ends()
-    return {(file, name): lines - ends.get((file, name), frozenset())
-            for file, reached in files.items() for name, lines in reached.functions.items()}
-
-
-def _words(words: str) -> Iterator[tuple[str, set[int]]]:
-    for word in words.split():
-        name, *lines = word.split("-")
-        yield name, set(map(int, lines))
 
 
 def _places(mechanism: str) -> dict[str, str]:

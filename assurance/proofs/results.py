@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from assurance.proofs.harness import FOLDER
@@ -11,10 +11,7 @@ from assurance.proofs.harness import FOLDER
 TABLE = FOLDER / "results.txt"
 HEAD = ("# made by `make prove`: theorem, mechanism, outcome, claims, seconds of a processor, day, digest of its "
         "sources, figures found\n")
-FILES = ("\n# what proofs go through: file, digest of its text, functions with those of their lines that none reaches, "
-         "counted from their names\n")
-
-Functions = dict[str, frozenset[int]]  # {name: its lines that no proof reaches}
+FILES = "\n# functions that proofs reach: file, digest of its text, functions\n"
 
 
 @dataclass(frozen=True)
@@ -40,16 +37,12 @@ class Reached:
     """Functions that proofs reach in a file with this digest."""
 
     digest: str
-    functions: Functions = field(default_factory=dict)
+    functions: frozenset[str] = frozenset()
 
     def joined(self, other: Reached) -> Reached:
         """Return the union of both, or the other one if the file has changed."""
-        if self.digest != other.digest:
-            return other
-        both = dict(self.functions)
-        for name, lines in other.functions.items():
-            both[name] = both.get(name, lines) & lines
-        return Reached(self.digest, both)
+        same = self.digest == other.digest
+        return Reached(self.digest, self.functions | other.functions) if same else other
 
 
 def read() -> tuple[list[Row], dict[str, Reached]]:
@@ -61,8 +54,7 @@ def read() -> tuple[list[Row], dict[str, Reached]]:
 def write(rows: Iterable[Row], files: Mapping[str, Reached], table: Path | None = None) -> None:
     lines = [f"{r.theorem} {r.mechanism} {r.outcome} {r.claims} {r.seconds} {r.day} {r.digest} {r.note}".rstrip()
              for r in rows]
-    seen = [" ".join([name, r.digest, *(_word(n, r.functions[n]) for n in sorted(r.functions))])
-            for name, r in sorted(files.items())]
+    seen = [" ".join([name, r.digest, *sorted(r.functions)]) for name, r in sorted(files.items())]
     text = HEAD + "".join(f"{line}\n" for line in lines) + FILES + "".join(f"{line}\n" for line in seen)
     (table or TABLE).write_text(text, encoding="utf-8", newline="\n")
 
@@ -81,9 +73,5 @@ def _row(line: str) -> Row:
 
 
 def _file(line: str) -> tuple[str, Reached]:
-    name, digest, *words = line.split(" ")
-    return name, Reached(digest, {word.split("-")[0]: frozenset(map(int, word.split("-")[1:])) for word in words})
-
-
-def _word(name: str, lines: frozenset[int]) -> str:
-    return "-".join([name, *map(str, sorted(lines))])
+    name, digest, *functions = line.split(" ")
+    return name, Reached(digest, frozenset(functions))

@@ -123,8 +123,6 @@ SEEDED = (
         ("wait_pauses", "ft_wait.c", "turns < cycles; turns++)", "turns < cycles;)"),
         ("angles_duty", "ft_config.h", "#define FT_DUTY_MAX FT_C(", "#define FT_DUTY_MAX FT_C(1.1) * FT_C("),
         ("silence_rests", "ft_config.h", "#define FT_HOST_LOST ", "#define FT_HOST_LOST 4 + 0 * "),
-        ("angles_of_steps", "ft_config.c", "{ /* shoulder */\n        .unit = FT_UNIT(", "{ /* shoulder */\n"
-         "        .unit = FT_UNIT(3e38) * FT_UNIT("),
         ("angles_to_steps", "ft_config.c", ".span = FT_C(1.5707963267948966)", ".span = FT_C(3.2)")),
     *of("braked",
         ("safety_faults", "ft_safety.c", "how >= s->reaction", "how <= s->reaction"),
@@ -198,7 +196,7 @@ SEEDED = (
         ("bus_commands", "ft_bus.c", "if (d->state != FT_BUS_ENABLED || setup_lost(d, i))",
          "if (d->state != FT_BUS_ENABLED)"),
         ("bus_fields", "ft_mit.c", "(v & 15u) << 4 | kp >> 8", "v << 4 | kp >> 4"),
-        ("bus_brakes", "ft_bus.c", "t.kd = ft_drive[i].damping;", "t.kp = ft_drive[i].damping;"),
+        ("bus_torque", "ft_bus.c", "t.kd = ft_drive[i].damping;", "t.kp = ft_drive[i].damping;"),
         ("bus_torque", "ft_bus.c", "ft_drive[i].closes != 0u && source", "source"),
         ("fields_carry", "ft_field.h", "left <= step && left >= -step ? left : 0.0f", "left"),
         ("fields_numbers", "ft_field.h", "x < r->low ? r->low : x > r->high ? r->high : x", "x < r->low ? r->low : x"),
@@ -242,9 +240,9 @@ SEEDED = (
         ("wire_begin", "ft_bus.c", "    ft_wire_pack(w, frames, count);\n", "")),
     *of("sts:f405rg-6",
         ("line_supply", "ft_wires.c", "FT_CUTOFF_PIN, on)", "FT_CUTOFF_PIN, !on)"),
-        ("cutoff_cuts", "ft_cutoff.c", "c->doubt > FT_CUTOFF_TICKS", "c->doubt > FT_CUTOFF_TICKS + 1u"),
-        ("cutoff_cuts", "ft_cutoff.c", "stopped || c->doubt", "c->doubt"),
-        ("cutoff_returns", "ft_cutoff.c", "c->dark >= FT_CUTOFF_DARK", "true"),
+        ("cutoff_tick", "ft_cutoff.c", "c->doubt > FT_CUTOFF_TICKS", "c->doubt > FT_CUTOFF_TICKS + 1u"),
+        ("cutoff_tick", "ft_cutoff.c", "stopped || c->doubt", "c->doubt"),
+        ("cutoff_tick", "ft_cutoff.c", "c->dark >= FT_CUTOFF_DARK", "true"),
         ("line_supply", "ft_wires.c", "FT_CUTOFF_PIN, on)", "FT_CUTOFF_PIN, !on)")),
     *of("f405rg-4:current",
         ("current_duty", "ft_current.c", "inside ? duty : duty > 0.0f ? c->bound\n"
@@ -300,5 +298,5 @@ SEEDED = (
         ("rotation_bounds", "ft_loop.c", "(FT_C(1.5) - half * y * y);\n    p.c", "(FT_C(1.50001) - half * y * y);\n"
          "    p.c")),
     *of("flexible_arm",
-        ("step_start", "ft_flexible.c", "i < FT_MODES", "i <= FT_MODES")),
+        ("step_tick", "ft_flexible.c", "i < FT_MODES", "i <= FT_MODES")),
 )

@@ -133,15 +133,15 @@ def test_that_results_are_read_as_they_are_written(tmp_path):
     assert (tmp_path / "results.txt").read_bytes() == results.TABLE.read_bytes()
 
 
-def test_that_reached_lines_are_joined_for_the_same_file_and_forgotten_for_a_changed_one():
-    one = {"a.c": results.Reached("1", {"f": frozenset({1, 2}), "g": frozenset()}), "b.c": results.Reached("1")}
-    same, other = {"a.c": results.Reached("1", {"f": frozenset({2, 3})})}, {"a.c": results.Reached("2")}
-    assert results.join(one, same)["a.c"].functions == {"f": {2}, "g": frozenset()}
+def test_that_reached_functions_are_joined_for_the_same_file_and_forgotten_for_a_changed_one():
+    one = {"a.c": results.Reached("1", frozenset({"f"})), "b.c": results.Reached("1")}
+    same, other = {"a.c": results.Reached("1", frozenset({"g"}))}, {"a.c": results.Reached("2")}
+    assert results.join(one, same)["a.c"].functions == {"f", "g"}
     assert results.join(one, other) == {"a.c": results.Reached("2"), "b.c": results.Reached("1")}
 
 
 def test_that_a_proof_reaches_every_function_or_there_is_a_reason():
-    seen = reached.missed(results.read()[1])
+    seen = {(file, name) for file, one in results.read()[1].items() for name in one.functions}
     functions = [(file, name) for files in reached.rooms().values() for file, names in files.items() for name in names]
     waits = {name for job in changed() for name in included(*job)}  # one that is to be run may go through more of them
     assert not [which for which in functions
@@ -152,16 +152,14 @@ def test_that_a_proof_reaches_every_function_or_there_is_a_reason():
     assert set(reached.REASONS) <= used, "a reason that no function needs"
 
 
-def test_that_functions_are_found_with_their_missed_lines(tmp_path):
+def test_that_functions_with_a_reached_line_are_found(tmp_path):
     code = "static int one(int x)\n{\n    return x;\n}\n\nvoid two(void)\n{\n    a();\n    b();\n}\n"
     assert [(f.name, f.first, f.last) for f in reached.functions(code)] == [("one", 1, 4), ("two", 6, 10)]
     (tmp_path / "a.c").write_text(code, encoding="utf-8")
     report = tmp_path / "walk.xml"
     report.write_text('<coverage><class filename="a.c"><line number="3" hits="0"/><line number="8" hits="1"/>'
                       '<line number="9" hits="0"/></class></coverage>', encoding="utf-8")
-    words = reached.walked(report, tmp_path)
-    assert words == {"a.c": "two-3"}
-    assert reached.missed({"a.c": results.Reached("", dict(reached._words(words["a.c"])))}) == {("a.c", "two"): {3}}
+    assert reached.walked(report, tmp_path) == {"a.c": ["two"]}
 
 
 def test_that_a_result_depends_on_included_code_alone(monkeypatch):

@@ -628,54 +628,39 @@ void prove_bus_commands(void)
 
 /* ---- what a command asks for -------------------------------------------- */
 
-static uint32_t position_of(const ft_frame *f)
+/* Return the bytes of a frame as one number, the first byte highest. */
+static uint64_t word_of(const ft_frame *f)
 {
-    return (uint32_t)f->data[0] << 8 | f->data[1];
-}
+    uint64_t word = 0;
+    uint32_t n;
 
-static uint32_t velocity_of(const ft_frame *f, bool mit)
-{
-    return mit ? (uint32_t)f->data[2] << 4 | f->data[3] >> 4
-                  : (uint32_t)f->data[2] << 8 | f->data[3];
-}
-
-static uint32_t kp_of(const ft_frame *f, bool mit)
-{
-    return mit ? (f->data[3] & 15u) << 8 | f->data[4]
-                  : (uint32_t)f->data[4] << 8 | f->data[5];
-}
-
-static uint32_t kd_of(const ft_frame *f, bool mit)
-{
-    return mit ? (uint32_t)f->data[5] << 4 | f->data[6] >> 4
-                  : (uint32_t)f->data[6] << 8 | f->data[7];
-}
-
-static uint32_t torque_of(const ft_frame *f, bool mit)
-{
-    return mit ? (f->data[6] & 15u) << 8 | f->data[7]
-                  : f->id >> 8 & 0xFFFFu;
+    for (n = 0; n < 8u; n++)
+        word = word << 8 | f->data[n];
+    return word;
 }
 
 /* Return whether a frame asks a drive for this target, by the ranges of its
  * file. */
 static bool asks_for(const ft_frame *f, uint32_t i, const ft_drive_target *t)
 {
-    const bool d = !IS_ROBSTRIDE(i);
-    const uint32_t top = d ? 4095u : 65535u;
+    const bool mit = !IS_ROBSTRIDE(i);
+    const uint32_t top = mit ? 4095u : 65535u;
     const ft_drive_config *c = &ft_drive[i];
+    const uint64_t w = word_of(f);
+    const uint32_t position = (uint32_t)(w >> 48);
+    const uint32_t velocity = (uint32_t)(mit ? w >> 36 : w >> 32) & top;
+    const uint32_t kp = (uint32_t)(mit ? w >> 24 : w >> 16) & top;
+    const uint32_t kd = (uint32_t)(mit ? w >> 12 : w) & top;
+    const uint32_t torque = mit ? (uint32_t)w & top : f->id >> 8 & 0xFFFFu;
 
-    return (stands_for(position_of(f), t->position, -c->position, c->position,
-                       65535u)
-            || (d && position_of(f) == 65534u
+    return (stands_for(position, t->position, -c->position, c->position, 65535u)
+            || (mit && position == 65534u
                 && stands_for(65535u, t->position, -c->position, c->position,
                               65535u)))
-           && stands_for(velocity_of(f, d), t->velocity, -c->velocity,
-                         c->velocity, top)
-           && stands_for(kp_of(f, d), t->kp, 0.0f, c->kp, top)
-           && stands_for(kd_of(f, d), t->kd, 0.0f, c->kd, top)
-           && stands_for(torque_of(f, d), t->torque, -c->torque, c->torque,
-                         top);
+           && stands_for(velocity, t->velocity, -c->velocity, c->velocity, top)
+           && stands_for(kp, t->kp, 0.0f, c->kp, top)
+           && stands_for(kd, t->kd, 0.0f, c->kd, top)
+           && stands_for(torque, t->torque, -c->torque, c->torque, top);
 }
 
 /* For any command, NaN included, each field of the frame holds the number for
@@ -704,41 +689,29 @@ static bool is_commanded(const ft_bus_drive *d, uint32_t i)
            && d->state == (uint8_t)FT_BUS_ENABLED;
 }
 
-/* If no source makes torques while the outputs are on, the drives brake: an
- * enabled drive is commanded zero velocity, no stiffness, the damping of the
- * file and no torque.
- * Run: unwind=20 floats mechanisms=drives */
-void prove_bus_brakes(void)
-{
-    const uint32_t i = below(FT_BUS_DRIVES);
-    ft_drive_target t = { 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f };
-
-    any_state();
-    GIVEN(is_commanded(&bus.drive[i], i));
-    ft_bus_form(&bus, &control, (uint32_t)FT_SOURCE_OFF, true, nondet_u32());
-    t.kd = ft_drive[i].damping;
-    CLAIM(asks_for(&bus.frame[i], i, &t));
-    END;
-}
-
 /* In the modes of the lab, and if the board closes the loop, an enabled drive
  * is asked for the law's torque alone, with no stiffness and no damping in the
- * drive. law_torque and lab_law bound that torque.
+ * drive. law_torque and lab_law bound that torque. If no source makes torques
+ * while the outputs are on, an enabled drive brakes: it is asked for zero
+ * velocity, the damping of the file, no stiffness and no torque.
  * Run: unwind=20 floats mechanisms=drives */
 void prove_bus_torque(void)
 {
-    const uint32_t i = below(FT_BUS_DRIVES);
-    const uint32_t source = (uint32_t)(nondet_bool() ? FT_SOURCE_LAB
-                                                    : FT_SOURCE_PATH);
+    const uint32_t i = below(FT_BUS_DRIVES), source = nondet_u32();
     ft_drive_target t = { 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f };
 
     any_state();
     GIVEN(is_commanded(&bus.drive[i], i));
-    GIVEN(source == (uint32_t)FT_SOURCE_LAB || ft_drive[i].closes == 0u
-          || !inside(&control, ft_drive[i].joint));
+    GIVEN(source == (uint32_t)FT_SOURCE_OFF || source == (uint32_t)FT_SOURCE_LAB
+          || (source == (uint32_t)FT_SOURCE_PATH
+              && (ft_drive[i].closes == 0u
+                  || !inside(&control, ft_drive[i].joint))));
     ft_bus_form(&bus, &control, source, true, nondet_u32());
-    t.torque = ft_drive[i].sign
-               * (float)control.law.torque[ft_drive[i].joint];
+    if (source == (uint32_t)FT_SOURCE_OFF)
+        t.kd = ft_drive[i].damping;
+    else
+        t.torque = ft_drive[i].sign
+                   * (float)control.law.torque[ft_drive[i].joint];
     CLAIM(asks_for(&bus.frame[i], i, &t));
     END;
 }

@@ -18,12 +18,16 @@ static bool well(void)
 
 /* Servos have no supply at the start, in ESTOP, on the way to the boot loader,
  * and once a servo has been in doubt for more than FT_CUTOFF_TICKS ticks. Each
- * tick of doubt is counted.
+ * tick of doubt is counted. The supply returns in DISARMED alone, and only after
+ * FT_CUTOFF_DARK ticks without it, each of which is counted. While no servo is
+ * in doubt a supply that is on stays on, but in ESTOP and on the way to the boot
+ * loader.
  * Run: mechanisms=sts:f405rg-6 */
-void prove_cutoff_cuts(void)
+void prove_cutoff_tick(void)
 {
     const bool doubted = nondet_bool();
     const uint32_t state = nondet_u32();
+    const bool stops = state == FT_STATE_ESTOP || state == FT_STATE_LEAVING;
     ft_cutoff before = { 0u, 0u, false };
     bool on;
 
@@ -33,35 +37,14 @@ void prove_cutoff_cuts(void)
     GIVEN(well());
     before = cut;
     on = ft_cutoff_tick(&cut, doubted, state);
-    CLAIM(well());
-    CLAIM(on == cut.on);
-    CLAIM(!on || (state != FT_STATE_ESTOP && state != FT_STATE_LEAVING));
+    CLAIM(well() && on == cut.on && (!on || !stops));
     CLAIM(!on || !before.on || !doubted || cut.doubt == before.doubt + 1u);
     CLAIM(!on || !before.on || !doubted || before.doubt < FT_CUTOFF_TICKS);
-    END;
-}
-
-/* The supply returns in DISARMED alone, and only after FT_CUTOFF_DARK ticks
- * without it, each of which is counted. While no servo is in doubt a supply
- * that is on stays on, but in ESTOP and on the way to the boot loader.
- * Run: mechanisms=sts:f405rg-6 */
-void prove_cutoff_returns(void)
-{
-    const bool doubted = nondet_bool();
-    const uint32_t state = nondet_u32();
-    ft_cutoff before;
-    bool on;
-
-    ANYTHING(cut);
-    GIVEN(well());
-    before = cut;
-    on = ft_cutoff_tick(&cut, doubted, state);
     CLAIM(before.on || !on
           || (state == FT_STATE_DISARMED && before.dark == FT_CUTOFF_DARK));
     CLAIM(on || before.on || cut.dark == before.dark + 1u
           || cut.dark == FT_CUTOFF_DARK);
     CLAIM(on || !before.on || cut.dark <= 1u);
-    CLAIM(!before.on || on || doubted || state == FT_STATE_ESTOP
-          || state == FT_STATE_LEAVING);
+    CLAIM(!before.on || on || doubted || stops);
     END;
 }

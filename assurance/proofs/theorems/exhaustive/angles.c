@@ -39,29 +39,6 @@ void prove_angles_sines(void)
     END;
 }
 
-/* The angle between any two positions, in steps, converts to rad or m with a
- * relative error of at most 2^-23, for every joint.
- * Run: exhaust seconds=900 */
-void prove_angles_of_steps(void)
-{
-    double worst = 0.0;
-    uint32_t j, n = 0;
-
-    for (j = 0; j < FT_JOINTS; j++)
-        do {
-            const ft_turn way = (ft_turn)n;
-            const double exact = (double)way * (double)ft_joint[j].unit;
-            const float got = (float)way * ft_joint[j].unit;
-
-            if (way != 0)
-                worst = worse(worst, fabs((got - exact) / exact));
-            checks++;
-        } while (++n != 0u);
-    CLAIM(worst <= 1.0 / (1 << 23));
-    NOTE("worst error %.3g of the angle", worst);
-    END;
-}
-
 /* Every distance that a segment may reach, in rad or m, converts to steps
  * within their range. The error is below 2^-23 of the distance plus one step.
  * Assumes: a distance of at most the joint's span, with a rounding of one in
