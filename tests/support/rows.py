@@ -82,15 +82,13 @@ HERE: dict[str, tuple[str, ...]] = {
         "pick_and_place", "two_arm_grasp"),
     "assurance/analysis/test_static_analysis.py::test_clang_tidy_finds_nothing": ("nucleo-g474re-6", "robomaster-c"),
     "assurance/analysis/test_static_analysis.py::test_cppcheck_finds_nothing": ("nucleo-g474re-6", "robomaster-c"),
-    "hil/board/test_drives.py::test_drives_that_tell_little_end_in_the_same_names": (
-        "mini-cheetah-bus-foreign-*",),
     "hil/board/test_drives.py::test_no_round_takes_longer_than_check_says": ("damiao-told0", "fd-told3"),
     "hil/board/test_drives.py::test_the_bus_is_back_after_it_was_held_dominant_whenever_it_is_released": (
         "damiao-*", "fd-*-0.102"),
     "hil/board/test_drives.py::test_the_image_moves_an_arm_of_drives_as_the_host_computes_it": (
-        "damiao", "fd"),
+        "damiao", "fd", "moteus", "odrive-can"),
     "hil/board/test_drives.py::test_what_goes_wrong_on_the_bus_ends_in_its_name_with_nothing_driven": (
-        "damiao-*", "fd-bus-short-BUS_OFF"),
+        "damiao-*", "fd-bus-short-BUS_OFF", "mini-cheetah-bus-foreign-*", "moteus-*", "odrive-can-*"),
     "hil/board/test_faults.py::test_what_only_some_arms_can_suffer_ends_in_its_named_fault_there": (
         "f405rg-4-current-sensor-backwards-named0", "f405rg-4-current-cable-shorted-named2",
         "odrive-v3.6-voltage-driver-forgets-named4", "f405rg-4-voltage-overload-named6"),

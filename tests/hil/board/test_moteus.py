@@ -5,50 +5,16 @@ import subprocess
 import sys
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
-from femtorque.codegen.verify.bus_budget import bus_loads
 from femtorque.hil.board.drives_alone import DrivesAlone
 from femtorque.hil.drives.families.moteus.drive import STOPPED, TIMEOUT
 from femtorque.hil.plant import plant_of
 from femtorque.host.lab import maker_configuration
-from tests.hil.board.test_drives import STATES, armed, board, drives, moved, run_of, watched
+from tests.hil.board.test_drives import armed, board, drives, moved
 from tests.support.bus_arm import described
 
 HOME, VERSION, FIRMWARE = "home_state", "register_map_version", "firmware_version"
-
-
-def test_the_image_moves_an_arm_of_them_as_the_host_computes_it():
-    run = run_of("moteus")
-    result, passed = run.result, run.passed
-    assert result.ended == "done" and result.state == "DISARMED" and result.bit_identical is True
-    assert np.all(result.tracking_max < 1e-3) and np.all(np.ptp(result.record.q, axis=0) > 0.03)
-    assert result.outputs_safe and not run.driving
-    assert all(p.error is None and p.frame.fast for p in passed)
-    assert {(len(p.frame.data), p.frame.extended) for p in passed} == {
-        (2, True), (3, True), (12, True), (32, True), (3, False), (7, False), (16, False)}
-
-
-def test_each_tick_brings_every_drive_one_frame_and_loads_the_bus_as_check_says():
-    with watched("moteus", 0.1) as (on, passed, share):
-        ids = [p.frame.id for p in passed]
-        assert all(abs(ids.count(k) - 100) <= 1 for k in (0xF701, 0xF702, 0xF703, 0x177, 0x277, 0x377))
-        (told,) = bus_loads(on.mechanism)
-        assert told.load.mean / 1.1 < share / 1e3 < told.load.worst
-
-
-@pytest.mark.parametrize(("fault", "name"), [
-    *(pair for pair in STATES.items() if pair[0] != "bus-foreign"), ("drive-rescaled", "DRIVE_SETTING")])
-def test_what_goes_wrong_ends_in_its_name_with_nothing_driven(fault, name):
-    """A drive that the board does not reach brakes after 20 ms, by its own time-out. The campaign has the foreign
-    sender, at many moments of a tick."""
-    with board("moteus") as on:
-        result = moved(on, fault)
-        named = result.faults[0] if result.faults else result.ended
-        assert any(one in named for one in name.split(" or ")), named
-        on.run(0.1)
-        assert on.outputs_safe() and all(not drive.driving or drive.brakes_alone for drive in drives(on))
 
 
 @pytest.mark.parametrize(("change", "said"), [
@@ -80,18 +46,6 @@ def test_a_drive_that_has_timed_out_stays_so_until_the_board_stops_it_and_arms_a
         first.cut = False
         on.run(0.01)
         assert first.mode == STOPPED and not first.driving  # the board is in FAULT, and stops it in every tick
-        session.link.close()
-
-
-def test_when_the_board_dies_the_drives_brake_by_themselves():
-    with board("moteus") as on:
-        session = armed(on)
-        on.run(0.02)
-        on.chip.supply(0.0)
-        longest = max(drive.timeout for drive in drives(on))
-        assert longest == pytest.approx(0.02)
-        on.run(longest + 2e-3)
-        assert [drive.mode for drive in drives(on)] == [TIMEOUT] * 3 and on.outputs_safe()
         session.link.close()
 
 
