@@ -1,8 +1,7 @@
-"""Features that a mechanism file adds to a URDF, each against an oracle of its own, through reference, C in double and
-float.
+"""Features that a mechanism file adds to a URDF, through reference, C in double and C in float.
 
-The oracle is what Pinocchio's own parser makes of the same URDF text, changed by Pinocchio's own means: a payload is an
-inertia appended to a joint, a locked joint one that `buildReducedModel` takes out. Springs are added by hand.
+The oracle is Pinocchio's model of the same URDF text, changed by Pinocchio's own means: a payload is an inertia
+appended to a joint, and `buildReducedModel` locks a joint. The test adds springs by hand.
 """
 
 from collections.abc import Callable
@@ -59,7 +58,7 @@ def unchanged(model: pin.Model) -> pin.Model:
 
 
 def with_box(model: pin.Model) -> pin.Model:
-    """A box of 0.9 kg in the hand, in axes that are turned with it."""
+    """Return the model with a box of 0.9 kg in the hand, in axes that turn with the hand."""
     hand = model.frames[model.getFrameId("hand")]
     inertia = pin.Inertia(0.9, np.array([0.06, -0.02, 0.03]), np.diag([0.002, 0.003, 0.0025]))
     model.appendBodyToJoint(hand.parentJoint, inertia, hand.placement)
@@ -98,7 +97,7 @@ rest = -0.05
 
 @dataclass(frozen=True)
 class Feature:
-    """extra: what the mechanism file says beside the URDF's name. oracle: the same done to Pinocchio's model."""
+    """extra: further lines of the mechanism file. oracle: the same change of Pinocchio's model."""
 
     extra: str = ""
     oracle: Callable[[pin.Model], pin.Model] = unchanged
@@ -123,7 +122,7 @@ def load(folder: Path, feature: Feature) -> Model:
 
 
 def expected(feature: Feature, names: list[str], q: Array, qd: Array, qdd: Array) -> Array:
-    """Torques (N, n) of the joints named, in their order."""
+    """Return torques (N, n) of the named joints, in their order."""
     model = feature.oracle(pin.buildModelFromXML(TORSO))
     assert sorted(model.names[1:]) == sorted(names)
     data, index = model.createData(), [model.joints[model.getJointId(name)].idx_v for name in names]
@@ -140,7 +139,7 @@ def expected(feature: Feature, names: list[str], q: Array, qd: Array, qdd: Array
 
 @pytest.mark.parametrize("name", FEATURES)
 def test_a_feature_gives_the_torque_that_its_oracle_does(tmp_path, name):
-    """At 1 kHz, of peak torque: reference and C in double within 1e-5, C in float within 1e-4 or its stated floor."""
+    """At 1 kHz, the error over peak torque is at most 1e-5 (reference, double), and 1e-4 or the noise floor (float)."""
     feature = FEATURES[name]
     model = load(tmp_path, feature)
     joints = [body.joint for body in model.bodies]

@@ -1,5 +1,8 @@
-"""The library of `generate --library`, by the tools that take such a library, as far as they are here: real CMake and
-PlatformIO (without their registries), SimpleFOC and Zephyr by what their headers and documentation say."""
+"""The library of `generate --library` in the tools that use libraries.
+
+CMake and PlatformIO are real, without their registries. SimpleFOC and Zephyr are stand-ins, written from their headers
+and documentation.
+"""
 
 import json
 import os
@@ -54,7 +57,7 @@ def torques(text: str) -> np.ndarray:
 
 
 def motion_of(folder: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Start and way of every joint, as the example plays them."""
+    """Return start and travel of every joint in the example."""
     text = (folder / "examples" / "plain_loop" / "plain_loop.c").read_text()
     rows = re.findall(r"\{ FT_C\(([^)]+)\), FT_C\(([^)]+)\), (?:true|false) \}", text)
     start, away = np.array(rows, float).T
@@ -77,13 +80,13 @@ def test_cmake_builds_it_and_the_plain_loop_prints_the_torques_of_its_motion(nam
 
 
 def _quintic(start: np.ndarray, away: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Position, velocity and acceleration in the second."""
+    """Return position, velocity and acceleration in the second."""
     q, v, a = (away * SECOND.deriv(n)(t)[:, None] if n else start + away * SECOND(t)[:, None] for n in range(3))
     return q, v, a
 
 
 def _marched(mechanism, q: np.ndarray) -> np.ndarray:
-    """By the same C in double precision, itself held to the reference of flexible links elsewhere."""
+    """Return torques of the same C in double precision. Other tests compare it with the reference of flexible links."""
     step, u = CompiledStep(model_of(mechanism), "double"), np.diff(q, axis=0) / 2.0
     step.start(q[0])
     given = np.empty(len(u), step.turns.sample)
@@ -113,7 +116,7 @@ def test_another_project_of_cmake_takes_it_by_its_name_in_either_precision(libra
 
 @pytest.fixture(scope="module")
 def image(library, tmp_path_factory) -> tuple[Path, str]:
-    """Result and log of PlatformIO for the example on an STM32F405; nothing is fetched."""
+    """Build the example for an STM32F405 with PlatformIO, without downloads; return result and log."""
     folder = tmp_path_factory.mktemp("platformio")
     for name, content in _offline().items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -137,7 +140,7 @@ def test_platformio_finds_it_by_its_header_and_compiles_it_as_library_json_says(
 
 @pytest.mark.xdist_group("qemu")
 def test_the_image_of_platformio_prints_on_an_emulated_stm32_what_the_pc_prints(image, library, tmp_path):
-    """Bit for bit, through nine digits of every torque."""
+    """All nine digits of every torque are equal."""
     said = run("qemu-system-arm", "-M", "netduinoplus2", "-nographic", "-monitor", "none", "-serial", "null",
                "-semihosting-config", "enable=on,target=native", "-kernel", image[0])
     run("cmake", "-S", library, "-B", tmp_path)
@@ -149,7 +152,7 @@ def test_the_image_of_platformio_prints_on_an_emulated_stm32_what_the_pc_prints(
 
 
 def sketch(name: str, tmp_path: Path, feedback: float = 0.25, fill: str = "0.5f, 7, 1, 2, 3, 4, 5") -> list[object]:
-    """The command that compiles its example against the stand-in of SimpleFOC."""
+    """Return the command that compiles the example against the stand-in of SimpleFOC."""
     folder = made(name, tmp_path / "library")
     text = (folder / "examples" / "simplefoc" / "simplefoc.ino").read_text()
     (tmp_path / "simplefoc.ino").write_text(text.replace("0.0f, 0, 0, 0, 0, 0, 0", fill))
@@ -164,7 +167,7 @@ def sketch(name: str, tmp_path: Path, feedback: float = 0.25, fill: str = "0.5f,
 
 @pytest.mark.parametrize("name", ["three_link", "five_bar", "two_arm_grasp"])
 def test_the_sketch_gives_simplefoc_the_current_of_the_torque_before_the_error(name, tmp_path):
-    """At every joint (torque / gear + rotor * gear * acceleration) / kt, within the limit, added once."""
+    """Every joint gets (torque / gear + rotor * gear * acceleration) / kt, within the limit, once."""
     run(*sketch(name, tmp_path))
     mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
     first, *rows = run(tmp_path / "sketch").splitlines()
@@ -211,7 +214,7 @@ def test_platformio_takes_its_manifest_and_packs_it(library, tmp_path):
 
 @pytest.mark.parametrize("name", KINDS)
 def test_library_properties_keep_the_rules_of_arduinos_specification(name, tmp_path):
-    """Revision 2.2 of the specification, and the patterns by which arduino-lint checks its fields."""
+    """The rules are those of revision 2.2, and the patterns of arduino-lint."""
     folder = made(name, tmp_path / name)
     lines = (folder / "library.properties").read_text().splitlines()
     said = dict(line.split("=", 1) for line in lines if line)
@@ -230,7 +233,7 @@ def test_library_properties_keep_the_rules_of_arduinos_specification(name, tmp_p
 
 
 def test_zephyr_finds_the_module_its_option_and_its_sources(library, tmp_path):
-    """By the schema of Zephyr's scripts/zephyr_module.py; its functions for CMake are stand-ins."""
+    """The schema is that of Zephyr's scripts/zephyr_module.py. Stand-ins replace its CMake functions."""
     module = yaml.safe_load((library / "zephyr" / "module.yml").read_text())
     assert set(module) == {"name", "build"} and set(module["build"]) == {"cmake", "kconfig"}
     assert (library / module["build"]["cmake"] / "CMakeLists.txt").is_file()

@@ -1,4 +1,4 @@
-"""The README of a generated folder, followed to the letter on samples, gives the torques of the motion."""
+"""The README of a generated folder, followed literally, gives the torques of a motion."""
 
 import re
 import subprocess
@@ -33,7 +33,7 @@ def test_the_first_tick_is_as_exact_as_the_others_if_its_sample_is_the_one_that_
     s = (np.arange(-1, ticks + 1) + 0.5) / ticks  # s_-1 .. s_N
 
     def torque(samples: np.ndarray) -> np.ndarray:
-        """ft_step_start at the first sample, a step for each of the others, the first torque dropped."""
+        """Start at the first sample, step for each other sample, and drop the first torque."""
         step = CompiledStep(model, "double")
         step.start(samples[0])
         u = np.diff(samples, axis=0) / 2.0
@@ -57,7 +57,7 @@ def test_the_first_tick_is_as_exact_as_the_others_if_its_sample_is_the_one_that_
 
 @pytest.mark.parametrize("precision, differ", [("single", 1e-4), ("double", 1e-5)])
 def test_the_example_of_a_controller_of_ones_own_compiles_and_follows(precision, differ, tmp_path):
-    """Compiled as its head says. With dt = 1 ms the step is off by the square of it."""
+    """The command in the example's head compiles it. With dt = 1 ms the step errs by a multiple of dt^2."""
     sources.generate(load_mechanism(ROOT / "mechanisms" / "three_axis.toml"), tmp_path)
     source, out = ROOT / "examples" / "own_controller.c", tmp_path / "own_controller"
     assert "arm/ft_rnea.c arm/ft_step.c" in source.read_text()

@@ -1,4 +1,4 @@
-"""Torques at one instant: emitted C and reference against Pinocchio, at states in no order and on no motion."""
+"""Torques at one instant: emitted C and reference against Pinocchio, at unordered states off any motion."""
 
 from functools import cache
 
@@ -26,7 +26,7 @@ States = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def states(mechanism: Mechanism, turns: float = 0.5) -> States:
-    """Positions, rates, accelerations (STATES, J) of an open tree, joints up to so many turns either way."""
+    """Return positions, velocities, accelerations (STATES, J) of an open tree. turns: range of joints, either way."""
     rng, n = np.random.default_rng(3), len(mechanism.streamed)
     slides = np.array([joint.type == "prismatic" for joint in mechanism.streamed])
     q = rng.uniform(-1.0, 1.0, (STATES, n)) * np.where(slides, 0.5, 2.0 * np.pi * turns)
@@ -34,7 +34,7 @@ def states(mechanism: Mechanism, turns: float = 0.5) -> States:
 
 
 def closed_states(mechanism: Mechanism) -> tuple[States, np.ndarray, np.ndarray]:
-    """Torques of actuated joints with closed loops, by Pinocchio; torques (STATES, J) of a motion there and at rest."""
+    """Return states of a closed mechanism, and Pinocchio's torques (STATES, J) in motion and at rest."""
     oracle, rng = Closed(mechanism), np.random.default_rng(3)
     effort = np.array([joint.limits.effort for joint in mechanism.streamed])
     weight = 1.0 / effort**2 if np.all(np.isfinite(effort)) else None
@@ -54,7 +54,7 @@ def closed_states(mechanism: Mechanism) -> tuple[States, np.ndarray, np.ndarray]
 
 
 def off(found: np.ndarray, wanted: np.ndarray, scale: np.ndarray | None = None) -> float:
-    """Worst error, of the peak."""
+    """Return the worst error over the peak."""
     return float(np.max(np.abs(found - wanted)) / max(peak(wanted if scale is None else scale), 1e-300))
 
 
@@ -88,8 +88,7 @@ def test_closed_mechanisms_against_pinocchio_with_its_constraints(name):
 
 @pytest.mark.parametrize("name", MODED)
 def test_every_mode_has_torques_of_its_own(name):
-    """Without loops against Pinocchio in that mode; with them against the reference, which the closed ones are held
-    to."""
+    """A mode without loops is compared with Pinocchio, a mode with loops with the reference."""
     mechanism = MECHANISMS[name]
     c, names = compiled(name, "double"), [joint.name for joint in mechanism.streamed]
     different = []
@@ -115,7 +114,7 @@ def test_every_mode_has_torques_of_its_own(name):
 
 @pytest.mark.parametrize("name", [*OPEN, *CLOSED])
 def test_single_precision_errs_by_a_few_millionths_of_the_peak(name):
-    """Within half a turn; positions of many turns have fewer digits left for the angle."""
+    """Joints stay within half a turn, because more turns leave fewer digits for the angle."""
     mechanism = MECHANISMS[name]
     given = closed_states(mechanism)[0] if mechanism.loops else states(mechanism)
     wanted = compiled(name, "double").torque(*given)
@@ -123,7 +122,7 @@ def test_single_precision_errs_by_a_few_millionths_of_the_peak(name):
 
 
 def test_states_need_no_order():
-    """The last answer does not depend on the calls before it, with loops to rounding."""
+    """The last answer does not depend on earlier calls; with loops it changes by rounding only."""
     for name in ("six_axis", "five_bar"):
         mechanism = MECHANISMS[name]
         given = closed_states(mechanism)[0] if mechanism.loops else states(mechanism)
@@ -145,7 +144,7 @@ def test_a_position_that_is_none_is_refused_and_the_torque_left_alone(name, posi
 
 
 def test_loops_are_not_followed_through_a_singular_pose():
-    """The four-bar's coupler and rocker are stretched out at 2.05 rad; back on this side it answers as before."""
+    """Coupler and rocker of the four-bar are stretched at 2.05 rad. Back on this side, the answer is as before."""
     mechanism = MECHANISMS["four_bar"]
     c = compiled("four_bar", "double")
     c.torque([[1.9], [2.3], [1.9]])

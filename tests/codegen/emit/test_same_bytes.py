@@ -1,7 +1,7 @@
-"""A mechanism file gives one set of bytes, whatever code NumPy, OpenBLAS and the C library take for a processor.
+"""A mechanism file gives one set of bytes, for any processor that NumPy, OpenBLAS and the C library detect.
 
-A process for every processor: OPENBLAS_CORETYPE chooses OpenBLAS's code for one, NPY_DISABLE_CPU_FEATURES takes NumPy
-its vector instructions, GLIBC_TUNABLES the C library its own.
+Every processor gets one process. OPENBLAS_CORETYPE chooses OpenBLAS's code, NPY_DISABLE_CPU_FEATURES switches NumPy's
+vector instructions off, GLIBC_TUNABLES those of the C library.
 """
 
 import platform

@@ -1,4 +1,4 @@
-"""Cost of emission, counted in calls of Python functions: how fast or busy a machine is does not show in it."""
+"""Cost of emission, counted in calls of Python functions. The speed or load of a machine does not change the count."""
 
 import os
 import subprocess
@@ -32,8 +32,8 @@ print(calls(emitted), calls(emitted))
 
 
 def test_six_axis_is_read_and_emitted_in_less_than_a_second_s_work(tmp_path):
-    """Nothing is known of it, so that its scheme has to be chosen by random motions; a second time it is looked up.
-    In a process of its own: nothing that other tests have kept counts."""
+    """At first, random motions choose the scheme. The second time, the cache has it. Another process keeps results of
+    other tests out."""
     alone = os.environ | {"FEMTORQUE_CACHE": str(tmp_path)}
     counted = subprocess.run([sys.executable, "-c", COUNTED], cwd=ROOT, env=alone,
                              stdout=subprocess.PIPE, check=True, text=True).stdout

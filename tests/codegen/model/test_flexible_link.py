@@ -1,4 +1,4 @@
-"""The flexible link's modes against what is known of beams in closed form, and what of a file is refused."""
+"""The flexible link's modes against closed forms of beams, and refused files."""
 
 from dataclasses import replace
 
@@ -55,7 +55,7 @@ def test_frequencies_with_shear_are_timoshenkos_to_second_order_in_the_elements_
 @pytest.mark.parametrize("GA_s", [GA_s, np.inf])
 @pytest.mark.parametrize("elements", [1, 2, 5])
 def test_static_deflection_is_exact(elements, GA_s):
-    """Under a force and a moment at the tip, F L^3 / 3 EI + F L / GA_s, and under the link's own weight."""
+    """The loads are a force and a moment at the tip, F L^3 / 3 EI + F L / GA_s, and the link's own weight."""
     link = link_of(elements, GA_s=GA_s)
     compliance = np.array([link.tip, link.slope]) / link.stiffness["y"] @ np.array([link.tip, link.slope]).T
     exact = np.array([[L**3 / 3.0 + EI / GA_s * L, L**2 / 2.0], [L**2 / 2.0, L]]) / EI
@@ -85,7 +85,7 @@ def test_both_planes_have_the_same_shapes_and_their_own_stiffness():
 
 
 def test_torsion_is_a_spring_at_the_tip():
-    """The twist of a bar under the moment of a weight beside its tip, and its swing with the inertia there."""
+    """The test checks the twist under a weight beside the tip, and the swing with the inertia there."""
     GJ, weight = 2.0, 0.05 * 9.81 * 0.08
     mechanism = flexible_chain.single(2, 0.0, gravity=(0.0, 0.0, -9.81), stiffness=(1e6, 1e6))
     arm = replace(mechanism.links[0], beam=replace(mechanism.links[0].beam, GJ=GJ))

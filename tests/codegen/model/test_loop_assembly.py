@@ -34,7 +34,7 @@ def example(name: str) -> tuple[Mechanism, Trajectory]:
 
 @pytest.fixture(scope="module")
 def branched() -> Model:
-    """Two random spatial branches with a slide, hung on a link that moves, and a loop of every type between them."""
+    """Return two random spatial branches with a slide on a moving link, and a loop of every type between them."""
     rng = np.random.default_rng(7)
     chain = random_chain(rng, 6)
     joints = list(chain.joints)
@@ -168,7 +168,7 @@ def test_a_motion_through_a_singular_pose_is_refused(name: str) -> None:
 
 
 def oracle_torque(mechanism: Mechanism, assembly: Assembly, motion: Trajectory, t: np.ndarray) -> np.ndarray:
-    """(N, n) of all joints, by Pinocchio, at the poses of `assembly` (checked above)."""
+    """Return Pinocchio's torques (N, n) of all joints at the poses of `assembly`, which another test checks."""
     oracle, effort = Closed(mechanism), np.array([j.limits.effort for j in mechanism.streamed])
     weight = 1.0 / effort**2 if np.all(np.isfinite(effort)) else np.ones(len(effort))
     return np.array([oracle.inverse(*row, weight)[0]

@@ -67,7 +67,7 @@ def pin_in_a_plane_that_moves() -> Mechanism:
 
 
 def parallelogram_on_a_waist() -> Mechanism:
-    """Three driven joints for two ways to move, the plane of the loop turning with the waist, on a tilted base."""
+    """Return three driven joints with mobility 2; the loop's plane turns with the waist, on a tilted base."""
     joints = (joint("base", "waist", start=0.4, rpy=(0.2, 0.3, 0.0)), joint("waist", "arm", (0.0, 0.0, 0.1), Y, -0.6),
               joint("arm", "fore", (0.3, 0.0, 0.0), Y, 1.2, False), joint("waist", "rod", (-0.1, 0.0, 0.1), Y, -0.5))
     turned = (np.pi / 2.0, 0.0, 0.0)
@@ -76,7 +76,7 @@ def parallelogram_on_a_waist() -> Mechanism:
 
 
 def two_arms(kind: str) -> Mechanism:
-    """Mechanisms of six joints each, all driven, that hold one another in the pose of their starts."""
+    """Return two arms of six driven joints each that hold one another in the pose of their starts."""
     axes, joints = (Z, Y, Y, X, Y, Z), []
     for name, at, starts in (("a", -0.4, (0.2, -0.5, 0.9, 0.2, 0.4, 0.1)),
                              ("b", 0.4, (2.9, -0.5, 0.9, -0.2, 0.4, 0.2))):
@@ -104,7 +104,7 @@ KINDS: dict[str, tuple[Callable[[], Mechanism], int, int]] = {  # how it is made
 
 
 def motion(assembly: Assembly) -> np.ndarray:
-    """A quintic of all joints (SAMPLES, n) from the start to where the independent ones get by up to 0.25 rad or m."""
+    """Return a quintic of all joints (SAMPLES, n) from the start; independent joints move by up to 0.25 rad or m."""
     free = list(assembly.independent)
     there = assembly.reach(assembly.start[free] + np.random.default_rng(0).uniform(-0.25, 0.25, len(free)))[0][free]
     s = np.linspace(0.0, 1.0, SAMPLES)[:, None]

@@ -1,4 +1,4 @@
-"""The emitted discretisation against Newton-Euler, and its two forms against each other."""
+"""The emitted discretisation against Newton-Euler."""
 
 from dataclasses import replace
 
@@ -22,14 +22,14 @@ def at_rate(mechanism: Mechanism, rate_hz: int) -> Model:
 
 
 def error(model: Model, motion: Motion) -> float:
-    """Worst difference from rnea at the sampled instants, over the peak torque."""
+    """Return the worst difference from rnea at the sampled instants, over the peak torque."""
     s = middles(model, motion.duration)
     truth = torque_at(model, motion, s[1:-1])
     return peak(discrete.midpoint_torque(model, motion(s)) - truth) / peak(truth)
 
 
 def order(errors: list[float]) -> float:
-    """Exponent of dt over the last halving."""
+    """Return the exponent of dt over the last halving."""
     return float(np.log2(errors[-2] / errors[-1]))
 
 

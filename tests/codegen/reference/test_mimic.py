@@ -1,5 +1,5 @@
-"""Joints that mimic others, against Pinocchio: its torques of all joints, projected on the leaders by the ratios that
-the URDF file itself gives."""
+"""Joints that mimic others, against Pinocchio's torques of all joints, projected on the leaders by the URDF's
+ratios."""
 
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -26,8 +26,8 @@ HANDS = {  # file: joints that follow
 
 
 def projected(urdf: Path, mechanism: Mechanism, q, v, a) -> np.ndarray:
-    """Torques (J,) of the streamed joints, from the URDF alone: sums over everything that moves with each, the friction
-    of those that follow among it."""
+    """Return torques (J,) of the streamed joints, from the URDF alone. A leader's torque is the sum over all joints
+    that move with it, their ratios and friction included."""
     theirs = pin.buildModelFromUrdf(str(urdf))
     data, tags = theirs.createData(), ET.parse(urdf).getroot().findall("joint")
     dynamics = {tag.get("name"): tag.find("dynamics") for tag in tags if tag.find("dynamics") is not None}
@@ -35,7 +35,7 @@ def projected(urdf: Path, mechanism: Mechanism, q, v, a) -> np.ndarray:
     leaders = [joint.name for joint in mechanism.streamed]
 
     def led(name: str) -> tuple[str, float, float]:
-        """Leader, ratio and offset of a joint: itself, where it follows none."""
+        """Return leader, ratio and offset of a joint; a joint that follows none leads itself."""
         if name not in follows:
             return name, 1.0, 0.0
         tag = follows[name]
@@ -85,7 +85,7 @@ def gripper(tmp_path: Path) -> Mechanism:
 
 
 def test_ratios_offsets_and_slides_are_in_the_emitted_step(gripper: Mechanism) -> None:
-    """A thumb that slides as a finger turns, with an offset."""
+    """A thumb slides as a finger turns, with an offset."""
     model = model_of(gripper)
     motion = random_motion(gripper, np.random.default_rng(3))
     t, tau = reference(model, motion, 500)

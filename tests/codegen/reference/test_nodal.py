@@ -1,4 +1,4 @@
-"""The nodal step in float64: its increments against positions, its momenta against points, its torques against rnea."""
+"""The nodal step in float64: increments against positions, momenta against points, torques against rnea."""
 
 
 import numpy as np

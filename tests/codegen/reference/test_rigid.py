@@ -21,7 +21,7 @@ def random_sines(rng: np.random.Generator, n: int) -> oracle.Motion:
 
 
 def error(model: Model, motion: oracle.Motion, ticks: int, convert=rigid.recursion) -> float:
-    """Worst difference from Pinocchio over the peak torque."""
+    """Return the worst difference from Pinocchio over the peak torque."""
     t, tau = schemes.torque(model, motion, ticks, convert)
     expected = torque_at(model, motion, t)
     return peak(tau - expected) / peak(expected)
@@ -96,7 +96,7 @@ def test_dense_matrices_equal_the_recursion_to_rounding(seed):
 
 
 def test_springs_add_their_own_torque_and_nothing_elsewhere():
-    """Equal and opposite loads on two nodes: K du of one joint must not reach any other, sliding joints included."""
+    """A spring loads two nodes equally and oppositely, so no other joint feels it."""
     rng = np.random.default_rng(21)
     mechanism = random_tree(rng, 6)
     assert {j.type for j in mechanism.joints} == {"revolute", "prismatic"}

@@ -27,7 +27,7 @@ XYZ, RPY = np.array([0.1, -0.2, 0.15]), np.array([0.3, -0.5, 0.9])
 
 
 def with_tool(mechanism: Mechanism, carrier: int) -> Mechanism:
-    """The mechanism with a massless link "tool" fixed to one of its links, and one to the ground."""
+    """Return the mechanism with a massless link "tool" fixed to a link, and a massless link fixed to the ground."""
     nothing = np.zeros(3), np.zeros((3, 3))
     tool = Joint("wrist", "fixed", mechanism.links[carrier].name, "tool", XYZ, RPY, np.array([0.0, 0.0, 1.0]))
     post = Joint("foot", "fixed", "base", "post", XYZ, RPY, np.array([0.0, 0.0, 1.0]))
@@ -36,7 +36,7 @@ def with_tool(mechanism: Mechanism, carrier: int) -> Mechanism:
 
 
 def rnea(model: Model, carrier: int, place: pin.SE3, force, moment, q, qd, qdd) -> np.ndarray:
-    """Torques (N, n) with the wrench on what `place` (in the frame of joint `carrier`) says."""
+    """Return torques (N, n) with the wrench at `place`, in the frame of joint `carrier`."""
     oracle = pinocchio_model(model)
     data, rows = oracle.createData(), []
     for x, v, a in zip(q, qd, qdd, strict=True):
@@ -70,7 +70,7 @@ def test_torque_with_a_wrench_is_that_of_pinocchio(seed, make, convert):
 @pytest.mark.parametrize("precision, within", [("double", 1e-12), ("single", 3e-6)])
 @pytest.mark.parametrize("make", [random_chain, random_tree], ids=["chain", "tree with slides"])
 def test_the_emitted_c_bears_what_pinocchio_says(make, precision, within):
-    """Torques that rnea adds for the external force, on every link of a mechanism, a fixed tool among them."""
+    """Every link, a fixed tool included, bears the difference that the external force makes in rnea."""
     rng = np.random.default_rng(7)
     mechanism = with_tool(make(rng, 6), 4)
     model = model_of(mechanism)

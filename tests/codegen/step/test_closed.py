@@ -1,4 +1,5 @@
-"""The emitted C of closed loops against the same arithmetic in NumPy, the reference, and what closes the loops."""
+"""The emitted C of closed loops against the same arithmetic in NumPy, the reference, and the closed loops
+themselves."""
 
 from dataclasses import replace
 from functools import cache
@@ -25,7 +26,7 @@ TICKS = 700
 
 @cache
 def example(name: str, hz: int = 1000) -> tuple[Model, np.ndarray, np.ndarray]:
-    """Model, positions at the middles of the first ticks, and their torque by the form that is emitted."""
+    """Return model, positions at the middles of the first ticks, and their torque by the emitted form."""
     mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
     motion = Trajectory.load(MECHANISMS / f"{name}.csv", mechanism)
     model = model_of(replace(mechanism, control=replace(mechanism.control, rate_hz=hz, knot_hz=min(hz, 250))))
@@ -76,7 +77,7 @@ void ft_test_at(const void *s, ft_turn *q)
 
 
 def closures(model: Model, positions: np.ndarray) -> np.ndarray:
-    """Gaps of the loops (N,), m or rad, in the poses that the step in single precision is at."""
+    """Return gaps of the loops (N,), m or rad, in the poses of the step in single precision."""
     ffi, lib = build(emit.step_sources(model) | {"ft_host.c": HOST_SOURCE, "look.c": LOOK_C},
                      cdef_of("single") + LOOK, "single")
     turns, state, oracle = Turns(model, "single"), lib.ft_host_state(), Closed(model.mechanism)

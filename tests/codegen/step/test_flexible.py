@@ -1,4 +1,4 @@
-"""The emitted C of flexible links: double against the float64 march, single, and the chip's bits."""
+"""The emitted C of flexible links in both precisions against the float64 march."""
 
 from dataclasses import replace
 
@@ -49,7 +49,7 @@ SECONDS = {"a spring on a beam": 0.2, "a spring on a beam, spatial": 0.2, "beams
 
 
 def sampled(mechanism, duration: float = HARD):
-    """A hard motion of all joints, rad: as hard as keeps slopes and springs within the 45 degrees that are computed."""
+    """Return a hard motion of all joints, rad, in which slopes and springs just stay within 45 degrees."""
     n = len(mechanism.streamed)
     motion = oracle.septic([0.3, -0.2, 0.1][:n], [0.6, 0.2, 0.3][:n], duration)
     ticks = round(duration * mechanism.control.rate_hz)
@@ -81,7 +81,7 @@ def hold_to_the_march(mechanism, positions, reference) -> None:
 
 
 def test_a_slide_on_the_tip_and_one_below_the_link():
-    """Prismatic joints on both sides, a spring on one of them, a fixed tilt before the link."""
+    """Both joints slide, one has a spring, and a fixed tilt precedes the link."""
     one = flexible_chain.two_link(2, stiffness=(2.0, 3.0), axis=(0.2, 1.0, 0.1), gravity=(1.0, -3.0, -4.0))
     shoulder, elbow = one.joints
     mechanism = replace(one, joints=(replace(shoulder, type="prismatic", rpy=np.array([0.3, -0.2, 0.5])),
@@ -91,7 +91,7 @@ def test_a_slide_on_the_tip_and_one_below_the_link():
 
 
 def test_c_mot_of_a_passive_joint_is_the_stiffness_of_its_hinge():
-    """Between a pin and a rigid joint: the link's own section gives the stiffness that C_mot scales."""
+    """C_mot scales the stiffness of the link's own section."""
     arm = flexible_chain.flexible_joints()
     links = tuple(replace(x, section=Section(2e-5, 4e-3)) if x.name == "fore" else x for x in arm.links)
     half = replace(arm, links=links, joints=tuple(
@@ -105,7 +105,7 @@ def test_c_mot_of_a_passive_joint_is_the_stiffness_of_its_hinge():
 
 
 def test_a_flexible_mast_stands_on_the_ground():
-    """The link is fixed to the base, a joint hangs on its tip."""
+    """The link is fixed to the base, and a joint hangs on its tip."""
     one = flexible_chain.two_link(2, stiffness=2.0)
     shoulder, elbow = one.joints
     mechanism = replace(one, joints=(replace(shoulder, type="fixed"), elbow))
@@ -132,7 +132,7 @@ def test_verify_holds_the_flexible_step_against_the_march():
 
 
 def swinging(mechanism, stretch: float = 1.0):
-    """A motion of both joints in 0.2 s."""
+    """Return a motion of both joints in 0.2 s."""
     return from_rows([joint.name for joint in mechanism.streamed], np.array([0.0, 0.2]),
                      *np.array([[[0.1, 0.2], [0.1 + 0.4 * stretch, 0.2 - 0.3 * stretch]], *np.zeros((2, 2, 2))]))
 

@@ -1,7 +1,7 @@
 """Flexible links at speed: the emitted step against a geometrically exact chain of rigid segments with springs.
 
-The chain (tests/support/flexible_chain.py) is extrapolated from two numbers of segments to none; its error falls with
-the square of their length. Links turn here at the rates that files allow, where tension and weight along them count.
+The chain (tests/support/flexible_chain.py) is computed with two numbers of segments and extrapolated to infinitely
+many; its error falls with the square of their length. Links turn so fast that tension and weight along them count.
 """
 
 from dataclasses import replace
@@ -27,7 +27,7 @@ AXES = ((0.1, -0.3, 1.0), (0.2, 1.0, 0.4))
 
 
 class SpinUp:
-    """From rest to a rate, rad/s, in so many s, as Kane, Ryan and Banerjee (1987) have it."""
+    """Motion from rest to a rate, rad/s, in `seconds` (Kane, Ryan and Banerjee, 1987)."""
 
     def __init__(self, rate: float, seconds: float) -> None:
         self.rate, self.seconds = rate, seconds
@@ -41,7 +41,7 @@ class SpinUp:
 
 
 def chained(mechanism, motion, seconds: float, segments: tuple[int, int] = (12, 24), finer: int = 1):
-    """Torques (ticks, n) of chains of so many segments each, and extrapolated to infinitely many."""
+    """Return torques (ticks, n) of two chains, and extrapolated to infinitely many segments."""
     hz = mechanism.control.rate_hz
     ticks = round(seconds * hz)
     found = [Chain.of(mechanism, n).marched(motion, -0.5 / hz, finer * (ticks + 1),
@@ -52,7 +52,7 @@ def chained(mechanism, motion, seconds: float, segments: tuple[int, int] = (12, 
 
 
 def slope_and_error(mechanism, motion, seconds: float) -> tuple[float, float]:
-    """The steepest slope of the tip, of a chain, and the emitted torque's worst error, over its peak."""
+    """Return the chain's steepest slope at the tip, and the emitted torque's worst error over its peak."""
     hz = mechanism.control.rate_hz
     chain = Chain.of(mechanism, 8)
     slope = chain.slopes(chain.marched(motion, -0.5 / hz, round(seconds * hz), 1.0 / hz)[1]).max()
@@ -63,7 +63,7 @@ def slope_and_error(mechanism, motion, seconds: float) -> tuple[float, float]:
 
 
 def emitted(mechanism, motion, seconds: float):
-    """Torques of the C in double precision, the same ticks."""
+    """Return torques of the C in double precision at the same ticks."""
     hz = mechanism.control.rate_hz
     t = (np.arange(round(seconds * hz) + 2) - 0.5) / hz
     return CompiledStep(model_of(mechanism), "double").torque(np.array([motion.at(now)[0] for now in t]))
@@ -81,7 +81,7 @@ def test_the_chain_is_a_beam_but_for_the_square_of_its_segments():
 @pytest.mark.parametrize(("rate", "seconds", "allowed"), [(14.0, 0.8, 0.01), (23.3, 1.5, 0.002)],
                          ids=["0.9 of the first frequency", "1.5 of the first frequency"])
 def test_spinning_up_stiffens_the_link(rate, seconds, allowed):
-    """Without the tension the torque grows to 1e15 N m in the second case."""
+    """Without the tension the torque would grow to 1e15 N m in the second case."""
     motion = SpinUp(rate, seconds)
     _, _, exact = chained(LINK, motion, seconds + 0.4)
     found = emitted(LINK, motion, seconds + 0.4)
@@ -99,7 +99,7 @@ def test_spinning_up_stiffens_the_link(rate, seconds, allowed):
     (flexible_chain.double(2, rate_hz=2000, stiffness=(80.0, 100.0), axis=SKEW, damping=1e-3), 0.02),
 ], ids=["planar", "spatial", "spatial, a link at the tip", "both bend", "both bend in two planes"])
 def test_arms_at_full_rates(mechanism, allowed):
-    """Joints at 8 rad/s; the error is over the part that flexibility has in the torque."""
+    """Joints reach 8 rad/s. The error is over the part of the torque due to flexibility."""
     motion = oracle.septic([0.2, 0.1], [1.6, -1.4], 0.4)
     _, _, exact = chained(mechanism, motion, 0.45, (8, 16))
     t = (np.arange(len(exact)) + 0.5) / 2000.0
@@ -133,7 +133,7 @@ def test_axes_and_payloads_by_chance_are_right_to_three_tenths_of_the_slope_squa
 
 
 def test_an_upright_link_swings_in_its_own_weight():
-    """It carries a sixth of what would buckle it: without the weight along it the torque is off by a quarter of
+    """The link carries a sixth of its buckling load. Without the weight along it the torque would err by a quarter of
     peak."""
     mechanism = flexible_chain.single(3, gravity=(-9.81, 0.0, 0.0), damping=1e-3)
     motion = oracle.septic([0.02], [0.25], 0.6)
@@ -142,8 +142,8 @@ def test_an_upright_link_swings_in_its_own_weight():
 
 
 def test_buckling_loads_and_the_stiffening_of_a_turning_beam():
-    """Euler's load at the tip, a column's own weight (7.837 EI / L^2), and 1.193 of the square of the turning rate,
-    which is what a beam that swings out of the plane of its turning gains."""
+    """The values are Euler's load at the tip, a column's own weight (7.837 EI / L^2), and 1.193 times the square of the
+    turning rate for a swing out of the plane of turning."""
     link = flexible_tree(flexible_chain.single(3, 0.0)).pieces[1].tip
     K = np.diag(link.stiffness["y"])[:2, :2]
     G = link.drawn
@@ -166,7 +166,7 @@ def test_what_goes_round_the_axis_is_of_a_beam_bent_by_a_force_at_its_tip():
 
 @pytest.mark.parametrize("elements", [1, 3])
 def test_shortening_is_the_integral_of_the_slopes_squared(elements):
-    """For y = x^3 (a cubic is exact): u(x) = 9 x^5 / 10."""
+    """For y = x^3, which the elements represent exactly, u(x) = 9 x^5 / 10."""
     rho, nodes, x = M / L, np.zeros(2 * elements + 2), np.linspace(0.0, L, elements + 1)
     nodes[0::2], nodes[1::2] = x**3, 3.0 * x**2
     G = beam_shortening(L, M, elements)
@@ -175,7 +175,7 @@ def test_shortening_is_the_integral_of_the_slopes_squared(elements):
 
 
 def test_shortening_with_shear_counts_the_slope_of_the_axis():
-    """Under a force at the tip, F = 1: y' = (L x - x^2 / 2) / EI + 1 / GA_s."""
+    """A force F = 1 at the tip gives y' = (L x - x^2 / 2) / EI + 1 / GA_s."""
     GA_s, elements = 40.0, 2
     x = np.linspace(0.0, L, elements + 1)
     turned = (L * x - 0.5 * x**2) / EI

@@ -1,4 +1,4 @@
-"""The README's table of the step's forms: which one runs where, and what it takes, measured again."""
+"""The README's table of the step's forms, measured again: where each form runs, and its cost."""
 
 import re
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ uint32_t ft_size(void)
 
 @dataclass(frozen=True)
 class Row:
-    """noise: of peak. RAM and flash in bytes."""
+    """Row of the table. noise: of peak. RAM and flash in bytes."""
 
     scheme: str
     mechanism: str
@@ -46,7 +46,7 @@ class Row:
 
 
 def table() -> dict[str, Row]:
-    """The README's rows, by scheme and mechanism."""
+    """Return the README's rows, by scheme and mechanism."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     figures = r"`(\w+)` \| (\d+) \| ([\d.e-]+) \| (\d+) \| (\d+)"
     rows = re.findall(rf"^\| [^|]*?`([a-z-]+)`[^|]*\| [^|]+ \| {figures} \|$", text, re.M)
@@ -84,7 +84,7 @@ def measured(row: Row) -> Row:
 
 @pytest.mark.parametrize("name", ROWS)
 def test_the_readme_s_figures_of_a_form_are_measured_again(name):
-    """Instructions and flash within a tenth: another compiler counts otherwise; noise within a third of it."""
+    """Another compiler may change instructions and flash by a tenth, and noise by a third."""
     said, found = ROWS[name], measured(ROWS[name])
     assert found.instructions == pytest.approx(said.instructions, rel=0.1)
     assert found.flash == pytest.approx(said.flash, rel=0.1)

@@ -1,4 +1,4 @@
-"""Folding never changes a value; what is not needed is not printed; the recursions are right under every choice."""
+"""Folding keeps all values, dead values are not printed, and the recursions are right under every choice."""
 
 import itertools
 from dataclasses import replace
@@ -97,7 +97,7 @@ def test_a_value_has_the_sign_of_its_name_or_says_that_it_has_not():
 
 @given(st.floats(allow_nan=False, allow_infinity=False, min_value=0.0))
 def test_a_literal_reads_back_as_the_same_number(x):
-    """To 14 digits, or 12 where that makes it round; in single precision it is the same number."""
+    """A literal has 14 digits, or 12 if that makes it round. In single precision it is the same number."""
     text = literal(x).removeprefix("FT_C(").removesuffix(")")
     assert float(text) == pytest.approx(x, rel=5.1e-12, abs=0.0) and ("." in text or "e" in text)
     assert literal(-x) == (f"-{literal(x)}" if x else literal(x))
@@ -151,7 +151,7 @@ def test_recursions_equal_the_plain_discretisation_under_any_choice(make, seed):
 @pytest.mark.parametrize("mass", ["own", "parent"])
 @pytest.mark.parametrize("seed", range(6))
 def test_planar_recursion_equals_the_plain_discretisation(seed, mass):
-    """Planar trees with branches, centres of gravity off the line between joints, and antiparallel axes."""
+    """The planar trees have branches, antiparallel axes, and centres of gravity off the line between joints."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 9))
     mechanism = planar_chain(n)

@@ -86,7 +86,7 @@ def test_verify_says_yes():
 
 @pytest.mark.parametrize("make", [lambda: planar_chain(8), lambda: chain(6, 6)])
 def test_at_10_khz_its_noise_is_a_few_roundings(make):
-    """du comes from the motion, and not from the difference of two increments that are rounded already."""
+    """du comes from the motion. A difference of two rounded increments is ten times as noisy."""
     model = of(make(), 10_000)
     positions, step = moved(model), CompiledStep(model)
     plain, samples = discrete.midpoint_torque(model, positions), step.turns.samples(positions)

@@ -34,7 +34,7 @@ def as_nodal(mechanism: Mechanism) -> Mechanism:
 
 
 def examples() -> dict[str, Mechanism]:
-    """Every rigid mechanism of the project, each mode for itself."""
+    """Return every rigid mechanism of the project, and every mode as one mechanism."""
     found = {}
     for path in sorted(MECHANISMS.glob("*.toml")):
         mechanism = load_mechanism(path)
@@ -58,7 +58,7 @@ def tree(seed: int, n: int = 6) -> Mechanism:
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_double_precision_is_the_sum_of_the_reference_on_every_example(name):
-    """In trees {P} is summed up and converted by the dense matrices."""
+    """In trees the reference sums {P} and converts it by the dense matrices."""
     mechanism = as_nodal(EXAMPLES[name])
     supported(mechanism)
     model = model_of(mechanism)
@@ -113,7 +113,7 @@ def test_the_noise_floor_holds_and_is_not_idle(make, rate_hz):
 
 
 def test_nothing_adds_up_however_long_it_runs():
-    """The carried {P} after 100 s of one second repeated is that after one."""
+    """A motion of one second is repeated for 100 s. The carried {P} stays the same."""
     model = of(tree(12, 5))
     s = np.arange(1000) * model.dt
     second = slides(model) * 0.5 * np.sin(2.0 * np.pi * s[:, None] + np.arange(model.n))

@@ -1,4 +1,4 @@
-"""Origins of numbers that the emitted C names: each is one of its numbers, and of the named links."""
+"""Origins of numbers in the emitted C: each is one of its numbers, and belongs to the named links."""
 
 import re
 from dataclasses import replace
@@ -33,7 +33,7 @@ def literals(c: str) -> list[float]:
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("name", MAKE)
 def test_every_number_of_a_link_s_forces_is_one_of_its_parameters(name, scheme):
-    """Numbers of the blocks inwards, of the nodal step in its table; what is left are the turns and plain factors."""
+    """Other numbers in these blocks are turns and plain factors. The nodal step has its numbers in a table."""
     model = model_of(asking(MAKE[name](), scheme=scheme))
     rows, c = provenance(step_of(model)), sources.step_sources(model)["ft_step.c"]
     for i, own in enumerate(rows):

@@ -1,8 +1,7 @@
-"""The emitted C gives the torques it gave before, bit for bit: every mechanism of the project, and the arms of the
-tests.
+"""The emitted C gives the recorded torques, bit for bit: for every mechanism of the project, and for the tests' arms.
 
-torques.json holds a digest of the torques of a motion, a precision each. Who changes what is computed on purpose writes
-it anew: `python -m tests.codegen.step.test_same_torques [name ...]`.
+torques.json has a digest of the torques of a motion for each precision. After an intended change, record it again:
+`python -m tests.codegen.step.test_same_torques [name ...]`.
 """
 
 import json
@@ -42,13 +41,13 @@ def asking(case: Case, **control: object) -> Case:
 
 
 def schemes(name: str, case: Case) -> dict[str, Case]:
-    """In every scheme."""
+    """Return a case in every scheme."""
     return {f"{name}, {scheme}": asking(case, scheme=scheme)
             for scheme in ("midpoint", "newton-euler", "nodal")}
 
 
 def cases() -> dict[str, Case]:
-    """Name to mechanism, made when it is asked for."""
+    """Return mechanisms by name, made on request."""
     found: dict[str, Case] = {}
     for path in sorted(MECHANISMS.glob("*.toml")):
         found[path.stem] = lambda path=path: load_mechanism(path)
@@ -75,7 +74,7 @@ def cases() -> dict[str, Case]:
 
 
 def torques(name: str, mechanism: Mechanism, precision: Precision) -> np.ndarray:
-    """Positions of a motion in which every joint takes part: its own file's for one with modes, else a random one."""
+    """Return the torques of a motion of all joints: the mechanism's own file if it has modes, else a random one."""
     model = model_of(mechanism)
     step = CompiledStep(model, precision)
     if name.startswith("flexible: "):
@@ -96,7 +95,7 @@ def torques(name: str, mechanism: Mechanism, precision: Precision) -> np.ndarray
 
 
 def wrenches(mechanism: Mechanism, precision: Precision) -> np.ndarray:
-    """Torques of a wrench on the last link."""
+    """Return torques of a wrench on the last link."""
     model = model_of(mechanism)
     q = np.random.default_rng(8).uniform(-1.0, 1.0, (20, model.n))
     wrench = Wrench(mechanism.links[-1].name, np.array([1.0, -2.0, 3.0]), np.array([0.1, 0.2, -0.3]))
@@ -130,7 +129,7 @@ def test_torques_are_the_same_bit_for_bit(name):
 
 
 def endings(text: str) -> set[str]:
-    """Names that a function of the emitted C gives to values: all parts but the first one and components."""
+    """Return the parts of values' names in a function of the emitted C, without the first part and components."""
     names = re.findall(r"const ft_(?:real|pair) (\w+) = ", text.split("_state *s, const ft", 1)[-1])
     parts = {re.sub(r"\d+(x$|[yz]s?$)?", "", part) for name in names for part in name.split("_")[1:]}
     return parts - {"", "c", *"xyz", *(a + b for a in "xyz" for b in "xyz")}

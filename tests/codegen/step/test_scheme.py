@@ -1,4 +1,4 @@
-"""The scheme of mechanisms whose files name none, and the single precision that the choice rests on."""
+"""The choice of a scheme for files that name none, and its computation in single precision."""
 
 from dataclasses import replace
 
@@ -32,7 +32,7 @@ def test_arms_that_are_quiet_or_expensive_keep_the_midpoint_rule():
 
 
 def test_a_fast_tick_is_noisier():
-    """A momentum's rounding over a tick: twice the rate, twice the noise, until it is too much."""
+    """Twice the rate doubles the rounding of a momentum over a tick, until it is too much."""
     slow, fast = (scheme.choose(asking(planar_chain(3), rate_hz=hz)) for hz in (1000, 2000))
     assert slow.scheme == "midpoint" and fast.noise == pytest.approx(2.0 * slow.noise, rel=0.5)
     assert scheme.choose(asking(planar_chain(3), rate_hz=10_000, knot_hz=1000)).scheme == "newton-euler"
@@ -64,7 +64,7 @@ def test_the_choice_is_that_of_the_reference_the_plain_form_and_the_c():
 
 
 def test_the_choice_is_made_once_and_kept(tmp_path, monkeypatch):
-    """By another process of the same mechanism, whatever one that was killed has left."""
+    """Other processes use the kept choice. A broken file of a killed process is replaced."""
     monkeypatch.setenv("FEMTORQUE_CACHE", str(tmp_path))
     arm, made = asking(planar_chain(2)), []
     monkeypatch.setattr(scheme, "choose", lambda m, choose=scheme.choose: made.append(m) or choose(m))

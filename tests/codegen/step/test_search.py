@@ -1,4 +1,4 @@
-"""The results of the search for the cheapest step are kept: the same graph, made without searching."""
+"""Results of the search for the cheapest step are kept, and give the same graph without searching."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ def arm(scheme: str) -> Mechanism:
 
 @pytest.mark.parametrize("scheme", ["midpoint", "newton-euler"])
 def test_a_step_is_searched_for_once_and_kept(scheme, tmp_path, monkeypatch):
-    """By another process of the same mechanism, whatever one that was killed has left."""
+    """Other processes use the kept result. A broken file of a killed process is replaced."""
     monkeypatch.setenv("FEMTORQUE_CACHE", str(tmp_path))
     searched, cheapest = [], search.cheapest
     monkeypatch.setattr(search, "cheapest", lambda *how: searched.append(how) or cheapest(*how))

@@ -61,7 +61,7 @@ LAST = "{joints} at the last command, as no time limit of theirs is sure"
         joints="shoulder_pan, shoulder_lift, elbow_flex, wrist_flex, wrist_roll, gripper")))])
 def test_that_it_says_of_each_board_and_drive_what_goes_on_in_a_debuggers_halt(
         name: str, board: str, does: str) -> None:
-    """Feetech's servos, CubeMars' drives and, as they come, ODrives have no time limit, say their makers."""
+    """Feetech's servos, CubeMars' drives and ODrives as delivered have no time limit, according to their makers."""
     file = MECHANISMS / f"{name}.toml"
     mechanism = load_mechanism(file) if file.exists() else described(name)
     assert mechanism.board is not None
@@ -159,7 +159,8 @@ def test_a_drive_without_its_rotor_is_warned_of_once_a_kind() -> None:
                                                   (0.02, 0.15, True), (1.0, 0.1, True), (0.08, 0.05, True)])
 def test_gains_far_below_the_stiffest_and_those_that_hardly_damp_are_warned_of(arm: Mechanism, ku: float, kv: float,
                                                                                warned: bool) -> None:
-    """As shares of the stiffest, which damp critically: kv over the root of ku is the damping ratio."""
+    """ku and kv are shares of the stiffest gains, which damp critically. kv over the root of ku is the damping
+    ratio."""
     report = examine(changed(arm, "wrist", gains=Gains(1.67 * ku, 0.0768 * kv)))
     said = [w for w in report.warnings if "far below the stiffest" in w]
     assert bool(said) is warned and all(w.startswith("joint.wrist.gains: ku = ") for w in said)
@@ -266,7 +267,8 @@ def reported_or_refused(tmp_path: Path, changes: dict[tuple[int, int], str]) -> 
 
 
 def test_a_urdf_gets_motors_that_fit_its_joints(tmp_path: Path) -> None:
-    """No-load speed and stall torque above the limits, gains of the stated rule, channels from the base outwards."""
+    """No-load speed and stall torque exceed the limits, gains follow the rule, and channels go from the base
+    outwards."""
     arm = load_mechanism(write_new_file("so101", tmp_path / "so101.toml", robot("so101.urdf"), Choice("f405rg-6")))
     report = examine(arm)
     assert not [w for w in report.warnings if "motor" in w or "gains" in w or "coulomb" in w]
@@ -319,8 +321,9 @@ def test_a_flexible_link_that_turns_or_bends_beyond_what_was_tried_is_warned_of(
 
 
 def clamped_with_a_mass(length: float, EI: float, mass: float, at_its_end: float) -> list[float]:
-    """Hz of the first modes of a slender beam clamped at its root, a point mass at its end: the roots kL of
-    1 + cos cosh + (m / M) kL (cos sinh - sin cosh) (Blevins, Formulas for Natural Frequency and Mode Shape)."""
+    """Return Hz of the first modes of a slender beam clamped at its root, with a point mass at its end. They are the
+    roots kL of 1 + cos cosh + (m / M) kL (cos sinh - sin cosh) (Blevins, Formulas for Natural Frequency and Mode
+    Shape)."""
     def equation(x: float) -> float:
         return (1.0 + np.cos(x) * np.cosh(x)
                 + at_its_end / mass * x * (np.cos(x) * np.sinh(x) - np.sin(x) * np.cosh(x)))

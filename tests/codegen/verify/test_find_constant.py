@@ -1,4 +1,4 @@
-"""Numbers of the emitted C, found again: each is what the file's own parameters make of it by another route."""
+"""Search for numbers of the emitted C: the file's own parameters give each number by another route."""
 
 import json
 from dataclasses import replace
@@ -44,7 +44,7 @@ def test_every_number_of_the_c_is_found_and_nearly_none_is_a_sum(name, scheme):
 
 
 def test_numbers_formed_by_hand_are_found_by_the_names_of_what_they_are_formed_of():
-    """The nodal step has masses times 2 / tick^2; one link alone is what they are of."""
+    """The nodal step contains masses times 2 / tick^2, each of one link."""
     mechanism = file("six_axis", "nodal")
     search = Search.of(mechanism)
     for link in mechanism.links:

@@ -1,4 +1,4 @@
-"""The elements that are shown, against the same things formed another way, and against the emitted C."""
+"""The elements of `femtorque elements`, against independent computations and against the emitted C."""
 
 import json
 from dataclasses import replace
@@ -30,8 +30,8 @@ def file(name: str):
 
 
 def energy(bar, u: np.ndarray) -> float:
-    """Strain energy, J, of nodal displacements (12,): fields linear along the element, their strains taken where the
-    integration point lies, the springs of the joint's end as strong as C_mot lets them be."""
+    """Return the strain energy, J, of nodal displacements (12,). Fields are linear along the element, and strains are
+    taken at the integration point. C_mot scales the springs."""
     z = bar.length * (1.0 + bar.s1) / 2.0
 
     def field(k: int) -> tuple[float, float]:
@@ -200,7 +200,8 @@ def test_a_joint_in_the_centre_of_gravity_leaves_no_element_and_says_so():
 
 
 def test_the_flexures_of_the_example_show_in_its_torque_by_the_closed_form():
-    """A round rod of 3 mm bent by the joint's angle over l: C_mot E pi r^4 / (4 l) per radian, on its joint alone."""
+    """A round rod of 3 mm bent by the joint's angle over l adds C_mot E pi r^4 / (4 l) per radian, on its joint
+    alone."""
     mechanism = file("flexure_arm")
     motion = Trajectory.load(ROOT / "mechanisms" / "flexure_arm.csv", mechanism)
     loose = replace(mechanism, joints=tuple(replace(joint, c_mot=0.0) for joint in mechanism.joints))

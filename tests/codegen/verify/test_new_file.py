@@ -1,5 +1,4 @@
-"""`femtorque init` on a URDF: one chain of a robot, joints that stay, motors that are sold, boards that are too
-small."""
+"""`femtorque init` on a URDF: one chain of a robot, locked joints, motors of the catalogue, too small boards."""
 
 import numpy as np
 import pytest
@@ -26,7 +25,7 @@ iyz="0"/></inertial>"""
 
 @pytest.fixture
 def crab(tmp_path):
-    """Four limbs of three joints on a trunk."""
+    """Write a URDF with four limbs of three joints on a trunk."""
     path = tmp_path / "crab.urdf"
     path.write_text(URDF.format(limbs="".join(LIMB.format(n=n, body=BODY) for n in ("a", "b", "c", "d"))))
     return path
@@ -84,7 +83,7 @@ def test_a_board_needs_a_urdf_and_channels_for_all_its_joints():
 
 
 def test_the_joints_too_many_are_named_as_they_are_to_be_locked(crab, tmp_path):
-    """Seven on the largest board, which drives six: what the line says, typed in, fits."""
+    """Seven joints need the largest board, which drives six. The options in the message fit."""
     seven = dict(lock=tuple(f"{limb}_{joint}" for limb in "cd" for joint in ("hip", "knee")) + ("d_ankle",),
                  board="f405rg-6")
     with pytest.raises(BadInput) as refused:
@@ -118,7 +117,7 @@ def test_a_trunk_on_the_ground_and_made_up_motors_are_said(crab, tmp_path):
     ('damping="0.25" friction="1.0"', 0.25, 1.0), ('friction="1.0"', 0.004, 1.0),
     ('damping="0" friction="0"', 0.004, 0.02)])
 def test_a_urdfs_own_friction_stays_and_only_the_rest_is_made_up(tmp_path, dynamics, viscous, coulomb):
-    """1 % of the effort of 2 N m at the velocity of 5 rad/s is made up where the URDF says nothing."""
+    """The invented part is 1 % of the effort of 2 N m at the velocity of 5 rad/s."""
     path, dynamic = tmp_path / "crab.urdf", f'effort="2"/><dynamics {dynamics}/>'
     path.write_text(URDF.format(limbs=LIMB.format(n="a", body=BODY).replace('effort="2"/>', dynamic)))
     leg = made(path, tmp_path, board="f405rg-4")
@@ -154,7 +153,7 @@ def test_what_is_sold_has_a_source_and_passes_for_a_motor(sold):
     ("pololu-37d-131", 12.0, 0.45 * 9.80665, 76), ("pololu-37d-50", 12.0, 0.21 * 9.80665, 200),
 ])
 def test_stall_torque_and_speed_that_the_sheets_tell_beside_follow_from_r_and_k(name, volts, stall, no_load):
-    """A check of what was typed: the sheets give both, and losses without load are a few per cent."""
+    """The sheets give both, so typing errors show. Losses without load are a few per cent."""
     sold = named(name)
     assert sold.stall(volts) == pytest.approx(stall, rel=0.05)
     assert sold.no_load(volts) * 60.0 / (2.0 * np.pi) == pytest.approx(no_load, rel=0.05)
@@ -177,7 +176,7 @@ def test_the_so101_can_be_had_with_motors_that_are_sold(tmp_path):
     ("robstride-02", "f405rg-6", "can", 500), ("moteus-c1", "nucleo-g474re-6", "can-fd", 800),
     ("odrive-s1", "f405rg-6", "can", 500)])
 def test_the_so101_can_be_had_with_drives_on_a_bus(tmp_path, drive, board, kind, rate):
-    """At a rate that the bus bears, within what the drives give, and with gains for them."""
+    """The bus bears the rate, the drives bear the limits, and the gains fit the drives."""
     arm = load_mechanism(write_new_file("so101", tmp_path / "so101.toml", robot("so101.urdf"), Choice(board,
                                                                                                       drive=(drive,))))
     report = examine(arm)
@@ -190,7 +189,7 @@ def test_the_so101_can_be_had_with_drives_on_a_bus(tmp_path, drive, board, kind,
     ("damiao-4310", 1e-4 * 10**2), ("damiao-4340", 1e-4 * 40**2),  # MIT's MiniCheetah.h: 63e-6 kg m^2 behind 6;
     ("mini-cheetah", pytest.approx(63e-6 * 6**2, rel=2e-3)), ("robstride-02", 0.0042), ("robstride-01", 0.0)])
 def test_a_drive_comes_with_its_rotor_where_that_is_published(tmp_path, drive, inertia):  # K-Scale's K-Bot: 0.0042
-    """And where it is not, `check` says so."""
+    """For other drives, `check` says that the rotor is missing."""
     board = "nucleo-g474-can" if drive.startswith("damiao") else "f405rg-6"
     arm = load_mechanism(write_new_file("so101", tmp_path / "so101.toml", robot("so101.urdf"), Choice(board,
                                                                                                       drive=(drive,))))
@@ -200,7 +199,7 @@ def test_a_drive_comes_with_its_rotor_where_that_is_published(tmp_path, drive, i
 
 
 def test_joints_have_drives_of_their_own_kind(tmp_path):
-    """On one bus: classic CAN as soon as one of them speaks nothing else."""
+    """One drive that speaks only classic CAN makes the whole bus classic CAN."""
     robots = robot("so101.urdf")
     choice = Choice("nucleo-g474-can", drive=("damiao-4310", "shoulder_lift=damiao-8009", "shoulder_pan=damiao-4340"))
     arm = load_mechanism(write_new_file("so101", tmp_path / "so101.toml", robots, choice))

@@ -1,4 +1,4 @@
-"""Values that no real mechanism has are named by `femtorque check`; what is real is not doubted."""
+"""`femtorque check` doubts values that no real mechanism has, and does not doubt real ones."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ def arm():
 
 
 def changed(kind, number, **what):
-    """The three-link arm with one link or joint changed."""
+    """Return the three-link arm with one link or joint changed."""
     mechanism = arm()
     items = list(getattr(mechanism, kind))
     items[number] = replace(items[number], **what)

@@ -1,4 +1,4 @@
-"""`verify` finds nothing wrong with the examples, and finds what is made wrong, naming it."""
+"""`verify` accepts the examples, and names every error that a test puts in."""
 
 import re
 from dataclasses import replace
@@ -30,7 +30,7 @@ def arm() -> Mechanism:
 
 @cache
 def small() -> Mechanism:
-    """For what is made wrong: quicker."""
+    """Return a quicker mechanism for tests with errors."""
     return load_mechanism(MECHANISMS / "three_link.toml")
 
 
@@ -41,7 +41,7 @@ def verified() -> verify.Verification:
 
 
 def reasons(monkeypatch, **wrong) -> tuple[str, ...]:
-    """Why the answer is no when the C in one precision gives other torques than it does."""
+    """Return the reasons of a no if the C in one precision gives wrong torques."""
     torque = CompiledStep.torque
 
     def computed(self, positions):
@@ -204,7 +204,7 @@ def test_without_a_chip_the_answer_is_no():
 
 
 def test_a_wrong_offset_of_the_model_is_seen_by_pinocchio(monkeypatch):
-    """Everything of ours agrees with itself; what is built from the mechanism file alone does not."""
+    """All own forms agree with each other. Only the oracle, built from the mechanism file alone, differs."""
     of = verify.model_of
 
     def wrong(mechanism):
