@@ -1,6 +1,7 @@
 """The link: any bytes, lost and flipped frames, other configurations; nothing is written out of bounds."""
 
 import random
+import struct
 import zlib
 from dataclasses import replace
 from functools import cache
@@ -11,7 +12,7 @@ import pytest
 from cobs import cobs
 from hypothesis import given, settings, strategies as st
 
-from femtorque.codegen.wire import Hello, Poll, Read, messages
+from femtorque.codegen.wire import Command, Follow, Hello, Knot, Poll, Read, messages
 from femtorque.host.link import Sender
 from tests.firmware.app import App, changed, in_hold, load, replace as swap, sources, three_link
 from tests.firmware.streaming import three_link_knots, three_link_trajectory
@@ -137,6 +138,52 @@ def test_that_a_long_name_is_told_as_far_as_it_fits(length):
     app.run(1)
     assert app.ident.name == b"n" * min(length, 32) + bytes(max(32 - length, 0))
     assert app.ident.board.rstrip(b"\0") == b"f405rg-4"
+
+
+def test_that_frames_that_are_wrong_are_counted_and_change_nothing():
+    """Of another configuration; of a wrong length or type; without an end."""
+    app = App()
+    for message in (Command(5, messages.COMMANDS["DISARM"][0]), Poll(), Knot(1, (0,) * 3, (0.0,) * 3, (0.0,) * 3)):
+        app.send(message, tag=app.tag ^ 1)
+    for kind, payload in ((5, b"x"), (2, b""), (2, bytes(36)), (2, bytes(38)), (3, bytes(1)), (99, b""), (64, b"")):
+        body = struct.pack("<BHH", kind, 0, app.tag) + payload
+        app.feed(cobs.encode(body + struct.pack("<I", zlib.crc32(body))) + b"\0")
+    app.feed(cobs.encode(bytes(8)) + b"\0")
+    status = app.see()
+    assert (status.wrong_tag, status.bad_frames, status.command_token, status.ack, status.refusal) == (3, 8, 0, 0, 0)
+
+
+@pytest.mark.parametrize("beyond, lost", [(0x7FFF, 1), (0x8000, 0), (0xFFFF, 0)])
+def test_that_half_of_all_numbers_are_ahead_and_half_behind(beyond, lost):
+    app = in_hold()
+    app.send(Knot(0, (0,) * 3, (0.0,) * 3, (0.0,) * 3), seq=beyond)
+    app.run(2)
+    assert app.see().out_of_order == lost
+
+
+def test_that_of_two_requests_the_first_is_taken_once():
+    app = App()
+    assert app.home() == "NONE"
+    app.send(Command(50, messages.COMMANDS["ARM"][0]))
+    app.send(Command(51, messages.COMMANDS["DISARM"][0]))
+    app.run(3)
+    assert (app.state, app.status.command_token) == ("HOLD", 50)
+    app.stream(three_link_knots(), most=20, end=False)
+    app.send(Command(50, messages.COMMANDS["FLUSH"][0]))
+    app.run(5)
+    assert (app.see().buffered, app.status.command_token) == (19, 50)
+
+
+def test_that_answers_wait_for_room_on_the_line():
+    app = in_hold()
+    assert app.ask(Follow(app.token + 1, messages.FOLLOW_AUTO, 20_000)) == "NONE"
+    app.chip.deaf = 1
+    app.send(Hello())
+    app.send(Read(0))
+    app.run(60)
+    app.chip.deaf = 0
+    kinds = {type(m).__name__ for said in messages_of(app, 3) for m in said}
+    assert kinds == {"Ident", "About", "Status", "Data", "Followed"}
 
 
 def test_that_status_tells_what_its_tick_has_left():
