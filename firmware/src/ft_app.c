@@ -32,7 +32,7 @@ const ft_telemetry_map ft_telemetry = {
 
 /* ---- the tick --------------------------------------------------------- */
 
-/* Read what the chip measures. */
+/* Read the chip's measurements. */
 static void sample(int32_t counts[FT_JOINTS], ft_sensors *s)
 {
     ft_chip_encoders(counts);
@@ -66,7 +66,8 @@ static uint32_t plan_lab(ft_control *c, const ft_safety *s,
     return ft_lab_plan(&c->lab, &in, found);
 }
 
-/* Sample the motion; without outputs it stays where the joints are. */
+/* Sample the motion. While the outputs are off the targets are the joints' own
+ * positions. */
 static uint32_t plan(ft_control *c, const ft_safety *s, uint32_t source,
                      const int32_t counts[FT_JOINTS], uint32_t tick,
                      ft_findings *found)
@@ -81,8 +82,9 @@ static uint32_t plan(ft_control *c, const ft_safety *s, uint32_t source,
     return FT_MOTION_NOTHING;
 }
 
-/* Form tau_ID of the interval this tick's duty is held over. Without outputs
- * closed loops follow the joints, so that they are closed when it is wanted. */
+/* Form tau_ID for the interval in which this tick's duty is held. While the
+ * outputs are off closed loops follow the joints, so that the loops are closed
+ * when the arm is armed. */
 static void step(ft_control *c, uint32_t source, ft_findings *found)
 {
     if (source == FT_SOURCE_OFF) {
@@ -95,7 +97,7 @@ static void step(ft_control *c, uint32_t source, ft_findings *found)
         ft_found(found, &found->parted, FT_NO_JOINT);
 }
 
-/* Give what the law of this tick is made from. */
+/* Return the input of this tick's law. */
 static inline ft_law_input law_input(const ft_control *c,
                                      const int32_t counts[FT_JOINTS],
                                      uint32_t tick, float bus_voltage)
@@ -135,7 +137,7 @@ static void law(ft_control *c, const ft_safety *s, uint32_t source,
     }
 }
 
-/* Find torques from outside, while motors are driven. */
+/* Detect torques from outside while the motors are driven. */
 static void detect_contact(ft_control *c, uint32_t source, uint32_t tick,
                            float bus_voltage, ft_findings *found)
 {
@@ -151,7 +153,7 @@ static void detect_contact(ft_control *c, uint32_t source, uint32_t tick,
 
 #if FT_DRIVES
 
-/* Send what the last tick has formed, and hear what drives say. */
+/* Send the frames of the last tick, and take in the drives' answers. */
 static void hear(ft_control *c, ft_safety *s, const ft_sensors *sensors,
                  int32_t counts[FT_JOINTS])
 {
@@ -164,13 +166,14 @@ static void hear(ft_control *c, ft_safety *s, const ft_sensors *sensors,
     ft_safety_met(s);
 }
 
-/* Find joints whose drives are silent or ail. */
+/* Find joints whose drives are silent or report an error. */
 static void find(ft_findings *found)
 {
     ft_bus_find(&ft.bus, found);
 }
 
-/* Form the frames for drives: they are disabled unless the outputs are on. */
+/* Form the frames for drives. They disable the drives unless the outputs are
+ * on. */
 static void tell(const ft_control *c, const ft_safety *s, uint32_t tick)
 {
     ft_bus_form(&ft.bus, c, s->source, ft_safety_powered(s), tick);
@@ -204,8 +207,8 @@ static inline void tell(const ft_control *c, const ft_safety *s, uint32_t tick)
 
 #endif
 
-/* Give the duties to the chip: nothing unless the outputs are meant to be on
- * after all that this tick brought. */
+/* Give the duties to the chip: zero if this tick has ended in a state without
+ * torque. */
 static void output(const ft_law *l, bool armed)
 {
     static const float none[FT_JOINTS] = { 0.0f };
@@ -213,7 +216,7 @@ static void output(const ft_law *l, bool armed)
     ft_chip_duties(armed ? l->duty : none);
 }
 
-/* Count the tick and what it cost. */
+/* Count the tick and its cycles. */
 static void account(ft_time *t, uint32_t since)
 {
     t->cycles = ft_chip_cycles() - since;
@@ -248,7 +251,7 @@ void ft_app_tick(void)
     account(&ft.time, since);
 }
 
-/* A tick was not done when the next one came. */
+/* Note that a tick was not done when the next one came. */
 void ft_app_missed(void)
 {
     ft.safety.alarms.set.of[FT_ALARM_MISSED] = 1u;
@@ -268,8 +271,8 @@ void ft_app_start(uint32_t chip_errors)
     ft_safety_start(&ft.safety, &ft.control, chip_errors);
 }
 
-/* Feed the watchdog if the tick has run since it was fed last. That the main
- * loop runs shows in this call. */
+/* Feed the watchdog if the tick has run since the last feed. This call itself
+ * shows that the main loop runs. */
 static void feed_watchdog(uint32_t tick)
 {
     static uint32_t fed;
@@ -280,7 +283,8 @@ static void feed_watchdog(uint32_t tick)
     ft_chip_feed_watchdog();
 }
 
-/* On to the boot loader in ROM, once the host has been informed. */
+/* Enter the boot loader in ROM, a tenth of a second after STATUS reported it.
+ * */
 static void leave(uint32_t tick, uint32_t state)
 {
     static uint32_t since;

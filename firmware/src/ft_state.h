@@ -1,5 +1,5 @@
-/* All that the application knows. The one there is belongs to ft_app.c, which
- * gives every module its part; a test program may look at it, too. */
+/* The whole state of the application. ft_app.c owns the only instance and gives
+ * each module its part. A test program may read it too. */
 #ifndef FT_STATE_H
 #define FT_STATE_H
 

@@ -9,8 +9,7 @@
 #define HALF FT_C(0.5)
 #define STEPS 3 /* of the search for a peak */
 
-/* A joint seen from the reference, mirrored so that it has to go up, or was
- * to. */
+/* A joint seen from the reference, mirrored so that it goes up. */
 typedef struct {
     ft_real v, a;    /* of the joint */
     ft_real goal;    /* where the reference is */
@@ -18,8 +17,8 @@ typedef struct {
     ft_bounds bounds;
 } approach;
 
-/* Return how far beyond the reference a joint comes to rest that goes on to a
- * peak velocity w, and brakes. */
+/* Return how far beyond the reference a joint comes to rest if it goes up to
+ * the peak velocity w and brakes. */
 static ft_real beyond(const approach *c, ft_real w)
 {
     ft_ramp r;
@@ -28,15 +27,15 @@ static ft_real beyond(const approach *c, ft_real w)
     return r.way + ft_ramp_braking_way(w, &c->bounds) - c->goal;
 }
 
-/* A peak that is too low and one that is too high, and how far beyond the
- * reference they lead. */
+/* A peak that is too low and a peak that is too high, with their ways beyond
+ * the reference. */
 typedef struct {
     ft_real low, below, high, above;
-    bool found; /* low is it */
+    bool found; /* low is good enough */
 } ft_bracket;
 
-/* Look whether the peak lies where the ramp to it would not be over within
- * the tick: then it need not be known better. */
+/* Check whether the ramp to the peak lasts longer than the tick. Then the peak
+ * need not be known better. */
 static void cut(ft_bracket *k, const approach *c, ft_real bound,
                 bool upwards)
 {
@@ -62,7 +61,7 @@ static void cut(ft_bracket *k, const approach *c, ft_real bound,
     }
 }
 
-/* Narrow a bracket by a secant, halving the weight of an end that stays. */
+/* Narrow a bracket by secants, with half the weight for an end that stays. */
 static void narrow(ft_bracket *k, const approach *c)
 {
     uint32_t i;
@@ -90,8 +89,8 @@ static void narrow(ft_bracket *k, const approach *c)
     }
 }
 
-/* Return the velocity to go up to, so that the joint comes to rest at the
- * reference. stop: beyond the reference, if it brakes at once. */
+/* Return the peak velocity from which the joint comes to rest at the reference.
+ * stop: the way beyond the reference if the joint brakes at once. */
 static ft_real peak(const approach *c, ft_real stop)
 {
     ft_bracket k = { FT_C(0.0), stop, c->fastest, FT_C(0.0), false };
@@ -106,7 +105,7 @@ static ft_real peak(const approach *c, ft_real stop)
     return k.low;
 }
 
-/* Go on by a tick: up to the peak velocity w, on at it, and down. */
+/* Move by a tick: up to the peak velocity w, along at w, and down. */
 static ft_moving hunt(const approach *c, ft_real w)
 {
     ft_moving m = { FT_C(0.0), c->v, c->a };
@@ -141,8 +140,8 @@ static void mirror(approach *c, ft_real slowest)
     c->bounds.down = up;
 }
 
-/* Give the next sample on the way to the reference, which is taken to
- * accelerate evenly, and less than the joint can. */
+/* Return the next sample on the way to the reference, for a constant
+ * acceleration of the reference that is less than the joint's. */
 ft_moving ft_catch_up(const ft_moving *now, const ft_follow_config *c,
                       const ft_room *room, const ft_moving *aim)
 {

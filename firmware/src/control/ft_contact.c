@@ -14,15 +14,15 @@
 
 /* ---- what is measured -------------------------------------------------- */
 
-/* Return a way as a displacement. One that is longer than any is a joint that
- * is faster than it may be, a fault in the same tick. */
+/* Return a way, in half ranges, as a displacement, 0 if it has none. A joint
+ * that moves so far is faster than allowed, a fault in the same tick. */
 static ft_turn displacement(ft_real way)
 {
     return ft_size(way) < FT_C(1.0) / FT_HALF_RANGE ? (ft_turn)way : 0;
 }
 
-/* Form the sample half a tick after this boundary, which the velocity that is
- * measured leads to. */
+/* Form the sample half a tick after this boundary, from the measured velocity.
+ * */
 static void sample(ft_sample *next, const ft_observer *seen)
 {
     uint32_t j;
@@ -39,8 +39,8 @@ static void sample(ft_sample *next, const ft_observer *seen)
 
 /* ---- what the motors make ---------------------------------------------- */
 
-/* Return what the law has asked a joint's motor for: of a bridge by its
- * voltage, which the law may have bounded, of a drive by its torque. */
+/* Return the torque that the law has asked a joint's motor for. For a bridge it
+ * follows from the voltage, which the law may have bounded. */
 static ft_real asked(const ft_contact_input *in, uint32_t j)
 {
     const ft_contact_config *c = &ft_contact_joint[j];
@@ -50,9 +50,10 @@ static ft_real asked(const ft_contact_input *in, uint32_t j)
                : in->law->torque[j];
 }
 
-/* Return the mean torque of one motor in the interval that is over, and go on
- * to its end: the winding's lag, and its back-EMF of what was measured. both: u
- * at its begin and end. */
+/* Return the mean torque of one motor in the last interval, and carry its
+ * torque on to the end of the interval. It lags with the winding, and falls
+ * with the back-EMF. both: sum of u at the begin and the end of the interval.
+ * */
 static ft_real made(ft_contact *f, uint32_t j, ft_real both)
 {
     const ft_contact_config *c = &ft_contact_joint[j];
@@ -66,8 +67,8 @@ static ft_real made(ft_contact *f, uint32_t j, ft_real both)
 
 /* ---- touches ----------------------------------------------------------- */
 
-/* Return by how much a joint's torque may leave its mean. It rises with the
- * motion at once, and falls as slowly as the torque does. */
+/* Return by how much a joint's torque may leave its mean. The threshold rises
+ * with the motion at once and falls as slowly as the mean. */
 static ft_real threshold(ft_contact *f, uint32_t j, const ft_motion *m)
 {
     const ft_contact_config *c = &ft_contact_joint[j];
@@ -80,8 +81,8 @@ static ft_real threshold(ft_contact *f, uint32_t j, const ft_motion *m)
     return f->threshold[j];
 }
 
-/* Return what a joint's torque has to leave, now that it is r: its mean, but 0
- * of an arm that has given way. */
+/* Return the value that a joint's torque r must leave: its mean, or 0 in an arm
+ * that has given way. */
 static ft_real middle(const ft_contact *f, uint32_t j, ft_real r)
 {
     if (FT_YIELDS && f->way != 0u)
@@ -89,8 +90,8 @@ static ft_real middle(const ft_contact *f, uint32_t j, ft_real r)
     return f->mean[j] + FT_CONTACT_SLOW * (r - f->mean[j]);
 }
 
-/* Take in one joint's torque. Return by how many thresholds it is off. A joint
- * that feels no numbers would feel nothing any more: that is found. */
+/* Take in one joint's torque. Return its distance from the mean in thresholds.
+ * NaN is a finding, as the joint would never feel a touch again. */
 static ft_real take(ft_contact *f, uint32_t j, ft_real torque,
                     const ft_motion *m, ft_findings *found)
 {
@@ -109,7 +110,7 @@ static ft_real take(ft_contact *f, uint32_t j, ft_real torque,
     return ft_size(r - mean) / most;
 }
 
-/* Note a touch: once, until all torques are back within half of their
+/* Note a touch once. It lasts until all torques are back within half of their
  * thresholds. */
 static void note(ft_contact *f, uint32_t joint, ft_real off, uint32_t tick)
 {
@@ -132,8 +133,8 @@ static void note(ft_contact *f, uint32_t joint, ft_real off, uint32_t tick)
 
 /* ---- giving way --------------------------------------------------------- */
 
-/* Give way to a touch: for a while, or where the way back has been tried often
- * enough for good. */
+/* Give way to a touch: for a while, or for good if the way back has been tried
+ * often enough. */
 void ft_contact_give_way(ft_contact *f)
 {
     if (f->way == 0u)
@@ -142,8 +143,8 @@ void ft_contact_give_way(ft_contact *f)
     f->quiet = 0;
 }
 
-/* Count a tick for which an arm has given way. Return whether it has been at
- * rest for long enough, and nothing was felt. */
+/* Count one tick of an arm that has given way. Return whether the arm has been
+ * at rest without a touch for long enough. */
 bool ft_contact_quiet(ft_contact *f, const ft_observer *seen)
 {
     uint32_t j;
@@ -159,7 +160,7 @@ bool ft_contact_quiet(ft_contact *f, const ft_observer *seen)
 
 /* ---- the tick ----------------------------------------------------------- */
 
-/* Begin at rest, as the step of the targets does. */
+/* Begin at rest, from the step of the targets. */
 static void begin(ft_contact *f, const ft_contact_input *in)
 {
     uint32_t j;
@@ -175,7 +176,7 @@ static void begin(ft_contact *f, const ft_contact_input *in)
     f->on = true;
 }
 
-/* Feel nothing: the motors are off. */
+/* Report no torque and no touch: the motors are off. */
 void ft_contact_rest(ft_contact *f)
 {
     uint32_t j;
@@ -188,8 +189,8 @@ void ft_contact_rest(ft_contact *f)
     f->on = f->touched = f->touch = false;
 }
 
-/* Make the step at what is measured. Return false where loops do not close
- * there: nothing is felt, then and until it has settled again. */
+/* Make the step at the measured motion. Return false if loops do not close
+ * there. Then no torque is reported until detection has settled again. */
 static bool close(ft_contact *f, ft_real tau[FT_JOINTS])
 {
     ft_step(&f->step, &f->seen, tau);
@@ -202,7 +203,7 @@ static bool close(ft_contact *f, ft_real tau[FT_JOINTS])
     return true;
 }
 
-/* Feel what the interval that is over has brought, after the law of this
+/* Find external torques and touches of the last interval, after the law of this
  * tick. */
 void ft_contact_tick(ft_contact *f, const ft_contact_input *in,
                      ft_findings *found)

@@ -1,21 +1,21 @@
-/* The torque that acts on each joint from outside, by the arm's momenta, and
- * touches.
+/* Contact detection: the external torque of each joint, and touches.
  *
- * The step that makes tau_ID for targets makes it here for what is measured, in
- * a state of its own. The torque that is needed beyond what the motors made in
- * the same interval came from outside, filtered once:
+ * The step that makes tau_ID for targets also runs here, with a second state,
+ * on the measured motion. It gives the torque that the motion needs. The
+ * external torque r is that torque minus the torque that the motors made,
+ * filtered once:
  *   r <- r + a (needed - made - r),   a = 1 - exp(-K dt)
- * Summed up, the needed torques are a difference of momenta: no velocity is
+ * The needed torques add up to a difference of momenta, so no velocity is
  * differenced twice. A touch is an r that leaves its slow mean by more than the
- * joint's threshold, which rises with what the motion asks for: an error of the
- * model comes and goes with the motion, a touch does not.
+ * joint's threshold. The threshold rises with velocity and acceleration of the
+ * motion, as errors of the model do.
  *
- * Closed loops are closed anew in every tick, from what is measured of driven
- * joints. If they do not close, nothing is felt, and it begins anew.
+ * Closed loops are solved in every tick from the measured driven joints. If
+ * they do not close, no torque is reported, and detection starts again.
  *
- * An arm that has given way makes the torque that its model asks for, so that
- * at rest r is none: until it is back, or goes on to lie down, a touch is an r
- * that leaves 0. A hand that presses for long is a touch for as long. */
+ * An arm that has given way gets the torque of its model, so at rest r is 0.
+ * Until the arm is back, or lies down further, a touch is an r that leaves 0: a
+ * hand that presses is a touch for as long as it presses. */
 #ifndef FT_CONTACT_H
 #define FT_CONTACT_H
 
@@ -43,13 +43,13 @@ typedef struct {
     uint32_t slot;                  /* of this tick */
     uint32_t settles;               /* ticks until a touch counts */
     bool on;                        /* there was a tick before */
-    bool blind;                     /* loops did not close a while ago */
-    bool touched;                   /* something is felt, */
-    bool touch;                     /* since this tick */
+    bool blind;                     /* loops did not close */
+    bool touched;                   /* a touch lasts */
+    bool touch;                     /* it began in this tick */
     uint8_t joint;                  /* that felt the last touch */
     uint16_t touches;               /* so far; wraps */
     uint32_t touch_tick;            /* of the last one */
-    uint8_t way;                    /* FT_FELT_: what comes of a touch, or 0 */
+    uint8_t way;                    /* FT_FELT_: reaction under way, or 0 */
     uint8_t tries;                  /* ways back since the first one */
     uint32_t quiet;                 /* ticks at rest without a touch */
 } ft_contact;
@@ -59,7 +59,7 @@ typedef struct {
     const ft_observer *seen;
     const ft_motion *motion;
     const ft_law *law;
-    const ft_step_state *step; /* of the targets: to begin as it does */
+    const ft_step_state *step; /* of the targets, to begin from */
     uint32_t tick;
     ft_real bus_voltage;       /* V */
 } ft_contact_input;
@@ -67,8 +67,8 @@ typedef struct {
 void ft_contact_tick(ft_contact *f, const ft_contact_input *in,
                      ft_findings *found);
 
-/* Return the torque on one joint from outside, N m or N: none while that is not
- * known. */
+/* Return the external torque of one joint, N m or N: 0 while loops do not
+ * close. */
 static inline ft_real ft_contact_external(const ft_contact *f, uint32_t j)
 {
     return FT_STEP_CLOSED && f->blind ? FT_C(0.0) : f->external[j];

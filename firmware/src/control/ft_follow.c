@@ -9,18 +9,18 @@
 
 #define DT (FT_C(1.0) / (ft_real)FT_TICK_HZ)
 #define TICK_US (FT_C(1e6) / (ft_real)FT_TICK_HZ)
-#define FAR_US 20000         /* to go at another pace to be there in time */
-#define LITTLE FT_C(0.01)    /* by which the pace may change otherwise */
+#define FAR_US 20000         /* clocks that are farther apart change pace */
+#define LITTLE FT_C(0.01)    /* change of the pace otherwise */
 #define MUCH FT_C(0.5)
 #define ALONE (FT_TICK_HZ / 8u) /* ticks for which a first target waits */
-#define SOON FT_C(1e-6)      /* 1/us: to make up for what is missing in 1 s */
-#define QUICKLY FT_C(10.0)   /* 1/s: how the pace changes if it has to */
+#define SOON FT_C(1e-6)      /* 1/us: a difference goes within 1 s */
+#define QUICKLY FT_C(10.0)   /* 1/s: change of the pace of far clocks */
 
 static const ft_moving still = { FT_C(0.0), FT_C(0.0), FT_C(0.0) };
 
 /* ---- clocks ------------------------------------------------------------- */
 
-/* Let a tick pass by the board's clock. */
+/* Advance the board's clock by a tick. */
 static void count(ft_follow *f)
 {
     f->part += 1000000u % FT_TICK_HZ;
@@ -28,8 +28,8 @@ static void count(ft_follow *f)
     f->part -= f->part >= FT_TICK_HZ ? FT_TICK_HZ : 0u;
 }
 
-/* Let it pass by the sender's clock as it is played. That one is never set, as
- * joints would have to jump: its pace changes, and that not at once either. */
+/* Advance the sender's clock, as played, by a tick. The clock is never set, as
+ * joints would jump. Its pace changes, with a bounded rate. */
 static void play(ft_follow *f)
 {
     const int32_t away = (int32_t)(f->now - f->targets.lag - f->playing);
@@ -49,8 +49,8 @@ static void play(ft_follow *f)
 
 /* ---- the reference ------------------------------------------------------ */
 
-/* Begin to play once a target has come, and another one, which says how long
- * a frame is; without one after a while. */
+/* Begin to play once two targets have come, which give the time of a frame, or
+ * a while after the first. */
 static bool begun(ft_follow *f)
 {
     if (f->running || f->fresh || !f->targets.begun)
@@ -63,7 +63,7 @@ static bool begun(ft_follow *f)
     return f->running;
 }
 
-/* Give how each joint moves by the reference now. */
+/* Sample the reference of each joint. */
 static void sample(const ft_follow *f, ft_moving aim[FT_JOINTS])
 {
     const ft_reference *r = &f->reference;
@@ -75,7 +75,7 @@ static void sample(const ft_follow *f, ft_moving aim[FT_JOINTS])
         aim[j] = ft_reference_sample(r, j, t, f->q[j], pace);
 }
 
-/* Go to the newest target at once. */
+/* Turn to the newest target at once. */
 static void turn(ft_follow *f)
 {
     const ft_targets *t = &f->targets;
@@ -109,7 +109,7 @@ static void go_on(ft_follow *f)
 
 #if FT_GOES
 
-/* Return where a joint lies: the short way round, if it has no limits. */
+/* Return where a joint lies, the short way round if it has no limits. */
 static int64_t place(uint32_t j, int64_t held)
 {
     const int64_t lies = FT_PARK ? ft_park_pose[j] : held;
@@ -120,7 +120,7 @@ static int64_t place(uint32_t j, int64_t held)
     return (int64_t)((uint64_t)held + (uint64_t)(int64_t)(int32_t)way);
 }
 
-/* Begin at rest, where the joints are held, to go where they lie. */
+/* Begin at rest at the held positions, and go to the pose to lie in. */
 void ft_follow_park(ft_follow *f, const int64_t held[FT_JOINTS])
 {
     uint32_t j;
@@ -131,7 +131,7 @@ void ft_follow_park(ft_follow *f, const int64_t held[FT_JOINTS])
     f->parks = true;
 }
 
-/* Keep a place to return to, as near as the limits allow. */
+/* Keep a place to return to, within the limits. */
 void ft_follow_keep(ft_follow *f, const int64_t place[FT_JOINTS])
 {
     uint32_t j;
@@ -144,14 +144,14 @@ void ft_follow_keep(ft_follow *f, const int64_t place[FT_JOINTS])
     }
 }
 
-/* Begin at rest, where the joints are held, to go back there. */
+/* Begin at rest at the held positions, and go back to the kept place. */
 void ft_follow_return(ft_follow *f, const int64_t held[FT_JOINTS])
 {
     ft_follow_begin(f, held, 0, 0);
     f->parks = true;
 }
 
-#define THERE 8 /* wire steps from a place: less than a motion keeps */
+#define THERE 8 /* wire steps: a joint this near is at its place */
 
 /* Aim at the place. */
 static void lie(const ft_follow *f, ft_moving aim[FT_JOINTS])
@@ -210,8 +210,8 @@ static inline const ft_follow_config *limits_of(const ft_follow *f)
 
 /* ---- joints ------------------------------------------------------------- */
 
-/* Carry one joint's sample to the motion: half the displacement of the tick,
- * by what it changed, and where the joint is in the middle of it. */
+/* Give one joint's sample to the motion: half the displacement of the tick, its
+ * change, and the position in the middle of the tick. */
 static void emit(ft_follow *f, ft_motion *m, uint32_t j, ft_real bent)
 {
     const ft_follow_config *c = &ft_follow_joint[j];
@@ -229,7 +229,7 @@ static void emit(ft_follow *f, ft_motion *m, uint32_t j, ft_real bent)
     f->q[j] = (int64_t)((uint64_t)f->q[j] + (uint64_t)(int64_t)steps);
 }
 
-/* Return the room that a joint has. */
+/* Return the room from a joint to its limits. */
 static ft_room room_of(const ft_follow *f, uint32_t j)
 {
     const ft_follow_config *c = &ft_follow_joint[j];
@@ -241,14 +241,14 @@ static ft_room room_of(const ft_follow *f, uint32_t j)
     return room;
 }
 
-/* Return what is known of a joint's way. */
+/* Return the known way of a joint's reference. */
 static ft_way way_of(const ft_follow *f, uint32_t j, const ft_moving *aim)
 {
     return f->running ? ft_outlook_way(&f->outlook, j, f->q[j], aim->p)
                       : ft_outlook_anywhere();
 }
 
-/* Move one joint on by a tick. Return the limits that kept it from there. */
+/* Move one joint by a tick. Return the limits that held it back. */
 static uint32_t move(ft_follow *f, uint32_t j, const ft_moving *aim)
 {
     const ft_follow_config *c = &limits_of(f)[j];
@@ -263,8 +263,8 @@ static uint32_t move(ft_follow *f, uint32_t j, const ft_moving *aim)
     return f->stop ? 0u : FT_FOLLOW_LIMIT_LOOPS;
 }
 
-/* Note how a joint has moved, and give it to the motion. Return whether it is
- * where it should be, and at rest. */
+/* Note how a joint has moved, and give its sample to the motion. Return whether
+ * the joint rests at its reference. */
 static bool give(ft_follow *f, ft_motion *m, uint32_t j, ft_real aim,
                  ft_real before, uint32_t why)
 {
@@ -278,7 +278,7 @@ static bool give(ft_follow *f, ft_motion *m, uint32_t j, ft_real aim,
            && s->a == FT_C(0.0);
 }
 
-/* Stay where the joints are, before any target has come. */
+/* Hold the joints until a target has come. */
 static void stay(ft_moving aim[FT_JOINTS])
 {
     uint32_t j;
@@ -289,7 +289,7 @@ static void stay(ft_moving aim[FT_JOINTS])
 
 /* ---- the tick ------------------------------------------------------------ */
 
-/* Give where the joints are to be now. */
+/* Give the joints' references of this tick. */
 static inline void aims(ft_follow *f, ft_moving aim[FT_JOINTS])
 {
     if (goes(f)) {
@@ -302,7 +302,7 @@ static inline void aims(ft_follow *f, ft_moving aim[FT_JOINTS])
     }
 }
 
-/* Return whether nothing is to come any more. */
+/* Return whether no target is to come any more. */
 static inline bool over(const ft_follow *f)
 {
     if (goes(f))
@@ -311,9 +311,9 @@ static inline bool over(const ft_follow *f)
            && f->reference.same >= FT_SUPPORT;
 }
 
-/* Brake with all joints where they could not come to rest at a regular pose
- * after going on, for good if no target is to come. from: how they moved
- * before. */
+/* Brake all joints if they could not come to rest at a regular pose after this
+ * tick. Stop for good if no target is to come. from: the samples before the
+ * tick. */
 static void stay_regular(ft_follow *f, const ft_step_state *s,
                          const ft_moving from[FT_JOINTS],
                          uint32_t why[FT_JOINTS])
@@ -331,7 +331,7 @@ static void stay_regular(ft_follow *f, const ft_step_state *s,
     }
 }
 
-/* Count how long nothing has come, and end where that is too long. */
+/* Count the ticks without a target. Stop if there are too many. */
 static void look_for_targets(ft_follow *f)
 {
     const ft_reference *r = &f->reference;
@@ -343,7 +343,7 @@ static void look_for_targets(ft_follow *f)
         f->stop = f->starved = true;
 }
 
-/* Say what this tick did. */
+/* Return the phase of this tick. */
 static uint8_t phase(const ft_follow *f, bool on_it)
 {
     if (f->stop || f->reference.ended)
@@ -355,7 +355,7 @@ static uint8_t phase(const ft_follow *f, bool on_it)
     return on_it ? FT_FOLLOW_PHASE_FOLLOWING : FT_FOLLOW_PHASE_CATCHING_UP;
 }
 
-/* Begin at rest, where the joints are held. */
+/* Begin at rest at the held positions. */
 void ft_follow_begin(ft_follow *f, const int64_t held[FT_JOINTS],
                      uint32_t delay, uint32_t frame)
 {
@@ -418,7 +418,7 @@ FT_APART uint32_t ft_follow_tick(ft_follow *f, ft_motion *m,
 
 /* ---- of the main loop ---------------------------------------------------- */
 
-/* Take a target that comes now. */
+/* Take in a target. */
 void ft_follow_take(ft_follow *f, const ft_msg_target *m)
 {
     if (f->fresh) {
@@ -430,14 +430,14 @@ void ft_follow_take(ft_follow *f, const ft_msg_target *m)
                     ft_follow_playing(f), f->q);
 }
 
-/* Return the time of the sender's clock that is played, or would be if the
- * first target was played already. */
+/* Return the time of the sender's clock that is played. Before the first target
+ * is played, return the time that would be. */
 uint32_t ft_follow_playing(const ft_follow *f)
 {
     return f->running ? f->playing : f->now - f->targets.lag;
 }
 
-/* Return the limits that acted on a joint since this was asked last. */
+/* Return the limits that acted on a joint since the last call. */
 uint8_t ft_follow_take_limits(ft_follow *f, uint32_t joint)
 {
     const uint32_t bit = (uint32_t)1 << joint;

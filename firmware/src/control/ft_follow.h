@@ -1,9 +1,9 @@
-/* The state FOLLOW: the joints go where targets say that are sent now.
+/* The state FOLLOW: the joints follow live targets.
  *
- * Targets make knots (ft_targets.h, in the main loop), knots a curve
- * (ft_reference.h), and the governor (ft_governor.h) lets each joint follow it
- * within its limits. All of it starts from where the joints are held; where
- * they are measured to be does not come into it. */
+ * Targets make knots (ft_targets.h, in the main loop). Knots make a curve
+ * (ft_reference.h). The governor (ft_governor.h) lets each joint follow the
+ * curve within its limits. All of this starts from the held positions and uses
+ * no measurement. */
 #ifndef FT_FOLLOW_H
 #define FT_FOLLOW_H
 
@@ -21,26 +21,26 @@
 typedef struct {
     volatile uint32_t now;       /* us, the board's clock */
     uint32_t part;               /* of a us, in 1/FT_TICK_HZ */
-    volatile uint32_t playing;   /* us, the sender's clock as it is played */
+    volatile uint32_t playing;   /* us, the sender's clock as played */
     ft_real rest;                /* of a us */
     ft_real pace;                /* of that clock, less 1 */
-    uint32_t turned;             /* number of the last target gone to at once */
+    uint32_t turned;             /* number of the last target with a velocity */
     uint32_t waited;             /* ticks since the first target */
-    uint32_t idle;               /* ticks without a target that is to come */
+    uint32_t idle;               /* ticks without a target ahead */
     volatile bool fresh;         /* asks the main loop to forget targets */
-    uint32_t delay, frame;       /* us, that it is asked to begin with */
-    volatile bool running;       /* targets have come */
+    uint32_t delay, frame;       /* us, of the request */
+    volatile bool running;       /* a target has come */
     bool stop;                   /* brake, and end at rest */
     bool starved;                /* by a lack of targets */
     uint8_t phase;               /* FT_FOLLOW_PHASE_ */
-    volatile uint8_t limits[FT_JOINTS]; /* that acted, until they are taken */
+    volatile uint8_t limits[FT_JOINTS]; /* that acted, until reported */
     ft_moving joint[FT_JOINTS];  /* p: its last displacement */
     int64_t q[FT_JOINTS];        /* wire */
-    bool wary[FT_JOINTS];        /* of a reference that broke limits */
+    bool wary[FT_JOINTS];        /* the reference has broken a limit */
     ft_real behind[FT_JOINTS];   /* rad or m, from the reference */
     FT_IF(FT_GOES,
-    bool parks;                  /* goes to a place, wherever targets are */
-    int64_t place[FT_JOINTS];    /* there */)
+    bool parks;                  /* goes to a place, without targets */
+    int64_t place[FT_JOINTS];    /* wire */)
     ft_regular regular;
     ft_targets targets;
     ft_reference reference;

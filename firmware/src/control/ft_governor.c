@@ -9,7 +9,7 @@
 
 /* ---- the tick ---------------------------------------------------------- */
 
-/* Give a sample between two. */
+/* Return a sample between two. */
 static FT_INLINE ft_moving between(const ft_moving *x, const ft_moving *y,
                                    ft_real share)
 {
@@ -20,7 +20,7 @@ static FT_INLINE ft_moving between(const ft_moving *x, const ft_moving *y,
     return m;
 }
 
-/* Go as far towards a sample as may be from one that brakes. */
+/* Return the farthest allowed sample between braking and the wanted sample. */
 static ft_moving guarded(const ft_moving *now, const ft_follow_config *c,
                          const ft_room *room, const ft_moving *wanted)
 {
@@ -42,7 +42,7 @@ static ft_moving guarded(const ft_moving *now, const ft_follow_config *c,
     return best;
 }
 
-/* Return why the reference itself is not taken: what it breaks. */
+/* Return the limits that the reference itself breaks. */
 static uint32_t complaint(const ft_follow_config *c, const ft_room *room,
                           const ft_moving *aim)
 {
@@ -57,9 +57,9 @@ static uint32_t complaint(const ft_follow_config *c, const ft_room *room,
     return bits;
 }
 
-/* Return the places that a reference is trusted to lead to: those known, and
- * those where the motion goes on, unless the reference has broken a limit and
- * would not yet come to rest among places that are sure. */
+/* Return the places that bound the reference: the known places, and the places
+ * where the motion goes on. The latter count no more once the reference has
+ * broken a limit, until it would come to rest among sure places. */
 static const ft_room *trusted(const ft_way *way, const ft_follow_config *c,
                               const ft_moving *aim, bool *wary)
 {
@@ -74,7 +74,7 @@ static const ft_room *trusted(const ft_way *way, const ft_follow_config *c,
     return *wary ? &way->known : &way->ahead;
 }
 
-/* Leave of a room what lies between places or on the joint's way of braking. */
+/* Return the part of a room between places or on the joint's way of braking. */
 static ft_room among(const ft_room *room, const ft_room *places,
                      const ft_moving *now, const ft_follow_config *c)
 {
@@ -88,7 +88,7 @@ static ft_room among(const ft_room *room, const ft_room *places,
     return r;
 }
 
-/* Go on by a tick towards the reference's next sample. */
+/* Move by a tick towards the reference's next sample. */
 uint32_t ft_governor_tick(ft_moving *now, const ft_follow_config *c,
                           ft_room room, const ft_moving *aim,
                           const ft_way *way, bool *wary)
@@ -98,7 +98,7 @@ uint32_t ft_governor_tick(ft_moving *now, const ft_follow_config *c,
     ft_room narrow;
     uint32_t why, guard;
 
-    /* a joint that rests by a rounding beyond its limits may stay, or return */
+    /* a joint that rests beyond a limit by a rounding may stay or return */
     room.below = ft_smaller(room.below, FT_C(0.0));
     room.above = ft_larger(room.above, FT_C(0.0));
     narrow = among(&room, places, now, c);
@@ -107,7 +107,7 @@ uint32_t ft_governor_tick(ft_moving *now, const ft_follow_config *c,
         *now = *aim;
         return 0;
     }
-    /* with more of it the joint could stop there */
+    /* with more acceleration the joint could stop there */
     if (why == FT_FOLLOW_LIMIT_POSITION)
         why = FT_FOLLOW_LIMIT_ACCELERATION;
     next = ft_catch_up(now, c, &narrow, aim);

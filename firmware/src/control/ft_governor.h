@@ -1,21 +1,19 @@
-/* The governor: lets one joint go where a reference says, never beyond its
- * limits of position, velocity, acceleration and jerk, and never beyond the
- * places that the reference is known to lead to, whatever that says.
+/* The governor: lets one joint follow a reference within its limits of
+ * position, velocity, acceleration and jerk, and within the known places of the
+ * reference. This holds for any reference.
  *
- * It makes a motion and knows nothing of measurements. The reference's next
- * sample is taken as it is if one tick of bounded jerk leads there, and if the
- * joint can come to rest from it inside all limits, and either among the
- * places that are known ahead or on its own way of braking. Otherwise the
- * joint catches up: time-optimally, in the frame that moves with the
- * reference, as far as it can come to rest inside the same places; where it
- * could not, it brakes as much as it must. Once the reference has broken a
- * limit, the joint does not trust that a motion goes on beyond what is known,
- * until the reference would come to rest among places that are sure.
+ * The governor uses no measurement. It takes the reference's next sample if one
+ * tick of bounded jerk leads there, and if the joint can come to rest from it
+ * inside all limits: among the known places ahead, or on its own way of
+ * braking. Otherwise the joint catches up, time-optimally, in the frame that
+ * moves with the reference, as far as it can still come to rest inside the same
+ * places. If it could not, it brakes as much as it must. Once the reference has
+ * broken a limit, the joint no longer expects a motion to go on beyond the
+ * known places, until the reference would come to rest among sure places.
  *
- * All positions are relative to where the joint is before the tick, so that
- * single precision has the more digits the nearer a limit or the reference is.
- * Times are s. Every comparison is written so that what is not a number fails.
- */
+ * Positions are relative to the joint's position before the tick: near a limit
+ * or near the reference single precision then has more digits. Times are s. All
+ * comparisons are written so that NaN fails. */
 #ifndef FT_GOVERNOR_H
 #define FT_GOVERNOR_H
 
@@ -26,9 +24,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Go on by a tick towards the reference's next sample. now: before, at p = 0;
- * then after. wary: of a reference that broke limits; kept. Return the limits
- * that kept it from there, FT_FOLLOW_LIMIT_. */
+/* Move by a tick towards the reference's next sample. now: the sample before,
+ * at p = 0, then the one after. wary: whether the reference has broken limits,
+ * kept from tick to tick. Return the limits that held the joint back,
+ * FT_FOLLOW_LIMIT_. */
 uint32_t ft_governor_tick(ft_moving *now, const ft_follow_config *c,
                           ft_room room, const ft_moving *aim,
                           const ft_way *way, bool *wary);

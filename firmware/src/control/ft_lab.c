@@ -14,7 +14,7 @@
 
 /* ---- requests --------------------------------------------------------- */
 
-/* Nothing is asked for. */
+/* Forget all requests. */
 void ft_lab_rest(ft_lab *lab)
 {
     lab->wanted = lab->velocity = lab->torque = FT_C(0.0);
@@ -29,7 +29,7 @@ void ft_lab_float(ft_lab *lab, float per_cent)
     lab->friction = FT_C(0.01) * (ft_real)per_cent;
 }
 
-/* Another joint is taken once the last one stands. */
+/* Jog a joint. Another joint is jogged once the last one stands. */
 void ft_lab_jog(ft_lab *lab, uint32_t joint, ft_real velocity)
 {
     bool other = lab->joint != joint;
@@ -71,8 +71,7 @@ void ft_lab_release(ft_lab *lab)
 
 /* ---- a moving target -------------------------------------------------- */
 
-/* Return the distance from a position to the limit that a joint moves
- * towards. */
+/* Return the distance from a position to the limit ahead of the joint. */
 static ft_real room(uint32_t j, int32_t at, ft_real velocity)
 {
     const ft_joint_config *c = &ft_joint[j];
@@ -84,14 +83,14 @@ static ft_real room(uint32_t j, int32_t at, ft_real velocity)
     return ft_lab_joint[j].coarse_unit * (velocity > FT_C(0.0) ? above : below);
 }
 
-/* Return the velocity that the target should have: none where the distance
- * that is left is needed to stop. */
+/* Return the velocity that the target should have: 0 once the distance that is
+ * left is needed to stop. */
 static ft_real allowed(const ft_lab *lab, ft_real left)
 {
     const ft_lab_config *c = &ft_lab_joint[lab->joint];
     ft_real distance = lab->velocity * lab->velocity * c->stop_distance;
 
-    /* a tenth of a second more: the joint may lag behind its target */
+    /* 0.1 s more: the joint may lag behind its target */
     distance += FT_C(0.1) * ft_size(lab->velocity)
                 + (ft_real)ft_joint[lab->joint].start
                       * ft_joint[lab->joint].unit;
@@ -106,8 +105,8 @@ static void accelerate(ft_lab *lab, ft_real wanted)
     lab->velocity += ft_clamp(wanted - lab->velocity, step);
 }
 
-/* Move one joint's target on; the others stay. Its step is a whole number of
- * position steps, so that nothing drifts. */
+/* Move one joint's target by a whole number of position steps, so that it does
+ * not drift. The other targets stay. */
 static void move(const ft_lab *lab, ft_motion *m)
 {
     const ft_joint_config *c = &ft_joint[lab->joint];
@@ -124,7 +123,7 @@ static void move(const ft_lab *lab, ft_motion *m)
     m->next.q[j] = ft_position_add(m->next.q[j], n);
 }
 
-/* Carry the targets over a tick, all at rest. */
+/* Carry all targets over a tick at rest. */
 static void stand(ft_motion *m)
 {
     uint32_t j;
@@ -138,7 +137,7 @@ static void stand(ft_motion *m)
     }
 }
 
-/* Let the targets be where the joints are, and the step be at rest there. */
+/* Set the targets to the joints' positions, and the step to rest there. */
 static void follow(const ft_lab_input *in)
 {
     ft_motion_hold(in->motion, in->seen->q);
@@ -161,9 +160,8 @@ static uint32_t plan_jog(ft_lab *lab, const ft_lab_input *in)
                ? FT_EVENT_PAUSED : FT_MOTION_NOTHING;
 }
 
-/* Count on how far the joint has come. Return that without its sign. An
- * encoder may say anything: the sum wraps, and no distance is too far to
- * count. */
+/* Count the joint's displacement. Return its size. The sum wraps, as an encoder
+ * may report any counts. */
 static uint32_t travel(ft_lab *lab, const ft_lab_input *in)
 {
     uint32_t displacement = (uint32_t)lab->travelled
@@ -175,7 +173,7 @@ static uint32_t travel(ft_lab *lab, const ft_lab_input *in)
 
 /* ---- seeking ------------------------------------------------------------ */
 
-/* Return whether the index came in this tick. */
+/* Return whether the index pulse began in this tick. */
 static bool index_comes(ft_lab *lab)
 {
     bool now = ft_chip_index(lab->joint), came = now && !lab->index;
@@ -184,7 +182,7 @@ static bool index_comes(ft_lab *lab)
     return came;
 }
 
-/* Return whether the joint has stood against its stop for long enough. */
+/* Return whether the joint has stood at its stop for long enough. */
 static bool stop_reached(ft_lab *lab, const ft_lab_input *in)
 {
     uint32_t j = lab->joint;
@@ -197,8 +195,8 @@ static bool stop_reached(ft_lab *lab, const ft_lab_input *in)
     return ft_streak_count(&lab->pressed, in->tick) > FT_PRESS_TICKS;
 }
 
-/* Give the joint its place, and go on to the inside of its limits, where it
- * may be armed. */
+/* Set the joint's position, and move it inside its limits, where the arm may be
+ * armed. */
 static void retract(ft_lab *lab, const ft_lab_input *in)
 {
     const ft_lab_config *c = &ft_lab_joint[lab->joint];
@@ -211,7 +209,7 @@ static void retract(ft_lab *lab, const ft_lab_input *in)
     lab->search = FT_RETRACTING;
 }
 
-/* Look whether the zero is there. */
+/* Look for the zero. */
 static uint32_t search(ft_lab *lab, const ft_lab_input *in, ft_findings *found)
 {
     const ft_lab_config *c = &ft_lab_joint[lab->joint];
@@ -229,7 +227,7 @@ static uint32_t search(ft_lab *lab, const ft_lab_input *in, ft_findings *found)
     return FT_MOTION_NOTHING;
 }
 
-/* Return to the inside of the limits and stand there. */
+/* Move inside the limits and stand there. */
 static uint32_t come_back(ft_lab *lab)
 {
     if (lab->left <= FT_C(0.0))
@@ -295,7 +293,7 @@ uint32_t ft_lab_plan(ft_lab *lab, const ft_lab_input *in, ft_findings *found)
 
 /* ---- the law ------------------------------------------------------------- */
 
-/* Return the torque that lets one joint be led by hand. */
+/* Return the torque with which one joint is led by hand. */
 static ft_real floating(const ft_lab *lab, uint32_t j, const ft_law_input *in,
                         ft_findings *found)
 {
@@ -320,7 +318,7 @@ static ft_real floating(const ft_lab *lab, uint32_t j, const ft_law_input *in,
     return torque - c->ku * (above ? back : -back);
 }
 
-/* Return the torque that takes one joint to its target. */
+/* Return the torque that brings one joint to its target. */
 static ft_real led(uint32_t j, const ft_law_input *in)
 {
     const ft_joint_config *c = &ft_joint[j];
@@ -330,7 +328,7 @@ static ft_real led(uint32_t j, const ft_law_input *in)
            + c->kv * (in->target->u[j] - in->seen->u[j]);
 }
 
-/* Return what one joint may be given at most. */
+/* Return the bound of one joint's torque. */
 static ft_real most(const ft_lab *lab, uint32_t state, uint32_t j)
 {
     bool seeking = state == FT_STATE_HOMING && j == lab->joint
@@ -353,9 +351,9 @@ static ft_real of_mode(const ft_lab *lab, uint32_t state, uint32_t j,
     }
 }
 
-/* Return the half increment whose back-EMF is to be made up for: the measured
- * one, so that a joint at its stop gets no more than it should. None of
- * PROBE's, whose encoder may count the wrong way. */
+/* Return the half increment whose back-EMF the duty makes up for: the measured
+ * one, so that a joint at its stop gets no more torque than it should. In PROBE
+ * it is 0, as the encoder may count the wrong way. */
 static ft_real driven(uint32_t state, uint32_t j, const ft_law_input *in)
 {
     bool probing = state == FT_STATE_PROBE;

@@ -1,16 +1,16 @@
-/* Modes for the lab: lead the arm by hand, jog one joint, seek a zero, try out
- * a motor. Each is a state of ft_safety.h.
+/* Modes for the lab: lead the arm by hand, jog one joint, seek a zero, probe a
+ * motor. Each is a state of ft_safety.h.
  *
- * FLOAT   torque of gravity at the measured pose, and a share of the Coulomb
- *         friction; a joint faster than its float velocity is damped by Kv, one
- *         beyond a limit is pushed back by Ku.
- * JOG     the law about a target that moves at the velocity asked for.
- * HOMING  the same target goes to the index or the stop, the joint's torque
- *         bounded; the others are held.
+ * FLOAT   gravity's torque at the measured pose, and a share of the Coulomb
+ *         friction. Kv damps a joint above its float velocity; Ku pushes a
+ *         joint beyond a limit back.
+ * JOG     the law about a target that moves at the requested velocity. HOMING
+ * the law about a target that moves to the index or the stop, with a
+ *         bounded torque. The other joints are held.
  * PROBE   a constant torque on one joint, open loop.
  *
- * JOG and PROBE end by themselves FT_HOST_TIMEOUT ticks after they were asked
- * for last: whoever asks must keep asking. */
+ * JOG and PROBE end FT_HOST_TIMEOUT ticks after their last request: the host
+ * must repeat it. */
 #ifndef FT_LAB_H
 #define FT_LAB_H
 
@@ -27,15 +27,15 @@
 typedef enum { FT_SOUGHT, FT_SEEKING, FT_FOUND, FT_RETRACTING } ft_search;
 
 typedef struct {
-    uint8_t joint;       /* that is jogged, sought or probed */
-    ft_real friction;    /* share that FLOAT carries */
+    uint8_t joint;       /* jogged, sought or probed */
+    ft_real friction;    /* share of it in FLOAT */
     ft_real torque;      /* of PROBE */
     ft_real wanted;      /* velocity asked for, rad/s or m/s */
     ft_real velocity;        /* of the target now */
     ft_real left;        /* to go, rad or m, when retracting */
-    uint32_t ticks;      /* until it ends by itself */
-    int32_t travelled;   /* counts since it began */
-    bool index;          /* pulse at the last tick */
+    uint32_t ticks;      /* until the mode ends */
+    int32_t travelled;   /* counts since the begin */
+    bool index;          /* pulse in the last tick */
     ft_streak pressed;   /* against the stop */
     ft_search search;
 } ft_lab;
@@ -44,8 +44,8 @@ typedef struct {
 typedef struct {
     uint32_t state;        /* of ft_safety.h: which mode */
     uint32_t tick;
-    bool opening;          /* brakes still are: a joint that they hold is at
-                            * no stop */
+    bool opening;          /* brakes still are: a braked joint is at no
+ *                            * stop */
     const int32_t *counts; /* of the encoders, in this tick */
     const ft_real *torque; /* of the last tick */
     ft_observer *seen;
@@ -61,7 +61,7 @@ void ft_lab_seek(ft_lab *lab, uint32_t joint);
 void ft_lab_probe(ft_lab *lab, uint32_t joint, ft_real torque);
 void ft_lab_release(ft_lab *lab);
 
-/* of the tick: the targets, and the law where it is not the usual one */
+/* of the tick: targets, and the law of FLOAT, HOMING and PROBE */
 uint32_t ft_lab_plan(ft_lab *lab, const ft_lab_input *in, ft_findings *found);
 void ft_lab_law(const ft_lab *lab, uint32_t state, ft_law *l,
                 const ft_law_input *in, ft_findings *found);

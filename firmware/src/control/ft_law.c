@@ -55,7 +55,7 @@ ft_gains ft_law_gains(const ft_law *l, uint32_t joint)
     return gains(l, joint);
 }
 
-/* Take the gains of the file. */
+/* Put the file's gains in force. */
 void ft_law_boot(ft_law *l)
 {
     uint32_t j, i;
@@ -67,7 +67,8 @@ void ft_law_boot(ft_law *l)
     }
 }
 
-/* Change one joint's gains. Return whether any differ from the file's. */
+/* Change one joint's gains. Return whether any joint's differ from the file's.
+ * */
 bool ft_law_overlay(ft_law *l, uint32_t joint, const uint8_t share[3])
 {
     bool differ = false;
@@ -82,7 +83,7 @@ bool ft_law_overlay(ft_law *l, uint32_t joint, const uint8_t share[3])
     return differ;
 }
 
-/* Begin at rest. */
+/* Begin without errors and counts from before. */
 void ft_law_start(ft_law *l)
 {
     uint32_t j;
@@ -95,7 +96,7 @@ void ft_law_start(ft_law *l)
     l->fresh = true;
 }
 
-/* Ask for nothing. */
+/* Set torques and duties to zero. */
 void ft_law_rest(ft_law *l)
 {
     uint32_t j;
@@ -107,8 +108,8 @@ void ft_law_rest(ft_law *l)
     }
 }
 
-/* Take the limit bits gathered so far; one more bit may be lost to a tick in
- * between, and acts again in the next one. */
+/* Return the limit bits gathered so far, and clear them. A tick in between may
+ * lose a bit; the limit sets it again in the next tick. */
 uint32_t ft_law_take_limits(ft_law *l)
 {
     uint32_t taken = l->limits;
@@ -119,15 +120,16 @@ uint32_t ft_law_take_limits(ft_law *l)
 
 /* ---- torque ----------------------------------------------------------- */
 
-/* Return Coulomb friction of the target by its slope at rest, where it fades
- * out instead of jumping: |x + w| - |x - w| is 2x held within -2w..2w. */
+/* Return the Coulomb friction of the target in units of its slope at rest. Near
+ * rest it is linear and does not jump: |x + w| - |x - w| is 2x within -2w..2w.
+ * */
 static inline ft_real coulomb(const ft_joint_config *c, ft_real both)
 {
     return ft_size(both + c->coulomb_width) - ft_size(both - c->coulomb_width);
 }
 
-/* Return the share that is left, at a velocity, of what friction has more at
- * rest than in motion: half of it at v_s, by Hess and Soom's curve. */
+/* Return the share of the Stribeck friction at a velocity: one at rest, half at
+ * v_s, by Hess and Soom's curve. */
 static inline ft_real share(const ft_stribeck_config *r, ft_real both)
 {
     const ft_real fast = r->fast * both;
@@ -135,8 +137,8 @@ static inline ft_real share(const ft_stribeck_config *r, ft_real both)
     return FT_C(1.0) / (FT_C(1.0) + fast * fast);
 }
 
-/* Return what dry friction has beyond the Coulomb friction. It fades out
- * towards rest as that does. */
+/* Return the dry friction beyond Coulomb friction. Near rest it is linear too.
+ * */
 static inline ft_real rubs(uint32_t j, ft_real both, ft_real tau)
 {
     const ft_stribeck_config *r = &ft_stribeck_joint[j];
@@ -166,13 +168,13 @@ static inline ft_real of_motion(uint32_t j, ft_real before, ft_real after,
     return torque;
 }
 
-/* Return the torque that a motion needs. Motors or a hand may give it. */
+/* Return the torque that a motion needs, from motors or from outside. */
 ft_real ft_law_needed(uint32_t j, ft_real before, ft_real after, ft_real tau)
 {
     return of_motion(j, before, after, tau);
 }
 
-/* Sum up the error, unless that pushes further into a limit. */
+/* Integrate the error, unless that drives the joint further into a limit. */
 static inline ft_real integrate(ft_law *l, uint32_t j, ft_real away)
 {
     const ft_joint_config *c = &ft_joint[j];
@@ -204,8 +206,7 @@ typedef struct {
     ft_real place, u;
 } errors;
 
-/* Return a joint's errors, from the target of the time at which the joint was
- * measured. */
+/* Return a joint's errors, from the target at the time of the measurement. */
 static inline errors behind(uint32_t j, ft_turn away, const ft_law_input *in)
 {
     const ft_real u = in->target->u[j];
@@ -235,9 +236,8 @@ static inline ft_real of_error(ft_law *l, uint32_t j, const ft_law_input *in,
 
 /* ---- limits ----------------------------------------------------------- */
 
-/* Return x limited to the bound; NaN or beyond BOUNDLESS gives 0. A joint at
- * its bound whose encoder counts nothing is blocked, or its encoder has
- * failed. */
+/* Return x held within the bound, 0 for NaN or beyond BOUNDLESS. A joint at its
+ * bound without a count is blocked, or its encoder has failed. */
 static FT_RARE ft_real cut(ft_law *l, uint32_t j, ft_real x, ft_real bound,
                            const int32_t counts[FT_JOINTS], uint32_t tick,
                            ft_findings *found)
@@ -252,8 +252,8 @@ static FT_RARE ft_real cut(ft_law *l, uint32_t j, ft_real x, ft_real bound,
     return ft_bound(x, bound);
 }
 
-/* Return whether a joint beyond one of its limits may get this torque: only
- * one that takes it back. */
+/* Return whether this torque drives a joint that is beyond a limit back. Other
+ * torques are not given. */
 static FT_RARE bool leads_back(uint32_t j, int32_t at, ft_real torque,
                                ft_findings *found)
 {
@@ -275,7 +275,7 @@ static inline bool outside(const ft_joint_config *c, int32_t at)
 
 /* ---- the law ---------------------------------------------------------- */
 
-/* Return back-EMF and inductive voltage of the motion alone. */
+/* Return back-EMF and inductive voltage of the motion. */
 static inline ft_real induced(const ft_joint_config *c, ft_real both,
                               ft_real rise)
 {
@@ -284,7 +284,7 @@ static inline ft_real induced(const ft_joint_config *c, ft_real both,
     return FT_INDUCTANCE ? emf + c->inductance * rise : emf;
 }
 
-/* Return the torque within what the joint may be given. */
+/* Return the torque held within the joint's effort. */
 static inline ft_real limit(ft_law *l, uint32_t j, ft_real torque,
                             const ft_law_input *in, ft_findings *found)
 {
@@ -296,7 +296,7 @@ static inline ft_real limit(ft_law *l, uint32_t j, ft_real torque,
     return cut(l, j, torque, c->effort, in->counts, in->tick, found);
 }
 
-/* Return the voltage within what the bus gives, and the bridges let through. */
+/* Return the voltage held within the bridges' share of the bus voltage. */
 static inline ft_real supply(ft_law *l, uint32_t j, ft_real volts,
                              const ft_law_input *in, ft_findings *found)
 {
@@ -339,7 +339,7 @@ static inline void drive(ft_law *l, uint32_t j, const ft_law_input *in,
         (void)volts; /* drives take torques */
 }
 
-/* Let the torque that holds the joints at rest be that of the last tick. */
+/* Take the torque of this tick's motion for that of the tick before. */
 static void prime(ft_law *l, const ft_real tau[FT_JOINTS])
 {
     uint32_t j;

@@ -1,22 +1,23 @@
 /* The control law: from targets and measurements to torque, current, voltage
  * and duty.
  *
- * tau = J N^2 qdd_d + D qd_d + f_c sgn(qd_d) + tau_ID      of the motion
- *     + Ku (q_d - q) + Kv (qd_d - qd) + Ki int (q_d - q)   of the error
+ *   tau = J N^2 qdd_d + D qd_d + f_c sgn(qd_d) + tau_ID      of the motion
+ *       + Ku (q_d - q) + Kv (qd_d - qd) + Ki int (q_d - q)   of the error
  *
- * The first line belongs to the middle of the interval the duty is held over,
- * and is formed from the half increments u on both sides of it as tau_ID is:
- * qd_d = (u + u')/dt, J qdd_d = 2 J (u - u')/dt^2. The second line belongs to
- * the tick boundary at which positions are measured; of positions that come
- * over a bus, q_d is less by what the target has gone since: qd_d age. The dry
- * friction f_c grows by f_s / (1 + (qd_d/v_s)^2) + mu |tau_ID| where the file
- * has that.
+ * The first line belongs to the middle of the interval in which the duty is
+ * held. Like tau_ID it is formed from the half increments u on both sides of
+ * the middle: qd_d = (u + u')/dt, J qdd_d = 2 J (u - u')/dt^2. The second line
+ * belongs to the tick boundary at which positions are measured. A position that
+ * comes over a bus is old: then q_d is less by qd_d times its age. The dry
+ * friction f_c grows by f_s / (1 + (qd_d/v_s)^2) + mu |tau_ID| if the file has
+ * these terms.
  *
- * V = R I + L dI/dt + K N qd,  I = tau/(K N). Back-EMF is that of the target's
- * velocity, which is known exactly at the interval's middle. A measured one
- * would be late and would take the motor's own damping away. L dI/dt is fed
- * forward for the torque of the motion only: that of the error would amplify
- * noise. */
+ *   V = R I + L dI/dt + K N qd,  I = tau/(K N)
+ *
+ * Back-EMF uses the target's velocity, which is exact at the interval's middle.
+ * A measured velocity would be late, and would cancel the motor's own damping.
+ * L dI/dt is fed forward for the torque of the motion only, as the torque of
+ * the error would amplify noise. */
 #ifndef FT_LAW_H
 #define FT_LAW_H
 
@@ -39,14 +40,14 @@ typedef struct {
     uint8_t overlay[3][FT_JOINTS]; /* 64ths of the file's ku, kv, ki */
     ft_real motion[FT_JOINTS];   /* torque of the motion, last tick */
     ft_real integral[FT_JOINTS]; /* N m, N */
-    ft_real clipped[FT_JOINTS];  /* sign of what the last tick cut off */
+    ft_real clipped[FT_JOINTS];  /* torque that the last tick cut off */
     ft_real torque[FT_JOINTS];   /* within limits */
     float duty[FT_JOINTS];       /* -1..1 */
     ft_streak astray[FT_JOINTS]; /* too far from the target */
-    ft_streak stuck[FT_JOINTS];  /* all the torque there is, no count */
-    volatile uint32_t limits;    /* bits of FT_LIMIT_ that acted, until they
-                                  * are reported */
-    bool fresh;                  /* there was no last tick */
+    ft_streak stuck[FT_JOINTS];  /* at the torque limit without a count */
+    volatile uint32_t limits;    /* FT_LIMIT_ bits that acted, until they are
+ *                                  * reported */
+    bool fresh;                  /* the next tick is the first */
 } ft_law;
 
 /* Input of one tick's law. */

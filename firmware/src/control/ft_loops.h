@@ -1,4 +1,5 @@
-/* Closed loops and modes, for the application. Without any these do nothing. */
+/* Closed loops and modes for the application. Without them these functions do
+ * nothing. */
 #ifndef FT_LOOPS_H
 #define FT_LOOPS_H
 
@@ -10,8 +11,8 @@
 
 #if FT_MODED
 
-/* Make one step, in the mode that holds. Return false if that mode is a new
- * one and does not fit the motion. */
+/* Make one step in the motion's mode. Return false if this mode is new and does
+ * not fit the motion. */
 static inline bool ft_loops_step(ft_step_state *s, const ft_motion *m,
                                  ft_real tau[FT_JOINTS])
 {
@@ -25,13 +26,13 @@ static inline bool ft_loops_step(ft_step_state *s, const ft_motion *m,
     return fits;
 }
 
-/* Be in the first mode. */
+/* Enter the first mode. */
 static inline void ft_loops_first_mode(ft_step_state *s)
 {
     s->mode = 0;
 }
 
-/* Return the number of the mode that holds. */
+/* Return the number of the present mode. */
 static inline uint32_t ft_loops_mode(const ft_step_state *s)
 {
     return s->mode;
@@ -61,8 +62,8 @@ static inline uint32_t ft_loops_mode(const ft_step_state *s)
 
 #if FT_STEP_CLOSED
 
-/* Follow joints that are moved by hand, in the first mode: one small step a
- * tick. Return whether the loops are closed where the joints are. */
+/* Solve the loops for joints that are moved by hand, in the first mode, by one
+ * small step a tick. Return whether the loops are closed there. */
 static inline bool ft_loops_follow(ft_step_state *s,
                                    const ft_turn q[FT_JOINTS])
 {
@@ -70,7 +71,7 @@ static inline bool ft_loops_follow(ft_step_state *s,
     return ft_step_reach(s, q, 1u);
 }
 
-/* Return whether the last step came to a singular pose, or to one that does
+/* Return whether the last step came to a singular pose, or to a pose that does
  * not follow from the pose before. */
 static inline bool ft_loops_lost(const ft_step_state *s)
 {

@@ -1,14 +1,13 @@
-/* Positions and velocities of the joints, from encoder counts.
+/* Positions and velocities of the joints from encoder counts.
  *
- * Positions are whole: every count adds a fixed integer, so nothing drifts.
- * Velocities are half increments u, as those of the target: what a joint moves
- * in half a tick. They come from a tracking observer that carries its error e,
- * measured - predicted position, a small number at any place:
+ * Positions are integers: every count adds a fixed integer, so positions do not
+ * drift. Velocities are half increments u, the displacement in half a tick,
+ * like the target's. A tracking observer keeps its error e, measured -
+ * predicted position, which is small at any position:
  *   e <- e + counts - (u + (u + d)),  u <- (u + d) + b/2 e,  e <- p^2 e
- * with b = (1 - p)^2, p = exp(-2 pi observer_hz dt): both poles lie at p,
- * inside the unit circle at any tick. d is what the target's u changed by: a
- * motion that is followed is observed without the lag that an acceleration
- * would cause, and Kv has no false error to act on. */
+ * with b = (1 - p)^2, p = exp(-2 pi observer_hz dt). Both poles are p, inside
+ * the unit circle. d is the change of the target's u. It removes the lag that
+ * an acceleration would cause, which Kv would act on. */
 #ifndef FT_OBSERVER_H
 #define FT_OBSERVER_H
 

@@ -4,10 +4,10 @@
 #include "ft_config.h" /* ft_follow_joint */
 #include "ft_number.h" /* ft_clamp, ft_size */
 
-#define AT_ONCE 1u            /* joints that a tick looks at */
+#define AT_ONCE 1u            /* joints a tick */
 #define WAITING 2u            /* knots beyond the piece that count */
 #define PLACES (FT_KEPT + WAITING)
-#define STEPS 5u              /* that bear a motion out */
+#define STEPS 5u              /* that show a motion */
 #define NEXT (FT_KEPT - 2u)   /* the place that the piece leads to */
 #define ON FT_C(4.0)          /* steps for which a motion goes on */
 #define TURN FT_C(0.125)      /* of a step's change */
@@ -17,7 +17,7 @@
 
 /* ---- rooms -------------------------------------------------------------- */
 
-/* Widen a room by a place; what is no number widens nothing. */
+/* Widen a room by a place. NaN widens nothing. */
 static void also(ft_room *room, ft_real p)
 {
     if (p < room->below)
@@ -35,9 +35,9 @@ static ft_room shifted(const ft_room *room, ft_real by)
 
 /* ---- knots without velocities -------------------------------------------- */
 
-/* Widen a room of places by where the steps to the newest of them bear out
- * that the motion goes: on, as fast as the slowest of them, and more where it
- * gains; and over a turn, which a curve passes its knots by. */
+/* Widen a room of places by the way of a motion that goes on. The last steps to
+ * the newest place show the way: as far as the slowest step, farther if the
+ * steps grow. A curve also passes its knots by a little at a turn. */
 static void go_on(ft_room *room, const ft_real *newest)
 {
     const ft_real step = newest[0] - newest[-1];
@@ -64,8 +64,8 @@ static void go_on(ft_room *room, const ft_real *newest)
     room->above += sign < FT_C(0.0) ? TURN * gain : on;
 }
 
-/* Return whether the pieces to come, of n places, are beyond a joint: their
- * acceleration, as second differences, and their jerk, as third ones. */
+/* Return whether the pieces ahead, of n places, break a joint's limits of
+ * acceleration, as second differences, or jerk, as third differences. */
 static bool beyond(const ft_real x[PLACES], uint32_t n, ft_real most_a,
                    ft_real most_j)
 {
@@ -83,7 +83,7 @@ static bool beyond(const ft_real x[PLACES], uint32_t n, ft_real most_a,
     return broken;
 }
 
-/* Give the places of one joint's knots, the oldest first. Return how many. */
+/* Give the places of one joint's knots, oldest first. Return their number. */
 static uint32_t places(const ft_reference *r, uint32_t j, ft_real x[PLACES])
 {
     const ft_real unit = ft_follow_joint[j].unit;
@@ -99,7 +99,7 @@ static uint32_t places(const ft_reference *r, uint32_t j, ft_real x[PLACES])
     return n;
 }
 
-/* Look along the knots of one joint. */
+/* Form one joint's way from its knots. */
 static void look(ft_way *w, const ft_reference *r, uint32_t j)
 {
     const ft_follow_config *c = &ft_follow_joint[j];
@@ -123,8 +123,8 @@ static void look(ft_way *w, const ft_reference *r, uint32_t j)
 
 /* ---- targets with velocities --------------------------------------------- */
 
-/* Look along a piece that leads to a target with a velocity: it is to come to
- * rest behind it, or goes on with it. */
+/* Form one joint's way along a piece to a target with a velocity. The reference
+ * comes to rest behind the target or goes on. */
 static void look_direct(ft_way *w, const ft_reference *r, uint32_t j)
 {
     const ft_follow_config *c = &ft_follow_joint[j];
@@ -144,7 +144,7 @@ static void look_direct(ft_way *w, const ft_reference *r, uint32_t j)
     w->ahead = w->known;
     also(&w->ahead, w->known.below + ON * h * end.v);
     also(&w->ahead, w->known.above + ON * h * end.v);
-    w->broken = false; /* its velocity says that it goes on */
+    w->broken = false; /* the velocity shows that the motion goes on */
 }
 
 /* ---- the tick ------------------------------------------------------------ */
@@ -163,8 +163,8 @@ void ft_outlook_begin(ft_outlook *o, const ft_reference *r)
     o->seen = o->stale = 0;
 }
 
-/* Look again where a piece has begun or a knot has come, at some joints a
- * tick, so that no tick pays for all of them. */
+/* Form the ways again after a piece has begun or a knot has come. A tick does
+ * so for few joints, so that no tick pays for all. */
 void ft_outlook_tick(ft_outlook *o, const ft_reference *r, bool direct)
 {
     uint32_t i;
@@ -184,7 +184,7 @@ void ft_outlook_tick(ft_outlook *o, const ft_reference *r, bool direct)
     }
 }
 
-/* Give one joint's way from where it is. aim: where the reference is. */
+/* Return one joint's way, relative to the joint. aim: the reference. */
 ft_way ft_outlook_way(const ft_outlook *o, uint32_t joint, int64_t from,
                       ft_real aim)
 {

@@ -1,7 +1,7 @@
-/* Samples of the path: of one segment, and across the knot between two.
+/* Samples of the path: within one segment, and across the knot between two.
  *
- * A place is counted in whole path units (ft_pace.h) from a segment's first
- * knot. Nothing here is kept from tick to tick. */
+ * A place is a whole number of path units (ft_pace.h) from a segment's first
+ * knot. These functions keep no state. */
 #ifndef FT_PATH_H
 #define FT_PATH_H
 
@@ -22,16 +22,15 @@
 typedef struct {
     ft_turn q[FT_JOINTS];
     ft_real u[FT_JOINTS]; /* half the displacement from the middle before to
-                           * that after it: the mean velocity, times half a
-                           * tick */
+ *                           * the middle after the boundary */
 } ft_target;
 
-/* A step from one segment into the next: from s_k to s_(k+1). */
+/* A step from one segment into the next, from s_k to s_(k+1). */
 typedef struct {
-    uint32_t segment;       /* the one it leads into, counted like the tail */
-    int32_t from, boundary; /* places of s_k and of the boundary, in the one
-                             * before; */
-    int32_t to;             /* of s_(k+1) in this one */
+    uint32_t segment;       /* number of the next segment, like the tail */
+    int32_t from, boundary; /* places of s_k and of the boundary in the
+ *                             * segment before */
+    int32_t to;             /* place of s_(k+1) in the next segment */
 } ft_crossing;
 
 /* The samples of such a step. */
@@ -39,7 +38,7 @@ typedef struct {
     ft_crossing of; /* to is 0: not formed */
     ft_target target;
     ft_sample next;
-    ft_real bend[FT_JOINTS]; /* what the knot adds to the step after it */
+    ft_real bend[FT_JOINTS]; /* part of the knot in the step after it */
 } ft_opening;
 
 /* Return a place as path time, s. */
@@ -49,8 +48,8 @@ static FT_INLINE ft_real ft_path_seconds(int32_t at)
 }
 
 /* Return the weights of half the displacement between two places of one
- * segment. Its middle and its length are formed in integers: rounded ends would
- * make the length noisy. */
+ * segment. Middle and length are formed in integers, as rounded ends would make
+ * the length noisy. */
 static FT_INLINE ft_weights ft_path_half_displacement(int32_t from, int32_t to)
 {
     const ft_real half = FT_C(0.5) * FT_PATH_SECONDS;
@@ -59,8 +58,8 @@ static FT_INLINE ft_weights ft_path_half_displacement(int32_t from, int32_t to)
                                 (ft_real)(to - from) * half);
 }
 
-/* Return the weights of the change, from the step before it to that one, of
- * half the displacement from a place in steps of one length. */
+/* Return the weights of the change of half the displacement from one step to
+ * the next, both of the same length, at a place. */
 static inline ft_weights ft_path_half_change(int32_t from, int32_t stride)
 {
     return ft_segment_change(ft_path_seconds(from), ft_path_seconds(stride));

@@ -1,14 +1,12 @@
-/* The reference that targets make, which are sent live: a cubic B-spline on
- * the sender's own frames.
+/* The reference of live targets: a cubic B-spline over the sender's frames.
  *
- * Knots wait in a ring: the main loop (ft_targets.h) puts them in at the head,
- * the tick takes them one after another, each when its time comes to have a
- * say. If there is none by then, the last one is taken to come once more:
- * the reference comes to rest at it, in two frames. Nothing changes any more
- * that the tick has taken.
+ * Knots wait in a ring. The main loop (ft_targets.h) puts them in at the head,
+ * the tick takes each knot when its piece begins. If no knot has come by then,
+ * the last knot counts once more: the reference comes to rest at it within two
+ * frames. A knot that the tick has taken does not change.
  *
- * Times are us of the sender's clock, and wrap; positions those of the wire.
- */
+ * Times are us of the sender's clock, and wrap. Positions are wire positions.
+ * */
 #ifndef FT_REFERENCE_H
 #define FT_REFERENCE_H
 
@@ -23,7 +21,7 @@
 #define FT_KEPT (FT_SUPPORT + 2u) /* and two before them */
 
 typedef struct {
-    uint32_t at, next;    /* its time, and that of the one after it */
+    uint32_t at, next;    /* its time, and the next knot's */
     bool end;             /* the joints are to rest there */
     int64_t q[FT_JOINTS];
 } ft_live_knot;
@@ -36,13 +34,13 @@ typedef struct {
 
 typedef struct {
     /* of the tick */
-    volatile uint32_t used;      /* knots ever taken or gone without */
+    volatile uint32_t used;      /* knots ever taken or missed */
     volatile uint32_t due;       /* time of the next one */
-    uint32_t times[FT_SUPPORT + 2u]; /* of the knots about the piece: it lies
-                                      * between the third and the fourth */
+    uint32_t times[FT_SUPPORT + 2u]; /* of the piece's knots: it lies between
+ *                                      * the third and the fourth */
     int64_t q[FT_KEPT][FT_JOINTS];
-    uint32_t same;               /* knots that repeated the last one, up to
-                                  * FT_SUPPORT: then it stands */
+    uint32_t same;               /* times that the last knot counted, up to
+ *                                  * FT_SUPPORT: then the reference stands */
     bool ended;                  /* the last one taken was the END */
     ft_cubic joint[FT_JOINTS];
 

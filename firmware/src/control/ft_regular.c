@@ -4,15 +4,15 @@
 #include "ft_number.h"   /* ft_clamp */
 #include "ft_position.h" /* ft_position_add, ft_position_of_wire */
 
-#define ENOUGH FT_C(0.09) /* the square of a sine: as much always is */
-#define SHARE FT_C(0.25)  /* of the start's: it may have less */
-#define LOWEST FT_C(0.9)  /* of the least: rounding leads no farther */
+#define ENOUGH FT_C(0.09) /* square of a sine that is always regular */
+#define SHARE FT_C(0.25)  /* of the square at the start, if that is less */
+#define LOWEST FT_C(0.9)  /* of the least, for rounding */
 #define ROUNDED FT_C(1e-6)
 #define WHILE (FT_TICK_HZ / 16u) /* ticks for which a joint goes on alone */
 #define HALF FT_C(0.5)
 #define TURN FT_C(2.147e9) /* wire steps: half a turn, just less */
 
-/* Return the place so far beyond a joint. */
+/* Return a joint's position plus a way. */
 static ft_turn beyond(int64_t q, ft_real way, const ft_follow_config *c)
 {
     const int32_t steps = (int32_t)ft_clamp(way * c->per_unit, TURN);
@@ -20,7 +20,7 @@ static ft_turn beyond(int64_t q, ft_real way, const ft_follow_config *c)
     return ft_position_add(ft_position_of_wire(q), ft_position_of_wire(steps));
 }
 
-/* Return the square below which no solution goes. */
+/* Return the square below which the solver stops. */
 static ft_real lowest(const ft_regular *r)
 {
     return LOWEST * r->least;
@@ -32,7 +32,8 @@ static ft_real bound(const ft_regular *r)
     return ft_smaller(r->least, r->here - ROUNDED);
 }
 
-/* Look where the joints rest: from there they may go where it is no worse. */
+/* Measure the pose of rest. From there joints may go to poses that are no
+ * worse. */
 static void look_here(ft_regular *r, const int64_t q[FT_JOINTS])
 {
     ft_turn here[FT_JOINTS];
@@ -56,7 +57,7 @@ static void begin(ft_regular *r, const ft_step_state *s,
     r->here = r->least = ft_smaller(SHARE * r->here, ENOUGH);
 }
 
-/* Look at the next place on the way of joints that brake. */
+/* Check the next place on the way of braking joints. */
 static void look_on_the_way(ft_regular *r, const int64_t q[FT_JOINTS],
                             const ft_moving joint[FT_JOINTS],
                             const ft_ramp stop[FT_JOINTS], ft_real longest,
@@ -79,7 +80,7 @@ static void look_on_the_way(ft_regular *r, const int64_t q[FT_JOINTS],
         r->bad |= 1u << way;
 }
 
-/* Return whether joints that brake stay at regular poses. */
+/* Return whether braking joints stay at regular poses. */
 static bool holds(ft_regular *r, const int64_t q[FT_JOINTS],
                   const ft_moving joint[FT_JOINTS], const ft_follow_config *c)
 {
@@ -100,7 +101,7 @@ static bool holds(ft_regular *r, const int64_t q[FT_JOINTS],
     return true;
 }
 
-/* Return whether joints rest. */
+/* Return whether all joints rest. */
 static bool rest(const ft_moving joint[FT_JOINTS])
 {
     bool all = true;
@@ -111,7 +112,7 @@ static bool rest(const ft_moving joint[FT_JOINTS])
     return all;
 }
 
-/* Give the next joint its turn. */
+/* Brake, and let the next joint try alone. */
 static void refuse(ft_regular *r)
 {
     r->went = 0;
@@ -126,7 +127,7 @@ static void allow(ft_regular *r)
     r->look = FT_LOOK_AHEAD;
 }
 
-/* Return whether joints may move from how they do to how they are about to. */
+/* Return whether joints may go on from one sample to the next. */
 bool ft_regular_tick(ft_regular *r, const ft_step_state *s,
                      const int64_t q[FT_JOINTS],
                      const ft_moving from[FT_JOINTS],

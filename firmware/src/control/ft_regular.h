@@ -1,12 +1,12 @@
-/* Regular poses of closed loops, in FOLLOW: joints go on while they could brake
- * and come to rest at one, by way of one.
+/* Regular poses of closed loops in FOLLOW. Joints go on while they could brake
+ * and come to rest at a regular pose, through regular poses.
  *
- * A pose is the nearer to a singular one the less the least sine of a pivot of
- * the loops' equations is. The solution where the joints would come to rest is
- * kept, and three on the way there, of which a tick looks at one. If the joints
- * may not go on together, each of them in turn may alone, for a while.
+ * The least sine of the pivots of the loops' equations measures the distance of
+ * a pose from singular ones. The solution at the pose of rest is kept, and
+ * three solutions on the way, of which a tick checks one. If the joints may not
+ * go on together, each joint in turn may go on alone for a while.
  *
- * In modes loops come and go: their mechanisms are not looked after. */
+ * Mechanisms with modes are not checked, as their loops come and go. */
 #ifndef FT_REGULAR_H
 #define FT_REGULAR_H
 
@@ -21,27 +21,27 @@
 
 #if FT_REGULAR
 
-#define FT_WAYS 3u /* places on the way, to one of which a tick looks */
+#define FT_WAYS 3u /* places on the way; a tick checks one */
 
-/* At what a tick looks. */
+/* The next check of a tick. */
 typedef enum {
-    FT_LOOK_FIRST, /* the loops, where the joints begin */
-    FT_LOOK_AHEAD, /* where they would come to rest */
-    FT_LOOK_HERE   /* where they rest, as they may not go on */
+    FT_LOOK_FIRST, /* where the joints begin */
+    FT_LOOK_AHEAD, /* where they would rest */
+    FT_LOOK_HERE   /* where they rest, braked */
 } ft_look;
 
 typedef struct {
     ft_step_state rest, way[FT_WAYS]; /* their loops alone */
     uint32_t turn;            /* of the places on the way */
     uint32_t bad;             /* which of them are not regular */
-    ft_real least;            /* the square of a sine: more is regular */
-    ft_real here;             /* where the joints rested last */
+    ft_real least;            /* square of a sine: more is regular */
+    ft_real here;             /* the same at the last rest */
     ft_look look;
     uint32_t alone;           /* the joint that may go on, if any */
-    uint32_t went;            /* ticks in which it did */
+    uint32_t went;            /* ticks in which it went on */
 } ft_regular;
 
-/* Begin anew at the next tick. */
+/* Start again at the next tick. */
 static inline void ft_regular_renew(ft_regular *r)
 {
     r->look = FT_LOOK_FIRST;
@@ -74,8 +74,8 @@ static inline bool ft_regular_waits(const ft_regular *r, uint32_t j)
 
 #endif
 
-/* Return whether joints may move from how they do to how they are about to. s:
- * the loops now; q: where the joints are, wire; c: limits of each. */
+/* Return whether joints may go on from one sample to the next. s: the loops
+ * now. q: the joints' wire positions. c: limits of each joint. */
 bool ft_regular_tick(ft_regular *r, const ft_step_state *s,
                      const int64_t q[FT_JOINTS],
                      const ft_moving from[FT_JOINTS],

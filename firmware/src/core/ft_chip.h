@@ -1,9 +1,9 @@
-/* Requirements of the portable application on a chip. One folder of
- * firmware/chip/ implements it for one family; nothing above this header names
- * a register.
+/* What the portable application needs from a chip. One folder of firmware/chip/
+ * implements this header for one family of chips. Nothing above this header
+ * names a register.
  *
- * Joints are numbered as everywhere; which timer or pin serves a joint is the
- * chip's business, decided by the emitted ft_board.h. */
+ * Joints have the same numbers everywhere. The emitted ft_board.h assigns
+ * timers and pins to them. */
 #ifndef FT_CHIP_H
 #define FT_CHIP_H
 
@@ -17,8 +17,8 @@
 enum { FT_RESET_POWER, FT_RESET_PIN, FT_RESET_SOFTWARE, FT_RESET_WATCHDOG,
        FT_RESET_BROWNOUT, FT_RESET_OTHER };
 
-/* Errors in bringing the chip up, as bits; 0 is nothing. CRASHED: the processor
- * faulted before this reset, all else is good. CRYSTAL: it does not run at the
+/* Errors of the start, as bits. CRASHED: the processor faulted before this
+ * reset, the start itself was good. CRYSTAL: the crystal does not run at the
  * board file's hse_hz. SUPPLY: the chip's own supply sagged. UPDATE: the PWM
  * does not update at its top. TICK: SysTick counts wrongly. */
 enum { FT_CHIP_GOOD = 0, FT_CHIP_CLOCK = 1, FT_CHIP_TIMER = 2,
@@ -29,76 +29,75 @@ enum { FT_CHIP_GOOD = 0, FT_CHIP_CLOCK = 1, FT_CHIP_TIMER = 2,
 /* Bring up clocks, timers and the port, outputs off. Every wait is bounded. */
 uint32_t ft_chip_start(void);
 
-/* Let the control tick run: calls ft_app_tick() at FT_TICK_HZ from now on. */
+/* Start the control tick: from now on call ft_app_tick() at FT_TICK_HZ. */
 void ft_chip_run(void);
 
-/* Outputs: duties -1..1 of all joints, taken over together at the next tick
- * boundary (FT_LEAD ticks later); NaN is output as 0. Disabled outputs
- * are safe whatever the duties say. */
+/* Set the duties of all joints, -1 to 1. The timers take them over together,
+ * FT_LEAD ticks later. NaN is output as 0. Disabled outputs are safe at any
+ * duty. */
 void ft_chip_duties(const float duty[]);
 void ft_chip_outputs(bool enabled);
 bool ft_chip_outputs_enabled(void);
 
-/* Open the holding brakes, or let them close; without any it does nothing.
- * Outputs that are made safe let them close first. */
+/* Open the holding brakes, or let them close. A board without brakes does
+ * nothing. Making the outputs safe lets the brakes close first. */
 void ft_chip_brake(bool open);
 
-/* Show a state, FT_STATE_*, on the board's LED, where it has one. From the
- * main loop, time after time. */
+/* Show a state, FT_STATE_*, on the board's LED, if there is one. The main loop
+ * calls this in every round. */
 void ft_chip_show(uint32_t state, uint32_t tick);
 
-/* Let the servos have their supply, or cut it; off in reset, and where the
- * board has no such output nothing. */
+/* Switch the servos' supply on or off. It is off in reset. A board without that
+ * output does nothing. */
 void ft_chip_servo_supply(bool on);
 
 /* Put neutral on every output at once, from any context, without waiting. */
 void ft_chip_safe(void);
 
-/* Encoder counts (x4) of all joints since the last call, signed. */
+/* Give the signed encoder counts (x4) of all joints since the last call. */
 void ft_chip_encoders(int32_t counts[]);
 
 bool ft_chip_estop(void);          /* true: the e-stop loop is open */
 
-/* V, once per tick; the nominal voltage where it is not measured. A single
- * outlier is ignored. */
+/* Return the bus voltage, V, once per tick: the nominal voltage on a board that
+ * does not measure it. A single outlier is ignored. */
 float ft_chip_bus_voltage(void);
 
-/* From the main loop: what the drivers say of themselves (false where they
- * say nothing), and the hottest sensor in deg C (25 where there is none, NaN
- * where one is broken). */
+/* For the main loop. Return whether the drivers report a fault: false if they
+ * report nothing. Return the temperature of the hottest sensor, deg C: 25
+ * without a sensor, NaN if a sensor is broken. */
 bool ft_chip_driver_fault(void);
 float ft_chip_temperature(void);
 
-/* From the main loop: read back one setting of the drivers, or, before anything
- * is armed, all of them. Lost settings are written again over the next rounds,
- * once the outputs are off. */
+/* For the main loop. Read back one setting of the drivers, or all of them
+ * before arming. Lost settings are written again over the next rounds, once the
+ * outputs are off. */
 void ft_chip_drivers_look(bool at_all);
 
-/* Return whether the chip's own supply is good, and has been since the start.
- * One that was low then keeps the chip on its slow clock, outputs off, until a
- * reset. */
+/* Return whether the chip's own supply is good, and was good at the start. A
+ * supply that was low at the start keeps the chip on its slow clock with the
+ * outputs off, until a reset. */
 bool ft_chip_supply_good(void);
 
 /* Return whether the drivers hold the settings that were written to them. */
 bool ft_chip_drivers_ready(void);
 
-/* Last report of the drivers: status register 1, register 2 from bit 16 on, the
- * driver's number from bit 28 on; 0: nothing. */
+/* Return the last report of the drivers, 0 if there is none: status register 1,
+ * register 2 from bit 16 on, the driver's number from bit 28 on. */
 uint32_t ft_chip_driver_status(void);
 
-/* Why the chip has dropped the outputs by itself since they were last enabled:
- * a current too large, a sensor that does not answer, one of the wrong sign, a
- * loop at its voltage limit without a current. joint: the one concerned. */
+/* Return why the chip has dropped the outputs since they were last enabled: a
+ * current that is too large, a sensor that does not answer or has the wrong
+ * sign, or a loop at its voltage limit without a current. Give the joint. */
 enum { FT_CURRENT_GOOD, FT_CURRENT_OVER, FT_CURRENT_SENSOR, FT_CURRENT_SIGN,
        FT_CURRENT_LOOP };
 uint32_t ft_chip_current_fault(uint32_t *joint);
 
-/* Return whether the current sensors have read zero since the outputs went off;
- * if not, joint is one whose sensor has not. */
+/* Return whether the current sensors have read zero since the outputs went off.
+ * If not, give the joint of a sensor that has not. */
 bool ft_chip_current_zero(uint32_t *joint);
 
-/* The image in flash, code and constants, and the CRC-32 that it had when it
- * was built. */
+/* The image in flash, code and constants, and its CRC-32 from the build. */
 typedef struct {
     const uint8_t *bytes;
     uint32_t size, crc;
@@ -111,11 +110,11 @@ bool ft_chip_stack_whole(void);
 /* Return whether a joint's index pulse is there now; false without a wire. */
 bool ft_chip_index(uint32_t joint);
 
-/* The port: bytes in and out, never waiting. Both return how many were
- * taken. ft_chip_send takes all or nothing. */
+/* Receive or send bytes at the port without waiting. Return how many bytes were
+ * received, or whether all bytes were taken for sending: all are, or none. */
 size_t ft_chip_receive(uint8_t *bytes, size_t room);
 bool ft_chip_send(const uint8_t *bytes, size_t size);
-uint32_t ft_chip_line_errors(void); /* bytes that came in wrong, wraps */
+uint32_t ft_chip_line_errors(void); /* bytes received with an error, wraps */
 
 /* Buses of drives, by their numbers. Frames to be sent replace those that have
  * not gone yet: a command that is late is worth nothing. Received frames wait
@@ -153,16 +152,16 @@ typedef struct {
 } ft_history;
 void ft_chip_history(ft_history *h);
 
-/* The boot loader in ROM: whether the board is safe while it runs, and the way
- * into it, by a reset that leaves every output off. */
+/* Return whether the board is safe while the boot loader in ROM runs. Enter the
+ * boot loader by a reset that leaves every output off. */
 bool ft_chip_has_loader(void);
 void ft_chip_leave(void);
 
 uint32_t ft_chip_cycles(void);     /* free-running cycle counter */
 uint32_t ft_chip_reset_cause(void);
 
-/* One word that outlives every reset but power-off: keep it, and read what
- * was kept before the last reset (0: nothing). */
+/* Keep one word over every reset except power-off. Return the word that was
+ * kept before the last reset, 0 if there is none. */
 void ft_chip_remember(uint32_t word);
 uint32_t ft_chip_remembered(void);
 

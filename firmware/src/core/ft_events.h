@@ -14,15 +14,15 @@ enum {
     FT_EVENT_PROBE,
     FT_EVENT_GAINS,
     FT_EVENT_FOLLOW,
-    FT_EVENT_PASSED, /* what the state waits for is done */
+    FT_EVENT_PASSED, /* the state's own work is done */
     FT_EVENT_PAUSED, /* at rest on the path */
     FT_EVENT_ENDED,  /* at rest at the end of the path */
     FT_EVENT_SILENT, /* no good frame from the host for too long */
-    FT_EVENT_LEFT,   /* none for so long that it is gone, and the arm is held */
+    FT_EVENT_LEFT,   /* the host is gone, and the arm is held */
     FT_EVENT_FAULT,
     FT_EVENT_ESTOP,
-    FT_EVENT_TOUCH,  /* something acts on the arm from outside */
-    FT_EVENT_FREE,   /* and nothing any more */
+    FT_EVENT_TOUCH,  /* a torque acts on the arm from outside */
+    FT_EVENT_FREE,   /* no touch is felt any more */
     FT_EVENTS = FT_CONTACT ? FT_EVENT_FREE + 1 : FT_EVENT_TOUCH
 };
 
@@ -30,10 +30,10 @@ enum {
 
 /* Source of a tick's torques. */
 enum {
-    FT_SOURCE_OFF,    /* nothing: outputs are off, or the motors brake */
+    FT_SOURCE_OFF,    /* no torque: outputs are off, or the motors brake */
     FT_SOURCE_PATH,   /* the law, about the motion */
     FT_SOURCE_JOG,    /* the law, about one joint moved by hand */
-    FT_SOURCE_FOLLOW, /* the law, about what targets say */
+    FT_SOURCE_FOLLOW, /* the law, about live targets */
     FT_SOURCE_LAB     /* the law of ft_lab.h */
 };
 

@@ -1,5 +1,5 @@
-/* Findings of a tick on the joints. Each stage checks the numbers it has at
- * hand; ft_conditions.c makes faults of what was found. */
+/* Findings of a tick on the joints. Each stage checks the numbers that it
+ * computes; ft_conditions.c turns findings into faults. */
 #ifndef FT_FINDINGS_H
 #define FT_FINDINGS_H
 
@@ -12,10 +12,10 @@
 #define FT_NO_JOINT 255u
 #define FT_GOOD 256u /* no joint, all is well */
 
-/* The first joint that it concerns, or FT_GOOD. */
+/* For each finding the first joint that has it, or FT_GOOD. */
 typedef struct {
     bool any;
-    uint32_t jump;   /* more counts than can be */
+    uint32_t jump;   /* more counts than the joint can move */
     uint32_t fast;   /* faster than overspeed */
     uint32_t wild;   /* a torque or voltage that is not finite */
     uint32_t beyond; /* farther beyond a limit than its margin */
@@ -34,9 +34,9 @@ typedef struct {
     { false, FT_GOOD, FT_GOOD, FT_GOOD, FT_GOOD, FT_GOOD, FT_GOOD, FT_GOOD, \
       FT_GOOD, FT_GOOD, FT_IF(FT_DRIVES, FT_GOOD, FT_GOOD, FT_GOOD) }
 
-/* For how many ticks in a row something has held. */
+/* The number of ticks in a row in which a condition held. */
 typedef struct {
-    uint32_t last; /* tick in which it was */
+    uint32_t last; /* tick in which it held last */
     uint32_t ticks;
 } ft_streak;
 
@@ -51,7 +51,8 @@ static inline uint32_t ft_streak_count(ft_streak *s, uint32_t tick)
     return s->ticks;
 }
 
-/* Note a joint. Joints are looked at from the last to the first. */
+/* Note a finding of a joint. Loops go from the last joint to the first, so that
+ * the first joint stays. */
 static inline void ft_found(ft_findings *f, uint32_t *what, uint32_t joint)
 {
     f->any = true;

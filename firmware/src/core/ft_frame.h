@@ -6,12 +6,12 @@
 
 #include <stdint.h>
 
-#define FT_FRAME_LONG 0x80000000u   /* of an id: it has 29 bits, not 11 */
-#define FT_FRAME_REMOTE 0x40000000u /* it asks for data, and has none */
+#define FT_FRAME_LONG 0x80000000u   /* the id has 29 bits, not 11 */
+#define FT_FRAME_REMOTE 0x40000000u /* the frame asks for data and has none */
 #define FT_FRAME_NUMBER 0x1FFFFFFFu /* the id itself */
 
-/* size: bytes, as they came or are asked for; of a frame that is longer than
- * any drive's the data are the first ones alone. */
+/* size: bytes received or asked for. A frame that is longer than any frame of a
+ * drive keeps its first bytes only. */
 typedef struct {
     uint32_t id;
     uint32_t size;

@@ -1,4 +1,4 @@
-/* Size and bounds of real numbers, in as few instructions as there are. */
+/* Size and bounds of real numbers, each in a few instructions. */
 #ifndef FT_NUMBER_H
 #define FT_NUMBER_H
 

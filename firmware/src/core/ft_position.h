@@ -10,26 +10,26 @@
 
 #define FT_FINER (FT_TURN_BITS - 32) /* binary digits beyond the wire's */
 
-/* Return the position as far beyond q as `steps` says. */
+/* Return q plus a displacement. */
 static inline ft_turn ft_position_add(ft_turn q, ft_turn steps)
 {
     return (ft_turn)((ft_angle)q + (ft_angle)steps);
 }
 
-/* Return the position twice as far beyond q. */
+/* Return q plus twice a displacement. */
 static inline ft_turn ft_position_twice(ft_turn q, ft_turn steps)
 {
     return (ft_turn)((ft_angle)q + 2u * (ft_angle)steps);
 }
 
-/* Return how far a is beyond b, the short way round. */
+/* Return a - b, the short way round. */
 static inline ft_turn ft_position_difference(ft_turn a, ft_turn b)
 {
     return (ft_turn)((ft_angle)a - (ft_angle)b);
 }
 
-/* Return the size of a displacement, of a negative one less by one step: none
- * is too large to have one. */
+/* Return the size of a displacement, one step less if it is negative: so the
+ * largest negative displacement has a size too. */
 static inline ft_angle ft_position_size(ft_turn displacement)
 {
     ft_angle back =
@@ -38,13 +38,13 @@ static inline ft_angle ft_position_size(ft_turn displacement)
     return (ft_angle)displacement ^ back;
 }
 
-/* Return a position of the wire as one of this build: whole turns left out. */
+/* Return a wire position in the steps of this build, without whole turns. */
 static inline ft_turn ft_position_of_wire(int64_t wire)
 {
     return (ft_turn)((ft_angle)wire << FT_FINER);
 }
 
-/* Return a position of this build as the low half of one of the wire. */
+/* Return the low 32 bits of the wire position that equals q. */
 static inline int32_t ft_position_to_wire(ft_turn q)
 {
     return (int32_t)(uint32_t)((ft_angle)q >> FT_FINER);
@@ -54,7 +54,7 @@ static inline int32_t ft_position_to_wire(ft_turn q)
  * 2^-24 turn (2^-20 m): an int32 holds 128 turns. */
 #define FT_COARSE 8
 
-/* Return a position of the wire as a coarse one. */
+/* Return the coarse position of a wire position. */
 static inline int32_t ft_position_coarse(int64_t wire)
 {
     return (int32_t)(uint32_t)((uint64_t)wire >> FT_COARSE);
