@@ -11,13 +11,13 @@
 
 /* ---- pace ------------------------------------------------------------- */
 
-/* Return the path units from the tail's knot to the last knot there is. */
+/* Return the path units from the tail's knot to the last buffered knot. */
 static uint64_t ahead(const ft_motion *m)
 {
     return (uint64_t)ft_queue_buffered(&m->queue) * (uint64_t)LENGTH;
 }
 
-/* Return whether a stop begun at a boundary with this pace ends on the path. */
+/* Return whether a stop from this pace at a boundary ends on the path. */
 static bool can_stop(const ft_motion *m, int32_t boundary, ft_pace pace)
 {
     int64_t reached = (int64_t)boundary + (int64_t)ft_pace_stop_length(pace);
@@ -25,8 +25,8 @@ static bool can_stop(const ft_motion *m, int32_t boundary, ft_pace pace)
     return reached <= (int64_t)ahead(m);
 }
 
-/* Return whether the motion slows down in the interval that begins at the
- * boundary: it is asked to, or knots would run out before a later stop. */
+/* Return whether the motion slows down in the interval after the boundary: on
+ * request, or because knots would run out before a later stop. */
 static inline bool slows(const ft_motion *m, int32_t boundary)
 {
     const ft_pace on = ft_pace_run(m->pace);
@@ -36,7 +36,7 @@ static inline bool slows(const ft_motion *m, int32_t boundary)
                 || can_stop(m, boundary + 2 * on.half, on));
 }
 
-/* Return the pace of the interval that begins at the boundary. */
+/* Return the pace of the interval after the boundary. */
 static inline ft_pace next_pace(const ft_motion *m, int32_t boundary)
 {
     return slows(m, boundary) ? ft_pace_brake(m->pace) : ft_pace_run(m->pace);
@@ -53,7 +53,7 @@ void ft_motion_clear(ft_motion *m)
     m->before = &m->due[FT_MOTION_SLOTS - 2u];
 }
 
-/* Stay at q, at rest, as if it had always been so. */
+/* Rest at q, in all samples. */
 void ft_motion_hold(ft_motion *m, const ft_turn q[FT_JOINTS])
 {
     ft_target *first = m->due;
@@ -72,7 +72,7 @@ void ft_motion_hold(ft_motion *m, const ft_turn q[FT_JOINTS])
         m->due[i] = *first;
 }
 
-/* Return whether the buffer begins with a motion that can be started. */
+/* Return whether the buffered motion can be started. */
 bool ft_motion_playable(const ft_motion *m)
 {
     const ft_pace one = { FT_HALF_ONE, 0 };
@@ -83,12 +83,11 @@ bool ft_motion_playable(const ft_motion *m)
            && (ft_queue_whole(q) || can_stop(m, 0, one));
 }
 
-/* Play from the first knot of a motion, which is passed at the next boundary.
- * The path is taken half a tick backwards, so that the first interval's
- * torque is that of its own middle. Return the sines and cosines of the first
- * knot's pose. The main loop has formed what this needs, unless the last motion
- * has only just ended; forming it in the middle of its doing so changes nothing
- * of the result. */
+/* Play from the first knot of a motion, which lies at the next boundary. The
+ * path begins half a tick earlier, so that the first interval has the torque of
+ * its middle. Return the sines and cosines of the first pose. Usually the main
+ * loop has formed them. After a motion that has just ended the tick forms them,
+ * with the same result. */
 const ft_pair *ft_motion_start(ft_motion *m)
 {
     ft_queue_prepare_entry(&m->queue);
@@ -115,7 +114,7 @@ void ft_motion_resume(ft_motion *m)
     m->brake = m->underrun = false;
 }
 
-/* Drop the path. The joints stay at their present targets. */
+/* Drop the path. The joints hold their present targets. */
 void ft_motion_forget(ft_motion *m)
 {
     uint32_t j;
@@ -130,8 +129,8 @@ void ft_motion_forget(ft_motion *m)
 
 /* ---- samples ---------------------------------------------------------- */
 
-/* Take the samples of a step across a knot as the main loop has formed them,
- * if it has; return these, or 0. */
+/* Return the samples of a step across a knot that the main loop has formed, or
+ * 0. */
 static const ft_opening *take_opening(ft_motion *m, const ft_crossing *step)
 {
     const ft_opening *o = ft_queue_opening(&m->queue, step->segment);
@@ -144,8 +143,8 @@ static const ft_opening *take_opening(ft_motion *m, const ft_crossing *step)
     return o;
 }
 
-/* Sample a step across a knot; off pace 1 the tick may have to do that, and 0
- * is returned. */
+/* Sample a step across a knot. Return 0 if the tick has formed the samples, as
+ * it may have to off pace 1. */
 static const ft_opening *sample_across(ft_motion *m, const ft_segment *next,
                                        int32_t boundary, int32_t to)
 {
@@ -160,8 +159,7 @@ static const ft_opening *sample_across(ft_motion *m, const ft_segment *next,
     return formed;
 }
 
-/* Return the segment after the tail, g, if the step to a place leads into
- * it. */
+/* Return the segment after the tail, g, if the step to a place leads there. */
 static inline const ft_segment *entered(const ft_motion *m,
                                         const ft_segment *g, int32_t to)
 {
@@ -172,8 +170,8 @@ static inline const ft_segment *entered(const ft_motion *m,
     return ft_queue_segment(q, q->tail + 1u);
 }
 
-/* Form half of what u changes by over a step within one segment, as long as
- * the one before it. */
+/* Form du / 2 for a step within one segment that is as long as the step before.
+ * */
 static void change_within(ft_motion *m, const ft_segment *g, int32_t stride)
 {
     const ft_weights within = ft_path_half_change(m->at, stride);
@@ -186,8 +184,7 @@ static void change_within(ft_motion *m, const ft_segment *g, int32_t stride)
     }
 }
 
-/* Form half of what u changes by over a step into the next segment, unless the
- * main loop has. */
+/* Form du / 2 for a step into the next segment, unless the main loop has. */
 static void change_at_knot(ft_motion *m, const ft_segment *next,
                            const ft_opening *o, int32_t to)
 {
@@ -206,8 +203,8 @@ static void change_at_knot(ft_motion *m, const ft_segment *next,
     }
 }
 
-/* Form half of what u changes by: from the path itself while steps are equal,
- * otherwise as the difference from what it was before. */
+/* Form du / 2: from the path while steps are equal, else as the difference from
+ * the last u. */
 static void change(ft_motion *m, const ft_segment *g, const ft_segment *next,
                    const ft_opening *formed, int32_t to,
                    const ft_real before[FT_JOINTS])
@@ -227,8 +224,8 @@ static void change(ft_motion *m, const ft_segment *g, const ft_segment *next,
     m->stride = stride;
 }
 
-/* Sample one step of the path, from within the tail, g: between two middles
- * and at the boundary between them. */
+/* Sample one step of the path from the tail, g: between two middles, and at the
+ * boundary between them. */
 static inline void sample(ft_motion *m, const ft_segment *g, int32_t boundary,
                           int32_t to)
 {
@@ -247,7 +244,7 @@ static inline void sample(ft_motion *m, const ft_segment *g, int32_t boundary,
     (void)formed; /* other steps have no use for it */
 }
 
-/* Stay where the boundary before this one was. */
+/* Stay at the last boundary's targets. */
 static void rest(ft_motion *m)
 {
     ft_target *t = m->newest;
@@ -284,8 +281,8 @@ static uint32_t arrive(ft_motion *m)
     return FT_EVENT_ENDED;
 }
 
-/* Note the mode at s_k, and how long it will last: as far as forces that come
- * and go with it have to know. */
+/* Note the mode at s_k and its remaining ticks, as far as the ramp of the
+ * modes' forces reaches. */
 static void look_ahead(ft_motion *m)
 {
 #if FT_MODED
@@ -307,8 +304,8 @@ static void look_ahead(ft_motion *m)
 #endif
 }
 
-/* Play one tick of the path. Its last one takes of the interval beyond the
- * boundary what is left. */
+/* Play one tick of the path. The last tick takes the rest of the interval
+ * beyond the boundary. */
 static uint32_t advance(ft_motion *m)
 {
     const ft_segment *g = ft_queue_tail(&m->queue);
@@ -360,8 +357,8 @@ uint32_t ft_motion_tick(ft_motion *m)
 
 /* ---- between two ticks, by the main loop ------------------------------- */
 
-/* Return how far beyond knots the samples fall at pace 1; 0: not at pace 1.
- * It stays so until the next stop. */
+/* Return how far beyond knots the samples fall at pace 1, which stays the same
+ * until the next stop. Return 0 at any other pace. */
 static int32_t phase(const ft_motion *m)
 {
     int32_t beyond = m->at % FT_PATH_TICK;
@@ -382,8 +379,9 @@ static ft_crossing at_pace(uint32_t segment, int32_t to)
     return step;
 }
 
-/* Return the next tick's step, on the way to a stop or to pace 1, as one
- * across the next knot; to is not positive if it does not get there. */
+/* Return the next tick's step as a step across the next knot, on the way to a
+ * stop or to pace 1. `to` is not positive if the step does not reach the knot.
+ * */
 static ft_crossing on_the_way(const ft_motion *m)
 {
     const int32_t boundary = m->at + m->pace.half;
@@ -393,8 +391,7 @@ static ft_crossing on_the_way(const ft_motion *m)
     return step;
 }
 
-/* Give the steps across knots that come next, as far as they are known: two
- * at most. Return how many. */
+/* Give the next known steps across knots, at most two. Return their number. */
 static uint32_t crossings(const ft_motion *m, ft_crossing next[2])
 {
     uint32_t tail = m->queue.tail, buffered = m->queue.head - tail;
@@ -409,8 +406,8 @@ static uint32_t crossings(const ft_motion *m, ft_crossing next[2])
     return buffered > 2u ? 2u : 1u;
 }
 
-/* Form what the tick will need next. Should it come before that, it forms
- * that itself. */
+/* Form the numbers that the next tick needs. A tick that comes earlier forms
+ * them itself. */
 void ft_motion_prepare(ft_motion *m)
 {
     ft_crossing next[2];

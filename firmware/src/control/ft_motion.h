@@ -1,12 +1,12 @@
-/* The motion: path time runs over the segments that wait in a queue. All of it
- * but the queue's other end (ft_queue.h) belongs to the tick.
+/* The motion: path time runs over the segments in a queue. All of it belongs to
+ * the tick, except the head of the queue (ft_queue.h).
  *
- * At tick k the motion is sampled at the middle of the interval in which this
- * tick's duty is held, s_k, one interval ahead of it, s_(k+1), and at the
- * boundary between the two, t_(k+1+FT_LEAD).
+ * Tick k samples the motion at three places: s_k, the middle of the interval in
+ * which this tick's duty is held; s_(k+1), the middle of the next interval; and
+ * the boundary between both, t_(k+1+FT_LEAD).
  *
- * Slowing down changes the pace of path time only: the arm stays on its path
- * and comes to rest on it, before the last knot there is. */
+ * Slowing down changes the pace of path time only. The arm stays on its path
+ * and comes to rest on it, before the last knot. */
 #ifndef FT_MOTION_H
 #define FT_MOTION_H
 
@@ -21,34 +21,35 @@
 
 /* Why a motion is not running. */
 typedef enum {
-    FT_MOTION_IDLE,    /* nothing of it is left to play */
+    FT_MOTION_IDLE,    /* no segment is left to play */
     FT_MOTION_RUNNING,
-    FT_MOTION_PAUSED   /* at rest on the path, more of it ahead */
+    FT_MOTION_PAUSED   /* at rest on the path, with more ahead */
 } ft_motion_phase;
 
-/* Outcome of its tick: 0 or an event of ft_events.h. */
+/* Outcome of the motion's tick: 0 or an event of ft_events.h. */
 #define FT_MOTION_NOTHING 0u
 
 /* How many ticks ahead to look for a mode change. */
 #define FT_MOTION_AHEAD 0xFFFFu
 
-/* Targets known: of this tick's boundary and of those FT_LEAD + 1 ahead. */
+/* Known targets: of this tick's boundary and of FT_LEAD + 1 boundaries ahead.
+ * */
 #define FT_MOTION_SLOTS (FT_LEAD + 2u)
 
 typedef struct {
-    /* what a tick reads often comes first, within the reach of one load */
+    /* first the members that a tick reads often: one load reaches them */
     ft_sample next;            /* at s_(k+1) */
     ft_target due[FT_MOTION_SLOTS]; /* targets, round and round: */
     ft_target *now;            /* of this tick's boundary */
-    ft_target *newest;         /* of the last one known, t_(k+1+L): its u leads
-                                * from s_k to s_(k+1) */
-    ft_target *before;         /* of the one before that */
+    ft_target *newest;         /* of the last boundary, t_(k+1+L); its u leads
+ *                                * from s_k to s_(k+1) */
+    ft_target *before;         /* of the boundary before */
     uint32_t rested;           /* ticks without motion, up to all slots */
     uint32_t mode;             /* of the mechanism at s_k */
     uint32_t left;             /* ticks of it, up to FT_MOTION_AHEAD */
     int32_t stride;            /* path units of the last step; 0: from rest */
-    ft_real bend[FT_JOINTS];   /* what a knot between s_k and s_(k+1) adds to
-                                * the next du */
+    ft_real bend[FT_JOINTS];   /* part of a knot between s_k and s_(k+1) in the
+ *                                * next du */
     int32_t at;                /* path units from the tail's knot to s_k */
     ft_pace pace;
     ft_motion_phase phase;
@@ -77,8 +78,7 @@ static inline bool ft_motion_settled(const ft_motion *m)
     return m->rested >= FT_MOTION_SLOTS;
 }
 
-/* Leave the path as it is, as after a stop on it: its next sample stays the
- * next one. */
+/* Leave the path as after a stop on it. The next sample stays the same. */
 static inline void ft_motion_leave(ft_motion *m)
 {
     if (m->phase == FT_MOTION_RUNNING)
@@ -92,8 +92,8 @@ static inline ft_target *ft_motion_after(ft_motion *m, ft_target *slot)
     return slot + 1 < m->due + FT_MOTION_SLOTS ? slot + 1 : m->due;
 }
 
-/* Go on by a boundary: the slot of the one that is past is for the one
- * FT_LEAD + 1 ticks from now. */
+/* Go on by a boundary. The slot of the past boundary takes the boundary FT_LEAD
+ * + 1 ticks ahead. */
 static inline void ft_motion_turn(ft_motion *m)
 {
     ft_target *past = m->now;

@@ -5,7 +5,7 @@
 #include "ft_number.h" /* ft_size */
 #include "ft_position.h" /* FT_COARSE */
 
-/* Return the position that a fine one stands for, whole turns left out. */
+/* Return the position of a fine position, without whole turns. */
 static inline ft_turn position(uint64_t fine)
 {
 #ifdef FT_REAL_IS_DOUBLE
@@ -15,7 +15,7 @@ static inline ft_turn position(uint64_t fine)
 #endif
 }
 
-/* Put one joint to a place. */
+/* Set one joint's positions. */
 static inline void place(ft_observer *o, uint32_t j, uint64_t fine)
 {
     o->fine[j] = fine;
@@ -43,7 +43,7 @@ static inline void track(ft_observer *o, uint32_t j, int32_t counts,
     o->error[j] = ft_tracking.kept * e;
 }
 
-/* Note what one joint's encoder cannot have seen. */
+/* Note counts and velocities that one joint cannot have. */
 static inline void doubt(const ft_observer *o, uint32_t j, int32_t counts,
                          ft_findings *found)
 {
@@ -55,8 +55,8 @@ static inline void doubt(const ft_observer *o, uint32_t j, int32_t counts,
         ft_found(found, &found->fast, j);
 }
 
-/* Take in the counts of one tick, in which the target's half increments
- * changed from one to the other. */
+/* Take in the counts of one tick. from, to: the target's half increments before
+ * and in this tick. */
 void ft_observer_tick(ft_observer *o, const int32_t counts[FT_JOINTS],
                       const ft_real from[FT_JOINTS],
                       const ft_real to[FT_JOINTS], ft_findings *found)
@@ -73,13 +73,13 @@ void ft_observer_tick(ft_observer *o, const int32_t counts[FT_JOINTS],
     }
 }
 
-/* Let one joint be at this position of the wire, wherever it seemed. */
+/* Set one joint to a wire position. */
 void ft_observer_place(ft_observer *o, uint32_t joint, int64_t wire)
 {
     place(o, joint, (uint64_t)wire << FT_FINE);
 }
 
-/* Let all joints be at these positions. */
+/* Set all joints to wire positions. */
 void ft_observer_set(ft_observer *o, const int64_t wire[FT_JOINTS])
 {
     uint32_t j;
@@ -88,8 +88,8 @@ void ft_observer_set(ft_observer *o, const int64_t wire[FT_JOINTS])
         ft_observer_place(o, j, wire[j]);
 }
 
-/* Return where one joint is, as a position of the wire: turns are counted as
- * far as a fine position holds them. */
+/* Return one joint's wire position, with as many turns as a fine position
+ * holds. */
 int64_t ft_observer_wire(const ft_observer *o, uint32_t joint)
 {
     const uint64_t sign = (uint64_t)1 << (63 - FT_FINE);
@@ -97,8 +97,7 @@ int64_t ft_observer_wire(const ft_observer *o, uint32_t joint)
     return (int64_t)(((o->fine[joint] >> FT_FINE) ^ sign) - sign);
 }
 
-/* Return a position of this build, the short way on from where the joint is,
- * as one of the wire. */
+/* Return the wire position of q, the short way from the joint's position. */
 int64_t ft_observer_turned(const ft_observer *o, uint32_t joint, ft_turn q)
 {
     const uint32_t away = (uint32_t)ft_position_to_wire(q)

@@ -1,14 +1,14 @@
 /* The pace of path time; see ft_pace.h. */
 #include "ft_pace.h"
 
-/* Return what is lost while a slope of -r is led back to zero. */
+/* Return the loss of pace while a slope of -r returns to zero. */
 static int32_t triangle(int32_t r)
 {
     return r * (r + 1) / 2;
 }
 
-/* Return the lowest next slope that can still be led back to zero within
- * what is left to lose. */
+/* Return the lowest next slope that can still return to zero within the pace
+ * that is left. */
 static int32_t steepest(int32_t slope, int32_t left)
 {
     int32_t s = slope - 1;
@@ -26,7 +26,7 @@ ft_pace ft_pace_brake(ft_pace p)
     return p;
 }
 
-/* Return the pace of the next tick on the way up to 1: braking, mirrored. */
+/* Return the pace of the next tick on the way to 1, as braking mirrored. */
 ft_pace ft_pace_rise(ft_pace p)
 {
     p.slope = -steepest(-p.slope, FT_HALF_ONE - p.half);
@@ -34,7 +34,7 @@ ft_pace ft_pace_rise(ft_pace p)
     return p;
 }
 
-/* Return an upper bound of the path that braking from p still plays. */
+/* Return an upper bound of the path that is played while braking from p. */
 uint32_t ft_pace_stop_length(ft_pace p)
 {
     uint32_t rising = p.slope > 0 ? (uint32_t)p.slope : 0u;

@@ -1,9 +1,9 @@
-/* The pace of path time: how much path one tick plays, 1 in motion, 0 at rest.
+/* The pace of path time: the path that one tick plays, 1 in motion, 0 at rest.
  *
- * Path time is counted in whole units, FT_HALF_ONE of them in half a tick, so
- * that it cannot drift. The pace changes with bounded, stepwise linear slope:
- * the slope moves by one unit per tick, and FT_HALF_ONE = FT_RAMP^2 makes a
- * full stop take exactly 2 FT_RAMP ticks and end at pace 0 with slope 0. */
+ * Path time is counted in whole units, FT_HALF_ONE in half a tick, so that it
+ * does not drift. The slope of the pace changes by at most one unit a tick. As
+ * FT_HALF_ONE = FT_RAMP^2, a full stop takes exactly 2 FT_RAMP ticks and ends
+ * at pace 0 with slope 0. */
 #ifndef FT_PACE_H
 #define FT_PACE_H
 
@@ -15,7 +15,7 @@
 
 typedef struct {
     int32_t half;  /* path units played in half a tick, 0..FT_HALF_ONE */
-    int32_t slope; /* what the last tick added to half */
+    int32_t slope; /* change of half in the last tick */
 } ft_pace;
 
 ft_pace ft_pace_brake(ft_pace p);

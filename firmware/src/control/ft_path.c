@@ -14,12 +14,12 @@ void ft_path_place(ft_turn q[FT_JOINTS], const ft_segment *g, int32_t at)
 }
 
 /* Sample half the displacement between two places of one segment, the position
- * at a boundary between them, and that at the second, from that at the first.
- * Beyond the END a polynomial goes on: by half a tick at most.
+ * at a boundary between them, and the position at the second place. Beyond the
+ * END the polynomial goes on, by half a tick at most.
  *
- * Positions of middles are carried on from tick to tick by whole steps, twice
- * those of half the displacement, which a joint's span keeps within range:
- * every knot begins them anew. */
+ * The position at the second place is the position at the first plus twice the
+ * whole steps of half the displacement. A joint's span keeps these steps within
+ * range. At every knot the position is formed from the knot. */
 void ft_path_within(ft_target *t, ft_sample *next, const ft_segment *g,
                     int32_t from, int32_t boundary, int32_t to)
 {
@@ -41,8 +41,8 @@ void ft_path_within(ft_target *t, ft_sample *next, const ft_segment *g,
     }
 }
 
-/* Likewise over a step from one segment into the next: half the displacement in
- * two pieces. */
+/* Sample the same over a step from one segment into the next, with half the
+ * displacement in two pieces. */
 void ft_path_across(ft_target *t, ft_sample *next, const ft_segment *before,
                     const ft_segment *after, const ft_crossing *step)
 {
@@ -68,9 +68,8 @@ void ft_path_across(ft_target *t, ft_sample *next, const ft_segment *before,
     }
 }
 
-/* Form half of what u changes by, over a step from one segment into the next
- * as long as the one before it: as if the first went on, and what the knot
- * adds to that now and in the next step. */
+/* Return du / 2 for a step across a knot that is as long as the step before:
+ * the first segment's part, plus the knot's part now and in the next step. */
 void ft_path_change_across(ft_real du[FT_JOINTS], ft_real bend[FT_JOINTS],
                            const ft_segment *before, const ft_segment *after,
                            int32_t from, int32_t to)

@@ -14,13 +14,13 @@ static ft_opening *opening(ft_queue *q, uint32_t segment)
     return &q->openings[segment & 1u];
 }
 
-/* Return where the next segment goes. It is not seen until it is pushed. */
+/* Return the slot of the next segment. The tick sees it once it is pushed. */
 ft_segment *ft_queue_slot(ft_queue *q)
 {
     return &q->ring[q->head & (FT_RING - 1u)];
 }
 
-/* Make the segment in the slot, which ends at this knot, part of the path. */
+/* Push the segment in the slot, which ends at this knot. */
 void ft_queue_push(ft_queue *q, const ft_knot *knot)
 {
     bool end = (ft_queue_slot(q)->flags & FT_KNOT_END) != 0;
@@ -36,7 +36,7 @@ void ft_queue_push(ft_queue *q, const ft_knot *knot)
     q->head++;
 }
 
-/* Form the opening of a knot. A tick in between sees none. */
+/* Form the opening of a knot. A tick in between sees no opening. */
 void ft_queue_prepare(ft_queue *q, const ft_crossing *step)
 {
     const ft_segment *before = ft_queue_segment(q, step->segment - 1u);
@@ -58,7 +58,7 @@ void ft_queue_prepare(ft_queue *q, const ft_crossing *step)
     o->of.to = step->to;
 }
 
-/* Give the positions that a segment begins at. */
+/* Give the positions at the begin of a segment. */
 static void beginning(const ft_segment *g, ft_turn q[FT_JOINTS])
 {
     uint32_t j;
@@ -67,7 +67,7 @@ static void beginning(const ft_segment *g, ft_turn q[FT_JOINTS])
         q[j] = g->joint[j].q0;
 }
 
-/* Form what START needs of the pose that the buffered motion begins at. */
+/* Form the numbers that START needs for the first pose of the motion. */
 void ft_queue_prepare_entry(ft_queue *q)
 {
     const ft_segment *first = ft_queue_tail(q);
@@ -85,7 +85,7 @@ void ft_queue_prepare_entry(ft_queue *q)
     q->entered = mark;
 }
 
-/* Forget the ring when the tick has asked for it. */
+/* Empty the ring if the tick has asked for it. */
 void ft_queue_idle(ft_queue *q)
 {
     if (!q->flush)

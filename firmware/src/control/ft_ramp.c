@@ -40,7 +40,7 @@ void ft_ramp_form(ft_ramp *r, ft_real v, ft_real a, ft_real w,
                   + r->fall * (v2 + THIRD * peak * r->fall));
 }
 
-/* Return the way that it takes to brake from w, without an acceleration. */
+/* Return the way of braking from w, without an acceleration at first. */
 ft_real ft_ramp_braking_way(ft_real w, const ft_bounds *b)
 {
     const ft_real square = ft_size(w) * b->jerk, most = b->down * b->down;
@@ -50,7 +50,7 @@ ft_real ft_ramp_braking_way(ft_real w, const ft_bounds *b)
     return HALF * w * (square + most) * b->per_jerk / b->down;
 }
 
-/* Go on with an even jerk. */
+/* Move with a constant jerk for a time. */
 static FT_INLINE void go(ft_moving *m, ft_real jerk, ft_real t)
 {
     m->p += t * (m->v + t * (HALF * m->a + SIXTH * jerk * t));
@@ -58,8 +58,7 @@ static FT_INLINE void go(ft_moving *m, ft_real jerk, ft_real t)
     m->a += jerk * t;
 }
 
-/* Go on by a time along a ramp, to w at its end. Return the time that is
- * left. */
+/* Move along a ramp to w for a time. Return the time that is left. */
 ft_real ft_ramp_along(ft_moving *m, const ft_ramp *r, ft_real w, ft_real jerk,
                      ft_real t)
 {
@@ -100,9 +99,8 @@ static FT_INLINE bool within(ft_real p, const ft_room *room)
     return p >= room->below && p <= room->above;
 }
 
-/* Return where a joint turns round that brakes with its acceleration going
- * the other way: it still moves one way, but will come to rest from the
- * other. */
+/* Return where a braking joint turns round, if its acceleration will carry it
+ * past rest before it comes to rest from the other side. */
 static ft_real turning_point(const ft_moving *m, const ft_follow_config *c)
 {
     const ft_real a = ft_size(m->a);
@@ -114,10 +112,10 @@ static ft_real turning_point(const ft_moving *m, const ft_follow_config *c)
     return at.p;
 }
 
-/* Return whether both limits are farther away than a joint can get that moves
- * like this and brakes: no faster than now or once it coasts, for no longer
- * than to take its acceleration away, to build another up and down again, and
- * to lose that velocity by it. This is so nearly always, and soon found. */
+/* Return whether a braking joint surely stays between both limits. Its velocity
+ * is at most the present or the coasting velocity. Its time is at most the time
+ * to remove the acceleration, to build another one up and down, and to lose the
+ * velocity. This quick check nearly always suffices. */
 static FT_INLINE bool far_inside(const ft_moving *m, const ft_follow_config *c,
                                  ft_real then, const ft_room *room)
 {
@@ -129,8 +127,8 @@ static FT_INLINE bool far_inside(const ft_moving *m, const ft_follow_config *c,
     return m->p - reach >= room->below && m->p + reach <= room->above;
 }
 
-/* Return the limit that a joint which moves like this must break, however it
- * brakes; 0 if none. */
+/* Return the limit that this joint must break however it brakes, 0 if there is
+ * none. */
 static uint32_t broken(const ft_moving *m, const ft_follow_config *c,
                        const ft_room *room)
 {
@@ -152,8 +150,8 @@ static uint32_t broken(const ft_moving *m, const ft_follow_config *c,
     return 0;
 }
 
-/* Return whether one tick of bounded jerk leads to a sample. The
- * bounds have room for an uneven jerk, and for rounding. */
+/* Return whether one tick of bounded jerk leads to a sample. The bounds allow
+ * for a jerk that varies, and for rounding. */
 static FT_INLINE bool near(const ft_moving *now, const ft_follow_config *c,
                            const ft_moving *to)
 {
@@ -166,7 +164,7 @@ static FT_INLINE bool near(const ft_moving *now, const ft_follow_config *c,
            && ft_size(to->p - p) <= c->near_p;
 }
 
-/* Form the ramp to rest. Return how long it takes, s. */
+/* Form the ramp to rest. Return its time, s. */
 ft_real ft_ramp_stop(ft_ramp *stop, const ft_moving *m,
                      const ft_follow_config *c)
 {
@@ -176,7 +174,7 @@ ft_real ft_ramp_stop(ft_ramp *stop, const ft_moving *m,
     return stop->rise + stop->level + stop->fall;
 }
 
-/* Give all places that a joint passes which moves like this and brakes. */
+/* Return the range of places that a braking joint passes. */
 ft_room ft_ramp_braking(const ft_moving *m, const ft_follow_config *c)
 {
     const ft_bounds b = bounds_of(c);
@@ -194,14 +192,14 @@ ft_room ft_ramp_braking(const ft_moving *m, const ft_follow_config *c)
     return room;
 }
 
-/* Return the limit that forbids to go to a sample; 0 if none. */
+/* Return the limit that forbids a sample, 0 if there is none. */
 uint32_t ft_ramp_forbids(const ft_moving *now, const ft_follow_config *c,
                          const ft_room *room, const ft_moving *to)
 {
     return near(now, c, to) ? broken(to, c, room) : FT_FOLLOW_LIMIT_JERK;
 }
 
-/* Brake for a tick as fast as the limits let the joint. */
+/* Brake for a tick as fast as the limits allow. */
 void ft_ramp_brake(ft_moving *now, const ft_follow_config *c)
 {
     const ft_bounds b = bounds_of(c);

@@ -1,5 +1,5 @@
-/* Ramps of velocity with bounded jerk, and what a joint may do so that it can
- * still come to rest inside all its limits; see ft_governor.h. */
+/* Ramps of velocity with bounded jerk, and samples from which a joint can still
+ * come to rest inside all its limits; see ft_governor.h. */
 #ifndef FT_RAMP_H
 #define FT_RAMP_H
 
@@ -12,7 +12,7 @@
 
 #define FT_RAMP_DT (FT_C(1.0) / (ft_real)FT_TICK_HZ)
 
-/* How a joint moves at a sample; p is relative to where it was before. */
+/* A joint's sample. p is relative to the position before. */
 typedef struct {
     ft_real p, v, a;
 } ft_moving;
@@ -22,16 +22,16 @@ typedef struct {
     ft_real below, above;
 } ft_room;
 
-/* From one velocity and acceleration to another velocity with none: jerk one
- * way, then an even acceleration, then jerk the other way. */
+/* From one velocity and acceleration to another velocity without acceleration:
+ * jerk one way, constant acceleration, jerk the other way. */
 typedef struct {
     ft_real sign;              /* of the change */
     ft_real rise, level, fall; /* s of each part */
     ft_real way;               /* rad or m it takes */
 } ft_ramp;
 
-/* Bounds of a ramp: accelerations upwards and downwards, which a reference
- * that accelerates makes different, and jerk. */
+/* Bounds of a ramp. Accelerations upwards and downwards differ if the reference
+ * accelerates. */
 typedef struct {
     ft_real up, down, jerk, per_jerk;
 } ft_bounds;
@@ -58,8 +58,7 @@ static FT_INLINE ft_real ft_smaller(ft_real x, ft_real y)
     return x < y ? x : y;
 }
 
-/* Return the velocity that is left once the acceleration has been taken away
- * as fast as may be. */
+/* Return the velocity after the acceleration is removed with the full jerk. */
 static FT_INLINE ft_real ft_ramp_coasting(ft_real v, ft_real a,
                                           ft_real per_jerk)
 {

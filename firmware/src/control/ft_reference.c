@@ -10,8 +10,7 @@
 
 /* ---- the piece that is played ------------------------------------------ */
 
-/* Return a displacement, rad or m; one of more than half a turn to as many
- * digits as it is wanted to. */
+/* Return a displacement, rad or m. More than half a turn has fewer digits. */
 ft_real ft_reference_displacement(int64_t from, int64_t to, ft_real unit)
 {
     const uint64_t steps = (uint64_t)to - (uint64_t)from;
@@ -24,8 +23,8 @@ ft_real ft_reference_displacement(int64_t from, int64_t to, ft_real unit)
            * unit;
 }
 
-/* The shares that the Bezier points of the piece, b0 to b3, have of the knots'
- * displacements from the second knot. */
+/* Weights of the knots' displacements from the second knot in the Bezier points
+ * b0 to b3 of the piece. */
 typedef struct {
     ft_real b0_first, b0_third, b1_third, b2_third, b3_third, b3_fourth;
     ft_real per_length; /* 1/s */
@@ -37,8 +36,7 @@ static ft_real seconds(const uint32_t t[], uint32_t from, uint32_t to)
     return (ft_real)(int32_t)(t[to] - t[from]) * FT_C(1e-6);
 }
 
-/* Form the weights: points of the blossom on t2 and t3, each by de Boor's
- * steps from the knots'. */
+/* Form the weights: the blossom's points on t2 and t3, by de Boor's steps. */
 static void weigh(ft_weights_of_piece *w, const uint32_t t[FT_SUPPORT + 2u])
 {
     const ft_real h = seconds(t, 2, 3), one = FT_C(1.0);
@@ -92,7 +90,7 @@ static void form_piece(ft_reference *r)
     }
 }
 
-/* Take the next knot, or the last one again. */
+/* Take the next knot, or the last knot again. */
 static void take(ft_reference *r)
 {
     const ft_live_knot *k = &r->ring[r->used & (FT_KNOTS - 1u)];
@@ -117,7 +115,7 @@ static void take(ft_reference *r)
 
 /* ---- of the tick -------------------------------------------------------- */
 
-/* Begin at rest; at: the time of the first knot that will come. */
+/* Begin at rest. at: the time of the first knot. */
 void ft_reference_begin(ft_reference *r, const int64_t q[FT_JOINTS],
                         uint32_t at)
 {
@@ -134,8 +132,8 @@ void ft_reference_begin(ft_reference *r, const int64_t q[FT_JOINTS],
     form_piece(r);
 }
 
-/* Go on to the piece that a time lies in. Return whether it is a new one. A
- * time far off is come to in a few ticks. */
+/* Go on to the piece of a time. Return whether the piece is new. A time far
+ * ahead is reached over a few ticks. */
 bool ft_reference_reach(ft_reference *r, uint32_t at)
 {
     uint32_t passed = 0;
@@ -149,8 +147,8 @@ bool ft_reference_reach(ft_reference *r, uint32_t at)
     return passed > 0u;
 }
 
-/* Let one joint's curve begin anew at a time of the piece: at rest there, or
- * at the velocity that it has. */
+/* Start one joint's curve again at a time of the piece, at rest or at its
+ * present velocity. */
 static void cut(ft_cubic *k, ft_real t, ft_real share, uint32_t j)
 {
     ft_real *c = k->c;
@@ -164,7 +162,7 @@ static void cut(ft_cubic *k, ft_real t, ft_real share, uint32_t j)
     c[2] = c[3] = FT_C(0.0);
 }
 
-/* Let the piece begin at a time. */
+/* Begin the piece at a time. */
 static void begin_at(ft_reference *r, uint32_t at)
 {
     uint32_t i;
@@ -173,8 +171,8 @@ static void begin_at(ft_reference *r, uint32_t at)
         r->times[i] = at + (i - 2u) * r->spacing;
 }
 
-/* Go on from the end of a piece that leads to a target with a velocity: on
- * with it once, then stand. */
+/* Go on after a target with a velocity: with this velocity for one piece, then
+ * stand. */
 void ft_reference_run_out(ft_reference *r, uint32_t at, bool ended)
 {
     const ft_real t = (ft_real)r->spacing * FT_C(1e-6);
@@ -190,8 +188,8 @@ void ft_reference_run_out(ft_reference *r, uint32_t at, bool ended)
     r->ended = ended;
 }
 
-/* Let the curve lead from where it is to a target and the velocity there, in
- * the time from knot to knot. */
+/* Lead the curve from its present state to a target and its velocity, in the
+ * time from knot to knot. */
 void ft_reference_turn_to(ft_reference *r, const int64_t to[FT_JOINTS],
                           const float velocity[FT_JOINTS], uint32_t at)
 {

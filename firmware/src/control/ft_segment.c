@@ -7,10 +7,9 @@
 #define T (FT_C(1.0) / (ft_real)FT_KNOT_HZ) /* s between knots */
 
 /* Fit one joint's quintic to displacement, velocity and acceleration at both
- * ends. The displacement is a difference of integers, the velocity is taken as
- * it came over the wire. The part that follows from the first knot is
- * subtracted before the higher coefficients are formed, so that only small
- * numbers are rounded there. */
+ * ends. The displacement is a difference of integers; the velocity is the
+ * knot's. The first knot's part is subtracted before the higher coefficients
+ * are formed, so that only small numbers are rounded there. */
 static void fit(ft_quintic *p, ft_real displacement, ft_real v0, ft_real v1,
                 ft_real a0, ft_real a1)
 {
@@ -53,8 +52,8 @@ ft_real ft_segment_velocity(const ft_quintic *p, ft_real t)
            + t * (FT_C(4.0) * c[3] + t * FT_C(5.0) * c[4])));
 }
 
-/* Return a bound of how far the joint gets from q0 within the segment and half
- * a tick beyond its ends: what a position's conversion to steps rests on. */
+/* Return a bound of the joint's displacement from q0 within the segment and
+ * half a tick beyond its ends. The conversion to steps relies on this bound. */
 ft_real ft_segment_span(const ft_quintic *p)
 {
     const ft_real t = T + FT_C(0.5) / (ft_real)FT_TICK_HZ;
@@ -66,8 +65,8 @@ ft_real ft_segment_span(const ft_quintic *p)
     return span;
 }
 
-/* Return a quarter of how far the next segment's polynomial is from this one's
- * at t from the knot between them. Both agree there to second order. */
+/* Return a quarter of the difference of two segments' polynomials at t from the
+ * knot between them. At the knot both agree to second order. */
 ft_real ft_segment_bend(const ft_quintic *p, const ft_quintic *next, ft_real t)
 {
     const ft_real *c = p->c, *d = next->c;

@@ -1,8 +1,9 @@
-/* One segment of the path: between two knots, a quintic in each joint.
+/* One segment of the path: a quintic in each joint between two knots.
  *
- * p(t) = q0 + c1 t + c2 t^2 + c3 t^3 + c4 t^4 + c5 t^5
- * with t in s of path time since the first knot. All joints share it, so its
- * powers are formed once for all of them. */
+ *   p(t) = q0 + c1 t + c2 t^2 + c3 t^3 + c4 t^4 + c5 t^5
+ *
+ * t is the path time since the first knot, s. All joints share t, so its powers
+ * are formed once. */
 #ifndef FT_SEGMENT_H
 #define FT_SEGMENT_H
 
@@ -29,7 +30,7 @@ typedef struct {
 typedef struct {
     ft_quintic joint[FT_JOINTS];
     uint8_t flags; /* FT_KNOT_START: a motion's first, FT_KNOT_END: its last */
-    uint8_t mode;  /* of the mechanism, in all of it */
+    uint8_t mode;  /* the mechanism's */
 } ft_segment;
 
 void ft_segment_build(ft_segment *g, const ft_knot *from, const ft_knot *to);
@@ -42,7 +43,7 @@ typedef struct {
     ft_real w[FT_DEGREE];
 } ft_weights;
 
-/* Return the powers of t: they give the displacement from q0 at t. */
+/* Return the powers of t, the weights of the displacement from q0 at t. */
 static FT_INLINE ft_weights ft_segment_powers(ft_real t)
 {
     const ft_real t2 = t * t;
@@ -51,9 +52,9 @@ static FT_INLINE ft_weights ft_segment_powers(ft_real t)
     return p;
 }
 
-/* Return the weights of (p(m + h) - p(m - h)) / 2. That is
- * h p' + h^3 p'''/6 + h^5 p^(5)/120 at m: exact for a quintic, and no two
- * positions are subtracted. */
+/* Return the weights of (p(m + h) - p(m - h)) / 2, which equals h p' + h^3
+ * p'''/6 + h^5 p^(5)/120 at m. This is exact for a quintic, and subtracts no
+ * positions. */
 static FT_INLINE ft_weights ft_segment_increment(ft_real m, ft_real h)
 {
     const ft_real h2 = h * h, m2 = m * m;
@@ -69,8 +70,8 @@ static FT_INLINE ft_weights ft_segment_increment(ft_real m, ft_real h)
     return p;
 }
 
-/* Return the weights of (p(m + h) - 2 p(m) + p(m - h)) / 4, exact likewise:
- * no two increments are subtracted. */
+/* Return the weights of (p(m + h) - 2 p(m) + p(m - h)) / 4. They are exact too,
+ * and subtract no increments. */
 static inline ft_weights ft_segment_change(ft_real m, ft_real h)
 {
     const ft_real h2 = FT_C(0.5) * (h * h), m2 = m * m;
@@ -85,8 +86,8 @@ static inline ft_weights ft_segment_change(ft_real m, ft_real h)
     return p;
 }
 
-/* Return the weighted sum of the coefficients, small ones first: the largest
- * is then rounded in one sum only. */
+/* Return the weighted sum of the coefficients, smallest terms first, so that
+ * the largest term is rounded in one sum only. */
 static FT_INLINE ft_real ft_segment_sum(const ft_quintic *p,
                                         const ft_weights *by)
 {

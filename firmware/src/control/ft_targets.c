@@ -31,7 +31,7 @@ static int32_t clamped(int32_t x, int32_t bound)
     return x > bound ? bound : x < -bound ? -bound : x;
 }
 
-/* Return how far a position is beyond another, no farther than JUMP. */
+/* Return the way from one position to another, within JUMP. */
 static int64_t apart(int64_t from, int64_t to)
 {
     const int64_t way = (int64_t)((uint64_t)to - (uint64_t)from);
@@ -39,7 +39,7 @@ static int64_t apart(int64_t from, int64_t to)
     return way > JUMP ? JUMP : way < -JUMP ? -JUMP : way;
 }
 
-/* Return the position so far beyond another; it may wrap. */
+/* Return a position plus a way. It may wrap. */
 static int64_t moved(int64_t from, int64_t way)
 {
     return (int64_t)((uint64_t)from + (uint64_t)way);
@@ -47,14 +47,14 @@ static int64_t moved(int64_t from, int64_t way)
 
 /* ---- times ------------------------------------------------------------- */
 
-/* Choose how many targets make a knot, and so how far apart knots are. */
+/* Choose the number of targets in a knot, and so the time between knots. */
 static void space(ft_targets *t, ft_reference *r)
 {
     t->averaged = (LEAST_US + t->frame - 1u) / t->frame;
     r->spacing = t->averaged * t->frame;
 }
 
-/* Form the delay that is in force, and what follows from it. */
+/* Form the delay in force, and the lag of the played clock. */
 static void delay(ft_targets *t, const ft_reference *r)
 {
     const uint32_t least =
@@ -71,8 +71,8 @@ static void delay(ft_targets *t, const ft_reference *r)
     t->lag = t->offset + t->in_force;
 }
 
-/* Allow for targets that come as late as this one: knots are needed two
- * before their time. */
+/* Allow for targets as late as this target. Knots are needed two knots ahead.
+ * */
 static void spare(ft_targets *t, const ft_reference *r, uint32_t at,
                   uint32_t now)
 {
@@ -85,8 +85,8 @@ static void spare(ft_targets *t, const ft_reference *r, uint32_t at,
     t->spare = t->spare < SPARE_MOST ? t->spare : SPARE_MOST;
 }
 
-/* Compare clocks: the board's is ahead by the least that messages took, which
- * is let go of slowly. If the sender's was set, go on as if it was not. */
+/* Compare the clocks: the least delay of messages is their offset, which is
+ * forgotten slowly. If the sender's clock was set, undo that. */
 static void compare_clocks(ft_targets *t, uint32_t stamp, uint32_t now)
 {
     const uint32_t ahead = now - (stamp + t->shift);
@@ -119,7 +119,7 @@ static void find_frame(ft_targets *t, ft_reference *r, int32_t interval)
 
 /* ---- knots ------------------------------------------------------------- */
 
-/* Put a knot in, unless its time is over. */
+/* Put a knot into the ring, unless its time is over. */
 static void put(ft_targets *t, ft_reference *r, const int64_t q[FT_JOINTS],
                 uint32_t at, uint32_t next, bool end)
 {
@@ -135,7 +135,7 @@ static void put(ft_targets *t, ft_reference *r, const int64_t q[FT_JOINTS],
     r->head++;
 }
 
-/* Return a position that a joint may have, and can be asked to go to. */
+/* Return a position held within the joint's limits. */
 static int64_t allowed(ft_targets *t, uint32_t j, int64_t q)
 {
     const ft_follow_config *c = &ft_follow_joint[j];
@@ -147,10 +147,10 @@ static int64_t allowed(ft_targets *t, uint32_t j, int64_t q)
     return moved(t->knot[j], apart(t->knot[j], inside));
 }
 
-/* Return by how much of the change of velocity from knot to knot, times the
- * time between them, a spline through means falls short of the sender's
- * motion: (1/6 + (1 - 1/n^2)/24). A single target is taken as it is: what it
- * lacks is little, and there would be less noise to spare. */
+/* Return the lag of a spline through means behind the sender's motion, as a
+ * share of the change of velocity between knots times their spacing: 1/6 + (1 -
+ * 1/n^2)/24. A single target has 0, as the correction would amplify its noise.
+ * */
 static ft_real shortfall(const ft_targets *t)
 {
     const ft_real n = (ft_real)t->averaged;
@@ -169,8 +169,8 @@ static ft_real common(ft_real x, ft_real y)
     return ft_size(x) < ft_size(y) ? x : y;
 }
 
-/* Return a change of velocity as far as those before it bear it out: of their
- * sign, or on the line that they lie on. A jump has none before it. */
+/* Return a change of velocity as far as the changes before it agree in sign or
+ * lie on a line with it. A jump has no such changes before it. */
 static ft_real borne_out(const ft_targets *t, uint32_t j, ft_real change)
 {
     const ft_real c1 = t->change[0][j], c2 = t->change[1][j];
@@ -184,9 +184,8 @@ static ft_real borne_out(const ft_targets *t, uint32_t j, ft_real change)
     return ft_smaller(ft_larger(change, low), high);
 }
 
-/* Return what a joint's knot is, from the mean of its targets: where the
- * spline has it, `off` s later, on the line that the last ones lie on. No
- * jump is sharpened by it. */
+/* Return a joint's knot from the mean of its targets, `off` s later on the line
+ * of the last means. This does not sharpen a jump. */
 static int64_t refined(ft_targets *t, uint32_t j, int64_t mean, ft_real per,
                        ft_real off, ft_real short_by)
 {
@@ -211,7 +210,7 @@ static int64_t refined(ft_targets *t, uint32_t j, int64_t mean, ft_real per,
     return moved(mean, (int64_t)(int32_t)(more * c->per_unit));
 }
 
-/* Fill in for knots that nothing came for: on the straight line. */
+/* Fill in knots without targets on a straight line. */
 static void fill_in(ft_targets *t, ft_reference *r, const int64_t q[FT_JOINTS])
 {
     const uint32_t n = t->skipped;
@@ -232,8 +231,8 @@ static void fill_in(ft_targets *t, ft_reference *r, const int64_t q[FT_JOINTS])
     t->skipped = 0;
 }
 
-/* Let the next knot's time, and the spacing, follow the sender's frames; of a
- * chunk, whose times are not jittered, at once. Return the time. */
+/* Let the next knot's time and the spacing follow the sender's frames, at once
+ * for a chunk, whose times have no jitter. Return the time. */
 static uint32_t next_time(ft_targets *t, ft_reference *r, int32_t off,
                           bool whole)
 {
@@ -255,7 +254,7 @@ static uint32_t next_time(ft_targets *t, ft_reference *r, int32_t off,
     return next;
 }
 
-/* Make a knot of what is gathered. */
+/* Make a knot of the gathered targets. */
 static void close(ft_targets *t, ft_reference *r, bool end)
 {
     ft_group *g = &t->group;
@@ -289,8 +288,8 @@ static void close(ft_targets *t, ft_reference *r, bool end)
     g->n = 0;
 }
 
-/* Forget what the tick has gone on without. If that is one knot, allow for
- * it: it can be filled in if there is the time to wait for the next one. */
+/* Forget the knots that the tick has missed. If it missed one, allow for it:
+ * with time to wait for the next knot it can be filled in. */
 static void catch_up(ft_targets *t, ft_reference *r, uint32_t due,
                      uint32_t now)
 {
@@ -314,7 +313,7 @@ static void catch_up(ft_targets *t, ft_reference *r, uint32_t due,
     t->group.n = 0;
 }
 
-/* Go back to where a chunk begins: what lies there is replaced. */
+/* Go back to the begin of a chunk, which replaces the knots from there on. */
 static void go_back(ft_targets *t, ft_reference *r, uint32_t due)
 {
     const uint32_t used = r->used;
@@ -338,8 +337,7 @@ static void go_back(ft_targets *t, ft_reference *r, uint32_t due)
     t->before = t->mean_at = last->at;
 }
 
-/* Go on to the knot that a target belongs to; nothing came for those before
- * it. */
+/* Go on to a target's knot. The knots before it have no target. */
 static void skip(ft_targets *t, const ft_reference *r, uint32_t due)
 {
     uint32_t i;
@@ -353,7 +351,7 @@ static void skip(ft_targets *t, const ft_reference *r, uint32_t due)
     }
 }
 
-/* Add a target to those of its knot. */
+/* Add a target to its knot. */
 static void gather(ft_targets *t, ft_reference *r, const ft_msg_target *m,
                    uint32_t due, uint32_t now)
 {
@@ -388,7 +386,7 @@ static void gather(ft_targets *t, ft_reference *r, const ft_msg_target *m,
 
 /* ---- targets ------------------------------------------------------------ */
 
-/* Return whether velocities are numbers, where they count. */
+/* Return whether velocities are finite, if they count. */
 static bool numbers(const ft_msg_target *m)
 {
     uint32_t j;
@@ -401,7 +399,7 @@ static bool numbers(const ft_msg_target *m)
     return true;
 }
 
-/* Keep a target that is to be gone to at once. */
+/* Keep a target with a velocity, which is followed at once. */
 static void keep(ft_targets *t, const ft_msg_target *m, uint32_t due)
 {
     const uint32_t slot = (t->newest + 1u) & 1u;
@@ -416,7 +414,7 @@ static void keep(ft_targets *t, const ft_msg_target *m, uint32_t due)
     t->newest++;
 }
 
-/* Take the first target: knots begin with it. */
+/* Take the first target, with which the knots begin. */
 static void begin(ft_targets *t, ft_reference *r, const ft_msg_target *m,
                   uint32_t now, const int64_t held[FT_JOINTS])
 {
@@ -450,8 +448,8 @@ void ft_targets_begin(ft_targets *t, ft_reference *r, uint32_t delay_us,
     space(t, r);
 }
 
-/* Return whether a target goes on from the last one, or begins a chunk anew
- * that there is room for. */
+/* Return whether a target follows the last target, or begins a chunk for which
+ * there is room. */
 static bool welcome(ft_targets *t, ft_reference *r, const ft_msg_target *m,
                     uint32_t due, uint32_t playing)
 {
@@ -470,9 +468,8 @@ static bool welcome(ft_targets *t, ft_reference *r, const ft_msg_target *m,
     return true;
 }
 
-/* Take a target that comes now, by the board's clock; playing: the time of
- * the sender's clock that is played. held: where the joints are, until the
- * first one comes. */
+/* Take in a target. now: the board's clock. playing: the sender's clock as
+ * played. held: the joints' positions before the first target. */
 void ft_targets_take(ft_targets *t, ft_reference *r, const ft_msg_target *m,
                      uint32_t now, uint32_t playing,
                      const int64_t held[FT_JOINTS])

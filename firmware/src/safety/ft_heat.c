@@ -4,7 +4,7 @@
 #include "ft_config.h"   /* ft_heat */
 #include "ft_findings.h" /* FT_GOOD */
 
-#define TOO_WARM 1.02f /* the continuous current itself comes to 1 */
+#define TOO_WARM 1.02f /* the continuous current settles at 1 */
 #define COOL 0.9f      /* again */
 
 static struct {
@@ -13,7 +13,7 @@ static struct {
     bool over[FT_HEATS];
 } warm;
 
-/* Let one row's heat follow. Without outputs the torque is 0. */
+/* Update one row's heat. While the outputs are off the torque is 0. */
 static void follow(uint32_t i, ft_real torque, uint32_t ticks)
 {
     const ft_heat_config *c = &ft_heat[i];
@@ -26,7 +26,7 @@ static void follow(uint32_t i, ft_real torque, uint32_t ticks)
     warm.over[i] = warm.heat[i] > (warm.over[i] ? COOL : TOO_WARM);
 }
 
-/* One round. */
+/* Update all rows. */
 uint32_t ft_heat_idle(uint32_t tick, const ft_real torque[FT_JOINTS])
 {
     uint32_t i, joint = FT_GOOD;

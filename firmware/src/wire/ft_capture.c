@@ -1,5 +1,5 @@
-/* The recording; see ft_port.h. The main loop sets it up while it is off;
- * the tick alone writes samples and switches it off by itself. */
+/* The recording; see ft_port.h. The main loop sets it up while it is off. The
+ * tick writes samples, and switches it off at its end. */
 #include "ft_port.h"
 
 #include "ft_queue.h"  /* FT_STORED */
@@ -19,7 +19,7 @@ static struct {
     uint32_t sample[FT_CAPTURE_SAMPLES][FT_CAPTURE_COLUMNS];
 } capture;
 
-/* Begin a new recording, or end the one under way; once for each id. */
+/* Begin a recording, or end the present recording, once for each id. */
 void ft_capture_start(const ft_msg_capture *m)
 {
     uint32_t i;
@@ -44,7 +44,7 @@ void ft_capture_start(const ft_msg_capture *m)
     ft_capture_on = true;
 }
 
-/* Return how many samples there are. */
+/* Return the number of samples. */
 static uint32_t count(void)
 {
     uint32_t taken = capture.taken;
@@ -52,7 +52,7 @@ static uint32_t count(void)
     return taken < FT_CAPTURE_SAMPLES ? taken : FT_CAPTURE_SAMPLES;
 }
 
-/* Copy samples from one on. */
+/* Copy samples, beginning with the first one asked for. */
 void ft_capture_read(uint32_t first, ft_msg_data *m)
 {
     uint32_t n = count(), oldest = capture.taken - n, row;
@@ -79,7 +79,7 @@ static bool over(uint32_t state)
     return state == FT_STATE_FAULT || state == FT_STATE_ESTOP;
 }
 
-/* Take a sample if it is time. state: in which the tick ends. */
+/* Take a sample if it is due. state: at the end of the tick. */
 void ft_capture_tick(const ft_control *c, uint32_t tick, uint32_t state)
 {
     uint32_t *to = capture.sample[capture.taken & (FT_CAPTURE_SAMPLES - 1u)];

@@ -3,8 +3,8 @@
 
 #include <string.h> /* memmove */
 
-/* Unstuff in place what came between two zeros, `size` bytes without any.
- * Return the frame's size, or FT_COBS_BAD. The frame is never longer. */
+/* Unstuff `size` bytes between two zeros in place. Return the frame's size,
+ * which is at most `size`, or FT_COBS_BAD. */
 size_t ft_cobs_decode(uint8_t *bytes, size_t size)
 {
     size_t from = 0, to = 0;
@@ -23,8 +23,8 @@ size_t ft_cobs_decode(uint8_t *bytes, size_t size)
     return to;
 }
 
-/* Stuff a frame and end it with a zero. Return the bytes written: at most
- * size + size / 254 + 2. */
+/* Stuff a frame and end it with a zero. Return the number of bytes written, at
+ * most size + size / 254 + 2. */
 size_t ft_cobs_encode(const uint8_t *frame, size_t size, uint8_t *stuffed)
 {
     size_t code_at = 0, to = 1, i;

@@ -1,5 +1,5 @@
-/* The knot gate; see ft_port.h. A knot that does not pass is a fault with
- * the joint's number; what is buffered before it is played to a stop. */
+/* The knot gate; see ft_port.h. A bad knot is a fault that names the joint. The
+ * knots before it are played to a stop. */
 #include "ft_port.h"
 
 #include "ft_config.h"   /* ft_joint */
@@ -16,7 +16,7 @@ static ft_real size(ft_real x)
     return x < FT_C(0.0) ? -x : x;
 }
 
-/* Report a knot that must not be played. */
+/* Report a bad knot. */
 static bool bad(ft_alarms *alarms, uint32_t joint)
 {
     alarms->knot_joint = (uint8_t)joint;
@@ -24,7 +24,7 @@ static bool bad(ft_alarms *alarms, uint32_t joint)
     return false;
 }
 
-/* Return the message as a knot in this build's numbers. */
+/* Return the message as a knot of this build. */
 static ft_knot of_message(const ft_msg_knot *m)
 {
     ft_knot k;
@@ -50,9 +50,9 @@ static bool inside(uint32_t j, const ft_knot *k, int32_t at, bool still)
 }
 
 /* Return whether one joint's motion between two knots is smooth and not too
- * fast. The fifth power is six times the error of the trapezoidal rule with
- * its end correction: by what the position jumps against velocity and
- * acceleration; 5/16 of it over T is the peak of speed that it makes. */
+ * fast. The coefficient of the fifth power is six times the error of the
+ * corrected trapezoidal rule: the jump of the position against velocity and
+ * acceleration. The jump adds a peak of 5/16 of that, over T, to the speed. */
 static bool smooth(const ft_quintic *p, const ft_joint_config *c)
 {
     const ft_real T2 = T * T;
@@ -72,8 +72,8 @@ static uint8_t mode_of(const ft_msg_knot *m)
     return (uint8_t)(m->flags >> FT_KNOT_MODE);
 }
 
-/* Return the first joint that may not go there, or FT_GOOD; note where the
- * joints get to. A knot in another turn than the one before is a jump. */
+/* Return the first joint that must not go to this knot, or FT_GOOD. Note the
+ * joints' positions. A knot in another turn than the last knot is a jump. */
 static uint32_t check_knot(const ft_msg_knot *m, const ft_knot *k)
 {
     bool still = (m->flags & (FT_KNOT_START | FT_KNOT_END)) != 0;
@@ -90,7 +90,8 @@ static uint32_t check_knot(const ft_msg_knot *m, const ft_knot *k)
     return FT_GOOD;
 }
 
-/* Return the first joint whose motion there is not allowed, or FT_GOOD. */
+/* Return the first joint whose motion to this knot is not allowed, or FT_GOOD.
+ * */
 static uint32_t check_segment(const ft_segment *g)
 {
     uint32_t j;
@@ -101,8 +102,8 @@ static uint32_t check_segment(const ft_segment *g)
     return FT_GOOD;
 }
 
-/* Begin a motion. Its first knot is in the turn that the joints are in. Return
- * the first joint that may not, or FT_GOOD. */
+/* Begin a motion at its first knot, in the joints' present turn. Return the
+ * first joint that must not, or FT_GOOD. */
 static uint32_t begin(ft_queue *q, const ft_msg_knot *m, const ft_knot *k,
                       const int32_t coarse[FT_JOINTS])
 {
@@ -124,7 +125,7 @@ static uint32_t begin(ft_queue *q, const ft_msg_knot *m, const ft_knot *k,
     return FT_GOOD;
 }
 
-/* Go on with the motion. Return the first joint that may not, or FT_GOOD. */
+/* Go on with the motion. Return the first joint that must not, or FT_GOOD. */
 static uint32_t extend(ft_queue *q, const ft_msg_knot *m, const ft_knot *k)
 {
     ft_segment *g = ft_queue_slot(q);
@@ -145,8 +146,8 @@ static uint32_t extend(ft_queue *q, const ft_msg_knot *m, const ft_knot *k)
     return FT_GOOD;
 }
 
-/* Take in a knot; coarse: where the joints are. Return false if it is not
- * wanted: it is to come again, or it has been reported. */
+/* Take in a knot. coarse: the joints' positions. Return false if the knot is
+ * bad, which is reported, or if the host has to send it again. */
 bool ft_knots_take(ft_queue *q, const ft_msg_knot *m,
                    const int32_t coarse[FT_JOINTS], ft_alarms *alarms)
 {
