@@ -1,4 +1,4 @@
-/* Conditions of commands and faults as tables, and the checks they name. */
+/* Tables of the conditions of commands and of faults, and their checks. */
 #include "ft_conditions.h"
 
 #include "ft_chip.h"     /* FT_CHIP_CLOCK, ft_chip_outputs_enabled */
@@ -10,7 +10,7 @@
 
 /* ---- looks of every tick ---------------------------------------------- */
 
-/* A voltage that is not a number is low, and high. */
+/* NaN is a low voltage and a high voltage. */
 static bool low(const ft_sensors *sensors)
 {
     return !((ft_real)sensors->bus_voltage >= FT_BUS_LOW);
@@ -34,7 +34,7 @@ static uint32_t has_loader(const ft_safety_input *in)
     return ft_chip_has_loader() ? FT_GOOD : FT_NO_JOINT;
 }
 
-/* Not so while a fault brakes or holds. */
+/* The outputs are off. They are on while a fault brakes or holds. */
 static uint32_t no_outputs(const ft_safety_input *in)
 {
     return (in->safety->flags & FT_FLAG_OUTPUTS) == 0u ? FT_GOOD : FT_NO_JOINT;
@@ -53,7 +53,7 @@ static FT_MAYBE_UNUSED uint32_t not_parking(const ft_safety_input *in)
     return in->safety->reaction != FT_REACTION_PARK ? FT_GOOD : FT_NO_JOINT;
 }
 
-/* A supply so low that the arm would lie down again. */
+/* The supply is high enough that the arm does not lie down again. */
 static FT_MAYBE_UNUSED uint32_t supply_lasts(const ft_safety_input *in)
 {
     bool good = (ft_real)in->sensors->bus_voltage >= FT_PARK_VOLTS;
@@ -94,7 +94,7 @@ static uint32_t bus_in_range(const ft_safety_input *in)
     return under != FT_GOOD ? under : bus_not_high(in);
 }
 
-/* Observations of the main loop on the board. */
+/* Alarms of the main loop about the board. */
 static uint32_t not_hot(const ft_safety_input *in)
 {
     uint8_t alarm = in->safety->alarms.set.of[FT_ALARM_BOARD];
@@ -122,7 +122,7 @@ static uint32_t drivers_ready(const ft_safety_input *in)
     return ft_chip_drivers_ready() ? FT_GOOD : FT_NO_JOINT;
 }
 
-/* Outputs off: no current, no reading. */
+/* While the outputs are off the sensors read no current. */
 static FT_MAYBE_UNUSED uint32_t current_zero(const ft_safety_input *in)
 {
     uint32_t joint;
@@ -131,7 +131,7 @@ static FT_MAYBE_UNUSED uint32_t current_zero(const ft_safety_input *in)
     return ft_chip_current_zero(&joint) ? FT_GOOD : joint;
 }
 
-/* Reason for which the chip dropped the outputs by itself. */
+/* Return the joint if the chip dropped the outputs for this cause. */
 static FT_MAYBE_UNUSED uint32_t dropped_for(uint32_t cause)
 {
     uint32_t joint, found = ft_chip_current_fault(&joint);
@@ -165,7 +165,7 @@ static FT_MAYBE_UNUSED uint32_t current_comes(const ft_safety_input *in)
 
 #if FT_DRIVES
 
-/* Drives on buses, before they are armed ... */
+/* Drives on buses, before arming. */
 static uint32_t drives_there(const ft_safety_input *in)
 {
     return ft_bus_heard_of(in->bus);
@@ -181,7 +181,7 @@ static uint32_t drives_set(const ft_safety_input *in)
     return ft_bus_set_right(in->bus);
 }
 
-/* ... and while they are. */
+/* Drives on buses, while armed. */
 static uint32_t buses_on(const ft_safety_input *in)
 {
     return in->found->cut;
@@ -209,8 +209,8 @@ static FT_MAYBE_UNUSED uint32_t brakes_closed(const ft_safety_input *in)
     return in->safety->closing == 0u ? FT_GOOD : FT_NO_JOINT;
 }
 
-/* A probe holds no joint, and all brakes open together: what they carry would
- * fall. */
+/* Refuse a probe in an arm with brakes. All brakes open together, and a probe
+ * holds no joint: the arm would fall. */
 static FT_MAYBE_UNUSED uint32_t nothing_braked(const ft_safety_input *in)
 {
     (void)in;
@@ -300,20 +300,20 @@ static uint32_t resumable(const ft_safety_input *in)
                ? FT_GOOD : FT_NO_JOINT;
 }
 
-/* While a fault waits for the joints to come to rest nothing else begins. */
+/* No fault waits for the joints to come to rest. */
 static uint32_t nothing_coming(const ft_safety_input *in)
 {
     return in->safety->coming == FT_FAULT_NONE ? FT_GOOD : FT_NO_JOINT;
 }
 
-/* Refuse: links bend, or joints that are driven cannot move alone. */
+/* Refuse FOLLOW: links bend, or driven joints cannot move alone. */
 static FT_MAYBE_UNUSED uint32_t cannot_follow(const ft_safety_input *in)
 {
     (void)in;
     return FT_NO_JOINT;
 }
 
-/* Return whether the request is about a joint that there is. */
+/* The request's joint exists. */
 static uint32_t known_joint(const ft_safety_input *in)
 {
     uint32_t joint = in->safety->request.joint;
@@ -321,7 +321,7 @@ static uint32_t known_joint(const ft_safety_input *in)
     return joint < FT_JOINTS ? FT_GOOD : FT_NO_JOINT;
 }
 
-/* Return whether the request's value is no larger than the joint allows. */
+/* The request's value is within the joint's bound. */
 static uint32_t within(const ft_safety_input *in, ft_real most)
 {
     bool good = ft_size((ft_real)in->safety->request.value) <= most;
@@ -341,8 +341,8 @@ static uint32_t jog_allowed(const ft_safety_input *in)
     return within(in, ft_lab_joint[in->safety->request.joint].jog_velocity);
 }
 
-/* A probe begins with no torque: one that goes on being asked for after a
- * reset does not begin anew by itself. */
+/* A probe begins with zero torque. So requests that go on after a reset start
+ * no probe. */
 static uint32_t probe_allowed(const ft_safety_input *in)
 {
     bool begins = in->safety->state != FT_STATE_PROBE;
@@ -374,7 +374,7 @@ static uint32_t overlay_allowed(const ft_safety_input *in)
     return FT_GOOD;
 }
 
-/* Faults that only a reset can mend stay latched. */
+/* The fault may be cleared. Faults that only a reset mends stay latched. */
 static uint32_t fault_mended(const ft_safety_input *in)
 {
     switch (in->safety->fault) {
@@ -400,7 +400,7 @@ static uint32_t tick_in_time(const ft_safety_input *in)
     return missed != 0u ? FT_NO_JOINT : FT_GOOD;
 }
 
-/* Findings of the tick on the joints; see ft_findings.h. */
+/* Findings of the tick; see ft_findings.h. */
 static uint32_t finite(const ft_safety_input *in)
 {
     return in->found->wild;
@@ -465,9 +465,9 @@ static uint32_t outputs_as_commanded(const ft_safety_input *in)
 
 /* ---- tables ----------------------------------------------------------- */
 
-/* Requests that the state allows are refused by the first of these. ARM's are
- * apart: nobody has to go past so many. Conditions that no request of an image
- * can fail are left out of it: the tick has to go past each row. */
+/* The first condition that fails refuses a request that the state allows. ARM
+ * has a table of its own, as other requests would pass its many rows. A row
+ * that cannot fail in an image is left out of the image. */
 const ft_condition ft_conditions_of_arm[] = {
     { FT_COMMAND_ARM, FT_REFUSAL_ESTOP_ACTIVE, estop_released },
     FT_IF(FT_DRIVES,
@@ -492,7 +492,7 @@ const ft_condition ft_conditions_of_arm[] = {
     { FT_NO_EVENT, FT_REFUSAL_NONE, 0 },
 };
 
-/* In the order of events. */
+/* Conditions of the other requests, in the order of events. */
 const ft_condition ft_conditions[] = {
     { FT_COMMAND_START, FT_REFUSAL_FAULT_LATCHED, nothing_coming },
     FT_IF(FT_BRAKE,
@@ -561,8 +561,8 @@ const ft_condition ft_conditions[] = {
     { FT_NO_EVENT, FT_REFUSAL_NONE, 0 },
 };
 
-/* The first that fails is the one that is latched, so causes come before what
- * follows from them: no bus makes duties that are no numbers. */
+/* The first fault that is found is latched, so causes stand before their
+ * effects: a bus without voltage also makes duties of NaN. */
 const ft_fault_rule ft_faults[] = {
     { FT_FAULT_CONFIGURATION, FT_ALWAYS, FT_OFF, constants_whole },
     { FT_FAULT_CODE, FT_ALWAYS, FT_OFF, code_whole },
@@ -602,8 +602,8 @@ const ft_fault_rule ft_faults[] = {
 };
 const uint32_t ft_faults_count = sizeof ft_faults / sizeof ft_faults[0];
 
-/* Return what kinds of faults alarms from outside the tick ask to look for. A
- * bad knot does so once: the stop for it is then under way. */
+/* Return the kinds of faults for which there are alarms from outside the tick.
+ * A bad knot counts once, as the stop for it is then under way. */
 static uint32_t alarms(const ft_safety *s)
 {
     const ft_alarms *a = &s->alarms;
@@ -620,7 +620,7 @@ static uint32_t alarms(const ft_safety *s)
     return kinds;
 }
 
-/* Return which kinds of faults count in a state. */
+/* Return the kinds of faults that count in a state. */
 uint32_t ft_counting(const ft_safety *s)
 {
     uint32_t kinds = FT_ALWAYS | FT_OF_KNOTS;
@@ -632,7 +632,7 @@ uint32_t ft_counting(const ft_safety *s)
     return kinds;
 }
 
-/* Return what kinds of faults the tick's own numbers ask to look for. */
+/* Return the kinds of faults for which the tick's own numbers have a sign. */
 static uint32_t signs(const ft_safety *s, const ft_safety_input *in)
 {
     uint32_t kinds = 0;
@@ -648,7 +648,7 @@ static uint32_t signs(const ft_safety *s, const ft_safety_input *in)
     return kinds;
 }
 
-/* Return which kinds of faults a look at the table could find, as bits. */
+/* Return the kinds of faults that the table may find, as bits. */
 uint32_t ft_suspects(const ft_safety *s, const ft_safety_input *in)
 {
     uint32_t kinds = alarms(s) | signs(s, in);
@@ -669,8 +669,8 @@ static const struct {
     { FT_CHIP_TICK, FT_FAULT_TICK_TIMER },
 };
 
-/* Return the fault that the board came up with, FT_FAULT_NONE if it is well. A
- * flash that has changed makes all other reports worthless. */
+/* Return the fault of the start, or FT_FAULT_NONE. A changed flash comes first,
+ * as it makes all other reports worthless. */
 uint32_t ft_fault_of_start(uint32_t chip_errors)
 {
     uint32_t i;

@@ -17,27 +17,27 @@ static bool of_host(uint32_t code)
     return code == FT_FAULT_HOST_LOST || code == FT_FAULT_KNOT;
 }
 
-/* Set the time that the joints have to lie down, all of it or none. */
+/* Set the time that the joints have to lie down, and whether they may wait. */
 static void set_time(ft_safety *s)
 {
     s->parking = FT_PARK_TICKS;
     s->hasty = !of_host(s->fault);
 }
 
-/* Note that an arm which lies down has no time to wait, unless the fault is
- * about the host alone. */
+/* Note a further fault of an arm that lies down. It may no longer wait, unless
+ * the fault is about the host alone. */
 static void hurry(ft_safety *s, uint32_t code)
 {
     s->hasty = s->hasty || !of_host(code);
 }
 
-/* Return whether an arm that lies down may wait. */
+/* Return whether an arm that lies down may wait while it is touched. */
 static bool has_time(const ft_safety *s)
 {
     return !s->hasty;
 }
 
-/* Let a tick pass. Return whether it was the last one. */
+/* Count a tick of lying down. Return whether it was the last tick. */
 static bool passed(ft_safety *s)
 {
     return --s->parking == 0u;
@@ -78,7 +78,7 @@ static void nothing(ft_safety *s, ft_control *c)
     (void)c;
 }
 
-/* Clear what the last motion left in the flags. */
+/* Clear the flags of the last motion. */
 static void forget_last_motion(ft_safety *s)
 {
     s->flags &= FT_FLAG_HOMED | FT_FLAG_OUTPUTS | FT_FLAG_OVERLAY
@@ -86,8 +86,8 @@ static void forget_last_motion(ft_safety *s)
     s->reason = 0;
 }
 
-/* Let the step and the law start at rest where the joints are now. Without
- * outputs the motion stays there anyway. */
+/* Start step and law at rest at the joints' positions. While the outputs are
+ * off the motion is there already. */
 static void hold_here(const ft_safety *s, ft_control *c)
 {
     if (s->source != FT_SOURCE_OFF)
@@ -102,7 +102,7 @@ static void outputs_on(ft_safety *s)
     s->flags |= FT_FLAG_OUTPUTS;
 }
 
-/* Let the brakes open, now that the joints are held. */
+/* Open the brakes, as the joints are held. */
 static void open_brakes(ft_safety *s)
 {
     if (!FT_BRAKE || s->released)
@@ -112,7 +112,7 @@ static void open_brakes(ft_safety *s)
     s->opening = FT_BRAKE_OPENS;
 }
 
-/* Let the brakes close; the joints are held until they have. */
+/* Close the brakes. The joints are held until the brakes have closed. */
 static void close_brakes(ft_safety *s)
 {
     if (!FT_BRAKE || s->closing != 0u)
@@ -121,7 +121,7 @@ static void close_brakes(ft_safety *s)
     s->closing = FT_BRAKE_CLOSES;
 }
 
-/* Hold the position measured now, in the first mode. */
+/* Hold the measured positions, in the first mode. */
 static void arm(ft_safety *s, ft_control *c)
 {
     forget_last_motion(s);
@@ -132,7 +132,7 @@ static void arm(ft_safety *s, ft_control *c)
     open_brakes(s);
 }
 
-/* The brakes are the first to be let go. */
+/* Switch the outputs off. The brakes close first. */
 static void outputs_off(ft_safety *s, ft_control *c)
 {
     ft_chip_safe();
@@ -145,7 +145,7 @@ static void outputs_off(ft_safety *s, ft_control *c)
     s->reaction = FT_REACTION_COAST;
 }
 
-/* Short-circuit the motors: no voltage, outputs stay on. */
+/* Short-circuit the motors: zero voltage with the outputs on. */
 static void brake(ft_safety *s, ft_control *c)
 {
     ft_chip_brake(false);
@@ -154,7 +154,7 @@ static void brake(ft_safety *s, ft_control *c)
     s->coming = FT_FAULT_NONE;
 }
 
-/* Stop where the joints are, and stay there. */
+/* Stop at the joints' positions, and hold them. */
 static void stay(ft_safety *s, ft_control *c)
 {
     ft_motion_forget(&c->motion);
@@ -162,14 +162,14 @@ static void stay(ft_safety *s, ft_control *c)
     s->coming = FT_FAULT_NONE;
 }
 
-/* Return whether the joints can be held: they move by the law. */
+/* Return whether the joints can be held: the law moves them. */
 static bool can_hold(const ft_safety *s)
 {
     return s->source == FT_SOURCE_PATH || s->source == FT_SOURCE_JOG
            || s->source == FT_SOURCE_FOLLOW || s->state == FT_STATE_FLOAT;
 }
 
-/* Switch the outputs off; where brakes can take over, once they have. */
+/* Switch the outputs off, in an arm with brakes once these have closed. */
 static void disarm(ft_safety *s, ft_control *c)
 {
     if (!FT_BRAKE) {
@@ -180,7 +180,7 @@ static void disarm(ft_safety *s, ft_control *c)
     close_brakes(s);
 }
 
-/* Give the positions that the joints are held at, turns counted. */
+/* Give the held positions, with turns counted. */
 static void where_held(const ft_control *c, int64_t q[FT_JOINTS])
 {
     const ft_target *held = c->motion.newest;
@@ -190,7 +190,7 @@ static void where_held(const ft_control *c, int64_t q[FT_JOINTS])
         q[j] = ft_observer_turned(&c->seen, j, held->q[j]);
 }
 
-/* Let the joints go, from where they are held, to where they lie. */
+/* Let the joints go from the held positions to the pose to lie in. */
 static FT_MAYBE_UNUSED void lie_down(ft_safety *s, ft_control *c)
 {
     int64_t q[FT_JOINTS];
@@ -209,8 +209,8 @@ static void park(ft_safety *s, ft_control *c)
     set_time(s);
 }
 
-/* Let the motors go, as the joints lie, or had the time to: where brakes can
- * take over, once they have. */
+/* Let the motors go, as the joints lie or their time is over. In an arm with
+ * brakes do so once these have closed. */
 static FT_MAYBE_UNUSED void lie(ft_safety *s, ft_control *c)
 {
     if (s->reaction != FT_REACTION_PARK)
@@ -224,7 +224,7 @@ static FT_MAYBE_UNUSED void lie(ft_safety *s, ft_control *c)
     close_brakes(s);
 }
 
-/* Wait where a touch on the way has moved the joints to. */
+/* Wait at the positions to which a touch has moved the joints. */
 static FT_MAYBE_UNUSED void await_way(ft_safety *s, ft_control *c)
 {
     if (s->reaction != FT_REACTION_PARK)
@@ -235,8 +235,8 @@ static FT_MAYBE_UNUSED void await_way(ft_safety *s, ft_control *c)
     ft_control_contact(c)->way = FT_FELT_AWAY;
 }
 
-/* Return the reaction to a fault that is possible now: joints that cannot be
- * held coast, and what is still braked stays. */
+/* Return the reaction to a fault that is possible now. Joints that cannot be
+ * held coast. An arm whose brakes still open is held and does not lie down. */
 static uint8_t possible(const ft_safety *s, uint8_t how)
 {
     if (FT_BRAKE && how == FT_REACTION_COAST && s->gentle)
@@ -248,9 +248,8 @@ static uint8_t possible(const ft_safety *s, uint8_t how)
 }
 
 /* React to a fault as the mechanism file says for its class. A later fault can
- * only take away more. With brakes, joints are held until these have closed,
- * and no longer; so they are before they may coast, if all that holds them is
- * well. */
+ * only strengthen the reaction. In an arm with brakes joints are held until
+ * these have closed, also before they coast if the fault was taken at rest. */
 static void react(ft_safety *s, ft_control *c)
 {
     const uint8_t how = possible(s, s->asked);
@@ -278,7 +277,7 @@ static void home(ft_safety *s, ft_control *c)
     for (j = 0; j < FT_JOINTS; j++)
         s->homed[j] = true;
     s->flags |= FT_FLAG_HOMED;
-    ft_motion_forget(&c->motion); /* it was to begin where the joints seemed */
+    ft_motion_forget(&c->motion); /* it begins at the old positions */
 }
 
 /* ---- actions of the lab modes ------------------------------------------ */
@@ -291,8 +290,8 @@ static void let_float(ft_safety *s, ft_control *c)
     ft_lab_float(&c->lab, s->request.value);
 }
 
-/* Leave the path where the arm has left it, and keep the place that the arm
- * goes back to. */
+/* Leave the path at the touch, and keep the place to which the arm goes back.
+ * */
 static void leave_path(ft_safety *s, ft_control *c)
 {
     int64_t place[FT_JOINTS];
@@ -308,7 +307,7 @@ static void leave_path(ft_safety *s, ft_control *c)
     ft_contact_give_way(ft_control_contact(c));
 }
 
-/* Give way: carry the weight alone. */
+/* Give way: carry the arm's weight only. */
 static FT_MAYBE_UNUSED void give_way(ft_safety *s, ft_control *c)
 {
     if (FT_RETURN) {
@@ -320,7 +319,7 @@ static FT_MAYBE_UNUSED void give_way(ft_safety *s, ft_control *c)
     ft_lab_float(&c->lab, 0.0f);
 }
 
-/* Go back to where the arm was, as nothing is felt any more. */
+/* Go back to the kept place, as the touch is over. */
 static FT_MAYBE_UNUSED void go_back(ft_safety *s, ft_control *c)
 {
     int64_t q[FT_JOINTS];
@@ -363,7 +362,7 @@ static void seek(ft_safety *s, ft_control *c)
     ft_lab_seek(&c->lab, s->request.joint);
 }
 
-/* The joint sought for has been given its place. */
+/* Note that the sought joint has its zero. */
 static void found(ft_safety *s, ft_control *c)
 {
     s->homed[c->lab.joint] = true;
@@ -402,8 +401,8 @@ static void overlay(ft_safety *s, ft_control *c)
 
 /* ---- actions of motions ------------------------------------------------ */
 
-/* Play from the start of the buffered motion, which is within a tolerance of
- * where the joints are held: the step goes on at rest from there. */
+/* Play the buffered motion. It begins within a tolerance of the held positions,
+ * and the step goes on at rest from there. */
 static void play(ft_safety *s, ft_control *c)
 {
     forget_last_motion(s);
@@ -430,8 +429,7 @@ static void flush(ft_safety *s, ft_control *c)
     ft_motion_forget(&c->motion);
 }
 
-/* Go on holding the joints, for the next host: nothing of the last one's is
- * left. */
+/* Hold the joints for the next host. Drop the last host's motion. */
 static void keep(ft_safety *s, ft_control *c)
 {
     flush(s, c);
@@ -444,14 +442,14 @@ static void host_silent(ft_safety *s, ft_control *c)
     ft_motion_brake(&c->motion);
 }
 
-/* Say why the motion came to rest before its end. */
+/* Set the flag that says why the motion came to rest before its end. */
 static void pause(ft_safety *s, ft_control *c)
 {
     s->flags |= c->motion.underrun ? (uint8_t)FT_FLAG_UNDERRUN
                                           : s->reason;
 }
 
-/* Note the end; of the way back, that the path is as after a stop on it. */
+/* Note the end of a motion. After the way back the path is as after a stop. */
 static void finish(ft_safety *s, ft_control *c)
 {
     if (!FT_RETURN || ft_control_contact(c)->way == 0u)
@@ -462,7 +460,7 @@ static void finish(ft_safety *s, ft_control *c)
 
 /* ---- actions of FOLLOW -------------------------------------------------- */
 
-/* Go on from the positions that the joints are held at, turns counted. */
+/* Follow targets from the held positions, with turns counted. */
 static void follow(ft_safety *s, ft_control *c)
 {
     int64_t q[FT_JOINTS];
@@ -488,16 +486,16 @@ static void nothing_heard(ft_safety *s, ft_control *c)
     ft_follow_stop(&c->follow);
 }
 
-/* Say why there is rest before an end. */
+/* Set the flag that says why the joints came to rest before an END. */
 static void run_out(ft_safety *s, ft_control *c)
 {
     if (FT_RETURN && ft_control_contact(c)->way != 0u)
-        ft_motion_forget(&c->motion); /* it is not where the arm is */
+        ft_motion_forget(&c->motion); /* the path is not at the arm */
     s->flags |= s->reason != 0u || !c->follow.starved
                     ? s->reason : (uint8_t)FT_FLAG_UNDERRUN;
 }
 
-/* Forget the fault. An arm that is held goes on being held. */
+/* Forget the fault. A held arm stays held. */
 static void take_over(ft_safety *s, ft_control *c)
 {
     (void)c;
@@ -508,7 +506,7 @@ static void take_over(ft_safety *s, ft_control *c)
     ft_chip_remember(0);
 }
 
-/* Forget the fault; the next start is a fresh one. */
+/* Switch the outputs off, and forget the fault. */
 static void clear(ft_safety *s, ft_control *c)
 {
     outputs_off(s, c);
@@ -538,7 +536,7 @@ typedef struct {
 #define FOLLOW FT_STATE_FOLLOW
 #define HELD FT_STATE_HELD
 
-/* Reactions to a touch in a state: its own way to stop, or to give way. */
+/* Reactions to a touch: the state's own way to stop, or giving way. */
 #define TOUCH(stops, on) \
     FT_IF(FT_STOPS, [FT_EVENT_TOUCH] = { stops, on },) \
     FT_IF(FT_GIVES_WAY, [FT_EVENT_TOUCH] = { give_way, FLOAT },)
@@ -679,13 +677,13 @@ static const cell table[FT_STATES][FT_EVENTS] = {
     },
 };
 
-/* Why a command is not possible in a state: here, or WRONG_STATE. */
+/* Refusal of commands that a state does not know; elsewhere WRONG_STATE. */
 static const uint8_t refusal_of[FT_STATES] = {
     [FAULT] = FT_REFUSAL_FAULT_LATCHED,
     [ESTOP] = FT_REFUSAL_ESTOP_ACTIVE,
 };
 
-/* Source of the torques in a state. */
+/* Source of torque in each state. */
 static const uint8_t source_of[FT_STATES] = {
     [HOLD] = FT_SOURCE_PATH,  [TRACK] = FT_SOURCE_PATH, [JOG] = FT_SOURCE_JOG,
     [HOMING] = FT_SOURCE_LAB, [FLOAT] = FT_SOURCE_LAB,  [PROBE] = FT_SOURCE_LAB,
@@ -695,7 +693,7 @@ static const uint8_t source_of[FT_STATES] = {
 
 /* ---- events ----------------------------------------------------------- */
 
-/* Return whether knots are wanted. */
+/* Return whether knots are taken. */
 bool ft_safety_takes_knots(const ft_safety *s)
 {
     return (ft_safety_armed(s) || s->state == DISARMED)
@@ -704,7 +702,7 @@ bool ft_safety_takes_knots(const ft_safety *s)
            && s->alarms.set.of[FT_ALARM_KNOT] == 0u;
 }
 
-/* Return the first joint that has no zero, FT_NO_JOINT if each has one. */
+/* Return the first joint without a zero, or FT_NO_JOINT. */
 uint32_t ft_safety_unhomed(const ft_safety *s)
 {
     uint32_t j;
@@ -718,7 +716,7 @@ uint32_t ft_safety_unhomed(const ft_safety *s)
 
 #if FT_DRIVES
 
-/* Report whether every joint has its zero: drives come and go. */
+/* Set HOMED if every joint has its zero. Drives that restart lose it. */
 void ft_safety_met(ft_safety *s)
 {
     if (ft_safety_unhomed(s) == FT_NO_JOINT)
@@ -729,8 +727,8 @@ void ft_safety_met(ft_safety *s)
 
 #endif
 
-/* Let an event happen, if the state knows it. A disarming event waits for
- * brakes that close. */
+/* Run an event's action if the state knows the event, and go to its next state.
+ * Disarming waits until brakes have closed. */
 void ft_safety_event(ft_safety *s, ft_control *c, uint32_t event)
 {
     const cell *to = &table[s->state][event];
@@ -749,15 +747,15 @@ void ft_safety_event(ft_safety *s, ft_control *c, uint32_t event)
         ft_control_contact(c)->way = 0;
 }
 
-/* Refuse the last command for a reason. */
+/* Note the refusal of the last command. */
 static void refuse(ft_safety *s, uint8_t refusal, uint32_t joint)
 {
     s->refusal = refusal;
     s->refusal_joint = (uint8_t)joint;
 }
 
-/* Return whether all that a command asks for is so; refuse it if not. An arm
- * that is held already is taken over as it is. */
+/* Return whether all conditions of a command hold. Refuse the command if not.
+ * An arm in HELD is taken over without conditions. */
 static bool permitted(ft_safety *s, const ft_safety_input *in, uint32_t event)
 {
     const ft_condition *row =
@@ -778,7 +776,7 @@ static bool permitted(ft_safety *s, const ft_safety_input *in, uint32_t event)
     return true;
 }
 
-/* Do a command of the host, or refuse it by name. */
+/* Execute a command of the host, or refuse it by name. */
 static void command(ft_safety *s, ft_control *c, const ft_safety_input *in,
                     uint32_t event)
 {
@@ -793,7 +791,7 @@ static void command(ft_safety *s, ft_control *c, const ft_safety_input *in,
         ft_safety_event(s, c, event);
 }
 
-/* Take the request that the port has posted, once. */
+/* Execute a posted request once. */
 static void take_request(ft_safety *s, ft_control *c,
                          const ft_safety_input *in)
 {
@@ -808,16 +806,16 @@ static void take_request(ft_safety *s, ft_control *c,
 
 /* ---- faults ----------------------------------------------------------- */
 
-/* Return whether an arm that a fault finds is held for the next host. Brakes
- * hold it better. */
+/* Return whether an arm is held for the next host after this fault. An arm with
+ * brakes is held by these. */
 static bool stays_held(const ft_safety *s, uint32_t code)
 {
     return !FT_BRAKE && code == FT_FAULT_HOST_LOST && s->state == HOLD
            && ft_reaction[code] == FT_REACTION_HOLD;
 }
 
-/* Take a fault: the first one is kept, and outlives a reset. That a host is
- * gone is no fault of an arm that is held. */
+/* Take a fault. The first fault is kept, over a reset too. In HELD a new fault
+ * replaces HOST_LOST. */
 static void fault(ft_safety *s, ft_control *c, uint32_t code,
                   uint32_t joint)
 {
@@ -836,8 +834,8 @@ static void fault(ft_safety *s, ft_control *c, uint32_t code,
     ft_safety_event(s, c, FT_EVENT_FAULT);
 }
 
-/* Take a fault that leaves sensors, drivers and law good, at rest: of interest
- * to brakes alone. */
+/* Take a fault at rest that leaves sensors, drivers and law good. Only an arm
+ * with brakes treats it differently. */
 static void gentle_fault(ft_safety *s, ft_control *c, uint32_t code,
                          uint32_t joint)
 {
@@ -848,14 +846,14 @@ static void gentle_fault(ft_safety *s, ft_control *c, uint32_t code,
         s->gentle = false;
 }
 
-/* Return whether the targets are at rest, those under way too. */
+/* Return whether all targets are at rest, including those still due. */
 static bool at_rest(const ft_safety *s, const ft_control *c)
 {
     return s->state != TRACK && s->state != JOG && s->state != FOLLOW
            && ft_motion_settled(&c->motion);
 }
 
-/* Stop on the path first if there is a motion, and take the fault then. */
+/* Stop on the path first if there is a motion, then take the fault. */
 static void fault_at_rest(ft_safety *s, ft_control *c, uint32_t code,
                           uint32_t joint)
 {
@@ -872,15 +870,15 @@ static void fault_at_rest(ft_safety *s, ft_control *c, uint32_t code,
     ft_follow_stop(&c->follow);
 }
 
-/* Take the fault that waited for the motion to come to rest. */
+/* Take the fault that waited for rest. */
 static void take_coming(ft_safety *s, ft_control *c)
 {
     if (s->coming != FT_FAULT_NONE && at_rest(s, c))
         gentle_fault(s, c, s->coming, s->coming_joint);
 }
 
-/* Return whether what is done about a fault is under way: joints are held for
- * the next host, or lie down. */
+/* Return whether the reaction to a fault is under way: the arm is held for the
+ * next host, or lies down. */
 static bool dealt_with(const ft_safety *s, uint32_t code)
 {
     if (!FT_BRAKE && code == FT_FAULT_HOST_LOST && s->state == HELD)
@@ -890,9 +888,9 @@ static bool dealt_with(const ft_safety *s, uint32_t code)
            && ft_reaction[code] == FT_REACTION_PARK;
 }
 
-/* Look for faults, in the order of the table: the first is latched, a later
- * one may ask for more to be done. Once the outputs are off, or brake, only
- * those that count then go on doing so. */
+/* Look for faults in the order of the table. The first fault is latched. A
+ * later fault may strengthen the reaction. Once the outputs are off or brake,
+ * fewer kinds count. */
 static void look_for_faults(ft_safety *s, ft_control *c, uint32_t kinds,
                             const ft_safety_input *in)
 {
@@ -917,7 +915,7 @@ static void look_for_faults(ft_safety *s, ft_control *c, uint32_t kinds,
     }
 }
 
-/* Count how long the host has been silent; the state says what that means. */
+/* Count the ticks of the host's silence. Each state has its reaction. */
 static void listen_for_host(ft_safety *s, ft_control *c)
 {
     uint32_t silent = s->silent;
@@ -928,7 +926,7 @@ static void listen_for_host(ft_safety *s, ft_control *c)
         ft_safety_event(s, c, FT_EVENT_SILENT);
 }
 
-/* Let the brakes' time pass. */
+/* Count the ticks until brakes have opened or closed. */
 static void await_brakes(ft_safety *s, ft_control *c)
 {
     if (s->opening != 0u)
@@ -937,7 +935,7 @@ static void await_brakes(ft_safety *s, ft_control *c)
         ft_safety_event(s, c, FT_EVENT_PASSED);
 }
 
-/* Let the time pass in which the joints are to lie, unless they wait. */
+/* Count the time to lie down, unless a touched arm waits. */
 static void await_rest(ft_safety *s, ft_control *c)
 {
     if (s->reaction != FT_REACTION_PARK)
@@ -969,8 +967,8 @@ static inline void count_sags(const ft_safety *s, const ft_sensors *sensors)
 
 #endif
 
-/* Return whether to react to a touch: to a new one. An arm that lies down
- * reacts to a touch that lasts, which holds the arm or moves it for as long. */
+/* Return whether to react to a touch. Usually a new touch counts. For an arm
+ * that lies down a touch counts for as long as it lasts. */
 static bool felt(const ft_safety *s, const ft_contact *f)
 {
     if (FT_WAITS && s->reaction == FT_REACTION_PARK)
@@ -993,8 +991,8 @@ void ft_safety_start(ft_safety *s, ft_control *c, uint32_t chip_errors)
         ft_safety_event(s, c, FT_EVENT_PASSED);
 }
 
-/* Let happen what this tick brings: what the motion did, the e-stop, faults,
- * and last what the host asks for. */
+/* Process the events of a tick: the motion's, touches, the e-stop, faults, and
+ * last the host's request. */
 void ft_safety_tick(ft_safety *s, ft_control *c, const ft_safety_input *in,
                     uint32_t motion_event)
 {

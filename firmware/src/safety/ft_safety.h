@@ -1,5 +1,5 @@
-/* Transitions of states: a table of states and events, the conditions of
- * commands, and the faults, each a table too. */
+/* The safety states: a table of states and events, a table of the conditions of
+ * commands, and a table of faults. */
 #ifndef FT_SAFETY_H
 #define FT_SAFETY_H
 
@@ -13,22 +13,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Ticks, and what they cost. */
+/* Ticks and their cycles. */
 typedef struct {
     volatile uint32_t tick; /* since reset */
     uint32_t cycles;        /* of the last tick */
     uint32_t cycles_max;
 } ft_time;
 
-/* Measurements of the board besides its joints. */
+/* Measurements of the board, without the joints'. */
 typedef struct {
     bool estop;                 /* the break input is active */
     float bus_voltage;          /* V */
     volatile float temperature; /* deg C, of the main loop */
 } ft_sensors;
 
-/* Alarms for the tick from others. Each byte is set by one writer; the tick
- * reads them all as one word. */
+/* Alarms for the tick. Each byte has one writer. The tick reads all bytes as
+ * one word. */
 enum { FT_ALARM_MISSED, FT_ALARM_KNOT, FT_ALARM_BOARD, FT_ALARM_MEMORY };
 
 typedef struct {
@@ -55,37 +55,36 @@ typedef struct {
     volatile uint8_t state;
     uint8_t source;             /* FT_SOURCE_ */
     bool homed[FT_JOINTS];
-    uint8_t asked;              /* reaction to the fault that is taken */
-    uint8_t reaction;           /* that is under way in FAULT */
+    uint8_t asked;              /* reaction that the file chooses */
+    uint8_t reaction;           /* reaction under way in FAULT */
     uint8_t fault, fault_joint; /* the first since CLEAR */
-    uint8_t latched[FT_FAULT_NUMBERS]; /* how often, by fault; at most 255 */
-    uint8_t coming;             /* fault to be taken once at rest */
+    uint8_t latched[FT_FAULT_NUMBERS]; /* count by fault, at most 255 */
+    uint8_t coming;             /* fault that waits for rest */
     uint8_t coming_joint;
-    bool gentle;                /* the fault that is taken came at rest */
-    bool released;              /* the brakes: they open, or are open */
+    bool gentle;                /* the fault was taken at rest */
+    bool released;              /* the brakes open, or are open */
     uint32_t opening, closing;  /* ticks until they are open, closed */
     FT_IF(FT_PARK,
     uint32_t parking;           /* ticks until the joints are let go at last */
-    bool hasty;                 /* more than its host is missing: no waiting */)
+    bool hasty;                 /* the fault is not about the host alone */)
     FT_IF(FT_PARK_SUPPLY,
     uint32_t sags;              /* ticks for which the supply has been low */)
     uint8_t refusal, refusal_joint, token;
     uint8_t flags;              /* FT_FLAG_ */
-    uint8_t reason;             /* the flag a stop under way will set */
+    uint8_t reason;             /* flag that the present stop will set */
     ft_request request;         /* from the port */
     volatile uint32_t silent;   /* ticks since the last good frame */
     ft_alarms alarms;
 } ft_safety;
 
-/* Input of a tick, besides the control that it may change: of the control, the
- * joints and their motion alone. */
+/* Input of a tick, in addition to the control that the tick may change. */
 typedef struct {
     const ft_safety *safety;
     const ft_sensors *sensors;
     const ft_findings *found; /* of this tick */
     const ft_observer *seen;
     const ft_motion *motion;
-    const bool *closed;       /* loops are, or there are none */
+    const bool *closed;       /* loops are closed, or there are none */
     FT_IF(FT_DRIVES, const ft_bus *bus;)
 } ft_safety_input;
 
@@ -104,13 +103,13 @@ static inline uint32_t ft_safety_sags(const ft_safety *s)
     return FT_IF(FT_PARK_SUPPLY, s->sags) FT_UNLESS(FT_PARK_SUPPLY, 0u);
 }
 
-/* Return whether torques are meant to act. */
+/* Return whether torques are made. */
 static inline bool ft_safety_armed(const ft_safety *s)
 {
     return s->source != FT_SOURCE_OFF;
 }
 
-/* Return whether the outputs are on: torques act, or a fault brakes. */
+/* Return whether the outputs are on: torques are made, or a fault brakes. */
 static inline bool ft_safety_powered(const ft_safety *s)
 {
     return (s->flags & FT_FLAG_OUTPUTS) != 0u;

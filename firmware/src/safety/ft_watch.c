@@ -6,11 +6,11 @@
 #include "ft_crc.h"      /* ft_crc32, ft_crc32_more */
 #include "ft_messages.h" /* FT_FAULT_ */
 
-#define PIECE 16u         /* bytes of the tables looked at in one round */
-#define CODE_PIECE 64u    /* and of the whole image */
-#define START_PIECE 4096u /* of it before the first tick */
+#define PIECE 16u         /* bytes of the tables in a round */
+#define CODE_PIECE 64u    /* bytes of the image in a round */
+#define START_PIECE 4096u /* bytes of the image at the start */
 
-/* The tables that a check sum guards. */
+/* The tables with a check sum. */
 static const struct {
     const void *table;
     uint32_t size;
@@ -22,15 +22,15 @@ static const struct {
 #define TABLES (sizeof guarded / sizeof guarded[0])
 
 static struct {
-    uint32_t table, at; /* where the next piece begins */
-    uint32_t crc;       /* of the pieces before it */
+    uint32_t table, at; /* begin of the next piece */
+    uint32_t crc;       /* of the pieces before */
 } round_;
 
 static struct {
     uint32_t at, crc;
 } code; /* the same of the image */
 
-/* Return whether every table is what it was when the image was built. */
+/* Return whether every table has the check sum of the build. */
 bool ft_watch_constants(void)
 {
     uint32_t i;
@@ -42,8 +42,8 @@ bool ft_watch_constants(void)
     return whole;
 }
 
-/* Return whether the image is what it was when it was built. On a slow clock
- * that takes longer than the watchdog waits. */
+/* Return whether the image has the check sum of the build. Feed the watchdog
+ * meanwhile, as a slow clock takes longer than it waits. */
 bool ft_watch_code(void)
 {
     ft_image image = ft_chip_image();
@@ -59,7 +59,7 @@ bool ft_watch_code(void)
     return crc == image.crc;
 }
 
-/* Look at one piece of the constants. */
+/* Sum one piece of the tables. At the end of a table compare the sum. */
 static void look_at_constants(ft_alarms *alarms)
 {
     const uint8_t *bytes = guarded[round_.table].table;
@@ -76,8 +76,8 @@ static void look_at_constants(ft_alarms *alarms)
     round_.at = round_.crc = 0;
 }
 
-/* Look at one piece of the image. The tables are part of it: errors that their
- * own sums find are reported as theirs. */
+/* Sum one piece of the image. At the end compare the sum. The tables are part
+ * of the image, so a wrong table is reported as such. */
 static void look_at_code(ft_alarms *alarms)
 {
     ft_image image = ft_chip_image();
@@ -94,8 +94,8 @@ static void look_at_code(ft_alarms *alarms)
     code.at = code.crc = 0;
 }
 
-/* Look at what the board says of itself, and at the joint that is too warm. A
- * temperature that is no number is too high. */
+/* Set the board's alarm: a driver fault, a high temperature, or the joint that
+ * is too warm. NaN is a high temperature. */
 static void look_at_board(ft_alarms *alarms, ft_sensors *sensors,
                           uint32_t joint)
 {
@@ -111,7 +111,7 @@ static void look_at_board(ft_alarms *alarms, ft_sensors *sensors,
     alarms->set.of[FT_ALARM_BOARD] = alarm;
 }
 
-/* One round. */
+/* Make one round of checks. */
 void ft_watch_idle(ft_alarms *alarms, ft_sensors *sensors, uint32_t tick,
                    const ft_real torque[FT_JOINTS])
 {

@@ -1,7 +1,8 @@
 /* Frames: COBS, CRC-32, tag, sequence; see ft_port.h and ft_messages.h.
  *
- * Knots are taken strictly in order (go-back-N): `wanted` is the next one, and
- * what STATUS acknowledges. Commands are executed once for each new token. */
+ * Knots are taken strictly in order (go-back-N). `wanted` is the number of the
+ * next knot, which STATUS reports. A command is executed once for each new
+ * token. */
 #include "ft_port.h"
 
 #include "ft_chip.h"     /* ft_chip_receive, ft_chip_send, ft_pil_sense */
@@ -37,8 +38,8 @@ static struct {
 
 static uint8_t outgoing[FT_FRAME_TX_MAX]; /* the frame that goes out */
 
-/* Send the frame of one message, or nothing if the chip has no room for it now.
- * The payload lies in the frame already. */
+/* Send the frame of one message, whose payload lies in the frame. Return false
+ * if the chip has no room for it now. */
 static bool send(uint8_t type, size_t payload)
 {
     static uint8_t stuffed[FT_FRAME_TX_STUFFED_MAX];
@@ -54,7 +55,7 @@ static bool send(uint8_t type, size_t payload)
                                                 stuffed));
 }
 
-/* Answer a HELLO. */
+/* Answer a HELLO with IDENT. */
 static void send_ident(void)
 {
     ft_msg_ident m;
@@ -65,7 +66,7 @@ static void send_ident(void)
         rx.ident_due = false;
 }
 
-/* Answer it to the end. */
+/* Answer a HELLO with ABOUT, after IDENT. */
 static void send_about(const ft_port_ends *to)
 {
     ft_msg_about m;
@@ -76,7 +77,7 @@ static void send_about(const ft_port_ends *to)
         rx.about_due = false;
 }
 
-/* Add what the port counts. */
+/* Copy the port's counts. */
 static void copy_port(ft_msg_status *s)
 {
     s->ack = rx.wanted;
@@ -99,7 +100,7 @@ static void send_status(const ft_port_ends *to)
         rx.status_at = s.tick + 1u; /* that tick is over */
 }
 
-/* Report how targets are followed, more rarely. */
+/* Report how targets are followed, five times as rarely as STATUS. */
 static void send_followed(const ft_port_ends *to)
 {
     static ft_msg_followed m;
@@ -116,7 +117,7 @@ static void send_followed(const ft_port_ends *to)
         rx.followed_at = m.tick;
 }
 
-/* Report what acts from outside, half as often as STATUS. */
+/* Report external torques and touches, half as often as STATUS. */
 static void send_felt(const ft_port_ends *to)
 {
     static ft_msg_felt m;
@@ -132,7 +133,7 @@ static void send_felt(const ft_port_ends *to)
 
 #if FT_DRIVES
 
-/* Report the drives, more rarely. */
+/* Report the drives, ten times as rarely as STATUS. */
 static void send_drives(const ft_port_ends *to)
 {
     static ft_msg_drives m;
@@ -183,8 +184,8 @@ static void send_drive(uint32_t tick)
         rx.drive_due = false;
 }
 
-/* Let the tick run that this is for; report in any case the outcome of the last
- * one, STATUS first. */
+/* Grant the tick for which these counts are. In any case report the outcome of
+ * the last tick, STATUS first. */
 static void on_sense(uint32_t tick, const uint8_t *payload)
 {
     ft_msg_sense m;
@@ -195,7 +196,7 @@ static void on_sense(uint32_t tick, const uint8_t *payload)
     rx.drive_due = true;
 }
 
-/* Wait for the last plant no longer. */
+/* Stop waiting for the last plant. */
 static void forget_plant(void)
 {
     ft_pil_forget();
@@ -222,7 +223,7 @@ static inline void forget_plant(void)
 
 /* ---- what is due ------------------------------------------------------ */
 
-/* Send what is due. */
+/* Send the messages that are due. */
 static void send_due(const ft_port_ends *to)
 {
     if (rx.ident_due)
@@ -242,15 +243,15 @@ static void send_due(const ft_port_ends *to)
 
 /* ---- in --------------------------------------------------------------- */
 
-/* Post a request to the tick, unless it has been executed or another one is
- * still to be: the host repeats it. */
+/* Post a request to the tick, unless it was executed already or another request
+ * is posted. Then the host repeats it. */
 static void post(const ft_port_ends *to, const ft_request *request)
 {
     ft_safety *s = to->safety;
 
     if (s->request.posted || request->token == s->token)
         return;
-    if (!ft_safety_armed(s)) /* it may arm: drivers forget by themselves */
+    if (!ft_safety_armed(s)) /* it may arm, and drivers may lose settings */
         ft_chip_drivers_look(true);
     s->request = *request;
     ft_motion_prepare(&to->control->motion); /* so that START finds it done */
@@ -328,7 +329,7 @@ static void read_follow(ft_request *r, const uint8_t *payload)
     r->frame = m.frame;
 }
 
-/* Messages that ask the tick for something; the first byte is their token. */
+/* Messages with a request for the tick. Their first byte is the token. */
 static const struct {
     uint8_t type, event;
     void (*read)(ft_request *r, const uint8_t *payload);
@@ -343,7 +344,7 @@ static const struct {
     { FT_MSG_FOLLOW, FT_EVENT_FOLLOW, read_follow },
 };
 
-/* Post what a message asks for, if it asks for something. */
+/* Post the request of a message, if it has one. */
 static void request(const ft_port_ends *to, uint8_t type,
                     const uint8_t *payload)
 {
@@ -384,8 +385,8 @@ static void on_read(const uint8_t *payload)
     rx.data_due = true;
 }
 
-/* Take the knot that is wanted; one from beyond it says that some were lost.
- * One from before it was sent twice, and says nothing. */
+/* Take the wanted knot. Count a knot from ahead, as knots before it were lost.
+ * A knot from before was sent twice and does not count. */
 static void on_knot(const ft_port_ends *to, uint16_t seq,
                     const uint8_t *payload)
 {
@@ -402,7 +403,7 @@ static void on_knot(const ft_port_ends *to, uint16_t seq,
         rx.out_of_order++;
 }
 
-/* Take a target, if they are followed. */
+/* Take a target in FOLLOW. */
 static void on_target(const ft_port_ends *to, const uint8_t *payload)
 {
     ft_msg_target m;
@@ -412,7 +413,7 @@ static void on_target(const ft_port_ends *to, const uint8_t *payload)
         ft_follow_take(&to->control->follow, &m);
 }
 
-/* Do what a good frame says. POLL says only that the host is there. */
+/* Process a good frame. POLL only shows that the host is there. */
 static void dispatch(const ft_port_ends *to, uint8_t type, uint16_t seq,
                      const uint8_t *payload)
 {
@@ -427,7 +428,7 @@ static void dispatch(const ft_port_ends *to, uint8_t type, uint16_t seq,
     }
 }
 
-/* Return whether a frame's check sum, type and length are right. */
+/* Return whether check sum, type and length of a frame are right. */
 static bool good(const uint8_t *frame, size_t size)
 {
     if (size < FT_FRAME_HEADER + FT_FRAME_CRC)
@@ -437,7 +438,7 @@ static bool good(const uint8_t *frame, size_t size)
            && size - FT_FRAME_HEADER == ft_msg_size(frame[0]);
 }
 
-/* Take in one frame, `size` bytes unstuffed. */
+/* Take in one unstuffed frame of `size` bytes. */
 static void take_frame(const ft_port_ends *to, const uint8_t *frame,
                        size_t size)
 {
@@ -450,13 +451,13 @@ static void take_frame(const ft_port_ends *to, const uint8_t *frame,
         rx.wrong_tag++;
         return;
     }
-    if (frame[0] != FT_MSG_SENSE) /* which reports on the plant, not the host */
+    if (frame[0] != FT_MSG_SENSE) /* SENSE comes from the plant, not the host */
         to->safety->silent = 0;
     dispatch(to, frame[0], ft_msg_get_u16(frame + 1),
              frame + FT_FRAME_HEADER);
 }
 
-/* Take in what has come since the last zero. */
+/* Take in the bytes since the last zero. */
 static void end_of_frame(const ft_port_ends *to)
 {
     size_t size = FT_COBS_BAD;
@@ -485,7 +486,7 @@ static void take_byte(const ft_port_ends *to, uint8_t byte)
     }
 }
 
-/* Take in what the chip has received, a bounded part of it. */
+/* Take in a bounded number of the bytes that the chip has received. */
 static void receive(const ft_port_ends *to)
 {
     uint8_t chunk[CHUNK];
@@ -504,13 +505,13 @@ static void receive(const ft_port_ends *to)
 
 /* ---- start and main loop ---------------------------------------------- */
 
-/* Forget whatever came before. */
+/* Forget everything received. */
 void ft_port_start(void)
 {
     memset(&rx, 0, sizeof rx);
 }
 
-/* One round: forget the ring if asked to, listen, answer. */
+/* Make one round: empty the ring if asked to, receive, send. */
 void ft_port_idle(const ft_port_ends *to)
 {
     ft_motion *m = &to->control->motion;
@@ -519,5 +520,5 @@ void ft_port_idle(const ft_port_ends *to)
     ft_motion_prepare(m);
     receive(to);
     send_due(to);
-    ft_motion_prepare(m); /* there may have been a tick meanwhile */
+    ft_motion_prepare(m); /* a tick may have run meanwhile */
 }

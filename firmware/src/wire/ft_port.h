@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Targets of frames, and sources of reports. */
+/* The parts of the application that the port reads and changes. */
 typedef struct {
     ft_safety *safety;
     ft_control *control;
@@ -31,8 +31,8 @@ bool ft_knots_take(ft_queue *q, const ft_msg_knot *m,
 
 /* ---- recordings ------------------------------------------------------ */
 
-/* A recording on the board: four words of the telemetry block in every so
- * many ticks, in a ring, to be read out afterwards. */
+/* A recording holds four words of the telemetry block of every n-th tick in a
+ * ring. The host reads it out afterwards. */
 #define FT_CAPTURE_COLUMNS 4u
 #define FT_CAPTURE_SAMPLES 1024u /* a power of two */
 
@@ -44,17 +44,17 @@ void ft_capture_tick(const ft_control *c, uint32_t tick, uint32_t state);
 
 /* ---- reports --------------------------------------------------------- */
 
-/* Places of the last tick's numbers: a debugger or a virtual board reads them
- * there, so that no tick has to copy them. */
+/* Addresses of the last tick's numbers. A debugger or a virtual board reads the
+ * numbers there, so that no tick copies them. */
 typedef struct {
     const ft_real *torque_ff, *torque;
     const float *duty;
     const ft_real *u;              /* half increments: times 2 FT_TICK_HZ */
     const ft_turn *position;
-    ft_target *const *target;      /* where the target of this tick is */
+    ft_target *const *target;      /* of this tick */
     const volatile uint32_t *tick; /* the next one */
-    const uint32_t *mode;          /* of torque_ff, or 0: there is but one */
-    const ft_step_state *step;     /* what the next tick goes on from */
+    const uint32_t *mode;          /* of torque_ff; 0 without modes */
+    const ft_step_state *step;     /* state of the step */
     uint32_t step_bytes;
     const volatile uint8_t *state; /* of the safety states */
     const uint8_t *fault;          /* the first since CLEAR */
@@ -62,8 +62,8 @@ typedef struct {
 
 extern const ft_telemetry_map ft_telemetry; /* in ft_app.c */
 
-/* These as one block of words: torque_ff, torque, duty, rate, target_rate,
- * position and target of every joint, then the tick. */
+/* The numbers as one block of words: torque_ff, torque, duty, rate,
+ * target_rate, position and target of every joint, then the tick. */
 #define FT_REPORT_WORDS (7u * FT_JOINTS + 1u)
 
 void ft_report_start(uint32_t chip_errors);

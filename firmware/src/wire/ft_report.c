@@ -11,12 +11,11 @@
 #include <string.h> /* memcpy, memset, strlen */
 
 #define VELOCITY_OF_U ((ft_real)(2u * FT_TICK_HZ))
-#define TRIES 4 /* to copy without a tick in between */
+#define TRIES 4 /* copies until no tick comes in between */
 
 static uint32_t last_fault;      /* latched before the last reset */
 
-/* Keep what was known before the reset, before anything is latched anew; a
- * crash left no time to write it down. */
+/* Keep the last fault before the reset. A crash had no time to remember it. */
 void ft_report_start(uint32_t chip_errors)
 {
     last_fault = (chip_errors & FT_CHIP_CRASHED) != 0u ? FT_FAULT_HARD_FAULT
@@ -47,7 +46,7 @@ static inline void copy_velocities(float to[FT_JOINTS],
         to[j] = (float)(from[j] * VELOCITY_OF_U);
 }
 
-/* Copy where the joints are, and where they should be: the short way on. */
+/* Copy the joints' positions, and their targets, the short way from these. */
 static void copy_positions(ft_msg_status *s, const ft_observer *seen,
                            const ft_turn target[FT_JOINTS])
 {
@@ -79,7 +78,7 @@ static void copy_motion(ft_msg_status *s, const ft_motion *m)
     s->pace = (float)m->pace.half / (float)FT_HALF_ONE;
 }
 
-/* Return thousandths, clamped to what fits; NaN gives the largest. */
+/* Return thousandths, clamped to int32_t. NaN gives the largest. */
 static int32_t in_millis(float x)
 {
     if (!(x < 2e6f))
@@ -96,7 +95,7 @@ static void copy_board(ft_msg_status *s, const ft_sensors *from)
     s->line_errors = (uint16_t)ft_chip_line_errors();
 }
 
-/* Return a number of the wire as its bits. */
+/* Return the bits of a float. */
 static uint32_t bits(float x)
 {
     uint32_t word;
@@ -105,7 +104,7 @@ static uint32_t bits(float x)
     return word;
 }
 
-/* Return one word of what the last tick has left, FT_REPORT_WORDS of them. */
+/* Return one of the FT_REPORT_WORDS words of the last tick. */
 uint32_t ft_report_word(const ft_control *c, uint32_t tick, uint32_t word)
 {
     const uint32_t j = word % FT_JOINTS;
@@ -139,7 +138,7 @@ static void copy_control(ft_msg_status *s, const ft_control *c)
     memcpy(s->ki, c->law.overlay[2], sizeof s->ki);
 }
 
-/* Copy what time it is, and what the tick costs. */
+/* Copy the last tick's number and cycles. */
 static void copy_time(ft_msg_status *s, const ft_time *from)
 {
     uint32_t tick = from->tick;
@@ -149,7 +148,7 @@ static void copy_time(ft_msg_status *s, const ft_time *from)
     s->cycles_max = from->cycles_max;
 }
 
-/* Fill in all that the tick knows, all of it of the same tick. */
+/* Fill in STATUS with numbers of one tick. */
 void ft_report_status(ft_msg_status *s, const ft_time *time,
                       const ft_sensors *sensors, const ft_safety *safety,
                       const ft_control *control)
@@ -168,7 +167,7 @@ void ft_report_status(ft_msg_status *s, const ft_time *time,
     } while (tick != time->tick && ++tries < TRIES);
 }
 
-/* Say how targets are followed, but for the limits that acted. */
+/* Fill in FOLLOWED, except for the limits that acted. */
 void ft_report_followed(ft_msg_followed *m, const ft_follow *f, uint32_t tick)
 {
     const ft_targets *t = &f->targets;
@@ -197,7 +196,7 @@ static void copy_text(uint8_t *to, size_t room, const char *text)
     memcpy(to, text, length < room ? length : room);
 }
 
-/* Say who this board is. */
+/* Fill in IDENT. */
 void ft_report_ident(ft_msg_ident *m)
 {
     static const uint8_t digest[] = FT_DIGEST_BYTES;
@@ -214,7 +213,7 @@ void ft_report_ident(ft_msg_ident *m)
     m->last_fault = (uint8_t)last_fault;
 }
 
-/* Say what acts from outside. */
+/* Fill in FELT. */
 void ft_report_felt(ft_msg_felt *m, const ft_contact *f, uint32_t tick)
 {
     uint32_t j;
@@ -236,7 +235,7 @@ void ft_report_felt(ft_msg_felt *m, const ft_contact *f, uint32_t tick)
 
 #if FT_DRIVES
 
-/* Say how one drive is. */
+/* Copy one drive's state. */
 static void copy_drive(ft_msg_drives *m, uint32_t i, const ft_bus *b)
 {
     const ft_bus_drive *d = &b->drive[i];
@@ -252,7 +251,7 @@ static void copy_drive(ft_msg_drives *m, uint32_t i, const ft_bus *b)
     m->setting[j] = (uint16_t)ft_bus_differs(b, i, &m->value[j]);
 }
 
-/* Say how drives and their buses are. */
+/* Fill in DRIVES. */
 void ft_report_drives(ft_msg_drives *m, const ft_bus *b, uint32_t tick)
 {
     ft_bus_health h;
@@ -276,7 +275,7 @@ void ft_report_drives(ft_msg_drives *m, const ft_bus *b, uint32_t tick)
 
 #endif
 
-/* Say which chip this is and what has happened to it. */
+/* Fill in ABOUT. */
 void ft_report_about(ft_msg_about *m, const uint8_t latched[FT_FAULT_NUMBERS],
                      uint32_t tick)
 {
