@@ -145,6 +145,7 @@ def test_that_a_jog_in_the_other_direction_looks_at_the_way_that_it_still_goes()
         record = jog(app, 1, sign * 1.0, 120)
         at = radians(record["target"])[:, 1]
         assert 0.85 < sign * at[-1] <= 1.0 and np.max(np.abs(at)) <= 1.0
+        assert app.lib.fake_state_now() == messages.STATES["JOG"][0]  # it stands, and the host goes on asking
         back = jog(app, 1, -sign * 0.5, 10)
         assert -sign * back["target_rate"][-1, 1] > 0.4
 
@@ -347,6 +348,15 @@ def test_that_a_search_is_not_over_before_its_joint_stands():
         assert len(rates) < 3000
     assert max(rates) == pytest.approx(0.4, rel=1e-3)
     assert max(rates[-10:]) < 0.02  # a STATUS every 10 ms, a target two ticks late: it stood when that was reported
+
+
+def test_that_a_bad_knot_is_a_fault_once_a_joint_stands_that_was_sought():
+    """The targets of its way back are over then."""
+    app, _ = at_its_place()
+    app.run(1500)
+    app.send(Knot(messages.KNOT_START, [0, 0, 0], [1.0] * 3, [0.0] * 3), seq=app.see().ack)
+    app.run(5)
+    assert app.lib.fake_state_now() == messages.STATES["FAULT"][0]
 
 
 def test_that_only_the_joint_sought_for_is_pressed_gently():
