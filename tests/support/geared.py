@@ -1,11 +1,7 @@
-"""An arm with drives of three families behind belts of 3:1, and the same arm without belts."""
+"""An arm with drives of three families behind belts of 3:1."""
 
-from dataclasses import replace
-from functools import cache
-from pathlib import Path
 
 from femtorque.codegen.mechanism import Mechanism, load_mechanism
-from femtorque.codegen.toolchain import platformio
 from tests.support.boards import IMAGES
 
 GEAR = 3.0
@@ -50,24 +46,3 @@ def read(text: str, name: str) -> Mechanism:
     path = IMAGES / f"{name}.toml"
     path.write_text(text.replace('"geared_arm"', f'"{name}"'), encoding="utf-8")
     return load_mechanism(path)
-
-
-def geared() -> Mechanism:
-    return read(ARM, "geared_arm")
-
-
-def plain() -> Mechanism:
-    """Return the arm without belts. Each drive's output has the ranges that the other arm has behind its belt. The
-    servo's encoder counts the turns of the joint."""
-    m = geared()
-    drives = [j.drive and replace(j.drive, type=j.drive.at_joint, gear=1.0, inertia=GEAR**2 * j.drive.inertia)
-              for j in m.joints]
-    joints = tuple(replace(j, drive=drive) for j, drive in zip(m.joints, drives, strict=True))
-    return replace(m, name="plain_arm", joints=joints)
-
-
-@cache
-def image(mechanism: str) -> Path:
-    """Row of either, by its name."""
-    m = {"geared_arm": geared, "plain_arm": plain}[mechanism]()
-    return platformio.build_image(m, IMAGES / m.name).elf

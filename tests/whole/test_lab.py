@@ -21,11 +21,9 @@ from femtorque.codegen.motion import Trajectory
 from femtorque.hil.board import VirtualBoard
 from femtorque.hil.plant import plant_of
 from femtorque.hil.plant.plant_library import library
-from femtorque.host.board import Board
 from femtorque.host.lab.inertial import experiment, physical
-from femtorque.host.lab.inertial.excitation import base_columns, excite, ranges
-from femtorque.host.lab.inertial.regressor import Unknowns, phi_of
-from femtorque.host.lab.inertial.touches import watching
+from femtorque.host.lab.inertial.regressor import phi_of
+from tests.hil.play.test_identify_whole import feels
 from tests.support import rig
 from tests.support.differing import differing
 from tests.support.plugged import Hand, ctrl_c, plugged_in
@@ -175,7 +173,10 @@ def test_the_whole_arm_and_then_its_load_are_identified(arm, types, monkeypatch)
         assert link.mass == pytest.approx(row["mass"]["after"], rel=1e-5)
         assert physical.is_consistent(phi_of(link))
         assert "ixx" in row["not_seen"]  # an arm in a plane does not show this moment
-    holds(after, truth, np.array([touch["after"] for touch in said["touches"]]))
+    felt = feels(after, truth, (31,))
+    assert np.all(felt.share < 0.9)
+    # Reports show one tick in twenty, so the peaks of another motion are up to 1.19 times as high.
+    assert np.all(felt.off < 1.25 * np.array([touch["after"] for touch in said["touches"]]))
     carried = Payload("gripped", "tool", 0.1, np.array([0.18, 0.02, 0.0]), np.diag([1e-5, 1e-5, 2e-5]))
     with plugged_in(after, plant_of(replace(truth, payloads=(carried,)))):
         types("femtorque home arm.toml --port auto")
@@ -236,26 +237,6 @@ def test_a_weight_tells_a_strong_motor_from_a_light_arm(arm, types, monkeypatch)
         r, k = factors[joint.name]
         assert joint.motor.R / was.motor.R == pytest.approx(r / k, rel=0.02)
         assert (joint.motor.K, joint.friction) == (was.motor.K, was.friction)
-
-
-def holds(mechanism: Mechanism, truth: Mechanism, foretold: np.ndarray) -> None:
-    """Play an unseen motion that touches nothing. The board reports no touch, and external torques below the forecast
-    (J,), N m."""
-    unknowns = Unknowns.of(mechanism)
-    within = ranges(unknowns.space.joints, {})
-    motion = excite(unknowns, within, base_columns(unknowns, within)[0], 31).trajectory
-    with plugged_in(mechanism, plant_of(truth)), Board.connect("auto", mechanism) as board:
-        board.home()
-        board.arm()
-        with watching(board.session) as seen:
-            board.approach(motion.positions[0])
-            board.stream(motion)
-    off = np.abs([np.subtract(report.external, report.mean) for report in seen.felt])
-    share = (off / [report.threshold for report in seen.felt]).max(axis=0)
-    assert seen.felt[-1].touches == 0 and np.all(share < 0.9), share
-    # The peaks come from the noise of counts. Reports show one tick in twenty, so the peaks of another motion are up to
-    # 1.19 times as high.
-    assert np.all(off.max(axis=0) < 1.25 * foretold), off.max(axis=0) / foretold
 
 
 def test_an_arm_meets_a_scene_and_is_written_as_mjcf(arm, types):

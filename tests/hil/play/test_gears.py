@@ -1,51 +1,25 @@
-"""An arm with gears at its drives holds and moves like an arm without gears whose drives have matching ranges."""
+"""An arm with gears at its drives holds its weight."""
 
-from functools import cache
 
 import numpy as np
 import pytest
 
 from femtorque.codegen.mechanism import Mechanism
-from femtorque.codegen.motion import from_rows, knots
+from femtorque.codegen.toolchain import platformio
 from femtorque.hil.board import VirtualBoard
 from femtorque.hil.plant.rigid import Plant
-from femtorque.hil.play.closed_loop import Result, play_motion
 from femtorque.hil.play.connect import session_with
 from tests.support import rig
-from tests.support.geared import GEAR, geared, image, plain
-
-
-@cache
-def moved(arm: str) -> Result:
-    m = {"geared": geared, "plain": plain}[arm]()
-    with VirtualBoard(image(m.name), m, Plant(m)) as board:
-        board.brakes = True
-        rest = np.zeros((2, 3))
-        motion = from_rows([j.name for j in m.streamed], [0.0, 1.0], [[0.0, 0.0, 0.0], [0.6, -0.5, 0.4]], rest, rest)
-        return play_motion(board, m, knots(motion, m), feedforward=True)
-
-
-def test_an_arm_behind_gears_moves_as_the_host_computes_it():
-    result = moved("geared")
-    assert (result.ended, result.state, result.faults) == ("done", "DISARMED", ())
-    assert result.bit_identical is True and result.outputs_safe
-
-
-def test_an_arm_behind_gears_moves_like_drives_with_equal_ranges():
-    """The joints on CAN agree to a thousandth. Behind the gear, the servo's encoder is three times as fine."""
-    behind, without = moved("geared"), moved("plain")
-    assert np.all(np.ptp(behind.record.q, axis=0) > 0.39)
-    for ours, theirs in ((behind.tracking_max, without.tracking_max), (behind.tracking_rms, without.tracking_rms)):
-        assert ours[:2] == pytest.approx(theirs[:2], rel=2e-3)
-        assert 0.8 * theirs[2] < ours[2] < theirs[2]
+from tests.support.boards import IMAGES
+from tests.support.geared import ARM, GEAR, read
 
 
 def test_behind_gears_each_drive_gives_its_share_of_the_holding_torque():
     """The arm is stretched out, and its drives measure angle and torque. The drive's angle is the gear times the
     joint's angle. Its torque is the joint's torque divided by the gear. The servo shows its torque by its current."""
-    m = geared()
+    m = read(ARM, "geared_arm")
     plant = Plant(m)
-    with VirtualBoard(image(m.name), m, plant) as board:
+    with VirtualBoard(platformio.build_image(m, IMAGES / m.name).elf, m, plant) as board:
         board.brakes = True
         session = session_with(board)
         session.connect()

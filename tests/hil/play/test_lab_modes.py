@@ -1,5 +1,4 @@
-"""Lab modes of the exact image on the virtual board: zeros are found, and the arm is led by hand, jogged and
-recorded."""
+"""Lab modes of the exact image on the virtual board: zeros are found, and the arm is led by hand."""
 
 import numpy as np
 import pytest
@@ -90,26 +89,6 @@ def test_a_hand_leads_the_floating_arm_which_stays_where_it_is_left_and_cannot_b
         floating(0.15, [0.0, 0.0, 0.1])
         wrist = mechanism.moving[2]
         assert max(fastest) < 0.25 * wrist.limits.velocity + 0.1 / wrist.gains.kv + 0.3
-
-
-def test_a_jog_moves_one_joint_and_no_other_and_stops_with_the_host():
-    mechanism = rig.three_link()
-    plant = Plant(mechanism)
-    with rig.connected(mechanism, plant=plant) as (board, session):
-        lab.home(session, mechanism)
-        session.arm()
-        begin = plant.q.copy()
-        lab.jog(session, 1, -0.5, 0.5)
-        assert session.in_state("HOLD")
-        way = plant.q - begin
-        assert -0.35 < way[1] < -0.2 and np.abs(way[[0, 2]]).max() < 5e-3
-        with pytest.raises(Refused, match="OUT_OF_BOUNDS"):
-            lab.jog(session, 1, 3.0, 0.5)
-        from femtorque.codegen.wire import Jog
-
-        session.ask(Jog(0, 1, 0.5), "JOG")
-        board.run(0.5)  # the host sends nothing more
-        assert np.abs(plant.v).max() < 1e-3
 
 
 def test_a_recording_shows_every_tick_of_a_jog():

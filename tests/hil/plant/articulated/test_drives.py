@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from femtorque.codegen.common import Refused
-from femtorque.codegen.mechanism import Friction, Motor
+from femtorque.codegen.mechanism import Friction
 from femtorque.hil.plant.articulated.plant import Plant
 from femtorque.hil.plant.articulated.servo import Servo
 from tests.support import oracle
@@ -45,26 +45,6 @@ def test_viscous_friction_decays_exponentially_even_with_a_step_above_its_time_c
     stiff = Plant(wheel(J, friction=Friction(viscous=100.0)), velocities=[rate], max_step=1e-3)
     stiff.push(0.5, [1.0])
     assert stiff.v[0] == pytest.approx(0.01, rel=1e-6)
-
-
-@pytest.mark.parametrize("L", [6e-4, 1e-7, 0.0])
-def test_a_motor_runs_up_as_its_two_time_constants_say(L):
-    J, motor = 0.02, Motor(R=1.2, L=L, K=0.05, gear=-4.0, inertia=2e-4)
-    plant = Plant(wheel(J, motor=motor), max_step=5e-4)
-    total, NK = J + motor.gear**2 * motor.inertia, motor.gear * motor.K
-    A = np.array([[0.0, NK / total], [-NK / L, -motor.R / L]]) if L else None
-    if A is None:
-        rate = 12.0 / NK * (1.0 - np.exp(-NK**2 / motor.R / total * 0.3))
-    else:  # dy/dt = A y + b, by the eigenvectors
-        b = np.array([0.0, 12.0 / L])
-        steady = -np.linalg.solve(A, b)
-        values, vectors = np.linalg.eig(A)
-        rate = (steady + (vectors * np.exp(values * 0.3)) @ np.linalg.solve(vectors, -steady)).real[0]
-    plant.drive(0.3, [12.0])
-    assert plant.v[0] == pytest.approx(rate, rel=2e-5)
-    assert plant.v[0] < 0.0  # a negative gear turns the joint backwards
-    plant.drive(0.1, [np.nan])
-    assert plant.current[0] == 0.0
 
 
 def test_a_spring_swings_a_wheel_at_its_frequency_and_sets_the_step():
