@@ -23,7 +23,7 @@ EXTENSION = re.compile(r"__attribute__\(\(([^()]*)|"
 
 
 def test_the_listed_language_extensions_are_those_that_the_sources_use():
-    """Which cppcheck does not see."""
+    """cppcheck does not see language extensions."""
     root = LISTED.parents[1]
     texts = [p.read_text(encoding="utf-8") for folder in ("firmware/src", "firmware/chip", "codegen/emit/templates")
              for p in sorted((root / folder).rglob("*")) if ".c" in p.suffixes or ".h" in p.suffixes]
@@ -34,7 +34,8 @@ def test_the_listed_language_extensions_are_those_that_the_sources_use():
 
 
 def images(folder: Path) -> Iterator[Mechanism]:
-    """Sources of both families, with and without current loops, gate drivers, and drives on each kind of bus."""
+    """Yield arms of both families, with and without current loops and gate drivers, and with drives on each kind of
+    bus."""
     yield three_link("f405rg-6", folder)
     for name in ("f405rg-4", "nucleo-g474re-6", "odrive-v3.6"):
         yield driven(three_link(name, folder), "current")

@@ -28,7 +28,8 @@ def tool(name: str) -> str:
 
 
 def analysed(folder: Path, whole: bool) -> list[str]:
-    """The chip folder's, and of two boards everything, with motors and with buses: what is above is the same on all."""
+    """Return the sources of the chip folder, or of the whole project: two boards, one with motors and one with buses,
+    stand for all others above the chip."""
     parts = ("chip", "application", "emitted") if whole else ("chip",)
     return sorted(p.relative_to(folder).as_posix() for part in parts for p in (folder / "src" / part).glob("*.c"))
 
@@ -42,8 +43,8 @@ def image(request, tmp_path_factory) -> tuple[Path, list[str]]:
 
 
 def said(folder: Path, *command: str) -> str:
-    """Messages of a tool about a project's sources; none if it is content. They are kept under the hash of the tool, of
-    its arguments and of all that it may read."""
+    """Return a tool's messages about a project's sources, which are empty if it is content. They are kept under the
+    hash of the tool, of its arguments and of all that it may read."""
     def make(entry: Path) -> None:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
         words = done.stdout + done.stderr if done.returncode else ""

@@ -1,5 +1,6 @@
-"""The image on a second, independent emulator: `pio test` of the assembled project, every case of it by name; and the
-exact images of boards, on a chip most of whose registers read 0: no clock starts, and the e-stop's pins are low."""
+"""The image runs on a second, independent emulator: `pio test` of the assembled project, every case of it by name; and
+the exact images of boards, on a chip most of whose registers read 0. There no clock starts, and the e-stop's pins are
+low."""
 
 import json
 import sys
@@ -25,7 +26,8 @@ EXACT = ("three_link", "damiao_arm", "odrive_arm", "so101_sts", "three_link on o
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory) -> dict[str, dict]:
-    """Case name -> what `pio test` reports of it. A failed case makes pio's status 1, which is not an error here."""
+    """Return what `pio test` reports of each case, by name. A failed case makes pio's status 1, which is not an error
+    here."""
     project = build.assemble(load_mechanism(ROOT / "mechanisms" / "three_link.toml"), tmp_path_factory.mktemp("smoke"))
     out = project / "report.json"
     arguments = ["test", "-e", "emulator", "--json-output-path", str(out)]

@@ -1,5 +1,5 @@
-"""Registers of a chip by sources other than the firmware: ST's SVD, which pyocd carries, for the STM32F405; a table
-written down from RM0440 for the STM32G474, of which there is none. And whether accesses keep to it."""
+"""Registers of a chip by sources other than the firmware, and whether accesses keep to them. For the STM32F405 it is
+ST's SVD, which pyocd carries; for the STM32G474, of which pyocd has none, a table written down from RM0440."""
 
 import xml.etree.ElementTree as ET
 import zipfile
@@ -16,7 +16,7 @@ WORD = 0xFFFFFFFF
 
 @dataclass(frozen=True)
 class Reg:
-    """access: of 'r', 'w', 'rw'. fields: name to (lowest bit, bits)."""
+    """access: 'r', 'w' or 'rw'. fields: lowest bit and bits, by name."""
 
     name: str
     address: int
@@ -26,7 +26,7 @@ class Reg:
 
     @property
     def mask(self) -> int:
-        """The bits that mean something."""
+        """Return the bits that mean something."""
         return reduce(or_, (((1 << bits) - 1) << low for low, bits in self.fields.values()), 0) & WORD
 
 
@@ -101,7 +101,8 @@ def stm32g474() -> Map:
 
 
 def message_ram() -> Map:
-    """Message memory of the three FDCANs: SRAMCAN_BASE is of ST's device header, SRAMCAN_SIZE of its driver."""
+    """SRAMCAN_BASE of the three FDCANs' message memory is that of ST's device header, SRAMCAN_SIZE that of its
+    driver."""
     words = range(0x4000A400, 0x4000A400 + 3 * 0x350, 4)
     return {address: Reg("SRAMCAN", address, "rw", 0, {"WORD": (0, 32)}) for address in words}
 
@@ -116,7 +117,7 @@ def _named(line: str) -> tuple[str, int]:
 
 @cache
 def core() -> Map:
-    """Registers of the core that the firmware uses, by ARM DDI 0403E, sections B3.2 to B3.4, C1.6, C1.8."""
+    """Return the core's registers that the firmware uses, by ARM DDI 0403E, sections B3.2 to B3.4, C1.6, C1.8."""
     table = {
         0xE000E010: ("SYST.CSR", "rw",
                      {"ENABLE": (0, 1), "TICKINT": (1, 1), "CLKSOURCE": (2, 1), "COUNTFLAG": (16, 1)}),
@@ -159,7 +160,7 @@ FORBIDDEN_CODES = {
 
 @dataclass
 class Accesses:
-    """Every access of an image. Hang `note` on the bus of a chip."""
+    """All accesses of an image; `note` hangs on the bus of a chip."""
 
     reads: set[int] = field(default_factory=set)
     writes: dict[int, set[int]] = field(default_factory=dict)
@@ -174,7 +175,8 @@ class Accesses:
 
 
 def violations(accesses: Accesses, registers: Map, family: str) -> list[str]:
-    """One line for each access to what is not there, may not be read or written so, or has no such bits."""
+    """Return one line for each access to a place without a register, and for each that the register or its bits do not
+    allow."""
     found = [f"read of 0x{a:08X}, where there is no register" for a in sorted(accesses.reads) if a not in registers]
     found += [f"{registers[a].name} is read and can only be written" for a in sorted(accesses.reads)
               if a in registers and "r" not in registers[a].access]
@@ -184,8 +186,8 @@ def violations(accesses: Accesses, registers: Map, family: str) -> list[str]:
 
 
 def lost_reset_bits(accesses: Accesses, registers: Map, after_reset: dict[int, int]) -> dict[str, int]:
-    """Register to the bits that are 1 out of reset and were written as 0 at some time; of registers that only take what
-    is written, where a flag is cleared by what is written to it no bit is lost."""
+    """Return the bits that are 1 out of reset and were written as 0 at some time, by register. In a register where
+    writing clears a flag no bit is lost."""
     lost = {registers[a].name: after_reset[a] & ~reduce(and_, values) for a, values in accesses.writes.items()
             if a in after_reset and a in registers and registers[a].access == "rw"
             and not registers[a].name.endswith(".SR")}

@@ -1,5 +1,5 @@
-"""Every register access of whole images on the virtual board, against the vendor's word on the registers: each exists,
-may be accessed so, and gets no reserved bit or forbidden code."""
+"""Every register access of whole images on the virtual board keeps to the vendor's word: the register exists, may be
+accessed so, and gets no reserved bit or forbidden code."""
 
 import re
 
@@ -23,7 +23,8 @@ MAPS = {"stm32f4": register_map.stm32f405, "stm32g4": register_map.stm32g474}
 
 
 def hold_to_the_vendor(seen: Accesses, family: str) -> register_map.Map:
-    """Let no access break a rule and no write lose a reset bit that is not named; the family's registers."""
+    """Check that no access breaks a rule and that no write loses a reset bit that is not named. Returns the family's
+    registers."""
     registers = MAPS[family]()
     assert violations(seen, registers, family) == []
     lost = lost_reset_bits(seen, registers, after_reset(family))
@@ -32,7 +33,7 @@ def hold_to_the_vendor(seen: Accesses, family: str) -> register_map.Map:
 
 
 def play_until_a_short(board: VirtualBoard, seen: Accesses) -> tuple[str, ...]:
-    """Power up, arm, and move until the wires of the bus touch; the faults."""
+    """Power up, arm, and move until the wires of the bus touch. Returns the faults."""
     board.brakes = True
     board.chip.bus.watch = seen.note
     board.chip.reset("power")
@@ -42,7 +43,8 @@ def play_until_a_short(board: VirtualBoard, seen: Accesses) -> tuple[str, ...]:
 
 @pytest.mark.parametrize("name", DRIVING)
 def test_every_access_of_an_image_is_one_that_the_vendor_describes(name):
-    """From power-up through homing, a motion, an e-stop, line noise, a dying crystal and the restart without one."""
+    """The image goes from power-up through homing, a motion, an e-stop, line noise, a dying crystal and the restart
+    without one."""
     mechanism, built = image(name)
     seen = Accesses()
     with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
@@ -64,7 +66,7 @@ def test_every_access_of_an_image_is_one_that_the_vendor_describes(name):
 
 @pytest.mark.parametrize("kind", ["damiao", "fd", "robomaster", "three"])
 def test_every_access_to_a_controller_of_drives_is_one_that_the_vendor_describes(kind):
-    """Through a motion that a short of the bus ends, bus off, the way back, and a dying crystal."""
+    """The image goes through a motion that a short of the bus ends, bus off, the way back, and a dying crystal."""
     mechanism, elf = arm(kind)
     seen = Accesses()
     with VirtualBoard(elf, mechanism, Plant(mechanism)) as board:
@@ -78,7 +80,7 @@ def test_every_access_to_a_controller_of_drives_is_one_that_the_vendor_describes
 
 @pytest.mark.parametrize("name", ["f405rg-4", "f405rg-6", "nucleo-g474re-6", "nucleo-g474-can"])
 def test_every_access_to_a_wire_of_servos_is_one_that_the_vendor_describes(name):
-    """Through a motion that a short of the wire ends, and a dying crystal."""
+    """The image goes through a motion that a short of the wire ends, and a dying crystal."""
     mechanism, elf = servo_arm(name, cutoff=name != "nucleo-g474-can")
     seen = Accesses()
     with VirtualBoard(elf, mechanism, Plant(mechanism)) as board:
@@ -115,7 +117,7 @@ def may_clear(register: str) -> int:
 
 @pytest.mark.parametrize("family", MAPS)
 def test_what_a_register_holds_out_of_reset_is_the_vendors_word(family):
-    """The table that the virtual chips start from, against the other description of the vendor's that there is here."""
+    """The table from which the virtual chips start agrees with the vendor's other description."""
     registers = {r.address: r for r in MAPS[family]().values() if r.address < 0xE0000000}
     table = after_reset(family)
     if family == "stm32f4":

@@ -1,5 +1,5 @@
-"""The register headers, written by hand, against independent sources: ST's SVD, a table from RM0440, and pyocd's own
-constants for the core."""
+"""The register headers, which are written by hand, agree with independent sources: ST's SVD, a table from RM0440, and
+pyocd's own constants for the core."""
 
 import re
 import subprocess
@@ -42,7 +42,7 @@ class Family:
         return {reg.name: reg for reg in self.registers().values()}
 
     def members(self, struct: str) -> list[str]:
-        """Register names of one struct of the header, arrays spelled out."""
+        """Return the register names of a struct of the header, with arrays spelled out."""
         body = re.search(r"typedef struct \{([^}]*)\} " + struct + ";", self.header)[1]
         body = re.sub(r"/\*.*?\*/|RESERVED\([^)]*\);", "", body, flags=re.S)
         names = []
@@ -53,12 +53,12 @@ class Family:
         return names
 
     def named(self, instance: str, member: str) -> str:
-        """The other source's name of a register; CCR[0] is CCR1 there."""
+        """Return the other source's name of a register; CCR[0] is CCR1 there."""
         plain = re.sub(r"(CCR|JDR)\[(\d)\]", lambda m: f"{m[1]}{int(m[2]) + 1}", member)
         return self.names.get(f"{instance}.{member}", f"{instance}.{self.names.get(member, plain)}")
 
     def places(self) -> Iterator[tuple[str, str]]:
-        """C expressions of all registers of the header, and the other source's names of them."""
+        """Return C expressions of all registers of the header, and the other source's names of them."""
         structs = dict(re.findall(r"#define (\w+) \(\((\w+_TypeDef) \*\)0x", self.header))
         for name, struct in (structs | {f"GPIO{port}": "GPIO_TypeDef" for port in self.ports}).items():
             instance = f"GPIO({self.ports.index(name[4:])})" if name.startswith("GPIO") else name
@@ -71,8 +71,8 @@ class Family:
                         yield f"&{instance}->{array}[{i}].{member}", f"{name}.{there}"
 
     def field(self, register: str, name: str) -> tuple[int, int]:
-        """Lowest bit and bits of the field of a macro, whose name ends with a value of it or not. The SVD splits some
-        fields (PLLM0 ... PLLM5); of a register with two meanings the second's have a quote."""
+        """Return the lowest bit and the bits of a macro's field; the macro's name may end with a value of the field.
+        The SVD splits some fields (PLLM0 ... PLLM5), and marks the second meaning of a register with a quote."""
         fields = self.by_name[register].fields
         plain = self.fields.get(name, name)
         for key in (plain, f"{plain}'"):
@@ -85,7 +85,7 @@ class Family:
         return self.field(register, name.rpartition("_")[0])
 
     def evaluate(self, folder: Path, expressions: list[str]) -> list[int]:
-        """Values of C expressions over the header, by the cross compiler."""
+        """Return the values of C expressions over the header, by the cross compiler."""
         source, target = folder / "values.c", folder / "values.o"
         source.write_text('#include "ft_registers.h"\nconst uint32_t values[] = {\n'
                           + ",\n".join(f"(uint32_t)({e})" for e in expressions) + "};\n", encoding="utf-8")
@@ -131,7 +131,7 @@ def family(request) -> Family:
 
 
 def test_every_register_is_where_the_vendor_says(family, tmp_path):
-    """A struct is that of the largest timer; the G4's table is as long as what is used."""
+    """A timer's struct is that of the largest timer, and the G4's table is as long as what is used."""
     there = family.by_name
     places = [(expression, there[name].address) for expression, name in family.places() if name in there]
     assert len(places) >= family.least

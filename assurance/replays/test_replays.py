@@ -1,4 +1,5 @@
-"""Errors that provers found in the firmware, played by its own code under sanitizers: clean as it is, red as it was."""
+"""The firmware's own code plays errors that provers found in it, under sanitizers: it is clean as it is, and fails as
+it was."""
 
 import subprocess
 from dataclasses import dataclass

@@ -1,5 +1,5 @@
-"""Answers that models of registers in Python publish (hil/chip/bus.c), compared with models that are called every time:
-runs of whole boards with the same accesses at the same cycles, the same telemetry, torques and motions, bit for
+"""Models of registers in Python publish answers (hil/chip/bus.c). Runs of whole boards with them and with models that
+are called every time have the same accesses at the same cycles, and the same telemetry, torques and motions, bit for
 bit."""
 
 import hashlib
@@ -36,7 +36,8 @@ REST = [(*each, fault) for each in [*IMAGES, *((name, "voltage") for name in (CL
 
 
 def built_for(name: str, drive: str) -> tuple[Mechanism, BuildResult]:
-    """A mechanism and its image: three_link on that board, the closed one, the one on servos, or one with brakes."""
+    """Return a mechanism and its image: three_link on that board, the closed one, the one on servos, or one with
+    brakes."""
     if name == BRAKED:
         flat, _ = image(name.split()[0], drive)
         mechanism = replace(flat, name="braked", gravity=np.array([0.0, -9.81, 0.0]),
@@ -49,7 +50,8 @@ def built_for(name: str, drive: str) -> tuple[Mechanism, BuildResult]:
 
 
 def record(name: str, drive: str, fault: str | None, answers: bool) -> tuple[str, dict[str, bytes], int]:
-    """Digest of all accesses with their cycles, the record of the ticks, and the number of calls of models."""
+    """Return the digest of all accesses with their cycles, the record of the ticks, and the number of calls of
+    models."""
     mechanism, built = built_for(name, drive)
     accesses, asked = hashlib.sha256(), 0
     ask = Peripheral.read

@@ -1,5 +1,5 @@
-"""Images of all boards on the virtual board: the demo on the second chip family, gate drivers and half bridges, locked
-antiphase, e-stops by hardware or software."""
+"""Images of all boards move the virtual board, with gate drivers, half bridges and locked antiphase, and stop by an
+e-stop of hardware or software."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ from tests.support.boards import DRIVING, driven, image, three_link
 
 
 def moved(mechanism: Mechanism, built: build.BuildResult):  # noqa: ANN201
-    """A short motion of all joints."""
+    """Play a short motion of all joints."""
     with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
         return play_motion(board, mechanism, knots(short_motion(mechanism), mechanism), feedforward=True)
 
@@ -61,7 +61,7 @@ def test_antiphase_is_refused_where_no_pwm_would_be_full_voltage(tmp_path, name,
 
 
 def test_no_interval_of_locked_antiphase_drives_a_motor_that_is_not_to_move():
-    """From power-up through arming and an e-stop to its end: a bridge is off, or gives next to nothing."""
+    """From power-up through arming and an e-stop to its end, a bridge is off or gives next to nothing."""
     mechanism, built = image("f405rg-6", "antiphase")
     with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
         looked = []
@@ -144,7 +144,7 @@ ONCE, TWICE, THRICE = "#" + 15 * ".", "#.#" + 13 * ".", "#.#.#" + 11 * "."
 
 
 def shown(board: VirtualBoard, session: Session) -> str:
-    """The LED over two seconds in eighths, from the beginning of a pattern on."""
+    """Return the LED over two seconds in eighths, from the beginning of a pattern on."""
     rig.pump(board, session, 1)
     ticks = (2000 - session.status.tick) % 2000 + 60  # into the first step of a pattern
     rig.pump(board, session, ticks // 10)

@@ -1,4 +1,4 @@
-"""Closed loops and modes on the virtual board: image and articulated plant change together, or the image gives the
+"""On the virtual board closed loops and modes of image and articulated plant change together, or the image gives the
 reason why not."""
 
 from dataclasses import replace
@@ -22,7 +22,8 @@ GRASP, UNTIL = 0.7, 0.8  # s: time of the switch, and end of the played part of 
 
 
 def example(until: float = UNTIL, **changes: float) -> tuple[Mechanism, Trajectory]:
-    """Two arms until just after their grasp, or until another time, s. changes: of every mode."""
+    """Return two arms and their motion until just after their grasp, or until another time, s. changes: changes of
+    every mode."""
     mechanism = load_mechanism(MECHANISMS / "two_arm_grasp.toml")
     motion = Trajectory.load(MECHANISMS / "two_arm_grasp.csv", mechanism)
     last = int(np.searchsorted(motion.times, until - 1e-9)) + 1
@@ -66,16 +67,16 @@ def test_arms_grasp_an_object_on_the_board_and_stay_on_their_path_with_the_host_
 
 
 def around_switch(result: Result, board: VirtualBoard) -> int:
-    """Number of the tick that computed the first torque of the new mode, `lead` ticks before the switch, from which on
-    the torque is held."""
+    """Return the number of the tick that computed the first torque of the new mode, `lead` ticks before the switch,
+    from which on the torque is held."""
     (seconds, mode, missed), = board.switched
     assert (mode, missed) == ("grasp", "")
     return int(np.argmin(np.abs(result.record.seconds - seconds))) - board.board.lead
 
 
 def test_the_weight_of_the_object_is_carried_from_the_first_tick(grasped):
-    """Feed-forward against Pinocchio: at once the weight of arms and object; a fiftieth more of the closure's share in
-    each tick."""
+    """By Pinocchio, feed-forward has the weight of arms and object at once, and a fiftieth more of the closure's share
+    in each tick."""
     result, board = grasped["ramp"]
     tick = around_switch(result, board)
     formed = result.record.torque_ff[tick - 1:]
@@ -112,7 +113,7 @@ def test_the_ramp_takes_the_step_out_of_the_shared_torque(grasped):
 
 @pytest.mark.bench
 def test_the_plant_at_the_host_follows_a_board_s_modes(tmp_path):
-    """Processor in the loop: the relay reads the mode from STATUS, and the plant's hands close when the torque
+    """With the processor in the loop, the relay reads the mode from STATUS, and the plant's hands close when the torque
     changes."""
     mechanism, motion = example()
     elf = build.build_image(mechanism, tmp_path, pil=True).elf

@@ -1,4 +1,4 @@
-"""Torques from outside, felt by images on virtual boards against plants that know nothing of it."""
+"""Images on virtual boards feel torques from outside; their plants know nothing of it."""
 
 from dataclasses import replace
 
@@ -71,7 +71,7 @@ def test_a_torque_at_rest_is_measured_where_no_friction_hides_it():
 
 
 def test_a_perfect_model_feels_next_to_nothing_in_motion():
-    """Noise is left: of the encoders' counts, and the velocities that are observed of them."""
+    """The noise of the encoders' counts is left, and that of the velocities that are observed by them."""
     with feeling(smooth(six_axis())) as arm:
         assert arm.play(MOTION) == "done"
         peak = np.abs(arm.external).max(axis=0)

@@ -1,4 +1,4 @@
-"""Torques from outside on closed loops and mimic joints, felt by images on virtual boards against two plants."""
+"""Images on virtual boards feel torques from outside on closed loops and mimic joints, against two plants."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ COUNTS = 65536
 
 
 def loops(name, folder, **how):
-    """A mechanism that feels, with no friction that could hide a push, and encoders that are fine ones."""
+    """Return a mechanism that feels, with fine encoders and without friction, which could hide a push."""
     it = gripper_in(folder) if name == "gripper" else load_mechanism(ROOT / "mechanisms" / f"{name}.toml")
     joints = tuple(replace(joint, friction=Friction(), encoder=joint.encoder and replace(joint.encoder, counts=COUNTS),
                            **how) for joint in it.joints)
@@ -36,7 +36,7 @@ def driven(mechanism):
 
 
 def follows(plant):
-    """How all joints (n,) follow the driven ones (n, J), by the responses of the plant's own constraints."""
+    """Return how all joints (n,) follow the driven ones (n, J), by the responses of the plant's own constraints."""
     compliance, on = plant.cycle.along.compliance, driven(plant.mechanism)
     return compliance[:, on] @ np.linalg.inv(compliance[np.ix_(on, on)])
 

@@ -1,4 +1,4 @@
-"""Gate drivers that lose their registers, chop, shut down or fall silent, behind the image of odrive-v3.6."""
+"""The image of odrive-v3.6 copes with gate drivers that lose their registers, chop, shut down or fall silent."""
 
 from collections.abc import Iterator
 

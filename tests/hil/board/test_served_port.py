@@ -1,5 +1,5 @@
-"""The port of a virtual board: a web page, which may have requests sent to any port of TCP, cannot speak to it, and nor
-can any other program that does not begin with a frame."""
+"""A web page may have requests sent to any port of TCP, but cannot speak to the port of a virtual board; nor can any
+other program that does not begin with a frame."""
 
 import socket
 from urllib.parse import urlsplit
@@ -21,7 +21,7 @@ FRAME = b"\0" + Codec(3).encode(Hello(), 0)
 
 @pytest.fixture(params=["tcp", "unix"])
 def line(request, tmp_path):
-    """The port, and a host's socket to it."""
+    """Return the port, and a host's socket to it."""
     at = 0 if request.param == "tcp" else f"unix:{tmp_path}/arm"
     port = ServedPort(at)
     with socket.socket(socket.AF_UNIX if at else socket.AF_INET) as host:
@@ -37,7 +37,7 @@ def line(request, tmp_path):
 
 
 def heard(port, host, pieces):
-    """All bytes that come through; None at the end: hung up."""
+    """Return all bytes that come through, with None at the end if the port hung up."""
     come, there = [], b"".join(pieces)
     for piece in pieces:
         try:

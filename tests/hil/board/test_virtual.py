@@ -1,4 +1,4 @@
-"""The exact flash image on the virtual board, with plant and host: it tracks, has the host's arithmetic, and repeats
+"""The exact flash image tracks motions on the virtual board with plant and host, has the host's arithmetic, and repeats
 itself."""
 
 from dataclasses import replace
@@ -41,7 +41,7 @@ def test_the_arm_really_moves_to_where_the_motion_ends(played):
 
 
 def test_the_targets_are_those_of_the_trajectory(played):
-    """Compared with the trajectory itself at the tick boundaries, within a few steps of the wire's positions."""
+    """The targets at the tick boundaries are within a few steps of the wire's positions from the trajectory itself."""
     moving = played.target_positions[played.moving]
     ticks = np.arange(len(moving)) + 1.0  # the first moving target is that of the end of the first interval
     errors = [np.abs(moving - rig.short_motion().at((ticks + shift) * 1e-3)[0]).max() for shift in (-1, 0, 1, 2)]
@@ -166,7 +166,7 @@ class Clock:
 
 
 class Paced(Clock):
-    """A board and its clock: a run takes processor time, `run` s and `grant` s for each second."""
+    """A board and its clock. A run takes `run` s of processor time, and `grant` s for each second."""
 
     def __init__(self, run, grant):
         self.seconds = self.worked = self.latest = 0.0
@@ -191,7 +191,7 @@ class Paced(Clock):
 
 @pytest.fixture
 def served(monkeypatch):
-    """A function that serves a board by a clock until that shows a time, s."""
+    """Return a function that serves a board by a clock until that shows a time, s."""
     def serve(board, clock, until):
         monkeypatch.setattr("femtorque.hil.board.virtual.time", clock)
         VirtualBoard.serve(board, until=lambda: clock.now > until)
@@ -200,7 +200,8 @@ def served(monkeypatch):
 
 
 def test_a_served_board_sleeps_where_nothing_is_due(served):
-    """Runs of 0.1 ms each that take 4 % of the time that they grant: once in a millisecond for a second, at most."""
+    """Runs of 0.1 ms each take 4 % of the time that they grant, so that a second may have one in each millisecond at
+    most."""
     board = Paced(run=1e-4, grant=0.04)
     served(board, board, 1.0)
     assert board.seconds == pytest.approx(1.0, abs=3e-3) and board.latest < 3e-3
@@ -218,7 +219,7 @@ def test_a_served_board_that_was_too_slow_does_not_run_after_lost_time(served):
 
 
 def test_a_served_board_waits_for_a_host_that_is_late_but_not_for_ever(served):
-    """The host is silent for half a second, five times its time-out; then for good."""
+    """The host is silent for half a second, which is five times its time-out, and then for good."""
     clock = Clock()
     with rig.connected(armed=True) as (board, session):
         session.link.send(Poll())

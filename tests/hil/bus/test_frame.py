@@ -1,4 +1,4 @@
-"""Frames on the wire: lengths compared with the arithmetic of the standard and with the bus budget's, which is written
+"""Frames on the wire are as long as the arithmetic of the standard and the bus budget's say; the budget's is written
 independently."""
 
 import random
@@ -13,7 +13,7 @@ TAIL = DELIMITER + ACK + END
 
 
 def test_a_frame_without_stuffed_bits_has_the_standards_length():
-    """44 + 8 n of a base frame, 64 + 8 n of an extended one, both without intermission."""
+    """A base frame has 44 + 8 n bits and an extended one 64 + 8 n, both without intermission."""
     base, extended = Frame(0x555, bytes([0x55] * 8)), Frame(0x15555555, bytes([0x55] * 8), extended=True)
     for frame, length in ((base, 108), (extended, 128)):
         most = len(image(frame).levels) + TAIL
@@ -21,7 +21,7 @@ def test_a_frame_without_stuffed_bits_has_the_standards_length():
 
 
 def unstuffed(levels: str) -> str:
-    """Without the bit after every five alike, which is of the other kind and counts on."""
+    """Return the levels without the bit after every five alike, which is of the other kind and counts on."""
     plain, run = "", 0
     for at, level in enumerate(levels):
         if run == 5:

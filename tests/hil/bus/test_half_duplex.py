@@ -1,4 +1,4 @@
-"""A half-duplex wire with servos whose packets Python obeys, as a family outside of the tree may have them."""
+"""Servos whose packets Python obeys, as a family outside of the tree may have them, answer on a half-duplex wire."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ ASK, ALL, TELL = b"?"[0], b"&"[0], b"!"[0]  # the first bytes of packets, behind
 
 
 def split(burst: bytes) -> tuple[int, int]:
-    """The first packet; bytes before it are left out."""
+    """Return where the first packet begins and ends; bytes before it are left out."""
     begin = next((k for k, byte in enumerate(burst) if byte in (ASK, ALL, TELL)), len(burst))
     return (begin, begin + burst[begin + 1]) if begin + 1 < len(burst) else (0, 0)
 
 
 def question(packet: bytes) -> Question | None:
-    """Ids of those that answer, two bytes each; all together with 3 us between their parts."""
+    """The ids of the servos that answer are in the packet. Each answers two bytes, and if all answer together 3 us are
+    between their parts."""
     return None if packet[0] == TELL else Question(packet[2:], 2, 3e-6 if packet[0] == ALL else None)
 
 
@@ -53,7 +54,7 @@ class Bench:
         self.line.arrive = lambda data, disturbed: self.came.append((self.clock.seconds, data, disturbed))
 
     def send(self, data: bytes, seconds: float = 1e-3) -> list[bytes]:
-        """Answers."""
+        """Return the answers."""
         self.came.clear()
         self.line.sent(data, BYTE)
         self.clock.run(seconds)
@@ -73,7 +74,7 @@ def test_that_all_packets_of_a_burst_are_heard_in_turn_and_the_question_answered
 
 
 def test_that_a_missing_answer_is_waited_for_unless_all_make_one():
-    """100 us and the time of its bytes."""
+    """The line waits for 100 us and the time of the answer's bytes."""
     bench = Bench()
     bench.servos[1].listening = False
     assert bench.send(packet(ASK, bytes([1, 2, 3]))) == [b"\1\0", b"\3\0"]

@@ -1,4 +1,4 @@
-"""Nodes on a wire: order, duration, and the effects of errors on each."""
+"""Nodes on a wire send in the standard's order and time, and errors have the standard's effects on each."""
 
 import pytest
 
@@ -39,7 +39,7 @@ class Talker(Other):
 
 
 class Waits:
-    """Somebody who waits until a node has seen so many sequences of recessive bits. seen: s, when that was."""
+    """A wait for a number of sequences of recessive bits at a node. seen: times at which they were seen, s."""
 
     def __init__(self, wire: Wire, node: Node) -> None:
         self.wire, self.node, parts = wire, node, wire.clock.parts
@@ -122,7 +122,7 @@ def test_a_node_of_another_bit_rate_disturbs_until_it_is_passive_itself(clock, w
 
 
 def test_nodes_whose_clocks_differ_by_more_than_they_resynchronise_do_not_agree():
-    """A jump of 4 of 20 quanta, sampled at 75 %: 5 / (2 (13 20 - 5)) = 0.98 % each."""
+    """A jump of 4 of 20 quanta and a sample point at 75 % give a tolerance of 5 / (2 (13 20 - 5)) = 0.98 % each."""
     assert MEGABIT.tolerance == pytest.approx(5 / (2 * (13 * 20 - 5)))
     assert MEGABIT.agrees(BitTiming(50e-9 * 1.015, 15, 5, 4))
     assert not MEGABIT.agrees(BitTiming(50e-9 * 1.025, 15, 5, 4))
@@ -145,8 +145,8 @@ EARLY = BitTiming(1 / 170e6, 114, 56, 56), BitTiming(1 / 170e6, 24, 10, 10)
     (LATE, MOTEUS, 300), (MOTEUS, EARLY, 300), (EARLY, MOTEUS, 300),
     ((MEGABIT, FIVE_MEGABITS), LATE, 300)])
 def test_a_node_hears_a_change_of_rate_if_it_samples_brs_while_that_lasts(clock, wire, sender, hearer, come):
-    """come: of 300 frames that change their rate, by a bit-level receiver by ISO 11898-1 in another hand with phases by
-    chance and 100 ppm. A frame that keeps its rate is always heard."""
+    """come: how many of 300 frames that change their rate come, by a bit-level receiver by ISO 11898-1 in another hand,
+    with phases by chance and 100 ppm. A frame that keeps its rate is always heard."""
     a, b = Talker(wire, True, *sender), Talker(wire, True, *hearer)
     a.send(*(Frame(5, bytes(16), fd=True, fast=k > 0) for k in range(301)))
     clock.run(0.1)
@@ -175,8 +175,8 @@ def test_a_short_brings_the_sender_off_and_nobody_else(clock, wire):
 
 
 def test_a_sender_goes_off_on_a_wire_that_is_held_and_hearers_become_passive(clock, wire):
-    """Eight errors for each eight bits behind the flag: 256 after 6 + 14 + 30 x 8 bits; a receiver is never bus
-    off."""
+    """Each eight bits behind the flag are eight errors, which makes 256 after 6 + 14 + 30 x 8 bits. A receiver is never
+    bus off."""
     a, b, c = Talker(wire), Talker(wire), Talker(wire)
     a.send(Frame(5, bytes(8)))
     clock.run(30e-6)

@@ -1,4 +1,4 @@
-"""The model of bxCAN, by register writes alone."""
+"""The model of bxCAN does what the manual says, by register writes alone."""
 
 import pytest
 
@@ -84,7 +84,7 @@ def test_modes_are_acknowledged_after_a_time_and_normal_only_on_a_bus_that_rests
 
 
 def test_initialisation_wins_over_sleep(chip):
-    """The begin of HAL_CAN_Init of ST's stm32f4xx_hal_can.c, out of reset: it adds INRQ to SLEEP and awaits INAK."""
+    """HAL_CAN_Init of ST's stm32f4xx_hal_can.c begins so: out of reset it adds INRQ to SLEEP and awaits INAK."""
     chip.write(CAN1 + MCR, INRQ | SLEEP)
     chip.run(1e-6)
     assert chip.read(CAN1 + MSR) & 3 == 1
@@ -97,7 +97,7 @@ def test_initialisation_wins_over_sleep(chip):
 
 
 def test_without_its_pins_it_never_joins(chip):
-    """PB8 and PB9, of which one is switched to another function at first."""
+    """One of PB8 and PB9 is switched to another function at first."""
     port = Gpio("GPIOB", 0x40020400, chip.events.parts)
     port.write(0x00, 4, 2 << 16 | 2 << 18)
     port.write(0x24, 4, 9 | 4 << 4)

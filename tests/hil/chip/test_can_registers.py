@@ -1,4 +1,4 @@
-"""The models of CAN controllers compared with the vendor's registers: places, bits, the parts of a bit time."""
+"""The models of CAN controllers have the vendor's registers, places and bits, and the manuals' parts of a bit."""
 
 import random
 
@@ -42,7 +42,8 @@ def test_every_bit_is_where_the_vendor_has_it(register):
 
 
 def test_the_places_in_message_ram_are_those_of_the_vendors_driver():
-    """SRAMCAN_... of stm32g4xx_hal_fdcan.c: 28 standard and 8 extended filters, 2 FIFOs of 3, 3 events, 3 to send."""
+    """stm32g4xx_hal_fdcan.c (SRAMCAN_...) has 28 standard and 8 extended filters, 2 FIFOs of 3 elements, 3 events and 3
+    elements to send."""
     at, places = 0, []
     for count, size in ((28, 4), (8, 8), (3, 72), (3, 72), (3, 8), (3, 72)):
         places.append(at)
@@ -58,8 +59,8 @@ def test_the_places_in_message_ram_are_those_of_the_vendors_driver():
     (test_fdcan, "FDCAN1.DBTP", "D", "BRP TSEG1 TSEG2 SJW", 170e6)])
 def test_a_bit_is_as_long_and_sampled_as_the_manuals_have_it_over_all_of_its_register(
         family, register, letter, names, hz):
-    """RM0090 32.7.7 and RM0440: a quantum of synchronisation, TS1 + 1 quanta before the sample point, TS2 + 1 behind
-    it, each of BRP + 1 clocks."""
+    """By RM0090 32.7.7 and RM0440 a bit has a quantum of synchronisation, TS1 + 1 quanta before the sample point and
+    TS2 + 1 behind it, and a quantum has BRP + 1 clocks."""
     can = family.Chip().cans[0]
     places = next(r.fields for r in (F4 if family is test_bxcan else G4)().values() if r.name == register)
     fields, chance = [places[letter + name] for name in names.split()], random.Random(7)

@@ -1,4 +1,4 @@
-"""The emulated core: exceptions, floating point, faults, sleep, counts, as the architecture defines them."""
+"""Exceptions, floating point, faults, sleep and counts of the emulated core are as the architecture defines them."""
 
 import pytest
 

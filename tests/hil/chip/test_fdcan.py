@@ -1,4 +1,4 @@
-"""The model of FDCAN, by register writes alone."""
+"""The model of FDCAN does what the manual says, by register writes alone."""
 
 import pytest
 from can.util import dlc2len, len2dlc
@@ -124,7 +124,7 @@ def test_a_classic_and_a_fast_frame_go_out(chip):
 
 
 def test_frames_of_every_length_go_out_and_come_in_by_the_codes_of_python_can(chip):
-    """By the element's words; bytes of the last word beyond the frame are 0 or arbitrary."""
+    """The words of the elements are compared. Bytes of the last word beyond the frame are 0 or arbitrary."""
     chip.start(tdc=10)
     for code in range(16):
         data = bytes(range(1, dlc2len(code) + 1))
@@ -151,7 +151,7 @@ def test_a_classic_frame_has_8_bytes_at_most_whatever_its_code(chip):
 
 
 def test_without_compensation_a_late_transceiver_makes_its_own_data_phase_wrong(chip):
-    """150 ns to the transceiver and back; sampled after 24 of 34 quanta, 141 ns."""
+    """A bit comes back from the transceiver after 150 ns, but is sampled after 24 of 34 quanta, which are 141 ns."""
     chip.start()
     chip.send(0, 5, bytes(12), control=1 << 21 | 1 << 20)
     chip.run(0.2e-3)

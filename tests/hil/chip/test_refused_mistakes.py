@@ -30,7 +30,7 @@ def timer() -> Bare:
 
 
 def stream() -> Bare:
-    """A chip with a stream of USART3 that sends."""
+    """Return a chip with a stream of USART3 that sends."""
     return made(F4, (RCC4 + 0x30, 1 << 21), (RCC4 + 0x40, 1 << 18), (USART3 + 0x08, 16), (USART3 + 0x14, 1 << 7),
                 (USART3 + 0x0C, 1 << 13 | 1 << 3), (DMA1 + 0x5C, 4), (DMA1 + 0x60, USART3 + 4),
                 (DMA1 + 0x64, 0x20000000), (DMA1 + 0x58, SENDS))

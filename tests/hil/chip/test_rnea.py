@@ -1,4 +1,5 @@
-"""Torques at one instant on the emulated core: the host's bits, and as many instructions as in the README."""
+"""The emulated core computes torques at one instant with the host's bits, in as many instructions as the README
+says."""
 
 import numpy as np
 import pytest

@@ -30,7 +30,7 @@ def test_a_chip_with_another_crystal_than_its_board_file_says_stays_on_its_own_o
 @pytest.mark.parametrize("name", BOARDS)
 @pytest.mark.parametrize(("hsi", "lsi_hz"), [(0.92, 17_000), (1.045, 47_000), (1.0, 32_000)])
 def test_the_right_crystal_is_taken_however_far_the_chips_own_oscillators_are_off(tmp_path, name, hsi, lsi_hz):
-    """HSI and LSI at the bounds of the F405's data sheet; those of the G474 are narrower."""
+    """HSI and LSI are at the bounds of the F405's data sheet; the G474's bounds are narrower."""
     board = Machine(tmp_path, ARMED, name)
     board.chip.lsi_hz, board.chip.rcc.hsi_hz = lsi_hz, round(hsi * 16e6)
     board.chip.reset("power")

@@ -1,4 +1,4 @@
-"""The STM32F405's peripherals, by register writes, against the reference manual (RM0090)."""
+"""The STM32F405's peripherals do what the reference manual (RM0090) says, by register writes."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ CR1, SMCR, SR, EGR, CCMR1, CCER, CNT, ARR, RCR, BDTR = 0x00, 0x08, 0x10, 0x14, 0
 
 
 def gated(register: int, bit: int) -> Bare:
-    """A chip at 168 MHz with one peripheral's clock."""
+    """Return a chip at 168 MHz whose one peripheral has its clock."""
     chip = Bare(F4)
     chip.at_full_speed()
     chip.write(RCC + register, chip.read(RCC + register) | 1 << bit)

@@ -1,4 +1,4 @@
-"""The cycle model, compared with counts by hand."""
+"""The cycle model finds the cycles that were counted by hand."""
 
 from femtorque.hil.chip.chip_library import ChipLibrary
 from femtorque.hil.chip.timing import FLASH_MEMORIES, FlashFetch
@@ -7,7 +7,7 @@ LINE = FLASH_MEMORIES["stm32f4"].line
 
 
 def straight(fetch: FlashFetch, start: int, count: int, size: int, cycles: int = 1) -> int:
-    """Stalls of `count` consecutive instructions."""
+    """Return the stalls of `count` consecutive instructions."""
     before = fetch.stalls
     for i in range(count):
         fetch.execute(start + i * size, size, cycles)
@@ -61,7 +61,7 @@ def test_constants_come_through_eight_lines_of_their_own():
 
 
 def test_cycles_of_a_small_function():
-    """Two moves to the FPU, a product, a sum, a move back, a return."""
+    """The function moves two numbers to the FPU, multiplies, adds, moves the result back and returns."""
     source = """\
 float f(float x);
 __attribute__((naked)) float f(float x)

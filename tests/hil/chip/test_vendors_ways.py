@@ -1,5 +1,5 @@
-"""Actions of vendors' drivers on the chips that this firmware never does: each once stopped one of ST's own drivers on
-the virtual chip (docs/vendor.md), or had another effect there than on silicon."""
+"""Vendors' drivers do these things, which this firmware never does. Each once stopped one of ST's own drivers on the
+virtual chip (docs/vendor.md), or had another effect there than on silicon."""
 
 import pytest
 
@@ -35,7 +35,7 @@ def test_outputs_of_a_pll_are_let_out_while_it_runs_and_nothing_else_of_it_chang
 
 
 def test_a_bit_of_a_peripheral_is_a_word_elsewhere():
-    """Bit 24 of RCC_CR, and the present value of its read-only neighbour."""
+    """A store to a bit's word changes that bit alone, and a load shows a read-only neighbour as it is now."""
     chip = Bare(F4)
     at = 0x42000000 + 32 * (RCC4 - 0x40000000)
     before = chip.read(RCC4)
@@ -170,7 +170,7 @@ def test_a_watchdog_of_a_g4_shows_that_it_has_no_window():
 
 
 def unlocked(kind) -> tuple[Bare, int, int]:
-    """A chip, its flash interface, and the offset of CR there."""
+    """Return a chip whose flash is unlocked, its flash interface, and the offset of CR there."""
     chip, (at, keys) = Bare(kind), (FLASH4, 0x04) if kind is F4 else (FLASH2, 0x08)
     for key in KEYS:
         chip.write(at + keys, key)

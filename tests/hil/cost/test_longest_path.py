@@ -1,4 +1,4 @@
-"""Longest paths through small interrupt handlers, counted by hand, and the ways of loading constants in them."""
+"""Longest paths through small interrupt handlers are as long as counted by hand, however these load constants."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ __attribute__((naked, aligned(16))) void sys_tick(void) {{
 
 
 class Watched:
-    """A program with a watched handler. ticks: cycles of each, with waiting for flash, without entry and return."""
+    """A program with a watched handler. ticks: cycles of each tick with waiting for flash, but without entry and
+    return."""
 
     def __init__(self, folder, code: str, more: str = "") -> None:
         self.program = Program(folder, more + START.format(code=code.replace(";", "\\n")))
@@ -58,7 +59,8 @@ def watched(tmp_path):
 
 
 def test_a_way_not_gone_counts_with_its_cycles_and_all_its_waiting(watched):
-    """Ten instructions of two bytes and a return, from the beginning of a line on, in the third tick only."""
+    """The way has ten instructions of two bytes and a return, begins with a line, and is gone in the third tick
+    only."""
     tick = watched("cmp r1, #3; beq 1f; bx lr; .balign 16; 1: " + "nop; " * 10 + "bx lr")
     assert tick.run(2.5).path(unseen=True) == 10 + 1 + REFILL + (LINE - 1)  # the second line is there in time
     usual, rare = tick.ticks[0], tick.run(1).ticks[2]
@@ -73,7 +75,7 @@ def test_only_one_of_two_ways_is_on_a_path(watched):
 
 
 def test_a_loop_goes_round_as_often_as_seen_and_is_not_gone_round_beside_the_path(watched):
-    """Twenty turns of a loop in one way, thirty in the other, never both."""
+    """A loop turns twenty times in one way and thirty times in the other, and no tick has both."""
     tick = watched("cmp r1, #2; beq 1f; movs r2, #20; 2: subs r2, #1; bne 2b; bx lr; "
                    "1: movs r2, #30; 3: subs r2, #1; bne 3b; bx lr").run(3.5)
     turn = 2 + REFILL + LINE - 1  # fetched again each time, as a path assumes no caches
@@ -115,7 +117,7 @@ def test_a_function_that_a_way_not_gone_calls_once_more_counts_once_more(watched
 
 
 def test_loading_a_constant_under_a_condition_leaves_the_next_block_unconditional(watched):
-    """A load in an IT block from watched memory; then a block that runs for the first time."""
+    """An IT block loads from watched memory; then a block runs for the first time."""
     constant = "adr r3, 9f; cmp r1, #2; ite eq; ldreq r2, [r3]; ldrne r2, [r3, #4]; cmp r1, #1; bne 1f; "
     tick = watched(constant + "b 2f; 1: b 3f; .balign 16; 2: mov r2, r1; str r2, [r0, #4]; 3: bx lr; .balign 4; "
                               "9: .word 7; .word 9").run(1.5)

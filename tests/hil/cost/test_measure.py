@@ -1,4 +1,4 @@
-"""The costs of an image that `femtorque build` reports."""
+"""`femtorque build` reports the costs of an image by its worst tick."""
 
 import re
 from dataclasses import replace
@@ -50,9 +50,8 @@ def test_duties_are_late_where_the_firmware_says():
 
 
 def test_a_tick_that_may_take_too_long_is_refused_by_where_it_may(monkeypatch, tmp_path):
-    """A quarter of a million cycles of code that was not come to; and a rate of 70 kHz, at which the worst tick fits
-    into a period unless waiting for flash is counted. Numbers for current loops, which this image lacks, do not
-    count."""
+    """Code that was not come to seems to take a quarter of a million cycles; and at 70 kHz the worst tick fits into a
+    period unless waiting for flash is counted. Numbers for current loops, which this image lacks, do not count."""
     mechanism = rig.three_link()
     fast = replace(mechanism, control=replace(mechanism.control, rate_hz=70_000, knot_hz=200),
                    board=replace(mechanism.board, pwm_hz=70_000))

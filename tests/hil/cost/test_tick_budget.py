@@ -38,8 +38,8 @@ BEFORE = 0.1  # s, about, that stream takes to fill the buffer
 
 
 class Course(Life):
-    """A board with its host, and the instructions of the worst tick of each part of what it goes through. flash: of
-    all ticks, with the cycles that they wait for it."""
+    """A board with its host. worst: instructions of the worst tick of each part of what it goes through. flash: costs
+    of all ticks, with the cycles that they wait for flash."""
 
     def __init__(self, board: VirtualBoard, mechanism: Mechanism) -> None:
         super().__init__(board, mechanism, lambda pose: self.way(self.start, self.there, 0.8))
@@ -56,7 +56,7 @@ class Course(Life):
         return knots(from_rows(names, [0.0, seconds], [there, back], rest, rest), self.mechanism)
 
     def ready(self) -> None:
-        """At the start pose, holding, nothing buffered."""
+        """Home at the start pose, and hold there with nothing buffered."""
         self.session.flush()
         self.session.home(self.start)
         self.session.arm()
@@ -165,7 +165,7 @@ def test_the_arm_has_really_been_through_all_of_it(course):
 
 
 def test_the_build_says_so_too(arm, course):
-    """Its short run finds almost the worst tick of this long one, and with its margin more."""
+    """The build's short run finds almost the worst tick of this long one, and more than it with its margin."""
     cost = measure(*arm)
     assert cost.instructions_tick <= BUDGET
     worst = sum(course.flash.worst)
@@ -174,7 +174,7 @@ def test_the_build_says_so_too(arm, course):
 
 
 def test_every_pointer_to_a_function_lies_in_a_table_that_the_longest_path_knows(arm):
-    """Except for the vectors' pointers, and for the reader of requests in the main loop."""
+    """The vectors' pointers and the reader of requests in the main loop are the only others."""
     flash = Image.load(arm[1].elf, FLASH_START, 1 << 20)
     functions = {symbol.address | 1 for name, symbol in flash.symbols.items() if name not in control_flow.TABLES}
     words = np.frombuffer(flash.flash[:len(flash.flash) // 4 * 4], "<u4")

@@ -4,9 +4,9 @@
 
 #include "plant_steps.h"
 
-/* One servo. terminal: V at its motor from now on, NaN where the motor floats,
- * at an angle and velocity of its output and with a current, A, of its motor.
- * sign: of the servo's direction; turns: turns of its output per turn of the
+/* A servo. terminal: V at its motor from now on, NaN if the motor floats; it is
+ * given angle and velocity of the output and the current, A, of the motor.
+ * sign: direction of the servo. turns: turns of its output per turn of the
  * joint, signed. gear, output: numbers of the plant's joints that have the
  * motor and the output, which may be the same. */
 typedef struct {
@@ -18,8 +18,9 @@ typedef struct {
     int64_t gear, output;
 } served;
 
-/* One drive, likewise. step: the mean torque at its output over some seconds
- * from now on. zero: rad of its output where the joint is at zero. */
+/* A drive, described like a servo. step: the mean torque at its output over
+ * some seconds from now on. zero: angle of its output at the joint's zero, rad.
+ * */
 typedef struct {
     void *drive;
     double (*step)(void *drive, double seconds, double now, double angle,
@@ -30,8 +31,8 @@ typedef struct {
 } driven;
 
 /* interval: s for which a servo's voltage or a drive's torque is held. motors:
- * number of the plant's joint with each of the board's motors, `joints` in
- * all. */
+ * for each of the board's motors, `joints` in all, the number of the plant's
+ * joint. */
 typedef struct {
     plant_steps *plant;
     int64_t servos, drives, joints;

@@ -14,7 +14,8 @@
 
 enum { FLOATS, SIGNED, ANTIPHASE, HALVES };
 
-/* port, pin: of the direction, -1 where that is no output and thus low. */
+/* port, pin: those of the direction; -1 where that is no output and thus low.
+ * */
 typedef struct {
     int32_t kind, port, pin;
     pin one, other;
@@ -23,9 +24,9 @@ typedef struct {
 
 enum { STEADY, IN_LINE, SHUNT };
 
-/* The source of an analogue pin's voltage. sign: of the current at the sensor
- * relative to the motor's; below: the low switch in series with a shunt; heard:
- * Python changes the voltage. */
+/* The source of an analogue pin's voltage. sign: sign of the current at the
+ * sensor relative to the motor's. below: the shunt is in series with the low
+ * switch. heard: Python changes the voltage. */
 typedef struct {
     int32_t kind, joint, heard;
     double zero, sign, slope, low, high;
@@ -33,7 +34,7 @@ typedef struct {
 } sense;
 
 /* wire: as in hil/board/power_stage.py. held: an arm at rest is held up from
- * outside; stopped: brakes are closed; by_hand: Python moves the plant on;
+ * outside. stopped: brakes are closed. by_hand: Python moves the plant on.
  * many: the plant has modes. */
 typedef struct {
     parts *chip;

@@ -15,7 +15,7 @@ typedef struct {
 } can_frame;
 
 /* Levels from the start of frame to the last bit before the delimiter of the
- * check sum. begins, ends: those that go at the rate of the data phase. */
+ * check sum. From begins to ends they go at the rate of the data phase. */
 typedef struct {
     int32_t count, begins, ends;
     uint8_t levels[LEVELS];

@@ -11,10 +11,10 @@
 
 struct servo;
 
-/* A kind of servos. look: brings id, listening and delay up to date. heard:
- * obeys a packet to all servos that is no question. answer: puts its answer to
- * a question behind the parts of others, `before` bytes; returns its size, 0
- * for none. */
+/* A kind of servos. look brings id, listening and delay up to date. heard obeys
+ * a packet that is sent to all servos and is no question. answer puts its
+ * answer to a question behind the parts of others, which have `before` bytes,
+ * and returns its size, or 0 if it has none. */
 typedef struct {
     void (*look)(struct servo *s);
     void (*heard)(struct servo *s, const uint8_t *packet, uint32_t size);
@@ -22,10 +22,10 @@ typedef struct {
                        uint8_t *whole, uint32_t before);
 } servo_ways;
 
-/* A servo on the wire. parts: whose time it has. catch_up: with `of`, brings
- * its motor to now. late: s by which its answers are late. cut: its wire is
- * off, its supply is not. delay: s from the end of a question, or of the answer
- * before, to its own answer. named: it answers next. */
+/* A servo on the wire. parts: the parts whose time it has. catch_up brings its
+ * motor to now, and gets `of`. late: s by which its answers are late. cut: its
+ * wire is off, its supply is on. delay: s from the end of the question, or of
+ * the answer before, to its own answer. named: it answers next. */
 typedef struct servo {
     const servo_ways *ways;
     struct servo *next;
@@ -36,9 +36,8 @@ typedef struct servo {
     int32_t cut, powered, id, listening, named;
 } servo;
 
-/* ids: of the servos that answer, in this order. size: bytes of each answer.
- * gap: s between their parts, if they make one answer together, else less than
- * 0. */
+/* ids: the servos that answer, in this order. size: bytes of each answer. gap:
+ * s between their parts if they make one answer together, else negative. */
 typedef struct {
     double gap;
     uint32_t size;
@@ -46,21 +45,21 @@ typedef struct {
     uint8_t ids[NAMED];
 } question;
 
-/* Packets of a kind. split: the size of the first packet of a burst, behind so
- * many other bytes; 0 without one. ask: whether servos answer a packet, and
- * then who. */
+/* Packets of a kind. split returns the size of a burst's first packet, or 0 if
+ * there is none, and skips the bytes before it. ask returns whether servos
+ * answer a packet, and which. */
 typedef struct {
     uint32_t (*split)(const uint8_t *burst, uint32_t size, uint32_t *skipped);
     int32_t (*ask)(const uint8_t *packet, uint32_t size, question *q);
 } framing;
 
-/* As hil/bus/half_duplex.py describes it. byte: s. spacing: s, of the board's
+/* hil/bus/half_duplex.py describes a wire. byte: s. spacing: s, of the board's
  * bytes. driven: s until which its driver is on. at, ends: place of the next
- * packet in the burst. asked: the question, of which `left` is unanswered from
- * `next` on; said: bytes of the answer so far. noise: whether it disturbs a
- * packet; babble: the bits of others beside a byte; log: hears of packets, if
- * there is one. arrive: passes bytes to the board, with `board`, and whether
- * they are disturbed. */
+ * packet in the burst. asked: the question, which is not answered from `next`
+ * on, by `left` servos. said: bytes of the answer so far. noise returns whether
+ * it disturbs a packet, babble the bits of others beside a byte. log, if there
+ * is one, hears of packets. arrive passes bytes to the board, with `board` and
+ * whether they are disturbed. */
 typedef struct one_wire {
     struct parts *parts;
     const framing *framing;

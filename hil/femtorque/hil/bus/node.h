@@ -18,7 +18,7 @@ enum {
     DOMINANT_ERROR
 };
 
-/* quantum: s. before, after: quanta to the sample point and from there; jump:
+/* quantum: s. before, after: quanta before and after the sample point. jump:
  * resynchronisation, quanta. */
 typedef struct {
     double quantum;
@@ -27,13 +27,13 @@ typedef struct {
 
 struct node;
 
-/* A kind of nodes. look: brings timing, fast, fd, silent and
- * listening up to date. offer: puts the frame that it would send now there, or
- * returns 0; it is asked whenever the wire is free. sees_itself: whether it
- * samples its own bits of the data phase right, its transceiver being so late,
- * s. All others are events: its offer is on the wire, gave way to another
- * frame, went through or was disturbed; somebody else's frame has come, or was
- * disturbed. The counters have been moved before. */
+/* A kind of nodes. look brings timing, fast, fd, silent and listening up to
+ * date. offer puts there the frame that the node would send now, or returns 0;
+ * it is called whenever the wire is free. sees_itself: whether the node samples
+ * its own bits of the data phase right with a transceiver that is late by so
+ * many s. All others hear of events, after the counters have been moved: the
+ * node's offer is on the wire, gave way to another frame, went through or was
+ * disturbed; another node's frame has come, or was disturbed. */
 typedef struct {
     void (*look)(struct node *n);
     int32_t (*offer)(struct node *n, can_frame *f);
@@ -46,12 +46,12 @@ typedef struct {
     void (*disturbed)(struct node *n, int32_t error);
 } node_ways;
 
-/* fast: timing of the data phase, if it knows CAN FD. silent: it hears and
- * never drives. listening: it takes part. transmit, receive: error counters.
- * The rest is the wire's: offered: its frame; offers: it has one that waits;
- * sends: it sends this frame, or has sent the last one; hears, astray: it hears
- * this frame, cannot read it; first: it saw the error first; pressed: it sends
- * or hears on a wire that is held. */
+/* fast: timing of the data phase, if the node knows CAN FD. silent: it hears
+ * and never drives. listening: it takes part. transmit, receive: error
+ * counters. The wire alone uses the rest. offered: the node's frame; offers: it
+ * has one that waits. sends: it sends the present frame, or has sent the last
+ * one. hears, astray: it hears this frame, cannot read it. first: it saw the
+ * error first. pressed: it sends or hears on a wire that is held. */
 typedef struct node {
     const node_ways *ways;
     void *owner;

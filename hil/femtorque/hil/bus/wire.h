@@ -6,7 +6,8 @@
 #include "node.h"
 #include "task.h"
 
-/* Somebody waits for so many sequences of recessive bits: then `act`. */
+/* A wait for a number of sequences of recessive bits, after which `act` is
+ * called. */
 typedef struct waiter {
     task task;
     double sequence, since;
@@ -16,13 +17,13 @@ typedef struct waiter {
     struct waiter *next;
 } waiter;
 
-/* As hil/bus/wire.py describes it. fast_phase: the last error was in a data
- * phase. nodes: in the order in which they came. begins, comes, ends, rests,
- * presses: what is due. frame: that is on the wire, if `busy`, with its error;
- * flag: bits of the flag behind which a wire is held; slowest: s of a bit then.
- * calm: frames that no
- * noise could disturb since it was asked last. noise: returns the level after
- * which it disturbs one, or 0; passed: hears of each frame, if there is one. */
+/* hil/bus/wire.py describes a wire. fast_phase: the last error was in a data
+ * phase. nodes: the first node that came. begins, comes, ends, rests, presses:
+ * what is due. frame: the frame on the wire while it is `busy`; error: its
+ * error. flag: bits of the flag behind which a wire is held; slowest: seconds
+ * of the longest bit then. calm: number of frames since the last call of noise
+ * that no noise could disturb. noise returns the level after which it disturbs
+ * a frame, or 0. passed, if there is one, hears of each frame. */
 typedef struct wire {
     struct parts *parts;
     node *nodes;

@@ -20,8 +20,8 @@ typedef struct {
     int64_t until;
 } place_of_register;
 
-/* The models' functions, for one range of addresses. note: called before every
- * access if there is a listener; value -1 for a read. */
+/* The models' functions for one range of addresses. note: if there is a
+ * listener it is called before every access, with -1 as the value of a read. */
 typedef struct {
     core *core;
     uint32_t start;

@@ -8,12 +8,13 @@
 #define CAN_PINS 2
 #define CAN_LINES 4
 
-/* hil/chip/stm32/can.py. number: among its kind. wire: at its transceiver, or
- * 0. pins: that must be switched to it, so many. hz: of its bits before its own
- * divider, 0 while that clock is dead, less while it is unknown. off: since it
- * was bus off, until it has come back. lines: numbers of its interrupt
- * requests, or -1; asserted: which of them it asserts, as bits. turns: to
- * another mode; waits: for recessive bits. */
+/* A controller, as hil/chip/stm32/can.py describes it. number: its number among
+ * its kind. wire: the wire at its transceiver, or 0. pins: how many pins must
+ * be switched to it. hz: clock of its bits before its own divider; it is 0
+ * while that clock is dead, and less while it is unknown. off: it has been bus
+ * off and has not come back yet. lines: numbers of its interrupt requests, or
+ * -1. asserted: the requests that it asserts, as bits. turns: when it turns to
+ * another mode. waits: its wait for recessive bits. */
 typedef struct {
     node node;
     struct parts *parts;

@@ -15,8 +15,8 @@ typedef struct {
     int32_t writable;
 } memory;
 
-/* Costs of a handler (number 0: thread mode) so far, without those of handlers
- * that preempted it. */
+/* Costs of a handler so far, without those of handlers that preempted it.
+ * Number 0 is thread mode. */
 typedef struct {
     int64_t entries, instructions, cycles;
 } handled;

@@ -8,8 +8,8 @@
 #define FDCAN_WORDS 65 /* registers */
 #define FDCANS 3
 
-/* Bits of CCCR, DBTP and TXBC, and of IR: RF0N and the next two for FIFO 0,
- * three bits further for FIFO 1. */
+/* Bits of CCCR, DBTP and TXBC. Bits of IR: RF0N and the next two are for FIFO
+ * 0, those for FIFO 1 are three places further. */
 enum { FDCAN_INIT = 1, FDCAN_CCE = 2, FDCAN_MON = 0x20, FDCAN_DAR = 0x40 };
 enum { FDCAN_FDOE = 0x100, FDCAN_BRSE = 0x200 };
 enum { FDCAN_TDC = 0x800000, FDCAN_TFQM = 0x1000000 };
@@ -18,24 +18,25 @@ enum { FDCAN_TCF = 0x100, FDCAN_TFE = 0x200, FDCAN_EP = 0x20000 };
 enum { FDCAN_EW = 0x40000, FDCAN_BO = 0x80000 };
 enum { FDCAN_PEA = 0x200000, FDCAN_PED = 0x400000 };
 
-/* Bytes of each part of message RAM, and places in it (44.3.5); an element of a
- * FIFO or to send has so many. */
+/* Bytes of each controller's part of message RAM, and places in it (44.3.5).
+ * FDCAN_ELEMENT: bytes of an element of a FIFO, or of one to send. */
 enum { FDCAN_PIECE = 0x350, FDCAN_STANDARD = 0, FDCAN_EXTENDED = 0x70 };
 enum { FDCAN_RECEIVED = 0xB0, FDCAN_TO_SEND = 0x278, FDCAN_ELEMENT = 72 };
 #define FDCAN_DEPTH 3
 #define FDCAN_RAM_WORDS 636
 
-/* get: index of the oldest element; level: how many there are; lost: one found
- * no room. */
+/* get: index of the oldest element. level: number of elements. lost: a frame
+ * found no room. */
 typedef struct {
     int32_t get, level, lost;
 } fdcan_fifo;
 
-/* hil/chip/stm32g4/fdcan.py. writable: bits of each register. ram: its part of
- * message RAM. put, ordered: of a FIFO to send, the place of the next element,
- * and how many are before it, also cancelled ones until their turn. sending,
- * offered: elements, or -1. state: flags of IR that the error state has now.
- * codes: LEC and DLEC; logged: CEL. initialises: to what INIT turns. */
+/* hil/chip/stm32g4/fdcan.py describes a controller. writable: bits of each
+ * register that can be written. ram: its part of message RAM. put: place of the
+ * next element in a FIFO to send; ordered: number of elements before it, with
+ * cancelled ones until their turn comes. sending, offered: numbers of elements,
+ * or -1. state: flags of IR that the error state has now. codes: LEC and DLEC.
+ * logged: CEL. initialises: the value to which INIT turns. */
 typedef struct {
     can can;
     uint32_t words[FDCAN_WORDS], writable[FDCAN_WORDS];

@@ -26,20 +26,21 @@ typedef struct {
     int32_t half, complete, stays, flagged, sends, link;
 } stream;
 
-/* A link, which hil/chip/stm32/serial.py describes. receives, transmits,
- * takes, gives: it and its DMA requests are switched on; asks: flags that
- * request its interrupt; wired: one wire for both directions, by its bits of
- * CR3; line: that wire, or 0, on its own pin, or, with three pins, behind a
- * transceiver with its enable pin and its output; before, after: cycles for which that
- * drives the wire before the first byte and behind the last one; by_reading: a
- * read of the data register clears flags that a read of the status register
- * has shown. coming: bytes on the wire from `first` to `last`, which are never
- * reset, with their errors and the cycles at which they arrive; room: for so
- * many, a power of two; until: when the line is free. dma_cycles: for which a
- * byte waits for DMA. held: in the data register; shifting: in the shift
- * register until `shifted`; -1: none. cleared: TC was cleared since the last
- * byte was out. out: sent bytes. others: bytes that come while it sends.
- * streams: that receives and that sends, or -1. */
+/* hil/chip/stm32/serial.py describes a link. receives, transmits, takes, gives:
+ * the link and its DMA requests are switched on. asks: flags that request its
+ * interrupt. wired: bits of CR3 make it one wire for both directions. line:
+ * that wire, or 0. It is on the link's own pin, or with three pins behind a
+ * transceiver that has an enable pin and an output. before, after: cycles for
+ * which the transceiver drives the wire before the first byte and behind the
+ * last one. by_reading: a read of the data register clears flags that a read of
+ * the status register has shown. coming: bytes on the wire from `first` to
+ * `last`, which are never reset, with their errors and the cycles at which they
+ * arrive. room: number of such bytes that there is room for, a power of two.
+ * until: cycle until which the line is busy. dma_cycles: cycles for which a
+ * byte waits for DMA. held: byte in the data register; shifting: byte in the
+ * shift register until `shifted`; -1 without a byte. cleared: TC was cleared
+ * since the last byte was out. out: sent bytes. others: bytes that come while
+ * it sends. streams: the stream that receives and the one that sends, or -1. */
 typedef struct {
     due quiet; /* end of a byte's time of silence on the line */
     int32_t receives, transmits, takes, gives, by_reading, interrupt, pins;

@@ -19,9 +19,9 @@ enum {
     SYSTICK = 15
 };
 
-/* Priorities are the 8-bit fields; the chip implements their upper four bits.
- * lines: interrupt requests that peripherals hold asserted. active: innermost
- * last. group_shift: AIRCR.PRIGROUP. */
+/* The chip implements the upper four of a priority's 8 bits. lines:
+ * interrupt requests that peripherals hold asserted. active: the innermost
+ * exception is the last. group_shift: AIRCR.PRIGROUP. */
 typedef struct {
     uint8_t pending[EXCEPTIONS], enabled[EXCEPTIONS], lines[EXCEPTIONS];
     uint8_t priority[EXCEPTIONS];

@@ -20,10 +20,10 @@
 #define SPIS 1
 #define PORT_WORDS 11 /* registers */
 
-/* hil/chip/stm32/gpio.py. outputs: pins that put their levels out; asked: pins
- * that are read when needed, without a call at changes; steered: pins that
- * only the board in C reads; heard: pins of whose changes Python hears;
- * inputs: place of the input register. */
+/* hil/chip/stm32/gpio.py describes a port. outputs: pins that put their levels
+ * out. asked: pins that are read when they are needed, so that changes call
+ * nothing. steered: pins that only the board in C reads. heard: pins whose
+ * changes Python hears. inputs: place of the input register. */
 typedef struct {
     uint32_t words[PORT_WORDS];
     uint32_t outputs, asked, steered, heard;
@@ -32,9 +32,9 @@ typedef struct {
 
 enum { PORT_DRAINS = 1, PORT_LEVELS = 5, PORT_SETS }; /* of registers */
 
-/* hil/chip/scs.py. last: the value last loaded into the counter, at the cycle
- * `loaded`; held_at: cycle at which it was stopped, or -1; heard: Python hears
- * of its zeros. */
+/* hil/chip/scs.py describes SysTick. last: the value that was last loaded into
+ * the counter, at the cycle `loaded`. held_at: cycle at which it was stopped,
+ * or -1. heard: Python hears when it comes to zero. */
 typedef struct {
     due expire;
     int32_t enabled, interrupt, flag, heard;
@@ -42,18 +42,19 @@ typedef struct {
     uint32_t last, reload, divider;
 } systick;
 
-/* hil/chip/stm32/watchdog.py. timeout: cycles, 0 while it does not run or its
- * registers are unlocked. */
+/* hil/chip/stm32/watchdog.py describes the watchdog. timeout: cycles; 0 while
+ * it does not run or its registers are unlocked. */
 typedef struct {
     due bite;
     int64_t timeout;
 } watchdog;
 
-/* order: of the last planned event, here or in Python. stale: the board must
- * be described again. attend: Python has been asked, or has planned something.
- * board: the parts outside of the chip, whose functions bring the plant up to
- * date, return V on a pin, counts of an encoder, and the answer to a frame of
- * SPI, -1 where Python has that. tasks: of the buses around the chip. */
+/* order: that of the last event that was planned, here or in Python. stale: the
+ * board must be described again. attend: Python has been asked, or has planned
+ * something. board: the parts outside of the chip. Its functions bring the
+ * plant up to date, and return V on a pin, counts of an encoder, and the answer
+ * to a frame of SPI, or -1 if Python has that. tasks: those of the buses around
+ * the chip. */
 typedef struct parts {
     counter *count;
     core *core; /* 0: no processor */
@@ -106,7 +107,8 @@ enum {
     CAN_REFUSES
 };
 
-/* Kinds of parts, in the upper bits of a place's value. */
+/* Kinds of parts, in the upper bits of a place's value. Below them is the
+ * part's number, and last the register's. */
 enum {
     A_TIMER,
     A_CONVERTER,
@@ -120,8 +122,8 @@ enum {
     THE_SYSTICK,
     THE_WATCHDOG
 };
-#define KIND 16u   /* bits below the kind, */
-#define NUMBER 8u  /* and below the part's number; last the register's */
+#define KIND 16u /* bits below the kind */
+#define NUMBER 8u /* bits below the part's number */
 
 double floored(double a, double b);
 double parts_seconds(const parts *l);

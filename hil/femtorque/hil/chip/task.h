@@ -4,8 +4,8 @@
 
 #include "due.h"
 
-/* act: what is done, with `of`; next: of the parts' list, in the order in which
- * they are due. */
+/* act is called with `of`. next: the next task of the list, in the order in
+ * which they are due. */
 typedef struct task {
     due due;
     void (*act)(void *of);

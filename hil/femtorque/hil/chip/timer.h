@@ -26,13 +26,13 @@ enum {
 /* Events of which Python hears, as bits. */
 enum { HEARS_UPDATES = 1, HEARS_TRIGGERS = 2, HEARS_REQUESTS = 4 };
 
-/* hil/chip/stm32/timer.py describes one. prescaler, top, compare, repeated: in
- * effect. cycles: of the processor for one of its clock. full: highest count.
- * phase: cycle of the last over- or underflow, or of the start; period: cycles
- * from update to update, 0 without any. frozen_at: cycle at which the debug
- * unit stopped it, or -1. triggers: number of the converter that its updates
- * start, or -1. joint: with the encoder, or -1 if Python counts; origin: its
- * count less the encoder's. */
+/* hil/chip/stm32/timer.py describes a timer. prescaler, top, compare, repeated:
+ * values in effect. cycles: cycles of the processor for one of its clock. full:
+ * its highest count. phase: cycle of its last over- or underflow, or of its
+ * start. period: cycles from update to update, 0 without updates. frozen_at:
+ * cycle at which the debug unit stopped it, or -1. triggers: number of the
+ * converter that its updates start, or -1. joint: the joint whose encoder it
+ * counts, or -1 if Python counts. origin: its count less the encoder's. */
 typedef struct {
     due update;
     double cycles, phase, period;
@@ -43,8 +43,8 @@ typedef struct {
     int64_t frozen_at, origin;
 } timer;
 
-/* A pin that follows a compare value of a timer; without `follows` it stays:
- * the share of time for which it is high. top: counts of a whole period. */
+/* The share of time for which a pin is high that follows a compare value of a
+ * timer. Without `follows` the share stays. top: counts of a whole period. */
 typedef struct {
     int32_t timer, channel, follows, inverted;
     double top, stays;
