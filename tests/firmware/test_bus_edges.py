@@ -1,7 +1,6 @@
 """Drives on buses to the tick and to the count: when one is silent, what is forgotten with it, how much of a bus a tick
 takes in."""
 
-import dataclasses
 import math
 import struct
 
@@ -10,9 +9,9 @@ import pytest
 
 from femtorque.codegen.drive.can import Frame
 from femtorque.codegen.drive.families.robstride import frames as robstride
-from femtorque.codegen.wire import Probe, messages
+from femtorque.codegen.wire import messages
 from femtorque.host.link import drives
-from tests.firmware.test_bus import ELBOW, arm, by_hand, held, where
+from tests.firmware.test_bus import ELBOW, arm, by_hand, held, parked, where
 from tests.support.drives import Bussed
 from tests.support.servos import Served
 
@@ -23,14 +22,6 @@ TAKEN = 32  # frames of one bus that a tick takes in
 def state(app: Bussed) -> str:
     """In this tick."""
     return app.name(messages.STATES, app.lib.fake_state_now())
-
-
-def unplaced(lower: float = -4.0) -> Bussed:
-    """The elbow may be parked beyond half a turn from its drive's zero."""
-    mechanism = arm()
-    joints = [dataclasses.replace(j, limits=dataclasses.replace(j.limits, lower=lower)) if j.name == "elbow" else j
-              for j in mechanism.joints]
-    return Bussed(dataclasses.replace(mechanism, joints=tuple(joints)))
 
 
 @pytest.mark.parametrize(("missing", "ends"), [(SILENT, "HOLD"), (SILENT + 1, "FAULT")])
@@ -97,7 +88,7 @@ def test_that_answers_that_nobody_asked_for_do_not_count_as_settings():
 
 
 def test_that_a_joint_whose_turn_nobody_knows_stays_where_it_was_seen_last():
-    app = unplaced()
+    app = parked(lower=-4.0)
     d = app.drives["elbow"]
     app.run(60)
     before = where(app, ELBOW)
@@ -238,20 +229,6 @@ def test_that_a_question_without_an_answer_is_no_state_that_is_lost_while_a_driv
 # ---- who closes the loop ----------------------------------------------------------------------------
 
 
-def test_that_a_drive_that_closes_the_loop_gets_the_torque_that_carries_the_arm():
-    app = Bussed(arm(pd="drive"))
-    app.drives["shoulder"].position = 0.0
-    app.run(60)
-    assert app.command("ARM") == "NONE"
-    app.run(20)
-    wanted = app.see().torque_ff
-    assert abs(wanted[0]) > 5.0
-    for i, j in enumerate(app.joints):
-        kind = j.drive.type
-        assert app.drives[j.name].target.torque == pytest.approx(j.drive.sign * wanted[i],
-                                                                 abs=2.0 * kind.torque / 4095.0)
-
-
 @pytest.mark.parametrize("side", ["lower", "upper"])
 def test_that_beyond_a_limit_the_boards_law_says_which_torque_leads_back(side):
     """Its drive's own loop would pull to its target, whichever way that is."""
@@ -270,16 +247,3 @@ def test_that_beyond_a_limit_the_boards_law_says_which_torque_leads_back(side):
         if not closes:
             torque = joint.drive.sign * d.target.torque
             assert out * torque < 0.0
-
-
-def test_that_what_is_probed_gets_the_boards_torque_though_its_drive_closes_the_loop_otherwise():
-    app = Bussed(arm(pd="drive"))
-    app.run(60)
-    assert app.ask(Probe(app.token % 255 + 1, ELBOW, 0.0)) == "NONE"
-    assert app.ask(Probe(app.token % 255 + 1, ELBOW, 0.5)) == "NONE"
-    told = []
-    for _ in range(60):
-        app.run(1)
-        told.append(app.drives["elbow"].target)
-    assert all((t.kp, t.kd) == (0.0, 0.0) for t in told)
-    assert np.mean([t.torque for t in told]) == pytest.approx(0.5, abs=0.02)
