@@ -156,7 +156,7 @@ def test_a_feature_gives_the_torque_that_its_oracle_does(tmp_path, name):
     assert peak(CompiledStep(model, "double").torque(positions) - truth) <= 1e-5 * peak(truth)
     error = np.abs(CompiledStep(model, "single").torque(positions) - truth).max(axis=0)
     assert error.max() <= 1e-4 * peak(truth) or np.all(error <= noise_floor(model, positions) + 1e-5 * peak(truth))
-    # and the oracle would notice if the feature did nothing
+    # the oracle shows a feature that does nothing
     if feature.extra and "lock" not in name:
         plain = expected(Feature(), [j.name for j in joints], *state)
         assert peak(truth - plain) >= 1e-2 * peak(truth)

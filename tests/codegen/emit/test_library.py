@@ -139,7 +139,7 @@ def test_platformio_finds_it_by_its_header_and_compiles_it_as_library_json_says(
 
 
 @pytest.mark.xdist_group("qemu")
-def test_the_image_of_platformio_prints_on_an_emulated_stm32_what_the_pc_prints(image, library, tmp_path):
+def test_the_image_of_platformio_prints_the_same_on_an_emulated_stm32_and_on_the_pc(image, library, tmp_path):
     """All nine digits of every torque are equal."""
     said = run("qemu-system-arm", "-M", "netduinoplus2", "-nographic", "-monitor", "none", "-serial", "null",
                "-semihosting-config", "enable=on,target=native", "-kernel", image[0])
@@ -254,7 +254,7 @@ def test_zephyr_finds_the_module_its_option_and_its_sources(library, tmp_path):
 # ---------------------------------------------------------------- the folder
 
 
-def test_what_an_earlier_library_left_in_src_goes_and_what_is_the_users_stays(tmp_path):
+def test_files_of_an_earlier_library_in_src_go_and_the_users_files_stay(tmp_path):
     folder = made("five_bar", tmp_path / "library")
     assert (folder / "src" / "ft_loop.c").is_file()
     (folder / "src" / "mine.c").write_text("/* mine */\n")

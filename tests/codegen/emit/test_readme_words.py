@@ -52,7 +52,7 @@ def test_the_first_tick_is_as_exact_as_the_others_if_its_sample_is_the_one_that_
     resting[0] = begin
     rested = np.max(np.abs(torque(resting)[0] - wanted[0])) / peak(wanted)
     assert rested > 3.0 * error[0], "the rest itself is not that sample"
-    assert name != "three_link" or rested > 5e-5  # where no weight makes the peak large
+    assert name != "three_link" or rested > 5e-5  # no weight enlarges its peak
 
 
 @pytest.mark.parametrize("precision, differ", [("single", 1e-4), ("double", 1e-5)])

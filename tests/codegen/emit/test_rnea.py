@@ -134,7 +134,7 @@ def test_states_need_no_order():
 @pytest.mark.parametrize("name, position", [
     ("six_axis", np.nan), ("six_axis", np.inf), ("six_axis", -1e8), ("five_bar", np.nan), ("five_bar", 1e30),
 ])
-def test_a_position_that_is_none_is_refused_and_the_torque_left_alone(name, position):
+def test_a_position_that_is_not_finite_is_refused_and_leaves_the_torque_unchanged(name, position):
     c, q = compiled(name, "double"), np.array([[joint.start for joint in MECHANISMS[name].streamed]])
     assert np.all(np.isfinite(c.torque(q))) and c.made == 1
     rest = 0.0 * q
@@ -178,7 +178,7 @@ def test_any_number_of_states_at_once():
     ((np.zeros((4, 3)), np.zeros((5, 3)), np.zeros(3)), "q, v, a = .*: shapes do not go together"),
     (([np.nan] * 3, [0.0] * 3, [0.0] * 3), "q, v, a: must be finite"),
 ])
-def test_states_that_are_none_are_refused_by_name(given, words):
+def test_unfit_states_are_refused_by_name(given, words):
     with pytest.raises(BadInput, match=words):
         instant.inverse_dynamics(MECHANISMS["three_link"], *given)
 
@@ -192,7 +192,7 @@ def test_flexible_links_are_refused_and_the_folder_says_why(tmp_path):
     assert "There is no `ft_rnea` for flexible links" in (tmp_path / "README.md").read_text()
 
 
-def test_the_folder_says_how_it_is_called_and_what_it_costs(tmp_path):
+def test_the_folder_explains_the_call_and_its_cost(tmp_path):
     names = [path.name for path in sources.generate(MECHANISMS["two_arm_grasp"], tmp_path)]
     assert {"ft_rnea.h", "ft_rnea.c", "ft_units.h"} <= set(names)
     readme = (tmp_path / "README.md").read_text()

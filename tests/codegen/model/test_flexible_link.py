@@ -18,7 +18,7 @@ from femtorque.codegen.verify import examine
 from tests.support import flexible_chain, oracle, timoshenko
 from tests.support.flexible_chain import EI, L, M, sheared
 
-GA_s = 100.0  # N: a tenth of the static deflection under a force at the tip is by shear
+GA_s = 100.0  # N: shear is then a tenth of the static deflection under a force at the tip
 
 CLAMPED = [brentq(lambda x: np.cos(x) * np.cosh(x) + 1.0, low, low + 2.0) for low in (1.0, 4.0, 7.0)]
 
@@ -101,7 +101,7 @@ def test_torsion_is_a_spring_at_the_tip():
     assert np.sqrt(square[0]) == pytest.approx(np.sqrt(GJ / L / (3e-4 + 0.05 * 0.08**2)), rel=1e-3)
 
 
-def test_what_is_fixed_to_root_and_tip_becomes_the_hubs_and_the_tips_piece():
+def test_parts_fixed_to_root_and_tip_become_pieces_of_hub_and_tip():
     mechanism = flexible_chain.single(2, 0.05)
     clamp = Link("clamp", 0.2, np.zeros(3), 1e-4 * np.eye(3))
     fixed = Joint("weld", "fixed", "arm", "clamp", np.zeros(3), np.zeros(3), flexible_chain.Z)
@@ -117,7 +117,7 @@ def refused(mechanism, pattern: str) -> None:
         supported(mechanism)
 
 
-def test_what_is_not_computed_is_refused_by_name():
+def test_uncomputed_mechanisms_are_refused_by_name():
     one = flexible_chain.single(2)
     arm = one.links[0]
 
@@ -145,11 +145,11 @@ def test_what_is_not_computed_is_refused_by_name():
     supported(oracle.planar_chain(2))
 
 
-def test_what_bends_too_far_for_the_theory_is_told():
+def test_bends_too_far_for_the_theory_are_reported():
     def told(mechanism) -> str:
         return " ".join(examine(mechanism).warnings)
 
-    # of a chain of 48 segments 0.2512, of the linear beam 0.257
+    # a chain of 48 segments has 0.2512, the linear beam 0.257
     assert "its tip hangs at a slope of 0.25" in told(flexible_chain.single(2, 0.1, gravity=(0.0, -9.81, 0.0)))
     assert "slope" not in told(flexible_chain.single(2, 0.1, gravity=(0.0, 0.0, -9.81)))
     arm = flexible_chain.flexible_joints()

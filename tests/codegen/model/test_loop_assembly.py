@@ -49,7 +49,7 @@ def branched() -> Model:
     return model_of(replace(chain, joints=tuple(joints), loops=loops))
 
 
-def test_jacobian_is_the_derivative_of_what_is_left_open(branched: Model) -> None:
+def test_jacobian_is_the_derivative_of_the_residual(branched: Model) -> None:
     q, h = np.random.default_rng(1).uniform(-1.0, 1.0, branched.n), 1e-6
     for cut in cuts(branched):
         slope = np.array([residual(branched, cut, pose(branched, q + h * e))
@@ -103,7 +103,7 @@ def test_a_ball_in_a_plane_has_one_equation_too_many() -> None:
         assert examine(changed).data()["assembly"]["dropped"] == [assembly.row_name(r) for r in assembly.dropped]
 
 
-def test_check_tells_what_the_loops_make_of_a_mechanism() -> None:
+def test_check_reports_the_mobility_of_loops() -> None:
     mechanism, _ = example("five_bar_3")
     told = examine(mechanism).data()
     assert told["assembly"]["mobility"] == 2 and len(told["assembly"]["redundant"]) == 1
@@ -111,7 +111,7 @@ def test_check_tells_what_the_loops_make_of_a_mechanism() -> None:
     assert set(told["stiffest_gains"]) == set(told["streamed"])
 
 
-def test_loops_that_do_not_close_are_refused_with_what_is_left() -> None:
+def test_loops_that_do_not_close_are_refused_with_their_residual() -> None:
     mechanism, _ = example("four_bar")
     loop = mechanism.loops[0]
     far = replace(loop, b=replace(loop.b, xyz=loop.b.xyz + [1.0, 0.0, 0.0]))
@@ -199,10 +199,10 @@ def test_the_incremental_reference_converges_at_second_order(name: str) -> None:
     for hz in (500, 1000):
         model = model_of(asking(mechanism, rate_hz=hz, knot_hz=hz))
         t, tau = schemes.torque(model, motion, round(0.5 * motion.duration * hz), rigid.recursion)
-        expected = schemes.exact(model, motion, t)  # which is Pinocchio's, see above
+        expected = schemes.exact(model, motion, t)  # another test compares it with Pinocchio
         errors[hz] = np.abs(tau - expected).max() / np.abs(expected).max()
     assert 3.6 < errors[500] / errors[1000] < 4.4
-    assert errors[1000] < (4e-5 if name == "three_rrr" else 1e-5)  # whose motion is twice as fast: tick^2 is 4 times
+    assert errors[1000] < (4e-5 if name == "three_rrr" else 1e-5)  # a motion twice as fast has 4 times the error
 
 
 def test_the_partition_is_warned_of_with_the_passive_torque_it_leaves() -> None:

@@ -62,7 +62,7 @@ def projected(urdf: Path, mechanism: Mechanism, q, v, a) -> np.ndarray:
 
 
 @pytest.mark.parametrize("file", HANDS)
-def test_a_leader_carries_what_its_followers_need(file: str) -> None:
+def test_a_leader_carries_the_torque_of_its_followers(file: str) -> None:
     urdf, rng = robot(file), np.random.default_rng(1)
     mechanism = load_mechanism(urdf)
     assert sum(joint.mimic is not None for joint in mechanism.moving) == HANDS[file]

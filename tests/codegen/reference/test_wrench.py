@@ -69,7 +69,7 @@ def test_torque_with_a_wrench_is_that_of_pinocchio(seed, make, convert):
 
 @pytest.mark.parametrize("precision, within", [("double", 1e-12), ("single", 3e-6)])
 @pytest.mark.parametrize("make", [random_chain, random_tree], ids=["chain", "tree with slides"])
-def test_the_emitted_c_bears_what_pinocchio_says(make, precision, within):
+def test_the_emitted_c_agrees_with_pinocchio(make, precision, within):
     """Every link, a fixed tool included, bears the difference that the external force makes in rnea."""
     rng = np.random.default_rng(7)
     mechanism = with_tool(make(rng, 6), 4)
@@ -115,7 +115,7 @@ def test_the_verb_adds_it_to_every_tick():
     assert with_it.error == without.error
 
 
-def test_what_cannot_be_is_refused_in_one_line():
+def test_impossible_wrenches_are_refused_in_one_line():
     mechanism = with_tool(planar_chain(2), 1)
     model, six = model_of(mechanism), [0.0] * 6
     with pytest.raises(BadInput, match="link22.*no such link.*link2"):

@@ -118,7 +118,7 @@ def test_the_generated_folder_stands_on_its_own(tmp_path):
     readme = (tmp_path / "README.md").read_text()
     assert "`ft_flexible.c`: the march of flexible links and springs" in readme
     assert "-c ft_flexible.c ft_step.c" in readme
-    assert "wrist" not in readme  # the spring's joint is none of the caller's
+    assert "wrist" not in readme  # the caller has no use for the spring's joint
     assert max(map(len, (tmp_path / "ft_step.c").read_text().splitlines())) <= 100
 
 
@@ -138,7 +138,7 @@ def swinging(mechanism, stretch: float = 1.0):
 
 
 @pytest.mark.parametrize("case", ["two links, two planes", "flexible joints", "a beam on a beam"])
-def test_what_the_c_bends_is_what_the_reference_bends(case):
+def test_the_c_bends_as_the_reference_does(case):
     model = model_of(CASES[case])
     motion = swinging(model.mechanism)
     step, z = marched(model, motion, 200)

@@ -153,7 +153,7 @@ def test_buckling_loads_and_the_stiffening_of_a_turning_beam():
     assert turning == pytest.approx(1.193, rel=5e-3)
 
 
-def test_what_goes_round_the_axis_is_of_a_beam_bent_by_a_force_at_its_tip():
+def test_coefficients_of_a_deflection_round_the_axis_are_those_of_a_beam_bent_at_its_tip():
     link = flexible_tree(flexible_chain.single(1, 0.0)).pieces[1].tip
     f = np.polynomial.Polynomial([0.0, 0.0, 1.5, -0.5])
     g, back = (f.deriv() ** 2).integ(), (f.deriv() ** 3).integ() / 6.0

@@ -73,7 +73,7 @@ def test_zero_one_and_opposites_cost_nothing():
     assert (-a) * (-b) is a * b
 
 
-def test_what_nothing_needs_is_not_printed():
+def test_unneeded_values_are_not_printed():
     graph = Graph()
     graph.block("all")
     a = read(graph, "a")

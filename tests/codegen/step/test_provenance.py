@@ -39,7 +39,7 @@ def test_every_number_of_a_link_s_forces_is_one_of_its_parameters(name, scheme):
     for i, own in enumerate(rows):
         numbers = [abs(p.number) for p in own] + [1.0, 2.0, 0.5]
         numbers += [abs(p.number) for row in rows for p in row if p.unit in ("m", "", "m/s^2")]
-        numbers += [x * y for x in numbers for y in numbers]  # of what does not change
+        numbers += [x * y for x in numbers for y in numbers]  # products of constants
         if scheme == "nodal":
             text = c.split("ft_link[FT_JOINTS] = {")[1].split("    },\n")[i].split("/* l */")[0]
             numbers.append(0.0)
@@ -52,7 +52,7 @@ def test_every_number_of_a_link_s_forces_is_one_of_its_parameters(name, scheme):
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("name", MAKE)
-def test_a_parameter_changes_with_the_links_that_it_is_said_to_be_of_and_with_no_other(name, scheme):
+def test_a_parameter_changes_with_the_links_of_its_origin_and_with_no_other(name, scheme):
     mechanism = asking(MAKE[name](), scheme=scheme)
     model = model_of(mechanism)
     before, all_named = provenance(plain_step(model, scheme)), set()
@@ -79,14 +79,14 @@ def test_the_c_says_it_of_every_link_within_80_columns(scheme):
 
 
 @pytest.mark.parametrize("name", ["four_bar", "flexible_arm"])
-def test_closed_mechanisms_and_those_that_bend_say_it_too(name):
+def test_closed_and_flexible_mechanisms_name_their_links_too(name):
     model = model_of(load_mechanism(MECHANISMS / f"{name}.toml"))
     c = "".join(sources.step_sources(model).values())
     for body in model.bodies:
         assert re.search(rf"(Of|of) [^:;]*\b{body.joint.child}\b", c)
 
 
-def test_torques_at_one_instant_say_it_too():
+def test_torques_at_one_instant_name_their_links_too():
     c = rnea.render(model_of(MAKE["six_axis"]()))["ft_rnea.c"]
     assert len(re.findall(r"/\* Of [^*]*tool_flange[^*]*m = ", c)) >= 2  # with motion, and at rest
 

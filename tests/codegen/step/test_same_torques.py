@@ -89,7 +89,7 @@ def torques(name: str, mechanism: Mechanism, precision: Precision) -> np.ndarray
         return step.torque(motion.middles(ticks, model.dt), schedule(mechanism, motion.modes, ticks))
     motion = random_motion(mechanism, np.random.default_rng(7))
     positions = motion.middles(min(TICKS, mechanism.control.rate_hz), model.dt)
-    if mechanism.constrained:  # a spline of SciPy's, whose last bits are the processor's
+    if mechanism.constrained:  # the last bits of SciPy's spline depend on the processor
         positions = np.round(positions * 2.0**30) / 2.0**30
     return step.torque(positions)
 

@@ -38,7 +38,7 @@ def test_a_fast_tick_is_noisier():
     assert scheme.choose(asking(planar_chain(3), rate_hz=10_000, knot_hz=1000)).scheme == "newton-euler"
 
 
-def test_what_is_cheaper_and_quieter_is_taken():
+def test_a_cheaper_and_quieter_scheme_is_taken():
     chosen = scheme.choose(random_chain(np.random.default_rng(0), 1))
     assert chosen.scheme == "newton-euler" and chosen.price < 1.0
 

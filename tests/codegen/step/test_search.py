@@ -29,7 +29,7 @@ def test_a_step_is_searched_for_once_and_kept(scheme, tmp_path, monkeypatch):
         file.write_text('{"choices": [')
     assert step.render(model_of(arm(scheme))) == first and len(searched) == 2
     monkeypatch.setattr(search, "EFFORT", 0)
-    step.render(model_of(arm(scheme)))  # how far it looks decides, too
+    step.render(model_of(arm(scheme)))  # the key contains the effort
     assert len(searched) == 3
 
 

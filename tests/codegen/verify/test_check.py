@@ -59,7 +59,7 @@ LAST = "{joints} at the last command, as no time limit of theirs is sure"
     ("odrive_arm", "f405rg-4", LEAVES.format(going=LAST.format(joints="base_turn, shoulder, elbow"))),
     ("so101_sts", "f405rg-6", LEAVES.format(going=LAST.format(
         joints="shoulder_pan, shoulder_lift, elbow_flex, wrist_flex, wrist_roll, gripper")))])
-def test_that_it_says_of_each_board_and_drive_what_goes_on_in_a_debuggers_halt(
+def test_that_it_names_the_motors_that_go_on_in_a_debuggers_halt(
         name: str, board: str, does: str) -> None:
     """Feetech's servos, CubeMars' drives and ODrives as delivered have no time limit, according to their makers."""
     file = MECHANISMS / f"{name}.toml"
@@ -131,7 +131,7 @@ def test_thresholds_of_touches_within_the_noise_of_encoders_are_warned_of(arm: M
     assert [w for w in report.warnings if w.startswith("joint.wrist.contact.torque = 0.01 is less than 6 times what")]
 
 
-def test_servos_whose_supply_nobody_cuts_are_warned_of() -> None:
+def test_servos_without_a_cut_of_their_supply_get_a_warning() -> None:
     servos = load_mechanism(MECHANISMS / "so101_sts.toml")
     assert "output [cutoff] cuts their supply where they do not say within 0.03 s" in examine(servos).silence[0]
     uncut = examine(replace(servos, safety=replace(servos.safety, cutoff=None)))
@@ -157,7 +157,7 @@ def test_a_drive_without_its_rotor_is_warned_of_once_a_kind() -> None:
 
 @pytest.mark.parametrize(("ku", "kv", "warned"), [(1.0, 1.0, False), (0.25, 0.5, False), (0.04, 0.2, False),
                                                   (0.02, 0.15, True), (1.0, 0.1, True), (0.08, 0.05, True)])
-def test_gains_far_below_the_stiffest_and_those_that_hardly_damp_are_warned_of(arm: Mechanism, ku: float, kv: float,
+def test_gains_far_below_the_stiffest_or_with_little_damping_get_a_warning(arm: Mechanism, ku: float, kv: float,
                                                                                warned: bool) -> None:
     """ku and kv are shares of the stiffest gains, which damp critically. kv over the root of ku is the damping
     ratio."""
@@ -188,7 +188,7 @@ WARNINGS = {
 
 
 @pytest.mark.parametrize("case", list(WARNINGS))
-def test_what_its_author_may_mean_is_warned_of(arm: Mechanism, case: str) -> None:
+def test_probable_mistakes_get_a_warning(arm: Mechanism, case: str) -> None:
     changes, warning = WARNINGS[case]
     if "friction" in changes:
         changes = {"friction": replace(joint(arm, "wrist").friction, coulomb=0.0)}
@@ -204,7 +204,7 @@ def test_what_its_author_may_mean_is_warned_of(arm: Mechanism, case: str) -> Non
     ({"board": BoardUse("f405rg-4", 24.0, 10000), "control": Control(rate_hz=100, knot_hz=50, observer_hz=25.0)},
      "unstable at 100 Hz"),
 ])
-def test_what_cannot_be_is_refused(arm: Mechanism, changes: dict[str, Any], rule: str) -> None:
+def test_impossible_mechanisms_are_refused(arm: Mechanism, changes: dict[str, Any], rule: str) -> None:
     whole = {key: value for key, value in changes.items() if key != "joint"}
     with pytest.raises(BadInput, match=rule):
         examine(replace(changed(arm, "wrist", **changes.get("joint", {})), **whole))
@@ -299,7 +299,7 @@ def test_a_zero_that_is_sought_with_too_little_torque_is_warned_of():
         assert any("joint.shoulder.home.effort = 0.3 does not carry the joint" in w for w in said) == warned
 
 
-def test_a_flexible_link_that_turns_or_bends_beyond_what_was_tried_is_warned_of():
+def test_a_flexible_link_that_turns_too_fast_or_bends_too_far_gets_a_warning():
     link = load_mechanism(MECHANISMS / "flexible_link.toml")
     link = replace(link, control=replace(link.control, rate_hz=250, knot_hz=250))
     assert not [w for w in examine(link).warnings if "turn" in w]
@@ -346,7 +346,7 @@ def test_check_shows_flexible_links_with_their_first_frequencies_and_damping() -
     assert examine(load_mechanism(MECHANISMS / "three_link.toml")).beams == ()
 
 
-def test_what_stands_on_the_ground_is_told_in_one_line() -> None:
+def test_links_on_the_ground_take_one_line() -> None:
     go2 = load_mechanism(robot("go2.urdf"))
     leg = replace(go2, lock=go2.lock | {j.name: j.start for j in go2.moving if not j.name.startswith("FL")})
     shown = rendered(examine(leg))
@@ -357,6 +357,6 @@ def test_what_stands_on_the_ground_is_told_in_one_line() -> None:
     assert "3 moving joints, 2.202 kg moved" in shown
 
 
-def test_what_loops_are_is_told_in_one_line_of_a_terminal() -> None:
+def test_loops_take_one_line_of_a_terminal() -> None:
     shown = rendered(examine(load_mechanism(MECHANISMS / "five_bar.toml")))
     assert "loops: mobility 2, 2 joints actuated, at the start " in shown

@@ -43,7 +43,7 @@ def test_every_number_of_the_c_is_found_and_nearly_none_is_a_sum(name, scheme):
     assert kinds.count(SUM) == SUMS.get(name, 0) and kinds.count(PARAMETER) > 8
 
 
-def test_numbers_formed_by_hand_are_found_by_the_names_of_what_they_are_formed_of():
+def test_numbers_formed_by_hand_are_found_with_the_names_of_their_parameters():
     """The nodal step contains masses times 2 / tick^2, each of one link."""
     mechanism = file("six_axis", "nodal")
     search = Search.of(mechanism)
@@ -77,7 +77,7 @@ def test_sign_wrapping_and_fewer_digits_mean_the_same_number():
     ("0.78", "is no number of the C"), ("77.5", "is no number of the C"), ("mass", "is not a number"),
     ("", "is not a number"), ("nan", "is not a number"), ("1e999", "is not a number"),
 ])
-def test_what_is_not_there_is_refused_in_one_line(number, rule):
+def test_unknown_numbers_are_refused_in_one_line(number, rule):
     with pytest.raises(BadInput, match=rule) as refused:
         Search.of(file("three_link")).find(number)
     assert "\n" not in str(refused.value)

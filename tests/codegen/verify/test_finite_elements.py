@@ -153,7 +153,7 @@ def test_constants_are_those_of_the_emitted_step(name):
     assert not {"0.0", "1.5"} & {*found.constants}, "numbers of the method"
 
 
-def test_the_command_gives_what_the_functions_give(here, tmp_path):
+def test_the_command_gives_the_functions_results(here, tmp_path):
     out = tmp_path / "e.html"
     shown = here("elements", "mechanisms/three_link.toml", "--page", out, "--json")
     assert shown.returncode == 0 and json.loads(shown.stdout)["constants_on_chip"] > 3

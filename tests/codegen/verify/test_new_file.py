@@ -38,11 +38,11 @@ def made(crab, tmp_path, **choice):
 def test_one_chain_of_a_robot_moves_and_the_rest_stands_still(crab, tmp_path):
     leg = made(crab, tmp_path, chain="trunk:b_foot", board="f405rg-4")
     assert [j.name for j in leg.moving] == ["b_hip", "b_knee", "b_ankle"]
-    assert leg.lock["a_knee"] == 0.5 and leg.lock["a_hip"] == 0.0  # where it may be that is nearest to zero
+    assert leg.lock["a_knee"] == 0.5 and leg.lock["a_hip"] == 0.0  # the nearest to zero within the limits
     assert [j.motor.channel for j in leg.moving] == [0, 1, 2]
 
 
-def test_joints_that_are_locked_stay_where_they_are_told(crab, tmp_path):
+def test_locked_joints_stay_at_the_given_position(crab, tmp_path):
     leg = made(crab, tmp_path, chain="trunk:b_foot", lock=("b_ankle=0.2", "b_hip"))
     assert [j.name for j in leg.moving] == ["b_knee"]
     assert leg.lock["b_ankle"] == 0.2 and leg.lock["b_hip"] == 0.0
@@ -93,12 +93,12 @@ def test_the_joints_too_many_are_named_as_they_are_to_be_locked(crab, tmp_path):
     assert len(made(crab, tmp_path, **seven | {"lock": (*seven["lock"], named)}).moving) == 6
 
 
-def test_one_limb_alone_is_not_told_that_there_are_others(crab, tmp_path):
+def test_a_single_limb_gets_no_note_on_other_limbs(crab, tmp_path):
     path = write_new_file("leg", tmp_path / "leg.toml", crab, Choice(chain="trunk:a_foot"))
     assert not any("limbs hang on" in line for line in said_of(path))
 
 
-def test_a_motor_that_is_sold_is_written_with_its_source_and_what_its_sheet_leaves_out(crab, tmp_path):
+def test_a_motor_of_the_catalogue_is_written_with_its_source_and_missing_data(crab, tmp_path):
     leg = made(crab, tmp_path, chain="trunk:b_foot", board="f405rg-4", motor="pololu-37d-131")
     written = (tmp_path / "leg.toml").read_text()
     assert "# Source: Pololu data sheet" in written and "has no rotor inertia: `femtorque identify`" in written
@@ -108,7 +108,7 @@ def test_a_motor_that_is_sold_is_written_with_its_source_and_what_its_sheet_leav
     assert not [w for w in examine(leg).warnings if "no brushed motor" in w]
 
 
-def test_a_trunk_on_the_ground_and_made_up_motors_are_said(crab, tmp_path):
+def test_a_trunk_on_the_ground_is_reported(crab, tmp_path):
     path = write_new_file("all", tmp_path / "all.toml", crab)
     assert any("4 limbs hang on link 'trunk' and what is fixed to it (9 kg)" in line for line in said_of(path))
 
@@ -116,7 +116,7 @@ def test_a_trunk_on_the_ground_and_made_up_motors_are_said(crab, tmp_path):
 @pytest.mark.parametrize("dynamics, viscous, coulomb", [
     ('damping="0.25" friction="1.0"', 0.25, 1.0), ('friction="1.0"', 0.004, 1.0),
     ('damping="0" friction="0"', 0.004, 0.02)])
-def test_a_urdfs_own_friction_stays_and_only_the_rest_is_made_up(tmp_path, dynamics, viscous, coulomb):
+def test_a_urdfs_own_friction_stays_and_only_the_rest_is_invented(tmp_path, dynamics, viscous, coulomb):
     """The invented part is 1 % of the effort of 2 N m at the velocity of 5 rad/s."""
     path, dynamic = tmp_path / "crab.urdf", f'effort="2"/><dynamics {dynamics}/>'
     path.write_text(URDF.format(limbs=LIMB.format(n="a", body=BODY).replace('effort="2"/>', dynamic)))
@@ -141,7 +141,7 @@ def test_init_leaves_a_file_whole_or_not_at_all(crab, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("sold", MOTORS, ids=lambda sold: sold.name)
-def test_what_is_sold_has_a_source_and_passes_for_a_motor(sold):
+def test_a_motor_of_the_catalogue_has_a_source_and_plausible_data(sold):
     assert sold.source and 1e-5 <= sold.L / sold.R <= 0.1 and 0.5 < sold.efficiency <= 1.0
     assert (sold.continuous is None) == (sold.thermal_s is None)
 
@@ -152,7 +152,7 @@ def test_what_is_sold_has_a_source_and_passes_for_a_motor(sold):
     ("maxon-re40-24v", 24.0, 2.42, 7_580),
     ("pololu-37d-131", 12.0, 0.45 * 9.80665, 76), ("pololu-37d-50", 12.0, 0.21 * 9.80665, 200),
 ])
-def test_stall_torque_and_speed_that_the_sheets_tell_beside_follow_from_r_and_k(name, volts, stall, no_load):
+def test_stall_torque_and_speed_of_the_sheets_follow_from_r_and_k(name, volts, stall, no_load):
     """The sheets give both, so typing errors show. Losses without load are a few per cent."""
     sold = named(name)
     assert sold.stall(volts) == pytest.approx(stall, rel=0.05)
@@ -165,7 +165,7 @@ def test_the_weakest_that_is_enough_is_named():
     assert fitting(5.0, 200.0, 24.0) is None
 
 
-def test_the_so101_can_be_had_with_motors_that_are_sold(tmp_path):
+def test_the_so101_can_have_motors_of_the_catalogue(tmp_path):
     arm = load_mechanism(write_new_file("so101", tmp_path / "so101.toml", robot("so101.urdf"),
                                         Choice("f405rg-6", "pololu-37d-50")))
     assert len(arm.moving) == 6 and not [w for w in examine(arm).warnings if "no brushed motor" in w]
@@ -175,7 +175,7 @@ def test_the_so101_can_be_had_with_motors_that_are_sold(tmp_path):
     ("feetech-sts3215-12v", "f405rg-6", "sts", 500), ("damiao-4340", "nucleo-g474re-6", "can-fd", 1000),
     ("robstride-02", "f405rg-6", "can", 500), ("moteus-c1", "nucleo-g474re-6", "can-fd", 800),
     ("odrive-s1", "f405rg-6", "can", 500)])
-def test_the_so101_can_be_had_with_drives_on_a_bus(tmp_path, drive, board, kind, rate):
+def test_the_so101_can_have_drives_on_a_bus(tmp_path, drive, board, kind, rate):
     """The bus bears the rate, the drives bear the limits, and the gains fit the drives."""
     arm = load_mechanism(write_new_file("so101", tmp_path / "so101.toml", robot("so101.urdf"), Choice(board,
                                                                                                       drive=(drive,))))

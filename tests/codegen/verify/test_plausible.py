@@ -58,12 +58,12 @@ LINK, SECOND = arm().links[1], arm().joints[2]
      "gravity = [0, 0, 1] is 1 m/s^2, and 9.81 on Earth: it is an acceleration, [0, 0, -9.81] where z points up"),
     (replace(arm(), gravity=np.array([0.0, 0.0, -9810.0])), "gravity = [0, 0, -9810] is 9.81e+03 m/s^2"),
 ])
-def test_what_cannot_be_right_is_said_with_its_name_and_value(mechanism, line):
+def test_doubtful_values_are_reported_with_name_and_value(mechanism, line):
     said = doubts(mechanism)
     assert any(line in x for x in said), said
 
 
-def test_check_tells_what_is_doubted_and_names_a_motor_that_is_sold():
+def test_check_reports_doubts_and_names_a_motor_of_the_catalogue():
     mechanism = limited(velocity=5.0, effort=0.9)
     joint = replace(mechanism.joints[1], motor=replace(mechanism.joints[1].motor, R=0.01, L=1e-5))
     said = examine(replace(mechanism, joints=(mechanism.joints[0], joint, mechanism.joints[2]))).warnings
@@ -71,7 +71,7 @@ def test_check_tells_what_is_doubted_and_names_a_motor_that_is_sold():
 
 
 @pytest.mark.parametrize("path", sorted(MECHANISMS.glob("*.toml")), ids=lambda path: path.stem)
-def test_the_mechanisms_here_are_not_doubted(path):
+def test_the_projects_mechanisms_are_not_doubted(path):
     assert not doubts(load_mechanism(path))
 
 
@@ -89,6 +89,6 @@ def test_real_robots_are_doubted_where_their_files_are_made_up_and_nowhere_else(
     ("go2", "4 limbs hang on link 'base' and what is fixed to it (7.277 kg), which is the ground here"),
     ("pr2", "it follows r_gripper_l_finger_joint, and no position keeps the limits of both"),
 ])
-def test_what_is_left_out_of_a_urdf_is_said(robot, line):
+def test_parts_left_out_of_a_urdf_are_reported(robot, line):
     said = load_mechanism(next(ROBOTS.rglob(f"{robot}.urdf"))).warnings
     assert any(line in x for x in said), said

@@ -69,7 +69,7 @@ def put(k, j, value):
 # ---- what is right
 
 
-def test_the_emitted_c_of_an_example_is_what_was_meant():
+def test_the_emitted_c_of_an_example_meets_every_criterion():
     v = verified()
     assert v.good and v.reasons == () and v.bit_identical is True
     assert [t.name for t in v.trials] == ["random motion 1", "motion 1, six_axis.csv"]
@@ -119,7 +119,7 @@ def test_the_page_stands_on_its_own(tmp_path):
     assert page == report.page(verified())
 
 
-def test_it_says_how_near_every_error_came_to_what_is_allowed():
+def test_it_reports_the_share_of_every_allowed_error():
     v = verified()
     shares = {c.name: c.share for c in v.criteria}
     assert shares["C in float64 against the emitted form"] == pytest.approx(v.worst("double").of_peak / 1e-10)
@@ -249,7 +249,7 @@ def test_a_warning_is_an_error(line, refused):
     assert len(errors) == refused and all("error" in e for e in errors)
 
 
-def test_a_missing_cplusplus_compiler_is_said_and_not_hidden(monkeypatch):
+def test_a_missing_cplusplus_compiler_is_reported(monkeypatch):
     which = object_files.shutil.which
     monkeypatch.setattr(object_files.shutil, "which", lambda n: None if n.endswith("++") else which(n))
     v = replace(verified(), compilations=object_files.compilations(step_sources(model_of(arm()))))
@@ -262,7 +262,7 @@ def test_a_missing_cplusplus_compiler_is_said_and_not_hidden(monkeypatch):
     ("#include <stdlib.h>\nvoid *ft_m(void);\nvoid *ft_m(void) { return malloc(8); }", "malloc"),
     ("#include <math.h>\nfloat ft_s(float x);\nfloat ft_s(float x) { return sinf(x); }", "sinf"),
 ])
-def test_what_the_object_must_not_hold_is_found(line, symbol):
+def test_forbidden_symbols_of_the_object_are_found(line, symbol):
     clean = object_files.examine(step_sources(model_of(arm())))
     found = object_files.examine(with_line(line, INCLUDE))
     assert clean.forbidden == () and found.forbidden == (symbol,)
@@ -270,7 +270,7 @@ def test_what_the_object_must_not_hold_is_found(line, symbol):
     assert reason.startswith("object for the chip: ") and symbol in reason
 
 
-def test_the_stack_bound_covers_what_the_chip_uses():
+def test_the_stack_bound_covers_the_chips_use():
     from femtorque.hil.chip import ChipLibrary
 
     sources = step_sources(model_of(arm()))
