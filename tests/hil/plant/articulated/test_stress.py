@@ -14,7 +14,6 @@ from tests.support import oracle
 
 RADIUS = 0.01
 ROUND = Section(np.pi * RADIUS**2, RADIUS)
-SECOND = 0.25 * np.pi * RADIUS**4
 
 
 def with_sections(mechanism, section=ROUND):
