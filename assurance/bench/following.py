@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from ruckig import InputParameter, OutputParameter, Ruckig
 
+from assurance.bench.table import show
 from femtorque.codegen.common import colours
 from femtorque.codegen.verify import blank
 from tests.firmware.app import App, changed
@@ -177,17 +178,12 @@ def compared(line: str, hz: int) -> dict[str, Way]:
             LINES: moved(lines(sent, hz), False, True), OPTIMAL: moved(optimal(sent), False, True)}
 
 
-def table() -> str:
-    """Return Markdown, by line, way and rate: delay, ms / error, mrad / jerk, rad/s^3 / torque noise, N m."""
-    rows = ["| line | way | " + " | ".join(f"{hz} Hz" for hz in RATES) + " |", "| --- " * (2 + len(RATES)) + "|"]
-    for line in LINES_OF:
-        for name in COLOURS:
-            cells = []
-            for hz in RATES:
-                w = compared(line, hz)[name]
-                cells.append(f"{1e3 * w.delay:.0f} / {1e3 * w.error:.3g} / {w.jerk:.2g} / {w.noise:.2g}")
-            rows.append(f"| {line} | {name} | " + " | ".join(cells) + " |")
-    return "\n".join(rows)
+def table() -> None:
+    """Print, by line, way and rate: delay, ms / error, mrad / jerk, rad/s^3 / torque noise, N m."""
+    rows = [[line, name, *(f"{1e3 * w.delay:.0f} / {1e3 * w.error:.3g} / {w.jerk:.2g} / {w.noise:.2g}"
+                           for w in (compared(line, hz)[name] for hz in RATES))]
+            for line in LINES_OF for name in COLOURS]
+    show("Live targets, followed four ways", ["line", "way", *(f"{hz} Hz" for hz in RATES)], rows)
 
 
 def draw(path: Path) -> None:

@@ -1,6 +1,6 @@
 """The time of commands, as a multiple of that of scripts (anchor.py).
 
-Writes build/bench-commands.md and its part of build/bench.json.
+Writes build/bench-commands.md.
 """
 
 import sys
@@ -48,7 +48,4 @@ def test_commands_take_no_longer_than_some_scripts(tmp_path):
             for name, (took, ratio) in found.items()]
     table.keep("bench-commands.md", table.show(
         "How long commands take", ("command", "took", "that is", "at most", "on the reference machine"), rows))
-    table.note("commands", {name: {"seconds": round(took, 3), MOST[name][0].name: round(ratio, 2),
-                                   "seconds_at_reference": round(reference[name], 3)}
-                            for name, (took, ratio) in found.items()})
     assert all(found[name][1] <= most for name, (_, most) in MOST.items()), found

@@ -1,6 +1,6 @@
 """The motion of an arm of seven drives, played by the drives' PD alone, by a PC, and by the firmware.
 
-Writes build/bench-drives.md and its part of build/bench.json.
+Writes build/bench-drives.md.
 """
 
 import numpy as np
@@ -43,13 +43,6 @@ def test_the_table_is_kept(compared):
                        [f"planned: {planned:.2f} rad/s, {TIMES[-1]:g} s"])
     text += table.show("What it takes", ["what", "how much"], costs)
     table.keep("bench-drives.md", text)
-    table.note("drives", {
-        "joints": joints, **{f"{key}_mrad": {name: [round(1e3 * x, 3) for x in getattr(compared.ways[name], key)]
-                                             for name in (*WAYS, LIVE, *FLOORS)} for key in ("rms", "sag")},
-        "stall": {name: {"off_path_rad": way.off(STALL[0]), "fastest_rad_s": way.speed.max()}
-                  for name, way in compared.stalled.items()},
-        "tick_instructions": {"mean": result.instructions_tick_mean, "worst": result.instructions_tick},
-        "bus_busy": {name: compared.ways[name].ran.busy for name in WAYS}})
 
 
 def test_every_way_gets_to_its_end_and_the_firmware_computes_what_the_host_does(compared):

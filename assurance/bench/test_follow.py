@@ -20,7 +20,7 @@ OWN = 45.0  # rad/s^3 rms: the signal's own jerk is 40.8
 
 @pytest.mark.bench
 def test_live_targets_are_followed_with_a_tenth_of_the_torque_noise_of_others():
-    print("\n" + table())
+    table()
     for line in ("steady", "jitter to 20 ms"):
         for hz in RATES:
             ways = compared(line, hz)

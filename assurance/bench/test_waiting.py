@@ -1,6 +1,6 @@
 """Speed of the virtual board as a multiple of emulated instructions (anchor.py), and instructions of its ticks.
 
-Writes build/bench-board.md and its part of build/bench.json.
+Writes build/bench-board.md.
 """
 
 from dataclasses import replace
@@ -124,9 +124,6 @@ def test_virtual_boards_are_faster_than_real_ones(tmp_path):
     table.keep("bench-board.md", table.show(
         "How fast virtual boards are: times real time",
         ("board", "here and now", "simulated in an emulation", "on the reference machine", "there, at least"), rows))
-    table.note("virtual_board", {name: {"factor": round(pace.factor, 2), "at_reference": round(pace.at_reference, 2),
-                                        "ms_simulated_in_an_emulation": round(pace.ratio, 2)}
-                                 for name, pace in found.items()})
     speeds = {name: pace.at_reference for name, pace in found.items()}
     assert all(speeds[name] >= bound for name, bound in least.items()), speeds
     assert all(speeds[f"{name}, armed"] >= speeds[f"{name}, armed, Python"] for name in ARMED), speeds
@@ -147,7 +144,6 @@ def test_ticks_execute_few_instructions(tmp_path, monkeypatch):
                                          ("mean", ", mean", {}))]
     table.keep("bench-ticks.md", table.show(
         "Instructions of a tick", ("tick", "executes", "sources compiled apart", "at most"), rows))
-    table.note("tick", figures)
     assert all(figures[name] <= most for name, most in WORST.items()), figures
     assert all(figures[f"{name}, moving"] <= most for name, most in MOVING.items()), figures
     assert all(figures[name] <= LINK_TIME * figures[f"{name}, compiled apart"] for name in WORST), figures

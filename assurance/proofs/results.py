@@ -39,11 +39,6 @@ class Reached:
     digest: str
     functions: frozenset[str] = frozenset()
 
-    def joined(self, other: Reached) -> Reached:
-        """Return the union of both, or the other one if the file has changed."""
-        same = self.digest == other.digest
-        return Reached(self.digest, self.functions | other.functions) if same else other
-
 
 def read() -> tuple[list[Row], dict[str, Reached]]:
     """Return the table: (rows, {file: its reached functions})."""
@@ -60,10 +55,11 @@ def write(rows: Iterable[Row], files: Mapping[str, Reached], table: Path | None 
 
 
 def join(files: Mapping[str, Reached], more: Mapping[str, Reached]) -> dict[str, Reached]:
-    """Return the union of the reached functions."""
-    both = dict(files)
-    for name, reached in more.items():
-        both[name] = both[name].joined(reached) if name in both else reached
+    """Return the union of the reached functions. For a changed file only the new ones count."""
+    both = dict(files) | dict(more)
+    for name in files.keys() & more.keys():
+        if files[name].digest == more[name].digest:
+            both[name] = Reached(files[name].digest, files[name].functions | more[name].functions)
     return both
 
 

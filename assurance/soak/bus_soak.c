@@ -2,12 +2,9 @@
  * of python-damiao-driver. They are at their targets, take commands and
  * answer. A share of all frames is lost. As many come twice, as a controller
  * repeats a frame whose last bit it has missed. */
-#include "bus_soak.h"
-
 #include "fake_chip.h"
 #include "ft_app.h"
 #include "ft_bus.h"
-#include "ft_config.h"
 #include "ft_state.h"
 #include "soak.h"
 

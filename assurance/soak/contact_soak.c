@@ -1,7 +1,5 @@
 /* A plant for an endless motion: duties drive it, and the application reads its
  * encoders. A duty acts for one tick, a tick after it was formed. */
-#include "contact_soak.h"
-
 #include "fake_chip.h"
 #include "ft_app.h"
 #include "ft_state.h"

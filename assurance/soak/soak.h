@@ -1,6 +1,8 @@
 #ifndef SOAK_H
 #define SOAK_H
 
+#include "ft_config.h"
+
 #include <stdint.h>
 
 extern void (*soak_after)(void); /* called after each tick */
@@ -12,5 +14,28 @@ void soak_poll(uint64_t tick);
 uint64_t soak_knots(void);
 uint32_t soak_played(void);
 uint32_t soak_tick(void);
+
+typedef struct {
+    uint64_t sent, lost, twice; /* frames */
+    uint64_t unanswered;        /* ticks of a drive */
+    double bias; /* N m, mean of the sent torques less the wanted ones */
+    uint32_t told_lost, told_late, told_foreign, disabled;
+} bus_soak_t;
+
+void bus_soak_begin(double share, uint64_t seed);
+void bus_soak_see(bus_soak_t *found);
+
+/* A plant's step (hil/plant/plant_steps.h) and its encoders. */
+typedef struct {
+    void *arm;
+    int64_t (*take)(void *arm, double h, int64_t count);
+    double *q, *volts;
+    double origin[FT_JOINTS], per_unit[FT_JOINTS];
+    double levels; /* of a duty, from 0 to 1 */
+} contact_soak_plant;
+
+void contact_soak_begin(const contact_soak_plant *plant);
+void contact_soak_hold(uint32_t ticks);
+void contact_soak_see(double *worst, uint32_t *touches);
 
 #endif

@@ -48,13 +48,12 @@ SETTLED = 1000  # ticks, more than from arming until touches count
 
 def files(kind: str) -> list[Path]:
     """Return the C files of a soak."""
-    return [Path(__file__).with_name(f"{name}.{ending}")
-            for name in dict.fromkeys(("soak", f"{kind}soak")) for ending in ("c", "h")]
+    return [Path(__file__).with_name(name) for name in dict.fromkeys(("soak.h", "soak.c", f"{kind}soak.c"))]
 
 
-def declared(kind: str, joints: int) -> str:
-    """Return the declarations of a soak's headers."""
-    text = "".join(path.read_text(encoding="utf-8") for path in files(kind) if path.suffix == ".h")
+def declared(joints: int) -> str:
+    """Return the declarations of soak.h."""
+    text = files("")[0].read_text(encoding="utf-8")
     return re.sub(r"^#.*\n", "", text, flags=re.MULTILINE).replace("FT_JOINTS", str(joints))
 
 
@@ -105,7 +104,7 @@ class Soak(App):
     kind = ""
 
     def __init__(self, mechanism: Mechanism) -> None:
-        super().__init__(mechanism, own=files(self.kind), cdef=declared(self.kind, len(mechanism.moving)))
+        super().__init__(mechanism, own=files(self.kind), cdef=declared(len(mechanism.moving)))
 
     def begin(self, path: np.ndarray) -> None:
         self.path = path

@@ -70,10 +70,10 @@ typedef struct {
 
 typedef struct {
     words held;
-    uint32_t head, tail, ends, ended, entered;
+    ft_queue q;
     uint32_t id[FT_RING];
     uint8_t flags[FT_RING];
-    bool flush, forgets, pushes, seen; /* seen: its entry was looked at */
+    bool forgets, pushes, seen; /* seen: its entry was looked at */
 } moment;
 
 static ft_queue q;
@@ -155,7 +155,8 @@ static void claim_opening(const moment *m, const words *later, uint32_t at)
         const uint32_t before = m->id[(segment - 1u) & (FT_RING - 1u)];
         const uint32_t after = m->id[segment & (FT_RING - 1u)];
 
-        if (segment == m->tail || segment - m->tail >= m->head - m->tail)
+        if (segment == m->q.tail
+            || segment - m->q.tail >= m->q.head - m->q.tail)
             continue;
         for (a = 0; a < n[1]; a++)
             for (b = 0; b < n[2]; b++)
@@ -174,30 +175,30 @@ static void claim_opening(const moment *m, const words *later, uint32_t at)
 
 static void claim_moment(const moment *m, const words *later)
 {
-    const uint32_t waiting = m->head - m->tail;
+    const uint32_t waiting = m->q.head - m->q.tail;
     uint32_t i, ends = 0;
 
-    if (m->flush)
+    if (m->q.flush)
         return;
     CLAIM(waiting <= FT_RING && (!m->forgets || waiting == 0));
     for (i = 0; i < waiting; i++) {
-        const uint32_t slot = (m->tail + i) & (FT_RING - 1u);
+        const uint32_t slot = (m->q.tail + i) & (FT_RING - 1u);
 
         CLAIM(is(&m->held, later, slot, (ft_turn)m->id[slot]));
         ends += (m->flags[slot] & FT_KNOT_END) != 0 ? 1u : 0u;
     }
-    CLAIM(m->ends - m->ended == ends
-          || (m->pushes && m->ends - m->ended == ends + 1u));
+    CLAIM(m->q.ends - m->q.ended == ends
+          || (m->pushes && m->q.ends - m->q.ended == ends + 1u));
     claim_opening(m, later, AFTER);
     claim_opening(m, later, AFTER + 6u);
 }
 
 static void claim_entry(moment *m, const words *later)
 {
-    const ft_turn first = (ft_turn)m->id[m->tail & (FT_RING - 1u)];
+    const ft_turn first = (ft_turn)m->id[m->q.tail & (FT_RING - 1u)];
 
-    if (!m->seen && !m->flush && m->head != m->tail
-        && m->entered == FT_QUEUE_MARK(m->tail)) {
+    if (!m->seen && !m->q.flush && m->q.head != m->q.tail
+        && m->q.entered == FT_QUEUE_MARK(m->q.tail)) {
         CLAIM(is(&m->held, later, BEGINS, first));
         CLAIM(is(&m->held, later, ENTRY, first));
     }
@@ -288,12 +289,7 @@ static void struck(void)
     m = &moments[n_moments++];
     CLAIM(n_moments < 64u);
     m->held = all();
-    m->head = q.head;
-    m->tail = q.tail;
-    m->ends = q.ends;
-    m->ended = q.ended;
-    m->entered = q.entered;
-    m->flush = q.flush;
+    memcpy(&m->q, &q, sizeof q);
     m->seen = started;
     m->forgets = forgets;
     m->pushes = pushes;
