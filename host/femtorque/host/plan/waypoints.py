@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from femtorque.codegen.common import BadInput, hint, parse_toml, read_text, shown
 from femtorque.codegen.mechanism import Mechanism, Number, Table, Three, first_fault, in_radians
@@ -145,15 +145,12 @@ def _validated(path: Path, raw: dict[str, Any], joints: list[str]) -> WaypointFi
     try:
         return WaypointFile.model_validate(raw)
     except ValidationError as error:
-        fault, near = first_fault(error), ""
-        tables: dict[str, type[BaseModel]] = {"waypoint": WaypointTable, "tip": TipTable}
-        inside = tables.get(str(fault.where[0]), WaypointFile)
-        if fault.rule == "unknown key":
-            name = str(fault.where[-1])
-            near = f"write joints = {{ {name} = {shown(fault.value)} }}" if name in joints else hint(
-                name, list(inside.model_fields), "keys here")
+        fault = first_fault(error, WaypointFile)
+        name, near = str(fault.where[-1]), fault.hint
+        if fault.rule == "unknown key" and name in joints:
+            near = f"write joints = {{ {name} = {shown(fault.value)} }}"
         rule = "needs at least one [[waypoint]]" if fault.where == ("waypoint",) and not fault.value else fault.rule
-        raise BadInput(path, _key(fault.where), shown(fault.value), rule, near or fault.hint) from None
+        raise BadInput(path, _key(fault.where), shown(fault.value), rule, near) from None
 
 
 def _key(where: tuple[str | int, ...]) -> str:
