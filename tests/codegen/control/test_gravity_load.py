@@ -44,12 +44,6 @@ def test_the_weight_of_an_arm_is_that_of_its_links_stretched_out():
     assert 0.8 * most < shoulder <= most * (1.0 + 1e-12)
 
 
-def test_a_loaded_arm_is_held_when_its_host_is_gone_unless_its_file_says_otherwise():
-    assert resolved(upright()).host == "hold"
-    assert resolved(upright(host="coast")).host == "coast" and resolved(upright(host="brake")).host == "brake"
-    assert (resolved(upright()).motion, resolved(upright()).electrical) == ("coast", "coast")
-
-
 def test_friction_that_holds_the_weight_leaves_nothing_to_fall():
     mechanism = upright()
     stiff = replace(mechanism, joints=tuple(replace(j, friction=Friction(coulomb=1.01 * weights(mechanism)[j.name]))

@@ -68,14 +68,6 @@ def test_positions_only_rest_at_both_ends_and_have_continuous_jerk() -> None:
         assert abs((after - at) - (at - before)) / h < 1e-4 * max(abs(after - before) / h, 1.0) + 0.05
 
 
-@pytest.mark.parametrize("rows", [2, 3, 4, 5])
-def test_few_positions_are_enough(rows: int) -> None:
-    t = np.linspace(0.0, 1.0, rows)
-    trajectory = from_rows(["a"], t, (t**3)[:, None])
-    np.testing.assert_allclose(trajectory.at(t)[0][:, 0], t**3, atol=1e-13)
-    assert trajectory.starts_at_rest and trajectory.ends_at_rest
-
-
 def test_two_positions_give_the_minimum_jerk_motion() -> None:
     s = np.linspace(0.0, 2.0, 41)
     q, qd, _ = from_rows(["a"], [0.0, 2.0], [[1.0], [4.0]]).at(s)

@@ -1,4 +1,4 @@
-"""Common ground of all rooms: errors, near names, templates, files, the cache."""
+"""Common parts of all rooms: errors, suggestions, templates, files, the cache."""
 
 import lazy_loader
 

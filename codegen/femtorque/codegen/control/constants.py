@@ -457,7 +457,7 @@ def _brake(mechanism: Mechanism, board: Board | None) -> BrakeTimes:
 
 
 def _fitting_ramp(mechanism: Mechanism) -> int:
-    """Return the ramp. Raise BadInput if the path time of a whole segment does not fit 32 bits with it."""
+    """Return the ramp. Raise BadInput if a whole segment's path time does not fit 32 bits."""
     control = mechanism.control
     ticks = control.rate_hz // control.knot_hz
     most = (2**31 - 1) // (5 * ramp(control.rate_hz) ** 2)

@@ -29,7 +29,7 @@ Array = NDArray[np.float64]
 
 RISE = 0.05  # s: least time to full velocity
 BUILD_UP = 0.05  # s to full acceleration if the file limits no jerk
-SPARE = 0.02  # least share of a joint's effort for acceleration, also under a large weight
+SPARE = 0.02  # least share of a joint's effort for acceleration
 TURNING = 0.5  # share of the effort beyond weight and friction for velocities; the rest is for acceleration
 OF_NO_LOAD = 0.8  # of the no-load speed: a margin for a lower supply
 GIVES_WAY = 0.98  # factor on a joint's speed in a step of the search

@@ -85,9 +85,9 @@ def wayless(mechanism: Mechanism) -> str:
 
 def parking(mechanism: Mechanism, board: Board | None, limits: Sequence[Limits],
             supply: tuple[float, float]) -> Parking | None:
-    """Return the constants of lying down; None: the mechanism has no pose for it. Raise BadInput with the key.
+    """Return the constants of lying down; None: the mechanism has no pose for it. Raise BadInput, which names the key.
 
-    limits: of FOLLOW. supply: the voltage of UNDER_VOLTAGE and the nominal voltage, V.
+    limits: limits of FOLLOW. supply: lowest and nominal voltage, V.
     """
     park = checked(mechanism)
     if park is None:
