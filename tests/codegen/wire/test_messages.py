@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from femtorque.codegen.common import BadInput
 from femtorque.codegen.emit.messages import render
 from femtorque.codegen.wire import codec, messages
 from femtorque.codegen.wire.codec import BadFrame, Codec, FrameReader, text
@@ -172,6 +173,11 @@ def test_a_message_of_another_number_of_joints_is_refused():
         Codec(4).decode(wire[:-1])
     ident = messages.Ident(joints=3)
     assert Codec(4).decode(Codec(3).encode(ident, tag=1)[:-1]).message == ident, "IDENT is readable by every host"
+
+
+def test_wrong_array_length_is_an_error_not_a_frame():
+    with pytest.raises(BadInput, match="HOME: position: has 2 values where 3 are due"):
+        Codec(3).encode(messages.Home(1, (1, 2)), tag=0)
 
 
 @pytest.mark.parametrize("compiler, flags", [
