@@ -1,4 +1,4 @@
-"""Drives that people buy, by their behaviour on a bus: frames, inner loops, actions without commands."""
+"""Virtual models of drives on the market: their frames, their inner loops, and their reactions to lost commands."""
 
 import lazy_loader
 

@@ -29,7 +29,7 @@ MAKERS: dict[str, Maker] = {
 
 
 def _parts(name: str, kind: type[Kind]) -> tuple[Kind, str]:
-    """Family of a drive, and its model."""
+    """Return the family of a drive, and the name of its model."""
     for title, family in FAMILIES.items():
         before = getattr(family, "prefix", "") or title
         if isinstance(family, kind) and (name == before or name.startswith(f"{before}-")):
@@ -38,31 +38,31 @@ def _parts(name: str, kind: type[Kind]) -> tuple[Kind, str]:
 
 
 def ranges(name: str) -> Ranges:
-    """Ranges of a drive as it comes."""
+    """Return the factory ranges of a drive."""
     family, model = _parts(name, Virtual)
     return family.ranges(model)
 
 
 def make(name: str, wire: Wire, number: int, reply: int | None, own: Ranges, bitrate: float,
          data_bitrate: float | None) -> Drive:
-    """A drive on a wire. reply: identifier of its answers, if they have one of their own. own: its set ranges."""
+    """Return a new drive on a wire. reply: identifier of its answers, None if the family fixes it. own: its ranges."""
     return _parts(name, Virtual)[0].make(Plug(wire, number, reply, own, bitrate, data_bitrate))
 
 
 def adapter_bits(name: str, bitrate: float, data_bitrate: float | None) -> tuple[BitTiming, BitTiming | None]:
-    """Bits of a host's adapter, set as a drive asks for."""
+    """Return the bit timings of a host's adapter for a drive: arbitration, data phase."""
     family, _ = _parts(name, Virtual)
     maker = next(MAKERS[title] for title, found in FAMILIES.items() if found is family)
     return maker.timing(bitrate), maker.data_timing(data_bitrate) if data_bitrate else None
 
 
 def framing(kind: str) -> Framing:
-    """Framing of the packets on a half-duplex bus of a kind."""
+    """Return the framing of packets on a half-duplex bus of this kind."""
     return _parts(WIRES[kind].name, VirtualServos)[0].framing
 
 
 def servo(name: str, clock: EventClock, number: int, bitrate: float, setting: ServoSetting, supply: Callable[[], float],
           ohm: float) -> Servo:
-    """A servo without power."""
+    """Return a new servo without power."""
     family, model = _parts(name, VirtualServos)
     return family.make(ServoPlug(clock, model, number, bitrate, setting, supply, ohm))

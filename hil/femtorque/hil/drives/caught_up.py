@@ -1,4 +1,4 @@
-"""The common part of drives and servos: they bring the plant, and with it their motor, to now before they act."""
+"""Common part of drives and servos: before they act, they advance the plant and their motor to the present time."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,15 +9,15 @@ from femtorque.hil.clock import ChipState
 
 
 class CaughtUp:
-    """A part whose struct in C has `catch_up`, and its argument `of`."""
+    """A part whose C struct has the function pointer `catch_up` and its argument `of`."""
 
     def _caught_up_in(self, struct: Any, ffi: cffi.FFI, parts: ChipState) -> None:
-        """Name that struct, before anything else is set."""
+        """Set that C struct. Call this before any other member is set."""
         self._struct, self._of_struct, self._whose = struct, ffi, parts
 
     @property
     def catch_up(self) -> Callable[[], None]:
-        """Bring the plant, and with it the motor, to now."""
+        """Advance the plant and the motor to the present time."""
         return self._catch_up
 
     @catch_up.setter
@@ -27,7 +27,7 @@ class CaughtUp:
         self._struct.catch_up = self._caught
 
     def catch_up_in_c(self, call: Callable[[], None], address: int, of: int) -> None:
-        """Catch up by C, which does the same as `call`: addresses of a function and of its argument."""
+        """Catch up by a C function that does the same as `call`. address, of: the function's and its argument's."""
         self._catch_up = call
         self._struct.catch_up = self._of_struct.cast("void (*)(void *)", address)
         self._struct.of = self._of_struct.cast("void *", of)

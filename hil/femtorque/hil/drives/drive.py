@@ -1,5 +1,6 @@
-"""The common part of the drives: a node with a motor, which answers a moment later with its state before the frame. C
-(drive.c) has the node and the motor, and the families' C what comes in every control cycle; all else is Python's."""
+"""Common part of the drives: a node on the bus with a motor. A drive answers a frame a moment later, with the state
+that it had before the frame. drive.c models the node and the motor. The families' C handles the frames of every control
+cycle, and Python handles all other frames."""
 
 import math
 from abc import ABC, abstractmethod
@@ -19,11 +20,13 @@ WORD = 0xFFFFFFFF
 
 
 class Drive(CaughtUp, OnWire, ABC):
-    """ranges: of its fields. late: s by which answers are late. cut: its cable to the bus is off, its supply is not.
-    supplied: its own branch of the supply is whole. maker: numbers of its family; boot: s from power-up until it is on
-    the bus, by them. least_supply: V below which it is off; Damiao's register UV_Value is above.
-    on_change: called when its branch is cut or made whole. kind: of its struct in C, `own`, and of the function
-    that obeys frames there. state: the part of `own` that all drives have."""
+    """A virtual drive on CAN.
+
+    ranges: ranges of its fields. late: delay added to its answers, s. cut: true if its bus cable is off while it has
+    supply. supplied: true if its branch of the supply is intact. maker: the family's numbers; boot: time from power-up
+    until it is on the bus, s, from `maker`. least_supply: voltage below which it is off, V; Damiao's register UV_Value
+    is higher. on_change: called when its branch is cut or mended. kind: name of its C struct `own`, and prefix of the C
+    function that obeys frames. state: the part of `own` that all drives have."""
 
     kind = "drive"
     maker: Maker
@@ -57,43 +60,43 @@ class Drive(CaughtUp, OnWire, ABC):
     # -- parts of a family --------------------------------------------------
 
     def handle(self, frame: Frame) -> Frame | None:
-        """Obey a frame that C leaves to Python. Returns its answer, with the state before the frame."""
+        """Obey a frame that C leaves to Python, and return the answer. It has the state before the frame."""
         raise NotImplementedError
 
     @property
     def filters(self) -> tuple[tuple[int, int], ...]:
-        """Identifiers of the frames that `handle` sees, each a number and the bits that must be those of the number;
-        without any it sees all."""
+        """Filters of the frames that `handle` gets: an identifier, and a mask of the bits that must match. Without
+        filters `handle` gets all frames."""
         return ()
 
     @property
     @abstractmethod
     def timeout(self) -> float:
-        """s without a command after which it acts by itself; infinite if it never does."""
+        """Time without a command after which `left_alone` is called, s; infinite if never."""
 
     @abstractmethod
     def left_alone(self) -> None:
-        """Act as a drive does after its timeout."""
+        """React to the timeout."""
 
     @abstractmethod
     def fail(self, code: int) -> None:
-        """Bring about one of its own faults."""
+        """Cause one of the drive's faults."""
 
     @abstractmethod
     def report(self, data: bytes) -> Frame:
-        """A report as of a driving drive, with seven other bytes of state."""
+        """Return a report of an enabled drive whose other seven bytes are `data`."""
 
     def rescale(self, share: float) -> None:
-        """Set it to another range of velocity."""
+        """Scale the drive's range of velocity."""
         self.ranges = replace(self.ranges, velocity=share * self.ranges.velocity)
 
     @property
     @abstractmethod
     def hot_code(self) -> int:
-        """Fault of a winding that is too hot."""
+        """Code of the fault for an overheated winding."""
 
     def calm(self) -> None:
-        """Act when its torque is as small as it has asked C to watch for."""
+        """React when the torque has fallen below `calm_below` of the C struct."""
 
     # -- the node -----------------------------------------------------------
 
@@ -125,7 +128,7 @@ class Drive(CaughtUp, OnWire, ABC):
         self.on_change()
 
     def _tell(self, what: int) -> int:
-        """Do what only the family knows. Returns 1 if there is an answer."""
+        """Call the family's method for an event in C. Return 1 if there is an answer."""
         lib, answer = self._lib, None
         if what == lib.HANDLE:
             answer = self.handle(taken(self.state.heard))
@@ -149,13 +152,13 @@ class Drive(CaughtUp, OnWire, ABC):
     # -- the motor ----------------------------------------------------------
 
     def watch(self, each: Callable[[float, float, float, float], None]) -> None:
-        """Call a function after each step, with its torque, s, when it began, s, and the velocity."""
+        """Call a function after each step with torque N m, duration s, start time s and velocity rad/s."""
         self._watched = self._parts.ffi.callback("void(double, double, double, double)", each,
                                                  onerror=self._parts.refuse)
         self.state.stepped = self._watched
 
     def power_up(self, angle: float) -> None:
-        """Switch it on while its output stands at an angle, rad."""
+        """Switch the power on while the output is at this angle, rad."""
         self.powered = True
         self.state.listens_from = self.wire.clock.seconds + self.boot
         self.motor.power_up(angle)
@@ -170,7 +173,7 @@ class Drive(CaughtUp, OnWire, ABC):
 
     @property
     def commanded(self) -> float | None:
-        """s, time of the last command."""
+        """Time of the last command, s, or None."""
         at = float(self.state.commanded)
         return None if math.isnan(at) else at
 
@@ -183,33 +186,33 @@ class Drive(CaughtUp, OnWire, ABC):
         self.state.timeout = self.timeout
 
     def step(self, seconds: float, now: float, angle: float, velocity: float) -> float:
-        """The mean torque, N m, at the output, over the next `seconds`."""
+        """Return the mean torque at the output over the next `seconds`, N m."""
         torque = float(self._lib.drive_step(self.state, seconds, now, angle, velocity))
         self._parts.check()
         return torque
 
     def in_c(self) -> dict[str, int]:
-        """Addresses of functions in C that step it and say whether it is limp, and of its state (bus_steps.h)."""
+        """Return the addresses of the C functions `step` and `limp`, and of the drive's C struct (bus_steps.h)."""
         ffi, lib = self._parts.ffi, self._lib
         found = {"step": lib.drive_step, "limp": lib.drive_limp, "drive": self.state}
         return {name: int(ffi.cast("uintptr_t", at)) for name, at in found.items()}
 
     def known(self) -> tuple[float, float, float]:
-        """Reported position, velocity and torque."""
+        """Return the reported position, velocity and torque."""
         return self.motor.position, self.motor.velocity, self.motor.torque
 
     @property
     def driving(self) -> bool:
-        """True if it puts current into its motor."""
+        """True if the drive puts current into its motor."""
         return self.powered and self.motor.active
 
     @property
     def brakes_alone(self) -> bool:
-        """True if nobody commands it any more, and it resists motion without a torque of its own."""
+        """True if the drive has lost its commands and only damps motion."""
         return False
 
     @property
     def limp(self) -> bool:
-        """True if its output turns as freely as if it were off: it is off, or is commanded no gain and no more than one
-        step of the torque's field, in which there is no zero."""
+        """True if the output turns freely: the drive is off, or the command has zero gains and at most one step of
+        torque. The torque's field has no code for zero."""
         return bool(self._lib.drive_limp(self.state))

@@ -1,4 +1,4 @@
-"""Numbers in a few bits, as drives pack them: lo is 0, hi is all ones, truncated (fields.c)."""
+"""Numbers in a few bits, as drives pack them: lo is 0, hi is all ones, the rest is truncated (fields.c)."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ from femtorque.hil.drives.library import library
 
 
 def encode(value: float, lo: float, hi: float, bits: int) -> int:
-    """Code of a value; beyond the range, that of the range's end."""
+    """Return the code of a value. A value outside the range gets the code of the nearer end."""
     return int(library()[1].field_code(value, lo, hi, bits))
 
 
@@ -16,7 +16,7 @@ def decode(code: int, lo: float, hi: float, bits: int) -> float:
 
 @dataclass
 class Ranges:
-    """Ranges as a drive is set: position rad, velocity rad/s, torque N m from - to + that; kp, kd from 0."""
+    """Ranges of a drive: +-position rad, +-velocity rad/s, +-torque N m; kp N m/rad and kd N m s/rad from 0."""
 
     position: float
     velocity: float

@@ -1,4 +1,4 @@
-"""Numbers of a virtual drive, as published by its maker, done by its maker's code, or found by its users."""
+"""Numbers of a virtual drive. Their sources are the maker's papers, the maker's code, or measurements of users."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -17,10 +17,11 @@ class Said(NamedTuple):
 
 @dataclass(frozen=True)
 class Maker:
-    """boot: s from power-up until it is on the bus. answers: s from the end of a frame to its answer. limit: s without
-    a command after which it acts by itself, as it comes; UNTIMED: never. mode: that of its control as it comes, in
-    its maker's numbers. sample, fast: sample points, shares of a bit, of arbitration and of CAN FD's data phase; a
-    servo on a half-duplex wire has none."""
+    """Numbers of a family, as the drives leave the factory.
+
+    boot: time from power-up until a drive is on the bus, s. answers: time from the end of a frame to its answer, s.
+    limit: timeout of commands, s, or UNTIMED. mode: number of the control mode. sample, fast: sample points of
+    arbitration and of CAN FD's data phase, shares of a bit; None for a servo on a half-duplex wire."""
 
     boot: Said
     answers: Said
@@ -30,16 +31,16 @@ class Maker:
     fast: Said | None = None
 
     def timing(self, bitrate: float) -> BitTiming:
-        """Bits of arbitration, or of classic CAN."""
+        """Return the bit timing of arbitration, or of classic CAN."""
         return _timing(bitrate, self.sample)
 
     def data_timing(self, bitrate: float) -> BitTiming:
-        """Bits of the data phase."""
+        """Return the bit timing of CAN FD's data phase."""
         return _timing(bitrate, self.fast)
 
 
 def _timing(bitrate: float, sample: Said | None) -> BitTiming:
-    """Bits of 340 quanta: shares of 85 and of 17, and quarters, are whole numbers of them."""
+    """Return a bit of 340 quanta. Multiples of 1/85, 1/17 and 1/4 of a bit are whole numbers of quanta."""
     assert sample is not None, "no sample point"
     before = round(340 * sample.number)
     return BitTiming(1.0 / (340 * bitrate), before, 340 - before, min(340 - before, 68))

@@ -1,4 +1,4 @@
-"""Motor of a drive: an inner loop, a current with a lag, an encoder that forgets turns, heat. C (motor.c) steps it."""
+"""Motor of a drive: inner loop, lag of the current, encoder that loses its turns, heat. motor.c steps the motor."""
 
 import math
 from dataclasses import asdict, dataclass
@@ -13,9 +13,12 @@ AMBIENT = 25.0  # deg C
 
 @dataclass(frozen=True)
 class Traits:
-    """rate: of the inner loop, Hz. bandwidth: of the torque, first order, Hz. window: s over which the velocity is a
-    mean. rated: share of the largest torque that heats the winding by rise (K) in the end, with the time constant
-    thermal (s). moves_on: true if the position of a command moves on with its velocity."""
+    """Constants of a motor and its inner loop.
+
+    rate: rate of the inner loop, Hz. bandwidth: first-order bandwidth of the torque, Hz. window: time over which the
+    velocity is averaged, s. rated: torque that heats the winding by `rise` (K) in steady state, as a share of the
+    largest torque. thermal: time constant of the heat, s. moves_on: true if the position of a command advances with
+    the velocity of the command."""
 
     rate: float
     bandwidth: float
@@ -28,7 +31,7 @@ class Traits:
 
 @dataclass
 class Command:
-    """A command at the output: rad, rad/s, N m/rad, N m s/rad, N m."""
+    """Command at the output: rad, rad/s, N m/rad, N m s/rad, N m."""
 
     position: float = 0.0
     velocity: float = 0.0
@@ -38,9 +41,11 @@ class Command:
 
 
 class Motor:
-    """limit: the largest torque, N m. lower_turn: rad from its zero, the beginning of the turn in which its position
-    lies after power-up. torque: at the output now, N m. standing: its phases have constant voltages. state: that of
-    C."""
+    """Motor, inner loop and encoder of a drive.
+
+    limit: largest torque, N m. lower_turn: lower end of the turn in which the position lies after power-up, rad from
+    zero. torque: present torque at the output, N m. standing: true while the phases have constant voltages. state: the
+    C struct."""
 
     active, standing = Member(bool), Member(bool)
     limit, torque, temperature = Member(float), Member(float), Member(float)
@@ -53,7 +58,7 @@ class Motor:
         self.power_up(0.0)
 
     def power_up(self, angle: float) -> None:
-        """Switch on while the output is at an angle, of which only the place within a turn is known."""
+        """Switch on while the output is at this angle, rad. The encoder knows the place within a turn only."""
         self.stop()
         state = self.state
         state.torque = state.measured = 0.0
@@ -62,7 +67,7 @@ class Motor:
         state.offset = angle - within
 
     def set_zero(self) -> None:
-        """Set the zero here."""
+        """Make the present position zero."""
         library()[1].motor_zero(self.state)
 
     @property
@@ -90,19 +95,19 @@ class Motor:
         library()[1].motor_stop(self.state)
 
     def stand(self, electric: float, damping: float) -> None:
-        """Keep the present voltages, wherever it turns. electric: rad per rad of the output; damping: N m s/rad, of the
-        motor's own voltage across its resistance."""
+        """Keep the phases' present voltages while the output turns. electric: electrical angle per angle of the output.
+        damping: N m s/rad, from the back-EMF across the winding's resistance."""
         s = self.state
         s.still, s.still_at, s.electric, s.damping = s.torque + damping * s.measured, s.angle, electric, damping
         self.standing = True
 
     def hold(self, pos_gain: float, vel_gain: float, integrator: float, wound_up: float | None) -> None:
-        """Follow positions by a loop around one of velocity: 1/s, N m s a turn, N m a turn. wound_up: factor of the
-        integral in each period in which torque is at its limit; None: follow commands by their own gains."""
+        """Close a position loop around a velocity loop. pos_gain: 1/s; vel_gain: N m s a turn; integrator: N m a turn.
+        wound_up: factor on the integral in each period at the torque limit. With None the command's gains apply."""
         s = self.state
         s.pos_gain, s.vel_gain, s.integrator, s.wound_up = pos_gain, vel_gain, integrator, wound_up or 0.0
         s.holding = wound_up is not None
 
     def fade(self, limit: float, gain: float) -> None:
-        """Take torque away towards a limit of velocity, turns/s, by N m s a turn; gain 0: no longer."""
+        """Reduce the torque near a limit of velocity, turns/s. gain: N m s a turn; 0 ends the reduction."""
         self.state.fade_limit, self.state.fade_gain, self.state.fading = limit, gain, gain != 0.0

@@ -1,5 +1,5 @@
-"""Virtual servos on a half-duplex wire: their interface to the board around them (wire, motor, supply), and the common
-part of those that are in C."""
+"""Virtual servos on a half-duplex wire: their interface to wire, motor and supply, and the common part of the servos
+written in C."""
 
 from __future__ import annotations
 
@@ -16,14 +16,17 @@ from femtorque.hil.bus import OnLine
 from femtorque.hil.clock import EventClock, Member, interface
 from femtorque.hil.drives.caught_up import CaughtUp
 
-PERIOD = 1e-3  # s, in which a servo reads its encoder and its registers once
+PERIOD = 1e-3  # s: a servo reads its encoder and its registers once in this time
 
 
 class Servo(OnLine, Protocol):
-    """catch_up: brings the plant, and with it the motor, to now. cut: its wire is off, its supply is not. supplied: its
-    own branch of the supply is whole. late: s by which answers are late. volts: V of its supply, as C reads it. driven:
-    s when it last gave its motor a voltage; -inf: never. least_supply: V below which it is off. hot_code: its error of
-    a winding that is too hot. on_change: called when it is switched, and when its supply is cut or made whole."""
+    """A virtual servo on a half-duplex wire.
+
+    catch_up: advances the plant and the motor to the present time. cut: true if its wire is off while it has supply.
+    supplied: true if its branch of the supply is intact. late: delay added to its answers, s. volts: supply voltage for
+    C, V. driven: time at which the motor last had a voltage, s; -inf if never. least_supply: voltage below which
+    the servo is off, V. hot_code: code of the error for an overheated winding. on_change: called when the servo is
+    switched, and when its supply is cut or mended."""
 
     catch_up: Callable[[], None]
     cut: bool
@@ -42,44 +45,45 @@ class Servo(OnLine, Protocol):
 
     @property
     def driving(self) -> bool:
-        """True if its bridge is on."""
+        """True if the servo's bridge is on."""
 
     @property
     def turning(self) -> bool:
-        """True if it gives its motor a voltage."""
+        """True if the servo gives its motor a voltage."""
 
     @property
     def hot_code(self) -> int: ...
 
     @property
     def in_c(self) -> tuple[int, int, int] | None:
-        """Addresses of functions in C that do the same as `terminal` and `driving`, and of its state (bus_steps.h);
-        None without them."""
+        """Addresses of the C functions of `terminal` and `driving`, and of the C struct (bus_steps.h), or None."""
 
     def catch_up_in_c(self, call: Callable[[], None], address: int, of: int) -> None:
-        """Catch up by C, which does the same as `call`: addresses of a function and of its argument."""
+        """Catch up by a C function that does the same as `call`. address, of: the function's and its argument's."""
 
     def power_up(self, angle: float) -> None:
-        """Switch it on while its output stands at an angle, rad."""
+        """Switch the power on while the output is at this angle, rad."""
 
     def power_off(self) -> None: ...
 
     def twin(self) -> Servo:
-        """Another servo of its number, as it comes."""
+        """Return another servo with this number and the factory settings."""
 
     def fail(self, code: int) -> None:
-        """Bring about one of its own errors."""
+        """Cause one of the servo's errors."""
 
     def terminal(self, now: float, angle: float, velocity: float, current: float) -> float:
-        """V at its motor from now on, NaN where it floats. angle, velocity: of its output; current: A of its motor."""
+        """Return the motor's voltage from now on, V; NaN if the motor floats. angle rad, velocity: of the output."""
 
 
 class ServoInC(CaughtUp, ABC):
-    """A servo whose packets and motor are in C: in a struct of its family with `wired`, registers, and those that are
-    stored without power. number: its id. supply: V, now. ohm: of its motor. centre: rad of the output where its encoder
-    is in the middle. phase: s of its own millisecond. temperature: deg C."""
+    """A servo whose packets and motor are in C. The family's struct has `wired`, `registers` and `stored` registers,
+    which keep their values without power.
 
-    NAME: str  # of the struct, and what its functions begin with
+    number: its id. supply: returns the present supply voltage, V. ohm: resistance of the motor. centre: angle of the
+    output at the middle of the encoder, rad. phase: start of the servo's own milliseconds, s. temperature: deg C."""
+
+    NAME: str  # name of the struct, and prefix of its functions
 
     late, cut, powered = Member(float, "wired"), Member(bool, "wired"), Member(bool, "wired")
     ohm, centre, phase, volts, temperature, driven = (Member(float) for _ in range(6))
@@ -102,11 +106,11 @@ class ServoInC(CaughtUp, ABC):
     @classmethod
     @abstractmethod
     def library(cls) -> tuple[cffi.FFI, Any]:
-        """(ffi, lib) of the family."""
+        """Return (ffi, lib) of the family."""
 
     @classmethod
     def framing(cls) -> int:
-        """Address of `framing` in C."""
+        """Return the address of the C function `framing`."""
         ffi, lib = cls.library()
         return int(ffi.cast("uintptr_t", getattr(lib, f"{cls.NAME}_framing")()))
 
@@ -122,7 +126,7 @@ class ServoInC(CaughtUp, ABC):
         self.registers[at:at + size] = (value & (1 << 8 * size) - 1).to_bytes(size, "little")
 
     def store(self, *settings: tuple[int, int, int]) -> None:
-        """Have it come with settings: register, value, bytes."""
+        """Change stored settings, each given as (register, value, number of bytes)."""
         for at, value, size in settings:
             self.stored[at:at + size] = (value & (1 << 8 * size) - 1).to_bytes(size, "little")
 
@@ -138,7 +142,7 @@ class ServoInC(CaughtUp, ABC):
         self.on_change()
 
     def power_up(self, angle: float) -> None:
-        """Switch it on with its stored settings while its output stands at an angle, rad."""
+        """Switch the power on with the stored settings while the output is at this angle, rad."""
         self.on_change()
         self.volts = self.supply()
         self._function("power_up")(self.state, angle)
@@ -148,29 +152,28 @@ class ServoInC(CaughtUp, ABC):
 
     @property
     def driving(self) -> bool:
-        """True if its bridge is on."""
+        """True if the servo's bridge is on."""
         return bool(self._function("drives")(self.state))
 
     def fail(self, code: int) -> None:
-        """Bring about one of its own errors, which switches it off if it is to."""
+        """Cause one of the servo's errors. Some errors switch the motor off."""
         self._function("fail")(self.state, code)
 
     def terminal(self, now: float, angle: float, velocity: float, current: float = 0.0) -> float:
-        """V at its motor from now on, NaN where it floats. current: A of its motor."""
+        """Return the motor's voltage from now on, V; NaN if the motor floats. current: of the motor, A."""
         self.volts = self.supply()
         return float(self._function("terminal")(self.state, now, angle, velocity, current))
 
     @property
     def in_c(self) -> tuple[int, int, int]:
-        """Addresses of the functions in C that do the same as `terminal` and `driving`, and of its state."""
+        """Addresses of the C functions of `terminal` and `driving`, and of the C struct."""
         terminal, drives, state = (int(self._ffi.cast("uintptr_t", at)) for at in (
             self._function("terminal"), self._function("drives"), self.state))
         return terminal, drives, state
 
 
 def built(folder: Path, prefix: str, names: Mapping[str, object], **more: float) -> tuple[cffi.FFI, Any]:
-    """(ffi, lib) of a family's C, with a header `numbers.h` of its numbers: those among the names of a module, and
-    more."""
+    """Return (ffi, lib) of a family's C. The header `numbers.h` has the numbers among a module's names, and `more`."""
     numbers = {name: value for name, value in names.items() if name.isupper() and isinstance(value, int | float)}
     numbers |= {"PERIOD": PERIOD} | more
     header = "".join(f"#define {prefix}_{name} {value!r}\n" for name, value in numbers.items())

@@ -1,4 +1,4 @@
-"""Descriptors of a family's virtual drives."""
+"""Descriptors of families of virtual drives."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from femtorque.hil.drives.servo import Servo
 
 @dataclass(frozen=True)
 class Plug:
-    """Place of a drive on a wire. reply: identifier of its answers, if they have one of their own. ranges: as the drive
-    is set. data_bitrate: of CAN FD's data phase, None: classic CAN."""
+    """Place of a drive on a wire. reply: identifier of its answers, None if the family fixes it. ranges: the drive's
+    settings. data_bitrate: rate of CAN FD's data phase; None for classic CAN."""
 
     wire: Wire
     number: int
@@ -26,8 +26,8 @@ class Plug:
 
 @dataclass(frozen=True)
 class Virtual:
-    """Drives on CAN. ranges: of a model, by its name without the family's. make: a drive on a wire. prefix: that of
-    its models' names, where it is not the family's."""
+    """A family of drives on CAN. ranges: returns the ranges of a model, by the name without the prefix. make: returns a
+    drive on a wire. prefix: prefix of the models' names, if it is not the family's name."""
 
     ranges: Callable[[str], Ranges]
     make: Callable[[Plug], Drive]
@@ -36,8 +36,8 @@ class Virtual:
 
 @dataclass(frozen=True)
 class ServoPlug:
-    """Place of a servo on a half-duplex wire. model: its name without the family's. bitrate: of the wire. setting: as
-    stored in the servo. supply: V, now. ohm: of its motor's winding."""
+    """Place of a servo on a half-duplex wire. model: its name without the prefix. bitrate: rate of the wire. setting:
+    the settings stored in the servo. supply: returns the present voltage, V. ohm: resistance of the motor's winding."""
 
     clock: EventClock
     model: str
@@ -50,7 +50,7 @@ class ServoPlug:
 
 @dataclass(frozen=True)
 class VirtualServos:
-    """Servos on a half-duplex wire. framing: of their packets. make: a servo without power."""
+    """A family of servos on a half-duplex wire. framing: framing of packets. make: returns a servo without power."""
 
     framing: Framing
     make: Callable[[ServoPlug], Servo]

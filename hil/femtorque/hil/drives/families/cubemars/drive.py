@@ -1,5 +1,5 @@
 """CubeMars' AK drives in MIT mode (manual V1.0.8), with the mini-cheetah's frames: each frame for a drive is answered.
-An AK drive has no timeout and keeps its last command for ever."""
+An AK drive has no timeout and keeps its last command forever."""
 
 from femtorque.hil.bus import Wire
 from femtorque.hil.clock import Member
@@ -15,8 +15,8 @@ AK_FAULTS = {"over temperature": 1, "over current": 2, "over voltage": 3, "under
 
 
 class CubeMars(MiniCheetah):
-    """A drive that answers with its own identifier unless it has another, with temperature and error at the end, and
-    without a timeout. Its loop is assumed to be the mini-cheetah's."""
+    """An AK drive. Unless `master` is given, it answers with its own identifier. Its reply ends with temperature and
+    error, and it has no timeout. Its loop is assumed to be the mini-cheetah's."""
 
     maker = MAKER
     error = Member(int, "own")

@@ -1,4 +1,4 @@
-"""Virtual Dynamixel X servos, on one wire of half duplex."""
+"""Virtual Dynamixel X servos on one half-duplex wire."""
 
 import math
 
@@ -8,7 +8,7 @@ from femtorque.hil.drives.virtual import ServoPlug, VirtualServos
 
 
 def _made(p: ServoPlug) -> Dynamixel:
-    """A servo as it comes, with its owner's settings, mounted so that it reports their zero at the joint's zero."""
+    """Return a servo with factory and owner's settings. At the joint's zero it reports the settings' zero."""
     model, offset = MODELS[p.model], p.setting.offset
     away = (p.setting.zero - offset - TURN // 2) * math.tau / TURN
     servo = Dynamixel(p.clock, p.number, model, p.bitrate, -away, p.supply, p.ohm)

@@ -1,18 +1,18 @@
 """ROBOTIS' Dynamixel X: protocol 2.0, control table and rules of the e-manual (github.com/ROBOTIS-GIT/emanual,
-docs/en/dxl/protocol2.md, docs/en/dxl/x/*.md, _includes/en/dxl/control_table_*.md); the answer to a fast sync read as
-pollen-robotics/rustypot pull request 122 has it: not stuffed, each part with the CRC of all before it. Its packets are
-in C (dxl_packets.c), and its motor (dxl_motor.c), with the numbers of this module.
+docs/en/dxl/protocol2.md, docs/en/dxl/x/*.md, _includes/en/dxl/control_table_*.md). The answer to a fast sync read is as
+in pollen-robotics/rustypot pull request 122: it is not stuffed, and each part has the CRC of all parts before it. The
+packets (dxl_packets.c) and the motor (dxl_motor.c) are in C, with the numbers of this module.
 
-Not published, and chosen: it reads its encoder and its goals once a millisecond; its current follows with half a
-millisecond, and not at all until then; an expired watchdog takes the current or the duty away; a duty of zero shorts
-the motor; it is overloaded after 2 s with 0.9 of its stall current; 0.5 J/(g K) and 7.5 K/W for its winding's
-heat; switched on in position mode it stays where it is. Reg write, bulk read and indirect
-addresses are not modelled: they are instruction and access errors. Nor are profiles, and position mode (3) is of those
-models alone that come with its P gain and no other.
+Seven facts are not published, and are chosen. The servo reads its encoder and its goals once a millisecond. Its current
+follows with a lag of half a millisecond. An expired watchdog takes the current or the duty away. A duty of zero shorts
+the motor. The servo is overloaded after 2 s at 0.9 of its stall current. Its heat has 0.5 J/(g K) and 7.5 K/W. A
+servo that is switched on in position mode stays where it is. Reg write, bulk read and indirect addresses are not
+modelled: the servo answers them with instruction and access errors. Profiles are not modelled either. Position mode (3)
+is modelled for those models only whose factory settings have a P gain and no other gain.
 
-A P gain is divided by 128 (e-manual). That it makes steps of duty of counts is not written there. By it an XM540 has
-49 N m/rad at 12 V; menagerie's aloha.xml has 43 at ALOHA's waist, by identification; Rhoban/bam measured 0.43 of it on
-an XL330 (bam/xl330/actuator.py).
+A P gain is divided by 128 (e-manual). Here the result is in steps of duty a count, which the e-manual does not say. An
+XM540 then has 49 N m/rad at 12 V. Menagerie's aloha.xml has 43 N m/rad at ALOHA's waist, by identification. On an XL330
+Rhoban/bam measured 0.43 of the computed stiffness (bam/xl330/actuator.py).
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ MODEL, FIRMWARE, ID, BAUD, DELAY, DRIVE_MODE, MODE, HOMING, HOTTEST, HIGHEST, LO
 SHUTDOWN, ENABLE, LEVEL, HARDWARE, P_GAIN, WATCHDOG, GOAL_PWM, GOAL_CURRENT, GOAL_VELOCITY, GOAL_POSITION = (
     63, 64, 68, 70, 84, 98, 100, 102, 104, 116)
 TICK, PWM, CURRENT, VELOCITY, POSITION, VOLTAGE, WARMTH = 120, 124, 126, 128, 132, 144, 146
-STORED, REGISTERS = 64, 148  # below the first they are stored without power
+STORED, REGISTERS = 64, 148  # registers below STORED keep their values without power
 FIRST_FAST = 45  # of its firmwares, that answers FAST_SYNC_READ
 RATES = (9_600, 57_600, 115_200, 1_000_000, 2_000_000, 3_000_000, 4_000_000, 4_500_000)
 ERRORS = {"voltage": 1, "over temperature": 4, "encoder": 8, "electrical shock": 16, "overload": 32}
 BY_CURRENT, BY_POSITION, BY_DUTY = 0, 3, 16  # modes
 TURN, FULL, RPM = 4096, 885, 0.229  # counts; of a duty; a step of velocity
-PER_COUNT = 1.0 / 128.0  # steps of duty, of a P gain of 1
-EXPIRED, LONGEST_WATCH, UNIT = 255, 127, 0.02  # of the watchdog: its value, the largest otherwise, and s of a step
-TURNAROUND, GAP = MAKER.answers.number, 3e-6  # s beside its return delay; between parts of one answer
+PER_COUNT = 1.0 / 128.0  # steps of duty a count, at a P gain of 1
+EXPIRED, LONGEST_WATCH, UNIT = 255, 127, 0.02  # of the watchdog: value once expired, largest setting, s of a step
+TURNAROUND, GAP = MAKER.answers.number, 3e-6  # s: added to the return delay; between parts of one answer
 LAG, ELECTRICAL = 0.5e-3, 1e-3  # s: of its current, and L/R of its motor
 OVERLOADED, PATIENCE = 0.9, 2.0  # of the stall current; s
 BOOT = MAKER.boot.number  # s
@@ -55,9 +55,10 @@ SMOOTH = 5e-3  # s of its velocity
 
 @dataclass(frozen=True)
 class Model:
-    """number: as register 0 has it. volts: recommended; highest, lowest: limits as it comes, 0.1 V. stall N m and
-    ampere A there. step: A of one of its current, 0: it measures none; most: of them. grams. hottest: deg C. p_gain: of
-    position mode; 0: that is not modelled."""
+    """Numbers of a model. number: value of register 0. volts: recommended supply, V; stall N m and ampere A at this
+    supply. highest, lowest: factory limits of the supply, 0.1 V. step: step of the measured current, A, 0 without a
+    sensor; most: the largest number of steps. grams: its mass. hottest: deg C. p_gain: gain of position mode; 0 if that
+    mode is not modelled."""
 
     number: int
     volts: float
@@ -87,14 +88,14 @@ MODELS = {
 
 @cache
 def library() -> tuple[cffi.FFI, Any]:
-    """(ffi, lib) of C."""
+    """Return (ffi, lib) of the C."""
     return built(Path(__file__).parent, "DXL", globals(), BAD_VOLTAGE=ERRORS["voltage"], OVERLOAD=ERRORS["overload"],
                  TOO_HOT=ERRORS["over temperature"])
 
 
 class Dynamixel(ServoInC):
-    """bitrate: that it is set to, and of its wire. ready: s from which it is on the wire. angle: rad, of its output;
-    current: A; seen: rad/s, as it reports its velocity."""
+    """A Dynamixel X servo. bitrate: its setting, and the rate of its wire. ready: time from which it is on the wire, s.
+    angle: angle of its output, rad; current: A; seen: reported velocity, rad/s."""
 
     NAME, library = "dxl", staticmethod(library)
     angle, current, seen, ready = Member(float), Member(float), Member(float), Member(float)
@@ -119,11 +120,11 @@ class Dynamixel(ServoInC):
 
     @property
     def turning(self) -> bool:
-        """True if it gives its motor a voltage."""
+        """True if the servo gives its motor a voltage."""
         return self.driving and self.driven == self.state.at
 
     def twin(self) -> Dynamixel:
-        """Another servo of its number, as one comes."""
+        """Return another servo with this number and the factory settings."""
         return Dynamixel(self.clock, self.id, self.model, self.bitrate, 0.0, lambda: self.model.volts)
 
     @property

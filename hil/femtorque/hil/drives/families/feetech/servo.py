@@ -2,14 +2,15 @@
 servo comes (Feetech's memory table as ROAR-QUTRC and python-st3215 give it; LeRobot says 250 for the return delay).
 Its packets are in C (sts_packets.c), and its motor (sts_motor.c), with the numbers of this module.
 
-Its protections are those of that table: register 19 selects which of them switch the motor off or down (44:
-temperature, current, overload); a duty of 80 % (36) for 2 s (35) leaves 20 % (34); 500 x 6.5 mA (28) for 2 s (38) and
-more than 70 deg C (13) leave nothing; a voltage outside of 14 and 15 is reported only.
+The protections are from that table. Register 19 selects the protections that act on the motor (44: temperature,
+current, overload). A duty of 80 % (36) for 2 s (35) reduces the duty to 20 % (34). A current of 500 x 6.5 mA (28) for
+2 s (38) switches the motor off, and so do more than 70 deg C (13). A voltage outside of registers 14 and 15 is only
+reported.
 
-Not published, and chosen: it reads its encoder and its registers once a millisecond (the STS3250's sheet says that a
-position update takes 1 ms at most); a duty below the least starting force (register 24) turns nothing; a duty of zero
-shorts the motor; in PWM mode it has the protections of its position mode; a latched error ends when its motor is
-switched off. The backlash of its gear is in the plant (femtorque.hil.plant.backlash).
+Five facts are not published, and are chosen. The servo reads its encoder and its registers once a millisecond (the
+STS3250's sheet says that a position update takes 1 ms at most). A duty below the least starting force (register 24)
+does not turn the motor. A duty of zero shorts the motor. PWM mode has the protections of position mode. A latched error
+ends when the motor is switched off. The backlash of its gear is in the plant (femtorque.hil.plant.backlash).
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ from femtorque.hil.clock import EventClock, Member
 from femtorque.hil.drives.families.feetech.maker import MAKER
 from femtorque.hil.drives.servo import ServoInC, built
 
-HEADER, BEFORE_IDS = 4, 7  # bytes before what the length counts; before ids, behind a register and a size
+HEADER, BEFORE_IDS = 4, 7  # bytes before those that the length counts; bytes before the ids
 SYNC_READ, SYNC_WRITE = 0x82, 0x83
-AROUND = 6  # bytes of an answer beside the registers
+AROUND = 6  # bytes of an answer around the registers
 TURN = 4096
 TURNAROUND = MAKER.answers.number  # s in addition to its return delay
 MODEL, ID, BAUD, DELAY, LEAST, MOST, HOTTEST, HIGHEST, LOWEST, TORQUE = 3, 5, 6, 7, 9, 11, 13, 14, 15, 16
@@ -36,7 +37,7 @@ SWITCH, START, CURRENT, FACTOR, OFFSET, MODE, PROTECTIVE, PATIENCE, OVERLOAD, LO
 ENABLE, DUTY, LIMIT, LOCK, POSITION, SPEED, LOAD, VOLTAGE, WARMTH, STATUS, AMPERES = (
     40, 44, 48, 55, 56, 58, 60, 62, 63, 65, 69)
 STORED, REGISTERS = 40, 87  # registers below the first are stored without power
-BY_DUTY, BACKWARDS = 2, 0x400  # value of its mode; bit of a duty
+BY_DUTY, BACKWARDS = 2, 0x400  # value of the register MODE; sign bit of a duty
 ERRORS = {"voltage": 1, "encoder": 2, "over temperature": 4, "over current": 8, "angle": 16, "overload": 32}
 AMPERE, TENTH = 6.5e-3, 0.1  # A, a step of its current; V, of its voltage
 # At rest six servos reported 25 to 33 deg C (a published dump of their registers). 1.5 kg at 10 cm warmed one by 15 K
@@ -46,13 +47,13 @@ AMBIENT, CAPACITY, PER_WATT = 30.0, 27.5, 7.5  # deg C, J/K, K/W
 
 @cache
 def library() -> tuple[cffi.FFI, Any]:
-    """(ffi, lib) of C."""
+    """Return (ffi, lib) of the C."""
     return built(Path(__file__).parent, "STS", globals(), BAD_VOLTAGE=ERRORS["voltage"], OVERLOADED=ERRORS["overload"],
                  TOO_HOT=ERRORS["over temperature"], OVER_CURRENT=ERRORS["over current"])
 
 
 class Sts3215(ServoInC):
-    """volts: nominal. latched: errors that have switched it off."""
+    """An STS3215. volts: nominal supply, V. latched: errors that have switched the motor off."""
 
     NAME, library = "sts", staticmethod(library)
     least_supply = 4.0  # V: of its sheet
@@ -75,17 +76,17 @@ class Sts3215(ServoInC):
 
     @property
     def errors(self) -> int:
-        """Reported errors: latched ones, and limits that are exceeded now."""
+        """Reported errors: the latched errors, and those of limits exceeded at present."""
         self.volts = self.supply()
         return int(self._lib.sts_errors(self.state))
 
     @property
     def turning(self) -> bool:
-        """True if it gives its motor a voltage."""
+        """True if the servo gives its motor a voltage."""
         return bool(self._lib.sts_share(self.state))
 
     def twin(self) -> Sts3215:
-        """Another servo of its number, as one for 12 V comes, with a supply of its own."""
+        """Return another servo for 12 V with this number, the factory settings and another supply."""
         return Sts3215(self.clock, self.id, 12.0, 0.0, lambda: 12.0)
 
     @property

@@ -1,11 +1,11 @@
-"""The original of the MIT mode, bgkatz/motorcontrol (Core/Src/can.c, fsm.c, stm32f4xx_it.c).
+"""The first drive with the MIT mode, bgkatz/motorcontrol (Core/Src/can.c, fsm.c, stm32f4xx_it.c).
 
-Every frame for the drive is answered. After its timeout it goes limp, without a fault, and goes on with the next frame.
+The drive answers every frame for it. After its timeout the drive goes limp without a fault. The next frame ends that.
 
-Its firmware goes limp since commit 3586419 of 18 July 2023. Before, from the last day of 2020 on (fsm.c of 0032634), it
-stopped commutating instead, with the gate driver on: the voltages of the three phases were constant. Until b983cca of 9
-May 2022 it also left its mode only below 1 A, measured by a filter that runs while it commutates: with constant
-voltages, frames that end the mode had no effect until a command came.
+The firmware goes limp since commit 3586419 of 18 July 2023. From the last day of 2020 (fsm.c of 0032634) until then the
+firmware stopped commutating with the gate driver on. The voltages of the three phases were constant. Until b983cca of 9
+May 2022 the firmware also left its mode below 1 A only. The filter of that current runs only while the drive
+commutates. With constant voltages, frames that end the mode had therefore no effect until a command came.
 
 Commands and replies are in C (mini_cheetah.c).
 """
@@ -23,16 +23,16 @@ EXIT = 0xFD
 # A loop every 25 us; position_sensor.h: velocity over N_POS_SAMPLES = 20 of them. Bandwidth: chosen, a setting there.
 TRAITS = Traits(rate=40e3, bandwidth=1000.0, window=20 / 40e3)
 TICK = 25e-6  # s, the unit of CAN_TIMEOUT
-# A motor of this kind: motor_config.h of MIT-like firmware has 21 pole pairs, a gear of 6 and 0.45 N m/A at the output;
-# Cheetah-Software's MiniCheetah.h 0.173 ohm. N m/A is of the amplitude, so two thirds of it are V s/rad.
+# Motor: motor_config.h of MIT-like firmware has 21 pole pairs, a gear of 6 and 0.45 N m/A at the output;
+# Cheetah-Software's MiniCheetah.h 0.173 ohm. N m/A refers to the amplitude, so V s/rad are two thirds of that number.
 ELECTRIC, AMPERE, RESISTANCE = 21 * 6, 0.45, 0.173
 DAMPING = AMPERE * (2.0 / 3.0) * AMPERE / RESISTANCE
 
 
 class MiniCheetah(Drive):
-    """master: identifier of the replies. ticks: CAN_TIMEOUT, 0: none, None: as it comes. size: of a reply, bytes; 6 in
-    the firmware of 2021, whose can.c has DLC = 6. early: firmware of February 2021, with constant voltages after the
-    timeout."""
+    """A mini-cheetah drive. master: identifier of the replies. ticks: CAN_TIMEOUT, 0 for off, None for the factory's.
+    size: bytes of a reply; 6 in the firmware of 2021, whose can.c has DLC = 6. early: true for the firmware of February
+    2021, which keeps constant voltages after the timeout."""
 
     kind, maker = "mini_cheetah", MAKER
     timeout = Member(float)
@@ -51,7 +51,7 @@ class MiniCheetah(Drive):
         self.motor.command = Command()
 
     def calm(self) -> None:
-        """Leave the mode at last."""
+        """Leave the mode."""
         self._lib.mini_cheetah_special(self.own, EXIT)
 
     def fail(self, code: int) -> None:

@@ -1,14 +1,15 @@
 """moteus (mjbots/moteus of June 2026: docs/protocol/can.md and registers.md; fw/moteus_controller.cc, bldc_servo*.h).
 
-A frame is a row of subframes: writes are done in their order, reads are answered in one frame, with what was known
-before. Writing the mode begins a command anew, which is carried out once the frame is over; other registers alone do
-nothing. Between stopped and position mode the currents' offsets are measured. A command holds for its time-out; then
-mode 11 brakes, as servo.timeout_mode 12 has it, until a stop. Faults last until a stop, too.
+A frame is a row of subframes. Writes are done in their order. One frame answers all reads, with the values from before
+the writes. A write of the mode starts a new command, which takes effect at the end of the frame. Writes of other
+registers alone have no effect. Between stopped and position mode the drive measures the offsets of its currents. A
+command holds for its time-out. Then mode 11 brakes until a stop, as servo.timeout_mode 12 says. Faults last until a
+stop, too.
 
-Not modelled: limits of its own planning, by which a command may come slowly: commands that do not switch them off
-(negative limits) are refused here, as servo.default_accel_limit is 50 turns/s^2 as it comes. The other modes.
+The limits of the drive's own planning are not modelled. A command that does not switch them off by negative limits is
+refused here, since servo.default_accel_limit is 50 turns/s^2 at the factory. The other modes are not modelled either.
 
-Registers and commands are in C (moteus.c), which calls Python for the diagnostic stream and to calibrate.
+Registers and commands are in C (moteus.c). The C calls Python for the diagnostic stream and for the calibration.
 """
 
 import math
@@ -25,12 +26,12 @@ from femtorque.hil.drives.motor import Command, Motor, Traits
 TURN = 2.0 * math.pi
 NOTHING, BROADCAST = 0x50, 0x7F
 STOPPED, FAULT, CALIBRATING, POSITION, TIMEOUT = 0, 1, 3, 10, 11
-ZERO_VELOCITY = 12  # the one servo.timeout_mode here, as it comes
+ZERO_VELOCITY = 12  # the only servo.timeout_mode modelled; the factory's
 FAULTS = {"calibration": 32, "motor driver": 33, "over voltage": 34, "encoder": 35, "not configured": 36,
           "over temperature": 38, "under voltage": 40, "config changed": 41, "position invalid": 43}
 OUTSIDE = 39
 # pwm_rate_hz 30000 but for x1; current loop: moteus_tool --cal-bw-hz, 200; velocity: pll_filter_hz, 400.
-# A target moves on with its velocity in each period: bldc_servo_position.h, UpdateCommand.
+# A target advances with its velocity in each period (bldc_servo_position.h, UpdateCommand).
 TRAITS = Traits(rate=30e3, bandwidth=200.0, window=2.0 / (TURN * 400.0), moves_on=True)
 CALIBRATION = 256 / 30e3  # s: kCalibrateCount periods of the control loop
 DEFAULT_TIMEOUT = MAKER.limit.number
@@ -40,15 +41,15 @@ MODEL, FIRMWARE, MAP = 0x0D0412, 0x010100, 5
 SERIAL = (0x004A0031, 0x5052500B, 0x20383443)  # invented
 UUID = tuple(range(0xA0, 0xB0))  # invented
 
-# By registers: what a step of 8, 16 and 32 bits is, of quantities in the registers' own units.
+# By register: the step of its value in 8, 16 and 32 bits, in the register's unit.
 _PLACE, _SPEED, _SHARE = (0.01, 1e-4, 1e-5), (0.1, 2.5e-4, 1e-5), (1 / 127, 1 / 32767, 1 / 2147483647)
 _TORQUE, _TIME, _TENTH = (0.5, 0.01, 0.001), (0.01, 0.001, 1e-6), (1.0, 0.1, 0.001)
 _STEPS = {0x001: _PLACE, 0x002: _SPEED, 0x003: _TORQUE, 0x004: _TENTH, 0x00A: _TENTH, 0x00D: (0.5, 0.1, 0.001),
           0x00E: _TENTH, 0x020: _PLACE, 0x021: _SPEED, 0x022: _TORQUE, 0x023: _SHARE, 0x024: _SHARE, 0x025: _TORQUE,
           0x026: _PLACE, 0x027: _TIME, 0x028: _SPEED, 0x029: (0.05, 0.001, 1e-5)}
 
-# As they come (fw/bldc_servo_structs.h, motor_position.h), but for what a calibration sets: an encoder on the board for
-# the rotor and one at the output, a motor of 14 poles, a gear of 6:1; chosen.
+# Factory settings (fw/bldc_servo_structs.h, motor_position.h). The settings of a calibration are chosen: an encoder on
+# the board for the rotor, an encoder at the output, a motor of 14 poles, a gear of 6:1.
 _COMES_WITH = {
     "motor.poles": 14.0, "motor.phase_invert": 0.0, "motor.resistance_ohm": 0.05, "motor.Kv": 300.0,
     **{f"motor_position.sources.{k}.{name}": value for k in range(3) for name, value in {
@@ -67,7 +68,7 @@ _COMES_WITH = {
 
 
 class Moteus(Drive):
-    """home: state of its reference, 2 as with an encoder at its output. version: of its registers."""
+    """A moteus. home: state of its reference; 2 with an encoder at its output. version: version of its register map."""
 
     kind, maker = "moteus", MAKER
     mode, fault = Member(int, "own"), Member(int, "own")
@@ -101,7 +102,7 @@ class Moteus(Drive):
         return (self.id, 0xFF), (BROADCAST, 0xFF)
 
     def handle(self, frame: Frame) -> None:
-        """Do what C leaves to Python in the middle of a frame."""
+        """Do the part of a frame that C leaves to Python."""
         own, ffi = self.own, self._parts.ffi
         if own.asks == self._lib.MOTEUS_CALIBRATE:
             self.mode, self._ready = CALIBRATING, self.wire.clock.seconds + CALIBRATION
@@ -115,7 +116,7 @@ class Moteus(Drive):
         self._configure()
 
     def _configure(self) -> None:
-        """Give C the settings that each command needs, which others may have changed since it began."""
+        """Give C the settings that each command needs. The diagnostic stream may have changed them."""
         own, settings = self.own, self.stream.settings
         own.kp, own.kd = settings["servo.pid_position.kp"] / TURN, settings["servo.pid_position.kd"] / TURN
         own.default_timeout = settings["servo.default_timeout_s"]
@@ -123,7 +124,7 @@ class Moteus(Drive):
     # -- what it does -------------------------------------------------------
 
     def _begin(self) -> None:
-        """Begin with position mode, if nothing has come between and it stands where it may."""
+        """Enter position mode, unless the calibration was ended or the position is outside the drive's limits."""
         if not self.powered or self.mode != CALIBRATING or self.wire.clock.seconds < self._ready - 1e-9:
             return
         self.catch_up()
@@ -139,7 +140,7 @@ class Moteus(Drive):
         return float(self._lib.moteus_timeout(self.own))
 
     def left_alone(self) -> None:
-        """Brake with the share of kd that it was given last."""
+        """Brake with the share of kd from the last command."""
         self.mode, self.motor.active = TIMEOUT, True
         kd = self.own.command[5] * self.stream.settings["servo.pid_position.kd"] / TURN
         self.motor.limit = min(TIMEOUT_TORQUE, self.ranges.torque)
@@ -150,7 +151,7 @@ class Moteus(Drive):
         return self.powered and self.mode == TIMEOUT
 
     def fail(self, code: int) -> None:
-        """One that is stopped has no fault."""
+        """Cause a fault. A stopped drive has no fault."""
         if self.mode != STOPPED:
             self.mode, self.fault, self.commanded = FAULT, code, None
         self._lib.moteus_let_go(self.own)
@@ -160,10 +161,10 @@ class Moteus(Drive):
         return FAULTS["over temperature"]
 
     def rescale(self, share: float) -> None:
-        """Registers have no range: another version of them is what can be wrong."""
+        """Report another version of the register map. Registers have no range that could be wrong."""
         self.version = MAP - 1
 
-    board = 0x77  # the number that it answers to, by docs/drives.md
+    board = 0x77  # source of the board's frames (docs/drives.md)
 
     def report(self, data: bytes) -> Frame:
         turns = int.from_bytes(data[:4], "little", signed=True)

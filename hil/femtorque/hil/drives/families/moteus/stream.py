@@ -1,7 +1,8 @@
-"""The diagnostic stream of a moteus: lines of text, and records behind a description of their own fields.
+"""Diagnostic stream of a moteus: lines of text, and records after a description of their fields.
 
-docs/protocol/diagnostic.md of mjbots/moteus; the records' descriptions are those of mjlib (telemetry/format.h): a kind,
-and of an object its fields, each with flags, name, aliases and kind, until one of no kind.
+docs/protocol/diagnostic.md of mjbots/moteus; descriptions of records have the format of mjlib
+(telemetry/format.h): a kind, then an object's fields, each with flags, name, aliases and kind. A field without a kind
+is the last.
 """
 
 import struct
@@ -9,11 +10,11 @@ import struct
 BOOLEAN, UNSIGNED, OBJECT, FIXED_ARRAY = 2, 4, 16, 19
 _WIDTHS = {"B": 1, "I": 4, "Q": 8}
 
-Field = tuple[str, str, tuple[int, ...]]  # name, format of struct, values; more than one: an array
+Field = tuple[str, str, tuple[int, ...]]  # name, format of struct, values; several values are an array
 
 
 def described(fields: tuple[Field, ...]) -> bytes:
-    """Description of a record."""
+    """Return the description of a record."""
     out = bytes([OBJECT, 0])
     for name, form, values in fields:
         out += bytes([0, len(name)]) + name.encode() + bytes([0])
@@ -27,7 +28,7 @@ def packed(fields: tuple[Field, ...]) -> bytes:
 
 
 class Stream:
-    """records: by their names. settings: configured numbers by their names, which may be changed."""
+    """Stream of one drive. records: records by name. settings: configured numbers by name, which may change."""
 
     def __init__(self, records: dict[str, tuple[Field, ...]], settings: dict[str, float]) -> None:
         self.records, self.settings = records, settings
@@ -39,7 +40,7 @@ class Stream:
             self._going += self._answer(line.decode("latin1").split())
 
     def give(self, most: int) -> bytes:
-        """Return bytes that have not been read yet, so many at most."""
+        """Return at most `most` bytes that have not been read yet."""
         out, self._going = self._going[:most], self._going[most:]
         return out
 

@@ -2,15 +2,15 @@
 ros_odrive, odrive_enums.h). The inside of 0.6 is not published: its loops are those of odriverobotics/ODrive 0.5,
 Firmware/MotorControl, controller.cpp, motor.hpp and encoder.hpp.
 
-An id is node << 5 | message. A message of the drive is asked for by a remote frame, or one without data, and answered
-under the same id; a heartbeat comes by itself. Any message for it feeds its watchdog (axis.hpp). As it comes the drive
-counts its position from where it was switched on, holds positions (control mode 3), and has no watchdog; in torque mode
-it takes torque away near vel_limit. Here it is set up as docs/drives.md asks for, but for its mode. One of firmware 0.5
-does nothing with message 0, which is CANopen's NMT there, and the last bytes of its heartbeat are flags of its motor,
-its encoder and its controller, whose highest one says that a motion is done (communication/can/can_simple.cpp).
+An id is node << 5 | message. A remote frame, or a frame without data, asks for a message of the drive. The answer has
+the same id. Heartbeats come unasked. Any message for the drive feeds its watchdog (axis.hpp). At the factory the drive
+counts its position from power-up, holds positions (control mode 3), and has no watchdog. In torque mode the drive
+reduces the torque near vel_limit. Here the drive is set up as docs/drives.md asks for, except for the mode. Firmware
+0.5 ignores message 0, which is CANopen's NMT there. The last bytes of a heartbeat of 0.5 are flags of motor, encoder
+and controller. The controller's highest flag says that a motion is done (communication/can/can_simple.cpp).
 
-Chosen: that the watchdog acts in idle too, as 0.5 has it; that a second request for closed loop changes nothing; that
-it answers at once, from the estimate of that moment.
+Three facts are chosen. The watchdog acts in idle too, as in 0.5. A second request for closed loop has no effect. The
+drive answers at once, with the estimate of that moment.
 
 Estimates, heartbeats, and inputs of torque and position are in C (odrive_can.c).
 """
@@ -34,7 +34,7 @@ FAULTS = {"motor driver": 0x20, "over voltage": 0x100, "under voltage": 0x200, "
           "motor over temperature": 0x2000, "inverter hot": 0x4000, "velocity limit": 0x8000, "spinout": 0x4000000}
 WATCHDOG, ESTOPPED = 0x1000000, 0x2000000
 AS_IT_COMES = int(MAKER.mode.number)
-BEAT = 0.01  # s, axis0.config.can.heartbeat_msg_rate_ms = 10; it comes with 100
+BEAT = 0.01  # s, axis0.config.can.heartbeat_msg_rate_ms = 10; the factory's is 100
 WATCHDOG_S = 0.02  # axis0.config.watchdog_timeout, with enable_watchdog
 VOLTS = 24.0
 HARDWARE, FIRMWARE, PROTOCOL = (5, 2, 0), (0, 6, 10), 2  # an S1
@@ -42,13 +42,13 @@ HARDWARE, FIRMWARE, PROTOCOL = (5, 2, 0), (0, 6, 10), 2  # an S1
 TRAITS = Traits(rate=8e3, bandwidth=1000.0 / TURN, window=2.0 / 1000.0)
 VEL_LIMIT, VEL_GAIN = 2.0, 1.0 / 6.0  # turns/s, N m s a turn (controller.hpp)
 POS_GAIN, INTEGRATOR = 20.0, 2.0 / 6.0  # 1/s; N m a turn, of the velocity's error
-WOUND_UP = 0.99  # of the integral, each time the torque is at its limit (controller.cpp)
+WOUND_UP = 0.99  # factor on the integral in each period at the torque limit (controller.cpp)
 
 
 class ODrive(Drive):
-    """beat: s between heartbeats, 0: none. timeout: its watchdog's, s; watchdog: the same, 0: off. limited: true if
-    vel_limit takes torque away in torque mode. protocol, firmware: of CANSimple, and in the answer to Get_Version.
-    pos_gain, vel_gain, integrator: of position mode, whose velocity nothing limits here."""
+    """An ODrive. beat: time between heartbeats, s; 0 for no heartbeats. timeout: the watchdog's time, s. watchdog: the
+    same; 0 switches it off. limited: true if vel_limit reduces the torque in torque mode. firmware: version in the
+    answer to Get_Version. pos_gain, vel_gain: gains of position mode, which has no limit of velocity here."""
 
     kind, maker = "odrive_can", MAKER
     timeout = Member(float)
@@ -91,7 +91,7 @@ class ODrive(Drive):
             TORQUES: struct.pack("<2f", wanted, self.motor.torque)}.get(message)
 
     def _obey(self, message: int, data: bytes) -> None:
-        """A message that is too short is none."""
+        """Obey a message. A message that is too short is ignored."""
         if message == ESTOP:
             self.fail(ESTOPPED)
         elif message == STATE and len(data) >= 4:
@@ -117,7 +117,7 @@ class ODrive(Drive):
             self.motor.set_zero()
 
     def _go(self, state: int) -> None:
-        """Errors keep it from closed loop."""
+        """Enter the requested state. Errors prevent closed loop."""
         if state != CLOSED_LOOP:
             self.motor.stop()
         elif not self.errors and not self.motor.active:
@@ -134,15 +134,15 @@ class ODrive(Drive):
         self._regulate()
 
     def _regulate(self) -> None:
-        """Choose the law of the mode. In torque mode torque fades towards vel_limit, if that acts there
-        (controller.cpp, limitVel). In position mode the velocity's error has an integral (update)."""
+        """Choose the law of the mode. In torque mode the torque fades near vel_limit, if `limited` (controller.cpp,
+        limitVel). In position mode the error of velocity has an integral (controller.cpp, update)."""
         acts = self.control == TORQUE_CONTROL and self._limited
         self.motor.fade(self.vel_limit, VEL_GAIN if acts else 0.0)
         holds = self.control == POSITION_CONTROL
         self.motor.hold(self.pos_gain, self.vel_gain, self.integrator, WOUND_UP if holds else None)
 
     def report(self, data: bytes) -> Frame:
-        """Half a turn from where it was switched on, or further."""
+        """True if the output has gone half a turn or more since power-up."""
         return Frame(self.id << 5 | ESTIMATES, struct.pack("<2f", 0.5 + data[0], 0.0))
 
     # -- without commands ---------------------------------------------------
@@ -159,11 +159,11 @@ class ODrive(Drive):
         return FAULTS["motor over temperature"]
 
     def rescale(self, share: float) -> None:
-        """Messages have plain numbers: another protocol is what can be wrong."""
+        """Report another version of the protocol. Messages have plain numbers, so no range can be wrong."""
         self.protocol = PROTOCOL - 1
 
     def power_up(self, angle: float) -> None:
-        """It counts from here, as it comes."""
+        """Switch on, and count the position from here, as the drive does at the factory."""
         super().power_up(angle)
         self.motor.set_zero()
         self.errors, self.control, self.input = 0, AS_IT_COMES, PASSTHROUGH
