@@ -29,7 +29,7 @@ unsigned long ft_path_state_bytes(void);
 """
 
 HOST_SOURCE = """\
-/* The motion and the step between arrays, for the host. */
+/* The motion and the step between two arrays, for the host. */
 #include "ft_loops.h"
 #include "ft_messages.h"
 #include "ft_motion.h"
@@ -44,7 +44,7 @@ long ft_path_torque(long knots, long held, const void *state,
                     ft_real *tau, ft_real *u, ft_turn *target);
 unsigned long ft_path_state_bytes(void);
 
-/* The size of what the step keeps from tick to tick. */
+/* Return the size of the step's state. */
 unsigned long ft_path_state_bytes(void)
 {
     return (unsigned long)sizeof(ft_step_state);
@@ -61,7 +61,7 @@ static ft_knot knot(const ft_turn *q, const ft_real *rate,
     return k;
 }
 
-/* Push segments while there is room. Returns the next knot to come. */
+/* Push segments while there is room. Return the next knot. */
 static long fill(ft_queue *to, long next, long knots, const ft_turn *q,
                  const ft_real *rate, const ft_real *acceleration,
                  const uint8_t *mode)
@@ -79,10 +79,10 @@ static long fill(ft_queue *to, long next, long knots, const ft_turn *q,
     return next;
 }
 
-/* Play all knots, from a state of the step, or, where there is none, after so
- * many ticks held at the first knot (-1: straight from half a tick before
- * it). mode: from each knot on. Of every tick: torque, half increments from
- * its middle to the next one's, and the target at its end. Returns ticks. */
+/* Play all knots from a state of the step. Without a state, hold the first
+ * knot for `held` ticks; -1: start half a tick before it. mode: from each knot
+ * on. Per tick: torque, half the travel from its middle to the next one's, and
+ * the target at its end. Return the ticks. */
 long ft_path_torque(long knots, long held, const void *state,
                     const ft_turn *q, const ft_real *rate,
                     const ft_real *acceleration, const uint8_t *mode,

@@ -43,7 +43,7 @@ void *ft_host_state(void)
     return &state;
 }
 
-/* Whether closed loops are at a singular pose. */
+/* Return 1 if closed loops are at a singular pose. */
 static int ft_host_stuck(const ft_step_state *s)
 {
 #if FT_STEP_CLOSED
@@ -53,7 +53,7 @@ static int ft_host_stuck(const ft_step_state *s)
 #endif
 }
 
-/* Start at q, from the start of the file. Returns whether that fails. */
+/* Start at q, on the way from the file's start. Return 1 if that fails. */
 int ft_host_start(void *s, const ft_turn *q)
 {
     memset(s, 0, sizeof(ft_step_state));
@@ -61,7 +61,7 @@ int ft_host_start(void *s, const ft_turn *q)
     return ft_host_stuck((ft_step_state *)s);
 }
 
-/* One step, in the mode given, for so many more ticks. Returns whether that
+/* Make one step. mode: its number and its remaining ticks. Return 1 if the
  * mode does not fit. */
 static int ft_host_step(ft_step_state *s, const uint32_t *mode,
                         const ft_sample *next, ft_real *tau)
@@ -78,9 +78,9 @@ static int ft_host_step(ft_step_state *s, const uint32_t *mode,
 #endif
 }
 
-/* A step a sample. modes: number and ticks it lasts, a sample; 0 where there is
- * but one. Returns how many were made before a fault; of a mode that does not
- * fit -1 minus that. */
+/* Make one step per sample. modes: per sample, number and remaining ticks; 0:
+ * one mode only. Return the number of steps before a fault. If a mode does not
+ * fit, return -1 minus that number. */
 long ft_host_torque(void *s, long ticks, const void *samples,
                     const uint32_t *modes, ft_real *tau)
 {
@@ -101,7 +101,8 @@ long ft_host_torque(void *s, long ticks, const void *samples,
 #if defined(FT_MODES) || defined(FT_SPRINGS)
 void ft_host_bent(void *s, long ticks, const void *samples, ft_real *bent);
 
-/* Springs' stretches, then modes, before the first step and after each. */
+/* Read the springs' stretches, then the modes, before the first step and after
+ * every step. */
 void ft_host_bent(void *s, long ticks, const void *samples, ft_real *bent)
 {
     ft_step_state *state = (ft_step_state *)s;
