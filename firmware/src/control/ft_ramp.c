@@ -10,7 +10,7 @@
 
 static FT_INLINE ft_real root(ft_real x)
 {
-    return FT_INSTRUCTION(sqrt)(x > FT_C(0.0) ? x : FT_C(0.0));
+    return FT_ROOT(x > FT_C(0.0) ? x : FT_C(0.0));
 }
 
 /* Form the ramp to a velocity w. */

@@ -7,15 +7,17 @@
 
 /* Instructions of the processor, for which C99 has only libm. */
 #ifdef FT_REAL_IS_DOUBLE
-#define FT_INSTRUCTION(name) __builtin_##name
+#define FT_SIZE __builtin_fabs
+#define FT_ROOT __builtin_sqrt
 #else
-#define FT_INSTRUCTION(name) __builtin_##name##f
+#define FT_SIZE __builtin_fabsf
+#define FT_ROOT __builtin_sqrtf
 #endif
 
 /* Return |x|. */
 static inline ft_real ft_size(ft_real x)
 {
-    return FT_INSTRUCTION(fabs)(x);
+    return FT_SIZE(x);
 }
 
 /* Return the bound with the sign of x. */
