@@ -17,6 +17,7 @@ from femtorque.codegen.board import ADC_COUNTS, ADC_V
 from femtorque.codegen.common import BadInput, Refused
 from femtorque.codegen.motion import from_rows, knots
 from femtorque.codegen.toolchain import platformio as build
+from femtorque.codegen.wire import Codec, Drive, FrameReader, Sense, to_wire
 from femtorque.hil.board import FAULTS, VirtualBoard, VirtualClock
 from femtorque.hil.plant.rigid import Plant
 from femtorque.hil.play import granted_ticks, pil
@@ -148,6 +149,33 @@ def test_a_bad_line_costs_time_and_nothing_else(clean):
     here, there = during(result), during(clean)
     for name in here:
         assert np.array_equal(here[name], there[name]), name
+
+
+def test_a_sense_that_comes_again_is_answered_again_and_not_executed():
+    with real_board() as board:
+        configuration = Configuration.of(rig.three_link(), pil=True)
+        device, codec = open_port(board.url, configuration.baud), Codec(3)
+        reader = FrameReader(codec)
+
+        def ask(tick, counts):
+            device.write(codec.encode(Sense(tick, counts), configuration.tag))
+            board.run(0.01)
+            frames = [frame.message for frame in reader.feed(device.read(65536))]
+            return next(m for m in reversed(frames) if isinstance(m, Drive)), frames[-2].position
+
+        board.run(0.05)
+        first, _ = ask(0, (1000, 0, 0))  # this is not the next tick; the answer gives the next tick
+        then, before = ask(first.tick + 1, (1000, 0, 0))
+        assert then.tick == first.tick + 1
+        # The first counts of the plant are no movement.
+        assert list(before) == to_wire(rig.start(), configuration.joints).tolist()
+        once, moved = ask(then.tick + 1, (1010, 0, 0))
+        again, still = ask(then.tick + 1, (1010, 0, 0))
+        assert once == again and once.tick == then.tick + 1
+        assert moved == still and moved[0] - before[0] == 10 * 2**32 // rig.three_link().joints[0].encoder.counts
+        later, _ = ask(once.tick + 2, (1020, 0, 0))
+        assert later == once
+        device.close()
 
 
 def cut(board, is_cut):
