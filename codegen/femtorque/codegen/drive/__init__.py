@@ -1,4 +1,4 @@
-"""Drives on a bus: what they are, the frames that they speak, and how much of a bus these take."""
+"""Drives on a bus: their descriptions, their frames, and the time that the frames take on the bus."""
 
 import lazy_loader
 

@@ -1,19 +1,19 @@
-"""Segments of a CAN bus' bit: quanta of the controller's clock, before and behind the sample point."""
+"""Bit timing of a CAN bus: quanta of the controller's clock before and after the sample point."""
 
 import math
 from dataclasses import dataclass
 
-# 1/s: usual rates; of CAN FD's data phase those that register 35 of Damiao's drives has (openarm_can's CLI)
+# 1/s: usual rates. The rates of CAN FD's data phase are those of register 35 of Damiao's drives (openarm_can's CLI).
 BITRATES = (125_000, 250_000, 500_000, 1_000_000)
 DATA_BITRATES = (2_000_000, 2_500_000, 3_200_000, 4_000_000, 5_000_000, 8_000_000)
-LEAST_QUANTA = 8  # of a bit: Bosch, CAN Specification 2.0, 8 (bit timing): 8 to 25
+LEAST_QUANTA = 8  # a bit has 8 to 25 quanta: Bosch, CAN Specification 2.0, section 8
 LOOP_DELAY = 255e-9  # s from a transceiver's transmit to its receive pin, at most: ISO 11898-2:2016
 
 
 @dataclass(frozen=True)
 class BitTiming:
-    """prescaler: clocks a quantum. before: quanta from the one that synchronises to the sample point; behind: from
-    there to the bit's end; jump: by which it may be moved."""
+    """Bit timing of a controller. prescaler: clocks a quantum. before: quanta from the synchronisation quantum to the
+    sample point. behind: quanta from the sample point to the bit's end. jump: largest shift of the sample point."""
 
     prescaler: int
     before: int
@@ -31,18 +31,19 @@ class BitTiming:
 
 
 def sample_point(bitrate: int) -> float:
-    """CiA's sample point (CiA 301; SocketCAN's default for CAN FD's data phase too), as a share of the bit."""
+    """Return CiA's sample point as a share of the bit (CiA 301; SocketCAN's default, in CAN FD's data phase too)."""
     return 0.75 if bitrate > 800_000 else 0.8 if bitrate > 500_000 else 0.875
 
 
 def timings(clock_hz: int, bitrate: int, prescaler: int, before: int, behind: int, jump: int,
             compensated: int | None = None, latest: float | None = None) -> list[BitTiming]:
-    """All that make exactly this rate within these limits, the best first: nearest to the usual sample point, then of
-    the finest quanta. Both ends of a bus count on the same rate, so none is made nearly.
+    """Return all bit timings within these limits that make exactly this rate, the best first. The best is nearest to
+    the usual sample point, then has the finest quanta. All nodes of a bus need the same rate, so inexact timings are
+    left out.
 
-    compensated: of a data phase, the largest prescaler with which the controller makes up for the delay of its own
-    bits; such bits come first, and those of a larger one must be sampled after that delay. latest: the sample point
-    that is asked for, instead of CiA's; none is later.
+    compensated: for a data phase, the largest prescaler with which the controller compensates the delay of its
+    transceiver. Timings up to this prescaler come first. Timings beyond it must sample after the delay. latest: wanted
+    sample point instead of CiA's; no timing samples later.
     """
     found, wanted = [], sample_point(bitrate) if latest is None else latest
     for divider in range(1, prescaler + 1):

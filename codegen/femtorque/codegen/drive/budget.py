@@ -1,9 +1,9 @@
-"""How much of a bus its drives take at a rate, and the fastest rate that it bears.
+"""Load of a bus by its drives, and the fastest rate of ticks.
 
-A tick sends one frame to each drive, a command or a question, and hears one reply; to one that has to be asked for its
-state a frame more. Heartbeats come when they like: each takes its share of the time. Frames are counted bit by bit over
-random contents: a tenth of the bus is kept free beside the longest of so many, for what is repeated after an error. No
-contents at all take longer than the bound that every fourth bit is a stuffed one, and that must fit into a tick too.
+A tick sends one frame to each drive, a command or a question, and gets one reply. A drive that must be asked for its
+state gets one more frame. Heartbeats take a share of the time. Frames are counted bit by bit over random contents. A
+tenth of the bus stays free for frames that are repeated after an error. For any contents every fourth bit at most is a
+stuffed bit, and the time by that bound must fit into a tick too.
 """
 
 import random
@@ -14,15 +14,15 @@ from femtorque.codegen.drive import can
 from femtorque.codegen.drive.catalogue import WIRES, family_of
 from femtorque.codegen.drive.family import DriveType, Family, Target
 
-USABLE = 0.9  # of a bus
+USABLE = 0.9  # share of a bus
 TRIALS = 500
-BITS_A_BYTE = 10  # on a half-duplex wire: start, eight, stop
+BITS_A_BYTE = 10  # on a half-duplex wire: start bit, eight bits, stop bit
 
 
 @dataclass(frozen=True)
 class Wire:
-    """A bus: kind "can", "can-fd" or that of a half-duplex wire; bits per second, in CAN FD's data phase
-    data_bitrate."""
+    """A bus. kind: "can", "can-fd" or the kind of a half-duplex wire. bitrate, data_bitrate: bits per second; the
+    latter in CAN FD's data phase."""
 
     kind: str
     bitrate: float
@@ -31,10 +31,12 @@ class Wire:
 
 @dataclass(frozen=True)
 class Load:
-    """On one bus: s that one round of all drives takes, on average, as it is planned with, and at worst: a bound that
-    no round without errors exceeds, with the pauses between frames. The tick that switches drives off sends to each
-    twice: what has not gone by the next one is dropped. there: s from a round's begin until the first drive has its
-    command, at least, and until the last one has it, at most. beats: share of the time that heartbeats take."""
+    """Time of one round of all drives on a bus, s.
+
+    mean: average. planned: time used for planning. worst: bound for a round without errors, with the pauses between
+    frames. The tick that switches drives off sends two frames to each; frames still waiting at the next tick are
+    dropped. there: shortest time from a round's start until the first drive has its command, and longest time until the
+    last drive has its command. beats: share of the time that heartbeats take."""
 
     mean: float
     planned: float
@@ -44,16 +46,16 @@ class Load:
 
     @property
     def fastest(self) -> float:
-        """Rounds per second."""
+        """Fastest rate, rounds per second."""
         return min((USABLE - self.beats) / self.planned, (1.0 - self.beats) / self.worst)
 
     def share(self, rate: float) -> float:
-        """Share of the bus at `rate` rounds per second, at worst."""
+        """Return the largest share of the bus at `rate` rounds per second."""
         return rate * self.worst + self.beats
 
 
 def bus_load(wire: Wire, drives: Sequence[tuple[int, DriveType]]) -> Load:
-    """One round of commands and replies of (id, type). Deterministic."""
+    """Return the load of one round of commands and replies. drives: (id, type). The result is deterministic."""
     if wire.kind in WIRES:
         return servo_load(wire, [drive for _, drive in drives])
     chance = random.Random(0)
@@ -66,7 +68,7 @@ def bus_load(wire: Wire, drives: Sequence[tuple[int, DriveType]]) -> Load:
 
 
 def servo_load(wire: Wire, servos: Sequence[DriveType]) -> Load:
-    """Load of servos on a half-duplex wire. The worst is a tick that switches their motors too."""
+    """Return the load of servos on a half-duplex wire. The worst tick also switches their motors."""
     half_duplex = WIRES[wire.kind].wire
     assert half_duplex is not None
     p = half_duplex.packets(servos)
@@ -81,40 +83,40 @@ def _seconds(count: int, bitrate: float) -> float:
 
 
 def _most(wire: Wire, id: int, drive: DriveType) -> float:
-    """A command or a question, and an answer, whatever is in them: neither is longer than its family's longest."""
+    """Return a bound on the time of a command or a question with its answer, s, for any contents."""
     own, fd = family_of(drive), wire.kind == "can-fd"
     if own.answer_id is None:
         return 2.0 * can.most_bits(own.frame_bytes, own.extended, fd).seconds(wire.bitrate, wire.data_bitrate)
     sent, back = _command(wire, id, drive, Target()), _answer(own, id, bytes(own.answer_bytes), fd)
     frames = [(sent, own.frame_bytes), (back, own.answer_bytes)]
-    if own.poll is not None:  # longer frames come only while it is off, and may wait
+    if own.poll is not None:  # longer frames are sent only while the drive is off, and may wait
         frames = [(own.poll(id), 0), (sent, len(sent.data)), (back, own.answer_bytes)]
     return sum(can.most_bits(size, f.extended, fd, f.id).seconds(wire.bitrate, wire.data_bitrate)
                for f, size in frames)
 
 
 def _beats(wire: Wire, drive: DriveType) -> float:
-    """Share of the time, whatever is in them."""
+    """Return the share of the time that heartbeats take, for any contents."""
     own = family_of(drive)
     return can.most_bits(own.answer_bytes).seconds(wire.bitrate) / own.beat if own.beat else 0.0
 
 
 def _answer(own: Family, id: int, data: bytes, fd: bool) -> can.Frame:
-    """An answer of a family whose ids follow from those of its drives."""
+    """Return an answer of a family whose answers' ids follow from the drives' ids."""
     assert own.answer_id is not None
     return can.Frame(own.answer_id(id), data, own.answer_id(id) > can.STANDARD, fd)
 
 
 def _least(wire: Wire, drive: DriveType) -> float:
-    """A command, whatever is in it, without the pause after it."""
+    """Return the shortest time of a command, s, without the pause after the frame."""
     sent = _command(wire, 0, drive, Target())
     bits = can.least_bits(len(sent.data), sent.extended, sent.fd)
     return bits.seconds(wire.bitrate, wire.data_bitrate) - can.INTERMISSION / wire.bitrate
 
 
 def asked_after(wire: Wire, drives: Sequence[DriveType]) -> float:
-    """s from a round's begin until the first drive is asked for its state, at least: all commands go before the
-    questions. 0 where none is asked."""
+    """Return the shortest time from a round's start until the first drive is asked for its state, s. All commands go
+    before the questions. Without questions the time is 0."""
     polls = [own.poll(0) for drive in drives if (own := family_of(drive)).poll is not None]
     if not polls:
         return 0.0
@@ -124,8 +126,9 @@ def asked_after(wire: Wire, drives: Sequence[DriveType]) -> float:
 
 
 def measured_after(wire: Wire, drives: Sequence[tuple[int, DriveType]]) -> list[float]:
-    """s from a round's begin until each drive measures where it is, as a rule: as the question, or the command that is
-    one, ends. The lowest identifier of those that wait goes first; an answer is not ready for the very next one."""
+    """Return the usual time from a round's start until each drive measures its position, s. A drive measures at the end
+    of the question, or of the command if nothing else asks. The lowest waiting identifier goes first. An answer is not
+    ready in time for the next frame."""
     if wire.kind in WIRES:
         half_duplex = WIRES[wire.kind].wire
         assert half_duplex is not None
@@ -153,19 +156,19 @@ def measured_after(wire: Wire, drives: Sequence[tuple[int, DriveType]]) -> list[
 
 
 def _precedence(frame: can.Frame) -> int:
-    """The lowest goes first."""
+    """Return the precedence of a frame on the bus; the lowest goes first."""
     return frame.id if frame.extended else frame.id << 18
 
 
 def _command(wire: Wire, id: int, drive: DriveType, target: Target) -> can.Frame:
     command = family_of(drive).command
-    assert command is not None  # those on a half-duplex wire have packets
+    assert command is not None  # servos on a half-duplex wire have packets
     return command(drive, id, target, wire.kind == "can-fd")
 
 
 def _pair(wire: Wire, id: int, drive: DriveType, chance: random.Random
           ) -> tuple[can.Frame, can.Frame, can.Frame | None]:
-    """A command and an answer, of random contents, and the question of those that are asked."""
+    """Return a command and an answer with random contents, and the question if the family has one."""
     own = family_of(drive)
     sent = _command(wire, id, drive, Target(
         position=chance.uniform(-drive.position, drive.position),

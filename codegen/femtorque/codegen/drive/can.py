@@ -1,4 +1,4 @@
-"""CAN frames, and how long they take on the wire: every bit, the stuffed ones too.
+"""CAN frames, and their time on the wire with all stuffed bits.
 
 After ISO 11898-1:2015, for data frames of classic CAN (CRC-15) and of CAN FD with and without a faster data phase.
 """
@@ -6,7 +6,7 @@ After ISO 11898-1:2015, for data frames of classic CAN (CRC-15) and of CAN FD wi
 from dataclasses import dataclass
 
 STANDARD = 0x7FF  # the largest id of 11 bits
-CLASSIC = 8  # bytes of a frame of classic CAN, at most
+CLASSIC = 8  # largest number of bytes in a frame of classic CAN
 FD_SIZES = (*range(9), 12, 16, 20, 24, 32, 48, 64)  # bytes that a CAN FD frame can have, by its DLC
 CRC15 = 0x4599
 INTERMISSION = 3  # bits of pause after a frame
@@ -15,8 +15,8 @@ TAIL = 1 + 1 + 1 + 7 + INTERMISSION  # CRC delimiter, ACK, its delimiter, end of
 
 @dataclass(frozen=True)
 class Frame:
-    """A frame; `fd` with the data phase at the faster rate of its bus (BRS); `remote`: it asks for as much data, and
-    has none itself."""
+    """A CAN frame. fd: true for CAN FD with the data phase at the bus's faster rate (BRS). remote: true if the frame
+    asks for this much data and has no data itself."""
 
     id: int
     data: bytes
@@ -38,18 +38,18 @@ class Bits:
     data: int = 0
 
     def seconds(self, bitrate: float, data_bitrate: float | None = None) -> float:
-        """bitrate, data_bitrate: 1/s; without the latter all goes at the nominal rate."""
+        """Return the time of the bits, s. Rates in 1/s; without data_bitrate all bits have the nominal rate."""
         return self.nominal / bitrate + self.data / (data_bitrate or bitrate)
 
 
 def bits(frame: Frame) -> Bits:
-    """Bits of the frame on the wire, with the stuffing that its contents need."""
+    """Return the bits of a frame on the wire, with the stuffing for its contents."""
     return _fd_bits(frame) if frame.fd else _classic_bits(frame)
 
 
 def most_bits(size: int, extended: bool = False, fd: bool = False, id: int | None = None) -> Bits:
-    """An upper bound for any contents, and any id where none is given: a stuffed bit after every fourth. id: of a frame
-    of CAN FD."""
+    """Return an upper bound for any contents: a stuffed bit after every fourth bit. id: id of a frame of CAN FD; None
+    for any id."""
     if not fd:
         plain = (39 if extended else 19) + 8 * size + 15
         return Bits(plain + (plain - 1) // 4 + TAIL)
@@ -59,7 +59,7 @@ def most_bits(size: int, extended: bool = False, fd: bool = False, id: int | Non
 
 
 def least_bits(size: int, extended: bool = False, fd: bool = False) -> Bits:
-    """A lower bound: no stuffed bits but those that have fixed places."""
+    """Return a lower bound: the only stuffed bits are those at fixed places."""
     if not fd:
         return Bits((39 if extended else 19) + 8 * size + 15 + TAIL)
     return Bits((36 if extended else 17) + TAIL, 5 + 8 * size + _fd_check(size))
@@ -74,7 +74,7 @@ def _classic_bits(frame: Frame) -> Bits:
 
 
 def _fd_bits(frame: Frame) -> Bits:
-    """The data phase begins after BRS and ends with the check sum, whose stuffed bits have fixed places."""
+    """Return the bits of a frame of CAN FD. Its data phase ends with the check sum, which has fixed stuffed bits."""
     head = _fd_head(frame)
     body = [0] + _number(FD_SIZES.index(len(frame.data)), 4)  # ESI
     body += _number(int.from_bytes(frame.data, "big"), 8 * len(frame.data))
@@ -83,18 +83,18 @@ def _fd_bits(frame: Frame) -> Bits:
 
 
 def _fd_head(frame: Frame) -> list[int]:
-    """To BRS, which ends it differently from the bit before."""
+    """Return the bits up to BRS. BRS differs from the bit before."""
     return _number(0, 1) + _identifier(frame, remote=0) + [1, 0, 1]  # start of frame; FDF, res, BRS
 
 
 def _fd_check(size: int) -> int:
-    """Stuff count and its parity, CRC-17 or CRC-21, and a fixed stuffed bit before and after every four of them."""
+    """Return the number of bits of stuff count, parity and CRC, with a fixed stuffed bit around every four."""
     plain = 4 + (17 if size <= 16 else 21)
     return plain + -(-plain // 4)
 
 
 def _identifier(frame: Frame, remote: int) -> list[int]:
-    """From the identifier to IDE or, extended, to the bit after the second part of it."""
+    """Return the bits from the identifier to IDE or, if extended, to the bit after the identifier's second part."""
     if not frame.extended:
         return _number(frame.id, 11) + [remote, 0]
     classic_r1 = [] if frame.fd else [0]
@@ -106,7 +106,7 @@ def _number(value: int, width: int) -> list[int]:
 
 
 def _stuffed(plain: list[int]) -> int:
-    """How many bits are put in: after five alike one of the other kind, which itself counts on."""
+    """Return the number of stuffed bits. An opposite bit follows five equal bits, and counts for the next five."""
     count, last, run = 0, -1, 0
     for bit in plain:
         run = run + 1 if bit == last else 1

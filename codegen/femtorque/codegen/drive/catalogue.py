@@ -1,8 +1,7 @@
-"""Drives that people buy, as their families' folders have them.
+"""Catalogue of the drives in the families' folders.
 
-The field's tables disagree (`note`), and the ranges are settings of the drive: a file may override each of them, and
-what is flashed has to be held against the drive before it is armed. A rotor of which nothing is published has an
-inertia of 0: not known.
+Published tables disagree (`note`), and ranges are settings of a drive. A mechanism file may override each range, and
+the board compares the ranges with the drive before arming. An inertia of 0 means that the rotor's is not published.
 """
 
 import pkgutil
@@ -27,10 +26,10 @@ LEFT_OUT = {start: why for family in FAMILIES.values() for start, why in family.
 
 
 def family_of(drive: DriveType) -> Family:
-    """The descriptor of a drive's family."""
+    """Return the descriptor of a drive's family."""
     return FAMILIES[drive.family]
 
 
 def left_out(name: str) -> str:
-    """The reason why a type is not in the catalogue; empty where there is none but that nobody has added it."""
+    """Return the reason why a type was left out of the catalogue, or an empty text."""
     return next((why for start, why in LEFT_OUT.items() if name.startswith(start)), "")

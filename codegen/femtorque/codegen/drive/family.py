@@ -1,8 +1,8 @@
-"""The descriptor of a family of drives: all that femtorque must know of one, as data and as functions of frames.
+"""Descriptor of a family of drives: all facts that femtorque needs, as data and as functions of frames.
 
-A family is a package below `femtorque.codegen.drive.families`, whose FAMILY is one of these and whose folder has its C;
-its virtual drive is the package of the same name below `femtorque.hil.drives.families`.
-`femtorque.codegen.drive.catalogue` finds them; nothing else names one.
+A family is a package below `femtorque.codegen.drive.families`. FAMILY of the package is a descriptor, and the folder
+has the family's C. The virtual drive is the package of the same name below `femtorque.hil.drives.families`.
+`femtorque.codegen.drive.catalogue` finds the families. No other code names a family.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from femtorque.codegen.drive.can import CLASSIC, FD_SIZES, Frame
 
 @dataclass(frozen=True)
 class Servo:
-    """The inside of a servo that takes a duty or a current: a brushed motor, its gear, an encoder of one turn.
+    """The motor of a servo that takes a duty or a current: a brushed motor, a gear, an encoder of one turn.
 
-    model: as its register has it. volts: nominal. R ohm, K N m/A and rotor kg m^2 (inertia) at the motor; gear: its
-    turns per turn of the output. viscous N m s/rad, coulomb N m: friction at the output, as it was measured. ampere: A
-    of a step of the current that it takes, and steps that it takes at most; 0: it takes a duty. logic: V of its wire;
-    0: not published. supply: V, from and to, as its maker has it; a third below and above `volts` where no range of its
-    maker was found.
+    model: number in the servo's register. volts: nominal supply, V. R ohm, K N m/A and inertia kg m^2: at the motor.
+    gear: turns of the motor per turn of the output. viscous N m s/rad, coulomb N m: measured friction at the output.
+    ampere: step of the commanded current, A; 0 if the servo takes a duty. steps: largest number of these steps. logic:
+    voltage of the wire, V; 0 if not published. range_v: lowest and highest supply by the maker, V; if None, `supply` is
+    from a third below to a third above `volts`.
     """
 
     model: int
@@ -46,12 +46,12 @@ class Servo:
 
 @dataclass(frozen=True)
 class DriveType:
-    """One drive that closes kp (q_d - q) + kd (q_d' - q') + torque itself; all at its output.
+    """A type of drive. The drive closes kp (q_d - q) + kd (q_d' - q') + torque; all quantities are at its output.
 
-    family: its name. position rad, velocity rad/s, torque N m: fields go from - to + that. kp N m/rad, kd N m s/rad:
-    from 0 to that. inertia kg m^2: of its rotor, 0 where nothing is published. fd: whether it speaks CAN FD. note:
-    where published tables differ. servo: the inside of a servo, which closes no loop; velocity and torque are then
-    those of its data sheet, without load and at stall.
+    family: name of its family. position rad, velocity rad/s, torque N m: fields go from minus to plus these. kp
+    N m/rad, kd N m s/rad: fields go from 0 to these. inertia: inertia of the rotor, kg m^2; 0 if not published. fd:
+    true if it speaks CAN FD. note: differences of published tables. servo: the motor of a servo, which closes no loop. For
+    a servo velocity and torque are those of the data sheet, without load and at stall.
     """
 
     name: str
@@ -67,7 +67,7 @@ class DriveType:
     servo: Servo | None = None
 
     def behind(self, gear: float) -> DriveType:
-        """Type of the same drive at a joint that makes one turn while the output makes `gear` turns."""
+        """Return the type as seen at a joint that makes one turn while the output makes `gear` turns."""
         servo = self.servo and replace(self.servo, gear=self.servo.gear * gear, coulomb=self.servo.coulomb * gear,
                                        viscous=self.servo.viscous * square(gear))
         return replace(self, position=self.position / gear, velocity=self.velocity / gear, torque=self.torque * gear,
@@ -77,7 +77,7 @@ class DriveType:
 
 @dataclass(frozen=True)
 class Target:
-    """A command to a drive, at its output: rad, rad/s, N m/rad, N m s/rad, N m."""
+    """Command to a drive, at its output: rad, rad/s, N m/rad, N m s/rad, N m."""
 
     position: float = 0.0
     velocity: float = 0.0
@@ -88,7 +88,7 @@ class Target:
 
 @dataclass(frozen=True)
 class State:
-    """A drive's report of itself: rad, rad/s, N m, °C where it has them, a fault's name or none."""
+    """Reported state of a drive: rad, rad/s, N m, °C or None, name of a fault or an empty text."""
 
     id: int
     position: float
@@ -100,7 +100,7 @@ class State:
 
 @dataclass(frozen=True)
 class Places:
-    """The numbers of reported positions: signed, of 32 bits at most.
+    """Numbers of reported positions: signed, with 32 bits at most.
 
     top: the last number of a field over the drive's range of position, from - to +. turn: counts of a turn of the
     output, of a family that counts instead; wraps: whether they begin again after one turn.
@@ -117,7 +117,7 @@ class Places:
 
 @dataclass(frozen=True)
 class Register:
-    """A number that a drive has: `format` of struct, B, H, I or f."""
+    """A number in a drive. format: B, H, I or f of `struct`."""
 
     name: str
     number: int
@@ -126,17 +126,19 @@ class Register:
 
     @property
     def size(self) -> int:
-        """Bytes."""
+        """Number of bytes."""
         return struct.calcsize(self.format)
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """One drive as a mechanism file fits it. firmware: the version that it must have; empty: any. watchdog: s without
-    a command after which it stops. placed: its joint has its position at power-up. closes: it closes the loop. speed:
-    rad/s of its output, at most; reach: rad of it, between which its joint goes, None where its zero is not known. A
-    servo has besides: offset, counts that it takes off; limit, share of its supply; least and most, counts between
-    which its own limits must leave it free."""
+    """One drive with its settings from a mechanism file.
+
+    firmware: required version, empty for any. watchdog: time without a command after which the drive stops, s. placed:
+    true if the joint's position is known at power-up. closes: true if the drive closes the loop. speed: largest speed
+    of the output, rad/s. reach: lowest and highest angle of the output, rad; None if the zero is not known. For servos:
+    offset: counts that the servo subtracts; limit: share of the supply; least, most: range of counts that the servo's
+    own limits must leave free."""
 
     type: DriveType
     firmware: str = ""
@@ -156,13 +158,13 @@ EQUAL, ALIKE, PLACE, AT_MOST, AT_LEAST = "EQUAL", "ALIKE", "PLACE", "AT_MOST", "
 
 @dataclass(frozen=True)
 class Setting:
-    """A register that must be right before the drive is armed, and what right is.
+    """A register whose value is checked before the drive is armed.
 
-    wanted: of a drive, in the register's own unit; None: any value is right. rule: EQUAL; ALIKE, of a range, to
-    rounding; PLACE, where the states have the drive (wanted is not asked then); AT_MOST; AT_LEAST, or 0. mask: bits
-    that count. writes: the board writes it where it is another; the first of these a drive forgets without power.
-    words: the wanted value, where it is not the number. shows: a number in words. key: of the mechanism file's `drive`,
-    and its value of a number, where the number is the owner's to choose.
+    wanted: returns the right value for a drive, in the register's unit; None if any value is right. rule: EQUAL; ALIKE,
+    equal to rounding; PLACE, the position in the drive's states, without `wanted`; AT_MOST; AT_LEAST, or 0. mask: bits
+    that count. writes: true if the board writes a wrong value; the drive forgets the first such register without power.
+    words: text of the wanted value, if it is not the number. shows: text of a number. key: key of the mechanism file's
+    `drive` for a number that the owner chooses, and the function from number to value.
     """
 
     register: Register
@@ -175,7 +177,7 @@ class Setting:
     key: tuple[str, Callable[[int], float]] | None = None
 
     def bits(self, fitted: Fitted) -> tuple[int, int]:
-        """The wanted number as 32 bits, and which of them count."""
+        """Return the wanted number as 32 bits, and the mask of the bits that count."""
         wanted = self.wanted(fitted)
         if wanted is None:
             return 0, 0
@@ -184,7 +186,7 @@ class Setting:
         return round(wanted) & 0xFFFFFFFF, self.mask
 
     def number(self, bits: int) -> str:
-        """Words for the number that a drive has."""
+        """Return the text of a drive's number."""
         if self.shows is not None:
             return self.shows(bits)
         if self.register.format == "f":
@@ -192,7 +194,7 @@ class Setting:
         return f"{bits & (1 << 8 * self.register.size) - 1:.6g}"
 
     def must(self, fitted: Fitted) -> str:
-        """Words for the wanted number."""
+        """Return the text of the wanted number."""
         if self.words is not None:
             return self.words(fitted)
         wanted = self.wanted(fitted)
@@ -201,8 +203,8 @@ class Setting:
 
 @dataclass(frozen=True)
 class Configured:
-    """A number of a drive's configuration that follows from the mechanism file. right: of a drive; words: what is.
-    newer: older firmware has no such number, and needs none."""
+    """A number of a drive's configuration that follows from the mechanism file. right: returns true for a right value.
+    words: text of the right value. newer: true if older firmware has no such number, and needs none."""
 
     name: str
     right: Callable[[Fitted, float], bool]
@@ -212,11 +214,12 @@ class Configured:
 
 @dataclass(frozen=True)
 class Configuration:
-    """The owner's configuration of a drive, which nobody can ask for over the board's bus: the maker's tool prints
-    lines of a name and a value.
+    """The owner's configuration of a drive, which cannot be read over the board's bus. The maker's tool prints lines of
+    a name and a value.
 
-    tool: prints it, {ids} being those of drives. number: name of the line with a drive's id. rules: what the file
-    decides. own: names of what is the owner's, or what they begin with before a dot: held by marks in the file.
+    tool: command of the tool, with {ids} for the drives' ids. number: name of the line with a drive's id. rules:
+    numbers that the file decides. own: names, or parts of names before a dot, of the owner's numbers; marks in the file
+    hold these.
     """
 
     tool: str
@@ -227,20 +230,20 @@ class Configuration:
 
 @dataclass(frozen=True)
 class Errors:
-    """Names of a drive's error numbers, or of their bits: a name a mask."""
+    """Names of a drive's errors. names: {number: name}, or {mask: name} if `bits`."""
 
     names: Mapping[int, str] = field(default_factory=dict)
     bits: bool = False
 
     def words(self, code: int) -> str:
-        """Empty for none."""
+        """Return the names of an error code; an empty text for no error."""
         found = [name for mask, name in self.names.items() if (code & mask if self.bits else code == mask)]
         return ", ".join(found) or (f"error {code}" if code else "")
 
 
 @dataclass(frozen=True)
 class Firmware:
-    """Writing of a family's versions: a pattern, an example, the number that a drive has, both ways. most: the largest
+    """Text of a family's versions. word, text: functions from text to a drive's number and back. most: the largest
     number between two dots."""
 
     pattern: str
@@ -252,8 +255,8 @@ class Firmware:
 
 @dataclass(frozen=True)
 class Packets:
-    """Bytes on a half-duplex wire in a tick: duties first, then switches where motors are switched, a question, all
-    answers; and s of pauses beside them."""
+    """Bytes on a half-duplex wire in a tick, in this order: duties, switches if motors are switched, a question, all
+    answers. pauses: total time of the pauses, s."""
 
     duties: int
     switches: int
@@ -264,9 +267,10 @@ class Packets:
 
 @dataclass(frozen=True)
 class HalfDuplex:
-    """One wire of servos. kind: of a [[bus]]. bitrates: its drives', for a new file the first that the board makes.
-    packets: of these servos. out: bytes that the board sends in a tick to so many, at most. prefix: of its packets in
-    C. play: rad of the output, from one side to the other."""
+    """A half-duplex wire of servos. kind: kind of the [[bus]]. bitrates: rates of the servos; a new file gets the first
+    that the board can make. packets: returns the packets of these servos. out: largest number of bytes that the board
+    sends in a tick to this many servos. prefix: prefix of the C functions for packets. play: backlash of the output,
+    from one side to the other, rad."""
 
     kind: str
     bitrates: tuple[int, ...]
@@ -280,25 +284,24 @@ class HalfDuplex:
 class Family:
     """A family of drives.
 
-    name: in mechanism files; title: in sentences. types: its drives. wire: None: CAN. ids: least and largest. extended:
-    of 29 bits. frame_bytes: the longest frame, up to 64 bytes; one of more than 8 goes over CAN FD alone. reply: the id
-    of what a drive of an id sends as it comes; None: no id of its own. reply_words: the same in words. shares_reply:
-    several drives may answer with one id. answer_id: of its answers, where that follows from its own id and nobody can
-    set it; above 0x7FF it has 29 bits. command: packs one for a drive, its id and a bus, CAN FD or not; answer_bytes:
-    of a state, and of the longest answer to a frame of frame_bytes. poll: the frame that asks one for its state, of a
-    family that reports it only then; beat: s, at most, between its heartbeats, which report whether it is enabled, and
-    its errors. closes: it closes the loop; else it takes a torque, and the board's law alone closes it. keeps:
-    after power-up it knows where it is within a turn. setup: its owner must have set this, which nobody can ask for on
-    the bus. configuration: its owner's, its kp and kd in it, which nobody can ask for on the bus. tells: states say
-    whether the drive is enabled. velocity_known: whether its range of velocity is known, being asked for or being none.
-    torque_known: the same of its torque. settings: in the order in which they are asked. untold: words for one that
-    answers, and reports none of these. left_out: beginnings of names of types that are refused, and why. alone: what
-    it does when the board is silent, where that is not the board's to
-    set; cut: the same where [safety.cutoff] cuts its supply. master: its register for the id of what it sends, in
-    words. samples: sample points of CAN FD that its drives ask for, shares of a bit of arbitration and of the data
-    phase; no later ones are known to be heard. hooks: functions of its C beside the usual: wake, release, look. parts:
-    sources in C that it shares. notes: a row of docs/drives.md (asked for its ranges, reports that it is on, its
-    errors, left alone).
+    name, title: name in mechanism files and in sentences. types: its drives. ids: least and largest id. places: numbers
+    of reported positions. settings: registers in the order of the questions. errors: names of errors. wire: the
+    half-duplex wire, or None for CAN. extended: true if ids have 29 bits. frame_bytes: size of the longest frame, up to
+    64; frames of more than 8 bytes need CAN FD. answer_bytes: size of a state, and of the longest answer to a frame of
+    frame_bytes. reply: returns a drive's factory id of answers; None if answers have no other id. reply_words: `reply`
+    as text. shares_reply: true if several drives may answer with one id. answer_id: returns the id of answers if it is
+    fixed by the drive's id; an id above 0x7FF has 29 bits. poll: returns the frame that asks for the state, if the
+    family reports its state only on request. beat: longest time between heartbeats, s; heartbeats report errors and
+    whether the drive is enabled. closes: true if the drive closes the loop; otherwise the drive takes a torque, and the
+    board's law closes the loop. keeps: true if the drive knows its place within a turn after power-up. setup: settings
+    that the owner must make, and that cannot be read over the bus. untold: text for a drive that answers without its
+    settings. configuration: the owner's configuration with kp and kd. command: packs a command for a drive, its id and
+    CAN FD or not. tells: true if states report whether the drive is enabled. velocity_known, torque_known: true if the
+    range can be read, or the family has no range. alone: behaviour while the board is silent, if the board cannot set
+    it. left_out: {start of a name: reason} of refused types. cut: `alone` with [safety.cutoff]. master: name of the
+    register for the id of answers. samples: sample points for CAN FD, shares of a bit of arbitration and of the data
+    phase; later sample points are not known to work. hooks: optional functions of the family's C: wake, release, look.
+    parts: shared C sources. notes: a row of docs/drives.md (ranges read, enabled reported, errors, left alone).
     """
 
     name: str
@@ -344,10 +347,10 @@ class Family:
 
     @property
     def c(self) -> str:
-        """Its name in C, and of its folders."""
+        """Name of the family in C, and of its folders."""
         return self.name.replace("-", "_")
 
     @property
     def position_known(self) -> bool:
-        """True if a wrong range of position would show: the family counts turns, or a setting says where it is."""
+        """True if a wrong range of position shows: the family counts turns, or a setting holds the position."""
         return bool(self.places.turn) or any(s.rule in (ALIKE, PLACE) for s in self.settings)

@@ -1,9 +1,9 @@
 """Quantities as whole numbers in fields of bits, as the frames of drives carry them.
 
 A frame is a row of fields, the most significant bit first, as in the MIT mode's command. A field of N bits holds a
-range linearly: 0 its lowest, 2^N - 1 its highest value. Encoded numbers are clamped into the range and rounded, so that
-nothing wraps and zero is at most half a step off; a drive's own truncation (bgkatz/motorcontrol, float_to_uint) is then
-at most one step away.
+range linearly: 0 is the lowest value, 2^N - 1 the highest. Encoding clamps a number into the range and rounds it. No
+number wraps, and zero is at most half a step off. A drive that truncates (bgkatz/motorcontrol, float_to_uint) gets a
+number at most one step away.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Range:
-    """A field of `bits` bits over low .. high, in the quantity's own unit."""
+    """A field of `bits` bits over low .. high, in the unit of the quantity."""
 
     low: float
     high: float
@@ -28,7 +28,7 @@ class Range:
         return (self.high - self.low) / self.top
 
     def encode(self, value: float) -> int:
-        """The nearest count; beyond the range the last one, for no number the one nearest to zero."""
+        """Return the nearest count, clamped into the range. NaN gives the count nearest to zero."""
         if value != value:  # NaN
             value = 0.0
         return round((min(max(value, self.low), self.high) - self.low) / self.step)
@@ -45,17 +45,17 @@ class Field:
 
 @dataclass(frozen=True)
 class Layout:
-    """Fields of a frame, whole bytes together, the most significant bit first."""
+    """Fields of a frame, the most significant bit first. Together the fields fill whole bytes."""
 
     fields: tuple[Field, ...]
 
     @property
     def size(self) -> int:
-        """Bytes."""
+        """Number of bytes."""
         return sum(f.bits for f in self.fields) // 8
 
     def pack(self, counts: Mapping[str, int]) -> bytes:
-        """Counts by name; KeyError for one that is missing, OverflowError for one that does not fit."""
+        """Pack counts by name. Raise KeyError for a missing count, OverflowError for a count that does not fit."""
         whole = 0
         for f in self.fields:
             count = counts[f.name]
@@ -65,7 +65,7 @@ class Layout:
         return whole.to_bytes(self.size, "big")
 
     def unpack(self, data: bytes) -> dict[str, int]:
-        """ValueError for data of another size."""
+        """Unpack counts by name. Raise ValueError for data of another size."""
         if len(data) != self.size:
             raise ValueError(f"{len(data)} bytes instead of {self.size}")
         whole, counts = int.from_bytes(data, "big"), {}

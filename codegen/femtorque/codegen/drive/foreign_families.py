@@ -1,4 +1,4 @@
-"""Families of drives that are not femtorque's own: FEMTORQUE_FAMILIES names folders, as PATH does, that have them at
+"""Families of drives from other folders. FEMTORQUE_FAMILIES lists the folders as PATH does. Each folder has families at
 the same places as a checkout."""
 
 import os
@@ -10,7 +10,7 @@ VARIABLE = "FEMTORQUE_FAMILIES"
 
 
 def elsewhere(place: str) -> list[str]:
-    """Folders at `place` of those that the variable names. BadInput for one that has none."""
+    """Return the folders at `place` below the variable's folders. Raise BadInput for a folder without `place`."""
     found = []
     for folder in filter(None, os.environ.get(VARIABLE, "").split(os.pathsep)):
         path = Path(folder).absolute() / place

@@ -1,6 +1,6 @@
-"""Frames of the MIT mode, which several makers' drives speak: one command, one reply, four special commands.
+"""Frames of the MIT mode of several makers' drives: one command, one reply, four special commands.
 
-bgkatz/motorcontrol, Core/Src/can.c; makers' dialects differ in ids and in the reply's ends.
+Source: bgkatz/motorcontrol, Core/Src/can.c. Makers' dialects differ in ids and at the end of the reply.
 """
 
 from dataclasses import dataclass
@@ -16,8 +16,8 @@ ENTER, EXIT, ZERO, CLEAR = (bytes([0xFF] * 7 + [last]) for last in (0xFC, 0xFD, 
 
 @dataclass(frozen=True)
 class Dialect:
-    """A family's reply: its fields; what its error numbers mean, of which those up to `well` are none; deg C below zero
-    (coldest) for which a temperature of 0 stands."""
+    """A family's reply. errors: names of error numbers; numbers up to `well` are no errors. coldest: a temperature of 0
+    stands for this many deg C below zero."""
 
     reply: Layout
     errors: Errors = Errors()

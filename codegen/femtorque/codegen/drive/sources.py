@@ -7,7 +7,7 @@ from femtorque.codegen.drive import families
 
 
 def application() -> dict[str, Path]:
-    """{file name: path}: every name is there once, whatever folder it is in."""
+    """Return {file name: path}. Every file name occurs once."""
     folders = [FIRMWARE / "src", *(Path(path) for path in families.__path__)]
     paths = sorted((path for folder in folders for path in folder.rglob("*.[ch]")), key=lambda path: path.name)
     assert len({path.name for path in paths}) == len(paths)
@@ -15,5 +15,5 @@ def application() -> dict[str, Path]:
 
 
 def of_families() -> list[Path]:
-    """Files of the families, sorted."""
+    """Return the files of the families, sorted."""
     return sorted(path for folder in families.__path__ for path in Path(folder).rglob("*.[ch]"))

@@ -1,5 +1,5 @@
-"""Families of drives: a package each, whose FAMILY describes it. `femtorque.codegen.drive.catalogue` finds them, here
-and below the folders that FEMTORQUE_FAMILIES names."""
+"""Families of drives. Each family is a package with a descriptor FAMILY. `femtorque.codegen.drive.catalogue` finds the
+families here and below the folders of FEMTORQUE_FAMILIES."""
 
 from femtorque.codegen.drive.foreign_families import elsewhere
 

@@ -8,7 +8,7 @@ from femtorque.codegen.drive import mit
 from femtorque.codegen.drive.families.damiao.frames import DIALECT, REGISTERS, TIMEOUT_UNIT
 from femtorque.codegen.drive.family import ALIKE, DriveType, Family, Firmware, Places, Setting
 
-REPLY_BESIDE = 0x10  # from the id of commands to that of replies, as openarm_can numbers them
+REPLY_BESIDE = 0x10  # id of replies minus id of commands, in openarm_can
 
 
 def _type(name: str, velocity: float, torque: float, position: float = 12.5, inertia: float = 0.0,
@@ -34,10 +34,10 @@ FAMILY = Family(
         _type("g6215", 45.0, 10.0),
         _type("g6220", 45.0, 10.0),
     ),
-    samples=(0.75, 0.75),  # as openarm_can sets both; the drives' own are not published
+    samples=(0.75, 0.75),  # openarm_can sets both; the drives' sample points are not published
     ids=(0, 0x7FF),
     places=Places(top=0xFFFF),
-    settings=(  # the answer to the last goes to the host
+    settings=(  # the host gets the answer to the last
         Setting(REGISTERS["PMAX"], lambda d: d.type.position, ALIKE),
         Setting(REGISTERS["VMAX"], lambda d: d.type.velocity, ALIKE),
         Setting(REGISTERS["TMAX"], lambda d: d.type.torque, ALIKE),

@@ -1,8 +1,8 @@
 """Dynamixel X servos on one half-duplex wire: in current mode, and in PWM mode those without a current sensor.
 
 XL330 and XC330 are left out. Their bus watchdog latches and does not stop the motor in current mode: ROBOTIS has
-reproduced it with all its servos of that size (forum.robotis.com, thread 4814, XC330, firmware 51). Their current is
-that of the supply, not of the motor (Rhoban/bam #14).
+reproduced this with all its servos of that size (forum.robotis.com, thread 4814, XC330, firmware 51). They report the
+current of the supply, not of the motor (Rhoban/bam #14).
 
 Stall torque and current, speed without load, gear, model number, current limit and its step: ROBOTIS' e-manual, at
 the voltage named. Torque per ampere at the output is stall torque by stall current; R is voltage by stall current.
@@ -15,15 +15,15 @@ from femtorque.codegen.drive.families.dynamixel.frames import (
 from femtorque.codegen.drive.family import (
     AT_LEAST, DriveType, Errors, Family, Firmware, Fitted, HalfDuplex, Places, Servo, Setting)
 
-PLAY = math.radians(0.25)  # rad at the output, from one side to the other: 15 arcmin of e-manual's XM540
-DAMPING = 1e3  # N m s/rad: the board damps, as much as gains ask for
+PLAY = math.radians(0.25)  # rad, backlash of the output: 15 arcmin of the e-manual's XM540
+DAMPING = 1e3  # N m s/rad: the board damps, so any gain is possible
 REVERSED, SWITCHED_ON = 1, 8  # bits of the drive mode
 PROTECTED = 0x34  # overload, electrical shock and heat switch the motor off
 WATCHDOG_S = 0.02  # a step of it
 ROTOR_430 = 0.045 / 353.5**2  # kg m^2: google-deepmind/mujoco_menagerie robotis_op3/op3.xml, XM430-W350 at its output
 ROTOR_540 = 0.14 / 272.5**2  # the same, aloha/aloha.xml, XM540-W270 of the forearm
-SUPPLY, LESS = (9.5, 16.0), (6.0, 14.0)  # V: registers 34 and 32 as they come, e-manual
-DRY = 0.03  # of the stall torque: Coulomb friction; bam's XL330 has 0.035
+SUPPLY, LESS = (9.5, 16.0), (6.0, 14.0)  # V: factory values of registers 34 and 32, e-manual
+DRY = 0.03  # Coulomb friction as a share of the stall torque; bam's XL330 has 0.035
 SHARED = "rotor: an XM430's; dry friction: an estimate"
 MEASURED = "dry friction: an estimate; viscous friction: from the speed without load"
 
@@ -34,8 +34,8 @@ OF_330 = ("keeps its last current when the board dies: its bus watchdog latches 
 
 def _servo(name: str, model: int, volts: float, stall: float, ampere: float, rpm: float, gear: float, rotor: float,
            note: str, step: float = 0.0, steps: int = 0, supply: tuple[float, float] | None = None) -> DriveType:
-    """stall N m and ampere A at volts, rpm without load; step: A of a step of current, steps: at most. Its friction is
-    the dry share, and what leaves the speed without load."""
+    """Return a servo. stall N m and ampere A: at volts. rpm: without load. step: step of current, A. steps: the largest
+    number of steps. Dry friction is DRY of the stall torque. Viscous friction follows from the speed without load."""
     constant, R, velocity = stall / ampere, volts / ampere, rpm * math.tau / 60.0
     coulomb = DRY * stall
     viscous = max((constant * (volts - constant * velocity) / R - coulomb) / velocity, 0.0)
@@ -54,7 +54,7 @@ def _mode(fitted: Fitted) -> int:
 
 
 def _current(fitted: Fitted) -> float | None:
-    """Steps to which its current is limited."""
+    """Return the limit of the current, in steps."""
     return fitted.limit * _own(fitted).steps if _own(fitted).ampere else None
 
 

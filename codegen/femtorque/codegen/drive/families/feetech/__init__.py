@@ -13,15 +13,15 @@ from femtorque.codegen.drive.families.feetech.frames import (
 from femtorque.codegen.drive.family import (
     AT_LEAST, AT_MOST, DriveType, Errors, Family, Firmware, HalfDuplex, Places, Servo, Setting)
 
-STS3215 = 777  # its model number: LeRobot's table
+STS3215 = 777  # model number: LeRobot's table
 KGF_CM = 0.0980665  # N m
-PLAY = math.radians(1.0)  # rad at the output, from one side to the other: of an STS3215, SO-ARM100 issue 134
+PLAY = math.radians(1.0)  # rad, backlash of the output of an STS3215: SO-ARM100 issue 134
 
 
 def _sts3215(name: str, volts: float, gear: float, kt: float, R: float, armature: float, friction: tuple[float, float],
              rpm: float, stall: float, supply: tuple[float, float] | None = None) -> DriveType:
-    """kt N m/A, R, armature kg m^2 and friction (N m s/rad, N m) at the output, as Rhoban/bam identified it (model m1);
-    rpm, stall kg cm: of the data sheet."""
+    """Return an STS3215. kt N m/A, R ohm, armature kg m^2 and friction (N m s/rad, N m): at the output, identified by
+    Rhoban/bam (model m1). rpm, stall kg cm: of the data sheet."""
     servo = Servo(STS3215, volts, R, kt / gear, armature / square(gear), gear, *friction, range_v=supply)
     return DriveType(f"feetech-sts3215-{name}", "feetech", math.pi, rpm * math.tau / 60.0, stall * KGF_CM, 0.0, 0.0,
                      note="at stall the identified motor gives "

@@ -6,7 +6,7 @@ Rotor: 63e-6 kg m^2 behind a gear of 6, squared (mit-biomimetics/Cheetah-Softwar
 from femtorque.codegen.drive import mit
 from femtorque.codegen.drive.family import DriveType, Family, Places
 
-MASTER = 0  # CAN_MASTER, the id of all replies as they come: bgkatz/motorcontrol, user_config.h
+MASTER = 0  # CAN_MASTER, the factory id of all replies: bgkatz/motorcontrol, user_config.h
 
 FAMILY = Family(
     name="mini-cheetah",
@@ -17,7 +17,7 @@ FAMILY = Family(
     places=Places(top=0xFFFF),
     reply=lambda id: MASTER,
     reply_words="0",
-    shares_reply=True,  # the first byte says who answers
+    shares_reply=True,  # the first byte is the drive's id
     command=mit.command,
     tells=False,
     # bgkatz/motorcontrol stm32f4xx_it.c

@@ -1,8 +1,8 @@
 """mjbots' moteus controllers, by their register protocol on CAN FD.
 
-A controller drives any motor: its range of torque is that motor's, behind its gear. Its range of velocity is that of 16
-bits. kp and kd: those that it comes with (fw/bldc_servo_structs.h: 4 N m and 0.05 N m s a turn), of which a command
-takes shares; a file says what its owner has configured.
+A controller drives any motor. Its range of torque is the motor's range after the gear. Its range of velocity is the
+range of 16 bits. kp and kd are the factory gains (fw/bldc_servo_structs.h: 4 N m and 0.05 N m s a turn). A command has
+shares of the gains. A mechanism file gives the gains that its owner has configured.
 """
 
 import math
@@ -12,7 +12,7 @@ from femtorque.codegen.drive.families.moteus.frames import FAULTS, REGISTERS, SO
 from femtorque.codegen.drive.family import DriveType, Family, Firmware, Fitted, Places, Setting
 
 KP, KD = 4.0 / math.tau, 0.05 / math.tau
-OUTPUT = 2  # home state: its position is that of the output
+OUTPUT = 2  # home state in which the position is the output's
 HOMES = {0: "0 (relative)", 1: "1 (rotor)", 2: "2 (output)"}
 NOTE = "torque: of its motor; kp, kd: its servo.pid_position over 2 pi"
 
@@ -22,7 +22,7 @@ def _type(name: str, torque: float) -> DriveType:
 
 
 def _home(d: Fitted) -> float | None:
-    """A joint that has its zero at power-up needs a position of the output."""
+    """Return the home state that a joint with its zero at power-up needs."""
     return OUTPUT if d.placed else None
 
 
@@ -37,7 +37,7 @@ FAMILY = Family(
     types=(_type("r4", 20.0), _type("n1", 20.0), _type("c1", 4.0), _type("x1", 20.0)),
     ids=(1, SOURCE - 1),
     places=Places(turn=TURN),
-    settings=(  # the answer to the last goes to the host
+    settings=(  # the host gets the answer to the last
         Setting(REGISTERS["register_map_version"], lambda d: 5),
         Setting(REGISTERS["home_state"], _home, words=lambda d: HOMES[OUTPUT], shows=lambda n: HOMES.get(n, str(n))),
         Setting(REGISTERS["firmware_version"], lambda d: _word(d.firmware) if d.firmware else None,

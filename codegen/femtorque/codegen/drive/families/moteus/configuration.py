@@ -1,6 +1,6 @@
-"""The configuration of a moteus, which no register tells: docs/reference/configuration.md of mjbots/moteus.
+"""Configuration of a moteus, which no register reports: docs/reference/configuration.md of mjbots/moteus.
 
-Lines are those of `conf enumerate`. Its values are those in force, stored or not.
+`conf enumerate` prints the lines. It prints the values in force, stored or not.
 """
 
 import math
@@ -8,12 +8,12 @@ from collections.abc import Callable
 
 from femtorque.codegen.drive.family import Configuration, Configured, Fitted
 
-NEAR = 5e-3  # of a gain: less than a step of the share that a command takes of it
-LETS_GO, DAMPS, SHORTS = 0, 12, 15  # servo.timeout_mode; in 10 it holds a position with all of its gains
+NEAR = 5e-3  # share of a gain: less than a step of a command's share
+LETS_GO, DAMPS, SHORTS = 0, 12, 15  # servo.timeout_mode; in mode 10 a drive holds a position with all its gains
 
 
 def _gain(name: str, of: Callable[[Fitted], float]) -> Configured:
-    """The file's, in N m a turn. A loop that the board closes takes none of them."""
+    """Return the rule for a gain, in N m a turn. A loop that the board closes needs no gain."""
     return Configured(f"servo.pid_position.{name}",
                       lambda d, x: not d.closes or math.isclose(x, math.tau * of(d), rel_tol=NEAR),
                       lambda d: f"{math.tau * of(d):.6g}, 2 pi times drive.{name}")
@@ -28,13 +28,13 @@ def _none(name: str) -> Configured:
 
 
 def _off(name: str) -> Configured:
-    """A bound of its own, with which it stops by itself; nan as it comes."""
+    """Return the rule for a bound beyond which the drive stops; nan at the factory."""
     return Configured(name, lambda d, x: math.isnan(x), lambda d: "nan: the board bounds the error",
                       newer=True)
 
 
 def _end(name: str, side: int) -> Configured:
-    """An end of its own range of position, behind which there is none of the joint."""
+    """Return the rule for an end of the drive's range of position, which must lie outside the joint's range."""
     def turns(d: Fitted) -> float | None:
         return None if d.reach is None else d.reach[side > 0] / math.tau
 

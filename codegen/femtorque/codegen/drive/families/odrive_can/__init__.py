@@ -1,8 +1,8 @@
-"""ODrive S1, Pro and Micro with firmware 0.6, by CANSimple on classic CAN. (The board odrive-v3.6 is another thing: it
-runs this project's own firmware.)
+"""ODrive S1, Pro and Micro with firmware 0.6, by CANSimple on classic CAN. (The board odrive-v3.6 is no drive: it
+runs this project's firmware.)
 
-A drive takes any motor: its range of torque is that motor's. The board closes the loop. Ranges of position and velocity
-are those that numbers of the board bear; what the drive allows, vel_limit, is its owner's to set.
+A drive takes any motor, and its range of torque is the motor's. The board closes the loop. Ranges of position and
+velocity follow from the board's numbers. The owner sets the drive's limit, vel_limit.
 """
 
 from femtorque.codegen.drive.families.odrive_can.frames import BEAT, ERRORS, TURN, VERSION, answer_id, command, poll
@@ -38,7 +38,7 @@ FAMILY = Family(
     types=(_type("s1", 10.0), _type("pro", 20.0), _type("micro", 1.0)),
     ids=(0, 62),
     places=Places(turn=TURN),
-    settings=(  # the answer goes to the host
+    settings=(  # the host gets the answer
         Setting(VERSION, lambda d: _word(_oldest(d)), AT_LEAST, words=lambda d: f"{_oldest(d)} or later", shows=_text),
     ),
     errors=ERRORS,

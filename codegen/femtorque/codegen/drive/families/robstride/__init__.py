@@ -1,4 +1,4 @@
-"""RobStride's drives, in the protocol that they are shipped with.
+"""RobStride's drives with their factory protocol.
 
 Ranges: kscalelabs' and LeRobot's tables, Seeed's wiki. Rotors: the armature of kscalelabs/kbot-models,
 kbot/metadata.json.
