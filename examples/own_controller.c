@@ -1,12 +1,12 @@
-/* A controller of one's own on what `femtorque generate` writes: computed
- * torque, and beside it the feed-forward step over the same motion.
+/* An own controller with the files of `femtorque generate`: computed torque,
+ * and the feed-forward step over the same motion.
  *
  *     femtorque generate mechanisms/three_axis.toml -o arm
  *     cc -std=c99 -O2 -ffp-contract=off -Iarm examples/own_controller.c \
  *        arm/ft_rnea.c arm/ft_step.c -o own_controller && ./own_controller
  *
- * The arm that it holds here is made of ft_rnea too: column j of the mass
- * matrix is what a unit acceleration of joint j takes more than its weight. */
+ * The simulated arm uses ft_rnea too: column j of the mass matrix is the
+ * torque for a unit acceleration of joint j, without the weight. */
 #include "ft_rnea.h"
 #include "ft_step.h"
 
@@ -24,9 +24,9 @@ typedef struct {
 
 static const ft_real away = FT_C(0.6); /* rad or m, every joint */
 
-/* The motion at a time, a quintic from zero to `away` in a second; before and
- * after it the polynomial goes on. Rates as products: sums of the quintic's
- * terms would cancel near its end, and the step needs every digit of u. */
+/* Return the motion at a time: a quintic from zero to `away` in a second. The
+ * polynomial goes on before and after. Rates are products, as sums of the terms
+ * would cancel near the end, and the step needs every digit of u. */
 static motion wanted(ft_real t)
 {
     const ft_real rest = FT_C(1.0) - t;
@@ -41,7 +41,7 @@ static motion wanted(ft_real t)
     return m;
 }
 
-/* Torques that make the arm follow, from what is measured of it. */
+/* Compute the torques that make the arm follow, from its measured motion. */
 static bool control(const ft_real q[N], const ft_real qd[N], const motion *m,
                     ft_real tau[N])
 {
@@ -53,7 +53,7 @@ static bool control(const ft_real q[N], const ft_real qd[N], const motion *m,
     return ft_rnea(q, qd, qdd, tau);
 }
 
-/* Accelerations of the arm under torques. */
+/* Compute the accelerations of the arm under torques. */
 static bool accelerate(const ft_real q[N], const ft_real qd[N],
                        const ft_real tau[N], ft_real qdd[N])
 {
@@ -73,7 +73,7 @@ static bool accelerate(const ft_real q[N], const ft_real qd[N],
             M[i][j] = column[i] - weight[i];
         qdd[j] = tau[j] - qdd[j];
     }
-    for (k = 0; k < N; k++) /* it is positive definite: no pivots */
+    for (k = 0; k < N; k++) /* positive definite: no pivots */
         for (i = k + 1; i < N; i++) {
             const ft_real share = M[i][k] / M[k][k];
 
@@ -95,8 +95,8 @@ static ft_real larger(ft_real most, ft_real x)
     return x > most ? x : most;
 }
 
-/* How far the arm is off the motion, rad or m, held by the controller from a
- * start that is off by 0.05; at its end. */
+/* Return the controller's error at the end of the motion, rad or m, from a
+ * start that is off by 0.05. */
 static ft_real follow(void)
 {
     ft_real q[N], qd[N] = { FT_C(0.0) }, qdd[N], tau[N], off = FT_C(0.0);
@@ -119,7 +119,7 @@ static ft_real follow(void)
     return off;
 }
 
-/* The sample s_k; every joint of this arm turns. */
+/* Return the sample s_k. Every joint of this arm turns. */
 static void sample(int k, ft_sample *next)
 {
     const ft_real h = FT_C(0.5) * TICK;
@@ -139,7 +139,7 @@ static void sample(int k, ft_sample *next)
     }
 }
 
-/* How far the step is from ft_rnea over the motion, of the peak. */
+/* Return the largest difference of the step and ft_rnea, over the peak torque. */
 static ft_real compare(void)
 {
     static ft_step_state state;
@@ -155,7 +155,7 @@ static ft_real compare(void)
     sample(0, &next);
     for (j = 0; j < N; j++)
         next.du[j] = FT_C(0.5) * next.u[j];
-    ft_step(&state, &next, tau); /* of s_-1, before the motion: dropped */
+    ft_step(&state, &next, tau); /* s_-1, before the motion: dropped */
     for (k = 0; k < TICKS; k++) {
         const motion m = wanted(((ft_real)k + FT_C(0.5)) * TICK);
 

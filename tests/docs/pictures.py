@@ -1,6 +1,6 @@
-"""The pictures of README and docs, made anew: python -m tests.docs.pictures [plan run_page monitor ...].
+"""Makes the pictures of README and docs: python -m tests.docs.pictures [plan run_page monitor ...].
 
-Each comes from the commands in the text beside it, in a folder of its own. Pages are looked at in Chromium.
+Each picture comes from the commands in the text next to it, in a temporary folder. Chromium shows the pages.
 """
 
 import base64
@@ -47,13 +47,13 @@ stop = false
 
 [[waypoint]]
 joints = { shoulder_pan = 0.7, shoulder_lift = -0.6, elbow_flex = 0.5, wrist_flex = -0.5, gripper = 0.9 }
-"""  # waypoints of the run that is shown
-SIZE = (1200, 880)  # of the live page that is shown, px
+"""  # waypoints of the shown run
+SIZE = (1200, 880)  # px, of the shown live page
 SEEN = 290  # STATUS, at 100 a second
 
 
 def plan() -> None:
-    """The tour's own plan."""
+    """Draw the tour's plan."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     found = re.search(r"```toml\n(.*?)```", readme, re.DOTALL)
     assert found is not None
@@ -66,7 +66,7 @@ def plan() -> None:
 
 
 def run_page() -> None:
-    """The page of a run of the tour's arm on the virtual board, in the light. The meshes are those of
+    """Show the page of a run of the tour's arm, in the light theme. Its meshes are from
     https://github.com/TheRobotStudio/SO-ARM100 (Apache-2.0)."""
     Path("wide.toml").write_text(WIDE, encoding="utf-8")
     for line in (f"init so101 --from {robot('so101.urdf')} --board f405rg-6",
@@ -83,7 +83,7 @@ def run_page() -> None:
 
 
 def monitor() -> None:
-    """Towards the end of a motion, in the virtual board's own time: a busy machine makes no gaps in it."""
+    """Show the live page near the end of a motion. The virtual board's time has no gaps on a busy machine."""
     mechanism = load_mechanism(MECHANISMS / "three_link.toml")
     told = count()
     with chromium() as browser:
@@ -106,20 +106,20 @@ def monitor() -> None:
 
 
 def closed_loops() -> None:
-    """The four-bar linkage of the papers' page."""
+    """Draw the four-bar linkage of the papers' page."""
     url = closed._picture(closed.play(closed.EXAMPLES[:1], brief=False)[0]).url
     (HERE / "closed_loops.png").write_bytes(base64.b64decode(url.split(",")[1]))
 
 
 def three_link() -> None:
-    """`make demo`."""
+    """Draw the figure of `make demo`."""
     with tempfile.TemporaryDirectory() as folder:
         assert demo.demonstrate(Path(folder), sweep=True).good
         shutil.copy(Path(folder) / demo.FIGURE, HERE / "three_link.png")
 
 
 def push() -> None:
-    """A box in the arm's way: the error of every joint, by the scenario's own runs."""
+    """Draw the errors of all joints in the scenario with a box in the arm's way."""
     shown = perform("push")
     assert shown.good
     figure = Figure((9.0, 6.0), layout="constrained")
@@ -139,17 +139,17 @@ def push() -> None:
 
 
 def follow() -> None:
-    """Live targets, four ways to follow them."""
+    """Draw four ways to follow live targets."""
     following.draw(HERE / "follow.png")
 
 
 def drives() -> None:
-    """The arm of seven drives, of `make bench`."""
+    """Draw the arm of seven drives of `make bench`."""
     seven_drives.draw(seven_drives.compare(), HERE / "drives.png")
 
 
 def known() -> None:
-    """The six-joint arm, identified with a file that is wrong."""
+    """Draw the identification of the six-joint arm with a wrong file."""
     arm = test_identify_whole.six()
     truth = differing(arm)
     knowing.draw(knowing.identified(arm, truth), truth, HERE / "known.png")

@@ -1,4 +1,4 @@
-"""Rule of plain words, as far as a program can hold it: how sentences begin, and the verb of data that is passed on."""
+"""Finds sentences against the rule of plain words: wrong beginnings, and data that is 'told'."""
 
 import ast
 import io
@@ -15,7 +15,7 @@ C_COMMENT = re.compile(r"/\*(.*?)\*/", re.DOTALL)
 
 
 def texts_of_python(source: str) -> Iterator[tuple[int, str]]:
-    """(line, text) of docstrings and comments."""
+    """Yield (line, text) of docstrings and comments."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             text = ast.get_docstring(node, clean=False)
@@ -27,14 +27,14 @@ def texts_of_python(source: str) -> Iterator[tuple[int, str]]:
 
 
 def texts_of_c(source: str) -> Iterator[tuple[int, str]]:
-    """(line, text) of comments."""
+    """Yield (line, text) of comments."""
     for found in C_COMMENT.finditer(source):
         text = re.sub(r"\n\s*\*?\s*", "\n", found[1]).strip(" \n-*")
         yield source.count("\n", 0, found.start()) + 1, text
 
 
 def against(path: Path) -> list[str]:
-    """Sentences of a file's docstrings and comments that break the rule, as `line: text`."""
+    """Return the sentences of a file's docstrings and comments that break the rule, as `line: text`."""
     source = path.read_text(encoding="utf-8")
     if not ANY.search(source):
         return []

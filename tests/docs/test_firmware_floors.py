@@ -9,13 +9,13 @@ FLOORS = ("core", "control", "bus", "safety", "wire", "src")  # the lowest first
 
 
 def room(name: str) -> str:
-    """Room of a file of the application. A drive family's own files belong to the bus."""
+    """Return the room of a file of the application. Files of a drive family belong to the bus."""
     place = application()[name].parent
     return place.name if place.is_relative_to(FIRMWARE / "src") else "bus"
 
 
 def upward(texts: dict[str, str], rooms: dict[str, str]) -> list[str]:
-    """Includes that lead to a higher floor."""
+    """Return the includes of a higher floor."""
     return [f"{rooms[name]}/{name} includes {rooms[other]}/{other}" for name, text in texts.items()
             for other in re.findall(r'#include "([^"]+)"', text)
             if other in rooms and FLOORS.index(rooms[other]) > FLOORS.index(rooms[name])]

@@ -1,4 +1,4 @@
-"""The worked example of codegen/THEORY.md: each of its numbers is what the functions, and the commands, give."""
+"""The functions and the commands give each number of the worked example of codegen/THEORY.md."""
 
 import csv
 import json
@@ -20,7 +20,7 @@ FILE, MOTION, TICK = ROOT / "mechanisms" / "two_link.toml", ROOT / "mechanisms" 
 
 
 def short(x) -> str:
-    """Numbers as the example has them: seven digits."""
+    """Format numbers as in the example, with seven digits."""
     return "  ".join(f"{value:.7g}" if abs(value) > 1e-12 else "0" for value in np.ravel(x))
 
 
@@ -64,7 +64,7 @@ def example() -> str:
     return text.split("### 4.7 ")[1].split("\n## ")[0]
 
 
-def test_every_line_of_numbers_is_what_the_functions_give(lines):
+def test_the_functions_give_every_line_of_numbers(lines):
     assert [line.strip() for line in example().splitlines() if line.startswith("    ")] == lines
     known = set(" ".join(lines).replace(",", " ").replace(";", " ").split()) | {"9.81", "0.2505", "4.1", "4.6", "4.7"}
     prose = " ".join(line for line in example().splitlines() if not line.startswith("    "))
