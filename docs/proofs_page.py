@@ -15,22 +15,20 @@ from links import filled  # noqa: E402
 
 PAGE = ROOT / "docs" / "proofs.md"
 
-EARLIER = "proofs of earlier sources alone may have gone through it: `make prove` tells"
+EARLIER = "only proofs of earlier sources may reach it: `make prove` shows which"
 Old = set[tuple[str, str]]  # theorems and mechanisms whose sources have changed since, or that were never run
 
-RUNS = """`make assure` believes that table but for a part that it proves again:
-theorems of {theorems:.0f} s of a processor together, those first whose sources have changed since they were proved. Of
-the {errors} errors that are put into the sources on purpose, one for every theorem at least, it has those refuted that
-take {seeded:.0f} s together. Which ones, a digest of the whole tree chooses: the same tree gives the same choice,
-another tree another one. `make bench` has all of these errors refuted. `make prove` alone runs what takes longer:
+RUNS = """`make assure` uses that table, and proves a part of it again: theorems of {theorems:.0f} s of a processor in
+all, those with changed sources first. Of the {errors} errors that are put into the sources on purpose, at least one
+for each theorem, it refutes a part of {seeded:.0f} s. A digest of the whole tree makes the choice, so the same tree gives
+the same choice. `make bench` refutes all of these errors. `make prove` alone runs the longer proofs:
 {long}.
 """
 
 FUNCTIONS = """## functions
 
-The prover tells of its own walk which functions of the firmware the proofs above go through. One that is listed here is
-in none of them, with the reason. A line that a walk reaches is looked at for run-time errors; claims are those above,
-and no others.
+The prover reports the functions of the firmware that its proofs reach. A function that is listed here is in no proof,
+for the given reason. A reached line is checked for run-time errors. The claims are those above, and no others.
 
 """
 
@@ -43,7 +41,7 @@ def render() -> str:
 
 
 def listed() -> str:
-    """The theorems as the harnesses state them, with their results, and the functions that no proof goes through."""
+    """Return the theorems of the harnesses, with their results, and the functions that no proof reaches."""
     rows, files = results.read()
     old = {(theorem.name, mechanism) for theorem, mechanism in changed()}
     parts = [part for harness in harnesses() for part in (
@@ -52,7 +50,7 @@ def listed() -> str:
 
 
 def _sum(rows: list[Row], old: Old) -> str:
-    """How many results there are, and of how many the sources are the present ones."""
+    """Return the number of results, and of those of the present sources."""
     proved = [row for row in rows if row.outcome == "proved"]
     claims, seconds = sum(row.claims for row in proved), sum(row.seconds for row in rows)
     now, new = [row for row in proved if row.which not in old], old - {row.which for row in rows}
@@ -73,7 +71,7 @@ def _runs(rows: list[Row]) -> str:
 
 
 def _functions(files: dict[str, Reached]) -> str:
-    """Which functions a proof goes through, and why it is not all of them."""
+    """Return how many functions the proofs reach, and the reasons for the others."""
     seen = {(file, name) for file, one in files.items() for name in one.functions}
     written = [_room(room, names, seen) for room, names in reached.rooms().items()]
     return FUNCTIONS + "\n".join(written)
@@ -87,7 +85,7 @@ def _room(room: str, files: dict[str, list[str]], seen: set[tuple[str, str]]) ->
 
 
 def _left(file: str, names: list[str], seen: set[tuple[str, str]]) -> list[str]:
-    """One line for each reason that functions of a file have."""
+    """Return one line for each reason of a file's functions."""
     by_reason: dict[str, list[str]] = {}
     for name in names:
         if (file, name) not in seen:
@@ -106,7 +104,7 @@ def _theorem(theorem: Theorem, rows: list[Row], old: Old) -> str:
 
 
 def _outcome(name: str, rows: list[Row], old: Old) -> str:
-    """Return of which mechanisms one theorem was proved, how, and of which sources."""
+    """Return the mechanisms of a theorem's proofs, the outcomes and the ages of the sources."""
     waits = ", ".join(f"`{mechanism}`" for theorem, mechanism in sorted(old - {row.which for row in rows})
                       if theorem == name)
     if not rows:
@@ -120,7 +118,7 @@ def _outcome(name: str, rows: list[Row], old: Old) -> str:
 
 
 def _age(rows: list[Row], old: Old) -> str:
-    """Mark what was proved of earlier sources."""
+    """Mark the results of earlier sources."""
     those = [f"`{row.mechanism}`" for row in rows if row.which in old]
     if not those:
         return ""

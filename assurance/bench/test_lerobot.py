@@ -1,6 +1,7 @@
-"""LeRobot itself with the plugin: its own scripts, headless and without cameras, as docs/lerobot.md types them, on
-virtual boards in real time. The leader's arm is led by a hand (assurance.bench.lerobot.led). A policy and a camera are
-the tests' own (assurance/bench/lerobot/wave).
+"""LeRobot's own scripts with the plugin, as in docs/lerobot.md, headless, on virtual boards in real time.
+
+A hand leads the leader's arm (assurance.bench.lerobot.led). The tests have their own policy and camera
+(assurance/bench/lerobot/wave).
 """
 
 import json
@@ -46,7 +47,7 @@ def bin(request):
 
 @pytest.fixture(scope="module")
 def folder(bin, tmp_path_factory):
-    """A folder to type in: a checkout without its files."""
+    """Return a folder for the commands, with links to the checkout's mechanisms and build."""
     place = tmp_path_factory.mktemp("lerobot")
     (ROOT / "build").mkdir(exist_ok=True)
     for name in ("mechanisms", "build"):
@@ -56,7 +57,7 @@ def folder(bin, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def typed(bin, folder):
-    """Type a line as docs/lerobot.md has it, in LeRobot's environment. Returns its output."""
+    """Return a function that runs a line of docs/lerobot.md in LeRobot's environment, and returns the output."""
     def run(line: str, **more) -> str:
         done = subprocess.run(shlex.split(line), cwd=folder, env=environment.variables(bin, folder / "home"),
                               capture_output=True, text=True, timeout=HANG, **more)
@@ -68,7 +69,7 @@ def typed(bin, folder):
 
 @contextmanager
 def served(folder, *command: str) -> Iterator[str]:
-    """A virtual board in a process of its own. Yields its url."""
+    """Run a virtual board in another process. Yield its url."""
     process = subprocess.Popen([sys.executable, "-m", *command], cwd=folder, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, text=True, env=environment.variables(
                                    Path(sys.executable).parent, folder / "home") | {"PYTHONPATH": str(ROOT)})
@@ -84,20 +85,20 @@ def served(folder, *command: str) -> Iterator[str]:
 
 
 def here(line: str, follower: str, leader: str) -> str:
-    """A line of the page at the boards' ports."""
+    """Return a line of the page with the boards' ports."""
     return line.replace("socket://localhost:5555", follower).replace("socket://localhost:5556", leader)
 
 
 def seconds(line: str, length: int) -> str:
-    """A line that records one episode of so many s."""
+    """Return a line that records one episode of some seconds."""
     return line.replace("episode_time_s=10", f"episode_time_s={length}").replace("num_episodes=2", "num_episodes=1")
 
 
 @dataclass
 class Ran:
-    """Results of the tour's lines. actions, states (N, J) deg: of the first episode, as LeRobot stored them; replayed,
-    killed, later: STATUS after the replay, after another one was killed, and a second after that; log: all that the
-    follower's board said, from its tape; pictures: different ones of a recording with a camera."""
+    """Results of the tour's lines. actions, states (N, J), deg: of the first stored episode. replayed, killed, later:
+    STATUS after the replay, after the death of another replay, and a second later. log: of the follower's board.
+    pictures: the number of different ones of a camera."""
 
     teleoperated: str
     actions: np.ndarray
@@ -158,7 +159,7 @@ def killed(line: str, bin, folder) -> None:
 
 
 def test_the_classes_keep_their_promises_with_lerobot_itself(bin, folder):
-    """The tests of tests/integrations/lerobot, without a stand-in."""
+    """The tests of tests/integrations/lerobot pass without a stand-in."""
     done = subprocess.run(["python", "-m", "pytest", "tests/integrations/lerobot", "-p", "no:cacheprovider"],
                           cwd=ROOT, env=environment.variables(bin, folder / "home"), capture_output=True, text=True,
                           timeout=HANG)
@@ -167,7 +168,7 @@ def test_the_classes_keep_their_promises_with_lerobot_itself(bin, folder):
 
 
 def test_lerobots_own_conversion_of_counts_has_the_degrees_of_the_mechanism_file(typed, folder):
-    """FeetechMotorsBus of LeRobot with a calibration file, and the mechanism file that the file was brought into."""
+    """FeetechMotorsBus of LeRobot has the calibration file, and the mechanism file has its values."""
     (folder / "so101.toml").write_text(SO101.read_text(encoding="utf-8"), encoding="utf-8")
     (folder / "follower.json").write_text(json.dumps(entries()), encoding="utf-8")
     lines = typed("python -m assurance.bench.lerobot.counts so101.toml follower.json").splitlines()
@@ -178,20 +179,20 @@ def test_lerobots_own_conversion_of_counts_has_the_degrees_of_the_mechanism_file
 
 
 def test_a_recording_is_that_of_the_hand_and_the_follower_moves_as_far(ran):
-    """The delay is printed and no more: boards fall behind real time on a busy machine, each by itself."""
+    """The delay is only printed, as boards fall behind real time on a busy machine."""
     assert re.search(r"Teleop loop time: .*\(\d\d Hz\)", ran.teleoperated)
     assert len(ran.actions) == len(ran.states) > 200
     moved = np.ptp(ran.actions, axis=0)
     assert np.all(moved > np.degrees(led.REACH) / np.arange(1, 4)), moved
-    a, s = ran.actions[60:], ran.states[60:]  # once the follower has come to the hand
+    a, s = ran.actions[60:], ran.states[60:]  # after the follower has reached the hand
     late = [np.sqrt(np.mean((s[k:] - a[:len(a) - k]) ** 2, axis=0)) for k in range(45)]
     best = int(np.argmin([np.sum(row / moved) for row in late]))
     print(f"behind by {best} frames of 1/30 s, then rms {late[best].round(2)} of {moved.round(1)} deg")
     np.testing.assert_allclose(np.ptp(ran.states, axis=0), moved, rtol=0.25)
 
 
-def test_what_the_board_makes_of_it_is_followed_closely(ran):
-    """In the chip's own time: what the joints are asked to do, and the simulated arm."""
+def test_the_boards_targets_are_followed_closely(ran):
+    """In the chip's time, the simulated arm follows the targets."""
     moving = np.array(ran.log.state) == "FOLLOW"
     error = (ran.log.target - ran.log.position)[moving]
     rms = np.sqrt(np.mean(error**2, axis=0))

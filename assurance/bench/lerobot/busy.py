@@ -1,4 +1,4 @@
-"""LeRobot's robot without an end, but for an error's: `python -m assurance.bench.lerobot.busy MECH URL`."""
+"""Uses LeRobot's robot until an error: `python -m assurance.bench.lerobot.busy MECH URL`."""
 
 import itertools
 import math

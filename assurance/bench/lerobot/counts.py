@@ -1,6 +1,6 @@
-"""Counts of servos in LeRobot's units: by its own bus, and by a mechanism file with the same calibration.
+"""Converts counts of servos to LeRobot's units, by LeRobot's bus and by a mechanism file with the same calibration.
 
-`python -m assurance.bench.lerobot.counts MECH.toml CALIBRATION.json` prints joint, count, both.
+`python -m assurance.bench.lerobot.counts MECH.toml CALIBRATION.json` prints the joint, the count, and both results.
 """
 
 import json

@@ -1,5 +1,4 @@
-"""Save the policy that waves, untrained, for a robot of three joints:
-`python -m assurance.bench.lerobot.policy FOLDER`."""
+"""Saves the untrained waving policy for a robot of three joints: `python -m assurance.bench.lerobot.policy FOLDER`."""
 
 import sys
 

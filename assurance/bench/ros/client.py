@@ -1,7 +1,7 @@
-"""A client of the node, on a real rclpy, as MoveIt's is: run by assurance/bench/test_ros.py in ROS 2's own Python.
+"""A client of the node on a real rclpy, like MoveIt's. assurance/bench/test_ros.py runs it in ROS 2's own Python.
 
-usage: client.py START..., the pose of three_link. Prints what it met as JSON, and ends while a goal of its own runs.
-Without a pose it prints where the joints are, and the board's state.
+usage: client.py START..., the pose of three_link. It prints the answers as JSON, and ends during one of its goals.
+Without a pose it prints the joints' positions and the board's state.
 """
 
 import json
@@ -66,7 +66,7 @@ def trajectory(times, rows, names):
 
 
 def goal(times, rows, names=ARM, **more):
-    """A goal that is taken. Returns its handle, the future of its result, and its feedback."""
+    """Send a goal that is accepted. Return its handle, the future of its result, and its feedback."""
     feedback: list = []
     handle = wait(follow.send_goal_async(
         FollowJointTrajectory.Goal(trajectory=trajectory(times, rows, names), **more),
@@ -127,4 +127,4 @@ told["described"] = heard["/robot_description"][0].data[:200]
 told["diagnosed"] = [row.value for row in heard["/diagnostics"][-1].status[0].values]
 goal([2.0], [START[:2]])
 print(json.dumps(told), flush=True)
-os._exit(0)  # it dies; its goal is played to its end
+os._exit(0)  # the client dies; the goal is played to its end

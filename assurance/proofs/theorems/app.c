@@ -6,7 +6,7 @@
 #include "ft_app.c"
 #include "ft_config.c"
 
-/* ---- what is watched --------------------------------------------------- */
+/* ---- observations ------------------------------------------------------ */
 
 static uint32_t given;   /* times that the chip got duties */
 static bool torque_free; /* the last ones were all zero */
@@ -53,7 +53,7 @@ void ft_watch_idle(ft_alarms *a, ft_sensors *s, uint32_t tick,
     watched = true;
 }
 
-/* ---- the rest may do anything ------------------------------------------- */
+/* ---- other stubs -------------------------------------------------------- */
 
 ft_observer nondet_observer(void);
 ft_findings nondet_findings(void);

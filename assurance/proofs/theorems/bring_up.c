@@ -107,7 +107,7 @@ void ft_chip_outputs(bool enabled)
     wanted_off++;
 }
 
-/* ---- what is proved about ----------------------------------------------- */
+/* ---- the files of the proofs -------------------------------------------- */
 
 #define for(...) for (__VA_ARGS__) \
     __CPROVER_assigns(turns, told_last) \

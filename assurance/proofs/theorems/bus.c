@@ -325,7 +325,7 @@ void ft_chip_bus_send(uint32_t which, const ft_frame frames[], uint32_t count)
 
 #endif
 
-/* ---- what comes in ------------------------------------------------------ */
+/* ---- received frames ---------------------------------------------------- */
 
 /* A bus may bring any frame, of any id, size and content, in any state. The
  * frame is taken in without a run-time error. It changes at most one drive,
@@ -414,7 +414,7 @@ void prove_bus_arming(void)
     END;
 }
 
-/* ---- what goes out ------------------------------------------------------ */
+/* ---- sent frames -------------------------------------------------------- */
 
 #if FT_WIRES > 0
 
@@ -626,7 +626,7 @@ void prove_bus_commands(void)
     END;
 }
 
-/* ---- what a command asks for -------------------------------------------- */
+/* ---- commands ----------------------------------------------------------- */
 
 /* Return the bytes of a frame as one number, the first byte highest. */
 static uint64_t word_of(const ft_frame *f)

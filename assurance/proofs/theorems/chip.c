@@ -78,7 +78,7 @@ void prove_link_buffers(void)
 }
 #endif
 
-/* ---- what is measured --------------------------------------------------- */
+/* ---- measurements ------------------------------------------------------- */
 
 #ifdef PROOF_SENSE
 #include "ft_sense.c"

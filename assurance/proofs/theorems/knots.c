@@ -18,7 +18,7 @@ static ft_alarms alarms;
 static ft_msg_knot message;
 static int32_t coarse[FT_JOINTS];
 
-/* ---- what is asked of a segment ----------------------------------------- */
+/* ---- questions about a segment ------------------------------------------ */
 
 static uint32_t built;
 static const ft_quintic *asked[FT_JOINTS]; /* spans that were asked for */

@@ -116,7 +116,7 @@ static ft_turn formed(uint32_t before, uint32_t after, int32_t from,
                        | (uint32_t)boundary) << 3 | (uint32_t)to) + 1u);
 }
 
-/* ---- what a tick finds --------------------------------------------------- */
+/* ---- values that a tick finds -------------------------------------------- */
 
 static words since;          /* the words at the last barrier */
 static moment moments[64];   /* after each store since then */
@@ -297,7 +297,7 @@ static void struck(void)
     memcpy(m->flags, flags, sizeof flags);
 }
 
-/* ---- what is formed ------------------------------------------------------ */
+/* ---- formed numbers ------------------------------------------------------ */
 
 #define FORM(word, x) \
     ((word) = 0, struck(), (word) = (x), struck())
