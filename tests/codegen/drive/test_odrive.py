@@ -140,7 +140,7 @@ def test_check_says_what_its_owner_must_have_set_and_that_the_joint_must_be_told
     assert all("enable_watchdog = True" in line for line in set_by_owner(mechanism)) and set_by_owner(mechanism)
     assert [line for line in report.silence if "heartbeat_msg_rate_ms = 10" in line]
     assert left_alone(mechanism)[0].startswith("shoulder, elbow, wrist: goes on with its last torque")
-    assert sum("told where it is (`home`)" in line for line in report.warnings) == 3
+    assert sum("`home` must give its position" in line for line in report.warnings) == 3
     fast = replace(mechanism, control=replace(mechanism.control, rate_hz=1200))
     with pytest.raises(BadInput, match="at most 1122 Hz"):
         examine(fast)

@@ -209,16 +209,15 @@ def _motion(mechanism: Mechanism, trajectory: Trajectory, warnings: list[str]) -
         k = int(np.argmin(margin))
         if margin[k] < NEAR_SINGULAR:
             warnings.append(f"{source}: at t = {begin + t[k]:.3f} s it is {margin[k]:.2g} from a singular pose (1 is "
-                            f"far, "
-                            f"{SINGULAR_POSE:g} a fault)")
+                            f"far, {SINGULAR_POSE:g} a fault)")
         for i in assembly.passive:
             joint = model.bodies[i].joint
             over = np.maximum(full[:, i] - joint.limits.upper, joint.limits.lower - full[:, i])
             k = int(np.argmax(over))
             if over[k] > 1e-6:
                 warnings.append(f"{source}: at t = {begin + t[k]:.3f} s the passive joint {joint.name} is at "
-                                f"{full[k, i]:.4g}, "
-                                f"outside its limits {joint.limits.lower:g} .. {joint.limits.upper:g}")
+                                f"{full[k, i]:.4g}, outside its limits {joint.limits.lower:g} .. "
+                                f"{joint.limits.upper:g}")
 
 
 # ---- findings
@@ -249,14 +248,12 @@ def _loops(mode: str, assembly: Assembly, warnings: list[str]) -> None:
     if assembly.dependent and not mode and margin < NEAR_SINGULAR:
         warnings.append(f"the start is near a singular pose: {margin:.2g} of the way from one (0) to the farthest (1), "
                         f"{SINGULAR_POSE:g} is a fault: "
-                        f"forces at "
-                        "the cuts are large there")
+                        "forces at the cuts are large there")
     for i in assembly.redundant:
         joint, found = model.bodies[i].joint, assembly.start[i]
         if not mode and abs(found - joint.start) > START_OFF:
             warnings.append(f"joint.{joint.name}.start = {joint.start:g}: the loops close at {found:.6g}, where the "
-                            f"other "
-                            "actuated joints put it")
+                            "other actuated joints put it")
     if assembly.passive and model.mechanism.control.allocation == "partition":
         left = passive_torque(assembly)
         told = ", ".join(f"{name} {value:.3g}" for name, value in left.items())
@@ -277,14 +274,13 @@ def _bending(model: Model, warnings: list[str]) -> None:
     q = np.array([moving[j].start for j in step.driven])
     z = step.sag(q)
     if np.abs(step.unsettled(q, z)).max(initial=0.0) > SETTLED:
-        warnings.append("what bends finds no rest at the start: it is too soft for what hangs on it")
+        warnings.append("bending parts find no rest at the start: they are too soft for their load")
         return
     for k, j in enumerate(step.springs):
         stretch = z[k] - moving[j].rest
         if moving[j].type != "prismatic" and abs(stretch) > STEEPEST:
             warnings.append(f"joint.{moving[j].name}: its spring deflects by {stretch:.2g} rad at the start; it is "
-                            f"computed "
-                            f"up to {STEEPEST:.2g}")
+                            f"computed up to {STEEPEST:.2g}")
     tips = step.dynamics.phi @ z[len(step.springs):]
     for i, planes in step.layout.tips.items():
         steepest = max(abs(float(tips[tip.start + 1])) for tip in planes.values())
@@ -303,7 +299,7 @@ def _bent(model: Model, trajectory: Trajectory, warnings: list[str]) -> None:
         far = "" if bent.most < LOST else " and more"
         if bent.most > STEEPEST:
             warnings.append(f"{source}: {bent.key} bends by {bent.most:.2g} rad{far} at t = {bent.at:.3f} s; "
-                            f"it is computed up to {STEEPEST:.2g}, and the torques are none")
+                            f"it is computed up to {STEEPEST:.2g}, and the torques are invalid")
     warnings += steep(found, trajectory)
 
 
@@ -346,7 +342,7 @@ def _whirling(model: Model, warnings: list[str]) -> None:
         if np.isfinite(velocity) and velocity > FASTEST * lowest:
             warnings.append(f"link.{tree.pieces[i].tip.name}.beam: the joints' limits let it turn at {velocity:.3g} "
                             f"rad/s, {velocity / lowest:.2g} times its lowest frequency of {lowest:.3g} rad/s; its "
-                            f"tension was held against an exact chain up to {FASTEST:g} times")
+                            f"tension was compared with an exact chain up to {FASTEST:g} times")
 
 
 def _drives(mechanism: Mechanism, warnings: list[str]) -> None:
@@ -356,21 +352,19 @@ def _drives(mechanism: Mechanism, warnings: list[str]) -> None:
         sprung = joint.type != "prismatic" and not joint.elastic and (joint.stiffness or joint.c_mot)
         if sprung and max(-joint.limits.lower, joint.limits.upper) > math.pi:
             warnings.append(f"{key} has a spring and no limits within half a turn of zero: the chip knows no whole "
-                            f"turns "
-                            "and would take the spring's short way round")
+                            "turns and would take the spring's short way round")
         if not joint.actuated and not joint.elastic and not joint.mimic and not mechanism.loops:
             warnings.append(f"{key} is not actuated and in no closed loop: nothing makes it follow a trajectory")
         if joint.drive is not None and not family_of(joint.drive.type).keeps:
-            warnings.append(f"{key}.drive does not say whether it has kept its zero: after each power-up the joint is "
-                            "told where it is (`home`)")
+            warnings.append(f"{key}.drive does not say whether it has kept its zero: after each power-up "
+                            "`home` must give its position")
         elif joint.drive is not None and joint.drive.gear > 1.0 and not placed(joint, joint.drive):
             warnings.append(f"{key}.limits go further than half a turn of its drive behind the gear, "
-                            f"{joint.drive.half_turn:.3g} rad: after each power-up it is told where it is (`home`)")
+                            f"{joint.drive.half_turn:.3g} rad: after each power-up `home` must give its position")
         if motor is None:
             continue
         if motor.kind != "brushed":
-            warnings.append(f"{key}.motor.kind = {motor.kind}: no board here commutates; such a motor needs a drive "
-                            f"of its own")
+            warnings.append(f"{key}.motor.kind = {motor.kind}: no board here commutates; it needs its own drive")
         if not _ELECTRICAL[0] <= motor.L / motor.R <= _ELECTRICAL[1]:
             warnings.append(f"{key}.motor: L/R = {motor.L / motor.R:.2g} s, where motors have {_ELECTRICAL[0]:g} to "
                             f"{_ELECTRICAL[1]:g}: is L in henry and R in ohm?")
@@ -539,8 +533,7 @@ def _homing(model: Model, warnings: list[str]) -> None:
         dry = float(DrivenFriction.of([joints[i]]).at_rest(weight[[i]])[0])
         if weight[i] + dry > effort:
             warnings.append(f"joint.{joints[i].name}.home.effort = {effort:.3g} does not carry the joint where it "
-                            f"starts: "
-                            f"gravity and friction ask for {weight[i] + dry:.3g}")
+                            f"starts: gravity and friction ask for {weight[i] + dry:.3g}")
 
 
 def _halt(mechanism: Mechanism) -> list[str]:
@@ -584,8 +577,8 @@ def _loads(mechanism: Mechanism, weak: Collection[str], warnings: list[str]) -> 
     untold: list[str] = []
     weight = weights(mechanism)
     for joint in (j for j in mechanism.streamed if j.motor and j.actuated):
-        peak, unit = constants.joint_constants(mechanism,
-                                                    joint).effort, "N" if joint.type == "prismatic" else "N m"
+        peak = constants.joint_constants(mechanism, joint).effort
+        unit = "N" if joint.type == "prismatic" else "N m"
         good = continuous_torque(joint, board)
         if math.isinf(good):
             untold.append(f"{joint.name} {peak:.4g} {unit}")
@@ -595,8 +588,8 @@ def _loads(mechanism: Mechanism, weak: Collection[str], warnings: list[str]) -> 
         lines.append(f"{joint.name}: peak {peak:.4g} {unit} {held}, continuous {min(good, peak):.4g} {unit}")
         if weight.get(joint.name, 0.0) > good and joint.name not in weak:
             warnings.append(f"joint.{joint.name}.motor.continuous: gravity alone asks for up to "
-                            f"{weight[joint.name]:.3g} {unit}, "
-                            f"and {good:.3g} {unit} is continuous: held there it ends in OVERLOAD")
+                            f"{weight[joint.name]:.3g} {unit}, and {good:.3g} {unit} is continuous: held there it ends in "
+                            "OVERLOAD")
     if untold:
         lines.append("no motor.continuous is given: these are taken to give their peak torque for good: "
                      + ", ".join(untold))
@@ -615,12 +608,12 @@ def _touches(mechanism: Mechanism, warnings: list[str]) -> list[str]:
         said.append(f"{joint.name} {at:.3g} of {row.effort:.3g} {unit}")
         still = joint.contact is not None and not (joint.contact.velocity or joint.contact.acceleration)
         if still and at < contact.OF_NOISE * noise:
-            warnings.append(f"joint.{joint.name}.contact.torque = {at:g} is less than {contact.OF_NOISE:g} times what "
-                            f"the encoders' steps are felt as while the arm moves, {noise:.3g} {unit}: touches will be "
-                            f"reported that there are not; make it larger, or feel.bandwidth_hz lower")
+            warnings.append(f"joint.{joint.name}.contact.torque = {at:g} is less than {contact.OF_NOISE:g} times the "
+                            f"noise of the encoders' steps in motion, {noise:.3g} {unit}: false touches will be "
+                            f"reported; make it larger, or feel.bandwidth_hz lower")
     back = [] if mechanism.feel.reaction != "return" else [
         f"a touch makes the arm give way; it goes back after {contact.QUIET_S:g} s without one, each joint within its "
-        "limits; what else stands there nobody looks at"]
+        "limits; obstacles on the way are not seen"]
     return [f"at rest a touch is felt from: {', '.join(said)}", *back]
 
 

@@ -140,7 +140,7 @@ def _within_theory(found: list[Bent]) -> None:
     worst = max(found, key=lambda bent: bent.most, default=None)
     if worst is not None and worst.most > STEEPEST:
         what = "come off its equations" if worst.most >= LOST else f"bent by {worst.most:.3g} rad"
-        raise Refused(f"{worst.key}: {what} at t = {worst.at:.3f} s of the motion, and what bends is computed up to "
+        raise Refused(f"{worst.key}: {what} at t = {worst.at:.3f} s of the motion, and bends are computed up to "
                       f"{STEEPEST:.3g} rad: a slower motion, or a stiffer link")
 
 
