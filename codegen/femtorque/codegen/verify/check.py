@@ -588,8 +588,8 @@ def _loads(mechanism: Mechanism, weak: Collection[str], warnings: list[str]) -> 
         lines.append(f"{joint.name}: peak {peak:.4g} {unit} {held}, continuous {min(good, peak):.4g} {unit}")
         if weight.get(joint.name, 0.0) > good and joint.name not in weak:
             warnings.append(f"joint.{joint.name}.motor.continuous: gravity alone asks for up to "
-                            f"{weight[joint.name]:.3g} {unit}, and {good:.3g} {unit} is continuous: held there it ends in "
-                            "OVERLOAD")
+                            f"{weight[joint.name]:.3g} {unit}, and {good:.3g} {unit} is continuous: held there it "
+                            "ends in OVERLOAD")
     if untold:
         lines.append("no motor.continuous is given: these are taken to give their peak torque for good: "
                      + ", ".join(untold))
