@@ -26,13 +26,13 @@ CHECKED = 20  # instructions that a dependent joint's checks take in one solutio
 COMPILED, COMPILED_LOOPS = 1.2, 1.6  # instructions of a Cortex-M4F over counted ones, which leave out copies and calls
 
 INTRO = """
-Newton-Euler outwards and inwards, once: angular velocity w and acceleration e of each link, acceleration a of its
-joint's origin with gravity as that of the ground; force f and moment n of all that hangs on the joint; S is the matrix
-of e x and w x (w x, m a link's first moment, h its angular momentum. Vectors are in the frame of their joint, whose z
-is its axis; joints with parallel axes share one frame. Endings: _s at the joint's origin in the parent body's frame,
+Newton-Euler outwards and inwards, once. Outwards: angular velocity w and acceleration e of each link, acceleration a
+of its joint's origin; gravity is an acceleration of the ground. Inwards: force f and moment n of the joint's load. S is
+the matrix of e x and w x (w x, m a link's first moment, h its angular momentum. Vectors are in the frame of their
+joint, with z along its axis; joints with parallel axes share one frame. Endings: _s at the joint's origin in the parent body's frame,
 _f in the joint's frame without the joint's own motion yet, _b in the body's own frame, _o about where a slide begins,
 _t about the joint's origin in the parent body's frame, _neg with the other sign. turn and r are cosine and sine of a
-frame, l the vector to an origin, k what is used twice. Units are s, N m and N.
+frame, l the vector to an origin, k a value that is used twice. Units are s, N m and N.
 """.strip()
 
 LOOPS_LOST = """, or the loops cannot be followed there from the last pose:

@@ -167,7 +167,7 @@ class LoopStep:
                 a, A = point, directions
             else:
                 b, B = point, directions
-        self.graph.block(f'Loop {c + 1}, "{cut.loop.name}": what is left open, and its derivatives')
+        self.graph.block(f'Loop {c + 1}, "{cut.loop.name}": the residual and its derivatives')
         apart = _difference(b, a)
         for row in kept:
             if row >= (2 if along else 3):
@@ -186,7 +186,7 @@ class LoopStep:
         equations, rows = self.assembly.equations, list[Row]()
         for number, c in enumerate(equations.couplings):
             place = (len(equations.cuts) + number, 0)
-            self.graph.block(f'"{self.assembly.model.bodies[c.follower].joint.name}" beside what it follows')
+            self.graph.block(f'"{self.assembly.model.bodies[c.follower].joint.name}" and its leader')
             unit = 1.0 if equations.is_angle(place) else 1.0 / self.assembly.length
             p, led = (self.graph.input("p", self._position(j)) for j in (c.follower, c.leader))
             left = self._const(unit) * p - self._const(unit * c.ratio) * led - self._const(unit * c.offset)

@@ -4,7 +4,7 @@ Every body is represented by its link vector, from its joint to its (first) chil
 mass m at the joint, first moment and moment of inertia about it. Lengths inside are multiplied by sqrt(M) / dt and
 masses divided by M, so that products of lengths are torques and no other factor is left; M is the most frequent mass.
 
-Worth a form of its own: the worst control tick of three_link on board `compute` has 742 instructions with it, 813 in
+This form pays: the worst control tick of three_link on board `compute` has 742 instructions with it, 813 in
 the spatial form, which errs by 1.1e-4 of peak torque instead of 5e-5, and 807 with newton-euler.
 """
 

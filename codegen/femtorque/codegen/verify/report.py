@@ -155,7 +155,7 @@ def _figure(v: Verification, trial: Trial) -> Figure:
     for axes, title, label in (
         (torque, f"torque: {v.rnea} (lines), C in float32 (dots)", "N m or N"),
         (rounding, f"|C in float32 - emitted form|; dashed: its noise floor; dotted: {SINGLE:g} of peak", "N m or N"),
-        (envelope, "worst joint's error over peak torque; dotted: what is allowed", "of peak"),
+        (envelope, "worst joint's error over peak torque; dotted: the allowed error", "of peak"),
         (cost, "instructions of the step on the chip", "instructions per tick"),
     ):
         axes.set_title(title, fontsize=9)
@@ -167,7 +167,7 @@ def _figure(v: Verification, trial: Trial) -> Figure:
     cost.set_xlabel("t, s")
     torque.legend(fontsize=7, ncols=2)
     envelope.legend(fontsize=7)
-    named = "" if len(v.joints) <= CURVES else f"{CURVES} of {len(v.joints)} joints, those nearest to what is allowed"
+    named = "" if len(v.joints) <= CURVES else f"{CURVES} of {len(v.joints)} joints, those nearest to the allowed error"
     return Figure(trial.name, len(trial.t), _data_url(canvas), named)
 
 
