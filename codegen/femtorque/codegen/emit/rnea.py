@@ -27,12 +27,12 @@ COMPILED, COMPILED_LOOPS = 1.2, 1.6  # instructions of a Cortex-M4F over counted
 
 INTRO = """
 Newton-Euler outwards and inwards, once. Outwards: angular velocity w and acceleration e of each link, acceleration a
-of its joint's origin; gravity is an acceleration of the ground. Inwards: force f and moment n of the joint's load. S is
-the matrix of e x and w x (w x, m a link's first moment, h its angular momentum. Vectors are in the frame of their
-joint, with z along its axis; joints with parallel axes share one frame. Endings: _s at the joint's origin in the parent body's frame,
-_f in the joint's frame without the joint's own motion yet, _b in the body's own frame, _o about where a slide begins,
-_t about the joint's origin in the parent body's frame, _neg with the other sign. turn and r are cosine and sine of a
-frame, l the vector to an origin, k a value that is used twice. Units are s, N m and N.
+of its joint's origin; gravity is an acceleration of the ground. Inwards: force f and moment n of the joint's load. S
+is the matrix of e x and w x (w x, m a link's first moment, h its angular momentum. Vectors are in the frame of their
+joint, with z along its axis; joints with parallel axes share one frame. Endings: _s at the joint's origin in the
+parent body's frame, _f in the joint's frame without the joint's own motion yet, _b in the body's own frame, _o about
+where a slide begins, _t about the joint's origin in the parent body's frame, _neg with the other sign. turn and r are
+cosine and sine of a frame, l the vector to an origin, k a value that is used twice. Units are s, N m and N.
 """.strip()
 
 LOOPS_LOST = """, or the loops cannot be followed there from the last pose:

@@ -19,7 +19,7 @@ LEAST = 0.01  # kg: frames and sensors are given any inertia
 APART = 1e-3  # m: nearer axes meet, and a part between them may be a joint's inner part
 PLACEHOLDER = 1e3  # limits of digits 1000..., 999... from here on fill a format
 TURNS = 120  # that limits may be from zero (femtorque.codegen.control.constants)
-SOLD = {"R": (0.02, 1e3, "ohm"), "K": (5e-4, 3.0, "N m/A"), "inertia": (1e-9, 0.05, "kg m^2")}  # ranges of motors that are sold
+SOLD = {"R": (0.02, 1e3, "ohm"), "K": (5e-4, 3.0, "N m/A"), "inertia": (1e-9, 0.05, "kg m^2")}  # ranges on sale
 GEARS = 2000.0  # motor turns per joint turn
 
 
