@@ -84,9 +84,7 @@ def test_that_what_is_wrong_is_said_again_and_is_forgotten_with_its_source(tmp_p
     assert said(tmp_path, *command) == ""
 
 
-def test_they_would_find_something(tmp_path):
+def test_clang_tidy_would_find_something(tmp_path):
     (tmp_path / "bad.c").write_text("int f(int *p);\nint f(int *p) { int a[2]; if (!p) *p = 1; return a[2]; }\n")
-    assert subprocess.run([tool("cppcheck"), "--quiet", "--error-exitcode=1", "bad.c"], cwd=tmp_path,
-                          capture_output=True).returncode == 1
     assert subprocess.run([tool("clang-tidy"), "--quiet", f"--checks={CHECKS}", "--warnings-as-errors=*", "bad.c", "--",
                            *CORE], cwd=tmp_path, capture_output=True).returncode != 0

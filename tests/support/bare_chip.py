@@ -25,6 +25,11 @@ class Bare:
         part = self.chip.bus.at(address)
         part.write(address - part.base, size, value)
 
+    def writes(self, base: int, *values: tuple[int, int]) -> None:
+        """Write values one after another, each given by its distance from the base."""
+        for at, value in values:
+            self.write(base + at, value)
+
     def run(self, seconds: float) -> None:
         self.chip.run(self.chip.seconds + seconds)
 
@@ -37,13 +42,8 @@ class Bare:
 
     def at_full_speed(self) -> None:
         """Run the F405 at 168 MHz from its crystal."""
-        self.write(_FLASH4, 5)
-        self.write(_RCC4 + 0x40, 1 << 28)
-        self.write(_PWR4, 0x4000)
-        self.write(_RCC4, self.read(_RCC4) | 1 << 16)
+        self.writes(0, (_FLASH4, 5), (_RCC4 + 0x40, 1 << 28), (_PWR4, 0x4000), (_RCC4, self.read(_RCC4) | 1 << 16))
         self.run(5e-3)
-        self.write(_RCC4 + 0x04, 8 | 336 << 6 | 1 << 22 | 7 << 24)
-        self.write(_RCC4, self.read(_RCC4) | 1 << 24)
+        self.writes(_RCC4, (0x04, 8 | 336 << 6 | 1 << 22 | 7 << 24), (0, self.read(_RCC4) | 1 << 24))
         self.run(1e-3)
-        self.write(_RCC4 + 0x08, 5 << 10 | 4 << 13)
-        self.write(_RCC4 + 0x08, 2 | 5 << 10 | 4 << 13)
+        self.writes(_RCC4, (0x08, 5 << 10 | 4 << 13), (0x08, 2 | 5 << 10 | 4 << 13))

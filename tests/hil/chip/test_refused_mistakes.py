@@ -14,8 +14,7 @@ SENDS = 4 << 25 | 1 << 10 | 1 << 6 | 1  # of a stream's control word
 
 def made(kind, *writes: tuple[int, int]) -> Bare:
     chip = Bare(kind)
-    for address, value in writes:
-        chip.write(address, value)
+    chip.writes(0, *writes)
     return chip
 
 

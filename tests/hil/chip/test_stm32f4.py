@@ -30,8 +30,7 @@ def test_the_clock_tree_reaches_168_mhz_and_time_stays_seconds():
 
 def test_update_comes_once_in_repetition_plus_one_half_periods():
     chip, updates = gated(0x44, 0), []
-    for at, value in ((CR1, 0xA0), (ARR, 4200), (EGR, 1), (RCR, 39)):
-        chip.write(TIM1 + at, value)
+    chip.writes(TIM1, (CR1, 0xA0), (ARR, 4200), (EGR, 1), (RCR, 39))
     chip.chip.timers["TIM1"].on_update = lambda: updates.append((chip.chip.core.now, chip.read(TIM1 + CNT)))
     chip.write(TIM1 + CR1, 0xA1)
     chip.run(5e-3)
@@ -41,8 +40,7 @@ def test_update_comes_once_in_repetition_plus_one_half_periods():
 
 def test_a_locked_break_configuration_cannot_be_undone():
     chip = gated(0x44, 0)
-    for at, value in ((CCMR1, 0x6868), (BDTR, 0x1F00), (BDTR, 1 << 15), (CCMR1, 0)):
-        chip.write(TIM1 + at, value)
+    chip.writes(TIM1, (CCMR1, 0x6868), (BDTR, 0x1F00), (BDTR, 1 << 15), (CCMR1, 0))
     assert (chip.read(TIM1 + BDTR), chip.read(TIM1 + CCMR1)) == (0x9F00, 0x6868)
 
 
@@ -62,24 +60,21 @@ def test_pins_read_what_is_wired_and_drive_what_is_set():
 def test_an_encoder_counts_from_its_start_and_wraps_at_its_width(name, base, bit, width):
     chip, place = gated(0x40, bit), 1000
     chip.chip.timers[name].counts = lambda: place
-    for at, value in ((ARR, 2**width - 1), (CCMR1, 0x6161), (SMCR, 3), (CNT, 0), (CR1, 1)):
-        chip.write(base + at, value)
+    chip.writes(base, (ARR, 2**width - 1), (CCMR1, 0x6161), (SMCR, 3), (CNT, 0), (CR1, 1))
     for place in (1000, 1005, 998, 71_000):
         assert chip.read(base + CNT) == (place - 1000) % 2**width
 
 
 def test_an_encoder_range_that_loses_counts_is_refused():
     chip = gated(0x40, 1)
-    for at, value in ((ARR, 8191), (CCMR1, 0x0101), (SMCR, 3)):
-        chip.write(TIM3 + at, value)
+    chip.writes(TIM3, (ARR, 8191), (CCMR1, 0x0101), (SMCR, 3))
     with pytest.raises(Unmodelled, match="loses counts"):
         chip.write(TIM3 + CR1, 1)
 
 
 def test_polled_bytes_overrun_when_nobody_reads():
     chip = gated(0x40, 17)
-    chip.write(USART2 + 0x08, 42)
-    chip.write(USART2 + 0x0C, 0x200C)
+    chip.writes(USART2, (0x08, 42), (0x0C, 0x200C))
     usart = chip.chip.usarts["USART2"]
     usart.line_in(b"xy")
     chip.run(1e-3)

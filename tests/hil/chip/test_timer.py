@@ -132,9 +132,10 @@ def test_a_low_switch_conducts_about_the_top_and_the_longer_the_less_its_half_br
     bench.timer.on_trigger = lambda at: None
     bench.timer.write(0x04, 4, 2 << 4)
     bench.until(10_010)
-    on = bench.timer.low_switch_on
-    assert on(1, 10_000, 10_199) and not on(1, 10_000, 10_201)  # 100 counts of two cycles
-    assert on(1, 9_801, 10_000) and not on(1, 9_799, 10_000)
-    assert on(2, 9_000, 11_000)  # never high
+    for channel, since, until, on in ((1, 10_000, 10_199, True), (1, 10_000, 10_201, False),  # 100 counts of two cycles
+                                      (1, 9_801, 10_000, True), (1, 9_799, 10_000, False),
+                                      (2, 9_000, 11_000, True)):  # never high
+        assert bench.events.parts.lib.timer_conducts(bench.timer._here, channel - 1, since, until) == on
+    assert bench.timer.halves_on(1)
     bench.timer.write(BDTR, 4, 0x0015)
-    assert not on(1, 10_000, 10_001)  # both switches are off
+    assert not bench.timer.halves_on(1)  # both switches are off

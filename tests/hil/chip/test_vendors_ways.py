@@ -49,8 +49,7 @@ def test_a_bit_of_a_peripheral_is_a_word_elsewhere():
 
 def test_message_ram_is_read_in_bytes():
     chip = Bare(G4)
-    chip.write(RCC2 + 0x58, 1 << 25)
-    chip.write(0x4000A404, 0x44332211)
+    chip.writes(0, (RCC2 + 0x58, 1 << 25), (0x4000A404, 0x44332211))
     assert [chip.read(0x4000A404 + i, 1) for i in range(4)] == [0x11, 0x22, 0x33, 0x44]
     assert chip.read(0x4000A406, 2) == 0x4433
 
@@ -65,8 +64,7 @@ def test_what_an_fdcan_does_not_use_reads_zero_and_takes_zero(offset):
 
 def test_read_only_bits_of_bxcans_status_are_written_back_without_effect():
     chip = Bare(F4)
-    chip.write(RCC4 + 0x40, 3 << 25)
-    chip.write(0x40006580, 1)  # mailbox 0 shall be sent
+    chip.writes(0, (RCC4 + 0x40, 3 << 25), (0x40006580, 1))  # mailbox 0 shall be sent
     status = chip.read(0x40006408)
     assert status == 6 << 26 | 1 << 24
     chip.write(0x40006408, status | 1 << 7)  # and is aborted
@@ -76,11 +74,9 @@ def test_read_only_bits_of_bxcans_status_are_written_back_without_effect():
 @pytest.mark.parametrize("kind", [F4, G4])
 def test_an_update_by_software_sets_no_flag_where_only_the_counter_may(kind):
     chip, at = timer(kind), TIM1[kind]
-    chip.write(at + CR1, URS)
-    chip.write(at + EGR, 1)
+    chip.writes(at, (CR1, URS), (EGR, 1))
     assert not chip.read(at + SR) & 1
-    chip.write(at + CR1, 0)
-    chip.write(at + EGR, 1)
+    chip.writes(at, (CR1, 0), (EGR, 1))
     assert chip.read(at + SR) & 1
 
 
@@ -88,9 +84,7 @@ def test_an_update_by_software_sets_no_flag_where_only_the_counter_may(kind):
 @pytest.mark.parametrize("automatic", [True, False])
 def test_outputs_come_on_by_themselves_at_an_update_after_a_break_where_that_was_asked_for(kind, automatic):
     chip, at = timer(kind), TIM1[kind]
-    chip.write(at + ARR, 1000)
-    chip.write(at + BDTR, BKE | MOE | (AOE if automatic else 0))
-    chip.write(at + CR1, 1)
+    chip.writes(at, (ARR, 1000), (BDTR, BKE | MOE | (AOE if automatic else 0)), (CR1, 1))
     chip.chip.timers["TIM1"].set_break(True)
     chip.run(1e-3)
     assert not chip.read(at + BDTR) & MOE
@@ -103,8 +97,7 @@ def test_outputs_come_on_by_themselves_at_an_update_after_a_break_where_that_was
 @pytest.mark.parametrize("kind", [F4, G4])
 def test_the_direction_of_a_centred_timer_is_written_back_without_effect(kind):
     chip, at = timer(kind), TIM1[kind]
-    chip.write(at + ARR, 1000)
-    chip.write(at + CR1, 1 << 5 | 1)
+    chip.writes(at, (ARR, 1000), (CR1, 1 << 5 | 1))
     while not chip.read(at + CR1) & 1 << 4:
         chip.run(1e-5)
     chip.write(at + CR1, chip.read(at + CR1) & ~1)
@@ -113,17 +106,13 @@ def test_the_direction_of_a_centred_timer_is_written_back_without_effect(kind):
 
 def test_pins_of_a_g4_are_cleared_by_a_register_of_their_own():
     chip = Bare(G4)
-    chip.write(RCC2 + 0x4C, 2)
-    chip.write(0x48000418, 0xFF)
-    chip.write(0x48000428, 0x0F)
+    chip.writes(0, (RCC2 + 0x4C, 2), (0x48000418, 0xFF), (0x48000428, 0x0F))
     assert chip.read(0x48000414) == 0xF0
 
 
 def test_a_converter_that_is_off_takes_no_trigger_and_any_choice_of_one():
     chip = Bare(F4)
-    chip.write(RCC4 + 0x44, 1 << 8)
-    chip.write(0x40012008, 1 << 20)  # of TIM1_CC4
-    chip.write(0x40012008, 1 << 20 | 1 << 16)
+    chip.writes(0, (RCC4 + 0x44, 1 << 8), (0x40012008, 1 << 20), (0x40012008, 1 << 20 | 1 << 16))  # TIM1_CC4 triggers
     chip.chip.adc.triggered(float(chip.chip.core.now))
     assert not chip.chip.adc.busy
     with pytest.raises(Unmodelled, match="only the rising edge"):
@@ -132,8 +121,7 @@ def test_a_converter_that_is_off_takes_no_trigger_and_any_choice_of_one():
 
 def test_a_converter_stops_waiting_for_its_trigger_and_is_switched_off():
     chip, at = Bare(G4), 0x50000108
-    chip.write(RCC2 + 0x4C, 1 << 13)
-    chip.write(0x50000308, 3 << 16)
+    chip.writes(0, (RCC2 + 0x4C, 1 << 13), (0x50000308, 3 << 16))
     for value, seconds in ((0, 0.0), (1 << 28, 1e-4), (1 << 28 | 1 << 31, 1e-3), (1 << 28 | 1, 1e-4)):
         chip.write(at, value)
         chip.run(seconds)
@@ -153,8 +141,7 @@ def test_the_end_of_sending_is_cleared_until_the_next_byte_is_out(kind, gate, us
     chip = Bare(kind)
     status, data, brr, control, on = (0x00, 0x04, 0x08, 0x0C, 1 << 13) if kind is F4 else (0x1C, 0x28, 0x0C, 0x00, 1)
     chip.write(*gate)
-    chip.write(usart + brr, 160)
-    chip.write(usart + control, on | 1 << 3 | 1 << 2)
+    chip.writes(usart, (brr, 160), (control, on | 1 << 3 | 1 << 2))
     assert chip.read(usart + status) >> 6 & 1
     assert chip.read(usart + status) >> 21 & 3 == (3 if kind is G4 else 0)  # TEACK, REACK
     chip.write(usart + clear[0], clear[1])

@@ -257,12 +257,6 @@ class Timer(PeripheralInC):
         (RM0440 28.3.31; ODrive's firmware relies on it on the F405)."""
         return not self.advanced or bool(self.value["BDTR"] & MOE) and self.state.frozen_at < 0
 
-    def low_switch_on(self, channel: int, since: float, until: float) -> bool:
-        """Return true if the low switch of a half bridge conducts from one cycle to another around a top of a centred
-        counter. The switch conducts while the count is at least the compare value (PWM mode 1)."""
-        return self.halves_on(channel) and bool(
-            self.parts.lib.timer_conducts(self._here, channel - 1, since, until))
-
     def describe(self, pin: Any, channel: int, connected: bool = True) -> None:
         """Describe to C how a pin follows the compare value of a channel (`pin` of timer.h)."""
         value, state = self.value, self.state
