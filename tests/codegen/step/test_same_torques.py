@@ -19,7 +19,7 @@ from femtorque.codegen.emit import sources
 from femtorque.codegen.mechanism import Mechanism, load_mechanism
 from femtorque.codegen.model import assemble, schedule
 from femtorque.codegen.motion import random_motion
-from femtorque.codegen.motion.trajectory import load as load_motion
+from femtorque.codegen.motion import Trajectory
 from femtorque.codegen.reference import Wrench
 from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.toolchain import CompiledStep, Precision, wrench_library
@@ -84,7 +84,7 @@ def torques(name: str, mechanism: Mechanism, precision: Precision) -> np.ndarray
         return step.torque(test_loop_kinds.motion(assembly)[:, list(assembly.actuated)])
     if mechanism.modes:
         assert mechanism.source is not None
-        motion = load_motion(mechanism.source.with_suffix(".csv"), mechanism)
+        motion = Trajectory.load(mechanism.source.with_suffix(".csv"), mechanism)
         ticks = round(motion.duration * mechanism.control.rate_hz)
         return step.torque(motion.middles(ticks, model.dt), schedule(mechanism, motion.modes, ticks))
     motion = random_motion(mechanism, np.random.default_rng(7))

@@ -11,7 +11,7 @@ import pytest
 
 from femtorque.codegen.control import feedback_age
 from femtorque.codegen.mechanism import load_mechanism
-from femtorque.codegen.motion.trajectory import load
+from femtorque.codegen.motion import Trajectory
 from femtorque.codegen.verify.bus_budget import ages as bus_ages, bus_loads
 from femtorque.codegen.wire.messages import FAULTS
 from femtorque.hil.board.drives_alone import DrivesAlone
@@ -111,7 +111,7 @@ def test_joints_are_where_they_should_be_though_their_positions_are_old(off, mos
     mechanism = load_mechanism(STOCK)
     known = feedback_age.ages
     monkeypatch.setattr(feedback_age, "ages", lambda it: {name: s + off for name, s in known(it).items()})
-    result = run_closed_loop(mechanism, load(STOCK.with_suffix(".csv"), mechanism), out=tmp_path)
+    result = run_closed_loop(mechanism, Trajectory.load(STOCK.with_suffix(".csv"), mechanism), out=tmp_path)
     assert result.ended == "done" and result.bit_identical is True
     assert np.all(1e3 * result.tracking_rms < most), result.tracking_rms
 

@@ -61,7 +61,14 @@ class Trajectory:
 
         A log is repeated (femtorque.codegen.motion.recorded). Raise BadInput with one line.
         """
-        return load(Path(path), mechanism)
+        path = Path(path)
+        if path.suffix.lower() in formats.READERS:
+            trajectory = _imported(path, formats.read(path), mechanism)
+        else:
+            trajectory = _csv(path, mechanism)
+        check_limits(trajectory, mechanism)
+        _check_seconds(path, trajectory, mechanism)
+        return trajectory
 
     @staticmethod
     def of(mechanism: Mechanism, times: ArrayLike, positions: ArrayLike, velocities: ArrayLike | None = None,
@@ -217,18 +224,6 @@ def _spline(t: Array, q: Array) -> tuple[Array, Array]:
 
 
 # ---- the file
-
-
-def load(path: Path, mechanism: Mechanism) -> Trajectory:
-    """Read and check a file against the mechanism's joints and their limits. Raise BadInput."""
-    path = Path(path)
-    if path.suffix.lower() in formats.READERS:
-        trajectory = _imported(path, formats.read(path), mechanism)
-    else:
-        trajectory = _csv(path, mechanism)
-    check_limits(trajectory, mechanism)
-    _check_seconds(path, trajectory, mechanism)
-    return trajectory
 
 
 def _check_seconds(path: Path, trajectory: Trajectory, mechanism: Mechanism) -> None:
