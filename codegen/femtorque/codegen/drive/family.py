@@ -50,8 +50,8 @@ class DriveType:
 
     family: name of its family. position rad, velocity rad/s, torque N m: fields go from minus to plus these. kp
     N m/rad, kd N m s/rad: fields go from 0 to these. inertia: inertia of the rotor, kg m^2; 0 if not published. fd:
-    true if it speaks CAN FD. note: differences of published tables. servo: the motor of a servo, which closes no loop. For
-    a servo velocity and torque are those of the data sheet, without load and at stall.
+    true if it speaks CAN FD. note: differences of published tables. servo: the motor of a servo, which closes no
+    loop. For a servo velocity and torque are those of the data sheet, without load and at stall.
     """
 
     name: str
