@@ -6,20 +6,22 @@
  * not depend on how long a tick computes. Answers are taken in at the start of
  * tick k + 2.
  *
- * While the outputs are off each frame disables the drive again, so that no
- * drive stays on because one frame was lost; its answers report where the joint
- * is. In every other tick the frame is a question instead, until the drive has
- * reported all settings that matter. A drive that is set otherwise than the
- * mechanism file says is not armed. While the outputs are on the frame enables
- * the drive until the drive reports that it is enabled; a drive that does not
- * report it is enabled for a few ticks. A drive that forgets settings without
- * power is then asked for one of them again: since it reported them its supply
- * may have dipped for too short a time to be noticed. From then on it is
- * commanded.
+ * While the outputs are off each frame disables the drive again. So no drive
+ * stays on because one frame was lost. The answers report the joint's position.
+ * In every other tick the frame is a question instead, until the drive has
+ * reported all settings that matter. A drive is not armed if a setting differs
+ * from the mechanism file.
  *
- * A drive that reports its position only if it is asked gets a second frame in
- * every tick, a question, behind all commands. Heartbeats, which come unasked,
- * report whether it is enabled, and its errors: without either it is silent. */
+ * While the outputs are on the frame enables the drive until the drive reports
+ * that it is enabled. A drive that never reports this gets the frame for a few
+ * ticks. The board then asks for one setting that the drive forgets without
+ * power: the supply may have dipped for too short a time to be noticed. From
+ * then on the drive is commanded.
+ *
+ * A drive that reports its position only on request gets a question in every
+ * tick, after all commands. Heartbeats come unasked. They report errors and
+ * whether the drive is enabled. A drive without answers or without heartbeats
+ * is silent. */
 #ifndef FT_BUS_H
 #define FT_BUS_H
 
@@ -44,23 +46,22 @@
 typedef enum {
     FT_BUS_SILENT,  /* it has not answered for FT_SILENT_TICKS */
     FT_BUS_SEEN,    /* it answers, and is not enabled */
-    FT_BUS_ENABLED, /* it says so, or, if it never does, it was asked to be */
+    FT_BUS_ENABLED, /* it reports that, or never reports it and was asked */
     FT_BUS_FAULTED  /* it reports an error */
 } ft_bus_state;
 
 typedef struct {
     uint8_t state;
-    uint8_t warmth;        /* deg C, as it says */
-    uint8_t ailed;         /* its last error since it was enabled last, its own
-                            * code */
-    uint8_t volts;         /* 0.1 V, of a servo's supply */
+    uint8_t warmth;        /* reported, deg C */
+    uint8_t ailed;         /* code of its last error since it was enabled */
+    uint8_t volts;         /* supply of a servo, 0.1 V */
     uint8_t asked;         /* how many settings are known to be right */
     bool answered;         /* since the last tick */
-    bool spoke;            /* about a setting, since the last tick */
+    bool spoke;            /* answered about a setting since the last tick */
     bool held;             /* `fed` follows its position */
-    uint8_t questions;     /* asked in the last ticks, as bits, latest lowest */
-    bool writes;           /* the setting asked for is to be written */
-    bool enabled;          /* it has been, and should still be */
+    uint8_t questions;     /* a bit for each of the last ticks, latest lowest */
+    bool writes;           /* the setting must be written */
+    bool enabled;          /* the drive was enabled and should still be */
 #if FT_POLLED
     uint8_t health;        /* ft_bus_state, by its last heartbeat */
     uint32_t beat;         /* ticks since then */
@@ -72,28 +73,28 @@ typedef struct {
 #endif
     uint32_t age;          /* ticks since its last state */
     uint32_t answers;      /* states that came, wraps */
-    uint32_t lost, late;   /* that were due and did not come; too many; wrap */
-    uint32_t waited;       /* ticks without being enabled, though asked to */
-    uint32_t position;     /* number in its field, the latest */
-    float velocity;        /* rad/s, the latest */
+    uint32_t lost, late;   /* states that are missing; extra states; wrap */
+    uint32_t waited;       /* ticks since the first frame that enables */
+    uint32_t position;     /* the latest number in its field */
+    float velocity;        /* the latest, rad/s */
     ft_travel travel;
-    int32_t fed;           /* all counts that the observer was given */
+    int32_t fed;           /* sum of the counts for the observer */
     float carried;         /* torque that rounding left over */
     uint32_t differs;      /* number of a setting that is wrong, or 0 */
-    uint32_t value;        /* of that setting, in the drive */
+    uint32_t value;        /* the drive's value of that setting */
 } ft_bus_drive;
 
 typedef struct {
     ft_bus_drive drive[FT_BUS_DRIVES];
     ft_frame frame[FT_BUS_DRIVES]; /* to go at the next tick's start */
     uint32_t foreign;          /* frames of no known drive, wraps */
-    bool on;                   /* outputs are */
+    bool on;                   /* the outputs are on */
     bool off[FT_BUSES];        /* buses whose controller takes no part */
 #if FT_WIRES > 0
     ft_wire wire[FT_WIRES];
-    float supply;              /* V, as the board measures it */
+    float supply;              /* measured by the board, V */
 #if FT_CUTOFF
-    uint32_t since;            /* ticks that the outputs have been off */
+    uint32_t since;            /* ticks since the outputs went off */
     ft_cutoff cutoff;
 #endif
 #endif
@@ -107,26 +108,26 @@ void ft_bus_form(ft_bus *b, const ft_control *c, uint32_t source, bool on,
                  uint32_t tick);
 
 #if FT_WIRES > 0 && FT_CUTOFF
-/* Switch the supply of the servos at the end of a tick. fault: the one that is
- * latched. */
+/* Switch the supply of the servos at the end of a tick. fault: the latched
+ * fault. */
 void ft_bus_supply(ft_bus *b, uint32_t state, uint32_t fault);
 #endif
 
-/* Report how a bus is. */
+/* Report the health of a bus. */
 void ft_bus_tell(const ft_bus *b, uint32_t bus, ft_bus_health *h);
 
-/* Return the first joint whose drive is not heard, reports an error or is not
- * set right, or FT_GOOD. */
+/* Return the first joint whose drive is silent (heard_of), reports an error
+ * (well) or has a wrong setting (set_right), or FT_GOOD. */
 uint32_t ft_bus_heard_of(const ft_bus *b);
 uint32_t ft_bus_well(const ft_bus *b);
 uint32_t ft_bus_set_right(const ft_bus *b);
 
-/* Number in place of a setting's own, for the range of a velocity field that
- * the drive cannot be asked for, but that its motion shows. */
+/* Number for the range of a velocity field that cannot be read from the drive,
+ * and that the drive's motion shows. */
 #define FT_BUS_VELOCITY 0xFFFFu
 
-/* Return the number of a drive's setting that is wrong, and its value. If all
- * are right return 0, and the value of the last one. */
+/* Return the number of a drive's wrong setting, and its value. If all settings
+ * are right return 0, and the value of the last setting. */
 uint32_t ft_bus_differs(const ft_bus *b, uint32_t i, uint32_t *value);
 
 #endif

@@ -1,11 +1,11 @@
-/* The supply of servos that have no time limit of their own.
+/* The supply of servos without a time limit.
  *
- * It is on only while no servo is in doubt for longer than FT_CUTOFF_TICKS: in
- * doubt is one that was to run and has not said since that it is off, while it
- * may not run or does not answer. Off it is in reset, from the start on for
- * FT_CUTOFF_DARK ticks, with the e-stop, and on the way to the boot loader. It
- * comes back in DISARMED alone, once it has been off for so long that every
- * servo has lost its power, and so is off itself. */
+ * A servo is in doubt if it was commanded to run, has not reported since then
+ * that it is off, and may not run or does not answer. The supply goes off if a
+ * servo is in doubt for longer than FT_CUTOFF_TICKS. The supply is also off in
+ * reset, for FT_CUTOFF_DARK ticks after the start, with the e-stop, and on the
+ * way to the boot loader. It comes back in DISARMED only, after FT_CUTOFF_DARK
+ * ticks. By then every servo has lost its power and is off. */
 #ifndef FT_CUTOFF_H
 #define FT_CUTOFF_H
 
@@ -15,12 +15,12 @@
 #include <stdint.h>
 
 typedef struct {
-    uint32_t doubt; /* ticks for which a servo has been in it */
+    uint32_t doubt; /* ticks for which a servo has been in doubt */
     uint32_t dark;  /* ticks without supply, at most FT_CUTOFF_DARK */
     bool on;
 } ft_cutoff;
 
-/* Decide in a tick. Return whether the servos may have their supply. */
+/* Decide for a tick. Return true if the servos may have their supply. */
 bool ft_cutoff_tick(ft_cutoff *c, bool doubted, uint32_t state);
 
 #endif

@@ -1,26 +1,27 @@
 /* Drives on a bus: commands, reports, and the frames for both. Each family has
- * a folder with its functions of bytes, which keep nothing:
+ * a folder with functions of bytes. These functions keep no state:
  *
  *   enable(f, c), disable(f, c, clear), command(f, c, t, carried) form a frame
- *   to the drive of row c of ft_drive; clear: forget errors too; carried:
- *   torque that rounding left over.
- *   hear(f, c, said) takes in a frame, if it is this drive's.
- *   ask(f, c, number, size), write(f, c, number, size, value), of a family with
- *   settings, ask for or write a register of so many bytes.
- *   poll(f, c), of a family that reports its state only then, asks for it.
+ *   to the drive of row c of ft_drive. clear: clear errors too. carried: the
+ *   rounding error of the torque.
+ *   hear(f, c, said) takes in a frame, if this drive has sent it.
+ *   ask(f, c, number, size) and write(f, c, number, size, value) ask for or
+ *   write a register of this size. Families with settings have these.
+ *   poll(f, c) asks for the state. Families that report their state only on
+ *   request have this.
  *
- * and, if a family's descriptor names them:
+ * A family may have three more functions, which its descriptor names:
  *
- *   wake(f, c, phase) changes the frame to a silent drive that is off, so that
- *   one that was set to answer late answers in time. phase: ticks since the
- *   last such try.
- *   release(f, c, tick) makes the frame to a drive that is off a command of no
- *   torque now and then: without it the drive may go on with its last voltages,
- *   and then does not even leave its mode.
- *   look(f, tick, enabled) lets a command ask now and then whether the drive is
- *   enabled, if its states do not report that.
+ *   wake(f, c, phase) changes the frame to a silent drive that is off. A drive
+ *   that was set to answer late then answers in time. phase: ticks since the
+ *   last try.
+ *   release(f, c, tick) sometimes replaces the frame to a drive that is off by
+ *   a command of no torque. Otherwise the drive may keep its last voltages and
+ *   stay in its mode.
+ *   look(f, tick, enabled) sometimes adds to a command the question whether the
+ *   drive is enabled, if its states do not report that.
  *
- * ft_families.h, which is emitted, calls those of the mechanism's families. */
+ * The emitted ft_families.h calls the functions of the mechanism's families. */
 #ifndef FT_DRIVE_H
 #define FT_DRIVE_H
 
@@ -30,33 +31,33 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A command to a drive, in the units of its row, which are the joint's. */
+/* A command to a drive, in the joint's units. */
 typedef struct {
     float position, velocity, kp, kd, torque;
-    float share; /* of its supply, where it takes no torque */
-    float seen;  /* its velocity, as it reported it last */
+    float share; /* of its supply, for a drive that takes no torque */
+    float seen;  /* the velocity reported last */
 } ft_drive_target;
 
 /* The kinds of frames that drives send. */
 typedef enum {
-    FT_HEARD_NOTHING, /* not this drive's, or no reply */
+    FT_HEARD_NOTHING, /* a frame of another drive, or no reply */
     FT_HEARD_STATE,
     FT_HEARD_SETTING,
-    FT_HEARD_ECHO,    /* of a write: it does not show that the drive holds it */
-    FT_HEARD_BEAT     /* unasked: whether it is enabled, and its error */
+    FT_HEARD_ECHO,    /* of a write; the drive may not hold the value */
+    FT_HEARD_BEAT     /* a heartbeat: its error, and whether it is enabled */
 } ft_drive_heard;
 
 /* Contents of an answer: the drive's state, or one of its settings. */
 typedef struct {
     uint32_t position; /* number in its field, or signed counts */
     float velocity;    /* rad/s of the joint */
-    float torque;      /* N m, at the joint */
-    bool enabled;      /* false if it does not report that */
-    bool rests;        /* the setting says that its motor is off */
-    uint8_t error;     /* in its own code; 0: none */
+    float torque;      /* N m at the joint */
+    bool enabled;      /* false if the drive does not report this */
+    bool rests;        /* the setting shows that the motor is off */
+    uint8_t error;     /* the drive's code; 0: no error */
     uint8_t warmth;    /* deg C */
-    uint8_t volts;     /* 0.1 V, of its supply, if it reports that */
-    uint32_t setting;  /* the drive's own number for it */
+    uint8_t volts;     /* supply, 0.1 V, if the drive reports it */
+    uint32_t setting;  /* the drive's number of the setting */
     uint32_t value;    /* bits of a float or a whole number */
 } ft_drive_said;
 

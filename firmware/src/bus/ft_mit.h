@@ -1,11 +1,11 @@
-/* Frames of the MIT mode, which several makers' drives speak: position 16 bits,
- * velocity, kp, kd and torque 12 bits each, the most significant first. */
+/* Frames of the MIT mode of several makers' drives: position 16 bits, velocity,
+ * kp, kd and torque 12 bits each, the most significant bit first. */
 #ifndef FT_MIT_H
 #define FT_MIT_H
 
 #include "ft_drive.h" /* ft_frame, ft_drive_... */
 
-/* The last byte of a frame that is no command. */
+/* The last byte of a special frame. */
 enum { FT_MIT_CLEAR = 0xFB, FT_MIT_ENTER = 0xFC, FT_MIT_EXIT = 0xFD };
 
 void ft_mit_command(ft_frame *f, const ft_drive_config *c,

@@ -1,6 +1,6 @@
-/* A drive's velocities, compared with how far its positions went. So a drive
- * that cannot be asked for the range of its velocity field shows it as soon as
- * it moves, by hand too. */
+/* Compares a drive's velocities with the changes of its positions. If the range
+ * of the velocity field cannot be read from the drive, any motion shows it, by
+ * hand too. */
 #ifndef FT_TRAVEL_H
 #define FT_TRAVEL_H
 
@@ -9,18 +9,19 @@
 
 typedef struct {
     bool begun;
-    bool wrong;        /* by the last look the range is not the file's */
-    float range;       /* that the reported velocities seem to have, rad/s */
-    uint32_t ticks;    /* that this look has lasted */
+    bool wrong;        /* the last look found another range than the file's */
+    float range;       /* range that fits the reported velocities, rad/s */
+    uint32_t ticks;    /* duration of this look so far */
     uint32_t position; /* the latest number */
-    float first, velocity; /* when the look began, and the latest, rad/s */
-    float went, away;  /* way by the velocities, by the positions, rad */
+    float first, velocity; /* the look's first and latest velocity, rad/s */
+    float went, away;  /* way by velocities, and by positions, rad */
 } ft_travel;
 
 void ft_travel_forget(ft_travel *t);
 
-/* Take in a tick. answered: position, a number of its field, and velocity are
- * new. step: rad that a number stands for; range: of velocities, the file's. */
+/* Take in a tick. answered: true if position (a number of its field) and
+ * velocity are new. step: rad of one number. range: the file's range of
+ * velocities. */
 void ft_travel_tick(ft_travel *t, bool answered, uint32_t position,
                     float velocity, float step, float range);
 
