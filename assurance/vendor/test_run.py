@@ -35,11 +35,6 @@ def test_a_folder_that_is_no_repository_has_no_commit(tmp_path):
     assert run.commit(tmp_path) == "no commit known"
 
 
-def test_a_row_is_good_within_its_range():
-    assert Judged("", 5, 5, 5).good and Judged("", 5, 4, 6).good
-    assert not Judged("", 7, 4, 6).good and not Judged("", 3, 4, 6).good
-
-
 @pytest.mark.parametrize("rows, why, wrong", [
     ([Judged("one", 1, 1, 1), Judged("two", 3, 3, 4)], "", 0),
     ([Judged("one", 1, 1, 1), Judged("two", 5, 3, 4)], "", 1),
