@@ -179,9 +179,3 @@ def test_an_unstable_world_is_refused_and_writes_no_file(monkeypatch, tmp_path):
     with pytest.raises(Refused, match="MuJoCo's world became unstable"):
         plant.push(0.1, np.full(3, 1e12))
     assert list(tmp_path.iterdir()) == []
-
-
-def test_generate_writes_a_file_that_mujoco_reads(here, tmp_path):
-    assert here("generate", MECHANISMS / "three_link.toml", "-o", tmp_path / "out", "--mjcf").returncode == 0
-    model = mujoco.MjModel.from_xml_path(str(tmp_path / "out" / "three-link.xml"))
-    assert [model.joint(j).name for j in range(model.njnt)] == ["shoulder", "elbow", "wrist"] and model.nu == 3
