@@ -283,8 +283,8 @@ static void feed_watchdog(uint32_t tick)
     ft_chip_feed_watchdog();
 }
 
-/* Enter the boot loader in ROM, a tenth of a second after STATUS reported it.
- * */
+/* Enter the boot loader in ROM, a tenth of a second after STATUS reported
+ * it. */
 static void leave(uint32_t tick, uint32_t state)
 {
     static uint32_t since;

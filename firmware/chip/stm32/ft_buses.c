@@ -1,10 +1,10 @@
 /* Buses of drives: queues between the control tick and the controllers.
  *
- * Controllers have room for three frames each way, and seven drives may be on a
- * bus. Frames to be sent wait here, and the interrupt hands them on as room
- * becomes free; what comes in is moved here at once, by an interrupt above the
- * tick, before a fourth frame would be lost. Only that interrupt touches the
- * mailboxes: the tick lays frames down and asks for it. */
+ * A controller has room for three frames each way, and seven drives may be on a
+ * bus. Frames to be sent wait here until the interrupt hands them on. The
+ * interrupt stands above the tick and takes in received frames before a fourth
+ * frame would be lost. Only the interrupt touches the mailboxes: the tick puts
+ * frames down and pends the interrupt. */
 #include "ft_board.h" /* FT_BUS_COUNT, FT_BUS_MOST */
 #include "ft_chip.h"
 #include "ft_parts.h"
@@ -60,7 +60,7 @@ static void ft_bus_listen(ft_bus_queue *q, uint32_t bus)
         q->overruns++;
 }
 
-/* Hand on what is to go, as far as there is room. */
+/* Hand on waiting frames as far as there is room. */
 static void ft_bus_send_on(ft_bus_queue *q, uint32_t bus)
 {
     if (q->fresh) {
@@ -103,8 +103,8 @@ void ft_bus_2_interrupt(void)
 
 /* ---- The tick's side ---------------------------------------------------- */
 
-/* Stores and loads before it come before those after it: frames are no volatile
- * objects, and the compiler knows nothing of the interrupt. */
+/* Keep loads and stores from being moved across this line. Frames are not
+ * volatile, and the compiler does not know the interrupt. */
 #define FT_IN_ORDER() __asm__ volatile("" ::: "memory")
 
 /* Let the bus' interrupt come now. */
@@ -115,9 +115,9 @@ static void ft_bus_ask(uint32_t bus)
     NVIC_ISPR[number / 32u] = 1u << (number % 32u);
 }
 
-/* Let a controller that has left the bus back, in the first two ticks of
- * every tenth of a second: into initialisation and out of it, whatever it says
- * meanwhile of where it is. */
+/* Bring a controller that is off the bus back, in the first two ticks of every
+ * tenth of a second: into initialisation and out of it, at any state that it
+ * reports. */
 static void ft_bus_recover(ft_bus_queue *q, uint32_t bus)
 {
     if (!ft_can_off(bus)) {

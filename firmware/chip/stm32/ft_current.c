@@ -1,22 +1,21 @@
-/* Current loops, at the rate of the PWM.
+/* Current loops at the rate of the PWM.
  *
- * In the middle of the time in which the outputs are low the current is at its
- * mean over the period, and flows through the low switches of half bridges.
- * There a timer's update starts the converter, by itself; the end of its
- * sequence is the interrupt that computes the duties, which the next update
- * takes over.
+ * In the middle of the outputs' low time the current has its mean over the
+ * period and flows through the low switches of half bridges. At this moment a
+ * timer's update triggers the converter. The interrupt at the end of the
+ * sequence computes the duties, which the next update takes over.
  *
  *   duty = kp e + integral,  integral += ki e   unless that is beyond its bound
  *
- * with kp = 2 pi f L / V, ki = 2 pi f R / V per period, and the bound that
- * leaves time for the shunt to be sampled (codegen/emit/pwm.py).
+ * with kp = 2 pi f L / V, ki = 2 pi f R / V per period. The bound leaves time
+ * to sample the shunt (codegen/emit/pwm.py).
  *
- * A loop is as good as its sensor, and a wrong one means full voltage. So each
- * time that the outputs come on a pulse of a few per cent is given first, with
- * no loop closed, and the current must come as R and L say. Later a current
- * that is too large, that does not follow a duty at its bound, or that is much
- * less than the duty, R and the motor's velocity say, drops the outputs here,
- * in the interrupt; why is kept until they are let on again. */
+ * With a wrong sensor a loop would give full voltage. So each time that the
+ * outputs come on, a pulse of a few per cent comes first, with no loop closed,
+ * and the current must be as R and L predict. Later the interrupt drops the
+ * outputs for a current that is too large, that does not follow a duty at its
+ * bound, or that is much less than the duty, R and the motor's velocity
+ * predict. The reason is kept until the outputs are switched on again. */
 #include "ft_board.h" /* FT_CURRENTS, FT_CURRENT_* */
 #include "ft_chip.h"
 #include "ft_parts.h"
@@ -39,10 +38,10 @@ enum { FT_FAR = 8, /* a reading beyond the trip adds so much, one within it
 #define FT_NOISE 4.0f     /* counts */
 #define FT_STEEP 4.0f     /* times as much as R and L say is a short */
 #define FT_LOW 0.7f       /* of what they say is too little, or backwards */
-/* A steady duty brings at least 0.6 of what R and the voltage say that the
- * back-EMF leaves, less 0.06 of what all the voltage brings: R is 1.67 times
- * the file's (a fifth more, 100 K warmer), K 1.1 times. So a gain of 0.55 or
- * more passes for a warm winding. */
+/* A steady duty brings at least 0.6 of the current that R and the voltage
+ * without back-EMF predict, less 0.06 of the current at full voltage. This
+ * allows for R 1.67 times the file's (a fifth more, 100 K warmer) and K 1.1
+ * times. So a gain of 0.55 or more passes for a warm winding. */
 #define FT_LITTLE 0.64f
 #define FT_UNSURE 0.09f
 
@@ -129,7 +128,7 @@ void ft_current_ask(uint32_t joint, float share)
     }
 }
 
-/* Drop the outputs; the first reason is kept. */
+/* Drop the outputs, and keep the first reason. */
 static void ft_loops_fail(uint32_t cause, uint32_t joint)
 {
     ft_chip_safe();
@@ -149,7 +148,7 @@ static void ft_loop_compare(const ft_loop_config *c, ft_loop *l, float emf)
         ft_loops_fail(FT_CURRENT_LOOP, c->joint);
 }
 
-/* Knowledge of each tick: counts of all joints since the last one. */
+/* Take in each tick's counts of all joints. */
 void ft_currents_moved(const int32_t counts[])
 {
     ft_loops_state.supply = ft_bus_ratio();
@@ -212,7 +211,7 @@ static void ft_loops_rest(const uint32_t raw[])
 
 /* ---- Outputs on --------------------------------------------------------- */
 
-/* Return what the pulse shows of a sensor. */
+/* Return the fault of a sensor that the pulse shows. */
 static uint32_t ft_pulse_shows(const ft_loop_config *c, const ft_loop *l)
 {
     float amperes = l->sum * (1.0f / (float)FT_CURRENT_MEAN);
@@ -226,8 +225,7 @@ static uint32_t ft_pulse_shows(const ft_loop_config *c, const ft_loop *l)
     return amperes < FT_LOW * rise ? FT_CURRENT_LOOP : FT_CURRENT_GOOD;
 }
 
-/* Give one joint its pulse for a PWM period. Return what is wrong, at its
- * end. */
+/* Give one joint its pulse for a PWM period. Return the fault at its end. */
 static uint32_t ft_loop_pulse(const ft_loop_config *c, ft_loop *l,
                               float amperes)
 {
@@ -238,8 +236,8 @@ static uint32_t ft_loop_pulse(const ft_loop_config *c, ft_loop *l,
     return last ? ft_pulse_shows(c, l) : FT_CURRENT_GOOD;
 }
 
-/* Count what seldom happens where nothing is wrong: eight good periods make up
- * for a bad one. Return whether it has happened more often than `most`. */
+/* Count a rare event of a sound drive. Eight periods without it undo one event.
+ * Return whether it has happened more often than `most`. */
 static bool ft_too_often(uint32_t *count, bool bad, uint32_t most)
 {
     if (bad)
@@ -249,10 +247,10 @@ static bool ft_too_often(uint32_t *count, bool bad, uint32_t most)
     return *count > most * FT_FAR;
 }
 
-/* The inductance bounds how far a current comes in a period, whatever the
- * voltage. Return whether it has jumped too often: a short. After a jump to
- * next to none a cable is off or a sensor blind, and the wait for the current
- * is short: all the voltage is on the motor by then. */
+/* Return whether the current has jumped too often, which is a short: the
+ * inductance bounds its change in a period at any voltage. After a jump to
+ * nearly zero a cable is off or a sensor is blind. Then the wait for the
+ * current is short, as the loop gives all its voltage. */
 static bool ft_loop_jumps(const ft_loop_config *c, ft_loop *l, float amperes)
 {
     bool jumps = __builtin_fabsf(amperes - l->amperes) > c->jump;
@@ -262,9 +260,9 @@ static bool ft_loop_jumps(const ft_loop_config *c, ft_loop *l, float amperes)
     return ft_too_often(&l->jumps, jumps, FT_JUMPS);
 }
 
-/* A duty is at its bound. Count how often it has come there from the other
- * one, as it does where a winding has much less inductance than the file says.
- * Return whether that is too often. */
+/* Count how often a duty has swung from one bound to the other, as with a
+ * winding of much less inductance than the file says. Return whether that is
+ * too often. */
 static bool ft_loop_swings(ft_loop *l, bool down)
 {
     bool swung = down != l->down;
@@ -278,9 +276,10 @@ static bool ft_loop_swings(ft_loop *l, bool down)
     return l->swings >= FT_SWINGS;
 }
 
-/* Return whether much less flows than the voltage of a duty that the back-EMF
- * leaves must bring: none does, or a sensor has lost gain. A motor that is
- * driven backwards counts as one at rest; one that brakes is not judged. */
+/* Return whether the current is much less than the voltage without back-EMF
+ * must bring: no current flows, or a sensor has lost gain. A motor that is
+ * driven backwards counts as a motor at rest. A motor that brakes is not
+ * judged. */
 static bool ft_loop_lacks(const ft_loop_config *c, const ft_loop *l,
                           float amperes, float duty)
 {
@@ -294,8 +293,8 @@ static bool ft_loop_lacks(const ft_loop_config *c, const ft_loop *l,
            && flows < (FT_LITTLE * left - FT_UNSURE * most) * c->stall;
 }
 
-/* A duty is at its bound. Return what is wrong, if the current goes away from
- * what is asked for against the voltage, or stays too small. */
+/* Judge a loop whose duty is at its bound. Return the fault if the current
+ * flows against the voltage or stays too small. */
 static uint32_t ft_loop_judge(const ft_loop_config *c, ft_loop *l,
                               float amperes, float error, float duty)
 {
@@ -314,7 +313,7 @@ static uint32_t ft_loop_judge(const ft_loop_config *c, ft_loop *l,
     return FT_CURRENT_GOOD;
 }
 
-/* Drive one joint for a PWM period. Return what is wrong. */
+/* Drive one joint for a PWM period. Return its fault. */
 static uint32_t ft_loop_step(const ft_loop_config *c, ft_loop *l,
                              float amperes)
 {
@@ -377,8 +376,8 @@ static void ft_loops_wait(void)
         ft_output_write(ft_loop_table[i].joint, 0.0f);
 }
 
-/* The end of the converter's sequence. Should the application be switching
- * the outputs on just when they are dropped here, they are dropped again. */
+/* Handle the end of the converter's sequence. If the application is just
+ * switching the outputs on while this drops them, they are dropped again. */
 void ft_current_interrupt(void)
 {
     uint32_t raw[FT_LOOPS];

@@ -1,12 +1,12 @@
 /* Gate drivers DRV8301: their settings, written over SPI before any switch
- * moves, and the check that they still hold them. Their enable line also powers
- * that interface and clears its settings, so it goes low long enough for a full
- * reset and then high for good, while the timers hold every switch off. They
- * forget by themselves when their supply dips, and then amplify a current half
- * as much as is thought. So the main loop reads them round and round, all of
- * them before anything is armed, and sets them up anew, with the outputs off,
- * after whatever they report. An over-current shuts a driver down until then:
- * its limit cycle by cycle would be reported on a line that nobody has wired. */
+ * moves, and the check that the drivers still hold the settings. The enable
+ * line also powers the interface and clears the settings. So it goes low for a
+ * full reset and then high for good, while the timers hold every switch off. A
+ * driver loses its settings when its supply dips, and then amplifies a current
+ * half as much. So the main loop reads one register per round, and all
+ * registers before arming. After any report it writes the settings again with
+ * the outputs off. An over-current shuts a driver down until then, as the line
+ * that would report its limit cycle by cycle is not wired. */
 #include "ft_board.h" /* FT_GATE_*, FT_ENABLE_* */
 #include "ft_chip.h"
 #include "ft_parts.h"
@@ -37,7 +37,8 @@ static uint32_t ft_woken_at;      /* cycles */
 static volatile uint32_t ft_told; /* ft_chip_driver_status() */
 static uint32_t ft_next;          /* driver and register to look at */
 
-/* Send 16 bits and return those that came back; false: they never did. */
+/* Send 16 bits and give the 16 bits received. Return false if none came
+ * back. */
 static bool ft_exchange(const ft_select *to, uint32_t word, uint32_t *back)
 {
     ft_pin_put(to->port, to->pin, false);
@@ -52,8 +53,8 @@ static bool ft_exchange(const ft_select *to, uint32_t word, uint32_t *back)
     return good;
 }
 
-/* Read a register: it comes with the frame after, which asks once more. The
- * address that comes with it distinguishes an answer from a dead line. */
+/* Read a register. The value comes with the next frame, which asks once more.
+ * The address in it distinguishes an answer from a dead line. */
 static bool ft_read(const ft_select *from, uint32_t address, uint32_t *value)
 {
     uint32_t ask = FT_READ | address << FT_ADDRESS_Pos;
@@ -64,20 +65,20 @@ static bool ft_read(const ft_select *from, uint32_t address, uint32_t *value)
     return good;
 }
 
-/* Return what a control register is to hold. */
+/* Return the setting of a control register. */
 static uint32_t ft_wanted_of(uint32_t address)
 {
     return address == FT_CONTROL_1 ? FT_GATE_CONTROL_1 : FT_GATE_CONTROL_2;
 }
 
-/* Return whether a register holds what it may: a control register its setting,
- * a status register anything. */
+/* Return whether a control register holds its setting. A status register may
+ * hold any value. */
 static bool ft_possible(uint32_t address, uint32_t value)
 {
     return address < FT_CONTROL_1 || value == ft_wanted_of(address);
 }
 
-/* Return what a status register says of faults, 0 of any other one. */
+/* Return the faults in a status register, 0 for a control register. */
 static uint32_t ft_faults_in(uint32_t address, uint32_t value)
 {
     if (address == FT_STATUS_1)
@@ -91,8 +92,8 @@ static void ft_keep(uint32_t driver, uint32_t address, uint32_t faults)
     ft_told |= driver << 28 | (address == FT_STATUS_1 ? faults : faults << 16);
 }
 
-/* Return whether a driver's register holds what it should. A disturbed reading
- * counts nothing, a fault at once: reading it may have cleared it. */
+/* Return whether a driver's register is right. A disturbed reading does not
+ * count. A fault counts at once, as reading may have cleared it. */
 static bool ft_holds(uint32_t driver, uint32_t address)
 {
     uint32_t value = 0, faults;
@@ -106,7 +107,7 @@ static bool ft_holds(uint32_t driver, uint32_t address)
     return good && faults == 0;
 }
 
-/* Return whether every register of every driver holds what it should. */
+/* Return whether every register of every driver is right. */
 static bool ft_all_hold(void)
 {
     bool good = true;
@@ -115,8 +116,8 @@ static bool ft_all_hold(void)
     return good;
 }
 
-/* Write the settings of every driver, and read them back. Reports from their
- * start are gone once they are read. */
+/* Write the settings of every driver, and read them back. Reading clears
+ * reports of the drivers' start. */
 static bool ft_tell_all(void)
 {
     uint32_t back = 0;
@@ -129,7 +130,7 @@ static bool ft_tell_all(void)
     return ft_all_hold() && !ft_drivers_report();
 }
 
-/* Reset the drivers: from now on they wake up. */
+/* Reset the drivers, which then wake up. */
 static void ft_wake(void)
 {
     ft_pin_put(FT_ENABLE_PORT, FT_ENABLE_PIN, false);
@@ -152,14 +153,14 @@ bool ft_gate_drivers_start(void)
     return ft_gates == FT_READY;
 }
 
-/* Return whether they have had their time to wake up. */
+/* Return whether the drivers have had their time to wake up. */
 static bool ft_awake(void)
 {
     uint32_t mhz = ft_clock_good() ? FT_CLOCK_MHZ : FT_CLOCK_MHZ_HSI;
     return ft_chip_cycles() - ft_woken_at >= FT_WAKE_US * mhz;
 }
 
-/* Set lost drivers up again, one step per round, while no switch may move. */
+/* Write lost settings again, one step per round, while no switch may move. */
 static void ft_set_up(void)
 {
     if (ft_outputs_wanted())

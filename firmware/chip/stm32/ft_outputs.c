@@ -1,29 +1,30 @@
-/* Outputs: PWM and direction per joint, driver enable, e-stop, driver fault.
+/* Outputs: PWM and direction of each joint, driver enable, e-stop, driver
+ * fault.
  *
- * Where every output timer has a repetition counter (FT_TICK_PRELOAD) compare
- * values are preloaded and the timers' updates come together, once per tick. A
- * centred timer's comes at its top, in the middle of the time in which its
- * outputs are low; one that only counts up begins its period low (mode 2).
+ * If every output timer has a repetition counter (FT_TICK_PRELOAD), compare
+ * values are preloaded, and all timers update together once per tick. A centred
+ * timer updates at its top, in the middle of the low time of its outputs. A
+ * timer that only counts up begins its period low (mode 2).
  *
- *   tick k         writes neutral to the preload registers when it starts and
- *                  its own duty when it is done in time;
- *   update at k+1  takes over what is preloaded: a tick that is late leaves
- *                  neutral behind without any code running.
+ *   tick k         writes neutral to the preload registers at its start, and
+ *                  its own duty at its end if it is in time;
+ *   update at k+1  takes over the preload registers: a late tick leaves neutral
+ *                  there without any code running.
  *
- * Without one an update comes with every PWM period, so the same is done by
- * an interrupt above the tick, FT_TICK_AHEAD cycles before an update: it
- * writes what the last tick handed over, or neutral if it has not.
+ * Without repetition counters every PWM period has an update. Then an interrupt
+ * above the tick does the same, FT_TICK_AHEAD cycles before an update: it
+ * writes the duty that the last tick handed over, or neutral.
  *
- * Direction pins have no preload. The direction of tick k is kept and put on
- * the pins by the first instructions of tick k+1, some 150 cycles after the
- * update (or FT_TICK_AHEAD before it), while the PWM is low: the old sign
- * never meets the new magnitude below a duty of about 1 - 150 cycles / half a
- * PWM period (96 % at 20 kHz; 95 % where it comes before the update), and
- * above it for half a microsecond at a change of sign.
+ * Direction pins have no preload. The first instructions of tick k+1 put the
+ * direction of tick k on the pins, some 150 cycles after the update (or
+ * FT_TICK_AHEAD before it), while the PWM is low. So the old sign does not meet
+ * the new magnitude below a duty of about 1 - 150 cycles / half a PWM period:
+ * 96 % at 20 kHz, or 95 % before the update. Above this duty it does so for
+ * half a microsecond at a change of sign.
  *
- * A break input is active low on a normally closed loop: an open loop or a
+ * A break input is active low on a normally closed loop. An open loop or a
  * broken wire makes the hardware clear MOE, and AOE = 0 keeps it clear. With
- * OSSI the timer then drives the pins low instead of letting them float. */
+ * OSSI the timer then drives the pins low. */
 #include "ft_board.h" /* FT_PWM_TIMERS, FT_STAGES, FT_ENABLE_*, FT_ESTOPS */
 #include "ft_chip.h"
 #include "ft_parts.h"
@@ -52,9 +53,10 @@ typedef struct {
 static const ft_pwm_timer ft_pwm_table[] = { FT_PWM_TIMERS };
 #undef FT_PWM_TIMER
 
-/* How a duty x becomes a compare value: neutral + span |x| with the sign on
- * the direction pin, or neutral + span x, where a second half bridge gets
- * neutral - span x, or (antiphase) the direction pin enables the bridge. */
+/* The compare value of a duty x: neutral + span |x| with the sign on the
+ * direction pin, or neutral + span x. In the second case another half bridge
+ * gets neutral - span x, or the direction pin enables the bridge
+ * (antiphase). */
 typedef enum { FT_NO_STAGE, FT_SIGN_MAGNITUDE, FT_ANTIPHASE,
                FT_HALF_BRIDGES } ft_stage_kind;
 
@@ -72,7 +74,7 @@ static const ft_output_stage ft_stage_table[] = { FT_STAGES };
 #undef FT_STAGE
 enum { FT_TABLE_SIZE = sizeof ft_stage_table / sizeof ft_stage_table[0] };
 
-/* State that a tick leaves to the next one. */
+/* State that a tick leaves to the next tick. */
 static struct {
     uint32_t width;     /* compare value */
     uint32_t direction; /* BSRR word */
@@ -81,15 +83,15 @@ static float ft_asked[FT_TABLE_SIZE]; /* of a current loop */
 static volatile bool ft_wanted; /* outputs were switched on, and not off */
 
 /* Bridges that sleep while enable is low take a while to wake up, and may pull
- * their fault line low until they have. For so many ticks their duties are
- * neutral, their fault line means nothing, and holding brakes stay closed. */
+ * their fault line low meanwhile. For these ticks their duties are neutral, the
+ * fault line is ignored, and holding brakes stay closed. */
 static volatile uint32_t ft_waking; /* ticks left */
 static volatile bool ft_opens;      /* brakes that are to open after that */
 
 /* ---- Timers ------------------------------------------------------------- */
 
-/* Give every used output of a timer this mode; one byte of CCMR1, CCMR2 is an
- * output's. */
+/* Set the mode of every used output of a timer. Each output has one byte of
+ * CCMR1 and CCMR2. */
 static inline void ft_outputs_mode(const ft_pwm_timer *t, uint32_t mode)
 {
     uint32_t modes[2] = { 0, 0 };
@@ -103,7 +105,7 @@ static inline void ft_outputs_mode(const ft_pwm_timer *t, uint32_t mode)
         t->timer->CCMR2 = modes[1];
 }
 
-/* Return what the break register of a timer holds, but for MOE. */
+/* Return the value of a timer's break register without MOE. */
 static inline uint32_t ft_break_register(const ft_pwm_timer *t)
 {
     return TIM_BDTR_LOCK_3 | TIM_BDTR_OSSI | TIM_BDTR_OSSR |
@@ -167,7 +169,7 @@ static inline void ft_write(const ft_output_stage *d, uint32_t width)
         *d->opposite = 2u * d->neutral - width;
 }
 
-/* Write neutral to every compare register; ask current loops for nothing. */
+/* Write neutral to every compare register, and zero to the current loops. */
 static inline void ft_write_neutral(void)
 {
     FT_FOLDED
@@ -180,8 +182,8 @@ static inline void ft_write_neutral(void)
     }
 }
 
-/* Write the duties that were computed to the compare registers, or ask the
- * current loops for them. Bridges that sleep or wake up get neutral. */
+/* Write the computed duties to the compare registers or to the current loops.
+ * Bridges that sleep or wake up get neutral. */
 static inline void ft_write_duties(void)
 {
     if (!ft_outputs_awake()) {
@@ -226,8 +228,8 @@ bool ft_outputs_await_boundary(void)
     return false;
 }
 
-/* Centred timers must count down from here: everything that is sampled or
- * switched at an update counts on outputs that are low then. */
+/* Centred timers must count down from here, as sampling and switching at an
+ * update rely on low outputs. */
 bool ft_outputs_update_at_top(void)
 {
     bool down = ft_outputs_await_boundary();
@@ -257,7 +259,7 @@ static inline void ft_let_wake(void)
         ft_chip_brake(true);
 }
 
-/* Put the directions on the pins that belong to the interval at hand. */
+/* Put the directions of the present interval on the pins. */
 static inline void ft_switch_directions(void)
 {
     FT_FOLDED
@@ -268,11 +270,11 @@ static inline void ft_switch_directions(void)
 
 #if FT_TICK_PRELOAD
 
-/* So close to the next tick an update could fall between two writes. */
+/* This close to the next tick an update could fall between two writes. */
 enum { FT_LATE_CYCLES = 128 };
 
-/* Switch the directions of the interval that has just begun, and preload
- * neutral for the next one. */
+/* Switch the directions of the interval that has begun, and preload neutral for
+ * the next interval. */
 void ft_outputs_take_over(void)
 {
     ft_stop_by_software();
@@ -285,7 +287,7 @@ void ft_outputs_begin(void)
 {
 }
 
-/* Preload this tick's duty, unless the next tick is due or as good as. */
+/* Preload this tick's duties, unless the next tick is due or nearly due. */
 bool ft_outputs_hand_over(void)
 {
     if ((SCB->ICSR & SCB_ICSR_PENDSTSET) != 0 ||
@@ -301,7 +303,7 @@ static volatile uint32_t ft_boundary;  /* tick boundaries so far */
 static volatile uint32_t ft_ready_for; /* the one that duties are ready for */
 static uint32_t ft_began_at;           /* the one that the tick came from */
 
-/* Write what the last tick has handed over, else neutral. */
+/* Write the duties that the last tick has handed over, else neutral. */
 void ft_outputs_take_over(void)
 {
     ft_stop_by_software();
@@ -321,7 +323,7 @@ void ft_outputs_begin(void)
     ft_began_at = ft_boundary;
 }
 
-/* Hand this tick's duty over to the next boundary, unless that has been. */
+/* Hand this tick's duties over to the next boundary, unless it has passed. */
 bool ft_outputs_hand_over(void)
 {
     uint32_t next = ft_began_at + 1u;
@@ -334,7 +336,7 @@ bool ft_outputs_hand_over(void)
 
 #endif
 
-/* Return a duty within a bound, which it rarely is not; NaN becomes 0. */
+/* Return a duty held within a bound, 0 for NaN. */
 static inline float ft_bounded(float x, float bound)
 {
     if (__builtin_expect(!(__builtin_fabsf(x) <= bound), 0))
@@ -342,15 +344,15 @@ static inline float ft_bounded(float x, float bound)
     return x;
 }
 
-/* Return the compare value of a duty: the nearest one. */
+/* Return the compare value that is nearest to a duty. */
 static inline uint32_t ft_width_of(const ft_output_stage *d, float duty)
 {
     float x = d->kind == FT_SIGN_MAGNITUDE ? __builtin_fabsf(duty) : duty;
     return (uint32_t)(d->span * x + ((float)d->neutral + 0.5f));
 }
 
-/* Return the word that puts a duty's direction on its pin; in antiphase the
- * pin enables the bridge. */
+/* Return the word that puts a duty's direction on its pin. In antiphase the pin
+ * enables the bridge. */
 static inline uint32_t ft_direction_of(const ft_output_stage *d, float duty)
 {
     bool low = d->kind == FT_ANTIPHASE ? !ft_wanted : !(duty < 0.0f);
@@ -358,7 +360,7 @@ static inline uint32_t ft_direction_of(const ft_output_stage *d, float duty)
                                       : 1u << (low ? d->pin + 16u : d->pin);
 }
 
-/* Return whether a duty to be written is beyond its bound, or no number. */
+/* Return whether a duty is beyond its bound or NaN. */
 static inline bool ft_any_beyond(const float duty[])
 {
     FT_FOLDED
@@ -368,8 +370,8 @@ static inline bool ft_any_beyond(const float duty[])
     return false;
 }
 
-/* Duties are looked at before any is made a width: with no branch in between,
- * constants are there once for all of them. */
+/* Check all duties before converting any. Without a branch in between the
+ * compiler loads the constants once. */
 void ft_chip_duties(const float duty[])
 {
     float bounded[FT_TABLE_SIZE];
@@ -393,8 +395,8 @@ void ft_chip_duties(const float duty[])
     }
 }
 
-/* Let a current loop drive: this duty counts from the next update on. A change
- * of direction takes a period of neutral, in which the pin is switched. */
+/* Set the duty of a current loop from the next update on. A change of direction
+ * takes a period of neutral, in which the pin is switched. */
 void ft_output_write(uint32_t joint, float duty)
 {
     const ft_output_stage *d = &ft_stage_table[joint];
@@ -419,8 +421,8 @@ bool ft_outputs_awake(void)
 
 /* ---- On and off --------------------------------------------------------- */
 
-/* Let the drivers on or off. Gate drivers stay on: the enable pin also powers
- * their settings; their timers hold every switch off. */
+/* Switch the drivers on or off. Gate drivers stay on, as the enable pin also
+ * powers their settings. Their timers hold every switch off. */
 static void ft_drivers_enable(bool on)
 {
 #ifndef FT_GATE_SELECTS
@@ -499,7 +501,7 @@ void ft_chip_safe(void)
 
 /* ---- Board's reports ----------------------------------------------------- */
 
-/* An emulator without pins reads them low; it has no outputs to stop. */
+/* An emulator without pins reads low levels, and has no outputs to stop. */
 bool ft_chip_estop(void)
 {
     bool closed = true;
@@ -518,9 +520,9 @@ bool ft_drivers_report(void)
 #endif
 }
 
-/* Drivers that have lost their settings are at fault if they are on; if they
- * are off, the settings are being written. The fault line of bridges that sleep
- * or wake up means nothing; it is read first, since the outputs may be switched
+/* Drivers that have lost their settings are a fault if they are on. If they are
+ * off, the settings are being written. The fault line of bridges that sleep or
+ * wake up is ignored. It is read first, as the outputs may be switched
  * meanwhile. */
 bool ft_chip_driver_fault(void)
 {

@@ -18,11 +18,12 @@
 #define FT_TOLERANT 0
 #endif
 
-/* Before a loop over a constant table: unrolled it holds no table any more. */
+/* Before a loop over a constant table. The unrolled loop needs no table. */
 #define FT_FOLDED _Pragma("GCC unroll 8")
 
-/* Wait until the masked register has the value; false after a bounded time
- * (some 0.2 s on HSI, 0.02 s at 168 MHz: longer than any start-up here). */
+/* Wait until the masked register has the value. Return false after a bounded
+ * time, which is longer than any start-up here: 0.2 s on HSI, 0.02 s at 168
+ * MHz. */
 bool ft_wait_for(const volatile uint32_t *reg, uint32_t mask, uint32_t value);
 void ft_wait_us(uint32_t us); /* a counter that stands still ends it too */
 
@@ -69,21 +70,21 @@ void ft_output_write(uint32_t joint, float duty);
 bool ft_outputs_wanted(void);
 bool ft_outputs_awake(void);      /* the bridges have had time to wake up */
 
-/* The converter of the motors' currents, one family's: a timer has it take
- * all of them in every PWM period, and its interrupt reads them. */
+/* The converter of the motors' currents, for one family. A timer triggers it in
+ * every PWM period, and its interrupt reads all currents. */
 bool ft_sampling_start(const uint8_t channels[], uint32_t count);
 void ft_sampling_run(void);
 void ft_sampling_take(uint32_t counts[], uint32_t count);
 
-/* The converter of what the board measures of itself, one family's. */
+/* The converter of bus voltage and temperatures, for one family. */
 bool ft_converter_start(const uint8_t channels[], uint32_t count);
 void ft_converter_go(void);       /* convert them all, one after another */
 bool ft_converter_await(void);    /* false: not done in a bounded time */
 bool ft_converter_done(void);     /* since the command to go */
 uint32_t ft_converter_counts(uint32_t i); /* the latest of the i-th */
 
-/* The controllers of buses, one family's. bus: its number. All but the start
- * and the looks are for the bus' own interrupt. */
+/* The controllers of buses, for one family. bus: its number. Only the bus's own
+ * interrupt calls these functions, except for the start and the questions. */
 bool ft_can_start(uint32_t bus);        /* false: it does not initialise */
 void ft_can_acknowledge(uint32_t bus);  /* what the interrupt came for */
 bool ft_can_put(uint32_t bus, const ft_frame *f); /* false: no room */
@@ -95,8 +96,8 @@ bool ft_can_off(uint32_t bus);          /* it takes no part in the bus */
 void ft_can_recover(uint32_t bus, bool enter); /* initialisation, or leave */
 uint32_t ft_can_errors(uint32_t bus);   /* sending, receiving << 8 */
 
-/* USARTs on one wire, one family's. wire: its number. Received bytes go to a
- * buffer round and round. */
+/* USARTs on one wire, for one family. wire: its number. Received bytes go to a
+ * circular buffer. */
 void ft_half_duplex_start(uint32_t wire);
 void ft_half_duplex_listen(uint32_t wire, volatile uint8_t *buffer,
                            uint32_t size);
@@ -124,7 +125,7 @@ enum { FT_PRIORITY_SUPPLY = 0, FT_PRIORITY_CURRENT = 1,
        FT_PRIORITY_BOUNDARY = 2, FT_PRIORITY_BUS = 3,
        FT_PRIORITY_TICK = 4, FT_PRIORITY_PORT = 5 };
 
-/* Let a bit field of a register have this value. */
+/* Set a bit field of a register. */
 static inline void ft_field(volatile uint32_t *reg, uint32_t index,
                             uint32_t width, uint32_t value)
 {
@@ -132,8 +133,8 @@ static inline void ft_field(volatile uint32_t *reg, uint32_t index,
     *reg = (*reg & ~mask) | value << (index * width);
 }
 
-/* The link's hardware, one family's: a stream that receives round and round,
- * one that sends piece by piece, line errors. */
+/* The link's hardware, for one family: a circular stream that receives, a
+ * stream that sends piece by piece, and line errors. */
 bool ft_port_chip_start(void);    /* false: it does not receive */
 bool ft_usart_start(void);
 void ft_receive_start(volatile uint8_t *buffer, uint32_t size);
@@ -149,7 +150,8 @@ int32_t ft_pil_moved(uint32_t joint); /* counts since last asked */
 void ft_pil_duty(uint32_t joint, float duty);
 void ft_pil_neutral(void); /* what a tick leaves that took too long */
 
-/* Memory that a reset leaves alone (.noinit), valid if its check agrees. */
+/* Memory that a reset does not change (.noinit). It is valid if its check sum
+ * is right. */
 typedef struct {
     uint32_t word, word_check;     /* ft_chip_remember() */
     uint32_t crash_check;          /* FT_*_CHECK: the rest is valid */

@@ -1,11 +1,10 @@
-/* The link by DMA: a circular stream receives without end into a buffer that
- * is read behind it; a second stream sends what is queued, piece by piece.
- * Both ends are looked at from the main loop, which sleeps until the next tick
- * or until the line has been idle for a character: a frame is answered when it
- * ends, however long a tick is.
+/* The link by DMA. A circular stream receives into a buffer that is read behind
+ * it. A second stream sends queued bytes piece by piece. The main loop serves
+ * both. It sleeps until the next tick or until the line has been idle for a
+ * character, so a frame is answered at its end even in a long tick.
  *
- * A byte lost to line noise or overrun shows as a bad frame; here it is only
- * counted, and its flag cleared, or the next one would go unseen. Should the reader fall
+ * A byte lost to line noise or overrun makes a bad frame. Here it is counted,
+ * and its flag is cleared so that the next error shows. If the reader falls
  * behind by a whole buffer (20 ms at 1 Mbaud), frames fail their check too. */
 #include "ft_board.h" /* FT_LINK_* */
 #include "ft_chip.h"
@@ -60,7 +59,7 @@ static void ft_send_on(void)
     ft_send_start(&ft_to_send[from], size);
 }
 
-/* The line went idle, which wakes the main loop, or a byte came in wrong. */
+/* Handle an idle line, which wakes the main loop, or a byte with an error. */
 void ft_port_interrupt(void)
 {
     if (ft_line_flags_clear())
@@ -97,9 +96,8 @@ uint32_t ft_chip_line_errors(void)
     return ft_errors;
 }
 
-/* Sleep until the next tick or the end of a frame. Ticks that wait for the
- * host's plant may be far between: then the watchdog watches the main loop
- * alone. */
+/* Sleep until the next tick or the end of a frame. Ticks that wait for a plant
+ * at the host may be rare: then the watchdog watches the main loop only. */
 void ft_chip_wait(void)
 {
     if (FT_PIL)

@@ -1,8 +1,9 @@
 /* The board's own measurements: bus voltage and temperatures.
  *
- * The converter takes all of them in one sequence, which each tick starts and
- * the next one reads: nobody waits. A sequence that has not come to its end by
- * then counts as a bus of 0 V, and so does a converter that has stopped. */
+ * The converter samples all of them in one sequence. Each tick starts the
+ * sequence, and the next tick reads it without waiting. A sequence that has not
+ * ended by then counts as a bus of 0 V, as does a converter that has
+ * stopped. */
 #include "ft_board.h" /* FT_SENSES, FT_BUS_SCALE, FT_CELSIUS */
 #include "ft_chip.h"
 #include "ft_parts.h"
@@ -41,7 +42,7 @@ static inline uint32_t ft_median(uint32_t a, uint32_t b, uint32_t c)
     return c < low ? low : c > high ? high : c;
 }
 
-/* Take the counts of this tick, none if there are none. */
+/* Take the readings of this tick, zero if there are none. */
 static inline uint32_t ft_bus_take(bool there)
 {
     uint32_t now = there ? ft_converter_counts(0) : 0u;

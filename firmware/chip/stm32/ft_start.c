@@ -1,5 +1,5 @@
-/* Start-up: vector table, reset, and what happens when the processor faults or
- * its crystal stops or its supply sags: outputs safe first, remember why, reset. */
+/* Start-up: vector table and reset. After a processor fault, a stopped crystal
+ * or a low supply: make the outputs safe first, remember the reason, reset. */
 #include <stddef.h>
 
 #include "ft_app.h"
@@ -70,8 +70,8 @@ static void ft_core_start(void)
     SCB->CCR |= SCB_CCR_DIV_0_TRP;
 }
 
-/* The stack grows down to the start of RAM; its last words hold a mark, which
- * shows when it has come so far, before it leaves RAM. */
+/* The stack grows down to the start of RAM. Its last words hold a mark, which
+ * shows that the stack comes near the end of RAM. */
 static const uint32_t ft_mark = 0x57AC4E4Du;
 enum { FT_MARK_WORDS = 8 };
 
@@ -84,7 +84,7 @@ bool ft_chip_stack_whole(void)
     return whole;
 }
 
-/* The table of vectors is where the image begins. */
+/* The image begins with the table of vectors. */
 ft_image ft_chip_image(void)
 {
     uintptr_t first = (uintptr_t)&ft_vectors, check = (uintptr_t)ft_check;
@@ -120,7 +120,7 @@ int main(void)
 
 /* ---- Faults ------------------------------------------------------------- */
 
-/* Continue on a fresh stack: the old one may be what failed. */
+/* Continue on a new stack, as the old stack may have failed. */
 __attribute__((naked)) void ft_crash_entry(void)
 {
     __asm__ volatile("mrs r0, msp\n\t"

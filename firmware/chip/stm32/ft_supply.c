@@ -1,9 +1,9 @@
-/* The chip's own supply. Below 2.7 V the processor may compute anything at full
- * speed, long before a reset ends it: the voltage detector is set to trip in
- * between (2.9 V falling, 2.85 to 2.99 V by the data sheets; one step higher a
- * good 3.3 V supply might trip it). It interrupts above all else, and what
- * handles faults makes the outputs safe. On the G4 it also acts on the timers'
- * break inputs, without code. */
+/* The chip's own supply. Below 2.7 V the processor at full speed may compute
+ * wrong results, long before a reset. The voltage detector trips before that:
+ * at 2.9 V falling, 2.85 to 2.99 V by the data sheets. One step higher a good
+ * 3.3 V supply might trip it. Its interrupt has the highest priority, and its
+ * handler makes the outputs safe. On the G4 the detector also acts on the
+ * timers' break inputs, without code. */
 #include "ft_chip.h"
 #include "ft_parts.h"
 #include "ft_registers.h"

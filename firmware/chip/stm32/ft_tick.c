@@ -13,11 +13,11 @@ static uint32_t ft_last_word; /* remembered before it */
 
 /* ---- Record that survives a reset ---------------------------------------- */
 
-/* Take out of the kept memory what the last run left. Return what ended it. */
+/* Take over the kept memory of the last run. Return the crash that ended it. */
 static uint32_t ft_read_kept(void)
 {
     uint32_t check = ft_kept.crash_check;
-    ft_kept.crash_check = 0; /* the record itself stays, and is reported */
+    ft_kept.crash_check = 0; /* the record stays and is reported */
     ft_last_word = ft_kept.word_check == ~ft_kept.word ? ft_kept.word : 0;
     ft_chip_remember(0);
     if (check == FT_CLOCK_CHECK)
@@ -50,7 +50,7 @@ static uint32_t ft_tick_cycles(void)
     return (ft_clock_good() ? FT_TICK_CYCLES : FT_TICK_CYCLES_HSI) / FT_WAKES;
 }
 
-/* Give their clocks to the peripherals that the board uses. */
+/* Enable the clocks of the peripherals that the board uses. */
 static void ft_peripherals_start(void)
 {
 #define FT_CLOCK(bus, bits) RCC->bus |= (bits);
@@ -59,8 +59,8 @@ static void ft_peripherals_start(void)
     (void)RCC->APB2ENR; /* erratum: two cycles until they listen */
 }
 
-/* Stop the watchdog with the processor only where nothing else goes on then,
- * no timer and no drive: else its reset ends a debugger's halt. */
+/* Stop the watchdog together with the processor only if timers and drives stop
+ * too. Otherwise its reset ends a debugger's halt. */
 static void ft_watchdog_in_halt(void)
 {
     if (FT_TOLERANT)
@@ -71,8 +71,8 @@ static void ft_watchdog_in_halt(void)
         DBGMCU_WATCHDOG &= ~DBGMCU_WATCHDOG_STOP;
 }
 
-/* A debugger that comes while the processor sleeps finds it; one that halts it
- * stops the PWM timers too, which drops their outputs. */
+/* A debugger can connect while the processor sleeps. A debugger that halts the
+ * processor also stops the PWM timers, which drops their outputs. */
 static void ft_debug_start(void)
 {
     if (FT_TOLERANT)
@@ -82,9 +82,9 @@ static void ft_debug_start(void)
     ft_watchdog_in_halt();
 }
 
-/* Let SysTick count, with interrupts from the PWM's update. Its second period is a whole one;
- * LOAD must not change before the first one has been taken from it. No
- * interrupt may come between the update and the start. */
+/* Start SysTick with its interrupt at the PWM's update. Its second period is
+ * whole. LOAD must not change before the first period has been taken from it.
+ * No interrupt may come between the update and the start. */
 static void ft_ticks_start(uint32_t first, uint32_t control)
 {
     SysTick->LOAD = first;
@@ -101,8 +101,8 @@ static void ft_ticks_start(uint32_t first, uint32_t control)
     __asm__ volatile("cpsie i" ::: "memory");
 }
 
-/* A trial, without interrupts: whether SysTick has counted as the cycle counter
- * has, from its reload value. */
+/* Return whether SysTick counts like the cycle counter, in a trial without
+ * interrupts. */
 static bool ft_ticks_are_right(void)
 {
     uint32_t first = ft_tick_cycles() - 1u - FT_TICK_AHEAD;
@@ -153,10 +153,10 @@ uint32_t ft_chip_start(void)
     return errors;
 }
 
-/* Ticks are counted from an update of the last PWM timer; both run from the
- * same clock, so each tick keeps its distance: some twenty cycles behind the
- * update, or, where that takes over what the tick writes, FT_TICK_AHEAD before
- * it. The first period is shorter by as much. */
+/* Ticks begin at a fixed distance from an update of the last PWM timer, as both
+ * run from the same clock: some twenty cycles after the update, or
+ * FT_TICK_AHEAD before it without a repetition counter. The first period is
+ * shorter by the distance. */
 void ft_chip_run(void)
 {
     ft_ticks_start(ft_tick_cycles() - 1u - FT_TICK_AHEAD,
@@ -169,7 +169,7 @@ void ft_chip_run(void)
 
 #if FT_PIL
 
-/* SysTick: a tick where one is due; one that took too long leaves neutral. */
+/* SysTick: run a tick if it is due. A late tick leaves neutral. */
 void ft_tick_interrupt(void)
 {
     uint32_t began = ft_chip_cycles();
@@ -184,8 +184,8 @@ void ft_tick_interrupt(void)
 
 #else
 
-/* The application, then its duties; if it was too late for them, the neutral
- * that was written first stays. */
+/* Run the application, then write its duties. If it is too late for them,
+ * neutral stays. */
 static inline void ft_tick(void)
 {
     ft_outputs_begin();
@@ -196,7 +196,8 @@ static inline void ft_tick(void)
 
 #if FT_TICK_PRELOAD
 
-/* SysTick: what the timers have taken over comes first. */
+/* SysTick: first switch the directions that belong to the timers' new
+ * duties. */
 void ft_tick_interrupt(void)
 {
     ft_outputs_take_over();
@@ -205,8 +206,8 @@ void ft_tick_interrupt(void)
 
 #else
 
-/* SysTick: make the last tick's duties count, whatever the processor is
- * doing, and let the next tick follow. */
+/* SysTick: write the last tick's duties, interrupting a tick that still runs,
+ * and pend the next tick. */
 void ft_boundary_interrupt(void)
 {
     ft_outputs_take_over();
@@ -222,7 +223,8 @@ void ft_tick_interrupt(void)
 #endif
 #endif
 
-/* Let an interrupt of a peripheral come. The upper four bits count. */
+/* Enable a peripheral's interrupt. The upper four bits of the priority
+ * count. */
 void ft_interrupt_enable(uint32_t number, uint32_t priority)
 {
     NVIC_IPR[number] = (uint8_t)(priority << 4);

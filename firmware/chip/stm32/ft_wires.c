@@ -1,5 +1,5 @@
-/* Wires of servos: bytes out and in by DMA. The tick hands over all that is to
- * go, and takes what has come since; no interrupt is needed in between. */
+/* Wires of servos: bytes out and in by DMA. The tick hands over the bytes to
+ * send, and takes the received bytes. No interrupt is needed in between. */
 #include "ft_board.h" /* FT_WIRE_COUNT, FT_WIRE_OUT, FT_WIRE_IN */
 #include "ft_chip.h"
 #include "ft_parts.h"
@@ -34,8 +34,8 @@ void ft_chip_servo_supply(bool on)
 #endif
 }
 
-/* Bytes that have not gone by now are let go on: they end within this tick, and
- * would be no packet if they were cut. New bytes are then left out. */
+/* Bytes that are still being sent go on, as a cut packet would be lost. They
+ * end within this tick. New bytes are then dropped. */
 void ft_chip_wire_send(uint32_t wire, const uint8_t *bytes, uint32_t size)
 {
     ft_wire *w = &ft_wires[wire];
@@ -48,7 +48,8 @@ void ft_chip_wire_send(uint32_t wire, const uint8_t *bytes, uint32_t size)
     ft_half_duplex_send(wire, w->out, size);
 }
 
-/* Take what has come. An error that ends the reception begins it anew. */
+/* Take the received bytes. After an error that ends the reception start it
+ * again. */
 uint32_t ft_chip_wire_take(uint32_t wire, uint8_t *bytes, uint32_t most)
 {
     ft_wire *w = &ft_wires[wire];

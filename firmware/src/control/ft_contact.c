@@ -21,8 +21,8 @@ static ft_turn displacement(ft_real way)
     return ft_size(way) < FT_C(1.0) / FT_HALF_RANGE ? (ft_turn)way : 0;
 }
 
-/* Form the sample half a tick after this boundary, from the measured velocity.
- * */
+/* Form the sample half a tick after this boundary, from the measured
+ * velocity. */
 static void sample(ft_sample *next, const ft_observer *seen)
 {
     uint32_t j;
@@ -52,8 +52,8 @@ static ft_real asked(const ft_contact_input *in, uint32_t j)
 
 /* Return the mean torque of one motor in the last interval, and carry its
  * torque on to the end of the interval. It lags with the winding, and falls
- * with the back-EMF. both: sum of u at the begin and the end of the interval.
- * */
+ * with the back-EMF. both: sum of u at the begin and the end of the
+ * interval. */
 static ft_real made(ft_contact *f, uint32_t j, ft_real both)
 {
     const ft_contact_config *c = &ft_contact_joint[j];

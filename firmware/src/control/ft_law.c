@@ -67,8 +67,8 @@ void ft_law_boot(ft_law *l)
     }
 }
 
-/* Change one joint's gains. Return whether any joint's differ from the file's.
- * */
+/* Change one joint's gains. Return whether any joint's differ from the
+ * file's. */
 bool ft_law_overlay(ft_law *l, uint32_t joint, const uint8_t share[3])
 {
     bool differ = false;
@@ -121,8 +121,8 @@ uint32_t ft_law_take_limits(ft_law *l)
 /* ---- torque ----------------------------------------------------------- */
 
 /* Return the Coulomb friction of the target in units of its slope at rest. Near
- * rest it is linear and does not jump: |x + w| - |x - w| is 2x within -2w..2w.
- * */
+ * rest it is linear and does not jump: |x + w| - |x - w| is 2x within
+ * -2w..2w. */
 static inline ft_real coulomb(const ft_joint_config *c, ft_real both)
 {
     return ft_size(both + c->coulomb_width) - ft_size(both - c->coulomb_width);
@@ -137,8 +137,8 @@ static inline ft_real share(const ft_stribeck_config *r, ft_real both)
     return FT_C(1.0) / (FT_C(1.0) + fast * fast);
 }
 
-/* Return the dry friction beyond Coulomb friction. Near rest it is linear too.
- * */
+/* Return the dry friction beyond Coulomb friction. Near rest it is linear
+ * too. */
 static inline ft_real rubs(uint32_t j, ft_real both, ft_real tau)
 {
     const ft_stribeck_config *r = &ft_stribeck_joint[j];

@@ -170,8 +170,8 @@ static inline const ft_segment *entered(const ft_motion *m,
     return ft_queue_segment(q, q->tail + 1u);
 }
 
-/* Form du / 2 for a step within one segment that is as long as the step before.
- * */
+/* Form du / 2 for a step within one segment that is as long as the step
+ * before. */
 static void change_within(ft_motion *m, const ft_segment *g, int32_t stride)
 {
     const ft_weights within = ft_path_half_change(m->at, stride);
@@ -380,8 +380,8 @@ static ft_crossing at_pace(uint32_t segment, int32_t to)
 }
 
 /* Return the next tick's step as a step across the next knot, on the way to a
- * stop or to pace 1. `to` is not positive if the step does not reach the knot.
- * */
+ * stop or to pace 1. `to` is not positive if the step does not reach the
+ * knot. */
 static ft_crossing on_the_way(const ft_motion *m)
 {
     const int32_t boundary = m->at + m->pace.half;

@@ -32,8 +32,8 @@ typedef enum {
 /* How many ticks ahead to look for a mode change. */
 #define FT_MOTION_AHEAD 0xFFFFu
 
-/* Known targets: of this tick's boundary and of FT_LEAD + 1 boundaries ahead.
- * */
+/* Known targets: of this tick's boundary and of FT_LEAD + 1 boundaries
+ * ahead. */
 #define FT_MOTION_SLOTS (FT_LEAD + 2u)
 
 typedef struct {

@@ -5,8 +5,8 @@
  * the last knot counts once more: the reference comes to rest at it within two
  * frames. A knot that the tick has taken does not change.
  *
- * Times are us of the sender's clock, and wrap. Positions are wire positions.
- * */
+ * Times are us of the sender's clock, and wrap. Positions are wire
+ * positions. */
 #ifndef FT_REFERENCE_H
 #define FT_REFERENCE_H
 

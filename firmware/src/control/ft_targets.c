@@ -71,8 +71,8 @@ static void delay(ft_targets *t, const ft_reference *r)
     t->lag = t->offset + t->in_force;
 }
 
-/* Allow for targets as late as this target. Knots are needed two knots ahead.
- * */
+/* Allow for targets as late as this target. Knots are needed two knots
+ * ahead. */
 static void spare(ft_targets *t, const ft_reference *r, uint32_t at,
                   uint32_t now)
 {
@@ -149,8 +149,8 @@ static int64_t allowed(ft_targets *t, uint32_t j, int64_t q)
 
 /* Return the lag of a spline through means behind the sender's motion, as a
  * share of the change of velocity between knots times their spacing: 1/6 + (1 -
- * 1/n^2)/24. A single target has 0, as the correction would amplify its noise.
- * */
+ * 1/n^2)/24. A single target has 0, as the correction would amplify its
+ * noise. */
 static ft_real shortfall(const ft_targets *t)
 {
     const ft_real n = (ft_real)t->averaged;

@@ -290,8 +290,8 @@ static void let_float(ft_safety *s, ft_control *c)
     ft_lab_float(&c->lab, s->request.value);
 }
 
-/* Leave the path at the touch, and keep the place to which the arm goes back.
- * */
+/* Leave the path at the touch, and keep the place to which the arm goes
+ * back. */
 static void leave_path(ft_safety *s, ft_control *c)
 {
     int64_t place[FT_JOINTS];

@@ -90,8 +90,8 @@ static uint32_t check_knot(const ft_msg_knot *m, const ft_knot *k)
     return FT_GOOD;
 }
 
-/* Return the first joint whose motion to this knot is not allowed, or FT_GOOD.
- * */
+/* Return the first joint whose motion to this knot is not allowed, or
+ * FT_GOOD. */
 static uint32_t check_segment(const ft_segment *g)
 {
     uint32_t j;
