@@ -16,20 +16,12 @@ void core_interrupted(void *engine, uint32_t number, void *user)
     (void)c->u.stop(engine);
 }
 
-static uint32_t register_of(const core *c, int name)
-{
-    uint32_t value = 0;
-    void *at = &value;
-    (void)c->u.read(c->u.engine, &name, &at, 1);
-    return value;
-}
-
 /* Take the exception of highest priority, if it may come now. */
 static void take_exception(core *c, int32_t number)
 {
     c->asleep = 0; /* it ends WFI whatever PRIMASK is */
     if (nvic_group(&c->nvic, number) < exceptions_level(c) &&
-        (register_of(c, c->u.xpsr) & IT_STATE) == 0)
+        (exceptions_register(c, c->u.xpsr) & IT_STATE) == 0)
         exceptions_enter(c, number);
 }
 
@@ -43,7 +35,7 @@ static void execute(core *c)
     c->executes = 1;
     c->failed = c->u.start(c->u.engine, c->pc | 1u, 0, 0, 0);
     c->executes = 0;
-    c->pc = register_of(c, c->u.pc);
+    c->pc = exceptions_register(c, c->u.pc);
 }
 
 /* Report the end of a handler to the board, at the cycle of that end. */

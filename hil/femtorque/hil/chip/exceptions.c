@@ -41,7 +41,7 @@ static void write_registers(const core *c, const int *names, uint64_t *values,
     (void)c->u.write(c->u.engine, names, at, count);
 }
 
-static uint32_t read_register(const core *c, int name)
+uint32_t exceptions_register(const core *c, int name)
 {
     uint64_t value;
     read_registers(c, &name, &value, 1);
@@ -92,7 +92,7 @@ static void stack(const core *c, uint8_t *top, uint32_t xpsr, int floats)
     if (!floats)
         return;
     read_registers(c, c->u.floats, values, DOUBLES);
-    words[0] = read_register(c, c->u.fpscr);
+    words[0] = exceptions_register(c, c->u.fpscr);
     words[1] = 0;
     memcpy(top + BASIC, values, DOUBLES * sizeof *values);
     memcpy(top + BASIC + DOUBLES * sizeof *values, words, 2 * sizeof *words);
@@ -120,9 +120,9 @@ static void go_to(core *c, int32_t number, uint32_t top, uint32_t control,
  * processor locks up. */
 void exceptions_enter(core *c, int32_t number)
 {
-    uint32_t control = read_register(c, c->u.control);
-    uint32_t top = read_register(c, c->u.sp);
-    uint32_t xpsr = read_register(c, c->u.xpsr) | THUMB;
+    uint32_t control = exceptions_register(c, c->u.control);
+    uint32_t top = exceptions_register(c, c->u.sp);
+    uint32_t xpsr = exceptions_register(c, c->u.xpsr) | THUMB;
     uint32_t code = EXC_RETURN, size;
     int floats = (control & FPCA) != 0;
     uint8_t *at;
@@ -191,7 +191,7 @@ int exceptions_return(core *c, uint32_t code)
         write_register(c, c->u.xpsr, THUMB);
     write_register(c, c->u.control, ((code & 0x4u) != 0 ? SPSEL : 0u) |
                                         (floats ? FPCA | SFPA : 0u));
-    top = read_register(c, c->u.sp);
+    top = exceptions_register(c, c->u.sp);
     frame = core_memory(c, top, floats ? EXTENDED : BASIC, 0);
     if (frame == 0)
         return 0;

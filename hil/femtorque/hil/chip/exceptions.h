@@ -4,6 +4,7 @@
 
 #include "core.h"
 
+uint32_t exceptions_register(const core *c, int name);
 int32_t exceptions_level(core *c);
 void exceptions_enter(core *c, int32_t number);
 int exceptions_return(core *c, uint32_t code);
