@@ -141,7 +141,7 @@ def test_that_a_long_name_is_told_as_far_as_it_fits(length):
 
 
 def test_that_frames_that_are_wrong_are_counted_and_change_nothing():
-    """Of another configuration; of a wrong length or type; without an end."""
+    """They are of another configuration, or have a wrong length, type or check sum."""
     app = App()
     for message in (Command(5, messages.COMMANDS["DISARM"][0]), Poll(), Knot(1, (0,) * 3, (0.0,) * 3, (0.0,) * 3)):
         app.send(message, tag=app.tag ^ 1)
