@@ -1,6 +1,6 @@
-/* What the portable application needs from a chip. One folder of firmware/chip/
- * implements this header for one family of chips. Nothing above this header
- * names a register.
+/* The functions that the portable application needs from a chip. One folder of
+ * firmware/chip/ implements them for one family of chips. Nothing above this
+ * header names a register.
  *
  * Joints have the same numbers everywhere. The emitted ft_board.h assigns
  * timers and pins to them. */
