@@ -1,10 +1,6 @@
 """An arm of ODrive's drives as a whole: positions that are asked for, heartbeats that come unasked."""
 
-import math
 import re
-import subprocess
-import sys
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,44 +10,14 @@ from femtorque.codegen.mechanism import load_mechanism
 from femtorque.codegen.motion import Trajectory
 from femtorque.codegen.verify.bus_budget import ages as bus_ages, bus_loads
 from femtorque.codegen.wire.messages import FAULTS
-from femtorque.hil.board.drives_alone import DrivesAlone
 from femtorque.hil.bus.frame import image
 from femtorque.hil.drives.families.odrive_can.drive import ESTOPPED, POSITION_CONTROL
-from femtorque.hil.plant import plant_of
 from femtorque.hil.play import run_closed_loop
 from tests.hil.board.test_drives import armed, board, drives, moved, watched
-from tests.support.bus_arm import ARM, described
-from tests.support.suite import HANG
+from tests.support.bus_arm import ARM
 
 KIND = "odrive-can"
 STOCK = ARM.with_name("odrive_arm.toml")
-# a program with the package odrive-can: it turns a joint until the joint is there. Time-outs of the package, which are
-# of half a second and a second, are left out
-CLIENT = """
-import asyncio, sys
-import can
-from odrive_can import ODriveCAN
-
-HANG = float(sys.argv[2])
-
-async def main():
-    with can.Bus(interface="slcan", channel=sys.argv[1], sleep_after_open=0.0) as bus:
-        drive = ODriveCAN(2, bus)
-        await drive.start()
-        drive.check_errors()
-        drive.set_controller_mode("TORQUE_CONTROL", "PASSTHROUGH")
-        drive.set_axis_state_no_wait("CLOSED_LOOP_CONTROL")
-        while drive.axis_state != "CLOSED_LOOP_CONTROL":
-            await drive.wait_for_heartbeat.__wrapped__(drive)
-        place = 0.0
-        while abs(place) < 0.01:
-            drive.set_input_torque(-0.2)
-            place = (await drive._request("Get_Encoder_Estimates", HANG))["Pos_Estimate"]
-        print(place)
-        drive.stop()
-
-asyncio.run(asyncio.wait_for(main(), HANG))
-"""
 
 
 def test_positions_are_no_older_than_check_says_when_the_law_has_them():
@@ -149,20 +115,3 @@ def test_an_error_that_a_heartbeat_tells_ends_all():
         on.run(0.015)
         assert not any(drive.driving for drive in drives(on))
         session.link.close()
-
-
-def test_another_program_turns_a_joint_over_python_can():
-    """A millisecond of simulated time passes with each look, however fast the program is: without a watchdog. It is in
-    another process."""
-    mechanism = replace(described(KIND), gravity=(0.0, 0.0, 0.0))
-    with DrivesAlone(mechanism, plant_of(mechanism)) as alone:
-        for drive in alone.buses.drives.values():
-            drive.timeout = math.inf
-        client = subprocess.Popen([sys.executable, "-c", CLIENT, alone.terminals["can1"], str(HANG)],
-                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        while client.poll() is None:
-            alone.look()
-            alone.run(1e-3)
-        out, err = client.communicate()
-    assert client.returncode == 0, err
-    assert float(out) < 0.0
