@@ -55,11 +55,11 @@ DRIVEN = ("ARM", *MOVED, "FLOAT")
 @dataclass(frozen=True)
 class Kind:
     """A family of drives. types: from the shoulder on. codes: of its faults. board: of the arm. fd: on CAN FD. pd:
-    closes the loop. tells: a drive reports that it is enabled. shared: all answer with one identifier, and simultaneous
-    answers disturb each other until the drives leave the bus. timeout: s without commands until a drive stops, at most.
-    None: it never stops, until its supply is cut. own: sets the ranges that the owner sets. rests: a drive reports
-    faults while it is off. forgets: a drive loses a setting without power. beat: s between the heartbeats that report
-    errors."""
+    drive or board, which closes the loop. tells: a drive reports that it is enabled. shared: all answer with one
+    identifier, and simultaneous answers disturb each other until the drives leave the bus. timeout: s without commands
+    until a drive stops, at most. None: it never stops, until its supply is cut. own: sets the ranges that the owner
+    sets. rests: a drive reports faults while it is off. forgets: a drive loses a setting without power. beat: s between
+    the heartbeats that report errors."""
 
     types: tuple[str, str, str]
     codes: dict[str, int]

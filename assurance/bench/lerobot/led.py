@@ -1,7 +1,7 @@
-"""A virtual board in real time whose arm is led by a hand: `python -m assurance.bench.lerobot.led MECH`.
+"""Runs a virtual board in real time, whose arm a hand leads: `python -m assurance.bench.lerobot.led MECH`.
 
-It prints its url. From the moment at which the board lets the arm float the hand moves every joint by springs along a
-sum of sines about its start pose, which begins at rest.
+It prints its url. Once the board lets the arm float, the hand moves every joint by springs along a sum of sines about
+the start pose. The sum begins at rest.
 """
 
 import sys

@@ -140,8 +140,8 @@ static bool is(const words *then, const words *later, uint32_t at, ft_turn x)
     return since.at[at] == x && then->at[at] == x && later->at[at] == x;
 }
 
-/* Claim that an opening is formed for every mark that a tick may find, if the
- * marked segment waits. */
+/* Claim that an opening is right. A tick may find it marked for a waiting
+ * segment: then its numbers have been formed for exactly that step. */
 static void claim_opening(const moment *m, const words *later, uint32_t at)
 {
     const words *then = &m->held;
