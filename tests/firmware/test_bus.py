@@ -197,7 +197,7 @@ def test_that_a_range_of_velocity_behind_a_gear_is_told_in_the_drives_own_terms(
         return
     assert app.command("ARM") == "DRIVE_SETTING"
     told = drives.words(app.told, app.joints, ELBOW)
-    seems = re.search(r"range of about (\S+) rad/s, and it must be 20$", told)
+    seems = re.search(r"range of velocity of about (\S+) rad/s, and it must be 20$", told)
     assert float(seems[1]) == pytest.approx(40.0, rel=0.03)
 
 
@@ -423,7 +423,7 @@ def test_that_a_range_of_velocity_that_is_another_shows_when_the_joint_is_turned
         return
     assert app.command("ARM") == "DRIVE_SETTING" and app.status.refusal_joint == ELBOW
     told = drives.words(app.told, app.joints, ELBOW)
-    told, value = re.fullmatch(r"(by how .* of about) (\S+) rad/s, and it must be (.*)", told).group(0, 2)
+    told, value = re.fullmatch(r"(its motion .* of about) (\S+) rad/s, and it must be (.*)", told).group(0, 2)
     assert float(value) == pytest.approx(seems * own, rel=0.03) and told.endswith(f" {own:g}")
     by_hand(app, "elbow", -1.0)
     app.run(100)
@@ -649,8 +649,8 @@ def test_that_a_silent_drive_is_told_with_what_else_has_come():
     told = app.counts()
     assert app.command("ARM") == "DRIVE_SILENT" and told.foreign > 100
     assert drives.words(told, app.joints, ELBOW) == (
-        f"{told.foreign} frames of no drive of the file have come: its MST_ID (register 7), 0 as it comes, may be "
-        "another than reply = 18")
+        f"{told.foreign} frames came from no drive of the file: its MST_ID (register 7), 0 as it comes, may "
+        "differ from reply = 18")
     assert drives.words(told, app.joints, SHOULDER) == ""
     app = Bussed(arm())
     app.drives["elbow"].deaf = True

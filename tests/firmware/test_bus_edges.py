@@ -116,7 +116,7 @@ def test_that_of_two_things_that_are_wrong_the_setting_is_told():
     assert drives.words(app.told, app.joints, ELBOW) == "its run_mode is 3, and must be 0"
     app.drives["elbow"].registers[0x7005] = 0
     app.run(150)
-    assert drives.words(app.told, app.joints, ELBOW).startswith("by how it moves")
+    assert drives.words(app.told, app.joints, ELBOW).startswith("its motion shows")
 
 
 def test_that_nothing_is_sent_before_there_is_something_to_say():

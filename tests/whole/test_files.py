@@ -246,7 +246,7 @@ def test_a_log_replaces_the_old_log_when_it_is_whole(logged):
     grows = Log(logged, configuration)  # this log is never closed: the host was killed
     grows.write(FakeBoard(ManualClock(), configuration).status())
     assert (logged.read_bytes(), logged.with_suffix(".status.csv").read_bytes()) == kept
-    with pytest.raises(BadInput, match=r"old\.new\.mcap: log: is there already, of a run that was broken off"):
+    with pytest.raises(BadInput, match=r"old\.new\.mcap: log: exists already, from an interrupted run"):
         Log(logged, configuration)
     grows.close()
     assert logged.read_bytes() != kept[0] and not list(logged.parent.glob("*.new.*"))

@@ -232,7 +232,7 @@ def test_a_weight_tells_a_strong_motor_from_a_light_arm(arm, types, monkeypatch)
         types("femtorque home arm.toml --port auto")
         monkeypatch.setattr(sys, "stdin", Somebody(board, replace(truth, payloads=(weight,))))
         shown, _ = types(line)
-    assert "not told apart" not in shown and "identify --whole again" in shown
+    assert "not determined" not in shown and "identify --whole again" in shown
     for joint, was in zip(load_mechanism(arm).moving, file.moving, strict=True):
         r, k = factors[joint.name]
         assert joint.motor.R / was.motor.R == pytest.approx(r / k, rel=0.02)

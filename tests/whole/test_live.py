@@ -117,7 +117,7 @@ LEADER = ("--leader", "mechanisms/three_link.toml")
     (LEADER, "--leader-port: is needed"), ((), "keys need a terminal"),
     ((*LEADER, "--leader-port", "any", "--scale", "elbow"), "JOINT=VALUE"),
     ((*LEADER, "--leader-port", "any", "--offset", "elbow=x"), "must be a number"),
-    ((*LEADER, "--leader-port", "any", "--lead", "elbow=elbwo"), "no such joint of the arm that leads"),
+    ((*LEADER, "--leader-port", "any", "--lead", "elbow=elbwo"), "no such joint of the leader"),
     (("--tip", "hnad"), "did you mean 'hand'"),
 ])
 def test_an_impossible_leader_or_keys_are_refused_in_one_line(here, fake, arguments, rule) -> None:

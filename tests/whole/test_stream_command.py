@@ -271,7 +271,7 @@ def test_the_start_is_approached_when_asked(here, fake, short, mechanism):
     fake.target = to_wire(away, mechanism.moving).astype(np.int64)
     fake._flag(HOMED=True)
     shown = here("stream", MECHANISM, short, "--port", PORT)
-    assert shown.returncode == 1 and "`--approach` does" in shown.stderr and "femtorque plan --port" in shown.stderr
+    assert shown.returncode == 1 and "(`--approach`)" in shown.stderr and "femtorque plan --port" in shown.stderr
     assert not fake.received
     shown = here("stream", MECHANISM, short, "--port", PORT, "--approach", "--json")
     assert shown.returncode == 0, shown.stderr

@@ -51,15 +51,15 @@ def test_a_loose_encoder_and_a_loose_motor_and_swapped_ones_are_found(brought_up
 
 @pytest.mark.parametrize("probed, ratio, words", [
     (Probed(0, 0.1, other=1), None, "'elbow' counts when it is driven"),
-    (Probed(-1, 0.1), None, "turn it by hand to know"),
+    (Probed(-1, 0.1), None, "a turn by hand shows which"),
     (Probed(1, 0.1), None, ""),
     (Probed(1, 0.1, one_way=True), None, ""),
-    (Probed(0, 0.1), 1.0, "it goes the same way whatever torque it gets"),
+    (Probed(0, 0.1), 1.0, "it moves in the same direction for every torque"),
     (Probed(0, 0.1, sinks=0), 1.0, "it sinks: support it"),
     (Probed(0, 0.1, sinks=1), 1.0, "joint 'elbow' sinks: support it"),
     (Probed(-1, 0.1), -1.0, "its encoder counts the wrong way"),
     (Probed(1, 0.1), -1.0, "its encoder counts the wrong way; its motor turns it the wrong way"),
-    (Probed(-1, 0.1), math.nan, "a turn by hand and the turn back were counted differently: hold the joint"),
+    (Probed(-1, 0.1), math.nan, "the counts of the turn by hand and of the turn back differ: hold the joint"),
 ])
 def test_conclusions_from_two_looks_at_a_motor(probed, ratio, words):
     found = judge(rig.three_link(), 0, probed, ratio)

@@ -47,8 +47,8 @@ def test_a_joint_that_sinks_after_its_release_shows_no_gear_and_no_sign(looked_a
     """The arm is upright, and friction lets its joints come to rest somewhere."""
     said, unknown, file = looked_at(lambda buses: None, "--write", hand=Careless, gravity="-9.81")
     print(said)
-    assert "were counted differently: hold the joint until it has been counted" in said["shoulder"]
-    assert not any("gear of" in what or "turns to one" in what or "the wrong way" in what for what in said.values())
+    assert "turn back differ: hold the joint until it has been counted" in said["shoulder"]
+    assert not any("gear of" in what or "turns per turn" in what or "the wrong way" in what for what in said.values())
     assert [(j.drive.sign, j.drive.gear) for j in file.moving] == [(1, 1.0), (1, 1.0), (-1, 1.0)]
 
 
@@ -131,10 +131,10 @@ def test_a_wrong_velocity_range_of_a_drive_without_settings_shows_by_a_turn(look
     strong, weak, velocity = KINDS[kind]
     said, unknown, _ = looked_at(lambda buses: buses.drives[0].rescale(0.5), change=lambda text: (
         text.replace("damiao-4340", strong).replace("damiao-4310", weak).replace("effort = 20.0", "effort = 16.0")))
-    seems = re.match(r"by how it moves, its velocities have a range of about (\S+) rad/s", said["shoulder"])
+    seems = re.match(r"its motion shows a range of velocity of about (\S+) rad/s", said["shoulder"])
     assert float(seems[1]) == pytest.approx(0.5 * velocity, rel=0.05)
     assert said["shoulder"].endswith(f" rad/s, and it must be {velocity}") and said["elbow"] == said["wrist"] == ""
-    assert re.match(r"whether its range of torque is \d+ N m: it does not tell", unknown["shoulder"])
+    assert re.match(r"whether its range of torque is \d+ N m: it does not report that", unknown["shoulder"])
     assert all("no joint is driven" in what for what in unknown.values())
 
 
@@ -157,14 +157,14 @@ def test_a_wrong_position_range_of_a_drive_without_settings_shows_by_a_turn(look
     strong, weak, _ = KINDS[kind]
     said, _, _ = looked_at(narrow, change=lambda text: (
         text.replace("damiao-4340", strong).replace("damiao-4310", weak).replace("effort = 20.0", "effort = 16.0")))
-    seems = re.search(r"times the angle, as one does whose range of position is about (\S+) rad, and it must be 12.5",
+    seems = re.search(r"times the angle: its range of position may be about (\S+) rad, and it must be 12.5",
                       said["shoulder"])
     assert float(seems[1]) == pytest.approx(10.0, rel=0.05) and said["elbow"] == said["wrist"] == ""
 
 
 @pytest.mark.parametrize(("probed", "ratio", "words"), [
-    (Probed(1, 0.5), 1.01, ""), (Probed(1, 0.5), 0.5, "its drive tells 0.5 times the angle"),
-    (Probed(1, 0.5), 0.0, "is it this joint's id?"), (Probed(0, 0.0), 1.0, "nothing moves"),
+    (Probed(1, 0.5), 1.01, ""), (Probed(1, 0.5), 0.5, "its drive reports 0.5 times the angle"),
+    (Probed(1, 0.5), 0.0, "does the id belong to this joint?"), (Probed(0, 0.0), 1.0, "nothing moves"),
     (None, math.nan, "hold the joint until it has been counted"),
     (Probed(0, 0.5, other=1), None, "joint 'elbow' moves when it is driven"),
     (Probed(-1, 0.5), 1.0, "it turns against its torque"),

@@ -33,7 +33,7 @@ def test_gears_are_found_with_signs_and_zeros_and_the_arm_then_moves_rightly(bro
     said, mended, _ = brought_up(FILE.replace(GRAVITY, NONE), "--zero", "--write", hand=Steady, world=lying)
     assert [(name, round(said[name]["gear"], 1), said[name]["values"]["drive"]["gear"]) for name in said] == [
         ("shoulder", 3.0, 3.0), ("elbow", 2.5, 2.5), ("wrist", 3.0, 3.0)]
-    assert re.fullmatch(r"its drive counts the wrong way; its drive makes (3|3.0\d|2.9\d) turns to one of the joint, "
+    assert re.fullmatch(r"its drive counts the wrong way; its drive makes (3|3.0\d|2.9\d) turns per turn of the joint, "
                         r"and the file says 1: a gear of 3", said["shoulder"]["problem"])
     assert all("not driven before its gear is right" in j["unknown"] and j["torque"] == 0.0 for j in said.values())
 
@@ -87,13 +87,13 @@ def test_a_gear_is_rounded_to_a_usual_gear_within_the_accuracy_of_a_hand(turns, 
 @pytest.mark.parametrize(("number", "ratio", "words", "values"), [
     (0, 1.03, "", {}),
     (0, -1.03, "its drive counts the wrong way", {"sign": -1}),
-    (1, 2.04, "its drive makes 2.04 turns to one of the joint, and the file says 1: a gear of 2", {"gear": 2.0}),
-    (2, 0.49, "its servo makes 0.49 turns to one of the joint, and the file says 1: a gear of 0.5", {"gear": 0.5}),
-    (1, 1.8, "its drive makes 1.8 turns to one of the joint, and the file says 1: no usual gear is near; count its "
+    (1, 2.04, "its drive makes 2.04 turns per turn of the joint, and the file says 1: a gear of 2", {"gear": 2.0}),
+    (2, 0.49, "its servo makes 0.49 turns per turn of the joint, and the file says 1: a gear of 0.5", {"gear": 0.5}),
+    (1, 1.8, "its drive makes 1.8 turns per turn of the joint, and the file says 1: no usual gear is near; count its "
              "teeth and write drive.gear", {}),
-    (2, 50.0, "its servo makes 50 turns to one of the joint, and the file says 1: no usual gear is near; count its "
+    (2, 50.0, "its servo makes 50 turns per turn of the joint, and the file says 1: no usual gear is near; count its "
               "teeth and write drive.gear", {}),
-    (0, 0.02, "its drive's position does not follow when it is turned by hand: is it this joint's id?", {})])
+    (0, 0.02, "its drive's position does not follow a turn by hand: does the id belong to this joint?", {})])
 def test_conclusions_about_a_gear_from_a_turn_by_hand(tmp_path, number, ratio, words, values):
     found = judge_drive(arm(tmp_path), number, Look(ratio, probed=Probed(1, 0.1)), told())
     assert found.problem == words and found.values.get("drive", {}) == values
@@ -114,7 +114,7 @@ def test_a_range_that_may_be_wrong_is_no_gear(tmp_path):
     for ratio, values in ((0.5, {}), (2.0, {"drive": {"gear": 2.0}})):
         found = judge_drive(muted, 0, Look(ratio), told())
         assert found.values == values
-        assert ("whose range of position is about 25 rad" in found.problem) == (not values)
+        assert ("its range of position may be about 25 rad" in found.problem) == (not values)
 
 
 def test_a_zero_is_written_in_the_units_of_the_drive_with_the_sign_and_gear_found(tmp_path):

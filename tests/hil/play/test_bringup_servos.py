@@ -64,7 +64,7 @@ def test_sign_gear_and_zero_of_a_dynamixel_are_found_and_mended_in_the_file_alon
         text=file, world=load_mechanism(tmp_path / "world.toml"))
     assert told["shoulder"]["problem"] == "" and told["elbow"]["gear"] == pytest.approx(2.0, rel=0.05)
     assert told["elbow"]["problem"].startswith("its drive counts the wrong way; its servo makes ")
-    assert told["elbow"]["problem"].endswith("turns to one of the joint, and the file says 1: a gear of 2")
+    assert told["elbow"]["problem"].endswith("turns per turn of the joint, and the file says 1: a gear of 2")
     shoulder, elbow = (j.drive for j in mended.moving)
     assert (shoulder.sign, shoulder.gear, elbow.sign, elbow.gear) == (1, 1.0, -1, 2.0)
     assert abs(shoulder.servo.zero - 2048) <= 5 and abs(elbow.servo.zero - 2700) <= 8
@@ -126,5 +126,5 @@ def test_servos_of_different_firmware_are_named():
         ("elbow_flex", "3.10"), ("gripper", "3.9"))]
     assert bring_up_advice(so101(), found) == (
         "servos have different firmware (3.10: elbow_flex; 3.9: gripper): bring all to "
-                                      "one by Feetech's own tool")
+        "one version with Feetech's tool")
     assert bring_up_advice(so101(), found[:1]) == ""

@@ -42,5 +42,6 @@ def test_a_zero_that_is_shifted_on_purpose_is_named_before_the_model(here, arm, 
     said = sentences("rezero")  # the motion ends away from its beginning
     blamed = next(i for i, line in enumerate(said) if line.startswith("The model was farthest"))
     assert said[blamed - 1] == ZERO_FIRST, said
-    assert re.search(r"at (shoulder: .* is as inertia of 0\.\d+ kg m\^2 more than the mechanism file says"
-                     r"|elbow: .* is a constant torque of -0\.0\d+ N m, as of a load)", said[blamed]), said  # as likely
+    assert re.search(r"at (shoulder: .* looks like 0\.\d+ kg m\^2 more inertia than the mechanism file says"
+                     r"|elbow: .* is a constant torque of -0\.0\d+ N m, for example of a load)",
+                     said[blamed]), said  # as likely

@@ -92,7 +92,7 @@ def test_a_setting_of_the_owner_s_own_that_changes_afterwards_is_refused_by_its_
     holding, changed = joints_with(arm, marks), printed(told, tmp_path, **{name.replace(".", "__"): "7"})
     assert not problems(arm, changed)
     (found,) = problems(holding, changed).items()
-    assert found[0] == "elbow" and "is not what it was when the file took it" in found[1][0]
+    assert found[0] == "elbow" and "has changed since the file recorded it" in found[1][0]
     assert found[1][0].split(" ")[1] in (name, name.rpartition(".")[0])
 
 
@@ -117,8 +117,8 @@ def test_a_file_without_a_drive_and_marks_of_another_version_are_refused(arm, to
     assert "has none with id.id 2" in problems(arm, printed({1: told[1], 3: told[3]}, tmp_path))["elbow"][0]
     assert "has more than one with id.id 1" in problems(arm, printed({1: told[1], 2: told[2], 4: told[1]}, tmp_path))[
         "shoulder"][0]
-    assert "not of this version" in problems(joints_with(arm, {"elbow": "abc"}), printed(told, tmp_path))["elbow"][0]
-    with pytest.raises(BadInput, match="no drive of this mechanism"):
+    assert "from another version" in problems(joints_with(arm, {"elbow": "abc"}), printed(told, tmp_path))["elbow"][0]
+    with pytest.raises(BadInput, match="any drive of this mechanism"):
         maker_configuration.compare_configured(file_of(), printed(told, tmp_path))
 
 

@@ -48,7 +48,7 @@ GOOD = said(joints={"elbow": 0.2})
     ("", "is not JSON"), ("[" * 100_000, "is not JSON"), ("[]", "must be a JSON object"),
     ("3", "must be a JSON object"),
     (said(joints={"elbow": 0.2}, velocity=3), "key = 'velocity': unknown key; page, t, held, joints, tip"),
-    (said(), "joints: must be there, or tip"), (said(joints={"elbow": 0.1}, tip=[0, 0, 0]), "one of the two"),
+    (said(), "joints: is needed, or tip"), (said(joints={"elbow": 0.1}, tip=[0, 0, 0]), "not both"),
     (said(joints=[0.1]), "joints: must be an object"), (said(joints={}), "joints: must be an object"),
     (said(joints={"elbwo": 0.1}), "no such joint; did you mean 'elbow'"),
     (said(joints={"elbow": "0.1"}), "joints.elbow: must be a number"),

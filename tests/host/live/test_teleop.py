@@ -95,7 +95,7 @@ def test_a_leader_is_carried_and_its_joints_lead_by_name_factor_and_offset(fake,
 
 
 @pytest.mark.parametrize("given, rule", [
-    (({"elbwo": 1.0}, {}, {}), "did you mean 'elbow'"), (({}, {}, {"elbow": "elbwo"}), "of the arm that leads"),
+    (({"elbwo": 1.0}, {}, {}), "did you mean 'elbow'"), (({}, {}, {"elbow": "elbwo"}), "of the leader"),
 ])
 def test_joints_that_are_none_are_refused_by_name(given, rule) -> None:
     with pytest.raises(BadInput, match=rule):

@@ -323,15 +323,15 @@ def test_a_limit_in_the_way_is_named(arm):
     ("[[waypoint]]\njoints = { sholder = 1 }\n",
      "waypoint.1.joints.sholder = 1.0: no such moving joint; did you mean 'shoulder'"),
     ("[[waypoint]]\njoints = { elbow = 9.0 }\n", "is outside the joint's limits -2.6 .. 2.6"),
-    ("[[waypoint]]\nxyz = [0.1, 0.2, 0.0]\n", "tip: is needed: which link"),
+    ("[[waypoint]]\nxyz = [0.1, 0.2, 0.0]\n", "tip: is needed: the link"),
     ("[[waypoint]]\nxyz = [0.1, 0.2]\n", "waypoint.1.xyz = .*must hold exactly 3 numbers"),
     ("[[waypoint]]\njoints = { elbow = 0.1 }\nspeeed = 0.5\n",
      "waypoint.1.speeed = 0.5: unknown key; did you mean 'speed'"),
     ("[[waypoint]]\njoints = { elbow = 0.1 }\nspeed = 1.5\n", "waypoint.1.speed = 1.5: must be at most 1"),
-    ("[[waypoint]]\njoints = { elbow = 0.1 }\nline = true\n", "a straight line is the tip's"),
+    ("[[waypoint]]\njoints = { elbow = 0.1 }\nline = true\n", "a straight line is for the tip"),
     ('tip = { link = "hnad" }\n[[waypoint]]\nxyz = [0.1, 0.2, 0.0]\n',
      "tip = 'hnad': no such link; did you mean 'hand'"),
-    ("[[waypoint]]\njoints = { elbow = 0.5 }\n", "every one is where the motion begins: nothing moves"),
+    ("[[waypoint]]\njoints = { elbow = 0.5 }\n", "all are at the start of the motion: nothing moves"),
     ("waypoint = 3", "must be an array"), ("[[waypoint", "is not TOML"),
 ])
 def test_waypoints_that_are_not_right(arm, tmp_path, text, words):

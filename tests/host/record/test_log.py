@@ -197,7 +197,7 @@ def test_a_log_cut_in_the_middle_of_a_record_is_read_up_to_there(tmp_path):
     assert read_log(cut).damage.startswith("is damaged at byte ") and not read_log(path).damage
     assert Findings(read_log(cut)).sentences[0].startswith("The log is damaged at byte ")
     cut.write_bytes(path.read_bytes()[:2000])  # one that was packed lies in larger pieces
-    with pytest.raises(BadInput, match="is damaged at byte .*; no sample of a run is whole before that"):
+    with pytest.raises(BadInput, match="is damaged at byte .*; no complete sample is before that"):
         read_log(cut)
 
 
@@ -222,7 +222,7 @@ def test_a_description_that_is_not_what_was_written_is_refused(a_run, tmp_path):
     data, other = path.read_bytes(), tmp_path / "other.mcap"
     assert data.count(b"rate_hz\x04\0\0\x001000") == 1
     other.write_bytes(data.replace(b"rate_hz\x04\0\0\x001000", b"rate_hz\x04\0\0\x002000"))
-    with pytest.raises(BadInput, match="is damaged.*no sample"):
+    with pytest.raises(BadInput, match="is damaged.*no complete sample"):
         read_log(other)
 
 

@@ -81,7 +81,7 @@ def test_what_unpacks_and_what_is_no_format_of_robots_is_not_read(tmp_path, name
     with zipfile.ZipFile(tmp_path / name, "w") as archive:
         archive.writestr("box.dae", BOX.export(file_type="dae"))
     faces, said = drawn(mesh(tmp_path, name))
-    assert faces == 0 and len(said) == 1 and "is no mesh in one of .stl, .dae" in said[0]
+    assert faces == 0 and len(said) == 1 and "is not a mesh in one of these formats: .stl, .dae" in said[0]
 
 
 def test_a_file_that_says_that_it_has_more_numbers_than_it_holds_is_not_read(tmp_path):
@@ -89,7 +89,7 @@ def test_a_file_that_says_that_it_has_more_numbers_than_it_holds_is_not_read(tmp
     (tmp_path / "x.glb").write_bytes(struct.pack("<4sIIII", b"glTF", 2, 20 + len(content), len(content), 0x4E4F534A)
                                      + content)
     faces, said = drawn(mesh(tmp_path, "x.glb"))
-    assert faces == 0 and "says that it has 1000000000000 numbers" in said[0]
+    assert faces == 0 and "declares 1000000000000 numbers" in said[0]
 
 
 def test_meshes_come_from_the_folders_of_the_robot(tmp_path):

@@ -40,9 +40,9 @@ def test_its_positions_are_degrees(leader, fake):
 def test_a_board_that_floats_no_more_ends_the_script_with_a_reason(leader, fake):
     until(lambda: fake.state == "FLOAT")
     fake.state = "HOLD"
-    with pytest.raises(Refused, match="not floating any more"):
+    with pytest.raises(Refused, match="no longer floats"):
         until(lambda: leader.get_action() is None)
-    with pytest.raises(Refused, match="not floating any more"):
+    with pytest.raises(Refused, match="no longer floats"):
         leader.disconnect()
     assert not leader.is_connected
 

@@ -51,10 +51,10 @@ COUNTS_WRONG = 0.05  # error of a hand
 BACK = 0.75  # of the angle: a full turn back could hide a joint that sinks after each
 ALIKE = 0.15  # between two turns, each with a hand's error of 0.05 of the whole angle
 NONE = 0.1  # of a turn: less means that the encoder did not follow
-UNLIKE = ("a turn by hand and the turn back were counted differently: hold the joint until it has been counted, and "
+UNLIKE = ("the counts of the turn by hand and of the turn back differ: hold the joint until it has been counted, and "
           "bring it up again")
-NOT_DRIVEN = "how it turns: no joint is driven while a drive is silent or set otherwise than the file says"
-NO_GEAR = "how it turns: it is not driven before its gear is right"
+NOT_DRIVEN = "how it turns: no joint is driven while a drive is silent or has other settings than the file"
+NO_GEAR = "how it turns: the joint is not driven before its gear is right"
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def bring_up(session: Session, mechanism: Mechanism, hand: Hand | None = None,
     """
     if mechanism.safety.brake is not None:
         raise BadInput(file_of(mechanism), "safety.brake", None, "a probe holds no joint, and all brakes open at once",
-                       "support the arm, open its brakes from a supply of their own, and use a file without "
+                       "support the arm, open its brakes from a separate supply, and use a file without "
                        "[safety.brake]")
     findings = []
     for number, joint in enumerate(mechanism.streamed):
@@ -172,7 +172,7 @@ def judge_drive(mechanism: Mechanism, number: int, look: Look, report: Drives | 
         return Finding(joint.name, "; ".join((*problems, UNLIKE)), 0.0, None, {"drive": values} if values else {},
                        NO_GEAR, firmware=drives.firmware(report, mechanism.streamed, number))
     if ratio is not None and abs(ratio) < NONE:
-        problems.append("its drive's position does not follow when it is turned by hand: is it this joint's id?")
+        problems.append("its drive's position does not follow a turn by hand: does the id belong to this joint?")
     elif ratio is not None:
         if ratio < 0.0:
             problems.append("its drive counts the wrong way")
@@ -199,14 +199,14 @@ def judge_drive(mechanism: Mechanism, number: int, look: Look, report: Drives | 
 
 def _driven(mechanism: Mechanism, number: int, probed: Probed) -> list[str]:
     if probed.torque == 0.0:
-        return ["nothing moves when it is driven: check its supply, and whether it is blocked"]
+        return ["nothing moves when it is driven: check its supply, and that it is not blocked"]
     if probed.other is not None:
         other = mechanism.streamed[probed.other].name
-        return [f"joint {other!r} moves when it is driven: two drives have each other's id"]
+        return [f"joint {other!r} moves when it is driven: the ids of two drives are swapped"]
     if not _sure(mechanism, number, probed):
         return [_unsure(mechanism, number, probed)]
     if probed.way < 0:
-        return ["it turns against its torque: have it calibrated by its maker's tool"]
+        return ["it turns against its torque: calibrate it with its maker's tool"]
     return []
 
 
@@ -217,9 +217,9 @@ def _sure(mechanism: Mechanism, number: int, probed: Probed) -> bool:
 
 def _unsure(mechanism: Mechanism, number: int, probed: Probed) -> str:
     if probed.way == 0:
-        return (f"{_support(mechanism, number, probed)}, and bring it up again: it goes the same way whatever torque "
-                "it gets")
-    return ("it moved with one sign of its torque alone, and gravity may have moved it: support it where it is free "
+        return (f"{_support(mechanism, number, probed)}, and bring it up again: it moves in the same direction for "
+                "every torque")
+    return ("it moved for one sign of its torque only, and gravity may have moved it: support it where it can move "
             "to both sides, and bring it up again")
 
 
@@ -239,10 +239,10 @@ def _other_ratio(mechanism: Mechanism, number: int, ratio: float,
     what, own, turns = "servo" if drive.servo else "drive", drive.type.position, drive.gear * ratio
     asked_for = family_of(drive.type).position_known or ratio * asked(joint) > SHOWN
     if report is None or not drives.ready(report, mechanism.streamed, number) or not asked_for:
-        range_is = f", as one does whose range of position is about {own / ratio:.3g} rad, and it must be {own:g}"
-        return (f"its {what} tells {ratio:.2g} times the angle{'' if drive.servo else range_is}; or the gear between "
+        range_is = f": its range of position may be about {own / ratio:.3g} rad, and it must be {own:g}"
+        return (f"its {what} reports {ratio:.2g} times the angle{'' if drive.servo else range_is}; or the gear between "
                 f"the two is {turns:.2g}, and not {drive.gear:g}"), {}
-    words = f"its {what} makes {turns:.3g} turns to one of the joint, and the file says {drive.gear:g}"
+    words = f"its {what} makes {turns:.3g} turns per turn of the joint, and the file says {drive.gear:g}"
     gear = usual_gear(turns)
     if gear is None:
         return f"{words}: no usual gear is near; count its teeth and write drive.gear", {}
@@ -272,8 +272,8 @@ def _unknown(joint: Joint) -> str:
     drive = joint.drive
     if drive is None or family_of(drive.type).torque_known:
         return ""
-    return (f"whether its range of torque is {drive.type.torque:g} N m: it does not tell; let it carry a weight that "
-            "you know")
+    return (f"whether its range of torque is {drive.type.torque:g} N m: it does not report that; let it carry a known "
+            "weight")
 
 
 def judge(mechanism: Mechanism, number: int, probed: Probed, ratio: float | None) -> Finding:
@@ -286,7 +286,7 @@ def judge(mechanism: Mechanism, number: int, probed: Probed, ratio: float | None
     if ratio is not None and math.isnan(ratio):
         return Finding(joint.name, UNLIKE, probed.torque, None, {})
     if ratio is not None and abs(ratio) < NONE:
-        return Finding(joint.name, "its encoder does not count when it is turned by hand: check wiring and supply",
+        return Finding(joint.name, "its encoder does not count a turn by hand: check wiring and supply",
                        probed.torque, ratio, {})
     if ratio is not None and ratio < 0.0:
         problems.append("its encoder counts the wrong way")
@@ -296,7 +296,7 @@ def judge(mechanism: Mechanism, number: int, probed: Probed, ratio: float | None
         problems.append(f"its encoder has about {counts} counts per turn, not {joint.encoder.counts}")
         values.setdefault("encoder", {})["counts"] = counts
     if probed.torque == 0.0:
-        problems.append("nothing moves when it is driven: check motor, driver and encoder, and whether it is blocked")
+        problems.append("nothing moves when it is driven: check motor, driver and encoder, and that it is not blocked")
     elif probed.other is not None:
         problems.append(f"joint {mechanism.streamed[probed.other].name!r} counts when it is driven: two encoders or "
                         "two motors are swapped")
@@ -304,8 +304,8 @@ def judge(mechanism: Mechanism, number: int, probed: Probed, ratio: float | None
         problems.append(_unsure(mechanism, number, probed))
     elif probed.way * (-1 if ratio is not None and ratio < 0.0 else 1) < 0:
         if ratio is None:
-            problems.append("it turns against its torque: encoder or motor is the wrong way round; turn it by hand to "
-                            "know")
+            problems.append("it turns against its torque: the sign of its encoder or of its motor is wrong; a turn by "
+                            "hand shows which")
         else:
             problems.append("its motor turns it the wrong way")
             values.setdefault("motor", {})["sign"] = -joint.motor.sign
@@ -376,7 +376,7 @@ def _rest(session: Session) -> None:
     last, end = np.array(session.status.position), clock.now() + REST_LIMIT
     while clock.now() - still < REST_S:
         if clock.now() > end:
-            raise Refused(f"{session.link.port}: a joint does not come to rest; support the arm so that none falls")
+            raise Refused(f"{session.link.port}: a joint does not come to rest; support the arm so that no joint falls")
         session.pump()
         session.clock.sleep(PERIOD)
         if np.abs(session.difference(session.status.position, last)).max() > 0.25 * MOVES:
@@ -500,4 +500,5 @@ def bring_up_advice(mechanism: Mechanism, findings: list[Finding]) -> str:
     if len(of_version) < 2:
         return ""
     report = "; ".join(f"{version}: {', '.join(names)}" for version, names in sorted(of_version.items()))
-    return f"servos have different firmware ({report}): bring all to one by {next(iter(servos.values()))}'s own tool"
+    tool = f"{next(iter(servos.values()))}'s tool"
+    return f"servos have different firmware ({report}): bring all to one version with {tool}"

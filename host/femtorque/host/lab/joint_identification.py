@@ -127,7 +127,7 @@ def identify(board: Board, mechanism: Mechanism, joint: str, on_take: Callable[[
     """Move one joint about its position with all others held, and fit. Raises Refused without room to move."""
     if mechanism.constrained:
         what = "closed loops" if mechanism.loops else "mimic joints"
-        raise Refused(f"{mechanism.name} has {what}: take one apart, or identify its joints on a bench")
+        raise Refused(f"{mechanism.name} has {what}: remove them, or identify its joints on a bench")
     number, model = joint_number(mechanism, joint), Model.of(mechanism)
     board.arm()
     takes, pose = [], board.session.held()
@@ -246,8 +246,8 @@ def _waves(model: Model, number: int, pose: Array, low: float, high: float, hz: 
                                                                                           number) < EFFORT:
             return motion
         wide *= 0.85
-    raise Refused(f"{joint.name} is carried with more than {EFFORT:.0%} of its effort where it stands; "
-                  "take it to a pose where gravity asks for less")
+    raise Refused(f"{joint.name} needs more than {EFFORT:.0%} of its effort to hold its pose; "
+                  "move it to a pose where gravity needs less")
 
 
 def _asked(model: Model, motion: Trajectory, number: int) -> float:

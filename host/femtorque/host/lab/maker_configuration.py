@@ -45,7 +45,7 @@ def compare_configured(mechanism: Mechanism, file: Path) -> list[Compared]:
         other = taken.setdefault((own.tool, drive.id), joint.name)
         if other != joint.name:
             raise BadInput(file, own.number, drive.id, f"is the number of two drives, of {other!r} and {joint.name!r}: "
-                           "nothing tells which one is meant", "give each a number of its own")
+                           "it is unclear which one is meant", "give each another number")
         lines = [one for one in printed if one.get(own.number, "").strip() == str(drive.id)]
         if len(lines) == 1:
             found.append(_compared(joint, drive, own, lines[0]))
@@ -53,7 +53,7 @@ def compare_configured(mechanism: Mechanism, file: Path) -> list[Compared]:
             found.append(Compared(joint.name, (f"{file} has {'more than one' if lines else 'none'} with {own.number} "
                                                f"{drive.id}",)))
     if not found:
-        raise BadInput("command line", "--settings", str(file), "no drive of this mechanism has settings that it holds")
+        raise BadInput("command line", "--settings", str(file), "it has no settings for any drive of this mechanism")
     return found
 
 
@@ -100,11 +100,11 @@ def _compared(joint: Joint, drive: Drive, own: Configuration, lines: dict[str, s
             problems.append(f"it has no {name}: its firmware may be another")
         marks.append(_mark("".join(whole)))
     if drive.configured and len(drive.configured) != SIGNS * len(marks):
-        problems.append("drive.configured is not of this version of femtorque: take it out of the file")
+        problems.append("drive.configured is from another version of femtorque: remove it from the file")
     elif drive.configured:
         was = [drive.configured[k:k + SIGNS] for k in range(0, len(drive.configured), SIGNS)]
-        problems += [f"its {name} is not what it was when the file took it: if it is meant so, take drive.configured "
-                     "out of the file" for name, old, new in zip(own.own, was, marks, strict=True) if old != new]
+        problems += [f"its {name} has changed since the file recorded it: if that is intended, remove drive.configured "
+                     "from the file" for name, old, new in zip(own.own, was, marks, strict=True) if old != new]
     return Compared(joint.name, tuple(problems), "" if problems else "".join(marks))
 
 

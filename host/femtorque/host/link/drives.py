@@ -47,7 +47,7 @@ def setting(joint: Joint, number: int, bits: int) -> str:
         return ""
     if number == BY_MOTION:
         value = struct.unpack("<f", bits.to_bytes(4, "little"))[0] * drive.gear  # reported at the joint
-        return (f"by how it moves, its velocities have a range of about {value:.3g} rad/s, and it must be "
+        return (f"its motion shows a range of velocity of about {value:.3g} rad/s, and it must be "
                 f"{drive.type.velocity:g}")
     found = _setting(drive, number)
     name = found.register.name if found else f"setting {number}"
@@ -83,13 +83,13 @@ def silence(report: Drives, joints: Sequence[Joint], joint: int) -> str:
     named = list(dict.fromkeys(j.drive.bus for j in joints if j.drive is not None and j.drive.servo is None))
     bus, found = named.index(drive.bus), []
     if report.receiving[bus] > PASSIVE:
-        found.append(f"the board hears nothing but errors on {drive.bus}: something may hold it dominant, or be of "
+        found.append(f"the board receives only errors on {drive.bus}: a node may hold it dominant, or have "
                      "another bit rate")
     if report.foreign:
         what = family_of(drive.type).master
-        found.append(f"{report.foreign} frames of no drive of the file have come: its {what} may be another than "
+        found.append(f"{report.foreign} frames came from no drive of the file: its {what} may differ from "
                      f"reply = {drive.reply}" if drive.reply is not None else
-                     f"{report.foreign} frames of no drive of the file have come: its id may be another than "
+                     f"{report.foreign} frames came from no drive of the file: its id may differ from "
                      f"{drive.id}")
     return "; ".join(found)
 
@@ -98,7 +98,7 @@ def silent_words(report: Drives, joints: Sequence[Joint], joint: int) -> str:
     """Return why a drive may be silent."""
     drive = joints[joint].drive
     assert drive is not None
-    other = " (two of one id spoil each other's answers)" if drive.servo is not None else ""
+    other = " (two servos with the same id corrupt each other's answers)" if drive.servo is not None else ""
     known = silence(report, joints, joint)
     return (f"nothing answers as id {drive.id} on bus {drive.bus!r}: check its id{other}, its bit rate, its supply and "
             f"its cable{known and '; '}{known}")

@@ -36,8 +36,8 @@ def feeling(session: Session) -> Feeling:
     """Return the last report. Raises Refused without [feel], or before the first report."""
     felt = session.felt
     if felt is None:
-        raise Refused(f"{session.link.port}: the board reports no torques from outside: give its mechanism file a "
-                      "[feel] table, and flash it")
+        raise Refused(f"{session.link.port}: the board reports no external torques: add a [feel] table to its "
+                      "mechanism file, build and flash it")
     return Feeling(np.array(felt.external), np.array(felt.mean), np.array(felt.threshold), lasts(felt),
                    session.joint(felt.joint) if felt.touches else "", felt.touches, way(felt))
 
@@ -66,7 +66,7 @@ def wrench_of(mechanism: Mechanism, positions: ArrayLike, external: ArrayLike, l
     cannot feel every direction."""
     place(mechanism, link)
     if mechanism.constrained or mechanism.flexible or len(mechanism.streamed) != len(mechanism.moving):
-        raise Refused(f"{mechanism.name}: a wrench is known of open trees alone, whose joints are all driven")
+        raise Refused(f"{mechanism.name}: a wrench is known only for open trees with all joints driven")
     model = Model.of(mechanism)
     at = np.asarray(positions, float)
     order = [[b.joint.name for b in model.bodies].index(j.name) for j in mechanism.streamed]

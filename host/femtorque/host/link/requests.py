@@ -49,9 +49,9 @@ def check_zeros(session: Session, mechanism: Mechanism, declared: Collection[str
     for j in np.flatnonzero(believed & (away > session.configuration.start_tolerance)).tolist()[:1]:
         raise Refused(
             f"{session.link.port}: the joints have their zeros, and {session.joint(j)} stands {away[j]:.4g} "
-            f"{session.unit(j)} from its start, so homing would shift its zero by as much; nothing needs to be "
-            "homed: go on without (`stream --approach` goes to where a motion starts), or put the joints at their "
-            "start and say `--rezero`"
+            f"{session.unit(j)} from its start, so homing would shift its zero by as much; homing is not needed: go on "
+            "without it (`stream --approach` moves to the start of a motion), or put the joints at their start and "
+            "use `--rezero`"
         )
 
 
@@ -118,13 +118,13 @@ def float_arm(session: Session, friction: int, until: Callable[[], bool]) -> Non
     The board must be in HOLD. Raises Refused with its reason; a fault ends the float."""
     if not 0 <= friction <= 80:
         raise BadInput("command line", "--friction", friction, "must be 0 to 80 per cent",
-                       "more than all of it would move the arm by itself")
+                       "overcompensated friction would move the arm")
     session.ask(Float(0, friction), "FLOAT")
     while not until():
         session.pump()
         session.faulted()
         if not session.in_state("FLOAT"):
-            raise Refused(f"{session.link.port}: the arm is not floating any more; {session.describe()}")
+            raise Refused(f"{session.link.port}: the arm no longer floats; {session.describe()}")
         session.clock.sleep(PERIOD)
     session.command("STOP")
     session.wait(lambda: session.in_state("HOLD"), 1.0, "took STOP but did not hold")

@@ -64,7 +64,7 @@ class Sender:
         ahead = (status.ack - self.first - self.acked) & 0xFFFF
         if self.acked + ahead > self.highest:
             raise Refused(
-                f"the board wants knot {status.ack}, which is none of those on the way "
+                f"the board wants knot {status.ack}, which is not among those sent "
                 f"({(self.first + self.acked) & 0xFFFF} to {(self.first + self.highest) & 0xFFFF}): "
                 "it was reset or another host talks to it; start again"
             )

@@ -252,7 +252,7 @@ class Session:
         """Wait for some DRIVES. Returns the last."""
         for _ in range(count):
             self.drives = None
-            self.wait(lambda: self.drives is not None, SILENCE, "did not tell how its drives are")
+            self.wait(lambda: self.drives is not None, SILENCE, "did not report its drives")
         assert self.drives is not None
         return self.drives
 

@@ -88,8 +88,8 @@ class Coupling:
         """Raises Refused if an arm has no [feel] or reacts to touches, or if a joint leads two."""
         for arm in (leader, follower):
             if arm.feel is None or arm.feel.reaction != "none":
-                raise Refused(f'{arm.name}: an arm that feels another one needs a [feel] table with reaction = "none": '
-                              "the other arm is its reaction")
+                raise Refused(f'{arm.name}: an arm that feels another arm needs a [feel] table with reaction = "none": '
+                              "the other arm is the reaction")
         for i, joint in enumerate(leader.streamed):
             led = [own.name for own, k, s in zip(follower.streamed, leading.joints, leading.scale, strict=True)
                    if k == i and s]

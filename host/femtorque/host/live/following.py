@@ -286,7 +286,7 @@ class Following:
             if again:
                 self._begin()
         else:
-            raise Refused(f"{session.link.port}: the board follows no more; {session.describe()}")
+            raise Refused(f"{session.link.port}: the board no longer follows; {session.describe()}")
 
     def _stamp(self, t: object) -> int:
         """Return a time in us, which wraps."""

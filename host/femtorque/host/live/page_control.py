@@ -104,7 +104,7 @@ class Hand:
             if key not in KEYS:
                 raise BadInput(WHERE, "key", key[:60], "unknown key", ", ".join(KEYS))
         if ("joints" in table) == ("tip" in table):
-            raise BadInput(WHERE, "joints", None, "must be there, or tip: one of the two")
+            raise BadInput(WHERE, "joints", None, "is needed, or tip, and not both")
         page, down = table.get("page"), table.get("held", False)
         if not (isinstance(page, str) and 0 < len(page) <= 64):
             raise BadInput(WHERE, "page", None, "must be a name of 1 to 64 characters")

@@ -41,17 +41,17 @@ class Leading:
         for given in (scale, offset, names):
             for name in given:
                 if name not in own:
-                    raise BadInput("teleop", "joint", name, "no such joint of the arm that follows",
+                    raise BadInput("teleop", "joint", name, "no such joint of the follower",
                                    hint(name, own, "joints"))
         for name in names.values():
             if name not in theirs:
-                raise BadInput("teleop", "joint", name, "no such joint of the arm that leads",
+                raise BadInput("teleop", "joint", name, "no such joint of the leader",
                                hint(name, theirs, "joints"))
         led = [names.get(name, name) for name in own]
         found = tuple(theirs.index(name) if name in theirs else -1 for name in led)
         if max(found, default=-1) < 0:
-            raise BadInput("teleop", "joints", None, "no joint of the arm that leads has the name of one that follows",
-                           "--lead FOLLOWER=LEADER, for each that does")
+            raise BadInput("teleop", "joints", None, "no joint of the leader has the name of a follower's joint",
+                           "--lead FOLLOWER=LEADER, for each pair")
         return Leading(found, np.array([scale.get(name, 1.0) for name in own]),
                        np.array([offset.get(name, 0.0) for name in own]))
 

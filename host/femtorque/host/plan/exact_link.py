@@ -117,7 +117,7 @@ def swung(chain: Chain, angle: tuple[Array, Array, Array], a: Array, dt: float) 
             if not np.isfinite(step).all() or np.abs(step).max() <= SOLVED * (1.0 + np.abs(change).max()):
                 break
         if not np.abs(step).max() <= 1e-4 * (1.0 + np.abs(change).max()):
-            raise Refused("the flexible link folds up under this motion: a slower motion, or a stiffer link")
+            raise Refused("the flexible link buckles in this motion: take a slower motion, or a stiffer link")
         rows.append(b)
         moments.append(lacking[0])
         along, across = np.stack([np.cos(b), np.sin(b)]), np.stack([-np.sin(b), np.cos(b)])
@@ -135,4 +135,4 @@ def _sag(left: Left, K: Array, B: Array, q: float, a: Array) -> Array:
         b = np.append(q, b[1:] - step)
         if np.abs(step).max() < 1e-13:
             return b
-    raise Refused("the flexible link does not bear its own weight and its load where the motion begins: a stiffer link")
+    raise Refused("the flexible link cannot carry its weight and load at the start of the motion: take a stiffer link")

@@ -107,7 +107,7 @@ def plan(mechanism: Mechanism, waypoints: Waypoints, *, begin: ArrayLike | None 
     """
     if mechanism.flexible:
         raise BadInput(mechanism.source or mechanism.name, "mechanism", None,
-                       "has flexible links: these waypoints are for rigid ones")
+                       "has flexible links: waypoints are for rigid links only")
     way = _Way(mechanism, waypoints, speed, begin)
     for number, point in enumerate(waypoints.points):
         following = waypoints.points[number + 1].mode if number + 1 < len(waypoints.points) else None
@@ -117,7 +117,7 @@ def plan(mechanism: Mechanism, waypoints: Waypoints, *, begin: ArrayLike | None 
         way.go_back()
     sections = [s for s in way.sections if s.duration > 0.0]
     if not sections:
-        raise BadInput(waypoints.source, "waypoint", None, "every one is where the motion begins: nothing moves")
+        raise BadInput(waypoints.source, "waypoint", None, "all are at the start of the motion: nothing moves")
     return _joined(mechanism, sections, speed, reserve, waypoints)
 
 

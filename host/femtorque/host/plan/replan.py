@@ -19,7 +19,7 @@ class Repeated(Plan):
 
     def words(self) -> str:
         lines = [f"{self.trajectory.duration:.3f} s, as recorded and smoothed, every limit kept"]
-        lines += [f"{s.factor:.2f} times slower than was recorded: {s.because}" for s in self.slowed]
+        lines += [f"{s.factor:.2f} times slower than recorded: {s.because}" for s in self.slowed]
         return "\n".join(lines)
 
 

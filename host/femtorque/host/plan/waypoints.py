@@ -120,7 +120,7 @@ def _waypoints(path: Path, file: WaypointFile, mechanism: Mechanism, tip: str | 
 def _tip(path: Path, mechanism: Mechanism, table: TipTable | None) -> Tip:
     if table is None:
         last = ends(mechanism)
-        raise BadInput(path, "tip", None, "is needed: which link, and which point of it, goes to xyz",
+        raise BadInput(path, "tip", None, "is needed: the link and its point that go to xyz",
                        f'--tip {last[0] if last else "LINK"}:x,y,z, or tip = {{ link = "...", xyz = [...] }}')
     return Tip(mechanism, table.link, table.xyz, path)
 
@@ -223,7 +223,7 @@ def _waypoint(path: Path, index: int, table: WaypointTable, mechanism: Mechanism
     if table.rpy is not None and table.xyz is None:
         raise BadInput(path, f"{where}.rpy", None, "goes with xyz")
     if table.line and table.xyz is None:
-        raise BadInput(path, f"{where}.line", True, "goes with xyz: a straight line is the tip's")
+        raise BadInput(path, f"{where}.line", True, "needs xyz: a straight line is for the tip")
     if table.line and not table.stop:
         raise BadInput(path, f"{where}.stop", False, "a straight line ends at rest", "leave stop out")
     if table.pause and not table.stop:

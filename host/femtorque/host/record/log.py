@@ -229,7 +229,7 @@ def _live(place: Path) -> Path:
         return place
     beside = place.with_stem(f"{place.stem}.new")
     if beside.exists():
-        raise BadInput(beside, "log", None, "is there already, of a run that was broken off",
+        raise BadInput(beside, "log", None, "exists already, from an interrupted run",
                        "move it away, or remove it")
     return beside
 
@@ -419,7 +419,7 @@ def read_log(path: Path) -> Run:
     if about is not None and about.get(CHECK, check := _check(about)) != check:
         about, damage = None, damage or "is damaged: the check sum of its description does not hold"
     if about is None or count == 0:
-        why = f"{damage}; no sample of a run is whole before that" if damage else "holds no run of femtorque"
+        why = f"{damage}; no complete sample is before that" if damage else "holds no run of femtorque"
         raise BadInput(path, "log", None, why, "give the .mcap that `femtorque stream --log` wrote")
     try:
         return _run(about, {topic: rows[:count] for topic, rows in topics.items()},

@@ -222,8 +222,8 @@ class Arm:
         except Refused:
             if self.board.session.in_state("FAULT", "ESTOP") or "HOMED" not in board_status(self.board.session).flags:
                 raise
-            raise Refused("the joints have their zeros, and stand elsewhere than at their start: nothing needs to be "
-                          f"homed; the service /{self._node.name}/arm arms the arm where it is") from None
+            raise Refused("the joints have their zeros, and are not at their start: homing is not "
+                          f"needed; the service /{self._node.name}/arm arms the arm where it is") from None
 
     def _arm(self) -> None:
         if "HOMED" not in board_status(self.board.session).flags and not self.board.session.in_state("FAULT", "ESTOP"):

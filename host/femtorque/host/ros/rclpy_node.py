@@ -25,7 +25,7 @@ def own(kind: str) -> Any:
     try:
         module = importlib.import_module(f"{package}.{group}")
     except ImportError:
-        raise BadInput("command line", "--over", "rclpy", f"needs {package}, which this ROS 2 has not",
+        raise BadInput("command line", "--over", "rclpy", f"needs {package}, which this ROS 2 lacks",
                        f"apt install ros-$ROS_DISTRO-{package.replace('_', '-')}") from None
     outer = getattr(module, name.partition("_")[0])
     return getattr(sys.modules[outer.__module__], name)  # its parts, e.g. Trigger_Response, are in the same module
@@ -68,7 +68,7 @@ class RclpyNode:
             rclpy = importlib.import_module("rclpy")
         except ImportError:
             raise Refused("rclpy cannot be imported: source ROS 2's setup.bash, and install femtorque into the Python "
-                          "that it is for") from None
+                          "of that ROS 2") from None
         self._qos = importlib.import_module("rclpy.qos")
         self._context = rclpy.Context()
         self._context.init(domain_id=self.domain)

@@ -158,14 +158,14 @@ def _checked(file: Path, first: bytes) -> str:
     """Return the suffix of a file that trimesh may read. Raises BadInput."""
     suffix = file.suffix.lower()
     if suffix not in FORMATS or first.startswith(b"PK"):  # an archive may unpack to any size
-        raise BadInput(file, "mesh", None, f"is no mesh in one of {', '.join(FORMATS)}")
+        raise BadInput(file, "mesh", None, f"is not a mesh in one of these formats: {', '.join(FORMATS)}")
     if suffix == ".glb":
         with file.open("rb") as content:
             content.seek(12)
             length = int.from_bytes(content.read(8)[:4], "little")
             told = sum(int(part["count"]) for part in json.loads(content.read(length)).get("accessors", ()))
         if told > NUMBERS:
-            raise BadInput(file, "mesh", None, f"says that it has {told} numbers, more than {NUMBERS}")
+            raise BadInput(file, "mesh", None, f"declares {told} numbers, more than {NUMBERS}")
     return suffix
 
 

@@ -69,7 +69,8 @@ class Tracking:
         words = self.apart
         if not np.isfinite(self.counts):
             return words
-        return f"{words}, {self.counts:.1f} encoder counts" + (", as fine as it sees" if self.counts < SEES else "")
+        finest = ", at the encoder's resolution" if self.counts < SEES else ""
+        return f"{words}, {self.counts:.1f} encoder counts{finest}"
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ class Left:
         start = (f"{self.joint}: the feedback gave {measure(self.rms, effort)} rms, "
                  f"{self.of_peak:.1%} of the largest torque")
         if self.cause == NOTHING:
-            return f"{start}; it follows neither velocity nor acceleration"
+            return f"{start}; this torque follows neither velocity nor acceleration"
         if self.cause == MODEL:
             most = "larger" if self.size > 0.0 else "smaller"
             return (f"{start}; {self.explained:.0%} of its slow part follows the feed-forward torque, as if masses "
@@ -98,9 +99,9 @@ class Left:
         more = "more" if self.size > 0.0 else "less"
         if self.cause == CONSTANT:
             return (f"{start}; {self.explained:.0%} of its slow part is a constant torque of "
-                    f"{measure(self.size, self.unit)}, as of a load")
-        return (f"{start}; {self.explained:.0%} of its slow part is as {self.cause} of "
-                f"{measure(abs(self.size), self.unit)} {more} than the mechanism file says would be")
+                    f"{measure(self.size, self.unit)}, for example of a load")
+        return (f"{start}; {self.explained:.0%} of its slow part looks like {measure(abs(self.size), self.unit)} "
+                f"{more} {self.cause} than the mechanism file says")
 
 
 @dataclass(frozen=True)
@@ -117,8 +118,8 @@ class Line:
 NOTHING, INERTIA, CONSTANT, MODEL = "nothing found", "inertia", "a constant torque", "the feed-forward torque"
 LIKE_A_ZERO = (INERTIA, CONSTANT, MODEL)  # causes that a wrong pose may also produce
 ZERO_FIRST = (
-    "A shifted zero would look like what follows: before the model is changed, put the arm at its start, see "
-    "whether `femtorque monitor` shows its start pose; `femtorque home --rezero` gives it its zeros anew."
+    "A shifted zero looks like the next finding. Before you change the model, put the arm at its start and check "
+    "that `femtorque monitor` shows the start pose. If not, `femtorque home --rezero` sets the zeros again."
 )
 
 
@@ -386,10 +387,10 @@ class Findings:
             if event.what.startswith("fault") or event.what == "ESTOP":
                 said.append(f"The run was broken off at {event.t:.2f} s: {event.what}.")
         if self.moving[-1]:
-            said.append(f"The log ends in the middle of a motion, at {self.t[-1]:.2f} s: from then on the host heard "
-                        "nothing of the board, or was ended itself.")
+            said.append(f"The log ends in the middle of a motion, at {self.t[-1]:.2f} s: after that the host heard "
+                        "nothing of the board, or the host itself ended.")
         if not self.tracking:
-            return [*said, "Nothing moved: there is no tracking to speak of."]
+            return [*said, "Nothing moved, so there is no tracking to judge."]
         worst = max(self.tracking, key=lambda x: x.worst / _scale(run, x.joint))
         doing = "standing still" if abs(worst.rate) < STILL else f"moving at {worst.rate:+.2g} {worst.unit}/s"
         said.append(f"Tracking was worst at {worst.joint}, {doing}: desired and measured were {worst}.")
@@ -414,15 +415,15 @@ class Findings:
         loose = [name for name, ku, kv in zip(self.run.joints, self.run.facts["ku"], self.run.facts["kv"], strict=True)
                  if ku == kv == 0.0]
         if len(loose) == len(self.run.joints):
-            return ["No joint has gains: feed-forward alone moved them, and nothing brought errors back."]
+            return ["No joint has gains: feed-forward alone moved them, and nothing corrected errors."]
         j = max(shares)[1]
         unit, name = self.effort_unit(j), self.run.joints[j]
         back, ahead, whole = (self.shares[j][key] for key in ("feedback", "feed-forward", "all"))
-        words = (f"The feedback had most to do at {name}: it gave {measure(back, unit)} rms, the feed-forward "
-                 f"{measure(ahead, unit)}; with friction and rotor {measure(whole, unit)} were asked for")
+        words = (f"The feedback had most to do at {name}: it gave {measure(back, unit)} rms, the feed-forward gave "
+                 f"{measure(ahead, unit)}, and with friction and rotor the total was {measure(whole, unit)}")
         against = float(np.mean(self.feedback[self.moving, j] * self.run.torque_ff[self.moving, j]))
         if back > AGAINST * ahead and against < -0.5 * back * ahead:
-            return [words + ", as the two went against each other."]
+            return [words + ", because the two went against each other."]
         return [words + "."]
 
     def _of_oscillation(self) -> list[str]:
@@ -431,10 +432,10 @@ class Findings:
             return []
         worst = max(self.oscillating.values(), key=lambda line: line.amplitude / _scale(self.run, line.joint))
         others = ", ".join(line.joint for line in self.oscillating.values() if line is not worst)
-        so = f" (so do those of {others})" if others else ""
+        so = f" (so do the loops of {others})" if others else ""
         return [f"The loop of {worst.joint} oscillates at {worst.hz:.1f} Hz, by {measure(worst.amplitude, worst.unit)}"
-                f"{so}: a slower motion does not mend that; see whether its gains fit what it moves (`femtorque check` "
-                "has the stiffest ku and kv, and looks for the rotor of its drive)."]
+                f"{so}. A slower motion does not help. Check that the gains fit the load (`femtorque check` shows the "
+                "stiffest ku and kv, and checks the rotor of the drive)."]
 
     def _of_lines(self) -> list[str]:
         """Return a sentence on a frequency that neither the motion nor its loop explains."""
@@ -446,7 +447,7 @@ class Findings:
         line = max(strong, key=lambda x: x.amplitude / _scale(self.run, x.joint))
         return [f"The error of {line.joint} has a line at {line.hz:.1f} Hz of {measure(line.amplitude, line.unit)}, "
                 f"{line.times:.0f} times the median of its spectrum. Its motion and its loop are slower: look for a "
-                "part that swings (frame, belt, gear), and see whether the line moves as the motion is played slower."]
+                "part that swings (frame, belt, gear), and check whether the line moves in a slower motion."]
 
     def _of_truth(self) -> list[str]:
         """Return a sentence on the true errors of a simulated plant."""
@@ -466,7 +467,8 @@ class Findings:
         names, worst = ", ".join(t.joint for t in loose), max(t.worst for t in loose)
         play = max(float(self.run.facts["play"][self.run.joints.index(t.joint)]) for t in loose)
         return [f"Errors at {names}, of {measure(worst, 'rad')} at most, are within the play of a servo's gear, "
-                f"{measure(play, 'rad')} as one was measured: its motor turns through that before the joint follows."]
+                f"{measure(play, 'rad')} as measured at one servo: the motor turns through the play before the joint "
+                "follows."]
 
     @cached_property
     def within_play(self) -> set[str]:
@@ -523,7 +525,7 @@ class Findings:
 
     def _of_encoders(self) -> list[str]:
         return [f"The encoder of {self.run.joints[j]} showed no movement from {since:.2f} s on, while "
-                f"{measure(went, self.unit(j))} were asked for: look at encoder, wires and motor."
+                f"the target moved by {measure(went, self.unit(j))}: look at encoder, wires and motor."
                 for j, since, went in self.stuck]
 
     @cached_property
@@ -557,11 +559,11 @@ class Findings:
             return [f"The feedback's torque says nothing about the model: the arm touched {', '.join(touched)}."]
         judged = [x for x in self.left if x.joint not in self.within_play]
         if self.left and not judged:
-            return ["The feedback's torque says nothing about the model: the servos' backlash explains as much."]
+            return ["The feedback's torque says nothing about the model: the backlash of the servos explains it too."]
         known = [x for x in judged if x.cause != NOTHING]
         if not known:
             return ["The model's residual follows neither velocity nor acceleration at any joint: it is noise, or too "
-                    "small to say."] if judged else []
+                    "small to judge."] if judged else []
         worst = max(known, key=lambda x: x.of_peak)
         first = [ZERO_FIRST] if worst.cause in LIKE_A_ZERO else []
         return [*first, f"The model was farthest from the arm at {worst}."]
@@ -590,7 +592,7 @@ class Findings:
 
 def damage(run: Run) -> str:
     """Return from where on the log could not be read."""
-    return f"The log {run.damage}; shown is what was before, {run.t[-1] - run.t[0]:.2f} s."
+    return f"The log {run.damage}; the {run.t[-1] - run.t[0]:.2f} s before that are shown."
 
 
 def measure(value: float, unit: str) -> str:

@@ -2,8 +2,8 @@
 
 SMALLEST = 0.5  # smallest shown value of a unit
 # definitions under tables, in the terminal and on pages
-ERROR = "Error: desired - measured; of positions that come over a bus, desired when they were measured."
-TRUE = "True: desired - true, as the simulated arm did it."
+ERROR = "Error: desired - measured; for positions over a bus, desired at the time of the measurement."
+TRUE = "True: desired - true position of the simulated arm."
 
 
 def readable(largest: float, unit: str) -> tuple[float, str]:

@@ -115,22 +115,22 @@ def _sections(found: Findings) -> list[Section]:
     shown = _shown(found)
     few = "" if len(shown) == len(found.run.joints) else f" The {MOST} joints with the largest errors are shown."
     felt = [] if found.run.outside is None else [Section(
-        "Torque from outside", "What the board felt by the arm's momenta, its mean, and how far it may be from that: a "
-        "touch is farther." + few, tuple(_felt(found, found.run.outside, j) for j in shown))]
+        "Torque from outside", "What the board felt from the arm's momentum, its mean, and the threshold: a touch is "
+        "farther from the mean." + few, tuple(_felt(found, found.run.outside, j) for j in shown))]
     return [
         Section("Tracking", "Desired and measured positions, and below them the errors." + few,
                 (*(_position(found, j) for j in shown), *(_error(found, j) for j in shown))),
         Section("Torque shares",
-                "Torque of every joint, by the part of the law that asked for it: feed-forward knew it in advance, "
-                "the feedback found it out." + few, tuple(_torque(found, j) for j in shown)),
+                "Torque of every joint, by the part of the law that gives it: the model calculates the feed-forward "
+                "in advance, the feedback corrects errors." + few, tuple(_torque(found, j) for j in shown)),
         *felt,
         Section("Model against measurement",
                 "Torque of the feedback over the velocity of the target. With an exact model it would be noise "
                 "about zero: a step at zero velocity is Coulomb friction, a slope viscous friction."
                 + few, tuple(_model(found, j) for j in shown)),
         Section("Spectrum of the error",
-                "Amplitude over frequency, Hann window, longest motion. STATUS is sampled: what is "
-                "faster than half its rate appears folded." + few, tuple(_spectrum(found, j) for j in shown)),
+                "Amplitude over frequency, Hann window, longest motion. STATUS is sampled: frequencies "
+                "above half its rate appear folded." + few, tuple(_spectrum(found, j) for j in shown)),
         Section("Tick and stream",
                 "Cycles of the control tick, and knots that wait at the board; lines mark changes of state.",
                 _tick_and_stream(found)),

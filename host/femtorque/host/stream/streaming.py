@@ -159,7 +159,7 @@ def check_start(session: Session, motion: Knots) -> None:
     for j in np.flatnonzero(away > allowed).tolist() if allowed else ():
         raise Refused(
             f"{session.link.port}: {session.joint(j)} stands {away[j]:.4g} {session.unit(j)} from where the motion "
-            f"starts, {allowed[j]:.2g} is allowed; move it there first (`--approach` does), or plan from here "
+            f"starts, {allowed[j]:.2g} is allowed; move it there first (`--approach`), or plan from here "
             "(`femtorque plan --port`)"
         )
 
@@ -329,7 +329,7 @@ class _Run:
             self._resume()
             return ""
         if self.hold_after_stop <= 0.0:
-            raise Refused(f"{session.link.port}: {told}; look at the link, or let it go on by itself with --resume")
+            raise Refused(f"{session.link.port}: {told}; check the link, or use --resume to continue automatically")
         return self._hold(told)
 
     def _resume(self) -> None:

@@ -74,7 +74,7 @@ def test_joints_that_a_weight_hardly_loads_are_named_and_keep_their_numbers():
     """A weight on the column loads only the waist, by an unknown inertia."""
     weight = replace(WEIGHT, link="column")
     found = weighed(file_constants((1.3, 1.3, 1.3)), weight, replace(GUESS, link="column"))
-    assert not np.any(found.sure) and found.words().count("not told apart") == 3
+    assert not np.any(found.sure) and found.words().count("not determined") == 3
     assert [found.keys(j) for j in range(3)] == [{}, {}, {}]
 
 

@@ -241,7 +241,7 @@ def _within_efforts(unknowns: Unknowns, series: _Series | _Steps, score: float) 
             pass
         share *= SMALLER
     raise Refused(f"{space.whole.name}: the motors cannot move the arm in these ranges with {HARD:.0%} of their "
-                  "effort; give ranges nearer to where it hangs")
+                  "effort; give ranges nearer to the hanging pose")
 
 
 def _trajectory(unknowns: Unknowns, series: _Series | _Steps) -> Trajectory:

@@ -29,7 +29,7 @@ MOTIONS = 2  # for the fit, and one slow motion; one more and one slow motion ju
 DENSITY = 1000.0  # kg/m^3 of an unknown payload, and its share of the arm's mass
 GUESS = 0.05
 
-NO_BETTER = "The file explains the unseen motion as well as these numbers do: they need not be written, nor are they."
+NO_BETTER = "The file explains the unseen motion as well as these numbers do, so they are not written."
 
 BEYOND = {"stribeck": "more at rest (Stribeck)", "stribeck_velocity": "half of it at", "load": "with the load"}
 
@@ -138,7 +138,7 @@ class Result:
             said = (f"{row['name']}: {row['mass']['before']:.4g} -> {row['mass']['after']:.4g} kg, centre "
                     f"{_millimetres(row['com']['before'])} -> {_millimetres(row['com']['after'])} mm")
             if row["not_seen"]:
-                said += f"; not seen alone, so as near to the file as the data let it: {', '.join(row['not_seen'])}"
+                said += f"; not determined alone, so near the file: {', '.join(row['not_seen'])}"
             lines.append(said)
         for row in self.joints():
             said = (f"{row['name']}: viscous {_changed(row['viscous'])}, Coulomb {_changed(row['coulomb'])}, rotor "
@@ -155,10 +155,10 @@ class Result:
             contact = touch.contact
             lines.append(f"{touch.joint}: felt at most {touch.after:.3g} without contact ({touch.before:.3g} with the "
                          f"file's numbers); a touch is {contact.torque:.3g}, {contact.velocity:.3g} more per velocity, "
-                         f"{contact.acceleration:.3g} per acceleration: twice its dry friction, and {MARGIN:g} times "
-                         "what else was felt")
-        lines.append("+-: 95 %, if the file's R, L, K, gear and bus voltage, or the drive's torque, are right: no "
-                     "motion alone tells a strong motor from a light arm")
+                         f"{contact.acceleration:.3g} per acceleration: twice its dry friction plus {MARGIN:g} times "
+                         "the rest of what was felt")
+        lines.append("+-: 95 %, if the file's R, L, K, gear and bus voltage, or the drive's torque, are right: a "
+                     "strong motor on a heavy arm and a weak one on a light arm move alike")
         return "\n".join(lines)
 
 
@@ -232,7 +232,7 @@ def identify(board: Board, mechanism: Mechanism, programme: Programme,
         on_step("back")
         approach(board, begin, stops)
         if mechanism.feel is not None and programme.unseen:
-            on_step("at rest, to see what is felt of nothing")
+            on_step("at rest, to see what is felt without contact")
             rest(board.session)
     if unseen:
         found = fit_friction(programme.unknowns, takes, unseen, programme.columns, programme.base)

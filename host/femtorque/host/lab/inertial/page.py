@@ -41,9 +41,9 @@ def _tables(result: Result) -> list[Table]:
               f"{_mm(row['com']['before'])} → {_mm(row['com']['after'])}", f"{row['sigmas']:.1f}",
               ", ".join(row["not_seen"]) or "-") for row in result.solids()]
     tables = [Table(
-        "Links", "Sigmas: the largest change of a number, in its own standard deviations. Not seen alone: numbers of "
-        "which these motions say next to nothing by themselves; they stay as near to the file's as those seen allow.",
-        ("link", "mass, kg", "centre of gravity, mm", "sigmas", "not seen alone"), links)]
+        "Links", "Sigmas: the largest change of a number, in its standard deviations. Not determined alone: numbers "
+        "that these motions determine only together with others; they stay as near to the file as the others allow.",
+        ("link", "mass, kg", "centre of gravity, mm", "sigmas", "not determined alone"), links)]
     rows = result.joints()
     if rows:
         joints = [(row["name"], *(f"{row[part]['before']:.3g} → {row[part]['after']:.3g} ± {row[part]['interval']:.2g}"
@@ -51,24 +51,24 @@ def _tables(result: Result) -> list[Table]:
                    *((f"{row['residual']['before']:.3g}", f"{row['residual']['after']:.3g}",
                       f"{row['residual']['of']:.3g}") if "residual" in row else ("-", "-", "-"))) for row in rows]
         tables.append(Table(
-            "Joints", "Rotor (at the joint), viscous and Coulomb friction with 95 % intervals, which hold if motors "
-            "and drives are as the file has them. Unexplained: N m or N rms of a motion that the fit has not seen."
+            "Joints", "Rotor (at the joint), viscous and Coulomb friction with 95 % intervals. The intervals hold if "
+            "the file is right about motors and drives. Unexplained: N m or N rms of a motion that the fit did not use."
             + ("" if result.better else f" {NO_BETTER}"),
             ("joint", *OF_JOINT, "unexplained before", "after", "of"), joints))
         more = [(row["name"], *(f"{row[part]['before']:.3g} → {row[part]['after']:.3g} ± {row[part]['interval']:.2g}"
                                 if part in row else "not seen" for part in BEYOND)) for row in rows]
         tables.append(Table(
-            "Friction beyond Coulomb's", "With 95 % intervals: N m or N more at rest, the velocity at which half of it "
-            "is left, and N m per N m of the links' torque. Taken only where the unseen motions are explained better "
-            "by more than the interval of that; what was not seen stays as the file has it.",
+            "Friction beyond Coulomb's", "With 95 % intervals: additional N m or N at rest, the velocity at which half "
+            "of it is left, and N m per N m of the links' torque. A number is used only if it explains the unseen "
+            "motions better, by more than the interval of the improvement. Otherwise the file's number stays.",
             ("joint", *BEYOND.values()), more))
     if result.touches:
         touches = [(touch.joint, f"{touch.before:.3g}", f"{touch.after:.3g}",
                     *(f"{part:.3g}" for part in astuple(touch.contact))) for touch in result.touches]
         tables.append(Table(
-            "Touches", "Torque that the board felt from outside while nothing touched the arm, off its mean, N m or N: "
-            "with the file's numbers, as it was, and with those that it gets. A touch (contact in the file) is "
-            f"proposed to be twice the joint's dry friction and {MARGIN:g} times what else was felt, in all motions.",
+            "Touches", "External torque that the board felt without contact, from its mean, N m or N: with the file's "
+            "numbers and with the new ones. The proposed threshold of a touch (contact in the file) is twice the "
+            f"joint's dry friction plus {MARGIN:g} times the rest of what was felt in all motions.",
             ("joint", "felt at most", "with what is found", "torque", "velocity", "acceleration"), touches))
     return tables
 

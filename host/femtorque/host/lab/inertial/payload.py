@@ -63,13 +63,13 @@ class Weighed:
     def words(self) -> str:
         lines = []
         for j, joint in enumerate(self.mechanism.streamed):
-            said = f"{joint.name}: {self.scale[j]:.3f} +- {self.half[j]:.2g} of the torque that the file takes it for"
+            said = f"{joint.name}: {self.scale[j]:.3f} +- {self.half[j]:.2g} of the torque that the file gives it"
             if not self.sure[j]:
-                said = f"{joint.name}: not told apart (+- {self.half[j]:.2g}): it hardly moved, or hardly bears it"
+                said = f"{joint.name}: not determined (+- {self.half[j]:.2g}): it hardly moved, or carries little"
             lines.append(said + "".join(f"; {key} {_was(joint, key):.4g} -> {value:.4g}"
                                         for key, value in self.keys(j).items()))
-        lines.append("+-: 95 %. R is taken to be what is wrong of a motor with a voltage at it, K of a current loop. "
-                     "Masses and friction in the file go with its old torques: identify --whole again without it")
+        lines.append("+-: 95 %. The error is attributed to R for a motor on a voltage, and to K on a current loop. "
+                     "Masses and friction in the file belong to the old torques: identify --whole again without it")
         return "\n".join(lines)
 
 

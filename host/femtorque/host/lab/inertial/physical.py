@@ -134,7 +134,7 @@ def _minimum(x: Array, normal: Array, side: Array, prior: Prior, gamma: float) -
             if share < LAST:
                 if promise <= NEARLY * (1.0 + abs(value)):
                     return x
-                raise Refused("the fit came to no end: the recordings and the file contradict each other too much")
+                raise Refused("the fit does not converge: the recordings contradict the file too much")
         x, value = x + share * step, new
     return x
 

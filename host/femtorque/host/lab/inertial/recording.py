@@ -150,8 +150,8 @@ def equations(unknowns: Unknowns, takes: Sequence[Recording]) -> Equations:
     """Return the equations of all recordings, in order. Raises Refused if none is long enough."""
     parts = [found for take in takes if (found := _equations(unknowns, take)) is not None]
     if not parts:
-        raise Refused(f"{unknowns.space.whole.name}: nothing of the recordings is longer than {3.0 * WINDOW:g} s: too "
-                      "many STATUS were lost on the way")
+        raise Refused(f"{unknowns.space.whole.name}: no part of the recordings is longer than {3.0 * WINDOW:g} s: too "
+                      "many STATUS were lost")
     return Equations(np.concatenate([p.matrix for p in parts]), np.concatenate([p.side for p in parts]),
                      np.concatenate([p.late for p in parts]), np.concatenate([p.counts for p in parts]),
                      parts[0].period)

@@ -20,7 +20,7 @@ def write_inertias(path: Path, result: Result) -> None:
         _numbers(path, result)
     for touch in result.touches:
         set_joint(path, touch.joint, {"contact": asdict(touch.contact)},
-                  f"twice its dry friction, and {MARGIN:g} times what else was felt; at most {touch.after:.2g} in all")
+                  f"twice its dry friction plus {MARGIN:g} times the rest; at most {touch.after:.2g} was felt")
 
 
 def write_motors(path: Path, weighed: Weighed) -> None:
