@@ -96,7 +96,7 @@ def test_positions_that_are_old_are_no_bad_encoder(age, beyond, blamed):
 def test_what_a_servos_play_makes_is_not_the_models(play, off, blamed):
     run = a_run(T, ACCELERATION, 0.05 * ACCELERATION + NOISE, error=off * np.sin(2.0 * T), play=play)
     said = Findings(run).sentences
-    assert has(said, "The model was farthest", "as inertia") is blamed
+    assert has(said, "The model was farthest", "more inertia") is blamed
     assert has(said, "Errors at arm, of 10 mrad at most, are within the play of a servo's gear, 17 mrad") is not blamed
 
 
