@@ -11,6 +11,7 @@
 #define FT_BOARD "f405rg-4"
 #define FT_VERSION "0.2.0"
 
+#include "ft_port.h"
 #undef FT_CAPTURE_SAMPLES /* 1024: only a power of two matters */
 #define FT_CAPTURE_SAMPLES 8u
 
