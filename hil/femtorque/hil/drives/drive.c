@@ -1,6 +1,6 @@
-/* It answers a moment later with its state before the frame. Families
- * (hil/drives/families) obey and answer in C what comes in every control cycle,
- * and all else in Python. */
+/* A drive answers a moment after a frame, with its state before the frame. The
+ * families' C (hil/drives/families) obeys the frames of every control cycle,
+ * and Python obeys all other frames. */
 #include "drive.h"
 
 #include "parts.h"
@@ -111,8 +111,8 @@ static void reply_later(drive *d)
     task_after(d->wire->parts, &a->task, d->answers_in + d->late);
 }
 
-/* Have Python obey a frame: all frames of a family without C, rare ones of the
- * others. */
+/* Let Python obey a frame: every frame of a family without C, and rare frames
+ * of the other families. */
 int32_t drive_obey(drive *d)
 {
     return d->tell(HANDLE);
@@ -128,13 +128,13 @@ uint8_t *drive_answer(drive *d, uint32_t id, int32_t size)
     return d->reply.data;
 }
 
-/* Note that it is commanded now. */
+/* Note the time of a command. */
 void drive_feed(drive *d)
 {
     d->commanded = parts_seconds(d->wire->parts);
 }
 
-/* Return true if a frame may be for it. */
+/* Return true if a frame may be for the drive. */
 static int concerns(const drive *d, const can_frame *f)
 {
     int32_t i;
@@ -194,9 +194,8 @@ double drive_step(void *of, double seconds, double now, double angle,
     return torque;
 }
 
-/* Return true if its output turns as freely as if it were off: it is off, or is
- * commanded no gain and no more than one step of the torque's field, in which
- * there is no zero. */
+/* Return true if the output turns freely: the drive is off, or the command has
+ * zero gains and at most one step of torque. The torque's field has no zero. */
 int drive_limp(const void *of)
 {
     const drive *d = of;

@@ -10,11 +10,11 @@ static double all_ones(int32_t bits)
     return (double)((1u << bits) - 1u);
 }
 
-/* Return the code of a value; beyond the range, that of the range's end. */
+/* Return the code of a value, clamped into the range. */
 uint32_t field_code(double value, double lo, double hi, int32_t bits)
 {
     double code = (fmin(fmax(value, lo), hi) - lo) * all_ones(bits) / (hi - lo);
-    return code > 0.0 ? (uint32_t)code : 0u; /* NaN in a range of nothing */
+    return code > 0.0 ? (uint32_t)code : 0u; /* NaN if the range is empty */
 }
 
 double field_value(uint32_t code, double lo, double hi, int32_t bits)

@@ -1,5 +1,5 @@
-/* The inner loop is sampled at its own rate within each step of the plant;
- * meanwhile the joint moves on with its velocity. */
+/* The inner loop has its own rate within each step of the plant. Between two
+ * samples the joint moves on with its velocity. */
 #include "motor.h"
 
 #include <math.h>
@@ -28,13 +28,13 @@ void motor_stop(motor *m)
     m->active = m->standing = 0;
 }
 
-/* Set the zero here. */
+/* Make the present position zero. */
 void motor_zero(motor *m)
 {
     m->zero = m->offset = m->angle;
 }
 
-/* Return the torque of a loop of position around one of velocity. */
+/* Return the torque of a position loop around a velocity loop. */
 static double held(motor *m)
 {
     double error = (m->pos_gain * (m->position - motor_position(m)) +
@@ -47,7 +47,7 @@ static double held(motor *m)
     return within(torque, -m->limit, m->limit);
 }
 
-/* Return the torque that its loop wants. */
+/* Return the torque of the loop. */
 static double wanted(motor *m)
 {
     double torque;
@@ -77,7 +77,7 @@ static void heat(motor *m, double seconds)
                       -expm1(-seconds / m->thermal);
 }
 
-/* Return the mean torque at the output while it moves on from an angle with a
+/* Return the mean torque at the output, which moves on from an angle with a
  * velocity. */
 double motor_step(motor *m, double seconds, double angle, double velocity)
 {

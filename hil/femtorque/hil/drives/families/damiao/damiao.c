@@ -1,4 +1,4 @@
-/* Commands, special ones too, and the feedback; drive.py has their sources and
+/* Commands, special commands and the feedback; drive.py has their sources and
  * the registers. */
 #include "damiao.h"
 
@@ -55,7 +55,7 @@ static void special(damiao *own, int32_t code)
     }
 }
 
-/* Obey a command; those of other modes than MIT have no torque here. */
+/* Obey a command. Commands of other modes than MIT make no torque here. */
 int32_t damiao_obey(drive *d)
 {
     damiao *own = (damiao *)d;

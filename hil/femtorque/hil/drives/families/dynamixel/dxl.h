@@ -1,4 +1,4 @@
-/* A Dynamixel X: its control table, and its motor behind its loops. */
+/* A Dynamixel X: its control table, its loops and its motor. */
 #ifndef DXL_H
 #define DXL_H
 

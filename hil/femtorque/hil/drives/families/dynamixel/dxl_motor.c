@@ -1,4 +1,4 @@
-/* A Dynamixel's control table, its loops, and its own protections. */
+/* A Dynamixel's control table, its loops and its protections. */
 #include "dxl.h"
 
 #include "parts.h"
@@ -36,13 +36,13 @@ void dxl_put(dxl *m, uint32_t at, int64_t value, uint32_t count)
         m->registers[at + i] = (uint8_t)((uint64_t)value >> 8u * i);
 }
 
-/* Return the time at which its own millisecond began. */
+/* Return the time at which the servo's present millisecond began. */
 double dxl_boundary(const dxl *m, double now)
 {
     return floor((now - m->phase) / DXL_PERIOD) * DXL_PERIOD + m->phase;
 }
 
-/* Return its position for an angle of its output, rad from the middle of its
+/* Return the position for an angle of the output, rad from the middle of the
  * turn. */
 int64_t dxl_counts(const dxl *m, double angle)
 {
@@ -51,7 +51,7 @@ int64_t dxl_counts(const dxl *m, double angle)
            DXL_TURN / 2 + dxl_get(m, DXL_HOMING, 4);
 }
 
-/* Set goals to their limits, and gains as they come, as another mode does. */
+/* Set goals to their limits and gains to the factory's: a mode has changed. */
 void dxl_reset_goals(dxl *m)
 {
     dxl_put(m, DXL_P_GAIN, m->p_gain, 2);
@@ -64,8 +64,8 @@ void dxl_forget_turns(dxl *m)
     m->zero = floor((m->angle - m->centre) / TAU + 0.5) * TAU + m->centre;
 }
 
-/* Switch on with the stored settings and the motor off. It is on the wire at
- * once at the very beginning of time alone. */
+/* Switch on with the stored settings and the motor off. Only at time 0 the
+ * servo is on the wire at once. */
 void dxl_power_up(dxl *m, double angle)
 {
     double now = parts_seconds(m->wired.parts);
@@ -88,20 +88,20 @@ static int is_on(const dxl *m)
     return m->registers[DXL_ENABLE] == 1;
 }
 
-/* Return true if its bridge is on. */
+/* Return true if the bridge is on. */
 int dxl_drives(const void *motor)
 {
     const dxl *m = motor;
     return m->wired.powered && is_on(m);
 }
 
-/* Return the share of the supply at its motor. */
+/* Return the share of the supply at the motor. */
 double dxl_share(const dxl *m)
 {
     return dxl_drives(m) && m->volts != 0.0 ? m->given / m->volts : 0.0;
 }
 
-/* Bring about one of its own errors, which switches it off if it is to. */
+/* Cause an error. Some errors switch the motor off. */
 void dxl_fail(dxl *m, uint8_t code)
 {
     m->registers[DXL_HARDWARE] |= code;
@@ -109,7 +109,7 @@ void dxl_fail(dxl *m, uint8_t code)
         m->registers[DXL_ENABLE] = 0;
 }
 
-/* Act by its own protections, and by its watchdog. */
+/* Apply the protections and the watchdog. */
 static void guard(dxl *m, double now)
 {
     uint8_t *r = m->registers, waits = r[DXL_WATCHDOG];
@@ -138,7 +138,7 @@ static void heat(dxl *m, double seconds, double current)
                                          m->grams));
 }
 
-/* Return steps of current or of duty that its mode asks for. */
+/* Return the steps of current or duty that the mode asks for. */
 static double asked(const dxl *m, int mode)
 {
     double error, most;
@@ -152,7 +152,7 @@ static double asked(const dxl *m, int mode)
                   most);
 }
 
-/* Return V of its current's loop, within its supply. */
+/* Return the voltage of the current loop, V, within the supply. */
 static double by_current(dxl *m, double wanted, double h)
 {
     double most = m->volts * dxl_get(m, DXL_GOAL_PWM, 2) / DXL_FULL;
@@ -165,7 +165,7 @@ static double by_current(dxl *m, double wanted, double h)
     return within(given, -most, most);
 }
 
-/* Return V at its motor in a mode, as long as it is on. */
+/* Return the voltage at the motor in a mode while the motor is on, V. */
 static double give(dxl *m, int mode, double now, double h)
 {
     double wanted = m->registers[DXL_WATCHDOG] == DXL_EXPIRED ? 0.0 : m->wanted;
@@ -177,7 +177,7 @@ static double give(dxl *m, int mode, double now, double h)
                                   : wanted / DXL_FULL * m->volts;
 }
 
-/* Return V at its motor from now on, NaN where it floats. */
+/* Return the voltage at the motor from now on, V; NaN if it floats. */
 double dxl_terminal(void *motor, double now, double angle, double velocity,
                     double current)
 {

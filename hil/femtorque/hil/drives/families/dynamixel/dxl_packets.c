@@ -1,6 +1,6 @@
-/* Packets of protocol 2.0: ff ff fd 00, id, length of what follows, instruction,
- * parameters, check sum; after each ff ff fd in what follows an fd is stuffed
- * in. */
+/* Packets of protocol 2.0: ff ff fd 00, id, length of the rest, instruction,
+ * parameters, check sum. In the rest an fd is stuffed in after each ff ff fd.
+ */
 #include "dxl.h"
 
 #include "parts.h"
@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#define HEAD 7u   /* bytes to the length and with it */
+#define HEAD 7u   /* bytes up to the end of the length */
 #define LEAST 10u /* bytes of a packet */
 #define SUM 2u    /* bytes of the check sum */
 #define FAST 4u   /* bytes of a part of an answer beside registers, */
@@ -17,8 +17,8 @@
 
 static const uint8_t START[4] = {0xFF, 0xFF, 0xFD, 0};
 
-/* Contents of a packet to servos, without what was stuffed in. at, size: its
- * first two parameters of two bytes. */
+/* Contents of a packet to servos, without stuffed bytes. at, size: the first
+ * two parameters of two bytes. */
 typedef struct {
     uint32_t id, kind, at, size, count;
     const uint8_t *parameters;
@@ -54,8 +54,8 @@ static int like_start(const uint8_t *from, const uint8_t *at)
     return at - from >= 3 && memcmp(at - 3, START, 3) == 0;
 }
 
-/* Read a packet; return 0 for what is no whole one with a right check sum, or
- * an answer. */
+/* Read a packet. Return 0 if the packet is incomplete, has a wrong check sum or
+ * is an answer. */
 static int parse(const uint8_t *packet, uint32_t size, order *found)
 {
     const uint8_t *from = packet + HEAD, *at, *end = packet + size - SUM;
@@ -77,7 +77,7 @@ static int parse(const uint8_t *packet, uint32_t size, order *found)
     return 1;
 }
 
-/* Find the first packet; what begins as none is left out. */
+/* Find the first packet. Bytes before it are left out. */
 static uint32_t split(const uint8_t *burst, uint32_t size, uint32_t *skipped)
 {
     uint32_t at, whole;
@@ -91,8 +91,8 @@ static uint32_t split(const uint8_t *burst, uint32_t size, uint32_t *skipped)
     return at + whole <= size ? whole : 0;
 }
 
-/* Servos answer all but SYNC WRITE and what is for everybody; that only if it is
- * a PING. A write to one of them has an answer of its own. */
+/* Servos answer a PING to all servos, and every packet to one of them but SYNC
+ * WRITE. A write to one servo has another answer. */
 static int32_t ask(const uint8_t *packet, uint32_t size, question *q)
 {
     order found;
@@ -123,7 +123,7 @@ const framing *dxl_framing(void)
 
 /* -- registers ------------------------------------------------------------- */
 
-/* Return the error of a write that may not be. */
+/* Return the error of a forbidden write. */
 static uint8_t refusal(const dxl *m, uint32_t at, const uint8_t *data,
                        uint32_t count, int64_t value)
 {
@@ -222,7 +222,7 @@ static void feed(dxl *m)
     m->fed = parts_seconds(m->wired.parts);
 }
 
-/* Obey a packet to all servos that is no question. */
+/* Obey a packet to all servos that asks for nothing. */
 static void heard(servo *s, const uint8_t *packet, uint32_t size)
 {
     dxl *m = (dxl *)s;
@@ -273,8 +273,7 @@ static uint32_t give(dxl *m, uint8_t *said, const order *found)
     return status(m, said, 0, m->registers + found->at, found->size);
 }
 
-/* Add its part to an answer that all make together; with the head, if it is the
- * first. */
+/* Add the servo's part to the common answer. The first servo adds the head. */
 static uint32_t add_part(dxl *m, uint8_t *whole, uint32_t before,
                          const order *found)
 {

@@ -1,5 +1,5 @@
-/* In C because six servos are stepped ten thousand times a second. Bits of a
- * duty beyond the direction's add to its size (LeRobot, pull request 4547). */
+/* In C, since six servos are stepped ten thousand times a second. Bits of a
+ * duty above the sign bit add to its size (LeRobot, pull request 4547). */
 #include "sts.h"
 
 #include <math.h>
@@ -24,7 +24,7 @@ void sts_power_up(sts *m, double angle)
     m->wired.powered = 1;
 }
 
-/* Return true if its bridge is on. */
+/* Return true if the bridge is on. */
 int sts_drives(const void *motor)
 {
     const sts *m = motor;
@@ -48,7 +48,7 @@ double sts_share(const sts *m)
     return (double)size / (m->duty & STS_BACKWARDS ? -1000.0 : 1000.0);
 }
 
-/* Return its reported errors: latched ones, and limits that are exceeded. */
+/* Return the reported errors: latched errors, and limits exceeded now. */
 int64_t sts_errors(const sts *m)
 {
     double tenths = m->volts / STS_TENTH;
@@ -68,7 +68,7 @@ static void warm(sts *m, double seconds)
                       -expm1(-seconds / (STS_CAPACITY * STS_PER_WATT));
 }
 
-/* Return true if a condition has lasted longer than so many seconds. */
+/* Return true if a condition has lasted longer than a time, s. */
 static int lasts(double *since, double now, int holds, double seconds)
 {
     if (!holds) {
@@ -80,14 +80,14 @@ static int lasts(double *since, double now, int holds, double seconds)
     return now - *since > seconds;
 }
 
-/* Bring about one of its own errors, which switches it off. */
+/* Cause an error, which switches the motor off. */
 void sts_fail(sts *m, uint8_t code)
 {
     m->latched |= code;
     m->registers[STS_ENABLE] = 0;
 }
 
-/* Act by its own protections. */
+/* Apply the protections. */
 static void guard(sts *m, double now)
 {
     const uint8_t *r = m->registers;
@@ -107,7 +107,7 @@ static void guard(sts *m, double now)
         sts_fail(m, STS_OVER_CURRENT);
 }
 
-/* Return V at its motor from now on, NaN where it floats. */
+/* Return the voltage at the motor from now on, V; NaN if it floats. */
 double sts_terminal(void *motor, double now, double angle, double velocity,
                     double current)
 {

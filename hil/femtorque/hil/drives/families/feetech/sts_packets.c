@@ -1,5 +1,5 @@
-/* Packets as Feetech's SDK has them: ff ff, id, length, instruction, parameters,
- * and the complement of the sum of all behind ff ff. */
+/* Packets of Feetech's SDK: ff ff, id, length, instruction, parameters, and the
+ * complement of the sum of all bytes after ff ff. */
 #include "sts.h"
 
 #include "parts.h"
@@ -32,7 +32,7 @@ static uint32_t split(const uint8_t *burst, uint32_t size, uint32_t *skipped)
     return own < size ? own : size < STS_HEADER ? 0 : size;
 }
 
-/* A SYNC READ servos answer in the order in which it names them. */
+/* Servos answer a SYNC READ in the order of its ids. */
 static int32_t ask(const uint8_t *packet, uint32_t size, question *q)
 {
     if (!to_several(packet, size, STS_SYNC_READ))
@@ -52,7 +52,7 @@ const framing *sts_framing(void)
 
 /* -- registers ------------------------------------------------------------- */
 
-/* Return the time at which its own millisecond began. */
+/* Return the time at which the servo's present millisecond began. */
 static double boundary(const sts *m, double now)
 {
     return floor((now - m->phase) / STS_PERIOD) * STS_PERIOD + m->phase;
@@ -63,7 +63,7 @@ static int within(uint32_t place, uint32_t at, uint32_t count)
     return at <= place && place < at + count;
 }
 
-/* Write registers. While the lock is open settings are stored, else they are
+/* Write registers. With an open lock settings are stored, otherwise they are
  * lost without power. */
 static void put_in(sts *m, uint32_t at, const uint8_t *data, uint32_t count)
 {
@@ -125,7 +125,7 @@ static void look(servo *s)
     s->listening = s->powered && !s->cut && m->registers[STS_BAUD] == 0;
 }
 
-/* Obey SYNC WRITE, the board's one packet that is no question. */
+/* Obey SYNC WRITE, the board's only packet that asks for nothing. */
 static void heard(servo *s, const uint8_t *packet, uint32_t size)
 {
     sts *m = (sts *)s;

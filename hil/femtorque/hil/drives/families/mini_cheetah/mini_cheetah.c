@@ -23,7 +23,7 @@ static void reply(mini_cheetah *own)
     data[7] = (uint8_t)own->error;
 }
 
-/* One with an error is not enabled; one that leaves its mode forgets it. */
+/* A drive with an error cannot be enabled. Leaving the mode clears it. */
 void mini_cheetah_special(mini_cheetah *own, int32_t code)
 {
     drive *d = &own->drive;
@@ -44,7 +44,7 @@ void mini_cheetah_special(mini_cheetah *own, int32_t code)
     m->active = code == ENTER;
 }
 
-/* Obey a command; one that leaves its mode ignores it. */
+/* Obey a command. A drive that is leaving its mode ignores it. */
 int32_t mini_cheetah_obey(drive *d)
 {
     const can_frame *f = &d->heard;

@@ -14,7 +14,7 @@
 #define BAD_READ 0x31u
 #define READS 0x10u /* the first; writes are below */
 #define REPLIES 0x20u
-#define UNKNOWN 1u /* error of a register that is none */
+#define UNKNOWN 1u /* error of an unknown register */
 #define WANTS_ANSWER 0x80u
 #define FIRST 0x20u /* register of a command */
 
@@ -35,7 +35,7 @@ static uint32_t get(moteus *own)
     return own->bad ? 0u : own->drive.heard.data[own->at++];
 }
 
-/* Read seven bits a byte, the lowest first. */
+/* Read a number of seven bits a byte, the lowest bits first. */
 static uint64_t get_varuint(moteus *own)
 {
     uint64_t number = 0;
@@ -48,7 +48,7 @@ static uint64_t get_varuint(moteus *own)
     return number;
 }
 
-/* Read a number of a register; NaN for none, which is the least one. */
+/* Read a register's number. The least number stands for NaN. */
 static double get_number(moteus *own, uint64_t of, uint32_t form)
 {
     int64_t least = -((int64_t)1 << (8 * widths[form] - 1)), whole;
@@ -64,8 +64,8 @@ static double get_number(moteus *own, uint64_t of, uint32_t form)
                           : (double)whole * own->steps[of][form];
 }
 
-/* Put bytes into the answer, the lowest first. One that is too long for a frame
- * is none in the end: chosen. */
+/* Put bytes into the answer, the lowest first. An answer that is too long for a
+ * frame is not sent: chosen. */
 static void put(moteus *own, uint32_t bits, uint32_t size)
 {
     uint32_t i;
@@ -81,8 +81,8 @@ static void put_varuint(moteus *own, uint64_t number)
     put(own, (uint32_t)number, 1);
 }
 
-/* Put a register's number as the firmware rounds it: cut off, held within the
- * type. */
+/* Put a register's number, truncated and clamped into the type as in the
+ * firmware. */
 static void put_number(moteus *own, uint64_t of, uint32_t form)
 {
     double value = own->registers[of];
@@ -123,7 +123,7 @@ static void read(moteus *own, uint64_t first, uint64_t count, uint32_t form)
         put_number(own, at, form);
 }
 
-/* Write registers: that of the mode begins a command anew. */
+/* Write registers. A write of the mode starts a new command. */
 static void write(moteus *own, uint64_t first, uint64_t count, uint32_t form)
 {
     uint64_t left = (uint64_t)(own->drive.heard.size - own->at), at;
@@ -156,7 +156,7 @@ static void stream(moteus *own, uint32_t kind)
     own->at += kind == TAKES ? own->size : 0;
 }
 
-/* Do a subframe, which begins with its kind. */
+/* Execute a subframe, which begins with its kind. */
 static void subframe(moteus *own)
 {
     uint32_t kind = get(own), form = kind >> 2 & 3u;
@@ -178,7 +178,7 @@ static void subframe(moteus *own)
         read(own, first, count, form);
 }
 
-/* Bring the registers to now. */
+/* Update the registers to the present time. */
 static void measure(moteus *own)
 {
     const motor *m = own->drive.motor;
@@ -204,7 +204,7 @@ double moteus_timeout(const moteus *own)
     return asked != 0.0 ? asked : own->default_timeout;
 }
 
-/* Be as it comes up. */
+/* Reset to the state at power-up. */
 void moteus_reset(moteus *own)
 {
     own->mode = STOPPED;
@@ -213,7 +213,7 @@ void moteus_reset(moteus *own)
     memcpy(own->command, fresh, sizeof fresh);
 }
 
-/* Do as was commanded last. */
+/* Follow the last command. */
 void moteus_follow(moteus *own)
 {
     const double *c = own->command, torque = own->drive.ranges.torque;
@@ -227,8 +227,8 @@ void moteus_follow(moteus *own)
     m->asked = c[TORQUE];
 }
 
-/* Switch the bridge off: the supply ends the currents in some 10 us, whatever
- * the loop's bandwidth. */
+/* Switch the bridge off. The supply ends the currents in some 10 us, for any
+ * bandwidth of the loop. */
 void moteus_let_go(moteus *own)
 {
     motor_stop(own->drive.motor);
@@ -243,7 +243,7 @@ static void stop(moteus *own)
     own->drive.commanded = (double)NAN;
 }
 
-/* Take a command of position, unless its own planning would limit it. */
+/* Take a command of position, unless the drive's planning would limit it. */
 static void take(moteus *own)
 {
     drive *d = &own->drive;
@@ -259,8 +259,8 @@ static void take(moteus *own)
         d->tell(HANDLE);
 }
 
-/* Do the subframes one by one, and the command that they make if all can be
- * read. */
+/* Execute the subframes one by one. If all could be read, execute the command
+ * that they form. */
 int32_t moteus_obey(drive *d)
 {
     moteus *own = (moteus *)d;

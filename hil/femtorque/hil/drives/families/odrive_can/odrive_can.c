@@ -1,4 +1,4 @@
-/* Estimates, heartbeats, and inputs; drive.py has their sources and all else. */
+/* Estimates, heartbeats and inputs; drive.py has their sources and all else. */
 #include "odrive_can.h"
 
 #include "parts.h"
@@ -50,7 +50,7 @@ static int is_old(const odrive_can *own)
 
 /* -- heartbeats ------------------------------------------------------------ */
 
-/* Send one and plan the next, until the supply is gone. */
+/* Send a heartbeat and plan the next one, while there is supply. */
 static void beat(void *of)
 {
     odrive_can *own = of;
@@ -67,7 +67,7 @@ static void beat(void *of)
     task_after(d->wire->parts, &own->beats, own->beat);
 }
 
-/* Send heartbeats from when it is on the bus. */
+/* Send heartbeats once the drive is on the bus. */
 void odrive_can_begin(odrive_can *own)
 {
     own->beats.act = beat;
@@ -78,8 +78,8 @@ void odrive_can_begin(odrive_can *own)
 
 /* -- inputs ---------------------------------------------------------------- */
 
-/* Do what was asked for, in its mode; other modes than these two are not
- * modelled. */
+/* Follow the inputs in the mode. Other modes than these two are not modelled.
+ */
 void odrive_can_follow(odrive_can *own)
 {
     motor *m = own->drive.motor;
