@@ -96,6 +96,7 @@ def test_it_is_found_at_the_joints_that_have_it(part, motions):
     known = unknowns.mechanism(found.values)
     for term, value in zip(unknowns.terms, found.values[unknowns.plain:], strict=True):
         assert getattr(known.streamed[term.joint].friction, term.part) == value
+        assert not term.slow or known.streamed[term.joint].friction.stribeck_velocity == term.slow
 
 
 @pytest.mark.parametrize("seed", range(4))
