@@ -1,4 +1,4 @@
-"""An arm of drives on a bus, and its image: on classic CAN with each family of drives, and on CAN FD."""
+"""An arm with drives on a bus, and its image: on classic CAN with each family, and on CAN FD."""
 
 from dataclasses import replace
 from functools import cache
@@ -22,7 +22,7 @@ OWN = {"moteus": (', torque = 28.0, kp = 120.0, kd = 6.0, firmware = "1.1.0"', "
 
 
 def file_of() -> Mechanism:
-    """Images of Damiaos on classic CAN, as its file says."""
+    """Return the arm of the file: Damiao drives on classic CAN."""
     return load_mechanism(ARM)
 
 

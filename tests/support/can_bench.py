@@ -13,7 +13,7 @@ FIVE_MEGABITS = BitTiming(12.5e-9, 12, 4, 4)
 
 
 class Other(Node):
-    """Partner of the controllers on the wire: it acknowledges, keeps what it hears, and sends."""
+    """Partner of the controllers on the wire. It acknowledges frames, keeps them, and sends frames."""
 
     timing, fast = MEGABIT, FIVE_MEGABITS
 
@@ -47,7 +47,7 @@ class Other(Node):
 
 
 class Bench:
-    """Time, registers and a wire. hz: of the processor's clock."""
+    """A bench with time, registers and a wire. hz: rate of the processor's clock."""
 
     def __init__(self, family: str, hz: float) -> None:
         self.hz, self.events = hz, Events()
@@ -61,7 +61,7 @@ class Bench:
         return self.events.now / self.hz
 
     def run(self, seconds: float, until: Callable[[], bool] = lambda: False) -> bool:
-        """Let time pass, at most so much. True if until() came true."""
+        """Run until until() is true, at most for this time. Return until()."""
         end = self.events.now + round(seconds * self.hz)
         while not until() and self.events.next() <= end:
             self.events.now = self.events.next()
@@ -79,6 +79,6 @@ class Bench:
         part.write(address - part.base, 4, value)
 
     def writes(self, base: int, *values: tuple[int, int]) -> None:
-        """Write values one after another, each given by its distance from the base."""
+        """Write values in turn, each at an offset from the base."""
         for at, value in values:
             self.write(base + at, value)

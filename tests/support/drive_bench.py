@@ -1,4 +1,4 @@
-"""A drive with an inertia on its output, on a wire with a host that other people's clients can use as their bus."""
+"""A drive with an inertia on its output, on a wire with a host. Makers' clients use the host as their bus."""
 
 import math
 from collections.abc import Callable
@@ -14,7 +14,7 @@ STEP = 100e-6
 
 
 class DriveBench:
-    """inertia kg m^2; load: torque N m on it, a function of the angle. The clock is the bench's."""
+    """A drive on a bench. inertia: kg m^2. load: returns the torque on the inertia at an angle, N m."""
 
     def __init__(self, make: Callable[[Wire], Drive], inertia: float = 0.05,
                  load: Callable[[float], float] = lambda q: 0.0) -> None:
@@ -45,7 +45,7 @@ class DriveBench:
             self.catch_up()
 
     def ask(self, number: int, data: bytes, extended: bool = False, fd: bool = False) -> Frame | None:
-        """Send a frame, of CAN FD with its faster data phase; what comes back within a millisecond."""
+        """Send a frame and return the answer within a millisecond. fd: true for CAN FD with a faster data phase."""
         self.host.got.clear()
         self.host.send(Frame(number, data, extended, fd=fd, fast=fd))
         self.run(1e-3)
@@ -66,6 +66,6 @@ class DriveBench:
 
 
 def damped(t: float, inertia: float, kp: float, kd: float, target: float) -> float:
-    """Exact answer of inertia, spring and damper to a step of the target from rest (underdamped)."""
+    """Return the exact step response of inertia, spring and damper from rest (underdamped)."""
     a, w = kd / (2 * inertia), math.sqrt(kp / inertia - (kd / (2 * inertia)) ** 2)
     return target * (1 - math.exp(-a * t) * (math.cos(w * t) + a / w * math.sin(w * t)))

@@ -1,4 +1,4 @@
-"""Drives on the buses of the application over a chip of variables: they answer each frame in the same tick."""
+"""Fake drives on the buses of the application over a chip of variables. They answer each frame in the same tick."""
 
 import struct
 from dataclasses import dataclass, field
@@ -43,7 +43,7 @@ class FakeDrive:
         self.registers = {21: t.position, 22: t.velocity, 23: t.torque, 10: 1, 9: 0, 14: 5017, 0x7005: 0, 0x7028: 0}
 
     def power_up(self) -> None:
-        """Settings that it was ordered not to store are forgotten."""
+        """Forget the settings that are not stored."""
         self.enabled, self.error = False, 0
         self.registers |= {9: 0, 0x7028: 0}
 
@@ -68,7 +68,7 @@ class FakeDrive:
             self.error = 0
 
     def _command(self, target: Target, step: float) -> None:
-        """step: of its torque's field."""
+        """Note a command. step: step of the torque's field, N m."""
         asks = bool(target.kp or target.kd or abs(target.torque) > step)
         limit = {"damiao": 9, "robstride": 0x7028}.get(self.drive.type.family)
         self.unlimited += asks and self.enabled and limit is not None and not self.registers[limit]
@@ -87,14 +87,14 @@ class FakeDrive:
         return self._mit(frame, self.error)
 
     def state(self) -> Frame:
-        """Answer of a Damiao."""
+        """Return the state of a Damiao."""
         assert self.drive.reply is not None
         told = State(self.drive.id, self.position, self.velocity, 0.0)
         return Frame(self.drive.reply, dialects.answer(self.drive.type, self.drive.id, told, error=self.error or
                                                   int(self.enabled), temperature=30))
 
     def _mit(self, frame: Frame, error: int | None) -> Frame | None:
-        """error: what its state has, None: whether it is enabled."""
+        """Answer in the MIT mode. error: code in the state; None for the bit that the drive is enabled."""
         d, last = self.drive, {0xFB: "clear", 0xFC: "enable", 0xFD: "disable"}
         assert d.reply is not None
         if frame.id != d.id or frame.extended:
@@ -111,7 +111,7 @@ class FakeDrive:
         return Frame(d.reply, dialects.answer(d.type, d.id, state, error=code, temperature=30))
 
     def _register(self, data: bytes) -> bytes | None:
-        """None: it does not know the register."""
+        """Return the answer about a register, or None for an unknown one."""
         number, kind = data[3], "I" if data[3] in (7, 8, 9, 10, 14) else "f"
         if data[2] == WRITTEN:
             self.heard.append(f"write {number}")
@@ -156,7 +156,7 @@ class FakeDrive:
 
 
 class Bussed(App):
-    """The application with its drives, tick by tick."""
+    """The application with its drives, run tick by tick."""
 
     def __init__(self, *args, **how) -> None:
         self.told: Any = None  # the last DRIVES
@@ -169,7 +169,7 @@ class Bussed(App):
         self.sent: list[Frame] = []
 
     def run(self, ticks: int, **how):
-        """One tick after the other, between which the drives answer."""
+        """Run some ticks. The drives answer after each tick."""
         record = None
         for _ in range(ticks):
             record = super().run(1, follow=False, **{k: v for k, v in how.items() if k != "follow"})
@@ -194,7 +194,7 @@ class Bussed(App):
                     self.bring(answer, number)
 
     def counts(self) -> Any:
-        """The next DRIVES, with the ticks that it takes."""
+        """Run until the next DRIVES, and return it."""
         self.told = None
         while self.told is None:
             self.run(1)

@@ -1,4 +1,4 @@
-"""Dynamixel X servos on the wire of the application over a chip of variables: the virtual ones."""
+"""Virtual Dynamixel X servos on the wire of the application over a chip of variables."""
 
 from typing import Any
 
@@ -29,5 +29,5 @@ class Wired(Served):
         return Dynamixel(self.clock, drive.id, model, RATE, 0.0, lambda: self.volts)
 
     def goal(self, name: str) -> int:
-        """A servo's goal current, steps."""
+        """Return a servo's goal current in steps."""
         return int(self.servos[name].get(102, 2, signed=True))

@@ -1,4 +1,4 @@
-"""Two arms that have drives of many families: four on CAN, and two servos on a wire."""
+"""Two arms with drives of many families: four drives on CAN, and two servos on a wire."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +21,7 @@ NEWER = (Drive(replace(DRIVES["moteus-r4"], position=12.5, kp=60.0, kd=3.0), "ca
 
 
 def newer() -> Mechanism:
-    """The first arm, with drives of the newer families, and servos of one: one takes a current, the other a duty."""
+    """Return the arm with drives of the newer families and two Dynamixel servos, one with a current, one with a duty."""
     text = SO101.read_text(encoding="utf-8").replace('kind = "sts"', 'kind = "dynamixel"')
     head, last = text.replace('"feetech-sts3215-12v"', '"dynamixel-xm430-w210"').rsplit('"dynamixel-xm430-w210"', 1)
     file = PLACE / "newer.toml"
@@ -35,8 +35,8 @@ def newer() -> Mechanism:
 
 
 def arm(file: Path = SO101) -> Mechanism:
-    """The SO-101 of a file with other drives in its first four joints. The first may be parked beyond half a turn from
-    zero, the second is near a limit, the last may give little; drives brake when something ails them."""
+    """Return the SO-101 of a file with other drives in its first four joints. The first joint may be parked beyond half
+    a turn from zero, the second is near a limit, the last has a small limit of torque. Drives brake after a fault."""
     m = load_mechanism(file)
     joints = [replace(j, drive=drive, motor=None) for j, drive in zip(m.joints, CAN, strict=False)]
     joints[0] = replace(joints[0], limits=replace(joints[0].limits, lower=-4.0, upper=4.0))

@@ -1,4 +1,4 @@
-"""Servos on the wire of the application over a chip of variables: the virtual ones, in time of their own."""
+"""Virtual servos on the wire of the application over a chip of variables. The servos have another clock."""
 
 import math
 from dataclasses import replace
@@ -68,7 +68,7 @@ def so101() -> Mechanism:
 
 @cache
 def arm(board: str = "f405rg-6", feedforward: bool = True, cutoff: bool = True) -> tuple[Mechanism, Path]:
-    """The arm on a board, and its image. cutoff: whether that switches the servos' supply."""
+    """Return the arm on a board, and its image. cutoff: true if the board switches the servos' supply."""
     m = so101()
     assert m.board is not None
     m = replace(m, board=replace(m.board, use=board))
@@ -78,8 +78,8 @@ def arm(board: str = "f405rg-6", feedforward: bool = True, cutoff: bool = True) 
 
 
 class Served(App):
-    """The application with its servos, tick by tick. angle: rad, of each servo's output, obeyed by nothing.
-    spoil: changes what comes back in a tick. packets: that servos heard, all of them. byte: s on the wire."""
+    """The application with its servos, run tick by tick. angle: angle of each servo's output, rad, set by the test.
+    spoil: changes the bytes that come back in a tick. packets: all packets to servos. byte: time of a byte, s."""
 
     byte, framing = BYTE, FAMILY.framing
 
@@ -108,7 +108,7 @@ class Served(App):
         self.buffer = self.ffi.new("uint8_t[512]")
 
     def made(self, drive: Drive) -> Any:
-        """A servo as it comes, with its owner's limit."""
+        """Return a servo with factory settings and its owner's limit."""
         assert drive.servo is not None
         servo = Sts3215(self.clock, drive.id, SUPPLY, 0.0, lambda: self.volts)
         servo.stored[16:18] = round(1000 * drive.servo.limit).to_bytes(2, "little")
@@ -122,7 +122,7 @@ class Served(App):
         return record
 
     def _pass_a_tick(self) -> None:
-        """Bytes that have not come by its end spoil the next ones; here it is just lost."""
+        """Carry the bytes of a tick. Bytes that are late for its end are lost here."""
         size = self.lib.fake_wire_sent(0, self.buffer)
         self.sent, self.came = bytes(self.buffer)[:size], b""
         self.line.sent(self.sent, self.byte)
@@ -140,7 +140,7 @@ class Served(App):
         return found
 
     def duty(self, name: str) -> float:
-        """Signed share of a servo's last command."""
+        """Return the signed duty of a servo's last command."""
         told = self.servos[name].get(44, 2)
         return (told & 0x3FF) / (-1000.0 if told & 0x400 else 1000.0)
 
