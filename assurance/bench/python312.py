@@ -4,10 +4,12 @@ import hashlib
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from femtorque.codegen.common import cache
+from tests.support.suite import ROOT
 
 
 def found() -> Path | None:
@@ -21,6 +23,12 @@ def found() -> Path | None:
         if done.returncode == 0 and done.stdout.startswith("(3, 12) "):
             return Path(done.stdout.split(") ")[1].strip())
     return Path(sys.executable) if sys.version_info[:2] == (3, 12) else None
+
+
+def femtorque() -> list[str]:
+    """Return the dependencies of femtorque with its virtual board. Its own code is that of the checkout."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return [*project["dependencies"], *project["optional-dependencies"]["hil"]]
 
 
 def pip(place: Path, *arguments: str | Path) -> None:

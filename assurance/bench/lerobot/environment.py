@@ -7,7 +7,6 @@ dependencies (6 GB). Torchvision is a stand-in in this folder, as no test looks 
 import os
 import shutil
 import sys
-import tomllib
 from pathlib import Path
 
 from assurance.bench import python312
@@ -25,12 +24,6 @@ BESIDE = ("torch==2.13.0", "numpy<2.3", "huggingface-hub<0.36", "datasets<5", "m
           "feetech-servo-sdk", "setuptools>=71", "pytest", "hypothesis", "packaging")
 
 
-def _femtorque() -> list[str]:
-    """Return the dependencies of femtorque with its virtual board. Its own code is that of the checkout."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return [*project["dependencies"], *project["optional-dependencies"]["hil"]]
-
-
 def made(version: str) -> Path | None:
     """Return the environment's bin folder, with the present plugin, or None without the Python that it needs.
 
@@ -39,7 +32,7 @@ def made(version: str) -> Path | None:
     python = Path(sys.executable) if version == OLD else python312.found()
     if python is None:
         return None
-    lines = [*(ALONE + BESIDE if version == OLD else NEWER), *_femtorque()]
+    lines = [*(ALONE + BESIDE if version == OLD else NEWER), *python312.femtorque()]
 
     def fill(place: Path) -> None:
         python312.pip(place, *(line for line in lines if version == NEW or line not in ALONE))

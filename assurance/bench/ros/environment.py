@@ -41,7 +41,7 @@ def made() -> Path | None:
         python312.pip(place, "--editable", ROOT)
         _build(place)
 
-    place = python312.kept("ros", python, [*PACKAGES, *BESIDE, *_files().values()], fill)
+    place = python312.kept("ros", python, [*PACKAGES, *BESIDE, *python312.femtorque(), *_files().values()], fill)
     python312.pip(place, "--no-deps", "--editable", ROOT)
     return place
 
