@@ -26,8 +26,7 @@ from femtorque.codegen.board.chip import Can  # noqa: E402
 from femtorque.codegen.board.fieldbus import bits  # noqa: E402
 from femtorque.codegen.board.reader import BOARDS  # noqa: E402
 from femtorque.codegen.board.voltage_levels import bears  # noqa: E402
-from femtorque.codegen.control.constants import (  # noqa: E402
-    BUS_HIGH, BUS_LOW, FOLLOWING_S, HOST_LOST, STOP_S)
+from femtorque.codegen.control.constants import BUS_HIGH, BUS_LOW, FOLLOWING_S, HOST_LOST, STOP_S  # noqa: E402
 from femtorque.codegen.control.drives import SILENT_S, SILENT_TICKS  # noqa: E402
 from femtorque.codegen.control.park import SAGS_S  # noqa: E402
 from femtorque.codegen.drive import DATA_BITRATES, DRIVES, FAMILIES, Wire, bus_load  # noqa: E402

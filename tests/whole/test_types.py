@@ -5,7 +5,6 @@ import sys
 
 from tests.support.suite import ROOT
 
-
 MISSPELT = """
 from femtorque.codegen.wire.messages import Jog, Status
 

@@ -7,8 +7,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from femtorque.codegen.control.gains import (
-    MARGIN, halton, loop_stability, sample_poses, stiffest_gains)
+from femtorque.codegen.control.gains import MARGIN, halton, loop_stability, sample_poses, stiffest_gains
 from femtorque.codegen.mechanism import Gains, Limits, load_mechanism
 from femtorque.codegen.model import Model, rotor_inertia
 from tests.support.oracle import pinocchio_model, random_tree

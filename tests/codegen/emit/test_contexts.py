@@ -11,8 +11,8 @@ from jinja2 import meta, nodes
 from femtorque.codegen.common import template
 from femtorque.codegen.control import constants
 from femtorque.codegen.emit import (
-    board_header, closed, configuration_digest as digest, families, flexible, library, messages, modes, readme,
-    rnea, step, wrench)
+    board_header, closed, configuration_digest as digest, families, flexible, library, messages, modes, readme, rnea,
+    step, wrench)
 
 TEMPLATES = {
     "ft_board.h": (board_header.Context,),

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 from pydantic import BaseModel
 
-from femtorque.codegen.mechanism.schema import (
-    MechanismTable, _table_in)
+from femtorque.codegen.mechanism.schema import MechanismTable, _table_in
 
 
 def keys(path: str, kind: type[BaseModel]) -> Iterator[tuple[str, str | None]]:

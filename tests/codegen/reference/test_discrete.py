@@ -10,8 +10,7 @@ from femtorque.codegen.model import Model
 from femtorque.codegen.reference import discrete
 from femtorque.codegen.reference.discrete import is_planar
 from femtorque.codegen.step import model_of
-from tests.support.oracle import (
-    Motion, peak, planar_chain, quintic, random_chain, random_tree, rnea, septic, torque_at)
+from tests.support.oracle import Motion, peak, planar_chain, quintic, random_chain, random_tree, rnea, septic, torque_at
 from tests.support.sampling import asking, middles, random_travel
 
 RATES = (125, 250, 500, 1000)

@@ -18,8 +18,7 @@ from femtorque.codegen.common import MECHANISMS
 from femtorque.codegen.emit import sources
 from femtorque.codegen.mechanism import Mechanism, load_mechanism
 from femtorque.codegen.model import assemble, schedule
-from femtorque.codegen.motion import random_motion
-from femtorque.codegen.motion import Trajectory
+from femtorque.codegen.motion import Trajectory, random_motion
 from femtorque.codegen.reference import Wrench
 from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.toolchain import CompiledStep, Precision, wrench_library

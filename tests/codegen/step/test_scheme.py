@@ -14,9 +14,9 @@ from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.step.single_precision import SinglePrecision
 from femtorque.codegen.toolchain import CompiledStep
 from femtorque.codegen.verify import check
+from tests.support import sampling
 from tests.support.arms import arms
 from tests.support.oracle import peak, planar_chain, random_chain, random_quintic, random_tree
-from tests.support import sampling
 from tests.support.sampling import middles, slides
 
 

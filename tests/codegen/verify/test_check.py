@@ -26,7 +26,6 @@ from tests.support.bus_arm import described
 from tests.support.oracle import random_tree
 
 
-
 @pytest.fixture(scope="module")
 def arm() -> Mechanism:
     return load_mechanism(MECHANISMS / "three_link.toml")

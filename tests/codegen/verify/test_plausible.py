@@ -12,7 +12,6 @@ from femtorque.codegen.verify.plausible import doubts
 from tests.codegen.mechanism.test_urdf import ROBOTS
 
 
-
 def arm():
     return load_mechanism(MECHANISMS / "three_link.toml")
 

@@ -17,7 +17,6 @@ from femtorque.hil.cost import chip_step
 from tests.support.oracle import peak, pinocchio_of, planar_chain, quintic, random_chain, torque_at
 
 
-
 def rows(mechanism: Mechanism, motion, count: int = 101) -> Trajectory:
     t = np.linspace(0.0, motion.duration, count)
     return from_rows([j.name for j in mechanism.moving], t, *motion.at(t))

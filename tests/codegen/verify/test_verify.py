@@ -22,7 +22,6 @@ from femtorque.hil.cost import chip_step
 from tests.support import oracle
 
 
-
 @cache
 def arm() -> Mechanism:
     return load_mechanism(MECHANISMS / "six_axis.toml")

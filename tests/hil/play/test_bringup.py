@@ -15,7 +15,6 @@ from femtorque.host.lab.bringup import BACK, Driven, Probed, agreed, judge, movi
 from tests.support import rig
 from tests.support.plugged import Hand
 
-
 TEXT = Path(rig.three_link().source).read_text(encoding="utf-8")
 
 

@@ -9,7 +9,6 @@ import pytest
 from femtorque.hil.scenarios.closed_loops import example
 from femtorque.hil.scenarios.ideal_board import track
 
-
 BETTER = 50.0  # smallest ratio of the rms errors of PD and of PD + lambda
 
 
