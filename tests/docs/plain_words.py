@@ -1,4 +1,4 @@
-"""Finds sentences against the rule of plain words: wrong beginnings, and data that is 'told'."""
+"""Finds sentences that break the rule of plain words."""
 
 import ast
 import io

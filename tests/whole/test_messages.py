@@ -67,7 +67,7 @@ def test_a_log_on_a_full_disk_is_named(tmp_path):
 
 
 def test_a_page_that_cannot_be_written_takes_its_motion_with_it(here, tmp_path, monkeypatch):
-    """The same line can then be typed again."""
+    """The user can then type the line again."""
     from femtorque.host import show
 
     def full(path, *_):

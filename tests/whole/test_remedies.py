@@ -202,7 +202,7 @@ def test_completion_offers_existing_names_and_imports_nothing_slow(line, words):
 
 
 def test_help_of_every_verb_imports_no_more_than_the_command_line():
-    """Help loads no arrays, no drawing and no emulator. Of the lower rooms it loads only codegen.common, so that it
+    """Help loads no arrays, no drawing and no emulator. The only lower room it loads is codegen.common, so that it
     comes at once."""
     code = ("import contextlib, io, sys\nfrom femtorque import command_line\n"
             "for verb in [[], *map(str.split, command_line.VERBS)]:\n"

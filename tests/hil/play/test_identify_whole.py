@@ -113,7 +113,7 @@ def count(joint: Joint) -> float:
 
 
 def check(mechanism: Mechanism, accuracy: float) -> None:
-    """The torques of random states are right within `accuracy`. Of the unseen motions at most a fifth is unexplained,
+    """The torques of random states are right within `accuracy`. At most a fifth of the unseen motions is unexplained,
     or as much as the true numbers leave. The arm follows as with its true file."""
     truth, programme = differing(mechanism), whole(mechanism, {})
     result = found(mechanism, truth, programme)

@@ -5,25 +5,20 @@ of the measured motion and filters the difference once. A motor's torque follows
 lag. A drive's torque is its setpoint, delayed by command and answer.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from femtorque.codegen.board import Board
 from femtorque.codegen.common import exp
 from femtorque.codegen.control.felt_noise import felt_noise
 from femtorque.codegen.control.gains import three_digits
+from femtorque.codegen.control.joint_row import JointConstants
 from femtorque.codegen.control.park import wayless
 from femtorque.codegen.control.table import REAL, UINT32, member
 from femtorque.codegen.drive import WIRES
 from femtorque.codegen.mechanism import Contact, Joint, Mechanism, Park, refuse
 from femtorque.codegen.model import Model, assemble, has_modes, in_mode
-
-if TYPE_CHECKING:
-    from femtorque.codegen.control.constants import JointConstants
 
 REACTIONS = {"none": 0, "stop": 1, "float": 2, "return": 3}
 SLOW_HZ = 0.3  # bandwidth of the mean; a touch is a deviation from the mean

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,6 @@ from femtorque.host.ros.interfaces import message
 from femtorque.host.ros.motion import INVALID_GOAL, OLD_STAMP, Invalid, Motion, read, seconds
 
 if TYPE_CHECKING:
-    from femtorque.host.ros.arm import Arm
     from femtorque.host.ros.node import Node
     from femtorque.host.ros.rclpy_node import RclpyNode
 
@@ -51,10 +50,29 @@ class Seen:
         return Seen(*(one[columns] for one in vars(self).values()))
 
 
+class Mover(Protocol):
+    """The arm, which plays the motions of all its controllers."""
+
+    def ready(self) -> None:
+        """Raise Invalid if the arm is not held."""
+
+    def here(self, controller: Controller) -> tuple[Array, Array]:
+        """Return the present target positions and velocities (K,) of a controller's joints."""
+
+    def play(self, controller: Controller, motion: Motion, began: float) -> None:
+        """Let a controller's joints follow another motion. Raises Invalid."""
+
+    def stop(self) -> None:
+        """Brake each joint at once and hold it."""
+
+    def now(self) -> float:
+        """Return the time, s."""
+
+
 class Controller:
     """columns: its joints' columns in the arm. grips: it also has the action gripper_cmd. say: prints lines."""
 
-    def __init__(self, arm: Arm, node: Node | RclpyNode, name: str, joints: Sequence[Joint], columns: list[int],
+    def __init__(self, arm: Mover, node: Node | RclpyNode, name: str, joints: Sequence[Joint], columns: list[int],
                  grips: bool, say: Callable[[str], None]) -> None:
         self._arm, self.name, self.joints, self.columns, self._say = arm, name, joints, columns, say
         self.names = [joint.name for joint in joints]

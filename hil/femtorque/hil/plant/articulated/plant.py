@@ -37,7 +37,7 @@ class Plant(Stepped):
     """A mechanism in motion. q (n,) rad or m, v (n,) rad/s or m/s, current (n,) A, time s, all read only.
 
     mass_scale and friction_scale make the plant differ from the mechanism file. start: (n,) joint positions, by default
-    those of the file. Where loops need another pose, they close near `start`, with the actuated joints at it if
+    those of the file. If loops need another pose, they close near `start`, with the actuated joints at it if
     possible. With modes, the plant begins in the first mode. max_step: s, shortened to what stability allows.
     """
 
