@@ -63,7 +63,7 @@ def test_a_tick_takes_as_many_instructions_as_the_page_says(name, track, follow,
     mechanism = load_mechanism(rig.ROOT / "mechanisms" / f"{name}.toml")
     motion = Trajectory.load(rig.ROOT / "mechanisms" / f"{name}.csv", mechanism)
     result = run_closed_loop(mechanism, motion, out=rig.ROOT / "build" / mechanism.name)
-    elf = rig.platformio.build(mechanism, rig.ROOT / "build" / mechanism.name).elf
+    elf = rig.platformio.build_image(mechanism, rig.ROOT / "build" / mechanism.name).elf
     mean = ticks(mechanism, by_hand(mechanism), elf)[500:].mean()
     most = ticks(mechanism, islice(hostile(np.random.default_rng(4), len(mechanism.streamed)), 1000), elf).max()
     found = result.instructions_tick_mean, mean, most
