@@ -49,13 +49,6 @@ def test_every_path_on_the_page_is_there(page):
         assert placed(path).exists(), path
 
 
-def test_ten_concerns_have_one_place_each():
-    table = PAGE.split("## Ten concerns and where they are")[1].split("\n## ")[0]
-    rows = re.findall(r"^\| ([^|]+) \| `([^`|]+)` \|$", table, re.MULTILINE)
-    assert len(rows) == 10 and len({where for _, where in rows}) == 10
-    assert all(placed(where).exists() for _, where in rows)
-
-
 def sources() -> dict[str, ast.Module]:
     return {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in MAPS["modules"]().items()}
 
