@@ -66,7 +66,8 @@ def test_a_target_that_comes_some_ticks_later_is_noticed(recorded, tmp_path):
     """The recording needs the time of each target. Without some targets the motion is another one."""
     path, before = recorded
     head, *sent, end, _ = path.read_text().split("\n")
-    k = len(sent) // 2
+    told = [line.partition(" ")[2] for line in sent]
+    k = next(k for k in range(len(sent) // 2, len(sent)) if told[k] not in (told[k - 1], told[k + 1]))  # comes once
     at, later = (float(line.partition(" ")[0]) for line in sent[k:k + 2])
     moved = f"{0.5 * (at + later)!r} {sent[k].partition(' ')[2]}"
     for name, lines in (("late", [*sent[:k], moved, *sent[k + 1:]]), ("lost", [*sent[:k], *sent[k + 5:]])):

@@ -208,7 +208,7 @@ def test_a_step_that_is_too_long_is_refused():
 def parallelogram(crank: float) -> Mechanism:
     """Return two cranks of 0.2 m, 0.3 m apart, and their coupler. The mechanism is singular when its bars lie in a
     line."""
-    mechanism, far = four_bar("planar"), np.array([0.3, 0.0, 0.0])
+    mechanism, far = four_bar(), np.array([0.3, 0.0, 0.0])
     long = {"crank": 0.2, "coupler": 0.3, "rocker": 0.2}
     links = tuple(replace(link, com=np.array([long[link.name] / 2, 0.0, 0.0])) for link in mechanism.links)
     places = ((crank, np.zeros(3)), (-crank, np.array([0.2, 0.0, 0.0])), (crank, far))
