@@ -25,8 +25,9 @@ EXTENSION = re.compile(r"__attribute__\(\(([^()]*)|"
 def test_the_listed_language_extensions_are_those_that_the_sources_use():
     """cppcheck does not see language extensions."""
     root = LISTED.parents[1]
-    texts = [p.read_text(encoding="utf-8") for folder in ("firmware/src", "firmware/chip", "codegen/emit/templates")
-             for p in sorted((root / folder).rglob("*")) if ".c" in p.suffixes or ".h" in p.suffixes]
+    folders = "firmware/src", "firmware/chip", "codegen/femtorque/codegen/emit/templates"
+    texts = [p.read_text(encoding="utf-8") for folder in folders for p in sorted((root / folder).rglob("*"))
+             if ".c" in p.suffixes or ".h" in p.suffixes]
     used = {name for text in texts for many, one in EXTENSION.findall(text)
             for name in (re.findall(r"[a-z_]+", many) or [one])}
     paragraph = LISTED.read_text(encoding="utf-8").split("Language extensions")[1].split("\n\n")[0]

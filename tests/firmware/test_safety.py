@@ -563,6 +563,17 @@ NOT_HERE = {"OVERLOAD", "ENCODER_STUCK", "HOMING", "LOOPS_SINGULAR", "MODE", "DR
             "LOW_SUPPLY"}
 
 
+def test_that_a_joint_far_beyond_its_limit_is_a_fault():
+    """The joint turns slowly and stays near its target, so no other fault comes first."""
+    app = App()
+    assert app.home([-1.57, 2.55, 0.0]) == "NONE"
+    assert app.command("ARM") == "NONE"
+    for _ in range(200):
+        app.chip.counts[1] += 1
+        app.run(1, follow=False)
+    expect(app, "POSITION", 1)
+
+
 def test_that_every_fault_of_a_class_has_a_cause_here():
     faults = {fault for faults, _, _ in messages.FAULT_CLASSES.values() for fault in faults}
     assert faults == set(CAUSES) | NOT_HERE

@@ -31,11 +31,11 @@
 /* Return counts within half a turn. */
 static int32_t wrapped(int32_t counts, int32_t turn)
 {
-    const int32_t rest = counts % turn;
+    const int32_t left = counts % turn;
 
-    if (rest >= turn - turn / 2)
-        return rest - turn;
-    return rest < -(turn / 2) ? rest + turn : rest;
+    if (left >= turn - turn / 2)
+        return left - turn;
+    return left < -(turn / 2) ? left + turn : left;
 }
 
 /* Return the place that a number of a drive's position field stands for, rad of

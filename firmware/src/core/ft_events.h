@@ -2,7 +2,6 @@
 #ifndef FT_EVENTS_H
 #define FT_EVENTS_H
 
-#include "ft_config.h"   /* FT_CONTACT */
 #include "ft_messages.h" /* FT_STATE_, FT_COMMAND_ */
 
 /* Events: the commands by their numbers, other requests, then the board's. */
@@ -23,7 +22,7 @@ enum {
     FT_EVENT_ESTOP,
     FT_EVENT_TOUCH,  /* a torque acts on the arm from outside */
     FT_EVENT_FREE,   /* no touch is felt any more */
-    FT_EVENTS = FT_CONTACT ? FT_EVENT_FREE + 1 : FT_EVENT_TOUCH
+    FT_EVENTS
 };
 
 #define FT_STATES (FT_STATE_HELD + 1)

@@ -290,17 +290,22 @@ static void let_float(ft_safety *s, ft_control *c)
     ft_lab_float(&c->lab, s->request.value);
 }
 
-/* Leave the path at the touch, and keep the place to which the arm goes
- * back. */
-static void leave_path(ft_safety *s, ft_control *c)
+/* Keep the place to which the arm goes back. */
+static void keep_place(ft_control *c)
 {
     int64_t place[FT_JOINTS];
     uint32_t j;
 
+    for (j = 0; j < FT_JOINTS; j++)
+        place[j] = ft_observer_turned(&c->seen, j, c->motion.next.q[j]);
+    ft_follow_keep(&c->follow, place);
+}
+
+/* Leave the path at the touch. */
+static void leave_path(ft_safety *s, ft_control *c)
+{
     if (ft_control_contact(c)->way == 0u) {
-        for (j = 0; j < FT_JOINTS; j++)
-            place[j] = ft_observer_turned(&c->seen, j, c->motion.next.q[j]);
-        ft_follow_keep(&c->follow, place);
+        keep_place(c);
         ft_motion_leave(&c->motion);
         forget_last_motion(s);
     }

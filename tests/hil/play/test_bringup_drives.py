@@ -102,7 +102,7 @@ def test_the_file_holds_a_configuration_after_its_comparison(here, tmp_path):
     assert [len(j.drive.configured) for j in load_mechanism(file).streamed] == [36] * 3
     printed.write_text(told(mechanism, motor_position__output__offset="0.25"))
     again = here("bringup", file, "--port", "nowhere", "--settings", printed)
-    assert again.returncode == 1 and "its motor_position.output is not what it was" in again.stdout
+    assert again.returncode == 1 and "its motor_position.output has changed" in again.stdout
 
 
 @pytest.mark.bench
