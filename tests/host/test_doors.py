@@ -1,20 +1,30 @@
-"""Inputs of a host: each is a target, or is counted and reported, and the arm goes on."""
+"""Doors of a host: whatever comes in by one of them is a target or is counted and reported, and the arm goes on."""
 
+import importlib
 import io
 import json
 import math
+import socket
+import time
 import warnings
 from collections.abc import Callable, Iterator
+from http import HTTPStatus
 from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
 
 from femtorque import BadInput, Board, Mechanism, Refused
-from femtorque.host.live.external_targets import Pipe, relay
-from femtorque.host.ros import Arm, interfaces, keys, node as ros
+from femtorque.hil.play import session_tape
+from femtorque.host.live import Hand, TipJog
+from femtorque.host.live.external_targets import Pipe, Port, relay, udp
+from femtorque.host.live.page_control import by_hand
+from femtorque.host.ros import Arm, RclpyNode, interfaces, keys, node as ros
 from femtorque.host.ros.interfaces import message
+from tests.host.ros.test_rclpy_node import graph  # noqa: F401
+from tests.integrations.lerobot.conftest import plugin  # noqa: F401
 from tests.support.rig import ROOT
+from tests.support.suite import HANG
 
 ARM = ROOT / "mechanisms" / "three_link.toml"
 MOTION = ROOT / "mechanisms" / "three_link.csv"
@@ -25,13 +35,13 @@ MANY = 300
 
 
 def odd(rng: np.random.Generator) -> object:
-    """Return a number or another value, rarely a good one."""
+    """A number or something else, seldom a good one."""
     kinds = NUMBERS if rng.random() < 0.7 else ODD
     return kinds[rng.integers(len(kinds))]
 
 
 def row(rng: np.random.Generator) -> object:
-    """Return numbers of the joints, by place or by name, mostly good."""
+    """Numbers of the joints, by place or by name, most of them good."""
     if rng.random() < 0.1:
         return odd(rng)
     values = [odd(rng) if rng.random() < 0.08 else 0.1 * float(rng.normal()) for _ in range(3 - (rng.random() < 0.1))]
@@ -39,16 +49,16 @@ def row(rng: np.random.Generator) -> object:
 
 
 def spoilt(rng: np.random.Generator, text: str) -> str:
-    """Return a text, sometimes with flipped, doubled or missing characters, or nested deeply."""
+    """A text, now and then with characters flipped, doubled or cut off, or nested deeply."""
     if rng.random() < 0.7 or not text:
         return text
     k = int(rng.integers(len(text)))
     return [text[:k], text[:k] + chr(rng.integers(1, 200)) + text[k + 1:], text[:k] + text, text[:k] + "[" * 100_000,
-            text.replace("0.", "\x1b")][rng.integers(5)]  # the last: an escape sequence
+            text.replace("0.", "\x1b")][rng.integers(5)]  # the last one: what would steer a terminal
 
 
 def lines(rng: np.random.Generator) -> Iterator[str]:
-    """Yield targets, chunks and bare numbers."""
+    """Lines and datagrams: targets, chunks, bare numbers."""
     for _ in range(MANY):
         kind = rng.integers(4)
         table = {"q": row(rng)} | {key: make(rng) for key, make in (("v", row), ("t", odd)) if rng.random() < 0.2}
@@ -61,22 +71,92 @@ def lines(rng: np.random.Generator) -> Iterator[str]:
         yield spoilt(rng, bare if kind == 2 else json.dumps(table)).replace("\n", " ")
 
 
-def test_an_arm_that_follows_goes_on_whatever_comes_in(fake) -> None:
-    given = "\n".join(lines(np.random.default_rng(7))).encode("utf-8", "surrogatepass") + b"\n\xff\xfe\n"
-    with warnings.catch_warnings(), Board.connect("any", Mechanism.load(ARM)) as board:
-        warnings.simplefilter("error")
+@pytest.fixture
+def following(fake):
+    with Board.connect("any", Mechanism.load(ARM)) as board:
         board.home([0.0, 0.0, 0.0])
-        with board.follow() as following:
-            done = relay(following, Pipe(io.TextIOWrapper(io.BytesIO(given), "utf-8")), lambda: False)
-            following.send([0.1, 0.2, 0.3])
-            assert fake.state == "FOLLOW" and done.targets > MANY // 20 and done.bad > MANY // 10
-    assert done.targets + done.bad >= MANY
+        with board.follow() as f:
+            yield f
+
+
+def by_stdin(f, rng) -> tuple[int, int]:
+    given = "\n".join(lines(rng)).encode("utf-8", "surrogatepass") + b"\n\xff\xfe\n"
+    done = relay(f, Pipe(io.TextIOWrapper(io.BytesIO(given), "utf-8")), lambda: False)
+    return done.targets, done.bad
+
+
+def by_datagrams(f, rng) -> tuple[int, int]:
+    opened, waiting, end = udp(0), [*lines(rng)], time.monotonic() + HANG
+    with Port(opened) as port, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        def over() -> bool:
+            if not waiting:
+                return True
+            sender.sendto((waiting.pop(0) or "x").encode("utf-8", "surrogatepass")[:60_000], opened.getsockname())
+            while not port._waiting and time.monotonic() < end:
+                time.sleep(1e-4)
+            return False
+
+        done = relay(f, port, over)
+    return done.targets, done.bad
+
+
+def by_page(f, rng) -> tuple[int, int]:
+    hand = Hand(Mechanism.load(ARM), ("hand", [0.2, 0.0, 0.0]), key=False, clock=f.session.clock.now)
+    answers = []
+
+    def over() -> bool:
+        what = {"joints": dict(zip(NAMES, np.atleast_1d(np.array(row(rng), object)), strict=False))} \
+            if rng.random() < 0.5 else {"tip": row(rng)}
+        table = {"page": odd(rng) if rng.random() < 0.1 else "one", "t": f.session.clock.now()} | what
+        if rng.random() < 0.2:
+            table[str(rng.choice(["t", "held", "joints", "x"]))] = odd(rng)
+        answers.append(hand.ask(hand.token, spoilt(rng, json.dumps(table))))
+        return len(answers) >= MANY
+
+    by_hand(f, hand, TipJog(Mechanism.load(ARM), np.zeros(3), "hand", [0.2, 0.0, 0.0]), 0.05, over)
+    assert all("\n" not in line for _, line in answers)
+    good = [status for status, _ in answers].count(HTTPStatus.NO_CONTENT)
+    return good, len(answers) - good
+
+
+LIVE: dict[str, Callable] = {"stdin": by_stdin, "datagrams": by_datagrams, "page": by_page}
+
+
+@pytest.mark.parametrize("door", LIVE)
+def test_an_arm_that_follows_goes_on_whatever_comes_in(fake, following, door) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        good, bad = LIVE[door](following, np.random.default_rng(7))
+        following.send([0.1, 0.2, 0.3])
+    assert fake.state == "FOLLOW" and good > MANY // 20 and bad > MANY // 10 and good + bad >= MANY
     for _, target in fake.targets:
         assert max(map(abs, target.position)) <= 2**47 and np.all(np.isfinite(target.rate))
 
 
+class Ether(MagicMock):
+    """A zenoh session: topics and services take bytes."""
+
+    def __init__(self, *known: object, **keys: object) -> None:
+        super().__init__(*known, **keys)
+        self.doors: dict[str, Callable[[object], None]] = {}
+
+    def declare_subscriber(self, key: str, heard: Callable[[object], None]) -> None:
+        self.doors[key] = heard
+
+    def declare_queryable(self, key: str, asked: Callable[[object], None], complete: bool) -> None:
+        self.doors[key] = asked
+
+
+def sent(data: bytes) -> MagicMock:
+    """A sample or a query of zenoh."""
+    found = MagicMock()
+    found.payload.to_bytes.return_value = data
+    found.attachment.to_bytes.return_value = keys.attachment(1, 0, bytes(16))
+    return found
+
+
 def trajectory(rng) -> object:
-    """Return a JointTrajectory, rarely a good one."""
+    """A JointTrajectory, seldom a good one."""
     def numbers(wide: bool) -> np.ndarray:
         row = 0.1 * rng.normal(size=3 if rng.random() < 0.95 else 2)
         if wide and rng.random() < 0.3:
@@ -95,7 +175,7 @@ def trajectory(rng) -> object:
 
 
 def spoilt_bytes(rng, data: bytes) -> bytes:
-    """Return CDR, sometimes with a changed byte, or cut off."""
+    """CDR, now and then with a byte changed, or cut off."""
     if rng.random() < 0.7:
         return data
     k = int(rng.integers(len(data)))
@@ -103,7 +183,7 @@ def spoilt_bytes(rng, data: bytes) -> bytes:
 
 
 def told(rng) -> dict[str, tuple[str, object]]:
-    """Return a message and its kind, by topic or service."""
+    """By topic or service: a kind of message, and one."""
     goal = message(interfaces.GOAL, trajectory=trajectory(rng))
     uuid = message("unique_identifier_msgs/msg/UUID", uuid=rng.integers(0, 256, 16).astype(np.uint8))
     action = "arm_controller/follow_joint_trajectory/_action/"
@@ -116,33 +196,47 @@ def told(rng) -> dict[str, tuple[str, object]]:
 
 
 @pytest.fixture
-def send(monkeypatch):
-    """Return a function that sends bytes to a node on zenoh, by topic or service name without its slash."""
-    doors, ether = {}, MagicMock()
-    ether.declare_subscriber = lambda key, heard: doors.update({key: heard})
-    ether.declare_queryable = lambda key, asked, complete: doors.update({key: asked})
+def over_zenoh(monkeypatch):
+    """A node, and how it is sent to: a name without its slash, a kind, bytes."""
+    ether = Ether()
     monkeypatch.setattr(ros.zenoh, "open", lambda _: ether)
     monkeypatch.setattr(ros, "declare_advanced_publisher", MagicMock())
 
-    def send(name: str, data: bytes) -> None:
-        sample = MagicMock()
-        sample.payload.to_bytes.return_value = data
-        sample.attachment.to_bytes.return_value = keys.attachment(1, 0, bytes(16))
-        next(door for key, door in doors.items() if key.split("/", 1)[1].startswith(name + "/"))(sample)
+    def send(name: str, kind: str, data: bytes) -> None:
+        ether.doors[next(key for key in ether.doors if key.split("/", 1)[1].startswith(name + "/"))](sent(data))
 
-    return send
+    return ros.Node("femtorque"), send
 
 
-def test_a_node_goes_on_whatever_is_published_or_asked(fake, send) -> None:
+@pytest.fixture
+def over_rclpy(graph):  # noqa: F811
+    """rclpy reads bytes itself: what comes is an object, or one that lacks its fields."""
+    def send(name: str, kind: str, data: bytes) -> None:
+        try:
+            made = interfaces.unpacked(kind, data)
+        except ValueError:
+            made = object()
+        if name in {topic[1:] for topic in graph.taken}:
+            graph.waiting.append(lambda: graph.taken[f"/{name}"](made))
+        else:
+            _, asked, group = graph.services[f"/{name}"]
+            graph.waiting.append(lambda: graph.running.append((asked(made, None), [], group)))
+
+    return RclpyNode("femtorque"), send
+
+
+@pytest.mark.parametrize("door", ["over_zenoh", "over_rclpy"])
+def test_a_node_goes_on_whatever_is_published_or_asked(fake, request, door) -> None:
     rng, said = np.random.default_rng(17), []
-    with Board.connect("any", Mechanism.load(ARM)) as board, ros.Node("femtorque") as node:
+    made, send = request.getfixturevalue(door)
+    with Board.connect("any", Mechanism.load(ARM)) as board, made as node:
         board.home([0.0, 0.0, 0.0])
         board.arm()
         arm = Arm(board, node, "arm_controller", said.append)
         for _ in range(MANY):
             for name, (kind, what) in told(rng).items():
                 if rng.random() < 0.5:
-                    send(name, spoilt_bytes(rng, interfaces.packed(kind, what)))
+                    send(name, kind, spoilt_bytes(rng, interfaces.packed(kind, what)))
             arm.step()
             board.session.clock.sleep(0.005)
         assert fake.state in ("HOLD", "FOLLOW") and node.refused > MANY // 10 and len(said) > MANY // 20
@@ -150,7 +244,7 @@ def test_a_node_goes_on_whatever_is_published_or_asked(fake, send) -> None:
 
 
 def calls(board: Board, rng) -> Callable[[], object]:
-    """Return one call of the Python API."""
+    """One call of the Python API, of a board or of one that follows."""
     joint, (a, b) = NAMES[rng.integers(3)], (NUMBERS[k] for k in rng.integers(len(NUMBERS), size=2))
     return [lambda: board.home(row(rng)), lambda: board.jog(joint, a, b, lambda: True),
             lambda: board.overlay(joint, a, b), lambda: board.follow(a, b),
@@ -171,3 +265,44 @@ def test_a_script_is_told_in_one_line_what_a_board_cannot_be_asked_for(fake) -> 
         low, high = (np.array([getattr(j.limits, end) for j in board.mechanism.streamed]) for end in ("lower", "upper"))
         assert np.all((board.positions >= low) & (board.positions <= high))
     assert refused > MANY // 2
+
+
+def action(rng) -> dict:
+    names = (*NAMES, "gripper")[:rng.integers(5)]
+    return {f"{name}.pos": odd(rng) if rng.random() < 0.3 else 10.0 * rng.normal() for name in names}
+
+
+def calibration(rng) -> str:
+    whole = {"id": 1, "drive_mode": 0, "homing_offset": 3, "range_min": 100, "range_max": 3000}
+    table = {name: dict(whole) for name in NAMES}
+    entry = table[NAMES[rng.integers(3)]]
+    for _ in range(rng.integers(4)):
+        entry[str(rng.choice([*entry, "x"]))] = odd(rng)
+    return spoilt(rng, json.dumps(table if rng.random() < 0.9 else odd(rng)))
+
+
+def recording(rng) -> str:
+    at = [f"{odd(rng) if rng.random() < 0.1 else 0.1 * k} {'00ff' * int(rng.integers(1, 4))}" for k in range(5)]
+    return spoilt(rng, "\n".join([f"{session_tape.HEAD} {'0' * 64} 0", *at, f"end 1.0 {'0' * 64}", ""]))
+
+
+def test_files_and_actions_are_read_or_refused_in_one_line(plugin, tmp_path) -> None:  # noqa: F811
+    border = importlib.import_module("lerobot_robot_femtorque.border").Border.of(Mechanism.load(ARM), "gripper")
+    calibrated, file = importlib.import_module("lerobot_robot_femtorque.calibration"), tmp_path / "file"
+    doors = {"action": lambda rng: border.taken(action(rng)), "calibration": calibration, "tape": recording}
+    readers = {"calibration": lambda: calibrated.read(file, Mechanism.load(ARM)),
+               "tape": lambda: session_tape.read_tape(file)}
+    for name, make in doors.items():
+        rng, found = np.random.default_rng(13), []
+        for _ in range(MANY):
+            try:
+                made = make(rng)
+                if name in readers:
+                    file.write_text(made, encoding="utf-8", errors="replace")
+                    made = readers[name]()
+                found.append(made)
+            except BadInput as error:
+                assert "\n" not in str(error)
+        assert MANY // 10 < len(found) < MANY, name
+        for one in found if name == "tape" else ():
+            assert one.end <= session_tape.LONGEST
