@@ -40,7 +40,6 @@ Patch = Mapping[str, Callable[[str], str]]  # file name -> a change of its text
 _PROPERTY = re.compile(r"^\[(\S+)\] (?:line \d+ )?(.*): (SUCCESS|FAILURE|ERROR|UNKNOWN)$", re.MULTILINE)
 _REACHED = "the end is reached"
 _MARK = re.compile(r"^#.*\n", re.MULTILINE)  # line marks of the preprocessor
-_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 _WHOLE_NUMBERS = re.compile(r"arithmetic overflow on (un)?signed to (un)?signed type conversion")  # the compiler's own
 
@@ -90,7 +89,7 @@ def included(theorem: Theorem, mechanism: str) -> dict[str, str]:
     while ahead:
         name = ahead.pop()
         if name in texts and name not in read and _guard(name) not in texts["harness.c"]:
-            read[name] = _COMMENT.sub(" ", texts[name])
+            read[name] = results.bare(texts[name])
             ahead += _INCLUDE.findall(read[name])
     return read
 

@@ -3,7 +3,6 @@
 Nothing is proved of a function that no proof reaches. So a proof reaches every function, or REASONS says why not.
 """
 
-import hashlib
 import re
 import xml.etree.ElementTree as Xml
 from collections.abc import Iterable, Mapping
@@ -12,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from assurance.proofs import mechanisms
-from assurance.proofs.results import Reached
+from assurance.proofs.results import Reached, digest_of
 from femtorque.codegen.common import FIRMWARE
 from femtorque.codegen.drive import application
 
@@ -118,7 +117,7 @@ def of_walk(mechanism: str, walk: Mapping[str, Iterable[str]]) -> dict[str, Reac
     for name, names in walk.items():
         file = places.get(name, f"{mechanism}/{name}")
         if file in texts:
-            found[file] = Reached(hashlib.sha256(texts[file].encode()).hexdigest()[:16], frozenset(names))
+            found[file] = Reached(digest_of(texts[file]), frozenset(names))
     return found
 
 
@@ -138,7 +137,6 @@ REASONS: dict[str, str] = {
     "src/control/ft_law.c:ft_law_gains": "it returns the gains in force; tests hold the gains of drives",
     "src/control/ft_law.c:ft_law_needed": "it is of_motion, which the law's proofs go through",
     "src/ft_app.c:detect_contact": "it passes positions on; the theorems of ft_safety.c have the reaction to a touch",
-    "src/wire/ft_port.c:on_sense": "it is in no image that has outputs",
     "src/wire/ft_port.c:send_felt": "it is send_drives with another message",
     "src/wire/ft_report.c:ft_report_felt": "it copies numbers; tests hold the numbers",
     "src/wire/ft_report.c:ft_report_followed": "it copies numbers; tests hold the numbers",
