@@ -2,6 +2,7 @@
 accessed so, and gets no reserved bit or forbidden code."""
 
 import re
+from contextlib import suppress
 
 import pytest
 
@@ -9,12 +10,13 @@ from assurance.registers import register_map
 from assurance.registers.register_map import Accesses, lost_reset_bits, violations
 from femtorque.codegen.motion import knots
 from femtorque.hil.board import VirtualBoard
+from femtorque.hil.chip import Unmodelled
 from femtorque.hil.chip.reset_values import CORRECTIONS, PERIPHERALS, after_reset
 from femtorque.hil.chip.stm32.serial import FE
 from femtorque.hil.cost.measurement import short_motion
 from femtorque.hil.plant.rigid import Plant
 from femtorque.hil.play import play_motion
-from tests.firmware.test_chip import CRASHING, Machine
+from tests.firmware.test_chip import ARMED, CRASHING, Machine, mutate
 from tests.support.boards import DRIVING, image
 from tests.support.bus_arm import arm
 from tests.support.servos import arm as servo_arm
@@ -138,6 +140,21 @@ def test_accesses_that_are_wrong_are_told(name, register, value, message):
         assert found == []
     else:
         assert found and re.search(message, found[0]), found
+
+
+@pytest.mark.parametrize(("name", "file", "old", "new"), [
+    ("f405rg-4", "stm32f4/ft_usart.c", "USART_CR3_DMAR |", "USART_CR3_DMAR | 1u << 13 |"),  # a reserved bit
+    ("nucleo-g474re-6", "stm32g4/ft_usart.c", "FT_LINK_USART->ICR =", "FT_LINK_USART->ISR ="),  # a read-only register
+])
+def test_a_wrong_access_in_the_chips_c_is_found_in_its_image(tmp_path, monkeypatch, name, file, old, new):
+    mutate(tmp_path, monkeypatch, file, old, new)
+    machine, seen = Machine(tmp_path, ARMED, name), Accesses()
+    machine.chip.bus.watch = seen.note
+    with suppress(Unmodelled):  # the virtual chip may refuse the access
+        machine.run(0.01)
+        machine.usart.line_in(b"x")
+        machine.run(0.01)
+    assert violations(seen, MAPS[machine.board.chip.name](), machine.board.chip.name)
 
 
 def test_what_a_fault_touches_is_described_too(tmp_path):

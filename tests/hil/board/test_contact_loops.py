@@ -96,3 +96,16 @@ def test_a_force_on_a_link_of_mujocos_is_what_the_motors_carry(tmp_path):
     felt, wanted = both[1][0] - both[0][0], both[0][1] - both[1][1]
     print(f"felt {np.round(felt, 4)}, the motors carry {np.round(wanted, 4)}")
     assert np.abs(wanted).max() > 0.2 and np.abs(felt - wanted).max() < 0.02 * np.abs(wanted).max()
+
+
+def test_a_push_on_a_loop_is_a_touch_within_ten_milliseconds(tmp_path):
+    mechanism = replace(loops("five_bar", tmp_path, contact=Contact(0.5)), gravity=np.zeros(3))
+    plant = mujoco.MujocoPlant(mechanism)
+    with feeling(mechanism, plant) as arm:
+        arm.wait(1.0)
+        assert arm.reports[-1].touches == 0
+        plant.data.xfrc_applied[-1, :3], tick = [10.0, -15.0, 0.0], arm.board.ticks
+        arm.wait(0.2)
+        late = arm.reports[-1].touch_tick - tick
+        print(f"felt after {late} ms")
+        assert arm.reports[-1].touches == 1 and 0 <= late <= 10

@@ -71,6 +71,13 @@ def test_the_whole_three_second_motion_is_bit_identical_on_chip_and_host(experim
     assert identical(mechanism, knots(rig.long_motion(), mechanism), one_unit_off, lead=1) is False
 
 
+@pytest.mark.parametrize("change", [{"mass_scale": 1.2}, {"friction_scale": 3.0}])
+def test_a_heavier_plant_and_a_plant_with_more_friction_track_worse(played, change):
+    worse = rig.play(plant=Plant(rig.three_link(), **change))
+    assert worse.ended == "done"
+    assert np.linalg.norm(worse.tracking_rms) > 1.3 * np.linalg.norm(played.tracking_rms)
+
+
 def test_outputs_are_safe_from_power_on_until_armed_and_after_disarming():
     mechanism = rig.three_link()
     with VirtualBoard(rig.image(), mechanism, Plant(mechanism)) as board:

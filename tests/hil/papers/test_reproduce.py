@@ -14,6 +14,7 @@ from matplotlib.image import imread
 
 from femtorque.codegen.common import BadInput
 from femtorque.codegen.mechanism import load_mechanism
+from femtorque.codegen.motion import Trajectory
 from femtorque.codegen.step import scheme_of
 from femtorque.hil.papers import reproduce
 from femtorque.hil.papers.finding import Finding, Number
@@ -157,3 +158,19 @@ def test_the_closed_form_of_the_example_is_that_of_pinocchio():
                                atol=1e-12)
     with pytest.raises(BadInput, match="is not two links"):
         TwoLink.of(load_mechanism(ROOT / "mechanisms" / "three_link.toml"))
+
+
+def test_the_object_of_six_axis_line_goes_straight_without_turning():
+    mechanism = load_mechanism(ROOT / "mechanisms" / "six_axis_line.toml")
+    motion = Trajectory.load(ROOT / "mechanisms" / "six_axis_line.csv", mechanism)
+    model = oracle.pinocchio_of(mechanism)
+    data, grip = model.createData(), np.asarray(mechanism.payloads[0].com)
+    places, turns = [], []
+    for q in motion.at(np.linspace(0.0, motion.duration, 61))[0]:
+        oracle.pin.forwardKinematics(model, data, q)
+        places.append(data.oMi[6].act(grip))
+        turns.append(data.oMi[6].rotation.copy())
+    way = places[-1] - places[0]
+    assert np.linalg.norm(way) == pytest.approx(0.5, abs=1e-6)
+    assert np.abs(np.cross(np.array(places) - places[0], way / 0.5)).max() < 1e-6
+    assert np.abs(np.array(turns) - turns[0]).max() < 1e-6
