@@ -116,6 +116,16 @@ def test_a_function_that_a_way_not_gone_calls_once_more_counts_once_more(watched
     assert 40 + 1 + REFILL <= longer - shorter <= 40 + 1 + REFILL + 4 * LINE
 
 
+@pytest.mark.parametrize("early", ["it eq; bxeq lr", "beq away"])
+def test_a_function_that_may_return_early_need_not_go_on(watched, early):
+    """The function runs three times in a tick and goes on once."""
+    more = ('__attribute__((naked, used)) void work(void) { __asm__ volatile("cmp r2, #2; ' + early +
+            '; .rept 40; nop; .endr; bx lr"); } __attribute__((naked, used)) void away(void) '
+            '{ __asm__ volatile("bx lr"); }')
+    tick = watched("push {r4, lr}; movs r2, #2; bl work; bl work; movs r2, #1; bl work; pop {r4, pc}", more).run(2.5)
+    assert max(tick.ticks) <= tick.path() < max(tick.ticks) + 20 * LINE
+
+
 def test_loading_a_constant_under_a_condition_leaves_the_next_block_unconditional(watched):
     """An IT block loads from watched memory; then a block runs for the first time."""
     constant = "adr r3, 9f; cmp r1, #2; ite eq; ldreq r2, [r3]; ldrne r2, [r3, #4]; cmp r1, #1; bne 1f; "

@@ -23,13 +23,14 @@ _decoder.detail = True
 @dataclass
 class Function:
     """The control flow of a function. instructions: by address. ways: by address, all successors of an instruction that
-    has others than the following one; an empty list leaves the function. calls: by address, the functions that an
-    instruction may call. A call by a pointer may call all functions in the tables."""
+    has others than the following one. leaves: addresses of returns and tail calls, with and without a condition. calls:
+    by address, the functions that an instruction may call. A call by a pointer may call all functions in the tables."""
 
     name: str
     address: int
     instructions: dict[int, CsInsn] = field(default_factory=dict)
     ways: dict[int, list[int]] = field(default_factory=dict)
+    leaves: set[int] = field(default_factory=set)
     calls: dict[int, list[int]] = field(default_factory=dict)
 
 
@@ -62,11 +63,12 @@ def _flow(image: Image, name: str, start: int, end: int) -> Function:
     """Decode a function's instructions from its entry on."""
     found, waiting = Function(name, start), [start]
     while waiting:
-        at = waiting.pop()
+        at, block = waiting.pop(), 0  # block: instructions left of an IT block, whose conditions the decoder forgets
         while start <= at < end and at not in found.instructions:
             first = at - image.start
             i = found.instructions[at] = next(_decoder.disasm(image.flash[first:first + 4], at, 1))
             following, goes_on = _ways(image, i, found, end)
+            goes_on, block = goes_on or block > 0, len(i.mnemonic) - 1 if i.id == codes.ARM_INS_IT else block - 1
             if following or not goes_on:
                 inside = [target for target in following if start <= target < end]
                 found.ways[at] = inside + ([at + i.size] if goes_on else [])
@@ -97,8 +99,10 @@ def _ways(image: Image, i: CsInsn, found: Function, end: int) -> tuple[list[int]
     if i.id == codes.ARM_INS_B:
         if not found.address <= target[0] < end:  # a tail call
             found.calls[i.address] = target
+            found.leaves.add(i.address)
         return target, conditional
     if returns:
+        found.leaves.add(i.address)
         return [], conditional
     if name.startswith("bx"):
         found.calls[i.address] = []

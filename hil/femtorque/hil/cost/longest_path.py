@@ -104,7 +104,7 @@ def _blocks(function: Function) -> list[_Block]:
             found.append(_Block(function.address, []))
         i = function.instructions[at]
         found[-1].instructions.append(i)
-        ended, before = at in function.ways or at in function.calls, at + i.size
+        ended, before = at in function.ways or at in function.calls or at in function.leaves, at + i.size
     return found
 
 
@@ -127,7 +127,8 @@ def _cycles(block: _Block, function: Function, readers: set[int], fetch: FlashFe
         spent += cost
         if i.address in readers or block.most == 0 and _may_read_flash(i) or "[pc" in i.op_str:
             spent += wait_states * (2 if i.mnemonic.startswith(TWO_LINES) else 1)
-    jumps = block.last.address in function.ways or block.last.address in function.calls
+    at = block.last.address
+    jumps = at in function.ways or at in function.calls or at in function.leaves
     return spent + fetch.stalls + (timing.REFILL if jumps else 0)
 
 
@@ -182,9 +183,8 @@ def _most(blocks: list[_Block], functions: Mapping[int, Function], roots: set[in
             edge = p.variable()
             out[edge] = into[following][edge] = 1.0
             edges.append((n, following, edge))
-        leaves = p.variable()  # a return, if the block has no successor
-        if not block.after:
-            out[leaves] = 1.0
+        if not block.after or block.last.address in functions[block.function].leaves:
+            out[p.variable()] = 1.0  # a return
         p.equals(out, 0.0)
         if block.instructions[0].address == block.function:
             into[n][entered[block.function]] = 1.0
@@ -215,6 +215,8 @@ def _bound_calls(p: _Programme, blocks: list[_Block], functions: Mapping[int, Fu
         if called is None:
             continue
         share = {runs[n]: -1.0}
+        if block.after and block.last.address in functions[block.function].leaves:
+            share[p.variable()] = 1.0  # a tail call under a condition
         for at in called:
             call = p.variable()
             share[call] = calls[at][call] = 1.0
