@@ -1,11 +1,11 @@
-/* The C of hil/board/buses.py: each servo sets its motor's voltage for an
- * interval, each drive its torque, then the plant moves on with these. In C
- * because that is done ten thousand times a second. */
+/* The C of hil/board/buses.py. Each servo sets its motor's voltage for an
+ * interval, and each drive its torque. Then the plant moves on. This is C
+ * because it runs ten thousand times a second. */
 #include "bus_steps.h"
 
 #include <math.h>
 
-/* Add the parts of both sides of a gear. */
+/* Return the sum of a value over both sides of a gear. */
 static double both(const double *of_joints, int64_t gear, int64_t output)
 {
     return of_joints[gear] + (output != gear ? of_joints[output] : 0.0);
@@ -24,8 +24,8 @@ int bus_acts(const bus_line *line)
     return 0;
 }
 
-/* Set the voltages of all servos' motors, and the drives' torques for some
- * seconds. */
+/* Set the voltages of all servos' motors, and the drives' torques for the
+ * coming seconds. */
 static void look(const bus_line *line, double h, double now)
 {
     const plant_steps *p = line->plant;
@@ -47,8 +47,8 @@ static void look(const bus_line *line, double h, double now)
     }
 }
 
-/* Move on, with voltages at the motors of other joints; return 0 if the plant
- * cannot. */
+/* Move the plant on, with voltages at the motors of other joints. Return 0 if
+ * the plant cannot move on. */
 int bus_steps(const bus_line *line, double since, double until,
               const double *terminals)
 {
@@ -71,7 +71,7 @@ int bus_steps(const bus_line *line, double since, double until,
     return i == (int64_t)intervals;
 }
 
-/* Copy what is seen of the plant from outside of its gears. */
+/* Copy positions and velocities at the outputs of the plant's gears. */
 void bus_look(const bus_line *line, plant_steps *seen)
 {
     const plant_steps *p = line->plant;

@@ -4,11 +4,11 @@
 
 #include "plant_steps.h"
 
-/* A servo. terminal: V at its motor from now on, NaN if the motor floats; it is
- * given angle and velocity of the output and the current, A, of the motor.
- * sign: direction of the servo. turns: turns of its output per turn of the
- * joint, signed. gear, output: numbers of the plant's joints that have the
- * motor and the output, which may be the same. */
+/* A servo. terminal: returns the voltage at its motor from now on, V; NaN if
+ * the motor floats. Its arguments are angle and velocity of the output, and the
+ * motor's current, A. sign: direction of the servo. turns: signed turns of its
+ * output per turn of the joint. gear, output: numbers of the plant's joints for
+ * the motor and for the output. Both may be the same joint. */
 typedef struct {
     void *servo;
     double (*terminal)(void *servo, double now, double angle, double velocity,
@@ -18,9 +18,10 @@ typedef struct {
     int64_t gear, output;
 } served;
 
-/* A drive, described like a servo. step: the mean torque at its output over
- * some seconds from now on. zero: angle of its output at the joint's zero, rad.
- * */
+/* A drive. turns, gear and output: as of a servo. step: returns the mean torque
+ * at its output over the coming seconds. zero: angle of its output at the
+ * joint's zero, rad.
+ */
 typedef struct {
     void *drive;
     double (*step)(void *drive, double seconds, double now, double angle,
@@ -30,9 +31,9 @@ typedef struct {
     int64_t gear, output;
 } driven;
 
-/* interval: s for which a servo's voltage or a drive's torque is held. motors:
- * for each of the board's motors, `joints` in all, the number of the plant's
- * joint. */
+/* interval: s for which a servo's voltage or a drive's torque is held. motors
+ * (joints,): for each motor of the board, the number of its joint in the
+ * plant. */
 typedef struct {
     plant_steps *plant;
     int64_t servos, drives, joints;

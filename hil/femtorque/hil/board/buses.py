@@ -173,7 +173,8 @@ class Buses:
         return [(j, on) for j, on in due if on != self.all[j].powered]
 
     def describe(self) -> Any:
-        """Return all servos and drives in C, or None while one of them may be switched. It holds until `on_change`."""
+        """Return all servos and drives in C, or None while one of them may be switched. The result is valid until
+        `on_change`."""
         if not self.in_c or self._to_switch():
             return None
         self.steps.supply(self._supply())
@@ -194,7 +195,7 @@ def adapter_bits(mechanism: Mechanism, bus: Bus) -> tuple[BitTiming, BitTiming |
 
 
 def made(drive: Drive, bus: Bus, wire: Wire) -> VirtualDrive:
-    """Make a drive with its factory settings. Ranges that the mechanism file changes are changed."""
+    """Make a drive with its factory settings. The mechanism file may change its ranges."""
     own, wanted, listed = catalogue.ranges(drive.type.name), drive.type, DRIVES[drive.type.name]
     if wanted != listed:
         own = Ranges(wanted.position, wanted.velocity, wanted.torque, wanted.kp, wanted.kd)

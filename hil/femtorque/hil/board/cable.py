@@ -3,9 +3,9 @@ has written, so that runs repeat. Over a TCP port the operating system would dec
 
 
 class Cable:
-    """name: of the port, in messages. read, write, close: the host's end, a femtorque.host.link.link.Device. recv,
-    sendall, close: the board's end, like a socket that does not wait. After one end has closed the cable, the other end
-    cannot use it."""
+    """name: of the port, in messages. read, write, close: the host's end, which is a femtorque.host.link.link.Device.
+    recv, sendall, close: the board's end, which is like a socket that does not wait. After one end has closed the
+    cable, the other end cannot use it."""
 
     def __init__(self, name: str) -> None:
         self.name = name

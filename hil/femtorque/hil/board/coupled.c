@@ -1,20 +1,21 @@
-/* Between the chip's pins and a plant: voltages of bridges and sensors, counts
- * of encoders, and the steps of the plant up to the chip's time. It is brought
- * up to date whenever outputs change or something of it is read. */
+/* The C of hil/board/coupler.py, between the chip's pins and a plant. It
+ * computes the voltages of bridges and sensors and the counts of encoders, and
+ * steps the plant up to the chip's time. The plant is stepped when outputs
+ * change or when the chip samples a sensor. */
 #include "coupled.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Describe the board again, if something has changed but duties. */
+/* Describe the board again if anything except a duty has changed. */
 static void look(const coupled *b)
 {
     if (b->chip->stale)
         b->chip->describe(b->chip->board);
 }
 
-/* Return a bridge's share of the bus voltage, with the motor's sign; NaN: its
- * terminals float. */
+/* Return a bridge's share of the bus voltage, with the motor's sign. Return NaN
+ * if the motor's terminals float. */
 double bridge_share(const parts *chip, const bridge *r)
 {
     double share = pin_share(chip->timers, &r->one);
@@ -31,7 +32,7 @@ double bridge_share(const parts *chip, const bridge *r)
     return r->sign * share;
 }
 
-/* Find the voltages on the motors; NaN floats. */
+/* Find the voltages on the motors. NaN means that a motor's terminals float. */
 void coupled_terminals(const coupled *b, double *found)
 {
     int32_t j;
@@ -101,8 +102,8 @@ static void drive(coupled *b, double until)
     b->plant_at = until;
 }
 
-/* Step the plant before outputs may change; without a change of voltages there
- * is no step. */
+/* Step the plant before outputs may change. Skip the step if no voltage
+ * changes. */
 void coupled_change(void *board)
 {
     coupled *b = board;
@@ -132,8 +133,8 @@ void coupled_bring_up(void *board)
         b->follow();
 }
 
-/* Return V of a sensor for a current in A, in the window in which a converter
- * samples it. */
+/* Return the voltage of a sensor at a current in A, V. from, to: cycles in
+ * which a converter samples the sensor. */
 double sense_volts(const parts *chip, const sense *s, double amperes,
                    double from, double to)
 {
@@ -145,7 +146,7 @@ double sense_volts(const parts *chip, const sense *s, double amperes,
                 s->high);
 }
 
-/* Return V on a converter's pin in the window in which it is sampled. */
+/* Return the voltage on a converter's pin, V. from, to: cycles of sampling. */
 double coupled_volts(void *board, int32_t converter, uint32_t channel,
                      double from, double to)
 {
@@ -156,15 +157,15 @@ double coupled_volts(void *board, int32_t converter, uint32_t channel,
     return s->heard ? b->hear(s->joint, volts) : volts;
 }
 
-/* Return true if a pin that puts its level out is low. */
+/* Return true if a pin is an output and low. */
 static int selects(const parts *chip, const int32_t *pin)
 {
     const port *p = &chip->ports[pin[0]];
     return (p->outputs & ~p->words[PORT_LEVELS]) >> pin[1] & 1u;
 }
 
-/* Pass a frame on to the gate driver that is selected, and return its answer;
- * two at once answer nothing sensible. */
+/* Pass a frame on to the selected gate driver, and return its answer. If two
+ * drivers are selected at once, their answers collide. */
 int32_t coupled_exchange(void *board, uint32_t word, uint32_t mode)
 {
     const coupled *b = board;
@@ -188,7 +189,7 @@ int32_t coupled_exchange(void *board, uint32_t word, uint32_t mode)
     return (int32_t)answer;
 }
 
-/* Return counts of an encoder since power-up. */
+/* Return an encoder's counts since power-up. */
 int64_t coupled_counts(void *board, int32_t joint)
 {
     const coupled *b = board;

@@ -14,8 +14,9 @@
 
 enum { FLOATS, SIGNED, ANTIPHASE, HALVES };
 
-/* port, pin: those of the direction; -1 where that is no output and thus low.
- * */
+/* port, pin: of the direction signal. Port -1: the direction pin is no output
+ * and counts as low.
+ */
 typedef struct {
     int32_t kind, port, pin;
     pin one, other;
@@ -43,11 +44,11 @@ typedef struct {
     double plant_at, changed_at, bus, terminals[MOST], wire[MOST];
     bridge bridges[MOST];
     sense senses[CONVERTERS][CHANNELS];
-    drv8301 *drivers[DRIVERS]; /* as far as there are some, */
-    int32_t select[DRIVERS][2]; /* each with port and pin that select it */
+    drv8301 *drivers[DRIVERS]; /* 0: no such driver */
+    int32_t select[DRIVERS][2]; /* port and pin that select each driver */
     double origin[MOST], per_unit[MOST]; /* of the encoders */
     int64_t counted[MOST]; /* counts of the encoders of a plant in Python */
-    plant_steps *plant;  /* without `take`: the plant is in Python */
+    plant_steps *plant;  /* 0 in `take`: a plant in Python */
     bus_line *line;      /* servos and drives that turn joints in C, or 0 */
     int32_t place[MOST]; /* of the motors among the plant's joints */
     void (*stuck)(void); /* the plant cannot go on */

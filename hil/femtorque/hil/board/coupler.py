@@ -126,7 +126,8 @@ class PlantCoupler:
     # -- called by C ----------------------------------------------------------
 
     def _describe(self) -> None:
-        """Describe bridges, brakes, senses and encoders to C. While time alone changes them, C asks again."""
+        """Describe bridges, brakes, sensors and encoders to C. While time alone changes them, C asks for the
+        description again."""
         state, wiring = self.state, self._wiring
         wiring.power.describe(state)
         wiring.senses.describe(state.senses)

@@ -39,15 +39,16 @@ class LowShunt:
 
 
 # Allegro ACS725LLCTR-20AB-T at 3.3 V: 66 mV/A around half the supply, +-20 A, so its output reaches from 0.33 to 2.97 V
-# at least. No source says how near to the rails it comes: here to 0.3 V. The largest commanded current (14.3 A) and the
-# trip (17.2 A) lie within the +-20 A of the part number.
+# at least. No source says how near to the rails the output comes. This model takes 0.3 V. The largest commanded current
+# (14.3 A) and the trip (17.2 A) lie within the +-20 A of the part number.
 _HALL = InLine(1.65, 0.066, 0.3, 3.0)
 
 # ODrive v3.6: shunts of 0.5 mOhm (SHUNT_RESISTANCE in Board/v3/board.h) below half bridges B and C. ODrive's firmware
-# takes (count - middle) / gain / shunt as the current into the motor there, without a minus (motor.cpp,
-# phase_current_from_adcval; board.cpp, fetch_and_reset_adcs: Ia = -Ib - Ic). Its current loop is stable, so the pin is
-# above the middle while current leaves the bridge there. The amplifier is the DRV8301's (SLOS719): half of the 3.3 V
-# reference, 10 to 80 V/V, output from 0.3 V up. The converter's protection limits the output to 3.3 V.
+# takes (count - middle) / gain / shunt as the current into the motor at that half bridge, without a minus sign
+# (motor.cpp, phase_current_from_adcval; board.cpp, fetch_and_reset_adcs: Ia = -Ib - Ic). ODrive's current loop is
+# stable with this sign. So the pin is above the middle while current leaves the half bridge. The amplifier is the
+# DRV8301's (SLOS719): half of the 3.3 V reference, 10 to 80 V/V, output from 0.3 V up. The converter's protection
+# limits the output to 3.3 V.
 _SHUNT_OHM, _MIDDLE_V, _AMPLIFIER_LOW_V, _AMPLIFIER_HIGH_V = 500e-6, 1.65, 0.3, 3.3
 
 # by board and pin. M0_IB is PC0 and M1_IB is PC3 in ODrive's main.h; half bridge B is output 2 of TIM1 and of TIM8.

@@ -50,7 +50,7 @@ class Disturbance:
         return bytes(out)
 
     def _in_order(self, frame: bytes) -> bytes:
-        """Return the frame and a frame that was held back before it; or nothing, if this frame is held back."""
+        """Return the frame and any frame that was held back earlier. Return nothing if this frame is held back."""
         late, self._late = self._late, b""
         if self.swap and not late and frame and self._random.random() < self.swap:
             self._late = frame

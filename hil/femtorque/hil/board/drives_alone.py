@@ -1,4 +1,4 @@
-"""The drives of a mechanism on their buses, with the joints that they turn and without a board, for other programs.
+"""The drives of a mechanism on their buses, for other programs: with their joints, and without a board.
 
 Each CAN bus has two serial adapters (femtorque.hil.bus.gateway): a terminal and a TCP port. A half-duplex wire of
 servos has a terminal and a TCP port for plain bytes.
@@ -85,7 +85,7 @@ class DrivesAlone:
         return sum(gateway.take(data) for port, gateway in self._gateways if (data := port.receive()))
 
     def run(self, seconds: float) -> None:
-        """Let that much time pass."""
+        """Let a number of seconds pass."""
         self.clock.run(seconds)
         self._catch_up()
 

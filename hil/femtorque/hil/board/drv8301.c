@@ -1,4 +1,5 @@
-/* SLOS719. In C because current loops look at two of them in each tick. */
+/* A DRV8301 by its data sheet (SLOS719). This is C because current loops read
+ * two drivers in each tick. */
 #include "drv8301.h"
 
 #define FAULT (1u << 10)      /* of status register 1 */
@@ -10,7 +11,7 @@
 #define WAKE_S 10e-3
 #define FALLING 1u /* mode: data on the falling edge */
 
-/* Return true if its interface answers. */
+/* Return true if the driver's interface answers. */
 int drv8301_awake(const drv8301 *d, double seconds)
 {
     return d->volts >= UNDER_VOLTAGE && d->enabled &&
@@ -25,7 +26,7 @@ void drv8301_let_go(drv8301 *d)
     d->octw = 0;
 }
 
-/* Read status register 1, which clears what does not last. */
+/* Read status register 1, and clear the faults in it that are not latched. */
 static uint32_t status_1(drv8301 *d)
 {
     uint32_t bits = d->under | d->over_current | (d->shut ? FAULT : 0u);
@@ -53,8 +54,7 @@ static void write_register(drv8301 *d, uint32_t address, uint32_t data)
         drv8301_let_go(d);
 }
 
-/* Answer a frame in which a word is received: with what the frame before has
- * asked. */
+/* Receive a frame. Return the answer to the frame before. */
 uint32_t drv8301_exchange(drv8301 *d, double seconds, uint32_t word,
                           uint32_t mode)
 {

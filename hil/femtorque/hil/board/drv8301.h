@@ -6,10 +6,11 @@
 
 enum { STATUS_1, STATUS_2, CONTROL_1, CONTROL_2, DRV8301_REGISTERS };
 
-/* hil/board/drv8301.py describes a driver. registers: of these the control
- * registers count. since: s from which it wakes up, or has been asleep. under:
- * bits of status 1, which are kept until they are read. shut: it has latched a
- * fault. octw: nOCTW is low. deaf: it does not answer. */
+/* hil/board/drv8301.py describes a driver. registers: only the control
+ * registers are used. since: time from which the driver wakes up, or has been
+ * asleep, s. under: bits of status 1, kept until the chip reads them. shut: the
+ * driver has latched a fault. octw: nOCTW is low. deaf: the driver does not
+ * answer. */
 typedef struct {
     uint32_t registers[DRV8301_REGISTERS];
     int32_t enabled, deaf, shut, octw;

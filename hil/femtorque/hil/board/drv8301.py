@@ -1,10 +1,10 @@
 """A DRV8301 gate driver, as its data sheet describes it (SLOS719): SPI, supply, over-current, fault line.
 
 Frames have 16 bits. The answer to a read comes in the next frame. While EN_GATE is low, the interface sleeps and loses
-its registers. It also loses them while its supply PVDD is below the under-voltage lock-out, at any EN_GATE (TI e2e
-184722: "CR1 and CR2 are reseted to default values ... the gain factor is reset to 10"). Mode 00 chops an over-current
-and reports it on nOCTW only (TI e2e 624720), which an ODrive does not wire to its processor (main.h). Mode 01 latches
-it and pulls nFAULT.
+its registers. The interface also loses its registers while its supply PVDD is below the under-voltage lock-out, at any
+EN_GATE (TI e2e 184722: "CR1 and CR2 are reseted to default values ... the gain factor is reset to 10"). OCP mode 00
+chops an over-current and reports it on nOCTW only (TI e2e 624720). An ODrive does not wire nOCTW to its processor
+(main.h). OCP mode 01 latches an over-current and pulls nFAULT.
 """
 
 from femtorque.hil.board.adjustable import Adjustable
@@ -20,13 +20,14 @@ _OVER_CURRENT = 0x3F
 CHOPPED, LATCHED, REPORTED, IGNORED = 0, 1, 2, 3  # OCP_MODE, bits 5:4 of control register 1
 GAINS = (10.0, 20.0, 40.0, 80.0)  # V/V, bits 3:2 of control register 2
 UNDER_VOLTAGE = 5.9  # V of PVDD, at most
-_LIFE = 3.0  # V of PVDD below which its 3.3 V regulator gives nothing, so that it pulls no line
+_LIFE = 3.0  # V of PVDD; below, its 3.3 V regulator is off, so it pulls no line
 _WAKE_S, _RESET_S = 10e-3, 20e-6
 
 
 class Drv8301(Adjustable):
     """A gate driver. Its state is in C (drv8301.c), which answers its frames. enabled: true while EN_GATE is high.
-    octw: true while nOCTW is low, which nobody reads. deaf: true if it does not answer, like a broken chip."""
+    octw: true while nOCTW is low; no board reads nOCTW. deaf: true if the driver does not answer, like a broken chip.
+    """
 
     enabled, octw, deaf = (Member(bool, "_state") for _ in range(3))
 
@@ -99,7 +100,8 @@ class Drv8301(Adjustable):
         return self.awake(seconds) and not self._state.shut
 
     def pulls_fault(self, seconds: float) -> bool:
-        """Return true if it pulls nFAULT: because of a fault or while it powers up. Without supply it pulls no line."""
+        """Return true if the driver pulls nFAULT, because of a fault or while it powers up. Without supply it pulls no
+        line."""
         return self._state.volts >= _LIFE and self.enabled and not self.drives(seconds) and not self.deaf
 
     # -- its registers ------------------------------------------------------

@@ -199,7 +199,8 @@ def _babble(board: VirtualBoard) -> None:
 
 
 def _foreign(board: VirtualBoard) -> None:
-    """Send under the first drive's name. On a half-duplex wire connect a second servo with the first servo's number."""
+    """Send frames with the first drive's identifier. On a half-duplex wire, connect a second servo with the first
+    servo's number."""
     if (own := line(board)) is not None:
         own.servos += (first(board).twin(),)
         return
@@ -230,10 +231,10 @@ def held(seconds: float) -> Act:
 
 @dataclass(frozen=True)
 class Fault:
-    """A named fault. doc: one line. act: brings the fault about. early: true if it is there from power-on; otherwise it
-    comes in mid-motion. settle: s from the host's giving up until the board is in its last state. chip: true if it
-    needs the virtual chip; other faults also work with a real board. needs: a key of NEEDS, or empty. stall: s for
-    which the host does nothing."""
+    """A named fault. doc: one line. act: brings the fault about. early: true if the fault is present from power-on;
+    otherwise the fault comes in mid-motion. settle: s from the host's giving up until the board is in its last state.
+    chip: true if the fault needs the virtual chip; other faults also work with a real board. needs: a key of NEEDS, or
+    empty. stall: s for which the host does nothing."""
 
     doc: str
     act: Act

@@ -5,7 +5,7 @@ from femtorque.hil.plant import Driven, follow
 
 
 class ModeFollower:
-    """switched: one (seconds, mode, reason) for each change so far. The reason says why the plant did not follow; it is
+    """switched: (seconds, mode, reason) of each change so far. The reason says why the plant did not follow; it is
     empty if the plant followed."""
 
     def __init__(self, mechanism: Mechanism) -> None:
@@ -20,8 +20,8 @@ class ModeFollower:
         return len(self._mechanism.modes) > 1
 
     def computed(self, mode: int, held: float) -> None:
-        """Note the mode of torques that a tick under power has computed. held: time from which they act, s. A board
-        without power keeps its mode; it returns to the first mode when it is armed again."""
+        """Note the mode of torques that a tick under power has computed. held: time from which these torques act, s. A
+        board without power keeps its mode; it returns to the first mode when it is armed again."""
         if mode != self._mode:
             self._mode = mode
             self._coming.append((held, mode))

@@ -3,7 +3,7 @@ host in this process. It serves one host at a time.
 
 Any web page can make a browser send a request to this port, and can choose the bytes after the header. So the chip gets
 no byte until the first bytes have been a frame with the right check sum. Other clients are disconnected. A port for
-drives without a board takes every byte: those drives move no arm, and programs speak their own protocols there.
+drives without a board takes every byte, because these drives move no arm and programs speak other protocols to them.
 """
 
 import socket

@@ -7,8 +7,8 @@ WAKE_S = 1e-3  # longest time to wake up: Pololu's example for its G2 drivers, p
 
 
 class SleepingBridges:
-    """wake_s: time to wake up. low_asleep: true if they pull their fault line low while they sleep. Data sheets allow
-    either (DRV8801: TI's forum, 476973). While it wakes up, a DRV81545 pulls the line (SLVSHI4A)."""
+    """wake_s: time to wake up. low_asleep: true if sleeping bridges pull their fault line low. Data sheets allow this
+    and its contrary (DRV8801: TI's forum, 476973). A DRV81545 pulls the line while it wakes up (SLVSHI4A)."""
 
     def __init__(self) -> None:
         self.wake_s, self.low_asleep = WAKE_S, True

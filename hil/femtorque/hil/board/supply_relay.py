@@ -1,8 +1,6 @@
-"""The relay of the servos' supply, at a pin of their board. The pin closes it, but not while the chip is in reset or
-without power.
-
-Longest times of Omron's G5LE-1 (data sheet K100): 10 ms to operate, 5 ms to release. Capacitors in the servos are not
-modelled: without supply the servos are off at once.
+"""The relay of the servos' supply, at a pin of their board. The pin closes the relay, but not while the chip is in
+reset or without power. Omron's G5LE-1 takes at most 10 ms to operate and 5 ms to release (data sheet K100). The servos'
+capacitors are not modelled. So without supply the servos are off at once.
 """
 
 from femtorque.codegen.board import Board
@@ -14,7 +12,7 @@ OPERATE_S, RELEASE_S = 10e-3, 5e-3
 
 
 class SupplyRelay:
-    """The relay. It is always closed if board or mechanism has none: the servos then have the motors' supply."""
+    """The relay. If board or mechanism has no relay, it is always closed, and the servos have the motors' supply."""
 
     def __init__(self, board: Board, chip: Stm32, mechanism: Mechanism) -> None:
         there = board.cutoff is not None and mechanism.safety.cutoff is not None

@@ -35,7 +35,7 @@ class Record:
     the end of the tick; positions are in wire units without whole turns. q, v (T, J): state of the plant at the
     beginning of the tick, or at its end with drives or servos on buses. instructions, cycles (T,): of the whole tick
     interrupt. step_instructions (T,): of ft_step within it. steps: by the number of a tick, the state of ft_step after
-    it. Only mechanisms for which `remembers` is true have steps, of ticks at rest just before a motion.
+    it. Only mechanisms for which `remembers` is true have steps. They are of ticks at rest just before a motion.
     """
 
     tick: NDArray[np.uint32]
@@ -69,8 +69,7 @@ def telemetry_type(joints: int) -> np.dtype:
 
 class TickRecorder:
     """Recorder of ticks, in C (ticks.c). state: its struct in C. look: called after each tick if the plant has modes.
-
-    It reads the results in the image's memory, at the addresses in the image's `ft_telemetry`.
+    The recorder reads the results in the image's memory, at the addresses in the image's `ft_telemetry`.
     """
 
     _WORDS = 10  # of ft_telemetry_map, ft_port.h
@@ -129,7 +128,7 @@ class TickRecorder:
         return rows
 
     def _keep(self) -> None:
-        """Keep rows when C has no room, and keep after a tick what C does not see."""
+        """Keep C's rows when C has no more room. After a tick, keep what only Python knows."""
         state = self.state
         last = np.frombuffer(self._bytes()[-self._row.itemsize:], self._row)[0]
         number = int(last["left"]["tick"])

@@ -1,5 +1,5 @@
-/* In C because boards have thousands of ticks a second; hil/board/telemetry.py
- * says how a row is laid out. */
+/* The recorder of control ticks. hil/board/telemetry.py describes the layout of
+ * a row. This is C because boards have thousands of ticks a second. */
 #include "ticks.h"
 
 #include <string.h>
@@ -13,14 +13,14 @@ static uint32_t word(const uint8_t *at)
     return value;
 }
 
-/* Copy bytes, and return the place behind them. */
+/* Copy bytes, and return the address after the copy. */
 static uint8_t *put(uint8_t *into, const void *from, size_t bytes)
 {
     memcpy(into, from, bytes);
     return into + bytes;
 }
 
-/* Find the image's positions and velocities of the target, or 0. */
+/* Return the image's target positions and velocities, or 0. */
 static const uint8_t *targets(const ticks *t)
 {
     return core_memory(t->board->chip->core, word(t->target), 2u * t->bytes, 0);
@@ -42,7 +42,7 @@ void ticks_read(const ticks *t, uint8_t *into)
     memcpy(into + t->bytes, &number, sizeof number);
 }
 
-/* Note the blocks of ft_step among those that have run for the first time. */
+/* Note the blocks of ft_step that have run for the first time. */
 static void note_blocks(ticks *t, const counter *c)
 {
     for (; t->seen < c->known; t->seen++) {
@@ -72,7 +72,7 @@ static int64_t step_executed(ticks *t)
     return t->executed - before;
 }
 
-/* Count the costs of a tick, with those of the boundary's handler. */
+/* Count the costs of a tick, including the costs of the boundary's handler. */
 static void count(ticks *t)
 {
     const handled *h = t->board->chip->core->handlers, *own = &h[t->exception];
@@ -102,9 +102,9 @@ static int moves(const ticks *t)
     return 0;
 }
 
-/* Keep the state of ft_step after a tick at rest: the next ticks depend on it
- * where joints depend on others. Return true if a motion begins, which needs
- * the states that are kept. */
+/* Keep the state of ft_step after a tick at rest, because the next ticks depend
+ * on that state where joints depend on each other. Return true if a motion
+ * begins. Python then needs the kept states. */
 static int keep_step(ticks *t)
 {
     if (t->step_bytes == 0)
@@ -117,7 +117,7 @@ static int keep_step(ticks *t)
     return 0;
 }
 
-/* Record the tick, and the plant's state. */
+/* Record the tick and the plant's state. */
 static void take(ticks *t)
 {
     const coupled *b = t->board;

@@ -7,13 +7,14 @@
 #define STEP_PARTS 64    /* functions of ft_step */
 #define STEP_BLOCKS 4096 /* basic blocks of these */
 
-/* exception: in which ticks run; on_buses: drives move joints, and no encoder
- * is read in a tick. fixed, position, target, number: the image's results, of
- * which an array has `bytes`; target: the pointer to two arrays. rows: the
- * records since Python took them, `count` of `room`, each of row_bytes; before:
- * how many it has taken. resting: states of ft_step after the last `rests`
- * ticks at rest, room for `rooms`, each of step_bytes, or 0. many: the plant
- * has modes, and Python notes that of each tick; watched: Python notes more
+/* exception: number of the exception in which ticks run. on_buses: drives move
+ * joints, and no encoder is read in a tick. fixed, position, target, number:
+ * the image's results. An array of results has `bytes`. target: pointer to two
+ * arrays. rows: `count` records of row_bytes each; there is room for `room`.
+ * before: number of records that Python has already taken. resting: states of
+ * ft_step after the last `rests` ticks at rest, of step_bytes each; there is
+ * room for `rooms`. step_bytes 0: no states are kept. many: the plant has
+ * modes, and Python notes the mode of each tick. watched: Python notes more
  * after each tick. from, to: addresses of ft_step's functions. */
 typedef struct {
     coupled *board;
@@ -30,7 +31,7 @@ typedef struct {
     uint32_t from[STEP_PARTS], to[STEP_PARTS];
     uint32_t seen, blocks, block[STEP_BLOCKS];
     int64_t instructions, cycles, executed; /* in all ticks */
-    int64_t ticks, tick[3], worst_cycles; /* tick: the last one's costs */
+    int64_t ticks, tick[3], worst_cycles; /* tick: of the last tick */
     void (*look)(void);
     void (*keep)(void);
 } ticks;

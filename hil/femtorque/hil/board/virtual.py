@@ -1,8 +1,8 @@
 """The virtual board: the exact flash image on a modelled chip. It drives a plant and talks over a cable or a socket.
 
 Time is the chip's. Time passes only in `run`, `advance` or a sleep of `VirtualClock`. So outcomes do not depend on the
-machine's speed, and on a cable not on its network. Parts at the chip's pins are in femtorque.hil.board.wiring;
-femtorque.hil.board.coupler keeps the plant at the chip's time.
+machine's speed. On a cable they do not depend on its network either. Parts at the chip's pins are in
+femtorque.hil.board.wiring; femtorque.hil.board.coupler keeps the plant at the chip's time.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ Array = NDArray[np.float64]
 SLICE = 1e-3  # s between two looks at the link
 UNHEARD = 5e-3  # s between two looks while no host can send and nothing listens; the chip's buffers hold no more
 GRANT = 1e-3  # shortest run in real time, s; the process sleeps between runs
-STALL = 0.05  # longest delay behind the machine's clock that is made up for, s
-LATE = 0.75  # share of the host's time-out after which a silent host is waited for
+STALL = 0.05  # longest delay behind the machine's clock that the board makes up for, s
+LATE = 0.75  # share of the host's time-out after which the board waits for a silent host
 PATIENCE = 1.0  # longest wait for a silent host, s, once in each silence
 CYCLE = 1e-7  # tolerance of a time, s; longer than a clock cycle
 
@@ -163,8 +163,8 @@ class VirtualBoard:
     def serve(self, speed: float = 1.0, until: Callable[[], bool] = lambda: False) -> None:
         """Run at `speed` times real time until interrupted, or until until() is true.
 
-        A busy machine delays the host too. So time for which the machine was too busy is lost, and the board waits for
-        a host that is there but late. A real board does not wait.
+        A busy machine delays the host too. So the board does not make up for time that a busy machine lost. It waits
+        for a host that is connected but late. A real board does not wait.
         """
         began, start = time.monotonic(), self.seconds
         while not until():

@@ -1,11 +1,13 @@
-/* After ISO 11898-1:2015: 0 is dominant, 1 recessive. Section 10.4: fields and
- * their order; 10.5 stuffing: after five bits alike one of the other kind, from
- * the start of frame to the end of the check sum of a classic frame, of the
- * data field of an FD frame. The check field of an FD frame has fixed stuffed
- * bits, one before it and one after every four of its bits; where the data
- * field ends with five alike, the fixed one alone is put in. The rate changes
- * at the sample points of BRS and of the delimiter of the check sum (Bosch, CAN
- * FD Specification 1.0, 3.3): together they take one bit of each rate. */
+/* Frames by ISO 11898-1:2015. A level of 0 is dominant, and 1 is recessive.
+ * Section 10.4 gives the fields and their order. Section 10.5 gives the
+ * stuffing: after five equal bits the sender inserts a bit of the other level.
+ * Stuffing begins at the start of frame. It ends with the check sum of a
+ * classic frame, or with the data field of an FD frame. The check field of an
+ * FD frame has fixed stuffed bits: one before the field and one after every
+ * four of its bits. If the data field ends with five equal bits, only the fixed
+ * bit is inserted. The rate changes at the sample points of BRS and of the
+ * delimiter of the check sum (Bosch, CAN FD Specification 1.0, 3.3). Together
+ * these two bits take one bit of each rate. */
 #include "can_frame.h"
 
 #define TAIL 10       /* bits: delimiter of the check sum, slot and delimiter
@@ -13,8 +15,8 @@
 #define CRC15 0x4599u /* generator polynomial without its leading one */
 #define RUN 5         /* bits alike */
 
-/* The bits of a frame that is drawn. run: how many levels are alike; open: a
- * stuffed bit is due before the next one. */
+/* A frame that is being drawn. run: number of equal levels at its end. open: a
+ * stuffed bit is due before the next bit. */
 typedef struct {
     can_image *image;
     int32_t run, open;
@@ -40,8 +42,8 @@ int32_t can_size(uint32_t code)
     return sizes[code & 15u];
 }
 
-/* Return a number by which nodes find out who goes on, the lowest: identifier,
- * and what stands by it (10.4.2.2). */
+/* Return the arbitration field as a number (10.4.2.2). The node with the lowest
+ * number goes on. */
 uint32_t can_arbitration(const can_frame *f)
 {
     uint32_t ask = f->remote ? 1u : 0u;
@@ -58,7 +60,7 @@ static void level(pen *p, uint32_t bit)
     image->levels[image->count++] = (uint8_t)bit;
 }
 
-/* Put in the stuffed bit that is due. */
+/* Insert a stuffed bit if it is due. */
 static void stuff(pen *p)
 {
     if (!p->open)
@@ -67,7 +69,7 @@ static void stuff(pen *p)
     level(p, p->image->levels[p->image->count - 1] ^ 1u);
 }
 
-/* Draw the lowest bits of a number, the first of them first. */
+/* Draw the lowest `count` bits of a number, most significant bit first. */
 static void bits(pen *p, uint32_t number, int32_t count)
 {
     while (count-- > 0) {
@@ -113,8 +115,8 @@ static void classic(pen *p, const can_frame *f)
     stuff(p);
 }
 
-/* Draw an FD frame. The check field, at whose bits nothing here looks, is zeros
- * between its fixed stuffed bits. */
+/* Draw an FD frame. The check field is zeros between its fixed stuffed bits,
+ * because no code here reads the check sum. */
 static void flexible(pen *p, const can_frame *f)
 {
     can_image *image = p->image;
@@ -146,7 +148,8 @@ void can_draw(const can_frame *f, can_image *image)
         classic(&p, f);
 }
 
-/* Return how many levels two frames share, and one more; 0 if all. */
+/* Return one more than the number of first levels that two frames share. Return
+ * 0 for equal frames. */
 int32_t can_difference(const can_image *a, const can_image *b)
 {
     int32_t least = a->count < b->count ? a->count : b->count, at = 0;
@@ -155,7 +158,7 @@ int32_t can_difference(const can_image *a, const can_image *b)
     return at == a->count && at == b->count ? 0 : at + 1;
 }
 
-/* Return the duration of the first levels, s. */
+/* Return the duration of the first `count` levels, s. */
 double can_seconds(const can_image *p, int32_t count, double bit,
                    double data_bit)
 {
@@ -165,7 +168,7 @@ double can_seconds(const can_image *p, int32_t count, double bit,
     return (double)(count - quick) * bit + (double)quick * data_bit;
 }
 
-/* Return s of a whole frame, without the intermission. */
+/* Return the duration of a whole frame without the intermission, s. */
 double can_length(const can_image *p, double bit, double data_bit)
 {
     double quick = p->ends ? data_bit - bit : 0.0; /* BRS and the delimiter */

@@ -7,7 +7,7 @@
 #define DATA 64
 #define LEVELS 800 /* more than the longest frame has */
 
-/* As hil/bus/frame.py describes it. */
+/* A frame, as hil/bus/frame.py describes it. */
 typedef struct {
     uint32_t id;
     int32_t size, extended, remote, fd, fast, passive;
@@ -15,7 +15,8 @@ typedef struct {
 } can_frame;
 
 /* Levels from the start of frame to the last bit before the delimiter of the
- * check sum. From begins to ends they go at the rate of the data phase. */
+ * check sum. begins, ends: the levels between them have the rate of the data
+ * phase. */
 typedef struct {
     int32_t count, begins, ends;
     uint8_t levels[LEVELS];

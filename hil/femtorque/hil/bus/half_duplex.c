@@ -1,8 +1,8 @@
-/* Bytes are played whole. The board sends bursts of whole packets. Servos
- * answer a question to many of them in the order in which it names them, each
- * at the end of the answer before; or they make one answer together, to which
- * each adds its part, until one is missing. A burst of the board ends that, and
- * so does another question. */
+/* A half-duplex wire that plays whole bytes. The board sends bursts of whole
+ * packets. A question may name several servos. They answer in that order, each
+ * at the end of the answer before. Or they make one common answer: each servo
+ * adds its part, until a part is missing. A new burst of the board, or a new
+ * question, ends the answers. */
 #include "half_duplex.h"
 
 #include "parts.h"
@@ -10,10 +10,9 @@
 #include <math.h>
 #include <string.h>
 
-#define MISSING 100e-6 /* s that a servo waits in addition for a missing answer
-                        * before its own; chosen */
-#define OTHER_RATE 0.02 /* share by which bytes are longer or shorter that no
-                         * servo reads; chosen */
+#define MISSING 100e-6 /* additional wait for a missing answer, s; chosen */
+#define OTHER_RATE 0.02 /* a servo reads no byte whose length is off by more; a
+                         * chosen share */
 #define SPOILT 0x10u    /* bits of a disturbed byte that are wrong; chosen */
 
 static int disturbed(const one_wire *w)
@@ -21,7 +20,7 @@ static int disturbed(const one_wire *w)
     return w->error_rate != 0.0 && w->noise();
 }
 
-/* Let the servos go on after some seconds. */
+/* Let the servos act after a number of seconds. */
 static void plan(one_wire *w, void (*act)(void *of), double seconds)
 {
     w->turn.act = act;
@@ -45,8 +44,8 @@ void one_wire_attach(one_wire *w, servo *s)
 
 static void ask(void *of);
 
-/* Put the answers of all servos with one number together, which spoil each
- * other; return the size of that, and their number. */
+/* Put together the answers of all servos with the same number, which spoil each
+ * other. Return the size of the result. count: number of these servos. */
 static uint32_t together(one_wire *w, uint8_t *whole, uint32_t before,
                          int32_t *count)
 {
@@ -66,7 +65,7 @@ static uint32_t together(one_wire *w, uint8_t *whole, uint32_t before,
     return size;
 }
 
-/* Send the answer of who is next. */
+/* Send the answer of the next servo. */
 static void answer(void *of)
 {
     one_wire *w = of;
@@ -87,7 +86,7 @@ static void answer(void *of)
     plan(w, ask, size * w->byte);
 }
 
-/* Let the next of the servos that are left answer. */
+/* Let the next remaining servo answer. */
 static void ask(void *of)
 {
     one_wire *w = of;
@@ -116,8 +115,8 @@ static void ask(void *of)
 
 static void heard(void *of);
 
-/* Wait for the end of the next packet of the burst, so many s and its own bytes
- * behind a cycle. */
+/* Wait for the end of the burst's next packet. cycle: end of the packet before.
+ * before: additional s. */
 static void listen(one_wire *w, int64_t cycle, double before)
 {
     uint32_t skipped = 0, size;
@@ -172,7 +171,7 @@ uint32_t one_wire_packets(const one_wire *w, const uint8_t *burst,
     return count;
 }
 
-/* Return the byte that the wire carries while the board sends one. */
+/* Return the byte on the wire while the board sends a byte. */
 uint8_t one_wire_echo(const one_wire *w, uint8_t byte)
 {
     if (w->shorted)
@@ -180,10 +179,10 @@ uint8_t one_wire_echo(const one_wire *w, uint8_t byte)
     return w->babbles ? (uint8_t)(byte & w->babble()) : byte;
 }
 
-/* Send bytes of the board. Servos that have not answered an older question drop
- * it; at another rate no servo reads the bytes. before, after: s for which the
- * board's driver is on before the first byte and behind the last one: an answer
- * that begins by then is spoiled. */
+/* Send bytes of the board. Servos drop a question that they have not answered
+ * yet. Servos read no bytes at another rate. before, after: s for which the
+ * board's driver is on before the first byte and after the last byte. An answer
+ * that begins while the driver is on is spoiled. */
 void one_wire_sent(one_wire *w, const uint8_t *data, uint32_t size,
                    double seconds, double before, double after)
 {

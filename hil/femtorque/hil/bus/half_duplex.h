@@ -4,17 +4,17 @@
 
 #include "task.h"
 
-#define BURST 65536u       /* bytes that the board sends at once, at most */
-#define ANSWERS_SIZE 8192u /* bytes that servos answer together, at most, */
-#define ANSWER_SIZE 512u   /* and one of them */
-#define NAMED 253          /* servos that a question names, at most */
+#define BURST 65536u       /* most bytes of one burst of the board */
+#define ANSWERS_SIZE 8192u /* most bytes of a common answer */
+#define ANSWER_SIZE 512u   /* most bytes of one servo's answer */
+#define NAMED 253          /* most servos in a question */
 
 struct servo;
 
-/* A kind of servos. look brings id, listening and delay up to date. heard obeys
- * a packet that is sent to all servos and is no question. answer puts its
- * answer to a question behind the parts of others, which have `before` bytes,
- * and returns its size, or 0 if it has none. */
+/* A kind of servos. look: brings id, listening and delay up to date. heard:
+ * obeys a packet that is no question; all servos get it. answer: writes the
+ * servo's answer after the parts of other servos, which have `before` bytes. It
+ * returns the size of the answer, or 0. */
 typedef struct {
     void (*look)(struct servo *s);
     void (*heard)(struct servo *s, const uint8_t *packet, uint32_t size);
@@ -22,10 +22,11 @@ typedef struct {
                        uint8_t *whole, uint32_t before);
 } servo_ways;
 
-/* A servo on the wire. parts: the parts whose time it has. catch_up brings its
- * motor to now, and gets `of`. late: s by which its answers are late. cut: its
- * wire is off, its supply is on. delay: s from the end of the question, or of
- * the answer before, to its own answer. named: it answers next. */
+/* A servo on the wire. parts: the chip that gives the time. catch_up: brings
+ * the motor to the present time; its argument is `of`. late: delay of a late
+ * servo's answers, s. cut: the data wire is off, while the supply is on. delay:
+ * s from the end of the question, or of the answer before, to the servo's
+ * answer. named: the servo answers next. */
 typedef struct servo {
     const servo_ways *ways;
     struct servo *next;
@@ -36,8 +37,9 @@ typedef struct servo {
     int32_t cut, powered, id, listening, named;
 } servo;
 
-/* ids: the servos that answer, in this order. size: bytes of each answer. gap:
- * s between their parts if they make one answer together, else negative. */
+/* ids: of the servos, in the order of their answers. size: bytes of each
+ * answer. gap: s between the parts of a common answer; negative for separate
+ * answers. */
 typedef struct {
     double gap;
     uint32_t size;
@@ -45,21 +47,22 @@ typedef struct {
     uint8_t ids[NAMED];
 } question;
 
-/* Packets of a kind. split returns the size of a burst's first packet, or 0 if
- * there is none, and skips the bytes before it. ask returns whether servos
- * answer a packet, and which. */
+/* The packets of a protocol. split: returns the size of a burst's first packet,
+ * or 0 without a packet. skipped: number of bytes before that packet. ask:
+ * returns true if servos answer a packet, and fills the question. */
 typedef struct {
     uint32_t (*split)(const uint8_t *burst, uint32_t size, uint32_t *skipped);
     int32_t (*ask)(const uint8_t *packet, uint32_t size, question *q);
 } framing;
 
-/* hil/bus/half_duplex.py describes a wire. byte: s. spacing: s, of the board's
- * bytes. driven: s until which its driver is on. at, ends: place of the next
- * packet in the burst. asked: the question, which is not answered from `next`
- * on, by `left` servos. said: bytes of the answer so far. noise returns whether
- * it disturbs a packet, babble the bits of others beside a byte. log, if there
- * is one, hears of packets. arrive passes bytes to the board, with `board` and
- * whether they are disturbed. */
+/* hil/bus/half_duplex.py describes a wire. byte: duration of a servo's byte, s.
+ * spacing: duration of a byte of the board, s. driven: time until which the
+ * board's driver is on, s. at, ends: place of the next packet in the burst.
+ * asked: the packet of the question. left: the question; its servos from `next`
+ * on have not answered. said: bytes of the answer so far. noise: returns true
+ * if it disturbs a packet. babble: returns the bits of a babbling node. log:
+ * called with every packet, unless it is 0. arrive: passes bytes to the board;
+ * `disturbed` says if they are wrong. */
 typedef struct one_wire {
     struct parts *parts;
     const framing *framing;

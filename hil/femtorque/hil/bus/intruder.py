@@ -1,11 +1,11 @@
-"""An intruder: a node that sends one frame over and over. Its errors can put it off the bus, if it sends together with
-the node whose identifier it uses. It then comes back."""
+"""An intruder: a node that sends one frame over and over. If it sends together with the node whose identifier it uses,
+its errors can put it off the bus. It then comes back."""
 
 from femtorque.hil.bus.frame import Frame
 from femtorque.hil.bus.node import BitTiming, TimedNode
 from femtorque.hil.bus.wire import Wire
 
-RETURNS = 5.3e-3  # s between two looks for being off the bus; the looks drift through the board's tick
+RETURNS = 5.3e-3  # s between two checks for bus off; the checks drift through the board's tick
 
 
 class Intruder(TimedNode):
@@ -33,8 +33,8 @@ class Intruder(TimedNode):
         self._ready = not self.period
 
     def _again(self) -> None:
-        """Offer the frame again. The period does not begin with the sending: on a busy wire the frames would come in
-        step with the board's tick."""
+        """Offer the frame again. The period does not begin when the frame is sent. Otherwise the frames would come in
+        step with the board's tick on a busy wire."""
         self._ready = True
         self.wire.ask(self)
         self.wire.clock.after(self.period, self._again)

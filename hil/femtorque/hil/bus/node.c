@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-#define CALMED 120 /* what a receive error count above PASSIVE becomes after a
-                    * good frame: 119 to 127; RM0090 32.7.6 */
+#define CALMED 120 /* receive error count after a good frame, if it was above
+                    * PASSIVE; the range is 119 to 127, RM0090 32.7.6 */
 
 /* Return s. */
 double timing_bit(const bit_timing *t)
@@ -12,15 +12,16 @@ double timing_bit(const bit_timing *t)
     return t->quantum * (double)(t->before + t->after);
 }
 
-/* Return s of the sample point into a bit. */
+/* Return the time of the sample point in a bit, s. */
 double timing_sample(const bit_timing *t)
 {
     return t->quantum * (double)t->before;
 }
 
-/* Return the tolerance of the oscillator, by the two conditions of ISO
- * 11898-1:2015, 11.3.2.4: ten bits between two edges; an error flag found six
- * bits and the delimiter on. */
+/* Return the tolerance of the oscillator as a share. It is the smaller of two
+ * limits (ISO 11898-1:2015, 11.3.2.4). One allows ten bits between two edges.
+ * The other allows a node to find an error flag after six bits and the
+ * delimiter. */
 double timing_tolerance(const bit_timing *t)
 {
     double quanta = (double)(t->before + t->after);
@@ -36,10 +37,10 @@ int32_t timings_agree(const bit_timing *a, const bit_timing *b)
            (timing_tolerance(a) + timing_tolerance(b)) * fmax(one, other);
 }
 
-/* Return true if a node samples the bits within which the rate changes while
- * they last: each node changes it at its own sample point of BRS and of the CRC
- * delimiter (ISO 11898-1:2015, 11.3.1). One that samples late takes the next
- * bit, which is dominant, for BRS. One that samples early resynchronises. */
+/* Return true if a node samples BRS and the CRC delimiter while these bits
+ * last. Each node changes the rate at its own sample point of these bits (ISO
+ * 11898-1:2015, 11.3.1). A node that samples late takes the next bit for BRS,
+ * which is dominant. A node that samples early resynchronises. */
 int32_t switches_agree(const node *n, const node *sender)
 {
     double own = timing_sample(&n->timing), fast = timing_sample(&n->fast);
@@ -61,14 +62,14 @@ int32_t node_off(const node *n)
     return n->transmit > OFF;
 }
 
-/* Return true if it takes part now. */
+/* Return true if the node takes part now. */
 int32_t node_listens(node *n)
 {
     n->ways->look(n);
     return n->listening;
 }
 
-/* Return true if it can read a frame of a sender. */
+/* Return true if the node can read a frame of a sender. */
 int32_t node_follows(const node *n, const can_frame *f, const node *sender)
 {
     if (!timings_agree(&n->timing, &sender->timing))
@@ -96,15 +97,16 @@ void node_heard(node *n)
         n->receive--;
 }
 
-/* Count a transmission that failed; one that nobody acknowledges does not count
- * on while passive: no node is off for being alone. */
+/* Count a failed transmission. A missing acknowledgement does not count while
+ * the node is passive, so that a node on an empty bus does not go off the
+ * bus. */
 void node_failed(node *n, int32_t error)
 {
     if (!(error == ACK_ERROR && node_passive(n)))
         n->transmit += 8;
 }
 
-/* Count a reception that failed. */
+/* Count a failed reception. */
 void node_disturbed(node *n, int32_t more)
 {
     n->receive = n->receive + more < OFF ? n->receive + more : OFF;

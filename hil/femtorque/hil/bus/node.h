@@ -5,10 +5,11 @@
 
 #include "can_frame.h"
 
-#define PASSIVE 127 /* counts above which a node is error passive, bus off: */
+#define PASSIVE 127 /* a node with a higher count is error passive */
 #define OFF 255     /* ISO 11898-1:2015, 12.1.4 */
 
-/* As CAN controllers number them (RM0090 32.9.2, ESR.LEC; M_CAN PSR.LEC). */
+/* Errors, with the numbers of CAN controllers (RM0090 32.9.2, ESR.LEC; M_CAN
+ * PSR.LEC). */
 enum {
     NO_ERROR,
     STUFF_ERROR,
@@ -18,8 +19,8 @@ enum {
     DOMINANT_ERROR
 };
 
-/* quantum: s. before, after: quanta before and after the sample point. jump:
- * resynchronisation, quanta. */
+/* quantum: duration, s. before, after: quanta before and after the sample
+ * point. jump: quanta of resynchronisation. */
 typedef struct {
     double quantum;
     int32_t before, after, jump;
@@ -27,13 +28,14 @@ typedef struct {
 
 struct node;
 
-/* A kind of nodes. look brings timing, fast, fd, silent and listening up to
- * date. offer puts there the frame that the node would send now, or returns 0;
- * it is called whenever the wire is free. sees_itself: whether the node samples
- * its own bits of the data phase right with a transceiver that is late by so
- * many s. All others hear of events, after the counters have been moved: the
- * node's offer is on the wire, gave way to another frame, went through or was
- * disturbed; another node's frame has come, or was disturbed. */
+/* A kind of nodes. look: brings timing, fast, fd, silent and listening up to
+ * date. offer: writes the frame that the node would send now, or returns 0. The
+ * wire calls it whenever the wire is free. sees_itself: returns true if the
+ * node samples its own bits of the data phase right, with a delay of its
+ * transceiver, s. The other functions handle events. The wire updates the error
+ * counters before it calls them. began: the node's frame is on the wire. lost:
+ * the node has lost arbitration. sent, failed: its frame was sent or disturbed.
+ * heard, disturbed: the frame of another node was good or disturbed. */
 typedef struct {
     void (*look)(struct node *n);
     int32_t (*offer)(struct node *n, can_frame *f);
@@ -46,12 +48,13 @@ typedef struct {
     void (*disturbed)(struct node *n, int32_t error);
 } node_ways;
 
-/* fast: timing of the data phase, if the node knows CAN FD. silent: it hears
- * and never drives. listening: it takes part. transmit, receive: error
- * counters. The wire alone uses the rest. offered: the node's frame; offers: it
- * has one that waits. sends: it sends the present frame, or has sent the last
- * one. hears, astray: it hears this frame, cannot read it. first: it saw the
- * error first. pressed: it sends or hears on a wire that is held. */
+/* fast: timing of the data phase, if the node knows CAN FD. silent: the node
+ * hears and never drives the wire. listening: the node takes part. transmit,
+ * receive: error counters. Only the wire uses the other members. offers: the
+ * frame `offered` waits. sends: the node sends the present frame, or has sent
+ * the last frame. hears: the node hears the present frame. astray: the node
+ * cannot read that frame. first: the node saw the error first. pressed: the
+ * node sends (SENDS) or hears (HEARS) on a wire that is held dominant. */
 typedef struct node {
     const node_ways *ways;
     void *owner;

@@ -125,7 +125,7 @@ class Node(OnWire, ABC):
         """Return the frame to send now, or None."""
 
     def sees_itself(self, loop_delay: float) -> bool:
-        """Return true if it samples its own bits of the data phase right, with this delay of its transceiver, s."""
+        """Return true if the node samples its own bits of the data phase right. loop_delay: of its transceiver, s."""
         return True
 
     def began(self) -> None:  # noqa: B027, here and below: a node need not handle every event
