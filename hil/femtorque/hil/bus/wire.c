@@ -1,7 +1,7 @@
-/* Frames are played whole, with the lengths of their bits. Effects that only a
- * bit-by-bit simulation would show are left out: noise that only some nodes
- * see, overload frames, edges within a bit. A wire that is held dominant ends a
- * frame six bits on. */
+/* A CAN wire that plays whole frames, with the lengths of their bits. It leaves
+ * out effects that only a bit-by-bit simulation would show: noise that only
+ * some nodes see, overload frames, edges within a bit. Holding the wire
+ * dominant ends a frame after six bits. */
 #include "wire.h"
 
 #include "parts.h"
@@ -10,26 +10,26 @@
 
 #define FLAG 6           /* bits, ISO 11898-1:2015, 10.4.4 */
 #define FLAG_DELIMITER 8 /* bits */
-#define PRESSED 8        /* dominant bits behind a flag that are one error more,
-                          * 12.1.4.2 f */
-#define SUSPENDED 8      /* bits that an error passive node waits more after its
-                          * own frame, 10.4.6.4 */
+#define PRESSED 8        /* each eight dominant bits after a flag are one more
+                          * error, 12.1.4.2 f */
+#define SUSPENDED 8      /* additional bits that an error passive node waits
+                          * after its frame, 10.4.6.4 */
 #define SEQUENCE 11      /* recessive bits in a row after which a bus is idle,
                           * 10.9.4 */
-#define SWITCH 20        /* levels of a frame into which nodes of another bit
-                          * rate have lost track, at the latest: two stuff
-                          * errors */
-#define DELIMITER 1      /* bits: of the check sum; */
-#define ACK 2            /* slot and its delimiter */
+#define SWITCH 20        /* levels after which a node with another bit rate has
+                          * lost track: two stuff errors; upper bound */
+#define DELIMITER 1      /* bits: delimiter of the check sum; */
+#define ACK 2            /* acknowledgement slot and its delimiter */
 #define INTERMISSION 3
-#define FIRST 9          /* errors for who saw one first, and a dominant bit
-                          * after its own flag */
+#define FIRST 9          /* errors of the node that saw the error first: the
+                          * error, and a dominant bit after its own flag */
 #define ONE_TERMINATOR 0.3 /* share of frames that reflections disturb on a
-                            * cable with an open end: chosen, not measured */
+                            * cable with one open end; chosen, not measured */
 
 enum { HEARS = 1, SENDS }; /* on a wire that is held */
 
-/* An early end of a frame: the sender's error, after which level. */
+/* An early end of a frame. error: of the sender. at: number of levels before
+ * it. */
 typedef struct {
     int32_t error, at;
 } trouble;
@@ -66,7 +66,7 @@ static void all_idle(const wire *w)
         waiter_idle(w, x);
 }
 
-/* Take the wire: nobody sees it idle any more. */
+/* Take the wire. No node sees an idle wire any more. */
 static void occupy(wire *w)
 {
     double now = parts_seconds(w->parts);
@@ -89,7 +89,8 @@ static void unlink_waiter(wire *w, const waiter *x)
         *at = x->next;
 }
 
-/* Count a frame and the pause after it, which end with one sequence. */
+/* Count the sequence of recessive bits that ends a frame and its
+ * intermission. */
 static void count_sequence(wire *w)
 {
     waiter *x;
@@ -108,7 +109,7 @@ static void forget_done(wire *w)
             at = &(*at)->next;
 }
 
-/* Wait until a node has seen that many sequences of recessive bits. */
+/* Wait until a node has seen a number of sequences of recessive bits. */
 void wire_wait(wire *w, waiter *x, node *n, int32_t sequences)
 {
     waiter **at = &w->waiters;
@@ -126,7 +127,7 @@ void wire_wait(wire *w, waiter *x, node *n, int32_t sequences)
         waiter_idle(w, x);
 }
 
-/* Wait no longer. */
+/* Cancel a wait. */
 void wire_forget(wire *w, waiter *x)
 {
     unlink_waiter(w, x);
@@ -143,8 +144,8 @@ static void forget_last(wire *w)
         n->sends = 0;
 }
 
-/* Ask all nodes for a frame. Returns the first that has one, or 0; of all that
- * need not wait, `lowest` is what decides who goes on. */
+/* Ask all nodes for a frame. Return the first node with a frame, or 0. waiting:
+ * a node may send now. lowest: the lowest arbitration number of these nodes. */
 static node *offered(const wire *w, uint32_t *lowest, int *waiting)
 {
     node *n, *first = 0;
@@ -155,8 +156,7 @@ static node *offered(const wire *w, uint32_t *lowest, int *waiting)
         if (!n->offers)
             continue;
         first = first == 0 ? n : first;
-        if (n->sends && node_passive(n)) { /* it gives way to others after its
-                                            * own frame */
+        if (n->sends && node_passive(n)) { /* gives way after its own frame */
             n->offers = 0;
             continue;
         }
@@ -185,7 +185,7 @@ static int32_t noise(wire *w, const can_image *p)
     return 0;
 }
 
-/* Return after which level frames of several senders differ first, or 0. */
+/* Return the level after which frames of several senders differ, or 0. */
 static int32_t clash(const node *sender, const can_image *p)
 {
     can_image other;
@@ -202,8 +202,8 @@ static int32_t clash(const node *sender, const can_image *p)
     return least;
 }
 
-/* Note who hears, and who of them cannot read it. Returns how many acknowledge
- * it. */
+/* Note the nodes that hear the frame, and those nodes among them that cannot
+ * read it. Return the number of nodes that acknowledge it. */
 static int32_t hearers(const wire *w, const node *sender)
 {
     node *n;
@@ -217,7 +217,8 @@ static int32_t hearers(const wire *w, const node *sender)
     return helpers;
 }
 
-/* Note who cannot read it and says so. Returns how many. */
+/* Note the nodes that cannot read the frame and send an error flag. Return
+ * their number. */
 static int32_t loud(const wire *w)
 {
     node *n;
@@ -229,7 +230,7 @@ static int32_t loud(const wire *w)
     return count;
 }
 
-/* Return true if all senders read their own bits of a data phase. */
+/* Return true if all senders can read their own bits in the data phase. */
 static int see_themselves(const wire *w)
 {
     node *n;
@@ -248,7 +249,7 @@ static int32_t senders(const wire *w)
     return count;
 }
 
-/* Find what ends a frame early, if something does. */
+/* Find the error that ends a frame early, if any. */
 static trouble trouble_of(wire *w, const node *sender, const can_image *p)
 {
     trouble found = {NO_ERROR, 0};
@@ -274,7 +275,7 @@ static trouble trouble_of(wire *w, const node *sender, const can_image *p)
     return found;
 }
 
-/* Let a frame end, and its intermission after that. */
+/* Plan the end of a frame and the end of its intermission. */
 static void end_after(wire *w, double seconds, double bit)
 {
     w->busy_seconds += seconds + INTERMISSION * bit;
@@ -282,7 +283,7 @@ static void end_after(wire *w, double seconds, double bit)
     task_after(w->parts, &w->rests, seconds + INTERMISSION * bit);
 }
 
-/* Play the frame of those that send. */
+/* Play the frame of the nodes that send. */
 static void play(wire *w)
 {
     can_image p;
@@ -316,8 +317,8 @@ static void play(wire *w)
     }
 }
 
-/* The wire is free: whoever has something sends, and the lowest identifier goes
- * on. */
+/* Let all nodes with a frame begin to send on the free wire. The lowest
+ * identifier goes on. */
 static void begin(void *of)
 {
     wire *w = of;
@@ -340,8 +341,8 @@ static void begin(void *of)
     play(w);
 }
 
-/* One bit before its end a frame is good for those that receive it (10.9.6),
- * unless its sender has left. */
+/* Let nodes receive a frame, one bit before its end (10.9.6). The frame is
+ * disturbed if its sender has left the bus. */
 static void come(void *of)
 {
     wire *w = of;
@@ -368,7 +369,7 @@ static void say_passed(const wire *w, int32_t error)
         w->passed(&w->frame, error);
 }
 
-/* Let a frame end that was disturbed. */
+/* End a disturbed frame. */
 static void fail(const wire *w)
 {
     int quiet = w->shorted || w->error == ACK_ERROR;
@@ -401,7 +402,7 @@ static void end(void *of)
     say_passed(w, w->error);
 }
 
-/* Frame and intermission are over. */
+/* Go on after a frame and its intermission. */
 static void rest(void *of)
 {
     wire *w = of;
@@ -423,8 +424,8 @@ static double slowest(const wire *w)
     return most;
 }
 
-/* Let all that see it count an error, and after a flag of so many bits one more
- * for every eight (12.1.4.2, f). */
+/* Count an error at all nodes that see the dominant wire: one after the bits of
+ * a flag, then one more for every eight bits (12.1.4.2, f). */
 static void press(void *of)
 {
     wire *w = of;
@@ -451,8 +452,8 @@ static void press(void *of)
         task_after(w->parts, &w->presses, (flag + PRESSED) * w->slowest);
 }
 
-/* Keep it dominant until it is released: whoever sends sees a wrong bit,
- * everybody else a wrong stuffed one, and none of them a delimiter behind its
+/* Keep the wire dominant until it is released. A sender sees a wrong bit, and
+ * the other nodes see a wrong stuffed bit. No node sees a delimiter after its
  * flag. */
 void wire_hold(wire *w)
 {
@@ -473,8 +474,8 @@ void wire_hold(wire *w)
     task_after(w->parts, &w->presses, FLAG * w->slowest);
 }
 
-/* Let go of it: all begin anew once it has been recessive for as long as an
- * idle bus is. */
+/* Release the wire. Nodes may send after as many recessive bits as make a bus
+ * idle. */
 void wire_release(wire *w)
 {
     w->held = 0;
@@ -486,8 +487,8 @@ void wire_release(wire *w)
 
 /* -- what nodes ask -------------------------------------------------------- */
 
-/* It has something to send: it begins with its next bit, if the wire is
- * free. */
+/* Note that a node has a frame to send. If the wire is free, the frame begins
+ * with the node's next bit. */
 void wire_ask(wire *w, node *n)
 {
     if (w->idle && !w->begins.due.armed)
@@ -509,7 +510,7 @@ static void plan(task *t, void (*act)(void *of), wire *w)
     t->of = w;
 }
 
-/* Be a wire without nodes, in the time of some parts. */
+/* Set up a wire without nodes. parts: the chip that gives the time. */
 void wire_begin(wire *w, struct parts *parts)
 {
     w->parts = parts;

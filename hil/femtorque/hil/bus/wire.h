@@ -1,5 +1,5 @@
-/* A pair of wires with nodes: who sends, how long it takes, who hears it, what
- * goes wrong. */
+/* A CAN wire with its nodes: arbitration, duration, reception and errors of
+ * frames. */
 #ifndef WIRE_H
 #define WIRE_H
 
@@ -18,12 +18,13 @@ typedef struct waiter {
 } waiter;
 
 /* hil/bus/wire.py describes a wire. fast_phase: the last error was in a data
- * phase. nodes: the first node that came. begins, comes, ends, rests, presses:
- * what is due. frame: the frame on the wire while it is `busy`; error: its
- * error. flag: bits of the flag behind which a wire is held; slowest: seconds
- * of the longest bit then. calm: number of frames since the last call of noise
- * that no noise could disturb. noise returns the level after which it disturbs
- * a frame, or 0. passed, if there is one, hears of each frame. */
+ * phase. nodes: list of nodes, in the order in which they were attached.
+ * begins, comes, ends, rests, presses: planned events. frame: the frame on the
+ * wire while `busy` is set. error: of that frame. flag: bits of the error flag
+ * on a held wire. slowest: longest bit of a node on a held wire, s. calm:
+ * number of frames since the last call of `noise`. noise: returns the level
+ * after which it disturbs a frame, or 0. passed: called with each frame, unless
+ * it is 0. */
 typedef struct wire {
     struct parts *parts;
     node *nodes;

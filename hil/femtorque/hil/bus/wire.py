@@ -1,4 +1,5 @@
-"""A CAN wire with its nodes. C (wire.c) decides who sends, how long a frame takes, who hears it and what goes wrong."""
+"""A CAN wire with its nodes. C (wire.c) decides which node sends, how long the frame takes, which nodes hear it, and
+which errors occur."""
 
 import random
 from collections.abc import Callable
@@ -22,9 +23,10 @@ class Passed:
 
 
 class Wire:
-    """A CAN wire. error_rate: share of frames that noise disturbs. terminators: number of them, normally two. shorted:
-    true if nothing can make the wire dominant. held: true if something keeps it dominant. log: called with every frame
-    that has passed. busy_seconds: time of all frames so far. idle: true if nobody sends and nothing holds the wire."""
+    """A CAN wire. error_rate: share of frames that noise disturbs. terminators: number of terminating resistors,
+    normally two. shorted: true if nothing can make the wire dominant. held: true if something keeps it dominant. log:
+    called with every frame that has passed. busy_seconds: time of all frames so far. idle: true if nobody sends and
+    nothing holds the wire."""
 
     error_rate, loop_delay, busy_seconds = Member(float), Member(float), Member(float)
     terminators = Member(int)
@@ -85,7 +87,7 @@ class Wire:
     # -- what nodes ask -----------------------------------------------------
 
     def ask(self, node: OnWire) -> None:
-        """Ask the node for its frame. It begins with the node's next bit, if the wire is free."""
+        """Ask the node for its frame. If the wire is free, the frame begins with the node's next bit."""
         self._do("wire_ask", node.node)
 
     def hold(self) -> None:

@@ -1,6 +1,6 @@
-/* Called by Unicorn before every basic block of the emulated processor: counts
- * instructions and cycles, and stops when an event is due. In C because a tick
- * has hundreds of blocks; see hil/chip/cpu.py. */
+/* Counts instructions and cycles, and stops when an event is due. Unicorn calls
+ * it before every basic block of the emulated processor. This is C because a
+ * tick has hundreds of blocks. See hil/chip/cpu.py. */
 #include "block_counter.h"
 
 #define IT_STATE 0x0600FC00u /* in the program status register */
@@ -15,7 +15,7 @@ static uint32_t place_of(const counter *c, uint64_t address, uint32_t size)
     return i;
 }
 
-/* Give a new block a slot; return 0 if there is none left. */
+/* Give a new block a slot. Return 0 if no slot is left. */
 uint32_t keep_block(counter *c, uint64_t address, uint32_t size)
 {
     uint32_t slot = c->known + 1u;
@@ -28,15 +28,16 @@ uint32_t keep_block(counter *c, uint64_t address, uint32_t size)
     return slot;
 }
 
-/* End execution before the block, for a reason. */
+/* End execution before the block. why: the reason. */
 static void leave(counter *c, void *unicorn, uint32_t why)
 {
     c->stopped = why;
     c->stop(unicorn);
 }
 
-/* Begin a round of the watched handler whose first block this is. A handler
- * that interrupts a watched one is part of that one's round. */
+/* If this is the first block of a watched handler, begin a round of the
+ * handler. A handler that interrupts a watched handler is part of the same
+ * round. */
 static void begin_round(counter *c, const block *b)
 {
     flash_watch *w;
@@ -50,7 +51,7 @@ static void begin_round(counter *c, const block *b)
     }
 }
 
-/* Let the watched handlers that run execute a block. */
+/* Execute a block in the flash model of each running watched handler. */
 static void watch_block(counter *c, block *b)
 {
     uint32_t running = 0;
@@ -70,7 +71,7 @@ static void watch_block(counter *c, block *b)
         b->most = b->here;
 }
 
-/* Count one block that is about to run. */
+/* Count a block that is about to run. */
 void before_block(void *unicorn, uint64_t address, uint32_t size, void *user)
 {
     counter *c = user;
@@ -110,10 +111,10 @@ static void note_reader(counter *c, void *unicorn)
         c->readers[i / 8u] |= (uint8_t)(1u << (i % 8u));
 }
 
-/* End the IT block that Unicorn has put into the program status register, as it
- * does before each load or store with a hook. The block's code, translated as a
- * whole, does not use that state and never clears it; the next block would be
- * executed under its condition. */
+/* Clear the IT state in the program status register. Unicorn sets it before
+ * each load or store with a hook. The translated code of the block neither uses
+ * this state nor clears it, so the next block would run under the old
+ * condition. */
 void leave_it_block(const counter *c, void *unicorn)
 {
     uint32_t status = 0;

@@ -25,12 +25,12 @@ class BlockCounter:
         self.state.status_register, self.state.program_counter = arm.UC_ARM_REG_XPSR, arm.UC_ARM_REG_PC
         self._uc = uc
         self._used: list[tuple[int, Any]] = []  # (address, slot) of each block
-        self._kept: list[Any] = []  # objects to which the C has pointers
+        self._kept: list[Any] = []  # objects to which C has pointers
         hook(uc, UC_HOOK_BLOCK, self._lib.before_block, self.state)
 
     def watch(self, fetches: dict[int, FlashFetch], start: int, end: int) -> list[Any]:
-        """Count the waiting for flash at addresses [start, end) of these handlers, by address. Returns each handler's
-        row in C. The caller clears `running` there when the handler has ended."""
+        """Count the cycles that handlers wait for flash at addresses [start, end). handlers: their addresses. Returns
+        each handler's row in C. The caller clears the row's `running` when the handler has ended."""
         hook(self._uc, UC_HOOK_MEM_READ, self._lib.before_read, self.state, start, end - 1)
         self.state.flash_start = start
         for i, (handler, fetch) in enumerate(fetches.items()):

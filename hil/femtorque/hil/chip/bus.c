@@ -1,11 +1,12 @@
-/* In C because most registers that a tick reads have not changed since the last
- * read. hil/chip/registers.py says when a published answer is withdrawn. */
+/* Answers accesses to peripherals. This is C because most registers that a tick
+ * reads have not changed since the last read. hil/chip/registers.py says when a
+ * model withdraws a published answer. */
 #include "parts.h"
 
 #define WORD 4u       /* bytes */
 #define NO_VALUE (-1) /* of a read */
 
-/* Find a register's place, or the empty one for it. */
+/* Find a register's place, or an empty place for the register. */
 place_of_register *bus_place(place_of_register *places, uint32_t address)
 {
     uint32_t i = (address >> 2) * 2654435761u % PLACES;
@@ -14,7 +15,7 @@ place_of_register *bus_place(place_of_register *places, uint32_t address)
     return places + i;
 }
 
-/* Place a row of words, whose values are those from one on. */
+/* Place a row of registers. Their values count up from `value`. */
 void bus_place_row(place_of_register *places, uint32_t address, uint32_t count,
                    uint32_t kind, uint32_t value)
 {

@@ -1,11 +1,12 @@
-/* Accesses to peripherals, answered here with what their models in Python have
+/* Accesses to peripherals. C gives the answers that the models in Python have
  * published. */
 #ifndef BUS_H
 #define BUS_H
 
 #include "core.h"
 
-#define PLACES 4096u /* for registers; a power of two, far more than are used */
+#define PLACES 4096u /* for registers; a power of two far above the number of
+                      * used registers */
 
 enum {
     ASK,    /* the model */
@@ -20,8 +21,8 @@ typedef struct {
     int64_t until;
 } place_of_register;
 
-/* The models' functions for one range of addresses. note: if there is a
- * listener it is called before every access, with -1 as the value of a read. */
+/* The models' functions for one range of addresses. note: called before every
+ * access while `listening` is set; a read has the value -1. */
 typedef struct {
     core *core;
     uint32_t start;

@@ -1,6 +1,7 @@
-/* RM0090 section 32: modes, three mailboxes, two FIFOs of three, 28 filter
- * banks, errors. CAN2 has no filters of its own: they are in CAN1 and it needs
- * CAN1's clock. Refused: time-triggered mode, waking by the bus, loop back. */
+/* The bxCAN controllers of RM0090 section 32: modes, three mailboxes, two FIFOs
+ * of three frames, 28 filter banks, errors. CAN2's filters are in CAN1, so CAN2
+ * needs CAN1's clock. Time-triggered mode, waking by the bus and loop back are
+ * refused. */
 #include "bxcan.h"
 
 #include "parts.h"
@@ -19,10 +20,10 @@ enum { EMPTY, PENDING, SENDING };
 #define DEPTH BXCAN_DEPTH
 #define BOXES BXCAN_BOXES
 #define RECOVERY 128  /* sequences of 11 recessive bits, 32.7.6 */
-#define HANDSHAKE 4.0 /* clocks from the request of a mode, on an idle bus, to
-                       * its acknowledgement; chosen */
-#define RELEASE 4.0   /* clocks that RFOM takes (32.9.2: cleared by hardware
-                       * when the mailbox has been released); chosen */
+#define HANDSHAKE 4.0 /* clocks from the request of a mode to its
+                       * acknowledgement on an idle bus; chosen */
+#define RELEASE 4.0   /* clocks until hardware clears RFOM, when the mailbox is
+                       * released (32.9.2); chosen */
 
 static int has(const bxcan *b, uint32_t word, uint32_t bits)
 {
@@ -65,8 +66,8 @@ static void recover(bxcan *b)
         can_wait(&b->can, &b->recovers, RECOVERY);
 }
 
-/* Set the flags of the error state, and request the interrupts of a new
- * one. */
+/* Set the flags of the error state. If the state is new, request its
+ * interrupts. */
 static void note_errors(bxcan *b)
 {
     uint32_t now;
@@ -98,9 +99,9 @@ static void stay_off(bxcan *b)
         wire_forget(b->can.wire, &b->recovers);
 }
 
-/* Enter a mode. Bus off ends in normal mode alone (32.7.6): in other modes the
- * controller does not read the bus. Normal mode comes after eleven recessive
- * bits (32.4.2), the end of bus off only after 128 times as many. */
+/* Enter a mode. Bus off ends only in normal mode (32.7.6), because in other
+ * modes the controller does not read the bus. Normal mode comes after eleven
+ * recessive bits (32.4.2). Bus off ends after 128 times as many. */
 static void enter(void *of)
 {
     bxcan *b = of;
@@ -115,10 +116,10 @@ static void enter(void *of)
         take_part(b);
 }
 
-/* Request a mode: initialisation and sleep wait for the frame on the bus,
- * normal for eleven recessive bits. Initialisation wins over sleep:
- * HAL_CAN_Init of ST's stm32f4xx_hal_can.c requests it and waits for INAK while
- * SLEEP is still set, as out of reset. */
+/* Request a mode. Initialisation and sleep wait for the end of the frame on the
+ * bus. Normal mode waits for eleven recessive bits. Initialisation wins over
+ * sleep, because HAL_CAN_Init of ST's stm32f4xx_hal_can.c requests it and waits
+ * for INAK while SLEEP is still set, as after reset. */
 static void turn(bxcan *b, uint32_t wanted)
 {
     const wire *w = b->can.wire;
@@ -136,7 +137,7 @@ static void turn(bxcan *b, uint32_t wanted)
     }
 }
 
-/* Begin, with registers as after reset. */
+/* Set all registers as after reset. */
 void bxcan_reset(bxcan *b)
 {
     int32_t i;
@@ -190,8 +191,9 @@ static void frame_of(const bxcan *b, int32_t m, can_frame *f)
         f->data[k] = (uint8_t)(box[2 + k / 4] >> 8 * (k % 4));
 }
 
-/* Return a number by which mailboxes go, the lowest: the order of requests, or
- * identifier and then number (32.7.1). */
+/* Return a mailbox's rank; the mailbox with the lowest rank is sent first. The
+ * rank is the order of requests, or the identifier and then the mailbox's
+ * number (32.7.1). */
 static uint64_t priority(const bxcan *b, int32_t m)
 {
     can_frame f;
@@ -223,7 +225,7 @@ static void began(node *n)
     b->boxes[b->sending].state = SENDING;
 }
 
-/* Be done with a mailbox. */
+/* Empty a mailbox, and set its flags. */
 static void empty(bxcan *b, int32_t m, uint32_t flags)
 {
     memset(&b->boxes[m], 0, sizeof b->boxes[m]);
@@ -287,8 +289,8 @@ static uint32_t wide_of(const can_frame *f)
            (f->remote ? BXCAN_RTR : 0u);
 }
 
-/* Return true if a bank's k-th filter takes a frame. A wide bank has two values
- * or a value and a mask, a narrow one twice as many halves. */
+/* Return true if a bank's k-th filter takes a frame. A wide bank has two
+ * values, or a value and a mask. A narrow bank has four halves of this kind. */
 static int passes(const uint32_t *bank, int wide, int listed, uint32_t k,
                   uint32_t id)
 {
@@ -302,10 +304,10 @@ static int passes(const uint32_t *bank, int wide, int listed, uint32_t k,
     return ((half ^ bank[k]) & bank[k] >> 16 & 0xFFFFu) == 0;
 }
 
-/* Return the FIFO that takes a frame, or -1; index: of the filter, whose
- * priority is the highest: wide before narrow, lists before masks, then by
- * number. Banks before FMR.CAN2SB are CAN1's, the others CAN2's, and those that
- * are off count in the numbers. */
+/* Return the FIFO that takes a frame, or -1. index: of the matching filter with
+ * the highest priority. Wide filters come before narrow filters, then lists
+ * before masks, then lower numbers. Banks below FMR.CAN2SB belong to CAN1, the
+ * others to CAN2. Banks that are off count in the numbers. */
 static int32_t match(const bxcan *b, const can_frame *f, uint32_t *index)
 {
     const bxcan *first = b->can.parts->bxcans;
@@ -352,7 +354,7 @@ static void heard(node *n, const can_frame *f)
         q->flags |= q->count == DEPTH ? BXCAN_FULL0 : 0u;
     } else if (which >= 0) {
         q->flags |= BXCAN_FOVR0;
-        if (!has(b, MCR, BXCAN_RFLM)) /* the newest frame is overwritten */
+        if (!has(b, MCR, BXCAN_RFLM)) /* overwrite the newest frame */
             memcpy(q->slots[DEPTH - 1], slot, sizeof slot);
     }
     note_errors(b);
@@ -387,7 +389,8 @@ static uint32_t read_mode(bxcan *b)
     return b->mode | b->flags | going | BXCAN_SAMP | BXCAN_RX;
 }
 
-/* Return TSR, with the lowest empty mailbox, or the last one to go. */
+/* Return TSR. It contains the lowest empty mailbox, or the mailbox that is sent
+ * last. */
 static uint32_t read_boxes(const bxcan *b)
 {
     uint32_t status = 0, code;
@@ -425,7 +428,7 @@ static void write_boxes(bxcan *b, uint32_t value)
     ask(b);
 }
 
-/* Take a write to a register of a mailbox, if that is empty (32.9.3). */
+/* Take a write to a register of a mailbox, if the mailbox is empty (32.9.3). */
 static void write_box(bxcan *b, uint32_t word, uint32_t value)
 {
     bxcan_box *box = &b->boxes[(word - TIR) / 4];
@@ -441,8 +444,9 @@ static void write_box(bxcan *b, uint32_t word, uint32_t value)
     can_wake(&b->can);
 }
 
-/* Take a write to a register of a filter, which changes only during their
- * set-up; FMR and FA1R always do, and a bank that is off. */
+/* Take a write to a filter register. FMR and FA1R can always change, and so can
+ * a bank that is off. Other registers change only during the filters'
+ * set-up. */
 static void write_filters(bxcan *b, uint32_t word, uint32_t value)
 {
     if (has(b, FMR, BXCAN_FINIT) || word == FMR || word == FA1R ||
@@ -475,7 +479,7 @@ static uint32_t value_of(bxcan *b, uint32_t word)
     }
 }
 
-/* Read a register; return 0 if Python must refuse it. */
+/* Read a register. Return 0 if Python must refuse the access. */
 int bxcan_read(bxcan *b, uint32_t word, uint64_t *value)
 {
     *value = value_of(b, word);

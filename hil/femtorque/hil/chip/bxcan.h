@@ -17,9 +17,10 @@ enum { BXCAN_INAK = 1, BXCAN_SLAK = 2, BXCAN_ERRI = 4, BXCAN_SLAKI = 0x10 };
 enum { BXCAN_TXM = 0x100, BXCAN_RXM = 0x200, BXCAN_SAMP = 0x400 };
 enum { BXCAN_RX = 0x800 };
 
-/* Bits of TSR for mailbox 0; those of each next mailbox are eight places
- * further. Bits of RF0R, ESR, TIR and RIR, BTR and FMR. Bits of IER: FMPIE0 and
- * the next two are for FIFO 0, those for FIFO 1 are three places further. */
+/* Bits of TSR are for mailbox 0; each next mailbox has its bits eight places
+ * further. Then follow bits of RF0R, ESR, TIR and RIR, BTR and FMR. Bits of
+ * IER: FMPIE0 and the next two are for FIFO 0; the bits for FIFO 1 are three
+ * places further. */
 enum { BXCAN_RQCP0 = 1, BXCAN_TXOK0 = 2, BXCAN_ALST0 = 4, BXCAN_TERR0 = 8 };
 enum { BXCAN_ABRQ0 = 0x80 };
 enum { BXCAN_FULL0 = 8, BXCAN_FOVR0 = 0x10, BXCAN_RFOM0 = 0x20 };
@@ -29,14 +30,15 @@ enum { BXCAN_TXRQ = 1, BXCAN_RTR = 2, BXCAN_IDE = 4, BXCAN_FINIT = 1 };
 enum { BXCAN_TMEIE = 1, BXCAN_FMPIE0 = 2, BXCAN_FFIE0 = 4, BXCAN_FOVIE0 = 8 };
 enum { BXCAN_LECIE = 0x800, BXCAN_ERRIE = 0x8000, BXCAN_SLKIE = 0x20000 };
 
-/* order: number of its request. abort: it is aborted once it has left the wire.
- * */
+/* order: number of the request. abort: the request ends once the frame has left
+ * the wire.
+ */
 typedef struct {
     int32_t state, abort;
     uint32_t flags, order;
 } bxcan_box;
 
-/* slots: RIR, RDTR, RDLR and RDHR of each frame that it holds. */
+/* slots: RIR, RDTR, RDLR and RDHR of each held frame. */
 typedef struct {
     uint32_t slots[BXCAN_DEPTH][4], flags;
     int32_t count;
@@ -45,10 +47,10 @@ typedef struct {
 } bxcan_fifo;
 
 /* hil/chip/stm32f4/bxcan.py describes a controller. writable: bits of each
- * register that can be written. mode: its mode, as bits of MSR; wanted: the
- * mode to which it turns. flags: those of MSR; errors: the last ones of ESR.
- * sending, offered: numbers of mailboxes, or -1. orders: requests so far.
- * recovers: its wait for the end of bus off. */
+ * register that can be written. mode: present mode, as bits of MSR. wanted: the
+ * requested mode. flags: of MSR. errors: last error flags of ESR. sending,
+ * offered: numbers of mailboxes, or -1. orders: number of requests so far.
+ * recovers: the wait for the end of bus off. */
 typedef struct bxcan {
     can can;
     uint32_t words[BXCAN_WORDS], writable[BXCAN_WORDS];

@@ -1,11 +1,11 @@
-/* A node of a bus that is a peripheral of a chip. */
+/* A CAN node that is a peripheral of a chip. */
 #include "parts.h"
 
 #include <math.h>
 
 #define WARNING 96 /* RM0090 32.9.2, ESR.EWGF; RM0440 44.4.12, PSR.EW */
 
-/* Return true if its pins are switched to the transceiver. */
+/* Return true if the controller's pins are switched to the transceiver. */
 int can_connected(const can *c)
 {
     return pins_switched(c->parts, c->pin, c->pins);
@@ -18,7 +18,7 @@ double can_hz(can *c)
     return c->hz;
 }
 
-/* Return true if its counters are above the warning. */
+/* Return true if an error counter has reached the warning limit. */
 int can_warned(const can *c)
 {
     return c->node.transmit >= WARNING || c->node.receive >= WARNING;
@@ -32,7 +32,7 @@ void can_wake(can *c)
         wire_ask(c->wire, &c->node);
 }
 
-/* Be back on the bus; with new counters after bus off. */
+/* Come back to the bus. After bus off the error counters begin at 0. */
 void can_back(can *c)
 {
     if (c->off)
@@ -49,7 +49,7 @@ void can_line(can *c, int32_t line, int asserted)
         parts_line(c->parts, c->lines[line], asserted);
 }
 
-/* Turn to no other mode. */
+/* Cancel a change of mode. */
 void can_forget(can *c)
 {
     task_cancel(c->parts, &c->turns);
@@ -57,20 +57,21 @@ void can_forget(can *c)
         wire_forget(c->wire, &c->waits);
 }
 
-/* Do a task after so many clocks of its bus. */
+/* Plan a task after a number of clocks of the controller's bus. */
 void can_after(const can *c, task *t, double clocks)
 {
     double cycles = parts_ask(c->parts, CAN_CYCLES, c->number, 0.0);
     task_after_cycles(c->parts, t, (int64_t)rint(clocks * cycles));
 }
 
-/* Wait until it has seen that many sequences of recessive bits. */
+/* Wait until the controller has seen a number of sequences of recessive
+ * bits. */
 void can_wait(can *c, waiter *x, int32_t sequences)
 {
     wire_wait(c->wire, x, &c->node, sequences);
 }
 
-/* Refuse what has no model. */
+/* Refuse an action without a model. why: number of the refusal. */
 void can_refuse(const can *c, int32_t why)
 {
     parts_ask(c->parts, CAN_REFUSES, c->number, why);

@@ -8,13 +8,14 @@
 #define CAN_PINS 2
 #define CAN_LINES 4
 
-/* A controller, as hil/chip/stm32/can.py describes it. number: its number among
- * its kind. wire: the wire at its transceiver, or 0. pins: how many pins must
- * be switched to it. hz: clock of its bits before its own divider; it is 0
- * while that clock is dead, and less while it is unknown. off: it has been bus
- * off and has not come back yet. lines: numbers of its interrupt requests, or
- * -1. asserted: the requests that it asserts, as bits. turns: when it turns to
- * another mode. waits: its wait for recessive bits. */
+/* A controller, as hil/chip/stm32/can.py describes it. number: among
+ * controllers of the same kind. wire: the wire at the transceiver, or 0. pins:
+ * number of pins that must be switched to the controller. hz: clock of the bits
+ * before the controller's divider; 0 while the clock is dead, negative while it
+ * is unknown. off: the controller has been bus off and has not come back yet.
+ * lines: numbers of its interrupt requests, or -1. asserted: asserted requests,
+ * as bits. turns: planned change of mode. waits: the wait for recessive
+ * bits. */
 typedef struct {
     node node;
     struct parts *parts;

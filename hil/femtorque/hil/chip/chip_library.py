@@ -1,6 +1,6 @@
 """C sources that are compiled for the Cortex-M4F. Functions are called one at a time; every instruction is counted.
 
-It measures the step alone: bits, instructions, stack. femtorque.hil.board.virtual runs whole images.
+Tests use it to measure ft_step alone: bits, instructions, stack. femtorque.hil.board.virtual runs whole images.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ def _instructions(code: bytes) -> int:
 
 
 def _linked(sources: dict[str, str], options: tuple[str, ...], libraries: tuple[str, ...] = ()) -> Path:
-    """Return the ELF file of the sources, from the cache if it is there."""
+    """Return the ELF file of the sources, from the cache if the cache has it."""
     texts = (text for item in sorted(sources.items()) for text in item)
     key = key_of(program(cross_compiler()), *options, *libraries, _LINKER_SCRIPT, *texts)
     return kept(key, lambda folder: _link(sources, options, libraries, folder / ELF)) / ELF

@@ -1,6 +1,6 @@
-/* RM0090 section 13, RM0440 section 21, as far as injected sequences that
- * software or a timer starts: channels one after another, each sampled in a
- * window of its own. */
+/* Injected sequences of RM0090 section 13 and RM0440 section 21, started by
+ * software or a timer. The converter samples the channels one after another.
+ * Each channel has a sampling window. */
 #include "parts.h"
 
 #include <math.h>
@@ -8,14 +8,14 @@
 #define COUNTS 4096.0 /* at the reference voltage */
 #define REFERENCE_V 3.3
 
-/* Return true if it waits for the timer's trigger. */
+/* Return true if the converter waits for the timer's trigger. */
 int converter_armed(const converter *c)
 {
     return c->by_trigger &&
            (!c->latched || (c->words[c->control] & c->start) != 0);
 }
 
-/* Begin the sequence, the first sample at a cycle. */
+/* Begin the sequence. at: cycle of the first sample. */
 void converter_start(parts *l, int32_t number, double at)
 {
     converter *c = &l->converters[number];
@@ -34,7 +34,7 @@ void converter_start(parts *l, int32_t number, double at)
     parts_plan(l, &c->end, (int64_t)rint(at));
 }
 
-/* Begin at a trigger that a timer has put out at a cycle. */
+/* Begin the sequence after a timer's trigger. at: cycle of the trigger. */
 void converter_trigger(parts *l, int32_t number, double at)
 {
     converter *c = &l->converters[number];
@@ -53,7 +53,7 @@ void converter_ask(const parts *l, const converter *c)
                    c->asks && (c->words[c->status] & c->asking) != 0);
 }
 
-/* Return counts for the voltage on the pin of the sequence's i-th channel. */
+/* Return the counts of the sequence's i-th channel. */
 static uint32_t converted(parts *l, const converter *c, int32_t i)
 {
     int32_t number = (int32_t)(c - l->converters);
@@ -97,7 +97,7 @@ static int write_status(const parts *l, converter *c, uint32_t value)
     return 1;
 }
 
-/* Take a write to the control register that starts and changes nothing else. */
+/* Take a write to the control register that only starts a sequence. */
 static int write_control(parts *l, converter *c, uint32_t value)
 {
     uint32_t *control = &c->words[c->control], others = *control & ~c->start;
@@ -112,14 +112,14 @@ static int write_control(parts *l, converter *c, uint32_t value)
     return 1;
 }
 
-/* Read a register; return 0 if Python must. */
+/* Read a register. Return 0 if Python must read it. */
 int converter_read(const converter *c, uint32_t word, uint64_t *value)
 {
     *value = c->words[word];
     return c->plain || (word != c->status && word != c->control);
 }
 
-/* Write a register; return 0 if Python must. */
+/* Write a register. Return 0 if Python must write it. */
 int converter_write(parts *l, converter *c, uint32_t word, uint32_t value)
 {
     if (word == c->status)

@@ -8,14 +8,15 @@
 #define RESULTS 4
 
 /* hil/chip/stm32/injected.py describes a converter. status, control, result:
- * numbers of registers. start, ended, asking: bits of these. kept: bits of the
- * control register that a zero does not clear. latched: `start` stays set until
- * the end, and triggers count only while it is set. by_trigger: the timer
- * starts it. asks: its interrupt is on. plain: it is ready and changes with a
- * start only. known: false if Python must first describe the sequence: its
- * channels, their sampling times in clocks, and the cycles of a clock. stale:
- * cycles after which a first result is wrong, or -1. finished: cycle of the
- * last end, or -1. outside: the board in C knows the voltages. */
+ * numbers of registers. start, ended, asking: bits of these registers. kept:
+ * bits of the control register that a zero does not clear. latched: `start`
+ * stays set until the end, and triggers count only while `start` is set.
+ * by_trigger: a timer starts the sequence. asks: the interrupt is enabled.
+ * plain: the converter is ready, and only a start can change it. known: false
+ * if Python must first describe the sequence: the channels, their sampling
+ * times in clocks, and the cycles of a clock. stale: cycles of rest after which
+ * the first result is wrong, or -1. finished: cycle of the last end, or -1.
+ * outside: the board in C knows the voltages. */
 typedef struct {
     due end;
     uint32_t words[CONVERTER_WORDS];

@@ -1,5 +1,6 @@
-/* The processor as long as Python is not needed: blocks, sleep, exceptions. In
- * C because current loops interrupt it twenty thousand times a second. */
+/* The processor's blocks, sleep and exceptions, as long as Python is not
+ * needed. This is C because current loops interrupt the processor twenty
+ * thousand times a second. */
 #include "core.h"
 
 #include "exceptions.h"
@@ -16,17 +17,17 @@ void core_interrupted(void *engine, uint32_t number, void *user)
     (void)c->u.stop(engine);
 }
 
-/* Take the exception of highest priority, if it may come now. */
+/* Take a pending exception, if its priority allows it now. */
 static void take_exception(core *c, int32_t number)
 {
-    c->asleep = 0; /* it ends WFI whatever PRIMASK is */
+    c->asleep = 0; /* it ends WFI for any PRIMASK */
     if (nvic_group(&c->nvic, number) < exceptions_level(c) &&
         (exceptions_register(c, c->u.xpsr) & IT_STATE) == 0)
         exceptions_enter(c, number);
 }
 
-/* Let the code run until the deadline or until the code itself ends it; no
- * address ends it. */
+/* Execute code until the deadline, or until the code stops execution. No
+ * address stops it. */
 static void execute(core *c)
 {
     c->interrupt = -1;
@@ -38,7 +39,8 @@ static void execute(core *c)
     c->pc = exceptions_register(c, c->u.pc);
 }
 
-/* Report the end of a handler to the board, at the cycle of that end. */
+/* Report the end of a handler to the board. The clock then shows the cycle of
+ * the end. */
 static void report_end(core *c)
 {
     int64_t now = c->count->now;
@@ -49,7 +51,7 @@ static void report_end(core *c)
     c->count->now = now;
 }
 
-/* Return why Python is needed after the end of execution. */
+/* Return the reason why Python is needed after execution, or WAKE. */
 static int32_t look(core *c)
 {
     if (c->refused)
@@ -76,7 +78,7 @@ static void sleep_until(counter *count, int64_t wake)
     count->began = count->now - 1;
 }
 
-/* Execute until a cycle at most, or until the code itself ends it. */
+/* Execute until a cycle at most, or until the code stops execution. */
 static int32_t go_on(core *c, int64_t wake)
 {
     counter *count = c->count;
@@ -87,7 +89,7 @@ static int32_t go_on(core *c, int64_t wake)
         sleep_until(count, wake);
         return WAKE;
     }
-    /* a masked one is tried again after every block */
+    /* a masked exception is tried again after every block */
     next = nvic_candidate(&c->nvic);
     count->deadline =
         next != NO_EXCEPTION && count->now + 1 < wake ? count->now + 1 : wake;
@@ -97,8 +99,8 @@ static int32_t go_on(core *c, int64_t wake)
     return look(c);
 }
 
-/* Run until a cycle, or until Python is needed, for its next event at `next`,
- * with its order, too. */
+/* Run until a cycle, or until Python is needed. next, order: of Python's next
+ * event, which ends the run too. */
 int32_t core_run(core *c, int64_t until, int64_t next, uint64_t order)
 {
     counter *count = c->count;

@@ -1,4 +1,4 @@
-/* A Cortex-M4F around Unicorn: the part of hil/chip/cpu.py in C. */
+/* A Cortex-M4F around Unicorn, as far as hil/chip/cpu.py is in C. */
 #ifndef CORE_H
 #define CORE_H
 
@@ -15,7 +15,7 @@ typedef struct {
     int32_t writable;
 } memory;
 
-/* Costs of a handler so far, without those of handlers that preempted it.
+/* Costs of a handler so far, without the costs of handlers that preempted it.
  * Number 0 is thread mode. */
 typedef struct {
     int64_t entries, instructions, cycles;
@@ -39,23 +39,23 @@ typedef struct {
     unicorn u;
     counter *count; /* blocks, and the clock */
     nvic nvic;
-    memory memories[MEMORIES]; /* the first one without bytes ends the list */
-    uint32_t vectors;          /* address of the table */
+    memory memories[MEMORIES]; /* an entry without bytes ends the list */
+    uint32_t vectors;          /* address of the vector table */
     uint32_t pc;
     int32_t asleep, locked_up, halted;
-    int32_t executes;  /* a block, now */
+    int32_t executes;  /* a block is running */
     int32_t refused;   /* a peripheral's model has raised an error */
     int32_t interrupt; /* reported by Unicorn's translator, or -1 */
     int32_t failed;    /* Unicorn's error, if it stopped with one */
     int32_t ended;     /* exception whose handler ended last */
     int64_t ended_at;  /* cycle, before the frame was unstacked */
-    void *board;       /* hears of the end of each handler, if it wants */
+    void *board;       /* argument of on_end */
     void (*on_end)(void *board, int32_t exception);
     struct parts *parts;
     int32_t entry_cycles, return_cycles, float_cycles;
     uint8_t heard[EXCEPTIONS]; /* exceptions whose ends go to Python */
     handled handlers[EXCEPTIONS];
-    int64_t accounted_instructions, accounted_cycles; /* to handlers */
+    int64_t accounted_instructions, accounted_cycles; /* charged to handlers */
 } core;
 
 /* Reasons for the return of core_run. */
@@ -65,7 +65,7 @@ enum {
     UNKNOWN_BLOCK, /* a block is about to run for the first time */
     REFUSED,       /* a peripheral's model has raised an error */
     FAILED,        /* Unicorn cannot execute the code */
-    INTERRUPTED,   /* its translator has reported an exception */
+    INTERRUPTED,   /* Unicorn's translator has reported an exception */
     ENDED          /* the handler of an exception in `heard` has ended */
 };
 

@@ -36,7 +36,7 @@ _HFSR_FORCED, _HFSR_DEBUGEVT = 1 << 30, 1 << 31
 
 @dataclass(frozen=True)
 class Region:
-    """A piece of memory, in bytes. A writable one keeps its content over resets, as SRAM does."""
+    """A piece of memory, in bytes. A writable region keeps its content over resets, as SRAM does."""
 
     name: str
     start: int
@@ -56,9 +56,9 @@ class Handled:
 class CortexM4:
     """The processor with its memory. The chip model attaches peripherals to `bus`.
 
-    vectors: address of the vector table out of reset, where `image` lies. asleep: it waits for an interrupt. locked_up:
-    after a fault inside a fault handler, until a reset. halted: by a debugger, or without power. pc: address of the
-    next instruction. instructions: executed since power-on.
+    vectors: address of the vector table out of reset, where `image` lies. asleep: the processor waits for an interrupt.
+    locked_up: true after a fault inside a fault handler, until a reset. halted: true if a debugger holds the processor,
+    or without power. pc: address of the next instruction. instructions: executed since power-on.
     """
 
     asleep, locked_up, halted = Member(bool, "_core"), Member(bool, "_core"), Member(bool, "_core")
@@ -171,7 +171,7 @@ class CortexM4:
         return bytes(self.window(address, size))
 
     def window(self, address: int, size: int) -> memoryview:
-        """Return a view of these bytes, which shows their changes."""
+        """Return a view of bytes in memory. The view shows later changes."""
         for start, end, memory in self._memories:
             if start <= address and address + size <= end:
                 return memoryview(memory)[address - start:address - start + size]
@@ -179,7 +179,7 @@ class CortexM4:
 
     @property
     def now(self) -> int:
-        """Processor cycles since power-on, of each clock while that runs."""
+        """Processor cycles since power-on. The length of a cycle changes with the clock."""
         return self.events.now
 
     @property
@@ -324,7 +324,7 @@ class CortexM4:
         self.uc.emu_stop()
 
     def _placed(self, error: BaseException) -> BaseException:
-        """Return an error, with the place in the image added if it refuses the image's action."""
+        """Return an error. If the error refuses an action of the image, add the place in the image."""
         if not isinstance(error, Unmodelled) or error.placed or not self._core.executes:
             return error
         pc = self.uc.reg_read(arm.UC_ARM_REG_PC)
@@ -363,7 +363,7 @@ class CortexM4:
             self._fault(BUS_FAULT, _PRECISERR)
 
     def _fault(self, fault: int, status: int) -> None:
-        """Take a synchronous fault at the present instruction at once, escalated if it must be."""
+        """Take a synchronous fault at the present instruction at once. Escalate it if necessary."""
         self.scs.value["CFSR"] |= status
         level = self._in_c.exceptions_level(self._core)
         number = self.nvic.escalate(fault, level)

@@ -1,4 +1,4 @@
-/* An event at a cycle; of equal cycles the lower order is first. */
+/* An event at a cycle. At equal cycles the lower order comes first. */
 #ifndef DUE_H
 #define DUE_H
 

@@ -1,4 +1,4 @@
-"""The image that the linker made: the bytes for flash, and the addresses of its symbols."""
+"""The linked image: the bytes for flash, and the addresses of the symbols."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OBJECT, _FUNCTION = 1, 2
 
 @dataclass(frozen=True)
 class Symbol:
-    """Address, of a function without the Thumb bit, and size in bytes."""
+    """Address and size in bytes. A function's address is without the Thumb bit."""
 
     address: int
     size: int

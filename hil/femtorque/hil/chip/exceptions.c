@@ -1,5 +1,6 @@
-/* The frame goes onto the stack in use; its top is a multiple of eight, and a
- * bit of the stacked status says if the stack was moved for that. */
+/* Entry to and return from exceptions. The frame goes onto the stack in use.
+ * Its top is a multiple of eight. A bit of the stacked xPSR says if the stack
+ * pointer was moved for that. */
 #include "exceptions.h"
 
 #include <string.h>
@@ -8,16 +9,16 @@
 #define THUMB (1u << 24)  /* xPSR */
 #define FPCA (1u << 2)    /* CONTROL: the floating-point unit is in use */
 #define SPSEL (1u << 1)   /* CONTROL: thread mode runs on the process stack */
-/* CONTROL, of processors with a secure state, which Unicorn takes this one for:
- * without this bit it clears FPSCR. */
+/* CONTROL of a processor with a secure state. Unicorn assumes this state, and
+ * clears FPSCR without this bit. */
 #define SFPA (1u << 3)
 #define EXC_RETURN 0xFFFFFFE1u
 #define BASIC 0x20u    /* bytes of a frame */
-#define EXTENDED 0x68u /* of one with floating-point registers */
+#define EXTENDED 0x68u /* bytes with floating-point registers */
 #define INTEGERS 6     /* r0 to r3, r12, lr */
 #define DOUBLES 8
 
-/* Read registers in the given order: sp is that of the stack in use. */
+/* Read registers in the given order. sp is the pointer of the stack in use. */
 static void read_registers(const core *c, const int *names, uint64_t *values,
                            int count)
 {
@@ -98,7 +99,7 @@ static void stack(const core *c, uint8_t *top, uint32_t xpsr, int floats)
     memcpy(top + BASIC + DOUBLES * sizeof *values, words, 2 * sizeof *words);
 }
 
-/* Go to the handler, in handler mode, which uses the main stack. */
+/* Go to the handler in handler mode, on the main stack. */
 static void go_to(core *c, int32_t number, uint32_t top, uint32_t control,
                   uint32_t code)
 {
@@ -116,8 +117,8 @@ static void go_to(core *c, int32_t number, uint32_t top, uint32_t control,
     c->count->last_refill = 0;
 }
 
-/* Stack the frame and go to the handler; without memory for the frame the
- * processor locks up. */
+/* Stack the frame and go to the handler. If the frame does not fit into memory,
+ * the processor locks up. */
 void exceptions_enter(core *c, int32_t number)
 {
     uint32_t control = exceptions_register(c, c->u.control);
@@ -174,7 +175,7 @@ static void unstack(core *c, uint32_t top, const uint8_t *frame, int floats)
     c->pc = words[6] & ~1u;
 }
 
-/* Unstack the frame of EXC_RETURN `code`; return 0 if that is no such code. */
+/* Unstack the frame. Return 0 if `code` is no EXC_RETURN. */
 int exceptions_return(core *c, uint32_t code)
 {
     int floats = (code & 0x10u) == 0;
@@ -187,7 +188,7 @@ int exceptions_return(core *c, uint32_t code)
     c->ended_at = c->count->now;
     if (c->ended != NMI)
         write_register(c, c->u.faultmask, 0);
-    if ((code & 0x8u) != 0) /* the mode first: it decides which stack sp is */
+    if ((code & 0x8u) != 0) /* first: the mode selects the stack */
         write_register(c, c->u.xpsr, THUMB);
     write_register(c, c->u.control, ((code & 0x4u) != 0 ? SPSEL : 0u) |
                                         (floats ? FPCA | SFPA : 0u));

@@ -1,6 +1,7 @@
-/* RM0440 section 44. Refused: restricted operation, clock stop, test modes,
- * transmit events, priority messages. Left out: time stamps, timeout counter,
- * RAM watchdog, the count of recovery in PSR and ECR. */
+/* The FDCAN controllers of RM0440 section 44. Restricted operation, clock stop,
+ * test modes, transmit events and priority messages are refused. Time stamps,
+ * the timeout counter, the RAM watchdog, and the count of recovery in PSR and
+ * ECR are left out. */
 #include "fdcan.h"
 
 #include "parts.h"
@@ -8,8 +9,9 @@
 #include <math.h>
 #include <string.h>
 
-/* Numbers of registers. IR, TXBRP, TXBCR, TXBTO and TXBCF are kept as they are
- * read; TXBCR: elements that were cancelled while on the wire. */
+/* Numbers of registers. IR, TXBRP, TXBCR, TXBTO and TXBCF are stored as the
+ * chip reads them. TXBCR holds the elements that were cancelled while on the
+ * wire. */
 enum { DBTP = 3, CCCR = 6, NBTP, ECR = 16, PSR, TDCR, IR = 20, IE, ILS, ILE };
 enum { RXGFC = 32, XIDAM, RXF0S = 36, RXF0A, RXF1S, RXF1A, CKDIV = 64 };
 enum { TXBC = 48, TXFQS, TXBRP, TXBAR, TXBCR, TXBTO, TXBCF, TXBTIE, TXBCIE };
@@ -20,11 +22,11 @@ enum { TXBC = 48, TXFQS, TXBRP, TXBAR, TXBCR, TXBTO, TXBCF, TXBTIE, TXBCIE };
 #define FIFO_WORDS (DEPTH * FDCAN_ELEMENT / 4)
 #define STANDARD_FILTERS 28u
 #define EXTENDED_FILTERS 8u
-#define RANGE 3u      /* kind of a standard filter that is off, of an extended
-                       * one that is a range beside XIDAM */
+#define RANGE 3u      /* kind: a standard filter that is off; an extended range
+                       * without XIDAM */
 #define RECOVERY 129  /* 44.3.2: sequences of 11 recessive bits */
-#define HANDSHAKE 4.0 /* clocks until INIT reads as it was written: two clock
-                       * domains; chosen */
+#define HANDSHAKE 4.0 /* clocks until a new INIT can be read, because of two
+                       * clock domains; chosen */
 
 /* Bits of IR, by bit of ILS (44.4.16). */
 static const uint32_t groups[] = {0x7,    0x38,    0x1C0,   0x1E00,
@@ -45,7 +47,7 @@ static void ask(fdcan *f)
     can_line(&f->can, 1, has(f, ILE, 2) && (raised & second) != 0);
 }
 
-/* Set the flags of a change of the error state, in either direction; bus off
+/* Set the flags of a change of the error state, in either direction. Bus off
  * sets INIT. */
 static void note_errors(fdcan *f)
 {
@@ -117,7 +119,7 @@ static void write_control(fdcan *f, uint32_t value)
     can_after(&f->can, &f->can.turns, HANDSHAKE);
 }
 
-/* Begin, with registers as after reset. */
+/* Set all registers as after reset. */
 void fdcan_reset(fdcan *f)
 {
     f->words[CCCR] = FDCAN_INIT;
@@ -136,7 +138,7 @@ static double quantum(fdcan *f)
 {
     uint32_t divider = 2u * f->can.parts->fdcans[0].words[CKDIV]; /* 44.4.37 */
     double hz = can_hz(&f->can);
-    /* a clock that has died ends no bit */
+    /* without a clock no bit ends */
     return hz > 0.0 ? (divider ? divider : 1u) / hz : (double)INFINITY;
 }
 
@@ -166,8 +168,8 @@ static void look(node *n)
                    f->can.hz > 0.0 && can_connected(&f->can);
 }
 
-/* Return true if it reads a sent bit back in time: by the sample point, or
- * compensated by the offset (44.3.4). */
+/* Return true if the controller reads its sent bit back before the sample
+ * point, or before the compensated point (44.3.4). */
 static int32_t sees_itself(node *n, double loop_delay)
 {
     fdcan *f = n->owner;
@@ -178,8 +180,8 @@ static int32_t sees_itself(node *n, double loop_delay)
            loop_delay + offset < 127.0 * q;
 }
 
-/* Read the frame of an element to send (44.3.5, table 406); return 0 if it is
- * refused. */
+/* Read the frame of an element to send (44.3.5, table 406). Return 0 if the
+ * frame is refused. */
 static int frame_of(const fdcan *f, int32_t i, can_frame *m)
 {
     const uint32_t *e = f->ram + (FDCAN_TO_SEND + FDCAN_ELEMENT * i) / 4;
@@ -201,14 +203,15 @@ static int frame_of(const fdcan *f, int32_t i, can_frame *m)
     return 1;
 }
 
-/* Return the oldest place of a FIFO. */
+/* Return the place of a FIFO's oldest element. */
 static int32_t oldest(const fdcan *f)
 {
     return (f->put + DEPTH - f->ordered) % DEPTH;
 }
 
-/* Find the element that goes next, with its frame: of a FIFO the oldest one, of
- * a queue by identifier and then by number; -1 if it is refused. */
+/* Find the next element to send, and its frame. A FIFO sends the oldest
+ * element. A queue sends by identifier and then by number. Return -1 if the
+ * frame is refused. */
 static int32_t next(const fdcan *f, can_frame *m)
 {
     int queue = has(f, TXBC, FDCAN_TFQM);
@@ -243,8 +246,8 @@ static void began(node *n)
     f->sending = f->offered;
 }
 
-/* Finish a request: sent, or given up; both if it was cancelled on the wire and
- * went through. */
+/* Finish a request, which was sent or given up. A request that was cancelled on
+ * the wire and still went through counts as both. */
 static void done(fdcan *f, int32_t i, int sent)
 {
     uint32_t bit = 1u << i;
@@ -265,7 +268,7 @@ static void done(fdcan *f, int32_t i, int sent)
     ask(f);
 }
 
-/* Give up an element that did not get through, unless it is tried again. */
+/* Give up an element that was not sent, unless it is tried again. */
 static void missed(fdcan *f, int32_t i)
 {
     if (i >= 0 && (has(f, CCCR, FDCAN_DAR) || (f->words[TXBCR] >> i & 1u)))
@@ -311,7 +314,7 @@ static void failed(node *n, int32_t error)
 
 /* -- requests -------------------------------------------------------------- */
 
-/* Request elements; return 0 if one is not the FIFO's next. */
+/* Request elements. Return 0 if an element is not the next of the FIFO. */
 static int request(fdcan *f, uint32_t value)
 {
     int queue = has(f, TXBC, FDCAN_TFQM);
@@ -336,7 +339,8 @@ static int request(fdcan *f, uint32_t value)
     return 1;
 }
 
-/* Cancel elements: at once, or once they have left the wire. */
+/* Cancel elements at once. An element on the wire is cancelled after it has
+ * left the wire. */
 static void cancel(fdcan *f, uint32_t value)
 {
     int32_t i;
@@ -364,7 +368,7 @@ static uint32_t room(const fdcan *f)
 
 /* -- receiving ------------------------------------------------------------- */
 
-/* kind: 0, a range; 1, either of two; 2, value and mask. */
+/* kind: 0: range; 1: two values; 2: value and mask. */
 static int matches(uint32_t kind, uint32_t id, uint32_t one, uint32_t two)
 {
     if (kind == 0)
@@ -372,7 +376,8 @@ static int matches(uint32_t kind, uint32_t id, uint32_t one, uint32_t two)
     return kind == 1 ? id == one || id == two : ((id ^ one) & two) == 0;
 }
 
-/* Find the filter of an identifier: its index, and what it does; or -1. */
+/* Return the index of an identifier's filter, or -1. what: the filter's
+ * action. */
 static int32_t standard(const fdcan *f, uint32_t id, uint32_t *what)
 {
     const uint32_t *filter = f->ram + FDCAN_STANDARD / 4;
@@ -402,8 +407,8 @@ static int32_t extended(const fdcan *f, uint32_t id, uint32_t *what)
     return -1;
 }
 
-/* Return the FIFO of a frame, or -1; match: R1's bits about the filter (index,
- * or that none matched). */
+/* Return the FIFO of a frame, or -1. match: bits of R1 with the index of the
+ * filter, or with the mark of no match. */
 static int32_t filtered(const fdcan *f, const can_frame *m, uint32_t *match)
 {
     uint32_t general = f->words[RXGFC], what = 0;
@@ -440,7 +445,7 @@ static void take(fdcan *f, int32_t which, uint32_t match, const can_frame *m)
     fdcan_fifo *q = &f->fifos[which];
     int32_t put;
     if (q->level == DEPTH) {
-        if (!has(f, RXGFC, 1u << (9 - which))) { /* F0OM is bit 9, F1OM 8 */
+        if (!has(f, RXGFC, 1u << (9 - which))) { /* F0OM: bit 9; F1OM: bit 8 */
             q->lost = 1;
             f->words[IR] |= FDCAN_RF0L << 3 * which;
             return;
@@ -480,7 +485,8 @@ static uint32_t status(const fdcan_fifo *q)
                       (q->level == DEPTH) << 24 | q->lost << 25);
 }
 
-/* Free elements up to one; return 0 if it is not there. */
+/* Free elements up to a given element. Return 0 if the FIFO does not hold
+ * it. */
 static int acknowledge(fdcan_fifo *q, uint32_t value)
 {
     int32_t last = (int32_t)value, count = (last - q->get + DEPTH) % DEPTH + 1;
@@ -548,13 +554,13 @@ uint32_t fdcan_read(fdcan *f, uint32_t word)
     }
 }
 
-/* Write a register; return 0 if it is refused. */
+/* Write a register. Return 0 if the write is refused. */
 int fdcan_write(fdcan *f, uint32_t word, uint32_t value)
 {
     if (value & ~f->writable[word] & ~f->words[word])
         return 0;
     switch (word) {
-    case DBTP: /* these change with INIT and CCE alone */
+    case DBTP: /* these change only while INIT and CCE are set */
     case NBTP:
     case TDCR:
     case RXGFC:

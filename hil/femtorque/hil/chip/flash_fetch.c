@@ -1,5 +1,5 @@
-/* The model of flash in hil/chip/timing.py. In C because a tick has a thousand
- * instructions, and every tick of a run is counted. */
+/* The model of flash that hil/chip/timing.py describes. This is C because a
+ * tick has a thousand instructions, and a run counts every tick. */
 #include "flash_fetch.h"
 
 #include <string.h>
@@ -22,8 +22,8 @@ static uint32_t place_of(const flash_cache *c, uint32_t line)
     return i;
 }
 
-/* Make a line the last used one, in the place of its old entry or of the line
- * that has not been used for longest. */
+/* Move a line to the front of a cache. A new line replaces the least recently
+ * used line. */
 static void put_first(flash_cache *c, uint32_t line, uint32_t place)
 {
     if (place == c->room)
@@ -51,7 +51,8 @@ static void enter(flash_fetch *f, uint32_t line)
     f->spent = 0;
 }
 
-/* Execute instructions; each starts when its last byte is there. */
+/* Execute instructions. Each instruction starts when its last byte has been
+ * fetched. */
 void flash_execute(flash_fetch *f, const instruction *code, uint32_t count)
 {
     const instruction *i;

@@ -1,5 +1,5 @@
-/* Cycles that a processor waits for its flash, line by line; the model is
- * described in hil/chip/timing.py. */
+/* Cycles that a processor waits for its flash, line by line. hil/chip/timing.py
+ * describes the model. */
 #ifndef FLASH_FETCH_H
 #define FLASH_FETCH_H
 
@@ -11,7 +11,7 @@ typedef struct {
     uint32_t address, size, cycles;
 } instruction;
 
-/* Lines of a cache, the last used one first. */
+/* Lines of a cache, most recently used first. */
 typedef struct {
     uint32_t room, used;
     uint32_t lines[CACHE_ROOM];

@@ -1,6 +1,7 @@
-/* RM0090 sections 10 and 30, RM0440 sections 12, 13, 37 and 38: bytes take time
- * on the wire. The end of a burst is the only event. All else is brought up to
- * date when somebody looks, byte by byte with each byte's own time. */
+/* Serial links and DMA streams of RM0090 sections 10 and 30, and of RM0440
+ * sections 12, 13, 37 and 38. Bytes take time on the wire. The only planned
+ * event is the end of a burst. Each access first brings the link up to date,
+ * byte by byte. */
 #include "parts.h"
 
 #include <math.h>
@@ -59,7 +60,7 @@ static void moved(stream *s)
         s->control &= ~ENABLED;
 }
 
-/* Return the place of the next byte in memory, or 0 if the stream has none. */
+/* Return the place of the next byte in memory, or 0 if no byte is left. */
 static uint8_t *next_byte(parts *l, const stream *s, int writable)
 {
     uint8_t *at;
@@ -71,7 +72,7 @@ static uint8_t *next_byte(parts *l, const stream *s, int writable)
     return at;
 }
 
-/* Take the next byte from memory; return -1 without one. */
+/* Take the next byte from memory. Return -1 if no byte is left. */
 static int32_t fetched(parts *l, const serial *k)
 {
     stream *s = of_side(l, k, SENDS);
@@ -84,7 +85,7 @@ static int32_t fetched(parts *l, const serial *k)
 
 /* -- the wire ------------------------------------------------------------ */
 
-/* Return true if DMA takes the bytes that come. */
+/* Return true if DMA takes received bytes. */
 static int served(parts *l, const serial *k)
 {
     const stream *s = of_side(l, k, RECEIVES);
@@ -119,7 +120,7 @@ static void keep(serial *k, uint8_t byte)
     k->status |= RECEIVED;
 }
 
-/* Receive bytes up to one, by DMA while it takes bytes. */
+/* Receive the bytes before `end`, by DMA as long as DMA takes bytes. */
 static void take(parts *l, serial *k, uint32_t end)
 {
     stream *s = served(l, k) ? of_side(l, k, RECEIVES) : 0;
@@ -168,7 +169,7 @@ static void refill(parts *l, serial *k)
         k->cleared = 0;
 }
 
-/* Put a sent byte out. */
+/* Pass a sent byte on to the outside. */
 static void put_out(parts *l, serial *k)
 {
     if (k->gone == ROOM)
@@ -176,7 +177,8 @@ static void put_out(parts *l, serial *k)
     k->out[k->gone++] = (uint8_t)k->shifting;
 }
 
-/* Send the byte that has been shifted out, and those after it. */
+/* Send the byte that has been shifted out, and all bytes whose time has
+ * passed. */
 static void transmit(parts *l, serial *k)
 {
     double passed, turns;
@@ -205,7 +207,7 @@ void link_catch_up(parts *l, serial *k)
     transmit(l, k);
 }
 
-/* Have a byte come. */
+/* Add a byte that will arrive at cycle `at`. */
 static void comes(serial *k, double at, uint8_t byte, uint32_t errors)
 {
     k->arrives[k->last % k->room] = at;
@@ -213,14 +215,14 @@ static void comes(serial *k, double at, uint8_t byte, uint32_t errors)
     k->coming[k->last++ % k->room] = byte;
 }
 
-/* Have Python make room for so many bytes that will come. */
+/* Have Python make room for a number of coming bytes. */
 static void make_room(parts *l, serial *k, uint32_t count)
 {
     if (count > k->room - (k->last - k->first))
         parts_ask(l, LINK_ROOM, (int32_t)(k - l->links), count);
 }
 
-/* Put bytes on the wire from the other side from now on. */
+/* Send bytes from the other side, from now on. */
 void link_line_in(parts *l, serial *k, const uint8_t *data, uint32_t count,
                   uint32_t errors)
 {
@@ -238,7 +240,7 @@ void link_line_in(parts *l, serial *k, const uint8_t *data, uint32_t count,
         parts_plan(l, &k->quiet, (int64_t)rint(at + k->byte_cycles));
 }
 
-/* Set the idle flag after a byte's time without a byte. */
+/* Set the idle flag after the duration of a byte without a byte. */
 void link_quiet(parts *l, serial *k)
 {
     k->quiet.armed = 0;
@@ -251,7 +253,7 @@ void link_quiet(parts *l, serial *k)
 
 /* -- one wire for both directions ------------------------------------------ */
 
-/* Receive what others send, by the output of a transceiver if there is one. */
+/* Receive other nodes' bytes, through the transceiver if the link has one. */
 static void hear(void *of, const uint8_t *data, uint32_t size,
                  int32_t disturbed)
 {
@@ -261,7 +263,7 @@ static void hear(void *of, const uint8_t *data, uint32_t size,
         link_line_in(l, k, data, size, disturbed ? MISFRAMED : 0u);
 }
 
-/* Put it on a wire. */
+/* Connect the link to a wire. */
 void link_plug(serial *k, one_wire *line)
 {
     k->line = line;
@@ -269,8 +271,8 @@ void link_plug(serial *k, one_wire *line)
     line->board = k;
 }
 
-/* Return true if it sends on its wire: by an open drain, or by a transceiver,
- * whose driver is off while the link does not drive it. */
+/* Return true if the link can send on its wire. It needs an open-drain pin, or
+ * a transceiver whose driver the link switches. */
 int link_sends_on_line(const parts *l, const serial *k)
 {
     const switched_pin *p = k->pin;
@@ -283,7 +285,7 @@ int link_sends_on_line(const parts *l, const serial *k)
     return k->wired == ONE_WIRE && (drain || k->pins == 0);
 }
 
-/* Take back bytes that others are sending; return their number. */
+/* Take back bytes that other nodes are sending. Return their number. */
 static uint32_t take_back(const parts *l, serial *k)
 {
     uint32_t first = k->last, i;
@@ -298,9 +300,9 @@ static uint32_t take_back(const parts *l, serial *k)
 }
 
 /* Begin to send bytes of DMA. In half duplex (RM0090 30.3.10, RM0440 37.5.16)
- * the receiver is at the transmitter's pin, or behind a transceiver at the
- * wire: it receives these bytes too, and others that send meanwhile spoil
- * them. */
+ * the receiver is at the transmitter's pin, or at the wire behind a
+ * transceiver. So it receives the sent bytes too. Nodes that send at the same
+ * time spoil them. */
 static void send_on_line(parts *l, serial *k, const uint8_t *data,
                          uint32_t count)
 {
@@ -349,7 +351,7 @@ static uint32_t status(parts *l, const serial *k)
 static uint32_t data(parts *l, serial *k)
 {
     uint32_t value = k->received;
-    if (waits_for_dma(l, k)) /* DMA will never take it */
+    if (waits_for_dma(l, k)) /* DMA never takes it */
         value = k->coming[k->first++ % k->room];
     else
         k->status &= ~RECEIVED;
@@ -357,7 +359,7 @@ static uint32_t data(parts *l, serial *k)
     return value;
 }
 
-/* Read a register; return 0 if Python must. */
+/* Read a register. Return 0 if Python must read it. */
 int link_read(parts *l, serial *k, uint32_t word, uint64_t *value)
 {
     link_catch_up(l, k);
@@ -380,7 +382,7 @@ static int put(parts *l, serial *k, uint32_t value)
     return 1;
 }
 
-/* Take a write to the status register, where that clears flags. */
+/* Take a write to the status register, if writing clears flags. */
 static int write_status(serial *k, uint32_t value)
 {
     if (!k->by_reading)
@@ -403,7 +405,7 @@ static int clear(const parts *l, serial *k, uint32_t value)
     return 1;
 }
 
-/* Write a register; return 0 if Python must. */
+/* Write a register. Return 0 if Python must write it. */
 int link_write(parts *l, serial *k, uint32_t word, uint32_t value)
 {
     link_catch_up(l, k);
@@ -446,7 +448,7 @@ static void clear_flags(parts *l, stream *first, uint32_t value)
     }
 }
 
-/* Read a register; return 0 if Python must. */
+/* Read a register. Return 0 if Python must read it. */
 int stream_read(parts *l, stream *s, uint32_t word, uint64_t *value)
 {
     const uint32_t *words[] = {&s->control, &s->left, &s->peripheral,
@@ -461,7 +463,7 @@ int stream_read(parts *l, stream *s, uint32_t word, uint64_t *value)
     return 1;
 }
 
-/* Let a stream serve its link from now on. */
+/* Connect a stream to its link. */
 void stream_start(parts *l, stream *s)
 {
     serial *k = &l->links[s->link];
@@ -476,7 +478,7 @@ void stream_start(parts *l, stream *s)
     link_catch_up(l, k);
 }
 
-/* Return true if a start is as the last one was. */
+/* Return true if a start repeats the last start. */
 static int as_usual(const stream *s, uint32_t value)
 {
     return (value & ~ENABLED) == s->usual && s->left != 0 &&
@@ -510,7 +512,7 @@ static int write_still(const stream *s, uint32_t *reg, uint32_t value)
     return 1;
 }
 
-/* Write a register; return 0 if Python must. */
+/* Write a register. Return 0 if Python must write it. */
 int stream_write(parts *l, stream *s, uint32_t word, uint32_t value)
 {
     catch_up(l, s);

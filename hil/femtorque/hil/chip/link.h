@@ -10,15 +10,16 @@
 #define ROOM 1024u /* sent bytes of a link */
 #define LINE_PINS 3
 
-/* A stream or channel, which hil/chip/stm32/serial.py describes. writable:
- * bits of its control word, of which `circular` has it start again. stays:
- * enabled after its last byte; flagged: not started with old flags, which its
- * end sets. usual: its control word at its last start, without the lowest bit,
- * which enables it, or 1; address, request: then in its registers. link,
- * sends: that it serves since. asked: its request in the multiplexer. group:
- * how many streams have their flags in one register, where it is the first of
- * them; half_flag, complete_flag, any_flag: its flags there; half_bits,
- * complete_bits: those that clear them. */
+/* A stream or channel, which hil/chip/stm32/serial.py describes. writable: bits
+ * of the control word that can be written. circular: the bit that makes the
+ * stream start again. stays: the stream is enabled after its last byte.
+ * flagged: the end of the stream sets flags, and the stream does not start
+ * while they are set. usual: control word at the last start, without the enable
+ * bit; 1 before the first start. address, request: of the last start. link,
+ * sends: served link and direction. asked: request in the multiplexer. group:
+ * number of streams with flags in one register; set for the first of them.
+ * half_flag, complete_flag, any_flag: flags in that register. half_bits,
+ * complete_bits: bits that clear them. */
 typedef struct {
     uint32_t control, left, peripheral, memory, reload;
     uint32_t writable, circular, usual, address, request, asked, group;
@@ -27,22 +28,23 @@ typedef struct {
 } stream;
 
 /* hil/chip/stm32/serial.py describes a link. receives, transmits, takes, gives:
- * the link and its DMA requests are switched on. asks: flags that request its
- * interrupt. wired: bits of CR3 make it one wire for both directions. line:
- * that wire, or 0. It is on the link's own pin, or with three pins behind a
- * transceiver that has an enable pin and an output. before, after: cycles for
- * which the transceiver drives the wire before the first byte and behind the
- * last one. by_reading: a read of the data register clears flags that a read of
- * the status register has shown. coming: bytes on the wire from `first` to
- * `last`, which are never reset, with their errors and the cycles at which they
- * arrive. room: number of such bytes that there is room for, a power of two.
- * until: cycle until which the line is busy. dma_cycles: cycles for which a
- * byte waits for DMA. held: byte in the data register; shifting: byte in the
- * shift register until `shifted`; -1 without a byte. cleared: TC was cleared
- * since the last byte was out. out: sent bytes. others: bytes that come while
- * it sends. streams: the stream that receives and the one that sends, or -1. */
+ * the link and its DMA requests are switched on. asks: flags that request the
+ * interrupt. wired: bits of CR3 that select one wire for both directions. line:
+ * this wire, or 0. The wire is on the link's pin. A link with three pins has a
+ * transceiver with an enable pin and an output. before, after: cycles for which
+ * the transceiver drives the wire before the first byte and after the last
+ * byte. by_reading: a read of the data register clears flags that a read of the
+ * status register has shown. coming: bytes on the wire, with `errors` and the
+ * cycle at which each byte `arrives`. first, last: numbers of these bytes,
+ * never reset. room: number of places for coming bytes, a power of two. until:
+ * cycle until which the line is busy. dma_cycles: cycles for which a byte waits
+ * for DMA. held: byte in the data register, or -1. shifting: byte in the shift
+ * register until cycle `shifted`, or -1. cleared: TC was cleared since the last
+ * byte was sent. out: sent bytes. others: bytes that other nodes send at the
+ * same time. streams: the stream that receives and the stream that sends, or
+ * -1. */
 typedef struct {
-    due quiet; /* end of a byte's time of silence on the line */
+    due quiet; /* end of a byte's duration of silence on the line */
     int32_t receives, transmits, takes, gives, by_reading, interrupt, pins;
     one_wire *line;
     switched_pin pin[LINE_PINS];
@@ -55,7 +57,7 @@ typedef struct {
     double others_end[ROOM];
 } serial;
 
-/* Registers of a link, and of a stream; flags are those of a group. */
+/* Registers of a link and of a stream. STREAM_FLAGS: flags of a group. */
 enum { LINK_STATUS, LINK_DATA, LINK_SENDS, LINK_CLEAR };
 enum {
     STREAM_CONTROL,

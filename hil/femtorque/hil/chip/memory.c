@@ -1,4 +1,4 @@
-/* Memory of the chip, for the C of the chip and of the board around it. */
+/* Memory of the chip, for C code of the chip and the board. */
 #include "core.h"
 
 /* Find memory at an address, or 0. */

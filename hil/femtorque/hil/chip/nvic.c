@@ -5,7 +5,7 @@
 
 #define AT_ONCE 8 /* divides EXCEPTIONS */
 
-/* Return an exception's fixed priority, or the set one. */
+/* Return an exception's priority, which is fixed or set by software. */
 static int32_t priority_of(const nvic *n, int32_t number)
 {
     return number <= HARD_FAULT ? number - 4 : n->priority[number];
@@ -43,7 +43,7 @@ int32_t nvic_group(const nvic *n, int32_t number)
                                 : grouped(n, n->priority[number]);
 }
 
-/* Return the execution priority: only lower numbers preempt. */
+/* Return the execution priority. Only lower numbers preempt. */
 int32_t nvic_running(const nvic *n, uint32_t primask, uint32_t basepri,
                      uint32_t faultmask)
 {
@@ -58,8 +58,7 @@ int32_t nvic_running(const nvic *n, uint32_t primask, uint32_t basepri,
     return faultmask != 0 && level > -1 ? -1 : level;
 }
 
-/* Return true if any exception from a number on, of as many as a word has
- * bytes, is pending. */
+/* Return true if any of eight exceptions, beginning at a number, is pending. */
 static int any_pends(const nvic *n, int32_t from)
 {
     uint64_t pending;

@@ -1,5 +1,5 @@
-/* Exceptions of an ARMv7-M processor: pending, enabled and active ones, and the
- * next one by priority. */
+/* Exceptions of an ARMv7-M processor, which can be pending, enabled and active.
+ * The next exception follows from the priorities. */
 #ifndef NVIC_H
 #define NVIC_H
 
@@ -7,8 +7,8 @@
 
 #define EXCEPTIONS 144
 #define FIRST_IRQ 16
-#define NVIC_SETS 0x9E000000u /* what may be written to ICSR */
-#define THREAD 256 /* execution priority of thread mode: below any exception */
+#define NVIC_SETS 0x9E000000u /* writable bits of ICSR */
+#define THREAD 256 /* execution priority of thread mode, below any exception */
 
 enum {
     NO_EXCEPTION = -1,
@@ -19,9 +19,9 @@ enum {
     SYSTICK = 15
 };
 
-/* The chip implements the upper four of a priority's 8 bits. lines:
- * interrupt requests that peripherals hold asserted. active: the innermost
- * exception is the last. group_shift: AIRCR.PRIGROUP. */
+/* The chip implements the upper four of a priority's 8 bits. lines: interrupt
+ * requests that peripherals assert. active: active exceptions, innermost last.
+ * group_shift: AIRCR.PRIGROUP. */
 typedef struct {
     uint8_t pending[EXCEPTIONS], enabled[EXCEPTIONS], lines[EXCEPTIONS];
     uint8_t priority[EXCEPTIONS];

@@ -11,9 +11,9 @@ _FAULTS = (MEM_MANAGE, BUS_FAULT, USAGE_FAULT)
 
 
 class Nvic:
-    """The interrupt controller, whose state is in C. pending, enabled, priority, and lines, which are the interrupt
-    requests that peripherals assert: each by the number of the exception. The chip has the upper four of the 8 bits of
-    a priority. group_shift: AIRCR.PRIGROUP."""
+    """The interrupt controller, whose state is in C. pending, enabled, priority: by the number of the exception. lines:
+    interrupt requests that peripherals assert, by number too. The chip implements the upper four of a priority's 8
+    bits. group_shift: AIRCR.PRIGROUP."""
 
     group_shift = Member(int, "_state")
 

@@ -1,4 +1,5 @@
-/* Each part keeps its next event; a look at all of them finds the earliest. */
+/* The chip's parts and their events. Each part has its next event. A search
+ * through all parts finds the earliest event. */
 #include "parts.h"
 
 #include <math.h>
@@ -52,7 +53,7 @@ void parts_announce(parts *l)
         l->before_change(l->board);
 }
 
-/* Have the board described, if it must be. */
+/* Have Python describe the board, if the description is stale. */
 void parts_look(parts *l)
 {
     if (l->stale && l->describe != 0)
@@ -114,7 +115,7 @@ static void bite(parts *l)
     parts_ask(l, WATCHDOG_BITES, 0, 0.0);
 }
 
-/* Do one event that is due. */
+/* Handle one due event. */
 static void act(parts *l, const due *d)
 {
     int32_t i;
@@ -137,8 +138,8 @@ static void act(parts *l, const due *d)
             timer_act(l, &l->timers[i]);
 }
 
-/* Do all events that are due before Python's next one; return 1 as soon as
- * Python has been asked and may have a new one. */
+/* Handle all due events before Python's next event. Return 1 as soon as Python
+ * has been asked, because it may have planned a new event. */
 int parts_fire(parts *l, int64_t next, uint64_t order)
 {
     const due *d;
@@ -198,7 +199,7 @@ uint32_t systick_count(const parts *l)
     return (uint32_t)(s->last - gone / s->divider % ((int64_t)s->last + 1));
 }
 
-/* Start the watchdog's time again. */
+/* Restart the watchdog. */
 void watchdog_feed(parts *l)
 {
     parts_plan(l, &l->watchdog.bite, l->count->now + l->watchdog.timeout);
@@ -221,7 +222,7 @@ static uint32_t register_of(uint32_t what)
     return what & ((1u << NUMBER) - 1u);
 }
 
-/* Read a register; return 0 if Python must. */
+/* Read a register. Return 0 if Python must read it. */
 int parts_read(parts *l, uint32_t what, uint64_t *value)
 {
     uint32_t word = register_of(what);
@@ -253,7 +254,7 @@ int parts_read(parts *l, uint32_t what, uint64_t *value)
     }
 }
 
-/* Write a register; return 0 if Python must. */
+/* Write a register. Return 0 if Python must write it. */
 int parts_write(parts *l, uint32_t what, uint32_t value)
 {
     uint32_t word = register_of(what);

@@ -1,7 +1,7 @@
-/* The chip's parts in C and what is due in them: timers, converters, ports,
- * SysTick, watchdog, links, CAN controllers. Python (hil/clock/chip_state.py)
- * describes them, does on the same numbers what is rare, and is asked for what
- * only it knows. */
+/* The chip's parts in C, with their events: timers, converters, ports, SysTick,
+ * watchdog, links, CAN controllers. Python (hil/clock/chip_state.py) describes
+ * them. It handles rare accesses on the same numbers. C asks Python for things
+ * that only Python knows. */
 #ifndef PARTS_H
 #define PARTS_H
 
@@ -20,21 +20,21 @@
 #define SPIS 1
 #define PORT_WORDS 11 /* registers */
 
-/* hil/chip/stm32/gpio.py describes a port. outputs: pins that put their levels
- * out. asked: pins that are read when they are needed, so that changes call
- * nothing. steered: pins that only the board in C reads. heard: pins whose
- * changes Python hears. inputs: place of the input register. */
+/* hil/chip/stm32/gpio.py describes a port. outputs: pins that are outputs.
+ * asked: pins that are read only when needed, so their changes call nothing.
+ * steered: pins that only the board in C reads. heard: pins whose changes
+ * Python hears. inputs: place of the input register. */
 typedef struct {
     uint32_t words[PORT_WORDS];
     uint32_t outputs, asked, steered, heard;
     place_of_register *inputs;
 } port;
 
-enum { PORT_DRAINS = 1, PORT_LEVELS = 5, PORT_SETS }; /* of registers */
+enum { PORT_DRAINS = 1, PORT_LEVELS = 5, PORT_SETS }; /* numbers of registers */
 
-/* hil/chip/scs.py describes SysTick. last: the value that was last loaded into
- * the counter, at the cycle `loaded`. held_at: cycle at which it was stopped,
- * or -1. heard: Python hears when it comes to zero. */
+/* hil/chip/scs.py describes SysTick. last: the value last loaded into the
+ * counter. loaded: cycle of that load. held_at: cycle at which SysTick was
+ * stopped, or -1. heard: Python hears when the count reaches zero. */
 typedef struct {
     due expire;
     int32_t enabled, interrupt, flag, heard;
@@ -43,18 +43,18 @@ typedef struct {
 } systick;
 
 /* hil/chip/stm32/watchdog.py describes the watchdog. timeout: cycles; 0 while
- * it does not run or its registers are unlocked. */
+ * the watchdog does not run or its registers are unlocked. */
 typedef struct {
     due bite;
     int64_t timeout;
 } watchdog;
 
-/* order: that of the last event that was planned, here or in Python. stale: the
- * board must be described again. attend: Python has been asked, or has planned
- * something. board: the parts outside of the chip. Its functions bring the
- * plant up to date, and return V on a pin, counts of an encoder, and the answer
- * to a frame of SPI, or -1 if Python has that. tasks: those of the buses around
- * the chip. */
+/* order: of the last planned event, in C or in Python. stale: the board must be
+ * described again. attend: Python has been asked, or has planned an event.
+ * board: the parts outside of the chip. The functions with `board` bring the
+ * plant up to date. They return the voltage on a pin, the counts of an encoder,
+ * and the answer to an SPI frame; -1: Python has the answer. tasks: events of
+ * the buses around the chip. */
 typedef struct parts {
     counter *count;
     core *core; /* 0: no processor */
@@ -71,7 +71,8 @@ typedef struct parts {
     systick systick;
     watchdog watchdog;
     task *tasks;
-    double seconds_before, hz; /* s until the clock last changed; its Hz */
+    double seconds_before, hz; /* s until the last change of the clock; present
+                                * Hz */
     int64_t cycles_then;       /* the cycle of that change */
     int32_t stale, attend;
     void *board;
@@ -107,8 +108,8 @@ enum {
     CAN_REFUSES
 };
 
-/* Kinds of parts, in the upper bits of a place's value. Below them is the
- * part's number, and last the register's. */
+/* Kinds of parts, in the upper bits of a place's value. The part's number is
+ * below, and the register's number is last. */
 enum {
     A_TIMER,
     A_CONVERTER,

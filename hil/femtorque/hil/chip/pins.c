@@ -1,4 +1,4 @@
-/* Counts and pins of a timer at a moment, and pins of other peripherals. */
+/* Counts and pins of a timer at a given time, and pins of other peripherals. */
 #include "pins.h"
 
 #include "parts.h"
@@ -6,24 +6,23 @@
 #include <math.h>
 
 #define CENTRED 0x60u /* CR1.CMS */
-#define ALTERNATE 2u  /* a port's mode of a pin */
-#define FUNCTIONS 8   /* a port's register of the functions of pins 0 to 7 */
+#define ALTERNATE 2u  /* mode of a port's pin */
+#define FUNCTIONS 8   /* register with the functions of pins 0 to 7 */
 
-/* Return the remainder, of the sign of b. */
+/* Return the remainder with the sign of b. */
 static double modulo(double a, double b)
 {
     double rest = fmod(a, b);
     return rest != 0.0 && (rest < 0.0) != (b < 0.0) ? rest + b : rest;
 }
 
-/* Return the clocks of the counter from its last over- or underflow to a
- * cycle. */
+/* Return the clocks from the counter's last over- or underflow to a cycle. */
 double timer_clocks(const timer *t, double cycle)
 {
     return (cycle - t->phase) / ((t->prescaler + 1.0) * t->cycles);
 }
 
-/* Return the count of a running counter so many clocks after its last over- or
+/* Return the count of a running counter. gone: clocks since its last over- or
  * underflow. */
 double timer_count(const timer *t, double gone)
 {
@@ -34,9 +33,10 @@ double timer_count(const timer *t, double gone)
     return place <= top ? place : 2.0 * top - place;
 }
 
-/* Return true if the low switch of a half bridge that is on conducts all the
- * time between two cycles shortly before and after a top of a centred counter:
- * it does while the count is at least the compare value (PWM mode 1). */
+/* Return true if the low switch of a half bridge conducts all the time between
+ * two cycles. The bridge is on, and a centred counter has its top between these
+ * cycles. In PWM mode 1 the low switch conducts while the count is at least the
+ * compare value. */
 int timer_conducts(const timer *t, int32_t channel, double from, double to)
 {
     return fmin(timer_count(t, timer_clocks(t, from)),

@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* A pin, and the number of the alternate function that makes it the
- * peripheral's. */
+/* A pin. function: number of the alternate function that connects it to the
+ * peripheral. */
 typedef struct {
     int32_t port, pin;
     uint32_t function;

@@ -21,8 +21,8 @@ WORD = 0xFFFFFFFF
 
 
 class Unmodelled(Exception):
-    """Error: the image used a register, a bit or a combination that the virtual board does not model. placed: true if
-    the text names the place in the image."""
+    """The error for a register, a bit or a combination that the virtual board does not model. placed: true if the text
+    names the place in the image."""
 
     placed = False
 
@@ -30,7 +30,7 @@ class Unmodelled(Exception):
 @dataclass(frozen=True)
 class Register:
     """reset: value after reset, unless the chip's table has one. writable: bits that software may set; a one in another
-    bit is refused unless that bit reads as one."""
+    bit is refused, unless this bit already reads as one."""
 
     name: str
     reset: int = 0

@@ -12,7 +12,7 @@ static int busy(const parts *l, const spi *s)
     return (double)l->count->now < s->done;
 }
 
-/* Read a register; return 0 if Python must. */
+/* Read a register. Return 0 if Python must read it. */
 int spi_read(const parts *l, spi *s, uint32_t word, uint64_t *value)
 {
     if (word == SPI_DATA) {

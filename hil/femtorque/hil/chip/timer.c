@@ -211,7 +211,7 @@ static uint32_t count(parts *l, const timer *t)
     return (uint32_t)timer_count(t, trunc(timer_clocks(t, (double)now)));
 }
 
-/* Read a register; return 0 if Python must. */
+/* Read a register. Return 0 if Python must read it. */
 int timer_read(parts *l, timer *t, uint32_t word, uint64_t *value)
 {
     timer_settle(l, t);
@@ -237,7 +237,7 @@ static void write_compare(parts *l, timer *t, uint32_t i, uint32_t value)
     timer_schedule(l, t);
 }
 
-/* Write a register; return 0 if Python must. */
+/* Write a register. Return 0 if Python must write it. */
 int timer_write(parts *l, timer *t, uint32_t word, uint32_t value)
 {
     if (word >= TIMER_COMPARE && word < TIMER_COMPARE + COMPARES) {
