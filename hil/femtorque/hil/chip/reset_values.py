@@ -1,10 +1,10 @@
 """Values of a chip's registers after a reset, by the vendor's own description.
 
 `python -m femtorque.hil.chip.reset_values stm32g4 STM32G474.svd` writes hil/chip/stm32g4/reset_values.txt from a
-CMSIS-SVD file. It has one line for each register of the peripherals below that is not zero after reset. The files are
-ST's, from modm (modm-io/cmsis-svd-stm32 on GitHub, commit c97f752f: stm32f4/STM32F405.svd, stm32g4/STM32G474.svd).
-The files of cmsis-svd/cmsis-svd-data, commit 05a9562e, agree in every register that an image touches except FLASH.ACR
-of the G4, where they lack DBG_SWEN. CORRECTIONS replaces wrong values of the files and names the source of each.
+CMSIS-SVD file. The text file has one line for each register of PERIPHERALS that is not zero after reset. The files are
+ST's, from modm (modm-io/cmsis-svd-stm32 on GitHub, commit c97f752f: stm32f4/STM32F405.svd, stm32g4/STM32G474.svd). The
+files of cmsis-svd/cmsis-svd-data, commit 05a9562e, agree in every register that an image touches, except that FLASH.ACR
+of the G4 lacks DBG_SWEN there. CORRECTIONS replaces wrong values of the files and names the source of each.
 """
 
 import re

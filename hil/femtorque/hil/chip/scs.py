@@ -178,7 +178,7 @@ class SystemControl(Peripheral):
 
 class SysTick:
     """The 24-bit down counter. C computes it from the cycle of its last load (`systick` of parts.h). interrupt: true if
-    its zero pends its exception."""
+    a count of zero pends the exception."""
 
     interrupt = Member(bool, "_state")
 
@@ -214,7 +214,7 @@ class SysTick:
         self._schedule()
 
     def load(self, reload: int) -> None:
-        """Set the value that follows 0. A counter that has just been started at 0 takes it at once."""
+        """Set the value that follows 0. A counter that has just been started at 0 takes the value at once."""
         state = self._state
         state.reload = reload
         if state.enabled and self._now == state.loaded:

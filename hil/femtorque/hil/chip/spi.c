@@ -1,7 +1,8 @@
-/* RM0090 section 28: frames of 16 bits, the answer with them. */
+/* An SPI master of RM0090 section 28, with frames of 16 bits. The answer comes
+ * during the frame. */
 #include "parts.h"
 
-#define MASTER 0x0B44u /* CR1.DFF, SSM, SSI, SPE, MSTR: as it must be set */
+#define MASTER 0x0B44u /* CR1.DFF, SSM, SSI, SPE, MSTR: required bits */
 #define MODE 3u        /* CR1.CPOL, CPHA */
 #define RECEIVED 1u    /* SR.RXNE */
 #define EMPTY 2u       /* SR.TXE */
@@ -24,8 +25,8 @@ int spi_read(const parts *l, spi *s, uint32_t word, uint64_t *value)
     return word == SPI_STATUS;
 }
 
-/* Write a register; return 0 if Python must: while it is no 16-bit master, or
- * busy, nothing can be sent. */
+/* Write a register. Return 0 if Python must write it, because the SPI is no
+ * 16-bit master or busy. */
 int spi_write(parts *l, spi *s, uint32_t word, uint32_t value)
 {
     uint32_t control = s->words[SPI_CONTROL];

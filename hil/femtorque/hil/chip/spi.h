@@ -6,10 +6,11 @@
 
 #define SPI_WORDS 4 /* registers */
 
-/* hil/chip/stm32/spi.py describes a master. cycles: cycles of the processor for
- * one clock of its bus; 0 while they are unknown. done: cycle at which the
- * frame ends. received: the frame's answer, which is `unread` until it is read.
- * */
+/* hil/chip/stm32/spi.py describes a master. cycles: processor cycles for one
+ * clock of its bus; 0 while unknown. done: cycle at which the frame ends.
+ * received: the answer of the frame. unread: the chip has not read the answer
+ * yet.
+ */
 typedef struct {
     uint32_t words[SPI_WORDS];
     double cycles, done;

@@ -1,4 +1,4 @@
-/* Tasks are few at a time: a list in order is enough. */
+/* Planned tasks. They are few at a time, so a sorted list is enough. */
 #include "task.h"
 
 #include "parts.h"
@@ -16,7 +16,8 @@ static void insert(parts *l, task *t)
     *at = t;
 }
 
-/* Plan a task, which may be planned already, from now on. */
+/* Plan a task after a number of cycles from now. A task that was already
+ * planned moves. */
 void task_after_cycles(parts *l, task *t, int64_t cycles)
 {
     task_cancel(l, t);
@@ -40,7 +41,7 @@ void task_cancel(parts *l, task *t)
     *at = t->next;
 }
 
-/* Do the first of all tasks. */
+/* Run the first task. */
 void task_do_first(parts *l)
 {
     task *t = l->tasks;
@@ -48,7 +49,7 @@ void task_do_first(parts *l)
     t->act(t->of);
 }
 
-/* Put all tasks into order, when their cycles have changed. */
+/* Sort all tasks after a change of their cycles. */
 void task_sort(parts *l)
 {
     task *t = l->tasks, *next;

@@ -1,11 +1,11 @@
-/* Something to do at a cycle. */
+/* A task that is planned for a cycle. */
 #ifndef TASK_H
 #define TASK_H
 
 #include "due.h"
 
-/* act is called with `of`. next: the next task of the list, in the order in
- * which they are due. */
+/* act: called with `of` when the task is due. next: the next task in the list,
+ * which is sorted by time. */
 typedef struct task {
     due due;
     void (*act)(void *of);

@@ -1,22 +1,22 @@
-/* RM0090 sections 17 to 19, RM0440 sections 28 to 30. An update is an event
- * only if it has an effect: preloaded values, a trigger, an interrupt,
- * somebody who hears of it. Otherwise the time of the last update is computed
- * when a register is accessed. */
+/* Timers of RM0090 sections 17 to 19 and RM0440 sections 28 to 30. An update is
+ * an event only if it has an effect: preloaded values, a trigger, an interrupt,
+ * or a listener. Otherwise an access to a register computes the time of the
+ * last update. */
 #include "parts.h"
 
 #include <math.h>
 
 #define ENABLED 1u        /* CR1.CEN */
 #define CENTRED 0x60u     /* CR1.CMS */
-#define UPDATES_OUT 0x20u /* CR2.MMS: updates are put out as triggers */
+#define UPDATES_OUT 0x20u /* CR2.MMS: the trigger output has the updates */
 #define TRIGGER 0x70u     /* CR2.MMS */
 #define ENCODER 3u        /* SMCR.SMS */
 #define UPDATED 1u        /* SR.UIF */
 #define BROKEN 0x80u      /* SR.BIF */
 #define PRELOADED 8u      /* in a channel's byte of CCMR */
-#define BREAKS 0x1000u    /* BDTR: the break input is on, */
-#define HIGH 0x2000u      /* acts while high, */
-#define RETURNS 0x4000u   /* and outputs come on by themselves at its end */
+#define BREAKS 0x1000u    /* BDTR: the break input is enabled */
+#define HIGH 0x2000u      /* BDTR: it acts while high */
+#define RETURNS 0x4000u   /* BDTR: outputs come on again after it */
 #define OUTPUTS 0x8000u   /* BDTR.MOE */
 
 static int encoder(const timer *t)
@@ -39,7 +39,7 @@ static int returns(const timer *t)
            !timer_broken(t);
 }
 
-/* Return true if updates are put out as triggers for somebody. */
+/* Return true if the timer's updates trigger a converter. */
 int timer_triggers(const timer *t)
 {
     return (t->triggers >= 0 || (t->hears & HEARS_TRIGGERS) != 0) &&
@@ -96,7 +96,7 @@ static int brings_something(const timer *t)
            compares_wait(t);
 }
 
-/* Plan an event for the next update, if there is one and it has an effect. */
+/* Plan an event for the next update, if an update comes and has an effect. */
 void timer_schedule(parts *l, timer *t)
 {
     uint32_t control = t->words[TIMER_CONTROL];
@@ -137,7 +137,7 @@ static void take_over(parts *l, timer *t)
     t->repeated = t->words[TIMER_REPETITION];
 }
 
-/* Update; flags: true if the update sets its flag. */
+/* Update the timer. flags: true if the update sets its flag. */
 void timer_update(parts *l, timer *t, int flags)
 {
     int32_t number = (int32_t)(t - l->timers);
@@ -158,7 +158,7 @@ void timer_update(parts *l, timer *t, int flags)
     timer_ask(l, t);
 }
 
-/* Do the update that is due. */
+/* Handle the due update. */
 void timer_act(parts *l, timer *t)
 {
     t->update.armed = 0;
@@ -169,7 +169,7 @@ void timer_act(parts *l, timer *t)
 
 /* -- break --------------------------------------------------------------- */
 
-/* Let the break input act by level: outputs stay off while it is active. */
+/* Let the break input act by level. Outputs stay off while it is active. */
 void timer_sense_break(parts *l, timer *t)
 {
     if (!timer_broken(t))
@@ -185,7 +185,7 @@ void timer_sense_break(parts *l, timer *t)
 /* -- registers ----------------------------------------------------------- */
 
 /* Return the encoder's counts in the direction of the channels' polarities. One
- * inverted input reverses it. */
+ * inverted input reverses the direction. */
 int64_t timer_counts(parts *l, const timer *t)
 {
     uint32_t outputs = t->words[TIMER_MODES + 2];
@@ -219,7 +219,7 @@ int timer_read(parts *l, timer *t, uint32_t word, uint64_t *value)
     return 1;
 }
 
-/* Write a compare value, which waits for the next update if it is preloaded. */
+/* Write a compare value. A preloaded value waits for the next update. */
 static void write_compare(parts *l, timer *t, uint32_t i, uint32_t value)
 {
     uint32_t mode = t->words[TIMER_MODES + i / 2u] >> (i % 2u * 8u);
@@ -244,7 +244,7 @@ int timer_write(parts *l, timer *t, uint32_t word, uint32_t value)
         write_compare(l, t, word - TIMER_COMPARE, value);
         return 1;
     }
-    if (word != TIMER_STATUS) /* BDTR is written again and again */
+    if (word != TIMER_STATUS) /* the firmware often repeats a write to BDTR */
         return word == TIMER_BREAK && t->advanced &&
                value == t->words[word] && !timer_broken(t);
     timer_settle(l, t);

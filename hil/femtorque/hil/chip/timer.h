@@ -23,16 +23,17 @@ enum {
     TIMER_BREAK = TIMER_COMPARE + COMPARES
 };
 
-/* Events of which Python hears, as bits. */
+/* Events that Python hears, as bits. */
 enum { HEARS_UPDATES = 1, HEARS_TRIGGERS = 2, HEARS_REQUESTS = 4 };
 
 /* hil/chip/stm32/timer.py describes a timer. prescaler, top, compare, repeated:
- * values in effect. cycles: cycles of the processor for one of its clock. full:
- * its highest count. phase: cycle of its last over- or underflow, or of its
- * start. period: cycles from update to update, 0 without updates. frozen_at:
- * cycle at which the debug unit stopped it, or -1. triggers: number of the
- * converter that its updates start, or -1. joint: the joint whose encoder it
- * counts, or -1 if Python counts. origin: its count less the encoder's. */
+ * values in effect. cycles: processor cycles for one clock of the timer. full:
+ * highest count. phase: cycle of the last over- or underflow, or of the start.
+ * period: cycles from update to update, 0 without updates. frozen_at: cycle at
+ * which the debug unit stopped the timer, or -1. triggers: number of the
+ * converter that the updates start, or -1. joint: the joint whose encoder the
+ * timer counts, or -1 if Python counts. origin: the timer's count minus the
+ * encoder's count. */
 typedef struct {
     due update;
     double cycles, phase, period;
@@ -43,8 +44,9 @@ typedef struct {
     int64_t frozen_at, origin;
 } timer;
 
-/* The share of time for which a pin is high that follows a compare value of a
- * timer. Without `follows` the share stays. top: counts of a whole period. */
+/* A pin that follows a compare value of a timer. Without `follows` the pin is
+ * high for the constant share of time `stays`. top: counts of a whole
+ * period. */
 typedef struct {
     int32_t timer, channel, follows, inverted;
     double top, stays;

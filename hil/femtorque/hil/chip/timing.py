@@ -1,7 +1,7 @@
 """Cost of a basic block: instructions (exact) and cycles (a model).
 
 The cycle model has the instruction classes of the Cortex-M4 technical reference manual, for memory without wait states.
-Divisions take their longest time; a taken branch refills the pipeline in REFILL cycles. FlashFetch adds the waiting for
+Divisions take their longest time. A taken branch refills the pipeline in REFILL cycles. FlashFetch adds the waiting for
 flash. Both are models, not silicon.
 """
 
@@ -30,8 +30,8 @@ _decoder = Cs(CS_ARCH_ARM, CS_MODE_THUMB | CS_MODE_MCLASS)
 
 
 class Block:
-    """A straight run of instructions. start, end: addresses; code: address, size and cycles of each instruction;
-    refill: cycles in addition if its branch is taken."""
+    """A straight run of instructions. start, end: addresses. code: address, size and cycles of each instruction.
+    refill: additional cycles if the branch is taken."""
 
     __slots__ = ("start", "end", "code", "cycles", "refill", "floating_point")
 
@@ -78,8 +78,8 @@ class FlashFetch:
       STM32F405 straight code of 4-byte instructions of one cycle takes 6 cycles per line instead of 4.
     - A jump to a line in no cache waits for the whole line. Only lines that were jumped to enter the instruction cache
       (code_lines; the least recently used line leaves first).
-    - Constants have their own cache (data_lines). A line that is not there costs all wait states, during which nothing
-      is prefetched.
+    - Constants have their own cache (data_lines). A line that is not in the cache costs all wait states, and nothing is
+    prefetched meanwhile.
 
     Not modelled: a prefetch that delays a jump, and other readers of flash.
     """
@@ -103,7 +103,7 @@ class FlashFetch:
         return int(self._ffi.cast("uintptr_t", self._state))
 
     def execute(self, address: int, size: int, cycles: int) -> None:
-        """Fetch an instruction, which starts once its last byte is there."""
+        """Fetch an instruction. It starts once its last byte has been fetched."""
         self._lib.flash_execute(self._state, self._ffi.new("instruction *", (address, size, cycles)), 1)
 
     def read(self, address: int) -> None:

@@ -28,7 +28,8 @@ def _check(status: int) -> None:
 
 
 def hook(uc: Uc, kind: int, function: Any, user: Any, start: int = 1, end: int = 0) -> None:
-    """Have Unicorn call a C function with a C pointer at addresses in [start, end]; without a range, at all."""
+    """Have Unicorn call a C function with a C pointer at addresses in [start, end], or at all addresses without a
+    range."""
     pointers = (int(_FFI.cast("uintptr_t", pointer)) for pointer in (function, user))
     status = uclib.uc_hook_add(uc._uch, ctypes.byref(ctypes.c_size_t()), kind, *map(ctypes.c_void_p, pointers),
                                ctypes.c_uint64(start), ctypes.c_uint64(end))
@@ -36,7 +37,7 @@ def hook(uc: Uc, kind: int, function: Any, user: Any, start: int = 1, end: int =
 
 
 def grant_pages(uc: Uc, by_hook: bool) -> None:
-    """Choose who decides about the rights of memory pages: a hook, or Unicorn's own rules."""
+    """Let a hook decide about the rights of memory pages, or restore Unicorn's rules."""
     uc.ctl(const.UC_CTL_TLB_TYPE, const.UC_CTL_IO_WRITE,
            ctypes.c_uint(const.UC_TLB_VIRTUAL if by_hook else const.UC_TLB_CPU))
     uc.ctl(const.UC_CTL_TLB_FLUSH, const.UC_CTL_IO_WRITE)

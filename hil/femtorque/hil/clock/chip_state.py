@@ -1,7 +1,7 @@
 """Parts of the chip that are in C (parts.h): timers, converters, ports, SysTick, watchdog, links with their DMA, CAN.
 
-The only copy of their state is in C. C handles what comes often. Python configures the parts, handles what is rare, and
-answers the questions of C.
+The only copy of their state is in C. C handles frequent accesses. Python configures the parts, handles rare accesses,
+and answers the questions of C.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ Kind = TypeVar("Kind")
 
 class Member(Generic[Kind]):
     """An attribute that stands for an attribute of a part of the object, such as its struct in C. part: path to the
-    part; name: of the attribute there, if it differs."""
+    part. name: of the attribute in the part, if it differs."""
 
     def __init__(self, kind: Callable[[Any], Kind], part: str = "state", name: str = "") -> None:
         self._kind, self._part, self._name, self._path = kind, attrgetter(part), name, part
@@ -80,7 +80,7 @@ class ChipState:
     # -- the board around the chip --------------------------------------------
 
     def connect(self, board: Any, **ways: Any) -> None:
-        """Connect the board's C functions: their addresses by their names in parts.h."""
+        """Connect the board's C functions, given as addresses by their names in parts.h."""
         self.state.board = self.ffi.cast("void *", board)
         for name, address in ways.items():
             setattr(self.state, name, self.ffi.cast(self.ffi.typeof(getattr(self.state, name)), address))

@@ -120,14 +120,14 @@ class EventClock:
 
 
 class OwnClock(EventClock):
-    """A clock of its own for buses without a chip, in steps of 1e-12 s. Its time passes in `run` only."""
+    """A clock for buses without a chip, in steps of 1e-12 s. Its time passes only in `run`."""
 
     def __init__(self) -> None:
         super().__init__(Events())
         self.parts.state.hz = 1e12
 
     def run(self, seconds: float) -> None:
-        """Let that much time pass."""
+        """Let a number of seconds pass."""
         events = self._events
         until = events.now + round(seconds * self.parts.state.hz)
         while (at := events.next()) <= until:

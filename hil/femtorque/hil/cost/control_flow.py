@@ -22,9 +22,10 @@ _decoder.detail = True
 
 @dataclass
 class Function:
-    """The control flow of a function. instructions: by address. ways: by address, all successors of an instruction that
-    has others than the following one. leaves: addresses of returns and tail calls, with and without a condition. calls:
-    by address, the functions that an instruction may call. A call by a pointer may call all functions in the tables."""
+    """The control flow of a function. instructions: by address. ways: by address, all successors of an instruction,
+    unless the only successor is the following instruction. leaves: addresses of returns and tail calls, with and
+    without a condition. calls: by address, the functions that an instruction may call. A call by a pointer may call
+    all functions in the tables."""
 
     name: str
     address: int
@@ -80,7 +81,7 @@ def _flow(image: Image, name: str, start: int, end: int) -> Function:
 
 
 def _ways(image: Image, i: CsInsn, found: Function, end: int) -> tuple[list[int], bool]:
-    """Return the targets of an instruction, and true if the flow may go on behind it."""
+    """Return the targets of an instruction, and true if the flow may go on to the following instruction."""
     name = i.mnemonic.split(".")[0]
     conditional = i.cc not in (codes.ARM_CC_AL, codes.ARM_CC_INVALID)
     target: list[int] = [o.imm for o in i.operands if o.type == codes.ARM_OP_IMM]
@@ -111,7 +112,8 @@ def _ways(image: Image, i: CsInsn, found: Function, end: int) -> tuple[list[int]
 
 
 def _entries(i: CsInsn, found: Function) -> int:
-    """Return the number of entries of a table of branches. The code has compared the index with the last entry's."""
+    """Return the number of entries of a table of branches. The code has compared the index with the index of the last
+    entry."""
     index, compared = i.operands[0].mem.index, [codes.ARM_OP_REG, codes.ARM_OP_IMM]
     for at in sorted((at for at in found.instructions if at < i.address), reverse=True)[:SHORTLY]:
         before = found.instructions[at]
@@ -122,7 +124,7 @@ def _entries(i: CsInsn, found: Function) -> int:
 
 
 def _table(image: Image, i: CsInsn, entries: int, size: int) -> list[int]:
-    """Return the targets of a table of branches, which lies behind the instruction."""
+    """Return the targets of a table of branches, which follows the instruction."""
     first = i.address + 4
     words = (first - image.start + size * n for n in range(entries))
     return [first + 2 * int.from_bytes(image.flash[at:at + size], "little") for at in words]

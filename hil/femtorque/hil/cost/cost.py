@@ -8,10 +8,10 @@ class Cost:
     """The cost of a control tick. instructions_step: of ft_step in the short motion's worst tick. instructions_tick,
     instructions_tick_mean: of the whole tick in the short motion, worst and mean.
 
-    cycles_tick: of the worst tick that was seen, by the model. cycles_tick_flash: with its waiting for flash.
-    cycles_unseen: of the longest path through code that no tick has executed. cycles_above: of the interrupts
-    meanwhile. cycles_worst: the sum of the last three. cycles_budget: of a control period. most_hz: highest control
-    rate whose period holds the worst case. left_out: parts of worst_tick_tour that the board did not complete.
+    cycles_tick: of the worst tick that was seen, by the model. cycles_tick_flash: of the worst tick with its waiting
+    for flash. cycles_unseen: of the longest path through code that no tick has executed. cycles_above: of interrupts
+    during a tick. cycles_worst: the sum of the last three numbers. cycles_budget: of a control period. most_hz: highest
+    control rate whose period holds the worst case. left_out: parts of worst_tick_tour that the board did not complete.
     """
 
     instructions_step: int

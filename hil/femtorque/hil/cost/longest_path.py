@@ -4,10 +4,10 @@ Every target of every branch counts as reachable. Linear programming finds how o
 that the sum of their cycles is greatest. A block runs as often as the flow enters and leaves it, and a function as
 often as it is called. Three bounds do not come from the image:
 
-- Code that has run in a tick runs at most as often as was seen. Calls from code that has never run are added.
-- A function is called through a table of pointers at most as often as the most frequent function of the table.
-- A loop whose body has never run has a given number of turns for each entry, by default the number of joints. Code
-  within the loop that has run may run again in each turn.
+- Code that has run in a tick runs at most as often as in the tick with the most runs. Calls from code that has never
+run are added. - A function is called through a table of pointers at most as often as the most frequent function of the
+table. - A loop whose body has never run has a given number of turns for each entry, by default the number of joints.
+Code within the loop that has run may run again in each turn.
 
 Each block has the cycles of femtorque.hil.chip.timing with its branch taken, and waits for flash with empty caches. So
 a path costs more here than on the virtual board. Interrupts of the tick are not part of a path.
@@ -72,7 +72,7 @@ class _Block:
 def longest(image: Image, roots: Iterable[str], seen: Seen, memory: FlashMemory, turns: int, unseen: bool = False,
             tables: Iterable[str] = control_flow.TABLES) -> int:
     """Return the cycles of the longest path through exception handlers, each once. Handlers that the image lacks are
-    left out. unseen: count only code that no tick has run, on the path on which that is most.
+    left out. unseen: count only the cycles of code that no tick has run, and find the path with the most of them.
 
     turns: of loops whose body has never run. tables: as in control_flow.functions.
     """
@@ -95,7 +95,7 @@ def longest(image: Image, roots: Iterable[str], seen: Seen, memory: FlashMemory,
 
 
 def _blocks(function: Function) -> list[_Block]:
-    """Return the blocks of a function. A call ends a block, because the code behind it must be fetched again."""
+    """Return the blocks of a function. A call ends a block, because the code after the call must be fetched again."""
     leaders = {function.address, *(target for ways in function.ways.values() for target in ways)}
     found: list[_Block] = []
     ended, before = True, None
@@ -234,9 +234,9 @@ def _bound_calls(p: _Programme, blocks: list[_Block], functions: Mapping[int, Fu
 
 @dataclass
 class _Loop:
-    """A loop: blocks, by index, of which each leads to each. headers: blocks where the loop is entered. into: variables
-    of the edges that enter the loop. latches: blocks that lead back to a header. anew: variables of the edges back,
-    each with its latch."""
+    """A loop: blocks, by index, that all lead to each other. headers: blocks at which edges enter the loop. into:
+    variables of these edges. latches: blocks that lead back to a header. anew: variables of the edges back, each with
+    its latch."""
 
     blocks: list[int]
     headers: set[int]
@@ -249,8 +249,8 @@ class _Loop:
 
 
 def _loops(edges: list[tuple[int | None, int, int]]) -> list[_Loop]:
-    """Return all loops, inner loops after outer ones. A loop is a strongly connected part. Its inner loops are the
-    strongly connected parts that are left without the edges to its headers (Steensgaard, 1993)."""
+    """Return all loops, inner loops after outer ones. A loop is a strongly connected part. Without the edges to its
+    headers, the remaining strongly connected parts are its inner loops (Steensgaard, 1993)."""
     found: list[_Loop] = []
     left = [(n, after, edge) for n, after, edge in edges if n is not None]
     while left:
@@ -275,8 +275,8 @@ def _loops(edges: list[tuple[int | None, int, int]]) -> list[_Loop]:
 
 def _bound_loops(p: _Programme, blocks: list[_Block], edges: list[tuple[int | None, int, int]], runs: list[int],
                  extra: dict[int, int], turns: int) -> None:
-    """Bound the runs of blocks in loops. A block runs as often as seen, and again in each unseen turn of a loop around
-    it. A loop has `turns` unseen turns for each entry. No block of a loop runs without an entry."""
+    """Bound the runs of blocks in loops. A block runs as often as was seen, and again in each unseen turn of a
+    surrounding loop. A loop has `turns` unseen turns for each entry. No block of a loop runs without an entry."""
     more: list[dict[int, float]] = [{extra[block.function]: -float(block.most)} for block in blocks]
     for loop in reversed(_loops(edges)):  # inner loops first
         new = {latch for latch in loop.latches if not blocks[latch].most}

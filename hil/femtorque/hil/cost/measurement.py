@@ -1,7 +1,7 @@
 """Measures an image on the virtual board: instructions and cycles of the step and of the whole control tick.
 
 The image homes, arms, plays a short motion of all its joints and disarms. Then it goes through worst_tick_tour.py,
-which has the worst tick. Instructions are exact. Cycles and the waiting for flash are those of two models
+which includes the worst tick. Instructions are exact. Two models give the cycles and the waiting for flash
 (hil/chip/timing.py). Code that no tick has executed counts with the longest path through it (hil/cost/longest_path.py).
 Current loops count as often as they interrupt the tick.
 """
@@ -96,7 +96,7 @@ def _unseen(board: VirtualBoard, turns: int) -> tuple[int, int]:
 
 def response(own: int, above: int, period: int, most: int) -> int:
     """Return the cycles until a tick of `own` cycles is done if interrupts take `above` cycles in every `period`
-    cycles. The result is any number beyond `most` if it exceeds that (Joseph and Pandya, 1986)."""
+    cycles. A result above `most` is not exact (Joseph and Pandya, 1986)."""
     total = own
     while total <= most and (longer := own + math.ceil(total / period) * above) != total:
         total = longer

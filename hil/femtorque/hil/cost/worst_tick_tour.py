@@ -1,8 +1,8 @@
 """A short tour of a board that includes its worst tick, for any mechanism. The board records all the while.
 
-In the costliest ticks a command, a stop or a fault is decided while the arm is led by hand, an arm is armed as soon as
-a zero has been found, or a motion leaves its pace. tests/hil/cost/test_tick_budget.py compares the result with a longer
-tour.
+The costliest ticks are of three kinds. The board decides on a command, a stop or a fault while a hand leads the arm. It
+arms the arm as soon as it has found a zero. Or a motion leaves its pace. tests/hil/cost/test_tick_budget.py compares
+the result with a longer tour.
 """
 
 from collections.abc import Callable
@@ -119,7 +119,7 @@ class Life:
         self.rests()
         self.ask(Seek(0, 0))
         self.take("DISARM")
-        for _ in range(STILL):  # in each tick loops that were lost come a step closer
+        for _ in range(STILL):  # in each tick, lost loops come a step closer
             self.wait(MOMENT)
             self.ask(Probe(0, 0, 0.0))
             if self.session.in_state("PROBE"):
@@ -134,7 +134,7 @@ class Life:
         seekers = [j for j, joint in enumerate(joints) if joint.encoder and joint.encoder.zero == "index"]
         if not seekers or not isinstance(plant, rigid.Plant):
             return
-        self.settles()  # while it is held; without power it would coast on
+        self.settles()  # while the arm is held; without power it would coast on
         self.rests()
         self.session.home(plant.q)
         j = seekers[0]

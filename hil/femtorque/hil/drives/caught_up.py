@@ -12,7 +12,7 @@ class CaughtUp:
     """A part whose C struct has the function pointer `catch_up` and its argument `of`."""
 
     def _caught_up_in(self, struct: Any, ffi: cffi.FFI, parts: ChipState) -> None:
-        """Set that C struct. Call this before any other member is set."""
+        """Set the C struct. Call this before any other member is set."""
         self._struct, self._of_struct, self._whose = struct, ffi, parts
 
     @property

@@ -8,12 +8,12 @@
 #include <math.h>
 #include <string.h>
 
-#define RECOVERY 128     /* sequences of recessive bits after which it returns
-                          * to the bus by itself; chosen */
+#define RECOVERY 128     /* sequences of recessive bits until a drive comes back
+                          * from bus off; chosen */
 #define HOTTEST 100.0    /* deg C of the winding; the makers' limits can be set
                           * to 80 and above */
-#define TORQUE_STEPS 2047.0 /* of the coarsest field, 12 bits, on either side of
-                             * zero */
+#define TORQUE_STEPS 2047.0 /* steps on either side of zero in the coarsest
+                             * field, of 12 bits */
 
 static drive *of_node(node *n)
 {
@@ -96,7 +96,7 @@ static void reply(void *of)
     drive_send(a->drive, &a->frame);
 }
 
-/* Send the answer after a while. */
+/* Send the answer after a delay. */
 static void reply_later(drive *d)
 {
     answer *a = d->answers;
@@ -118,7 +118,7 @@ int32_t drive_obey(drive *d)
     return d->tell(HANDLE);
 }
 
-/* Begin an answer of zeros; return the place of its data. */
+/* Begin an answer of zeros. Return the address of its data. */
 uint8_t *drive_answer(drive *d, uint32_t id, int32_t size)
 {
     memset(&d->reply, 0, sizeof d->reply);
@@ -149,8 +149,8 @@ static void heard(node *n, const can_frame *f)
     drive *d = of_node(n);
     if (d->catch_up != 0)
         d->catch_up(d->of);
-    if (!d->powered || !concerns(d, f)) /* its supply may have failed on the way
-                                         * to now */
+    if (!d->powered || !concerns(d, f)) /* the supply may have failed during the
+                                         * catch-up */
         return;
     d->heard = *f;
     if (d->obey(d))

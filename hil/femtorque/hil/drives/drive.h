@@ -5,12 +5,12 @@
 #include "fields.h"
 #include "wire.h"
 
-#define MAILBOXES 3 /* answers that wait at most; the drives' chips are STM32 or
+#define MAILBOXES 3 /* most answers that wait; the drives' chips are STM32 or
                      * similar */
-#define ANSWERS 32  /* answers that are late at most */
+#define ANSWERS 32  /* most answers that are late */
 #define FILTERS 8
 
-/* A frame for it has `number` in the bits of `mask` of its identifier. */
+/* A filter takes a frame with `number` in the bits `mask` of its identifier. */
 typedef struct {
     uint32_t number, mask;
 } filter;
@@ -23,17 +23,18 @@ typedef struct {
     can_frame frame;
 } answer;
 
-/* Calls of the families in Python. handle: obey `heard`, with an answer at
- * `reply` if there is one; left_alone: after its timeout; hot: a winding is too
- * hot; calm: its torque has come below calm_below. */
+/* Calls of the families in Python. HANDLE: obey `heard`, and write any answer
+ * to `reply`. LEFT_ALONE: the timeout has passed. HOT: a winding is too hot.
+ * CALM: the torque has fallen below calm_below. */
 enum { HANDLE, LEFT_ALONE, HOT, CALM };
 
-/* As hil/drives/drive.py describes it; answers_in: s from the end of a frame to
- * its answer; commanded: NaN without a command.
- * calm_below: N m, 0: never. catch_up: with `of`, brings the motor to now.
- * obey: obeys `heard`; returns true if there is an answer, with the state
- * before, at `reply`. stepped: hears of each step's torque, if there is one. A
- * family that has more in C has a struct that begins with this one. */
+/* A drive, as hil/drives/drive.py describes it. answers_in: s from the end of a
+ * frame to its answer. commanded: time of the last command, s; NaN without a
+ * command. calm_below: N m; 0: never calm. catch_up: brings the motor to the
+ * present time; its argument is `of`. obey: obeys the frame `heard`. It returns
+ * true if `reply` has an answer, with the state before the frame. stepped:
+ * called with each step's torque, unless it is 0. The struct of a family with
+ * more state in C begins with this struct. */
 typedef struct drive {
     node node;
     wire *wire;

@@ -23,8 +23,8 @@ class Drive(CaughtUp, OnWire, ABC):
     """A virtual drive on CAN.
 
     ranges: ranges of its fields. late: delay added to its answers, s. cut: true if its bus cable is off while it has
-    supply. supplied: true if its branch of the supply is intact. maker: the family's numbers; boot: time from power-up
-    until it is on the bus, s, from `maker`. least_supply: voltage below which it is off, V; Damiao's register UV_Value
+    supply. supplied: true if its branch of the supply is intact. maker: the family's numbers. boot: time from power-up
+    until it is on the bus, s, from `maker`. least_supply: voltage below which it is off, V. Damiao's register UV_Value
     is higher. on_change: called when its branch is cut or mended. kind: name of its C struct `own`, and prefix of the C
     function that obeys frames. state: the part of `own` that all drives have."""
 
@@ -60,7 +60,7 @@ class Drive(CaughtUp, OnWire, ABC):
     # -- parts of a family --------------------------------------------------
 
     def handle(self, frame: Frame) -> Frame | None:
-        """Obey a frame that C leaves to Python, and return the answer. It has the state before the frame."""
+        """Obey a frame that C leaves to Python, and return the answer. The answer has the state before the frame."""
         raise NotImplementedError
 
     @property

@@ -1,6 +1,7 @@
-/* lo is 0, hi is all ones, truncated (bgkatz/motorcontrol Core/Src/math_ops.c
- * and can.c; damiao-motor 1.0.6, float_to_uint and uint_to_float). The
- * mini-cheetah's frames are most significant bits first. */
+/* Numbers in the bits of frames: lo is 0, hi is all ones, and the code is
+ * truncated (bgkatz/motorcontrol Core/Src/math_ops.c and can.c; damiao-motor
+ * 1.0.6, float_to_uint and uint_to_float). The mini-cheetah's frames are most
+ * significant bits first. */
 #include "fields.h"
 
 #include <math.h>
@@ -22,7 +23,7 @@ double field_value(uint32_t code, double lo, double hi, int32_t bits)
     return (double)code * (hi - lo) / all_ones(bits) + lo;
 }
 
-/* Return true for seven bytes of ones before one from `least` to 0xFE. */
+/* Return true for seven bytes of ones and a last byte from `least` to 0xFE. */
 int32_t mit_special(const uint8_t *data, int32_t least)
 {
     int32_t i = 0;
@@ -31,7 +32,7 @@ int32_t mit_special(const uint8_t *data, int32_t least)
     return i == 7 && data[7] >= least && data[7] < 0xFF;
 }
 
-/* Command a motor by 16, 12, 12, 12, 12 bits. */
+/* Command a motor by five fields of 16, 12, 12, 12 and 12 bits. */
 void mit_command(motor *m, const uint8_t *data, const ranges *r)
 {
     uint32_t high = (uint32_t)data[0] << 24 | (uint32_t)data[1] << 16 |
@@ -46,7 +47,7 @@ void mit_command(motor *m, const uint8_t *data, const ranges *r)
     m->asked = field_value(low & 0xFFFu, -r->torque, r->torque, 12);
 }
 
-/* Put a motor's state into five bytes: 16, 12, 12 bits. */
+/* Put a motor's state into five bytes, as fields of 16, 12 and 12 bits. */
 void mit_state(uint8_t *to, const motor *m, const ranges *r)
 {
     uint32_t position =

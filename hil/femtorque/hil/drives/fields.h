@@ -6,7 +6,7 @@
 
 #define MIT_SIZE 8 /* bytes of a command */
 
-/* As hil/drives/fields.py describes them. */
+/* Ranges, as hil/drives/fields.py describes them. */
 typedef struct {
     double position, velocity, torque, kp, kd;
 } ranges;

@@ -1,13 +1,13 @@
-/* The inner loop has its own rate within each step of the plant. Between two
- * samples the joint moves on with its velocity. */
+/* The motor of a drive. The inner loop takes several samples within one step of
+ * the plant. Between two samples the joint moves on with its velocity. */
 #include "motor.h"
 
 #include <math.h>
 
 #define TURN 6.283185307179586
 #define AMBIENT 25.0   /* deg C */
-#define COUNTS 65536.0 /* per turn of the output: finer than any field's step;
-                        * chosen */
+#define COUNTS 65536.0 /* chosen: per turn of the output, finer than the step of
+                        * any field */
 
 static double within(double value, double low, double high)
 {
@@ -47,7 +47,7 @@ static double held(motor *m)
     return within(torque, -m->limit, m->limit);
 }
 
-/* Return the torque of the loop. */
+/* Return the torque of the inner loop. */
 static double wanted(motor *m)
 {
     double torque;
@@ -77,8 +77,8 @@ static void heat(motor *m, double seconds)
                       -expm1(-seconds / m->thermal);
 }
 
-/* Return the mean torque at the output, which moves on from an angle with a
- * velocity. */
+/* Return the mean torque at the output, N m. The output moves on from an angle
+ * with a velocity. */
 double motor_step(motor *m, double seconds, double angle, double velocity)
 {
     double count = fmax(1.0, rint(seconds * m->rate)), h = seconds / count;

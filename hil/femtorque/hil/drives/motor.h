@@ -4,15 +4,16 @@
 
 #include <stdint.h>
 
-/* As hil/drives/motor.py describes it. asked: the command at the output: rad,
- * rad/s, N m/rad, N m s/rad, N m. standing: constant voltages at the phases,
- * with still, N m at rest at still_at, rad; electric: rad per rad of the
- * output; damping: N m s/rad. holding: a
- * loop of position around one of velocity, with gains 1/s and N m s a turn, and
- * an integral with its gain, which shrinks by wound_up a period where torque is
- * at its limit. fading: towards +-fade_limit, turns/s, torque
- * is taken away by fade_gain, N m s a turn. zero: of the absolute encoder; angle: of
- * the output, any number of turns; offset: where its position is 0. */
+/* A motor, as hil/drives/motor.py describes it. position, velocity, kp, kd,
+ * asked: the command at the output, rad, rad/s, N m/rad, N m s/rad, N m.
+ * standing: the phases have constant voltages. still: torque of these voltages
+ * at rest at the angle still_at, N m. still_at: rad. electric: electrical angle
+ * per angle of the output. damping: N m s/rad. holding: a position loop around
+ * a velocity loop acts. pos_gain: 1/s. vel_gain: N m s a turn. integrator: gain
+ * of the integral, N m a turn. wound_up: factor on the integral in each period
+ * at the torque limit. fading: near +-fade_limit, turns/s, the torque is
+ * reduced by fade_gain, N m s a turn. zero: of the absolute encoder. angle: of
+ * the output, any number of turns. offset: angle at which the position is 0. */
 typedef struct {
     double rate, bandwidth, window, rated, rise, thermal;
     double limit, position, velocity, kp, kd, asked;

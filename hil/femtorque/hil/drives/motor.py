@@ -58,7 +58,7 @@ class Motor:
         self.power_up(0.0)
 
     def power_up(self, angle: float) -> None:
-        """Switch on while the output is at this angle, rad. The encoder knows the place within a turn only."""
+        """Switch on while the output is at this angle, rad. The encoder knows only the place within a turn."""
         self.stop()
         state = self.state
         state.torque = state.measured = 0.0

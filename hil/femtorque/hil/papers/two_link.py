@@ -7,9 +7,9 @@
     H22 = m2 c2^2 + I2,   H12 = m2 (c2^2 + l1 c2 cos q2) + I2,   h = m2 l1 c2 sin q2
     G1 = m1 c1 g cos q1 + m2 g (c2 cos(q1 + q2) + l1 cos q1),   G2 = m2 c2 g cos(q1 + q2)
 
-m are masses, c distances from a link's joint to its centre of gravity, I inertias about that centre, and l1 is the
-distance between the joints; g points along -y. The file shares nothing with the project's dynamics, which are compared
-with it.
+m: masses. c: distances from a link's joint to its centre of gravity. I: inertias about this centre. l1: distance
+between the joints. g points along -y. The file shares no code with the project's dynamics, because tests compare the
+two.
 """
 
 from __future__ import annotations

@@ -44,14 +44,15 @@ class CanController(PeripheralInC, OnWire):
         getattr(self.parts.lib, self.RESET)(self.parts.ffi.addressof(self.state))
 
     def plug(self, wire: Wire, *pins: Pin) -> None:
-        """Put the controller on a wire. It is off the wire while one of these pins is not switched to it."""
+        """Put the controller on a wire. While one of these pins is not switched to the controller, the controller is
+        off the wire."""
         self.wire, can = wire, self.state.can
         can.wire, can.pins = wire.state, len(pins)
         can.pin[0:len(pins)] = [(port.slot, pin, function) for port, pin, function in pins]
         wire.attach(self)
 
     def interrupt(self, *numbers: int) -> None:
-        """Connect its interrupt requests to these requests of the processor."""
+        """Connect the controller's interrupt requests to requests of the processor."""
         self.state.can.lines[0:len(numbers)] = numbers
 
     def forget(self, *keys: str) -> None:
@@ -71,7 +72,7 @@ class CanController(PeripheralInC, OnWire):
 
     @abstractmethod
     def _left(self, key: str, value: int) -> None:
-        """Do the part of a write that C leaves to Python, or refuse the write."""
+        """Handle a write that C leaves to Python, or refuse the write."""
 
     def _refuse(self, why: float) -> None:
         raise Unmodelled(self.name + self.REFUSALS[int(why)])

@@ -35,7 +35,7 @@ class LsiCapture:
 
     @property
     def settled_until(self) -> int:
-        """Cycle until which the flag stays as it is unless software clears it; two cycles early, for rounding."""
+        """Cycle until which only software changes the flag; two cycles early, for rounding."""
         if self.since is None or self.flag:
             return NEVER
         return int(self.since + (self._edges + 1) * _EDGES * self._period()) - 2

@@ -42,7 +42,7 @@ def unique(number: int) -> bytes:
 
 
 class Stm32(ABC):
-    """The chip. hse_hz: of the crystal; None if that is dead. number: distinguishes this part from others.
+    """The chip. hse_hz: of the crystal; None if the crystal is dead. number: distinguishes this part from others.
 
     UNIQUE: address of the unique bits. TIMERS: base, true if on APB2, and gate, by name. PORT_BASE, PORT_GATE: base and
     gate register of the ports.

@@ -82,7 +82,8 @@ class ClockController(Peripheral):
         return self.hclk // APB_DIVIDERS[self.value["CFGR"] >> self.APB_SHIFTS[1] & 7]
 
     def timer_hz(self, second: bool) -> int:
-        """Return the clock of the timers of APB1, or of APB2 (second): twice the bus clock unless that is HCLK."""
+        """Return the clock of the timers of APB1, or of APB2 (second): twice the bus clock, or HCLK if the bus clock is
+        HCLK."""
         bus = self.apb2 if second else self.apb1
         return bus if bus == self.hclk else 2 * bus
 

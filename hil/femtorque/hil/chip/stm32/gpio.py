@@ -9,9 +9,9 @@ from femtorque.hil.clock import ChipState, Member
 
 
 class Gpio(PeripheralInC):
-    """Pins 0 to 15 (`port` of parts.h). sources, steady: by pin, functions for the level of an input that changes by
-    itself, and for whether that level stays until `forget`. asked: output pins, as bits, whose levels are read only
-    when needed, so that no call announces their changes."""
+    """Pins 0 to 15 (`port` of parts.h). sources: by pin, functions for the level of an input that changes without a
+    call. steady: by pin, functions that return true if this level stays until `forget`. asked: output pins, as bits,
+    whose levels are read only when needed, so that no call announces their changes."""
 
     asked = Member(int)
 
@@ -60,7 +60,7 @@ class Gpio(PeripheralInC):
         self.on_output()
 
     def drive(self, pin: int, level: bool | None) -> None:
-        """Set the level that is wired to an input; None: its pull resistor alone."""
+        """Set the level that is wired to an input; None: only its pull resistor."""
         self.forget("IDR")
         if level is None:
             self._wired.pop(pin, None)

@@ -1,6 +1,6 @@
-"""The common part of the families' converters. Software or a timer starts an injected sequence. It converts its
-channels one after another, samples each in its own window, and ends with results, flags and an interrupt. C runs it
-(converter.c)."""
+"""The common part of the families' converters. Software or a timer starts an injected sequence. The sequence converts
+its channels one after another. Each channel has a sampling window. The sequence ends with results, flags and an
+interrupt. C runs it (converter.c)."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class ConverterClock(Peripheral):
 
 class Injected(PeripheralInC):
     """A converter. volts(channel): V on the channel's pin; during the call `window` is the time (from, to), cycles, in
-    which the channel is sampled. interrupt: number of its request, or -1. dead: it converts nothing any more. busy: a
-    sequence is under way."""
+    which the channel is sampled. interrupt: number of its request, or -1. dead: true if it converts nothing any more.
+    busy: true during a sequence."""
 
     dead, interrupt, busy = Member(bool), Member(int), Member(bool, "state.end", "armed")
     SIZE = 1 << 8

@@ -9,14 +9,15 @@ class NoAnswer(Exception):
 
 
 class Probe:
-    """A debugger without a reset line, set up as by OpenOCD's stm32f4x.cfg and stm32g4x.cfg. Once connected, it has the
-    watchdogs freeze with the processor and keeps the clocks on while the processor sleeps."""
+    """A debugger without a reset line, set up as by OpenOCD's stm32f4x.cfg and stm32g4x.cfg. A connected debugger
+    freezes the watchdogs with the processor, and keeps the clocks on while the processor sleeps."""
 
     def __init__(self, chip: Stm32) -> None:
         self.chip = chip
 
     def attach(self) -> None:
-        """Connect. Raises NoAnswer if the flash interface has switched SWD off, or a sleep has stopped its clocks."""
+        """Connect. Raises NoAnswer if the flash interface has switched SWD off, or if the processor sleeps and its
+        clocks have stopped."""
         debug = self.chip.debug
         if self.chip.debug_closed:
             raise NoAnswer("the access port was switched off: FLASH_ACR.DBG_SWEN is 0")

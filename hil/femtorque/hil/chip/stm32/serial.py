@@ -25,7 +25,8 @@ class Serial(PeripheralPartlyInC):
     """A link with 8 data bits, no parity, one stop bit. A family names its registers and UE. STEPS: of BRR per clock.
 
     interrupt: number of its request, or -1. dma_cycles: for which a byte waits in the data register until DMA takes it.
-    On silicon it takes some cycles, and more while others use the bus (AN4031, total transfer time); here 0 by default.
+    On silicon DMA takes some cycles, and more while the bus is busy (AN4031, total transfer time). Here the default is
+    0.
     """
 
     interrupt, dma_cycles = Member(int), Member(int)
@@ -33,7 +34,7 @@ class Serial(PeripheralPartlyInC):
     UE: ClassVar[int]
     STEPS: ClassVar[int] = 1
     LEAST: ClassVar[int] = 16
-    BY_READING: ClassVar[bool]  # true if flags are cleared by reading them and then the data register
+    BY_READING: ClassVar[bool]  # true if reading the flags and then the data register clears the flags
     PLACES: ClassVar[dict[int, str]]  # by offset, names in C (link.h) of the registers that C answers
 
     def __init__(self, name: str, base: int, events: Events, cycles_per_clock: Callable[[], float]) -> None:
@@ -97,8 +98,9 @@ class Serial(PeripheralPartlyInC):
         self.parts.do("link_line_in", self._here, data, len(data), errors)
 
     def plug(self, line: OneWire, *pins: Pin) -> None:
-        """Put the link on a half-duplex wire. It is off the wire while one of these pins is not switched to it. pins:
-        its own pin; with a transceiver the pins for its input, for the enabling of its driver, and for its output."""
+        """Put the link on a half-duplex wire. While one of these pins is not switched to the link, the link is off the
+        wire. pins: the link's pin. With a transceiver: the pins for the transceiver's input, for the enabling of its
+        driver, and for its output."""
         self.state.pins = len(pins)
         self.state.pin[0:len(pins)] = [(port.slot, pin, function) for port, pin, function in pins]
         self._line = line  # keeps its state
@@ -200,7 +202,7 @@ class Controller(PeripheralPartlyInC):
         """Describe the flags of a stream to C, and note its registers."""
 
     def _note(self, number: int, at: int) -> None:
-        """Note the registers of a stream, of which the first is at an offset."""
+        """Note the registers of a stream. The first register is at an offset."""
         for i, word in enumerate(_WORDS):
             self._words[at + 4 * i] = number, word
 
@@ -241,4 +243,4 @@ class Controller(PeripheralPartlyInC):
 
     @abstractmethod
     def _served(self, number: int, stream: Any, value: int) -> tuple[Serial, str]:
-        """Return the link that a stream serves with a control word, and the link's side."""
+        """Return the link and the direction that a stream serves with a control word."""

@@ -23,7 +23,7 @@ _FORCED_LOW, _PWM1, _PWM2 = 4, 6, 7
 
 
 class _Heard:
-    """A function that C calls, or None. what: the question in C; bit: of `hears`; given: true if the function takes the
+    """A function that C calls, or None. what: the question in C. bit: of `hears`. given: true if the function takes the
     value of the question."""
 
     def __init__(self, what: str, bit: str, given: bool = False) -> None:
@@ -126,7 +126,7 @@ class Timer(PeripheralInC):
         self.parts.do("timer_settle", self._here)
 
     def schedule(self) -> None:
-        """Plan an event for the next update, if that has an effect."""
+        """Plan an event for the next update, if the update has an effect."""
         self.parts.do("timer_schedule", self._here)
 
     @property

@@ -32,7 +32,7 @@ def _filter_registers() -> dict[int, Register]:
 
 
 class BxCan(CanController):
-    """A controller. filters: the controller that has the filters of both."""
+    """A controller. filters: the controller with the filters of both controllers."""
 
     KIND, MEMBER, BEGIN, RESET = "A_BXCAN", "bxcans", "bxcan_begin", "bxcan_reset"
     REGISTERS = _registers()
@@ -56,7 +56,7 @@ class BxCan(CanController):
 
 
 class Filters(BxCan):
-    """CAN1, with the filter banks of both controllers (32.7.4). Banks before FMR.CAN2SB are CAN1's, the others
-    CAN2's."""
+    """CAN1, with the filter banks of both controllers (32.7.4). Banks below FMR.CAN2SB belong to CAN1, the others to
+    CAN2."""
 
     REGISTERS = _registers() | _filter_registers()

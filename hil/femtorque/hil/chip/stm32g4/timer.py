@@ -5,8 +5,8 @@ from femtorque.hil.chip.stm32.timer import Timer
 from femtorque.hil.clock import Event
 
 _BKF = 15 << 16
-# Timer clocks for which the pin must be stable, by BKF, if DTS is not divided. ST's stm32g4xx_ll_tim.h names them
-# LL_TIM_BREAK_FILTER_, as FDIV8_N6 for six samples, one in eight clocks.
+# Timer clocks for which the pin must be stable, by BKF, if DTS is not divided. ST's stm32g4xx_ll_tim.h has them as
+# LL_TIM_BREAK_FILTER_*: FDIV8_N6 is six samples, one in eight clocks.
 _CLOCKS = (0, 2, 4, 8, 2 * 6, 2 * 8, 4 * 6, 4 * 8, 8 * 6, 8 * 8, 16 * 5, 16 * 6, 16 * 8, 32 * 5, 32 * 6, 32 * 8)
 
 

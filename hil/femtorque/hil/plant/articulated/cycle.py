@@ -44,8 +44,9 @@ class Cycle:
 
     z, v (size,): degrees of freedom and velocities. gamma (size,): accelerations without the drives. q, velocities
     (n,): coordinates, unwrapped from `near` (n,), and their velocities. applied (size,): forces. multipliers (K,): of
-    the mechanisms' rows, without the drives. torque (n,): beside the motors'. viscous, coulomb (n,): coefficients.
-    total (n,): torque of all drives at the end of the last step, friction included. arm: C's struct (point_steps.h).
+    the mechanisms' rows, without the drives. torque (n,): of other sources than the motors. viscous, coulomb (n,):
+    coefficients. total (n,): torque of all drives at the end of the last step, friction included. arm: C's struct
+    (point_steps.h).
     """
 
     z, v, gamma, applied, multipliers = Row(), Row(), Row(), Row(), Row()
@@ -91,8 +92,8 @@ class Cycle:
         """Return accelerations (size,) and multipliers (K,) of the present state, drives included, from C gamma = -Cdot
         v.
 
-        The accelerations of the cycle bring the velocity onto the rows, so that they belong to the velocity in the
-        middle of the step. They are right for the march, but only of first order as forces.
+        The accelerations of the cycle bring the velocity onto the rows, so they belong to the velocity in the middle of
+        the step. They are right for the march, but as forces they are only of first order.
         """
         distances, others = self.equations.curvature(self.v)
         gamma, multipliers = self.equations.solve(self.applied, -distances, -others)
@@ -230,7 +231,7 @@ def _touched(structure: Structure) -> list[list[int]]:
 
 
 def _runs(rows: list[list[int]], K: int) -> list[list[tuple[int, int]]]:
-    """Return the runs of columns [from, to) of each row of the factor (point_equations.c), left of its diagonal and of
+    """Return the runs of columns [from, to) of each row of the factor (point_equations.c), left of the diagonal and of
     column K. The runs are columns of rows that share a solid, and the fill-in of earlier columns. rows: the solids of
     each row."""
     touched = np.zeros((len(rows), 1 + max((s for row in rows for s in row), default=0)), bool)

@@ -8,8 +8,8 @@ from femtorque.hil.drives.families.mini_cheetah.drive import MiniCheetah
 from femtorque.hil.drives.fields import Ranges
 
 # By the manual V1.0.8. One of five programs that read these drives takes VESC's numbers (mc_fault_code in datatypes.h
-# of vedderb/bldc: 1 over voltage, 2 under voltage, 3 gate driver, 4 over current, 5 driver hot, 6 motor hot): there
-# seem to be two generations, and a reply does not show its own.
+# of vedderb/bldc: 1 over voltage, 2 under voltage, 3 gate driver, 4 over current, 5 driver hot, 6 motor hot). There
+# seem to be two generations, and a reply does not show the generation.
 AK_FAULTS = {"over temperature": 1, "over current": 2, "over voltage": 3, "under voltage": 4, "encoder": 5,
              "phase unbalance": 6}
 

@@ -1,5 +1,5 @@
-/* Commands, special commands and the feedback; drive.py has their sources and
- * the registers. */
+/* Commands, special commands and the feedback of a Damiao drive. drive.py names
+ * the sources and has the registers. */
 #include "damiao.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 #define TIMEOUT_UNIT 50e-6 /* s; damiao-motor's register table */
 
 enum { CLEAR = 0xFB, ENABLE, DISABLE, ZERO }; /* special codes */
-enum { DISABLED, ENABLED };                    /* and beyond, faults */
+enum { DISABLED, ENABLED };                    /* larger numbers are faults */
 enum { MST_ID = 7, TIMEOUT = 9, CTRL_MODE, PMAX = 21, VMAX, TMAX };
 
 double damiao_timeout(const damiao *own)
@@ -55,7 +55,7 @@ static void special(damiao *own, int32_t code)
     }
 }
 
-/* Obey a command. Commands of other modes than MIT make no torque here. */
+/* Obey a command. Only commands of MIT mode make torque here. */
 int32_t damiao_obey(drive *d)
 {
     damiao *own = (damiao *)d;

@@ -3,7 +3,7 @@ own identifier, registers under 0x7FF, feedback with a state in its upper four b
 
 Modes other than MIT have other frames. Here these frames reset the timeout and are answered, but make no torque. No
 source describes the effect of an MIT frame in another mode. Here the drive answers and does nothing. Registers are in
-Python, all else is in C (damiao.c).
+Python. The rest is in C (damiao.c).
 """
 
 import struct

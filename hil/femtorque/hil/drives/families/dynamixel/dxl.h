@@ -5,14 +5,14 @@
 #include "half_duplex.h"
 #include "numbers.h"
 
-/* step, ampere, most, grams, p_gain: of the model, as servo.py has them. rate:
- * number of the wire's bitrate. ohm: of its winding. volts: of its supply.
- * angle, velocity: of its output; seen: velocity as it reports that; current:
- * A, at `at`. integral: V, of the current's loop. zero: rad where a turn is
- * half. given: V at its motor. wanted: steps of current or duty. fed: s of the
- * last packet; ready: s from which it is on the wire; overload_since: NaN for no
- * overload. driven: when it last gave its motor a voltage. centre, phase: as
- * hil/drives/servo.py has them. */
+/* step, ampere, most, grams, p_gain: of the model, as in servo.py. rate: number
+ * of the wire's bitrate. ohm: of the winding. volts: of the supply. angle,
+ * velocity: of the output. seen: reported velocity. current: of the motor at
+ * time `at`, A. integral: of the current loop, V. zero: angle in the middle of
+ * the turn, rad. given: voltage at the motor, V. wanted: steps of current or
+ * duty. fed: time of the last packet, s. ready: time from which the servo is on
+ * the wire, s. overload_since: NaN without an overload. driven: time at which
+ * the motor last had a voltage, s. centre, phase: as in hil/drives/servo.py. */
 typedef struct {
     servo wired;
     uint8_t registers[DXL_REGISTERS], stored[DXL_STORED];

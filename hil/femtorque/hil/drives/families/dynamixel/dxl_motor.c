@@ -51,7 +51,8 @@ int64_t dxl_counts(const dxl *m, double angle)
            DXL_TURN / 2 + dxl_get(m, DXL_HOMING, 4);
 }
 
-/* Set goals to their limits and gains to the factory's: a mode has changed. */
+/* After a change of mode, set goals to their limits and gains to the factory's
+ * values. */
 void dxl_reset_goals(dxl *m)
 {
     dxl_put(m, DXL_P_GAIN, m->p_gain, 2);
@@ -64,8 +65,8 @@ void dxl_forget_turns(dxl *m)
     m->zero = floor((m->angle - m->centre) / TAU + 0.5) * TAU + m->centre;
 }
 
-/* Switch on with the stored settings and the motor off. Only at time 0 the
- * servo is on the wire at once. */
+/* Switch on with the stored settings and the motor off. A servo that is
+ * switched on at time 0 is on the wire at once. */
 void dxl_power_up(dxl *m, double angle)
 {
     double now = parts_seconds(m->wired.parts);

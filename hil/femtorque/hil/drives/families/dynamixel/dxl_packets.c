@@ -1,5 +1,6 @@
 /* Packets of protocol 2.0: ff ff fd 00, id, length of the rest, instruction,
- * parameters, check sum. In the rest an fd is stuffed in after each ff ff fd.
+ * parameters, check sum. After the length, the sender inserts an fd after each
+ * ff ff fd.
  */
 #include "dxl.h"
 
@@ -11,14 +12,14 @@
 #define HEAD 7u   /* bytes up to the end of the length */
 #define LEAST 10u /* bytes of a packet */
 #define SUM 2u    /* bytes of the check sum */
-#define FAST 4u   /* bytes of a part of an answer beside registers, */
-#define WHOLE 11u /* and of a status packet */
+#define FAST 4u   /* bytes bytes of an answer's part, without registers */
+#define WHOLE 11u /* bytes of a status packet without registers */
 #define TAU 6.283185307179586
 
 static const uint8_t START[4] = {0xFF, 0xFF, 0xFD, 0};
 
 /* Contents of a packet to servos, without stuffed bytes. at, size: the first
- * two parameters of two bytes. */
+ * two parameters, of two bytes each. */
 typedef struct {
     uint32_t id, kind, at, size, count;
     const uint8_t *parameters;
@@ -48,7 +49,7 @@ static void put_word(uint8_t *at, uint32_t value)
     at[1] = (uint8_t)(value >> 8);
 }
 
-/* Return true if the byte before a place ends what looks like a beginning. */
+/* Return true if ff ff fd ends before a place. */
 static int like_start(const uint8_t *from, const uint8_t *at)
 {
     return at - from >= 3 && memcmp(at - 3, START, 3) == 0;
@@ -67,7 +68,7 @@ static int parse(const uint8_t *packet, uint32_t size, order *found)
     for (at = from; at < end; at++)
         if (*at != START[2] || !like_start(from, at))
             found->text[count++] = *at;
-    memset(found->text + count, 0, 4); /* of parameters that are missing */
+    memset(found->text + count, 0, 4); /* zeros for missing parameters */
     found->id = packet[4];
     found->kind = found->text[0];
     found->parameters = found->text + 1;
@@ -77,7 +78,7 @@ static int parse(const uint8_t *packet, uint32_t size, order *found)
     return 1;
 }
 
-/* Find the first packet. Bytes before it are left out. */
+/* Find the first packet. Skip the bytes before it. */
 static uint32_t split(const uint8_t *burst, uint32_t size, uint32_t *skipped)
 {
     uint32_t at, whole;
@@ -91,8 +92,9 @@ static uint32_t split(const uint8_t *burst, uint32_t size, uint32_t *skipped)
     return at + whole <= size ? whole : 0;
 }
 
-/* Servos answer a PING to all servos, and every packet to one of them but SYNC
- * WRITE. A write to one servo has another answer. */
+/* Find the servos that answer. All servos answer a PING to all servos. A single
+ * servo answers every packet to it, except SYNC WRITE. The answer to a write
+ * has another size. */
 static int32_t ask(const uint8_t *packet, uint32_t size, question *q)
 {
     order found;
@@ -153,7 +155,7 @@ static uint8_t refusal(const dxl *m, uint32_t at, const uint8_t *data,
     return 0;
 }
 
-/* Write a register; return the error of the answer. */
+/* Write a register. Return the error in the answer. */
 static uint8_t put_in(dxl *m, uint32_t at, const uint8_t *data, uint32_t count)
 {
     uint64_t value = 0, sign;
@@ -238,14 +240,14 @@ static void heard(servo *s, const uint8_t *packet, uint32_t size)
             put_in(m, found.at, found.parameters + k + 1, found.size);
 }
 
-/* Put the check sum behind bytes; return their size with it. */
+/* Append the check sum to bytes. Return the new size. */
 static uint32_t seal(uint8_t *whole, uint32_t size)
 {
     put_word(whole + size, check_sum(whole, size));
     return size + SUM;
 }
 
-/* Put a status packet together; return its size. */
+/* Make a status packet. Return its size. */
 static uint32_t status(const dxl *m, uint8_t *said, uint8_t error,
                        const uint8_t *data, uint32_t count)
 {

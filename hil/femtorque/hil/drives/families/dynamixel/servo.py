@@ -7,8 +7,8 @@ Seven facts are not published, and are chosen. The servo reads its encoder and i
 follows with a lag of half a millisecond. An expired watchdog takes the current or the duty away. A duty of zero shorts
 the motor. The servo is overloaded after 2 s at 0.9 of its stall current. Its heat has 0.5 J/(g K) and 7.5 K/W. A
 servo that is switched on in position mode stays where it is. Reg write, bulk read and indirect addresses are not
-modelled: the servo answers them with instruction and access errors. Profiles are not modelled either. Position mode (3)
-is modelled for those models only whose factory settings have a P gain and no other gain.
+modelled. The servo answers them with instruction and access errors. Profiles are not modelled either. Position mode (3)
+is modelled only for models whose factory settings have a P gain and no other gain.
 
 A P gain is divided by 128 (e-manual). Here the result is in steps of duty a count, which the e-manual does not say. An
 XM540 then has 49 N m/rad at 12 V. Menagerie's aloha.xml has 43 N m/rad at ALOHA's waist, by identification. On an XL330
@@ -38,7 +38,7 @@ SHUTDOWN, ENABLE, LEVEL, HARDWARE, P_GAIN, WATCHDOG, GOAL_PWM, GOAL_CURRENT, GOA
     63, 64, 68, 70, 84, 98, 100, 102, 104, 116)
 TICK, PWM, CURRENT, VELOCITY, POSITION, VOLTAGE, WARMTH = 120, 124, 126, 128, 132, 144, 146
 STORED, REGISTERS = 64, 148  # registers below STORED keep their values without power
-FIRST_FAST = 45  # of its firmwares, that answers FAST_SYNC_READ
+FIRST_FAST = 45  # first firmware that answers FAST_SYNC_READ
 RATES = (9_600, 57_600, 115_200, 1_000_000, 2_000_000, 3_000_000, 4_000_000, 4_500_000)
 ERRORS = {"voltage": 1, "over temperature": 4, "encoder": 8, "electrical shock": 16, "overload": 32}
 BY_CURRENT, BY_POSITION, BY_DUTY = 0, 3, 16  # modes
@@ -57,8 +57,8 @@ SMOOTH = 5e-3  # s of its velocity
 class Model:
     """Numbers of a model. number: value of register 0. volts: recommended supply, V; stall N m and ampere A at this
     supply. highest, lowest: factory limits of the supply, 0.1 V. step: step of the measured current, A, 0 without a
-    sensor; most: the largest number of steps. grams: its mass. hottest: deg C. p_gain: gain of position mode; 0 if that
-    mode is not modelled."""
+    sensor; most: the largest number of steps. grams: its mass. hottest: deg C. p_gain: gain of position mode; 0 if
+    position mode is not modelled."""
 
     number: int
     volts: float

@@ -1,6 +1,6 @@
-"""Feetech's STS3215, in its PWM mode: registers as LeRobot has them (src/lerobot/motors/feetech/tables.py), values as a
-servo comes (Feetech's memory table as ROAR-QUTRC and python-st3215 give it; LeRobot says 250 for the return delay).
-Its packets are in C (sts_packets.c), and its motor (sts_motor.c), with the numbers of this module.
+"""Feetech's STS3215 in its PWM mode. It has the registers of LeRobot's table (src/lerobot/motors/feetech/tables.py).
+The values are the factory's, by Feetech's memory table as ROAR-QUTRC and python-st3215 print it. LeRobot says 250 for
+the return delay. Packets (sts_packets.c) and motor (sts_motor.c) are in C, with the numbers of this module.
 
 The protections are from that table. Register 19 selects the protections that act on the motor (44: temperature,
 current, overload). A duty of 80 % (36) for 2 s (35) reduces the duty to 20 % (34). A current of 500 x 6.5 mA (28) for
@@ -26,7 +26,7 @@ from femtorque.hil.clock import EventClock, Member
 from femtorque.hil.drives.families.feetech.maker import MAKER
 from femtorque.hil.drives.servo import ServoInC, built
 
-HEADER, BEFORE_IDS = 4, 7  # bytes before those that the length counts; bytes before the ids
+HEADER, BEFORE_IDS = 4, 7  # bytes before the counted bytes; bytes before the ids
 SYNC_READ, SYNC_WRITE = 0x82, 0x83
 AROUND = 6  # bytes of an answer around the registers
 TURN = 4096
@@ -76,7 +76,7 @@ class Sts3215(ServoInC):
 
     @property
     def errors(self) -> int:
-        """Reported errors: the latched errors, and those of limits exceeded at present."""
+        """Reported errors: the latched errors, and errors for presently exceeded limits."""
         self.volts = self.supply()
         return int(self._lib.sts_errors(self.state))
 

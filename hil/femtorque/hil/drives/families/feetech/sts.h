@@ -5,11 +5,11 @@
 #include "half_duplex.h"
 #include "numbers.h"
 
-/* Times in s, NaN for none. stored: registers without power. ohm: of its
- * winding. volts: of its supply. angle, velocity: of its output; current: A, at
- * `at`. coming: a duty that is taken over at takes_over. latched: errors that
- * have switched it off. driven: when it last gave its motor a voltage. centre,
- * phase: as hil/drives/servo.py has them. */
+/* Times are in s; NaN: no time. stored: registers kept without power. ohm: of
+ * the winding. volts: of the supply. angle, velocity: of the output. current:
+ * of the motor at time `at`, A. coming: the duty that applies from takes_over
+ * on. latched: errors that have switched the motor off. driven: time at which
+ * the motor last had a voltage. centre, phase: as in hil/drives/servo.py. */
 typedef struct {
     servo wired;
     uint8_t registers[STS_REGISTERS], stored[STS_STORED];

@@ -1,5 +1,6 @@
-/* In C, since six servos are stepped ten thousand times a second. Bits of a
- * duty above the sign bit add to its size (LeRobot, pull request 4547). */
+/* The motor of an STS servo. This is C because six servos are stepped ten
+ * thousand times a second. Bits of a duty above the sign bit add to its size
+ * (LeRobot, pull request 4547). */
 #include "sts.h"
 
 #include <math.h>
@@ -48,7 +49,7 @@ double sts_share(const sts *m)
     return (double)size / (m->duty & STS_BACKWARDS ? -1000.0 : 1000.0);
 }
 
-/* Return the reported errors: latched errors, and limits exceeded now. */
+/* Return the reported errors: latched errors, and presently exceeded limits. */
 int64_t sts_errors(const sts *m)
 {
     double tenths = m->volts / STS_TENTH;

@@ -1,11 +1,10 @@
-"""The first drive with the MIT mode, bgkatz/motorcontrol (Core/Src/can.c, fsm.c, stm32f4xx_it.c).
+"""The first drive with the MIT mode, bgkatz/motorcontrol (Core/Src/can.c, fsm.c, stm32f4xx_it.c). The drive answers
+every frame with its identifier. After its timeout the drive goes limp without a fault. The next frame ends this.
 
-The drive answers every frame for it. After its timeout the drive goes limp without a fault. The next frame ends that.
-
-The firmware goes limp since commit 3586419 of 18 July 2023. From the last day of 2020 (fsm.c of 0032634) until then the
+The firmware goes limp since commit 3586419 of 18 July 2023. Earlier, from the last day of 2020 (fsm.c of 0032634), the
 firmware stopped commutating with the gate driver on. The voltages of the three phases were constant. Until b983cca of 9
-May 2022 the firmware also left its mode below 1 A only. The filter of that current runs only while the drive
-commutates. With constant voltages, frames that end the mode had therefore no effect until a command came.
+May 2022 the firmware left its mode only below 1 A. The filter of this current runs only while the drive commutates. So
+with constant voltages, frames that end the mode had no effect until a command came.
 
 Commands and replies are in C (mini_cheetah.c).
 """
@@ -20,7 +19,8 @@ from femtorque.hil.drives.fields import Ranges
 from femtorque.hil.drives.motor import Command, Motor, Traits
 
 EXIT = 0xFD
-# A loop every 25 us; position_sensor.h: velocity over N_POS_SAMPLES = 20 of them. Bandwidth: chosen, a setting there.
+# A loop every 25 us; position_sensor.h averages the velocity over N_POS_SAMPLES = 20 periods. The bandwidth, a setting
+# of the firmware, is chosen.
 TRAITS = Traits(rate=40e3, bandwidth=1000.0, window=20 / 40e3)
 TICK = 25e-6  # s, the unit of CAN_TIMEOUT
 # Motor: motor_config.h of MIT-like firmware has 21 pole pairs, a gear of 6 and 0.45 N m/A at the output;

@@ -1,4 +1,5 @@
-/* Commands and replies; drive.py, and that of cubemars, have their sources. */
+/* Commands and replies of mini-cheetah and CubeMars drives. drive.py of each
+ * family names the sources. */
 #include "mini_cheetah.h"
 
 #include <math.h>
@@ -8,8 +9,9 @@
 
 enum { ENTER = 0xFC, EXIT, ZERO }; /* special codes */
 
-/* Reply with the state, and with the voltage or with the temperature, -40 to
- * 215 deg C as 0 to 255 (AK driver manual, 5.3, the example of a reply). */
+/* Reply with the state. The reply ends with the voltage or with the
+ * temperature: -40 to 215 deg C are 0 to 255 (AK driver manual, 5.3, the
+ * example of a reply). */
 static void reply(mini_cheetah *own)
 {
     const motor *m = own->drive.motor;
@@ -23,7 +25,8 @@ static void reply(mini_cheetah *own)
     data[7] = (uint8_t)own->error;
 }
 
-/* A drive with an error cannot be enabled. Leaving the mode clears it. */
+/* Obey a special command. A drive with an error cannot be enabled. Leaving the
+ * mode clears the error. */
 void mini_cheetah_special(mini_cheetah *own, int32_t code)
 {
     drive *d = &own->drive;
@@ -44,7 +47,7 @@ void mini_cheetah_special(mini_cheetah *own, int32_t code)
     m->active = code == ENTER;
 }
 
-/* Obey a command. A drive that is leaving its mode ignores it. */
+/* Obey a command. A drive that is leaving its mode ignores commands. */
 int32_t mini_cheetah_obey(drive *d)
 {
     const can_frame *f = &d->heard;

@@ -4,9 +4,9 @@
 
 #include "drive.h"
 
-/* master: identifier of the replies. size: of a reply, bytes. warm: its last
- * bytes are temperature and error. early: as drive.py describes it; seen: N m,
- * as last measured while it commutated. */
+/* master: identifier of the replies. size: of a reply, bytes. warm: a reply
+ * ends with temperature and error. early: as in drive.py. seen: last torque
+ * measured while the drive commutated, N m. */
 typedef struct {
     drive drive;
     double seen;

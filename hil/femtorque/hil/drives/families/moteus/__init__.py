@@ -1,7 +1,6 @@
-"""moteus controllers with motors, configured as a mechanism file says: by calibration, servo.pid_position and limits.
-
-Ranges: velocity of int16 in docs/protocol/registers.md; gains that firmware comes with (fw/bldc_servo_structs.h). The
-torque is that of a motor behind its gear: chosen.
+"""moteus controllers with motors. A mechanism file configures them by calibration, servo.pid_position and limits. The
+range of velocity is that of int16 in docs/protocol/registers.md. The gains are the firmware's defaults
+(fw/bldc_servo_structs.h). The torque, of a motor behind its gear, is chosen.
 """
 
 import math

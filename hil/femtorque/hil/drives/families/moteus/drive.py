@@ -102,7 +102,7 @@ class Moteus(Drive):
         return (self.id, 0xFF), (BROADCAST, 0xFF)
 
     def handle(self, frame: Frame) -> None:
-        """Do the part of a frame that C leaves to Python."""
+        """Handle the part of a frame that C leaves to Python."""
         own, ffi = self.own, self._parts.ffi
         if own.asks == self._lib.MOTEUS_CALIBRATE:
             self.mode, self._ready = CALIBRATING, self.wire.clock.seconds + CALIBRATION
@@ -116,7 +116,7 @@ class Moteus(Drive):
         self._configure()
 
     def _configure(self) -> None:
-        """Give C the settings that each command needs. The diagnostic stream may have changed them."""
+        """Give C the settings that each command needs. The diagnostic stream may have changed these settings."""
         own, settings = self.own, self.stream.settings
         own.kp, own.kd = settings["servo.pid_position.kp"] / TURN, settings["servo.pid_position.kd"] / TURN
         own.default_timeout = settings["servo.default_timeout_s"]

@@ -1,5 +1,5 @@
-/* Registers and commands; drive.py has their sources, and the diagnostic
- * stream, calibrations and faults. */
+/* Registers and commands of a moteus. drive.py names the sources, and has the
+ * diagnostic stream, calibrations and faults. */
 #include "moteus.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@
 #define GIVEN 0x41u
 #define BAD_WRITE 0x30u
 #define BAD_READ 0x31u
-#define READS 0x10u /* the first; writes are below */
+#define READS 0x10u /* first kind that reads; kinds that write are below */
 #define REPLIES 0x20u
 #define UNKNOWN 1u /* error of an unknown register */
 #define WANTS_ANSWER 0x80u
@@ -65,7 +65,7 @@ static double get_number(moteus *own, uint64_t of, uint32_t form)
 }
 
 /* Put bytes into the answer, the lowest first. An answer that is too long for a
- * frame is not sent: chosen. */
+ * frame is not sent, which is chosen. */
 static void put(moteus *own, uint32_t bits, uint32_t size)
 {
     uint32_t i;
@@ -259,8 +259,8 @@ static void take(moteus *own)
         d->tell(HANDLE);
 }
 
-/* Execute the subframes one by one. If all could be read, execute the command
- * that they form. */
+/* Execute the subframes one by one. If all subframes were valid, execute their
+ * command. */
 int32_t moteus_obey(drive *d)
 {
     moteus *own = (moteus *)d;

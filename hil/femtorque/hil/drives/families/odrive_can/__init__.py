@@ -1,4 +1,4 @@
-"""ODrive's drives with motors, set up as docs/drives.md asks for. The torque is a motor's, and is chosen."""
+"""ODrive's drives with motors, set up as docs/drives.md asks for. The motor's torque is chosen."""
 
 from femtorque.hil.drives.families.odrive_can.drive import ODrive
 from femtorque.hil.drives.fields import Ranges

@@ -1,6 +1,6 @@
 """ODrive S1, Pro and Micro with CANSimple, firmware 0.6 (docs.odriverobotics.com, CAN protocol and API reference;
-ros_odrive, odrive_enums.h). The inside of 0.6 is not published: its loops are those of odriverobotics/ODrive 0.5,
-Firmware/MotorControl, controller.cpp, motor.hpp and encoder.hpp.
+ros_odrive, odrive_enums.h). The source of 0.6 is not published. So the loops are those of odriverobotics/ODrive 0.5
+(Firmware/MotorControl, controller.cpp, motor.hpp and encoder.hpp).
 
 An id is node << 5 | message. A remote frame, or a frame without data, asks for a message of the drive. The answer has
 the same id. Heartbeats come unasked. Any message for the drive feeds its watchdog (axis.hpp). At the factory the drive
@@ -47,8 +47,9 @@ WOUND_UP = 0.99  # factor on the integral in each period at the torque limit (co
 
 class ODrive(Drive):
     """An ODrive. beat: time between heartbeats, s; 0 for no heartbeats. timeout: the watchdog's time, s. watchdog: the
-    same; 0 switches it off. limited: true if vel_limit reduces the torque in torque mode. firmware: version in the
-    answer to Get_Version. pos_gain, vel_gain: gains of position mode, which has no limit of velocity here."""
+    watchdog's time, s; 0 switches the watchdog off. limited: true if vel_limit reduces the torque in torque mode.
+    firmware: version in the answer to Get_Version. pos_gain, vel_gain: gains of position mode, which has no limit of
+    velocity here."""
 
     kind, maker = "odrive_can", MAKER
     timeout = Member(float)

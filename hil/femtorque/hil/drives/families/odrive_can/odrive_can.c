@@ -1,4 +1,5 @@
-/* Estimates, heartbeats and inputs; drive.py has their sources and all else. */
+/* Estimates, heartbeats and inputs of an ODrive. drive.py names the sources and
+ * has the rest. */
 #include "odrive_can.h"
 
 #include "parts.h"
@@ -78,7 +79,7 @@ void odrive_can_begin(odrive_can *own)
 
 /* -- inputs ---------------------------------------------------------------- */
 
-/* Follow the inputs in the mode. Other modes than these two are not modelled.
+/* Follow the inputs in torque or position mode. Other modes are not modelled.
  */
 void odrive_can_follow(odrive_can *own)
 {
@@ -102,7 +103,7 @@ static int32_t estimate(drive *d)
     return 1;
 }
 
-/* Answer a request or take an input; a message that is too short is none. */
+/* Answer a request or take an input. Ignore a message that is too short. */
 int32_t odrive_can_obey(drive *d)
 {
     odrive_can *own = (odrive_can *)d;

@@ -4,8 +4,8 @@
 
 #include "drive.h"
 
-/* As drive.py describes it. position, velocity, torque: rad, rad/s, N m, as
- * asked for last. */
+/* An ODrive, as in drive.py. position, velocity, torque: last inputs, rad,
+ * rad/s, N m. */
 typedef struct {
     drive drive;
     double beat, pos_gain, vel_gain, position, velocity, torque;

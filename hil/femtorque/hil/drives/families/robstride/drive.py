@@ -18,7 +18,7 @@ from femtorque.hil.drives.motor import Motor, Traits
 
 GET_ID, STATE, ENABLE, SET_ZERO, READ, WRITE, SAVE = 0, 2, 3, 6, 0x11, 0x12, 0x16
 RUN = 2  # mode
-HOST = 0xFD  # number of the maker's programs; holds until another host has sent a frame
+HOST = 0xFD  # number of the maker's programs; used until another host has sent a frame
 FAULTS = {"under voltage": 1, "over current": 2, "over temperature": 4, "encoder": 8, "overload": 16,
           "not calibrated": 32}
 RUN_MODE, LIMIT_TORQUE, POSITION, VELOCITY, TIMEOUT, ZERO_STA = 0x7005, 0x700B, 0x7019, 0x701B, 0x7028, 0x7029

@@ -1,5 +1,5 @@
-/* Operation commands, stops, and the state; drive.py has their sources and all
- * else. */
+/* Operation commands, stops and state of a RobStride. drive.py names the
+ * sources and has the rest. */
 #include "robstride.h"
 
 #include <math.h>
@@ -39,8 +39,8 @@ static void state(robstride *own)
     put(data + 6, (uint32_t)fmax(rint(10.0 * m->temperature), 0.0));
 }
 
-/* Obey a frame other than an operation command, which has its host in the
- * identifier. */
+/* Obey a frame that is no operation command. Its identifier has the number of
+ * the host. */
 static int32_t other(robstride *own)
 {
     drive *d = &own->drive;

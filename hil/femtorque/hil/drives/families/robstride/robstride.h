@@ -4,7 +4,8 @@
 
 #include "drive.h"
 
-/* host: the one that it answers. faults: bits of its answers' identifiers. */
+/* host: number of the host that the drive answers. faults: bits in the
+ * identifiers of the answers. */
 typedef struct {
     drive drive;
     uint32_t host, faults;
