@@ -5,12 +5,11 @@ the beam, its loads and the rigid links is in points, as in PLEXUS, so that the 
 points. Shear, if the link has it, is one constant strain per element, chosen by least energy. Rotation and bending are
 coupled without simplification. Deflections are measured either from the root, clamped to its joint, or from the chord:
 
-- "root": the beam keeps its length. With w the deflection along its axis, its points are drawn towards the root by
-  1/2 int w'^2, which has an inertia of its own, and it bends by the angle of the axis, w' = sin: its energy is
-  1/2 EI int w''^2 (1 + w'^2). Right to third order in the deflection, where the inverse model is to second;
-- "chord": the linear beam of femtorque.host.plan.chord_beam, which is the published arm's: a force of 2 N bends that
-by a quarter
-  of its length, and what differs from the inverse model is dynamics.
+- "root": the beam keeps its length. With w the deflection along the axis, the points are drawn towards the root by
+  1/2 int w'^2. This shortening has an inertia. The beam bends by the angle of the axis, w' = sin, so its energy is
+  1/2 EI int w''^2 (1 + w'^2). This is right to third order in the deflection. The inverse model is right to second;
+- "chord": the linear beam of femtorque.host.plan.chord_beam, which the published arm has. A force of 2 N bends this
+  beam by a quarter of its length. Only the dynamics differs from the inverse model.
 """
 
 from collections.abc import Callable
