@@ -78,8 +78,8 @@ class FlashFetch:
       STM32F405 straight code of 4-byte instructions of one cycle takes 6 cycles per line instead of 4.
     - A jump to a line in no cache waits for the whole line. Only lines that were jumped to enter the instruction cache
       (code_lines; the least recently used line leaves first).
-    - Constants have their own cache (data_lines). A line that is not in the cache costs all wait states, and nothing is
-    prefetched meanwhile.
+    - Constants have a separate cache (data_lines). A line that is not in the cache costs all wait states, and nothing
+      is prefetched meanwhile.
 
     Not modelled: a prefetch that delays a jump, and other readers of flash.
     """

@@ -5,9 +5,10 @@ that the sum of their cycles is greatest. A block runs as often as the flow ente
 often as it is called. Three bounds do not come from the image:
 
 - Code that has run in a tick runs at most as often as in the tick with the most runs. Calls from code that has never
-run are added. - A function is called through a table of pointers at most as often as the most frequent function of the
-table. - A loop whose body has never run has a given number of turns for each entry, by default the number of joints.
-Code within the loop that has run may run again in each turn.
+  run are added.
+- A function is called through a table of pointers at most as often as the most frequent function of the table.
+- A loop whose body has never run has a given number of turns for each entry, by default the number of joints. Code
+  within the loop that has run may run again in each turn.
 
 Each block has the cycles of femtorque.hil.chip.timing with its branch taken, and waits for flash with empty caches. So
 a path costs more here than on the virtual board. Interrupts of the tick are not part of a path.

@@ -14,7 +14,7 @@ from femtorque.hil.scenarios import CHANGING, EXAMPLES, LAWS, Played, example, o
 IDEAL_BETTER = 50.0  # times: least ratio of the rms errors of PD and of PD + lambda with an ideal board
 FRAMES = 6
 SMOOTHER = 0.1  # largest ratio of the torque steps with and without the ramp
-BOARD_BETTER = 15.0  # the same with friction, encoders, motors and latency
+BOARD_BETTER = 15.0  # times: this ratio with friction, encoders, motors and latency
 
 
 def closed_loops(short: bool) -> Finding:

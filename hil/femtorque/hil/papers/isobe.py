@@ -32,8 +32,7 @@ def example(name: str) -> tuple[Mechanism, Trajectory]:
 
 
 def newton_euler(mechanism: Mechanism, motion: Trajectory, t: Array) -> tuple[Array, str]:
-    """Return torques (N, n) of the motion at t from an oracle that shares nothing with the scheme, and the oracle's
-    name."""
+    """Return torques (N, n) of the motion at t from an independent oracle, and the oracle's name."""
     if version := pinocchio.version():
         return pinocchio.torque(mechanism, *motion.at(t)), f"rnea of Pinocchio {version}"
     return rigid.newton_euler(Model.of(mechanism), *motion.at(t)), "the project's own Newton-Euler (no Pinocchio)"

@@ -1,8 +1,8 @@
 """Figures 1 to 3 and 6 of Isobe's paper, which explain the method, drawn with computed matrices.
 
-One link of the three-link example represents all. Fig. 1 has its element and [K], Fig. 2 its mass lumped at the common
-node. Fig. 3 has nodal forces at one instant and the resulting forces at the joints. Fig. 6 has the control law with the
-torques of its parts.
+One link of the three-link example represents all. Fig. 1 has the link's element and [K]. Fig. 2 has the link's mass,
+lumped at the common node. Fig. 3 has nodal forces at one instant and the resulting forces at the joints. Fig. 6 has the
+control law with the torques of its parts.
 """
 
 import numpy as np

@@ -1,5 +1,5 @@
-"""The arm of the flexible manipulator's paper presses on a floor, driven by a motor board: the flash image, and an arm
-with motors, friction and encoders.
+"""A motor board lets the arm of the flexible manipulator's paper press on a floor. The board is the flash image. The
+arm has motors, friction and encoders.
 
 In the paper the torques alone drive the arm. A board receives motions and forms the torque of the arm without contact.
 The streamed motion runs through the floor, so that the feedback gives the rest of the torque. The streamed motion is
@@ -165,8 +165,8 @@ def without_floor(mechanism: Mechanism, planned: TipMotion) -> Trajectory:
 
 
 def by_torques(pressing: Pressing) -> Pressed:
-    """Return the result of the arm without friction under ideal planned torques and the gains towards the planned
-    motion: the law without a board."""
+    """Return the result of the law without a board: an arm without friction, ideal planned torques, and the gains
+    towards the planned motion."""
     mechanism, planned = without_friction(beginning(pressing.mechanism, pressing.planned.q[0])), pressing.planned
     plant, rows = pressing.plant(mechanism, FINER * _elements(mechanism)), []
     for k in range(len(planned.times)):

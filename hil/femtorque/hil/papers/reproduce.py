@@ -33,8 +33,8 @@ class Paper:
 @dataclass(frozen=True)
 class Subject:
     """name: on the command line. make: a function of `short`, or None if nothing is made. differs: the parts of the
-    printed figure that cannot be reproduced, and why; without make, the reason. own_data: the paper prints too little
-    of its data, so that the figure is of the same kind, not the same."""
+    printed figure that cannot be reproduced, and the reason; without make, only the reason. own_data: true if the paper
+    prints too few of its data, so the figure uses other data."""
 
     name: str
     paper: str
@@ -189,7 +189,7 @@ SUBJECTS = (
 )
 
 
-GAPS = ("cannot be reproduced",)  # begin of `differs` for a subject that should be made and cannot
+GAPS = ("cannot be reproduced",)  # beginning of `differs` for a subject that is wanted but not possible
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Plant of servos whose gears have backlash: the motor turns its side of the gear, and the output follows when teeth
+"""Plant of servos whose gears have backlash. The motor turns its side of the gear, and the output follows when teeth
 touch.
 
 The plant has two joints about the same axis for each joint that a servo turns. The first is the gear's side with the
@@ -133,8 +133,8 @@ def _gear(joint: Joint) -> str:
 
 
 def _split(mechanism: Mechanism) -> Mechanism:
-    """Return the mechanism with two joints for each joint with backlash. The first has everything but the limits, the
-    second only the place."""
+    """Return the mechanism with two joints for each joint with backlash. The first joint has everything except the
+    limits, the second only the place."""
     joints: list[Joint] = []
     links = list(mechanism.links)
     for joint in mechanism.joints:

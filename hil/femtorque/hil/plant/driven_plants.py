@@ -53,12 +53,12 @@ class Driven(ABC):
 
     @abstractmethod
     def _steps(self, seconds: float, voltage: Array, torque: Array) -> None:
-        """Let time pass with voltages at the motors and torques beside them, (n,) each."""
+        """Let time pass with voltages at the motors and additional torques, (n,) each."""
 
 
 class Stepped(Driven):
-    """A plant that C moves, here or for a board. Its state is C's. torque: (n,) beside the motors', while Python moves
-    the plant. arm: C's struct of this plant. handle: what the caller of the steps gets (plant_steps.h)."""
+    """A plant that C moves, here or for a board. Its state is C's. torque: (n,) in addition to the motors, while Python
+    moves the plant. arm: C's struct of this plant. handle: struct for the caller of the steps (plant_steps.h)."""
 
     mechanism: Mechanism
     encoders: Encoders

@@ -1,8 +1,8 @@
-/* Friction torques m with |m| <= bound that bring velocity + compliance m to
- * rest, or oppose it with the bound. The solver first changes the whole active
- * set at once: which joints stick, and which slide in which direction. That may
- * not settle in loops, whose joints can stick together in many ways. Then the
- * solver changes one joint at a time. */
+/* Finds friction torques m with |m| <= bound that bring velocity + compliance m
+ * to rest, or oppose it with the bound. The solver first changes the whole
+ * active set at once: which joints stick, and which slide in which direction.
+ * In loops this may not settle, because their joints can stick together in many
+ * ways. If it does not settle, the solver changes one joint at a time. */
 #include "dry_friction.h"
 
 #include "linear.h"
@@ -239,7 +239,7 @@ static int let_go(problem *w)
 
 /* Find friction torques m from a guess in m, one joint at a time, as a bounded
  * least-squares problem: min m' C m / 2 + velocity' m (Stark and Parker's
- * BVLS). Each round lowers the sum; the result of the last round is the answer.
+ * BVLS). Each round lowers the sum. The answer is the result of the last round.
  * Return 0 for NaN. */
 static int one_by_one(int64_t n, const double *compliance,
                       const double *velocity, const double *bound, double *m)

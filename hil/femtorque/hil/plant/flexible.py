@@ -29,9 +29,9 @@ _JOINTS = ("torque", "viscous", "coulomb")
 
 class FlexibleArmPlant(Stepped):
     """A mechanism in motion, as femtorque.hil.plant.rigid.Plant. elements: of the flexible link, chosen for the plant.
-    wall: the link's end may press on it. x, velocities, accelerations (n + elastic,): first the streamed joints, then
-    the link, with the end that hangs on a spring. Raises Refused if the arm has more coordinates than the plant has
-    room for."""
+    wall: a wall on which the link's end may press. x, velocities, accelerations (n + elastic,): first the streamed
+    joints, then the link. The link has the end that hangs on a spring. Raises Refused if the arm has more coordinates
+    than the plant has room for."""
 
     x, velocities, accelerations = State(), State(), State()
     torque, viscous, coulomb = Row(), Row(), Row()

@@ -1,4 +1,4 @@
-"""Forward dynamics of a planar arm that ends in a flexible link. Tip motions are tried on it.
+"""Forward dynamics of a planar arm that ends in a flexible link, for trying tip motions.
 
 The equations are not those of the inverse model. The elements are cubic, and their number is chosen here. All mass of
 the beam, its loads and the rigid links is in points, as in PLEXUS, so that the mass matrix is a sum of m J'J over

@@ -1,4 +1,4 @@
-/* Geared DC motors over steps of one length; hil/plant/motors.py explains
+/* Geared DC motors over steps of one length. hil/plant/motors.py explains
  * them. */
 #ifndef MOTORS_H
 #define MOTORS_H

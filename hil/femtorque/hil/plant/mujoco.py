@@ -1,9 +1,7 @@
-"""MuJoCo as the world that a board moves: the mechanism from `femtorque.codegen.mechanism.mjcf_export`, in a scene with
-contacts.
-
-It is a third opinion beside the rigid and the articulated plant. Only here can an arm touch things, such as a table or
-a peg in the user's MJCF file. Motors and encoders are those of the other plants. Loops, limits, dry friction and
-contacts are those of MuJoCo, including their softness.
+"""MuJoCo as the world that a board moves. It has the mechanism from `femtorque.codegen.mechanism.mjcf_export` in a
+scene with contacts. It is an independent check of the rigid and the articulated plant. Only here can an arm touch
+things, such as a table or a peg in the user's MJCF file. Motors and encoders are those of the other plants. Loops,
+limits, dry friction and contacts are those of MuJoCo, including their softness.
 """
 
 from pathlib import Path
@@ -31,7 +29,7 @@ class MujocoPlant(Driven):
     """A mechanism in motion. q (n,) rad or m and v (n,) rad/s or m/s of all moving joints; time s.
 
     scene: an MJCF file with the surroundings. start (n,): the first pose, by default the file's, with loops closed.
-    model, data, mujoco: MuJoCo's objects. Raises BadInput for a scene that MuJoCo refuses, and where mjcf() does;
+    model, data, mujoco: MuJoCo's objects. Raises BadInput for a scene that MuJoCo refuses, or if mjcf() raises it;
     Refused without MuJoCo.
     """
 

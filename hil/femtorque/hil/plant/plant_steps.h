@@ -5,8 +5,8 @@
 #include <stdint.h>
 
 /* take: takes steps of h seconds and returns their number, which is smaller on
- * failure. q, v, current, volts: of n joints; NaN floats. torque: beside the
- * motors'. */
+ * failure. q, v, current, volts: of n joints. A motor with volts NaN floats.
+ * torque: in addition to the motors. */
 typedef struct {
     void *arm;
     int64_t (*take)(void *arm, double h, int64_t count);

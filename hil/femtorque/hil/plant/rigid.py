@@ -1,6 +1,6 @@
 """The load of the motor board: rigid links, geared DC motors, dry and viscous friction, encoders.
 
-One step of h seconds from (q, v) (THEORY.md section 7 for motor and friction):
+One step of h seconds from (q, v) is (THEORY.md section 7 for motor and friction):
 
     q_m = q + h/2 v
     M(q_m) (v' - v) + h C(q_m, v) v' = h (gravity + motor + spring - D (v + v')/2) + friction impulse

@@ -1,7 +1,7 @@
-/* A tree of rigid bodies at one pose and its rates, in the world frame: the
- * loops of hil/plant/rigid_tree.py, which explains them. They are in C because
- * a control tick has several steps of the plant, and a step has thousands of
- * small products.
+/* A tree of rigid bodies at one pose and its rates, in the world frame.
+ * hil/plant/rigid_tree.py explains the sums. They are in C because a control
+ * tick has several steps of the plant, and a step has thousands of small
+ * products.
  *
  * Vectors are three numbers, matrices nine, row by row. Body 0 is the base.
  * Joint k moves body k; the joint's data are at k - 1. */
@@ -57,7 +57,7 @@ static void turned_back(double *out, const double *r, const double *a)
         out[x] = r[x] * a[0] + r[3 + x] * a[1] + r[6 + x] * a[2];
 }
 
-/* Turn body k against its parent: R_k = R_p (F + C cos q + S sin q). */
+/* Form the rotation of body k: R_k = R_p (F + C cos q + S sin q). */
 static void turn(const rigid_tree *t, int64_t k, double q)
 {
     const double *from = t->rotation + 9 * t->parent[k - 1];
@@ -102,8 +102,8 @@ static void spun(const rigid_tree *t, int64_t i, const double *a, double *out)
     turned(out, rotation, of);
 }
 
-/* Form the effect of a unit velocity of joint j on body i: on its centre of
- * gravity, jv, on its rotation, jw, and on its spin. */
+/* Form the velocities of body i for a unit velocity of joint j: jv of its
+ * centre of gravity, angular jw. spun: the angular momentum of jw. */
 static void reach(const rigid_tree *t, int64_t i, int64_t j,
                   const double *centre)
 {
@@ -120,8 +120,8 @@ static void reach(const rigid_tree *t, int64_t i, int64_t j,
     spun(t, i, jw, t->spun + 3 * j);
 }
 
-/* Form the rates of that effect, nv and nw, and the gyroscopic part. beyond:
- * velocity of the centre of gravity from the joints beyond j. */
+/* Form the rates of these velocities, nv and nw, and the gyroscopic part.
+ * beyond: velocity of the centre of gravity from the joints beyond j. */
 static void change(const rigid_tree *t, int64_t i, int64_t j,
                    const double *beyond)
 {
@@ -157,7 +157,7 @@ static void join(const rigid_tree *t, int64_t i, int64_t j, int64_t k,
                            dot(jw, t->gyro + 3 * k);
 }
 
-/* Return 1 if a body has mass: gears between two joints have none. */
+/* Return 1 if a body has mass. Gears between two joints have no mass. */
 static int is_there(const rigid_tree *t, int64_t i)
 {
     int x;
@@ -187,7 +187,7 @@ static void add_body(const rigid_tree *t, int64_t i, const double *v,
             join(t, i, j, k, found);
 }
 
-/* Add M, C and the torque of gravity to zeroed memory, one after the other. */
+/* Add M, C and the torque of gravity, in this order, to zeroed memory. */
 void rigid_tree_at(const rigid_tree *t, const double *q, const double *v,
                    double *found)
 {

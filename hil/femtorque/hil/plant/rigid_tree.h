@@ -7,10 +7,11 @@
 typedef struct {
     int64_t n;                           /* joints */
     const int64_t *parent;               /* body that carries the joint */
-    const double *turns;                 /* 1: it turns, 0: it slides */
+    const double *turns;                 /* 1: turns, 0: slides */
     const double *offset, *slide;        /* in the parent's frame */
     const double *fixed, *cosine, *sine; /* parts of R: F, C, S */
-    const double *axis;                  /* in the body's frame, as these: */
+    const double *axis;                  /* in the body's frame, like com and
+                                          * inertia */
     const double *mass, *centre, *inertia;
     const double *gravity;
     /* of the bodies, the base included; the caller's memory */

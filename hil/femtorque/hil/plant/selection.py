@@ -1,9 +1,8 @@
-"""The choice of a mechanism's plant, and the board's view of it: the streamed joints.
-
-Rigid trees move in joint coordinates; joints that servos turn have the backlash of their gears. A planar arm that ends
-in a flexible link has its own plant of third order in the deflection, if there is room for its elements. Its beam keeps
-its length. Loops, modes and all other flexible links move as articulated points, with large rotations and with tension.
-MuJoCo, on request, moves rigid arms among things that they can touch.
+"""The choice of a mechanism's plant, and the board's view of the plant: the streamed joints. Rigid trees move in joint
+coordinates. Joints that servos turn have the backlash of their gears. A planar arm that ends in a flexible link has a
+plant of third order in the deflection, if the plant has room for its elements. Its beam keeps its length. Loops, modes
+and all other flexible links move as articulated points, with large rotations and with tension. MuJoCo, on request,
+moves rigid arms among things that they can touch.
 """
 
 from dataclasses import replace
@@ -57,10 +56,10 @@ class Driven(Protocol):
 
 
 def plant_of(mechanism: Mechanism, kind: str = "auto", scene: Path | None = None) -> Plant:
-    """Return the plant at its start. kind: auto, or mujoco, with a scene. Flexible links have twice the elements of the
-    inverse model.
+    """Return the plant at its start. kind: "auto", or "mujoco" with a scene. Flexible links have twice the elements of
+    the inverse model.
 
-    Raises BadInput for an unknown kind, and as femtorque.hil.plant.mujoco does.
+    Raises BadInput for an unknown kind, and the errors of femtorque.hil.plant.mujoco.
     """
     if kind not in KINDS:
         raise BadInput("command line", "--plant", kind, "no such plant", "plants: " + ", ".join(KINDS))
@@ -92,7 +91,7 @@ def is_arm(mechanism: Mechanism) -> bool:
 
 
 def refined(mechanism: Mechanism, times: int) -> Mechanism:
-    """Return the mechanism with so many times the elements in every flexible link."""
+    """Return the mechanism with `times` the elements in every flexible link."""
     links = tuple(link if link.beam is None else
                   replace(link, beam=replace(link.beam, elements=times * link.beam.elements))
                   for link in mechanism.links)

@@ -44,9 +44,9 @@ class Result:
     tracking_rms, tracking_max: desired minus the plant's true position, rad or m per joint, over the ticks in motion.
     measured_rms, measured_max: desired minus measured position over the same ticks. ended: 'done', or the reason for
     another end. state: the board's last. instructions_step: of ft_step in the worst tick in motion.
-    instructions_tick_mean, instructions_tick: of the tick interrupt in motion, mean and worst. All three are 0 where
-    nothing counts them. cycles_tick: worst in motion, by the image's counter on a real board, by the chip's model on a
-    virtual board. frames: to the board. bit_identical: True if the image's feed-forward torques of the whole motion
+    instructions_tick_mean, instructions_tick: of the tick interrupt in motion, mean and worst. All three are 0 if
+    nothing counts them. cycles_tick: worst in motion. A real board's image counts them; a virtual board's chip model
+    computes them. frames: to the board. bit_identical: True if the image's feed-forward torques of the whole motion
     equal the host's float32 bit for bit; None if the motion was not played to its end in one piece. outputs_safe: at
     the very end. driven: streamed joints that a virtual board drives at the end. switched: (seconds since power-on,
     mode, the reason why the plant did not follow, or ""). modes: consecutive mode numbers in STATUS. still: True if
@@ -312,9 +312,9 @@ def identical(mechanism: Mechanism, motion: Knots, record: Record, lead: int,
 
     The host runs the same knots through the same C (femtorque.codegen.toolchain.path_library). The integer targets of
     both give the tick at which the motion began. The board forms the torque of an interval `lead` ticks before that
-    interval. With loops, modes or flexible links the host starts from the image's step state before that tick: the last
-    bits of dependent joints and of the sag depend on everything that the arm has done since power-on. Return None if
-    the image's targets are not the motion in one piece, and for these arms on a real board, which does not report the
+    interval. With loops, modes or flexible links the host starts from the image's step state before that tick. There
+    the last bits of dependent joints and of the sag depend on all motions since power-on. Return None if the image's
+    targets are not the motion in one piece. Return None also for these arms on a real board, which does not report the
     step's state.
     """
     path = CompiledPath(mechanism, step=step)

@@ -7,6 +7,6 @@ from femtorque.host.link import Clock, Configuration, Link, Session
 def session_with(board: BoardUnderTest, configuration: Configuration | None = None,
                  clock: Clock | None = None) -> Session:
     """Return a session at the other end of the board's cable. The session is not connected; the caller closes it.
-    configuration: the board's, by default that of its mechanism."""
+    configuration: of the board, by default from its mechanism."""
     configuration = configuration or Configuration.of(board.mechanism)
     return Session(Link(board.plug_in(), clock=clock or VirtualClock(board), baud=configuration.baud), configuration)

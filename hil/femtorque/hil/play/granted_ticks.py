@@ -1,4 +1,4 @@
-"""The line to a board with the pil image. The host grants the board one control tick after another; other bytes pass
+"""The line to a board with the pil image. The host grants the board one control tick after another. Other bytes pass
 through.
 
 The host repeats SENSE until the tick's DRIVE and STATUS have come. So a slow or bad line does not change the results.
@@ -18,9 +18,9 @@ LOST = 2.0  # s without an answer, after which the board counts as gone; its out
 
 
 class GrantedTicks:
-    """name: the port's name in messages. incoming, outgoing: disturbances of the line between host and board. They
-    spare SENSE and DRIVE, which a board with motors does not have. listeners: called with all bytes from the board.
-    repeated: number of SENSEs that were sent again."""
+    """name: the port's name in messages. incoming, outgoing: disturbances of the line between host and board. SENSE and
+    DRIVE are not disturbed, because a board with motors does not have them. listeners: called with all bytes from the
+    board. repeated: number of SENSEs that were sent again."""
 
     def __init__(self, device: Device, joints: int, tag: int, wall: Clock) -> None:
         self.name = getattr(device, "name", type(device).__name__)
@@ -46,7 +46,7 @@ class GrantedTicks:
         return data
 
     def write(self, data: bytes) -> int:
-        """Delay the bytes by a tick, as a board does whose main loop reads the line after each tick."""
+        """Delay the bytes by a tick. A board delays them too, because its main loop reads the line after each tick."""
         self._written += data
         return len(data)
 

@@ -1,4 +1,4 @@
-"""A scenario played by its name, on the virtual board or on a real one: the runs that a board can play, and the
+"""Plays a scenario by its name, on the virtual board or on a real board: the runs that a board can play, and the
 verdict."""
 
 from dataclasses import dataclass

@@ -42,9 +42,10 @@ MISSED = 0.2  # relative rms error of a predicted error: latency, observer, roun
 class PlannedRun(Table):
     """One run and its required result.
 
-    compared_with, at_most: the rms error at every joint over that of another run. predicted_from: the run with an
-    unchanged plant; hil/scenarios/sensitivity.py predicts the difference. ends, faults: the board's last state. scene:
-    True if the things of [scene] are there. brief: True if the scenario's short form has the run.
+    at_most: largest ratio of this run's rms error to the rms error of the run compared_with, at every joint.
+    predicted_from: the run with an unchanged plant; hil/scenarios/sensitivity.py predicts the difference. ends, faults:
+    the board's last state. scene: True if the things of [scene] are there. brief: True if the scenario's short form has
+    the run.
     """
 
     name: str
@@ -76,8 +77,8 @@ class Short(Table):
 
 
 class Solid(Table):
-    """A form with a density, fixed in a link; a link can have several. Lengths in m; of a mesh in units of `scale`
-    m."""
+    """A form with a density, fixed in a link. A link can have several solids. Lengths are in m; a mesh has units of
+    `scale` m."""
 
     link: str
     shape: Literal["box", "cylinder", "tube", "sphere", "mesh"]
@@ -147,8 +148,8 @@ class ContactRun(Table):
 
 
 class Contact(Table):
-    """A wall at y = floor, m. The tip moves along it in x and presses on it with `press` N. Further: the wall's N/m and
-    N s/m, gain and low-pass of the force feedback, elements of the plant (hil/scenarios/wall_arm.py)."""
+    """A wall at y = floor, m. The tip moves along it in x and presses on it with `press` N. stiffness N/m, damping N
+    s/m: of the wall. gain, sensor_hz: of the force feedback. elements: of the plant (hil/scenarios/wall_arm.py)."""
 
     floor: float
     from_: float = Field(alias="from")
@@ -251,8 +252,8 @@ def _check(path: Path, scenario: Scenario) -> None:
 
 
 def _check_reference(path: Path, key: str, name: str, brief: bool, known: Mapping[str, bool]) -> None:
-    """Raise BadInput unless the named run comes before this run, and is in the short form if this run is. known: {run
-    before: True if in the short form}."""
+    """Raise BadInput unless the named run comes before this run. If the short form has this run, it must have the named
+    run too. known: {run before: True if in the short form}."""
     if name not in known:
         raise BadInput(path, key, name, "no such run before this one", hint(name, known))
     if brief and not known[name]:

@@ -1,9 +1,7 @@
-"""A flexible arm turned by the plant's own servo, and the theory of its swing ("Flexible arm with servo-controlled
-rotation").
-
-The tip of the arm on its servo swings slower than the same beam with a clamped root: the servo adds its flexibility.
-The uniform beam w(x, t) = w(x) exp(s t) turns with w'(0) at its root. The servo kp + s kd holds it; further the rotor
-J, a mass m at the tip, and strain-proportional damping E* = EI (1 + s damping):
+"""A flexible arm turned by the plant's servo, and the theory of its swing ("Flexible arm with servo-controlled
+rotation"). The tip of the arm on its servo swings slower than the tip of a beam with a clamped root, because the servo
+adds its flexibility. The uniform beam w(x, t) = w(x) exp(s t) turns with w'(0) at its root. The servo kp + s kd holds
+the root. The system also has the rotor J, a mass m at the tip, and strain-proportional damping E* = EI (1 + s damping):
 
     E* w'''' + rho s^2 w = 0,   w(0) = 0,   E* w''(0) = ((kp + s kd) exp(-s T/2) + s^2 J) w'(0),
     w''(l) = 0,   E* w'''(l) = s^2 m w(l)

@@ -1,6 +1,5 @@
-"""Bilinear forms of the points: the one kind of equation from which rows, coordinates and strains are made.
-
-A form is b = (U x) . (W x): the scalar product of two vectors, each a constant linear combination of points x (P, 3).
+"""Bilinear forms of the points. Rows, coordinates and strains are all made from this kind of equation. A form is b = (U
+x) . (W x), the scalar product of two vectors. Each vector is a constant linear combination of points x (P, 3).
 Directions and lever arms fixed in a solid are constant combinations of its four points. The ground is a solid whose
 four points never move. So one expression serves mechanisms, coordinates along mechanisms, and beams:
 

@@ -11,8 +11,8 @@ Array = NDArray[np.float64]
 
 
 class Loads:
-    """springs: stiffness, N m/rad or N/m, and rest of each coordinate, (n,) each. torques: (n,) of the springs, as last
-    evaluated (point_loads.c)."""
+    """springs: stiffness, N m/rad or N/m, and rest of each coordinate, (n,) each. torques: (n,) of the springs at the
+    last evaluation (point_loads.c)."""
 
     stiffness, rest, torques = Row(), Row(), Row()
 

@@ -37,8 +37,8 @@ class Plant(Stepped):
     """A mechanism in motion. q (n,) rad or m, v (n,) rad/s or m/s, current (n,) A, time s, all read only.
 
     mass_scale and friction_scale make the plant differ from the mechanism file. start: (n,) joint positions, by default
-    those of the file. If loops need another pose, they close near `start`, with the actuated joints at it if
-    possible. With modes, the plant begins in the first mode. max_step: s, shortened to what stability allows.
+    the file's. If loops need another pose, they close near `start`, with the actuated joints unchanged if possible.
+    With modes, the plant begins in the first mode. max_step: s, shortened to what stability allows.
     """
 
     cycle: Cycle
@@ -84,8 +84,8 @@ class Plant(Stepped):
                 for k, joint in enumerate(self.joints) if joint.mimic]
 
     def _held(self, mechanism: Mechanism, assembly: tree.Assembly, places: Array) -> tuple[Element, ...]:
-        """Return the rows that hold the mode's root link on the ground, for mechanisms with a mode whose root is not
-        the base."""
+        """Return the rows that hold the mode's root link on the ground. They exist for mechanisms with a mode whose
+        root is not the base."""
         if not self._loose:
             return ()
         place = assembly.link_places[mechanism.modes[0].root]
@@ -126,7 +126,7 @@ class Plant(Stepped):
         fresh = [loop.name for loop in after.loops if loop not in before.loops]
         if self._loose and before.modes[0].root != after.modes[0].root:
             fresh.append(switching.GROUND)
-        # First check for a payload that is picked up too fast: its jolt makes closures slip, too.
+        # First check for a payload that is picked up too fast, because its jolt makes closures slip too.
         alone = switching.carried(old.solids[1:], new.solids[1:], new.solids[1:], x, v)[1]
         switching.check_pick_up(kept.solids[1:], new.solids[1:], alone, name)
         switching.check(system, z, still, fresh, name)

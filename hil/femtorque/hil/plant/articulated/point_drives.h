@@ -6,7 +6,7 @@
 #include "point_system.h"
 
 /* Torques and coefficients of this step for each coordinate. total: the torque
- * at its end, friction included. dry: mean friction over the step. */
+ * at the step's end, friction included. dry: mean friction over the step. */
 typedef struct {
     double *active, *viscous;
     const double *coulomb;

@@ -1,4 +1,4 @@
-/* The C of hil/plant/articulated/equations.py, which explains it.
+/* The equations of motion. hil/plant/articulated/equations.py explains them.
  *
  * C are the K rows of mechanisms, rotors and couplings. G are the n gradients
  * of the coordinates. W are the accelerations of free solids under unit forces.
@@ -9,7 +9,7 @@
  *
  * The factor ends after the first K columns. The remainder of G W G' is the
  * compliance of the joined system. A row touches one or two solids, so most of
- * the factor is zero. Each row has runs of columns that are not zero; other
+ * the factor is zero. Each row has runs of columns that are not zero. The other
  * columns are never written. */
 #include "point_equations.h"
 
@@ -32,8 +32,8 @@ static double *reduced(const point_equations *e, int64_t row, int64_t block)
 
 /* -- rows ---------------------------------------------------------------- */
 
-/* Add `by` times the gradient of one factor of a form, for the points of a; the
- * other factor weighs it. */
+/* Add `by` times the gradient of one factor of a form, for the points of a.
+ * other: the other factor, which weighs the gradient. */
 static void add_side(const point_row *r, const point_vector *a, double by,
                      const double *other, double *blocks)
 {
@@ -84,7 +84,7 @@ static void form_forms(const point_system *s, point_equations *e)
                                    e->form[s->rows + s->n + i]);
 }
 
-/* Fill the constraint rows. A rotor's own entry is always -1 and not stored. */
+/* Fill the constraint rows. A rotor's entry is always -1 and is not stored. */
 static void form_rows(const point_system *s, point_equations *e)
 {
     int64_t k, row = s->rows;
@@ -124,7 +124,7 @@ double point_row_times(const point_system *s, const point_equations *e,
 
 /* -- the factor ---------------------------------------------------------- */
 
-/* Begin a row's runs of columns, and end those of the row before. */
+/* Begin a row's runs of columns, and end the runs of the row before. */
 static const point_run *runs_of(const point_system *s, int64_t row)
 {
     return s->run + s->runs[row];
@@ -167,7 +167,7 @@ static void form_mobility(const point_system *s, point_equations *e)
             s->inverse[BLOCK * s->solids + k];
 }
 
-/* Subtract the columns left of element j of a row from it; other: row j. */
+/* Subtract from element j of a row the columns left of it. other: row j. */
 static double left(const point_system *s, const double *one, int64_t j,
                    const double *other)
 {
@@ -209,7 +209,7 @@ static int factor_row(const point_system *s, point_equations *e, int64_t i)
 }
 
 /* Factor all rows as far as the first K columns. Return 0 if a row depends on
- * others. */
+ * other rows. */
 static int factor(const point_system *s, point_equations *e)
 {
     int64_t i;

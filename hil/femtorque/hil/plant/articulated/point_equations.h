@@ -13,8 +13,8 @@ typedef struct {
     free_solid *solid;
     double *u, *w, *form; /* of the forms: factors, three each, and values */
     double *q;            /* of the coordinates, angles within half a turn */
-    double *gradient;     /* of each row TOUCHED blocks of 12 */
-    double *reduced;      /* N times these: blocks of 6 */
+    double *gradient;     /* TOUCHED blocks of 12 for each row */
+    double *reduced;      /* N times the gradient: blocks of 6 */
     double *factor;       /* (K + n, K + n), zeros at first, see .c */
     double *push;         /* (K) multipliers under torques */
 } point_equations;

@@ -1,5 +1,5 @@
-/* Bilinear forms of the points, and the coordinates that are read from them;
- * forms.py and coordinates.py in hil/plant/articulated explain them. */
+/* Bilinear forms of the points, and the coordinates that are read from the
+ * forms. forms.py and coordinates.py explain both. */
 #ifndef POINT_FORMS_H
 #define POINT_FORMS_H
 

@@ -7,8 +7,8 @@
 
 #define STRAINS 5
 
-/* An elastic element of hil/plant/articulated/beam.py; moments, and the forces
- * of its strains. */
+/* An elastic element of hil/plant/articulated/beam.py, with its moments and the
+ * forces of its strains. */
 typedef struct {
     point_form strain[STRAINS];
     double stiffness[STRAINS][STRAINS], damping;
@@ -19,7 +19,8 @@ typedef struct {
     const point_beam *beam;
     const double *weight;           /* (size) */
     const double *stiffness, *rest; /* of the springs, (n) each */
-    double *torques;                /* of the springs, (n), as last evaluated */
+    double *torques;                /* of the springs, (n), at the last
+                                     * evaluation */
 } point_loads;
 
 void point_loads_at(const point_system *s, const point_equations *e,

@@ -1,10 +1,10 @@
 /* A free solid. Its four points have equal masses, 1 / w each, and six distance
- * rows D hold them together. It gives two things.
+ * rows D hold them together. The solid gives two matrices.
  *
  * W = w (1 - D' (D D')^-1 D): accelerations under unit forces. The points move
- * as one body, so W = w N' N, where the rows of N are an orthonormal basis of
- * the six rigid motions. Products with N are cheap, and exact to rounding for
- * solids of any thickness.
+ * as one body, so W = w N' N. The rows of N are an orthonormal basis of the six
+ * rigid motions. Products with N are cheap, and exact to rounding for solids of
+ * any thickness.
  *
  * D' (D D')^-1: the smallest change of velocities that changes the distances by
  * given values, by a Cholesky factor. */

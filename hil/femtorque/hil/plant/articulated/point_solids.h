@@ -4,11 +4,11 @@
 
 #include "point_system.h"
 
-/* One at one configuration. */
+/* A free solid at one configuration. */
 typedef struct {
     double arm[4][3];  /* of its points, from their centre */
     double spin[6];    /* Cholesky factor of their inertia at unit masses */
-    double edge[6][3]; /* between two points, over the distance they keep */
+    double edge[6][3]; /* between two points, divided by their distance */
     double keep[6][6]; /* Cholesky factor of D D', D the distance rows */
 } free_solid;
 

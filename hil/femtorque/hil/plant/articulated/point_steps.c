@@ -12,7 +12,8 @@
 
 /* -- positions onto the rows --------------------------------------------- */
 
-/* Read a coordinate at degrees of freedom z; angles within half a turn. */
+/* Read a coordinate at degrees of freedom z. Angles are within half a turn of
+ * zero. */
 static double coordinate_at(const point_system *s, int64_t i, const double *z)
 {
     const point_form *first = s->forms + s->rows + i, *second = first + s->n;

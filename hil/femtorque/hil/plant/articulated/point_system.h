@@ -1,13 +1,14 @@
-/* A system of rigid solids as point masses, fixed once;
- * hil/plant/articulated/system.py explains it. Degrees of freedom: twelve
- * coordinates of each solid's four points, then one angle per rotor. Rows: K of
- * the mechanisms, the rotors and the couplings; then n of the coordinates. */
+/* A system of rigid solids as point masses. hil/plant/articulated/system.py
+ * explains it. It does not change during a run. Degrees of freedom: twelve
+ * coordinates of each solid's four points, then one angle per rotor. Rows: K
+ * rows of the mechanisms, the rotors and the couplings, then n rows of the
+ * coordinates. */
 #ifndef POINT_SYSTEM_H
 #define POINT_SYSTEM_H
 
 #include <stdint.h>
 
-#define TOUCHED 4 /* solids of a row, at most */
+#define TOUCHED 4 /* most solids of a row */
 #define BLOCK 12  /* degrees of freedom of a solid */
 #define MOTIONS 6 /* of a rigid solid */
 
@@ -54,9 +55,9 @@ typedef struct {
     const int64_t *geared;   /* coordinates of the rotors */
     const point_coupling *coupling;
     const point_row *row;    /* K + n */
-    const int64_t *begin;    /* of each solid's parts, and where all end */
+    const int64_t *begin;    /* of each solid's parts, then the end of all */
     const point_part *part;  /* by solid, then by row */
-    const int64_t *runs;     /* where each row's begin, and where all end */
+    const int64_t *runs;     /* begin of each row's runs, then the end of all */
     const point_run *run;
 } point_system;
 

@@ -8,7 +8,7 @@ In the principal frame, with the principal moments jx, jy, jz and the mass M,
     m4 = ( a, 0,  c)
 
 have the solid's mass, centre of gravity and inertia. The six distances between the points are its rigidity rows. The
-lengths are real exactly if a body can have the tensor. For a lamina, a slender rod or a point, one or more lengths
+lengths are real if and only if a body can have the tensor. For a lamina, a slender rod or a point, one or more lengths
 vanish. The four points then no longer span space, and the rows become dependent (H singular). Such a solid gets the
 least thickness that keeps the rows well independent, and a note says how much was added.
 """

@@ -3,8 +3,8 @@
 Solids keep their places. If a payload comes or goes, a solid gets four other points: fixed combinations of the old
 points, with their velocities. A switch is instantaneous. A picked-up payload was at rest, and a closure takes up the
 remaining relative velocities, both as plastic impacts. Momentum changes only by the impulses of the mechanisms. So the
-new velocities are those allowed by the new rows that are nearest to the old ones, weighted with the mass (Gauss'
-principle for impacts).
+new velocities are the mass-weighted nearest to the old velocities that the new rows allow (Gauss' principle for
+impacts).
 
 A switch is refused if the new mode does not fit, for example if a gripper closes beside its object or a foot still
 moves.
@@ -44,7 +44,7 @@ def hold(place: Place, solid: Solid, x: Array) -> Element:
 
 def carried(old: Sequence[Solid], kept: Sequence[Solid], new: Sequence[Solid], x: Array, v: Array) -> tuple[Array,
                                                                                                             Array]:
-    """Return points and velocities (S, 4, 3) of the new solids from those of the old solids, the ground left out.
+    """Return points and velocities (S, 4, 3) of the new solids from the old solids, the ground left out.
 
     kept: the solids with the payloads that they carry before and after. A payload that is put down leaves with its
     velocity. A payload that is picked up was at rest, and then shares the momentum of its carrier.

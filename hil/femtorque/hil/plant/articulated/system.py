@@ -1,9 +1,9 @@
 """A whole articulated system as arrays (points, rows, coordinates, rotors), and its assembly.
 
 Degrees of freedom: the 12 coordinates of the four points of each solid, then one angle per rotor. The mass matrix is
-diagonal. Kinematic rows: six distances per solid, then the rows of the mechanisms, one row per rotor that ties it to
-its coordinate, and one row per pair of coupled coordinates. A rotor turns with a coordinate on the motor's side of a
-reduction. Its inertia is reflected to the joint (N^2 Jm, which the paper omits).
+diagonal. Kinematic rows: six distances per solid, then the rows of the mechanisms, then one row per rotor and one row
+per pair of coupled coordinates. A rotor's row ties the rotor to its coordinate. A rotor turns with a coordinate on the
+motor's side of a reduction. Its inertia is reflected to the joint (N^2 Jm, which the paper omits).
 """
 
 from collections.abc import Mapping, Sequence
@@ -94,7 +94,7 @@ class System:
 class Structure:
     """The part of the equations that is the same at any configuration.
 
-    forms: of the 6 S distances, |edge|^2 / (2 length), then those of the system. targets (6 S + m,): the values of the
+    forms: of the 6 S distances, |edge|^2 / (2 length), then the system's forms. targets (6 S + m,): the values of the
     rows.
     """
 
@@ -310,9 +310,8 @@ def _independent(system: System, z: Array) -> System:
 
 
 def _dependent(structure: Structure, z: Array) -> set[int]:
-    """Return the rows that the rows before them contain, within the motions of rigid solids, by Gram-Schmidt.
-
-    Masses are left out: rounding of light and thin solids would hide dependent rows.
+    """Return the rows that earlier rows contain, within the motions of rigid solids, by Gram-Schmidt. Masses are left
+    out, because rounding of light and thin solids would hide dependent rows.
     """
     free, m = FreeSolids(structure, z), structure.m
     rigid = np.linalg.svd(free.Cs)[2][:, 6:]  # (S, 6, 12): an orthonormal basis of each solid's motions

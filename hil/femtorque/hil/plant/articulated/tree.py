@@ -1,4 +1,4 @@
-"""From a mechanism file's links and joints to solids and mechanisms.
+"""Translates a mechanism file's links and joints into solids and mechanisms.
 
 Links that cannot move against each other (fixed and locked joints, payloads) become one solid. A flexible link becomes
 a chain of cells, each a solid with the mass of its length (see beam.py). Bodies that are fixed or hinged to a flexible
@@ -184,8 +184,8 @@ def _solid(part: Parts, mechanism: Mechanism, notes: list[str]) -> Solid:
 
 
 def _equivalent(part: Parts, mass: float, com: Array, inertia: Array) -> Solid:
-    """Return a possible body on a ground hinge that moves as one of an impossible tensor: same mass, centre of gravity
-    and inertia about the axis. Without mass, the body gets a mass on the axis, which gravity does not move."""
+    """Return a possible body on a ground hinge that moves as a body with an impossible tensor. Mass, centre of gravity
+    and inertia about the axis are equal. A body without mass gets a mass on the axis, which gravity does not move."""
     axis = part.hinge_axis
     assert axis is not None
     about = float(axis @ inertia @ axis)
