@@ -7,7 +7,7 @@ from dataclasses import dataclass
 BITRATES = (125_000, 250_000, 500_000, 1_000_000)
 DATA_BITRATES = (2_000_000, 2_500_000, 3_200_000, 4_000_000, 5_000_000, 8_000_000)
 LEAST_QUANTA = 8  # a bit has 8 to 25 quanta: Bosch, CAN Specification 2.0, section 8
-LOOP_DELAY = 255e-9  # s from a transceiver's transmit to its receive pin, at most: ISO 11898-2:2016
+LOOP_DELAY = 255e-9  # s, largest delay from a transceiver's transmit pin to its receive pin: ISO 11898-2:2016
 
 
 @dataclass(frozen=True)
@@ -31,19 +31,20 @@ class BitTiming:
 
 
 def sample_point(bitrate: int) -> float:
-    """Return CiA's sample point as a share of the bit (CiA 301; SocketCAN's default, in CAN FD's data phase too)."""
+    """Return CiA's sample point as a share of the bit (CiA 301).
+
+    SocketCAN uses it as its default, also in CAN FD's data phase.
+    """
     return 0.75 if bitrate > 800_000 else 0.8 if bitrate > 500_000 else 0.875
 
 
 def timings(clock_hz: int, bitrate: int, prescaler: int, before: int, behind: int, jump: int,
             compensated: int | None = None, latest: float | None = None) -> list[BitTiming]:
-    """Return all bit timings within these limits that make exactly this rate, the best first. The best is nearest to
-    the usual sample point, then has the finest quanta. All nodes of a bus need the same rate, so inexact timings are
-    left out.
-
-    compensated: for a data phase, the largest prescaler with which the controller compensates the delay of its
-    transceiver. Timings up to this prescaler come first. Timings beyond it must sample after the delay. latest: wanted
-    sample point instead of CiA's; no timing samples later.
+    """Return all bit timings within these limits that make exactly this rate, the best first. The best timing is
+    nearest to the usual sample point. Among equals the finest quanta win. All nodes of a bus need the same rate, so
+    inexact timings are left out. compensated: for a data phase, the largest prescaler with which the controller
+    compensates the delay of its transceiver. Timings up to this prescaler come first. Timings with a larger prescaler
+    must sample after the delay. latest: wanted sample point instead of CiA's. No timing samples later.
     """
     found, wanted = [], sample_point(bitrate) if latest is None else latest
     for divider in range(1, prescaler + 1):

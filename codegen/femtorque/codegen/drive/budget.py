@@ -1,9 +1,9 @@
 """Load of a bus by its drives, and the fastest rate of ticks.
 
-A tick sends one frame to each drive, a command or a question, and gets one reply. A drive that must be asked for its
-state gets one more frame. Heartbeats take a share of the time. Frames are counted bit by bit over random contents. A
-tenth of the bus stays free for frames that are repeated after an error. For any contents every fourth bit at most is a
-stuffed bit, and the time by that bound must fit into a tick too.
+A tick sends one frame to each drive, and gets one reply from it. The frame is a command or a question. Some drives must
+be asked for their state, and get one more frame. Heartbeats take a share of the time. The bits of a frame are counted
+for random contents. A tenth of the bus stays free for frames that are repeated after an error. At worst every fourth
+bit is followed by a stuffed bit. The time with these stuffed bits must fit into a tick too.
 """
 
 import random
@@ -21,8 +21,9 @@ BITS_A_BYTE = 10  # on a half-duplex wire: start bit, eight bits, stop bit
 
 @dataclass(frozen=True)
 class Wire:
-    """A bus. kind: "can", "can-fd" or the kind of a half-duplex wire. bitrate, data_bitrate: bits per second; the
-    latter in CAN FD's data phase."""
+    """A bus. kind: "can", "can-fd" or the kind of a half-duplex wire. bitrate: bits per second. data_bitrate: bits per
+    second in CAN FD's data phase.
+    """
 
     kind: str
     bitrate: float
@@ -34,9 +35,9 @@ class Load:
     """Time of one round of all drives on a bus, s.
 
     mean: average. planned: time used for planning. worst: bound for a round without errors, with the pauses between
-    frames. The tick that switches drives off sends two frames to each; frames still waiting at the next tick are
-    dropped. there: shortest time from a round's start until the first drive has its command, and longest time until the
-    last drive has its command. beats: share of the time that heartbeats take."""
+    frames. The tick that switches drives off sends two frames to each drive. Frames that still wait at the next tick
+    are dropped. there: shortest time from a round's start until the first drive has its command, and longest time until
+    the last drive has its command. beats: share of the time that heartbeats take."""
 
     mean: float
     planned: float
@@ -89,7 +90,7 @@ def _most(wire: Wire, id: int, drive: DriveType) -> float:
         return 2.0 * can.most_bits(own.frame_bytes, own.extended, fd).seconds(wire.bitrate, wire.data_bitrate)
     sent, back = _command(wire, id, drive, Target()), _answer(own, id, bytes(own.answer_bytes), fd)
     frames = [(sent, own.frame_bytes), (back, own.answer_bytes)]
-    if own.poll is not None:  # longer frames are sent only while the drive is off, and may wait
+    if own.poll is not None:  # longer frames are sent only while the drive is off, and need not fit
         frames = [(own.poll(id), 0), (sent, len(sent.data)), (back, own.answer_bytes)]
     return sum(can.most_bits(size, f.extended, fd, f.id).seconds(wire.bitrate, wire.data_bitrate)
                for f, size in frames)
@@ -102,7 +103,7 @@ def _beats(wire: Wire, drive: DriveType) -> float:
 
 
 def _answer(own: Family, id: int, data: bytes, fd: bool) -> can.Frame:
-    """Return an answer of a family whose answers' ids follow from the drives' ids."""
+    """Return an answer, for a family that derives the ids of answers from the drives' ids."""
     assert own.answer_id is not None
     return can.Frame(own.answer_id(id), data, own.answer_id(id) > can.STANDARD, fd)
 
@@ -126,9 +127,11 @@ def asked_after(wire: Wire, drives: Sequence[DriveType]) -> float:
 
 
 def measured_after(wire: Wire, drives: Sequence[tuple[int, DriveType]]) -> list[float]:
-    """Return the usual time from a round's start until each drive measures its position, s. A drive measures at the end
-    of the question, or of the command if nothing else asks. The lowest waiting identifier goes first. An answer is not
-    ready in time for the next frame."""
+    """Return the usual time from a round's start until each drive measures its position, s.
+
+    A drive measures at the end of the question, or at the end of the command if there is no question. The lowest
+    waiting identifier goes first. An answer is not ready in time for the next frame.
+    """
     if wire.kind in WIRES:
         half_duplex = WIRES[wire.kind].wire
         assert half_duplex is not None
@@ -156,7 +159,7 @@ def measured_after(wire: Wire, drives: Sequence[tuple[int, DriveType]]) -> list[
 
 
 def _precedence(frame: can.Frame) -> int:
-    """Return the precedence of a frame on the bus; the lowest goes first."""
+    """Return the precedence of a frame on the bus. The lowest number goes first."""
     return frame.id if frame.extended else frame.id << 18
 
 

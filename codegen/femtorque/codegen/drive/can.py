@@ -15,8 +15,9 @@ TAIL = 1 + 1 + 1 + 7 + INTERMISSION  # CRC delimiter, ACK, its delimiter, end of
 
 @dataclass(frozen=True)
 class Frame:
-    """A CAN frame. fd: true for CAN FD with the data phase at the bus's faster rate (BRS). remote: true if the frame
-    asks for this much data and has no data itself."""
+    """A CAN frame. fd: true for CAN FD with the data phase at the bus's faster rate (BRS). remote: true for a frame
+    that has no data, and asks for data of this length.
+    """
 
     id: int
     data: bytes
@@ -32,7 +33,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Bits:
-    """Bits of a frame with the pause after it: at the nominal rate, and at the rate of the data phase."""
+    """Bits of a frame and the pause after it: at the nominal rate, and at the rate of the data phase."""
 
     nominal: int
     data: int = 0
@@ -59,7 +60,7 @@ def most_bits(size: int, extended: bool = False, fd: bool = False, id: int | Non
 
 
 def least_bits(size: int, extended: bool = False, fd: bool = False) -> Bits:
-    """Return a lower bound: the only stuffed bits are those at fixed places."""
+    """Return a lower bound: only the stuffed bits at fixed places count."""
     if not fd:
         return Bits((39 if extended else 19) + 8 * size + 15 + TAIL)
     return Bits((36 if extended else 17) + TAIL, 5 + 8 * size + _fd_check(size))
@@ -106,7 +107,10 @@ def _number(value: int, width: int) -> list[int]:
 
 
 def _stuffed(plain: list[int]) -> int:
-    """Return the number of stuffed bits. An opposite bit follows five equal bits, and counts for the next five."""
+    """Return the number of stuffed bits.
+
+    After five equal bits an opposite bit is stuffed. This bit counts for the next five.
+    """
     count, last, run = 0, -1, 0
     for bit in plain:
         run = run + 1 if bit == last else 1

@@ -1,7 +1,8 @@
 """Catalogue of the drives in the families' folders.
 
-Published tables disagree (`note`), and ranges are settings of a drive. A mechanism file may override each range, and
-the board compares the ranges with the drive before arming. An inertia of 0 means that the rotor's is not published.
+Published tables disagree (`note`), and ranges are settings of a drive. A mechanism file may override each range. The
+board compares the ranges with the drive's settings before arming. An inertia of 0 means that no rotor inertia is
+published.
 """
 
 import pkgutil

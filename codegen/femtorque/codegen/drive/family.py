@@ -1,7 +1,7 @@
-"""Descriptor of a family of drives: all facts that femtorque needs, as data and as functions of frames.
+"""Descriptor of a family of drives: all facts about the family, as data and as functions of frames.
 
-A family is a package below `femtorque.codegen.drive.families`. FAMILY of the package is a descriptor, and the folder
-has the family's C. The virtual drive is the package of the same name below `femtorque.hil.drives.families`.
+A family is a package below `femtorque.codegen.drive.families`. The package's FAMILY is a descriptor, and its folder has
+the family's C. The virtual drive is the package of the same name below `femtorque.hil.drives.families`.
 `femtorque.codegen.drive.catalogue` finds the families. No other code names a family.
 """
 
@@ -19,11 +19,11 @@ from femtorque.codegen.drive.can import CLASSIC, FD_SIZES, Frame
 class Servo:
     """The motor of a servo that takes a duty or a current: a brushed motor, a gear, an encoder of one turn.
 
-    model: number in the servo's register. volts: nominal supply, V. R ohm, K N m/A and inertia kg m^2: at the motor.
-    gear: turns of the motor per turn of the output. viscous N m s/rad, coulomb N m: measured friction at the output.
-    ampere: step of the commanded current, A; 0 if the servo takes a duty. steps: largest number of these steps. logic:
-    voltage of the wire, V; 0 if not published. range_v: lowest and highest supply by the maker, V; if None, `supply` is
-    from a third below to a third above `volts`.
+    model: number in the servo's register. volts: nominal supply, V. R ohm, K N m/A, inertia kg m^2: at the motor. gear:
+    turns of the motor per turn of the output. viscous N m s/rad, coulomb N m: measured friction at the output. ampere:
+    step of the commanded current, A; 0 if the servo takes a duty. steps: largest number of these steps. logic: voltage
+    of the wire, V; 0 if not published. range_v: the maker's lowest and highest supply, V. If range_v is None, `supply`
+    is from a third below to a third above `volts`.
     """
 
     model: int
@@ -50,8 +50,8 @@ class DriveType:
 
     family: name of its family. position rad, velocity rad/s, torque N m: fields go from minus to plus these. kp
     N m/rad, kd N m s/rad: fields go from 0 to these. inertia: inertia of the rotor, kg m^2; 0 if not published. fd:
-    true if it speaks CAN FD. note: differences of published tables. servo: the motor of a servo, which closes no
-    loop. For a servo velocity and torque are those of the data sheet, without load and at stall.
+    true if it speaks CAN FD. note: differences of published tables. servo: the motor of a servo, which closes no loop.
+    A servo's velocity without load and its torque at stall come from the data sheet.
     """
 
     name: str
@@ -100,10 +100,9 @@ class State:
 
 @dataclass(frozen=True)
 class Places:
-    """Numbers of reported positions: signed, with 32 bits at most.
-
-    top: the last number of a field over the drive's range of position, from - to +. turn: counts of a turn of the
-    output, of a family that counts instead; wraps: whether they begin again after one turn.
+    """Numbers of reported positions: signed, with 32 bits at most. top: the last number of a field over the drive's
+    range of position, from - to +. turn: counts of a turn of the output, if the family reports counts instead of a
+    field. wraps: true if counts begin again after one turn.
     """
 
     top: int = 0
@@ -162,9 +161,10 @@ class Setting:
 
     wanted: returns the right value for a drive, in the register's unit; None if any value is right. rule: EQUAL; ALIKE,
     equal to rounding; PLACE, the position in the drive's states, without `wanted`; AT_MOST; AT_LEAST, or 0. mask: bits
-    that count. writes: true if the board writes a wrong value; the drive forgets the first such register without power.
-    words: text of the wanted value, if it is not the number. shows: text of a number. key: key of the mechanism file's
-    `drive` for a number that the owner chooses, and the function from number to value.
+    that count. writes: true if the board corrects a wrong value. Without power the drive forgets the first register
+    that the board writes. words: text of the wanted value, if the number is not the text. shows: text of a number. key:
+    for a number that the owner chooses, the key in `drive` of the mechanism file, and the function from number to
+    value.
     """
 
     register: Register
@@ -204,7 +204,8 @@ class Setting:
 @dataclass(frozen=True)
 class Configured:
     """A number of a drive's configuration that follows from the mechanism file. right: returns true for a right value.
-    words: text of the right value. newer: true if older firmware has no such number, and needs none."""
+    words: text of the right value. newer: true if older firmware has no such number.
+    """
 
     name: str
     right: Callable[[Fitted, float], bool]
@@ -215,11 +216,9 @@ class Configured:
 @dataclass(frozen=True)
 class Configuration:
     """The owner's configuration of a drive, which cannot be read over the board's bus. The maker's tool prints lines of
-    a name and a value.
-
-    tool: command of the tool, with {ids} for the drives' ids. number: name of the line with a drive's id. rules:
-    numbers that the file decides. own: names, or parts of names before a dot, of the owner's numbers; marks in the file
-    hold these.
+    a name and a value. tool: command of the tool, with {ids} for the drives' ids. number: name of the line with a
+    drive's id. rules: numbers that follow from the mechanism file. own: names of the owner's numbers, or the parts of
+    names before a dot. The mechanism file keeps marks of these numbers.
     """
 
     tool: str
@@ -230,7 +229,7 @@ class Configuration:
 
 @dataclass(frozen=True)
 class Errors:
-    """Names of a drive's errors. names: {number: name}, or {mask: name} if `bits`."""
+    """Names of a drive's errors. names: {number: name}, or {mask: name} if `bits` is true."""
 
     names: Mapping[int, str] = field(default_factory=dict)
     bits: bool = False
@@ -243,8 +242,9 @@ class Errors:
 
 @dataclass(frozen=True)
 class Firmware:
-    """Text of a family's versions. word, text: functions from text to a drive's number and back. most: the largest
-    number between two dots."""
+    """Versions of a family's firmware. word, text: functions from text to a drive's number and back. most: the largest
+    number between two dots.
+    """
 
     pattern: str
     example: str
@@ -267,10 +267,10 @@ class Packets:
 
 @dataclass(frozen=True)
 class HalfDuplex:
-    """A half-duplex wire of servos. kind: kind of the [[bus]]. bitrates: rates of the servos; a new file gets the first
-    that the board can make. packets: returns the packets of these servos. out: largest number of bytes that the board
-    sends in a tick to this many servos. prefix: prefix of the C functions for packets. play: backlash of the output,
-    from one side to the other, rad."""
+    """A half-duplex wire of servos. kind: kind of the [[bus]]. bitrates: rates of the servos, the preferred ones first.
+    packets: returns the packets of these servos. out: returns the largest number of bytes of a tick, by the number of
+    servos. prefix: prefix of the C functions for packets. play: backlash of the output, from one side to the other,
+    rad."""
 
     kind: str
     bitrates: tuple[int, ...]
@@ -288,20 +288,20 @@ class Family:
     of reported positions. settings: registers in the order of the questions. errors: names of errors. wire: the
     half-duplex wire, or None for CAN. extended: true if ids have 29 bits. frame_bytes: size of the longest frame, up to
     64; frames of more than 8 bytes need CAN FD. answer_bytes: size of a state, and of the longest answer to a frame of
-    frame_bytes. reply: returns a drive's factory id of answers; None if answers have no other id. reply_words: `reply`
-    as text. shares_reply: true if several drives may answer with one id. answer_id: returns the id of answers if it is
-    fixed by the drive's id; an id above 0x7FF has 29 bits. poll: returns the frame that asks for the state, if the
+    frame_bytes. reply: returns a drive's factory id of answers; None if answers have the drive's own id. reply_words:
+    `reply` as text. shares_reply: true if several drives may answer with one id. answer_id: returns the id of answers,
+    if the drive's id decides it. An id above 0x7FF has 29 bits. poll: returns the frame that asks for the state, if the
     family reports its state only on request. beat: longest time between heartbeats, s; heartbeats report errors and
-    whether the drive is enabled. closes: true if the drive closes the loop; otherwise the drive takes a torque, and the
-    board's law closes the loop. keeps: true if the drive knows its place within a turn after power-up. setup: settings
-    that the owner must make, and that cannot be read over the bus. untold: text for a drive that answers without its
-    settings. configuration: the owner's configuration with kp and kd. command: packs a command for a drive, its id and
-    CAN FD or not. tells: true if states report whether the drive is enabled. velocity_known, torque_known: true if the
-    range can be read, or the family has no range. alone: behaviour while the board is silent, if the board cannot set
-    it. left_out: {start of a name: reason} of refused types. cut: `alone` with [safety.cutoff]. master: name of the
-    register for the id of answers. samples: sample points for CAN FD, shares of a bit of arbitration and of the data
-    phase; later sample points are not known to work. hooks: optional functions of the family's C: wake, release, look.
-    parts: shared C sources. notes: a row of docs/drives.md (ranges read, enabled reported, errors, left alone).
+    whether the drive is enabled. closes: true if the drive closes the loop; false if it takes a torque from the board's
+    control law. keeps: true if the drive knows its place within a turn after power-up. setup: settings that the owner
+    must make, and that the bus cannot read. untold: text for a drive that answers without its settings. configuration:
+    the owner's configuration with kp and kd. command: packs a command for a drive, its id and CAN FD or not. tells:
+    true if states report whether the drive is enabled. velocity_known, torque_known: true if the range can be read, or
+    the family has no range. alone: behaviour while the board is silent, if the board cannot set this behaviour.
+    left_out: {start of a name: reason} of refused types. cut: `alone` with [safety.cutoff]. master: name of the
+    register for the id of answers. samples: latest sample points for CAN FD that are known to work, as shares of a bit,
+    in arbitration and in the data phase. hooks: optional functions of the family's C: wake, release, look. parts:
+    shared C sources. notes: a row of docs/drives.md (ranges read, enabled reported, errors, left alone).
     """
 
     name: str
@@ -352,5 +352,7 @@ class Family:
 
     @property
     def position_known(self) -> bool:
-        """True if a wrong range of position shows: the family counts turns, or a setting holds the position."""
+        """True if the board can detect a wrong range of position: the family counts turns, or a setting holds the
+        position.
+        """
         return bool(self.places.turn) or any(s.rule in (ALIKE, PLACE) for s in self.settings)

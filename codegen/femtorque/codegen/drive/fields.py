@@ -1,9 +1,9 @@
-"""Quantities as whole numbers in fields of bits, as the frames of drives carry them.
+"""Quantities as whole numbers in fields of bits, for the frames of drives.
 
 A frame is a row of fields, the most significant bit first, as in the MIT mode's command. A field of N bits holds a
 range linearly: 0 is the lowest value, 2^N - 1 the highest. Encoding clamps a number into the range and rounds it. No
-number wraps, and zero is at most half a step off. A drive that truncates (bgkatz/motorcontrol, float_to_uint) gets a
-number at most one step away.
+number wraps, and zero is at most half a step off. If the drive truncates (bgkatz/motorcontrol, float_to_uint), the
+error is at most one step.
 """
 
 from collections.abc import Mapping

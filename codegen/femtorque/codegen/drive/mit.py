@@ -1,6 +1,6 @@
 """Frames of the MIT mode of several makers' drives: one command, one reply, four special commands.
 
-Source: bgkatz/motorcontrol, Core/Src/can.c. Makers' dialects differ in ids and at the end of the reply.
+Source: bgkatz/motorcontrol, Core/Src/can.c. Makers' dialects differ in their ids and in the end of the reply.
 """
 
 from dataclasses import dataclass
@@ -16,8 +16,9 @@ ENTER, EXIT, ZERO, CLEAR = (bytes([0xFF] * 7 + [last]) for last in (0xFC, 0xFD, 
 
 @dataclass(frozen=True)
 class Dialect:
-    """A family's reply. errors: names of error numbers; numbers up to `well` are no errors. coldest: a temperature of 0
-    stands for this many deg C below zero."""
+    """A family's reply. errors: names of error numbers. well: the largest number that is no error. coldest: the number
+    0 means this many deg C below zero.
+    """
 
     reply: Layout
     errors: Errors = Errors()
@@ -25,7 +26,7 @@ class Dialect:
     coldest: int = 0
 
     def read(self, drive: DriveType, data: bytes) -> State:
-        """ValueError for data that is no reply of such a drive."""
+        """Return the state in a reply. Raise ValueError for other data."""
         counts, scales = self.reply.unpack(data), ranges(drive)
         error = counts.get("error", 0)
         position, velocity, torque = (scales[n].decode(counts[n]) for n in ("position", "velocity", "torque"))
@@ -34,7 +35,7 @@ class Dialect:
                      self.errors.words(error) if error > self.well else "")
 
     def answer(self, drive: DriveType, id: int, state: State, **beside: int) -> bytes:
-        """Pack a reply as a drive does; `beside`: counts of fields that are not of the state."""
+        """Pack a drive's reply. beside: counts of the fields that are not of the state."""
         scales = ranges(drive)
         counts = {f.name: beside.get(f.name, 0) for f in self.reply.fields}
         counts |= {n: scales[n].encode(getattr(state, n)) for n in ("position", "velocity", "torque")}
@@ -43,7 +44,7 @@ class Dialect:
 
 
 def ranges(drive: DriveType, fine: bool = False) -> dict[str, Range]:
-    """By field; fine: 16 bits for all."""
+    """Return the range of each field. fine: every field has 16 bits."""
     narrow = 16 if fine else 12
     return {
         "position": Range(-drive.position, drive.position, 16),
@@ -55,7 +56,10 @@ def ranges(drive: DriveType, fine: bool = False) -> dict[str, Range]:
 
 
 def command(drive: DriveType, id: int, target: Target, fd: bool = False) -> Frame:
-    """Every field clamped into its range. All ones would be no command: then the position is a step less."""
+    """Return a command with clamped fields.
+
+    A command whose first fields have all bits set would be a special command, so its position is one step less.
+    """
     scales = ranges(drive)
     counts = {name: scale.encode(getattr(target, name)) for name, scale in scales.items()}
     counts["position"] -= all(counts[name] == scales[name].top for name in ("position", "velocity", "kp"))

@@ -31,7 +31,7 @@ FAMILY = Family(
     reply_words="id",
     command=mit.command,
     tells=False,
-    # CubeMars' manual V1.0.8 names no time limit that the board can set
+    # CubeMars' manual V1.0.8 names no watchdog that the board can set
     alone="CubeMars' drives are not known to stop by themselves: when the board falls silent they go on with the last "
           "command for ever, so the e-stop loop must cut their supply; nor can they be asked for their ranges",
     parts=("ft_mit.c",),

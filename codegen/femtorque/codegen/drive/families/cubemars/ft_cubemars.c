@@ -4,14 +4,14 @@
 #include "ft_mit.h" /* ft_mit_... */
 
 #define WHOLE 8u
-#define COLDEST 40u /* deg C below zero, for which 0 stands */
+#define COLDEST 40u /* the number 0 means -40 deg C */
 
 void ft_cubemars_enable(ft_frame *f, const ft_drive_config *c)
 {
     ft_mit_special(f, c, FT_MIT_ENTER);
 }
 
-/* They know nothing but leaving their mode to clear errors too. */
+/* Disable the drive. Errors are cleared only by leaving the MIT mode, too. */
 void ft_cubemars_disable(ft_frame *f, const ft_drive_config *c, bool clear)
 {
     (void)clear;

@@ -1,6 +1,6 @@
-/* CubeMars' AK drives in their MIT mode. A drive answers each frame that it is
- * sent, and sends nothing by itself. It does not report if it is enabled,
- * nor its settings, but its temperature and its error. */
+/* CubeMars' AK drives in their MIT mode. A drive sends only answers to frames.
+ * An answer has temperature and error. A drive reports neither its settings nor
+ * whether it is enabled. */
 #ifndef FT_CUBEMARS_H
 #define FT_CUBEMARS_H
 

@@ -1,4 +1,4 @@
-"""Damiao's replies and registers: a drive's own scales and guards. openarm_can dm_motor_control.cpp; DM_CAN.py."""
+"""Damiao's replies and registers. Sources: openarm_can dm_motor_control.cpp, DM_CAN.py."""
 
 import struct
 
@@ -10,7 +10,7 @@ from femtorque.codegen.drive.fields import Field, Layout
 BROADCAST = 0x7FF
 READ, WRITE = 0x33, 0x55
 TIMEOUT_UNIT = 50e-6  # s
-ENABLED = 1  # what is larger is an error
+ENABLED = 1  # larger codes are errors
 DIALECT = mit.Dialect(
     Layout((Field("error", 4), Field("id", 4), *mit.STATE, Field("temperature", 8), Field("rotor", 8))),
     Errors({8: "over-voltage", 9: "under-voltage", 10: "over-current", 11: "driver too hot", 12: "rotor too hot",
@@ -40,7 +40,7 @@ def write(id: int, name: str, value: float) -> Frame:
 
 
 def value(data: bytes) -> tuple[int, str, float]:
-    """Id, register's name and value out of a register reply. ValueError for other data."""
+    """Return drive's id, register's name and value of a register reply. Raise ValueError for other data."""
     if len(data) != 8 or data[2] not in (READ, WRITE):
         raise ValueError(f"{data.hex()} is no register reply")
     found = next((r for r in REGISTERS.values() if r.number == data[3]), None)

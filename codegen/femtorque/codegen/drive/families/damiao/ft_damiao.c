@@ -3,17 +3,17 @@
 
 #include "ft_mit.h" /* ft_mit_command, ft_mit_state */
 
-#define EVERYBODY 0x7FFu /* what is about registers goes to all */
+#define EVERYBODY 0x7FFu /* frames about registers go to all drives */
 #define READ_REGISTER 0x33u
 #define WRITE_REGISTER 0x55u
-#define ENABLED 1u /* what is larger is an error */
+#define ENABLED 1u /* larger codes are errors */
 
 void ft_damiao_enable(ft_frame *f, const ft_drive_config *c)
 {
     ft_mit_special(f, c, FT_MIT_ENTER);
 }
 
-/* Clear errors of a drive that is disabled, or disable it. */
+/* Disable a drive. clear: clear the errors of a disabled drive instead. */
 void ft_damiao_disable(ft_frame *f, const ft_drive_config *c, bool clear)
 {
     ft_mit_special(f, c, (uint8_t)(clear ? FT_MIT_CLEAR : FT_MIT_EXIT));
@@ -25,7 +25,7 @@ void ft_damiao_command(ft_frame *f, const ft_drive_config *c,
     ft_mit_command(f, c, t, carried);
 }
 
-/* Write a register, or, as far as the drive is concerned, only name it. */
+/* Form a frame that reads or writes a register. */
 static void about_register(ft_frame *f, const ft_drive_config *c,
                            uint8_t does, uint32_t number, uint32_t value)
 {
@@ -41,7 +41,7 @@ static void about_register(ft_frame *f, const ft_drive_config *c,
         f->data[4u + i] = (uint8_t)(value >> (8u * i));
 }
 
-/* Registers are of four bytes all. */
+/* Ask for a register. Every register has four bytes. */
 void ft_damiao_ask(ft_frame *f, const ft_drive_config *c, uint32_t number,
                    uint32_t size)
 {
@@ -56,16 +56,16 @@ void ft_damiao_write(ft_frame *f, const ft_drive_config *c, uint32_t number,
     about_register(f, c, WRITE_REGISTER, number, value);
 }
 
-/* Return whether a reply is about a register. In a state the same bytes would
- * be the id with no error, which needs the position at the end of its field:
- * beyond any joint's limits. */
+/* Return whether a reply is about a register. A state with the same bytes would
+ * have a position at the end of its field, which is beyond any joint's
+ * limits. */
 static bool is_setting(const ft_frame *f, const ft_drive_config *c)
 {
     return (f->data[2] == READ_REGISTER || f->data[2] == WRITE_REGISTER)
            && f->data[0] == (c->id & 0xFFu) && f->data[1] == c->id >> 8;
 }
 
-/* Take in the four bytes of a register's value. */
+/* Take in a register's value. */
 static ft_drive_heard setting(const ft_frame *f, ft_drive_said *said)
 {
     said->setting = f->data[3];
@@ -74,7 +74,7 @@ static ft_drive_heard setting(const ft_frame *f, ft_drive_said *said)
     return f->data[2] == READ_REGISTER ? FT_HEARD_SETTING : FT_HEARD_ECHO;
 }
 
-/* Take in a frame, if it is this drive's. */
+/* Take in a frame from this drive. */
 ft_drive_heard ft_damiao_hear(const ft_frame *f, const ft_drive_config *c,
                               ft_drive_said *said)
 {

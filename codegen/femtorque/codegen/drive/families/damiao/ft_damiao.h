@@ -1,6 +1,6 @@
-/* Damiao's drives: the command of the MIT mode, a reply that says if the drive
- * is enabled and which error it has, and registers that can be read. A drive
- * answers each frame that it is sent, and sends nothing by itself. */
+/* Damiao's drives. They take the command of the MIT mode. A reply reports the
+ * error, and whether the drive is enabled. Registers can be read. A drive sends
+ * only answers to frames. */
 #ifndef FT_DAMIAO_H
 #define FT_DAMIAO_H
 

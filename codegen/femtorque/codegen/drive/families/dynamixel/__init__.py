@@ -1,11 +1,11 @@
-"""Dynamixel X servos on one half-duplex wire: in current mode, and in PWM mode those without a current sensor.
+"""Dynamixel X servos on one half-duplex wire: in current mode, or in PWM mode without a current sensor.
 
-XL330 and XC330 are left out. Their bus watchdog latches and does not stop the motor in current mode: ROBOTIS has
-reproduced this with all its servos of that size (forum.robotis.com, thread 4814, XC330, firmware 51). They report the
-current of the supply, not of the motor (Rhoban/bam #14).
+XL330 and XC330 are left out. Their bus watchdog latches, and does not stop the motor in current mode. ROBOTIS has
+reproduced this with all its servos of that size (forum.robotis.com, thread 4814, XC330, firmware 51). These servos
+report the current of the supply, not of the motor (Rhoban/bam #14).
 
-Stall torque and current, speed without load, gear, model number, current limit and its step: ROBOTIS' e-manual, at
-the voltage named. Torque per ampere at the output is stall torque by stall current; R is voltage by stall current.
+Stall torque and current, speed without load, gear, model number, current limit and its step: ROBOTIS' e-manual, at the
+voltage of the row. Torque per ampere at the output is stall torque by stall current; R is voltage by stall current.
 """
 
 import math
@@ -16,12 +16,12 @@ from femtorque.codegen.drive.family import (
     AT_LEAST, DriveType, Errors, Family, Firmware, Fitted, HalfDuplex, Places, Servo, Setting)
 
 PLAY = math.radians(0.25)  # rad, backlash of the output: 15 arcmin of the e-manual's XM540
-DAMPING = 1e3  # N m s/rad: the board damps, so any gain is possible
+DAMPING = 1e3  # N m s/rad; the board does the damping, so any gain is possible
 REVERSED, SWITCHED_ON = 1, 8  # bits of the drive mode
 PROTECTED = 0x34  # overload, electrical shock and heat switch the motor off
 WATCHDOG_S = 0.02  # a step of it
 ROTOR_430 = 0.045 / 353.5**2  # kg m^2: google-deepmind/mujoco_menagerie robotis_op3/op3.xml, XM430-W350 at its output
-ROTOR_540 = 0.14 / 272.5**2  # the same, aloha/aloha.xml, XM540-W270 of the forearm
+ROTOR_540 = 0.14 / 272.5**2  # kg m^2: mujoco_menagerie aloha/aloha.xml, XM540-W270 of the forearm
 SUPPLY, LESS = (9.5, 16.0), (6.0, 14.0)  # V: factory values of registers 34 and 32, e-manual
 DRY = 0.03  # Coulomb friction as a share of the stall torque; bam's XL330 has 0.035
 SHARED = "rotor: an XM430's; dry friction: an estimate"
@@ -79,7 +79,7 @@ FAMILY = Family(
     ids=(1, 252),
     places=Places(turn=TURN, wraps=True),
     wire=HalfDuplex("dynamixel", BITRATES, packets, wire_out, "ft_dxl", PLAY),
-    settings=(  # the first is forgotten without power, and latches; the answer to the last goes to the host
+    settings=(  # the first is lost without power, and latches; the host gets the last one's answer
         Setting(REGISTERS["model"], lambda d: _own(d).model),
         Setting(REGISTERS["bus watchdog"], lambda d: min(math.ceil(d.watchdog / WATCHDOG_S) + 1, 127), writes=True,
                 words=lambda d: "set by the board"),

@@ -1,9 +1,10 @@
-"""Dynamixel X on one half-duplex wire, protocol 2.0: servos that take a current, or without a current sensor a duty.
+"""Frames of Dynamixel X servos on one half-duplex wire, protocol 2.0.
 
-Packets FF FF FD 00 id length instruction parameters CRC-16, little endian; FF FF FD within a packet gets another FD.
-ROBOTIS' e-manual (Protocol 2.0, control tables of the models), dynamixel-sdk 4.1.0. The answer to a fast sync read is
-one packet, to which each servo adds its part: error, number, data, CRC of all that came before; it is not stuffed
-(pollen-robotics/rustypot pull request 122, which tried it).
+A servo takes a current, or a duty if it has no current sensor. A packet is FF FF FD 00, id, length, instruction,
+parameters, CRC-16, little endian. FF FF FD within a packet gets another FD. Source: ROBOTIS' e-manual (Protocol 2.0,
+control tables of the models), dynamixel-sdk 4.1.0. The answer to a fast sync read is one packet. Each servo adds its
+part to this packet: error, number, data, CRC of all bytes before. This packet is not stuffed (measured in
+pollen-robotics/rustypot pull request 122).
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,16 +19,16 @@ STATE_SIZE = 10  # bytes: current, velocity, position
 CURRENT_MODE, PWM_MODE = 0, 16
 FULL = 885  # of a duty
 TURN = 4096  # counts
-UNIT = 0.229 / 60.0  # turns a second: a step of velocity
-MODEL = 256  # stands for register 0 where 0 would mean none
-OLDEST = 46  # firmware that knows fast sync read, of all series (rustypot's tests; older ones of some know it)
+UNIT = 0.229 / 60.0  # turns a second in one step of velocity
+MODEL = 256  # number of register 0, because 0 means no register
+OLDEST = 46  # oldest firmware with fast sync read in all series (rustypot's tests)
 BITRATES = (2_000_000, 1_000_000, 3_000_000, 4_000_000, 115_200, 57_600, 9_600)  # of register 8
 TURNROUND = 20e-6  # s from a question to its answer with return delay 0: an estimate
 BETWEEN = 3e-6  # s from one servo's part of an answer to the next one's: an estimate
 
 
 def crc(data: bytes) -> int:
-    """CRC-16, polynomial 0x8005, from 0, not reflected."""
+    """Return the CRC-16 with polynomial 0x8005, initial value 0, not reflected."""
     value = 0
     for byte in data:
         value ^= byte << 8
@@ -46,7 +47,7 @@ def packet(id: int, instruction: int, parameters: bytes = b"") -> bytes:
 
 
 def status(id: int, error: int, data: bytes = b"") -> bytes:
-    """A servo's answer of its own."""
+    """Return the answer of one servo."""
     return packet(id, STATUS, bytes([error]) + data)
 
 
@@ -60,7 +61,7 @@ class Part:
 
 
 def fast_status(parts: Sequence[Part]) -> bytes:
-    """The answer to a fast sync read."""
+    """Return the answer to a fast sync read."""
     size = sum(4 + len(part.data) for part in parts) + 1
     whole = HEAD + bytes([EVERYBODY]) + size.to_bytes(2, "little") + bytes([STATUS])
     for part in parts:
@@ -69,14 +70,14 @@ def fast_status(parts: Sequence[Part]) -> bytes:
 
 
 def write(values: Mapping[int, int], register: int, size: int) -> bytes:
-    """One packet that gives a register of some servos its values, signed or not."""
+    """Return one packet that writes a register of several servos. values: {id: value, signed or not}; size: bytes."""
     each = b"".join(bytes([id]) + (value & (1 << 8 * size) - 1).to_bytes(size, "little")
                     for id, value in values.items())
     return packet(EVERYBODY, SYNC_WRITE, register.to_bytes(2, "little") + size.to_bytes(2, "little") + each)
 
 
 def ask(ids: Sequence[int], register: int = STATE, size: int = STATE_SIZE, fast: bool = True) -> bytes:
-    """All of them answer in turn."""
+    """Return a question to these servos, which answer in turn."""
     return packet(EVERYBODY, FAST_READ if fast else SYNC_READ,
                   register.to_bytes(2, "little") + size.to_bytes(2, "little") + bytes(ids))
 
@@ -96,19 +97,19 @@ REGISTERS = {r.name: r for r in (
     Register("firmware", 6, "B", "its version"),
 )}
 
-# Bits of register 70; the last stands for bit 7 of every answer's error before the register was read
+# Bits of register 70. 0x80 is bit 7 of every answer's error, as long as register 70 has not been read.
 ERRORS = {0x01: "voltage", 0x04: "over temperature", 0x08: "encoder", 0x10: "electrical shock", 0x20: "overload",
           0x80: "hardware error"}
 
 
 def offset(bits: int) -> int:
-    """A homing offset, signed."""
+    """Return a homing offset as a signed number."""
     return bits - (1 << 32) if bits & 1 << 31 else bits
 
 
 def packets(servos: Sequence[DriveType]) -> Packets:
-    """Sizes of a tick: all currents in one packet and all duties in another, a question to all, one answer of all; a
-    tick may switch their motors too."""
+    """Return the sizes of a tick's packets: all currents, all duties, switches, one question and one answer.
+    """
     ids, n = range(1, len(servos) + 1), len(servos)
     kinds = [sum(bool(s.servo and s.servo.ampere) == current for s in servos) for current in (True, False)]
     goals = sum(len(write(dict.fromkeys(range(1, some + 1), 0), GOAL_CURRENT, 2)) for some in kinds if some)
@@ -117,6 +118,6 @@ def packets(servos: Sequence[DriveType]) -> Packets:
 
 
 def wire_out(servos: int) -> int:
-    """Bytes of a tick's packets, at most: goals in two packets, switches or a reboot of some, two settings of others, a
-    question."""
+    """Return the most bytes of a tick: goals in two packets, switches or reboots, two settings, a question.
+    """
     return 7 * 16 + 20 * servos

@@ -9,15 +9,18 @@ enum { HEAD = 0xFF, THIRD = 0xFD, EVERYBODY = 0xFE };
 enum { REBOOT = 0x08, STATUS = 0x55, SYNC_READ = 0x82, SYNC_WRITE = 0x83,
        FAST_READ = 0x8A }; /* instructions */
 enum { LENGTH = 5, INSTRUCTION = 7 }; /* places in a packet */
-enum { ALONE = 11, PART = 4 }; /* bytes around an answer, and around a part */
+enum { ALONE = 11, PART = 4 }; /* bytes of an answer, and of a part, besides the
+                                * data */
 
-#define OLDEST 46u            /* firmware that answers fast questions */
-#define SUPPLY_TICKS 128u     /* between looks at the supply, a power of two */
-#define MISSED (2u * FT_SILENT_TICKS) /* answers: the board has missed it */
+#define OLDEST 46u            /* oldest firmware that answers fast questions */
+#define SUPPLY_TICKS 128u     /* between readings of the supply; a power of
+                               * two */
+#define MISSED (2u * FT_SILENT_TICKS) /* missing answers after which a servo
+                                       * takes no part */
 
 /* ---- check sum --------------------------------------------------------- */
 
-/* Return the check sum of one more byte. */
+/* Return the check sum with one more byte. */
 static uint32_t check(uint32_t sum, uint32_t byte)
 {
     static const uint16_t table[16] = {
@@ -29,7 +32,7 @@ static uint32_t check(uint32_t sum, uint32_t byte)
     return (sum << 4 & 0xFFFFu) ^ table[(sum >> 12 ^ byte) & 15u];
 }
 
-/* Return the check sum of so many more bytes. */
+/* Return the check sum with `size` more bytes. */
 static uint32_t checked(uint32_t sum, const uint8_t *bytes, uint32_t size)
 {
     uint32_t i;
@@ -39,7 +42,7 @@ static uint32_t checked(uint32_t sum, const uint8_t *bytes, uint32_t size)
     return sum;
 }
 
-/* Return two bytes, the lower one first. */
+/* Return the number of two bytes, the lower byte first. */
 static uint32_t two(const uint8_t *p)
 {
     return (uint32_t)p[0] | (uint32_t)p[1] << 8;
@@ -47,8 +50,8 @@ static uint32_t two(const uint8_t *p)
 
 /* ---- out --------------------------------------------------------------- */
 
-/* Put a byte behind the others. Three that look like the beginning of a packet
- * get a fourth. */
+/* Append a byte. Three bytes that look like the beginning of a packet get a
+ * fourth byte, as the protocol demands. */
 static void put(ft_dxl *w, uint32_t begin, uint32_t byte)
 {
     uint8_t *p = w->out + w->size;
@@ -68,7 +71,7 @@ static void put_two(ft_dxl *w, uint32_t begin, uint32_t number)
     put(w, begin, number >> 8);
 }
 
-/* Begin a packet. Return where it begins. */
+/* Begin a packet. Return its place in `out`. */
 static uint32_t begin_packet(ft_dxl *w, uint32_t id, uint32_t instruction)
 {
     const uint32_t begin = w->size;
@@ -83,7 +86,7 @@ static uint32_t begin_packet(ft_dxl *w, uint32_t id, uint32_t instruction)
     return begin;
 }
 
-/* Begin one to all servos about a register. */
+/* Begin a packet to all servos about a register. */
 static uint32_t begin_all(ft_dxl *w, uint32_t instruction, uint32_t number,
                           uint32_t width)
 {
@@ -94,7 +97,7 @@ static uint32_t begin_all(ft_dxl *w, uint32_t instruction, uint32_t number,
     return begin;
 }
 
-/* End it. */
+/* End a packet. */
 static void end(ft_dxl *w, uint32_t begin)
 {
     uint8_t *p = w->out + begin;
@@ -109,13 +112,13 @@ static void end(ft_dxl *w, uint32_t begin)
     w->size += 2u;
 }
 
-/* Return whether a frame has such a meaning. */
+/* Return whether a frame has one of the meanings `what`. */
 static bool means(const ft_frame *f, uint32_t what)
 {
     return (FT_DXL_MEANT(f->id) & what) != 0u;
 }
 
-/* Return how many frames have such a meaning. */
+/* Return the number of frames with one of the meanings `what`. */
 static uint32_t count_of(const ft_frame f[], uint32_t count, uint32_t what)
 {
     uint32_t i, some = 0;
@@ -125,7 +128,7 @@ static uint32_t count_of(const ft_frame f[], uint32_t count, uint32_t what)
     return some;
 }
 
-/* All goals of one kind; of a motor that is not to run: nothing. */
+/* Pack all goals of one kind. A motor that does not run gets the goal 0. */
 static void pack_goals(ft_dxl *w, const ft_frame f[], uint32_t count,
                        uint32_t number)
 {
@@ -145,9 +148,9 @@ static void pack_goals(ft_dxl *w, const ft_frame f[], uint32_t count,
     end(w, begin);
 }
 
-/* Which motors are on, of those that are to be told: another one that has been
- * without power stays off. One that was switched off is off whatever it
- * says. */
+/* Pack the switches of motors. Only servos with SWITCH get one, so a servo that
+ * was without power stays off. A motor that was switched off counts as off
+ * until its servo reports its state again. */
 static void pack_switches(ft_dxl *w, const ft_frame f[], uint32_t count)
 {
     const uint32_t begin = begin_all(w, SYNC_WRITE, FT_DXL_TORQUE, 1u);
@@ -165,8 +168,8 @@ static void pack_switches(ft_dxl *w, const ft_frame f[], uint32_t count)
     end(w, begin);
 }
 
-/* One register of those servos whose frames have such a meaning. wide: bytes.
- * clears: it gets a zero instead of its value. */
+/* Pack one register of all servos whose frames have the meaning `what`. wide:
+ * bytes. clears: write 0 instead of the frame's value. */
 static void pack_register(ft_dxl *w, const ft_frame f[], uint32_t count,
                           uint32_t what, uint32_t wide, bool clears)
 {
@@ -183,8 +186,8 @@ static void pack_register(ft_dxl *w, const ft_frame f[], uint32_t count,
     end(w, begin);
 }
 
-/* The register that all are asked for, where a frame is to set it. A watchdog
- * that has expired takes zero alone. */
+/* Pack the register that all servos are asked for, if a frame sets this
+ * register. An expired watchdog takes only 0, so 0 is written first. */
 static void pack_settings(ft_dxl *w, const ft_frame f[], uint32_t count)
 {
     uint32_t i, some = 0;
@@ -206,7 +209,7 @@ static void pack_reboot(ft_dxl *w, uint32_t i)
     memset(&w->servo[i], 0, sizeof w->servo[i]);
 }
 
-/* The question to those that are asked. */
+/* Pack the question to the asked servos. */
 static void pack_question(ft_dxl *w)
 {
     uint32_t i, begin;
@@ -220,7 +223,8 @@ static void pack_question(ft_dxl *w)
     end(w, begin);
 }
 
-/* A register of one byte of all servos that may answer late. */
+/* Pack a register of one byte for all servos with LATE. known: only for servos
+ * whose reported delay is not 0. */
 static void pack_late(ft_dxl *w, const ft_frame f[], uint32_t count,
                       uint32_t number, uint32_t value, bool known)
 {
@@ -237,7 +241,7 @@ static void pack_late(ft_dxl *w, const ft_frame f[], uint32_t count,
     end(w, begin);
 }
 
-/* Return whether a servo that may answer late has said that it does. */
+/* Return whether a servo with LATE has reported a delay. */
 static bool any_late(const ft_dxl *w, const ft_frame f[], uint32_t count)
 {
     bool any = false;
@@ -248,17 +252,17 @@ static bool any_late(const ft_dxl *w, const ft_frame f[], uint32_t count)
     return any;
 }
 
-/* Let a servo be asked in this tick. */
+/* Ask a servo in this tick. */
 static void let(ft_dxl *w, uint32_t i)
 {
     w->servo[i].asked = true;
     w->asked++;
 }
 
-/* Let servos that may answer late answer questions, and at once. The delay is
- * stored in them, so that it is only written where one has said that it is
- * another; otherwise one after the other is asked for it, and for its
- * firmware. */
+/* Make servos with LATE answer questions without delay. Servos store the delay,
+ * so the board writes it only to a servo that has reported another delay.
+ * Otherwise the board asks one servo after the other for its delay, and then
+ * for its firmware. */
 static void wake(ft_dxl *w, const ft_frame f[], uint32_t count)
 {
     uint32_t i;
@@ -279,9 +283,9 @@ static void wake(ft_dxl *w, const ft_frame f[], uint32_t count)
     pack_question(w);
 }
 
-/* Find the register that is asked for or set: the first that a frame names, to
- * those that are asked or one that sets it; without any, the state, or what
- * else is of interest. */
+/* Choose the register of this tick: the first one that an asked servo's frame
+ * names or that a frame sets. If no frame names a register, choose the errors,
+ * the supply or the state. */
 static void choose(ft_dxl *w, const ft_frame frames[])
 {
     uint32_t i;
@@ -308,7 +312,7 @@ static void choose(ft_dxl *w, const ft_frame frames[])
     }
 }
 
-/* Find the servos that are asked in a tick. */
+/* Choose the servos that are asked in this tick. */
 static void share(ft_dxl *w)
 {
     const uint32_t half = (w->servos + 1u) / 2u;
@@ -363,9 +367,9 @@ static bool begins(const uint8_t *p)
            && p[INSTRUCTION] == STATUS;
 }
 
-/* Return where answers begin: behind the bytes that were sent. If other bytes
- * came back none is believed, unless they are answers alone: then the board's
- * own bytes do not come back at all. */
+/* Return the place of the first answer. Answers follow the echo of the sent
+ * bytes. If the echo is wrong, all bytes are ignored. Bytes that begin with an
+ * answer are taken: on this wire the sent bytes do not come back. */
 static uint32_t behind(ft_dxl *w, uint32_t came)
 {
     if (came >= w->size && memcmp(w->in, w->out, w->size) == 0)
@@ -376,8 +380,7 @@ static uint32_t behind(ft_dxl *w, uint32_t came)
     return came;
 }
 
-/* Return a number of two bytes as one of 16 bits with a sign, or the largest
- * one. bits: of 32, with a sign. */
+/* Return a signed number of 32 bits as a signed number of 16 bits, clamped. */
 static uint32_t narrow(uint32_t bits)
 {
     if (bits + 0x8000u <= 0xFFFFu)
@@ -385,8 +388,8 @@ static uint32_t narrow(uint32_t bits)
     return (bits & 0x80000000u) != 0u ? 0x8000u : 0x7FFFu;
 }
 
-/* Keep a state: current, velocity, position, of which 16 bits are enough, with
- * what is known of supply and warmth. */
+/* Keep a state of 8 bytes: 16 bits each of position, velocity and current, the
+ * supply and the temperature. */
 static void keep_state(const ft_dxl_servo *s, ft_frame *f, const uint8_t *data)
 {
     const uint32_t velocity = narrow(two(data + 2) | two(data + 4) << 16);
@@ -402,7 +405,7 @@ static void keep_state(const ft_dxl_servo *s, ft_frame *f, const uint8_t *data)
     f->data[7] = s->warmth;
 }
 
-/* Take from an answer what the wire itself needs to know. */
+/* Note an answer's facts that the wire itself needs. */
 static void note(const ft_dxl *w, ft_dxl_servo *s, const uint8_t *data)
 {
     const uint32_t volts = two(data);
@@ -433,7 +436,8 @@ static void note(const ft_dxl *w, ft_dxl_servo *s, const uint8_t *data)
     }
 }
 
-/* Take an answer's alert: once it comes, the servo is asked for its error. */
+/* Note an answer's alert. At a new alert the board asks for the servo's
+ * error. */
 static void heed(ft_dxl *w, ft_dxl_servo *s, uint32_t error)
 {
     const uint8_t alert = (uint8_t)(error & FT_DXL_ALERT);
@@ -445,8 +449,8 @@ static void heed(ft_dxl *w, ft_dxl_servo *s, uint32_t error)
     s->alert = alert;
 }
 
-/* Keep the answer of a servo that was asked, once: there is room for one of
- * each. data: as many bytes as were asked for, two at least. */
+/* Keep the answer of an asked servo. Each servo has room for one answer. data:
+ * `width` bytes, at least two. */
 static void keep(ft_dxl *w, uint32_t id, uint32_t error, const uint8_t *data)
 {
     ft_frame *f = &w->answer[w->answers];
@@ -472,8 +476,8 @@ static void keep(ft_dxl *w, uint32_t id, uint32_t error, const uint8_t *data)
             | (s->on ? FT_DXL_IS_ON : 0u);
 }
 
-/* Take in the parts of an answer of all. Return its bytes; 0: none of it is
- * right. */
+/* Take in the parts of a fast answer. Return the number of its right bytes; 0
+ * if no part is right. */
 static uint32_t take_parts(ft_dxl *w, const uint8_t *p, uint32_t left)
 {
     uint32_t sum = checked(0u, p, INSTRUCTION + 1u), at = INSTRUCTION + 1u, k;
@@ -490,8 +494,8 @@ static uint32_t take_parts(ft_dxl *w, const uint8_t *p, uint32_t left)
     return k != 0u ? at : 0u;
 }
 
-/* Take in the answer of one servo: its own bytes without those that were put
- * in. Return its bytes; 0: it is none. */
+/* Take in the answer of one servo, without its stuffed bytes. Return its size;
+ * 0 if the bytes are no answer. */
 static uint32_t take_one(ft_dxl *w, const uint8_t *p, uint32_t left)
 {
     const uint32_t size = two(p + LENGTH) + INSTRUCTION;
@@ -514,7 +518,8 @@ static uint32_t take_one(ft_dxl *w, const uint8_t *p, uint32_t left)
     return size;
 }
 
-/* Take in what begins at a place. Return how many bytes it has. */
+/* Take in a packet at place `at`. Return its size, or 1 for a byte outside
+ * packets. */
 static uint32_t take(ft_dxl *w, uint32_t at, uint32_t came)
 {
     const uint8_t *p = w->in + at;
@@ -531,9 +536,9 @@ static uint32_t take(ft_dxl *w, uint32_t at, uint32_t came)
     return size;
 }
 
-/* Count an answer of each that was asked as missing: an answer undoes it. After
- * too many a servo takes part no more: the next one in its place may be
- * another. */
+/* Count one missing answer for each asked servo. An answer sets the count to 0.
+ * After too many missing answers a servo takes no part: another servo may have
+ * replaced it. */
 static void miss(ft_dxl *w)
 {
     uint32_t i;

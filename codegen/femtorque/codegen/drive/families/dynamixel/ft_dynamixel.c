@@ -11,9 +11,9 @@
 #define HALF 0.5f        /* of a step */
 #define TURN 4096u       /* counts */
 #define UNIT 0.0239808f  /* rad/s: a step of velocity, 0.229 turns a minute */
-#define LOOK_TICKS 8u    /* between looks whether a motor is still on */
+#define LOOK_TICKS 8u    /* between checks that a motor is still on */
 #define WAKE_TICKS 8u    /* between tries to wake a silent servo */
-#define WAKES 64u        /* ticks of each tenth of a second that have them */
+#define WAKES 64u        /* ticks of a round in which the board tries */
 
 enum { SIZE = 5 }; /* bytes of a frame to a servo */
 
@@ -27,8 +27,7 @@ static void begin_frame(ft_frame *f, const ft_drive_config *c, uint32_t meant,
     f->data[FT_DXL_GOAL] = c->scale > 0.0f ? FT_DXL_CURRENT : FT_DXL_DUTY;
 }
 
-/* Return the steps that are asked for: of current, which make the torque, the
- * damping too; or of a duty. */
+/* Return the wanted steps of current for torque and damping, or of duty. */
 static float steps_of(const ft_drive_config *c, const ft_drive_target *t)
 {
     if (!(c->scale > 0.0f))
@@ -36,8 +35,8 @@ static float steps_of(const ft_drive_config *c, const ft_drive_target *t)
     return c->scale * (t->torque + t->kd * (t->velocity - t->seen));
 }
 
-/* Give a goal, no more than the servo's limit. The rest of rounding is carried
- * to the next one. */
+/* Send a goal within the servo's limit. The rounding error is carried to the
+ * next goal. */
 void ft_dynamixel_command(ft_frame *f, const ft_drive_config *c,
                           const ft_drive_target *t, float *carried)
 {
@@ -57,13 +56,14 @@ void ft_dynamixel_command(ft_frame *f, const ft_drive_config *c,
     f->data[1] = (uint8_t)(steps >> 8);
 }
 
-/* Without a goal. */
+/* Switch the motor on without a goal. */
 void ft_dynamixel_enable(ft_frame *f, const ft_drive_config *c)
 {
     begin_frame(f, c, (uint32_t)FT_DXL_SWITCH | (uint32_t)FT_DXL_RUN, 0u, 0u);
 }
 
-/* Errors are over with a reboot alone, which switches it off too. */
+/* Switch the motor off. clear: reboot the servo instead, since only a reboot
+ * clears errors. */
 void ft_dynamixel_disable(ft_frame *f, const ft_drive_config *c, bool clear)
 {
     begin_frame(f, c, clear ? FT_DXL_REBOOT : FT_DXL_SWITCH, 0u, 0u);
@@ -85,17 +85,18 @@ void ft_dynamixel_write(ft_frame *f, const ft_drive_config *c, uint32_t number,
     f->data[3] = (uint8_t)(value >> 24);
 }
 
-/* Servos come with a delay before each answer: of many, the last ones' answers
- * fall into the next tick's packets. Now and then one that is silent is asked
- * alone; in between all are asked: in case it was only disturbed. */
+/* Wake a silent servo. New servos delay each answer: on a long wire the last
+ * answers would collide with the next tick's packets. The board therefore asks
+ * a silent servo alone in some ticks. In the other ticks it asks all servos,
+ * because the answer may only have been disturbed. */
 void ft_dynamixel_wake(ft_frame *f, const ft_drive_config *c, uint32_t phase)
 {
     if (phase % WAKE_TICKS == 0u && phase < WAKES)
         begin_frame(f, c, FT_DXL_LATE, 0u, 0u);
 }
 
-/* A servo's state has its errors, but not if its motor is on: now and then the
- * question is for that instead, and for its errors one by one. */
+/* Ask for the motor's switch and the errors instead of the state in some ticks.
+ * A state does not report whether the motor is on. */
 void ft_dynamixel_look(ft_frame *f, uint32_t tick, bool enabled)
 {
     if (tick % (enabled ? LOOK_TICKS : 2u) == 0u)
@@ -107,7 +108,7 @@ static uint32_t pair(const uint8_t *data)
     return (uint32_t)data[0] | (uint32_t)data[1] << 8;
 }
 
-/* Return a number of 16 bits with a sign. */
+/* Return a signed number of 16 bits. */
 static float real(const uint8_t *data)
 {
     const int32_t bits = (int32_t)pair(data);
@@ -115,8 +116,8 @@ static float real(const uint8_t *data)
     return (float)(bits < 0x8000 ? bits : bits - 0x10000);
 }
 
-/* Take in a state: position, velocity, current, voltage, temperature. Its turns
- * depend on when it was switched on, and are left out. */
+/* Take in a state: position, velocity, current, voltage, temperature. The count
+ * of whole turns depends on power-up, and is left out. */
 static ft_drive_heard state(const ft_frame *f, const ft_drive_config *c,
                             ft_drive_said *said)
 {

@@ -1,12 +1,11 @@
-/* Dynamixel X servos: a motor with a gear, to which the board gives a current,
- * or a duty where the servo measures no current. Frames are those of
- * ft_dxl.h. */
+/* Dynamixel X servos: a motor with a gear. The board sends a current, or a duty
+ * if the servo does not measure its current. ft_dxl.h defines the frames. */
 #ifndef FT_DYNAMIXEL_H
 #define FT_DYNAMIXEL_H
 
 #include "ft_drive.h" /* ft_frame, ft_drive_... */
 
-/* Stands for register 0, since no number of a setting is 0. */
+/* Number of register 0 as a setting, since no setting has the number 0. */
 #define FT_DYNAMIXEL_MODEL 256u
 
 void ft_dynamixel_enable(ft_frame *f, const ft_drive_config *c);

@@ -1,7 +1,7 @@
-"""Feetech's STS servos on one half-duplex wire, in their PWM mode.
+"""Feetech's STS servos on one half-duplex wire in PWM mode.
 
-Rhoban/bam params/feetech_sts3215_*/m1.json, makers' and sellers' sheets (C001: 19.5 kg cm, 52 rpm at 7.4 V; C018:
-30 kg cm, 45 rpm at 12 V; both 1:345).
+Sources: Rhoban/bam params/feetech_sts3215_*/m1.json, and data sheets of maker and sellers. C001: 19.5 kg cm, 52 rpm at
+7.4 V. C018: 30 kg cm, 45 rpm at 12 V. Both have gears of 1:345.
 """
 
 import math
@@ -20,8 +20,9 @@ PLAY = math.radians(1.0)  # rad, backlash of the output of an STS3215: SO-ARM100
 
 def _sts3215(name: str, volts: float, gear: float, kt: float, R: float, armature: float, friction: tuple[float, float],
              rpm: float, stall: float, supply: tuple[float, float] | None = None) -> DriveType:
-    """Return an STS3215. kt N m/A, R ohm, armature kg m^2 and friction (N m s/rad, N m): at the output, identified by
-    Rhoban/bam (model m1). rpm, stall kg cm: of the data sheet."""
+    """Return an STS3215. kt N m/A, R ohm, armature kg m^2, friction (N m s/rad, N m): at the output, identified by
+    Rhoban/bam (model m1). rpm, stall kg cm: from the data sheet.
+    """
     servo = Servo(STS3215, volts, R, kt / gear, armature / square(gear), gear, *friction, range_v=supply)
     return DriveType(f"feetech-sts3215-{name}", "feetech", math.pi, rpm * math.tau / 60.0, stall * KGF_CM, 0.0, 0.0,
                      note="at stall the identified motor gives "
@@ -34,12 +35,12 @@ FAMILY = Family(
     types=(
         _sts3215("7v4", 7.4, 345.0, 1.2116, 2.6762, 0.028403, (0.059085, 0.052393), 52.0, 19.5),
         _sts3215("12v", 12.0, 345.0, 1.4440, 2.0296, 0.032460, (0.030474, 0.19587), 45.0, 30.0,
-                 (4.0, 14.0)),  # V: its data sheet, in TheRobotStudio/SO-ARM100 issue 134
+                 (4.0, 14.0)),  # V: data sheet in TheRobotStudio/SO-ARM100 issue 134
     ),
     ids=(1, 253),
     places=Places(turn=TURN, wraps=True),
     wire=HalfDuplex("sts", BITRATES, packets, wire_out, "ft_sts", PLAY),
-    settings=(  # what is written after the lock is forgotten without power; the answer to the last goes to the host
+    settings=(  # settings after the lock are lost without power; the host gets the last one's answer
         Setting(REGISTERS["lock"], lambda d: 1, writes=True),
         Setting(REGISTERS["model"], lambda d: d.type.servo.model if d.type.servo else None),
         Setting(REGISTERS["mode"], lambda d: PWM_MODE, writes=True),

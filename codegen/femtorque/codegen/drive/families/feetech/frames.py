@@ -1,7 +1,8 @@
-"""Feetech's STS servos on one half-duplex wire, in their PWM mode: open-loop motors with a bridge and an encoder.
+"""Frames of Feetech's STS servos on one half-duplex wire in PWM mode.
 
-Packets FF FF id length instruction parameters checksum, little endian. FTServo_stm32HAL, feetech-servo-sdk; registers:
-LeRobot's tables.py. Bit 10 is the duty's direction: LeRobot pull request 4547 has seen it turn a servo round.
+A packet is FF FF, id, length, instruction, parameters, check sum, little endian. Sources: FTServo_stm32HAL,
+feetech-servo-sdk, LeRobot's tables.py for the registers. Bit 10 of the duty is its direction (tried on a servo in
+LeRobot pull request 4547).
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,11 +14,11 @@ HEAD, EVERYBODY = b"\xff\xff", 0xFE
 SYNC_READ, SYNC_WRITE = 0x82, 0x83
 TORQUE_ENABLE, DUTY, POSITION = 40, 44, 56  # registers
 PWM_MODE = 2
-STATE = 8  # bytes of one: position, velocity, load, voltage, temperature
+STATE = 8  # bytes: position, velocity, load, voltage, temperature
 FULL, BACKWARDS = 1000, 1 << 10  # of the duty
 TURN = 4096  # counts
 OFFSET_SIGN = 1 << 11  # of the position offset
-FIRMWARE = 256  # stands for registers 0 and 1 where 0 would mean none
+FIRMWARE = 256  # number of registers 0 and 1, because 0 means no register
 BITRATES = (1_000_000, 500_000, 250_000, 128_000, 115_200, 57_600, 38_400, 19_200)  # register 6; LeRobot's table
 DELAY = 40e-6  # s from a packet's end to the first answer with return delay 0, and between answers: an estimate
 
@@ -29,7 +30,7 @@ def packet(id: int, instruction: int, parameters: bytes = b"") -> bytes:
 
 @dataclass(frozen=True)
 class Status:
-    """Answer of a servo: its error bits and the bytes asked for."""
+    """Answer of a servo. parameters: the bytes that were asked for."""
 
     id: int
     error: int
@@ -37,7 +38,7 @@ class Status:
 
 
 def status(data: bytes) -> Status:
-    """ValueError for what is no whole packet with a right check sum."""
+    """Return the answer in a packet. Raise ValueError for an incomplete packet or a wrong check sum."""
     if len(data) < 6 or data[:2] != HEAD or data[3] != len(data) - 4:
         raise ValueError(f"{data.hex()} is no packet")
     if ~sum(data[2:-1]) & 0xFF != data[-1]:
@@ -46,30 +47,31 @@ def status(data: bytes) -> Status:
 
 
 def duty(share: float) -> bytes:
-    """-1 .. 1 of the supply, clamped, as register 44 wants it: magnitude and a direction bit."""
+    """Return a duty as register 44: magnitude and direction bit. share: -1 .. 1 of the supply, clamped.
+    """
     share = 0.0 if share != share else min(max(share, -1.0), 1.0)
     count = round(abs(share) * FULL)
     return (count | (BACKWARDS if share < 0.0 and count else 0)).to_bytes(2, "little")
 
 
 def duties(shares: Mapping[int, float]) -> bytes:
-    """One packet that all servos obey together."""
+    """Return one packet with the duties of all servos. shares: {id: duty}."""
     each = b"".join(bytes([id]) + duty(share) for id, share in shares.items())
     return packet(EVERYBODY, SYNC_WRITE, bytes([DUTY, 2]) + each)
 
 
 def torques(on: Mapping[int, bool]) -> bytes:
-    """One packet that switches the motors of all servos, each as it says."""
+    """Return one packet that switches motors on or off. on: {id: switch}."""
     return packet(EVERYBODY, SYNC_WRITE, bytes([TORQUE_ENABLE, 1]) + b"".join(bytes(pair) for pair in on.items()))
 
 
 def ask(ids: Sequence[int], register: int = POSITION, size: int = STATE) -> bytes:
-    """All of them answer in turn."""
+    """Return a question to these servos, which answer in turn."""
     return packet(EVERYBODY, SYNC_READ, bytes([register, size]) + bytes(ids))
 
 
 def settings(values: Mapping[int, int], register: int, size: int) -> bytes:
-    """One packet that gives a register of some servos its values."""
+    """Return one packet that writes a register of several servos. values: {id: value}; size: bytes."""
     each = b"".join(bytes([id]) + value.to_bytes(size, "little") for id, value in values.items())
     return packet(EVERYBODY, SYNC_WRITE, bytes([register, size]) + each)
 
@@ -88,29 +90,28 @@ REGISTERS = {r.name: r for r in (
     Register("torque enable", TORQUE_ENABLE, "B", "1: its motor is on"),
 )}
 
-# Bits of the error in every answer, register 65. python-st3215, FTServo's memory table
+# Error bits of every answer, as in register 65 (python-st3215, FTServo's memory table)
 ERRORS = ("voltage", "encoder", "over temperature", "over current", "angle", "overload")
 
 
 def firmware_word(version: str) -> int:
-    """Word of registers 0 and 1 for a version such as "3.10"; 0 for none."""
+    """Return registers 0 and 1 as a word for a version like "3.10"; 0 for an empty text."""
     major, _, minor = version.partition(".")
     return int(major) | int(minor) << 8 if version else 0
 
 
 def firmware_text(word: int) -> str:
-    """Version out of registers 0 and 1; empty for 0."""
+    """Return the version of the word of registers 0 and 1; an empty text for 0."""
     return f"{word & 0xFF}.{word >> 8 & 0xFF}" if word else ""
 
 
 def offset(bits: int) -> int:
-    """A position offset, signed."""
+    """Return a position offset as a signed number."""
     return -(bits & ~OFFSET_SIGN) if bits & OFFSET_SIGN else bits
 
 
 def packets(servos: Sequence[DriveType]) -> Packets:
-    """Sizes of a tick: all duties in one packet, a question that all answer with their state; a tick may switch their
-    motors too."""
+    """Return the sizes of a tick's packets: all duties, switches of motors, one question and all answers."""
     ids = range(1, len(servos) + 1)
     answers = len(ids) * len(packet(0, 0, bytes(STATE)))
     return Packets(len(duties(dict.fromkeys(ids, 0.0))), len(torques(dict.fromkeys(ids, False))), len(ask(ids)),
@@ -118,5 +119,5 @@ def packets(servos: Sequence[DriveType]) -> Packets:
 
 
 def wire_out(servos: int) -> int:
-    """Bytes of a tick's packets, at most: duties, switches of some and settings of others, a question."""
+    """Return the largest number of bytes that a tick sends: duties, switches, settings and a question."""
     return 32 + 7 * servos

@@ -13,7 +13,7 @@
 #define HALF 0.5f          /* of a step */
 #define TURN 4096u         /* counts */
 #define WAKE_TICKS 3u
-#define LOOK_TICKS 8u      /* between looks whether a motor is still on */
+#define LOOK_TICKS 8u      /* between checks that a motor is still on */
 
 enum { DELAY = 7, LOCK = 55 }; /* registers */
 
@@ -28,8 +28,8 @@ static void begin_frame(ft_frame *f, const ft_drive_config *c, uint32_t meant,
     memset(f->data, 0, sizeof f->data);
 }
 
-/* Give a duty, no more than the servo's limit. The rest of rounding is
- * carried to the next one. */
+/* Send a duty within the servo's limit. The rounding error is carried to the
+ * next duty. */
 void ft_feetech_command(ft_frame *f, const ft_drive_config *c,
                         const ft_drive_target *t, float *carried)
 {
@@ -48,13 +48,13 @@ void ft_feetech_command(ft_frame *f, const ft_drive_config *c,
     f->data[1] = (uint8_t)(steps >> 8);
 }
 
-/* Without a duty. */
+/* Switch the motor on with a duty of 0. */
 void ft_feetech_enable(ft_frame *f, const ft_drive_config *c)
 {
     begin_frame(f, c, (uint32_t)FT_STS_SWITCH | (uint32_t)FT_STS_RUN, 0u, 0u);
 }
 
-/* Errors are over with it. */
+/* Switch the motor off, which clears errors too. */
 void ft_feetech_disable(ft_frame *f, const ft_drive_config *c, bool clear)
 {
     (void)clear;
@@ -75,10 +75,10 @@ void ft_feetech_write(ft_frame *f, const ft_drive_config *c, uint32_t number,
     f->data[3] = (uint8_t)(value >> 8);
 }
 
-/* Servos come with a delay before each answer: the last ones' answers fall into
- * the next tick's packets. The wire is left quiet for a tick. The next ticks
- * write that settings are forgotten without power, and that answers come at
- * once. */
+/* Wake a silent servo. New servos delay each answer, so the last answers would
+ * collide with the next tick's packets. The first tick asks nothing. The second
+ * tick sets the lock: later settings are then lost without power. The third
+ * tick sets the delay to 0. */
 void ft_feetech_wake(ft_frame *f, const ft_drive_config *c, uint32_t phase)
 {
     if (phase >= WAKE_TICKS)
@@ -90,8 +90,8 @@ void ft_feetech_wake(ft_frame *f, const ft_drive_config *c, uint32_t phase)
     f->id |= FT_STS_ID(0u, FT_STS_QUIET, 0u, 0u);
 }
 
-/* A servo's state has its errors, but not if its motor is on: now and then the
- * question is for that instead. */
+/* Ask for the motor's switch instead of the state in some ticks. A state does
+ * not report whether the motor is on. */
 void ft_feetech_look(ft_frame *f, uint32_t tick, bool enabled)
 {
     if (tick % (enabled ? LOOK_TICKS : 2u) == 0u)
@@ -103,8 +103,8 @@ static uint32_t two(const uint8_t *data)
     return (uint32_t)data[0] | (uint32_t)data[1] << 8;
 }
 
-/* Take in a state: position, speed, load, voltage, temperature. Positions
- * beyond a turn, which a servo can be set to report, are taken within it. */
+/* Take in a state: position, speed, load, voltage, temperature. A servo can be
+ * set to report several turns: the position is reduced to one turn. */
 static ft_drive_heard state(const ft_frame *f, ft_drive_said *said)
 {
     const uint32_t told = two(f->data), counts = told & ~NEGATIVE;

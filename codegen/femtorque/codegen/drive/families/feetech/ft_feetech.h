@@ -1,11 +1,12 @@
-/* Feetech's STS servos in their PWM mode: a motor with a gear, to which the
- * board gives a duty. Frames are those of ft_sts.h. */
+/* Feetech's STS servos in their PWM mode: a motor with a gear. The board sends
+ * a duty. ft_sts.h defines the frames. */
 #ifndef FT_FEETECH_H
 #define FT_FEETECH_H
 
 #include "ft_drive.h" /* ft_frame, ft_drive_... */
 
-/* Stands for registers 0 and 1, since no number of a setting is 0. */
+/* Number of registers 0 and 1 as a setting, since no setting has the number
+ * 0. */
 #define FT_FEETECH_FIRMWARE 256u
 
 void ft_feetech_enable(ft_frame *f, const ft_drive_config *c);

@@ -7,11 +7,12 @@
 
 enum { HEAD = 0xFF, EVERYBODY = 0xFE };
 enum { SYNC_READ = 0x82, SYNC_WRITE = 0x83 };
-enum { BEFORE = 5, AROUND = 6 }; /* bytes before the parameters; and after */
+enum { BEFORE = 5, AROUND = 6 }; /* bytes before the parameters, and around
+                                  * them */
 
 /* ---- out --------------------------------------------------------------- */
 
-/* Return the check sum of a packet of so many bytes, itself the last. */
+/* Return the check sum of a packet. size: bytes with the check sum. */
 static uint8_t check(const uint8_t *packet, uint32_t size)
 {
     uint32_t sum = 0, i;
@@ -21,8 +22,8 @@ static uint8_t check(const uint8_t *packet, uint32_t size)
     return (uint8_t)~sum;
 }
 
-/* Begin a packet to all servos, of so many parameters. Return where the next
- * ones of them go. */
+/* Begin a packet to all servos with this number of parameters. Return the place
+ * of the third parameter. */
 static uint8_t *begin(ft_sts *w, uint8_t instruction, uint32_t parameters,
                       uint32_t number, uint32_t width)
 {
@@ -37,7 +38,7 @@ static uint8_t *begin(ft_sts *w, uint8_t instruction, uint32_t parameters,
     return p + BEFORE + 2;
 }
 
-/* End it. */
+/* End a packet. */
 static void end(ft_sts *w, const uint8_t *past)
 {
     uint8_t *p = w->out + w->size;
@@ -47,13 +48,13 @@ static void end(ft_sts *w, const uint8_t *past)
     w->size += size;
 }
 
-/* Return whether a frame has such a meaning. */
+/* Return whether a frame has one of the meanings `what`. */
 static bool means(const ft_frame *f, uint32_t what)
 {
     return (FT_STS_MEANT(f->id) & what) != 0u;
 }
 
-/* All duties; of a motor that is not to run: nothing. */
+/* Pack all duties. A motor that does not run gets the duty 0. */
 static void pack_duties(ft_sts *w, const ft_frame f[], uint32_t count)
 {
     uint8_t *p = begin(w, SYNC_WRITE, 2u + 3u * count, FT_STS_DUTY, 2u);
@@ -69,7 +70,7 @@ static void pack_duties(ft_sts *w, const ft_frame f[], uint32_t count)
     end(w, p);
 }
 
-/* Return how many frames have such a meaning. */
+/* Return the number of frames with one of the meanings `what`. */
 static uint32_t count_of(const ft_frame f[], uint32_t count, uint32_t what)
 {
     uint32_t i, some = 0;
@@ -79,9 +80,9 @@ static uint32_t count_of(const ft_frame f[], uint32_t count, uint32_t what)
     return some;
 }
 
-/* Which motors are on, of those that are to be told: another one that has been
- * without power stays off. One that was switched off is off whatever it
- * says. */
+/* Pack the switches of motors. Only servos with SWITCH get one, so a servo that
+ * was without power stays off. A motor that was switched off counts as off
+ * until its servo reports its state again. */
 static void pack_switches(ft_sts *w, const ft_frame f[], uint32_t count)
 {
     const uint32_t some = count_of(f, count, FT_STS_SWITCH);
@@ -100,16 +101,16 @@ static void pack_switches(ft_sts *w, const ft_frame f[], uint32_t count)
     end(w, p);
 }
 
-/* Return whether a frame is to set the register that all are asked for, and
- * switches nothing: never a state, of which a frame has no room for the
- * bytes. */
+/* Return whether a frame sets the register that all servos are asked for, and
+ * does not switch a motor. A frame has room for two bytes, so it never sets a
+ * whole state. */
 static bool sets(const ft_sts *w, const ft_frame *f)
 {
     return means(f, FT_STS_SET) && !means(f, FT_STS_SWITCH)
            && FT_STS_NUMBER(f->id) == w->number && w->width <= 2u;
 }
 
-/* A register of those servos that are to have it set. */
+/* Pack the asked register for all servos whose frames set it. */
 static void pack_settings(ft_sts *w, const ft_frame f[], uint32_t count)
 {
     const uint32_t width = w->width;
@@ -131,7 +132,7 @@ static void pack_settings(ft_sts *w, const ft_frame f[], uint32_t count)
     end(w, p);
 }
 
-/* The question to all. */
+/* Pack the question to all servos. */
 static void pack_question(ft_sts *w, const ft_frame f[], uint32_t count)
 {
     uint8_t *p = begin(w, SYNC_READ, 2u + count, w->number, w->width);
@@ -142,8 +143,9 @@ static void pack_question(ft_sts *w, const ft_frame f[], uint32_t count)
     end(w, p);
 }
 
-/* Find the register that is asked for or set: the first that a frame names, in
- * a quiet tick a quiet one; without any, the state. */
+/* Choose the register of this tick: the first one that a frame names. In a
+ * quiet tick only frames with QUIET count. If no frame names a register, choose
+ * the state. */
 static void choose(ft_sts *w, const ft_frame f[], uint32_t count, bool quiet)
 {
     uint32_t i;
@@ -175,16 +177,17 @@ void ft_sts_pack(ft_sts *w, const ft_frame frames[], uint32_t count)
     pack_duties(w, frames, servos);
     if (count_of(frames, servos, FT_STS_SWITCH) != 0u && !quiet)
         pack_switches(w, frames, servos);
-    pack_settings(w, frames, servos); /* of others, which are set up later */
+    pack_settings(w, frames, servos); /* of servos without a switch in this
+                                       * tick */
     if (!quiet)
         pack_question(w, frames, servos);
 }
 
 /* ---- in ---------------------------------------------------------------- */
 
-/* Return where answers begin: behind the bytes that were sent. If other bytes
- * came back none is believed, unless they are answers alone: then the board's
- * own bytes do not come back at all. */
+/* Return the place of the first answer. Answers follow the echo of the sent
+ * bytes. If the echo is wrong, all bytes are ignored. Bytes that begin with an
+ * answer are taken: on this wire the sent bytes do not come back. */
 static uint32_t behind(ft_sts *w, uint32_t came)
 {
     const bool answers = came > 2u && w->in[0] == HEAD && w->in[1] == HEAD
@@ -198,7 +201,8 @@ static uint32_t behind(ft_sts *w, uint32_t came)
     return came;
 }
 
-/* Return the bytes of the packet that begins here, or 0: none does. */
+/* Return the size of the packet that begins here, or 0 if no packet begins
+ * here. */
 static uint32_t packet(const ft_sts *w, const uint8_t *p, uint32_t left)
 {
     const uint32_t size = AROUND + (uint32_t)w->width;
@@ -209,7 +213,7 @@ static uint32_t packet(const ft_sts *w, const uint8_t *p, uint32_t left)
     return size;
 }
 
-/* Keep whether a motor is on, where that was asked; return it. */
+/* Return whether a motor is on. Keep the answer, if this was the question. */
 static bool note(ft_sts *w, const uint8_t *p)
 {
     uint32_t i;
@@ -235,7 +239,8 @@ static void keep(ft_sts *w, const uint8_t *p)
     memcpy(f->data, p + BEFORE, w->width);
 }
 
-/* Take in what begins at a place. Return how many bytes it has. */
+/* Take in a packet at place `at`. Return its size, or 1 for a byte outside
+ * packets. */
 static uint32_t take(ft_sts *w, uint32_t at, uint32_t came)
 {
     const uint32_t size = packet(w, w->in + at, came - at);

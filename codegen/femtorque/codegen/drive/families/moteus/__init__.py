@@ -1,8 +1,8 @@
 """mjbots' moteus controllers, by their register protocol on CAN FD.
 
-A controller drives any motor. Its range of torque is the motor's range after the gear. Its range of velocity is the
+A controller drives any motor. The range of torque is the motor's range after the gear. The range of velocity is the
 range of 16 bits. kp and kd are the factory gains (fw/bldc_servo_structs.h: 4 N m and 0.05 N m s a turn). A command has
-shares of the gains. A mechanism file gives the gains that its owner has configured.
+shares of these gains. A mechanism file gives the gains that the owner has configured.
 """
 
 import math
@@ -37,7 +37,7 @@ FAMILY = Family(
     types=(_type("r4", 20.0), _type("n1", 20.0), _type("c1", 4.0), _type("x1", 20.0)),
     ids=(1, SOURCE - 1),
     places=Places(turn=TURN),
-    settings=(  # the host gets the answer to the last
+    settings=(  # the host gets the last one's answer
         Setting(REGISTERS["register_map_version"], lambda d: 5),
         Setting(REGISTERS["home_state"], _home, words=lambda d: HOMES[OUTPUT], shows=lambda n: HOMES.get(n, str(n))),
         Setting(REGISTERS["firmware_version"], lambda d: _word(d.firmware) if d.firmware else None,

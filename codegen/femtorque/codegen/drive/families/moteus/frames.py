@@ -1,8 +1,8 @@
-"""moteus' register protocol: a frame of CAN FD is a row of subframes that write, read or report registers.
+"""Frames of moteus controllers: a frame of CAN FD has subframes that write, read or report registers.
 
-docs/protocol/can.md and registers.md of mjbots/moteus. Identifiers are source << 8 | destination; bit 15 asks for an
-answer; those beyond 11 bits are of 29. The step of a whole number depends on its size; the most negative one
-stands for none.
+Source: docs/protocol/can.md and registers.md of mjbots/moteus. An identifier is source << 8 | destination, and bit 15
+asks for an answer. Identifiers beyond 11 bits have 29 bits. The step of a whole number depends on its size. The most
+negative number means no number.
 """
 
 import math
@@ -11,16 +11,16 @@ import struct
 from femtorque.codegen.drive.can import FD_SIZES, Frame
 from femtorque.codegen.drive.family import DriveType, Errors, Register, State, Target
 
-SOURCE = 0x77  # the board: no tool's number, and one whose identifiers need few stuffed bits
+SOURCE = 0x77  # the board's id: no tool has this number, and its identifiers need few stuffed bits
 ANSWERS, PADDING = 0x8000, 0x50
 STOPPED, FAULT, POSITION, TIMEOUT = 0, 1, 10, 11  # modes
-TURN = 100_000  # counts of a turn, of a position in 32 bits
+TURN = 100_000  # counts of a turn in a position of 32 bits
 SPEED, TORQUE = 0.00025, 0.01  # turns/s, N m: a step in 16 bits
-COARSE_TORQUE, SHARES, TIME = 0.5, 127, 0.01  # N m, the whole, s: in 8 bits
-NONE, UNLIMITED, NOWHERE = 0x80, 0xFF, -(1 << 31)  # none and negative, in 8 bits; no position
+COARSE_TORQUE, SHARES, TIME = 0.5, 127, 0.01  # step N m, share of 1, step s: in 8 bits
+NONE, UNLIMITED, NOWHERE = 0x80, 0xFF, -(1 << 31)  # no number and a negative number in 8 bits; no position
 REPORTED = bytes.fromhex("1100" "1901" "120e")  # reads mode; position; temperature and fault
 _STATE = struct.Struct("<2xb2xi2xbB3x")
-_HEADS = {0: b"\x21\x00", 3: b"\x29\x01", 9: b"\x22\x0e"}  # of the subframes of a state, by their places
+_HEADS = {0: b"\x21\x00", 3: b"\x29\x01", 9: b"\x22\x0e"}  # heads of a state's subframes by their places
 _READS = {"B": 0x11, "H": 0x15, "I": 0x19}
 
 REGISTERS = {r.name: r for r in (
@@ -38,21 +38,25 @@ FAULTS = Errors({
 
 
 def to(id: int, data: bytes) -> Frame:
-    """A frame that is answered, in the next length that CAN FD has."""
+    """Return a frame that asks for an answer, padded to a length of CAN FD."""
     size = next(size for size in FD_SIZES if size >= len(data))
     return Frame(ANSWERS | SOURCE << 8 | id, data.ljust(size, bytes([PADDING])), extended=True, fd=True)
 
 
 def answer_id(id: int) -> int:
-    """Id of its answers to the board; above 0x7FF it has 29 bits."""
+    """Return the id of a drive's answers to the board. An id above 0x7FF has 29 bits."""
     return id << 8 | SOURCE
 
 
 def command(drive: DriveType, id: int, target: Target, fd: bool = True, watchdog: float = 0.02) -> Frame:
-    """Position, velocity and torque clamped into the drive's ranges; shares of its own kp and kd; its largest torque;
-    s for which it holds. From the position the drive's target moves on with the velocity. Limits of its own planning
-    are switched off. Without kp it is led to no position. The share of kd may be above that of kp: docs/protocol/
-    registers.md limits it to kp's, and the firmware does not (fw/bldc_servo_control.h, line 1130 of db1a762)."""
+    """Return a command.
+
+    Position, velocity and torque are clamped into the drive's ranges. The gains are shares of the drive's own kp and
+    kd. watchdog: time for which the command holds, s. The drive moves its target with the velocity. Limits of the
+    drive's own planning are switched off. Without kp the command has no position. The share of kd may be above the
+    share of kp. docs/protocol/registers.md forbids this, but the firmware accepts it (fw/bldc_servo_control.h, line
+    1130 of db1a762).
+    """
     at = _count(target.position * TURN / math.tau, drive.position * TURN / math.tau) if target.kp > 0.0 else NOWHERE
     whole = struct.pack("<BBBBBiBBhhBBBBBBBBBB", 0x01, 0x00, POSITION, 0x09, 0x20, at,
                         0x06, 0x21, _count(target.velocity / math.tau / SPEED, 32767.0),
@@ -63,7 +67,7 @@ def command(drive: DriveType, id: int, target: Target, fd: bool = True, watchdog
 
 
 def stop(id: int) -> Frame:
-    """Ends whatever it does, its faults and its time-out too."""
+    """Return the command that stops a drive. It also ends faults and time-outs."""
     return to(id, bytes([0x01, 0x00, STOPPED]) + REPORTED)
 
 
@@ -79,12 +83,12 @@ def write(id: int, name: str, value: int) -> Frame:
 
 
 def varuint(number: int) -> bytes:
-    """Seven bits a byte, the lowest first."""
+    """Return a number in bytes of seven bits, the lowest first."""
     return bytes([number]) if number < 0x80 else bytes([number & 0x7F | 0x80]) + varuint(number >> 7)
 
 
 def state(id: int, data: bytes) -> State:
-    """ValueError for data that are none."""
+    """Return the state in these data. Raise ValueError for other data."""
     if len(data) != _STATE.size or any(data[at:at + 2] != head for at, head in _HEADS.items()):
         raise ValueError(f"{data.hex()} is no state")
     mode, counts, warmth, fault = _STATE.unpack(data)
@@ -95,7 +99,10 @@ def state(id: int, data: bytes) -> State:
 
 
 def most_torque(drive: DriveType) -> int:
-    """The next step that is no less than its range; NONE, which is its own largest, beyond the last."""
+    """Return the drive's range of torque, rounded up to a step.
+
+    If 8 bits do not suffice, return NONE: the drive then uses its own limit.
+    """
     steps = int(drive.torque / COARSE_TORQUE + 0.999)
     return steps if steps <= SHARES else NONE
 
@@ -105,7 +112,7 @@ def _share(wanted: float, own: float) -> int:
 
 
 def _count(value: float, most: float) -> int:
-    """The nearest whole number, halves away from zero; that of the range's end beyond it, zero for no number."""
+    """Return the nearest whole number, clamped to -most .. most. Halves round away from zero. NaN gives 0."""
     if value != value:
         return 0
     value = min(max(value, -most), most)

@@ -5,23 +5,24 @@
 
 #include <string.h> /* memset */
 
-#define SOURCE 0x77u   /* who asks: no tool's number */
+#define SOURCE 0x77u   /* the board's id; no tool has this number */
 #define ANSWERS 0x8000u
 #define PADDING 0x50u
 
-/* Kinds of subframes, of whole numbers of 8 bits: FINE more for 16, TWICE that
- * for 32. The lower two bits count registers. */
+/* Kinds of subframes for numbers of 8 bits. Add FINE for 16 bits, and twice
+ * FINE for 32 bits. The lower two bits count registers. */
 enum { WRITE = 0x00, READ = 0x10, REPLY = 0x20, FAILED = 0x31, FINE = 0x04 };
 enum { STOPPED = 0, FAULT = 1, POSITION = 10, TIMEOUT = 11 }; /* modes */
 enum { COMMAND = 32, STOP = 12, STATE = 16 }; /* bytes */
 
 #define SPEED 0.00157079633f /* rad/s: a step of 0.00025 turns/s */
-#define TORQUE 0.01f         /* N m: a step in 16 bits, */
-#define COARSE_TORQUE 0.5f   /* and in 8 bits */
-#define WHOLE 127.0f         /* of the drive's own gains */
-#define NONE 0x80u           /* no number: its own */
+#define TORQUE 0.01f         /* N m: a step in 16 bits */
+#define COARSE_TORQUE 0.5f   /* N m: a step in 8 bits */
+#define WHOLE 127.0f         /* a share of 1 of the drive's own gains */
+#define NONE 0x80u           /* no number: the drive takes its own */
 #define UNLIMITED 0xFFu      /* negative */
-#define NOWHERE 0x80000000u  /* where it is: without kp it is led nowhere */
+#define NOWHERE 0x80000000u  /* no target: the position where the drive
+                              * stands */
 #define WATCHDOG ((FT_WATCHDOG_MS + 9u) / 10u)
 #define HALF_TICK (0.5f / (float)FT_TICK_HZ) /* s */
 
@@ -29,7 +30,7 @@ enum { COMMAND = 32, STOP = 12, STATE = 16 }; /* bytes */
 static const uint8_t reads[6] = { READ + 1, 0x00, READ + 2 * FINE + 1, 0x01,
                                   READ + 2, 0x0E };
 
-/* Begin a frame of padding, whose lengths are those of CAN FD. */
+/* Begin a frame of padding. size: a length of CAN FD. */
 static void begin_frame(ft_frame *f, const ft_drive_config *c, uint32_t size)
 {
     f->id = FT_FRAME_LONG | ANSWERS | SOURCE << 8 | c->id;
@@ -37,7 +38,7 @@ static void begin_frame(ft_frame *f, const ft_drive_config *c, uint32_t size)
     memset(f->data, PADDING, sizeof f->data);
 }
 
-/* Put a number at a place, its lowest byte first. */
+/* Put a number at a place, the lowest byte first. */
 static void put(ft_frame *f, uint32_t at, uint32_t number, uint32_t size)
 {
     uint32_t i;
@@ -46,7 +47,7 @@ static void put(ft_frame *f, uint32_t at, uint32_t number, uint32_t size)
         f->data[at + i] = (uint8_t)(number >> (8u * i));
 }
 
-/* Return the nearest whole number up to some size; zero for no number. */
+/* Return the nearest whole number, clamped to -most .. most; 0 for NaN. */
 static int32_t nearest(float value, float most)
 {
     if (!(value >= -most && value <= most))
@@ -55,13 +56,14 @@ static int32_t nearest(float value, float most)
     return (int32_t)(value < 0.0f ? value - 0.5f : value + 0.5f);
 }
 
-/* Return the share of the drive's own gain that makes a gain. */
+/* Return a gain as a share of the drive's own gain. */
 static uint32_t share(float gain, float own)
 {
     return (uint32_t)nearest(gain > 0.0f ? WHOLE * gain / own : 0.0f, WHOLE);
 }
 
-/* Return the largest torque, no less than the range; its own beyond 8 bits. */
+/* Return the torque limit in steps, rounded up from the range. Beyond 8 bits
+ * the drive uses its own limit. */
 static uint32_t largest(const ft_drive_config *c)
 {
     const float steps = c->torque / c->gear / COARSE_TORQUE;
@@ -69,8 +71,8 @@ static uint32_t largest(const ft_drive_config *c)
     return steps <= WHOLE ? (uint32_t)(steps + 0.999f) : NONE;
 }
 
-/* Return a torque in steps. The rest of rounding is carried to the next one;
- * beyond the range nothing is. */
+/* Return a torque in steps. The rounding error is carried to the next torque.
+ * Torque beyond the range is not carried. */
 static int32_t torque(const ft_drive_config *c, float wanted, float *carried)
 {
     const float step = TORQUE * c->gear, whole = wanted + *carried;
@@ -83,10 +85,10 @@ static int32_t torque(const ft_drive_config *c, float wanted, float *carried)
     return steps;
 }
 
-/* Ask for position, velocity and torque with shares of its gains, for a time.
- * The position moves on with the velocity from when the command is taken, so
- * it begins half a tick before the middle. Its own planning, which it comes
- * with, is switched off. */
+/* Command position, velocity and torque with shares of the drive's gains, for
+ * the watchdog's time. The drive moves its target with the velocity from the
+ * command on. The command therefore has the position of half a tick before the
+ * tick's middle. The drive's own motion planning is switched off. */
 void ft_moteus_command(ft_frame *f, const ft_drive_config *c,
                        const ft_drive_target *t, float *carried)
 {
@@ -113,8 +115,8 @@ void ft_moteus_command(ft_frame *f, const ft_drive_config *c,
     memcpy(f->data + sizeof heads, reads, sizeof reads);
 }
 
-/* A command of nothing starts a drive that is stopped; one that has a fault, or
- * was left alone for too long, does not obey it. */
+/* Start a stopped drive by a command of no torque. A drive in a fault or a
+ * time-out ignores this command. */
 void ft_moteus_enable(ft_frame *f, const ft_drive_config *c)
 {
     static const ft_drive_target nothing = { 0.0f, 0.0f, 0.0f, 0.0f, 0.0f,
@@ -124,7 +126,7 @@ void ft_moteus_enable(ft_frame *f, const ft_drive_config *c)
     ft_moteus_command(f, c, &nothing, &carried);
 }
 
-/* Stop a drive, which forgets its faults too. */
+/* Stop a drive, which clears its faults too. */
 void ft_moteus_disable(ft_frame *f, const ft_drive_config *c, bool clear)
 {
     (void)clear;
@@ -135,8 +137,8 @@ void ft_moteus_disable(ft_frame *f, const ft_drive_config *c, bool clear)
     memcpy(f->data + 3, reads, sizeof reads);
 }
 
-/* Return where a subframe goes on behind the number of a register, which begins
- * with that: it has one byte up to 127, and two beyond. */
+/* Return the place behind the register's number. number: the byte at place 1.
+ * Register numbers up to 127 have one byte, larger ones two. */
 static uint32_t behind(uint32_t number)
 {
     if (number < 0x80u)
@@ -144,8 +146,8 @@ static uint32_t behind(uint32_t number)
     return 3u;
 }
 
-/* Begin a frame about one register of so many bytes, and more behind it.
- * Return where it goes on. */
+/* Begin a frame about one register. size: bytes of the register. more: bytes
+ * behind the register's number. Return the place behind this number. */
 static uint32_t about(ft_frame *f, const ft_drive_config *c, uint32_t kind,
                       uint32_t number, uint32_t size, uint32_t more)
 {
@@ -172,7 +174,7 @@ void ft_moteus_write(ft_frame *f, const ft_drive_config *c, uint32_t number,
     put(f, about(f, c, WRITE, number, size, size), value, size);
 }
 
-/* Return a number, its lowest byte first. */
+/* Return a number, the lowest byte first. */
 static uint32_t get(const ft_frame *f, uint32_t at, uint32_t size)
 {
     uint32_t i, number = 0;
@@ -182,8 +184,8 @@ static uint32_t get(const ft_frame *f, uint32_t at, uint32_t size)
     return number;
 }
 
-/* Return the error of a mode: with some codes a drive says what limits it,
- * without a fault. */
+/* Return the error of a mode. Outside the fault mode a code is no error: the
+ * drive only reports a limit. */
 static uint8_t error(uint32_t mode, uint8_t code)
 {
     if (mode == (uint32_t)FAULT)
@@ -191,8 +193,8 @@ static uint8_t error(uint32_t mode, uint8_t code)
     return mode == (uint32_t)TIMEOUT ? TIMEOUT : 0u;
 }
 
-/* Take in a state. A position that is none would be one far away: a drive
- * without one is not heard. */
+/* Take in a state. A state without a position is ignored, since its number
+ * would mean a position far away. */
 static ft_drive_heard state(const ft_frame *f, ft_drive_said *said)
 {
     const uint8_t *d = f->data;
@@ -210,8 +212,8 @@ static ft_drive_heard state(const ft_frame *f, ft_drive_said *said)
     return FT_HEARD_STATE;
 }
 
-/* Take in the value of one register. If it cannot be read the value is one that
- * no setting may have. */
+/* Take in the value of one register. If the drive cannot read the register, the
+ * value is one that no setting may have. */
 static ft_drive_heard setting(const ft_frame *f, ft_drive_said *said)
 {
     const uint32_t kind = f->data[0], fine = (kind >> 2) & 3u;
@@ -228,7 +230,7 @@ static ft_drive_heard setting(const ft_frame *f, ft_drive_said *said)
     return FT_HEARD_SETTING;
 }
 
-/* Take in a frame, if it is this drive's, and for the board. */
+/* Take in a frame from this drive to the board. */
 ft_drive_heard ft_moteus_hear(const ft_frame *f, const ft_drive_config *c,
                               ft_drive_said *said)
 {

@@ -1,5 +1,5 @@
-/* moteus controllers: frames of CAN FD are rows of subframes, which write and
- * read registers. A drive answers each with its state or a register. */
+/* moteus controllers. A frame of CAN FD has subframes that write and read
+ * registers. A drive answers each frame with its state or a register. */
 #ifndef FT_MOTEUS_H
 #define FT_MOTEUS_H
 

@@ -3,7 +3,8 @@
 
 #include <string.h> /* memcpy, memset */
 
-/* Messages, the lower five bits of an id; the drive's number is above them. */
+/* Numbers of messages: the lower five bits of an id. The other bits are the
+ * drive's number. */
 enum { GET_VERSION = 0x00, HEARTBEAT = 0x01, SET_STATE = 0x07,
        GET_ESTIMATES = 0x09, SET_MODE = 0x0B, SET_TORQUE = 0x0E,
        CLEAR_ERRORS = 0x18 };
@@ -12,14 +13,15 @@ enum { GET_VERSION = 0x00, HEARTBEAT = 0x01, SET_STATE = 0x07,
 enum { IDLE = 1, CLOSED_LOOP = 8 };            /* states of an axis */
 enum { TORQUE_CONTROL = 1, PASSTHROUGH = 1 };  /* control and input modes */
 
-#define VERSION 0x100u   /* number of the setting */
+#define VERSION 0x100u   /* number of the setting that holds the firmware's
+                          * version */
 #define PROTOCOL 2u      /* the version of CANSimple */
-#define ANOTHER 1u       /* firmware that no setting may have */
+#define ANOTHER 1u       /* a version that no setting may have */
 #define TURN 1048576.0f  /* counts of a turn of the output */
 #define MOST_TURNS 2047.0f
 #define RADIANS 6.28318531f /* of a turn */
 
-/* Begin a message of eight bytes of nothing. */
+/* Begin a message of eight zero bytes. */
 static void begin_frame(ft_frame *f, uint32_t id, uint32_t message)
 {
     f->id = id << 5 | message;
@@ -27,7 +29,7 @@ static void begin_frame(ft_frame *f, uint32_t id, uint32_t message)
     memset(f->data, 0, sizeof f->data);
 }
 
-/* Put a whole number below 256, the lowest of four bytes. */
+/* Put a number below 256 into a field of four bytes. */
 static void put(ft_frame *f, uint32_t at, uint8_t number)
 {
     f->data[at] = number;
@@ -49,7 +51,7 @@ static float get_float(const ft_frame *f, uint32_t at)
     return number;
 }
 
-/* Ask for a torque of its output. */
+/* Put a torque, N m at the drive's output. */
 static void put_torque(ft_frame *f, uint32_t id, float torque)
 {
     uint32_t bits, i;
@@ -68,8 +70,9 @@ static void put_mode(ft_frame *f, uint32_t id)
     put(f, 4u, PASSTHROUGH);
 }
 
-/* Ask for a torque within the range; none for no number. It closes no loop: it
- * is damped by the velocity that it reported last. */
+/* Command a torque, clamped to the range; NaN gives 0. The drive closes no
+ * loop. The board adds damping with the velocity that the drive reported
+ * last. */
 void ft_odrive_can_command(ft_frame *f, const ft_drive_config *c,
                            const ft_drive_target *t, float *carried)
 {
@@ -77,7 +80,7 @@ void ft_odrive_can_command(ft_frame *f, const ft_drive_config *c,
     const float most = c->torque;
     float torque = wanted;
 
-    (void)carried; /* nothing is rounded that would be missed */
+    (void)carried; /* float32 needs no carried rounding error */
     if (!(wanted >= -most && wanted <= most))
         torque = wanted > most ? most : wanted < -most ? -most : 0.0f;
     put_torque(f, c->id, torque / c->gear);
@@ -89,7 +92,8 @@ void ft_odrive_can_enable(ft_frame *f, const ft_drive_config *c)
     put(f, 0u, CLOSED_LOOP);
 }
 
-/* clear: forget errors too. One with errors is idle. */
+/* Disable the drive. clear: clear errors instead. A drive with errors is
+ * already idle. */
 void ft_odrive_can_disable(ft_frame *f, const ft_drive_config *c, bool clear)
 {
     begin_frame(f, c->id, clear ? CLEAR_ERRORS : SET_STATE);
@@ -97,8 +101,7 @@ void ft_odrive_can_disable(ft_frame *f, const ft_drive_config *c, bool clear)
         put(f, 0u, IDLE);
 }
 
-/* While it is off its mode is set to torques, and its torque to none, over and
- * over. */
+/* Repeat the torque mode and a torque of 0 while the drive is off. */
 void ft_odrive_can_release(ft_frame *f, const ft_drive_config *c,
                            uint32_t tick)
 {
@@ -108,8 +111,9 @@ void ft_odrive_can_release(ft_frame *f, const ft_drive_config *c,
         put_torque(f, c->id, 0.0f);
 }
 
-/* While it is being enabled, too: each request for closed loop may begin it
- * anew, so they are few. */
+/* Repeat the torque mode and a torque of 0 while the drive is being enabled.
+ * Each request for closed loop may restart it, so only every fourth frame is
+ * one. */
 void ft_odrive_can_look(ft_frame *f, uint32_t tick, bool enabled)
 {
     const uint32_t id = f->id >> 5;
@@ -141,7 +145,7 @@ void ft_odrive_can_ask(ft_frame *f, const ft_drive_config *c, uint32_t number,
     request(f, c->id, number & MESSAGE);
 }
 
-/* Nothing of it is the board's to write. */
+/* Ask for a setting instead: the board writes none of this drive's settings. */
 void ft_odrive_can_write(ft_frame *f, const ft_drive_config *c,
                          uint32_t number, uint32_t size, uint32_t value)
 {
@@ -149,7 +153,7 @@ void ft_odrive_can_write(ft_frame *f, const ft_drive_config *c,
     ft_odrive_can_ask(f, c, number, size);
 }
 
-/* Take in where it is, if that is a number. */
+/* Take in position and velocity. NaN and numbers out of range are ignored. */
 static ft_drive_heard estimates(const ft_frame *f, const ft_drive_config *c,
                                 ft_drive_said *said)
 {
@@ -166,7 +170,8 @@ static ft_drive_heard estimates(const ft_frame *f, const ft_drive_config *c,
     return FT_HEARD_STATE;
 }
 
-/* Return the lowest bit that is set, counted from 1; 0: none is. */
+/* Return the number of the lowest set bit, counted from 1; 0 if no bit is
+ * set. */
 static uint8_t lowest(uint32_t bits)
 {
     uint32_t n;
@@ -184,7 +189,7 @@ static ft_drive_heard heartbeat(const ft_frame *f, ft_drive_said *said)
     return FT_HEARD_BEAT;
 }
 
-/* Take in which firmware it has. */
+/* Take in the version of the firmware. */
 static ft_drive_heard version(const ft_frame *f, ft_drive_said *said)
 {
     const uint8_t *d = f->data;
@@ -195,7 +200,7 @@ static ft_drive_heard version(const ft_frame *f, ft_drive_said *said)
     return FT_HEARD_SETTING;
 }
 
-/* Take in a frame, if it is this drive's. */
+/* Take in a frame from this drive. */
 ft_drive_heard ft_odrive_can_hear(const ft_frame *f, const ft_drive_config *c,
                                   ft_drive_said *said)
 {

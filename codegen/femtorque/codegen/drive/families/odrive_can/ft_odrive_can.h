@@ -1,6 +1,6 @@
-/* ODrive's drives by CANSimple: they take torques. Their position is asked for
- * by a remote frame in every tick; heartbeats, which come unasked, report
- * whether they are in closed loop, and their errors. */
+/* ODrive's drives by CANSimple. A drive takes torques. In every tick the board
+ * asks for its position by a remote frame. Heartbeats come unasked. They report
+ * the drive's errors, and whether the drive is in closed loop. */
 #ifndef FT_ODRIVE_CAN_H
 #define FT_ODRIVE_CAN_H
 

@@ -1,6 +1,7 @@
-"""RobStride's own protocol, which its drives speak as they are shipped: extended ids, fields of 16 bits.
+"""Frames of RobStride's factory protocol: extended ids, fields of 16 bits.
 
-id = type << 24 | data << 8 | receiver. RobStride/SampleProgram Robstride01.cpp, kscalelabs/robstride protocol.rs.
+id = type << 24 | data << 8 | receiver. Sources: RobStride/SampleProgram Robstride01.cpp, kscalelabs/robstride
+protocol.rs.
 """
 
 import struct
@@ -33,14 +34,17 @@ def identifier(kind: int, data: int, receiver: int) -> int:
 
 
 def command(drive: DriveType, id: int, target: Target, fd: bool = False) -> Frame:
-    """Every field clamped; the torque stands in the identifier. fd: none of these drives speaks it."""
+    """Return a command with clamped fields.
+
+    The identifier holds the torque. fd: unused, since no RobStride has CAN FD.
+    """
     scales = ranges(drive, fine=True)
     counts = {name: scale.encode(getattr(target, name)) for name, scale in scales.items()}
     return Frame(identifier(OPERATE, counts.pop("torque"), id), BODY.pack(counts), extended=True)
 
 
 def reply(drive: DriveType, frame: Frame) -> State:
-    """ValueError for a frame that is no state."""
+    """Return the state in a frame. Raise ValueError for another frame."""
     kind, told = frame.id >> 24, frame.id >> 8 & 0xFFFF
     if kind != STATE or not frame.extended:
         raise ValueError(f"id {frame.id:#010x} is no state")
@@ -55,7 +59,7 @@ def enable(id: int, host: int = HOST) -> Frame:
 
 
 def stop(id: int, clear: bool = False, host: int = HOST) -> Frame:
-    """clear: forget faults too."""
+    """Return the frame that stops a drive. clear: clear faults too."""
     return Frame(identifier(STOP, host, id), bytes([clear]) + bytes(7), extended=True)
 
 

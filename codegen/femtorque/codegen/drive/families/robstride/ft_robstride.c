@@ -5,15 +5,15 @@
 
 #include <string.h> /* memset */
 
-#define HOST 0xFDu /* who asks: as the maker's own tools call themselves */
+#define HOST 0xFDu /* the sender's id, the same as that of the maker's tools */
 
 /* Kinds of frames, in the upper five bits of the id. */
 enum { OPERATE = 0x01, STATE = 0x02, ENABLE = 0x03, STOP = 0x04, READ = 0x11,
        WRITE = 0x12 };
 
-#define RUNS 2u         /* of its modes */
-#define FAULTS 0x3Fu    /* as many bits */
-#define FAILED 0xFFu    /* in the id of an answer; 0: it went well */
+#define RUNS 2u         /* the mode of a running drive */
+#define FAULTS 0x3Fu    /* a mask of six bits */
+#define FAILED 0xFFu    /* bits of an answer's id; 0: success */
 
 /* Begin a frame of eight bytes without contents. */
 static void begin_frame(ft_frame *f, const ft_drive_config *c, uint32_t kind,
@@ -36,7 +36,7 @@ static uint32_t get(const ft_frame *f, uint32_t at)
     return (uint32_t)f->data[at] << 8 | f->data[at + 1u];
 }
 
-/* Ask for torque, position and the rest; the torque is part of the id. */
+/* Command torque, position, velocity and gains. The id holds the torque. */
 void ft_robstride_command(ft_frame *f, const ft_drive_config *c,
                           const ft_drive_target *t, float *carried)
 {
@@ -58,14 +58,14 @@ void ft_robstride_enable(ft_frame *f, const ft_drive_config *c)
     begin_frame(f, c, ENABLE, HOST);
 }
 
-/* clear: forget errors too. */
+/* Disable the drive. clear: clear errors too. */
 void ft_robstride_disable(ft_frame *f, const ft_drive_config *c, bool clear)
 {
     begin_frame(f, c, STOP, HOST);
     f->data[0] = clear ? 1u : 0u;
 }
 
-/* Parameters take four bytes of a frame, whatever they are. */
+/* Ask for a parameter. Every parameter takes four bytes of a frame. */
 void ft_robstride_ask(ft_frame *f, const ft_drive_config *c, uint32_t number,
                       uint32_t size)
 {
@@ -88,8 +88,8 @@ void ft_robstride_write(ft_frame *f, const ft_drive_config *c,
         f->data[4u + i] = (uint8_t)(value >> (8u * i));
 }
 
-/* Take in a parameter's value. The id says if the drive could read it: if not,
- * the value is one that no setting may have, and no number. */
+/* Take in a parameter's value. If the id says that the drive could not read the
+ * parameter, the value is one that no setting may have: NaN as a float. */
 static ft_drive_heard value_of(const ft_frame *f, ft_drive_said *said)
 {
     said->setting = (uint32_t)f->data[1] << 8 | f->data[0];
@@ -100,7 +100,7 @@ static ft_drive_heard value_of(const ft_frame *f, ft_drive_said *said)
     return FT_HEARD_SETTING;
 }
 
-/* Take in a state; modes and errors are part of the id. */
+/* Take in a state. The id holds modes and errors. */
 static ft_drive_heard state(const ft_frame *f, const ft_drive_config *c,
                             ft_drive_said *said)
 {
@@ -116,8 +116,8 @@ static ft_drive_heard state(const ft_frame *f, const ft_drive_config *c,
     return FT_HEARD_STATE;
 }
 
-/* Take in a frame, if it is this drive's. Whom a state is for does not matter:
- * a command has no room to say who sent it. */
+/* Take in a frame from this drive. The receiver of a state is not checked,
+ * because a command has no room for its sender. */
 ft_drive_heard ft_robstride_hear(const ft_frame *f, const ft_drive_config *c,
                                  ft_drive_said *said)
 {

@@ -1,6 +1,6 @@
-/* RobStride's drives in the protocol that they are shipped with: ids of 29
- * bits with the kind of frame, 16 bits and the receiver; fields of 16
- * bits. A drive answers each frame that it is sent with its state. */
+/* RobStride's drives with their factory protocol. An id of 29 bits holds the
+ * kind of frame, 16 bits of data and the receiver. Fields have 16 bits. A drive
+ * answers each frame with its state. */
 #ifndef FT_ROBSTRIDE_H
 #define FT_ROBSTRIDE_H
 
