@@ -1,6 +1,6 @@
 # %% [markdown]
 # # From a mechanism file to a moving arm, in Python
-# `three_link.ipynb` is for Jupyter; `python docs/generate.py` makes it from `three_link.py`, which runs too.
+# `three_link.py` runs as a script. `python docs/generate.py` makes `three_link.ipynb` from it, for Jupyter.
 # Everything happens on this computer; with a board on the desk only one line differs.
 
 # %%

@@ -1,7 +1,7 @@
 """The command line. The verbs are short functions in femtorque/commands/, which call codegen, host and hil.
 
-Every verb returns an Answer. `main` prints the Answer as words or as exactly one JSON object. It turns an error into
-one line and an exit status: 0 good, 1 the answer is no, 2 bad input.
+Every verb returns an Answer. `main` prints the Answer as words or as exactly one JSON object. `main` turns an error
+into one line and an exit status. 0 means good, 1 means that the answer is no, and 2 means bad input.
 """
 
 import errno
@@ -23,10 +23,10 @@ from femtorque.commands import board, live, mechanism, motion, ros, virtual
 from femtorque.commands.answer import Answer, only_json, show
 
 TRACEBACK, TRACEBACKS = "femtorque-traceback-", 5  # name and number of files about unexpected errors
-UsageError: Any = typer.BadParameter.__mro__[1]  # click's class, or the copy in newer versions of typer
+UsageError: Any = typer.BadParameter.__mro__[1]  # the class of click, or of typer's copy of click
 
 
-PLAIN = {  # words of pydantic and click, and the words of this project's refusals
+PLAIN = {  # messages of pydantic and click, and this project's messages instead
     r"^Invalid value for (.*?): (Value error, )?": r"\1: ",
     r"Input should be a valid integer.*": "must be a whole number",
     r"Input should be a valid number.*": "must be a number",

@@ -65,7 +65,7 @@ def docs(
 ) -> Answer:
     """Look up what a board reports: a fault, refusal, state, limit.
 
-    It needs no network. The words are those of docs/faults.md.
+    This works without a network. docs/faults.md has the same text.
     """
     from femtorque.codegen.wire import looked_up
 
@@ -165,8 +165,8 @@ def home(
 ) -> Answer:
     """Give every joint its zero, by declaration or by a search.
 
-    A joint's zero is declared at the start pose or read from a scale, or the board searches for its index pulse or hard
-    stop with low torque.
+    Each joint gets its zero in one of these ways. You place the joint at the start pose. You read its position from a
+    scale. Or the board searches for its index pulse or hard stop with low torque.
     """
     from femtorque.codegen.mechanism import load_mechanism
     from femtorque.host.board import Board
@@ -209,7 +209,7 @@ def float_(
     force: Force = False,
     json: Json = False,
 ) -> Answer:
-    """Carry the arm's weight so that it can be led by hand.
+    """Carry the arm's weight, so that you can lead the arm by hand.
 
     At Ctrl-C, or after the time, the board holds the arm where it is and then disarms.
     """
@@ -301,8 +301,8 @@ def identify(
 ) -> Answer:
     """Measure friction and inertia of joints by experiment.
 
-    Each joint moves at constant speeds both ways and with accelerations. Every number comes with its 95 % interval.
-    With --whole or --payload the arm instead plays motions that show all its masses, slowly first.
+    Each joint moves at constant speeds in both directions, and with accelerations. Every number has a 95 % interval.
+    With --whole or --payload the whole arm plays motions that show its masses. The first motion is slow.
     """
     from femtorque.codegen.mechanism import load_mechanism, set_joint
     from femtorque.host.board import Board

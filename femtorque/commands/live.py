@@ -53,7 +53,7 @@ def follow(
 ) -> Answer:
     """Follow targets that are sent now.
 
-    Targets may be late, jittered, lost or far away: the arm goes to them within its limits. At Ctrl-C, after the time,
+    Targets may be late, jittered, lost or far away. The arm follows them within its limits. At Ctrl-C, after the time,
     or at the end of the source, the arm comes to rest at the last target.
     """
     from femtorque.codegen.mechanism import load_mechanism
@@ -139,9 +139,9 @@ def teleop(
 ) -> Answer:
     """Lead an arm by another one, by keys, by a gamepad, or by hand on a page.
 
-    Keys, for as long as they are held: w s move the tip along x of the base frame, a d along y, e c along z; q ends.
-    With --web the live page has a slider for each joint and a handle at the tip. With --leader or --gamepad the page
-    only shows the arm.
+    Held keys move the tip along the base frame: w and s along x, a and d along y, e and c along z. q ends. With --web
+    the live page has a slider for each joint and a handle at the tip. With --leader or --gamepad the page only shows
+    the arm.
     """
     from femtorque.codegen.mechanism import load_mechanism
     from femtorque.host.board import Board
@@ -220,8 +220,7 @@ def _check_leading(leader: Path | None, leader_port: str | None, feel: bool, gam
 
 def _coupled(coupling: Coupling, arms: tuple[Mechanism, Mechanism], master: Board, f: Following, delay: float | None,
              over: Callable[[], bool], behind: Errors) -> int | None:
-    """Lead by an arm that feels the other arm's touches. Return the number of targets, or None if neither arm can
-    feel."""
+    """Lead with force feedback from the follower. Return the number of targets, or None if an arm cannot feel."""
     from femtorque.host.live import bilateral
 
     with master.follow(delay) as first:
@@ -246,8 +245,7 @@ def _jogged(f: Following, jog: TipJog, hand: Hand | None, pad: PadJog | None, sp
 
 def _report(session: Session, status: FollowStatus | None, carries: float, errors: dict[str, Errors]
             ) -> tuple[dict[str, Any], str]:
-    """Return the report as data, and as words that follow the number of targets. carries: the line's targets per
-    second."""
+    """Return the report as data, and the words after the number of targets. carries: targets per second on the line."""
     joints = [joint.name for joint in session.configuration.joints]
     data: dict[str, Any] = {"positions": session.positions().tolist(),
                             "status": asdict(status) if status is not None else None}

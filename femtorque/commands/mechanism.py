@@ -55,7 +55,7 @@ def init(
 def motors(json: Json = False) -> Answer:
     """Brushed motors and gear motors that are sold.
 
-    The numbers are those of the makers' sheets. `init --motor` takes them; mechanism files written by hand can too.
+    The numbers are from the makers' data sheets. `init --motor` writes them into a mechanism file.
     """
     from femtorque.codegen.mechanism import MOTORS
     from femtorque.codegen.verify import motor_table
@@ -77,7 +77,7 @@ def check(
 ) -> Answer:
     """Validate a mechanism file, show it as tables, and warn.
 
-    It also warns of given motions that come near singular poses.
+    If motions are given, it also warns where they come near singular poses.
     """
     from femtorque.codegen.mechanism import load_mechanism, set_gains
     from femtorque.codegen.motion import Trajectory
@@ -127,9 +127,9 @@ def elements(
 ) -> Answer:
     """Show the finite elements of the links and their matrices.
 
-    It shows lengths, integration points, C_mot, [B], [D] and [K] of every element, lumped masses, [Lambda], and the
-    patterns of [T] and [T_Lambda]. For flexible links it shows modes and factors; for loops, the Jacobian and the order
-    of elimination. It says how many of these numbers reach the chip.
+    For every element it shows length, integration points, C_mot, [B], [D] and [K]. It shows lumped masses, [Lambda],
+    and the patterns of [T] and [T_Lambda]. Flexible links add modes and factors. Loops add the Jacobian and the order
+    of elimination. It also counts the numbers that reach the chip.
     """
     from femtorque.codegen.mechanism import load_mechanism
     from femtorque.codegen.verify import elements_of, elements_renderable
@@ -242,8 +242,7 @@ def _in_mode(mechanism: Any, mode: str | None) -> Any:
 
 
 def _step(backend: str, precision: Literal["single", "double"] | None) -> tuple[Any, Any]:
-    """Return the function that computes the torques, or None for the reference, and the function for torques of a
-    wrench."""
+    """Return two functions: for the torques of a motion, None for the reference, and for the torques of a wrench."""
     if backend == "reference" and precision == "single":
         raise BadInput("femtorque torque", "--precision", precision,
                        "the reference always computes in double precision",
@@ -276,8 +275,9 @@ def generate(
 ) -> Answer:
     """Write the C of the inverse dynamics and its README.
 
-    The folder is self-contained, and the same input gives the same bytes. With --library PlatformIO, Arduino, CMake and
-    Zephyr take the folder as it is: sources in src/, manifests, and examples, including one for SimpleFOC.
+    The folder is self-contained, and the same input gives the same bytes. With --library the folder is a library for
+    PlatformIO, Arduino, CMake and Zephyr. It then has sources in src/, manifests, and examples, one of them for
+    SimpleFOC.
     """
     from femtorque import __version__
     from femtorque.codegen.common import claim, write_text
@@ -304,7 +304,7 @@ def build(
                    typer.Option("--pil", help="the image for `femtorque hil pil`: drives nothing real")] = False,
     json: Json = False,
 ) -> Answer:
-    """Build the flash image; report its size and what a tick costs.
+    """Build the flash image, and report its size and the cost of a tick.
 
     PlatformIO builds it. The report has flash, RAM, the bound of the stack, and the instructions and cycles of the
     worst control tick.
@@ -354,7 +354,7 @@ def _make(known: Known, mechanism: Mechanism, folder: Path, feedforward: bool, p
 
 
 def _cost(known: Known, mechanism: Mechanism, result: BuildResult, feedforward: bool) -> Cost | None:
-    """Return the cost of the image, or None if the virtual board, which counts it, is not installed."""
+    """Return the cost of the image. Return None if the virtual board is not installed, since it counts the cost."""
     from femtorque.hil.cost import Cost
 
     if found := known.cost():
@@ -385,9 +385,9 @@ def verify(
     force: Force = False,
     json: Json = False,
 ) -> Answer:
-    """Hold the emitted C against theory, the chip against this PC.
+    """Compare the emitted C with theory, and the chip with this PC.
 
-    It compares whole motions: random motions and your own.
+    The motions are random ones and your own.
     """
     from femtorque.codegen.mechanism import load_mechanism
     from femtorque.codegen.motion import Trajectory

@@ -58,11 +58,11 @@ def plan(
 ) -> Answer:
     """Plan a jerk-limited motion through waypoints, within limits.
 
-    If given a log, it repeats the recorded motion, led by hand or played: smoothed, within limits, and slower where the
-    motors need that.
+    From a log it plans the recorded motion again, led by hand or played. The plan is smooth and within limits. It is
+    slower than the recording if the motors need that.
 
     For an arm that ends in a flexible link, it plans the joints so that the tip passes the waypoints. The tip can also
-    follow a path with times: a CSV file with the columns t, x, y and optionally z, fx, fy, fz.
+    follow a timed path from a CSV file. The columns are t, x, y and optionally z, fx, fy, fz.
     """
     from femtorque.codegen.common import need
     from femtorque.codegen.mechanism import load_mechanism
@@ -149,9 +149,8 @@ def stream(
 ) -> Answer:
     """Play a motion on a board.
 
-    Ctrl-C stops the arm along its path and holds it; then Enter resumes and Ctrl-C disarms. On a terminal the live page
-    of --web stays after the motion, with the arm disarmed, until Ctrl-C. For a virtual board the page can play the
-    motion again.
+    Ctrl-C stops the arm along its path and holds it. Then Enter resumes and Ctrl-C disarms. On a terminal the live page
+    of --web stays until Ctrl-C, after the arm is disarmed. For a virtual board the page can play the motion again.
     """
     from femtorque.codegen.mechanism import load_mechanism
     from femtorque.host.board import Board
@@ -273,7 +272,7 @@ def _drawn(mechanism: Mechanism | None, web: int | None) -> dict[str, Any] | Non
 @contextmanager
 def _shown(session: Any, web: int | None, udp: str | None, arm: dict[str, Any] | None,
            again: Again | None = None) -> Iterator[None]:
-    """Send the board's messages to a page and as datagrams while the context lasts."""
+    """While the context lasts, send the board's messages to a page and as datagrams."""
     with ExitStack() as also:
         if udp is not None:
             from femtorque.host.show import sending
@@ -297,7 +296,7 @@ def plot(
 ) -> Answer:
     """Report on a run in words and figures, or export it.
 
-    Given several runs of one arm, compare them: one page with their errors, joint by joint.
+    Several runs of one arm are compared on one page, by the errors of each joint.
     """
     from femtorque.codegen.verify import FORMATS
     from femtorque.host.record import log, write_export

@@ -59,8 +59,8 @@ def run(
 ) -> Answer:
     """Play a motion on the virtual board, which runs the image.
 
-    The exact flash image, a simulated arm and this host run together in the board's own time. The tracking errors are
-    shown both as the encoders measured them and as they truly were.
+    The exact flash image, a simulated arm and this host run together in simulated time. The result has two tracking
+    errors: measured by the encoders, and true.
     """
     need("unicorn")
     from femtorque.codegen.mechanism import load_mechanism
@@ -87,8 +87,8 @@ def pil(
 ) -> Answer:
     """Play a motion on a real board whose arm is simulated here.
 
-    Processor in the loop: the image of `femtorque build --pil` receives encoder counts over the line and sends its
-    duties back. It drives no real motor.
+    This is processor in the loop. The image of `femtorque build --pil` receives encoder counts over the line and sends
+    its duties back. This image drives no real motor.
     """
     need("unicorn")
     from femtorque.codegen.mechanism import load_mechanism
@@ -136,8 +136,7 @@ def serve(
 ) -> Answer:
     """Run the virtual board at a TCP port or a Unix socket, in real time, until Ctrl-C.
 
-    Every verb that takes --port finds this board as it finds a real one: --port socket://localhost:PORT, or --port
-    unix:PATH.
+    Every verb with --port accepts this board as --port socket://localhost:PORT or --port unix:PATH.
     """
     need("unicorn")
     from femtorque.codegen.mechanism import load_mechanism
@@ -168,8 +167,8 @@ def replay(
 ) -> Answer:
     """Replay what hosts sent to a virtual board, bit for bit.
 
-    Each byte arrives at the same cycle of the chip, so that live targets cause the same motion, even if they came late.
-    The answer says whether the board sent the same bytes.
+    Each byte arrives at the same cycle of the chip. So live targets cause the same motion, late targets too. The answer
+    says if the board sent the same bytes.
     """
     need("unicorn")
     from femtorque.codegen.mechanism import load_mechanism
@@ -192,9 +191,9 @@ def drives(
 ) -> Answer:
     """Run the drives on buses alone, for other people's programs.
 
-    No board takes part. The drives run in real time until Ctrl-C. Each CAN bus is a terminal and a TCP port, from PORT
-    on, like a serial adapter for CAN (slcan). In python-can: interface="slcan", channel="/dev/pts/...". A wire of
-    servos carries plain bytes, as behind their makers' adapters.
+    The drives run in real time until Ctrl-C, without a board. Each CAN bus is a terminal and a TCP port, like a serial
+    adapter for CAN (slcan). The first TCP port is PORT. In python-can: interface="slcan", channel="/dev/pts/...". A
+    wire of servos carries plain bytes, as with the makers' adapters.
     """
     need("unicorn")
     from femtorque.codegen.mechanism import load_mechanism
@@ -230,7 +229,8 @@ def scenario(
 ) -> Answer:
     """Play the runs of an experiment, and judge them.
 
-    An experiment is a file: mechanism, motion, the changes and faults of each run, and the required results.
+    An experiment is a file. It has the mechanism, the motion, the changes and faults of each run, and the required
+    results.
     """
     need("unicorn")
     from femtorque.hil.scenarios import perform
@@ -249,8 +249,8 @@ def demo(
 ) -> Answer:
     """See it work: an example arm, with and without feed-forward.
 
-    It copies a three-link arm and its motion into this folder and plays them on the virtual board: with PD alone, and
-    with feed-forward + PD at the same gains.
+    It copies a three-link arm and its motion into this folder. It plays the motion on the virtual board twice at the
+    same gains: with PD alone, and with feed-forward and PD.
     """
     from femtorque.hil.scenarios import PAGE, demonstrate
     from femtorque.host.show import build_bar
@@ -263,7 +263,7 @@ def demo(
 
 
 def _warn_of_rotors(mechanism: Mechanism) -> list[str]:
-    """Warn of drives whose rotor inertia is unknown, so that their virtual rotors have none. Return the lines."""
+    """Warn of drives with unknown rotor inertia, which the virtual drives take as 0. Return the lines."""
     from femtorque.hil.plant import unknown
 
     lines = unknown(mechanism.streamed)
@@ -308,7 +308,7 @@ def reproduce(
 ) -> Answer:
     """Reproduce the figures and tables of the papers on one page.
 
-    Each figure has its number and its oracle.
+    Each figure states its source and its reference result.
     """
     from femtorque.hil.papers import reproduce
 

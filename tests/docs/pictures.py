@@ -1,6 +1,6 @@
 """Makes the pictures of README and docs: python -m tests.docs.pictures [plan run_page monitor ...].
 
-Each picture comes from the commands in the text next to it, in a temporary folder. Chromium shows the pages.
+The commands in the text next to a picture make the picture, in a temporary folder. Chromium shows the pages.
 """
 
 import base64
@@ -66,7 +66,7 @@ def plan() -> None:
 
 
 def run_page() -> None:
-    """Show the page of a run of the tour's arm, in the light theme. Its meshes are from
+    """Show the page of a run of the tour's arm, in the light theme. The arm's meshes are from
     https://github.com/TheRobotStudio/SO-ARM100 (Apache-2.0)."""
     Path("wide.toml").write_text(WIDE, encoding="utf-8")
     for line in (f"init so101 --from {robot('so101.urdf')} --board f405rg-6",

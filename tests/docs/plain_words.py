@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 BEGINNINGS = re.compile(r"(?:^|(?<=[.;!?]\s))(What|Of|Where|Whether|The same)\b(?![^.;!?]*\?)")
-# a parameter of such a name passes, and so does "tell apart"
+# a parameter with this name passes, and "tell apart" passes
 TELLING = re.compile(r"\b(tells?|told|telling)\b(?!:|(\s\S+){0,3}\s+apart)", re.IGNORECASE)
 ANY = re.compile(r"\b(What|Of|Where|Whether|The same|tells?|told|telling)\b", re.IGNORECASE)
 C_COMMENT = re.compile(r"/\*(.*?)\*/", re.DOTALL)

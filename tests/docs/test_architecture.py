@@ -54,7 +54,7 @@ def sources() -> dict[str, ast.Module]:
 
 
 def test_no_module_imports_itself_round_about():
-    """Imports in functions and imports for types count, too."""
+    """Imports in functions and imports for types also count."""
     trees = sources()
     graph = {name: MAPS["imported"](tree, trees) - {name} for name, tree in trees.items()}
     assert len(list(TopologicalSorter(graph).static_order())) == len(trees)
@@ -69,7 +69,7 @@ def test_no_function_imports_what_is_the_projects_own():
 
 
 def test_a_mass_goes_from_room_to_room_in_one_direction():
-    """From the file to the emitted constant, every step stays in its room or goes to a higher floor."""
+    """From the file to the emitted constant, every step is in the same room or goes to a higher floor."""
     journey = PAGE.split("## The journey of a mass")[1].split("\n## ")[0]
     steps = re.split(r"\n\d+\. ", journey)[1:8]
     paths = [re.search(r"`(codegen/[\w/]+)\.py`", step)[1] for step in steps]

@@ -1,4 +1,4 @@
-"""Rooms of the firmware stand on floors: a file includes its own room and lower ones."""
+"""The firmware's rooms are on floors. A file includes its own room and lower rooms."""
 
 import re
 

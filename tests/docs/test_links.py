@@ -1,4 +1,4 @@
-"""Links of pages that are shown without the other files."""
+"""Links of pages that are shown without other files."""
 
 import re
 import runpy

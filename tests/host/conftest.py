@@ -10,7 +10,7 @@ from tests.support.suite import ROOT
 
 @pytest.fixture
 def fake(monkeypatch):
-    """Return the Python board with the three-link arm's configuration, at any port, in the host's own time."""
+    """Return the Python board with the three-link arm's configuration, at any port, in the host's time."""
     clock = ManualClock()
     board = FakeBoard(clock, Configuration.of(load_mechanism(ROOT / "mechanisms" / "three_link.toml")))
     monkeypatch.setattr(link, "WallClock", lambda: clock)

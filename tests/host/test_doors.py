@@ -1,4 +1,4 @@
-"""Doors of a host: whatever comes in by one of them is a target or is counted and reported, and the arm goes on."""
+"""Inputs of a host. Each input is a target, or is counted and reported, and the arm continues."""
 
 import importlib
 import io
@@ -35,13 +35,13 @@ MANY = 300
 
 
 def odd(rng: np.random.Generator) -> object:
-    """A number or something else, seldom a good one."""
+    """A random value, which is rarely a good number."""
     kinds = NUMBERS if rng.random() < 0.7 else ODD
     return kinds[rng.integers(len(kinds))]
 
 
 def row(rng: np.random.Generator) -> object:
-    """Numbers of the joints, by place or by name, most of them good."""
+    """Random values of the joints, as a list or by name. Most values are good."""
     if rng.random() < 0.1:
         return odd(rng)
     values = [odd(rng) if rng.random() < 0.08 else 0.1 * float(rng.normal()) for _ in range(3 - (rng.random() < 0.1))]
@@ -49,16 +49,16 @@ def row(rng: np.random.Generator) -> object:
 
 
 def spoilt(rng: np.random.Generator, text: str) -> str:
-    """A text, now and then with characters flipped, doubled or cut off, or nested deeply."""
+    """A text with occasional faults: flipped, doubled or missing characters, or deep nesting."""
     if rng.random() < 0.7 or not text:
         return text
     k = int(rng.integers(len(text)))
     return [text[:k], text[:k] + chr(rng.integers(1, 200)) + text[k + 1:], text[:k] + text, text[:k] + "[" * 100_000,
-            text.replace("0.", "\x1b")][rng.integers(5)]  # the last one: what would steer a terminal
+            text.replace("0.", "\x1b")][rng.integers(5)]  # the last one would control a terminal
 
 
 def lines(rng: np.random.Generator) -> Iterator[str]:
-    """Lines and datagrams: targets, chunks, bare numbers."""
+    """Lines and datagrams with targets, chunks and bare numbers."""
     for _ in range(MANY):
         kind = rng.integers(4)
         table = {"q": row(rng)} | {key: make(rng) for key, make in (("v", row), ("t", odd)) if rng.random() < 0.2}
@@ -134,7 +134,7 @@ def test_an_arm_that_follows_goes_on_whatever_comes_in(fake, following, door) ->
 
 
 class Ether(MagicMock):
-    """A zenoh session: topics and services take bytes."""
+    """A stand-in for a zenoh session: topics and services take bytes."""
 
     def __init__(self, *known: object, **keys: object) -> None:
         super().__init__(*known, **keys)
@@ -148,7 +148,7 @@ class Ether(MagicMock):
 
 
 def sent(data: bytes) -> MagicMock:
-    """A sample or a query of zenoh."""
+    """A stand-in for a sample or a query of zenoh."""
     found = MagicMock()
     found.payload.to_bytes.return_value = data
     found.attachment.to_bytes.return_value = keys.attachment(1, 0, bytes(16))
@@ -156,7 +156,7 @@ def sent(data: bytes) -> MagicMock:
 
 
 def trajectory(rng) -> object:
-    """A JointTrajectory, seldom a good one."""
+    """A random JointTrajectory, which is rarely good."""
     def numbers(wide: bool) -> np.ndarray:
         row = 0.1 * rng.normal(size=3 if rng.random() < 0.95 else 2)
         if wide and rng.random() < 0.3:
@@ -175,7 +175,7 @@ def trajectory(rng) -> object:
 
 
 def spoilt_bytes(rng, data: bytes) -> bytes:
-    """CDR, now and then with a byte changed, or cut off."""
+    """CDR with occasional faults: a changed byte, or missing bytes at the end."""
     if rng.random() < 0.7:
         return data
     k = int(rng.integers(len(data)))
@@ -183,7 +183,7 @@ def spoilt_bytes(rng, data: bytes) -> bytes:
 
 
 def told(rng) -> dict[str, tuple[str, object]]:
-    """By topic or service: a kind of message, and one."""
+    """A name of a topic or service, a kind of message, and a message."""
     goal = message(interfaces.GOAL, trajectory=trajectory(rng))
     uuid = message("unique_identifier_msgs/msg/UUID", uuid=rng.integers(0, 256, 16).astype(np.uint8))
     action = "arm_controller/follow_joint_trajectory/_action/"
@@ -197,7 +197,7 @@ def told(rng) -> dict[str, tuple[str, object]]:
 
 @pytest.fixture
 def over_zenoh(monkeypatch):
-    """A node, and how it is sent to: a name without its slash, a kind, bytes."""
+    """A node, and a function that sends to the node: a name without its slash, a kind, bytes."""
     ether = Ether()
     monkeypatch.setattr(ros.zenoh, "open", lambda _: ether)
     monkeypatch.setattr(ros, "declare_advanced_publisher", MagicMock())
@@ -210,7 +210,7 @@ def over_zenoh(monkeypatch):
 
 @pytest.fixture
 def over_rclpy(graph):  # noqa: F811
-    """rclpy reads bytes itself: what comes is an object, or one that lacks its fields."""
+    """rclpy decodes bytes. The node gets an object, or an object without some fields."""
     def send(name: str, kind: str, data: bytes) -> None:
         try:
             made = interfaces.unpacked(kind, data)
@@ -244,7 +244,7 @@ def test_a_node_goes_on_whatever_is_published_or_asked(fake, request, door) -> N
 
 
 def calls(board: Board, rng) -> Callable[[], object]:
-    """One call of the Python API, of a board or of one that follows."""
+    """One call of the Python API, to a board at rest or to a board that follows."""
     joint, (a, b) = NAMES[rng.integers(3)], (NUMBERS[k] for k in rng.integers(len(NUMBERS), size=2))
     return [lambda: board.home(row(rng)), lambda: board.jog(joint, a, b, lambda: True),
             lambda: board.overlay(joint, a, b), lambda: board.follow(a, b),

@@ -15,7 +15,7 @@ CLOSED = ("four_bar", "five_bar", "five_bar_3", "five_bar_4", "three_rrr", "pall
 
 
 def moving(name: str, seed: int = 0) -> tuple[Closed, np.ndarray, np.ndarray, np.random.Generator]:
-    """Return a mechanism in a pose of its example's motion, with random rates that its loops allow."""
+    """Return a mechanism in a pose of its example's motion, with random rates that the loops allow."""
     mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
     closed, rng = Closed(mechanism), np.random.default_rng(seed)
     motion = Trajectory.load(MECHANISMS / f"{name}.csv", mechanism)
@@ -63,7 +63,7 @@ def test_inverse_undoes_forward_and_passive_joints_carry_nothing(name: str) -> N
 
 @pytest.mark.parametrize("name", ["five_bar", "five_bar_4", "three_rrr"])
 def test_accelerations_equal_pinocchios_constraint_dynamics(name: str) -> None:
-    """Pinocchio's closures are balls with three rows each. One of the rows depends on the others here."""
+    """Pinocchio's closures are ball joints with three rows each. Here one row depends on the other rows."""
     closed, q, v, rng = moving(name)
     mechanism = closed.mechanism
     balls = Closed(replace(mechanism, loops=tuple(replace(loop, type="ball") for loop in mechanism.loops)))

@@ -189,7 +189,7 @@ def test_torque_says_that_the_reference_is_double(here, tmp_path):
 
 
 def test_torque_in_one_mode_equals_the_torque_of_the_motion_in_this_mode(here, tmp_path):
-    """The file of the motion holds an object from 0.9 to 2.1 s."""
+    """In the file's motion the arm holds an object from 0.9 to 2.1 s."""
     arm, out, tau = "mechanisms/pick_and_place", tmp_path / "tau.csv", {}
     for mode in (None, "empty", "loaded"):
         shown = here("torque", f"{arm}.toml", f"{arm}.csv", "-o", out, "--force", *(mode and ("--mode", mode) or ()))
@@ -258,7 +258,7 @@ def test_a_second_build_answers_the_same_without_emitting_compiling_or_running()
 
 
 def test_build_tells_of_the_image_before_its_cost_is_counted(here, tmp_path, monkeypatch):
-    """The cost of an image is counted once, wherever the image lies."""
+    """The cost of an image is counted once, for images in any folder."""
     from femtorque.codegen.toolchain import build_cache
     from femtorque.hil import cost
     from femtorque.hil.cost import Cost
@@ -269,7 +269,7 @@ def test_build_tells_of_the_image_before_its_cost_is_counted(here, tmp_path, mon
         said.append(built.image.stat().st_size)
         return Cost(1, 2, 3.0, 4, 5, 6, 0, 11, 100, 15_270, ("the end",))
 
-    monkeypatch.setattr(build_cache, "_version", lambda package: str(tmp_path))  # so that no cost is known yet
+    monkeypatch.setattr(build_cache, "_version", lambda package: str(tmp_path))  # so that no cost is stored yet
     monkeypatch.setattr(cost, "measure", counted, raising=False)
     for folder in ("a", "b"):
         shown = here("build", MECHANISM, "-o", tmp_path / folder)

@@ -1,4 +1,4 @@
-"""Rules that keep the tool the same on Linux, macOS and Windows, on terminals and in pipes, in every shell."""
+"""Rules for equal behaviour on Linux, macOS and Windows, on terminals and in pipes, in every shell."""
 
 import ast
 import os
@@ -15,7 +15,7 @@ from tests.support.suite import ROOT
 
 POSIX_ONLY = {"termios", "tty", "pty", "fcntl", "resource", "pwd", "grp", "posix", "readline", "curses"}
 POSIX_NAMES = {"fork", "SIGKILL", "SIGALRM", "SIGHUP", "setsid", "killpg", "geteuid", "getuid"}
-BOTH_WAYS = ("keys",)  # modules with a branch for each kind of system; the imports stand in the branch
+BOTH_WAYS = ("keys",)  # modules with a branch for each kind of system; the imports are in the branch
 SHIPPED = [*(ROOT / "femtorque").rglob("*.py"), *(ROOT / "host").rglob("*.py"), *(ROOT / "codegen").rglob("*.py")]
 
 
@@ -85,7 +85,7 @@ def test_every_verb_has_examples_that_can_be_typed():
         assert lines, f"EXAMPLES of femtorque/command_line.py has none of {verb}"
         for line in lines:
             assert line == verb or line.startswith(f"{verb} ")
-            command.make_context(verb, line[len(verb):].split())  # raises if an option is not there
+            command.make_context(verb, line[len(verb):].split())  # raises if an option is missing
 
 
 def test_examples_stand_at_the_end_of_the_help(here):
@@ -112,7 +112,7 @@ def in_terminal(environment):
 
 
 def test_a_long_verb_shows_its_progress_at_once():
-    """The line comes before the first table, and does not appear in a pipe."""
+    """The progress line comes before the first table. In a pipe there is no progress line."""
     shown = in_terminal({})
     assert b"checking" in shown and shown.index(b"checking") < shown.index(b"two-link")
     piped = subprocess.run([sys.executable, "femtorque", "check", "mechanisms/two_link.toml"], cwd=ROOT,

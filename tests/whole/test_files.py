@@ -1,4 +1,4 @@
-"""No command destroys a file, neither by accident nor when the command is broken off."""
+"""No command destroys a file by accident, or when the command is interrupted."""
 
 import csv
 import errno
@@ -44,7 +44,7 @@ def write_log(path):
 
 
 def verbs(desk):
-    """Verbs that write each kind of file, and the options before a file's name."""
+    """Verbs that write each kind of file, with the options before the file's name."""
     out = desk / "made"
     return {
         "plan": (["plan", MECHANISM, desk / "way.csv", "-o", f"{out}.csv"], f"{out}.csv"),
@@ -81,7 +81,7 @@ def test_an_existing_file_is_replaced_only_with_force_and_only_if_of_the_same_ki
     first = run()
     assert first.returncode in (0, 1) and file.is_file(), first.stderr  # 1: the numbers of a paper do not hold
     made = file.read_bytes()
-    file.write_bytes(made + b"\n")  # as good as the old file, but not the same
+    file.write_bytes(made + b"\n")  # as good as the old file, but not equal
     second = run()
     assert second.returncode == 2 and "--force" in second.stderr and second.stderr.count("\n") == 1, second.stderr
     assert file.read_bytes() == made + b"\n"
@@ -106,7 +106,7 @@ LOGGING = {
 
 @pytest.mark.parametrize("verb", LOGGING)
 def test_a_log_never_lands_on_a_motion_and_on_a_log_only_with_force(here, desk, logged, fake, verb):
-    """The log's table destroys no file either. All checks come before anything moves."""
+    """The log's table also destroys no file. All checks come before any motion."""
     (desk / "played.status.csv").write_bytes((desk / "played.csv").read_bytes())
     before = {p.name: p.read_bytes() for p in desk.iterdir()}
     for more in ((), ("--force",)):
@@ -171,7 +171,8 @@ def test_generate_with_force_replaces_only_files_that_it_made(here, desk):
     refused = here("generate", MECHANISM, "-o", out, "--force")
     assert (refused.returncode == 2
             and f"{out / 'README.md'}: file: is there already and is not of `femtorque generate`" in refused.stderr)
-    assert (out / "ft_step.c").read_bytes() != made["ft_step.c"]  # all files were checked before anything was written
+    assert (out / "ft_step.c").read_bytes() != made["ft_step.c"]  # all files were checked before the first file was
+                                                                  # written
     (out / "README.md").unlink()
     assert here("generate", MECHANISM, "-o", out, "--force").returncode == 0
     assert {p.name: p.read_bytes() for p in out.iterdir()} == made | {"main.c": b"my own\n"}

@@ -1,8 +1,8 @@
-"""The page on the first power-up, walked with the virtual board in place of the real one.
+"""The steps of the page on the first power-up, on the virtual board in place of a real board.
 
-The tests type the commands as the page has them. The board shows the results that the page asks for. Only an
-oscilloscope shows voltages in between, edges, and anything shorter than a cycle. The brown-out reset is left out too,
-since the virtual chip has it at its lowest level only.
+The tests type the page's commands, and compare the board's results with the page. The tests leave out intermediate
+voltages, edges, and pulses shorter than a cycle, which only an oscilloscope shows. They also leave out the brown-out
+reset, since the virtual chip only has its lowest level.
 """
 
 import json
@@ -97,7 +97,7 @@ def session(bench: Bench, armed: bool = False) -> Iterator[Session]:
             assert not bench.board.outputs_safe() and bench.enabled()
         yield host
     finally:
-        bench.board.plant.hand = lambda p: -2.0 * p.v  # a person steadies the arm when the board releases it
+        bench.board.plant.hand = lambda p: -2.0 * p.v  # a person supports the arm when the board releases the arm
         host.link.close()
 
 
@@ -106,7 +106,7 @@ At = Callable[..., Bench]
 
 @pytest.fixture
 def at(tmp_path, monkeypatch, capfd) -> Iterator[At]:
-    """Return a bench with a board. openocd is there and finds the board's chip."""
+    """Return a bench with a board. A stand-in for openocd finds the board's chip."""
     monkeypatch.chdir(tmp_path)
     open_: list[object] = []
 
@@ -127,7 +127,7 @@ def at(tmp_path, monkeypatch, capfd) -> Iterator[At]:
         plugged.__exit__(None, None, None)
 
 
-# Steps whose result another test shows, by number.
+# By number, steps with a result that another test shows.
 ELSEWHERE = {
     10: "firmware/test_chip.py::test_crystal_that_stops_drops_the_outputs_and_restarts_into_the_clock_fault",
     12: "firmware/test_current.py::test_a_zero_that_is_far_off_is_told_before_the_outputs_come_on_and_keeps_them_off",
@@ -302,7 +302,8 @@ def test_step_09_a_processor_that_is_halted_drives_no_motor_where_its_timers_hav
 
 
 def test_step_11_enable_stays_low_from_a_reset_until_the_image_arms(at):
-    """tests/host/flash tests flashing through the ROM. Here the ROM does not hear the link, and the refusal says so."""
+    """tests/host/flash tests flashing through the ROM. Here the ROM cannot use the link's UART, and the refusal has
+    this reason."""
     bench = at("f405rg-4")
     assert "does not hear the link" in bench.types(11, status=1, PORT="socket://127.0.0.1:9")
     seen = []

@@ -1,5 +1,5 @@
-"""The page on work in the lab, typed as it stands. The virtual board is at `--port auto`, and a hand moves its
-joints."""
+"""The commands of the page on work in the lab, typed without changes. The virtual board is at `--port auto`, and a
+simulated hand moves its joints."""
 
 import json
 import os
@@ -73,7 +73,7 @@ def types(capfd) -> Typed:
 
 
 def test_an_arm_is_brought_up_and_its_file_mended(arm, types, monkeypatch):
-    """The wrist's encoder counts the other way than the file says. The last line has no drive to teach here."""
+    """The file has the wrong sign for the wrist's encoder. The page's last line needs a drive, which this arm lacks."""
     look, mend, taught = LINES["First power-up"]
     truth = load_mechanism(arm)
     right = arm.read_text(encoding="utf-8")
@@ -142,8 +142,8 @@ def test_friction_and_rotors_are_measured_joint_by_joint(arm, types):
 
 
 def test_the_whole_arm_and_then_its_load_are_identified(arm, types, monkeypatch):
-    """The arm has [feel]. Thresholds of touches are written together with its masses. They hold for a motion that the
-    fit has not seen. Ctrl-C stops the first line. Rehearsals are as fast as the other motions."""
+    """The arm has [feel]. Thresholds of touches are written together with the masses. The thresholds hold in a motion
+    that the fit has not used. Ctrl-C stops the first command. Rehearsals are as fast as the other motions."""
     monkeypatch.setattr(experiment, "REHEARSAL", 1.0)
     look, write, held, _ = LINES["Masses of the whole arm"]
     arm.write_text(arm.read_text(encoding="utf-8") + '\n[feel]\nreaction = "none"\n', encoding="utf-8")
@@ -175,7 +175,7 @@ def test_the_whole_arm_and_then_its_load_are_identified(arm, types, monkeypatch)
         assert "ixx" in row["not_seen"]  # an arm in a plane does not show this moment
     felt = feels(after, truth, (31,))
     assert np.all(felt.share < 0.9)
-    # Reports show one tick in twenty, so the peaks of another motion are up to 1.19 times as high.
+    # Reports show one tick in twenty, so another motion has up to 1.19 times as high peaks.
     assert np.all(felt.off < 1.25 * np.array([touch["after"] for touch in said["touches"]]))
     carried = Payload("gripped", "tool", 0.1, np.array([0.18, 0.02, 0.0]), np.diag([1e-5, 1e-5, 2e-5]))
     with plugged_in(after, plant_of(replace(truth, payloads=(carried,)))):
@@ -183,13 +183,13 @@ def test_the_whole_arm_and_then_its_load_are_identified(arm, types, monkeypatch)
         types(held)
     found, = load_mechanism(arm).payloads
     (*first, inertia), (*true, turned) = (phi_of(load)[[1, 2, 6]] for load in (found, carried))  # about the wrist
-    # a mass alone hardly shows in a plane without gravity
+    # in a horizontal plane a motion hardly shows a mass
     assert np.linalg.norm(np.subtract(first, true)) < 0.1 * np.linalg.norm(true)
     assert inertia == pytest.approx(turned, rel=0.1)
 
 
 class Somebody:
-    """A person in front of a terminal who fixes a weight on when asked, and presses Enter. loaded: the arm with the
+    """A person at a terminal who fixes a weight to the arm when asked, and presses Enter. loaded: the arm with the
     weight."""
 
     def __init__(self, board: VirtualBoard, loaded: Mechanism) -> None:
@@ -213,7 +213,7 @@ class Somebody:
 
 
 def test_a_weight_tells_a_strong_motor_from_a_light_arm(arm, types, monkeypatch):
-    """Motors with other R and K than the file's move an arm with other masses. Gravity loads this arm."""
+    """The arm has motors with other R and K than in the file, and other masses. Gravity loads this arm."""
     monkeypatch.setattr(experiment, "REHEARSAL", 1.0)
     *_, line = LINES["Masses of the whole arm"]
     text = (MECHANISMS / "three_axis.toml").read_text(encoding="utf-8")
@@ -240,7 +240,7 @@ def test_a_weight_tells_a_strong_motor_from_a_light_arm(arm, types, monkeypatch)
 
 
 def test_an_arm_meets_a_scene_and_is_written_as_mjcf(arm, types):
-    """A table stands below the arm. The arm does not touch it."""
+    """A table stands below the arm. The arm does not touch the table."""
     simulate, scenario = LINES["Things to touch"]
     written = re.search(r"`(femtorque generate [^`]*)`", SECTIONS["Things to touch"])[1]
     shutil.copy(MECHANISMS / "three_link.csv", "reach.csv")

@@ -1,4 +1,4 @@
-"""The tour of docs/live.md: its lines are typed into a terminal as they stand."""
+"""The tour of docs/live.md. The tests type its commands into a terminal without changes."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from tests.support.suite import HANG, ROOT, until
 from tests.support.terminal import CTRL_C, PROMPT, Terminal, terminal
 
 PAGE = (ROOT / "docs" / "live.md").read_text(encoding="utf-8")
-WIDE = 300  # columns, so that no line is wrapped while it is typed
+WIDE = 300  # columns, so that a typed line is never wrapped
 LINES = re.findall(r"^    (femtorque .*|python3 -c (?:.|\n)*?--from stdin)$", PAGE, re.MULTILINE)
 
 
@@ -25,7 +25,7 @@ def folder(tmp_path):
 
 
 def served(board: Terminal, line: str) -> str:
-    """Serve a board by a line of the page, at any port. Return the address that hosts open."""
+    """Serve a board with a command of the page, at any port. Return the address for hosts."""
     board.begin(re.sub(r" --port \S+", "", line) + " --port 0")
     board.until("socket://")
     return f"socket://{board.until(chr(10)).strip()}"

@@ -1,5 +1,5 @@
-"""The family of docs/new-family.md: its files as they stand there, in a folder outside of femtorque, and an arm with
-one of its drives on the virtual board. Frames are longer than those of classic CAN."""
+"""The drive family of docs/new-family.md. The page's files are written unchanged into a folder outside of femtorque. An
+arm with a drive of this family runs on the virtual board. The frames are longer than frames of classic CAN."""
 
 import json
 import os
@@ -54,7 +54,7 @@ def outside(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(folder: Path, *arguments: str, families: str | None = None) -> subprocess.CompletedProcess[str]:
-    """Python in a folder, that finds the families there, or in those that are named."""
+    """Run Python in a folder. It finds families in this folder, or in the named folders."""
     environment = os.environ | {"FEMTORQUE_FAMILIES": str(folder) if families is None else families,
                                 "PYTHONPATH": str(ROOT)}
     return subprocess.run([sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True,
@@ -68,7 +68,7 @@ def test_its_arm_moves_and_a_fault_of_its_drive_ends_by_name(outside):
     assert (good["ended"], good["state"], good["exact"]) == ("done", "DISARMED", True)
     assert good["moved"] > 0.03 and good["error"] < 1e-3 and not good["driving"]
     assert good["frames"] == [[5, 24, True], [0x105, 16, True]] and good["wrong"] == 0
-    assert good["positions"][0] < -1 << 17  # -1.57 rad of the joint, twice as much of the drive: no number of 16 bits
+    assert good["positions"][0] < -1 << 17  # -1.57 rad of the joint, twice as much of the drive, which exceeds 16 bits
     assert (ailing["state"], ailing["faults"][0], ailing["driving"]) == ("FAULT", "DRIVE_FAULT", False)
 
 

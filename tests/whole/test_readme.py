@@ -1,4 +1,4 @@
-"""Commands in README and docs work, their links lead somewhere, and the reference pages are up to date."""
+"""Commands in README and docs work, their links have targets, and the reference pages are up to date."""
 
 import json
 import os
@@ -43,7 +43,7 @@ def section(title):
     return README.split(f"## {title}\n")[1].split("\n## ")[0]
 
 
-# Every command of the README belongs to one of these lists. A test below executes each list.
+# Each command of the README is in one of these lists. A test below runs each list.
 MAKE = typed(README.split("## Ten minutes")[0])
 CLONE, INSTALL, FETCH, *TOUR = typed(section("Ten minutes"))
 SERVOS, FAULT = TOUR.pop(), TOUR.pop()
@@ -70,8 +70,7 @@ def test_every_command_is_executed_by_a_test():
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory):
-    """Return the folder of a reader of the README, with the checkout's examples and images, and the URDF where pip puts
-    it."""
+    """Return a reader's folder, with the checkout's examples and images, and with the URDF at pip's path."""
     folder = tmp_path_factory.mktemp("desk")
     (ROOT / "build").mkdir(exist_ok=True)
     for name in ("mechanisms", "build"):
@@ -85,7 +84,7 @@ def desk(tmp_path_factory):
 
 @pytest.fixture
 def run(desk, monkeypatch, capfd):
-    """Type a line as it stands in the README, in the reader's folder and in this process. Return its output."""
+    """Type an unchanged line of the README, in the reader's folder and in this process. Return the output."""
     monkeypatch.chdir(desk)
 
     def typed_in(line, status=0):
@@ -111,8 +110,8 @@ def so101(desk, run):
 
 @contextmanager
 def served(line, desk):
-    """Serve a board by a line of the README, at a free port. Yield its address, and at the end the number of its
-    ticks."""
+    """Serve a board with a command of the README, at a free port. Yield the board's address. At the end, return its
+    number of ticks."""
     board = subprocess.Popen([sys.executable, ROOT / "femtorque", *shlex.split(line.replace("5555", "0"))[1:]],
                              cwd=desk,
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -135,8 +134,8 @@ PLAYED = r"done: 3.000 s, 751 knots in \d+ frames"
 
 
 def test_the_tour_from_a_urdf_to_an_arm_that_moves(desk, run, patient):
-    """Steps 1 to 4 are typed line by line as they stand. The last line moves the arm, with a board whose time is the
-    host's."""
+    """The test types steps 1 to 4 line by line without changes. The last line moves the arm, with a board in the host's
+    time."""
     subprocess.run(FETCH.split("&& ")[1], shell=True, cwd=desk, check=True)
     *before, serve, home, dry_run, play = TOUR
     said = {line.split()[1]: run(line) for line in before}
@@ -155,8 +154,8 @@ def test_the_tour_from_a_urdf_to_an_arm_that_moves(desk, run, patient):
 
 
 def test_a_board_that_is_flashed_and_plays_the_motion_of_the_tour(desk, run, so101, tmp_path, monkeypatch):
-    """All lines but bring-up and identification are typed in their order. The virtual board takes the place of the real
-    one."""
+    """The test types all lines except bring-up and identification, in their order. The virtual board replaces the real
+    board."""
     tool(tmp_path, "openocd", OPENOCD)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     with plugged_in(so101) as board:
@@ -216,7 +215,7 @@ def test_the_rest_of_the_commands(desk, line):
 
 
 def test_the_python_of_the_readme(fake, monkeypatch, tmp_path):
-    """The code runs as it stands. A fake board answers at the port that `auto` finds."""
+    """The unchanged code runs. A fake board answers at the port of `auto`."""
     monkeypatch.chdir(ROOT)
     monkeypatch.setattr(list_ports, "comports", lambda: [SimpleNamespace(device="/dev/ttyUSB7", description="", vid=1)])
     script = tmp_path / "readme.py"
@@ -230,7 +229,7 @@ def test_the_python_of_the_readme(fake, monkeypatch, tmp_path):
 
 @pytest.fixture
 def checkout(tmp_path):
-    """Return an empty checkout that is already set up. This environment takes the place of the checkout's."""
+    """Return an empty checkout with a finished set-up. This environment replaces the checkout's environment."""
     shutil.copytree(ROOT / ".ci", tmp_path / ".ci")
     for name in ("Makefile", "pyproject.toml", "constraints.txt"):
         shutil.copy(ROOT / name, tmp_path / name)
@@ -244,7 +243,7 @@ def checkout(tmp_path):
 
 
 def test_a_clone_can_be_installed(tmp_path):
-    """Any address of the repository can stand in place of <clone address>."""
+    """Any address of the repository can replace <clone address>."""
     line = CLONE.replace("<clone address>", shlex.quote(str(ROOT))) + " && ls pyproject.toml"
     done = subprocess.run(["bash", "-ec", line], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0 and done.stdout.split() == ["pyproject.toml"], done.stderr
@@ -261,7 +260,7 @@ def test_make_test_runs_the_tests_that_are_no_campaigns(checkout):
 
 @pytest.mark.bench
 def test_an_installation_by_hand_inits_from_the_urdf_of_a_package(tmp_path):
-    """The commands start from a checkout and nothing else."""
+    """The commands need only a checkout."""
     lines = [INSTALL, FETCH, *TOUR[:2]]
     environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
     done = subprocess.run(["bash", "-ec", "\n".join(lines)], cwd=copied(tmp_path / "checkout"), env=environment,
@@ -301,8 +300,7 @@ def test_reference_pages_equal_the_tables():
 
 
 def test_the_readme_says_early_which_motors_and_that_no_hardware_has_run_it():
-    """Both facts come before the first command, which costs a reader ten minutes. The tour says that its motors are
-    invented."""
+    """Both facts come before the first command. The tour says that its motors are invented."""
     before, after = " ".join(README.split()).split("## Ten minutes")
     assert "**brushed** DC motors" in before and "No hardware has run it so far" in before
     tour = after.split("**2.")[0]

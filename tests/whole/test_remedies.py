@@ -1,4 +1,4 @@
-"""Every hint of an error works when a user types it."""
+"""Every command in an error's hint works."""
 
 import errno
 import os
@@ -29,7 +29,7 @@ ARM = MECHANISMS / "three_link.toml"
 
 @pytest.mark.parametrize("extra", EXTRAS)
 def test_pip_takes_the_line_that_installs_an_extra(extra):
-    """The packages are already installed. pip says so and asks no index."""
+    """The packages are already installed, so pip asks no index."""
     words = shlex.split(installing(extra))
     assert words[:2] == ["pip", "install"]
     done = subprocess.run([sys.executable, "-m", *words, "--dry-run", "--no-index", "--no-deps"],
@@ -43,7 +43,7 @@ def test_brackets_in_an_answer_are_printed_as_they_are(capsys):
 
 
 def test_xacro_writes_another_file_than_it_reads(tmp_path, monkeypatch, here):
-    """The file is called .urdf and holds xacro. A shell script that fills the number in takes the place of xacro."""
+    """The file has the suffix .urdf and contains xacro. A shell script replaces xacro and fills the number in."""
     source = tmp_path / "arm.urdf"
     source.write_text(URDF.replace('value="1.5"', 'value="${1.5}"'))
     shown = here("init", "arm", "--from", source, "-o", tmp_path / "arm.toml")
@@ -202,8 +202,8 @@ def test_completion_offers_existing_names_and_imports_nothing_slow(line, words):
 
 
 def test_help_of_every_verb_imports_no_more_than_the_command_line():
-    """Help loads no arrays, no drawing and no emulator. The only lower room it loads is codegen.common, so that it
-    comes at once."""
+    """Help loads no NumPy, no drawing and no emulator. The only lower room that help loads is codegen.common, so that
+    help is quick."""
     code = ("import contextlib, io, sys\nfrom femtorque import command_line\n"
             "for verb in [[], *map(str.split, command_line.VERBS)]:\n"
             "    with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.suppress(SystemExit):\n"
@@ -226,7 +226,7 @@ def test_completing_a_port_imports_only_the_list_of_ports():
 
 
 def test_completion_reads_the_names_that_the_verbs_know():
-    """Completion reads the names from the source. Every name that it offers exists."""
+    """Completion reads the names from the source, and every offered name exists."""
     from femtorque.commands import completion
     from femtorque.hil.board import FAULTS
     from femtorque.hil.papers.reproduce import PAPERS, SUBJECTS

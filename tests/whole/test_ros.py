@@ -1,4 +1,4 @@
-"""`femtorque ros` on the command line, as far as it needs no board and no network."""
+"""`femtorque ros` on the command line, without a board and without a network."""
 
 import pytest
 

@@ -1,11 +1,11 @@
-"""An afternoon with seven drives: from an unprepared URDF to an arm that moves, without changes by hand."""
+"""A session with seven drives: from any URDF to an arm that moves, without changes by hand."""
 
 import json
 import re
 
 import pytest
 
-# Each row: mass kg, centre of gravity m, moments kg m^2, the joint's place in the link before, axis, and range. The arm
+# Each row: mass kg, centre of gravity m, moments kg m^2, the joint's place in the parent link, axis, and range. The arm
 # has seven joints and 4 kg. Its outer links have a hundredth of their rotors' inertia.
 LINKS = (
     (1.1, (0.0, 0.0, 0.05), (1.6e-3, 1.3e-3, 1e-3), (0.0, 0.0, 0.06), (0, 0, 1), (-1.4, 2.9)),
@@ -34,7 +34,7 @@ def urdf() -> str:
 
 @pytest.fixture
 def seven(here, tmp_path):
-    """Run the commands in a row. Return a function that types a command, the files, and the folder."""
+    """Run the commands in order. Return a function that types a command, the files, and the folder."""
     (tmp_path / "seven.urdf").write_text(urdf())
     (tmp_path / "way.toml").write_text(WAY)
     file, motion = tmp_path / "seven.toml", tmp_path / "seven.csv"
@@ -60,7 +60,7 @@ def test_seven_drives_play_the_first_motion_of_an_unprepared_urdf_within_a_milli
 
 
 def test_gains_without_rotors_are_too_soft_and_check_and_plot_say_so(seven):
-    """The gains suit the links alone. The virtual drives have rotors all the same, so the joints ring."""
+    """The gains suit links without rotors. The virtual drives have rotors, so the joints ring."""
     does, file, motion, folder = seven
     text = file.read_text()
     file.write_text(re.sub(r"ku = \d+, kv = \d+", "ku = 39, kv = 0.291", text.replace(", inertia = 0.16", "")))

@@ -84,7 +84,7 @@ def test_ctrl_c_during_packing_leaves_a_whole_log_and_no_litter(here, fake, shor
 
 
 def test_a_log_is_packed_only_when_the_arm_is_let_go(fake, short, tmp_path, monkeypatch):
-    """Packing takes longer than an armed board waits for its host. Before the packing, the log is whole but lacks the
+    """Packing takes longer than an armed board waits for its host. Before packing, the log is complete but lacks the
     arm."""
     run, states = tmp_path / "run.mcap", []
     pack = logs.Log.pack
@@ -118,8 +118,8 @@ CTRL_C, ENTER = b"\x03", b"\n"
 
 
 def in_terminal(arguments, presses, tcp, seen=b""):
-    """Run in a pseudo-terminal. When a condition of `presses` holds, time stands still, and after `seen` has been shown
-    Ctrl-C or the given key is pressed. Return the exit status and the output."""
+    """Run in a pseudo-terminal. When a condition of `presses` holds, the board's time stops. After the output has
+    `seen`, Ctrl-C or the given key is pressed. Return the exit status and the output."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.environ["COLUMNS"] = "160"
@@ -211,7 +211,7 @@ def test_a_loop_plays_as_often_as_asked_and_at_its_speed(here, fake, mechanism, 
 
 @pytest.fixture
 def endless(tmp_path, monkeypatch):
-    """Return a mechanism file whose wrist turns without end, its mechanism, and its board at any port."""
+    """Return a mechanism file with a continuous wrist joint, its mechanism, and its board at any port."""
     arm = tmp_path / "endless.toml"
     text = MECHANISM.read_text()
     head, wrist = text.split('name = "wrist"\n')
@@ -227,7 +227,7 @@ def endless(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("turns", [1, -2])
 def test_a_loop_of_whole_turns_turns_on(here, endless, tmp_path, turns):
-    """Each round begins where the last round has ended, without a jump between knots."""
+    """Each round begins at the end of the last round, without a jump between knots."""
     arm, made, board = endless
     motion = there(tmp_path / "m.csv", made, 2.0 * abs(turns), [0.0, 0.0, 2.0 * np.pi * turns], rows=101)
     shown = here("stream", arm, motion, "--port", PORT, "--home", "--loop", "3", "--json")

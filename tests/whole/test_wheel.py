@@ -1,4 +1,4 @@
-"""The wheel. An installed copy can do everything that the checkout can."""
+"""The wheel. An installed copy can do the same as the checkout."""
 
 import ast
 import email
@@ -25,7 +25,7 @@ ROOMS = ("femtorque", *FOLDERS)
 
 
 def copied(folder: Path) -> Path:
-    """Copy the checkout without its tests into another folder, since a build leaves other folders behind."""
+    """Copy the checkout without its tests into another folder, since a build leaves folders behind."""
     for room in ROOMS:
         shutil.copytree(ROOT / room, folder / room, symlinks=True,
                         ignore=shutil.ignore_patterns("__pycache__", ".pio"))
@@ -79,7 +79,7 @@ def test_the_metadata_are_fit_for_a_package_index(wheel):
 
 
 class Installed:
-    """An installed copy. home: its environment. work: a folder far from the checkout, in which it runs."""
+    """An installed copy. home: its environment. work: the folder in which the copy runs, far from the checkout."""
 
     def __init__(self, home: Path, work: Path, also: str = "") -> None:
         self.work, self.python = work, home / "bin" / "python"
@@ -95,7 +95,7 @@ class Installed:
         return done.stdout
 
     def femtorque(self, *lines: str) -> str:
-        """Run several verbs in one process, which imports everything once."""
+        """Run several verbs in one process, so that all imports are done once."""
         return self.run(self.python, "-c", "import shlex, sys, femtorque\n"
                         "for line in sys.argv[1:]:\n"
                         "    try:\n"
@@ -107,8 +107,8 @@ class Installed:
 
 @pytest.fixture(scope="module")
 def installed(wheel, tmp_path_factory) -> Installed:
-    """Return an installed copy. Its environment holds only the wheel. This environment lends the wheel's requirements.
-    The campaign at the end downloads them."""
+    """Return an installed copy. Its environment contains only the wheel, and uses the requirements of this environment.
+    The campaign at the end downloads the requirements."""
     home = tmp_path_factory.mktemp("environment")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", home], check=True)
     subprocess.run([sys.executable, "-m", "pip", "--python", home / "bin" / "python", "install", "--quiet",
@@ -136,7 +136,7 @@ def test_an_installed_copy_is_found_outside_the_checkout(installed):
 
 
 def test_an_installed_copy_inits_checks_verifies_builds_and_runs(installed):
-    """The commands lead from nothing to a motion of the exact image on the virtual board."""
+    """The commands go from an empty folder to a motion of the exact image on the virtual board."""
     assert installed.run("femtorque", "init", "arm").startswith("arm.toml: edit it")
     (installed.work / "motion.csv").write_text("t,shoulder,elbow\n0.0,0.0,0.0\n0.2,0.1,-0.1\n")
     told = installed.femtorque("check arm.toml", "verify arm.toml --motions 1", "build arm.toml",
@@ -158,7 +158,7 @@ def interpreter(version: str) -> str:
 @pytest.mark.bench
 @pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
 def test_the_wheel_in_an_empty_environment_does_the_same(wheel, tmp_path, version):
-    """All requirements are first downloaded into a folder, and then installed from this folder alone."""
+    """All requirements are first downloaded into a folder, and then installed only from this folder."""
     home, work = tmp_path / "environment", tmp_path / "work"
     work.mkdir()
     seconds = {}
@@ -233,4 +233,4 @@ def test_a_copy_installed_in_place_builds_from_anywhere(tmp_path):
                                                            str(source / "femtorque" / "__init__.py")]
 
 
-OPTIONAL = {"pinocchio"}  # the code works without it
+OPTIONAL = {"pinocchio"}  # the code works without this package

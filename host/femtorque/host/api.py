@@ -1,4 +1,4 @@
-"""Functions for scripts and notebooks beside Mechanism, Trajectory and Board."""
+"""The functions of the Python API, and its Mechanism."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from femtorque.host.show import Findings, write_report
 
 
 class Mechanism(description.Mechanism):
-    """A validated mechanism: data of its file, and what a script does with it first.
+    """A validated mechanism: the data of its file, and a script's first steps with it.
 
-    name; links and joints, each with its name, in tree order; streamed: the joints that a motion gives, in the order of
-    every array's columns: all that move, or with loops, leaders or springs the driven ones; control, board, modes,
-    loops, payloads: as the file's tables of these names (docs/mechanism-files.md).
+    links, joints: in tree order, each with its name. streamed: the joints of a motion, in the order of every array's
+    columns. These are all moving joints; with loops, leaders or springs only the driven joints. name, control, board,
+    modes, loops, payloads: as in the file (docs/mechanism-files.md).
 
     >>> arm = Mechanism.load("mechanisms/three_link.toml")
     >>> arm
@@ -40,7 +40,7 @@ class Mechanism(description.Mechanism):
 
     @staticmethod
     def load(path: str | Path) -> Mechanism:
-        """Read and validate a mechanism file. Raises BadInput with one line on anything that is not right."""
+        """Read and validate a mechanism file. Raises BadInput with one line on any fault in the file."""
         read = load_mechanism(path)
         return Mechanism(**{f.name: getattr(read, f.name) for f in fields(read)})
 
@@ -50,10 +50,10 @@ class Mechanism(description.Mechanism):
                   lock: Sequence[str] = ()) -> Mechanism:
         """Return a robot of a URDF with a board and a motor at every joint, as `femtorque init --from` writes it.
 
-        board: its name (docs/boards.md). motor: a motor of the catalogue; by default an invented motor fits each
-        joint's limits. drive: a drive or servo on a bus (docs/drives.md) instead of a motor, for all joints or {joint:
-        drive}. chain: A:B; only the joints between these two links move. lock: JOINT or JOINT=VALUE, for joints that
-        stand still. Raises BadInput as `femtorque init` does.
+        board: its name (docs/boards.md). motor: a motor of the catalogue. By default each joint has an invented motor
+        that fits its limits. drive: a drive or servo on a bus (docs/drives.md) instead of a motor, for all joints or
+        {joint: drive}. chain: A:B; only the joints between links A and B move. lock: JOINT or JOINT=VALUE, for joints
+        that stand still. Raises BadInput as `femtorque init` does.
 
         >>> Mechanism.from_urdf("so101.urdf", "f405rg-6").joints[0]  # doctest: +SKIP
         <Joint 'shoulder_pan': revolute, base > shoulder_link>
@@ -70,7 +70,7 @@ class Mechanism(description.Mechanism):
     def torque(self, trajectory: Trajectory | str | Path, total: bool = False) -> Torque:
         """Return the feed-forward torques of every control tick of a motion, by the float64 reference.
 
-        total: add the torques that the motors need for themselves (Eq. 19). Raises BadInput if the motion cannot be
+        total: add the torques of the motors' own rotors and friction (Eq. 19). Raises BadInput if the motion cannot be
         used.
 
         >>> arm = Mechanism.load("mechanisms/three_link.toml")
@@ -83,13 +83,13 @@ class Mechanism(description.Mechanism):
 
     def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, mode: str | None = None,
                          total: bool = False) -> NDArray[np.float64]:
-        """Return joint torques (..., J), N m or N, by the float64 reference. `femtorque generate` emits the same as
-        ft_rnea. The torques include springs and the friction of passive joints.
+        """Return joint torques (..., J), N m or N, by the float64 reference. `femtorque generate` emits this function
+        in C as ft_rnea. The torques include springs and the friction of passive joints.
 
-        q, v, a: positions, velocities and accelerations of the J streamed joints, each (..., J) or a shape that
-        broadcasts to it; rad or m, per s, per s^2. mode: by default the first. total: add the torques that the motors
-        need for themselves (Eq. 19). Raises BadInput for shapes that do not fit. Raises Refused for flexible links, and
-        for states that closed loops cannot be followed to from the start pose.
+        q, v, a: positions, velocities and accelerations of the J streamed joints, in rad or m and s. Each array is
+        (..., J) or broadcasts to (..., J). mode: by default the first. total: add the torques of the motors' own rotors
+        and friction (Eq. 19). Raises BadInput for shapes that do not fit. Raises Refused for flexible links, and if
+        closed loops cannot be followed from the start pose to q.
 
         >>> arm = Mechanism.load("mechanisms/three_link.toml")
         >>> arm.inverse_dynamics([0.0, 0.0, 0.0], [1.0, 0.0, 0.0], np.zeros((5, 3))).shape
@@ -100,16 +100,16 @@ class Mechanism(description.Mechanism):
         return tau + motor_torque(self, velocities, changes, tau) if total else tau
 
     def gravity_torque(self, q: ArrayLike, mode: str | None = None) -> NDArray[np.float64]:
-        """Return the joint torques (..., J), N m or N, that hold the weight at rest at positions q (..., J), rad or m.
-        The torques of springs in joints are included. ft_gravity is the same in C. Raises as inverse_dynamics does."""
+        """Return the joint torques (..., J), N m or N, that hold the arm at rest at positions q (..., J), rad or m. The
+        torques include springs in joints. The C function is ft_gravity. Raises as inverse_dynamics does."""
         still = np.zeros(np.shape(q)[-1:])
         return instant.inverse_dynamics(self, q, still, still, mode)
 
     def mass_matrix(self, q: ArrayLike, mode: str | None = None, rotors: bool = True) -> NDArray[np.float64]:
-        """Return the mass matrix (..., J, J) at positions q (..., J) in rad or m; kg m^2, kg m, kg. rotors: include the
-        motors' rotors, as the joints feel them.
+        """Return the mass matrix (..., J, J), kg m^2, kg m or kg, at positions q (..., J), rad or m. rotors: include
+        the motors' rotors, reflected to the joints.
 
-        With closed loops the matrix is that of the driven joints and of all bodies that they move. Raises as
+        With closed loops, rows and columns are the driven joints, and the matrix includes all moving bodies. Raises as
         inverse_dynamics does, and Refused if more joints are driven than the mechanism has degrees of freedom.
 
         >>> arm = Mechanism.load("mechanisms/three_link.toml")
@@ -123,7 +123,7 @@ class Mechanism(description.Mechanism):
         """Return the place (..., 3), m, of a point of a link and the link's orientation (..., 3, 3), both in the base
         frame, at positions q (..., J). xyz: the point (3,), m, in the link's frame.
 
-        Raises BadInput for a link that does not exist or does not move, else as inverse_dynamics does.
+        Raises BadInput for an unknown or fixed link. Raises BadInput and Refused as inverse_dynamics does.
 
         >>> arm = Mechanism.load("mechanisms/three_link.toml")
         >>> arm.forward_kinematics([0.0, 0.0, 0.0], "hand", [0.2, 0.0, 0.0])[0].tolist()
@@ -133,9 +133,9 @@ class Mechanism(description.Mechanism):
 
     def jacobian(self, q: ArrayLike, link: str, xyz: ArrayLike = (0.0, 0.0, 0.0),
                  mode: str | None = None) -> NDArray[np.float64]:
-        """Return the Jacobian (..., 6, J) of a point of a link: its velocity and the link's angular velocity, in the
-        base frame, per joint velocity. Columns of redundantly driven joints are zero, because these joints follow the
-        others. Raises as forward_kinematics does."""
+        """Return the Jacobian (..., 6, J) of a point of a link, in the base frame. Rows: the point's velocity and the
+        link's angular velocity, per joint velocity. Redundantly driven joints follow other joints, so their columns are
+        zero. Raises as forward_kinematics does."""
         return task_space.jacobian(self, q, link, xyz, mode)
 
     def follow_limits(self) -> NDArray[np.float64]:
@@ -148,11 +148,11 @@ class Mechanism(description.Mechanism):
 
     def to_turns(self, q: ArrayLike) -> NDArray[np.int64]:
         """Return positions (..., J), rad or m, as the integers of the wire: 2^-32 turn or 2^-28 m, rounded to nearest.
-        ft_step takes their low 32 bits, the place within a turn: `arm.to_turns(q).astype(np.int32)`."""
+        ft_step takes the low 32 bits, the place within a turn: `arm.to_turns(q).astype(np.int32)`."""
         return to_wire(q, self.streamed)
 
     def from_turns(self, whole: ArrayLike) -> NDArray[np.float64]:
-        """Return positions (..., J), rad or m, of the integers of `to_turns` or of their low 32 bits."""
+        """Return positions (..., J), rad or m, from the integers of `to_turns` or from their low 32 bits."""
         return from_wire(whole, self.streamed)
 
 
@@ -179,7 +179,7 @@ def plan_motion(mechanism: description.Mechanism, points: str | Path | Sequence[
 
 def report(run: str | Path, page: str | Path | None = None, *, force: bool = False) -> list[str]:
     """Return the worst values of a logged run in words. page: an .html file for the report with its figures. force:
-    replace an existing report. Raises BadInput if another file is there, or a report without `force`."""
+    replace an existing report. Raises BadInput if `page` exists and is no report, or exists without `force`."""
     what = read_log(Path(run))
     if page is not None:
         write_report(what, Path(page), force)

@@ -22,13 +22,13 @@ from femtorque.host.plan import SAME, planning as plan
 from femtorque.host.record import Log
 from femtorque.host.stream import Interrupts, Outcome, Preflight, Progress, check_start, examine, stream
 
-SPEEDS = (0.001, 100.0)  # times as fast as a motion says
-APPROACH = 0.1  # of the limits of rate, on the way to where a motion starts
+SPEEDS = (0.001, 100.0)  # factors on a motion's speed
+APPROACH = 0.1  # of the velocity limits, on the way to a motion's start
 
 
 class Board:
     """A board that answers, as a context manager. Leaving the context disarms the board, and so does Ctrl-C. After an
-    exception inside, the joints stop and are held. Without a host the board then does as the file's [safety] says.
+    exception inside, the joints stop and are held. Without a host the board then reacts as the file's [safety] says.
 
     >>> mechanism = Mechanism.load("mechanisms/three_link.toml")
     >>> with Board.connect("/dev/ttyACM0", mechanism) as board:
@@ -39,19 +39,19 @@ class Board:
     def __init__(self, session: Session, mechanism: Mechanism | None, shown: dict[str, Any] | None = None) -> None:
         """shown: truth, tips and surroundings of a simulated plant, for logs (host/record/log.py)."""
         self.session, self.mechanism, self._shown = session, mechanism, shown or {}
-        self._logs: dict[Path, Log] = {}  # packed once no board must be kept alive
+        self._logs: dict[Path, Log] = {}  # packed after disarming: packing is slow
 
     @staticmethod
     def connect(
         port: str, mechanism: Mechanism | str | Path | None = None, clock: Clock | None = None, look: bool = False
     ) -> Board:
         """Open a port and ask the board who it is. port: a device, or socket://host:port or unix:PATH of a virtual
-        board. "auto" takes the board that carries this mechanism, "auto:ID" the board whose chip's number begins with
-        ID.
+        board. "auto" takes the board that carries this mechanism. "auto:ID" takes the board with a chip number that
+        begins with ID.
 
-        With a mechanism the board must carry exactly its configuration. look, or no mechanism: only listen; keep
-        nothing alive and change nothing. Raises BadInput for a port or mechanism that cannot be used, Refused for
-        another board.
+        The board must carry exactly the mechanism's configuration. With `look`, or without a mechanism, the host only
+        listens. It then changes nothing, and keeps no armed board alive. Raises BadInput for an unusable port or
+        mechanism, and Refused for another board.
         """
         if isinstance(mechanism, (str, Path)):
             mechanism = load_mechanism(mechanism)
@@ -93,18 +93,18 @@ class Board:
 
     def wrench(self, link: str) -> Wrench:
         """Return the wrench on a link that explains the external torques: force (3,) N and moment (3,) N m in global
-        axes, at the origin of the link's frame. Raises Refused if the joints cannot feel every direction of the
+        axes, at the origin of the link's frame. Raises Refused if the joints cannot sense every component of the
         wrench."""
         felt = self.feeling
         return wrench_of(self._known(), self.session.positions(), felt.external, link)
 
     def home(self, positions: ArrayLike | None = None, *, rezero: bool = False) -> None:
-        """Set the joints' zeros. The joints stand at these positions (J,), rad or m, or at each joint's `start`, index
-        or stop.
+        """Set the joints' zeros. positions (J,), rad or m: the joints' present positions. Without positions each joint
+        uses its `start`, its index pulse or its stop.
 
-        Without positions, a board that has its zeros keeps them. It must then stand at its start, otherwise this raises
-        Refused. rezero: set new zeros all the same; the joints do stand at their start. Raises BadInput for a position
-        outside the limits.
+        Without positions, a board with zeros keeps its zeros. The arm must then stand at its start; otherwise `home`
+        raises Refused. rezero: set new zeros in any case; the joints must stand at their start. Raises BadInput for a
+        position outside the limits.
         """
         self.session.pump()
         self.session.faulted()
@@ -116,7 +116,7 @@ class Board:
             requests.check_zeros(self.session, self._known())
 
     def jog(self, joint: str, rate: float, seconds: float, until: Callable[[], bool] = lambda: False) -> None:
-        """Move one joint at a velocity, rad/s or m/s, for these seconds or until another command. Arm first if
+        """Move one joint at a velocity, rad/s or m/s, for some seconds or until another command. Arm first if
         needed."""
         number = requests.joint_number(self._known(), joint)
         requests.check_jog(self._known(), number, rate, seconds)
@@ -131,12 +131,12 @@ class Board:
         """Return a context manager for live targets, with `send`, `chunk`, `status` and `wait`. The board is armed if
         needed. At the end of the context the joints rest at the last target and are held.
 
-        delay: s from the time of a target until the joints are there. frame: s from one target to the next. None: the
-        mechanism file's values; its default is two frames and 10 ms, with frames measured from the stamps. Targets may
-        be anywhere, late, jittered or missing. The board keeps its limits of position, velocity, acceleration and jerk,
-        and the status names the limits that acted. If targets stop for longer than the file's timeout, the joints rest;
-        the next target goes on from there. The joints also rest if this computer is busy for longer than
-        `host_timeout_s`. Raises BadInput, and Refused with the board's reason.
+        delay: s from the time of a target until the joints reach the target. frame: s from one target to the next.
+        None: the mechanism file's values. The default delay is two frames and 10 ms, and the board measures the frame
+        from the stamps. Targets may be far away, late, jittered or missing. The board keeps its limits of position,
+        velocity, acceleration and jerk, and the status names the limits that acted. If targets stop for longer than the
+        file's timeout, the joints come to rest. The next target starts from there. The joints also come to rest if this
+        computer is busy for longer than `host_timeout_s`. Raises BadInput, and Refused with the board's reason.
 
         >>> with Board.connect("auto", "my_arm.toml") as board, board.follow() as f:
         ...     for q in policy():
@@ -152,8 +152,8 @@ class Board:
         return Watch(self.session)
 
     def arm(self) -> None:
-        """Switch the outputs on and hold the measured pose. An arm that its last host left (HELD) is taken over as it
-        stands. Raises Refused with the board's reason."""
+        """Switch the outputs on and hold the measured pose. If the board still holds the arm for an earlier host
+        (HELD), this host takes over in the same pose. Raises Refused with the board's reason."""
         self._ready()
         if not self.session.in_state("HOLD"):
             self.session.arm()
@@ -184,10 +184,10 @@ class Board:
     ) -> Outcome:
         """Play a motion from rest to rest, and hold at its end. Arm first if needed.
 
-        log: RUN.mcap; RUN.status.csv is written next to it. speed: a factor on the trajectory's velocity. loop: the
-        number of rounds, 0 until `interrupts` says stop. approach: first go slowly to the start of the motion. resume:
-        how often to go on after a stop because knots or the host were late. Raises BadInput for a motion that no board
-        could play, and Refused for a motion that this board refuses or did not finish.
+        log: RUN.mcap; RUN.status.csv is written to the same folder. speed: a factor on the trajectory's velocity. loop:
+        the number of rounds; 0: until `interrupts` asks for a stop. approach: first go slowly to the start of the
+        motion. resume: the number of times to resume after late knots or a late host. Raises BadInput for a motion that
+        no board could play. Raises Refused for a motion that this board refuses or did not finish.
         """
         mechanism = self._known()
         motion, _ = self._prepared(trajectory, speed, loop != 1)
@@ -201,7 +201,7 @@ class Board:
 
     def approach(self, position: ArrayLike, *, interrupts: Interrupts | None = None,
                  hold_after_stop: float = 0.0) -> bool:
-        """Go slowly to a position (J,), rad or m. Arm first if needed. Returns False if somebody stopped the arm.
+        """Go slowly to a position (J,), rad or m. Arm first if needed. Returns False if the user stopped the arm.
         Raises BadInput for a position outside the limits, and Refused as `stream` does."""
         there = np.tile(requests.pose(self._known(), position, "approach"), (2, 1))
         names = [joint.name for joint in self._known().streamed]
@@ -211,10 +211,10 @@ class Board:
 
     @contextmanager
     def logged(self, log: str | Path | None, notes: dict[str, Any] | None = None) -> Iterator[None]:
-        """Write every STATUS inside to RUN.mcap and RUN.status.csv; None writes nothing. Raises BadInput.
+        """In a context, write every STATUS to RUN.mcap and RUN.status.csv. None writes nothing. Raises BadInput.
 
-        Both files are whole at the end. `close` packs the MCAP and adds the arm. Packing takes longer than an armed
-        board waits for its host.
+        Both files are complete at the end of the context. `close` then packs the MCAP and adds the arm, since packing
+        takes longer than an armed board waits for its host.
         """
         if log is None:
             yield
@@ -234,7 +234,7 @@ class Board:
 
     def check(self, trajectory: Trajectory | str | Path, *, speed: float = 1.0, loop: int = 1, approach: bool = False
               ) -> Preflight:
-        """Check everything that `stream` checks before it arms. Raises BadInput and Refused as `stream` does."""
+        """Make all checks that `stream` makes before it arms. Raises BadInput and Refused as `stream` does."""
         motion, findings = self._prepared(trajectory, speed, loop != 1)
         self._ready()
         if not approach:
@@ -248,8 +248,8 @@ class Board:
     def close(self, hold: bool = False) -> None:
         """Disarm if the outputs are on (unless this session only looks), close the port, and pack the logs.
 
-        hold: leave the outputs on. The board then holds its joints. After ten times `host_timeout_s` it does as the
-        file's [safety] says of HOST_LOST: an arm that would fall is held for the next host.
+        hold: leave the outputs on, so that the board holds its joints. After ten times `host_timeout_s` the board
+        reacts to HOST_LOST as the file's [safety] says. An arm that would fall is held for the next host.
         """
         try:
             if not (hold or self.session.listen_only) and self.session.in_state(*DRIVEN):
@@ -269,7 +269,7 @@ class Board:
         try:
             self.close(hold=failed)
         except Refused:
-            if kind is None:  # the error inside matters more than the refusal of close()
+            if kind is None:  # keep the error inside the context, not the refusal of close()
                 raise
 
     def _prepared(self, trajectory: Trajectory | str | Path, speed: float, loop: bool) -> tuple[Trajectory, Preflight]:
@@ -284,7 +284,8 @@ class Board:
         return trajectory, examine(trajectory, mechanism, loop)
 
     def _approach(self, motion: Trajectory) -> list[Trajectory]:
-        """Return a slow way from the arm's position to the start of the motion; nothing if the arm is there."""
+        """Return a slow motion from the arm's position to the start of the motion. Return nothing if the arm is
+        there."""
         session, mechanism = self.session, self._known()
         session.pump()
         here = session.held() if session.in_state("HOLD", "HELD") else session.positions()
@@ -295,7 +296,7 @@ class Board:
         return [plan.straight(mechanism, here, motion.positions[0], APPROACH)]
 
     def _play(self, ways: list[Trajectory], loop: int, how: dict[str, Any]) -> Outcome:
-        """Play each way once and the last `loop` times. Raises Refused."""
+        """Play each motion once, and the last one `loop` times. Raises Refused."""
         self.arm()
         *before, last = (knots(way, self._known()) for way in ways)
         for way in before:
@@ -321,9 +322,9 @@ class Board:
                           "give Board.connect the mechanism file too")
         return self.mechanism
 
-    # `float` comes last: above this line the annotation float means the number
+    # `float` comes last, so that the annotation float means the number above this line
     def float(self, friction: int = 0, until: Callable[[], bool] = lambda: False) -> None:
-        """Carry the arm's weight and `friction` per cent of its Coulomb friction until another command; then hold the
+        """Carry the arm's weight and `friction` per cent of its Coulomb friction until another command. Then hold the
         arm."""
         self.arm()
         requests.float_arm(self.session, friction, until)

@@ -1,4 +1,4 @@
-"""Joint positions on both sides: rad and m in femtorque; degrees, mm and 0 to 100 in LeRobot."""
+"""Conversion of joint positions: rad and m in femtorque; degrees, mm and 0 to 100 in LeRobot."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ POSITION = ".pos"
 
 @dataclass(frozen=True)
 class Border:
-    """LeRobot's number of a joint is scale times its position, plus shift. All (J,); lower, upper: rad or m."""
+    """LeRobot's number of a joint is scale times the joint's position, plus shift. All arrays are (J,). lower, upper:
+    rad or m."""
 
     names: tuple[str, ...]
     scale: Array
@@ -30,7 +31,7 @@ class Border:
 
     @staticmethod
     def of(mechanism: Mechanism, gripper: str) -> Border:
-        """gripper: the joint with a range of 0 to 100, if the arm has it and the file gives its range."""
+        """gripper: the joint with a range of 0 to 100. The arm must have this joint, and the file its range."""
         joints = mechanism.streamed
         scale = np.array([MM if joint.type == "prismatic" else math.degrees(1.0) for joint in joints])
         lower, upper = (np.array([getattr(j.limits, end) for j in joints]) for end in ("lower", "upper"))
@@ -50,7 +51,7 @@ class Border:
 
     def taken(self, action: Mapping[str, Any]) -> Array:
         """Return the positions (J,) of an action within the joints' ranges; NaN for joints without a value. Values are
-        floats or tensors of one number. Keys that do not end in .pos are ignored. Raises BadInput for an unknown joint,
+        floats or tensors of one number. Keys without .pos at the end are ignored. Raises BadInput for an unknown joint,
         and for a value that is not finite."""
         found = np.full(len(self.names), np.nan)
         for key, value in action.items():

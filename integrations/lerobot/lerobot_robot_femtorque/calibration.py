@@ -2,11 +2,12 @@
 
     python -m lerobot_robot_femtorque.calibration my_arm.toml my_follower.json
 
-LeRobot's record of a joint: homing_offset is stored in the servo; range_min and range_max are the servo's counts, 4096
-per turn, at the ends of its motion; drive_mode is 1 if LeRobot's values run the other way. The middle of that range
-becomes the middle of the file's range. Keys: limits.lower and upper, and for a servo drive.zero, offset and sign.
+LeRobot has these numbers for a joint. The servo also stores homing_offset. range_min and range_max are the servo's
+counts, 4096 per turn, at the ends of the joint's motion. drive_mode is 1 if LeRobot's values have the opposite sign.
+The middle of LeRobot's range becomes the middle of the file's range. The changed keys are limits.lower and upper, and
+for a servo drive.zero, offset and sign.
 
-A Dynamixel servo stores drive_mode itself, so its counts run the other way. The board arms no servo with this setting.
+A Dynamixel servo stores drive_mode, so its counts have the opposite sign. The board arms no servo with this setting.
 """
 
 import json
@@ -30,7 +31,7 @@ KEYS = ("id", "drive_mode", "homing_offset", "range_min", "range_max")
 
 @dataclass(frozen=True)
 class Change:
-    """Keys of one joint by table, and a line about them."""
+    """Keys of one joint by table, and a line about these keys."""
 
     joint: str
     tables: Mapping[str, Mapping[str, float | int]]
@@ -38,8 +39,8 @@ class Change:
 
 
 def read(path: Path, mechanism: Mechanism) -> list[Change]:
-    """Return the changes by a calibration file, joint by joint. Raises BadInput for another kind of file, and for other
-    joints or numbers."""
+    """Return the changes by a calibration file, joint by joint. Raises BadInput for another kind of file, and for
+    unknown joints or wrong numbers."""
     try:
         told = json.loads(read_text(path, suffix=".json"))
     except (ValueError, RecursionError) as error:
@@ -82,7 +83,8 @@ def _change(path: Path, joint: Any, entry: Mapping[str, int]) -> Change:
         line += "its range is the file's"
     else:
         middle = 0.5 * (lower + upper) if bounded else 0.0
-        half = 0.5 * (most - least - 2) * math.tau / TURN  # one count inside each end, which the servo also keeps
+        half = 0.5 * (most - least - 2) * math.tau / TURN  # one count inside the ends, since the servo also keeps its
+                                                           # ends
         tables["limits"] = {"lower": middle - half, "upper": middle + half}
         line += f"range {middle - half:.3f} to {middle + half:.3f} rad"
         wider = 2.0 * half - (upper - lower)
@@ -104,8 +106,8 @@ def _change(path: Path, joint: Any, entry: Mapping[str, int]) -> Change:
 
 
 def bring(mechanism: Path, calibration: Path) -> list[str]:
-    """Write the changes into a mechanism file and keep its comments and layout. Returns a line for each joint. Raises
-    BadInput and then leaves the file unchanged."""
+    """Write the changes into a mechanism file and keep its comments and layout. Returns a line for each joint. If this
+    raises BadInput, the file stays unchanged."""
     changes, before = read(calibration, Mechanism.load(mechanism)), read_text(mechanism)
     try:
         for change in changes:

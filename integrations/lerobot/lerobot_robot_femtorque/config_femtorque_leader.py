@@ -8,8 +8,8 @@ from lerobot.teleoperators.config import TeleoperatorConfig
 @TeleoperatorConfig.register_subclass("femtorque_leader")
 @dataclass(kw_only=True)
 class FemtorqueLeaderConfig(TeleoperatorConfig):
-    """mechanism, port, gripper: as for the robot; friction: per cent of Coulomb friction that the board compensates, 0
-    to 80."""
+    """mechanism, port, gripper: as in FemtorqueConfig. friction: per cent of Coulomb friction that the board
+    compensates, 0 to 80."""
 
     mechanism: str
     port: str = "auto"

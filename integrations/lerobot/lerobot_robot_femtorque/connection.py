@@ -1,4 +1,4 @@
-"""A board that LeRobot's scripts connect to and leave. Its arm is held in between."""
+"""A board for LeRobot's scripts. Between two scripts the board holds the arm."""
 
 from femtorque import Board, Mechanism
 
@@ -6,8 +6,9 @@ LEFT = "HOST_LOST"  # fault of a board without its host
 
 
 def connect(port: str, mechanism: Mechanism) -> Board:
-    """Connect. An arm left by its last host stays held (HELD) until it is armed; an arm released since then is cleared.
-    Any other fault stays for its owner. Raises BadInput and Refused as Board.connect does."""
+    """Connect. If the board holds the arm without a host (HELD), the arm stays held until it is armed. If the board has
+    since released the arm, its fault is cleared. Any other fault stays latched. Raises BadInput and Refused as
+    Board.connect does."""
     board = Board.connect(port, mechanism)
     try:
         if board.status.fault == LEFT:
@@ -24,7 +25,7 @@ def homed(board: Board) -> bool:
 
 
 def home(board: Board, mechanism: Mechanism, who: str) -> None:
-    """Ask a person to bring the joints to their start pose, and set their zeros. Existing zeros stay."""
+    """Ask the user to move the joints to the start pose, and set the zeros. Existing zeros stay."""
     if homed(board):
         print(f"{who} has its zeros")
         return
@@ -34,7 +35,7 @@ def home(board: Board, mechanism: Mechanism, who: str) -> None:
 
 
 class Attached:
-    """The common part of robot and teleoperator: a board from connect() to disconnect(), and its zeros."""
+    """The common part of robot and teleoperator: the board between connect() and disconnect(), and its zeros."""
 
     _board: Board | None
     _mechanism: Mechanism

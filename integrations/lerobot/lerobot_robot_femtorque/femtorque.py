@@ -1,4 +1,4 @@
-"""The robot `femtorque`: the board follows actions as live targets, within its limits and with feed-forward."""
+"""The robot `femtorque`. The board follows actions as live targets, within its limits and with feed-forward."""
 
 import math
 from functools import cached_property
@@ -78,8 +78,8 @@ class Femtorque(Attached, Robot):
 
     @check_if_not_connected
     def get_observation(self) -> dict[str, Any]:
-        """Return measured positions; if configured, velocities and motor torques, N m or N; and each camera's newest
-        image. Raises Refused if the board is silent."""
+        """Return measured positions, and each camera's newest image. If configured, add velocities and motor torques, N
+        m or N. Raises Refused if the board is silent."""
         status = self._connected.status
         found: dict[str, Any] = self._border.shown(status.positions)
         if self.config.use_velocity_and_torque:
@@ -89,8 +89,8 @@ class Femtorque(Attached, Robot):
 
     @check_if_not_connected
     def send_action(self, action: dict[str, Any]) -> dict[str, Any]:
-        """Send a target that is due now; joints without a value stay. Returns at once with the target, limited to the
-        joints' ranges. Raises BadInput for a wrong value, and Refused once the board has stopped following."""
+        """Send a target that is due now, and return the target at once, limited to the joints' ranges. Joints without a
+        value stay. Raises BadInput for a wrong value, and Refused once the board has stopped following."""
         self.configure()
         asked = self._border.taken(action)
         given = {name: float(x) for name, x in zip(self._border.names, asked, strict=True) if math.isfinite(x)}
@@ -100,8 +100,8 @@ class Femtorque(Attached, Robot):
 
     @check_if_not_connected
     def disconnect(self) -> None:
-        """Come to rest and leave the arm held; with `park`, drive there slowly and release it. Raises Refused if the
-        board refuses, after everything is closed."""
+        """Come to rest and leave the arm held. With `park`, move the arm slowly to this pose and release it. If the
+        board refuses, close everything and raise Refused."""
         board, following = self._connected, self._following
         try:
             if following is not None:

@@ -1,4 +1,4 @@
-"""The teleoperator `femtorque_leader`: an arm that floats on its board and is led by hand."""
+"""The teleoperator `femtorque_leader`: an arm with a floating board, which a user leads by hand."""
 
 import threading
 from functools import cached_property
@@ -56,7 +56,7 @@ class FemtorqueLeader(Attached, Teleoperator):
             raise
 
     def configure(self) -> None:
-        """Arm and float from now on, in a thread."""
+        """Arm the board, and start a thread that lets the arm float."""
         if self._thread is None:
             self._connected.arm()
             self._over.clear()
@@ -75,7 +75,7 @@ class FemtorqueLeader(Attached, Teleoperator):
 
     @check_if_not_connected
     def disconnect(self) -> None:
-        """Leave the arm held in place. Raises Refused if the board refuses, after everything is closed."""
+        """Leave the arm held in place. If the board refuses, close everything and raise Refused."""
         board, thread = self._connected, self._thread
         try:
             self._over.set()
@@ -88,7 +88,7 @@ class FemtorqueLeader(Attached, Teleoperator):
             board.close(hold=True)
 
     def _float(self) -> None:
-        """Float until the end; float again if this computer was busy for longer than the board waits."""
+        """Float until the end. Float again if this computer was busy for longer than the board waits."""
         while not self._over.is_set():
             try:
                 self._connected.float(self.config.friction, until=self._over.is_set)

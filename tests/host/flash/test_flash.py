@@ -1,4 +1,4 @@
-"""Flashing: the boot loader's protocol against a fake ROM with faults, the programmers' output, and the identity
+"""Flashing: the boot loader's protocol on a fake ROM with faults, the programmers' output, and the board's identity
 afterwards."""
 
 import os
@@ -47,7 +47,7 @@ def test_image_is_erased_for_written_compared_and_started(chip, sectors):
     assert fake.log[0] == f"erase {sectors}" and fake.log[-1] == "go 0x0"
     assert fake.log[1] == "write 0x100 256" and fake.log[-2] == "write 0x0 256"  # the vector table last
     covered = sum(chip.sectors[:sectors])
-    assert set(fake.flash[covered:covered + 1000]) == {0}  # what the image does not need stays
+    assert set(fake.flash[covered:covered + 1000]) == {0}  # bytes outside the image stay
 
 
 def test_a_loader_in_the_middle_of_a_command_is_led_out_of_it():
@@ -65,8 +65,8 @@ def test_echoing_line_and_noise_before_the_start_do_not_matter():
 
 @pytest.mark.parametrize("seed", range(12))
 def test_noise_on_the_line_costs_time_or_is_told_but_never_passes(seed):
-    """In one of two hundred calls, in both directions, a bit flips. Either the flash holds the image and the image
-    runs, or a line names the failure and nothing runs."""
+    """In one of two hundred calls, in both directions, a bit flips. The flash then has the image and the image runs, or
+    a line names the failure and the chip runs no program."""
     dice = random.Random(seed)
 
     def noisy(data: bytes) -> bytes:
@@ -87,7 +87,7 @@ def test_noise_on_the_line_costs_time_or_is_told_but_never_passes(seed):
 
 
 def test_some_noise_is_survived():
-    """One acknowledgement is lost, and one piece arrives with a flipped bit."""
+    """One acknowledgement is lost, and one block arrives with a flipped bit."""
     calls = {"chip": 0, "host": 0}
     fake = RomFake(F4)
 
@@ -157,7 +157,7 @@ def test_an_image_larger_than_flash_is_refused():
 
 
 def tool(folder: Path, name: str, script: str) -> None:
-    """Write a programmer with a real one's output."""
+    """Write a fake programmer with a real programmer's output."""
     path = folder / name
     path.write_text(f"#!/bin/sh\necho \"$0 $@\" >> {folder}/calls\n{script}\n", encoding="utf-8")
     path.chmod(path.stat().st_mode | stat.S_IEXEC)
@@ -193,7 +193,7 @@ esac
 
 
 def test_a_chip_that_sleeps_is_got_hold_of_under_reset(tmp_path, image_file):
-    """The words are openocd's for a chip whose debug port is off."""
+    """The message is openocd's for a chip with its debug port off."""
     tool(tmp_path, "openocd", SLEEPING + OPENOCD)
     flashing._by_openocd(F4, image_file)
     first, *others = (tmp_path / "calls").read_text().splitlines()
@@ -293,7 +293,7 @@ def test_a_missing_programmer_says_what_to_install(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    """Build for a board whose link is heard by the boot loader in ROM."""
+    """Build for a board with its link on a UART of the boot loader in ROM."""
     file = tmp_path_factory.mktemp("flash") / "three_link.toml"
     file.write_text(FILE.read_text(encoding="utf-8").replace("f405rg-4", "nucleo-g474re-6"), encoding="utf-8")
     mechanism = load_mechanism(file)
@@ -341,7 +341,7 @@ def of_chip(number: int) -> RomFake:
 
 
 def test_a_running_board_is_sent_into_its_rom_flashed_there_and_says_who_it_is(built, board):
-    """One port is the old image's link, the boot loader, and the new image's link. BOOT0 stays low."""
+    """The old image, the boot loader and the new image use the same port. BOOT0 stays low."""
     mechanism, result = built
     with running(built, 7) as old:
         old.start(result.image.read_bytes())
@@ -387,7 +387,7 @@ def test_another_chip_that_carries_the_same_image_is_not_taken_for_the_one_that_
 
 
 def test_what_is_flashed_by_uart_runs_and_says_who_it_is(built, board, here):
-    """One port is the boot loader, and after the start the virtual board's link."""
+    """The boot loader uses the port first, and the virtual board's link uses it after the start."""
     mechanism, result = built
     with at_a_port(of_chip(7), board.start) as port:
         done = here("flash", mechanism.source, "--via", "uart", "--port", port)

@@ -1,4 +1,4 @@
-"""Drive configurations from their makers' tool, compared with a mechanism file."""
+"""Drive configurations from a maker's tool, compared with a mechanism file."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +13,7 @@ from femtorque.host.lab import maker_configuration
 from femtorque.host.lab.bringup import Finding
 from tests.support.bus_arm import described, file_of
 
-Told = dict[int, dict[str, str]]  # values by names, of each drive by its number
+Told = dict[int, dict[str, str]]  # values by name, by the number of the drive
 
 
 @pytest.fixture(scope="module")
@@ -23,8 +23,8 @@ def arm() -> Mechanism:
 
 @pytest.fixture(scope="module")
 def told(arm) -> Told:
-    """Return the virtual drives' answers to `conf enumerate`; tests/hil/board/test_moteus.py lets the makers' tool read
-    one."""
+    """Return the virtual drives' answers to `conf enumerate`. In tests/hil/board/test_moteus.py the maker's tool reads
+    an answer."""
     said: Told = {}
     with DrivesAlone(arm, plant_of(arm)) as alone:
         for drive in alone.buses.drives.values():

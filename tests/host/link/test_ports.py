@@ -30,8 +30,8 @@ def configuration():
 
 
 class Clocks:
-    """Host clocks by port: at a board, its own time, which passes while the host sleeps; elsewhere, a time without
-    cost."""
+    """Host clocks by port. At a board, the board's time passes while the host sleeps. At other ports, waiting takes no
+    real time."""
 
     def __init__(self) -> None:
         self.boards: dict[str, TcpBoard] = {}

@@ -94,7 +94,7 @@ def test_meeting_homing_and_arming_work_over_a_bad_wire(seed):
 
 
 def test_tokens_go_on_from_the_boards_last_one():
-    """A second host that reused the board's last token would have its first command taken for a repeat."""
+    """If a second host reused the board's last token, the board would take its first command for a repeat."""
     clock = ManualClock()
     board = FakeBoard(clock)
     for _ in range(300):

@@ -58,7 +58,7 @@ def test_another_user_is_refused(path, kind):
         with pytest.raises(PermissionError):
             asked()
         path.chmod(0o666)
-        asked()  # so the mode keeps others out
+        asked()  # so only the mode keeps other users out
 
 
 def test_a_file_that_a_killed_program_has_left_is_replaced(path, kind):

@@ -126,7 +126,7 @@ def test_a_port_takes_datagrams_of_this_machine_and_never_waits(family, tmp_path
         assert port.poll()[0] == "0.1 0.2"
         for k in range(3 * WAITING):  # while nobody polls
             sender.send(str(k).encode())
-            if k % 100 == 99:  # more of them the system may drop while this machine is busy
+            if k % 100 == 99:  # the system may drop more datagrams on a busy machine
                 until(lambda: port._waiting and port._waiting[-1] == str(k).encode())  # noqa: B023
         assert port.poll() == [str(k) for k in range(2 * WAITING, 3 * WAITING)]
         if family == "udp":

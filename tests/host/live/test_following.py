@@ -1,4 +1,4 @@
-"""Targets of scripts to a board that follows: frames on the wire, and their senders."""
+"""Targets of scripts to a board that follows: the frames on the wire, and the objects that send them."""
 
 import asyncio
 import threading
@@ -106,7 +106,7 @@ def test_a_pause_longer_than_the_timeout_ends_at_rest_and_the_next_target_goes_o
     with board.follow() as f:
         f.send(Q)
         f.session.clock.sleep(0.02)
-        for _ in range(30):  # a script that does not ask in between
+        for _ in range(30):  # a script that does not ask for the status
             f.session.clock.sleep(0.01)
             f.session.pump()
         assert board.state == "HOLD"
@@ -228,7 +228,7 @@ def test_a_joint_without_limits_is_asked_for_no_more_than_is_counted(fake, board
 
 @pytest.mark.parametrize("flood", ["chunks", "single"])
 def test_stop_overtakes_a_flood_of_targets_and_the_newest_of_them_have_gone(fake, board, flood) -> None:
-    """More than the line carries, for 4 s: 50 chunks of 50 per second, or 4000 single targets."""
+    """For 4 s a script sends more than the line carries: 50 chunks of 50 targets per second, or 4000 single targets."""
     fake.paced = True
     with pytest.raises(KeyError), board.follow() as f:
         assert 1700 < f.carries < 1800
@@ -263,7 +263,8 @@ def test_a_target_that_waits_makes_way_for_one_that_is_due_no_later(begin) -> No
         return box.left_out
 
     assert put(0, 10_000) == 0 and put(1, 20_000, 120_000, 220_000) == 0 and put(2, 70_000, 170_000) == 2
-    assert put(0, 80_000) == 4 and put(0, 90_000) == 5  # the single one before, and of chunk 2 the later one
+    assert put(0, 80_000) == 4 and put(0, 90_000) == 5  # remaining: the earlier single target, and the later target of
+                                                        # chunk 2
     link.backlog = 0.0
     box.send()
     assert gone == [(1, 20_000), (2, 70_000), (0, 90_000)] and box.sent == 3

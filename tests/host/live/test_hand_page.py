@@ -63,7 +63,7 @@ def middle(browser, what):
 
 def take_handle(browser, tip, dx, dy):
     """Drag the handle by some px, and return the pointer's position. The page must first show the resting arm with its
-    tip at `tip` (m), since a press beside the handle would turn the view."""
+    tip at `tip` (m). A press beside the handle would turn the view."""
     browser.until(f"return femtorque.tip().distanceTo(new THREE.Vector3(...{tip.tolist()})) < 1e-6")
 
     def hand(x, y):
@@ -71,7 +71,7 @@ def take_handle(browser, tip, dx, dy):
         return browser.run("return document.querySelector('#view').classList.contains('reach')")
 
     def over():
-        browser.mouse("mouseMoved", 0, 0)  # so that the next move is one
+        browser.mouse("mouseMoved", 0, 0)  # so that the next move is a single event
         return hand(*middle(browser, "ball"))
 
     until(over)

@@ -1,4 +1,4 @@
-"""Control from the live page: allowed messages, and when the arm moves and stops."""
+"""Control from the live page: allowed messages, and the times when the arm moves and stops."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Linear boundary-value problems against Green's functions, and refusals of undetermined ones."""
+"""Linear boundary-value problems against Green's functions, and refusals of undetermined problems."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,8 @@ def scalar(M: float, C: float, K: float, push=PUSH, dt: float = TIME[1]) -> Prob
 
 
 def green(rates: tuple[float, float]) -> np.ndarray:
-    """Return the decaying solution with roots -a, +b: the integral of exp(-a or b |t - s|) / (a + b) times PUSH."""
+    """Return the decaying solution with roots -a, +b. It is the integral over s of PUSH exp(-c |t - s|) / (a + b), with
+    c = a before t and c = b after t."""
     a, b = rates
     apart = TIME[:, None] - TIME[None, :]
     kernel = np.exp(np.where(apart > 0.0, -a, b) * apart) / (a + b)

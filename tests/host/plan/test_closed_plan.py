@@ -1,5 +1,5 @@
-"""Plans of closed mechanisms and modes: waypoints of joints and tip, named singular poses, limits checked by Pinocchio
-with constraints, and plays on the virtual board."""
+"""Plans of closed mechanisms and modes: waypoints of joints and tip, and refusals with the name of a singular pose.
+Pinocchio with constraints checks the limits, and the virtual board plays the plans."""
 
 from dataclasses import dataclass, replace
 from functools import cache
@@ -28,7 +28,8 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class Case:
-    """tip: a link, and a point in its frame; a, b: two places of the point, m; joints: driven poses."""
+    """tip: a link, and a point in the link's frame. a, b: two places of the point, m. joints: poses of the driven
+    joints."""
 
     tip: str
     offset: tuple[float, float, float]
@@ -38,7 +39,7 @@ class Case:
 
     @property
     def text(self) -> str:
-        """Waypoints: through the poses, to a place of the tip, straight to another."""
+        """Waypoints: through the poses, to a place of the tip, and straight to another place."""
         poses = "".join(f"[[waypoint]]\njoints = {{ {', '.join(f'{k} = {x}' for k, x in pose.items())} }}\n"
                         f"stop = {'true' if i else 'false'}\n" for i, pose in enumerate(self.joints))
         return (f'tip = {{ link = "{self.tip}", xyz = {list(self.offset)} }}\n{poses}'
@@ -121,7 +122,7 @@ def test_a_closed_mechanism_passes_its_waypoints_of_joints_and_of_the_tip(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_limit_is_kept_at_every_sample_by_another_s_account(name, tmp_path):
-    """Velocities, accelerations, branch and torques, with rotors and friction; tight limits bind."""
+    """Velocities, accelerations, branch and torques are checked, with rotors and friction. The limits are tight."""
     mechanism = mechanism_of(name)
     gear = 0.3 if name in ("palletizer", "delta") else 0.5
     hard = replace(mechanism, joints=tuple(
@@ -199,7 +200,7 @@ def test_a_tip_out_of_reach_is_named_with_what_it_comes_to(tmp_path):
 
 
 def test_the_tip_is_reached_on_the_branch_of_the_start():
-    """Two arms reach a place in four ways. The elbows stay on the file's side."""
+    """Two arms can reach a place in four poses. The elbows stay on the side of the file's start pose."""
     mechanism, case = mechanism_of("five_bar"), CASES["five_bar"]
     space = Space.of(mechanism)
     tip, elbows = ClosedTip(space, case.tip, case.offset, ""), [space.names.index("left_elbow"),
@@ -248,7 +249,7 @@ joints = { left_shoulder = 1.9, left_elbow = -2.1, right_shoulder = 1.2415926535
 
 
 def test_a_plan_through_modes_closes_their_loops_and_plays_without_fault(tmp_path):
-    """Two arms take an object along and release it. The numbers have six digits, so the grasp is slightly off."""
+    """Two arms carry an object and release it. The numbers have six digits, so the grasp has a small error."""
     mechanism = mechanism_of("two_arm_grasp")
     found = planned(mechanism, tmp_path, GRASP)
     when = dict((where, t) for t, where in found.arrivals)
@@ -301,7 +302,7 @@ def test_a_mode_that_does_not_fit_is_refused_with_what_would(text, words, tmp_pa
 
 @pytest.mark.parametrize("name", ["five_bar", "five_bar_4", "two_arm_grasp"])
 def test_a_closed_mechanism_approaches_the_start_of_a_motion_from_where_it_stands(name):
-    """Redundantly driven joints stand off the loops by encoder rounding."""
+    """By encoder rounding, redundantly driven joints do not close the loops exactly."""
     mechanism = mechanism_of(name)
     space = Space.of(mechanism)
     stands = space.streamed(space.follow(space.start, space.coordinates(space.start) + 0.1)[0])

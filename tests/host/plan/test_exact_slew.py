@@ -1,7 +1,7 @@
 """The slew of a flexible link by 60 degrees in 0.5 s: elements and time steps against the exact beam.
 
-With more elements the planner's torque converges to the transcendental inverse. The exact clamped beam, without any
-plant, gives the swing after the planned motion.
+With more elements the planner's torque converges to the transcendental inverse. The exact clamped beam gives the swing
+after the planned motion, without a simulated plant.
 """
 
 from dataclasses import replace
@@ -16,7 +16,7 @@ from tests.support.exact_slew import Link
 from tests.support.flexible import EI, LENGTH, MASS, one_link
 
 WAY, DURATION, DAMPING = np.pi / 3.0, 0.5, 1e-3
-SMALL = 1e-3  # of the angle: terms of second order vanish, and the result scales
+SMALL = 1e-3  # scale of the angle: terms of second order vanish, and the result is scaled back
 LEAD = 0.25  # s
 LINK = Link(LENGTH, MASS, EI, 0.05, DAMPING)
 STEP = 2.5e-4  # s
@@ -51,7 +51,7 @@ def test_the_torque_converges_to_that_of_the_exact_inverse():
 
 
 def test_the_exact_inverse_leaves_nothing_swinging():
-    """Both halves of the oracle agree."""
+    """The exact inverse and the exact beam agree."""
     times, turn, _ = LINK.slewed(WAY, DURATION)
     during = times < DURATION + LEAD
     assert 1e3 * np.ptp(LINK.swing(times[during], turn[during], AFTER)) < 1e-5
@@ -61,7 +61,7 @@ def test_the_exact_inverse_leaves_nothing_swinging():
 
 
 def test_more_elements_leave_less_swinging():
-    """Two time steps extrapolate to zero, since the error is of second order."""
+    """The error is of second order, so two time steps give the limit for a step of zero."""
     found = []
     for elements in (2, 3, 4, 5):
         coarse, fine = (left(planned(elements, step)) for step in (STEP, STEP / 2.0))

@@ -1,9 +1,9 @@
 """The emitted march against a boundary-value problem: two inverse models without a common equation.
 
-The march clamps the flexible link to its joint; femtorque.host.plan.tip_torques uses its chord. They agree to second
+The march uses the frame of the clamped root, and femtorque.host.plan.tip_torques uses the chord. Both agree to second
 order in the deflection, so the slew is scaled down a hundred times. In the clamped frame the boundary-value problem is
-nonlinear, but converges in a few rounds; it tests the march at the full 60 degrees, where the tip bends by a fifth of
-the link's length.
+nonlinear, but converges in a few rounds. This problem tests the march at the full 60 degrees, where the tip bends by a
+fifth of the link's length.
 """
 
 from dataclasses import replace
@@ -24,8 +24,8 @@ LOAD = 0.05  # kg, at the tip
 
 
 def slew(scale: float):
-    """Return the end, the motor's motion and its torque for 60 degrees in 0.5 s with 0.05 kg at the tip, by boundary
-    values."""
+    """Return the end, the motor's motion and the motor's torque for 60 degrees in 0.5 s with 0.05 kg at the tip, by the
+    boundary-value problem."""
     motion = Slew((0.0,), (scale * np.pi / 3.0,), 0.5)
     found = tip_motion(flexible_arm(one_link(3, damping=1e-3)), motion, 0.5, 2.5e-4, lead=(0.15, 0.15))
     return found.times[-1], CubicSpline(found.times, found.q), CubicSpline(found.times, found.torque)
@@ -41,14 +41,14 @@ def sampled(q: CubicSpline, end: float, rate_hz: int) -> np.ndarray:
 
 
 def clamped(damping: float = 1e-3, dt: float = 2.5e-4, lead: float = 0.15) -> tuple[float, CubicSpline, CubicSpline]:
-    """Return the same for the full angle, in the clamped beam's modes, with deflections from the root's direction,
-    theta:
+    """Return the values of `slew` for the full angle, in the clamped beam's modes. Deflections are from the root's
+    direction, theta:
 
         M w'' + C w' + (K + theta'^2 (G - M)) w = -c theta'',    theta = chord - w_tip / L,
         tau = (I + w'(M - G) w) theta'' + 2 theta' w'(M - G) w' + c w'',
 
     G: stiffening by the tension of the turning link, and the loss of inertia as the tip moves inwards. theta' and the
-    quadratic terms come from the round before.
+    quadratic terms are from the last round.
     """
     link = flexible_tree(one_link(3)).pieces[1].tip
     M, K = np.eye(link.modes) + LOAD * np.outer(link.tip, link.tip), np.diag(link.stiffness["y"])
@@ -86,7 +86,7 @@ def test_the_marched_torque_converges_to_that_of_the_boundary_value_problem(scal
 
 
 def test_the_arm_with_a_hand_on_a_spring_too():
-    """Tsujita's arm: rigid link, flexible link, hand on 1 N m/rad."""
+    """Tsujita's arm has a rigid link, a flexible link, and a hand on a spring of 1 N m/rad."""
     mechanism, small, errors = two_link(3, spring=1.0, gravity=(0.0, 0.0, 0.0)), 0.003, []
     motion = Slew((-1.3, 1.2), (-1.3 + 0.6 * small, 1.2 - 0.5 * small), 0.5)
     found = tip_motion(flexible_arm(mechanism), motion, 0.5, 2.5e-4, lead=(0.2, 0.2))

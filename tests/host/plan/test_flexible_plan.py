@@ -49,7 +49,7 @@ def test_tip_presses_at_rest_with_what_is_asked(arm):
     lever = 0.7 - upper  # from the elbow to the tip, level
     assert found.path[0] == pytest.approx([0.7, -0.6, 0.0], abs=1e-9)
     floor = -2.0 * 0.7
-    # the forearm's and the hand's own weight act between elbow and tip
+    # the weights of forearm and hand act between elbow and tip
     least, most = weights + floor + 0.24 * 9.81 * upper, weights + floor + 0.24 * 9.81 * (upper + lever)
     assert least < found.motion.torque[0, 0] < most
 
@@ -67,7 +67,7 @@ def test_waypoints_are_planned_as_if_rigid_then_bent(arm, tmp_path):
 
 
 def test_joints_begin_where_they_are_said_to_stand(arm, tmp_path):
-    """The weights turn the root against the chord. Waypoints go on from the joints."""
+    """The weights turn the root against the chord. The motion through waypoints starts from the joints' positions."""
     file = tmp_path / "way.csv"
     file.write_text("shoulder,elbow\n-1.2,1.25\n")
     begin = np.array([-1.25, 1.4])
@@ -79,7 +79,7 @@ def test_joints_begin_where_they_are_said_to_stand(arm, tmp_path):
 
 
 def test_the_tip_may_be_a_point_before_the_end_of_the_hand(arm):
-    """Half-way along the hand the counts of roots differ. The arm's triangle gives the chord."""
+    """With the tip half-way along the hand, the counts of roots differ. The arm's triangle gives the chord."""
     found = flexible_plan.plan_flexible(arm, PATH, tip_point="hand:0.05,0,0")
     assert found.motion.counts == (4, 6)
     inside = (0.7**2 + 0.6**2 - 0.5**2 - 0.45**2) / (2.0 * 0.5 * 0.45)

@@ -1,4 +1,4 @@
-"""Plans: through the waypoints, within every limit, slowed for the motors; refusals with names."""
+"""Plans go through the waypoints, within every limit, slowed for the motors. Refusals name their cause."""
 
 import json
 from dataclasses import replace
@@ -93,7 +93,7 @@ def test_a_plan_passes_its_waypoints_within_every_limit(arm, tmp_path):
 
 
 def in_full(mechanism, leaders):
-    """Return rows of all moving joints from the leaders' rows, by the file's ratios."""
+    """Return rows of all moving joints from the rows of the leading joints, by the file's ratios."""
     column = {joint.name: leaders[:, k] for k, joint in enumerate(mechanism.streamed)}
     return np.column_stack([j.mimic.ratio * column[j.mimic.joint] if j.mimic else column[j.name]
                             for j in mechanism.moving])
@@ -128,7 +128,7 @@ def test_a_tip_that_a_leader_moves_gets_where_it_is_wanted(tmp_path):
 
 
 def test_between_two_rests_it_is_as_quick_as_jerk_allows(tmp_path, arm):
-    """Only jerk and acceleration bind: 7 phases in closed form."""
+    """Only jerk and acceleration limit the motion, which has 7 phases in closed form."""
     one = replace(arm, joints=tuple(replace(j, limits=replace(j.limits, velocity=100.0, acceleration=10.0, jerk=100.0,
                                                               effort=1e3), motor=None) for j in arm.joints))
     found = planned(one, tmp_path, "[[waypoint]]\njoints = { shoulder = 0.7 }\n")
@@ -144,7 +144,7 @@ def limited(arm, **keys):
 
 
 def test_half_the_speed_is_half_the_rate_a_quarter_of_the_acceleration_and_an_eighth_of_the_jerk(tmp_path, arm):
-    """All limits bind, so the scaled motion is the same motion in twice the time."""
+    """All limits are active, so the scaled motion is the same motion in twice the time."""
     hard = limited(arm, velocity=1.0, acceleration=4.0, jerk=40.0)
     text = "[[waypoint]]\njoints = { shoulder = 0.7 }\n"
     for speed in (1.0, 0.5, 0.25):
@@ -156,13 +156,13 @@ def test_half_the_speed_is_half_the_rate_a_quarter_of_the_acceleration_and_an_ei
 
 
 def test_joints_pass_waypoints_at_the_harmonic_mean_of_the_rates_on_both_sides():
-    """By hand: means of 1 and 9 rad/s, of -2 and -2, of a reversing joint, and of a joint at rest."""
+    """By hand: the means of 1 and 9 rad/s, of -2 and -2 rad/s, for a reversing joint, and for a joint at rest."""
     poses = [np.array([0.0, 0.0, 0.0, 0.0]), np.array([2.0, -4.0, 1.0, 0.0]), np.array([11.0, -6.0, 0.5, 1.0])]
     np.testing.assert_allclose(_through(poses, [2.0, 1.0], []), [[1.8, -2.0, 0.0, 0.0]], rtol=1e-15)
 
 
 def test_through_waypoints_far_and_near_every_joint_goes_on_and_never_beyond(tmp_path, arm):
-    """Ways of 1, 0.02, 0.6 and 0.01 rad: no joint reverses, overshoots or stops at a waypoint."""
+    """On ways of 1, 0.02, 0.6 and 0.01 rad no joint reverses, overshoots or stops at a waypoint."""
     hard = limited(arm, velocity=2.0, acceleration=20.0, jerk=400.0)
     ways = np.cumsum([0.0, 1.0, 0.02, 0.6, 0.01]) + hard.moving[0].start
     text = "stop = false\n".join(f"[[waypoint]]\njoints = {{ shoulder = {x:.6f}, elbow = {1.0 + 0.5 * x:.6f} }}\n"
@@ -178,7 +178,7 @@ def test_through_waypoints_far_and_near_every_joint_goes_on_and_never_beyond(tmp
 
 
 def test_accelerations_on_a_line_are_those_of_its_rates(arm, tmp_path):
-    """By differences of second order. A jerk step J makes an error of J h / 2."""
+    """The reference is a difference quotient of second order. A jerk step J makes an error of J h / 2."""
     for acceleration in (2.0, 6.0):
         hard = limited(arm, velocity=3.0, acceleration=acceleration, jerk=20.0 * acceleration)
         found = planned(hard, tmp_path, TIP + """
@@ -202,10 +202,10 @@ line = true
 
 
 def test_a_motor_that_turns_has_less_torque_to_drive_with_and_no_less_to_brake(arm):
-    """By hand, 24 V, K = 0.05 V s, gear 50, 2 ohm: 2.5 V s at the joint. At 4 rad/s the back-EMF is 10 V, which leaves
-    (24 - 10) 2.5 / 2 = 17.5 N m; at rest 30 N m, from 9.6 rad/s on none. The motor could brake with (24 + 10) 2.5 / 2 =
-    42.5 N m, but the board asks for no more than at rest. A drive of 54 N m (damiao-8009) without a gear has 40 at any
-    velocity, and 54 without an effort limit."""
+    """By hand, 24 V, K = 0.05 V s, gear 50, 2 ohm give 2.5 V s at the joint. At rest the torque is 24 x 2.5 / 2 = 30 N
+    m. At 4 rad/s the back-EMF is 10 V, so the torque is (24 - 10) 2.5 / 2 = 17.5 N m. From 9.6 rad/s on it is 0. The
+    motor could brake with (24 + 10) 2.5 / 2 = 42.5 N m, but the board uses no more than the torque at rest. A drive of
+    54 N m (damiao-8009) without a gear has 40 N m at any velocity, and 54 N m without an effort limit."""
     for gear in (50.0, -50.0):
         joints = tuple(replace(j, limits=replace(j.limits, effort=40.0),
                                motor=replace(j.motor, K=0.05, gear=gear, R=2.0)) for j in arm.joints)
@@ -246,7 +246,7 @@ def test_what_the_motors_cannot_give_is_slower_and_said_so(arm, tmp_path):
 
 
 def test_a_real_arm_against_pinocchio(so101, tmp_path):
-    """Tip poses and torques of the whole plan; gravity binds."""
+    """Tip poses and torques of the whole plan are compared. Gravity limits the plan."""
     arm = load_mechanism(so101)
     arm = replace(arm, joints=tuple(replace(j, limits=replace(j.limits, velocity=4.0, effort=1.1)) for j in arm.joints))
     path = points(tmp_path, 'tip = { link = "gripper_frame_link" }\n[[waypoint]]\nxyz = [0.25, 0.1, 0.15]\n'

@@ -1,4 +1,4 @@
-"""Places, Jacobians and mass matrices of the Python API, against Pinocchio and differences."""
+"""Positions, Jacobians and mass matrices of the Python API, against Pinocchio and difference quotients."""
 
 import numpy as np
 import pinocchio as pin

@@ -18,7 +18,7 @@ from tests.support.flexible import EI, LENGTH, MASS, hinge, one_link, rod, two_l
 from tests.support.flexible_chain import sheared
 
 DT = 5e-4
-GA_S = 100.0  # N: a tenth of the deflection under a force at the tip is by shear
+GA_S = 100.0  # N: shear gives a tenth of the deflection under a tip force
 
 
 def test_chord_pinned_at_both_ends_has_its_analytic_frequencies():
@@ -29,7 +29,7 @@ def test_chord_pinned_at_both_ends_has_its_analytic_frequencies():
 
 
 def test_plant_that_shears_is_timoshenkos_beam():
-    """A clamped element with a tip mass: deflection under a force, and frequencies."""
+    """A clamped element with a tip mass is compared by its deflection under a force and by its frequencies."""
     for elements, rel in ((2, 2e-3), (4, 5e-4)):
         plant = FlexiblePlant(sheared(one_link(), GA_S), elements)
         assert plant.tip_N @ np.linalg.solve(plant.K, plant.tip_N) == pytest.approx(
@@ -71,14 +71,14 @@ def test_stiff_arm_that_presses_needs_the_torques_of_a_rigid_one_that_does():
     added = tip_motion(arm, motion, 0.8, DT, press=Press()).torque - tip_motion(arm, motion, 0.8, DT).torque
     q = motion.at(t)[0]
     step = 1e-6
-    for j in range(2):  # virtual work: the torque of a joint is the force times how far the tip moves with it
+    for j in range(2):  # virtual work: a joint's torque is the force times the tip's motion per joint motion
         moved = (tip(arm, q + step * np.eye(2)[j]) - tip(arm, q - step * np.eye(2)[j])) / (2 * step)
         assert added[:, j] == pytest.approx(np.sum(moved * Press().at(t)[0], axis=1), abs=2e-4)
 
 
 @pytest.mark.parametrize(("spring", "GA_s"), [(None, GA_S), (1.0, np.inf)], ids=["shear", "spring"])
 def test_plant_in_other_coordinates_driven_by_the_torques_alone_follows_the_path(spring, GA_s):
-    """Open loop, small motion: the error is of second order in the deflection."""
+    """The plant moves in open loop by a small motion. The error is of second order in the deflection."""
     mechanism = sheared(two_link(4, spring=spring, gravity=(0.0, 0.0, 0.0)), GA_s)
     arm, plant = flexible_arm(mechanism), FlexiblePlant(mechanism, 4)
     errors, ways = [], []
@@ -93,11 +93,11 @@ def test_plant_in_other_coordinates_driven_by_the_torques_alone_follows_the_path
         errors.append(np.abs(driven.tip - wanted).max())
         ways.append(np.abs(wanted - wanted[0]).max())
     assert errors[0] < 2e-4 * ways[0]
-    assert 3.0 < errors[1] / errors[0] < 9.0  # of second order and above; of first it would be 2
+    assert 3.0 < errors[1] / errors[0] < 9.0  # second order and above; an error of first order would give 2
 
 
 def test_sag_is_that_of_a_cantilever():
-    """Level and at rest, the motor stands above the chord by the slope that lifts the tip."""
+    """With the link level and at rest, the motor's angle is above the chord by the slope that lifts the tip."""
     mechanism = one_link(6, gravity=(0.0, -9.81, 0.0))
     found = tip_motion(flexible_arm(mechanism), Slew((0.0,), (0.0,), 0.1), 0.1, DT)
     weight, load = MASS / LENGTH * 9.81, 0.05 * 9.81
@@ -108,7 +108,8 @@ def test_sag_is_that_of_a_cantilever():
 
 
 def test_elements_that_double_precision_cannot_tell_apart_are_refused():
-    """The inverse's mass matrix loses more than a digit per element; with 16 the torque would be off by a sixth."""
+    """The mass matrix of the inverse loses more than a digit per element. With 16 elements the torque would be wrong by
+    a sixth."""
 
     def counted(elements: int) -> tuple[int, int]:
         return count(elastic_problem(flexible_arm(one_link(elements)), Slew((0.0,), (0.0,), 0.5), np.zeros(1), DT))
@@ -130,7 +131,7 @@ def test_arms_of_another_kind_are_refused(change, words):
 
 
 def test_end_part_may_be_fixed_with_its_inertia():
-    """A rod of the beam's kind, 0.1 m, fixed to its end: together they are one longer rod."""
+    """A rod of 0.1 m with the beam's section is fixed to the beam's end. Rod and beam together are one longer rod."""
     beam = ChordBeam.of(LENGTH, MASS, EI, 3, end=End(0.06, 0.05, 0.06 * 0.1**2 / 12, 0.1))
     assert beam.mass == pytest.approx(0.3)
     assert beam.second == pytest.approx(0.3 * 0.5**2 / 3)

@@ -1,4 +1,4 @@
-"""From the tip's path to the joints: velocities and accelerations against differences, and refusals."""
+"""Joint velocities and accelerations from the tip's path, against difference quotients, and refusals."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ DT = 1e-3
 
 
 class Line:
-    """From `a` to `b` (3,) in a second."""
+    """Motion from `a` to `b` (3,) in a second."""
 
     def __init__(self, a, b) -> None:
         self.a, self.way = np.array(a), np.subtract(b, a)

@@ -1,4 +1,4 @@
-"""The arm in a log: its description and frames against other libraries."""
+"""The arm in a log: its description and its frames against other libraries."""
 
 import numpy as np
 import pinocchio as pin
@@ -61,7 +61,7 @@ def poses(mechanism, count: int = 4):
 
 @pytest.mark.parametrize("name", [*OPEN, "/ur5_robot.urdf", "/kinova.urdf", "/so101.urdf"])
 def test_frames_and_description_agree_with_pinocchio(name, tmp_path):
-    """Pinocchio reads the logged description; the frames come from /tf."""
+    """Pinocchio reads the logged description. The frames are from /tf."""
     mechanism = load_mechanism(example(name) if name.endswith(".urdf") else MECHANISMS / f"{name}.toml")
     q = poses(mechanism)
     _, messages, stamps = recorded(mechanism, q, tmp_path)

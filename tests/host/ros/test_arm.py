@@ -21,7 +21,7 @@ START = np.array([-0.8, 0.5, 0.4])
 
 
 class Ether:
-    """A node in place of zenoh's: messages as bytes, by topic."""
+    """A stand-in for the zenoh node: messages as bytes, by topic."""
 
     name, refused, why = "femtorque", 0, ""
 
@@ -49,7 +49,7 @@ class Ether:
         """Do nothing: no message waits."""
 
     def ask(self, name, **request):
-        """Call a service. Returns a list for its response, which may come later."""
+        """Call a service. Returns a list that gets the response, now or later."""
         kind, answer = self.services[name]
         told = []
         data = packed(f"{kind}_Request", message(f"{kind}_Request", **request))
@@ -75,7 +75,7 @@ class Ros:
             self.session.clock.sleep(0.002)
 
     def send(self, told, **more):
-        """Send a goal. Returns its number and a list for its result."""
+        """Send a goal. Returns the goal's number and a list that gets the result."""
         return self.ask(ACTION, message(interfaces.GOAL, trajectory=told, **more))
 
     def ask(self, action, goal):
@@ -150,7 +150,7 @@ def test_a_goal_is_followed_to_its_end_with_feedback(ros):
 
 
 def test_the_arm_is_where_the_trajectory_is_all_the_way(ros):
-    """With velocities, in the board's time; STATUS is up to 15 ms old."""
+    """The trajectory has velocities, and time is the board's time. STATUS is up to 15 ms old."""
     t = np.linspace(0.0, 2.0, 21)
     s, ds = 0.5 - 0.5 * np.cos(np.pi * t / 2.0), 0.25 * np.pi * np.sin(np.pi * t / 2.0)
     q, v = START + 0.5 * s[:, None], 0.5 * ds[:, None] * np.ones(3)
@@ -207,7 +207,7 @@ def test_a_path_tolerance_that_is_violated_ends_the_goal_by_joint_and_size(ros):
 
 
 def test_velocities_beyond_a_limit_are_taken_and_the_board_keeps_the_limit(ros):
-    """joint_trajectory_controller has no velocity limits either. A push by hand does not count as a limit."""
+    """joint_trajectory_controller also has no velocity limits. A push by hand does not count as a limit."""
     limit = ros.arm.board.mechanism.follow_limits()[0, 0]
     told = way([0.3, 0.0, 0.0], [0.6, 0.0, 0.0], seconds=0.3)
     told.points[0].velocities, told.points[1].velocities = np.array([3.0 * limit, 0.0, 0.0]), np.zeros(3)
@@ -334,7 +334,7 @@ def test_the_topics_points_are_followed_live_and_the_arm_rests_after_the_last(ro
 
 def test_positions_of_the_topic_system_of_ros2_control_are_followed_live_where_the_arm_is_held(ros):
     take = ros.ether.taken["/femtorque/joint_commands"]
-    for k in range(80):  # at 100 Hz; always sent, at rest too, in any order
+    for k in range(80):  # at 100 Hz; always sent, also at rest, in any order
         command = START + [0.002 * min(k, 50), 0.0, 0.0]
         take(message("sensor_msgs/msg/JointState", name=list(reversed(NAMES)), position=command[::-1]))
         ros.run(0.01)

@@ -5,7 +5,7 @@ import pytest
 from femtorque.host.ros import interfaces
 from femtorque.host.ros.interfaces import message, packed, type_hash, unpacked
 
-PUBLISHED = {  # from `ros2 topic info -v` and `ros2 action info` of Jazzy, and .json files of Lyrical
+PUBLISHED = {  # sources: `ros2 topic info -v` and `ros2 action info` of Jazzy, and .json files of Lyrical
     "sensor_msgs/msg/JointState": "a13ee3a330e346c9d87b5aa18d24e11690752bd33a0350f11c5882bc9179260e",
     "std_msgs/msg/String": "df668c740482bbd48fb39d76a70dfd4bd59db1288021743503259e948f6b1a18",
     "std_srvs/srv/Trigger": "eeff2cd6fa5ad9d27cdf4dec64818317839b62f212a91e6b5304b634b2062c5f",

@@ -1,4 +1,4 @@
-"""Joints that the board does not report: loops against intersections of circles, and followers."""
+"""Joints that the board does not report: joints in loops, against intersections of circles, and followers."""
 
 import math
 
@@ -13,7 +13,7 @@ ARM, ROD, BASE = 0.2, 0.26, 0.1  # m, of mechanisms/five_bar.toml
 
 
 def elbows(left: float, right: float) -> tuple[float, float]:
-    """Return the five-bar's passive angles with its tip above, where the rods' circles meet."""
+    """Return the five-bar's passive angles, from the upper intersection of the rods' circles."""
     a, b = (np.array([side * BASE + ARM * math.cos(q), ARM * math.sin(q)]) for side, q in ((-1, left), (1, right)))
     half = (b - a) / 2.0
     up = np.array([-half[1], half[0]]) / np.linalg.norm(half)

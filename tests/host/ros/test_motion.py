@@ -1,4 +1,4 @@
-"""ROS 2 trajectories as motions: through every point, smooth, refused with the action's code."""
+"""ROS 2 trajectories as motions. They pass every point and are smooth. Refusals have the action's code."""
 
 import math
 from dataclasses import dataclass, field, replace
@@ -90,7 +90,7 @@ def test_a_point_that_is_said_twice_counts_once():
 
 
 def test_points_without_velocities_among_others_get_smooth_ones():
-    """ros2_controllers takes them too (validate_trajectory_point_field, allow_empty)."""
+    """ros2_controllers also accepts these points (validate_trajectory_point_field, allow_empty)."""
     found = motion([0.0, 1.0, 2.0], [[0.0] * 3, [0.1] * 3, [0.2] * 3], [[0.0] * 3, [], [1e-8] * 3], [[1.0] * 3, [], []])
     assert found.velocities[1] == pytest.approx([0.1] * 3) and found.accelerations is None
 

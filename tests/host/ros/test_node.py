@@ -1,4 +1,4 @@
-"""The node on zenoh against another implementation of rmw_zenoh's conventions, the package zenoh-ros2-sdk."""
+"""The node on zenoh against the package zenoh-ros2-sdk, another implementation of rmw_zenoh's conventions."""
 
 import threading
 
@@ -93,7 +93,7 @@ def test_a_topic_is_heard_by_the_other_implementation(router, node):
 
 
 def test_a_latched_topic_is_had_by_those_who_come_later(router, node):
-    """The late subscriber is zenoh's advanced one, as in rmw_zenoh."""
+    """The late subscriber is zenoh's advanced subscriber, as in rmw_zenoh."""
     node.publisher("/robot_description", "std_msgs/msg/String", latched=True).publish(
         message("std_msgs/msg/String", data="<robot/>"))
     heard = []

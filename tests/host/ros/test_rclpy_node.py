@@ -1,5 +1,5 @@
-"""The node on rclpy, against a stand-in: messages are objects with rclpy's fields, and a waiting callback of the
-default group blocks others. assurance/bench/test_ros.py uses a real rclpy."""
+"""The node on rclpy, against a stand-in. Its messages are objects with rclpy's fields. A waiting callback of the
+default group blocks other callbacks. assurance/bench/test_ros.py uses the real rclpy."""
 
 import sys
 import uuid
@@ -69,7 +69,7 @@ class Graph:
                 one[1].append(ended.value)
 
     def ask(self, name, **request):
-        """Send a request from another node. Returns a list for its response."""
+        """Send a request from another node. Returns a list that gets the response."""
         kind, asked, group = self.services[name]
         told = []
         made = class_of(f"{kind}_Request")()
@@ -81,7 +81,7 @@ class Graph:
 
 @cache
 def class_of(kind, without=()):
-    """Return a class like rosidl's: only the named fields; arrays are lists."""
+    """Return a class like rosidl's classes: it only has the named fields, and arrays are lists."""
     fields = {name: "octet" if how[1] == ("byte", 0) else "other" for name, how in interfaces.store().fielddefs[kind][1]
               if name not in without}
 
@@ -141,7 +141,7 @@ def arm(graph):
 
 
 def goal(graph, arm, *rows):
-    """Send a goal. Returns its number and a list for its result."""
+    """Send a goal. Returns the goal's number and a list that gets the result."""
     number = message("unique_identifier_msgs/msg/UUID", uuid=np.frombuffer(uuid.uuid4().bytes, np.uint8))
     assert arm.until(graph.ask(ACTION + "send_goal", goal_id=number,
                                goal=message(interfaces.GOAL, trajectory=way(*rows)))).accepted

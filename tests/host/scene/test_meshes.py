@@ -1,4 +1,4 @@
-"""Meshes of an untrusted URDF: any bytes, any size, any place."""
+"""Meshes of an untrusted URDF, with any bytes, size and place."""
 
 import json
 import struct
@@ -123,7 +123,7 @@ def test_meshes_of_an_installed_package_are_found_and_missing_ones_are_counted(t
 
 
 def test_no_file_beside_the_mesh_is_read(tmp_path):
-    """Materials and pictures are other files, with any name."""
+    """Materials and pictures are separate files with any name."""
     BOX.export(tmp_path / "box.obj")
     text = (tmp_path / "box.obj").read_text()
     (tmp_path / "box.obj").write_text("mtllib /dev/zero\nmtllib material.mtl\n" + text)

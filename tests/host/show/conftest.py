@@ -1,4 +1,4 @@
-"""Runs of the flash image on the virtual board. The plant, the line or the encoder brings each situation about."""
+"""Runs of the flash image on the virtual board. The plant, the line or the encoder causes each situation."""
 
 from dataclasses import dataclass
 from pathlib import Path

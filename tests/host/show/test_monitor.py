@@ -62,7 +62,7 @@ def test_the_mode_is_shown_by_its_name_where_there_are_several():
 
 
 def test_old_positions_and_rates_of_a_joint_that_is_where_it_should_be_are_no_feedback():
-    """A joint accelerates; its positions are 2 ms old."""
+    """The joint accelerates, and its positions are 2 ms old."""
     session, board = looking()
     board._flag(OUTPUTS=True)
     refresh(session)
@@ -136,7 +136,7 @@ def test_one_look_as_json(fake, here):
 
 
 def test_six_joints_fit_into_80_columns():
-    """The distinguishing parts of joint names stay."""
+    """The parts that distinguish joint names stay."""
     arm = load_mechanism(robot("so101.urdf"))
     conf = replace(configuration(joints=6), joints=arm.streamed)
     session, _ = looking(expected=conf, conf=conf)
@@ -150,7 +150,7 @@ def test_six_joints_fit_into_80_columns():
 
 
 def with_drives(*joints):
-    """Return a session, and a function that sends a report of its drives."""
+    """Return a session, and a function that sends a report of the session's drives."""
     n = len(joints)
     conf = replace(configuration(joints=n), joints=joints)
     session, board = looking(expected=conf, conf=conf)

@@ -1,4 +1,4 @@
-"""Pictures: colours have one meaning and can be told apart, nothing overlaps, curves zoom."""
+"""Pictures: each colour has one meaning, colours differ visibly, no parts overlap, and curves zoom."""
 
 import ast
 import json
@@ -16,14 +16,14 @@ from tests.host.show.test_report import ACCELERATION, NOISE, RATE, T, a_run
 from tests.support.browser import chromium
 from tests.support.suite import ROOT
 
-# How colours are seen with each kind of cones missing: Machado, Oliveira and Fernandes (2009), severity 1, linear sRGB.
+# Colour vision without one kind of cones: Machado, Oliveira and Fernandes (2009), severity 1, linear sRGB.
 SEEN = {
     "normal": np.eye(3),
     "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
     "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
     "tritanopia": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
 }
-APART = 15.0  # CIE76; about 2.3 is just noticeable side by side
+APART = 15.0  # CIE76; about 2.3 is a just noticeable difference
 
 
 def lab(colour, seen):
@@ -77,7 +77,7 @@ def test_no_picture_has_colours_of_its_own_for_joints():
 
 @pytest.fixture
 def log():
-    """Return a run whose plant is 1 mrad off its encoders."""
+    """Return a run with a plant that is 1 mrad off its encoders."""
     run = a_run(T, ACCELERATION, 0.1 * RATE + NOISE, error=1e-3 * np.sin(9.0 * T))
     return replace(run, true=run.position + 1e-3, begun="2026-05-04T12:30:05+02:00",
                    notes={"trajectory": "motions/wave.csv", "port": "/dev/ttyACM0"})

@@ -1,4 +1,4 @@
-"""Sentences on a run: known causes are found, and a good run is called good."""
+"""Sentences on a run name known causes, and call a good run good."""
 
 import csv
 import json
@@ -27,8 +27,8 @@ ARM = ROOT / "mechanisms" / "three_link.toml"
 
 
 def a_run(t, torque_ff, feedback, error=None, ku=10.0, kv=0.5, states=None, age=0.0, play=0.0, **scalars):
-    """Return a logged run of one joint: a sine with this error and feedback. The velocity error makes Ku e + Kv e' the
-    feedback."""
+    """Return a logged run of one joint: a sine with this error and feedback. The velocity error is chosen so that Ku e
+    + Kv e' is the feedback."""
     n = len(t)
     target, rate = np.sin(2.0 * t), 2.0 * np.cos(2.0 * t)
     error = np.zeros(n) if error is None else error
@@ -75,7 +75,7 @@ def test_a_line_in_the_error_is_found_at_its_frequency():
 
 @pytest.mark.parametrize(("hz", "growth"), [(12.5, 0.0), (7.3, 0.0), (3.0, 0.3)])
 def test_a_loop_that_oscillates_is_named_and_no_slower_motion_advised(hz, growth):
-    """Also for a growing oscillation, and with a saturated motor."""
+    """A growing oscillation and a saturated motor are also tested."""
     ringing = 0.02 * np.exp(growth * (T - T[-1])) * np.sin(2.0 * np.pi * hz * T)
     run = a_run(T, ACCELERATION, 10.0 * ringing + NOISE, ringing + 2e-3 * RATE)
     full = replace(run, duty=np.sign(ringing)[:, None])
@@ -164,7 +164,7 @@ def test_the_command_writes_a_page_that_a_browser_shows(played, here, tmp_path):
     assert any("more Coulomb friction than" in s for s in told["sentences"])
     text = page.read_text()
     assert len(text.encode()) < 2_000_000 and scripts() in text
-    own = text.replace(scripts(), "")  # three.js names the name space of elements
+    own = text.replace(scripts(), "")  # three.js contains the name space of elements
     assert not re.findall(r"(?:src|href)=\"(?!data:)|@import|https?://|fetch|XMLHttp", own), "self-contained"
     with chromium() as browser:
         browser.open(page)
@@ -179,19 +179,19 @@ def test_the_command_writes_a_page_that_a_browser_shows(played, here, tmp_path):
 
 
 def wrong(browser):
-    """Return the console's messages without those on slow pixel reads by screenshots."""
+    """Return the console's messages, except messages on slow pixel reads by screenshots."""
     return [entry["message"] for entry in browser.console() if "GPU stall" not in entry["message"]]
 
 
 @pytest.fixture
 def broken(played):
-    """Return a log in which an encoder stopped in mid-motion."""
+    """Return a log of a run in which an encoder stopped in mid-motion."""
     return played("encoder-stuck").run
 
 
 @pytest.fixture(scope="module")
 def beside(played, tmp_path_factory):
-    """Yield a browser on that run's page."""
+    """Yield a browser on the page of this run."""
     page = tmp_path_factory.mktemp("page") / "run.html"
     report.write_report(played("encoder-stuck").run, page)
     with chromium() as browser:
@@ -358,7 +358,7 @@ def test_a_log_without_shapes_still_tells_how_far_tips_were_bent():
 
 
 def test_a_run_of_a_flexible_arm_tells_of_its_tip(tmp_path):
-    """On the virtual board, against the plant."""
+    """The run is on the virtual board, and the plant gives the truth."""
     mechanism = load_mechanism(ROOT / "mechanisms" / "flexible_arm.toml")
     motion = Trajectory.load(ROOT / "mechanisms" / "flexible_arm.csv", mechanism)
     play(mechanism, motion, log=tmp_path / "run.mcap")

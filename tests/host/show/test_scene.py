@@ -43,7 +43,7 @@ def open_page(browser, tmp_path):
 
 @pytest.mark.parametrize("name", ROBOTS)
 def test_links_stand_where_pinocchio_has_them(name, browser, open_page, monkeypatch):
-    """At three random poses, to 1e-6 m and of a rotation's elements."""
+    """At three random poses, the error is below 1e-6 m and below 1e-6 of a rotation's elements."""
     monkeypatch.setattr(description, "visuals", lambda mechanism: {})
     path = robot(f"/{name}.urdf")
     mechanism, model = load_mechanism(path), pin.buildModelFromUrdf(str(path))
@@ -113,7 +113,7 @@ def test_meshes_of_a_urdf_are_carried_thinned(browser, open_page):
 
 
 def test_a_humanoid_is_drawn_with_few_calls_and_triangles(browser, open_page):
-    """29 joints with all meshes, measured and desired. These counts bound the cost of a frame."""
+    """The page has 29 joints with all meshes, measured and desired. The two counts bound the cost of a frame."""
     mechanism = load_mechanism(robot("/g1_29dof_rev_1_0.urdf"))
     names = tuple(joint.name for joint in mechanism.streamed)
     t = np.linspace(0.0, 2.0, 121)
@@ -159,7 +159,7 @@ def test_an_ellipsoid_has_the_inertia_of_its_link():
 
 
 def test_a_flexible_link_bends_as_the_reference_bends_it(browser, open_page):
-    """The reference's deflection and slope, times the page's factor, place its tip."""
+    """The reference's deflection and slope, times the page's factor, place the link's tip."""
     mechanism = load_mechanism(MECHANISMS / "flexible_arm.toml")
     motion = Trajectory.load(MECHANISMS / "flexible_arm.csv", mechanism)
     open_page(mechanism, motion)
@@ -282,7 +282,7 @@ def test_joints_that_mimic_another_move_with_it(browser, open_page, tmp_path):
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_pages_fit_a_narrow_screen_and_follow_the_systems_colours(dark, browser, tmp_path):
-    """At 400 px nothing sticks out, and the arm stays in view while the curves scroll."""
+    """At 400 px no part is wider than the screen, and the arm stays in view while the curves scroll."""
     mechanism = load_mechanism(MECHANISMS / "three_link.toml")
     motion = Trajectory.load(MECHANISMS / "three_link.csv", mechanism)
     way = tmp_path / "way.toml"

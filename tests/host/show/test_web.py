@@ -72,7 +72,7 @@ def watched(board_at):
 
 
 def coloured(browser, joint, plot, colour):
-    """Return the number of a plot's pixels in one of the page's colours."""
+    """Return the number of a plot's pixels with a colour of the page."""
     return browser.run(f"""
       const c = document.querySelector("section[data-joint={joint}] canvas[data-plot={plot}]");
       const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
@@ -142,7 +142,7 @@ def test_the_page_shows_what_the_board_says(watched, tmp_path):
         assert browser.run("return document.getElementById('state').className") == "FAULT"
         browser.until("return view.marked.map(mark => mark.name).join() === 'elbow'")
 
-        browser.go("about:blank")  # a page that is opened late has the past
+        browser.go("about:blank")  # a late page has the past samples
         browser.go(url)
         browser.until("return samples.length > 100")
         board.silent = True
@@ -159,7 +159,7 @@ def test_the_page_is_for_this_machine_alone(watched):
         text = answer.read().decode()
         assert "default-src 'self'" in answer.headers["Content-Security-Policy"]
     assert scripts() in text
-    own = text.replace(scripts(), "")  # three.js names the name space of elements
+    own = text.replace(scripts(), "")  # three.js contains the name space of elements
     assert not re.findall(r"(?:src|href)=\"(?!data:)|@import|https?://", own), "nothing is asked of anyone"
     assert json.loads(document(f"{url}status"))["name"] == "three-link"
     for request in (urllib.request.Request(url, headers={"Host": "evil.example:80"}),
@@ -262,7 +262,7 @@ def test_a_motion_under_way_is_not_begun_anew():
 
 
 def test_a_page_finds_the_next_program_at_its_port(mechanism):
-    """The page outlives its first program."""
+    """The page stays open after its first program ends."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     session, _ = looking()
@@ -297,7 +297,7 @@ def said(feed):
 
 
 def test_the_stream_keeps_no_past_for_pages(mechanism):
-    """Each STATUS is one line of constant size. An absent reader does not make it grow."""
+    """Each STATUS is one line of constant size, also without a reader."""
     session, _ = looking()
     feed = Feed(session)
     feed.take(None)
@@ -315,7 +315,8 @@ def samples_of(chunk):
 
 
 def test_twenty_pages_at_once_are_nothing_to_the_program_that_streams(mechanism):
-    """Pages run in another process. The past comes in small pieces, and deaf pages hold up no others."""
+    """Another process serves the pages. It sends past samples in small pieces. A page that reads nothing does not delay
+    other pages."""
     session, _ = looking()
     with serving(session, 0) as url, ExitStack() as stack:
         threads = threading.active_count()
@@ -354,7 +355,8 @@ def answer(url, path, *headers):
 
 @pytest.mark.parametrize("path", ["/", "/status", "/events"])
 def test_other_sites_cannot_open_the_page(mechanism, path):
-    """Neither by name nor by scripts. The page's own requests and typed addresses pass."""
+    """Requests with another host name and requests of another site's scripts are refused. The page's requests and typed
+    addresses pass."""
     session, _ = looking()
     with serving(session, 0) as url:
         own = url.rstrip("/")
@@ -414,7 +416,7 @@ def test_a_page_that_is_asleep_is_let_go(monkeypatch):
         writer.write(f"GET /events HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode())
         while pages._pages == 0:
             await asyncio.sleep(0)
-        while pages._pages:  # whatever the system's buffers hold
+        while pages._pages:  # the content of the system's buffers
             pages.line("s", json.dumps("x" * 100_000))
             await asyncio.sleep(0)
         writer.transport.abort()
@@ -425,7 +427,7 @@ def test_a_page_that_is_asleep_is_let_go(monkeypatch):
 
 
 def test_the_server_ends_with_the_program_that_started_it():
-    """It ends with its input, which carries the samples."""
+    """The server ends when its input ends. The input has the samples."""
     served = {"document": "", "path": "/", "about": {}, "wishes": [], "port": 0, "history": 6000}
     with subprocess.Popen([sys.executable, "-I", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           text=True) as process:

@@ -87,7 +87,7 @@ def test_whatever_the_wire_no_knot_is_lost_doubled_or_swapped(seed, loss, ring):
 
 @pytest.mark.parametrize("delay, most", [(0.03, 0.02), (0.1, 0.1), (0.15, 0.1), (0.3, 0.2)])
 def test_a_line_that_becomes_slow_is_not_flooded(delay, most):
-    """Late knots are not lost: few are repeated."""
+    """Late knots are not lost, so only few knots are repeated."""
     session, board = a_session()
     motion = a_motion(6.0)
     outcome = stream(session, motion, resume=3,
@@ -376,7 +376,7 @@ def test_a_joint_that_turns_without_end_begins_in_the_turn_that_it_is_in(turns):
 
 
 def test_turns_go_on_being_counted_where_the_boards_own_count_begins_anew():
-    """The board counts 15 binary digits of turns each way. 24 h at ten turns per second wrap 26 times."""
+    """The board counts turns with 15 bits in each direction. 24 h at ten turns per second wrap 26 times."""
     session, board = a_session()
     whole, seen, status = board.target, [], board.status
 

@@ -1,5 +1,5 @@
-"""LeRobot's names for the plugin, for environments without LeRobot and its torch. Abstract members are those of LeRobot
-0.4.4. `make bench` runs the tests of this folder with LeRobot itself."""
+"""LeRobot's names for the plugin, for environments without LeRobot and torch. The abstract members are from LeRobot
+0.4.4. `make bench` runs the tests of this folder with LeRobot."""
 
 import sys
 from abc import ABC, abstractmethod
@@ -67,7 +67,7 @@ class DeviceNotConnectedError(ConnectionError):
 
 
 class DeviceAlreadyConnectedError(ConnectionError):
-    """A connected device was to be connected again."""
+    """A connected device was connected again."""
 
 
 def _checked(wanted: bool, error: type[Exception]):

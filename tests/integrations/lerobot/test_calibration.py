@@ -26,7 +26,7 @@ def entries(**changes):
 
 @pytest.fixture
 def brought(plugin, tmp_path):
-    """Return a function that brings entries into a copy of a mechanism file, and returns the lines and the
+    """Return a function that writes entries into a copy of a mechanism file, and returns the lines and the
     mechanism."""
     def bring(told, source=SO101):
         file, calibration = tmp_path / "arm.toml", tmp_path / "follower.json"
@@ -39,7 +39,7 @@ def brought(plugin, tmp_path):
 
 
 def degrees(entry, count):
-    """Return LeRobot's degrees of a count: src/lerobot/motors/motors_bus.py, _normalize."""
+    """Return LeRobot's degrees of a count, as in src/lerobot/motors/motors_bus.py, _normalize."""
     return (count - (entry["range_min"] + entry["range_max"]) / 2) * 360 / 4095
 
 
@@ -95,7 +95,7 @@ def test_a_range_that_is_not_like_the_file_is_pointed_out(brought):
 
 
 def test_an_arm_on_other_motors_gets_ranges_alone(brought, tmp_path):
-    """The ranges belong to its links."""
+    """Ranges are properties of the links."""
     other = ROOT / "mechanisms" / "three_link.toml"
     told = {"elbow": {"id": 3, "drive_mode": 0, "homing_offset": 0, "range_min": 1000, "range_max": 3000}}
     lines, arm = brought(told, other)
@@ -108,7 +108,7 @@ def test_an_arm_on_other_motors_gets_ranges_alone(brought, tmp_path):
 
 
 def dynamixels(**changes):
-    """Return the entries of LeRobot's Dynamixel followers: homing offset and drive_mode are in the servo."""
+    """Return the entries of LeRobot's Dynamixel followers. Their servos store homing offset and drive_mode."""
     joint = {"id": 3, "drive_mode": 0, "homing_offset": -731, "range_min": 1010, "range_max": 3190, **changes}
     return {"elbow": joint, "waist": {**joint, "id": 1, "homing_offset": 900, "range_min": 0, "range_max": 4095}}
 

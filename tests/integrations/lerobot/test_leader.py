@@ -1,4 +1,4 @@
-"""The teleoperator `femtorque_leader` of LeRobot: its board lets the arm float, and its positions are actions."""
+"""The teleoperator `femtorque_leader` of LeRobot. The board lets the arm float, and the arm's positions are actions."""
 
 import math
 

@@ -20,7 +20,8 @@ START = {"shoulder.pos": math.degrees(-0.8), "elbow.pos": math.degrees(0.5), "wr
 
 @pytest.fixture
 def chip(monkeypatch):
-    """Yield the homed flash image at any port. Scripts leave it connected, and it holds an arm without a host."""
+    """Yield the homed flash image at any port. Scripts leave the board connected, and the board holds its arm without a
+    host."""
     arm = replace(Mechanism.load(ARM), name="three-link-held", safety=Safety(host="hold"))
     with rig.connected(arm) as (chip, session):
         Board(session, arm).home()
@@ -77,7 +78,7 @@ def test_actions_in_degrees_are_followed_within_the_delay(robot, board):
         path.append(target["shoulder.pos"])
         wait(robot)
         seen = robot.get_observation()["shoulder.pos"]
-        if k > 10:  # two frames and 10 ms ago; 2 deg a frame at most, and a STATUS is up to 15 ms old when it is read
+        if k > 10:  # two frames and 10 ms ago; at most 2 deg a frame, and a STATUS is up to 15 ms old
             assert seen == pytest.approx(np.interp(k + 1 - 2.3, np.arange(k + 1), path), abs=0.9)
     robot.disconnect()
     assert board.state == "HOLD"
@@ -195,7 +196,7 @@ def test_a_gripper_goes_from_0_to_100(plugin):
 
 
 def test_a_hand_is_followed_closer_than_by_a_follower_that_is_sent_positions_alone(robot, chip):
-    """The usual way on the same arm: each target goes to the joints' PD law until the next one."""
+    """The comparison is the usual way on the same arm: the joints' PD law holds each target until the next target."""
     arm, t = Mechanism.load(ARM), np.arange(round(6.0 / FRAME)) * FRAME
 
     def hand(t):
@@ -216,7 +217,7 @@ def test_a_hand_is_followed_closer_than_by_a_follower_that_is_sent_positions_alo
             stock.push(FRAME / round(FRAME / 1e-3), np.clip(ku * (target - stock.q) - kv * stock.v, -effort, effort))
 
     def off(seen):
-        """Return the rms (J,) against the hand one fixed delay before."""
+        """Return the rms (J,) of the distance to the hand's position one fixed delay earlier."""
         rows = [np.array(seen)[60:] - hand(t - late)[60:] for late in np.arange(0.0, 0.3, 2e-3)]
         return np.sqrt(np.mean(min(rows, key=lambda row: float(np.sum(row**2))) ** 2, axis=0))
 

@@ -1,8 +1,8 @@
-"""Writes an image to a board, then asks the board who it is. Three ways: ST-LINK (openocd), the USB boot loader
-(dfu-util), and the boot loader in ROM over a UART.
+"""Writes an image to a board, then asks for the board's identity. There are three ways: ST-LINK (openocd), the USB boot
+loader (dfu-util), and the boot loader in ROM over a UART.
 
-In every way the chip must be the image's chip, and the written bytes are read back and compared. A failing step says
-what the board holds. A board that does not report the image's configuration afterwards is a failure.
+Each way checks the type of chip, reads the written bytes back and compares them. If a step fails, the message says what
+the flash holds. Afterwards the board must report the image's configuration.
 """
 
 import re
@@ -33,16 +33,16 @@ FLASH_START = 0x08000000
 ROM_BAUD = 115_200
 TOOL_S = 120  # a programmer that takes longer hangs
 DFU_ID = "0483:df11"
-IDCODE = 0xE0042000  # DBGMCU: device identifier in the lower 12 bits
+IDCODE = 0xE0042000  # DBGMCU: the lower 12 bits identify the device
 UNDER_RESET = "reset_config srst_only srst_nogate connect_assert_srst"
-ROM_START_S = 0.5  # from the reset until the ROM's boot loader listens; a board resets after 0.1 s
-USB_TRIES = 10  # of ROM_START_S each, until the host has enumerated the boot loader
+ROM_START_S = 0.5  # s until the ROM's boot loader listens; a board resets after 0.1 s
+USB_TRIES = 10  # tries of ROM_START_S, until the host has enumerated the boot loader
 
 
 @dataclass(frozen=True)
 class Flashed:
     """Result of flashing. before, after: the digests that the board reported, '' if the board was not asked. unique:
-    the chip's number. brown_out: the present level. Both are '' if they could not be read. advice: on the brown-out
+    the chip's number, '' if unreadable. brown_out: the present level, '' if unreadable. advice: on the brown-out
     level."""
 
     via: Way
@@ -57,9 +57,9 @@ class Flashed:
 
 def flash(mechanism: Mechanism, built: BuildResult, via: Way, port: str | None, link: str | None, baud: int = ROM_BAUD,
           progress: Progress = lambda done, total, what: None, bor: bool = False) -> Flashed:
-    """Write an image and ask the board who it is. port: the boot loader's (uart). link: the running board's port, or
-    "auto" for any board that carries the image afterwards; None: do not ask. A board that runs there is sent into its
-    boot loader. bor: also set the brown-out level in the option bytes. Raises BadInput, Refused."""
+    """Write an image and ask for the board's identity. port: of the boot loader (uart). link: the running board's port.
+    A board that runs at this port is sent into its boot loader. "auto": afterwards search all ports for the image.
+    None: do not ask. bor: also set the brown-out level in the option bytes. Raises BadInput, Refused."""
     assert mechanism.board is not None
     board = load_board(mechanism.board.use)
     chip = board.chip
@@ -91,7 +91,7 @@ def flash(mechanism: Mechanism, built: BuildResult, via: Way, port: str | None, 
 
 def enter_loader(link: str) -> bool:
     """Send the board that runs at a port into the boot loader in its ROM. Returns False if no board answers. Raises
-    Refused with the board's reason: the board drives its outputs, or they would not be safe in the boot loader."""
+    Refused with the board's reason: its outputs are on, or the boot loader would leave its outputs unsafe."""
     if is_auto(link):
         running = wanted(link, survey())
         if len(running) > 1:
@@ -131,8 +131,8 @@ def _checked_port(board: Board, port: str | None, link: str | None) -> str:
 
 @contextmanager
 def _started(port: str, baud: int, link: str | None) -> Iterator[RomLoader]:
-    """Open the loader at a port. If the loader does not answer, send the running board into it. The loader is tried
-    first: any other byte would spoil its search for the baud rate."""
+    """Open the loader at a port. Ask the loader first, since any other byte would spoil its search for the baud rate.
+    If the loader does not answer, send the running board into the loader."""
     device = _opened(port, baud)
     try:
         loader = RomLoader(device, port)
@@ -164,14 +164,14 @@ def _opened(port: str, baud: int) -> Any:
 
 def write_by_rom(loader: RomLoader, chip: Chip, image: bytes, progress: Progress = lambda done, total,
                  what: None) -> str:
-    """Identify the chip, erase the sectors needed, write, compare, and start. Returns the chip's unique number, '' if
-    the loader does not give it."""
+    """Identify the chip, erase the needed sectors, write, compare, and start. Returns the chip's unique number, '' if
+    unknown."""
     loader.start()
     known = loader.commands()
     number = loader.identify()
     if number != chip.rom_id:
         raise Refused(f"the chip is {part(number)}, the image is for {part(chip.rom_id)}; nothing was written")
-    loader.read(FLASH_START, 4)  # a protected chip says so here, before anything is erased
+    loader.read(FLASH_START, 4)  # a protected chip refuses here, before anything is erased
     try:
         unique = loader.read(chip.unique, 12).hex()
     except Refused:
@@ -182,7 +182,7 @@ def write_by_rom(loader: RomLoader, chip: Chip, image: bytes, progress: Progress
     pieces = [(FLASH_START + at, image[at:at + PIECE]) for at in range(0, len(image), PIECE)]
     try:
         loader.erase(pages, EXTENDED_ERASE in known)
-        # the vector table comes last: a partly written image does not start
+        # the vector table comes last, so that a partly written image does not start
         for i, (address, data) in enumerate((*pieces[1:], pieces[0])):
             progress(i, 2 * len(pieces), "writing")
             loader.write(address, data)
@@ -229,7 +229,7 @@ def _run(arguments: list[str]) -> tuple[int, str]:
 
 def openocd(chip: Chip, *commands: str, under_reset: bool = False) -> list[str]:
     """Return the command line of one openocd session. under_reset: hold the chip in reset until the session is
-    connected. A sleeping chip needs that, and a chip whose image has switched its debug port off."""
+    connected. This reaches a sleeping chip, or a chip with its debug port off."""
     target = {"stm32f4": "stm32f4x", "stm32g4": "stm32g4x"}[chip.name]
     before = (UNDER_RESET, "init", "reset halt") if under_reset else ("init",)
     script = "; ".join((*before, *commands, "exit"))
@@ -238,7 +238,7 @@ def openocd(chip: Chip, *commands: str, under_reset: bool = False) -> list[str]:
 
 @dataclass(frozen=True)
 class Attached:
-    """Data of a chip: its unique number and its brown-out level; '' if unreadable."""
+    """A chip's unique number and brown-out level; '' if unreadable."""
 
     unique: str
     brown_out: str
@@ -285,7 +285,7 @@ def _looked_at(chip: Chip, under_reset: bool) -> Attached:
 
 
 def _set_brown_out(chip: Chip, under_reset: bool) -> None:
-    """Write the safest brown-out level into the option bytes and nothing else. Raises Refused."""
+    """Write the safest brown-out level into the option bytes, and change nothing else. Raises Refused."""
     out = chip.brown_out
     value = out.wanted << out.shift
     if chip.name == "stm32f4":  # RM0090 section 3.6.2: keys, value, start
@@ -346,7 +346,7 @@ def flash_of(layout: str) -> int:
 
 
 def _telling(said: str) -> str:
-    """Return the line of a tool's output that says most."""
+    """Return the most informative line of a tool's output."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     telling = [line for line in lines if re.search("error|fail|no |not |cannot|unable", line, re.I)]
     return (telling or lines or ["it said nothing"])[-1]

@@ -1,8 +1,7 @@
 """The boot loader in the ROM of an STM32, over a UART (ST application notes AN3155 and AN2606).
 
-Every command is a byte and its complement. Every address and every piece of data has an exclusive-or check sum. Every
-step is answered by ACK or NACK. The port is 8E1. After noise the loader reads memory back and does not guess: the
-writer compares the whole flash at the end.
+A command is a byte and its complement. Addresses and data have an exclusive-or check sum. The chip answers every step
+by ACK or NACK. The port is 8E1. After noise the host reads memory back. At the end the writer compares the whole flash.
 """
 
 from collections.abc import Callable
@@ -16,9 +15,10 @@ ACK, NACK, SYNC = 0x79, 0x1F, 0x7F
 GET, GET_ID, READ, GO, WRITE, ERASE, EXTENDED_ERASE = 0x00, 0x02, 0x11, 0x21, 0x31, 0x43, 0x44
 PIECE = 256  # bytes of one READ or WRITE, at most
 TRIES = 4
-ANSWER_S, WRITE_S, ERASE_S = 0.5, 1.0, 35.0  # longest answers: command, write of PIECE, erasure of all sectors
-FILLER = 0x7E  # not a command; repeated as count, data and check sum of a WRITE, it never gives a valid sum
-RESYNC = 300  # FILLER bytes that end any torn command
+ANSWER_S, WRITE_S, ERASE_S = 0.5, 1.0, 35.0  # s, longest waits: for a command, a write of PIECE, the erasure of all
+                                             # sectors
+FILLER = 0x7E  # no command; a WRITE of nothing but FILLER never has a valid check sum
+RESYNC = 300  # number of FILLER bytes that end any torn command
 
 PARTS = {0x413: "STM32F405/407/415/417", 0x419: "STM32F42x/43x", 0x431: "STM32F411", 0x433: "STM32F401xD/E",
          0x423: "STM32F401xB/C", 0x421: "STM32F446", 0x411: "STM32F2xx", 0x410: "STM32F1xx of medium density",
@@ -32,7 +32,7 @@ def part(number: int) -> str:
 
 
 class Device(Protocol):
-    """The part of pyserial's Serial in use. `read` returns the bytes that came within `timeout`."""
+    """The used part of pyserial's Serial. `read` returns the bytes that came within `timeout`."""
 
     timeout: float | None
 
@@ -41,7 +41,7 @@ class Device(Protocol):
 
 
 class _Torn(Exception):
-    """An unusable answer: silence, NACK or noise. command: it came for the command byte."""
+    """An unusable answer: silence, NACK or noise. command: True if the answer is to the command byte."""
 
     def __init__(self, answer: bytes, command: bool = False) -> None:
         self.answer, self.command = answer, command
@@ -93,8 +93,7 @@ class RomLoader:
     # -- getting in touch ---------------------------------------------------
 
     def awake(self) -> bool:
-        """Return True if a freshly started loader answers, and nothing else. This sends one byte, which a running board
-        ignores."""
+        """Return True if only a freshly started loader answers. This sends one byte, which a running board ignores."""
         self._drain()
         self._device.write(bytes([SYNC]))
         answer = self._read(1, ANSWER_S)
@@ -105,7 +104,7 @@ class RomLoader:
         return self._met
 
     def start(self) -> None:
-        """Let the loader find the baud rate. A loader that knows the rate answers NACK."""
+        """Let the loader find the baud rate. If the loader knows the rate already, its answer is NACK."""
         if self._met:
             return
         self._drain()
@@ -134,7 +133,7 @@ class RomLoader:
         return False
 
     def _trying(self, what: str, action: Callable[[], bytes]) -> bytes:
-        """Do an action, and repeat it after noise."""
+        """Do an action, and repeat the action after noise."""
         for _ in range(TRIES):
             try:
                 return action()
@@ -183,7 +182,7 @@ class RomLoader:
         return self._trying(f"read flash at 0x{address:08X}", get)
 
     def write(self, address: int, data: bytes) -> None:
-        """Write at most PIECE bytes, a multiple of 8, into erased flash. After noise, check what was written."""
+        """Write at most PIECE bytes, a multiple of 8, into erased flash. After noise, check the written bytes."""
         def put() -> bytes:
             self._command(WRITE)
             self._checked(address.to_bytes(4, "big"))

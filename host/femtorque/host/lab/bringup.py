@@ -1,21 +1,20 @@
-"""The first power-up of an arm, joint by joint: does the motor turn the joint, in the right direction, and is the count
-right?
+"""The first power-up of an arm, joint by joint. It checks that the motor turns the joint in the right direction, and
+that the encoder's count is right.
 
 Each joint is tested in two ways, by a probe and by hand. The probe drives one joint in open loop. The torque starts at
-0 and grows until the joint moves. The probe then repeats this in the other direction. It does not use the joint's
-encoder. A joint that moves without a torque sinks: it then gets the largest torque of the probe in both directions,
-each for as long as the sinking took, and the motions are compared. On current loops the board first gives every motor a
-pulse of a few per cent of the voltage, in open loop. A current sensor with the wrong sign ends the tests there, with
-advice.
+0 and grows until the joint moves. The probe then repeats this in the other direction. The probe does not use the
+joint's encoder. A joint that moves without a torque sinks. It then gets the largest torque of the probe in both
+directions, each for as long as it sank. The motions are compared. On current loops the board first gives every motor a
+pulse of a few per cent of the voltage, in open loop. If a current sensor has the wrong sign, the tests end with advice.
 
-By hand, without power, somebody turns the joint by a known angle in its positive direction, and a part of the way back.
-A joint that sinks when it is released shows two different turns; then nothing is concluded. The turns show the
-encoder's sign and counts, and with the probe the motor's sign.
+Without power, the user turns the joint by a known angle in its positive direction, and a part of the way back. If the
+two ratios of counted to announced angle differ, the joint sank when released. Then nothing is concluded. The turns show
+the encoder's sign and counts. Together with the probe they show the motor's sign.
 
 The motor and the encoder of a bus drive agree by construction. The turns by hand give the drive's sign. The drive's
-encoder is absolute: somebody puts the joint at its start, which gives the drive's zero. Settings that a drive does not
-report are listed in words. The results go into the file; the drives store nothing. If a joint turns by another angle
-than its drive, and the ratio is a usual gear, the file gets that gear. The joint is not driven before, since its torque
+encoder is absolute. So the user puts the joint at its start, which gives the drive's zero. Settings that a drive does
+not report are listed in words. The file stores the results, and the drives store nothing. If the angles of joint and
+drive differ by the ratio of a usual gear, the file gets this gear. Until then the joint is not driven, since its torque
 would be wrong.
 """
 
@@ -37,20 +36,20 @@ from femtorque.codegen.wire import Drives, Probe
 from femtorque.host.link import ASK, PERIOD, Session, drives
 
 STEPS, STEP_S = 10, 0.15  # number of torques up to the largest, and the time of each
-PULSE_S = 0.02  # by then the board has judged its current sensors
+PULSE_S = 0.02  # s after which the board has judged its current sensors
 REST_S, REST_LIMIT = 0.4, 5.0  # s without motion before a test, and the longest wait for rest
 MOVES = 0.02  # rad or m that count as motion
-OTHER_MOVES = 0.25  # the same for an undriven joint: outer joints swing when inner joints start
+OTHER_MOVES = 0.25  # rad or m that count as motion of an undriven joint; outer joints swing when inner joints start
 HAND = 0.5  # rad, or a tenth in m: the angle for a turn by hand
 USUAL = (0.25, 0.5, *(0.5 * n for n in range(2, 11)), 6.0, 7.0, 8.0, 9.0, 10.0)  # gears that a hand can tell apart
 SHOWN = 0.55  # rad after which a drive's ranges of position and velocity have been compared
-FAR = 0.75  # rad, for a CAN drive: half a radian shows its range of velocity
-LOOK_S = 0.3  # s without a torque, which show whether the joint sinks
-APART = 0.25  # of MOVES: smaller differences between two motions do not count
+FAR = 0.75  # rad for a CAN drive, since half a radian shows a wrong range of velocity
+LOOK_S = 0.3  # s without a torque, for a joint that sinks
+APART = 0.25  # share of MOVES: smaller differences between two motions do not count
 COUNTS_WRONG = 0.05  # error of a hand
-BACK = 0.75  # of the angle: a full turn back could hide a joint that sinks after each
-ALIKE = 0.15  # between two turns, each with a hand's error of 0.05 of the whole angle
-NONE = 0.1  # of a turn: less means that the encoder did not follow
+BACK = 0.75  # share of the angle; a full turn back could hide a sinking joint
+ALIKE = 0.15  # largest difference of two turns; each has a hand's error of 0.05
+NONE = 0.1  # share of a turn: below this, the encoder did not follow
 UNLIKE = ("the counts of the turn by hand and of the turn back differ: hold the joint until it has been counted, and "
           "bring it up again")
 NOT_DRIVEN = "how it turns: no joint is driven while a drive is silent or has other settings than the file"
@@ -59,10 +58,10 @@ NO_GEAR = "how it turns: the joint is not driven before its gear is right"
 
 @dataclass(frozen=True)
 class Finding:
-    """Finding on one joint. problem: empty if all is well. values: keys that mend the file. unknown: facts of its drive
-    that this test cannot find. zero: the drive's reading at the joint's zero, rad or servo counts. sinks: advice if the
-    joint sinks. firmware: the drive's, if reported. gear: turns of the drive per turn of the joint, as measured by
-    hand. None: not measured."""
+    """Finding on one joint. problem: empty for a good joint. values: keys that mend the file. unknown: facts of its
+    drive that this test cannot find. zero: the drive's reading at the joint's zero, rad or servo counts. sinks: advice
+    if the joint sinks. firmware: of the drive, if reported. gear: turns of the drive per turn of the joint, as measured
+    by hand. None: not measured."""
 
     joint: str
     problem: str
@@ -85,8 +84,8 @@ class Finding:
 @dataclass(frozen=True)
 class Probed:
     """Response of a joint that was driven alone. way: counted motion under a positive torque: 1 forwards, -1 backwards,
-    0 unknown. torque: positive, at the first motion; 0: no motion. other: the joint that moved instead. sinks: the
-    joint that sinks. one_way: the joint moved with one sign only."""
+    0 unknown. torque: size at the first motion; 0: no motion. other: the joint that moved instead. sinks: the name of a
+    sinking joint. one_way: the joint moved with one sign only."""
 
     way: int
     torque: float
@@ -97,25 +96,25 @@ class Probed:
 
 @dataclass(frozen=True)
 class Look:
-    """Observations of a joint: ratio and place by hand, and the probe; None: not done. ratio: NaN if the two turns
-    differed. place: rad, measured at the joint's start."""
+    """Observations of a joint by hand and by the probe; None: not done. ratio: counted over announced motion, NaN if
+    the two turns differed. place: rad, measured at the joint's start."""
 
     ratio: float | None = None
     place: float | None = None
     probed: Probed | None = None
 
 
-Hand = Callable[[Joint, float], None]  # ask somebody to turn a joint by an angle; returns afterwards
-Place = Callable[[Joint], None]  # ask somebody to put a joint at its start
+Hand = Callable[[Joint, float], None]  # asks the user to turn a joint by an angle; returns afterwards
+Place = Callable[[Joint], None]  # asks the user to put a joint at its start
 
 
 def bring_up(session: Session, mechanism: Mechanism, hand: Hand | None = None,
              on_joint: Callable[[str], None] = lambda name: None, place: Place | None = None) -> list[Finding]:
-    """Test every driven joint. The board is DISARMED before and after. hand: None leaves the counts untested. place:
-    None leaves the drives' zeros unknown. While a drive is silent or has wrong settings, no joint is driven.
+    """Test every driven joint. The board is DISARMED before and after. hand: if None, the counts stay untested. place:
+    if None, the drives' zeros stay unknown. While a drive is silent or has wrong settings, no joint is driven.
 
-    Raises BadInput for an arm whose brakes the board opens. Raises Refused if the board refuses, finds a wrong current
-    sensor, or a joint does not come to rest.
+    Raises BadInput for an arm whose brakes the board opens. Raises Refused if the board refuses or finds a wrong
+    current sensor, and if a joint does not come to rest.
     """
     if mechanism.safety.brake is not None:
         raise BadInput(file_of(mechanism), "safety.brake", None, "a probe holds no joint, and all brakes open at once",
@@ -152,12 +151,12 @@ def _look_at_drive(session: Session, mechanism: Mechanism, number: int, hand: Ha
 
 
 def _other(ratio: float | None) -> bool:
-    """Return True if the joint turned by another angle than counted, or if two turns differed."""
+    """Return True if the joint's angle differs from the counted angle, or if two turns differed."""
     return ratio is not None and not abs(abs(ratio) - 1.0) <= COUNTS_WRONG
 
 
 def judge_drive(mechanism: Mechanism, number: int, look: Look, report: Drives | None = None) -> Finding:
-    """Judge a joint on a bus drive, whose torque and position have one sign."""
+    """Judge a joint on a bus drive. The drive's torque and position have the same sign."""
     joint, ratio = mechanism.streamed[number], look.ratio
     drive = joint.drive
     assert drive is not None
@@ -182,7 +181,7 @@ def judge_drive(mechanism: Mechanism, number: int, look: Look, report: Drives | 
             problems.append(words)
             values |= found
     zero, mended = None, replace(drive, sign=int(values.get("sign", drive.sign)), gear=values.get("gear", drive.gear))
-    if not placed(joint, mended):  # `home` declares its position
+    if not placed(joint, mended):  # `home` declares this joint's position
         values |= {"zero": 0.0} if drive.zero else {}
     elif look.place is not None and ("gear" in values or not _other(ratio)):
         zero = values["zero"] = zero_of(joint, look.place, mended)
@@ -211,7 +210,8 @@ def _driven(mechanism: Mechanism, number: int, probed: Probed) -> list[str]:
 
 
 def _sure(mechanism: Mechanism, number: int, probed: Probed) -> bool:
-    """Return True if the torque caused the motion: both signs showed it, or gravity cannot move the joint."""
+    """Return True if the torque caused the motion: the joint moved under both signs, or gravity cannot move the
+    joint."""
     return probed.way != 0 and (not probed.one_way or mechanism.streamed[number].name not in loaded(mechanism))
 
 
@@ -231,8 +231,8 @@ def _support(mechanism: Mechanism, number: int, probed: Probed) -> str:
 def _other_ratio(mechanism: Mechanism, number: int, ratio: float,
                  report: Drives | None) -> tuple[str, dict[str, float]]:
     """Return the meaning of a wrong angle from a drive, and the key that mends the file. A gear is concluded only if
-    the drive's range of position is known: the drive has reported it, or its velocities, which have their own range,
-    agree."""
+    the drive's range of position is known. The drive reports this range, or the drive's velocities agree with its
+    positions."""
     joint = mechanism.streamed[number]
     drive = joint.drive
     assert drive is not None
@@ -250,7 +250,7 @@ def _other_ratio(mechanism: Mechanism, number: int, ratio: float,
 
 
 def usual_gear(turns: float) -> float | None:
-    """Return the usual gear nearest to a ratio measured by hand, None if none is near enough."""
+    """Return the usual gear nearest to a ratio measured by hand, None if every gear is too far off."""
     nearest = min(USUAL, key=lambda gear: abs(math.log(turns / gear)))
     return nearest if abs(turns / nearest - 1.0) <= COUNTS_WRONG else None
 
@@ -259,7 +259,7 @@ def zero_of(joint: Joint, place: float, mended: Drive) -> float:
     """Return the drive's reading at the joint's zero: rad within half a turn, or servo counts. place: the board's
     position of the joint at its start. mended: the drive with its measured sign and gear."""
     drive = joint.drive
-    assert drive is not None  # away: rad of its output, from the zero of the file
+    assert drive is not None  # away: rad of the drive's output from the file's zero
     away = drive.sign * drive.gear * place - mended.sign * mended.gear * joint.start
     if drive.servo is None:
         return math.remainder(drive.zero + away, math.tau)
@@ -278,7 +278,7 @@ def _unknown(joint: Joint) -> str:
 
 def judge(mechanism: Mechanism, number: int, probed: Probed, ratio: float | None) -> Finding:
     """Conclude from the probe and the turns by hand. ratio: counted over announced motion; NaN if two turns differed,
-    None if not asked for."""
+    None if the user was not asked."""
     joint = mechanism.streamed[number]
     assert joint.motor is not None and joint.encoder is not None
     values: dict[str, dict[str, float]] = {}
@@ -330,14 +330,14 @@ def write_bring_up(path: Path, findings: list[Finding]) -> dict[str, str]:
 
 
 def _by_hand(session: Session, joint: Joint, number: int, hand: Hand) -> float:
-    """Return counted over announced motion of a turn and a turn back; NaN if they differ."""
+    """Return counted over announced motion of a turn and a turn back; NaN if the two ratios differ."""
     angle = asked(joint)
     return agreed(*(_turned(session, joint, number, hand, by) for by in (angle, -BACK * angle)))
 
 
 def agreed(there: float, back: float) -> float:
-    """Return the mean ratio of two turns. NaN if they differ by more than a hand's error, or if only one of them was
-    right."""
+    """Return the mean ratio of two turns. NaN if the ratios differ by more than a hand's error, or if only one ratio
+    was right."""
     mean = 0.5 * (there + back)
     if max(abs(there), abs(back)) < NONE:
         return mean
@@ -355,8 +355,8 @@ def _turned(session: Session, joint: Joint, number: int, hand: Hand, angle: floa
 
 
 def asked(joint: Joint) -> float:
-    """Return the angle for a turn by hand, from the start of the joint, rad; m for a prismatic joint. CAN drives get up
-    to FAR, as far as the joint's limits allow, and at least HAND."""
+    """Return the angle for a turn by hand from the joint's start, rad, or m for a prismatic joint. For CAN drives the
+    angle is HAND to FAR, as the joint's limits allow."""
     if joint.type == "prismatic":
         return 0.1 * HAND
     if joint.drive is None or joint.drive.servo is not None:
@@ -384,7 +384,7 @@ def _rest(session: Session) -> None:
 
 
 def _probe(session: Session, mechanism: Mechanism, number: int) -> Probed:
-    """Drive one joint alone: without a torque, then in both directions."""
+    """Drive one joint alone: first without a torque, then in both directions."""
     most = 0.999 * mechanism.safety.probe_effort * joint_constants(mechanism, mechanism.streamed[number]).effort
     ramp = [(most * step / STEPS, STEP_S) for step in range(1, STEPS + 1)]
     still = _drive(session, number, [(0.0, LOOK_S)])
@@ -400,7 +400,8 @@ def _against(torques: list[tuple[float, float]]) -> list[tuple[float, float]]:
 
 @dataclass(frozen=True)
 class Driven:
-    """Motion of a driven joint. seconds (K,) since the beginning; moved (K, J), as counted; torque: the last."""
+    """Motion of a driven joint. seconds (K,): since the beginning. moved (K, J): counted motion. torque: the last
+    torque."""
 
     seconds: NDArray[np.float64]
     moved: NDArray[np.float64]
@@ -410,14 +411,14 @@ class Driven:
         return bool(abs(self.moved[-1, number]) > MOVES)
 
     def others(self, number: int) -> int | None:
-        """Return another joint that went too far while this one should move."""
+        """Return another joint that went too far while this joint was driven."""
         other = int(np.argmax(np.abs(self.moved[-1])))
         return None if other == number or abs(self.moved[-1, other]) <= OTHER_MOVES else other
 
 
 def moving(number: int, still: Driven, forwards: Driven, backwards: Driven) -> Probed:
-    """Return the response of a joint that stays in place without a torque: its direction under either sign. If another
-    joint went too far, decide whether the torque turned that joint."""
+    """Return the response of a joint that rests without a torque: its direction under each sign. If another joint went
+    too far, decide if the torque turned this other joint."""
     ways = [sign * int(np.sign(seen.moved[-1, number])) if seen.moves(number) else 0
             for sign, seen in ((1, forwards), (-1, backwards))]
     torque = next((abs(seen.torque) for way, seen in zip(ways, (forwards, backwards), strict=True) if way), 0.0)
@@ -437,8 +438,8 @@ def _by_itself(other: int, still: Driven, forwards: Driven, backwards: Driven) -
 
 
 def sinking(number: int, still: Driven, forwards: Driven, backwards: Driven) -> Probed:
-    """Return the response of a joint that sinks: on which side of the free motion the joint is under each torque, at
-    the same time. The direction is unknown if the sides are equal or differ by little."""
+    """Return the response of a joint that sinks. At equal times, compare the motion under each torque with the free
+    motion. The direction is unknown if both torques give the same side or differ by little."""
     until = min(seen.seconds[-1] for seen in (still, forwards, backwards))
     places = [float(np.interp(until, seen.seconds, seen.moved[:, number])) for seen in (backwards, still, forwards)]
     apart = np.diff(places)
@@ -448,7 +449,7 @@ def sinking(number: int, still: Driven, forwards: Driven, backwards: Driven) -> 
 
 
 def _drive(session: Session, number: int, torques: list[tuple[float, float]]) -> Driven:
-    """Give one joint torques, each for its seconds, until the joint moves or others go too far."""
+    """Give one joint torques, each for its seconds, until the joint moves or another joint goes too far."""
     _rest(session)
     before = np.array(session.status.position)
     seconds, moved, torque = [0.0], [np.zeros(len(before))], 0.0
@@ -474,7 +475,7 @@ def _drive(session: Session, number: int, torques: list[tuple[float, float]]) ->
 
 
 def _currents_shown(session: Session) -> None:
-    """Wait until the board has given the pulse that tests its current sensors. Raises Faulted."""
+    """Wait until the board has tested its current sensors by a pulse. Raises Faulted."""
     end = session.clock.now() + PULSE_S
     while session.clock.now() < end:
         session.clock.sleep(PERIOD)
@@ -490,7 +491,7 @@ def bring_up_summary(findings: list[Finding]) -> Mapping[str, str]:
 
 
 def bring_up_advice(mechanism: Mechanism, findings: list[Finding]) -> str:
-    """Return advice on servos with different firmware, which LeRobot does not accept; empty if all agree."""
+    """Return advice on servos with different firmware, which LeRobot does not accept; empty if all have the same."""
     of_version: dict[str, list[str]] = {}
     servos = {joint.name: family_of(joint.drive.type).title for joint in mechanism.streamed
               if joint.drive is not None and joint.drive.servo is not None}

@@ -1,24 +1,25 @@
-"""Friction and apparent inertia of one joint, by experiment: constant speeds in both directions, and accelerations.
+"""Friction and apparent inertia of one joint, by an experiment with constant speeds in both directions and
+accelerations.
 
-The motor's torque follows from the recorded duty, which is its voltage:
+The recorded duty gives the motor's voltage V, and the voltage gives the torque:
 
     L dI/dt = V - R I - K N qd,    tau = K N I
 
-The equation is solved tick by tick; the duty of tick k holds over the interval `lead` ticks later. The mechanism file's
-torque tau_ID of the links is subtracted. The rest is the joint's own torque:
+The equation is solved tick by tick. The duty of tick k holds over the interval `lead` ticks later. Minus the links'
+torque tau_ID of the mechanism file, the torque is the joint's own:
 
     tau - tau_ID = J N^2 qdd + D qd + f_c sgn(qd)          (Isobe's Eq. 19)
 
-This is a linear regression. The file's friction that falls with velocity or rises with load is subtracted too, and
-kept. A bus drive in torque mode gives its command as the torque, which is recorded instead; a correction takes off the
-drive loop's reaction to the motion in the meantime. A servo on a wire is a motor with a duty and a later start.
+This is a linear regression. The file's friction that falls with velocity or rises with load is also subtracted. It
+stays in the file. For a bus drive in torque mode, the commanded torque is recorded. A correction subtracts the reaction
+of the drive's loop to the motion since the command. A servo on a wire is a motor with a duty and a later start.
 
-No measured signal is differentiated. Every term is weighted with a smooth bump phi(t) of KERNEL_S, and integration by
-parts moves the derivatives to the bump: the integral of phi qdd is that of phi'' q (modulating functions, Shinbrot,
-Trans. ASME 79, 1957). Neighbouring bumps share samples. So the intervals use a covariance that is robust against
-dependence within blocks of one bump (Liang and Zeger, Biometrika 73, 1986), and Student's t of the number of blocks.
-The intervals do not cover errors that no experiment at one joint can show: a wrong R, L, K, N, bus voltage or link in
-the file.
+No measured signal is differentiated. Every term is weighted with a smooth bump phi(t) of KERNEL_S. Integration by parts
+moves the derivatives to the bump: the integral of phi qdd equals the integral of phi'' q (modulating functions,
+Shinbrot, Trans. ASME 79, 1957). Neighbouring bumps share samples. So the intervals use a covariance that is robust
+against dependence within blocks of one bump (Liang and Zeger, Biometrika 73, 1986), and Student's t for the number of
+blocks. An experiment at one joint cannot show a wrong R, L, K, N, bus voltage or link in the file. The intervals do not
+cover these errors.
 """
 
 from collections.abc import Callable, Sequence
@@ -45,16 +46,16 @@ from femtorque.host.plan import effort
 Array = NDArray[np.float64]
 
 KERNEL_S = 0.15  # s, width of the bump
-FINE = 0.3  # of KERNEL_S: the bump for the direction of motion
-RESTING = 0.03  # of the take's largest velocity: slower counts as rest
-MOVING = 0.85  # of a bump's time that the joint must move
+FINE = 0.3  # share of KERNEL_S: the bump for the direction of motion
+RESTING = 0.03  # share of the take's largest velocity: slower motion counts as rest
+MOVING = 0.85  # share of a bump's time in which the joint must move
 SPEEDS = (0.2, 0.5, 1.0)  # of the fastest constant speed
 RAMP_S, LONGEST_S = 0.2, 0.9  # of a take
 REACH = 0.6  # rad or m in each direction, if the limits allow
 EFFORT = 0.5  # of the motor's torque, for accelerations
 LEVEL = 0.95  # of the confidence intervals
 ON_BUS = 1  # ticks by which bus positions are older than encoder positions
-AHEAD = 1.5  # ticks by which the target in a drive's frame is later than the board's own (ft_bus.c)
+AHEAD = 1.5  # ticks by which the target in a drive's frame is later than the board's target (ft_bus.c)
 SERVO_S = 1.5e-3  # s from a duty's packet until the servo applies it; the servo reads its registers every ms
 
 
@@ -77,8 +78,8 @@ class Estimate:
 class Identified:
     """Identified parameters at the joint: viscous N m s/rad, coulomb N m, rotor (J N^2) and apparent inertia kg m^2.
 
-    apparent: the rotor and its load, in the experiment's pose. inertia: the rotor's own, at the motor, or at the output
-    of a bus drive. key: the table of the file with that inertia. rms: unexplained, N m. samples: the number used.
+    apparent: inertia of the rotor and its load, in the experiment's pose. inertia: of the rotor, at the motor or at a
+    bus drive's output. key: the file's table for `inertia`. rms: of the residual, N m. samples: number of used samples.
     """
 
     joint: str
@@ -92,7 +93,7 @@ class Identified:
     key: str = "motor"
 
     def values(self) -> dict[str, dict[str, float]]:
-        """Return the mechanism file's keys, none of them negative."""
+        """Return the mechanism file's keys, with negative values as 0."""
         return {"friction": {"viscous": max(0.0, self.viscous.value), "coulomb": max(0.0, self.coulomb.value)},
                 self.key: {"inertia": max(0.0, self.inertia.value)}}
 
@@ -114,8 +115,8 @@ class Identified:
 
 @dataclass(frozen=True)
 class Take:
-    """One recording, one sample per tick: measured q (S, J), rad or m, constant for unrecorded joints; commanded duty
-    (S,) of the tested joint, or its torque, N m, on a drive in torque mode; bus_voltage V."""
+    """One recording, one sample per tick. q (S, J): measured, rad or m, constant for unrecorded joints. duty (S,): of
+    the tested joint; on a drive in torque mode the torque, N m. bus_voltage: V."""
 
     q: Array
     duty: Array
@@ -158,13 +159,14 @@ def gains_of_drive(joint: Joint) -> tuple[float, float]:
 
 
 def moved_on(mechanism: Mechanism, joint: Joint) -> float:
-    """Return the s by which a drive's loop sees the joint later, relative to its target, than the board's law did; on
-    the mean over the tick for which a command holds."""
+    """Return the mean lag, s, of the board's measured position behind the position in the drive's loop, relative to the
+    target."""
     return (delay(mechanism, joint) + 0.5 - AHEAD) / mechanism.control.rate_hz
 
 
 def coupled(model: Model, number: int, pose: Array) -> list[int]:
-    """Return the other joints that feel this joint's acceleration most, as many as a recording can hold."""
+    """Return the other joints with the largest torques from this joint's acceleration, as many as a recording can
+    hold."""
     masses = np.abs(mass_matrix(model, pose[None])[0])
     share = masses[number] / np.sqrt(np.diag(masses) * masses[number, number])
     share[number] = -1.0
@@ -193,8 +195,8 @@ def beside(mechanism: Mechanism, joint: str) -> dict[str, dict[str, float]]:
 
 
 def experiments(model: Model, number: int, pose: Array) -> list[tuple[str, Trajectory]]:
-    """Return the experiments in order, each from the end of the one before: to one side, velocities, accelerations,
-    back."""
+    """Return the experiments in order: to one side, velocities, accelerations, back. Each begins at the end of the last
+    one."""
     joint = model.mechanism.moving[number]
     down, up = (min(REACH, 0.8 * abs(side - pose[number])) for side in (joint.limits.lower, joint.limits.upper))
     low, high = pose[number] - down, pose[number] + up
@@ -235,7 +237,7 @@ def _at_speed(model: Model, number: int, pose: Array, start: float, end: float, 
 
 
 def _waves(model: Model, number: int, pose: Array, low: float, high: float, hz: float) -> Trajectory:
-    """Return swings up from `low` that swell and fade, as wide as range, speed and effort allow."""
+    """Return swings up from `low` with a rising and falling amplitude, as wide as range, speed and effort allow."""
     joint = model.mechanism.moving[number]
     t = np.linspace(0.0, LONGEST_S, round(LONGEST_S * model.mechanism.control.knot_hz) + 1)
     swing = 0.5 * (1.0 - np.cos(2.0 * np.pi * hz * t)) * np.sin(np.pi * t / LONGEST_S) ** 2
@@ -251,7 +253,7 @@ def _waves(model: Model, number: int, pose: Array, low: float, high: float, hz: 
 
 
 def _asked(model: Model, motion: Trajectory, number: int) -> float:
-    """Return the largest share of the joint's motor torque that a motion needs."""
+    """Return the largest motor torque that a motion needs, as a share of the torque that the motor can give."""
     torque = effort.wanted(model.mechanism, motion.times, motion)
     there = Motors.of(model.mechanism).torque(motion.velocities, torque)[:, number]
     return float(np.max(np.abs(torque[:, number]) / np.maximum(there, np.finfo(float).tiny)))
@@ -297,7 +299,7 @@ def fit(model: Model, number: int, takes: Sequence[Take], lead: float) -> Identi
         inside: NDArray[np.bool_] = share > MOVING
         inside[:width] = inside[-width:] = False
         columns = [accelerations[:, number], rates[:, number], direction]
-        if joint.drive is not None:  # the torque's extra delay: a servo does not report its time of measurement
+        if joint.drive is not None:  # extra delay of the torque, since a servo does not report its time of measurement
             columns.append(_weighted(terms[:, :1], width, 1, dt)[:, 0])
         rows.append(np.stack(columns, axis=1)[inside])
         sides.append(own[inside])
@@ -325,7 +327,7 @@ def _weighted(x: Array, width: int, derivative: int, dt: float) -> Array:
     area = (bump.integ()(1.0) - bump.integ()(-1.0)) * half
     weights = (-1.0) ** derivative * bump.deriv(derivative)(s) / half**derivative / area * dt if derivative else \
         bump(s) / bump(s).sum()
-    weights -= weights.mean() if derivative else 0.0  # rounding leaves a constant a derivative
+    weights -= weights.mean() if derivative else 0.0  # a constant's derivative would be its rounding
     return correlate1d(x, weights, axis=0, mode="nearest")
 
 
@@ -349,7 +351,7 @@ def _motor_torque(joint: Joint, take: Take, qd: Array, dt: float, lead: float, f
     decay = np.exp(-motor.R * dt / motor.L)
     middle = 0.5 * (qd + np.append(qd[1:], qd[-1]))  # rate over the interval after each sample
     steady = (volts - constant * middle) / motor.R
-    share = (1.0 - decay) * motor.L / (motor.R * dt)  # of the interval's mean that is still the old current's
+    share = (1.0 - decay) * motor.L / (motor.R * dt)  # share of the old current in the interval's mean
     current, mean = steady[0], np.empty_like(steady)
     for k, goal in enumerate(steady):
         mean[k] = goal + (current - goal) * share

@@ -1,8 +1,8 @@
 """Compares the drives' configurations with a mechanism file. The board's bus cannot read these settings, so the maker's
 tool prints them.
 
-Settings that the file decides are compared by value. The owner's own settings are held by marks in the file, three
-characters each. A mark shows a later change of its setting, but not the old value.
+Settings that follow from the file are compared by value. For each setting of the owner's choice the file has a mark of
+three characters. A mark shows a later change of the setting, but not the old value.
 """
 
 import base64
@@ -17,12 +17,12 @@ from femtorque.codegen.drive import Configuration, Configured, Fitted, family_of
 from femtorque.codegen.mechanism import Drive, Joint, Mechanism
 from femtorque.host.lab.bringup import Finding
 
-SIGNS = 3  # characters of a mark: it misses one of 262144 changes
+SIGNS = 3  # characters of a mark, which misses one of 262144 changes
 
 
 @dataclass(frozen=True)
 class Compared:
-    """One joint's drive: its problems, and the marks of its owner's settings."""
+    """One joint's drive: its problems, and the marks of the owner's settings."""
 
     joint: str
     problems: tuple[str, ...]
@@ -38,8 +38,8 @@ def configured_tools(mechanism: Mechanism) -> list[str]:
 
 
 def compare_configured(mechanism: Mechanism, file: Path) -> list[Compared]:
-    """Compare the tools' output in a file, of one drive or several, with the mechanism. Raises BadInput for a mechanism
-    without such a drive, or with two of one number."""
+    """Compare a file with the tools' output, for one drive or several, with the mechanism. Raises BadInput for a
+    mechanism without drives of these families, or with two drives of one number."""
     printed, found, taken = list(_each(read_text(file))), [], dict[tuple[str, int], str]()
     for joint, drive, own in _drives(mechanism):
         other = taken.setdefault((own.tool, drive.id), joint.name)
@@ -58,7 +58,7 @@ def compare_configured(mechanism: Mechanism, file: Path) -> list[Compared]:
 
 
 def configured_held(findings: list[Finding], compared: list[Compared], mechanism: Mechanism) -> list[Finding]:
-    """Add to the findings the marks that the file lacks."""
+    """Add missing marks of the file to the findings."""
     marks = {one.joint: one.marks for one in compared}
     new = {joint.name for joint, drive, _ in _drives(mechanism) if not drive.configured}
     return [replace(f, values={**f.values, "drive": {**f.values.get("drive", {}), "configured": marks[f.joint]}})
@@ -73,7 +73,7 @@ def _drives(mechanism: Mechanism) -> Iterator[tuple[Joint, Drive, Configuration]
 
 
 def _each(text: str) -> Iterator[dict[str, str]]:
-    """Yield the values by name of one drive after the other: a repeated name begins the next drive."""
+    """Yield the values by name, drive by drive. A repeated name begins the next drive."""
     lines: dict[str, str] = {}
     for line in text.splitlines():
         name, _, value = line.strip().partition(" ")

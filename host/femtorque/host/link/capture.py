@@ -1,4 +1,4 @@
-"""Recordings on the board: four signals at up to the full tick rate, read over the link afterwards."""
+"""Recordings on the board: four signals at up to the full tick rate. The host reads them over the link afterwards."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Recording:
-    """tick: (S,) of the board. values: a column (S,) each, SI; positions within half a turn of zero."""
+    """tick (S,): of the board. values: one (S,) per column, SI; positions within half a turn of zero."""
 
     tick: NDArray[np.int64]
     columns: tuple[Column, ...]

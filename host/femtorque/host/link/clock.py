@@ -1,5 +1,5 @@
-"""Time of the host. Host code gets a clock and never reads the wall clock. A real board runs by the wall clock. The
-virtual board runs while `sleep` is called."""
+"""Time of the host. Host code uses the clock that it gets, and never reads the wall clock. A real board runs by the
+wall clock. The virtual board runs while the host calls `sleep`."""
 
 import time
 from typing import Protocol

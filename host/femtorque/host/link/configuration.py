@@ -1,4 +1,5 @@
-"""The configuration that host and board must share: reported by a board, or described by a mechanism file."""
+"""The configuration that host and board must share. A board reports its configuration, or a mechanism file describes
+it."""
 
 from __future__ import annotations
 
@@ -14,12 +15,12 @@ from femtorque.codegen.mechanism import Joint, Mechanism
 from femtorque.codegen.wire import Ident, position_unit
 from femtorque.codegen.wire.codec import text
 
-SERVOS_UP = 1.0  # s from the servos' supply until they answer and are set up
+SERVOS_UP = 1.0  # s from switching the supply on until servos answer and are set up
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """digest: 32 bytes. joints: the streamed ones, in wire order. source: the mechanism file, as commands name it."""
+    """digest: 32 bytes. joints: the streamed joints, in wire order. source: path of the mechanism file."""
 
     name: str
     board: str
@@ -74,7 +75,7 @@ class Configuration:
 
     @staticmethod
     def reported(ident: Ident) -> Configuration:
-        """Return the configuration that an IDENT names. Its joints get numbers as names and count as revolute."""
+        """Return the configuration of an IDENT. Its joints have numbers as names and count as revolute."""
         zero, axis = np.zeros(3), np.array([0.0, 0.0, 1.0])
         joints = tuple(
             Joint(f"joint{i}", "revolute", "base", f"link{i}", zero, zero, axis) for i in range(ident.joints)

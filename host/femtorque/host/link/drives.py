@@ -1,4 +1,4 @@
-"""Drives on buses in words: states, errors, and settings that differ from the file's."""
+"""Drives on buses in words: states, errors, and settings that differ from the file."""
 
 import struct
 from collections.abc import Sequence
@@ -9,9 +9,9 @@ from femtorque.codegen.mechanism import Drive, Joint
 from femtorque.codegen.wire import Drives, messages
 
 BY_MOTION = 0xFFFF  # FT_BUS_VELOCITY
-PASSIVE = 127  # receive errors beyond which a controller blames itself (ISO 11898-1)
+PASSIVE = 127  # receive errors above which a controller is error-passive (ISO 11898-1)
 UNREAD = 0xFFFFFFFF  # a setting that could not be read
-UNTOLD = 50  # answers after which the board has asked a drive for its settings about twenty times
+UNTOLD = 50  # answers, in which the board asks for the settings about twenty times
 KEPT = 11  # DRIVES kept for a rate; ten come per second
 _STATE = {number: name.lower() for name, (number, _) in messages.DRIVE_STATES.items()}
 
@@ -22,8 +22,8 @@ def state(report: Drives, joint: int) -> str:
 
 
 def rates(kept: Sequence[Drives], rate_hz: float) -> list[float] | None:
-    """Return each drive's states per second, between the first and the last DRIVES kept; None with fewer than two.
-    rate_hz: of the ticks."""
+    """Return each drive's states per second, over all stored DRIVES; None with fewer than two. rate_hz: of the
+    ticks."""
     if len(kept) < 2:
         return None
     first, last = kept[0], kept[-1]
@@ -41,7 +41,7 @@ def _setting(drive: Drive, number: int) -> Setting | None:
 
 
 def setting(joint: Joint, number: int, bits: int) -> str:
-    """Return both values of a setting that differs from the file's; empty if none differs."""
+    """Return both values of a setting that differs from the file; empty if all agree."""
     drive = joint.drive
     if not number or drive is None:
         return ""
@@ -58,8 +58,8 @@ def setting(joint: Joint, number: int, bits: int) -> str:
 
 
 def mending(report: Drives, drive: Drive, joint: int) -> dict[str, float]:
-    """Return the keys of the file's `drive` that take over the drive's setting, if that is the owner's choice: a
-    servo's offset and torque limit."""
+    """Return keys of the file's `drive` that adopt the drive's setting. Only a servo's offset and torque limit may be
+    adopted."""
     found = _setting(drive, report.setting[joint])
     if found is None or found.key is None:
         return {}
@@ -68,7 +68,7 @@ def mending(report: Drives, drive: Drive, joint: int) -> dict[str, float]:
 
 
 def ready(report: Drives | None, joints: Sequence[Joint], joint: int) -> bool:
-    """Return True if nothing forbids arming a joint's drive."""
+    """Return True if a joint's drive may be armed."""
     drive = joints[joint].drive
     return drive is None or report is None or (state(report, joint) not in ("silent", "faulted")
                                                and not report.setting[joint] and not untold(report, drive, joint))
@@ -127,20 +127,20 @@ def words(report: Drives | None, joints: Sequence[Joint], joint: int) -> str:
 
 
 def unarmed(report: Drives | None, joints: Sequence[Joint], joint: int) -> str:
-    """Return why a joint's drive is not armed: its fault, or missing reports of its settings. A drive that was just
-    switched on has not reported them either."""
+    """Return why a joint's drive is not armed: its fault, or missing reports of its settings. The reports are also
+    missing just after power-up."""
     drive = joints[joint].drive if joint < len(joints) else None
     found = words(report, joints, joint)
     return found if found or report is None or drive is None else untold(report, drive, joint)
 
 
 def untold(report: Drives, drive: Drive, joint: int) -> str:
-    """Return why a drive answers but reports no settings; empty if it does, or may still."""
+    """Return why a drive answers but reports no settings; empty if it reports settings, or has still time to report."""
     tells = report.setting[joint] or report.value[joint] or report.answers[joint] < UNTOLD
     return "" if tells or state(report, joint) == "silent" else family_of(drive.type).untold
 
 
 def ailing(report: Drives, drive: Drive, joint: int) -> str:
-    """Return a drive's error in words, present or since the drive was last enabled."""
+    """Return a drive's present error in words, or its last error since it was enabled."""
     what = error(drive, report.error[joint])
     return what if not what or state(report, joint) == "faulted" else f"{what}, which is over"

@@ -13,14 +13,14 @@ from femtorque.codegen.wire import FELT_TOUCHED, Felt
 from femtorque.host.link.session import Session
 
 Array = NDArray[np.float64]
-WEAK = 0.02  # of the strongest direction of a wrench: weaker directions count as unknown
+WEAK = 0.02  # share of the strongest direction of a wrench: weaker directions count as unknown
 
 
 @dataclass(frozen=True)
 class Feeling:
     """external (J,): external torque, N m or N. mean (J,): over about half a second. threshold (J,): distance from the
-    mean that counts as a touch. touched: True during a touch. joint: of the present or last touch; '' before the first.
-    touches: since reset; wraps. way: of an arm that returns after a touch: AWAY, BACK or STAYS of FELT_TOUCHED, else
+    mean that counts as a touch. touched: True during a touch. joint: of the present or last touch; '' before the first
+    touch. touches: since reset; wraps. way: if the arm returns after a touch, AWAY, BACK or STAYS of FELT_TOUCHED; else
     ''."""
 
     external: Array
@@ -48,7 +48,7 @@ def lasts(felt: Felt) -> bool:
 
 
 def way(felt: Felt) -> str:
-    """Return the consequence of a touch: AWAY, BACK or STAYS of FELT_TOUCHED, '' without one."""
+    """Return the arm's reaction to a touch: AWAY, BACK or STAYS of FELT_TOUCHED; '' without a touch."""
     return next((name for name in ("AWAY", "BACK", "STAYS") if felt.touched & FELT_TOUCHED[name][0]), "")
 
 
@@ -63,7 +63,7 @@ def snapshot(session: Session, felt: Felt) -> dict[str, object]:
 def wrench_of(mechanism: Mechanism, positions: ArrayLike, external: ArrayLike, link: str) -> Wrench:
     """Return the wrench on a link, in global axes at the link's origin, that explains external torques. positions,
     external (J,): rad or m, N m or N. Raises BadInput for an unknown or fixed link, and Refused if the link's joints
-    cannot feel every direction."""
+    cannot sense every component."""
     place(mechanism, link)
     if mechanism.constrained or mechanism.flexible or len(mechanism.streamed) != len(mechanism.moving):
         raise Refused(f"{mechanism.name}: a wrench is known only for open trees with all joints driven")

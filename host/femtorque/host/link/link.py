@@ -1,8 +1,7 @@
 """Frames over a serial device, socket://host:port or unix:PATH, without waiting.
 
 pyserial opens devices and TCP sockets; femtorque.host.link.unix_socket opens the private sockets of virtual boards.
-Reads return the bytes that have come. Writes are paced to the wire, so that a command never waits behind a second of
-knots.
+Reads return the received bytes. Writes are paced to the wire, so that a command never waits behind a second of knots.
 """
 
 import errno
@@ -33,8 +32,8 @@ class Device(Protocol):
 
 
 class Link:
-    """Frames to and from one board. `configure` may set joints and tag (the digest's first two bytes) later, after the
-    board has reported them. Raises BadInput if the port cannot be opened, and Refused when it breaks."""
+    """Frames to and from one board. `configure` may set joints and tag (the digest's first two bytes) later, from the
+    board's report. Raises BadInput if the port cannot be opened, and Refused when it breaks."""
 
     def __init__(
         self, port: str | Device, joints: int = 1, tag: int = 0, clock: Clock | None = None, baud: int = BAUD
@@ -120,7 +119,7 @@ def open_port(port: str, baud: int) -> Device:
 
 
 def _remedy(port: str, error: BaseException) -> str:
-    """Return a remedy: for missing rights, for another program at the port, else the list of ports."""
+    """Return a remedy for missing rights or for another program at the port, else the list of ports."""
     number = _number(error)
     if number in (errno.EACCES, errno.EPERM) and (group := _group(port)):
         return f"it belongs to the group {group}: `sudo usermod -aG {group} $USER`, then log out and in"
@@ -148,7 +147,7 @@ def _number(error: BaseException) -> int | None:
 
 
 def _reason(error: BaseException) -> str:
-    """Return the operating system's words if there are any, without pyserial's sentence."""
+    """Return the operating system's words, if known, without pyserial's sentence."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, socket.gaierror):  # has numbers of its own

@@ -1,4 +1,4 @@
-"""Ports of this computer and the boards that answer there, told apart by the configuration that they report.
+"""Ports of this computer, and the boards at these ports. A board is identified by the configuration that it reports.
 
 Only USB serial ports are searched, since opening another port may wake a modem.
 """
@@ -35,7 +35,7 @@ def wanted(port: str, answers: Iterable[Answer]) -> list[Answer]:
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer at a port. identity: as Session has it, or None; why: the reason for None."""
+    """The answer at a port. identity: as in Session, or None. why: the reason for None."""
 
     port: str
     what: str
@@ -74,8 +74,9 @@ def survey(also: Iterable[str] = (), baud: int = BAUD) -> list[Answer]:
 
 
 def find(expected: Configuration | None = None, port: str = AUTO) -> str:
-    """Return the port of the board with this configuration, or of the only board. auto:ID: only boards whose chip's
-    number begins with ID. Raises BadInput, and Refused if not exactly one board fits."""
+    """Return the port of the board with this configuration. Without a configuration, return the port of the only board.
+    auto:ID: only boards whose chip's number begins with ID. Raises BadInput, and Refused if not exactly one board
+    fits."""
     wanted(port, ())
     answers = survey(baud=expected.baud if expected else BAUD)
     boards = wanted(port, answers)

@@ -1,6 +1,6 @@
 """Requests for lab work: find zeros, lead the arm by hand, move one joint, change gains.
 
-Each request is repeated while it lasts. If the host stops repeating it, the board stops the arm.
+The host repeats a request for its duration. If the host stops repeating, the board stops the arm.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -16,10 +16,10 @@ from femtorque.host.link.session import PERIOD, Session
 
 Array = NDArray[np.float64]
 
-ASK = 0.02  # s between two JOG or PROBE messages; the board stops after losing five
+ASK = 0.02  # s between two JOG or PROBE messages; the board stops if five are missing
 RELEASE = 2.0  # s until a jog is at rest
-MOST = 255 / WHOLE  # largest factor on a gain in its byte
-MARGIN = 2.0  # s beyond twice the board's time for a search, since it also returns from a stop
+MOST = 255 / WHOLE  # largest factor on a gain that fits into its byte
+MARGIN = 2.0  # s beyond twice the board's time for a search; the joint also returns from a stop
 
 
 def joint_number(mechanism: Mechanism, name: str) -> int:
@@ -39,8 +39,8 @@ def sought(mechanism: Mechanism) -> list[Joint]:
 
 
 def check_zeros(session: Session, mechanism: Mechanism, declared: Collection[str] = ()) -> None:
-    """Raise Refused if homing at `start` would shift existing zeros. declared: joints whose positions the user gives. A
-    board without zeros, or at its start, loses nothing."""
+    """Raise Refused if homing at `start` would shift existing zeros. Without zeros, or at the start, homing shifts no
+    zero. declared: joints with positions from the user."""
     if not flag(session.status, "HOMED"):
         return
     believed = [joint.name not in declared and (joint.encoder is None or joint.encoder.zero == "start")
@@ -69,11 +69,11 @@ def pose(mechanism: Mechanism, positions: ArrayLike, where: str) -> Array:
 
 def home(session: Session, mechanism: Mechanism, declared: Mapping[str, float] | None = None,
          on_joint: Callable[[str, str], None] = lambda joint, how: None) -> None:
-    """Give every joint its zero in its encoder's way. The board is DISARMED afterwards.
+    """Give every joint its zero, as its encoder requires. The board is DISARMED afterwards.
 
-    declared: positions by joint, rad or m, read by the user from an absolute scale; positions of other joints are
-    accepted too. Joints seek their zeros in the file's order while the others are held. Raises BadInput for a missing
-    position or one outside limits, and Refused if a zero is not found.
+    declared: positions by joint, rad or m, which the user reads from a scale. Any joint may be declared. Joints seek
+    their zeros in the file's order, while the board holds all other joints. Raises BadInput for a missing position or
+    one outside limits, and Refused if a zero is not found.
     """
     declared = dict(declared or {})
     for name in declared:
@@ -114,8 +114,8 @@ def _seek(session: Session, mechanism: Mechanism, joint: Joint) -> None:
 
 
 def float_arm(session: Session, friction: int, until: Callable[[], bool]) -> None:
-    """Carry the arm's weight and `friction` per cent of its Coulomb friction until another command; then hold the arm.
-    The board must be in HOLD. Raises Refused with its reason; a fault ends the float."""
+    """Carry the arm's weight and `friction` per cent of its Coulomb friction until another command. Then hold the arm.
+    The board must be in HOLD. Raises Refused with the board's reason. A fault ends the float."""
     if not 0 <= friction <= 80:
         raise BadInput("command line", "--friction", friction, "must be 0 to 80 per cent",
                        "overcompensated friction would move the arm")

@@ -1,9 +1,9 @@
 """Go-back-N: every knot arrives, once and in order, over a line that loses frames and flips bits.
 
-The board takes only the next knot and names it in STATUS.ack. STATUS.credit is its free room. The sender keeps a window
-of knots in flight. It goes back to the wanted knot in two cases. The fast case: the board has counted a knot out of
-order, one STATUS after a loss. The safe case: no acknowledgement came for longer than a round trip. This also covers a
-lost last knot or STATUS.
+The board accepts only the next knot, and STATUS.ack has the number of this knot. STATUS.credit is the board's free
+room. The sender keeps a window of knots in flight. In two cases the sender goes back to the next knot. In the fast case
+the board has counted a knot out of order, one STATUS after a loss. In the slow case no acknowledgement came for longer
+than a round trip. The slow case also covers a lost last knot or STATUS.
 """
 
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from femtorque.codegen.motion import Knots
 from femtorque.codegen.wire import KNOT_END, KNOT_MODE, KNOT_START, STATUS_HZ, Knot, Status
 from femtorque.host.link.link import Link
 
-WINDOW = 64  # knots in flight at most; more would be repeated after a loss
+WINDOW = 64  # knots in flight at most, since all of them are repeated after a loss
 BACKLOG = 0.004  # s of bytes queued at most, so that a command goes out at once
 TIMEOUT_START, TIMEOUT_MAX = 0.06, 1.0  # s
 PATIENCE_MAX = 4.0  # times a timeout
@@ -31,7 +31,7 @@ def message(knots: Knots, i: int) -> Knot:
 
 @dataclass
 class Sender:
-    """Sends one motion. first: the sequence number that the board wants next (STATUS.ack)."""
+    """Sends one motion. first: the next sequence number that the board accepts (STATUS.ack)."""
 
     link: Link
     knots: Knots
@@ -45,7 +45,7 @@ class Sender:
     retransmissions: int = 0
     round_trip: float = field(default=0.0, init=False)  # s, smoothed
     _variation: float = field(default=0.0, init=False)
-    _timed: tuple[int, float] | None = field(default=None, init=False)  # a knot sent once, and when
+    _timed: tuple[int, float] | None = field(default=None, init=False)  # a knot sent once, and its time
     _progress_at: float = field(default=0.0, init=False)
     _back_at: float = field(default=-np.inf, init=False)
     _patience: float = field(default=1.0, init=False)  # times the timeout; doubles after each one (RFC 6298, 5.5)
@@ -80,7 +80,7 @@ class Sender:
             self._go_back(now)
 
     def send(self) -> None:
-        """Send as much as window, credit and line allow. Go back if acknowledgements are overdue."""
+        """Send as many knots as window, credit and line allow. Go back if acknowledgements are overdue."""
         now = self.link.clock.now()
         if self.acked < self.next and now - max(self._progress_at, self._back_at) > self._timeout * self._patience:
             self._go_back(now)

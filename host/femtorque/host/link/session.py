@@ -1,7 +1,7 @@
 """A conversation with one board: its identity, commands and answers.
 
-One thread pumps: it receives, sends knots, repeats a command until it is acknowledged, and keeps the board from missing
-its host. Every wait is bounded. If the awaited thing does not come, Refused says what to do.
+One thread pumps: it receives frames, sends knots, repeats unacknowledged commands, and polls the board. Every wait is
+bounded. When a wait ends without success, Refused gives a remedy.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ PERIOD = 0.002  # s between two rounds of a wait
 NOT_UP, AGAIN = ("DRIVE_SILENT", "DRIVE_SETTING"), 0.05  # refusals while servos start up; s between two requests
 BRAKE_SLACK = 0.01  # s that the board adds to the brakes' time
 REPEAT = 0.02  # s after which an unacknowledged command is sent again
-KEEPALIVE = 0.005  # s of the host's silence before a POLL; a board misses its host after losing twenty
-ANSWER = 1.0  # s a board has to acknowledge a command
+KEEPALIVE = 0.005  # s of the host's silence before a POLL; the board misses its host after twenty lost POLLs
+ANSWER = 1.0  # s until a board must acknowledge a command
 HELLO_REPEAT, HELLO_TIMEOUT = 0.1, 2.0  # s
 STOPPING = 10.0  # s until any stopped motion is at rest
 LEFT = "the board does as [safety] says"
@@ -41,7 +41,7 @@ _RESET = {number: name for name, number in messages.RESETS.items()}
 
 
 def mode_name(session: Session) -> str:
-    """Return the mode's name, or its number if names are unknown; empty with a single mode."""
+    """Return the mode's name, or its number without a known name; empty with a single mode."""
     number, modes = session.status.mode, session.configuration.modes
     if number >= len(modes):
         return str(number) if number else ""
@@ -49,20 +49,20 @@ def mode_name(session: Session) -> str:
 
 
 def _on(now: Sequence[int], last: Sequence[int]) -> tuple[int, ...]:
-    """Return wire positions that continue the turns of the last ones."""
+    """Return wire positions that continue the turns of the last positions."""
     half = COUNTED // 2
     return tuple(b + (a - b + half) % COUNTED - half for a, b in zip(now, last, strict=True))
 
 
 class Sending(Protocol):
-    """A source of messages, which sends in every round as much as the line takes."""
+    """A source of messages. In every round it sends as much as the line takes."""
 
     def send(self) -> None: ...
     def take(self, status: Status) -> None: ...
 
 
 class Faulted(Refused):
-    """A fault on the board ended the action. fault: its name; joint: the first failed joint, or empty."""
+    """A fault on the board ended the action. fault: its name. joint: the first failed joint, or empty."""
 
     def __init__(self, line: str, fault: str, joint: str = "") -> None:
         super().__init__(line)
@@ -72,8 +72,8 @@ class Faulted(Refused):
 class Session:
     """A conversation with one board. Call `connect` first.
 
-    expected: the configuration that the board must carry; None accepts any board, for looking only. listen_only: send
-    nothing after HELLO, so that an armed board does not count this session as its host. listeners, felt_listeners:
+    expected: the configuration that the board must carry; None: any board, and the session only looks. listen_only:
+    send nothing after HELLO, so that an armed board does not take this session for its host. listeners, felt_listeners:
     called with every STATUS and every FELT.
     """
 
@@ -82,12 +82,12 @@ class Session:
         self.clock = link.clock
         self.expected = expected
         self.listen_only = listen_only
-        self.configuration: Configuration  # if none is expected, set by `connect`
+        self.configuration: Configuration  # without an expected configuration, set by `connect`
         self.about: About | None = None
         self.drives: Drives | None = None  # the last DRIVES; None: no drive on a bus
         self.drives_kept: deque[Drives] = deque(maxlen=drives.KEPT)  # since the last reset
-        self.felt: Felt | None = None  # the last FELT; None: none yet, or no [feel]
-        self.followed: Followed | None = None  # the last FOLLOWED; None: none since FOLLOW was requested
+        self.felt: Felt | None = None  # the last FELT; None before the first, or without [feel]
+        self.followed: Followed | None = None  # the last FOLLOWED since FOLLOW was requested; None before the first
         self.lock = threading.RLock()  # several threads use the line while targets are sent live
         self.sender: Sending | None = None
         self.listeners: list[Callable[[Status], None]] = []
@@ -101,7 +101,7 @@ class Session:
         self._pending: WithToken | None = None  # the command without an acknowledgement
         self._pending_at = 0.0
         self._token = 0
-        self._heard_from = self.clock.now()  # until the first frame, silence counts from here
+        self._heard_from = self.clock.now()  # silence counts from here until the first frame
         if expected is not None:
             self.configuration = expected
             link.configure(len(expected.joints), expected.tag)
@@ -144,7 +144,7 @@ class Session:
         return self.configuration
 
     def _hello(self) -> None:
-        """Send HELLO until IDENT and ABOUT come, or an IDENT of another protocol."""
+        """Send HELLO until IDENT and ABOUT come, or until an IDENT of another protocol comes."""
         self._ident = self.about = None
         asked_at, deadline = -np.inf, self.clock.now() + HELLO_TIMEOUT
         before = self.link.bytes_received
@@ -179,7 +179,7 @@ class Session:
     # -- pumping ------------------------------------------------------------------------------------------------------
 
     def pump(self) -> None:
-        """Do one round. Raises Refused if the board is silent for too long, was reset, or broke the link."""
+        """Do one round. Raises Refused if the board is silent for too long or was reset, or if the link broke."""
         with self.lock:
             self._round()
 
@@ -216,7 +216,7 @@ class Session:
                 self.on_data(frame.message)
 
     def _counted(self, status: Status) -> Status:
-        """Return a STATUS whose turns go on when the board's own count wraps."""
+        """Return a STATUS with turns that continue when the board's count wraps."""
         last = self._status
         if last is None or isinstance(self._pending, Home) or not len(last.position):
             return status
@@ -249,7 +249,7 @@ class Session:
         self.drives_kept.append(report)
 
     def hear_of_drives(self, count: int = 1) -> Drives:
-        """Wait for some DRIVES. Returns the last."""
+        """Wait for some DRIVES, and return the last of them."""
         for _ in range(count):
             self.drives = None
             self.wait(lambda: self.drives is not None, SILENCE, "did not report its drives")
@@ -287,7 +287,8 @@ class Session:
     # -- commands -----------------------------------------------------------------------------------------------------
 
     def post(self, command: str) -> None:
-        """Send a command of messages.COMMANDS without waiting. pump repeats it until it is acknowledged."""
+        """Send a command of messages.COMMANDS without waiting. `pump` repeats the command until the board acknowledges
+        it."""
         self._post(Command(self._next_token(), messages.COMMANDS[command][0]))
 
     @property
@@ -312,12 +313,12 @@ class Session:
         self._acknowledged(name)
 
     def tell(self, message: WithToken) -> None:
-        """Send a message once, without waiting; another one follows soon."""
+        """Send a message once, without waiting for an acknowledgement."""
         self.link.send(replace(message, token=self._next_token()))
 
     def arm(self) -> None:
-        """Arm: DISARMED -> HOLD with outputs on and brakes open, or HELD -> HOLD. While servos on a wire still start
-        up, ask again."""
+        """Arm: DISARMED -> HOLD with outputs on and brakes open, or HELD -> HOLD. Repeat the request while servos on a
+        wire start up."""
         self._until_up(self.configuration.supply_s, lambda: self.command("ARM"))
         self._reach("ARM", "HOLD")
         open_at = self.clock.now() + self.configuration.brake_s + BRAKE_SLACK if self.configuration.brake_s else 0.0
@@ -326,7 +327,7 @@ class Session:
             self.clock.sleep(PERIOD)
 
     def _until_up(self, seconds: float, ask: Callable[[], None]) -> None:
-        """Ask, and ask again while drives are silent or not set up, for at most these seconds."""
+        """Repeat a request while drives are silent or not set up, for at most these seconds."""
         deadline = self.clock.now() + seconds
         while True:
             try:
@@ -363,8 +364,9 @@ class Session:
         self._reach("DISARM", "DISARMED", "FAULT", "ESTOP")
 
     def leave(self) -> str:
-        """Stop the arm after an error in the host: a joint that moved or was held is held then. Calls no listener and
-        raises nothing. Returns the arm's state in words; empty if the outputs were off or this session only looked."""
+        """Stop the arm after an error in the host, and hold every joint that moved or was held. This calls no listener
+        and raises no error. Returns the arm's state in words; empty if the outputs were off or this session only
+        looks."""
         self._listened = False
         self.on_data = self.sender = None
         if self.listen_only or not self.in_state(*DRIVEN):
@@ -430,7 +432,7 @@ class Session:
         return from_wire(self.status.position, self.configuration.joints)
 
     def held(self) -> NDArray[np.float64]:
-        """Return the positions (J,) at which the joints are or would be held, rad or m, with whole turns."""
+        """Return the hold positions (J,) of the joints, rad or m, with whole turns."""
         return from_wire(self.status.target, self.configuration.joints)
 
     def difference(self, a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""Errors of joints over a motion: desired minus measured of every STATUS, or an arm behind its leader."""
+"""Errors of joints over a motion: desired minus measured positions of every STATUS, or leader minus follower."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray

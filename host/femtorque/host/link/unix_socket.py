@@ -1,6 +1,6 @@
-"""Private Unix sockets: a file of mode 0600 at unix:PATH, which other users can neither open nor replace.
+"""Private Unix sockets: a file of mode 0600 at unix:PATH. Other users can neither open nor replace this file.
 
-The folder must not be writable for others unless its sticky bit is set, as in /tmp.
+Other users must not be able to write to the folder, unless its sticky bit is set, as in /tmp.
 """
 
 import os
@@ -22,7 +22,7 @@ def path_of(address: str) -> Path:
 
 
 class Bound(socket.socket):
-    """A socket that this user's programs find at unix:PATH. Closing it removes the file. A file left by a killed
+    """A socket that this user's programs find at unix:PATH. Closing the socket removes the file. A file of a killed
     program is replaced. option: the command-line option named in BadInput."""
 
     def __init__(self, address: str, kind: int, option: str) -> None:
@@ -49,7 +49,7 @@ class Bound(socket.socket):
             raise OSError("others may open it: the folder sets modes of its own")
 
     def close(self) -> None:
-        """Close the socket, and remove its file unless somebody has replaced it."""
+        """Close the socket, and remove its file unless another program has replaced the file."""
         super().close()
         with suppress(OSError):
             there = self._path.lstat()
@@ -84,7 +84,7 @@ class Connected:
             raise
 
     def read(self, size: int) -> bytes:
-        """Return the bytes that have come."""
+        """Return the received bytes."""
         self._socket.settimeout(0.0)
         try:
             data = self._socket.recv(size)

@@ -1,11 +1,12 @@
-"""Two arms that feel each other: both push one motion, the hand at the leader and the contact at the follower.
+"""Two arms with force feedback. The hand at the leader and the contact at the follower push one common motion.
 
 Both boards follow the positions of a massless body with damping b: velocity = (external torque at the leader + external
-torque at the follower) / b, joint by joint. So there are four channels: two torques come in, and one motion goes to
-both. A position reaches an arm late, and its torque returns late. A fixed arm answers with the stiffness k and damping
-kv of its board's PD law, both arms together at most with the sums. The loop (k + s kv) exp(-s d) / (s b), d the whole
-delay, is stable for b = 2 (k d + kv): from 1 / d rad/s its gain is at most 1/2, and below its phase lag is at most 90
-degrees and 1 rad. So the delay decides how easily both arms move.
+torque at the follower) / b, joint by joint. So there are four channels: two torques to this host, and one motion to
+both arms. A position reaches an arm late, and the arm's torque returns late. A fixed arm reacts with the stiffness k
+and damping kv of its board's PD law. Two fixed arms react at most with the sums of k and of kv. With d the whole delay,
+the loop (k + s kv) exp(-s d) / (s b) is stable for b = 2 (k d + kv). From 1 / d rad/s on, the loop's gain is at most
+1/2. Below 1 / d rad/s, its phase lag is at most 90 degrees plus 1 rad. So a longer delay makes both arms harder to
+move.
 """
 
 from __future__ import annotations
@@ -31,16 +32,16 @@ HZ = 100.0  # positions a second
 MARGIN = 2.0  # of gain
 MEMORY = 1.0  # s over which the longest delay counts
 SETTLING = 1.0  # s of holding both arms while the delay is measured
-SLOWLY = 0.1  # of its velocity limit: the effort must move a leader's joint at least this fast
+SLOWLY = 0.1  # share of the velocity limit: the effort must move a leader's joint at least this fast
 FELT = 2.0 / STATUS_HZ  # s between two reports of external torques
 
 
 class Delay:
-    """Time from an external torque on an arm until its effect on the position is known here, s.
+    """Time, s, from an external torque on an arm until this host knows its effect on the position.
 
-    The way there and back is measured: a report says how many targets the board has taken, and the send time of the
-    last one is known. To this come the board's delay of FOLLOW, its filter, the period of its reports, and the period
-    of the positions.
+    The round trip is measured. A report has the number of targets that the board has taken, and this host knows when it
+    sent the last of them. The board's delay of FOLLOW, its filter, the period of its reports and the period of the
+    positions are added.
     """
 
     def __init__(self, f: Following, mechanism: Mechanism) -> None:
@@ -71,9 +72,9 @@ class Delay:
 
 @dataclass(frozen=True)
 class Coupling:
-    """A follower's joints and the leader's joints for them. stiffness, damping (J,): of both PD laws at the leader's
-    joint, N m/rad and N m s/rad or N/m and N s/m; 0 without a follower. lower, upper, velocity, effort (J,): the
-    leader's limits, reduced by the follower's."""
+    """A follower's joints and the leader's joints for them. stiffness, damping (J,): sums of both PD laws at the
+    leader's joint, N m/rad and N m s/rad or N/m and N s/m; 0 without a follower. lower, upper, velocity, effort (J,):
+    the stricter limits of leader and follower."""
 
     leading: Leading
     stiffness: Array
@@ -85,7 +86,7 @@ class Coupling:
 
     @staticmethod
     def of(leader: Mechanism, follower: Mechanism, leading: Leading) -> Coupling:
-        """Raises Refused if an arm has no [feel] or reacts to touches, or if a joint leads two."""
+        """Raises Refused if an arm has no [feel] or reacts to touches, or if a joint leads two joints."""
         for arm in (leader, follower):
             if arm.feel is None or arm.feel.reaction != "none":
                 raise Refused(f'{arm.name}: an arm that feels another arm needs a [feel] table with reaction = "none": '
@@ -116,7 +117,7 @@ class Coupling:
         return MARGIN * (self.stiffness * delay + self.damping)
 
     def heavy(self, delay: float) -> NDArray[np.bool_]:
-        """Return (J,): True if the effort of the leader's joint could not even move it slowly."""
+        """Return (J,): True if the effort of the leader's joint cannot move the joint even slowly."""
         return self.drag(delay) * SLOWLY * self.velocity > self.effort
 
     def torque(self, leader: Following, follower: Following) -> Array:
@@ -144,8 +145,8 @@ class Pair:
         return max(delay.seconds for delay in self._delays)
 
     def measure(self) -> bool:
-        """Hold both arms until the delay is known, and bring the follower to its leader. Returns True if the delay
-        allows force feedback."""
+        """Hold both arms until the delay is known, and move the follower to the leader's pose. Returns True if the
+        delay allows force feedback."""
         for _ in range(round(SETTLING * HZ)):
             self._send(np.zeros(len(self.x)))
         return not np.any(self._coupling.heavy(self.delay))
@@ -159,7 +160,7 @@ class Pair:
         return f"delay {1e3 * delay:.0f} ms, so the arms move like dampers: {', '.join(each)}"
 
     def step(self) -> None:
-        """Move both arms by their external torques. They rest while the delay is too long."""
+        """Move both arms by their external torques. While the delay is too long, both arms rest."""
         coupling, delay = self._coupling, self.delay
         v = np.zeros(len(self.x))
         if np.isfinite(delay) and not np.any(coupling.heavy(delay)):
@@ -174,7 +175,7 @@ class Pair:
         return self._coupling.leading.target(led, own) - own
 
     def _send(self, v: Array) -> None:
-        """Go on for a period at velocities (J,) of the leader's joints, within limits."""
+        """Move for a period at velocities (J,) of the leader's joints, within limits."""
         coupling, before = self._coupling, self.x
         led = coupling.stiffness > 0.0
         self.x = np.where(led, np.clip(before + v / HZ, np.minimum(coupling.lower, before),

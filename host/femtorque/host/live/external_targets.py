@@ -1,8 +1,8 @@
 """Targets of other programs: lines of text from standard input or a socket, and motions sent as targets.
 
 A line is a JSON object: {"q": [0.1, 0.2, 0.3]} or {"q": {"elbow": 0.2}}, optionally with "v" (velocities) and "t" (s,
-the sender's clock). {"times": [0.0, 0.1], "Q": [[...], [...]]} is a chunk in the future, optionally with "V". A line
-may also be numbers, one per joint, separated by commas or blanks.
+the sender's clock). {"times": [0.0, 0.1], "Q": [[...], [...]]} is a chunk of future targets, optionally with "V". A
+line may also have one number per joint, separated by commas or blanks.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from femtorque.host.link import PERIOD
 from femtorque.host.live.following import Following
 
 LONGEST = 65_536  # bytes of a line
-WAITING = 1000  # waiting lines at most; the newest datagrams stay
+WAITING = 1000  # waiting lines at most; older datagrams are dropped
 OPEN = 0.1  # s until a closed port is noticed
 SINGLE, AHEAD = {"q", "v", "t"}, {"times", "Q", "V"}
 
@@ -73,7 +73,7 @@ def udp(number: int) -> socket.socket:
 
 
 class Port:
-    """Datagrams at a socket, one line each, read by a thread. The newest stay."""
+    """Datagrams at a socket, one line each, read by a thread. If too many wait, the oldest are dropped."""
 
     def __init__(self, opened: socket.socket) -> None:
         self._socket = opened
@@ -102,7 +102,7 @@ class Port:
 
 @dataclass
 class Sent:
-    """Numbers of accepted and refused lines; the first refusal in words."""
+    """Numbers of accepted and refused lines, and the first refusal in words."""
 
     targets: int = 0
     bad: int = 0
@@ -141,7 +141,7 @@ def read(line: str, joints: Sequence[Joint], where: str) -> dict[str, Any]:
 
 
 def _whole(table: dict[str, Any]) -> bool:
-    """Return True for a line with places of all joints and no time; the next such line replaces it."""
+    """Return True for a line with positions of all joints and without a time. A later line of this kind replaces it."""
     return "q" in table and not isinstance(table["q"], dict) and table.get("t") is None
 
 
@@ -154,8 +154,8 @@ def _numbers(text: str, where: str) -> list[float]:
 
 
 def relay(f: Following, source: Pipe | Port, until: Callable[[], bool], where: str = "lines") -> Sent:
-    """Send lines as they come, until the source ends or `until` is true. Wrong lines are counted. If several places
-    without a time come at once, only the last is sent."""
+    """Send each line at once, until the source ends or `until` is true. Count wrong lines. If several lines without a
+    time come at once, send only the last."""
     sent = Sent()
     while not until():
         ended = source.ended

@@ -1,7 +1,7 @@
-"""A board that follows live targets: TARGETs out, FOLLOWED and STATUS in.
+"""A board that follows live targets. The host sends TARGET and receives FOLLOWED and STATUS.
 
-At a real board a thread keeps the line alive, so that targets may come from any thread, at any time, or not at all. At
-a virtual board time passes only in `wait`.
+With a real board, a thread keeps the line alive. So targets may come from any thread, at any time, or not at all. With
+a virtual board, time passes only in `wait`.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ CHUNK = 50  # targets of a chunk at most; a board has room for 64 knots
 CHUNKS = 255
 LONGEST = 60.0  # s that a chunk may lie ahead
 ENDING = 30.0  # s until the joints are at rest after the last target
-REPEAT = 0.12  # s, two of the board's reports: END is sent again unless the board has begun to end
+REPEAT = 0.12  # s, two of the board's reports: END is repeated unless the board has begun to end
 EXACT = 2**53  # us: largest whole number of a double
-KEPT = 1000  # STATUS that `watch` keeps for a slow reader
+KEPT = 1000  # STATUS that `watch` buffers for a slow reader
 DELAYS = 2.0  # s, the longest delay
 FRAMES = (0.001, 0.25)  # s
 
@@ -45,10 +45,10 @@ _PHASE = {number: name for name, (number, _) in messages.FOLLOW_PHASES.items()}
 
 @dataclass(frozen=True)
 class FollowStatus:
-    """Report on FOLLOW. phase: one of femtorque.codegen.wire.messages.FOLLOW_PHASES. delay, frame, ahead: s. Targets
-    taken, late, lost and refused since FOLLOW began. left_out: replaced by newer targets before the line had room.
-    limits: by joint, the limits that acted since the last report. behind (J,): rad or m from the reference to the
-    joints' targets."""
+    """Report on FOLLOW. phase: one of femtorque.codegen.wire.messages.FOLLOW_PHASES. delay, frame, ahead: s. taken,
+    late, lost, refused: numbers of targets since FOLLOW began. left_out: number of targets that newer targets replaced
+    before they were sent. limits: by joint, the limits that acted since the last report. behind (J,): rad or m from the
+    reference to the joints' targets."""
 
     phase: str
     delay: float
@@ -65,8 +65,8 @@ class FollowStatus:
 
 @dataclass(frozen=True)
 class BoardStatus:
-    """One STATUS. tick: control ticks since reset. positions, targets rad or m, velocities rad/s or m/s, torques N m or
-    N, each (J,). fault: its name, or empty; joint: the fault's. flags: names of the set flags, e.g. HOMED
+    """One STATUS. tick: control ticks since reset. positions, targets (J,): rad or m. velocities (J,): rad/s or m/s.
+    torques (J,): N m or N. fault: its name, or empty. joint: of the fault. flags: names of the set flags, e.g. HOMED
     (femtorque.codegen.wire.messages.FLAGS)."""
 
     tick: int
@@ -94,7 +94,7 @@ def _seen(session: Session, s: Status) -> BoardStatus:
 
 
 class Watch:
-    """Every STATUS of a board, for `for` or `async for`. Reading keeps an armed board alive."""
+    """Every STATUS of a board, for loops with `for` or `async for`. Reading keeps an armed board alive."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -129,7 +129,7 @@ class Watch:
 
 class Following:
     """Targets to a board in FOLLOW, from `Board.follow`. The end of the context brings the joints to rest at the last
-    target, or stops them after an error inside."""
+    target. After an error inside, the joints stop at once."""
 
     def __init__(self, session: Session, mechanism: Mechanism, delay: float | None, frame: float | None) -> None:
         self.session, self.joints = session, mechanism.streamed
@@ -151,16 +151,16 @@ class Following:
 
     @property
     def carries(self) -> float:
-        """Targets per second that fit on the line. If more are sent, the newest go."""
+        """Targets per second that fit on the line. If a script sends more, older targets are left out."""
         return self._outbox.carries
 
     # ---- targets
     def send(self, q: ArrayLike | Mapping[str, float], v: ArrayLike | None = None, t: float | None = None) -> None:
-        """Send one target and return at once. q: positions (J,), rad or m, or by name for some joints, while the others
+        """Send one target and return at once. q: positions (J,), rad or m, or positions by joint name; unnamed joints
         stay. v: velocities (J,), if known. t: time of the target on the sender's clock, s; by default now.
 
-        A joint with limits stays within them. Raises BadInput for values that are no numbers of this range, and Refused
-        once the board has stopped following and refuses to begin again.
+        Joints stay within their limits. Raises BadInput for NaN, infinity and numbers that are too large. Raises
+        Refused if the board has stopped following and refuses to start again.
         """
         position, velocity = self._position(q), self._velocity(v)
         with self.session.lock:
@@ -171,7 +171,7 @@ class Following:
 
     def chunk(self, times: ArrayLike, Q: ArrayLike, V: ArrayLike | None = None, t: float | None = None) -> None:
         """Send at most 50 targets ahead of time: positions Q (N, J) at times (N,) s from `t`, with velocities V (N, J)
-        if known. They replace all targets that are due with the first of them or later. t: as in `send`. Raises as
+        if known. They replace all waiting targets that are not due before the first of them. t: as in `send`. Raises as
         `send` does."""
         ahead, rows = _times(times), numbers(Q, WHERE, "Q")
         rates = None if V is None else numbers(V, WHERE, "V")
@@ -250,7 +250,7 @@ class Following:
                 self.session.command("STOP")
         except Exception:
             if kind is None:
-                raise  # else the error inside matters more
+                raise  # else the error inside the context is raised
         finally:
             self.session.sender = None
 
@@ -274,7 +274,7 @@ class Following:
             self._done.wait(PERIOD)
 
     def _looked(self, again: bool = False) -> None:
-        """Look at the board. again: after a time-out of targets or host, ask it to follow again."""
+        """Check the board's state. again: after a time-out of targets or host, ask the board to follow again."""
         if self._failed:
             raise self._failed[0]
         session = self.session

@@ -1,5 +1,5 @@
-"""A gamepad that moves a tip while its dead-man's button is held. SDL reads it through pygame-ce (the extra `gamepad`).
-SDL knows the axes of hundreds of pads."""
+"""A gamepad that moves a tip while its dead-man's button is held. pygame-ce (the extra `gamepad`) reads the pad through
+SDL, which knows the axes of hundreds of pads."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FULL = 32768.0  # of an axis
 
 @dataclass(frozen=True)
 class Sticks:
-    """Stick positions, -1 to 1: to the right, away from the hand, up; and the dead-man's button."""
+    """Stick positions, -1 to 1 (to the right, away from the hand, up), and the dead-man's button."""
 
     right: float
     away: float
@@ -29,7 +29,7 @@ class Sticks:
 
 
 class PadJog:
-    """Velocity of a tip: the left stick moves along x and y, the right stick along z of the base frame. speed: m/s, at
+    """Velocity of a tip in the base frame: the left stick moves along x and y, the right stick along z. speed: m/s, at
     full deflection."""
 
     over = False

@@ -1,8 +1,8 @@
 """A tip moved by hand: damped least squares turn tip velocities into joint velocities.
 
-Near a singular pose the damping grows, so that joint velocities stay bounded; the tip then moves slower across the lost
-direction. Joints slow down before their limits and stop there, and the velocities of the other joints are computed
-again without them.
+Near a singular pose the damping grows, so that joint velocities stay bounded. The tip then moves slower in the lost
+direction. Joints slow down before their limits and stop there. If a joint stops, the velocities of all other joints are
+computed without this joint.
 """
 
 from collections.abc import Mapping
@@ -16,13 +16,13 @@ from femtorque.host.plan import forward_kinematics, jacobian
 
 Array = NDArray[np.float64]
 
-NEAR = 0.03  # of the Jacobian's largest singular value, lengths over the reach: smaller values are damped
-DAMPING = 0.015  # of the same, for a singular value of zero
+NEAR = 0.03  # share of the largest singular value, with lengths divided by the reach; smaller values are damped
+DAMPING = 0.015  # share of the largest singular value: damping of a singular value of zero
 ROOM = 0.05  # rad or m before a limit, in which a joint slows down
 SHARE = 0.5  # of FOLLOW's velocity limits
 SOON = 0.1  # s that the tip would need to a near place
 HALVINGS = 6
-TOWARD = 0.2  # of a step's length, by which it must come nearer
+TOWARD = 0.2  # share of a step's length by which the tip must come nearer
 
 
 class TipJog:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from femtorque.codegen.wire import MESSAGES, OVERHEAD, Status, Target, payload_size, state_name, stuffed_size
 from femtorque.host.link import Link
 
-BACKLOG = 0.02  # s of targets on the line at most, which a command may be late by
+BACKLOG = 0.02  # s of targets on the line at most; the longest delay of a command
 
 
 class Outbox:
-    """A session's sender of targets: in every round it sends as much as the line takes. sent: targets since FOLLOW
-    began; left_out: targets replaced before the line was free."""
+    """A session's sender of targets. In every round it sends as much as the line takes. sent: targets since FOLLOW
+    began. left_out: targets that were replaced before the line was free."""
 
     def __init__(self, link: Link, joints: int) -> None:
         self._link, self._waiting = link, deque[Target]()
@@ -24,7 +24,7 @@ class Outbox:
         return 1.0 / self._link.seconds(self._size)
 
     def put(self, targets: Sequence[Target]) -> None:
-        """Take a target or a chunk, in place of all targets that it replaces."""
+        """Add a target or a chunk to the waiting targets, and remove the targets that it replaces."""
         kept = [one for one in self._waiting if not _replaces(targets[0], one)]
         self.left_out += len(self._waiting) - len(kept)
         self._waiting = deque([*kept, *targets])
@@ -48,7 +48,8 @@ class Outbox:
 
 
 def _replaces(new: Target, old: Target) -> bool:
-    """Return True if a target replaces another. A single target replaces earlier ones; a chunk, or a target and a
-    chunk, those that are due no sooner."""
+    """Return True if a new target replaces a waiting target. A single target replaces earlier single targets. Between
+    chunks, or between a chunk and a target, the new one replaces a waiting one that is due at the same time or
+    later."""
     later = (old.stamp + old.ahead - new.stamp - new.ahead) & 0xFFFFFFFF
     return new.chunk == old.chunk == 0 or later < 0x80000000

@@ -1,13 +1,13 @@
-"""Control from the live page: sliders move joints and a handle moves the tip, while the page holds one of them.
+"""Control from the live page. Sliders move joints, and a handle moves the tip.
 
-While it holds something, the page sends a JSON object about 30 times a second:
+While the user holds a slider or the handle, the page sends a JSON object about 30 times a second:
 
     {"page": "f3a9", "t": 12.345, "joints": {"elbow": 0.2}}     goals of joints, rad or m
-    {"page": "f3a9", "t": 12.345, "tip": [0.4, 0.1, 0.0]}       or of the tip, m, base frame
+    {"page": "f3a9", "t": 12.345, "tip": [0.4, 0.1, 0.0]}       goal of the tip, m, base frame
 
-`t` is the page's own clock, s. A real board moves only by objects with "held": true, which the page sends while its
-dead-man's key is down. Every target answers one object. So targets end when the key or the button is released, and when
-a page is closed, hidden or cut off. Velocity limits the way to a far goal.
+`t` is the page's clock, s. A real board moves only by objects with "held": true, which the page sends while its
+dead-man's key is down. Each object gives one target. So targets end when the user releases the key or the button, and
+when the page is closed, hidden or cut off. The tip and the joints move to a far goal at a limited velocity.
 """
 
 import json
@@ -52,7 +52,7 @@ class Held:
 
 
 class Hand:
-    """Objects from pages: one thread hears them, another one sends targets."""
+    """Objects from pages. One thread receives objects, and another thread sends targets."""
 
     def __init__(self, mechanism: Mechanism, tip: tuple[str, Any] | None, key: bool,
                  clock: Callable[[], float] = monotonic) -> None:

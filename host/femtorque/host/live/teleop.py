@@ -1,4 +1,4 @@
-"""An arm that is led: by another arm that floats, or by its tip with keys or a gamepad."""
+"""An arm that is led by another floating arm. Or keys or a gamepad lead its tip."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from femtorque.host.live.jog import TipJog
 Array = NDArray[np.float64]
 
 HZ = 100.0  # targets a second
-HELD = 0.15  # s for which a pressed key counts as held; terminals report no release
+HELD = 0.15  # s for which a pressed key counts as held, since terminals report no release
 AXES = {"w": (0, 1.0), "s": (0, -1.0), "a": (1, 1.0), "d": (1, -1.0), "e": (2, 1.0), "c": (2, -1.0)}
 QUIT = ("q", "\x03", "\x04")
 
@@ -26,7 +26,7 @@ QUIT = ("q", "\x03", "\x04")
 @dataclass(frozen=True)
 class Leading:
     """The source of each joint of the follower: the number of the leader's joint, a factor, and an offset, rad or m.
-    Number -1: the joint stays in place."""
+    Number -1: the follower's joint stays in place."""
 
     joints: tuple[int, ...]
     scale: Array
@@ -84,8 +84,8 @@ def lead(leader: Session, f: Following, leading: Leading, friction: int, until: 
 
 
 class Keys:
-    """Velocity of a tip by keys: w s along x, a d along y, e c along z of the base frame; q ends. A key that is not
-    pressed again stops. pressed: returns the keys since the last call; speed: m/s."""
+    """Velocity of a tip by keys in the base frame: w and s along x, a and d along y, e and c along z. q ends. If a key
+    is not pressed again, the tip stops. pressed: returns the keys since the last call. speed: m/s."""
 
     def __init__(self, pressed: Callable[[], str], speed: float) -> None:
         self._pressed, self._speed = pressed, speed
@@ -106,7 +106,8 @@ class Keys:
 
 
 def jog_tip(f: Following, tip: TipJog, source: Keys | PadJog, until: Callable[[], bool]) -> int:
-    """Move a tip as a source asks. A source that asks for nothing sends nothing. Returns the number of targets."""
+    """Move a tip at the velocities of a source. While the source gives None, no target is sent. Returns the number of
+    targets."""
     clock, sent, rests = f.session.clock, 0, False
     while not until():
         velocity = source.velocity(clock.now())

@@ -1,15 +1,16 @@
 """Linear motions M w'' + C w' + K(t) w = F(t), solved as boundary-value problems.
 
-The inverse of a flexible arm has roots on both sides. Marched forwards, the unstable roots grow without bound; marched
-backwards, the stable ones do. The problem is well posed over the whole motion, with one condition at the start per
-stable root and one at the end per unstable root (Tsujita et al., Eqs 15-16). `ends` chooses the conditions:
+The inverse of a flexible arm has stable and unstable roots. Integration forwards in time lets the unstable roots grow
+without bound, and integration backwards the stable roots. The problem is well posed over the whole motion, with one
+condition at the start per stable root and one condition at the end per unstable root (Tsujita et al., Eqs 15-16).
+`ends` chooses the conditions:
 
-- "free": no stable content at the start, no unstable content at the end. So before the motion the arm grows out of its
-  static sag, and afterwards it decays into it. The rows are the left invariant subspaces of the system at the two ends,
+- "free": no stable content at the start, no unstable content at the end. So the arm leaves its static sag before the
+  motion, and returns to the sag afterwards. The rows are the left invariant subspaces of the system at the two ends,
   for any count of roots. `lead_in` and `lead_out` give the elastic motion beyond the ends (pre-actuation,
   post-actuation).
-- "static": w is the static sag at both ends, i.e. the paper's w = 0 with the sag corrected. This needs equal numbers of
-  stable and unstable roots. The elastic velocities at the ends are free.
+- "static": w is the static sag at both ends. The paper has w = 0 here, without the sag. The numbers of stable and
+  unstable roots must be equal. The elastic velocities at the ends are free.
 
 Time is cut into equal steps. The box scheme (midpoint rule, second order) couples neighbours. One banded factorisation
 solves the problem without iteration.
@@ -27,7 +28,7 @@ from femtorque.codegen.common import Refused
 Array = NDArray[np.float64]
 Ends = Literal["free", "static"]
 
-ON_AXIS = 1e-9  # of the largest root: smaller real parts belong to neither side
+ON_AXIS = 1e-9  # share of the largest root: smaller real parts count as neither stable nor unstable
 SINGULAR = 1e12  # condition number of the mass matrix for a rounding error of 1e-4
 LARGEST = 40_000_000  # numbers in the bands: about 1 GB in the solver
 
@@ -74,7 +75,7 @@ def first_order(M: Array, C: Array, K: Array) -> Array:
 
 def count(problem: Problem) -> tuple[int, int]:
     """Return the number of conditions at the start (stable roots) and at the end (unstable roots). Raises Refused
-    unless they are 2 n together, and if rounding hides the roots."""
+    unless their sum is 2 n, and if rounding hides the roots."""
     condition = float(np.linalg.cond(problem.M))
     if not condition < SINGULAR:
         raise Refused(f"the flexible motion's {problem.n} elastic coordinates are too many for double precision "
@@ -95,7 +96,7 @@ def static(problem: Problem, at: int) -> Array:
 
 
 def solved(problem: Problem, ends: Ends = "free") -> Solution:
-    """Return the motion between two rests. Raises Refused, with the count, if the ends do not determine it."""
+    """Return the motion between two rests. Raises Refused, with the count, if the ends do not determine the motion."""
     n, T = problem.n, len(problem.F)
     first, last = count(problem)
     if T > most_steps(n):
@@ -126,7 +127,8 @@ def lead_out(problem: Problem, found: Solution, duration: float) -> Solution:
 
 
 def settling(problem: Problem, small: float = 1e-4) -> tuple[float, float]:
-    """Return the times, s, in which the motion beyond the start and the end falls to `small` of its size there."""
+    """Return the times, s, in which the motion before the start and after the end falls to `small` of its size at that
+    end."""
     slowest = []
     for at, sign in ((0, 1.0), (-1, -1.0)):
         real = sign * roots(problem.M, problem.C, problem.K[at]).real
@@ -135,7 +137,7 @@ def settling(problem: Problem, small: float = 1e-4) -> tuple[float, float]:
 
 
 def _side(problem: Problem, at: int, which: Literal["stable", "unstable"]) -> Array:
-    """Return rows (k, 2n) that span the left invariant subspace of the stable or unstable roots at one end."""
+    """Return rows (k, 2n) that span the left invariant subspace of the stable or the unstable roots at one end."""
     A = first_order(problem.M, problem.C, problem.K[at])
     edge = ON_AXIS * np.abs(np.linalg.eigvals(A)).max()
     if which == "stable":
@@ -188,7 +190,7 @@ def _beyond(problem: Problem, found: Solution, at: int, duration: float) -> Solu
     n, sag = problem.n, static(problem, at)
     A = first_order(problem.M, problem.C, problem.K[at])
     back = at == 0
-    # the end rows leave an invariant subspace, so their content stays zero
+    # the end rows span a left invariant subspace, so its content stays zero
     within = null_space(_side(problem, at, "stable" if back else "unstable"))
     step = expm((-problem.dt if back else problem.dt) * (within.T @ A @ within))
     x = within.T @ np.concatenate([found.w[at] - sag, found.rate[at]])

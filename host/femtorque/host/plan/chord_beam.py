@@ -1,14 +1,14 @@
 """A flexible link in the frame of its chord: the line from its joint to the point that follows the path.
 
-The point is always on the chord. So its path gives the chord's motion by rigid kinematics, and the elastic coordinates
-have a problem of their own (Tsujita et al., Eqs 12-15, with corrected terms: THEORY.md). The link is a uniform beam, a
-Timoshenko beam if it shears. A rigid part beyond its end is fixed to it or hangs on a spring (the paper's joint 3). The
-deflection w across the chord, positive along its second axis, is
+The point is always on the chord. So the point's path gives the chord's motion by rigid kinematics. The elastic
+coordinates follow from a separate problem (Tsujita et al., Eqs 12-15, with corrected terms: THEORY.md). The link is a
+uniform beam, a Timoshenko beam if it shears. A rigid part beyond the beam's end is fixed to the beam or hangs on a
+spring (the paper's joint 3). The deflection w across the chord, positive along its second axis, is
 
     w(x) = B(x) . W,    W = [slope at the joint, then deflections and slopes outward]
 
 with w = 0 at the joint and at the point. Strains and deflections are small. The shortening of a bent chord, which
-stiffens a turning beam, is neglected; femtorque.host.plan.tip_exact corrects that.
+stiffens a turning beam, is neglected. femtorque.host.plan.tip_exact corrects this error.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class End:
-    """The rigid part beyond the beam, along x from the beam's end: mass kg, com m, inertia kg m^2 about its com. point:
-    place of the path's point, m. spring: N m/rad between beam and part; None: fixed."""
+    """The rigid part beyond the beam, with x from the beam's end. mass: kg. com: place of the centre of mass, m.
+    inertia: about the com, kg m^2. point: place of the path's point, m. spring: N m/rad between beam and part; None:
+    fixed."""
 
     mass: float = 0.0
     com: float = 0.0

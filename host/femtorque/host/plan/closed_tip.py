@@ -1,6 +1,6 @@
-"""Tip of a closed mechanism: its independent joints move, and the loops carry it.
+"""Tip of a closed mechanism. The independent joints and the loops move the tip.
 
-Poses are followed on their branch and never assembled again. So the arm can drive to every pose found.
+Each pose is followed from the last pose on one branch. So the arm can drive to every found pose.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from femtorque.host.plan.tip import Goal, Tip
 
 Array = NDArray[np.float64]
 
-STARTS = 6  # start poses of the search; following the loops to them takes time
+STARTS = 6  # start poses of the search; following the loops to a start pose takes time
 
 
 class ClosedTip(Tip):
@@ -24,8 +24,8 @@ class ClosedTip(Tip):
         self.chain = list(space.assembly.independent)
 
     def solve(self, goal: Goal, near: ArrayLike, starts: int = STARTS) -> Array:
-        """Return a pose (n,) as Tip.solve does, on a straight way of the independent joints. Also raises Refused, with
-        the condition number, if the tip or the loops become singular."""
+        """Return a pose (n,) as Tip.solve does. The independent joints reach it on a straight line. Also raises
+        Refused, with the condition number, if the tip or the loops become singular."""
         return super().solve(goal, near, min(starts, STARTS))
 
     def moved(self, q: Array, x: Array) -> Array | None:
@@ -38,7 +38,7 @@ class ClosedTip(Tip):
         return self.jacobian(q)[:, self.path] @ self.space.assembly.velocity_matrix(q)[self.path]
 
     def _why(self, goal: Goal, tried: list[Array], near: Array) -> str:
-        """Add the condition numbers at the nearest pose: of the tip's Jacobian, and of the loops."""
+        """Add the condition numbers of the tip's Jacobian and of the loops at the nearest pose."""
         said = super()._why(goal, tried, near)
         closest = min(tried, key=lambda q: self.miss(q, goal)[0])
         J = self.slope(closest)[: 3 if goal.rotation is None else 6]

@@ -1,4 +1,4 @@
-"""Torques that a motion needs and torques that the motors have, at the joints, for plans and preflight."""
+"""Joint torques that a motion needs and joint torques that the motors can give, for plans and preflight."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from femtorque.codegen.motion import Trajectory
 from femtorque.codegen.verify import motor_torque
 from femtorque.host.plan.plan_coordinates import Space, stretches
 
-RESERVE = 0.1  # of the effort is reserved for the feedback
+RESERVE = 0.1  # share of the effort that is reserved for the feedback
 
 Array = NDArray[np.float64]
 

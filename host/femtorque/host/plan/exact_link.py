@@ -1,9 +1,10 @@
 """A flexible link under a motion of the joints, geometrically exact: a chain of rigid segments.
 
-The planar link of femtorque.host.plan.chord_beam is cut into segments with springs EI / h between them; the first and
-last segment have half the length. The rigid end part is on its own spring or fixed to the last segment. Absolute angles
-b_j are the coordinates, which keeps the equations short. With l_j a body's length, c_j the place of its mass m_j, I_j
-its inertia, M_j the mass beyond it, e_j along and n_j across it, a the joint's acceleration minus gravity,
+The planar link of femtorque.host.plan.chord_beam is cut into segments of length h with springs EI / h between them. The
+first and the last segment have half this length. The rigid end part is on its own spring or fixed to the last segment.
+Absolute angles b_j are the coordinates, which keeps the equations short. Body j has the length l_j, the mass m_j at
+c_j, and the inertia I_j. M_j is the mass of all bodies beyond body j. The unit vector e_j is along body j, and n_j is
+across body j. a is the joint's acceleration minus gravity.
 
     A_jj = I_j + m_j c_j^2 + l_j^2 M_j,   A_jk = l_j (m_k c_k + l_k M_k) for j < k,   B_j = m_j c_j + l_j M_j,
     sum_k A_jk (cos(b_j - b_k) b_k'' + sin(b_j - b_k) b_k'^2) + B_j n_j . a = moment of the springs on j
@@ -27,14 +28,14 @@ Array = NDArray[np.float64]
 
 Left = Callable[[Array, Array, Array, Array], tuple[Array, Array]]
 
-ROUNDS = 30  # of a time step; three to five are usual
+ROUNDS = 30  # Newton rounds of a time step; three to five are usual
 SOLVED = 1e-6  # of the accelerations, plus rad/s^2
 
 
 @dataclass(frozen=True)
 class Chain:
-    """length, at, mass, inertia (S,): of the bodies; the joint turns the first. stiffness, damping (S - 1,): of the
-    springs before the others. reach: from the last body's joint to the tip, m."""
+    """length, at, mass, inertia (S,): of the bodies; the joint turns the first body. stiffness, damping (S - 1,): of
+    the springs between the bodies. reach: from the last body's joint to the tip, m."""
 
     length: Array
     at: Array
@@ -72,7 +73,8 @@ class Chain:
 
 @dataclass(frozen=True)
 class Swung:
-    """tip (T, 2), m, from the joint; moment (T,), N m, and force (T, 2), N, on the joint; all in fixed axes."""
+    """tip (T, 2): m, from the joint. moment (T,): N m, on the joint. force (T, 2): N, on the joint. All are in fixed
+    axes."""
 
     tip: Array
     moment: Array
@@ -80,9 +82,9 @@ class Swung:
 
 
 def swung(chain: Chain, angle: tuple[Array, Array, Array], a: Array, dt: float) -> Swung:
-    """Return the motion from the static sag on. angle: the joint's angle (T,), rad, velocity and acceleration; a (T,
-    2): the joint's acceleration minus gravity, m/s^2. Method: Newmark's average acceleration. Raises Refused if the
-    link folds."""
+    """Return the motion, which begins in the static sag. angle: the joint's angle (T,), rad, its velocity and its
+    acceleration. a (T, 2): the joint's acceleration minus gravity, m/s^2. Method: Newmark's average acceleration.
+    Raises Refused if the link folds."""
     beyond = np.append(np.cumsum(chain.mass[::-1])[::-1][1:], 0.0)
     B = chain.mass * chain.at + chain.length * beyond
     A = np.outer(chain.length, B)

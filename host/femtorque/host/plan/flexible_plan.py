@@ -23,11 +23,11 @@ from femtorque.host.plan.tip_torques import (
 Array = NDArray[np.float64]
 
 STEPS = 4  # steps of the boundary-value problem per control tick of 1 kHz; fewer for shorter ticks
-SMALL = 1e-4  # of the deflection at the ends: end of pre- and post-actuation
-LARGE = 0.1  # of the link's length: limit of the linear beam
-BENT = np.pi / 4.0  # rad between joint and chord: limit of the linear beam's slope
+SMALL = 1e-4  # share of the deflection at the ends: end of pre- and post-actuation
+LARGE = 0.1  # share of the link's length: limit of the linear beam
+BENT = np.pi / 4.0  # rad between joint and chord: limit of the linear beam
 NEAR = 0.01  # rad: allowed distance of a path's beginning
-REST_ROUNDS = 12  # for the chord whose joint, with its sag, is at the wanted angle
+REST_ROUNDS = 12  # iterations for the chord that gives, with the sag, the wanted joint angle
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class FlexiblePlan:
     path: Array
     pressing: float  # largest contact force of the tip, N
     deflection: float  # largest angle between joint and chord, rad
-    exact: Exact | None  # motion of the exact link; None with contact or static ends
+    exact: Exact | None  # motion of the exact link; None with contact or with static ends
 
     def words(self) -> str:
         lines = [f"{self.trajectory.duration:.3f} s, of which the tip moves from {abs(self.motion.path_start):.3f} s "
@@ -74,11 +74,12 @@ class FlexiblePlan:
 
 def plan_flexible(mechanism: Mechanism, source: Path, *, ends: Ends = "free", begin: Array | None = None,
                   speed: float = 1.0, tip_point: str | None = None) -> FlexiblePlan:
-    """Plan for a timed path of the tip (CSV with a column t), or for waypoints of the arm as if it were rigid.
+    """Plan for a timed path of the tip (CSV with a column t), or for waypoints of the arm with rigid links.
 
-    begin (J,): the joints' positions, by default the mechanism's start. Waypoints go on from there. A path must begin
-    there, or by default near it. tip_point: LINK or LINK:x,y,z, by default the end of the arm. Raises Refused if the
-    path is out of reach, the problem is ill-posed, or a limit is broken.
+    begin (J,): the joints' positions, by default the mechanism's start. A motion through waypoints starts from `begin`.
+    A path must start at `begin`, or without `begin` near the mechanism's start. tip_point: LINK or LINK:x,y,z, by
+    default the end of the arm. Raises Refused if the path is out of reach, the problem is ill-posed, or a limit is
+    broken.
     """
     arm = flexible_arm(mechanism)
     hz = mechanism.control.knot_hz
@@ -129,7 +130,7 @@ def plan_flexible(mechanism: Mechanism, source: Path, *, ends: Ends = "free", be
                        f"{begin[j]:.4g} rad", "plan a motion there first")
     rows = slice(None, None, every)
     q, qd, qdd = motion.q[rows], motion.qd[rows].copy(), motion.qdd[rows].copy()
-    if ends == "free":  # the rest is smaller than SMALL
+    if ends == "free":  # all further motion is smaller than SMALL
         qd[[0, -1]] = qdd[[0, -1]] = 0.0
     trajectory = Trajectory(arm.names, motion.times[rows], q, qd, qdd, source)
     _check(mechanism, arm, trajectory, motion)
@@ -164,15 +165,15 @@ def draw_flexible(path: Path, mechanism: Mechanism, found: FlexiblePlan) -> None
 
 
 def _as_if_rigid(mechanism: Mechanism, arm: FlexibleArm) -> Mechanism:
-    """Return the mechanism with rigid links and a locked passive joint; it moves like the chord."""
+    """Return the mechanism with rigid links and a locked passive joint. This mechanism moves like the chord."""
     passive = {joint.name: 0.0 for joint in mechanism.moving if joint.name not in arm.names}
     return replace(mechanism, links=tuple(replace(link, beam=None) for link in mechanism.links),
                    lock=mechanism.lock | passive)
 
 
 def _to_point(mechanism: Mechanism, arm: FlexibleArm, point: Tip | str) -> FlexibleArm:
-    """Return the arm whose chord ends in this point. Raises BadInput if the point is not beyond the flexible link, on
-    its axis."""
+    """Return the arm with a chord that ends in this point. Raises BadInput if the point is not beyond the flexible
+    link, on its axis."""
     if isinstance(point, str):
         table = waypoints.tip_option(point)
         point = Tip(_as_if_rigid(mechanism, arm), table.link, table.xyz, "command line")
@@ -188,7 +189,7 @@ def _to_point(mechanism: Mechanism, arm: FlexibleArm, point: Tip | str) -> Flexi
 
 
 def _chord_at(arm: FlexibleArm, joints: Array, dt: float) -> Array:
-    """Return the chord's pose (J,) for joints at rest at `joints`; the sag turns the root against the chord."""
+    """Return the chord's pose (J,) for joints at rest at `joints`. The sag turns the root against the chord."""
     chord = joints
     for _ in range(REST_ROUNDS):
         rows = np.stack([chord, chord])

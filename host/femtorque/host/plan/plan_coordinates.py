@@ -1,8 +1,8 @@
-"""Coordinates of a plan: the independent joints of a mechanism in one of its modes. The loops give all other joints.
+"""Coordinates of a plan: the independent joints of a mechanism in one mode. The loops give all other joints.
 
-A pose holds all moving joints (n,), in the order of the mode's own model. Its coordinates are the independent joints;
-in a tree, all joints. Poses are followed step by step, so that a plan stays on its first branch. A singular pose on the
-way is refused, with the pose, the loose joints and the condition number.
+A pose has all moving joints (n,), in the order of the mode's model. The coordinates of a pose are the independent
+joints. In a tree these are all joints. Poses are followed step by step, so that a plan stays on its first branch. A
+singular pose on the way is refused. The message has the pose, the undetermined joints and the condition number.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from femtorque.codegen.reference import closed_form, newton_euler, recursion
 
 Array = NDArray[np.float64]
 
-FITS = 2e-3  # rad or m that loops may be open when a mode is entered, as on the board
+FITS = 2e-3  # rad or m: largest gap of a loop when a mode is entered, as on the board
 PACE = 0.05  # rad or m between two poses on the way to a pose given by dependent joints
-EXACT = 3  # Newton steps at the end of that way
-SAME_WAY = 0.05  # of a joint's velocities: below this, the other joints determine it
+EXACT = 3  # Newton steps at the end of this way
+SAME_WAY = 0.05  # share of a joint's velocities: below this, the other joints determine the joint
 
 
 @dataclass(frozen=True)
 class Space:
-    """whole: the mechanism with all its modes; mode: the name of this one, empty without modes."""
+    """whole: the mechanism with all its modes. mode: the name of this space's mode, empty without modes."""
 
     whole: Mechanism
     mode: str
@@ -81,9 +81,9 @@ class Space:
         return replace(self.assembly, start=here).follow(self._actuated(np.atleast_2d(np.asarray(x, float))))
 
     def to(self, here: Array, wanted: dict[str, float]) -> Array:
-        """Return the pose (n,) with driven joints at `wanted` (name to rad or m), on an even way from `here`. Other
-        coordinates stay. Joints that follow from the others may be absent, and are ignored otherwise. Raises Refused at
-        a singular pose."""
+        """Return the pose (n,) with driven joints at `wanted` (name to rad or m). It is followed on an even way from
+        `here`, and all other coordinates stay. Dependent joints may be absent, and their values are ignored. Raises
+        Refused at a singular pose."""
         free = list(self.assembly.independent)
         given = [self.names.index(name) for name in wanted]
         chosen = self._deciding(here, [*given, *(i for i in free if i not in given)])
@@ -100,7 +100,7 @@ class Space:
         return self.follow(here, goal[free])[0]
 
     def _deciding(self, pose: Array, joints: list[int]) -> list[int]:
-        """Return the first of these joints that together determine a pose."""
+        """Return the first of these joints, as many as together determine a pose."""
         if set(self.assembly.independent) <= set(joints) and not self.assembly.dependent:
             return list(self.assembly.independent)
         G, chosen = self.assembly.velocity_matrix(pose), list[int]()
@@ -114,7 +114,7 @@ class Space:
         return chosen
 
     def motion(self, here: Array, x: Array, xd: Array, xdd: Array) -> tuple[Array, Array, Array]:
-        """Return the motion of all joints, each (N, n), from that of the coordinates, each (N, f)."""
+        """Return the motion of all joints, each (N, n), from the motion of the coordinates, each (N, f)."""
         full = self.follow(here, x)
         velocities = self.assembly.velocities(full, xd)
         return full, velocities, self.assembly.accelerations(full, velocities, xdd)
@@ -127,7 +127,7 @@ class Space:
 
     def torque(self, q: Array, qd: Array, qdd: Array) -> Array:
         """Return torques (N, J), N m or N, of the streamed joints for a motion (N, n) of all joints, by Newton-Euler
-        with the loops' forces and all followers. Joints undriven in this mode get zero."""
+        with the loops' forces and all followers. Joints without a drive in this mode get zero."""
         model = self.assembly.model
         convert = closed_form(self.assembly, recursion) if self.mechanism.constrained else recursion
         return self.streamed(newton_euler(model, q, qd, qdd, convert)) * self.driven
@@ -144,15 +144,15 @@ class Space:
         return dict(zip(self.names, pose.tolist(), strict=True))
 
     def entered(self, mode: str, pose: Array) -> tuple[Space, float, str]:
-        """Return the space of another mode, with its loops closed from a pose of this one, the largest correction of a
-        streamed joint, and its name."""
+        """Return the space of another mode, with its loops closed from a pose of this mode. Also return the largest
+        correction of a streamed joint, and this joint's name."""
         other = Space.of(self.whole, mode, self.near(pose))
         away = np.abs(other.streamed(other.start) - self.streamed(pose))
         farthest = int(np.argmax(away))
         return other, float(away[farthest]), self.whole.streamed[farthest].name
 
     def check(self, poses: Array, to: str) -> None:
-        """Refuse poses (N, n) in which a joint moved by the loops leaves its limits."""
+        """Raise Refused for poses (N, n) in which a joint moved by the loops leaves its limits."""
         for i in self.assembly.dependent:
             joint = self.assembly.model.bodies[i].joint
             outside = np.maximum(poses[:, i] - joint.limits.upper, joint.limits.lower - poses[:, i])
@@ -181,8 +181,8 @@ def stretches(mechanism: Mechanism, trajectory: Trajectory,
 
 
 def begin_of(space: Space, begin: ArrayLike | None, source: object) -> Array:
-    """Return the pose (n,) of streamed joints at `begin` (J,), on the start's branch; by default the start. Raises
-    BadInput if redundantly actuated joints do not fit the loops, and Refused if every way from the start is
+    """Return the pose (n,) with streamed joints at `begin` (J,), by default the start, on the branch of the start.
+    Raises BadInput if redundantly actuated joints do not fit the loops, and Refused if every way from the start is
     singular."""
     if begin is None:
         return space.start

@@ -1,10 +1,10 @@
 """Waypoints to a jerk-limited motion within the limits of position, velocity, acceleration and effort.
 
-Between two rests the joints move together (ruckig: synchronised, in phase if possible). At waypoints passed through,
-the velocities let no joint reverse. On a straight line the tip's path is first solved for the joints and then travelled
-at a jerk-limited speed. Sections that need too much of the motors are slowed: by a factor k in time, velocities fall as
-1/k, accelerations and inertial torques as 1/k^2. A row of the result is a knot. The board plays the quintics between
-the rows, and the limits hold for these.
+Between two rests the joints move together (ruckig: synchronised, in phase if possible). If the motion passes through a
+waypoint, no joint reverses there. On a straight line the tip's path is first solved for the joints. The tip then moves
+on this path at a jerk-limited speed. Sections that need too much torque are slowed by a factor k in time. Velocities
+then fall as 1/k, accelerations and inertial torques as 1/k^2. A row of the result is a knot. The board plays quintics
+between the rows, and the quintics keep the limits.
 
 Closed mechanisms move their independent joints. The other joints follow the loops on the plan's first branch, within
 their limits (host/plan/plan_coordinates.py). Modes are entered at rest, where their loops close.
@@ -36,7 +36,7 @@ Curve = Callable[[Array], tuple[Array, Array, Array]]  # s (N,) to q, dq/ds, d2q
 RISE = 0.25  # s to full velocity without an acceleration limit
 BUILD_UP = 0.1  # s to full acceleration without a jerk limit
 SAME = 1e-7  # rad or m: closer poses are equal
-LINE_SAMPLES, LINE_MOST, LINE_ERROR = 33, 1025, 1e-5  # of a line: first and largest number of points; m off it
+LINE_SAMPLES, LINE_MOST, LINE_ERROR = 33, 1025, 1e-5  # on a line: first and largest number of points; largest error, m
 LINE_STEP = 0.5  # rad or m: a larger step between two points of a line is a jump
 SLOWEST = 1e3  # largest factor of time
 ROUNDS = 30
@@ -45,7 +45,7 @@ BEGINNING = "the beginning"
 
 @dataclass(frozen=True)
 class Slowed:
-    """A section that the motors cannot play at the speed of the other limits. factor: times slower."""
+    """A section that is slowed, since the motors are too weak for its first speed. factor: of its time."""
 
     section: int
     to: str
@@ -55,7 +55,7 @@ class Slowed:
 
 @dataclass(frozen=True)
 class Plan:
-    """arrivals: (time s, waypoint) of every waypoint reached. tip: (R, 3) m, if waypoints use a tip."""
+    """arrivals: (time s, waypoint) of every reached waypoint. tip (R, 3): m, if waypoints use a tip."""
 
     trajectory: Trajectory
     arrivals: tuple[tuple[float, str], ...]
@@ -85,8 +85,8 @@ class Plan:
 
 @dataclass(frozen=True)
 class _Section:
-    """A motion from rest to rest in one mode. at: t (N,) s to positions, velocities, accelerations of the coordinates,
-    each (N, f). begin: the first pose (n,). via: (time, waypoint)."""
+    """A motion from rest to rest in one mode. at: function from times (N,) s to positions, velocities, accelerations of
+    the coordinates, each (N, f). begin: the first pose (n,). via: (time, waypoint)."""
 
     space: Space
     begin: Array
@@ -102,8 +102,8 @@ def plan(mechanism: Mechanism, waypoints: Waypoints, *, begin: ArrayLike | None 
     to rest.
 
     back: return to the beginning at the end. speed: a share of the limits of velocity, acceleration and jerk. reserve:
-    share of the effort for the feedback. Raises Refused if a waypoint cannot be reached or held, or if a singular pose
-    is on the way to it.
+    share of the effort for the feedback. Raises Refused if a waypoint cannot be reached or held, or if the way passes a
+    singular pose.
     """
     if mechanism.flexible:
         raise BadInput(mechanism.source or mechanism.name, "mechanism", None,
@@ -129,7 +129,7 @@ class _Way:
         self.space = Space.of(mechanism, waypoints.points[0].mode or "")
         self.here = begin_of(self.space, begin, self.source)
         self.first = self.space, self.here
-        self.group: list[tuple[Waypoint, Array]] = []  # waypoints passed through until the next rest
+        self.group: list[tuple[Waypoint, Array]] = []  # waypoints to pass through before the next rest
         self.sections: list[_Section] = []
 
     @property
@@ -191,7 +191,7 @@ class _Way:
         self.space, self.here = other, other.start
 
     def _fitted(self, target: Array, mode: str, where: str) -> Array:
-        """Return a pose that also closes the loops of the next mode; the given pose is slightly off."""
+        """Return a pose that also closes the loops of the next mode. The given pose closes them with a small error."""
         other, away, joint = self._close(mode, target, where)
         if away > FITS:
             raise Refused(self._open(mode, where, other, joint))
@@ -221,7 +221,7 @@ def straight(mechanism: Mechanism, here: ArrayLike, there: ArrayLike, speed: flo
 
 
 def _target(space: Space, point: Waypoint, near: Array, tip: Tip | None) -> Array:
-    """Return the pose (n,) of a waypoint, coming from `near`. Raises Refused if tip or loops cannot reach it."""
+    """Return the pose (n,) of a waypoint that is nearest to `near`. Raises Refused if tip or loops cannot reach it."""
     try:
         if point.goal is not None:
             assert tip is not None
@@ -310,8 +310,8 @@ def _leg(a: Array, b: Array, rate_a: Array, rate_b: Array, bounds: tuple[Array, 
 
 
 def _through(poses: list[Array], durations: list[float], bounds: list[tuple[Array, Array, Array]]) -> Array:
-    """Return velocities (waypoints - 1, J) at the inner waypoints: the harmonic mean of the mean velocities on both
-    sides, zero for a reversing joint (Fritsch and Butland's rule for monotone curves)."""
+    """Return velocities (waypoints - 1, J) at the inner waypoints: the harmonic mean of the mean velocities before and
+    after the waypoint, zero for a reversing joint (Fritsch and Butland's rule for monotone curves)."""
     means = np.diff(poses, axis=0) / np.array(durations)[:, None]
     a, b = means[:-1], means[1:]
     same = a * b > 0.0
@@ -319,7 +319,8 @@ def _through(poses: list[Array], durations: list[float], bounds: list[tuple[Arra
 
 
 def _legs(poses: list[Array], rates: Array, bounds: list[tuple[Array, Array, Array]]) -> list[Any] | None:
-    """Return the legs with these velocities at the inner waypoints; None if one is impossible or a joint reverses."""
+    """Return the legs with these velocities at the inner waypoints. Return None if a leg is impossible or a joint
+    reverses."""
     rest = np.zeros_like(poses[0])
     ends = [rest, *rates, rest]
     legs = []
@@ -429,8 +430,8 @@ Moves = tuple[Array, Array, Array]  # positions, velocities, accelerations of al
 
 @dataclass(frozen=True)
 class _Played:
-    """A section on the board: rows of all joints at knots. factor: its time over the section's own; slowed: the part of
-    the factor due to efforts."""
+    """A section on the board: rows of all joints at knots. factor: its time over the time of the unslowed section.
+    slowed: the part of the factor due to efforts."""
 
     rows: Moves
     factor: float
@@ -439,7 +440,7 @@ class _Played:
 
 
 def _joined(mechanism: Mechanism, sections: list[_Section], speed: float, reserve: float, waypoints: Waypoints) -> Plan:
-    """Return the sections in order, each slowed as needed."""
+    """Return the sections in order, slowed where needed."""
     period = 1.0 / mechanism.control.knot_hz
     parts: list[tuple[Array, Array, Array]] = []
     arrivals: list[tuple[float, str]] = []
@@ -508,7 +509,7 @@ def _rows(section: _Section, knots: int, factor: float) -> Moves:
 
 
 def _samples(section: _Section, rows: Moves) -> tuple[Array, Moves]:
-    """Return times t (N,) and the motion of all joints on the board, between the rows too."""
+    """Return times t (N,) and the motion of all joints on the board, at and between the rows."""
     space, period = section.space, 1.0 / section.space.whole.control.knot_hz
     names = [joint.name for joint in space.joints]
     q, qd, qdd = map(space.coordinates, rows)
@@ -518,7 +519,7 @@ def _samples(section: _Section, rows: Moves) -> tuple[Array, Moves]:
 
 
 def _too_fast(space: Space, qd: Array, qdd: Array, jerk: Array, speed: float) -> float:
-    """Return the factor of time that velocity, acceleration and jerk limits of all joints need; at most 1 if they are
+    """Return the factor of time that velocity, acceleration and jerk limits of all joints need. At most 1: all are
     kept."""
     slower = 1.0
     for j, body in enumerate(space.assembly.model.bodies):
@@ -564,7 +565,7 @@ def _unit(joint: Joint) -> str:
 
 
 def shares(mechanism: Mechanism, trajectory: Trajectory) -> dict[str, dict[str, float | None]]:
-    """Return each joint's largest shares of its limits; with flexible links the effort's share is unknown."""
+    """Return each joint's largest shares of its limits. With flexible links the share of the effort is unknown."""
     period = 1.0 / (effort.SAMPLES * mechanism.control.knot_hz)
     t = np.arange(int(np.ceil(trajectory.duration / period - 1e-6)) + 1, dtype=float) * period
     _, qd, qdd = trajectory.at(t)

@@ -1,4 +1,4 @@
-"""Place of a tip, and joint positions that reach a place: numerical inverse kinematics with named refusals."""
+"""The place of a tip, and joint positions for a place: numerical inverse kinematics with reasons for refusals."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 POSITION, ORIENTATION = 1e-6, 1e-5  # m, rad: tolerance of a goal
 NEWTON, FAR = 12, 0.5  # steps at most; longest step, rad or m
 STARTS = 24  # further start poses of the search
-NOWHERE = 100.0  # times the reach: distance assigned to an unreachable pose
+NOWHERE = 100.0  # distance of an unreachable pose, over the reach
 UNLIMITED = 2.0 * np.pi  # rad or m on either side of the start, for a joint without limits
 
 
@@ -42,8 +42,7 @@ def _listed(values: Array) -> str:
 
 
 class Tip:
-    """A point fixed in a link. offset (3,): in the link's frame, m; place (3,): in the frame of the body that carries
-    it."""
+    """A point fixed in a link. offset (3,): in the link's frame, m. place (3,): in the frame of the link's body, m."""
 
     def __init__(self, mechanism: Mechanism, link: str, offset: ArrayLike = (0.0, 0.0, 0.0),
                  source: object = "") -> None:
@@ -98,7 +97,7 @@ class Tip:
         return float(np.linalg.norm(goal.xyz - here.xyz)), float(turn)
 
     def solve(self, goal: Goal, near: ArrayLike, starts: int = STARTS) -> Array:
-        """Return joint positions (J,) within the limits that bring the tip to the goal, those nearest to `near`. Raises
+        """Return the joint positions (J,) nearest to `near` that bring the tip to the goal within the limits. Raises
         Refused with the obstacle: distance, orientation or a joint's limit."""
         near = np.asarray(near, float)
         lower, upper = self._bounds(near)
@@ -121,7 +120,7 @@ class Tip:
         return min(found, key=lambda x: float(np.max(np.abs(x - near))))
 
     def reached(self, near: Array, q: Array) -> Array | None:
-        """Return the pose that the joints reach on a straight way from `near` to q."""
+        """Return the pose at the end of the joints' straight way from `near` to q."""
         return self.moved(near, q[self.chain])
 
     def _newton(self, goal: Goal, near: Array) -> Array:
@@ -166,7 +165,7 @@ class Tip:
     def _descend(self, goal: Goal, begin: Array, lower: Array, upper: Array) -> Array:
         """Return the nearest least-squares solution: positions in m, orientation in rad times the arm's reach."""
         free, reach = np.array(self.chain), self._reach()
-        last = begin  # a tried pose: the next is near it
+        last = begin  # a tried pose; the next pose is near it
 
         def full(x: Array) -> Array | None:
             nonlocal last

@@ -1,9 +1,11 @@
-"""The motion of a flexible tip, corrected for the exact link: planned by the linear beam, tried on the exact one.
+"""The motion of a flexible tip, corrected for the exact link. The linear beam gives the plan, and the exact link tests
+it.
 
 The chain of femtorque.host.plan.exact_link shows the residual of the linear inverse of femtorque.host.plan.tip_torques.
-The chord's motion is then increased by this residual, repeatedly; each round leaves about a hundredth. Before and after
-the path, the wanted tip motion continues as the error does. The inverse of a vibration with a resting root moves no
-root, so the addition to the joint decays like the inverse's own pre- and post-actuation.
+The chord's motion is then changed by this residual in several rounds. Each round leaves about a hundredth of the
+residual. Before and after the path, the wanted tip motion continues the error's motion. The inverse of a vibration with
+a resting root does not move the root. So the addition to the joint decays like the pre- and post-actuation of the
+linear inverse.
 """
 
 from dataclasses import dataclass, replace
@@ -18,18 +20,18 @@ from femtorque.host.plan.tip_torques import FlexibleArm, TipMotion, hub_accelera
 
 Array = NDArray[np.float64]
 
-SEGMENTS, FINER = 24, 48  # of the correcting chain, and of the chain for the residual
+SEGMENTS, FINER = 24, 48  # segments of the correcting chain, and of the chain for the residual
 NOTHING = 2e-6  # rad: smaller errors are not corrected
 ROUNDS = 3  # in a slew of 60 degrees the error falls from 5 mrad to 60 and 2 urad
-WORSE = 0.5  # of the error: a round that leaves more is the last
+WORSE = 0.5  # share of the error: a round that leaves more is the last round
 MARGIN = 0.1  # s beyond pre- and post-actuation, for the solution's end effects
 AFTER = 0.6  # s after the motion, for the remaining swing
 
 
 @dataclass(frozen=True)
 class Exact:
-    """motion: with the torques of the exact link. left: peak-to-peak swing of the tip afterwards; linear: the same
-    after the linear plan; off: largest distance from the path. All m, on the finer chain."""
+    """motion: with the torques of the exact link. left: peak-to-peak swing of the tip after the motion. linear:
+    peak-to-peak swing after the linear plan. off: largest distance from the path. All are in m, on the finer chain."""
 
     motion: TipMotion
     left: float
@@ -60,8 +62,8 @@ class More:
 
 def corrected(arm: FlexibleArm, chord: Timed, duration: float, dt: float, lead: tuple[float, float],
               anchored: bool = False) -> Exact:
-    """Return tip_motion with free ends, for the exact link. anchored: the joints begin as in the linear plan, without
-    correction of the exact link's larger sag. Raises Refused as tip_motion does, and if the link folds."""
+    """Return tip_motion with free ends, for the exact link. anchored: the joints begin as in the linear plan, although
+    the exact link sags more. Raises Refused as tip_motion does, and if the link folds."""
     m = round(MARGIN / dt)
     before, after = (round(s / dt) for s in lead)
     T = before + round(duration / dt) + after + 2 * m
@@ -97,13 +99,13 @@ def _cut(motion: TipMotion, m: int, path_start: float) -> TipMotion:
     """Cut off the margins, with rest at both ends."""
     rows = slice(m, len(motion.times) - m)
     q, qd, qdd = (field[rows].copy() for field in (motion.q, motion.qd, motion.qdd))
-    qd[[0, -1]] = qdd[[0, -1]] = 0.0  # the rest has decayed
+    qd[[0, -1]] = qdd[[0, -1]] = 0.0  # all further motion has decayed
     return replace(motion, times=motion.times[rows] - motion.times[m], path_start=path_start, q=q, qd=qd, qdd=qdd,
                    torque=motion.torque[rows], W=motion.W[rows])
 
 
 def _swing(arm: FlexibleArm, motion: TipMotion, segments: int, after: int, dt: float) -> Swung:
-    """Return the exact link under a motion of the joints, and during some steps of rest afterwards."""
+    """Return the exact link's motion under a motion of the joints and during some steps of rest afterwards."""
     q = np.concatenate([motion.q, np.repeat(motion.q[-1:], after, axis=0)])
     qd, qdd = (np.concatenate([field, np.zeros((after, field.shape[1]))]) for field in (motion.qd, motion.qdd))
     a, rate, turn = hub_acceleration(arm, q, qd, qdd)
@@ -118,7 +120,7 @@ def _axes(arm: FlexibleArm) -> tuple[Array, Array]:
 
 
 def _angle(arm: FlexibleArm, q: Array) -> Array:
-    """Return the angle of the link's direction (T,), rad, from that with all joints at zero."""
+    """Return the angle (T,), rad, of the link's direction from its direction with all joints at zero."""
     return q @ arm.signs
 
 

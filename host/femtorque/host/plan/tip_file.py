@@ -1,7 +1,7 @@
 """A timed path of the tip, optionally with its contact force: a CSV file.
 
-Columns: `t` in s from 0; x, y and, if the arm's plane needs it, z in m, base frame; optionally fx, fy, fz, the tip's
-force on its surroundings, N. Between the rows runs a quintic spline that starts and ends at rest; the force is a cubic
+Columns: `t` in s from 0; x and y in m, base frame, and z if the arm's plane needs z; optionally fx, fy, fz, the tip's
+force on its surroundings, N. The path is a quintic spline through the rows, from rest to rest. The force is a cubic
 spline.
 """
 

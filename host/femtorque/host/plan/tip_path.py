@@ -1,6 +1,6 @@
-"""From a tip's path to positions, velocities and accelerations of the chords, for planar arms with one or two driven
-joints: rigid kinematics (Tsujita et al., Eqs 13-14), by Newton from sample to sample so that the elbow stays on its
-side."""
+"""Computes positions, velocities and accelerations of the chords from a tip's path, for planar arms with one or two
+driven joints. The kinematics are rigid (Tsujita et al., Eqs 13-14). Newton's method goes from sample to sample, so that
+the elbow stays on its side."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,16 +12,16 @@ from femtorque.host.plan.tip_torques import FlexibleArm, tip
 
 Array = NDArray[np.float64]
 
-CLOSE = 1e-10  # of the reach: tolerance of the tip on its path
-OFF_PATH = 1e-6  # of the reach: allowed distance from one joint's arc, or from the arm's plane
+CLOSE = 1e-10  # share of the reach: tolerance of the tip on its path
+OFF_PATH = 1e-6  # share of the reach: allowed distance from one joint's arc, or from the arm's plane
 ROUNDS = 30
-COARSE = 65  # samples solved in order; the others begin between them
+COARSE = 65  # samples solved in order; their solutions start the samples between
 STRAIGHT = 1e-3  # sine of the elbow's angle; below it the joint velocities are undetermined
 
 
 def chord_motion(arm: FlexibleArm, path: Timed, duration: float, dt: float, start: Array) -> Trajectory:
-    """Return chord positions with the tip at path.at(t) (..., 3), m, global, every dt s. start (J,): a pose, rad, near
-    the first point; it decides the elbow's side. Raises Refused, with time and distance, if the path leaves the
+    """Return chord positions every dt s with the tip at path.at(t) (..., 3), m, global. start (J,): a pose, rad, near
+    the first point, which decides the elbow's side. Raises Refused, with time and distance, if the path leaves the
     reach."""
     t = np.arange(int(round(duration / dt)) + 1, dtype=float) * dt
     x, xd, xdd = path.at(t)
@@ -62,8 +62,8 @@ def _axes(arm: FlexibleArm) -> Array:
 
 
 def _jacobian(arm: FlexibleArm, q: Array) -> tuple[Array, Array]:
-    """Return the tip's motion in the plane per joint (T, 2, J), and the vectors (T, J, 3) from each joint to the next
-    or to the tip."""
+    """Return the tip's Jacobian in the plane (T, 2, J), and the vectors (T, J, 3) from each joint to the next joint or
+    to the tip."""
     end = tip(arm, q)
     origins = np.concatenate([pose(arm.rigid, q).origin[:, :arm.hub + 1], end[:, None]], axis=1)
     columns = [_plane(arm, arm.signs[j] * np.cross(arm.normal, end - origins[:, j])) for j in range(arm.hub + 1)]
@@ -86,7 +86,7 @@ def _solve(arm: FlexibleArm, x: Array, near: Array, t: Array) -> Array:
 
 
 def _check_reach(arm: FlexibleArm, t: Array, x: Array, start: Array) -> None:
-    """Refuse a path out of the plane, or nearer or farther than the links reach."""
+    """Raise Refused for a path out of the plane, or nearer or farther than the links reach."""
     if arm.hub > 1:
         raise Refused("path: a tip in the plane determines two joints; give the path in joints for an arm of more")
     origin = pose(arm.rigid, start).origin

@@ -1,10 +1,10 @@
 """The motion and torques that make the tip of a planar flexible arm follow a path with a contact force.
 
-The arm has joints about parallel axes, rigid links, and at the end one flexible link. A rigid part beyond it may be
-fixed or on a spring. The chord moves like a rigid link, so the tip's path gives the joint positions "as if rigid". The
-elastic coordinates along that motion are one linear boundary-value problem (femtorque.host.plan.boundary_value). The
-flexible link's joint turns by the chord's angle plus the slope at its root. The torques follow from the forces on it.
-Nothing is iterated (Tsujita et al., Eqs 13-19).
+The arm has joints about parallel axes, rigid links, and at the end one flexible link. A rigid part beyond the flexible
+link may be fixed or on a spring. The chord moves like a rigid link. So the tip's path gives the joint positions of a
+rigid arm. The elastic coordinates along this motion are one linear boundary-value problem
+(femtorque.host.plan.boundary_value). The flexible link's joint turns by the chord's angle plus the slope at the link's
+root. The torques follow from the forces on the link. The method does not iterate (Tsujita et al., Eqs 13-19).
 """
 
 from dataclasses import dataclass, replace
@@ -23,16 +23,16 @@ from femtorque.host.plan.chord_beam import ChordBeam, End
 Array = NDArray[np.float64]
 
 PARALLEL = 1e-9
-ON_LINE = 1e-9  # of the beam's length: allowed distance of its load from its axis
+ON_LINE = 1e-9  # share of the beam's length: allowed distance of its load from its axis
 
 
 @dataclass(frozen=True)
 class FlexibleArm:
-    """A planar chain whose last driven joint, number `hub`, carries the flexible link `beam`; mass kg, bar, end: the
-    link itself.
+    """A planar chain. Its last driven joint, number `hub`, carries the flexible link `beam`. mass: kg, of the link.
+    bar, end: the link's beam and end part.
 
-    rigid: the chain up to the hub with a massless flexible link; its joints are the driven ones. normal: the common
-    axis, global; signs (hub + 1,): +1 or -1, each joint's axis along it.
+    rigid: the chain of the driven joints up to the hub, with a massless flexible link. normal: the common axis, global.
+    signs (hub + 1,): +1 or -1, each joint's axis along `normal`.
     """
 
     rigid: Model
@@ -51,10 +51,10 @@ class FlexibleArm:
 
 @dataclass(frozen=True)
 class TipMotion:
-    """Motion of the joints. times (T,) s from 0, pre-actuation included; path_start: the path's beginning, s.
+    """Motion of the joints. times (T,): s from 0, with pre-actuation. path_start: the path's beginning, s.
 
-    q, qd, qdd (T, J): the driven joints, rad; torque (T, J): N m, of the arm alone (no friction, no rotors); W (T, n):
-    elastic coordinates of femtorque.host.plan.chord_beam; counts: conditions at start and end.
+    q, qd, qdd (T, J): of the driven joints, rad. torque (T, J): N m, without friction and rotors. W (T, n): elastic
+    coordinates of femtorque.host.plan.chord_beam. counts: conditions at start and end.
     """
 
     times: Array
@@ -69,8 +69,8 @@ class TipMotion:
 
 def flexible_arm(mechanism: Mechanism, point: float | None = None, elements: int | None = None) -> FlexibleArm:
     """Return the arm of a mechanism. point: the tip's place along x beyond the beam's end, m, by default the end of the
-    last part. elements: in place of the file's. Raises BadInput unless the mechanism is a planar arm that ends in a
-    beam."""
+    last part. elements: replaces the file's number of elements. Raises BadInput unless the mechanism is a planar arm
+    that ends in a beam."""
     # a planar arm does not twist
     links = tuple(x if x.beam is None else replace(x, beam=replace(x.beam, GJ=None)) for x in mechanism.links)
     mechanism = replace(mechanism, links=links)
@@ -128,8 +128,8 @@ def tip_motion(arm: FlexibleArm, chord: Timed, duration: float, dt: float, *, en
 def elastic_problem(arm: FlexibleArm, chord: Timed, t: Array, dt: float, press: Timed | None = None) -> Problem:
     """Return the linear problem of the elastic coordinates along a motion of the chord (corrected Eq. 15).
 
-    < (B - e x) a > + e < w a_1 > + C W' + K W = - e reach f_2, with e the hub's slope: the root's equation, which holds
-    the joint's torque, minus the moment balance of the whole link, which gives that torque.
+    < (B - e x) a > + e < w a_1 > + C W' + K W = - e reach f_2, with e the hub's slope. The root's equation has the
+    joint's torque. The moment balance of the whole link also has this torque. Their difference is free of it.
     """
     beam, e = arm.beam, arm.beam.hub
     A, Om, turn = _hub_motion(arm, *chord.at(t))

@@ -1,4 +1,5 @@
-"""Waypoints of an arm as TOML or CSV, in joint space or for a tip. `femtorque.host.plan.planning` finds their times.
+"""Waypoints of an arm as TOML or CSV, for joints or for a tip. `femtorque.host.plan.planning` finds the waypoints'
+times.
 
 TOML:
     tip = { link = "hand", xyz = [0.2, 0.0, 0.0] }     # only for waypoints that say where the tip goes
@@ -12,7 +13,7 @@ TOML:
     speed = 0.5                                        # of the limits, on the way to it
     pause = 0.2                                        # s of rest at it
     mode = "loaded"                                    # of a mechanism with modes: entered on the way to it
-CSV: one column per joint, or x, y, z and perhaps roll, pitch, yaw; beside them perhaps stop, line, speed, pause, mode.
+CSV: one column per joint, or x, y, z and optionally roll, pitch, yaw; optionally stop, line, speed, pause, mode.
 """
 
 import csv
@@ -59,8 +60,8 @@ class WaypointFile(Table):
 
 @dataclass(frozen=True)
 class Waypoint:
-    """Joints (name to rad or m; others stay) or a goal of the tip. where: its name in errors. mode: of the mechanism,
-    from the rest before the waypoint on; None: unchanged."""
+    """Joints (name to rad or m; unnamed joints stay) or a goal of the tip. where: the waypoint's name in errors. mode:
+    of the mechanism, from the rest before the waypoint on; None: unchanged."""
 
     where: str
     joints: dict[str, float] | None
@@ -74,7 +75,7 @@ class Waypoint:
 
 @dataclass(frozen=True)
 class Waypoints:
-    """tip: None if no waypoint needs one."""
+    """tip: None if no waypoint needs a tip."""
 
     source: Path
     points: tuple[Waypoint, ...]

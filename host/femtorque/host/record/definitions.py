@@ -1,4 +1,4 @@
-"""ROS 2's message definitions as MCAP needs them: a message, then all its parts."""
+"""ROS 2's message definitions in MCAP's form: a message, then all its parts."""
 
 _LINE = "=" * 80
 _FIELDS = {

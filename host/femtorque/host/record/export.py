@@ -1,4 +1,4 @@
-"""A run as a table for other programs: CSV, or Parquet with pyarrow (an extra: 40 MB for one format)."""
+"""A run as a table for other programs: CSV, or Parquet with pyarrow. pyarrow has 40 MB, so it is an extra."""
 
 import csv
 from pathlib import Path
@@ -22,8 +22,8 @@ def table(run: Run) -> dict[str, list[Any]]:
 
 
 def write_export(run: Run, path: Path, force: bool = False) -> None:
-    """Write a .csv or .parquet file. force: replace such a table. Raises BadInput for another suffix or an existing
-    file, Refused without pyarrow."""
+    """Write a .csv or .parquet file. force: replace an existing table. Raises BadInput for another suffix or an
+    existing file, and Refused without pyarrow."""
     claim(path, PARQUET if path.suffix == ".parquet" else TABLE, force)
     if path.suffix == ".csv":
         _csv(run, path)

@@ -21,9 +21,9 @@ _FELT = ("std_msgs/Header header\nstring[] name\nfloat64[] external\nfloat64[] m
 
 @dataclass(frozen=True)
 class FromOutside:
-    """External torques: t (T,) s since the board's reset; external, mean and threshold (T, J), N m or N. touched (T,):
-    True during a touch. joint (T,): of the present or last touch; empty before the first. touches (T,): since reset;
-    wraps."""
+    """External torques. t (T,): s since the board's reset. external, mean, threshold (T, J): N m or N. touched (T,):
+    True during a touch. joint (T,): of the present or last touch; empty before the first touch. touches (T,): since
+    reset; wraps."""
 
     t: Array
     external: Array

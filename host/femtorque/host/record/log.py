@@ -1,13 +1,13 @@
-"""Logs of a run: MCAP with ROS 2 messages (for Foxglove and PlotJuggler), and the same numbers as CSV.
+"""Logs of a run: MCAP with ROS 2 messages (for Foxglove and PlotJuggler), and CSV with the same numbers.
 
-Every STATUS is written through to both files, so a crash of the host loses nothing. After the run the MCAP is packed:
-compressed chunks, an index for viewers, and a check sum. Log times are the board's: seconds of control ticks since its
+Every STATUS is written to both files at once, so a crash of the host loses no data. After the run the MCAP is packed
+with compressed chunks, an index for viewers, and a check sum. Log times are seconds of control ticks since the board's
 reset. The host's clock gives the publish times and the CSV's last column.
 
-Topics: /joint_states (measured), /joint_states/desired, /torque, /status; with [feel] /felt
-(host/record/external_torque.py); of a simulated plant /joint_states/true, and surroundings and contacts
-(host/record/surroundings.py). With a known mechanism the log also holds the arm (host/record/robot.py) and, as an
-attachment, the scene for `femtorque plot` (host/scene).
+The topics are /joint_states (measured), /joint_states/desired, /torque and /status. With [feel] the log has /felt
+(host/record/external_torque.py). A simulated plant adds /joint_states/true, surroundings and contacts
+(host/record/surroundings.py). With a known mechanism the log also has the arm (host/record/robot.py). An attachment has
+the scene for `femtorque plot` (host/scene).
 """
 
 from __future__ import annotations
@@ -51,10 +51,11 @@ Array = NDArray[np.float64]
 MEASURED, DESIRED, TORQUE, STATUS = "/joint_states", "/joint_states/desired", "/torque", "/status"
 TRUE = "/joint_states/true"
 TIPS = "/tips/true"  # deflections and shapes of flexible links
-SHAPE = (".y", ".slope_y", ".z", ".slope_z")  # suffixes of a link's name: its end in its root's frame, m and rad
+SHAPE = (".y", ".slope_y", ".z", ".slope_z")  # suffixes of a link's name: the link's end in the frame of its root, m
+                                              # and rad
 METADATA = "femtorque"
-CHECK = "crc32"  # of the rest of the metadata
-CHUNK = 2**18  # bytes before compression, about a second of a run; one damaged byte loses one chunk
+CHECK = "crc32"  # check sum of all other metadata
+CHUNK = 2**18  # bytes before compression, about a second of a run; a damaged byte loses one chunk
 ARM = "arm.json.gz"  # the attachment: femtorque.host.scene.description
 
 _STAMP = definition("\n", "std_msgs/Header", "builtin_interfaces/Time")
@@ -75,7 +76,7 @@ _STATUS = (
 PER_JOINT = ("position", "target", "rate", "target_rate", "torque_ff", "torque", "duty")
 
 
-Truth = Callable[[int], tuple[Array, Array]]  # positions and rates (J,) of the plant at a tick, nan if unknown
+Truth = Callable[[int], tuple[Array, Array]]  # positions and rates (J,) of the plant at a tick; NaN if unknown
 
 
 class Log:
@@ -89,7 +90,7 @@ class Log:
         """path: RUN.mcap. notes: JSON data for the MCAP's metadata. truth, tips, surroundings: of a simulated plant.
         wall: returns ns since 1970. mechanism: the arm to be shown. Raises BadInput.
 
-        Older logs of that name are replaced when this one is closed. Other files are never replaced.
+        `close` replaces an older log of the same name. Other files are never replaced.
         """
         if path.suffix != ".mcap":
             raise BadInput(path, "log", None, "must end in .mcap",
@@ -182,7 +183,7 @@ class Log:
         self.pack()
 
     def finish(self) -> None:
-        """Finish both files quickly; a board may be waiting."""
+        """Finish both files quickly, since a board may wait."""
         with _named(self.path):
             self._writer.finish()
             self._file.close()
@@ -213,7 +214,7 @@ def _named(path: Path) -> Iterator[None]:
 
 
 def table_of(path: Path) -> Path:
-    """Return the place of the log's table; its name collides with no likely motion's."""
+    """Return the path of the log's table. A motion is unlikely to have this name."""
     return path.with_suffix(".status.csv")
 
 
@@ -224,7 +225,7 @@ def claim_log(path: Path, force: bool = False) -> None:
 
 
 def _live(place: Path) -> Path:
-    """Return the path of a growing log, next to an older log if there is one. Raises BadInput."""
+    """Return the path of a growing log. An older log stays in place. Raises BadInput."""
     if not place.is_file():
         return place
     beside = place.with_stem(f"{place.stem}.new")
@@ -235,7 +236,8 @@ def _live(place: Path) -> Path:
 
 
 def _pack(path: Path, mechanism: Mechanism | None, things: Sequence[Thing]) -> None:
-    """Rewrite the records in compressed, indexed chunks, with the arm's frames. A full disk leaves them as they are."""
+    """Rewrite the records in compressed, indexed chunks, with the arm's frames. On a full disk the log stays
+    unchanged."""
     packed = path.with_suffix(".packed")
     try:
         with path.open("rb") as source, packed.open("wb") as target:
@@ -267,7 +269,7 @@ def _copy(reader: McapReader, writer: McapWriter) -> None:
     ids: dict[int, int] = {}
     for schema, channel, message in reader.iter_messages(log_time_order=False):
         if channel.id not in ids:
-            assert schema is not None  # every channel of a log has one
+            assert schema is not None  # every channel of a log has a schema
             kind = writer.register_schema(schema.name, schema.encoding, schema.data)
             ids[channel.id] = writer.register_channel(channel.topic, channel.message_encoding, kind)
         writer.add_message(ids[channel.id], message.log_time, message.data, message.publish_time, message.sequence)
@@ -282,12 +284,12 @@ def _measured(path: Path) -> tuple[list[int], Array]:
 
 
 FACTS = ("ku", "kv", "count", "effort", "velocity", "viscous", "coulomb", "age", "play", "old")
-BUS_AGE = 2.0  # largest age of a bus position, ticks; it was requested one tick earlier
+BUS_AGE = 2.0  # largest age of a bus position, ticks; its request is one tick older
 
 
 def _facts(configuration: Configuration, j: int) -> list[float | None]:
     """Return a joint's facts for reports, in the order of FACTS; None: unknown. count: size of one encoder count, rad
-    or m. age, old: largest and usual age of a measured position, s. play: backlash of its servo's gear, rad at the
+    or m. age, old: largest and usual age of a measured position, s. play: backlash of a servo's gear, rad at the
     joint."""
     joint = configuration.joints[j]
     encoder, drive, count, age = joint.encoder, joint.drive, math.inf, 0.0
@@ -318,10 +320,10 @@ def columns(joints: tuple[Joint, ...], truth: bool = False) -> list[str]:
 
 @dataclass(frozen=True)
 class Run:
-    """A log read back: S samples, J joints, SI. error: desired - measured, on the shorter way around.
+    """The content of a log: S samples, J joints, SI. error: desired - measured, on the shorter way around.
 
-    true: of a simulated plant. begun: date and time with offset, ISO 8601, empty in old logs. arm: None in old or
-    broken-off logs, and without a mechanism file.
+    true: positions of a simulated plant. begun: date and time with offset, ISO 8601, empty in old logs. arm: None in
+    old or unfinished logs, and without a mechanism file.
     """
 
     mechanism: str
@@ -341,17 +343,19 @@ class Run:
     duty: Array
     state: tuple[str, ...]
     scalars: dict[str, Array]  # every plain number of STATUS, (S,)
-    facts: dict[str, Array]  # by FACTS, each (J,); nan: unknown
+    facts: dict[str, Array]  # by FACTS, each (J,); NaN: unknown
     budget: int | None  # cycles from one control tick to the next
-    true: Array | None = None  # (S, J); rows of nan: unknown
+    true: Array | None = None  # (S, J); rows of NaN: unknown
     unix_time: Array | None = None  # (S,) s since 1970, by the host's clock at writing
     begun: str = ""
     arm: dict[str, Any] | None = None  # the page's scene (femtorque.host.scene.description)
-    tips: dict[str, tuple[Array, Array]] = field(default_factory=dict)  # by flexible link: s since reset, m bent
-    shapes: dict[str, tuple[Array, Array]] = field(default_factory=dict)  # the same, and its SHAPE (T, 4)
-    around: tuple[tuple[float, Moment], ...] = ()  # s since reset, and a simulated arm's surroundings
+    tips: dict[str, tuple[Array, Array]] = field(default_factory=dict)  # by flexible link: times, s since reset;
+                                                                        # deflections, m
+    shapes: dict[str, tuple[Array, Array]] = field(default_factory=dict)  # by flexible link: times, s since reset;
+                                                                          # SHAPE (T, 4)
+    around: tuple[tuple[float, Moment], ...] = ()  # times, s since reset, and a simulated arm's surroundings
     outside: FromOutside | None = None  # external torques, with [feel]
-    damage: str = ""  # where and why reading ended early
+    damage: str = ""  # place and reason of an early end of reading
 
     @property
     def error(self) -> Array:
@@ -365,7 +369,7 @@ class Run:
 
     @property
     def true_error(self) -> Array:
-        """Desired - true (S, J), nan if unknown."""
+        """Desired - true (S, J), NaN if unknown."""
         return np.full_like(self.target, np.nan) if self.true is None else self._short_way(self.target - self.true)
 
     def _short_way(self, difference: Array) -> Array:
@@ -373,8 +377,8 @@ class Run:
 
 
 def read_log(path: Path) -> Run:
-    """Read an MCAP log. A log that a crash cut off, or that was damaged, is read as far as possible, and the run's
-    `damage` says so. Raises BadInput."""
+    """Read an MCAP log. An unfinished or damaged log is read as far as possible, and the run's `damage` describes the
+    end. Raises BadInput."""
     if not path.is_file():
         raise BadInput(path, "log", None, "is a directory" if path.is_dir() else "does not exist")
     about: dict[str, str] | None = None
@@ -410,7 +414,7 @@ def read_log(path: Path) -> Run:
         damage = str(error)
     except BadInput:
         raise
-    except Exception as error:  # foreign files make decoders fail in many ways
+    except Exception as error:  # foreign files cause many kinds of errors in decoders
         raise BadInput(path, "log", None, f"holds messages that cannot be read ({type(error).__name__})") from None
     tips, moving, contacts, felt = (topics.pop(topic) for topic in (TIPS, MOVING, CONTACTS, FELT))
     if not topics[TRUE]:
@@ -425,7 +429,7 @@ def read_log(path: Path) -> Run:
         return _run(about, {topic: rows[:count] for topic, rows in topics.items()},
                     np.array(written[:count], float) / 1e9, arm, tips, moments(moving, contacts), from_outside(felt),
                     damage)
-    except Exception as error:  # a damaged description fails in many ways
+    except Exception as error:  # a damaged description causes many kinds of errors
         raise BadInput(path, "log", None, f"has a description that cannot be read ({type(error).__name__})") from None
 
 

@@ -1,7 +1,7 @@
 """The arm in a log, for Foxglove, Rerun and RViz: /robot_description and /tf, next to /joint_states.
 
-A URDF goes in unchanged. Another mechanism becomes rods with the links' inertias. URDF has no loops, so loops are cut
-there; /tf holds every joint as the loops move it.
+A URDF is copied unchanged. Other mechanisms become rods with the links' inertias. URDF has no loops, so the description
+cuts loops. /tf has every joint's motion in the closed loops.
 """
 
 import io
@@ -30,8 +30,8 @@ _TF = definition(
 
 
 def animation(mechanism: Mechanism, stamps: Sequence[int], positions: Array) -> BinaryIO | None:
-    """Return an MCAP of these messages. stamps: ns; positions (T, streamed), rad or m. None without measurements, or if
-    the loops cannot be followed."""
+    """Return an MCAP of these messages. Return None without measurements, or if the loops cannot be followed. stamps:
+    ns. positions (T, streamed): rad or m."""
     if not len(stamps):
         return None
     try:
@@ -58,8 +58,8 @@ def animation(mechanism: Mechanism, stamps: Sequence[int], positions: Array) -> 
 
 
 def _all_positions(mechanism: Mechanism, positions: Array) -> dict[str, Array]:
-    """Return the positions of every moving joint, by name. Joints that are not streamed follow the loops, or rest at
-    their springs' neutral positions."""
+    """Return the positions of every moving joint, by name. Unstreamed joints follow the loops, or rest at the neutral
+    positions of their springs."""
     streamed = {joint.name: positions[:, k] for k, joint in enumerate(mechanism.streamed)}
     alone = in_mode(mechanism)
     if alone.constrained:
@@ -106,14 +106,14 @@ def _message(joints: Sequence[Joint], places: Sequence[tuple[Array, Array]], k: 
 
 
 def frames(mechanism: Mechanism) -> dict[str, str]:
-    """Return the links' frames in the description; a URDF keeps its own names."""
+    """Return the names of the links' frames in the description. A URDF keeps its names."""
     own = {link.name: link.name for link in mechanism.links} | {BASE: BASE}
     path = mechanism.urdf
     return own if path is None else own | {here: there for there, here in links_here(path).items()}
 
 
 def robot_description(mechanism: Mechanism) -> str:
-    """Return the URDF. Mesh names are the file's."""
+    """Return the URDF, with the mesh names of the mechanism's URDF."""
     if mechanism.urdf is not None:
         return mechanism.urdf.read_text(encoding="utf-8")
     robot = ET.Element("robot", name=mechanism.name)

@@ -1,7 +1,7 @@
 """Surroundings and contacts of a simulated arm in a log: visualization_msgs/MarkerArray, for RViz and Foxglove.
 
-/scene holds the surfaces of all things, once. With every STATUS, /scene/moving holds the movable things, and /contacts
-an arrow for every touching pair of link and thing. An arrow ends at its contact; FORCE of its length is 1 N.
+/scene has the surfaces of all things, once. With every STATUS, /scene/moving has the movable things. /contacts has an
+arrow for every link that touches a thing. The arrow ends at the contact, and FORCE of its length is 1 N.
 """
 
 from typing import Any

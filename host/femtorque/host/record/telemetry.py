@@ -14,7 +14,7 @@ from femtorque.host.link import Configuration, Session, mode_name
 
 Array = NDArray[np.float64]
 
-SINCE = 0.1  # s: an older sample is no neighbour
+SINCE = 0.1  # s: largest time between neighbouring samples
 
 
 def feedback(configuration: Configuration, error: Array, rate_error: Array) -> Array:
@@ -48,10 +48,9 @@ def about(session: Session) -> dict[str, Any]:
 def sample(session: Session, before: dict[str, Any] | None = None) -> dict[str, Any]:
     """Return the last STATUS. Lists have one number per joint: rad or m, per s, N m or N.
 
-    pd: the share of the file's gains. rest: the torque beyond pd and feed-forward, i.e. friction, rotor, integral and
-    cut-offs by limits. Without a mechanism file the gains are unknown, and everything beyond feed-forward is rest.
-    before: the last sample. Bus positions are old, and so are their velocities; their rate error is the difference
-    quotient of the errors.
+    pd: torque of the file's gains. rest: the torque beyond pd and feed-forward: friction, rotor, integral and limits.
+    Without a mechanism file the gains are unknown, and rest is the torque beyond feed-forward. before: the last sample.
+    Bus positions and bus velocities are old. So the rate error of a bus joint is the difference quotient of the errors.
     """
     s, c, link = session.status, session.configuration, session.link
     error = session.tracking_error()
@@ -84,7 +83,8 @@ def plain(values: Any) -> list[float | None]:
 
 
 def named(session: Session, values: dict[str, Any]) -> dict[str, Any]:
-    """Return a sample as a tree, which PlotJuggler names /shoulder/error, /tick/cycles; `timestamp` in s."""
+    """Return a sample as a tree for PlotJuggler, with names such as /shoulder/error and /tick/cycles. `timestamp` is in
+    s."""
     per_joint = [key for key, value in values.items() if isinstance(value, list) and key not in ("flags", "limits")]
     tree: dict[str, Any] = {"timestamp": values["t"], "state": session.status.state, "fault": session.status.fault}
     for j, joint in enumerate(session.configuration.joints):

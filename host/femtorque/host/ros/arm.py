@@ -1,4 +1,4 @@
-"""A board as a ROS 2 node: state, description, diagnostics, services, and controllers of its joints.
+"""A board as a ROS 2 node: state, description, diagnostics, services, and controllers of the joints.
 
 One thread does all work with the board, in `step`. The controllers' motions are sampled in frames of FRAME and sent as
 chunks of live targets AHEAD of time. The board keeps every limit.
@@ -39,8 +39,8 @@ OK, WARN, ERROR = 0, 1, 2  # diagnostic_msgs/msg/DiagnosticStatus
 
 
 class Arm:
-    """board: connected with its mechanism. controller: the name of the arm's controller; gripper: the joint with its
-    own controller. say: prints lines for the user."""
+    """board: connected with its mechanism. controller: the name of the arm's controller. gripper: the joint of a second
+    controller. say: prints lines for the user."""
 
     def __init__(self, board: Board, node: Node | RclpyNode, controller: str, say: Callable[[str], None],
                  gripper: str = "") -> None:
@@ -53,8 +53,8 @@ class Arm:
         self._origin, self._sent = 0.0, 0  # time of frame 0, s; number of frames sent
         self._newest: Status | None = None
         self._kept = np.zeros(len(self.names))  # 1: the board has limited the velocity in this motion
-        self._judged: Followed | None = None  # the last report evaluated for _kept
-        self._shown = ("", -math.inf)  # state and fault of the last diagnostics; their time
+        self._judged: Followed | None = None  # the last report that _kept has used
+        self._shown = ("", -math.inf)  # state and fault of the last diagnostics, and the time
         self._states = node.publisher("/joint_states", "sensor_msgs/msg/JointState")
         self._diagnostics = node.publisher("/diagnostics", "diagnostic_msgs/msg/DiagnosticArray")
         description = node.publisher("/robot_description", "std_msgs/msg/String", latched=True)
@@ -150,7 +150,7 @@ class Arm:
             self._say(f"{COMMANDS}: {error}")
 
     def _follow(self) -> Following:
-        """Return the board in FOLLOW; if it has left FOLLOW, the next target asks again."""
+        """Return the board in FOLLOW. If the board has left FOLLOW, the next target requests FOLLOW again."""
         flags = self.board.session.status.flags
         if self._following is not None and self.board.session.in_state("HOLD") \
                 and not flags & messages.FLAGS["UNDERRUN"][0]:
@@ -259,7 +259,7 @@ class Arm:
             position=positions, velocity=velocities, effort=self._joints.efforts(seen.torques)))
 
     def _diagnose(self) -> None:
-        """Publish state and fault, at once after a change, else once a second."""
+        """Publish state and fault once a second, and at once after a change."""
         status, now = self.board.session.status, self._clock.now()
         fault = fault_words(status, self.board.session.joint(status.fault_joint)) if status.fault else ""
         words = f"{state_name(status)} {fault}".strip()

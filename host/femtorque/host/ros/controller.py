@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-LIVE = 0.1  # s: a single point due by then is a live target, as from MoveIt Servo
+LIVE = 0.1  # s: a single point that is due within this time is a live target, as from MoveIt Servo
 FEEDBACK = 0.05  # s between two messages
-GRACE = 2.0  # s for reaching a goal without a time tolerance, after its end
+GRACE = 2.0  # s after a goal's end, in which a goal without a time tolerance must be reached
 SETTLED = 0.1  # s from the last target until the joints are at rest
-GRIPPED, STALL, STALLED = 0.01, 1e-3, 1.0  # rad or m, rad/s or m/s, s: the defaults of ros2_control's gripper
+GRIPPED, STALL, STALLED = 0.01, 1e-3, 1.0  # rad or m, rad/s or m/s, s: defaults of ros2_control's gripper
 TRAJECTORY, POINT = "trajectory_msgs/msg/JointTrajectory", "trajectory_msgs/msg/JointTrajectoryPoint"
 
 
 @dataclass(frozen=True)
 class Seen:
-    """The board's report on K joints: positions, velocities, torques (K,). off: targets minus positions, rad or m.
-    slow: target velocities minus velocities. kept: 1 if the board has limited the velocity in this motion."""
+    """The board's report on K joints: positions, velocities, torques (K,). off (K,): targets minus positions, rad or m.
+    slow (K,): target velocities minus velocities. kept: 1 if the board has limited the velocity in this motion."""
 
     positions: Array
     velocities: Array
@@ -70,7 +70,8 @@ class Mover(Protocol):
 
 
 class Controller:
-    """columns: its joints' columns in the arm. grips: it also has the action gripper_cmd. say: prints lines."""
+    """columns: the columns of its joints in the arm. grips: True if the controller also has the action gripper_cmd.
+    say: prints lines."""
 
     def __init__(self, arm: Mover, node: Node | RclpyNode, name: str, joints: Sequence[Joint], columns: list[int],
                  grips: bool, say: Callable[[str], None]) -> None:
@@ -96,7 +97,7 @@ class Controller:
         return None if self.motion is None else self.motion.at(t - self.began)
 
     def live(self, names: Any, positions: Any) -> None:
-        """Take positions that are due at once. Raises Invalid."""
+        """Begin a motion to positions that are due at once. Raises Invalid."""
         self._arm.ready()
         alone = message(TRAJECTORY, joint_names=list(names),
                         points=[message(POINT, positions=np.asarray(positions, float))])
@@ -116,7 +117,7 @@ class Controller:
         return any(goals.active is not None for goals in self._actions())
 
     def _begin(self, trajectory: Any) -> None:
-        """Begin a motion, which replaces the last one. Raises Invalid."""
+        """Begin a motion in place of the last motion. Raises Invalid."""
         self._arm.ready()
         wait = at - time.time() if (at := seconds(trajectory.header.stamp)) else 0.0
         motion = read(trajectory, self.joints, self._arm.here(self), max(wait, 0.0))
@@ -126,7 +127,7 @@ class Controller:
         self._arm.play(self, motion, self._arm.now() + wait)
 
     def _heard(self, trajectory: Any) -> None:
-        """Take a trajectory of the topic. An impossible one is reported, and nothing moves."""
+        """Play a trajectory of the topic. An impossible trajectory is reported, and the arm does not move."""
         try:
             if len(trajectory.points) == 1 and seconds(trajectory.points[0].time_from_start) <= LIVE:
                 self.live(trajectory.joint_names, trajectory.points[0].positions)
@@ -206,7 +207,8 @@ class Controller:
 
 
 def _beyond(names: list[str], off: tuple[Array, Array], most: Array, what: str, kept: Array) -> str:
-    """Return the joint farthest beyond its tolerance, in words, or ''. off: position, velocity (K,); most: (2, K)."""
+    """Return the joint farthest beyond its tolerance, in words, or ''. off: errors of position and velocity (K,). most
+    (2, K): tolerances."""
     share = np.abs(off) / most
     if not np.any(share > 1.0):
         return ""

@@ -1,4 +1,4 @@
-"""Files for ROS 2: MoveIt's controllers and limits, and the tag by which ros2_control commands the node.
+"""Files for ROS 2: MoveIt's controllers and limits, and the tag that lets ros2_control command the node.
 
 Formats: moveit_simple_controller_manager and joint_limits.yaml of MoveIt 2's tutorials; JointStateTopicSystem of
 joint_state_topic_hardware_interface (Jazzy and later).
@@ -20,8 +20,8 @@ COMMANDS = "joint_commands"  # topic of the node, after its name
 
 
 def split(mechanism: Mechanism, controller: str, gripper: str) -> list[tuple[str, list[int], bool]]:
-    """Return the controllers: name, columns of their joints, and True for the gripper's, which is named after its
-    joint."""
+    """Return the controllers: name, columns of the joints, and True for the gripper. The gripper's controller has the
+    name of its joint."""
     names = [joint.name for joint in mechanism.streamed]
     if gripper not in names or len(names) == 1:
         return [(controller, list(range(len(names))), False)]
@@ -37,7 +37,7 @@ def ros_files(mechanism: Mechanism, controller: str, node: str, gripper: str) ->
 
 
 def write_ros_files(folder: Path, files: dict[str, str], force: bool = False) -> None:
-    """Write all files, or none. Raises BadInput if another file is in the way."""
+    """Write all files. Raises BadInput and writes no file if another kind of file exists."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in files:
         claim(folder / name, KIND, force)
@@ -61,7 +61,7 @@ def _controllers(mechanism: Mechanism, controller: str, gripper: str) -> dict[st
 
 
 def _limits(mechanism: Mechanism) -> dict[str, Any]:
-    """Return the limits that the board keeps in FOLLOW; a plan within them plays unchanged."""
+    """Return the limits that the board keeps in FOLLOW. A plan within these limits plays unchanged."""
     rows = zip(mechanism.streamed, follow_limits(mechanism), strict=True)
     return {"joint_limits": {joint.name: {
         "has_velocity_limits": True, "max_velocity": float(limits.velocity),
@@ -74,7 +74,8 @@ def _control(mechanism: Mechanism, node: str) -> str:
     hardware = ET.SubElement(tag, "hardware")
     ET.SubElement(hardware, "plugin").text = "joint_state_topic_hardware_interface/JointStateTopicSystem"
     for name, value in (("joint_commands_topic", f"/{node}/{COMMANDS}"), ("joint_states_topic", "/joint_states"),
-                        ("trigger_joint_command_threshold", "-1")):  # -1: always; a board without commands rests
+                        ("trigger_joint_command_threshold", "-1")):  # -1: never expire; without commands the board
+                                                                     # rests
         ET.SubElement(hardware, "param", name=name).text = value
     for joint in mechanism.streamed:
         one = ET.SubElement(tag, "joint", name=joint.name)

@@ -1,7 +1,8 @@
 """Messages, services and actions of the node: definitions, CDR, type hashes.
 
-Common definitions are rosbags'. Those of control_msgs and the services are copied here from their packages. A type's
-hash is RIHS01 of REP 2016: SHA-256 of its fields' description. tests/host/ros compare the hashes with rosidl's.
+Common definitions are from rosbags. The definitions of control_msgs and of the services are copied from these packages.
+A type's hash is RIHS01 of REP 2016: SHA-256 of its fields' description. tests/host/ros compare the hashes with the
+hashes of rosidl.
 """
 
 from functools import cache
@@ -18,7 +19,7 @@ GOAL, SEND_GOAL, GET_RESULT, FEEDBACK_MESSAGE = (
 TRIGGER, CANCEL = "std_srvs/srv/Trigger", "action_msgs/srv/CancelGoal"
 STATUSES = "action_msgs/msg/GoalStatusArray"
 
-OLDER = " before 6.3"  # suffix of a kind: of control_msgs before 6.3.0
+OLDER = " before 6.3"  # suffix of a kind: control_msgs before 6.3.0
 
 _MESSAGES = {
     "control_msgs/msg/JointTolerance": "string name\nfloat64 position\nfloat64 velocity\nfloat64 acceleration\n",
@@ -51,10 +52,10 @@ _ADDED = "int32 index\n", "int32 multi_dof_index\n"  # in 6.3.0
 
 @cache
 def store(older: bool = False) -> Typestore:
-    """Return all definitions; services as separate messages of request, response and event. older: of control_msgs
-    before 6.3.0."""
+    """Return all definitions. A service gives separate messages for request, response and event. older: use
+    control_msgs before 6.3.0."""
     made = get_typestore(Stores.ROS2_JAZZY)
-    # rosbags has char[] here, ROS 2 uint8[], which enters every service's hash
+    # rosbags has char[] and ROS 2 has uint8[], which enters every service's hash
     event = "service_msgs/msg/ServiceEventInfo"
     made.fielddefs[event] = _types("uint8 event_type\nbuiltin_interfaces/Time stamp\nuint8[16] client_gid\n"
                                    "int64 sequence_number\n", event)[event]
@@ -82,7 +83,7 @@ def _parts(action: str, older: bool) -> dict[str, str]:
 
 @cache
 def _services() -> dict[str, tuple[str, str]]:
-    """Return requests and responses, also those of actions."""
+    """Return requests and responses of services and actions."""
     made = dict(_SERVICES)
     for action in _ACTIONS:
         made[f"{action}_SendGoal"] = (f"unique_identifier_msgs/UUID goal_id\n{action}_Goal goal\n",
@@ -93,12 +94,13 @@ def _services() -> dict[str, tuple[str, str]]:
 
 
 def kinds(name: str) -> list[str]:
-    """Return all kinds in which a topic offers a message: nodes before and after 6.3.0 each see their own."""
+    """Return all kinds in which a topic offers a message. Nodes before and after control_msgs 6.3.0 use different
+    kinds."""
     return [name, name + OLDER] if name == FEEDBACK_MESSAGE else [name]
 
 
 def _types(text: str, name: str) -> dict[str, Any]:
-    """Return definitions by name. rosbags puts `msg` into the names of services, which ROS 2 does not."""
+    """Return definitions by name. rosbags puts `msg` into the names of services, and ROS 2 does not."""
     def plain(part: Any) -> Any:
         if isinstance(part, str):
             return part.replace("/srv/msg/", "/srv/").replace("/action/msg/", "/action/")
@@ -121,7 +123,7 @@ def dds_name(name: str) -> str:
 
 
 def message(name: str, /, **fields: Any) -> Any:
-    """Return a message with these fields; all others are zero, empty or default messages."""
+    """Return a message with these fields. All other fields are zero, empty or default messages."""
     kind = store().types[name]
     blank = {field: _blank(desc) for field, desc in store().fielddefs[name][1]}
     whole = {field: np.ascontiguousarray(value) if isinstance(value, np.ndarray) else value
@@ -148,8 +150,8 @@ def packed(name: str, value: Any) -> bytes:
 
 
 def unpacked(name: str, data: bytes) -> Any:
-    """Read CDR bytes. Raises ValueError if they are not this message."""
+    """Read CDR bytes. Raises ValueError if the bytes are not this message."""
     try:
         return store().deserialize_cdr(data, name)
-    except Exception as error:  # rosbags's generated code raises many errors
+    except Exception as error:  # rosbags's generated code raises many kinds of errors
         raise ValueError(f"no {name}: {error!r}") from None

@@ -1,4 +1,4 @@
-"""Positions of all moving joints, followers and passive ones included, from the board's joints."""
+"""Positions of all moving joints, with followers and passive joints, from the board's joints."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ STEP = 1e-4  # s: step of the difference quotient for dependent joints' velociti
 
 
 class Joints:
-    """names: of all moving joints; J of them are streamed, in the mechanism's order."""
+    """names: of all moving joints. J of these joints are streamed, in the mechanism's order."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         alone = in_mode(mechanism)
@@ -31,8 +31,8 @@ class Joints:
         self._places = [self.names.index(name) for name in self._streamed]
 
     def at(self, q: Array, v: Array) -> tuple[Array, Array]:
-        """Return positions and velocities of all joints from those (J,) of the streamed joints. If loops cannot be
-        followed, dependent joints stay in place."""
+        """Return positions and velocities of all joints from the positions and velocities (J,) of the streamed joints.
+        If loops cannot be followed, dependent joints stay in place."""
         if self._assembly is None:
             whole, speed = self._rest.copy(), np.zeros(len(self.names))
         else:

@@ -1,9 +1,9 @@
-"""A JointTrajectory as a motion: positions alone, with velocities, or with accelerations too.
+"""A JointTrajectory as a motion. Its points have positions, and optionally velocities, or velocities and accelerations.
 
-As in ROS 2's joint_trajectory_controller, the motion between points is a cubic through positions and velocities, or a
-quintic through accelerations too. Points without velocities get those of a spline through their neighbours (Catmull and
-Rom), zero at both ends. The other conventions are also that controller's (ros2_controllers, validate_trajectory_msg,
-fill_partial_goal and wraparound_joint): joints may be left out, and continuous joints turn the shorter way.
+The conventions are from ROS 2's joint_trajectory_controller (ros2_controllers, validate_trajectory_msg,
+fill_partial_goal and wraparound_joint). With positions and velocities, the motion between points is a cubic. With
+accelerations it is a quintic. Joints may be left out, and continuous joints turn the shorter way. Points without
+velocities get the velocities of a spline through their neighbours (Catmull and Rom), zero at both ends.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ Array = NDArray[np.float64]
 
 INVALID_GOAL, INVALID_JOINTS, OLD_STAMP = -1, -2, -3  # control_msgs/action/FollowJointTrajectory
 POINTS, LONGEST = 100_000, 3600.0  # of a trajectory, s
-SLACK = 1e-6  # rad or m of rounding beyond a limit
-REST = 2.0**-23  # rad/s or m/s that count as rest, as in joint_trajectory_controller
+SLACK = 1e-6  # rad or m: tolerated rounding beyond a limit
+REST = 2.0**-23  # rad/s or m/s: slower counts as rest, as in joint_trajectory_controller
 TURN = 2.0 * np.pi
 
 
@@ -36,8 +36,8 @@ class Invalid(Exception):
 
 @dataclass(frozen=True)
 class Motion:
-    """times (N,) s, the first 0, or negative if the motion begins later; positions, velocities (N, J); accelerations
-    (N, J) or None. added: number of points that the sender did not give."""
+    """times (N,): s, from 0, or from a negative time if the motion begins later. positions, velocities (N, J).
+    accelerations (N, J), or None. added: number of points that the sender did not give."""
 
     times: Array
     positions: Array
@@ -60,7 +60,7 @@ class Motion:
         return float(self.times[-1])
 
     def at(self, t: float) -> tuple[Array, Array]:
-        """Return positions and velocities (J,); after the end, rest in the last point."""
+        """Return positions and velocities (J,). After the end, the joints rest at the last point."""
         if t >= self.duration:
             return self.positions[-1], np.zeros(self.positions.shape[1])
         k = max(int(np.searchsorted(self.times, t, side="right")) - 1, 0)
@@ -95,10 +95,10 @@ def seconds(stamp: Any) -> float:
 
 
 def read(message: Any, joints: Sequence[Joint], here: tuple[Array, Array], wait: float = 0.0) -> Motion:
-    """Return the motion of a trajectory_msgs/JointTrajectory, whose joints may have any order; absent joints stay.
+    """Return the motion of a trajectory_msgs/JointTrajectory. Its joints may have any order, and absent joints stay.
 
-    here: present positions and velocities (J,), the start if the first point is later. wait: s until the beginning.
-    Raises Invalid.
+    here: present positions and velocities (J,), from which the motion starts if the first point is later. wait: s until
+    the beginning. Raises Invalid.
     """
     names = [joint.name for joint in joints]
     given = list(message.joint_names)
@@ -142,7 +142,7 @@ def _kept(times: Array, q: Array) -> list[int]:
 
 
 def _rows(points: Sequence[Any], field: str, width: int, may_lack: bool) -> Array:
-    """Return a field (N, width); NaN for points without it. Raises Invalid."""
+    """Return a field (N, width), with NaN for points without the field. Raises Invalid."""
     found = np.full((len(points), width), np.nan)
     for k, point in enumerate(points):
         row = np.asarray(getattr(point, field), float)
@@ -156,8 +156,8 @@ def _rows(points: Sequence[Any], field: str, width: int, may_lack: bool) -> Arra
 
 
 def _turn(q: Array, joints: Sequence[Joint], here: Array) -> None:
-    """Shift continuous joints by whole turns so that their first point is nearest to the present position. At half a
-    turn the given numbers decide."""
+    """Shift continuous joints by whole turns so that their first point is nearest to the present position. At a
+    distance of half a turn, keep the given numbers."""
     for j, joint in enumerate(joints):
         if joint.type == "continuous":
             way = q[0, j] - here[j]

@@ -1,6 +1,6 @@
 """One node on zenoh: publishers, subscriptions and services by rmw_zenoh's conventions.
 
-Received messages enter a queue. `handle` takes them in the board's thread; zenoh's threads do nothing else.
+zenoh's threads only put received messages into a queue. `handle` takes the messages in the board's thread.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from femtorque.host.ros import keys
 from femtorque.host.ros.interfaces import kinds, packed, unpacked
 
 ROUTER = "tcp/localhost:7447"  # address of `ros2 run rmw_zenoh_cpp rmw_zenohd`
-WAITING = 1000  # waiting messages at most; more are dropped and counted
+WAITING = 1000  # waiting messages at most; further messages are dropped and counted
 
 
 class Publisher:
@@ -41,8 +41,9 @@ class Publisher:
 
 
 class Node:
-    """A context with a router's address (zenoh's, e.g. tcp/localhost:7447). It also runs without a router and joins a
-    later one. refused: number of unreadable messages, and of messages beyond WAITING; why: the last reason."""
+    """A context with a router's zenoh address, e.g. tcp/localhost:7447. The node also runs without a router, and joins
+    a router that starts later. refused: number of unreadable messages and of messages beyond WAITING. why: the last
+    reason."""
 
     def __init__(self, name: str, domain: int = 0, router: str = ROUTER) -> None:
         self.name, self.domain, self.refused, self.why = name, domain, 0, ""
@@ -115,8 +116,8 @@ class Node:
         self._endpoint(keys.SERVICE, name, kind, keys.quality(False))
 
     def handle(self) -> None:
-        """Handle the messages since the last call. Unreadable ones are counted. No message ends the node: the arm moves
-        on, or rests."""
+        """Handle the messages since the last call, and count unreadable messages. No message stops the node or the
+        arm."""
         for _ in range(self._events.qsize()):
             try:
                 self._events.get_nowait()()

@@ -1,8 +1,8 @@
-"""A node on ROS 2's own rclpy, with any of its middlewares: Fast DDS, Cyclone, zenoh.
+"""A node on ROS 2's rclpy, with any middleware: Fast DDS, Cyclone, zenoh.
 
-Received messages are read as rclpy's objects, whose field names match. Sent messages are made in rclpy's classes, with
-the fields of this ROS 2 release. An action consists of its services and topics, as on zenoh. All callbacks are
-reentrant, so a waiting service, e.g. for a goal's result, blocks no other.
+Received messages are rclpy's objects, and their field names match. Sent messages are made in rclpy's classes, with the
+fields of this ROS 2 release. An action consists of its services and topics, as on zenoh. All callbacks are reentrant.
+So a waiting service, e.g. for a goal's result, does not block other services.
 """
 
 from __future__ import annotations
@@ -28,11 +28,12 @@ def own(kind: str) -> Any:
         raise BadInput("command line", "--over", "rclpy", f"needs {package}, which this ROS 2 lacks",
                        f"apt install ros-$ROS_DISTRO-{package.replace('_', '-')}") from None
     outer = getattr(module, name.partition("_")[0])
-    return getattr(sys.modules[outer.__module__], name)  # its parts, e.g. Trigger_Response, are in the same module
+    return getattr(sys.modules[outer.__module__], name)  # parts of a service, e.g. Trigger_Response, are in the same
+                                                         # module
 
 
 def theirs(value: Any) -> Any:
-    """Return a message, or a field of one, in rclpy's classes."""
+    """Return a message, or a field of a message, in rclpy's classes."""
     if isinstance(value, list):
         return [theirs(one) for one in value]
     if isinstance(value, np.ndarray):
@@ -57,7 +58,8 @@ class Publisher:
 
 
 class RclpyNode:
-    """A context like host.ros.node.Node. domain: ROS_DOMAIN_ID. refused: unreadable messages; why: the last reason."""
+    """A context like host.ros.node.Node. domain: ROS_DOMAIN_ID. refused: number of unreadable messages. why: the last
+    reason."""
 
     def __init__(self, name: str, domain: int = 0) -> None:
         self.name, self.domain, self.refused, self.why = name, domain, 0, ""
@@ -103,13 +105,13 @@ class RclpyNode:
             self._handled += 1
             later = future(executor=self._executor)
             if not self._counted(lambda: answer(request, later.set_result)) and not later.done():
-                return response  # a blank response: the client does not wait for ever
+                return response  # an empty response, so that the client does not wait for ever
             return theirs(await later)
 
         self._node.create_service(own(kind), name, asked, callback_group=self._group)
 
     def _counted(self, do: Callable[[], None]) -> bool:
-        """Run a function. Count an error and return False."""
+        """Run a function. After an error, count the error and return False."""
         try:
             do()
         except Exception as error:

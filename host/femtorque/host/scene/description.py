@@ -1,7 +1,7 @@
 """Scene of a mechanism for a page, as plain data: frames, solids, centres of gravity, inertias, limits, loops, modes.
 
-A link has its URDF's meshes, thinned, or else rods from its frame to its children. A flexible link is a rod that bends.
-Matrices are 4 x 4, in column order, as in three.js.
+A link has the meshes of its URDF with fewer faces, or rods from its frame to its children. A flexible link is a rod
+that bends. Matrices are 4 x 4, in column order, as in three.js.
 """
 
 import math
@@ -20,14 +20,14 @@ from femtorque.host.scene.surroundings import Thing
 Array = NDArray[np.float64]
 
 SLENDER = 0.018  # a rod's radius over the mechanism's size
-DENSITY = 2700.0  # kg/m^3: a payload is drawn as a ball of aluminium
+DENSITY = 2700.0  # kg/m^3, aluminium: a payload is drawn as a ball
 # Okabe and Ito's colours for colour-blind people, with greys between
 LINKS = ("#8795a5", "#56b4e9", "#009e73", "#cc79a7", "#e69f00", "#0072b2", "#d55e00", "#f0e442")
-PASSIVE = "#b3bac3"  # an undriven link: warm colours have other meanings on pages
+PASSIVE = "#b3bac3"  # an undriven link; warm colours have other meanings on pages
 
 
 def scene(mechanism: Mechanism, things: Sequence[Thing] = ()) -> dict[str, Any]:
-    """Return the whole page data without a motion (femtorque.host.scene.motion), for JSON. things: the surroundings."""
+    """Return all page data except the motion (femtorque.host.scene.motion), for JSON. things: the surroundings."""
     moving = {joint.name for joint in mechanism.moving}
     solids = visuals(mechanism)
     size = _size(mechanism)
@@ -103,7 +103,8 @@ def _link(mechanism: Mechanism, number: int, link: Link, size: float, solids: Se
 
 
 def _rods(mechanism: Mechanism, link: Link) -> Iterator[tuple[Array, Array]]:
-    """Yield rods from a link's frame to its children, to its tip, or to its centre of gravity if it has none."""
+    """Yield rods from a link's frame to its children or its tip. Without children and tip, the rod ends at the centre
+    of gravity."""
     origin = np.zeros(3)
     ends = [joint.xyz for joint in mechanism.joints if joint.parent == link.name]
     ends += [payload.com for payload in mechanism.payloads if payload.link == link.name]
@@ -118,7 +119,7 @@ def _rods(mechanism: Mechanism, link: Link) -> Iterator[tuple[Array, Array]]:
 
 
 def _rod(a: Array, b: Array) -> dict[str, Any]:
-    """Return a capsule along its own y between two points."""
+    """Return a capsule between two points; y of its frame is its axis."""
     along = b - a
     length = float(np.linalg.norm(along))
     y = along / length
@@ -143,7 +144,7 @@ def _anchor(mechanism: Mechanism, end: Anchor) -> dict[str, Any]:
 
 
 def _size(mechanism: Mechanism) -> float:
-    """Return half the longest reach, m: along the joints to a link and to its end."""
+    """Return half the longest reach, m. The reach is measured along the joints to the end of a link."""
     far = {BASE: 0.0}
     for joint in mechanism.joints:
         far[joint.child] = far[joint.parent] + float(np.linalg.norm(joint.xyz))

@@ -1,8 +1,8 @@
-"""The visuals of a URDF, thinned to what a page can carry.
+"""The visuals of a URDF, with few enough faces for a page.
 
-A URDF may come from anybody, and its data ends in a page for others. So meshes are read only from the folders around it
-and from installed Python packages, in a few formats, in bounded time and memory. An unreadable or missing mesh gives a
-warning and is left out.
+A URDF may come from anybody, and other people open a page with its data. So meshes are read only from folders near the
+URDF and from installed Python packages. They are read in a few formats, in bounded time and memory. An unreadable or
+missing mesh gives a warning and is left out.
 """
 
 import base64
@@ -21,17 +21,17 @@ from numpy.typing import NDArray
 from femtorque.codegen.common import BadInput, check_size, missing, rotation_rpy
 from femtorque.codegen.mechanism import Mechanism, links_here
 
-FACES = 2000  # of a thinned link, about
+FACES = 2000  # faces of a thinned link
 MOST = 30_000  # faces of all links
 CELLS = 64  # along the longest side, for coarse thinning
-MANY = 16 * FACES  # faces from which coarse thinning comes first; quadrics take 0.1 s per 10,000
+MANY = 16 * FACES  # with more faces, coarse thinning comes first; quadrics take 0.1 s per 10,000 faces
 FORMATS: dict[str, dict[str, Any]] = {
     ".stl": {}, ".dae": {}, ".ply": {}, ".off": {}, ".obj": {"skip_materials": True},
     ".glb": {"skip_materials": True}}  # options of trimesh: no pictures
 LARGEST, LARGEST_OF_ALL = 2**26, 2**29  # bytes of a mesh file, and of all files of a robot
 FAR = 1e4  # m
-NUMBERS = 2**24  # numbers that a .glb file may declare without holding them
-ABOVE, BESIDE = 6, 2  # folders above the URDF for package://; and for other names
+NUMBERS = 2**24  # largest count of numbers that a .glb file may declare without having them
+ABOVE, BESIDE = 6, 2  # folders above the URDF for package://, and for other names
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def visuals(mechanism: Mechanism) -> dict[str, list[Solid]]:
                 if file is not None:
                     left -= check_size(file, min(LARGEST, left))
                 solid = _visual(visual, file, faces)
-            except Exception as error:  # damaged files make trimesh fail in many ways
+            except Exception as error:  # damaged files cause many kinds of errors in trimesh
                 why = error.rule if isinstance(error, BadInput) else f"cannot be read ({type(error).__name__})"
                 warnings.warn(f"{file or path}: {why}; it is not drawn at link {link.get('name')!r}", stacklevel=2)
                 continue
@@ -120,8 +120,8 @@ def _clustered(mesh: Any, cells: int) -> Any:
 
 def clustered(vertices: NDArray[np.float64], faces: NDArray[np.int64], cells: int
               ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Merge the vertices of each cell, with `cells` along the longest side. This thins meshes of so many pieces that no
-    edge can be removed."""
+    """Merge the vertices of each cell, with `cells` along the longest side. This also thins meshes of many pieces,
+    which have no removable edges."""
     place = np.round(vertices * (cells / np.ptp(vertices, axis=0).max())).astype(int)
     _, first, at = np.unique(place, axis=0, return_index=True, return_inverse=True)
     kept = at.ravel()[faces]
@@ -141,11 +141,11 @@ def _shape(geometry: ET.Element, file: Path | None) -> Any:
         if kind.tag == "cylinder":
             return trimesh.creation.cylinder(float(kind.get("radius", "")), float(kind.get("length", "")), sections=24)
         if kind.tag == "mesh" and file is not None:
-            with file.open("rb") as content:  # a file object has no folder: no other file is read
+            with file.open("rb") as content:  # a file object has no folder, so no other file is read
                 suffix = _checked(file, content.read(4))
                 content.seek(0)
                 with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", RuntimeWarning)  # about numbers that are refused below
+                    warnings.simplefilter("ignore", RuntimeWarning)  # warnings about numbers that are refused below
                     mesh: Any = trimesh.load(content, file_type=suffix[1:], force="mesh", **FORMATS[suffix])
             mesh.apply_scale(_numbers(kind.get("scale", "1 1 1")))
             if not np.all(np.abs(mesh.vertices) <= FAR):
@@ -170,9 +170,9 @@ def _checked(file: Path, first: bytes) -> str:
 
 
 def _file(path: Path, visual: ET.Element) -> Path | None:
-    """Return the mesh's file; None without one, if it is missing, or outside a robot's folders. package://NAME/rest is
-    searched next to the URDF, in folders above, and in installed Python packages; other names next to the URDF or
-    near."""
+    """Return the mesh's file. Return None if the file has no name, is missing, or is outside a robot's folders.
+    package://NAME/rest is searched in the URDF's folder, in folders above, and in installed Python packages. Other
+    names are searched in the URDF's folder and in near folders."""
     name = _named(visual)
     folders = [folder for folder in path.resolve().parents if folder != folder.parent]
     if name.startswith("package://"):
@@ -188,7 +188,7 @@ def _file(path: Path, visual: ET.Element) -> Path | None:
 
 
 def _shared() -> list[Path]:
-    """Return the folders of installed packages' data: this Python's and cmeel's."""
+    """Return the data folders of installed packages, of this Python and of cmeel."""
     return [Path(sysconfig.get_path("data")) / "share", Path(sysconfig.get_path("purelib")) / "cmeel.prefix" / "share"]
 
 

@@ -1,4 +1,4 @@
-"""A motion for a page: samples, thinned to what a page can carry and interpolated there."""
+"""A motion for a page: few enough samples for a page, which interpolates them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -34,11 +34,11 @@ class Mark:
 
 @dataclass(frozen=True)
 class Motion:
-    """t (T,), s; rows (T, n) of `joints`: desired; if known measured, true, and shares of the torque limit.
+    """t (T,): s. desired (T, n): of `joints`. If known, measured, true and shares of the torque limit (T, n).
 
-    modes: (s, name) of the first mode and of every switch. bends: deflection and slope of flexible tips in y, then in z
-    (T, 4), m and rad; true_bends: of a simulated arm. waypoints: (s, name). path (T, 3): of the tip, m, in the base
-    frame. around: (s, a simulated arm's surroundings), in order. pushed (T, n): unforeseen torques as shares of the
+    modes: (s, name) of the first mode and of every switch. bends (T, 4): deflection, m, and slope, rad, of flexible
+    tips in y, then in z. true_bends: of a simulated arm. waypoints: (s, name). path (T, 3): of the tip, m, in the base
+    frame. around: (s, surroundings) of a simulated arm, in order. pushed (T, n): unforeseen torques as shares of the
     torque limit.
     """
 
@@ -73,7 +73,7 @@ class Motion:
                 "marks": [[mark.t - begin, mark.until - begin, mark.joint, mark.text] for mark in self.marks]}
 
     def _kept(self) -> NDArray[np.int64]:
-        """Return the numbers of the kept samples, first and last included."""
+        """Return the numbers of the kept samples, with the first and the last sample."""
         kinds = 1 + sum(getattr(self, name) is not None for name in ("measured", "true", "shares", "pushed"))
         beside = max((7 * len(m.places) + 8 * len(m.contacts) for _, m in self.around), default=0)
         most = max(FEWEST, MOST_VALUES // (kinds * max(len(self.joints), 1) + beside))
@@ -98,7 +98,7 @@ class Motion:
 
 
 def planned(mechanism: Mechanism, motion: Trajectory) -> Motion:
-    """Return a trajectory's motion; the reference bends the flexible links."""
+    """Return a trajectory's motion. The reference model bends the flexible links."""
     t = np.linspace(0.0, motion.duration, max(2, round(motion.duration * FRAMES_A_SECOND)))
     q = np.asarray(motion.at(t)[0], float)
     names = tuple(joint.name for joint in mechanism.streamed)

@@ -1,5 +1,5 @@
-"""Surroundings and contacts of a simulated arm as plain data, for logs and pages. All is in the frame of the arm's
-base, m and N. A place is x, y, z and a quaternion x, y, z, w."""
+"""Surroundings and contacts of a simulated arm as plain data, for logs and pages, in the frame of the arm's base, m and
+N. A place is x, y, z and a quaternion x, y, z, w."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ Place = tuple[float, ...]
 
 @dataclass(frozen=True)
 class Thing:
-    """A body's surface in its own frame, which starts at `place`. moves: True if it can be pushed away."""
+    """A body's surface in the body's frame, which starts at `place`. moves: True if the arm can push the body."""
 
     name: str
     solid: Solid

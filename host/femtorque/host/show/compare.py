@@ -1,4 +1,4 @@
-"""Several runs on one page: the tracking of each, joint by joint, and their errors over the same time."""
+"""Several runs on one page: the tracking of each joint, and the errors of all runs over the same time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ from femtorque.host.show.findings import Findings, damage, measure
 from femtorque.host.show.plot import origin
 from femtorque.host.show.readable_units import ERROR, TRUE, readable
 
-SAME = 0.05  # of the rms: smaller differences do not count
+SAME = 0.05  # share of the rms: smaller differences do not count
 MOST = 8  # runs with distinct colours
 
 
 @dataclass(frozen=True)
 class Compared:
-    """One run. begin: s in its log at which its last motion begins; here that is time 0."""
+    """One run. begin: begin of the last motion, s in the log, which is time 0 of the comparison."""
 
     name: str
     found: Findings
@@ -43,7 +43,7 @@ def compared_runs(runs: Sequence[tuple[Path, Run]]) -> list[Compared]:
 
 
 def comparison_sentences(runs: Sequence[Compared]) -> list[str]:
-    """Return sentences on the run that tracked each joint best, as measured."""
+    """Return sentences that name the run with the smallest measured error for each joint."""
     said = [f"{run.name}: {', '.join(origin(run.found.run)) or 'no date'}." for run in runs]
     said += [f"{run.name}: {damage(run.found.run)}" for run in runs if run.found.run.damage]
     for run in runs:

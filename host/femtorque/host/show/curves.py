@@ -1,4 +1,4 @@
-"""Zoomable plots, drawn by the page: curves as plain numbers, thinned to the visible detail."""
+"""Zoomable plots that the page draws: curves as plain numbers, with as many points as a reader can see."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-MOST = 4000  # points of a curve; longer curves keep each stretch's lowest and highest
+MOST = 4000  # points of a curve; a longer curve keeps each stretch's lowest and highest point
 
 
 @dataclass(frozen=True)
@@ -45,13 +45,13 @@ class Plot:
 
 
 def fitting(plots: Sequence[Plot], points: int, fewest: int = 300) -> list[Plot]:
-    """Return the plots, thinned to about so many points in total."""
+    """Return the plots, thinned to about `points` points in total."""
     most = max(fewest, min(MOST, points // max(1, sum(len(plot.curves) for plot in plots))))
     return [replace(plot, most=most) for plot in plots]
 
 
 def thinned(x: Array, y: Array, most: int = MOST) -> list[list[float]]:
-    """Return [x, y] of a curve's points without NaN, with all peaks."""
+    """Return [x, y] of a curve's points without NaN. All peaks stay."""
     good = np.isfinite(x) & np.isfinite(y)
     x, y = x[good], y[good]
     if len(x) > most:

@@ -15,29 +15,29 @@ from femtorque.host.show.readable_units import readable
 Array = NDArray[np.float64]
 
 FULL = 0.98  # duty from which a motor counts as at full voltage
-OFTEN = 0.01  # of the motion at a motor's limit, for a sentence
+OFTEN = 0.01  # share of the motion at a motor's limit, for a sentence
 UNSEEN = 3.0  # counts between measured and true position: the encoder is wrong
 FINEST = {"rad": 2e-4, "m": 2e-5}  # smaller errors blame no encoder or loop; chosen
 STUCK = 20.0  # counts of target motion with a standing encoder
 AFTER = 10  # samples after a motion, for a tip's swing
 ENOUGH = 64  # samples in motion for a spectrum or a fit
-STANDS_OUT = 6.0  # times the median amplitude, for a sentence on a spectral line
+STANDS_OUT = 6.0  # factor on the median amplitude, for a sentence on a spectral line
 SLOWEST = 3  # periods of a line in the motion, at least
 EXPLAINS = 0.25  # of the variance, for a sentence on a cause
-BETTER = 0.005  # of the variance: the advantage that a less plain cause needs
-MATTERS = 0.02  # of the largest torque, for a sentence on a cause
+BETTER = 0.005  # share of the variance: the advantage that a less simple cause needs
+MATTERS = 0.02  # share of the largest torque, for a sentence on a cause
 SEES = 1.5  # counts: the finest error that an encoder shows
 DOUBT = 0.25  # ticks of uncertainty of a bus position's age
 SMOOTH = 10  # samples
-AGAINST = 0.1  # of the feed-forward, for a sentence on opposing feedback
-MOTION = 0.99  # of the acceleration's power: the motion's own frequencies hold it
-LARGE = 0.02  # of a motion's range: larger errors at its own frequencies are the loop's; chosen
+AGAINST = 0.1  # share of the feed-forward, for a sentence on opposing feedback
+MOTION = 0.99  # share of the acceleration's power that bounds the motion's frequencies
+LARGE = 0.02  # share of a motion's range; larger errors at the motion's frequencies come from the loop; chosen
 SWINGS = 3  # periods of an oscillation in the motion, at least
 BESIDE = 2  # neighbours over which a Hann window and a changing amplitude spread a line
-RINGS = 0.3  # of an error's power at one frequency outside the motion: an oscillation
-RAN_OUT = {"TRACK": "knots ran out", "FOLLOW": "targets stayed away"}  # by state: why its motion stopped
+RINGS = 0.3  # share of an error's power at one frequency outside the motion: an oscillation
+RAN_OUT = {"TRACK": "knots ran out", "FOLLOW": "targets stayed away"}  # by state: why the motion stopped
 TOGETHER = 1.0  # s: closer touches share a row
-STILL = 1e-3  # rad/s or m/s of the target: slower is standing
+STILL = 1e-3  # rad/s or m/s: a slower target counts as standing
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Tracking:
-    """Tracking of one joint in motion. rms, worst: rad or m; counts: the worst in encoder counts, nan if unknown."""
+    """Tracking of one joint in motion. rms, worst: rad or m. counts: the worst in encoder counts, NaN if unknown."""
 
     joint: str
     unit: str
@@ -75,8 +75,8 @@ class Tracking:
 
 @dataclass(frozen=True)
 class Left:
-    """Residual of the model at one joint, supplied by the feedback, and the cause that explains most of it. size: the
-    cause's."""
+    """Torque of the feedback at one joint, which is the model's residual, and the cause that explains most of it. size:
+    of the cause."""
 
     joint: str
     rms: float  # N m or N
@@ -106,7 +106,8 @@ class Left:
 
 @dataclass(frozen=True)
 class Line:
-    """The strongest frequency in the error of one joint. amplitude: rad or m; times: over the median amplitude."""
+    """The strongest frequency in the error of one joint. amplitude: rad or m. times: amplitude over the median
+    amplitude."""
 
     joint: str
     hz: float
@@ -116,7 +117,7 @@ class Line:
 
 
 NOTHING, INERTIA, CONSTANT, MODEL = "nothing found", "inertia", "a constant torque", "the feed-forward torque"
-LIKE_A_ZERO = (INERTIA, CONSTANT, MODEL)  # causes that a wrong pose may also produce
+LIKE_A_ZERO = (INERTIA, CONSTANT, MODEL)  # causes that may also be a wrong pose
 ZERO_FIRST = (
     "A shifted zero looks like the next finding. Before you change the model, put the arm at its start and check "
     "that `femtorque monitor` shows the start pose. If not, `femtorque home --rezero` sets the zeros again."
@@ -136,7 +137,7 @@ class Findings:
         return "m" if self.run.prismatic[j] else "rad"
 
     def _visible(self, j: int, counts: float) -> float:
-        """Return the larger of these counts and FINEST, rad or m."""
+        """Return the larger of some counts and FINEST, rad or m."""
         return max(counts * _scale(self.run, self.run.joints[j], 1e-3), FINEST[self.unit(j)])
 
     def effort_unit(self, j: int) -> str:
@@ -144,9 +145,9 @@ class Findings:
 
     @cached_property
     def feedback(self) -> Array:
-        """Torque of the feedback (S, J), N m or N: Ku e + Kv e' if the log has the gains, else everything beyond
-        feed-forward. For bus positions, e' is the difference quotient of e: with heartbeats as frequent as samples, the
-        observed velocity is wrong in every sample."""
+        """Torque of the feedback (S, J), N m or N: Ku e + Kv e' if the log has the gains, else the torque beyond
+        feed-forward. For bus positions, e' is the difference quotient of e. If heartbeats are as frequent as samples,
+        the observed velocity is wrong in every sample."""
         run = self.run
         ku, kv = np.nan_to_num(run.facts["ku"]), np.nan_to_num(run.facts["kv"])
         rates = np.where(run.facts["old"] > 0.0, self._over_time(run.error), run.target_rate - run.rate)
@@ -199,12 +200,12 @@ class Findings:
         return found
 
     def _left(self, j: int, rows: NDArray[np.bool_]) -> Left:
-        """Return the one cause that explains most of the feedback's torque, by least squares of each alone.
+        """Return the cause that explains most of the feedback's torque, by least squares for each single cause.
 
         Both sides are averaged over SMOOTH, since the gains turn encoder steps into fast torques. A cause must exceed
-        the gains times SEES counts and times the joint's motion in DOUBT. Masses that are all wrong follow the
-        feed-forward torque, which also holds other joints' accelerations. The joint's own acceleration is the simpler
-        cause if it explains as much.
+        two torques of the gains: by an error of SEES counts, and by the joint's motion in DOUBT. If all masses are
+        wrong, the residual follows the feed-forward torque, which includes other joints' accelerations. If the joint's
+        acceleration explains as much, it is the simpler cause.
         """
         run, raw = self.run, self.feedback[rows, j]
         y = _averaged(raw)
@@ -248,7 +249,7 @@ class Findings:
 
     @property
     def begin(self) -> float:
-        """Begin of the last motion, s into the log; 0 without motion."""
+        """Begin of the last motion, s in the log; 0 without motion."""
         return float(self.t[self._last()[0]]) if self.moving.any() else 0.0
 
     def _last(self) -> tuple[int, int]:
@@ -263,7 +264,7 @@ class Findings:
 
     @cached_property
     def lines(self) -> list[Line]:
-        """Strongest frequency of each joint with a spectrum, above those of its motion and its loop."""
+        """Strongest frequency of each joint with a spectrum, above the frequencies of its motion and its loop."""
         found = []
         for j in self.joints:
             hz, amplitude = self.spectrum(j)
@@ -282,7 +283,7 @@ class Findings:
         return float(ku / (np.pi * kv)) if kv > 0.0 and ku > 0.0 else 0.0
 
     def _motions_own(self) -> int:
-        """Return the spectral line up to which the longest motion accelerates, plus its neighbours."""
+        """Return the number of the highest spectral line of the longest motion's acceleration, plus its neighbours."""
         begin, end = self._longest()
         power = np.abs(np.fft.rfft(self.acceleration[begin:end].T * np.hanning(end - begin)))**2
         asked = np.cumsum(np.sum(power, axis=0))
@@ -290,8 +291,8 @@ class Findings:
 
     @cached_property
     def oscillating(self) -> dict[int, Line]:
-        """Joints with oscillating loops, and the frequency: much of the error is at a frequency that is neither in the
-        motion nor in its torques. An error that follows velocity, acceleration or torque is no oscillation."""
+        """Joints with oscillating loops, and the frequency. Much of the error is at a frequency that neither the motion
+        nor its torques have. An error that follows velocity, acceleration or torque is no oscillation."""
         begin, end = self._longest()
         found: dict[int, Line] = {}
         for j, line in self._own_lines(begin, end):
@@ -300,13 +301,13 @@ class Findings:
         return found
 
     def _own_lines(self, begin: int, end: int) -> Iterator[tuple[int, Line]]:
-        """Yield the joints whose error has most of its power at one frequency: above the motion's, or large against it.
-        times: over the median."""
+        """Yield the joints with most of the error's power at one frequency. This frequency is above the motion's
+        frequencies, or the error is large against the motion. times: amplitude over the median amplitude."""
         run, count = self.run, end - begin
         if count < ENOUGH:
             return
         window, hz = np.hanning(count), np.fft.rfftfreq(count, float(np.median(np.diff(self.t[begin:end]))))
-        # a wrong model or zero makes errors no faster than the motion, and small against it
+        # errors of a wrong model or zero are as slow as the motion, and small against it
         slowest = max(SWINGS, self._motions_own())
         for j in self.joints:
             error = run.error[begin:end, j]
@@ -364,7 +365,7 @@ class Findings:
         return _merged(sorted([*events, *self._touches()], key=lambda event: event.t))
 
     def _touches(self) -> Iterator[Event]:
-        """Yield touches at the first report of each; touches within TOGETHER are one event."""
+        """Yield each touch at its first report. Touches within TOGETHER are one event."""
         felt = self.run.outside
         if felt is None:
             return
@@ -406,8 +407,8 @@ class Findings:
         return said
 
     def _of_torque(self) -> list[str]:
-        """Return a sentence on the joint with the largest feedback. Opposing torques are each larger than their sum, so
-        no shares of the sum are given."""
+        """Return a sentence on the joint with the largest feedback. Opposing torques are larger than their sum, so the
+        sentence gives N m, not shares."""
         shares = [(s["feedback"] / max(s["all"], s["feed-forward"]), j) for j, s in enumerate(self.shares)
                   if s["all"] > 0]
         if not shares:
@@ -427,7 +428,7 @@ class Findings:
         return [words + "."]
 
     def _of_oscillation(self) -> list[str]:
-        """Return a sentence on the joint with the largest oscillation; coupled loops oscillate together."""
+        """Return a sentence on the joint with the largest oscillation, since coupled loops oscillate together."""
         if not self.oscillating:
             return []
         worst = max(self.oscillating.values(), key=lambda line: line.amplitude / _scale(self.run, line.joint))
@@ -438,7 +439,7 @@ class Findings:
                 "stiffest ku and kv, and checks the rotor of the drive)."]
 
     def _of_lines(self) -> list[str]:
-        """Return a sentence on a frequency that neither the motion nor its loop explains."""
+        """Return a sentence on a frequency that neither the motion nor the loop explains."""
         swing = {line.joint for line in self.oscillating.values()}
         strong = [line for line in self.lines if line.times > STANDS_OUT and line.joint not in swing
                   and line.amplitude > self._visible(self.run.joints.index(line.joint), SEES)]
@@ -472,15 +473,15 @@ class Findings:
 
     @cached_property
     def within_play(self) -> set[str]:
-        """Joints on servos with errors within their gears' backlash, which no model contains."""
+        """Joints on servos with errors within the backlash of their gears, which the model lacks."""
         play = dict(zip(self.run.joints, np.nan_to_num(self.run.facts["play"]), strict=True))
         return {t.joint for t in self.tracking
                 if play[t.joint] > 0.0 and t.worst <= play[t.joint] + UNSEEN * _scale(self.run, t.joint, 0.0)}
 
     @cached_property
     def unseen(self) -> list[tuple[int, float, float]]:
-        """(joint, begin, largest distance) of encoders that did not show the simulated arm's position, beyond its
-        motion during the age of a bus position."""
+        """(joint, begin, largest distance) of encoders that are off the simulated arm's position. The arm's motion
+        during the age of a bus position does not count."""
         if self.run.true is None:
             return []
         run, found = self.run, []
@@ -494,7 +495,7 @@ class Findings:
 
     @cached_property
     def stuck(self) -> list[tuple[int, float, float]]:
-        """(joint, begin, motion of the target) of encoders without movement until the motion's end."""
+        """(joint, begin, motion of the target) of encoders that stood still until the motion's end."""
         begin, end = self._last()
         found = []
         for j in self.joints:
@@ -507,7 +508,7 @@ class Findings:
         return found
 
     def _of_tips(self) -> list[str]:
-        """Return how far the flexible links of a simulated arm bent, and their swing after the motion."""
+        """Return the largest bends of a simulated arm's flexible links, and the swings after the motion."""
         said = []
         for link, (seconds, bent) in self.run.tips.items():
             t = seconds - self.run.t[0]
@@ -543,7 +544,7 @@ class Findings:
     def _of_saturation(self) -> list[str]:
         most = {"voltage": "had all the voltage that the supply gives",
                 "effort": "was asked for all that limits.effort allows"}
-        # these joints saturate due to an encoder or an oscillation
+        # these joints saturate because of an encoder or an oscillation
         wrong = {j for j, *_ in [*self.stuck, *self.unseen]} | set(self.oscillating)
         return [f"The motor of {self.run.joints[j]} {most[what]} for {share:.0%} of the motion: it could do no more; "
                 "play the motion slower (`--speed 0.5`)." for j, share, what in self.saturated if j not in wrong]
@@ -591,7 +592,7 @@ class Findings:
 
 
 def damage(run: Run) -> str:
-    """Return from where on the log could not be read."""
+    """Return the place from which the log is unreadable."""
     return f"The log {run.damage}; the {run.t[-1] - run.t[0]:.2f} s before that are shown."
 
 
@@ -612,7 +613,7 @@ def _scale(run: Run, joint: str, unknown: float = 1.0) -> float:
 
 
 def _because(flags: int, state: str) -> str:
-    """Return why the motion of a state ended, from the flags; or ''."""
+    """Return why the motion of a state ended, from the flags; '' if unknown."""
     if state not in RAN_OUT:
         return ""
     for name, why in (("ENDED", "the end of the motion"), ("UNDERRUN", RAN_OUT[state]),

@@ -10,7 +10,7 @@ from femtorque.codegen.verify import FREEDOMS, Elements, freedom_names, load_nam
 from femtorque.host.scene import scene
 from femtorque.host.show.scene.page import KINDS, scripts
 
-SHADES = 6  # by order of magnitude below the largest entry
+SHADES = 6  # shades, one per order of magnitude below the largest entry
 
 
 def page(found: Elements) -> str:
@@ -28,7 +28,7 @@ def write_elements(found: Elements, path: Path) -> None:
 
 
 def shade(x: float, matrix: NDArray[np.float64]) -> int:
-    """Return 0 for a zero, SHADES for the largest entries, and one less per factor of ten below."""
+    """Return 0 for a zero, SHADES for the largest entries, and one less for each smaller order of magnitude."""
     largest = float(np.abs(matrix).max(initial=0.0))
     if abs(x) <= 1e-12 * largest or largest == 0.0:
         return 0

@@ -51,7 +51,7 @@ def snapshot(session: Session) -> dict[str, Any]:
 
 
 def _of_drives(session: Session, report: Drives) -> dict[str, Any]:
-    """Return the last DRIVES. rate: states per second, null at first; age: ticks; says: as in the live view."""
+    """Return the last DRIVES. rate: states per second, null at first. age: ticks. says: the words of the live view."""
     conf = session.configuration
     hz = drives.rates(session.drives_kept, conf.rate_hz)
     of_joints = [{
@@ -66,7 +66,7 @@ def _of_drives(session: Session, report: Drives) -> dict[str, Any]:
 
 
 def _buses(session: Session) -> list[str]:
-    """Return the buses in the board's order: by their first joints, CAN before servo wires."""
+    """Return the buses in the board's order: CAN before servo wires, then by the first joint."""
     found = {j.drive.bus: j.drive.servo is not None for j in session.configuration.joints if j.drive}
     return sorted(found, key=found.__getitem__)
 
@@ -116,8 +116,8 @@ def _felt(session: Session) -> Text:
 
 
 def _drives(session: Session, report: Drives) -> Table:
-    """Return a table of bus drives. Hz: recent states per second; age: ticks since the last; answers, lost, late: since
-    reset."""
+    """Return a table of bus drives. Hz: recent states per second. age: ticks since the last state. answers, lost, late:
+    numbers since reset."""
     table = Table(box=SIMPLE_HEAD, padding=0, pad_edge=False, collapse_padding=True)
     table.add_column("drive", overflow="fold")
     for column in ("state", "°C", "Hz", "age", "answers", "lost", "late"):

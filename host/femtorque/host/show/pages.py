@@ -1,12 +1,13 @@
-"""The live page's server, a process of its own, so that a streaming program never waits for a page.
+"""The live page's server. It is a separate process, so that a streaming program never waits for a page.
 
-`femtorque.host.show.web` runs this file with only the standard library. Its input is lines. The first is a JSON object:
-document, path (of the document), about, wishes (names of requests that pages may send), port, and history (samples for
-a late page). Each further line is a letter and a text: s, a sample; a, the answer to a wish, with a status and a
-reason; g, why no more will come. Its output is lines too: the port, or why it is not available; then every wish as a
-JSON array of name, token and text. It ends with its input.
+`femtorque.host.show.web` runs this file with only the standard library. The input consists of lines. The first line is
+a JSON object: document, path (of the document), about, wishes (names of requests that pages may send), port, and
+history (samples for a late page). Each further line is a letter and a text: s and a sample; a and the answer to a wish,
+with a status and a reason; g and the reason for the end. The first line of the output is the port, or the reason why
+the port is not available. Each further line of the output is a wish as a JSON array of name, token and text. The
+process ends when its input ends.
 
-A client must send a whole request within REQUEST seconds and read its answer. Requests caused by another site are
+A client must send its request within REQUEST seconds and must read the answer. Requests caused by another site are
 refused.
 """
 
@@ -29,14 +30,14 @@ HEADER = 16384  # bytes of a request at most
 BODY = 4096  # bytes of a wish at most
 REQUEST = 5.0  # s for a whole request
 ASLEEP = 10.0  # s without reading until a client is dropped; a page connects again when it wakes
-ALIVE = 5.0  # s without an event until a comment, which detects closed pages
-PRIORITY = 10  # steps of niceness: the stream comes before pages
-OURS = ("none", "same-origin")  # Sec-Fetch-Site of a typed address and of the page itself
+ALIVE = 5.0  # s without an event until a comment is sent, which detects closed pages
+PRIORITY = 10  # niceness, so that the stream has priority over pages
+OURS = ("none", "same-origin")  # Sec-Fetch-Site of a typed address and of the page's requests
 TOKEN = re.compile(r"[\w-]{1,100}", re.ASCII)
 
 
 class Pages:
-    """The served pages: `line` takes the input, `connected` one connection."""
+    """The served pages: `line` takes a line of the input, and `connected` takes a connection."""
 
     def __init__(self, served: dict[str, Any]) -> None:
         self._document, self._wishes = served["document"].encode(), frozenset(served["wishes"])
@@ -70,7 +71,7 @@ class Pages:
     async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer one request."""
         self._connections += 1
-        writer.transport.set_write_buffer_limits(0)  # drained data has been read, or is in the system's buffer
+        writer.transport.set_write_buffer_limits(0)  # drained data is read, or is in the system's buffer
         try:
             if self._connections > CONNECTIONS:
                 await self._say(writer, HTTPStatus.SERVICE_UNAVAILABLE)
@@ -157,7 +158,7 @@ class Pages:
 
 
 def foreign(headers: dict[str, str]) -> bool:
-    """Return True for a request with a foreign host name, or caused by another site's page."""
+    """Return True for a request with a foreign host name or from another site's page."""
     host = headers.get("host", "")
     return (host.rpartition(":")[0] not in (ADDRESS, "localhost")
             or headers.get("origin", f"http://{host}") != f"http://{host}"

@@ -1,4 +1,4 @@
-"""The page of a plan: the arm along it, next to the curves with their limits. One HTML file with all numbers inside."""
+"""The page of a plan: the moving arm, and the curves with their limits. It is one HTML file with all numbers inside."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +29,7 @@ def write_planned(path: Path, mechanism: Mechanism, found: Plan | FlexiblePlan, 
 
 
 def page(mechanism: Mechanism, found: Plan | FlexiblePlan) -> str:
-    """Return the HTML; the same plan gives the same text."""
+    """Return the HTML; equal plans give equal text."""
     t = np.linspace(0.0, found.trajectory.duration, SAMPLES)
     q, qd, _ = found.trajectory.at(t)
     share, what = shares(mechanism, found, t, qd)
@@ -44,7 +44,7 @@ def page(mechanism: Mechanism, found: Plan | FlexiblePlan) -> str:
 
 
 def shares(mechanism: Mechanism, found: Plan | FlexiblePlan, t: Array, qd: Array) -> tuple[Array, str]:
-    """Return torques over their limits (T, J), nan without a limit; and the limit's name."""
+    """Return torques over their limits (T, J), NaN without a limit, and the limit's name."""
     if isinstance(found, FlexiblePlan):
         names = found.trajectory.joints
         limits = {joint.name: joint.limits.effort for joint in mechanism.streamed}

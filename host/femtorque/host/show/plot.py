@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-ROOM = 0.03  # of a plot's width, for a name along a line
+ROOM = 0.03  # share of a plot's width, for a name along a line
 
 
 def draw_run(run: Run, path: Path, force: bool = False) -> None:
-    """Draw one column per joint (tracking, error, torque) and a row below for the stream. force: replace an existing
-    figure. Raises BadInput, also for an existing file."""
+    """Draw one column per joint (tracking, error, torque), and a row below for the stream. force: replace an existing
+    figure. Raises BadInput for an existing file or a wrong suffix."""
     check_format(path, "output")
     claim(path, picture("plot"), force)
     t = run.t - run.t[0]

@@ -1,4 +1,4 @@
-"""Lengths and angles in readable units: 151 µrad, not 1.51e-04 rad; and definitions of the two errors."""
+"""Lengths and angles in readable units, such as 151 µrad, and definitions of the two errors."""
 
 SMALLEST = 0.5  # smallest shown value of a unit
 # definitions under tables, in the terminal and on pages

@@ -1,4 +1,4 @@
-"""One page of a run: the worst values in words, and their plots. One HTML file with all numbers inside."""
+"""One page of a run: the worst values in words, and their plots. It is one HTML file with all numbers inside."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,8 +18,8 @@ from femtorque.host.show.scene.page import REPORT_KINDS, scripts
 Array = NDArray[np.float64]
 
 MOST = 12  # joints in a section, by largest error
-ROUNDING = 1e-6  # of the total torque: single-precision rounding
-POINTS = 45_000  # points of all curves on a page with the arm, to keep it below 2 MB
+ROUNDING = 1e-6  # share of the total torque: single-precision rounding
+POINTS = 45_000  # points of all curves on a page with the arm, so that the page has less than 2 MB
 NO_ARM = ("No arm is shown: the log holds no description of one. It is written when a log is closed, and is missing in "
           "logs of older versions and in those that were cut off.")
 
@@ -79,8 +79,8 @@ def moved(found: Findings) -> Motion:
 
 
 def _unforeseen(found: Findings, limits: Array) -> Array | None:
-    """Return disturbances at the joints as shares of their limits: the feedback's torque with the opposite sign. None
-    for a run without feed-forward, whose feedback does all the work."""
+    """Return disturbances at the joints as shares of their limits: the feedback's torque with the opposite sign. Return
+    None for a run without feed-forward, since its feedback gives all the torque."""
     if not np.any(found.run.torque_ff) or not np.isfinite(limits).any():
         return None
     return np.where(np.isfinite(found.run.facts["ku"]), -found.feedback / limits, np.nan)
@@ -99,7 +99,7 @@ def _modes(run: Run, t: Array) -> list[tuple[float, str]]:
 
 
 def _marks(found: Findings) -> list[Mark]:
-    """Return the faults, each for as long as it was latched."""
+    """Return the faults, each with the time until it was cleared."""
     run, marks = found.run, list[Mark]()
     faults, joints = (run.scalars[name].astype(int) for name in ("fault", "fault_joint"))
     edges = [0, *(np.flatnonzero(np.diff(faults)) + 1).tolist(), len(faults)]

@@ -1,4 +1,4 @@
-"""Every STATUS as a JSON datagram for PlotJuggler's UDP server (protocol JSON, `timestamp` as time)."""
+"""Sends every STATUS as a JSON datagram to PlotJuggler's UDP server (protocol JSON, `timestamp` as time)."""
 
 import json
 import socket
@@ -13,7 +13,7 @@ from femtorque.host.record import named, sample
 
 @contextmanager
 def sending(session: Session, to: str) -> Iterator[None]:
-    """Send every STATUS to HOST:PORT in a context. Nobody needs to listen. Raises BadInput for a wrong address."""
+    """In a context, send every STATUS to HOST:PORT, also without a listener. Raises BadInput for a wrong address."""
     family, address = _address(to)
     with socket.socket(family, socket.SOCK_DGRAM) as channel:
         channel.setblocking(False)
@@ -25,7 +25,7 @@ def sending(session: Session, to: str) -> Iterator[None]:
             try:
                 channel.sendto(json.dumps(named(session, newest), separators=(",", ":")).encode(), address)
             except OSError:
-                pass  # no listener, or no room: the next one follows in 10 ms
+                pass  # no listener, or no room; the next datagram follows in 10 ms
 
         session.listeners.append(send)
         try:

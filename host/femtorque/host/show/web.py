@@ -1,9 +1,9 @@
 """The live page: one HTML file and a stream of server-sent events, at 127.0.0.1 only.
 
-The page holds its own drawing code and loads nothing else. `femtorque.host.show.pages` serves it in its own process,
-which keeps the past for late pages. So each STATUS costs one line here, for any number of pages. A page may ask to play
-a motion again on a virtual board, or move the arm if `teleop` allows it (host/live/page_control.py): by POST from this
-origin, with the page's token, which no other site can read.
+The page contains all its drawing code. `femtorque.host.show.pages` serves the page in a separate process, which stores
+past samples for late pages. So each STATUS costs one line here, for any number of pages. A page may ask to play a
+motion again on a virtual board, or may move the arm if `teleop` allows this (host/live/page_control.py). The page asks
+by POST from this origin, with a token that other sites cannot read.
 """
 
 import hmac
@@ -28,7 +28,7 @@ from femtorque.host.scene import Moment
 from femtorque.host.show.pages import ADDRESS
 from femtorque.host.show.scene.page import scripts
 
-HISTORY = 60  # s of the past for a late page
+HISTORY = 60  # s of past samples for a late page
 SERVER = Path(__file__).with_name("pages.py")
 END = 3.0  # s until the pages' process has ended
 
@@ -36,7 +36,7 @@ Around = Callable[[], Moment]  # a simulated arm's present surroundings
 
 
 class Again:
-    """A page's wish to play a motion again. Possible only while `open`: the arm stands and its host waits."""
+    """A page's wish to play a motion again. While `open`, the arm stands, the host waits, and a page may ask."""
 
     def __init__(self) -> None:
         self.token = secrets.token_urlsafe(32)
@@ -70,7 +70,7 @@ class Feed:
         self.about = about(session) | {"serving": secrets.token_hex(8)}  # this program's identity
 
     def take(self, _: Any) -> None:
-        """Take the session's newest STATUS. It is dropped if the process has not read HISTORY's STATUS."""
+        """Take the session's newest STATUS. Drop this STATUS if the process is HISTORY behind."""
         self._newest = sample(self._session, self._newest)
         now = self._newest | {"again": self.again is not None and self.again.open}
         if self._truth is not None:
@@ -110,7 +110,7 @@ def serving(session: Session, port: int, again: Again | None = None, arm: dict[s
     the port is taken."""
     feed = Feed(session, again, truth, around, hand)
     wishes = [name for name, there in (("again", again), ("hand", hand)) if there]
-    path = f"/{secrets.token_urlsafe(32)}" if hand and hand.key else "/"  # unknown to other users of this PC
+    path = f"/{secrets.token_urlsafe(32)}" if hand and hand.key else "/"  # other users of this PC do not know this path
     served = {"document": page(feed.about, again.token if again else "", arm, hand), "path": path, "about": feed.about,
               "wishes": wishes, "port": port, "history": HISTORY * messages.STATUS_HZ}
     with subprocess.Popen([sys.executable, "-I", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE,

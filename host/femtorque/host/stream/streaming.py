@@ -1,7 +1,7 @@
 """Streams one motion to an armed board and stays until the arm stands still.
 
-Order: check the arm's position, fill the ring, START, keep the ring filled, watch. The board plays from its ring by its
-own ticks. The host only feeds it, so only the answer to Ctrl-C is urgent.
+The order is: check the arm's position, fill the ring, START, refill the ring, watch. The board plays from its ring by
+its ticks. The host only fills the ring, so only the answer to Ctrl-C is urgent.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Progress:
     worst_gap: float  # s
     retransmissions: int
     limits: tuple[str, ...]  # limits that acted since the last report
-    holding: str  # why the arm waits on its path for the user; empty: it does not
+    holding: str  # why the arm waits on its path for the user; empty: no wait
 
     @property
     def left(self) -> float:
@@ -65,7 +65,7 @@ class Outcome:
     retransmissions: int
     resumed: int  # number of resumes
     worst_gap: float  # s
-    least_buffered: int  # knots in the ring, before the last one was sent
+    least_buffered: int  # knots in the ring, before the last knot was sent
     limits: tuple[str, ...]
     cycles_max: int
     rounds: int = 1  # number of starts
@@ -113,7 +113,7 @@ class Interrupts:
         return True
 
     def read_lines(self, descriptor: int) -> None:
-        """Take lines typed there as requests to go on. This needs no terminal modes."""
+        """Take typed lines as requests to resume. This needs no terminal modes."""
         if self._reading:
             return
         self._reading = True
@@ -140,7 +140,8 @@ class Interrupts:
 
 
 def _here(session: Session) -> NDArray[np.int64]:
-    """Return the wire positions (J,) from which a motion would begin now: held, or lying while disarmed."""
+    """Return the wire positions (J,) for the start of a motion: hold positions, or measured positions while
+    disarmed."""
     status = session.status
     return np.array(status.target if session.in_state("HOLD", "HELD") else status.position, np.int64)
 
@@ -153,7 +154,7 @@ def in_its_turn(session: Session, motion: Knots) -> Knots:
 
 
 def check_start(session: Session, motion: Knots) -> None:
-    """Raise Refused if the joints do not stand, held or disarmed, where the motion starts."""
+    """Raise Refused if the joints, held or disarmed, do not stand at the motion's start."""
     away = np.abs(session.difference(in_its_turn(session, motion).position[0], _here(session)))
     allowed = session.configuration.start_tolerance
     for j in np.flatnonzero(away > allowed).tolist() if allowed else ():
@@ -175,9 +176,9 @@ def stream(
 ) -> Outcome:
     """Play a motion on a board in HOLD, and return when the arm stands still.
 
-    resume: how often to go on after a stop because knots or the host were late. hold_after_stop: s to hold after a
-    stop, until `interrupts` asks to resume or to disarm. Raises Refused with the reason; the board then holds, or its
-    outputs are off.
+    resume: the number of times to resume after late knots or a late host. hold_after_stop: s to hold after a stop,
+    until `interrupts` asks to resume or to disarm. Raises Refused with the reason. The board then holds, or its outputs
+    are off.
     """
     run = _Run(session, in_its_turn(session, motion), on_progress, interrupts or Interrupts(), resume, hold_after_stop)
     if not session.in_state("HOLD"):
@@ -238,7 +239,7 @@ class _Run:
         return self._outcome(self._follow())
 
     def _moving(self, command: str) -> None:
-        """Wait until the board has left HOLD, or is already back in it."""
+        """Wait until the board has left HOLD, or is back in HOLD."""
         session = self.session
         session.wait(lambda: not session.in_state("HOLD") or flag(session.status, "ENDED"), BEGIN,
                      f"took {command} but did not begin to move")
@@ -292,7 +293,7 @@ class _Run:
                               f"{self._path_time():.3f} s of {self.duration:.3f} s")
 
     def _pushed_away(self) -> bool:
-        """Return True if the arm has given way to a touch and will return, or may still report that."""
+        """Return True if the arm gives way to a touch and will return, or if this report may still come."""
         session = self.session
         if session.felt is None or not session.in_state("FLOAT", "FOLLOW"):
             self.left_at = None
@@ -302,7 +303,7 @@ class _Run:
         return way(session.felt) in ("AWAY", "BACK") or self.board_time - self.left_at < FELT_LATE
 
     def _touch(self) -> str:
-        """Return the touch that the arm gave way to, in words; '' without one."""
+        """Return the touch that the arm gave way to, in words; '' without a touch."""
         felt = self.session.felt
         if felt is None or not felt.touches or not self.session.in_state("FLOAT"):
             return ""
@@ -319,7 +320,7 @@ class _Run:
         return "knots ran out"
 
     def _go_on_or_refuse(self) -> str:
-        """After a stop on the path: resume if allowed, else ask. Returns how the motion ended, or ''."""
+        """After a stop on the path, resume if allowed, else ask the user. Returns how the motion ended, or ''."""
         session = self.session
         why = self._why_stopped()
         told = (f"stopped on the path at {self._path_time():.3f} s of {self.duration:.3f} s because {why} (worst gap "
@@ -362,7 +363,7 @@ class _Run:
             self.holding = ""
 
     def _round(self) -> None:
-        """Pump once, raise on a fault, report progress, and let time pass."""
+        """Pump once, raise Faulted on a fault, report progress, and let time pass."""
         seen = self.seen
         self.session.pump()
         self.session.faulted()

@@ -13,7 +13,7 @@ def prompt(monkeypatch):
 
 
 def smooth(start, seconds, rng, size):
-    """Return times (S,), positions, velocities and accelerations (S, J) of five harmonics of 0.1 Hz about a start
+    """Return times (S,), positions, velocities and accelerations (S, J) of five harmonics of 0.1 Hz about a start pose
     (J,)."""
     t = np.arange(round(seconds * 100.0)) / 100.0
     wave = 2.0 * np.pi * 0.1 * np.arange(1, 6)
@@ -23,8 +23,8 @@ def smooth(start, seconds, rng, size):
 
 
 def recorded(file, t, q, v, tau, noise, rng, constants=None, full=()):
-    """Return the recording of a motion with joint torques tau (S, J). constants: R and K (J, 2) of the real motors;
-    None: the file's. full: A (J,) at a duty of 1, for current loops."""
+    """Return the recording of a motion with joint torques tau (S, J). constants (J, 2): R and K of the real motors;
+    None: the file's R and K. full: A (J,) at a duty of 1, for current loops."""
     volts, given = file.board.bus_voltage, {}
     for j, motor in enumerate(joint.motor for joint in file.streamed):
         R, K = constants[j] if constants else (motor.R, motor.K)

@@ -1,4 +1,5 @@
-"""The fit on Pinocchio's torques with noise: bodies stay possible, data win over a wrong file, unseen numbers stay."""
+"""The fit on Pinocchio's torques with noise. Bodies stay possible, data correct a wrong file, and unseen numbers
+stay."""
 
 from dataclasses import replace
 
@@ -23,7 +24,8 @@ NOISE = 0.01  # N m
 
 
 def taught(gamma, seed=3, noise=NOISE, samples=400):
-    """Return the found phi, the prior, and relative torque errors at new states before and after, for a wrong file."""
+    """Return the found phi and the prior for a wrong file, and the relative torque errors at new states before and
+    after."""
     rng = np.random.default_rng(seed)
     truth = random_tree(rng, 5, prismatic=False)
     wrong = differing(truth, seed)
@@ -47,7 +49,7 @@ def test_data_win_over_a_wrong_file(gamma):
 
 @pytest.mark.parametrize("seed", range(3, 9))
 def test_bodies_stay_possible_however_bad_the_data(seed):
-    """Also after rounding, and after writing seven digits."""
+    """They also stay possible after rounding, and with seven written digits."""
     found, _, _ = taught(1e-4, seed, noise=30.0, samples=8)
     assert all(physical.is_consistent(phi) for phi in found.reshape(5, 10))
     for phi in found.reshape(5, 10):
@@ -127,7 +129,7 @@ def test_an_arm_is_found_from_its_recordings_and_judged_by_another():
 
 @pytest.mark.parametrize("right", [True, False])
 def test_intervals_hold_the_truth_where_duties_swing_by_the_counts_of_encoders(right):
-    """Noise of 1 % duty, as on this arm's image, hides most numbers. The file is right, or far wrong."""
+    """Noise of 1 % duty, as on this arm's image, hides most numbers. One file is right, and one is far wrong."""
     within = np.array([(j.start - 1.0, j.start + 1.0) for j in rig.three_link().streamed])
     outside, count, left = 0, 0, 0.0
     for seed in range(12):

@@ -1,4 +1,4 @@
-"""Friction that falls with velocity or rises with load is found where it is, and not elsewhere."""
+"""Friction that falls with velocity or rises with load is found at the joints that have it, and at no other joint."""
 
 from dataclasses import replace
 from itertools import starmap
@@ -44,7 +44,7 @@ def played(truth, motion, seed, noise):
 
 @pytest.fixture(scope="module")
 def motions():
-    """Return columns and base, motions for the fit, and motions for the judgement, planned for the file."""
+    """Return columns and base, motions for the fit, and motions for the judgement. The file is the plan's model."""
     unknowns = Unknowns.of(rig.three_link())
     within = ranges(unknowns.space.joints, {})
     columns, base = base_columns(unknowns, within)
@@ -53,7 +53,7 @@ def motions():
 
 
 def fitted(motions, file, truth, seed, noise=0.003):
-    """Return the fit, and the recordings that judge it."""
+    """Return the fit, and the recordings that judge the fit."""
     unseen = [played(truth, motion, 10 * seed + k, noise) for k, motion in enumerate(motions[2], 5)]
     takes, columns, base = found_by(motions, truth, seed, noise)
     return fit_friction(Unknowns.of(file), takes, unseen, columns, base), unseen
@@ -66,7 +66,7 @@ def found_by(motions, truth, seed, noise=0.003):
 
 
 def of_field(arm, part):
-    """Return the arm with a part of friction at its first two joints."""
+    """Return the arm with an extra friction term at its first two joints."""
     more = {"stribeck": {"stribeck": 1.2, "stribeck_velocity": 0.15}, "load": {"load": 0.15}}
     own = {"both": {**more["stribeck"], **more["load"]}}.get(part) or more[part]
     grown = [{k: x * (j.friction.coulomb if k == "stribeck" else 1.0) for k, x in own.items()} for j in arm.joints]
@@ -76,7 +76,7 @@ def of_field(arm, part):
 
 @pytest.mark.parametrize("part", ["stribeck", "load", "both"])
 def test_it_is_found_at_the_joints_that_have_it(part, motions):
-    """Each number is within its interval or a tenth, and the unseen motions confirm it."""
+    """Each number is within its interval or within a tenth, and the unseen motions confirm the friction."""
     file = rig.three_link()
     truth = of_field(differing(file, 2), part)
     found, unseen = fitted(motions, file, truth, 1)
@@ -101,7 +101,7 @@ def test_it_is_found_at_the_joints_that_have_it(part, motions):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_nothing_is_invented(seed, motions, monkeypatch):
-    """Three parts at three joints are nine trials, each with a chance of a false finding."""
+    """Three terms at three joints are nine trials. Each trial has a chance of a false finding."""
     file, trials = rig.three_link(), set()
     monkeypatch.setattr(friction, "_better", lambda *asked: trials.add(asked[2]) or _better(*asked))
     found, _ = fitted(motions, file, differing(file, seed), seed)
@@ -116,7 +116,7 @@ def test_one_of_nine_trials_has_to_be_surer_than_a_single_one():
 
 
 def test_what_the_file_has_rightly_stays_and_what_it_has_wrongly_goes(motions):
-    """The first joint has the file's friction; the second has none of it."""
+    """The first joint has the file's friction, and the second joint has no friction of this kind."""
     file = of_field(rig.three_link(), "stribeck")
     first, second, third = file.joints
     bare = replace(second, friction=replace(second.friction, stribeck=0.0, stribeck_velocity=0.0))

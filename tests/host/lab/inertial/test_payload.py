@@ -1,4 +1,5 @@
-"""A weight shows how strong an arm's motors are: tested on Pinocchio's torques, with motors unlike the file's."""
+"""A weight shows the strength of an arm's motors. The tests use Pinocchio's torques and motors that differ from the
+file."""
 
 from dataclasses import replace
 
@@ -21,7 +22,7 @@ GUESS = replace(WEIGHT, com=np.zeros(3), inertia=1e-3 * np.eye(3))
 
 
 def played(truth, given, seed, constants, shape, noise, full):
-    """Return a recording of 10 s of an arm whose motors have other R and K (J, 2) than the file."""
+    """Return a recording of 10 s of an arm with motors that have other R and K (J, 2) than the file."""
     t, q, qd, qdd = smooth([j.start for j in truth.streamed], 10.0, np.random.default_rng(shape), 0.15)
     tau = rnea(Model.of(truth), q, qd, qdd)
     for j, joint in enumerate(truth.streamed):
@@ -60,7 +61,8 @@ def test_intervals_hold_the_truth_under_noise():
 
 
 def test_an_interval_is_the_same_share_of_a_torque_for_each_torque_of_the_file():
-    """The files' motors have 0.5, 1 and 4 times the resistance, so 2, 1 and 0.25 times the torque."""
+    """The motors of the files have 0.5, 1 and 4 times the resistance. So the torque per volt is 2, 1 and 0.25 times as
+    large."""
     sizes = (0.5, 1.0, 4.0)
     files = [replace(ARM, joints=tuple(replace(j, motor=j.motor and replace(j.motor, R=r * j.motor.R))
                                        for j in ARM.joints)) for r in sizes]
@@ -71,7 +73,7 @@ def test_an_interval_is_the_same_share_of_a_torque_for_each_torque_of_the_file()
 
 
 def test_joints_that_a_weight_hardly_loads_are_named_and_keep_their_numbers():
-    """A weight on the column loads only the waist, by an unknown inertia."""
+    """A weight on the column loads only the waist joint, by an unknown inertia."""
     weight = replace(WEIGHT, link="column")
     found = weighed(file_constants((1.3, 1.3, 1.3)), weight, replace(GUESS, link="column"))
     assert not np.any(found.sure) and found.words().count("not determined") == 3

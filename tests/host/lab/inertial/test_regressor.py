@@ -1,4 +1,4 @@
-"""The regressor against Pinocchio's, and against torques of changed mechanisms."""
+"""The regressor against Pinocchio's regressor, and against torques of changed mechanisms."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ from femtorque.host.lab.inertial.regressor import Unknowns, moved, phi_of, solid
 from femtorque.host.plan import Space
 from tests.support.oracle import pinocchio_model, random_inertia, random_rotation, random_tree
 
-PINOCCHIO = [0, 1, 2, 3, 4, 6, 9, 5, 7, 8]  # its order of a body: ixx, ixy, iyy, ixz, iyz, izz
+PINOCCHIO = [0, 1, 2, 3, 4, 6, 9, 5, 7, 8]  # Pinocchio's order of a body: ixx, ixy, iyy, ixz, iyz, izz
 
 
 def moves_of(space, rng, count=9, reach=0.1):
@@ -40,7 +40,7 @@ def test_the_regressor_of_a_tree_is_pinocchios(seed):
 
 @pytest.mark.parametrize("name", ["six_axis", "four_bar", "delta", "palletizer", "five_bar"])
 def test_torques_of_heavier_bodies_are_those_of_the_regressor(name):
-    """With closed loops, springs and passive friction; only the masses change."""
+    """The mechanisms have closed loops, springs and passive friction. Only the masses change."""
     rng = np.random.default_rng(3)
     unknowns = Unknowns.of(load_mechanism(MECHANISMS / f"{name}.toml"))
     moves = moves_of(unknowns.space, rng)

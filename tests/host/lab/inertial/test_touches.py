@@ -36,7 +36,7 @@ def low(x, hz):
 
 
 def reports(mechanism, truth, noise=0.0, first=2**32 - 4000):
-    """Return reports of an arm that rests and then moves as planned, with the true torques; the board's ticks wrap."""
+    """Return reports of an arm that rests and then moves as planned, with the true torques. The board's ticks wrap."""
     t = np.arange(round(SECONDS * HZ)) / HZ
     count, start = len(mechanism.streamed), np.array([j.start for j in mechanism.streamed])
     size, w, on = 0.4 + 0.1 * np.arange(count), 2.0 + 0.7 * np.arange(count), np.maximum(t - RESTS, 0.0)[:, None]
@@ -66,7 +66,8 @@ def arm():
 
 
 def test_of_a_joint_whose_file_limits_no_effort_the_motor_is_taken(arm):
-    """Stall at 24 V by hand: 24 x 0.35 / 1.6, 24 x 0.2 / 2.4, 24 x 0.06 / 3 = 5.25, 2, 0.48 N m."""
+    """By hand, the stall torques at 24 V are 24 x 0.35 / 1.6 = 5.25, 24 x 0.2 / 2.4 = 2 and 24 x 0.06 / 3 = 0.48 N
+    m."""
     def thresholds(*efforts):
         file = replace(arm, joints=tuple(replace(j, limits=replace(j.limits, effort=effort))
                                          for j, effort in zip(arm.joints, efforts, strict=True)))
@@ -77,8 +78,8 @@ def test_of_a_joint_whose_file_limits_no_effort_the_motor_is_taken(arm):
 
 
 def test_what_the_board_would_feel_with_the_numbers_found_is_foretold(arm):
-    """With the true numbers the prediction is small, except where a joint reverses: STATUS comes every 10 ms, in which
-    a filter of 8 ms settles by 0.71."""
+    """With the true numbers the prediction is small, except where a joint reverses. STATUS comes every 10 ms, and in
+    this time a filter of 8 ms settles by 0.71."""
     truth = differing(arm, 5)
     unknowns, values = Unknowns.of(arm), Unknowns.of(truth).prior
     seen = reports(arm, truth)

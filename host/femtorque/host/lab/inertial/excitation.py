@@ -1,12 +1,12 @@
-"""A motion that identifies an arm's masses: Fourier series within limits, as informative as a search finds.
+"""A motion that identifies an arm's masses: Fourier series within limits. A search maximises the information.
 
     q_j(t) = c_j + s(t) sum_k [ a_jk sin(k w t) + b_jk cos(k w t) ],   w = 2 pi / duration     (Swevers et al., 1997)
 
-s(t) brings both ends to rest. The search takes the best of many random motions, then of many small changes of it. The
-score is the log-determinant of the torques' information about the base parameters (T-RA 13(5)).
+s(t) brings both ends to rest. The search takes the best of many random motions, and then improves this motion by many
+small changes. The score is the log-determinant of the torques' information about the base parameters (T-RA 13(5)).
 
-Friction that falls with velocity shows only if joints move slowly for long. In `sweep` each joint goes through its
-range and back at constant velocities, each half of another one.
+Friction that falls with velocity shows only in long slow motions. In `sweep` each joint goes through its range and back
+at constant velocities. Each velocity is half of another velocity.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ HARMONICS = 5
 SECONDS = 10.0  # of a motion
 RAMP = 1.0  # s at both ends
 SLOW = (1.0, 0.5, 0.25, 0.125, 0.0625)  # of the fastest constant velocity
-EVEN, TURN = 1.5, 0.4  # s at each velocity in one direction, and the part of it for the change
+EVEN, TURN = 1.5, 0.4  # s at each velocity in one direction, and s of a change of velocity
 REACH, SLIDE = 1.0, 0.15  # rad, m: default range in each direction from the start
-MARGIN = 0.05  # of a range of position, kept free at both ends
-FAST, HARD = 0.5, 0.6  # of limits.velocity and acceleration, and of the effort: the file may be wrong
+MARGIN = 0.05  # share of a position range that stays free at both ends
+FAST, HARD = 0.5, 0.6  # shares of limits.velocity, acceleration and of the effort, since the file may be wrong
 DRAWN, CHANGED = 60, 120  # random motions, and changes of the best motion
-OF_CLOSED = 5  # times fewer for closed mechanisms, since their loops must be followed
-SAMPLES = 80  # of a motion, at which its torques are computed
-SMALLER, SMALLEST = 0.85, 0.02  # if the motors are too weak: factor between tries, and the last factor
-RANK = 1e-7  # of the largest: columns with less left depend on others
-QUIET = 0.02  # of the effort: assumed uncertainty of torques
+OF_CLOSED = 5  # divisor of both for closed mechanisms: following loops takes time
+SAMPLES = 80  # instants of a motion at which torques are computed
+SMALLER, SMALLEST = 0.85, 0.02  # for weak motors: factor of speed between tries, and the last factor
+RANK = 1e-7  # share of the largest pivot: columns below depend on other columns
+QUIET = 0.02  # share of the effort: assumed uncertainty of torques
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Excitation(Plan):
     information: float
 
     def words(self) -> str:
-        """Return the duration in words; the motion stays within the limits."""
+        """Return the duration in words."""
         return f"{self.trajectory.duration:.3f} s, to find masses, inertias and friction; every limit kept"
 
 
@@ -77,8 +77,8 @@ class _Series:
 
 @dataclass(frozen=True)
 class _Steps:
-    """Motion about centre (f,), rad or m, at velocities (f, K) for EVEN s each, then back at the same. Quintics of TURN
-    s join them."""
+    """Motion about centre (f,), rad or m, at velocities (f, K) for EVEN s each, and back at the same velocities.
+    Quintics of TURN s join the velocities."""
 
     centre: Array
     velocities: Array
@@ -113,8 +113,8 @@ def _ramp(t: Array, seconds: float) -> Moves:
 
 
 def ranges(joints: tuple[Joint, ...], given: Mapping[str, tuple[float, float]]) -> Array:
-    """Return the joints' ranges (f, 2): the given ones, else REACH about the start, always MARGIN within the limits.
-    Raises BadInput for an unknown joint or a range outside its limits."""
+    """Return the joints' ranges (f, 2): the given range, else REACH about the start. Each range is MARGIN within the
+    limits. Raises BadInput for an unknown joint or a range outside its limits."""
     names = [joint.name for joint in joints]
     for name, (low, high) in given.items():
         if name not in names:
@@ -133,7 +133,7 @@ def ranges(joints: tuple[Joint, ...], given: Mapping[str, tuple[float, float]]) 
 
 
 def base_columns(unknowns: Unknowns, within: Array) -> tuple[NDArray[np.int64], Array]:
-    """Return the columns (B,) that motions in a range can tell apart, and the matrix (B, P) from all unknowns to base
+    """Return independent columns (B,) for motions in a range, and the matrix (B, P) from all unknowns to base
     parameters: Y x = Y[:, columns] (matrix x). Method: QR decomposition with pivots (Gautier, ICRA 1990)."""
     rng = np.random.default_rng(7)
     space = unknowns.space
@@ -160,7 +160,7 @@ def base_columns(unknowns: Unknowns, within: Array) -> tuple[NDArray[np.int64], 
 
 
 def _way(x: Array) -> NDArray[np.int64]:
-    """Return an order of poses in which neighbours are close; closed mechanisms are followed along it."""
+    """Return an order of poses with close neighbours. Closed mechanisms are followed in this order."""
     return np.lexsort(x.T[:1])
 
 
@@ -187,7 +187,7 @@ def excite(unknowns: Unknowns, within: Array, columns: NDArray[np.int64], seed: 
 
 
 def _scaled(unknowns: Unknowns, within: Array, series: _Series, rng: np.random.Generator) -> _Series:
-    """Scale each joint as wide as its range and velocity allow, and draw a centre that fits."""
+    """Scale each joint's motion to the limits of range and velocity, and draw a centre that fits."""
     t = np.linspace(0.0, series.seconds, 4 * SAMPLES)
     centred = _Series(np.zeros(len(within)), series.coefficients, series.seconds)
     q, qd, qdd = centred.at(t)
@@ -215,21 +215,21 @@ def _information(unknowns: Unknowns, columns: NDArray[np.int64], series: _Series
 
 
 def sweep(unknowns: Unknowns, within: Array, columns: NDArray[np.int64], seed: int = 1) -> Excitation:
-    """Return a motion of each joint through its range and back, at the velocities of SLOW in an order of its own.
-    Raises Refused as `excite` does."""
+    """Return a motion of each joint through its range and back, at the velocities of SLOW. Each joint has another
+    order. Raises Refused as `excite` does."""
     rng = np.random.default_rng(seed)
     shares = np.array([rng.permutation(SLOW) * rng.choice([-1.0, 1.0]) for _ in within])
     limits = [joint.limits for joint in unknowns.space.joints]
     fastest = (within[:, 1] - within[:, 0]) / (EVEN * sum(SLOW))
     fastest = np.minimum(fastest, [FAST * x.velocity for x in limits])
-    turning = 2.0 * 1.875 / TURN  # of a quintic that reverses
+    turning = 2.0 * 1.875 / TURN  # peak acceleration of a reversing quintic
     fastest = np.minimum(fastest, [FAST * x.acceleration / turning for x in limits])
     motion = _Steps(within.mean(axis=1), shares * fastest[:, None])
     return _within_efforts(unknowns, motion, _information(unknowns, columns, motion))
 
 
 def _within_efforts(unknowns: Unknowns, series: _Series | _Steps, score: float) -> Excitation:
-    """Return the motion as wide as the motors allow."""
+    """Return the widest motion that the motors allow."""
     space, share = unknowns.space, 1.0
     while share > SMALLEST:
         try:

@@ -1,5 +1,5 @@
-"""The experiment of a whole arm. Motions are planned, rehearsed slowly and played; another motion, unseen by the fit,
-judges the result."""
+"""The experiment of a whole arm. Motions are planned, rehearsed slowly and played. The fit does not use the last
+motion, which judges the result."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -25,7 +25,7 @@ from femtorque.host.link import COLUMNS
 Array = NDArray[np.float64]
 
 REHEARSAL = 0.25  # of the planned speed
-MOTIONS = 2  # for the fit, and one slow motion; one more and one slow motion judge
+MOTIONS = 2  # motions for the fit, besides a slow motion; the judge is one more motion and a slow one
 DENSITY = 1000.0  # kg/m^3 of an unknown payload, and its share of the arm's mass
 GUESS = 0.05
 
@@ -39,8 +39,8 @@ Ranges = Mapping[str, tuple[float, float]]
 
 @dataclass(frozen=True)
 class Programme:
-    """motions: for the fit, in order. unseen: for the judgement; empty for a payload. joints: to be recorded; None:
-    all."""
+    """motions: for the fit, in order. unseen: motions for the judgement; empty for a payload. joints: to be recorded;
+    None: all joints."""
 
     unknowns: Unknowns
     columns: NDArray[np.int64]
@@ -62,7 +62,7 @@ class Result:
 
     @property
     def better(self) -> bool:
-        """Return True if the new numbers explain the unseen motion better than the file does; always for a payload."""
+        """Return True for a payload, or if the new numbers explain the unseen motion better than the file does."""
         if self.judged is None:
             return True
         return bool(np.nanmean((self.judged.after / self.judged.before) ** 2) < 1.0)
@@ -76,8 +76,8 @@ class Result:
         return propose(found.unknowns, found.values if self.better else found.unknowns.prior, self.watched)
 
     def solids(self) -> list[dict[str, Any]]:
-        """Return for each link or payload its numbers before and after, the largest change in standard deviations, and
-        the numbers that no motion shows."""
+        """Return for each link or payload its numbers before and after, and the largest change in standard deviations.
+        Name the numbers that no motion shows."""
         rows, found = [], self.found
         for k, solid in enumerate(found.unknowns.solids):
             own = slice(10 * k, 10 * k + 10)
@@ -182,9 +182,9 @@ def whole(mechanism: Mechanism, given: Ranges) -> Programme:
 
 
 def payload(mechanism: Mechanism, name: str, link: str | None, given: Ranges, weighed: float = 0.0) -> Programme:
-    """Return the programme for one payload: the file's, or a new one on a link (by default the last). The file's other
-    numbers count as right. The joints that feel the payload most are recorded. weighed: the mass, kg, of a new payload,
-    for `weigh`; then all joints are recorded."""
+    """Return the programme for the file's payload, or for a new payload on a link (by default the last). The file's
+    other numbers count as right. The programme records the joints with the largest torques by the payload. weighed: the
+    mass, kg, of a new payload, for `weigh`; then all joints are recorded."""
     names = [x.name for x in mechanism.links]
     if link is not None and link not in names or link == BASE:
         raise BadInput("identify", "--on", link, "no such link", hint(str(link), names, "links"))
@@ -213,8 +213,8 @@ def payload(mechanism: Mechanism, name: str, link: str | None, given: Ranges, we
 
 def identify(board: Board, mechanism: Mechanism, programme: Programme,
              on_step: Callable[[str], None] = lambda what: None, stops: Stops = FREE) -> Result:
-    """Play the programme, return to the arm's first position, and fit. Raises Refused as streaming does, and if
-    somebody stopped the arm."""
+    """Play the programme, return to the arm's first position, and fit. Raises Refused as streaming does, and if the
+    user stopped the arm."""
     board.arm()
     begin, first = board.session.held(), programme.motions[0].trajectory
     approach(board, first.positions[0], stops)
@@ -243,7 +243,7 @@ def identify(board: Board, mechanism: Mechanism, programme: Programme,
 
 def weigh(board: Board, mechanism: Mechanism, programme: Programme, fix: Callable[[], None],
           on_step: Callable[[str], None] = lambda what: None, stops: Stops = FREE) -> Weighed:
-    """Play a weight's motion without the weight; let `fix` attach it at the first position; play the motion again.
+    """Play a motion without the weight. At the first position, let `fix` attach the weight. Then play the motion again.
     Raises Refused as `identify` does."""
     board.arm()
     begin, motion = board.session.held(), programme.motions[0].trajectory

@@ -1,10 +1,11 @@
 """The numbers of an arm that best explain its motions, and their uncertainty.
 
-Each joint's equations are weighted by the inverse of their residual variance. Neighbouring equations share samples and
-count as one per window. The file's numbers are the prior. Its weight gamma is the largest that explains held-out
-recordings as well as the best gamma does, to one standard error: chance is no reason to leave the file (Hastie,
-Tibshirani and Friedman, The Elements of Statistical Learning, 2009, 7.10). Torques of drives and servos may act a
-little later than their frames. The fit also finds this time for each, with LATE as its expected size.
+Each joint's equations are weighted by the inverse of their residual variance. Neighbouring equations share samples, so
+the equations of one window count as one. The file's numbers are the prior with the weight gamma. The best gamma has the
+smallest error on held-out recordings. The fit takes the largest gamma within one standard error of this best error, so
+chance does not move numbers off the file (Hastie, Tibshirani and Friedman, The Elements of Statistical Learning, 2009,
+7.10). Torques of drives and servos may act a little later than their frames. The fit also finds this delay of each
+joint. LATE is its expected size.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,19 +23,19 @@ from femtorque.host.lab.inertial.regressor import OF_JOINT, Unknowns
 
 Array = NDArray[np.float64]
 
-LATE, ON_CAN, EXACT = 2e-3, 1e-4, 2e-5  # s: of servos, of drives on CAN, and of motors on the board's own bridges
+LATE, ON_CAN, EXACT = 2e-3, 1e-4, 2e-5  # s, expected delays: servos, drives on CAN, motors on the board's bridges
 GAMMAS = [10.0**n for n in range(4, -5, -1)]
-AS_WELL = 0.01  # of the least held-out error: a smaller loss does not count
+AS_WELL = 0.01  # share of the least held-out error: a smaller loss does not count
 HELD_OUT, LENGTH = 4, 1.0  # every HELD_OUT-th stretch of LENGTH s is held out
-DOUBT = 0.2  # of the file's numbers: assumed uncertainty, to decide which numbers the data show
-SEEN = 0.7  # of DOUBT: a shown number keeps at most this
+DOUBT = 0.2  # share of the file's numbers: assumed uncertainty, to decide which numbers the data show
+SEEN = 0.7  # share of DOUBT: largest deviation of a number that the data show
 SHORTEST = 1.0  # s of motion that a joint needs
-LEAST = 1e-4  # of a joint's largest torque, velocity and acceleration: default friction and rotor
+LEAST = 1e-4  # share of a joint's largest torque, velocity, acceleration: default friction and rotor
 
 
 @dataclass(frozen=True)
 class Judged:
-    """Unexplained rms (J,), N m or N, of an unseen motion: by the file's numbers and by the new ones."""
+    """Unexplained rms (J,), N m or N, of an unseen motion: with the file's numbers and with the new numbers."""
 
     before: Array
     after: Array
@@ -43,10 +44,10 @@ class Judged:
 
 @dataclass(frozen=True)
 class Found:
-    """values (P,) of the unknowns; deviation (P,): their standard deviations from data and prior, assuming the prior no
-    surer than DOUBT. seen (P,): False if the data say next to nothing. late (J,) s. information (P, P): of the data,
-    per unit of each unknown. slow (R,): standard deviations of the velocities of `unknowns.terms`, rad/s or m/s; 0
-    without a velocity."""
+    """values (P,): of the unknowns. deviation (P,): standard deviations from data and prior; the prior's uncertainty is
+    at least DOUBT. seen (P,): False if the data show little of this number. late (J,): delays, s. information (P, P):
+    of the data, per unit of each unknown. slow (R,): standard deviations of the velocities of `unknowns.terms`, rad/s
+    or m/s; 0 without a velocity."""
 
     unknowns: Unknowns
     prior: Prior
@@ -71,7 +72,7 @@ class Found:
         return self.base @ self.values, np.sqrt(np.maximum(np.diag(covariance), 0.0))
 
     def left(self, takes: Sequence[Recording]) -> Judged:
-        """Return residuals of motions, with the file's numbers and with the new ones."""
+        """Return residuals of motions, with the file's numbers and with the new numbers."""
         rows, none = equations(self.unknowns, takes), np.zeros_like(self.late)
         of_file = replace(self.unknowns, terms=(), carried=None)
         before = equations(of_file, takes) if self.unknowns.terms else rows
@@ -97,8 +98,8 @@ def fit(unknowns: Unknowns, takes: Sequence[Recording], columns: NDArray[np.int6
 
 
 def fit_rows(unknowns: Unknowns, rows: Equations, columns: NDArray[np.int64], base: Array) -> Found:
-    """Find the unknowns from their equations. columns (B,), base (B, P'): of `base_columns`, which does not know
-    `terms`; each term counts as distinguishable."""
+    """Find the unknowns from their equations. columns (B,), base (B, P'): of `base_columns`, which does not include
+    `terms`. Each term counts as independent."""
     count = len(unknowns.terms)
     columns = np.concatenate([columns, unknowns.plain + np.arange(count)]).astype(np.int64)
     base = np.block([[base, np.zeros((len(base), count))], [np.zeros((count, base.shape[1])), np.eye(count)]])
@@ -118,7 +119,8 @@ def fit_rows(unknowns: Unknowns, rows: Equations, columns: NDArray[np.int64], ba
     slopes = _slopes_of_slow(unknowns, rows, values)
     own, _, _ = _normal(replace(rows, matrix=np.concatenate([rows.matrix, slopes], axis=2)), expected, noise,
                         np.ones_like(held))
-    inner, slow = slice(0, len(values)), slice(len(values), None)  # the others' doubt includes that of the velocities
+    inner, slow = slice(0, len(values)), slice(len(values), None)  # deviations of all other numbers include the
+                                                                   # deviation of the velocities
     own[slow, slow] += np.diag([(1.0 / term.slow if term.slow else 1.0) ** 2 for term in unknowns.terms])
     information = own[inner, inner] - own[inner, slow] @ np.linalg.solve(own[slow, slow], own[slow, inner])
     weak = _curvature(prior)
@@ -142,7 +144,7 @@ def _slopes_of_slow(unknowns: Unknowns, rows: Equations, values: Array) -> Array
 
 
 def _least(unknowns: Unknowns, rows: Equations) -> Array:
-    """Return numbers (K,) below which a joint's rotor and friction count as unknown."""
+    """Return thresholds (K,) below which a joint's rotor and friction count as unknown."""
     largest = np.abs(rows.side).max(axis=0)
     of = [*(j for j in unknowns.joints for _ in OF_JOINT), *(term.joint for term in unknowns.terms)]
     return np.array([10.0 * LEAST * largest[j] / max(float(np.abs(rows.matrix[:, j, at]).max()), 1e-9)
@@ -165,8 +167,8 @@ def _first_noise(rows: Equations, columns: NDArray[np.int64]) -> Array:
 
 def _normal(rows: Equations, expected: Array, noise: Array, use: NDArray[np.bool_]
             ) -> tuple[Array, Array, Callable[[Array], Array]]:
-    """Return the normal matrix (P, P) and right side (P,) with the joints' lateness eliminated, and a function that
-    gives the lateness."""
+    """Return the normal matrix (P, P) and right side (P,) with the joints' delays eliminated, and a function for the
+    delays."""
     weight = np.where(rows.counts, 1.0 / noise**2, 0.0) * use[:, None] * (rows.period / WINDOW)
     A, w, b, d = rows.matrix, weight, rows.side, rows.late
     normal = np.einsum("njp,nj,njr->pr", A, w, A, optimize=True)

@@ -5,11 +5,12 @@
 f_s and mu of each joint are ordinary unknowns. v_s is the velocity that leaves the smallest residual of the joint's own
 equation with all other numbers free (variable projection, Golub and Pereyra, SIAM J. Num. Anal. 10(2), 1973).
 
-More unknowns always fit better, so another motion decides. A joint gets f_s, mu or both only if its squared errors
-there fall, and if the shares (before - after) / (before + after) of stretches of a second have a mean beyond their
-interval. No loud stretch decides alone. The level is divided by the number of trials (Bonferroni). v_s must lie within
-the observed velocities: below them f_s would be an extrapolation, and above them it is Coulomb friction. If no v_s is
-found and the file has one, the file's is tried.
+More unknowns always fit better, so another motion decides. A joint gets f_s, mu or both in this case only: its squared
+errors in this motion fall, and the fall is significant. For each second of the motion the share (before - after) /
+(before + after) is computed, so that no noisy second decides alone. The mean of the shares must exceed its interval.
+The level is divided by the number of trials (Bonferroni). v_s must lie within the observed velocities. Below these
+velocities f_s would be an extrapolation, and above them f_s acts as Coulomb friction. If no v_s is found, the file's
+v_s is tried.
 """
 
 from collections.abc import Sequence
@@ -27,16 +28,16 @@ from femtorque.host.lab.inertial.regressor import FrictionTerm, Unknowns
 Array = NDArray[np.float64]
 
 VELOCITIES = 60  # number of trial velocities
-SLOWEST, FASTEST = 2.0, 0.5  # bounds of v_s: times a joint's slowest and fastest velocity
+SLOWEST, FASTEST = 2.0, 0.5  # bounds of v_s: factors on a joint's slowest and fastest velocity
 WAYS: tuple[tuple[str, ...], ...] = (("stribeck",), ("load",), ("stribeck", "load"))
-LEVEL = 0.05  # probability of finding friction that is not there
+LEVEL = 0.05  # probability of a false finding
 ROUNDS = 3  # of fits, in which the loads follow the masses
 
 
 def fit_friction(unknowns: Unknowns, takes: Sequence[Recording], unseen: Sequence[Recording],
                  columns: NDArray[np.int64], base: Array) -> Found:
-    """Find the unknowns as `fit` does, and the friction beyond Coulomb's that the motion `unseen` confirms. Raises
-    Refused as `fit` does."""
+    """Find the unknowns as `fit` does, and any friction beyond Coulomb friction that the motion `unseen` confirms.
+    Raises Refused as `fit` does."""
     plain = fit(unknowns, takes, columns, base)
     joints = [j for j in unknowns.joints if all(any(j in take.given for take in of) for of in (takes, unseen))]
     if not joints:
@@ -57,7 +58,7 @@ def fit_friction(unknowns: Unknowns, takes: Sequence[Recording], unseen: Sequenc
 
 def _kept(unknowns: Unknowns, plain: Found, terms: list[FrictionTerm], takes: Sequence[Recording],
           unseen: Sequence[Recording], given: tuple[NDArray[np.int64], Array]) -> Found:
-    """Return the last fit, with only those `terms` that exceed their own intervals."""
+    """Return the last fit, without `terms` that are smaller than their intervals."""
     found, rounds = plain, 0
     while terms and rounds < ROUNDS:
         found = fit(replace(unknowns, terms=tuple(terms)), takes, *given)
@@ -100,14 +101,14 @@ def _squares(trial: Unknowns, rows: Equations, judge: Equations, way: Sequence[s
 
 
 def _some(rows: Equations, trial: Unknowns, stays: NDArray[np.bool_]) -> Equations:
-    """Return the equations without some of the friction, for which the file's numbers hold."""
+    """Return the equations without some friction terms. For these terms the file's numbers hold."""
     gone = trial.plain + np.flatnonzero(~stays)
     return replace(rows, matrix=np.delete(rows.matrix, gone, axis=2),
                    side=rows.side - rows.matrix[:, :, gone] @ trial.prior[gone])
 
 
 def _choice(joint: int, squares: dict[tuple[str, ...], Array], trials: int, slow: bool) -> tuple[str, ...]:
-    """Return the friction parts that explain the judge surely better than none and than fewer parts do."""
+    """Return the friction parts that explain the judging motion significantly better than fewer or no parts do."""
     best: tuple[str, ...] = ()
     ways = sorted((way for way in WAYS if slow or "stribeck" not in way),
                   key=lambda way: (len(way), float(squares[way][:, joint].sum())))
@@ -118,7 +119,7 @@ def _choice(joint: int, squares: dict[tuple[str, ...], Array], trials: int, slow
 
 
 def _better(before: Array, after: Array, trials: int) -> bool:
-    """Return True if squared errors (K,) fall by more than AS_WELL, and their share by more than its interval."""
+    """Return True if squared errors (K,) fall by more than AS_WELL, and the mean share by more than its interval."""
     before, after = before[before > 0.0], after[before > 0.0]
     if len(before) < 2 or after.sum() >= (1.0 - AS_WELL) * before.sum():
         return False

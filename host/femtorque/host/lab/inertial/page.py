@@ -25,7 +25,7 @@ class Table:
 
 
 def write_inertial_page(path: Path, result: Result) -> None:
-    """Write the page over an older one. Raises OSError, and BadInput for a file of another kind."""
+    """Write the page, also over an older page. Raises OSError, and BadInput for a file of another kind."""
     claim(path, output.page("identify"), True)
     write_text(path, page(result))
 

@@ -1,4 +1,4 @@
-"""A least-squares fit whose bodies can all exist.
+"""A least-squares fit that only finds bodies that can exist.
 
 A body's mass, first moments and inertia belong to a density of mass if and only if its pseudo-inertia
 
@@ -10,8 +10,8 @@ is positive definite. The fit minimises
                     + gamma sum_k w_k [y_k / y0_k - log(y_k / y0_k) - 1]
 
 over the bodies' phi and the joints' positive numbers y (w is 1, or nearly 0). The problem is convex. The distance from
-the file's J0 and y0 is that of Lee, Wensing and Park (T-RO 36(3), 2020). It does not depend on units or frames, and it
-is infinite at bodies that cannot exist. Newton's method finds the minimum, in steps that stay inside.
+the file's J0 and y0 is from Lee, Wensing and Park (T-RO 36(3), 2020). This distance does not depend on units or frames.
+It is infinite at bodies that cannot exist. Newton's method finds the minimum, with steps that keep every body possible.
 """
 
 from __future__ import annotations
@@ -29,12 +29,13 @@ Array = NDArray[np.float64]
 
 ROUNDS = 200
 CLOSE = 1e-10  # Newton's decrement at the minimum
-NEARLY = 1e-6  # the same, if rounding allows no lower step
-ARMIJO, SHORTER, LAST = 0.25, 0.5, 1e-12  # of a step: least share of its predicted gain, factor between tries, last
-PATH = (1e6, 1e4, 1e2, 1.0)  # times gamma, in this order: bodies keep away from the border
-LOOSE = 1e-4  # of gamma: enough to keep a number positive
-LEAST = 1e-3  # of a body's trace: lower bound of the eigenvalues of the file's J0
-WRITTEN = 1e-5  # the same for results: seven written digits must still be a body
+NEARLY = 1e-6  # Newton's decrement if rounding allows no lower step
+ARMIJO, SHORTER, LAST = 0.25, 0.5, 1e-12  # step search: least share of the predicted gain, factor between tries, last
+                                          # factor
+PATH = (1e6, 1e4, 1e2, 1.0)  # factors on gamma, in this order: bodies keep away from the border
+LOOSE = 1e-4  # share of gamma: enough to keep a number positive
+LEAST = 1e-3  # share of a body's trace: lower bound of the eigenvalues of the file's J0
+WRITTEN = 1e-5  # the same bound for results, so that seven written digits are still a body
 
 
 def _basis() -> Array:
@@ -65,8 +66,8 @@ def is_consistent(phi: Array) -> bool:
 
 
 def believable(phi: Array, thin: float = LEAST) -> Array:
-    """Return the file's phi (10,), changed if it is at the border or beyond: a rod without thickness gets some. thin:
-    of the largest second moment, the least eigenvalue."""
+    """Return the file's phi (10,), corrected if no body can have it. A rod without thickness gets a small thickness.
+    thin: least eigenvalue, as a share of the largest second moment."""
     J = pseudo_inertia(phi)
     c = J[:3, 3] / J[3, 3]
     about = J[:3, :3] - J[3, 3] * np.outer(c, c)  # second moments about the centre of gravity
@@ -80,8 +81,8 @@ def believable(phi: Array, thin: float = LEAST) -> Array:
 
 @dataclass(frozen=True)
 class Prior:
-    """Numbers of the file: phi (S, 10) of the solids, and the joints' positive numbers (K,). hold (K,): their weights,
-    times gamma."""
+    """Numbers of the file: phi (S, 10) of the solids, and the joints' positive numbers (K,). hold (K,): weights of the
+    joints' numbers, in gamma."""
 
     phi: Array
     positive: Array
@@ -89,8 +90,8 @@ class Prior:
 
     @staticmethod
     def of(values: Array, solids: int, least: Array, loose: int = 0) -> Prior:
-        """Return the prior from all unknowns in a row. least (K,): lower bounds of the joints' numbers. loose: how many
-        of the last numbers the file does not know; these must only be positive."""
+        """Return the prior from all unknowns in a row. least (K,): lower bounds of the joints' numbers. loose: the
+        count of last numbers that the file lacks. These numbers must only be positive."""
         phi = np.array([believable(row) for row in values[:10 * solids].reshape(-1, 10)]).reshape(solids, 10)
         hold = np.ones(len(least))
         hold[len(least) - loose:] = LOOSE
@@ -108,7 +109,8 @@ def fit(normal: Array, side: Array, prior: Prior, gamma: float) -> Array:
 
 
 def path(normal: Array, side: Array, prior: Prior, gammas: Sequence[float]) -> list[Array]:
-    """Return the minima for falling gammas, each found from the one before. Raises Refused as `fit` does."""
+    """Return the minima for falling gammas. The search for each minimum starts at the last minimum. Raises Refused as
+    `fit` does."""
     found, x = [], prior.row
     for gamma in gammas:
         x = _minimum(x, normal, side, prior, gamma)

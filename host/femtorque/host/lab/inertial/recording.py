@@ -1,14 +1,14 @@
 """Recordings of an arm's motions, and their equations of motion.
 
-The positions of all joints and the bus voltage come in STATUS, a hundred times a second. The board records duties and
-torques, four joints at a time, so a motion is played as often as needed. The board's memory holds 1024 samples: in a
-motion of ten seconds, one of about ten ticks. This number shares no factor with the ticks between two STATUS. Duties
-may alternate from tick to tick, if a servo measures at its own times; sampling every second tick would show one side
-only.
+STATUS has the positions of all joints and the bus voltage, a hundred times a second. The board records duties and
+torques of four joints at a time, so a motion is played as often as needed. The board's memory holds 1024 samples. In a
+motion of ten seconds the board stores one sample in about ten ticks. This number of ticks shares no factor with the
+ticks between two STATUS. If a servo measures at its own times, duties may alternate from tick to tick. Then samples of
+every second tick would show half of the values only.
 
 Local polynomials (Savitzky and Golay, Analytical Chemistry 36(8), 1964) smooth the positions and give velocities and
-accelerations. They add no delay, and leave motions slower than WINDOW unchanged. Torques and the sign of the velocity,
-which jumps, pass the same filter; the rest of the regressor is slow.
+accelerations. They add no delay, and leave motions slower than WINDOW unchanged. Torques and the sign of the velocity
+jump, so they pass the same filter. All other parts of the regressor are slow.
 """
 
 from collections.abc import Sequence
@@ -35,14 +35,14 @@ from femtorque.host.stream import Interrupts
 Array = NDArray[np.float64]
 
 WINDOW, ORDER = 0.5, 5  # s of a local polynomial, and its order
-RESTING = 0.04  # of a joint's largest velocity: below this, friction may hold the joint
+RESTING = 0.04  # share of a joint's largest velocity: below this, friction may hold the joint
 SAMPLES = 1000  # of a recording on the board
 
 
 @dataclass(frozen=True)
 class Recording:
-    """t (S,) s, equidistant; positions (S, J) rad or m; volts (S,) of the bus. given: per joint number, times (T,) s on
-    the same clock, and equidistant duties (T,), or torques N m or N for drives in torque mode."""
+    """t (S,) s, equidistant; positions (S, J) rad or m; volts (S,) of the bus. given: by joint number, times (T,) s on
+    the same clock, and equidistant duties (T,); for drives in torque mode torques, N m or N."""
 
     t: Array
     positions: Array
@@ -52,8 +52,8 @@ class Recording:
 
 @dataclass(frozen=True)
 class Stops:
-    """A user's means to stop the arm. interrupts: None without a user. hold: s for which the arm is held after a stop,
-    until the user resumes it, or disarms it by a second stop."""
+    """The user's requests to stop. interrupts: None without a user. hold: s for which the arm is held after a stop.
+    Within this time the user resumes the motion, or disarms the arm by a second stop."""
 
     interrupts: Interrupts | None = None
     hold: float = 0.0
@@ -84,7 +84,7 @@ class Equations:
 
 
 def play(board: Board, motion: Trajectory, stops: Stops, speed: float = 1.0) -> None:
-    """Play a motion from its start. Raises Refused as `Board.stream` does, and if somebody stopped it."""
+    """Play a motion from its start. Raises Refused as `Board.stream` does, and if the user stopped the arm."""
     outcome = board.stream(motion, speed=speed, interrupts=stops.interrupts, hold_after_stop=stops.hold)
     if outcome.ended != "done":
         raise Stopped(f"{board.session.link.port}: the motion was {outcome.ended}: nothing was identified")
@@ -98,7 +98,7 @@ def approach(board: Board, position: Array, stops: Stops) -> None:
 
 def record(board: Board, mechanism: Mechanism, motion: Trajectory, stops: Stops, wanted: Sequence[int] | None = None
            ) -> list[Recording]:
-    """Play a motion as often as recording these joints takes, by default all. Raises Refused as `play` does."""
+    """Play a motion until all these joints are recorded, by default all joints. Raises Refused as `play` does."""
     joints = range(len(board.session.configuration.joints)) if wanted is None else wanted
     takes: list[Recording] = []
     for first in range(0, len(joints), COLUMNS):
@@ -147,7 +147,7 @@ def recordings(statuses: Sequence[Status], captured: Captured, mechanism: Mechan
 
 
 def equations(unknowns: Unknowns, takes: Sequence[Recording]) -> Equations:
-    """Return the equations of all recordings, in order. Raises Refused if none is long enough."""
+    """Return the equations of all recordings, in order. Raises Refused if every recording is too short."""
     parts = [found for take in takes if (found := _equations(unknowns, take)) is not None]
     if not parts:
         raise Refused(f"{unknowns.space.whole.name}: no part of the recordings is longer than {3.0 * WINDOW:g} s: too "
@@ -188,7 +188,7 @@ def _equations(unknowns: Unknowns, take: Recording) -> Equations | None:
         held = (delay(whole, joint) + 0.5) / whole.control.rate_hz
         step = float(when[1] - when[0])
         torque = CubicHermiteSpline(when, _smooth(told, step), _smooth(told, step, 1))
-        moved = ku * v[:, j] + kv * a[:, j]  # the drive's loop sees the joint's later position
+        moved = ku * v[:, j] + kv * a[:, j]  # the drive's loop uses a later position than the board's law
         late[:, j] = torque(t - held - behind, 1) + moved
         side[:, j] = (torque(t - held - behind) - moved_on(whole, joint) * moved - known[:, j]
                       - damping(whole, joint) * (v[:, j] - behind * a[:, j]))

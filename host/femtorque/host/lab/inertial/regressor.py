@@ -1,15 +1,15 @@
 """Joint torques as a matrix times the unknown numbers of a mechanism: the regressor.
 
-About a point fixed in it, a body is phi = [m, h_x, h_y, h_z, I_xx, I_yy, I_zz, I_xy, I_xz, I_yz]: its mass, first
-moments h = m c and inertia about that point. The body's forces are linear in phi (Atkeson, An and Hollerbach, Int. J.
-Robotics Research 5(3), 1986). With a the acceleration of the body's frame minus gravity, w and alpha its angular
-velocity and acceleration,
+The numbers of a body about a point of the body are phi = [m, h_x, h_y, h_z, I_xx, I_yy, I_zz, I_xy, I_xz, I_yz]: its
+mass, first moments h = m c, and inertia about the point. The body's forces are linear in phi (Atkeson, An and
+Hollerbach, Int. J. Robotics Research 5(3), 1986). a is the acceleration of the body's frame minus gravity. w and alpha
+are the frame's angular velocity and acceleration.
 
     F = m a + alpha x h + w x (w x h),    Phi = h x a + I alpha + w x I w          (about the frame's origin)
 
 A joint has three more columns (THEORY.md, Eq. 19): rotor inertia, viscous and Coulomb friction. Friction that falls
-with velocity or rises with load has one column each (`FrictionTerm`). In a closed mechanism the columns are those of
-the open tree, and `Assembly.allocate` closes the loops as it does for torques.
+with velocity or rises with load has one column each (`FrictionTerm`). In a closed mechanism, `Assembly.allocate` maps
+the columns of the open tree as it maps torques.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def solid_of(phi: Array) -> tuple[float, Array, Array]:
 
 
 def moved(R: Array, p: Array) -> Array:
-    """Return the matrix (10, 10) that takes phi from a frame R (3, 3), p (3,) to the frame in which R and p are
-    given."""
+    """Return the matrix (10, 10) that takes phi from a frame to its parent frame. R (3, 3), p (3,): the frame in its
+    parent."""
     result = np.zeros((10, 10))
     for k, unit in enumerate(np.eye(10)):
         m, h, inertia = unit[0], R @ unit[1:4], R @ np.tensordot(unit[4:], _UNIT, 1) @ R.T
@@ -83,8 +83,8 @@ class Solid:
 
 @dataclass(frozen=True)
 class FrictionTerm:
-    """A joint's friction beyond viscous and Coulomb friction. joint: its number among the streamed joints. slow: the
-    velocity, rad/s or m/s, at which friction that falls with velocity has halved; 0: friction that rises with load."""
+    """A joint's friction beyond viscous and Coulomb friction. joint: its number among the streamed joints. slow: rad/s
+    or m/s, at which friction that falls with velocity has halved. 0: friction that rises with load."""
 
     joint: int
     slow: float = 0.0
@@ -102,7 +102,7 @@ class FrictionTerm:
 @dataclass(frozen=True)
 class Unknowns:
     """Unknown numbers of a mechanism: ten per solid, then `OF_JOINT` of each joint in `joints`, then one per term.
-    carried: all numbers of the solids (10 S,), for the loads; None: the file's."""
+    carried (10 S,): the solids' numbers that give the loads; None: the file's numbers."""
 
     space: Space
     solids: tuple[Solid, ...]
@@ -125,7 +125,7 @@ class Unknowns:
 
     @staticmethod
     def of_payload(mechanism: Mechanism, payload: Payload) -> Unknowns:
-        """Return one payload. Raises BadInput as `of` does, and if its link does not move."""
+        """Return one payload. Raises BadInput as `of` does, and if the payload's link does not move."""
         space = _space(mechanism)
         body, R, p = placed_links(space.assembly.model.mechanism)[payload.link]
         if body == GROUND:
@@ -192,7 +192,7 @@ class Unknowns:
             F, Phi = _unit_loads(at.R[:, solid.body], state.a[:, solid.body] - model.gravity, state.w[:, solid.body],
                                  state.alpha[:, solid.body])
             inside = moved(solid.R, solid.p)
-            joint, away = solid.body, np.zeros((len(q), 3))  # from that joint to the body's frame
+            joint, away = solid.body, np.zeros((len(q), 3))  # from this joint to the body's frame
             while joint != GROUND:
                 body = bare.bodies[joint]
                 load = F if body.prismatic else Phi + np.cross(away[:, :, None], F, axis=1)
@@ -202,8 +202,8 @@ class Unknowns:
         return result
 
     def known(self, moves: Moves) -> Array:
-        """Return torques (N, J) of everything known: springs, friction of passive joints, known solids and joints, and
-        the file's friction beyond viscous and Coulomb friction, except `terms`."""
+        """Return the torques (N, J) of all known parts: springs, friction of passive joints, known solids and joints.
+        They include the file's friction beyond viscous and Coulomb friction, except `terms`."""
         least = replace(self, terms=(), space=replace(self.space, whole=self._without_terms()))
         return effort.of_space(least.space, *moves) - least.matrix(moves) @ least.prior
 
@@ -245,8 +245,8 @@ class Unknowns:
 
 
 def _unit_loads(R: Array, a: Array, w: Array, alpha: Array) -> tuple[Array, Array]:
-    """Return force and moment about the frame's origin, (N, 3, 10) each, in global axes, per unit of each number of
-    phi. R (N, 3, 3) and a (N, 3) global; w and alpha (N, 3) in the body's axes."""
+    """Return force and moment about the frame's origin, each (N, 3, 10), in global axes, per unit of each number of
+    phi. R (N, 3, 3), a (N, 3): in global axes. w, alpha (N, 3): in the body's axes."""
     F, Phi = np.zeros((len(R), 3, 10)), np.zeros((len(R), 3, 10))
     W, A = np.tensordot(w, _CROSS, 1), np.tensordot(alpha, _CROSS, 1)
     F[:, :, 0] = a

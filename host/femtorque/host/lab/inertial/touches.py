@@ -1,15 +1,16 @@
 """Touch thresholds from motions without contact.
 
-Nothing touches the arm in these motions, so every external torque is an error: of the model, of friction that gives
-way, or of encoder counts. The board computed it with the file's numbers x0. With the identified numbers x the same
-motion needs another torque. The difference goes through the same filters: H is the observer's, M that of its mean.
+Nothing touches the arm in these motions. So every external torque r is an error of the model, of breaking friction, or
+of encoder counts. The board computed r with the file's numbers x0. With the identified numbers x the same motion needs
+another torque. The difference passes the same filters. H is the observer's filter, and M is the filter of the mean.
 
     off = (r - mean) + (1 - M) H Y (x - x0)
 
-A joint that stops or reverses feels up to its dry friction, in one direction and then the other. So only the part of
-|off| beyond twice the dry friction, f, counts as an error then. A joint's threshold is torque + velocity |qd| +
-acceleration |qdd| of its target; it rises at once and falls slowly (firmware/src/control/ft_contact.c). `propose` finds
-the threshold with the lowest mean that is never below f plus MARGIN times the error.
+A joint that stops or reverses feels up to its dry friction, in one direction and then in the other direction. Near a
+stop, only the part of |off| beyond twice the dry friction f counts as an error. A joint's threshold is torque +
+velocity |qd| + acceleration |qdd| of its target. The threshold rises at once and falls slowly
+(firmware/src/control/ft_contact.c). `propose` finds the threshold with the lowest mean that is never below f plus
+MARGIN times the error.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,10 +32,10 @@ from femtorque.host.link import PERIOD, Session
 
 Array = NDArray[np.float64]
 
-MARGIN = 1.5  # a report shows about one tick in twenty, and other motions have other errors
+MARGIN = 1.5  # a report shows one tick in twenty, and other motions have other errors
 TURN = 0.15  # s of motion needed before and after a sample, for friction and the filter
 SETTLED, REST = 1.5, 4.0  # s until the mean has settled, and of rest at the end, for noise alone
-LEAST = 1e-3  # of the effort: threshold if nothing was felt
+LEAST = 1e-3  # share of the effort: threshold if nothing was felt
 
 
 @dataclass(frozen=True)
@@ -68,8 +69,8 @@ def rest(session: Session) -> None:
 
 @dataclass(frozen=True)
 class Touch:
-    """The largest external torque of a joint minus its mean, N m or N, with the file's numbers (before) and the new
-    ones (after), and the proposed threshold."""
+    """The largest external torque of a joint minus its mean, N m or N, and the proposed threshold. before: with the
+    file's numbers; after: with the new numbers."""
 
     joint: str
     before: float
@@ -106,7 +107,7 @@ def propose(unknowns: Unknowns, values: Array, seen: Watched) -> tuple[Touch, ..
 
 
 def _steady(speed: Array, step: float) -> NDArray[np.bool_]:
-    """Return (T,): True in the middle of a motion in one direction or of a rest; speeds (T,)."""
+    """Return (T,): True inside a motion in one direction or inside a rest. speeds (T,)."""
     slow = RESTING * speed.max()
     moved = minimum_filter1d(speed, 2 * round(TURN / step) + 1) > slow
     return np.asarray(moved | (maximum_filter1d(speed, 2 * round(SETTLED / step) + 1) == 0.0))
@@ -117,10 +118,10 @@ def threshold(when: Array, wanted: Array, t: Array, moves: Array) -> Contact:
     absolute velocities and accelerations at equidistant times t (T,)."""
     step = t[1] - t[0]
     rows = np.column_stack([np.ones(len(wanted)), *(np.interp(when, t, _falling(x, step)) for x in moves)])
-    size = np.maximum(rows.max(axis=0), 1e-9)  # the solver wants numbers near one
+    size = np.maximum(rows.max(axis=0), 1e-9)  # the solver needs numbers near 1
     found = linprog((rows / size).mean(axis=0), A_ub=-rows / size, b_ub=-wanted,
                     bounds=[(wanted.min(), None), (0.0, None), (0.0, None)], method="highs")
-    assert found.x is not None  # a high torque alone will always do
+    assert found.x is not None  # a high constant torque always satisfies the constraints
     parts = np.maximum(found.x / size, 0.0)
     board = np.interp(when, t, _falling(parts @ np.vstack([np.ones(len(t)), moves]), step))  # rise and fall of the sum
     return Contact(*map(float, parts * max(1.0, float(np.max(wanted / board)))))

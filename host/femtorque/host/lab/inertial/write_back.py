@@ -14,8 +14,9 @@ FRICTION = ("viscous", "coulomb", *BEYOND)
 
 
 def write_inertias(path: Path, result: Result) -> None:
-    """Write masses, centres of gravity and inertias of links or payload, friction and rotors of joints, if they are
-    better than the file's, and touch thresholds. Raises BadInput as femtorque.codegen.mechanism.edit does."""
+    """Write touch thresholds. If the new numbers are better than the file's numbers, write masses, centres of gravity
+    and inertias of links or payload, and friction and rotors of joints. Raises BadInput as
+    femtorque.codegen.mechanism.edit does."""
     if result.better:
         _numbers(path, result)
     for touch in result.touches:
@@ -24,7 +25,7 @@ def write_inertias(path: Path, result: Result) -> None:
 
 
 def write_motors(path: Path, weighed: Weighed) -> None:
-    """Write R or K of motors whose torque a weight has shown. Raises BadInput as `write_inertias` does."""
+    """Write R or K of each motor whose torque is known from a weight. Raises BadInput as `write_inertias` does."""
     for j, joint in enumerate(weighed.mechanism.streamed):
         if keys := weighed.keys(j):
             within = weighed.half[j] / weighed.scale[j]
@@ -53,7 +54,7 @@ def _numbers(path: Path, result: Result) -> None:
 
 
 def _rotor(joint: Joint, at_joint: float) -> tuple[str, float]:
-    """Return the table with the rotor's inertia, and the inertia there."""
+    """Return the table with the rotor's inertia, and this inertia."""
     if joint.drive is not None and joint.drive.servo is None:
         return "drive", at_joint / joint.drive.gear**2
     assert joint.motor is not None

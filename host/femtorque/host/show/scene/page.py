@@ -28,8 +28,8 @@ def of_motion(mechanism: Mechanism, motion: Trajectory | Motion | None) -> dict[
 
 
 def page(scene: dict[str, Any], said: str, verb: str, elements: str = "") -> str:
-    """Return the HTML of `of_motion`'s scene. said: a line under the title; verb: the maker; elements: the finite
-    elements' page."""
+    """Return the HTML of `of_motion`'s scene. said: a line under the title. verb: the verb that makes the page.
+    elements: the finite elements' page."""
     return template("scene.html", "femtorque.host.show", page=True).render(
         scene=scene, said=said, verb=verb, elements=elements, kinds=KINDS, scripts=scripts())
 
@@ -41,7 +41,7 @@ def write_scene(scene: dict[str, Any], said: str, verb: str, path: Path, element
 
 @cache
 def scripts() -> str:
-    """Return three.js, the viewer and its controls, as they are in a page."""
+    """Return three.js, the viewer and its controls, for a page."""
     folder = files("femtorque.host.show.scene")
     return "\n".join((folder / name).read_text(encoding="utf-8").replace("</script", "<\\/script")
                      for name in ("three.min.js", "viewer.js", "controls.js"))
