@@ -1,7 +1,7 @@
-"""From a mechanism file to everything that follows from it: reference, emitted C, board, trajectories, messages."""
+"""Results of a mechanism file: reference, emitted C, board, trajectories, messages."""
 
 import os
 
-# Small matrices: threads of linear algebra that wait for each other cost far more than they bring. A setting of the
-# user's own stands; where numpy was imported before, this does nothing.
+# With small matrices, threads of linear algebra cost more time by waiting than they save. The user's setting has
+# precedence. If numpy was imported before, this has no effect.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

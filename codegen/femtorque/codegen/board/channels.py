@@ -7,10 +7,10 @@ from femtorque.codegen.board.description import ADC_COUNTS, ADC_V, Board, Channe
 from femtorque.codegen.board.reader import load_board
 from femtorque.codegen.mechanism import Joint, Mechanism, refuse
 
-CURRENT_SHARE = 0.7  # of a sensor's range: largest current setpoint
-CURRENT_TRIP = 1.2  # of the largest setpoint: a larger current switches the outputs off
+CURRENT_SHARE = 0.7  # largest current setpoint, as a share of a sensor's range
+CURRENT_TRIP = 1.2  # trip current over the largest setpoint; above it the outputs go off
 CURRENT_LOOP = 30  # PWM periods per cycle of the current loop's bandwidth
-FOLLOW_S, FOLLOW_PERIODS = 5e-3, 5.0  # longest lag of a current: s, and electrical time constants
+FOLLOW_S, FOLLOW_PERIODS = 5e-3, 5.0  # longest lag of a current: in s, and in electrical time constants
 LOWEST_BOUND = 0.5  # least share of the bus voltage for a current loop
 
 
@@ -25,9 +25,7 @@ def open_loop(mechanism: Mechanism) -> list[str]:
 
 def served(mechanism: Mechanism, board: Board) -> list[tuple[Joint, Channel | None]]:
     """Return every moving joint with its channel; None for passive joints, drives on a bus, and a board without
-    outputs.
-
-    Raise BadInput with all joints that lack what the board needs.
+    outputs. Raise BadInput with all joints that the board cannot serve.
     """
     if board.outputs is None:
         _check_moves(mechanism, board)
@@ -68,9 +66,8 @@ def _check_moves(mechanism: Mechanism, board: Board) -> None:
 
 
 def _check_drive(mechanism: Mechanism, board: Board, joint: Joint, channel: Channel) -> None:
-    """Check that the channel can drive as the motor asks.
-
-    In antiphase a low PWM pin is full reverse voltage, so the hardware stop must cut the bridge.
+    """Check that the channel has the motor's kind of drive. In antiphase a low PWM pin is full reverse voltage, so the
+    hardware stop must cut the bridge.
     """
     assert joint.motor is not None and board.outputs is not None
     key = f"joint.{joint.name}.motor.drive"
@@ -86,7 +83,7 @@ def _check_drive(mechanism: Mechanism, board: Board, joint: Joint, channel: Chan
 
 
 def _check_current(mechanism: Mechanism, board: Board, joint: Joint, channel: Channel) -> None:
-    """Check that the current is measured, and that the motor is slow enough for a loop at the PWM rate."""
+    """Check that the current is measured, and that the motor's current is slow enough for a loop at the PWM rate."""
     assert joint.motor is not None and mechanism.board is not None
     key = f"joint.{joint.name}.motor"
     if channel.current is None:
@@ -100,7 +97,7 @@ def _check_current(mechanism: Mechanism, board: Board, joint: Joint, channel: Ch
 
 
 def _check_trigger(mechanism: Mechanism, board: Board, key: str, channel: Channel) -> None:
-    """Check that a free timer's update can sample currents in the middle of the channel's low time."""
+    """Check that a free timer's update can start the samples in the middle of the channel's low time."""
     sampling = board.chip.sampling
     assert sampling is not None
     for _, pwm in channel.switches:
@@ -113,11 +110,10 @@ def _check_trigger(mechanism: Mechanism, board: Board, key: str, channel: Channe
 
 
 def current_bound(mechanism: Mechanism, board: Board, joint: Joint, rank: int) -> float:
-    """Return the share of the bus voltage that a current loop may use. rank: its place in the converter's sequence.
-
-    A low shunt sees current only while its low switch conducts, which must last until the end of the sample, a time t
-    after the counter's top. At the duty x, the low switch of the half bridge that is mostly high conducts for (1 - |x|)
-    / 4 of a period on each side of the top. So |x| is at most 1 - 4 t pwm_hz.
+    """Return the share of the bus voltage that a current loop may use. rank: the sensor's place in the converter's
+    sequence. A low shunt sees current only while its low switch conducts. The switch must conduct until the end of the
+    sample, a time t after the counter's top. At the duty x, the low switch of the half bridge that is mostly high
+    conducts for (1 - |x|) / 4 of a period on each side of the top. So |x| is at most 1 - 4 t pwm_hz.
     """
     assert mechanism.board is not None and joint.motor is not None and board.outputs is not None
     sense, sampling = board.channels[joint.motor.channel].current, board.chip.sampling
@@ -129,7 +125,7 @@ def current_bound(mechanism: Mechanism, board: Board, joint: Joint, rank: int) -
 
 
 def usable_share(mechanism: Mechanism, joint: Joint) -> float:
-    """Return the share of the bus voltage that a motor can get; 1 without a board that drives it."""
+    """Return the share of the bus voltage that a motor can get. The share is 1 if no board drives the motor."""
     if joint.drive is not None and joint.drive.servo is not None:
         return joint.drive.servo.limit
     if mechanism.board is None or joint.motor is None:
@@ -144,7 +140,7 @@ def usable_share(mechanism: Mechanism, joint: Joint) -> float:
 
 
 def current_range(board: Board, joint: Joint) -> float:
-    """Return the current at a duty of 1, A, of a joint whose drive is 'current'."""
+    """Return the current at a duty of 1, A, for a joint whose drive is 'current'."""
     assert joint.motor is not None
     sense = board.channels[joint.motor.channel].current
     assert sense is not None

@@ -7,8 +7,8 @@ from femtorque.codegen.board.description import Board, Channel, CurrentSense, Ou
 from femtorque.codegen.board.pin_uses import Use, uses
 from femtorque.codegen.common import BadInput, hint
 
-BAUD_ERROR = 0.005  # far below the error that both sides tolerate
-CURRENT_ZERO = 0.1  # largest zero error, as a share of a sensor's range; trip and zero error fit the range
+BAUD_ERROR = 0.005  # far below the error that both ends of the link tolerate
+CURRENT_ZERO = 0.1  # largest zero error, as a share of a sensor's range; the range covers trip current and zero error
 
 
 def check(board: Board) -> None:
@@ -24,8 +24,8 @@ def check(board: Board) -> None:
 def _sections(board: Board) -> None:
     """Check which sections the board needs.
 
-    Channels need outputs, encoders and a lead of one tick: the next tick takes a duty over. Buses alone need outputs
-    and a timer.
+    Channels need outputs, encoders and a lead of one tick, because the timers load a duty at the next tick. A board
+    with only buses needs outputs and a timer.
     """
     file, driving = board.source.name, bool(board.channels or board.can or board.half_duplex)
     for key, there, needed in (("outputs", board.outputs, driving), ("encoders", board.encoders,
@@ -73,7 +73,7 @@ def _sections(board: Board) -> None:
 
 
 def _idle_timer(board: Board, outputs: Outputs) -> None:
-    """Check the timer that makes the ticks of a board without channels. The e-stop loop must be its break."""
+    """Check the timer that makes the ticks of a board without channels. The timer's break must be the e-stop loop."""
     file, key = board.source.name, "outputs.timer"
     if bool(board.channels) == (outputs.timer is not None):
         raise BadInput(file, key, outputs.timer, "has no use where channels have timers" if outputs.timer else
@@ -83,7 +83,7 @@ def _idle_timer(board: Board, outputs: Outputs) -> None:
 
 
 def _timer(board: Board, key: str, name: str) -> Timer:
-    """Return the chip's timer of that name."""
+    """Return the chip's timer with this name."""
     timers = board.chip.timers
     if name not in timers:
         raise BadInput(board.source.name, key, name, f"{board.chip.part} has no such timer, or none of use here",
@@ -152,7 +152,7 @@ def _analogue(board: Board, key: str, pin: str, channels: Mapping[str, int]) -> 
 
 
 def _current_sense(board: Board, key: str, channel: Channel, sense: CurrentSense) -> None:
-    """Check a current sensor: its pin, its range, and a half bridge above a shunt."""
+    """Check a current sensor: the pin, the range, and the half bridge above a shunt."""
     file, sampling = board.source.name, board.chip.sampling
     if sampling is None:
         raise BadInput(file, key, sense.pin, f"there are no current loops for {board.chip.part} in this firmware")
@@ -179,7 +179,7 @@ def _claims(board: Board) -> None:
 
 
 def _headers(board: Board) -> None:
-    """Refuse two pins at one place of the board."""
+    """Refuse two pins with one printed name."""
     pins: dict[str, str] = {}
     for pin, place in board.headers.items():
         other = pins.setdefault(place, pin)

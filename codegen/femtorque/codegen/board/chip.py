@@ -16,9 +16,11 @@ Family = Literal["stm32f4", "stm32g4"]
 
 @dataclass(frozen=True)
 class Timer:
-    """A timer. bits: width of the counter. clock_hz: its clock. enable: its clock's enable bit. encoder: has encoder
-    mode. repetition: range of its repetition counter, 0 without one; a timer with one also has a break input and
-    complementary outputs. centred: counts up and down. outputs: compare channels."""
+    """A timer. bits: width of the counter. clock_hz: rate of its clock. enable: enable bit of its clock. encoder: true
+    if it has encoder mode. repetition: range of its repetition counter, or 0 without this counter. A timer with a
+    repetition counter also has a break input and complementary outputs. centred: true if it can count up and down.
+    outputs: compare channels.
+    """
 
     bits: int
     clock_hz: int
@@ -31,8 +33,9 @@ class Timer:
 
 @dataclass(frozen=True)
 class Usart:
-    """A USART. clock_hz: of the bus. steps: of the baud-rate divider per clock. dma: for 'tx' and 'rx', the streams
-    (channels) that can serve it and their request numbers. interrupt: its number."""
+    """A USART. clock_hz: clock of the bus. steps: steps of the baud-rate divider per clock. dma: for 'tx' and 'rx', the
+    streams (channels) that can serve the USART, with their request numbers. interrupt: number of its interrupt.
+    """
 
     clock_hz: int
     enable: str
@@ -44,8 +47,9 @@ class Usart:
 
 @dataclass(frozen=True)
 class Converter:
-    """The converter for the board's own measurements. enable: its clock's enable bit. places: pins per sequence. again:
-    further conversions without use. conversion_s: duration of one conversion."""
+    """The converter for voltage and temperatures. enable: enable bit of its clock. places: pins per sequence. again:
+    further conversions without use. conversion_s: duration of one conversion.
+    """
 
     enable: str
     places: int
@@ -59,12 +63,12 @@ class Converter:
 
 @dataclass(frozen=True)
 class Sampling:
-    """Sampling of the motor currents: a sequence of one converter, which a timer's update starts in every PWM period.
-
-    channels: by pin. enable: the clock's enable bit. trigger: that timer. beside: output timers that can count in step
-    with the trigger. places: length of the sequence. clock_hz: of the converter. latency, window, conversion, in
-    converter clocks: from the update to the first sample at most; of a sample; from its end to the next sample.
-    interrupt: number of the end of a sequence.
+    """Sampling of the motor currents: a sequence of one converter. A timer's update starts it in every PWM period.
+    channels: the converter's channels by pin. enable: enable bit of the converter's clock. trigger: the timer that
+    starts the sequence. beside: output timers that can count in step with the trigger. places: length of the sequence.
+    clock_hz: the converter's clock. Durations in converter clocks: latency, the longest from the update to the first
+    sample; window, a sample; conversion, from a sample's end to the next sample. interrupt: number of the interrupt at
+    the end of a sequence.
     """
 
     channels: Mapping[str, int]
@@ -79,14 +83,15 @@ class Sampling:
     interrupt: int
 
     def end_s(self, rank: int) -> float:
-        """Return the time from the update to the end of a sample, s. rank: its place in the sequence."""
+        """Return the time from the update to the end of a sample, s. rank: the sample's place in the sequence."""
         return (self.latency + rank * (self.window + self.conversion) + self.window) / self.clock_hz
 
 
 @dataclass(frozen=True)
 class BitLimits:
     """Limits of a bit's segments on a bus: prescaler, quanta before and after the sample point. compensated: largest
-    data-phase prescaler with which the controller compensates its own delay."""
+    data-phase prescaler with which the controller compensates the transceiver's delay.
+    """
 
     prescaler: int
     before: int
@@ -97,8 +102,9 @@ class BitLimits:
 
 @dataclass(frozen=True)
 class Can:
-    """A bus controller. clock_hz: of its bits. enable: enable bits of its clocks. interrupts: their numbers. nominal,
-    data: limits of its bits; data is None without CAN FD."""
+    """A CAN controller. clock_hz: clock of its bits. enable: enable bits of its clocks. interrupts: numbers of its
+    interrupts. nominal: limits of its bits. data: limits in the data phase, or None without CAN FD.
+    """
 
     clock_hz: int
     enable: tuple[str, ...]
@@ -119,8 +125,9 @@ class Pll:
 
 @dataclass(frozen=True)
 class BrownOut:
-    """The supply voltage below which the chip resets itself, by option bytes. options: address of the register. shift,
-    bits: place in the register. levels: name by code. wanted: the safest code for this firmware."""
+    """The supply voltage below which the chip resets, set by option bytes. options: address of the register. shift,
+    bits: place in the register. levels: name by code. wanted: the safest code for this firmware.
+    """
 
     options: int
     shift: int
@@ -132,7 +139,7 @@ class BrownOut:
         return options >> self.shift & (1 << self.bits) - 1
 
     def told(self, options: int) -> str:
-        """Return the name of the level that is set."""
+        """Return the name of the level in the option register."""
         return self.levels.get(self.code(options), "of no known level")
 
     @property
@@ -142,8 +149,10 @@ class BrownOut:
 
 @dataclass(frozen=True)
 class Rom:
-    """The boot loader in ROM. usarts: name, TX and RX of its serial ports. others: further pins that it uses. It may
-    drive its pins or pull them up; it pulls the pins `low` down."""
+    """The boot loader in ROM. usarts: name, TX and RX of its serial ports. others: further pins that it uses.
+
+    It may drive these pins or pull them up. low: pins that it pulls down.
+    """
 
     usarts: tuple[tuple[str, str, str], ...]
     others: frozenset[str]
@@ -156,7 +165,7 @@ class Rom:
 
 @dataclass(frozen=True)
 class Package:
-    """A larger package: its part, and signals at pins that the smallest package lacks."""
+    """A larger package: the part, and signals at pins that the smallest package lacks."""
 
     part: str
     signals: Mapping[str, Mapping[str, int]]
@@ -164,14 +173,14 @@ class Package:
 
 @dataclass(frozen=True)
 class Chip:
-    """One family. Frequencies in Hz, sizes in bytes. signals: 'TIM5_CH1' to pin to alternate function.
-
-    analogue: channel of `sense` by pin; `sense` measures bus voltage and temperatures. sampling: of the motor currents;
-    None: no current loops. lsi_hz: nominal frequency of the watchdog's clock. ports: letters of the ports. rom_id: the
-    boot loader's name for the chip. unique: address of the unique 96 bits. sectors: sizes of flash sectors, in order.
-    wait_states: of flash at sysclk_hz. interrupts: of peripherals, in the vector table. buses: enable registers of RCC,
-    in the order of writing. cans: bus controllers. low_volt: pins for at most 3.6 V; other pins bear 5 V as inputs
-    without a pull, while the chip has power. packages: larger ones by name; part and signals are those of the smallest.
+    """One family. Frequencies in Hz, sizes in bytes. signals: {signal like 'TIM5_CH1': {pin: alternate function}}.
+    sense: converter for bus voltage and temperatures. analogue: channel of `sense` by pin. sampling: sampling of the
+    motor currents; None: no current loops. lsi_hz: nominal frequency of the watchdog's clock. ports: letters of the
+    ports. rom_id: the boot loader's name for the chip. unique: address of the unique 96 bits. sectors: sizes of flash
+    sectors, in order. wait_states: wait states of flash at sysclk_hz. interrupts: interrupts of peripherals, in the
+    vector table. buses: enable registers of RCC, in the order of writing. cans: CAN controllers. low_volt: pins for at
+    most 3.6 V. Other pins bear 5 V as inputs without a pull, while the chip has power. part, signals: of the smallest
+    package. packages: larger packages by name.
     """
 
     name: str
@@ -207,14 +216,14 @@ class Chip:
     packages: Mapping[str, Package] = field(default_factory=dict)
 
     def packed(self, package: str) -> Chip:
-        """Return this chip in a larger package."""
+        """Return this chip in the package of this name."""
         larger = self.packages[package]
         more = {name: {**self.signals.get(name, {}), **places} for name, places in larger.signals.items()}
         return replace(self, part=larger.part, signals={**self.signals, **more})
 
     @property
     def folders(self) -> tuple[str, str]:
-        """Return the folders of firmware/chip for an image: the common one and the family's."""
+        """Return the folders of firmware/chip for an image: the common folder and the family's folder."""
         return "stm32", self.name
 
 
@@ -229,9 +238,8 @@ def signals(text: str) -> dict[str, dict[str, int]]:
 
 
 def pll(hse_hz: int, sysclk_hz: int, ms: Sequence[int], vco_in: tuple[int, int], ns: Sequence[int]) -> Pll | None:
-    """Return the divisors with the first m of `ms` that make sysclk_hz exactly, without q; None if there are none.
-
-    vco_in: range of the VCO's input, Hz. ns: allowed n.
+    """Return divisors that make sysclk_hz exactly, without q, for the first possible m of `ms`. Return None if no m is
+    possible. vco_in: range of the VCO's input, Hz. ns: allowed n.
     """
     vco = 2 * sysclk_hz
     for m in ms:
@@ -242,5 +250,5 @@ def pll(hse_hz: int, sysclk_hz: int, ms: Sequence[int], vco_in: tuple[int, int],
 
 @cache
 def family(name: str) -> Chip:
-    """Return the family of that name."""
+    """Return the family with this name."""
     return import_module(f"femtorque.codegen.board.{name}").CHIP

@@ -50,13 +50,12 @@ class Estop(Table):
 
 
 class Outputs(Table):
-    """The outputs of all channels.
-
-    timer: of a board without channels; its updates are the ticks, and its break is the e-stop. enable: high switches
-    the drivers on. fault: low if a driver has a fault. gated: the loop itself cuts `enable`. wake_us: bridges sleep
-    while `enable` is low and take this time to wake up, with a low fault line. dead_ns: dead time of a half bridge.
-    duty_max: largest share of the bus voltage; less than 1 for bootstrap capacitors. continuous_a, thermal_s:
-    continuous current of each driver, A, and its thermal time constant.
+    """The outputs of all channels. timer: on a board without channels, the timer whose updates are the ticks and whose
+    break is the e-stop. enable: pin that switches the drivers on (high). fault: pin that is low if a driver has a
+    fault. gated: true if the e-stop loop cuts `enable` in hardware. wake_us: time that bridges need to wake up after
+    `enable` rises; the fault line is low meanwhile. dead_ns: dead time of a half bridge. duty_max: largest share of the
+    bus voltage. It is less than 1 if bootstrap capacitors must be charged. continuous_a, thermal_s: continuous current
+    of each driver, A, and its thermal time constant.
     """
 
     timer: TimerName | None = None
@@ -71,13 +70,15 @@ class Outputs(Table):
     estop: Annotated[list[Estop], Field(min_length=1)]
 
     def wake_ticks(self, rate_hz: int) -> int:
-        """Return the ticks in which bridges wake up after `enable` rises: rounded up, plus one, since it rises within a
-        tick; 0 for bridges that never sleep."""
+        """Return the number of ticks that bridges need to wake up after `enable` rises; 0 for bridges that never sleep.
+
+        The number is rounded up, plus one, since `enable` rises within a tick.
+        """
         return math.ceil(1e-6 * self.wake_us * rate_hz) + 1 if self.wake_us else 0
 
 
 class CanPins(Table):
-    """A bus with a transceiver: the chip's controller and its pins."""
+    """A CAN bus with a transceiver: the chip's controller and its pins."""
 
     controller: Annotated[str, Field(pattern=r"^(FD)?CAN\d$")]
     tx: PinName
@@ -86,15 +87,19 @@ class CanPins(Table):
 
 class Transceiver(Table):
     """A transceiver between a USART and a wire (RS-485 or TTL). rx: pin at its receiver, which is always on. enable:
-    pin that switches its driver on (high) while the USART sends."""
+    pin that switches the transceiver's driver on (high) while the USART sends.
+    """
 
     rx: PinName
     enable: PinName
 
 
 class HalfDuplex(Table):
-    """A wire that both sides drive. pin: the USART's transmitter. Without a transceiver the pin also receives, open
-    drain, on a wire with an external pull-up to 3.3 V, or to 5 V if the pin bears it."""
+    """A wire that both sides drive. pin: the USART's transmitter.
+
+    Without a transceiver the pin also receives, as open drain. The wire then has an external pull-up to 3.3 V, or to 5
+    V if the pin bears 5 V.
+    """
 
     usart: Annotated[str, Field(pattern=r"^US?ART\d$")]
     pin: PinName
@@ -104,14 +109,14 @@ class HalfDuplex(Table):
 
 
 class BrakeOutput(Table):
-    """The output of the holding brakes, which are closed without power. release: the level that opens them."""
+    """The output of the holding brakes, which are closed without power. release: the level that opens the brakes."""
 
     pin: PinName
     release: Literal["high", "low"] = "high"
 
 
 class Led(Table):
-    """The LED that shows the state (`femtorque.codegen.emit.blink`). on: the level that lights it."""
+    """The LED that shows the state (`femtorque.codegen.emit.blink`). on: the level that lights the LED."""
 
     pin: PinName
     on: Literal["high", "low"] = "high"
@@ -130,8 +135,9 @@ class Encoders(Table):
 
 class ChannelEncoder(Table):
     """An encoder's inputs. index: input of the index pulse, high once per turn, read once per tick. pull: "up" for
-    outputs that only pull low, and against counts of a loose cable; "float" for signals above the chip's supply, where
-    ST allows no pull."""
+    outputs that only pull low, and against counts of a loose cable. pull: "float" for signals above the chip's supply,
+    because ST forbids a pull there.
+    """
 
     timer: TimerName
     a: PinName
@@ -154,11 +160,10 @@ class ChannelPwm(Table):
 
 
 class CurrentSense(Table):
-    """A current amplifier. Its output is zero_v without current, plus volts_per_ampere, signed, per ampere that a
-    positive duty drives through the motor. headroom_v: unusable range at 0 V and at the converter's full range.
-
+    """A current amplifier. zero_v: its output without current. volts_per_ampere: change of its output per ampere,
+    positive if a positive duty raises the output. headroom_v: unusable range at 0 V and at the converter's full range.
     shunt: "in-line" measures in the motor's line at all times. "low" measures below a half bridge while its low switch
-    conducts; the bounded duty lets it conduct during the sample.
+    conducts. The duty is bounded so that this switch conducts during the sample.
     """
 
     pin: PinName
@@ -188,8 +193,10 @@ class Channel(Table):
 
 
 class GateDriver(Table):
-    """A DRV8301 behind each of `selects`, set up over SPI before the drivers are enabled. gain: of its amplifiers, V/V.
-    trip_mv: drain-source voltage at which it shuts down and reports on the fault line."""
+    """Gate drivers DRV8301, set up over SPI before the outputs are enabled. selects: one chip-select pin per driver.
+    gain: gain of the amplifiers, V/V. trip_mv: drain-source voltage at which a driver shuts down and pulls the fault
+    line low.
+    """
 
     kind: Literal["drv8301"]
     spi: Literal["SPI3"]
@@ -224,7 +231,8 @@ class TemperatureSense(Table):
 
 
 class Sense(Table):
-    """The board's own measurements. Defaults are the nominal voltage without `bus`, and 25 deg C without `temperature`.
+    """The board's measurements of voltage and temperature. Without `bus` the nominal voltage counts, without
+    `temperature` 25 deg C.
     """
 
     bus: BusSense | None = None
@@ -262,8 +270,9 @@ class BoardFile(Table):
 
 @dataclass(frozen=True)
 class Board:
-    """A checked board. lead: ticks. baud: of the host link. can, half_duplex: buses by their names in mechanism files.
-    low: pins held low. headers: printed names of pins."""
+    """A checked board. lead: ticks. baud: rate of the host link. can, half_duplex: buses by their names in mechanism
+    files. low: pins that are kept low. headers: printed names of pins.
+    """
 
     name: str
     chip: Chip
@@ -302,8 +311,10 @@ class Board:
 
     @property
     def tick_preload(self) -> bool:
-        """Return True if the hardware can load duties once per tick, and neutral duties if none arrived: every output
-        timer has a repetition counter."""
+        """Return True if the hardware can load duties once per tick, and neutral duties if no duties arrived.
+
+        Every output timer must have a repetition counter for this.
+        """
         return all(self.chip.timers[pwm.timer].repetition for c in self.channels for _, pwm in c.switches)
 
     def preloads(self, mechanism: Mechanism) -> bool:
@@ -312,17 +323,16 @@ class Board:
 
     @property
     def running_on(self) -> list[str]:
-        """Return the output timers that run on, at their last duty, while a debugger halts the processor.
-
-        A timer with a break stops with the processor and switches its outputs off. The other timers would stop at a
-        level, so they run on.
+        """Return the output timers that run on at their last duty while a debugger halts the processor. A timer with a
+        break stops with the processor, and switches its outputs off. A timer without a break would stop at a constant
+        level, so it runs on.
         """
         used = dict.fromkeys(pwm.timer for c in self.channels for _, pwm in c.switches)
         return [name for name in used if not self.chip.timers[name].repetition]
 
     @property
     def loader_usart(self) -> str:
-        """Return the ROM boot loader's port at the link's pins, '' if there is none."""
+        """Return the ROM boot loader's port at the link's pins; '' if the boot loader has no port there."""
         pins = self.link.tx.pin, self.link.rx.pin
         return next((name for name, *at in self.chip.rom.usarts if tuple(at) == pins), "")
 

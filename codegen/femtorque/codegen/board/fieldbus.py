@@ -1,4 +1,4 @@
-"""Buses of a mechanism on its board: each bus's controller, bit timing and drives."""
+"""Buses of a mechanism on its board: controllers, bit timing and drives."""
 
 import math
 from dataclasses import dataclass
@@ -18,9 +18,8 @@ UNCUT = ("nothing cuts the supply of servos that the board does not reach: {join
 
 @dataclass(frozen=True)
 class Wired:
-    """A CAN bus with the board's pins and controller, its bits, and its drives: (number of the joint, joint, drive).
-
-    data: bits of CAN FD's data phase; None: classic CAN.
+    """A CAN bus on its board. drives: (number of the joint, joint, drive). data: bits of CAN FD's data phase; None:
+    classic CAN.
     """
 
     bus: Bus
@@ -33,8 +32,7 @@ class Wired:
 
 @dataclass(frozen=True)
 class Line:
-    """A half-duplex wire with the board's USART and pin, its servos, and its clocks per bit on the crystal and on the
-    fall-back oscillator."""
+    """A half-duplex wire on its board, with the clocks per bit on the crystal and on the fall-back oscillator."""
 
     bus: Bus
     wire: HalfDuplex
@@ -55,8 +53,10 @@ def families(mechanism: Mechanism) -> list[Family]:
 
 
 def used_buses(mechanism: Mechanism) -> dict[str, Bus]:
-    """Return the buses with drives, by name, in the order of their numbers: by their first joints, CAN before
-    half-duplex wires."""
+    """Return the buses with drives by name, in the order of their numbers.
+
+    CAN buses come before half-duplex wires, buses of one kind in the order of their first joints.
+    """
     by_name = {bus.name: bus for bus in mechanism.buses}
     found = {drive.bus: by_name[drive.bus] for _, _, drive in drives(mechanism)}
     return dict(sorted(found.items(), key=lambda item: item[1].kind in WIRES))
@@ -94,7 +94,7 @@ def _line(mechanism: Mechanism, board: Board, bus: Bus, own: tuple[tuple[int, Jo
     for clock_hz in (usart.clock_hz, board.chip.hsi_hz):
         divider = line_divider(usart, clock_hz, bus.bitrate)
         if divider is None and dividers and not WIRES[bus.kind].alone:
-            divider = usart.least  # on the fall-back clock no servo understands the board, and each stops by itself
+            divider = usart.least  # on the fall-back clock no servo understands the board, and watchdogs stop them
         if divider is None:
             raise BadInput(file, f"{key}.bitrate", bus.bitrate,
                            f"cannot be made within {LINE_ERROR:.1%} from {clock_hz / 1e6:g} MHz")
@@ -128,8 +128,10 @@ def _wired(mechanism: Mechanism, board: Board, bus: Bus, own: tuple[tuple[int, J
 
 
 def _samples(file: Path | str, key: str, own: tuple[tuple[int, Joint, Drive], ...]) -> tuple[float, float] | None:
-    """Return the CAN FD sample points of a bus's drives. Raise BadInput if two families need different ones: each node
-    changes the rate at its sample point."""
+    """Return the CAN FD sample points of a bus's drives.
+
+    Raise BadInput if two families need different sample points, because each node changes the rate at its sample point.
+    """
     asked = {family_of(drive.type).title: family_of(drive.type).samples for _, _, drive in own}
     if len(set(asked.values())) > 1:
         raise BadInput(file, key, " and ".join(asked), "they sample the bits of CAN FD at different points, at which "
@@ -138,8 +140,10 @@ def _samples(file: Path | str, key: str, own: tuple[tuple[int, Joint, Drive], ..
 
 
 def bits(controller: Can, bitrate: int, data: bool = False, latest: float | None = None) -> BitTiming | None:
-    """Return the controller's best bit timing for a rate, sampled at CiA's point or no later than `latest`; None: no
-    timing."""
+    """Return the controller's best bit timing for a rate, with CiA's sample point or at most `latest`.
+
+    Return None if no timing is possible.
+    """
     most = controller.data if data else controller.nominal
     found = [] if most is None else timings(controller.clock_hz, bitrate, most.prescaler, most.before, most.behind,
                                             most.jump, most.compensated, latest)
@@ -157,12 +161,12 @@ def _bits(mechanism: Mechanism, key: str, controller: Can, bitrate: int, data: b
 
 
 def told_late(mechanism: Mechanism) -> int:
-    """Return the ticks by which positions are late: 1 if the board closes loops over a bus, else 0."""
+    """Return the delay of positions, ticks: 1 if the board closes loops over a bus, else 0."""
     return int(any(drive.pd == "board" for _, _, drive in drives(mechanism)))
 
 
 def left_alone(mechanism: Mechanism) -> list[str]:
-    """Return one line per family whose drives run on while the board is silent, and have no setting against this."""
+    """Return one line per family whose drives run on while the board is silent, and have no watchdog."""
     cutoff, said = mechanism.safety.cutoff, []
     for family in families(mechanism):
         alone = family.cut.format(within=cutoff.within_s) if family.cut and cutoff is not None else family.alone
@@ -173,7 +177,7 @@ def left_alone(mechanism: Mechanism) -> list[str]:
 
 
 def set_by_owner(mechanism: Mechanism) -> list[str]:
-    """Return one line per family with settings that the owner must make, since the board cannot read them."""
+    """Return one line per family with settings that the owner must make. The board cannot read these settings."""
     said = [f"{family.title}, set by its owner, and not to be asked for: {family.setup}"
             for family in families(mechanism) if family.setup]
     for family in families(mechanism):
@@ -230,7 +234,7 @@ def wire_in(line: Line, rate_hz: int) -> int:
 
 
 def _ends(mechanism: Mechanism, joint: Joint) -> None:
-    """Refuse a joint without limits: a reported position ends at its range."""
+    """Refuse a joint without limits, because the range of reported positions ends."""
     file, key = mechanism.source or mechanism.name, f"joint.{joint.name}"
     if joint.type == "continuous" or not math.isfinite(joint.limits.upper - joint.limits.lower):
         raise BadInput(file, f"{key}.limits", None, "a drive's position ends at its range: the joint needs limits",

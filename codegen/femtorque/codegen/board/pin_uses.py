@@ -1,6 +1,6 @@
-"""A board's use of its chip: pins, timers, timer outputs and DMA streams, each with its user and its clock.
+"""The used resources of a board's chip: pins, timers, timer outputs and DMA streams, with users and clocks.
 
-This one walk gives the conflicts (`femtorque.codegen.board.checks`), the table of pins and the enabled clocks
+This list gives the conflicts (`femtorque.codegen.board.checks`), the table of pins and the enabled clocks
 (`femtorque.codegen.emit.board_header`).
 """
 
@@ -16,12 +16,11 @@ Pull = Literal["up", "down", "float"]
 
 @dataclass(frozen=True)
 class Use:
-    """One resource of the chip and its user.
-
-    key: in the board file. resource: the exclusive resource. label: purpose of a pin, '' if the resource is no pin.
-    pull: towards the safe side; outputs are pulled until they are driven. signal: of the peripheral at the pin. clocks:
-    enable bits in RCC. channel: the channel it serves, None: the board. moves: it could move something. shared: kind of
-    users that may share the resource, '': none.
+    """One resource of the chip and its user. key: the user's key in the board file. resource: the exclusive resource.
+    label: purpose of a pin; '' if the resource is no pin. pull: pull towards the safe level. An output has this pull
+    until it is driven. signal: the peripheral's signal at the pin. clocks: enable bits in RCC. channel: the channel
+    that uses the resource; None: the board. moves: true if the pin could move something. shared: kind of users that may
+    share the resource; '': no sharing.
     """
 
     key: str
@@ -41,7 +40,7 @@ class Use:
 
 
 def uses(board: Board) -> Iterator[Use]:
-    """Yield every use, in the order in which an image sets pins up. The board's timers and ports must exist."""
+    """Yield every use, in the order in which an image sets up pins. The board's timers and ports must exist."""
     yield from _link(board)
     for name, pin in board.low.items():
         yield Use(f"low.{name}", pin, f"{name}: held low", "output", moves=True)
@@ -85,8 +84,10 @@ def _buses(board: Board) -> Iterator[Use]:
 
 
 def _half_duplex(board: Board) -> Iterator[Use]:
-    """Yield the uses of the servos' wires. An external resistor pulls an idle wire up, perhaps to 5 V, where ST allows
-    no internal pull."""
+    """Yield the uses of the servos' wires.
+
+    An external resistor pulls an idle wire up. The pull may go to 5 V, and then ST forbids an internal pull.
+    """
     for name, wire in board.half_duplex.items():
         key, clocks = f"half_duplex.{name}", (board.chip.usarts[wire.usart].enable,)
         yield Use(f"{key}.usart", wire.usart, clocks=clocks)
@@ -111,7 +112,10 @@ def _transceiver(key: str, wire: HalfDuplex, between: Transceiver, clocks: tuple
 
 
 def _outputs(board: Board) -> Iterator[Use]:
-    """Yield the common uses of all channels' outputs. A break input needs no clock: its timer is in use anyway."""
+    """Yield the common uses of all channels' outputs.
+
+    A break input needs no clock of its own, because its timer is in use anyway.
+    """
     if board.outputs is None:
         return
     for i, loop in enumerate(board.outputs.estop):
@@ -157,7 +161,7 @@ def _channel(board: Board, i: int, channel: Channel) -> Iterator[Use]:
 
 
 def _switch(board: Board, i: int, key: str, pwm: ChannelPwm) -> Iterator[Use]:
-    """Yield one output of a timer, which other outputs may share, with its one or two pins."""
+    """Yield one output of a timer with its one or two pins. Other outputs may share the timer."""
     signal, output = f"{pwm.timer}_CH{pwm.output}", f"{pwm.timer} output {pwm.output}"
     yield Use(f"{key}.timer", pwm.timer, clocks=(board.chip.timers[pwm.timer].enable,), channel=i, shared="PWM")
     yield Use(f"{key}.output", output, channel=i)

@@ -1,11 +1,11 @@
-"""Boards: reads and checks the files of firmware/boards, which assign pins and timers to channels.
+"""Reader of the board files in firmware/boards, which assign pins and timers to channels.
 
-A board file holds `name`, `chip` (a folder of firmware/chip), `package` if it is a larger one, `hse_hz`, `lead` (ticks
-from a tick to the interval that holds its duty) and `[link]`. If it drives motors, it also holds `[outputs]`,
-`[encoders]` and one `[[channel]]` per motor: encoder timer with two pins, PWM output, direction pin or second half
-bridge. `[can]` names buses of drives, `[half_duplex]` wires of servos; a board may have only these, with `[outputs]`.
-`[reserved]` names pins with other uses, `[led]` the state's LED, `[headers]` the printed names of pins. The chip knows
-its alternate functions (`femtorque.codegen.board.chip`).
+A board file holds `name`, `chip` (a folder of firmware/chip), `package` for a larger package, `hse_hz`, `lead` (ticks
+from a tick to the interval that holds its duty) and `[link]`. A board with motors also has `[outputs]`, `[encoders]`
+and one `[[channel]]` per motor: encoder timer with two pins, PWM output, direction pin or second half bridge. `[can]`
+names buses of drives, `[half_duplex]` wires of servos. A board may have buses and `[outputs]` without channels.
+`[reserved]` names pins with other uses, `[led]` the state's LED, `[headers]` the printed names of pins.
+`femtorque.codegen.board.chip` has the alternate functions of pins.
 """
 
 import tomllib
@@ -31,7 +31,10 @@ def board_names() -> list[str]:
 
 @cache
 def load_board(name: str, asked_by: object = "mechanism file") -> Board:
-    """Return the board of that name. Raise BadInput, with the nearest name, if there is none or its file is wrong."""
+    """Return the board with this name.
+
+    Raise BadInput for a wrong file, or with the nearest name for an unknown board.
+    """
     if name not in board_names():
         raise BadInput(asked_by, "board.use", name, "no such board", hint(name, board_names(), "boards"))
     return read(BOARDS / f"{name}.toml")

@@ -36,7 +36,7 @@ _USARTS = {  # streams and channels: RM0090 tables 42 and 43
 }
 
 _CAN_BITS = BitLimits(prescaler=1024, before=16, behind=8, jump=4)  # RM0090 section 32.7.7
-_CANS = {  # the second one's filters are the first one's
+_CANS = {  # CAN2 uses the filters of CAN1
     "CAN1": Can(_APB1_HZ, ("APB1ENR_CAN1EN",), (19, 20), _CAN_BITS),
     "CAN2": Can(_APB1_HZ, ("APB1ENR_CAN1EN", "APB1ENR_CAN2EN"), (63, 64), _CAN_BITS),
 }
@@ -106,9 +106,9 @@ CAN1_RX PD0/9
 CAN1_TX PD1/9
 USART6_RX PG9/8
 USART6_TX PG14/8
-"""  # at pins that boards here use; DS8626 table 9
+"""  # only pins that boards here use; DS8626 table 9
 
-# of ADC1 and ADC2 alike
+# the same for ADC1 and ADC2
 _ANALOGUE = {f"PA{i}": i for i in range(8)} | {"PB0": 8, "PB1": 9} | {f"PC{i}": 10 + i for i in range(6)}
 
 
@@ -122,7 +122,7 @@ CHIP = Chip(
     name="stm32f4",
     part="STM32F405",
     sysclk_hz=_SYSCLK_HZ,
-    hsi_hz=16_000_000,  # every bus of the fall-back clock tree
+    hsi_hz=16_000_000,  # every bus has this rate on the fall-back clock
     lsi_hz=32_000,  # 17 to 47 kHz over parts and temperature
     ports="ABCDEFGHI",
     systick_bits=24,

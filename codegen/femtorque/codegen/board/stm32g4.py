@@ -20,8 +20,10 @@ _CHANNELS = tuple(f"DMA{unit}_Channel{i}" for unit in (1, 2) for i in range(1, 9
 
 
 def _any_channel(receive: int) -> dict[str, dict[str, int]]:
-    """Return the requests of a USART for any channel: the multiplexer connects all. The transmit request follows the
-    receive request."""
+    """Return the requests of a USART for every channel, since the multiplexer can connect any.
+
+    The transmit request's number follows the receive request's number.
+    """
     return {"rx": dict.fromkeys(_CHANNELS, receive), "tx": dict.fromkeys(_CHANNELS, receive + 1)}
 
 
@@ -110,9 +112,9 @@ _ANALOGUE_2 = {  # of ADC2
 }
 
 
-# TT_a of the data sheet's pin table (DS12288), at operational amplifiers, comparators and DACs, as two public copies of
-# it have them. They leave PC0 to PC3 out: those are taken for the same. PC7 to PC9, PC12 and PD2, in neither of them
-# (PD2 in one), have no analogue function in ST's pin data, and every pin of 3.6 V here has.
+# Pins of kind TT_a (DS12288's pin table), at operational amplifiers, comparators and DACs, from two public copies of
+# the table. The copies leave out PC0 to PC3: these count as TT_a. PC7 to PC9, PC12 and PD2 are in neither copy (PD2 in
+# one). They have no analogue function in ST's pin data, but every 3.6 V pin here has one.
 _LOW_VOLT = """
 PA0 PA1 PA3 PA4 PA5 PA6 PA7 PB0 PB1 PB2 PB10 PB11 PB12 PB13 PB14 PB15 PC5 PC0 PC1 PC2 PC3
 """.split()
@@ -127,7 +129,7 @@ CHIP = Chip(
     name="stm32g4",
     part="STM32G474",
     sysclk_hz=_SYSCLK_HZ,
-    hsi_hz=16_000_000,  # every bus of the fall-back clock tree
+    hsi_hz=16_000_000,  # every bus has this rate on the fall-back clock
     lsi_hz=32_000,  # 29.5 to 34 kHz over parts and temperature
     ports="ABCDEFG",
     systick_bits=24,
@@ -135,7 +137,7 @@ CHIP = Chip(
     usarts=_USARTS,
     signals=signals(_SIGNALS),
     analogue=_ANALOGUE,
-    # of four: the first one is converted twice
+    # usable places of four: the first pin is converted twice
     sense=Converter("AHB2ENR_ADC12EN", places=3, again=1, conversion_s=(92.5 + 12.5) / 42.5e6),
     sampling=Sampling(_ANALOGUE_2, "AHB2ENR_ADC12EN", "TIM1", ("TIM1", "TIM8", "TIM20"), places=4, clock_hz=42.5e6,
                       latency=3.125, window=24.5, conversion=12.5, interrupt=18),

@@ -1,4 +1,4 @@
-"""Thermistors in a divider: temperatures of the converter's counts.
+"""Temperatures of thermistors in a divider, from the converter's counts.
 
 An NTC thermistor has R = r25 exp(beta (1/T - 1/T25)), T in K. The firmware has no logarithm: it interpolates between
 the temperatures at every STEP-th count.
@@ -10,7 +10,7 @@ from femtorque.codegen.common import exp, log
 
 COUNTS = 4096  # the converter's full range
 THERMISTOR_STEP = 64  # counts between two entries of the table
-RAIL = 24  # counts: a reading nearer to an end shows a broken or shorted wire
+RAIL = 24  # counts; a reading nearer to an end means a broken or shorted wire
 KELVIN, WARM = 273.15, 298.15  # K
 
 
@@ -36,6 +36,6 @@ class Thermistor:
 
 
 def thermistor_table(thermistor: Thermistor) -> list[float]:
-    """Return deg C at 0, STEP, ... COUNTS. Both ends, which are no readings, hold the temperature at RAIL."""
+    """Return deg C at 0, STEP, ... COUNTS. Both ends hold the temperature at RAIL, because no reading is at an end."""
     counts = [min(max(n, RAIL), COUNTS - RAIL) for n in range(0, COUNTS + 1, THERMISTOR_STEP)]
     return [round(thermistor.celsius(n / COUNTS), 2) for n in counts]

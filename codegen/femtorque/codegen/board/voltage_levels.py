@@ -1,4 +1,4 @@
-"""Voltages that a board's encoder inputs and servo wires bear."""
+"""Voltages that a board's encoder inputs and servo wires tolerate."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -16,8 +16,9 @@ def bears(board: Board, pins: Sequence[str], pull: Pull) -> str:
 
 
 def levels(mechanism: Mechanism) -> list[str]:
-    """Return warnings: inputs that 5 V would destroy, encoder inputs that need their pull off for 5 V, and servo wires
-    with other levels than the chip's."""
+    """Return warnings about inputs that 5 V would destroy, encoder inputs that tolerate 5 V only without a pull, and
+    servo wires with other levels than the chip.
+    """
     if mechanism.board is None:
         return []
     board = load_board(mechanism.board.use, mechanism.source or mechanism.name)
@@ -40,7 +41,7 @@ def _encoders(mechanism: Mechanism, board: Board) -> Iterator[str]:
 
 
 def _wires(mechanism: Mechanism, board: Board) -> Iterator[str]:
-    """Yield one warning per wire of servos without a buffer, which would keep 5 V from the pin."""
+    """Yield one warning per wire of servos that has no buffer between its 5 V and the pin."""
     for name, wire in board.half_duplex.items():
         types = [j.drive.type for j in mechanism.moving if j.drive is not None and j.drive.bus == name]
         strong = _names(t.name for t in types if t.servo is not None and t.servo.logic == 5.0)

@@ -1,7 +1,8 @@
 """Cache of results: libraries, images, costs of images.
 
-An entry is a folder whose name is the hash of all inputs. It is made under another name and then renamed, so an
-existing entry is complete, also after concurrent runs and killed processes. The lock only saves work.
+An entry is a folder whose name is the hash of all inputs. A new entry first has another name, and is renamed when
+complete. An existing entry is therefore complete, also after concurrent runs and killed processes. The lock only saves
+work.
 """
 
 import hashlib
@@ -20,8 +21,8 @@ from femtorque.codegen.common.errors import BadInput
 
 VARIABLE = "FEMTORQUE_CACHE"
 LIMIT = 1 << 30  # bytes of all entries
-YOUNG = 3600.0  # s after its last use in which an entry stays: another process may be about to read it
-LONGEST = 86400.0  # s after which an unfinished entry belongs to a killed process; a proof takes hours
+YOUNG = 3600.0  # s for which an entry stays after its last use, since another process may be about to read it
+LONGEST = 86400.0  # s; an older unfinished entry belongs to a killed process (a proof takes hours)
 
 
 def cache_directory() -> Path:
@@ -32,7 +33,7 @@ def cache_directory() -> Path:
 
 
 def key_of(*parts: str | bytes) -> str:
-    """Return one key of all parts that decide an entry. Their order counts."""
+    """Return the key of an entry, from all parts that decide it. The order of the parts counts."""
     key = hashlib.sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
@@ -53,9 +54,8 @@ def sources(folder: Path, pattern: str = "*") -> Iterator[str | bytes]:
 
 
 def kept(key: str, make: Callable[[Path], object], whole: Callable[[Path], bool] = lambda entry: True) -> Path:
-    """Return the folder of a key. If the entry is missing or incomplete, `make` creates it.
-
-    Raise what `make` raises, and BadInput if others could have written there.
+    """Return the folder of a key. If the entry is missing or incomplete, `make` creates it. Raise the errors of `make`,
+    and BadInput if other users could have written there.
     """
     entry = entry_of(key)
     if _used(entry) and whole(entry):
@@ -65,13 +65,13 @@ def kept(key: str, make: Callable[[Path], object], whole: Callable[[Path], bool]
     with FileLock(entry.with_suffix(".lock")):
         if not (_used(entry) and whole(entry)):
             _make(entry, make)
-            if key.startswith("00"):  # once in 256: cleaning takes time
+            if key.startswith("00"):  # once in 256 calls, because cleaning takes time
                 _remove_old(entry.parent, _time(entry))
     return entry
 
 
 def found(key: str) -> bool:
-    """Return True if the key has an entry, which then stays for a while."""
+    """Return True if the key has an entry. The entry then stays for YOUNG seconds."""
     return _used(entry_of(key))
 
 
@@ -151,7 +151,7 @@ def _time(path: Path) -> float:
 
 
 def _size(entry: Path) -> int:
-    """Return the bytes of the files in a folder; 0 if it no longer exists."""
+    """Return the bytes of the files in a folder; 0 if the folder no longer exists."""
     with suppress(FileNotFoundError, NotADirectoryError):
         return sum(file.stat().st_size for file in os.scandir(entry))
     return 0

@@ -1,11 +1,10 @@
-"""Colours of all pictures: one colour has one meaning, and colour-blind people can distinguish the joints' colours.
-
-The colours are those of Okabe and Ito, *Color Universal Design* (2008). A dark red replaces their yellow, which is hard
-to see on white.
+"""Colours of all pictures. Each colour has one meaning, and colour-blind people can distinguish the joints' colours.
+The colours come from Okabe and Ito, *Color Universal Design* (2008). A dark red replaces the yellow there, which is
+hard to see on white.
 """
 
 DESIRED, MEASURED, TRUE, ERROR = "#999999", "#0072B2", "#56B4E9", "#D55E00"
-FEED_FORWARD, FEEDBACK, REST, ALL = "#009E73", "#E69F00", "#CC79A7", "#000000"  # torques; rest: friction and rotor.
+FEED_FORWARD, FEEDBACK, REST, ALL = "#009E73", "#E69F00", "#CC79A7", "#000000"  # torques; `rest`: friction and rotor
 # Runs with PD only are drawn in FEEDBACK, runs with feed-forward in FEED_FORWARD.
 LIMIT, MARK = "#7F1D1D", "#AAAAAA"  # limits; changes of state and waypoints
 

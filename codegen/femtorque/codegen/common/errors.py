@@ -1,10 +1,10 @@
-"""The two negative answers of femtorque: bad input (exit status 2) and a refusal (exit status 1)."""
+"""The two negative answers of femtorque: bad input (exit status 2) and refusal (exit status 1)."""
 
 from femtorque.codegen.common.sanitize import tidied
 
 
 class BadInput(Exception):
-    """An unusable input of the user. Prints as one line: file, key, value, rule, nearest right value."""
+    """An unusable input of the user. Its text is one line: file, key, value, rule, nearest right value."""
 
     def __init__(self, file: object, key: str, value: object, rule: str, hint: str = "") -> None:
         self.file, self.key, self.value, self.rule, self.hint = str(file), key, value, rule, hint
@@ -18,7 +18,7 @@ class BadInput(Exception):
 
 
 class Refused(Exception):
-    """A refusal of valid input: a check failed, or a fault stopped the run."""
+    """A refusal of valid input, because a check failed or a fault stopped the run."""
 
 
 class Stopped(Refused):

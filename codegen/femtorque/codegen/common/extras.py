@@ -1,4 +1,4 @@
-"""Extras of pyproject.toml, by the modules that they bring."""
+"""Extras of pyproject.toml by the modules that they install."""
 
 from importlib import import_module
 
@@ -22,8 +22,10 @@ def installing(extra: str) -> str:
 
 
 def missing(module: str | None) -> str | None:
-    """Return the line about a missing module of an extra: it names the extra's packages, or only the module's package
-    if several extras need it. None for any other module."""
+    """Return the line about a missing module of an extra; None for any other module.
+
+    The line names the extra's packages. If several extras need the module, the line names only the module's package.
+    """
     extras = [extra for extra, packages in EXTRAS.items() if module in packages]
     if module is None or not extras:
         return None

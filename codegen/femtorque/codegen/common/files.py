@@ -1,4 +1,4 @@
-"""Texts of the files that a user names, read in bounded time and memory."""
+"""Reader of the user's text files in bounded time and memory."""
 
 import re
 import stat
@@ -15,8 +15,10 @@ _DEEP = re.compile(rf"(?<![A-Za-z0-9_-]){_KEY}(?:[ \t]*+\.[ \t]*+{_KEY}){{16}}")
 
 
 def check_size(path: Path, largest: int) -> int:
-    """Return the size of a file, bytes. Raise BadInput if it is larger than `largest` or no regular file: a pipe may
-    never end."""
+    """Return the size of a file, bytes.
+
+    Raise BadInput if it is larger than `largest`. Raise BadInput if it is no regular file, since a pipe may never end.
+    """
     try:
         found = path.stat()
     except FileNotFoundError:
@@ -35,7 +37,7 @@ def check_size(path: Path, largest: int) -> int:
 def parse_toml(path: Path, text: str) -> dict[str, Any]:
     """Return the tables of a TOML text. Raise BadInput."""
     try:
-        if deep := _DEEP.search(text):  # tomllib's time grows with the square of the parts
+        if deep := _DEEP.search(text):  # tomllib's time grows with the square of the key's parts
             number = text.count("\n", 0, deep.start()) + 1
             raise BadInput(path, f"line {number}", shown(deep[0]), "is nested too deeply")
         return tomllib.loads(text)

@@ -1,8 +1,8 @@
-"""Records of an MCAP log, each checked against its check sum, in bounded memory.
+"""Records of an MCAP log, checked against their check sums, in bounded memory.
 
-https://mcap.dev/spec: a record has a kind, a length and a content. A chunk carries the CRC-32 of its unpacked content,
-an attachment its own CRC-32, and DataEnd the CRC-32 of everything before it; 0 means no check sum. Records after
-DataEnd only repeat and index, and are not read.
+Source: https://mcap.dev/spec. A record has a kind, a length and a content. A chunk has the CRC-32 of its unpacked
+content. An attachment has its own CRC-32. DataEnd has the CRC-32 of everything before it. A CRC of 0 means no check
+sum. Records after DataEnd only repeat and index data, and are not read.
 """
 
 import struct
@@ -23,7 +23,7 @@ LARGEST_RECORD, LARGEST = 2**28, 2**31  # bytes of one record, and of all unpack
 
 
 class Damaged(Exception):
-    """A damaged log. byte: place of the damage. why: a few words."""
+    """A damaged log. byte: place of the damage. why: reason in a few words."""
 
     def __init__(self, byte: int, why: str) -> None:
         super().__init__(f"is damaged at byte {byte}: {why}")
@@ -31,11 +31,9 @@ class Damaged(Exception):
 
 
 def records(path: Path) -> Iterator[tuple[Any, bool]]:
-    """Yield every record up to DataEnd, as the package mcap has it, and whether a check sum of its chunk or attachment
-    holds.
-
-    Chunks are taken apart. Raise Damaged for an impossible record and for an end before DataEnd; BadInput if the file
-    is no MCAP file or too large.
+    """Yield every record up to DataEnd as an object of the package mcap, and whether a check sum protects it. Chunks
+    are unpacked into their records. Raise Damaged for an impossible record and for an end before DataEnd. Raise
+    BadInput if the file is no MCAP file or too large.
     """
     from mcap.records import Attachment, Chunk, DataEnd, Message  # noqa: PLC0415 (0.1 s, and few need it)
     from mcap.stream_reader import breakup_chunk  # noqa: PLC0415
@@ -108,7 +106,7 @@ def _record(kind: int, content: bytes) -> Any:
 
 
 def _plain(chunk: Any) -> Any:
-    """Return the chunk without compression. Raise ValueError, and the errors of lz4 and zstandard."""
+    """Return the content of a chunk, unpacked. Raise ValueError, and the errors of lz4 and zstandard."""
     size, data = chunk.uncompressed_size, chunk.data
     if size > LARGEST_RECORD:
         raise ValueError(f"a chunk that would unpack to {size} bytes")

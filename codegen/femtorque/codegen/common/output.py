@@ -1,7 +1,6 @@
-"""Files that commands write: never half written, and never over a file of another kind.
-
-One rule for every verb: an existing file is refused; --force replaces only a file of the same kind, which the same verb
-makes. A file is written under another name until it is complete.
+"""Files that commands write: never half written, and never over a file of another kind. Every verb refuses an existing
+file. With --force it replaces only a file of the kind that the verb makes. A file has another name until it is
+complete.
 """
 
 import errno
@@ -15,24 +14,24 @@ from pathlib import Path
 from femtorque.codegen.common.errors import BadInput
 
 REPLACE = "choose another name, or replace it: --force, in Python force=True"
-ENOUGH = 65536  # bytes at either end of a file that are searched for its marks
+ENOUGH = 65536  # bytes at the beginning and at the end of a file that are searched for marks
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of file that a verb writes. name: with its article. of: test of a file's beginning and end."""
+    """A kind of file that a verb writes. name: name with its article. of: test of a file's beginning and end."""
 
     name: str
     of: Callable[[bytes, bytes], bool]
 
 
 def marked(name: str, *marks: bytes) -> Kind:
-    """Return a kind whose files hold all these marks near their beginning or end."""
+    """Return a kind whose files have all these marks near the beginning or end."""
     return Kind(name, lambda head, tail: all(mark in head or mark in tail for mark in marks))
 
 
 def headed(name: str, start: bytes, also: tuple[bytes, ...] = (), but: tuple[bytes, ...] = ()) -> Kind:
-    """Return a kind of table whose first line begins with `start`, holds `also` and does not hold `but`."""
+    """Return a kind of table whose first line begins with `start`, contains `also` and does not contain `but`."""
     def of(head: bytes, _: bytes) -> bool:
         line = head.split(b"\n", 1)[0]
         return line.startswith(start) and all(x in line for x in also) and not any(x in line for x in but)
@@ -46,19 +45,21 @@ def picture(verb: str) -> Kind:
 
 
 def check_page(path: Path) -> None:
-    """Raise BadInput unless the file name ends as a page's."""
+    """Raise BadInput unless the file name has the ending of a page."""
     if path.suffix.lower() != ".html":
         raise BadInput(path, "output", None, "must end in .html")
 
 
 def page(verb: str) -> Kind:
-    """Return the kind of a page by a verb, which its head names."""
+    """Return the kind of a page by a verb. The page's head names the verb."""
     return marked(f"a page of `femtorque {verb}`", f'<meta name="generator" content="femtorque {verb}">'.encode())
 
 
 def _torques(head: bytes, _: bytes) -> bool:
-    """Return True for a table of t and joints only that starts after 0: a motion starts at 0, torques in the middle of
-    a tick."""
+    """Return True for a table of only t and joints that starts after 0.
+
+    A motion starts at 0, torques in the middle of a tick.
+    """
     first, *rows = head.split(b"\n", 2)[:2]
     try:
         return first.startswith(b"t,") and b"." not in first and float(rows[0].split(b",")[0]) > 0.0
@@ -83,7 +84,7 @@ def drawn_by(path: Path, verb: str) -> dict[str, str]:
 
 
 def claim(path: Path, kind: Kind, force: bool = False) -> None:
-    """Raise BadInput if writing would destroy an existing file. force: a file of the same kind may go."""
+    """Raise BadInput if writing would destroy an existing file. force: a file of the same kind may be replaced."""
     if not path.exists() or not path.is_file():  # the writer refuses folders; devices and pipes lose nothing
         return
     if not kind.of(*_ends(path)):
@@ -94,7 +95,7 @@ def claim(path: Path, kind: Kind, force: bool = False) -> None:
 
 
 def claim_folder(folder: Path, sign: str, kind: Kind, force: bool = False) -> None:
-    """Raise BadInput as `claim` for a folder that is not empty. Its file `sign` shows the kind."""
+    """Raise BadInput like `claim` for a folder that is not empty. The file `sign` in the folder shows the kind."""
     if not folder.is_dir() or not any(folder.iterdir()):
         return
     if not (folder / sign).is_file() or not kind.of(*_ends(folder / sign)):
@@ -116,14 +117,13 @@ def _ends(path: Path) -> tuple[bytes, bytes]:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a path to write to, which then replaces `path`. After an error, the old file stays.
-
-    Raise OSError that names `path` if nothing can be written there.
+    """Yield a temporary path, whose file then replaces `path`. After an error, the old file stays. Raise OSError with
+    the name `path` if nothing can be written there.
     """
     if path.exists() and not path.is_file() and not path.is_dir():  # a device, a pipe
         yield path
         return
-    place = Path(os.path.realpath(path))  # replace a link's target, not the link
+    place = Path(os.path.realpath(path))  # replace the target of a symbolic link
     part = place.with_name(f".{place.stem[:100]}.{os.getpid()}.part{place.suffix}")
     try:
         check_place(path)
@@ -150,7 +150,7 @@ def all_or_none(*paths: Path | None) -> Iterator[None]:
 
 
 def check_place(path: Path) -> None:
-    """Raise OSError, naming `path`, if no file can be written there."""
+    """Raise OSError with the name `path` if no file can be written there."""
     place = Path(os.path.realpath(path))
     for wrong, number in ((place.is_dir(), errno.EISDIR), (not place.parent.is_dir(), errno.ENOENT),
                           (not os.access(place.parent, os.W_OK), errno.EACCES),
@@ -160,7 +160,7 @@ def check_place(path: Path) -> None:
 
 
 def _settle(part: Path, place: Path) -> None:
-    """Write to the disk first, then rename."""
+    """Flush the file to the disk, then rename it."""
     with part.open("rb+") as file:
         os.fsync(file.fileno())
     if place.exists():

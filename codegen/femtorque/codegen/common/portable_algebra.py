@@ -1,7 +1,7 @@
 """Linear equations, least squares, rank and eigenvectors of small matrices, with the same last bit on every processor.
 
-LAPACK's sums depend on the processor (vectors.py). These are textbook methods (Golub and Van Loan, Matrix Computations)
-with sums in one order: Gauss with row pivots, Gram-Schmidt done twice, which is as exact as Householder, and Jacobi's
+LAPACK's sums depend on the processor (vectors.py). These textbook methods (Golub and Van Loan, Matrix Computations)
+have sums in one order. They are Gauss with row pivots, Gram-Schmidt done twice (as exact as Householder), and Jacobi's
 rotations.
 """
 
@@ -21,7 +21,7 @@ def solve(A: Array, b: Array, singular: bool = False) -> Array:
     """Return x (..., n, k) of A x = b, with A (..., n, n), b (..., n, k). Raise numpy.linalg.LinAlgError if A is
     singular.
 
-    singular: set the undetermined part of x to zero instead; for stacks.
+    singular: set the undetermined part of x to zero instead of raising; for stacks.
     """
     n = A.shape[-1]
     shape = np.broadcast_shapes(A.shape[:-2], b.shape[:-2])
@@ -79,7 +79,8 @@ def _regular(found: bool) -> None:
 
 
 def distances(A: Array) -> Array:
-    """Return the distance (..., n) of every column of A (..., m, n), m >= n, from the earlier ones: |R_kk| of A = Q R.
+    """Return the distance (..., n) of every column of A (..., m, n), m >= n, from the span of the earlier columns:
+    |R_kk| of A = Q R.
     """
     Q: list[Array] = []
     found = []
@@ -93,7 +94,8 @@ def distances(A: Array) -> Array:
 
 
 def _across(v: Array, Q: list[Array]) -> Array:
-    """Return v without its components along orthonormal vectors Q, all (..., m). Subtract twice, because of rounding.
+    """Return v without its components along orthonormal vectors Q, all (..., m). The components are subtracted twice,
+    because of rounding.
     """
     for _ in range(2 if Q else 0):
         for q in Q:
@@ -102,9 +104,8 @@ def _across(v: Array, Q: list[Array]) -> Array:
 
 
 def basis(A: Array, tolerance: float) -> Array:
-    """Return orthonormal rows (rank, n) that span the rows of A (m, n), the most distant first.
-
-    The rank ends where no row is farther than `tolerance` from the others' span, in units of the longest row.
+    """Return orthonormal rows (rank, n) that span the rows of A (m, n), the most distant row first. A row counts if its
+    distance from the span of the earlier rows exceeds `tolerance`, in units of the longest row.
     """
     left: list[list[float]] = A.tolist()
     Q: list[list[float]] = []
@@ -126,7 +127,7 @@ def basis(A: Array, tolerance: float) -> Array:
 
 
 def _less(v: list[float], q: list[float]) -> list[float]:
-    """Return v without its part along q."""
+    """Return v without its component along q."""
     along = of_lists(q, v)
     return [x - along * y for x, y in zip(v, q, strict=True)]
 
@@ -137,7 +138,7 @@ def rank(A: Array, tolerance: float) -> int:
 
 
 def least_squares(A: Array, b: Array, tolerance: float) -> Array:
-    """Return the shortest x (n,) that minimises A x - b. A (m, n) has its rank by `tolerance`; b (m,)."""
+    """Return the shortest x (n,) that minimises |A x - b|. b (m,). The rank of A (m, n) follows from `tolerance`."""
     Q = basis(A.T, tolerance)  # span of the columns: A = Q' (Q A)
     if not len(Q):
         return np.zeros(A.shape[1])
@@ -148,9 +149,8 @@ def least_squares(A: Array, b: Array, tolerance: float) -> Array:
 
 
 def modes(K: Array, M: Array) -> tuple[Array, Array]:
-    """Return eigenvalues (n,), rising, and eigenvectors, columns X (n, n), of K x = w M x with X' M X = 1.
-
-    K, M (n, n): symmetric and positive definite. The method is Jacobi's, on L^-1 K L^-T with M = L L'.
+    """Return the rising eigenvalues (n,) and the eigenvectors, columns of X (n, n), of K x = w M x with X' M X = 1. K,
+    M (n, n): symmetric and positive definite. Jacobi's method runs on L^-1 K L^-T with M = L L'.
     """
     n = len(M)
     L = _cholesky(M)
@@ -175,7 +175,7 @@ def _cholesky(M: Array) -> Array:
 
 
 def _rounds(n: int) -> list[tuple[Array, Array]]:
-    """Return every pair of n axes once, in rounds of disjoint pairs: a tournament."""
+    """Return every pair of n axes once, in rounds of disjoint pairs, as in a tournament."""
     players = list(range(n + n % 2))
     rounds = []
     for _ in players[1:]:
@@ -187,7 +187,10 @@ def _rounds(n: int) -> list[tuple[Array, Array]]:
 
 
 def _rotate(A: Array, V: Array, p: Array, q: Array) -> bool:
-    """Turn the axes p and q of A, and V's rows, so that all A[p, q] vanish. Return False if all are negligible."""
+    """Turn the axes p and q of A, and the rows of V, so that all A[p, q] vanish.
+
+    Return False if all A[p, q] are negligible.
+    """
     between, a, b = A[p, q], A[p, p], A[q, q]
     turned = np.abs(between) > ROUNDING * np.sqrt(a * b)
     if not np.any(turned):

@@ -1,8 +1,8 @@
 """Sine, cosine, arctangent, square, exponential and logarithm, with the same last bit on every processor.
 
-NumPy and the C library choose versions by the processor, whose last bits differ. These are sums and products of rounded
-numbers in one order, with errors below one unit of the last place. Polynomials and the reduction of angles are those of
-Sun's fdlibm (1993).
+NumPy and the C library choose versions by the processor, and the last bits of these versions differ. The functions here
+are sums and products of rounded numbers in one order, with errors below one unit of the last place. Polynomials and the
+reduction of angles come from Sun's fdlibm (1993).
 """
 
 import math
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 
-# pi / 2 in three parts; the first two have 33 bits, so that a million times each is exact
+# pi / 2 in three parts; the first two have 33 bits, so multiples up to a million are exact
 QUARTER_1, QUARTER_2, QUARTER_3 = 1.57079632673412561417e+00, 6.07710050630396597660e-11, 2.02226624879595063154e-21
 INVERSE = 6.36619772367581382433e-01  # 2 / pi
 SINE = (-1.66666666666666324348e-01, 8.33333333332248946124e-03, -1.98412698298579493134e-04,
@@ -25,11 +25,11 @@ ARCTANGENT = (3.33333333333329318027e-01, -1.99999999998764832476e-01, 1.4285714
               -1.11111104054623557880e-01, 9.09088713343650656196e-02, -7.69187620504482999495e-02,
               6.66107313738753120669e-02, -5.83357013379057348645e-02, 4.97687799461593236017e-02,
               -3.65315727442169155270e-02, 1.62858201153657823623e-02)
-# arctan of 1/2, 1, 3/2 and infinity: rounded number and remainder
+# arctan of 1/2, 1, 3/2 and infinity, each as rounded number and remainder
 KNOWN = ((4.63647609000806093515e-01, 2.26987774529616870924e-17), (7.85398163397448278999e-01,
          3.06161699786838301793e-17), (9.82793723247329054082e-01, 1.39033110312309984516e-17),
          (1.57079632679489655800e+00, 6.12323399573676603587e-17))
-FEW = 8  # angles: so few are faster one by one, with the same bits
+FEW = 8  # up to so many angles are faster one by one, with the same bits
 EXACT = Context(prec=40)  # digits; a float has 17
 
 
@@ -113,7 +113,7 @@ def _series(t: float) -> float:
 
 
 def square(x: float) -> float:
-    """Return x x. For a plain number, x**2 would call the C library's power."""
+    """Return x x. For a plain number, x**2 would call the C library's pow."""
     return x * x
 
 

@@ -11,7 +11,7 @@ _SHORT.maxlevel = 3
 
 
 class Shown(str):
-    """Text in place of a value that is too long or too deep; its repr is the text itself."""
+    """Text in place of a value that is too long or too deep. Its repr is the text."""
 
     def __repr__(self) -> str:
         return str(self)
@@ -25,7 +25,7 @@ def shown(value: object) -> object:
 
 
 def nearest(word: str, choices: Iterable[str]) -> str | None:
-    """Return the choice most like `word`; None if none is similar."""
+    """Return the choice that is most similar to `word`; None without a similar choice."""
     found = difflib.get_close_matches(word, list(choices), n=1, cutoff=0.5)
     return found[0] if found else None
 

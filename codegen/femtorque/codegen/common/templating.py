@@ -1,6 +1,5 @@
-"""Jinja2 with the project's settings: an undefined name is an error, and a block leaves no line.
-
-The import waits until a template is needed: a cached image needs none.
+"""Jinja2 with the project's settings: an undefined name is an error, and a block leaves no line. The import is late,
+because a cached image needs no template.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Products of vectors and matrices, single or stacked, with the same last bit on every processor.
 
-NumPy's products come from a linear algebra library with different code per family of processors: the order of sums
+NumPy's products come from a linear algebra library with different code per family of processors. The order of sums
 differs, and products may be added unrounded. Here every product is rounded, and every sum runs from the first term to
-the last. For the small matrices of mechanisms this costs nothing.
+the last. For the small matrices of mechanisms this takes no more time.
 """
 
 import math
@@ -19,7 +19,10 @@ _NEXT, _LAST = np.array([1, 2, 0]), np.array([2, 0, 1])
 
 
 def cross(a: Array, b: Array) -> Array:
-    """Return a x b (..., 3), bit for bit numpy.cross of the last axis. A single vector takes a fiftieth of the time."""
+    """Return a x b (..., 3), bit for bit like numpy.cross along the last axis.
+
+    For single vectors it takes a fiftieth of numpy's time.
+    """
     if a.ndim == 1 and b.ndim == 1:
         (x, y, z), (u, v, w) = a.tolist(), b.tolist()
         return np.array((y * w - z * v, z * u - x * w, x * v - y * u))
@@ -50,7 +53,8 @@ def norm(v: ArrayLike, axis: int = -1) -> Any:
 
 
 def product(a: Array, b: Array, *more: Array) -> Any:
-    """Return a b, or a b c ... from the left: matrices (..., m, k), (..., k, n) or vectors (k,), as for the operator @.
+    """Return a b, or a b c ... from the left. The factors are matrices (..., m, k), (..., k, n) or vectors (k,), as for
+    the operator @.
     """
     first = _product(np.asarray(a, float), np.asarray(b, float))
     return product(first, *more) if more else first
@@ -85,7 +89,7 @@ def of_lists(a: list[float], b: list[float]) -> float:
 
 
 def _three(a: list[list[float]], b: list[list[float]]) -> Array:
-    """Return the product of two matrices (3, 3), the most frequent case."""
+    """Return the product of two matrices (3, 3), the most frequent size."""
     (p, q, r), (s, t, u), (v, w, x) = b
     return np.array([(l * p + m * s + n * v, l * q + m * t + n * w, l * r + m * u + n * x) for l, m, n in a])
 

@@ -1,9 +1,8 @@
-"""The constants of the control application: ft_config.h and .c, from a Mechanism and its Board.
+"""The constants of the control application: ft_config.h and .c, from a Mechanism and its Board. A joint's constants are
+combined into few factors of the control law (THEORY.md section 7). u is a half increment of the target, rad or m, so
+that qd = (u + u') / dt and qdd = 2 (u - u') / dt^2.
 
-The constants of a joint are combined here into few factors of the control law (THEORY.md section 7). u is a half
-increment of the target, rad or m, so that qd = (u + u') / dt and qdd = 2 (u - u') / dt^2.
-
-A comment at each constant below gives the rule for values that have no key in the mechanism file.
+The comments at the constants below give the rules for values without a key in the mechanism file.
 """
 
 import math
@@ -29,19 +28,19 @@ RAMP_MAX = 1000  # ticks; path lengths then fit 32 bits
 RING_S = 1.0  # least duration of the ring, as far as this fits RING_BYTES
 RING_BYTES = 72 * 1024  # more than half of the RAM
 QUINTIC_BYTES = 24  # bytes per joint and segment in single precision
-HOST_LOST = 10  # host timeouts until HOST_LOST; the board stops after the first
-FOLLOWING_S = 0.05  # longest time of a large following error
+HOST_LOST = 10  # host timeouts until HOST_LOST; the board stops the motion after the first timeout
+FOLLOWING_S = 0.05  # longest duration of a large following error
 UNLIMITED_EFFORT = 1e6  # N m or N, if the file gives neither effort nor motor
 UNLIMITED_SPEED = {False: 100.0, True: 10.0}  # rad/s, m/s, if the file gives neither velocity nor motor
 BUS_LOW, BUS_HIGH = 0.7, 1.3  # of the nominal voltage
-BUS_TOLD = 1.1  # of the nominal voltage: least measuring range of a board
-FINE_MOST = 16  # binary digits of a fine position beyond the wire's; 64 bits then hold 2^15 turns each way
+BUS_TOLD = 1.1  # least measuring range of a board, as a share of the nominal voltage
+FINE_MOST = 16  # more binary digits of a fine position than on the wire; 64 bits then hold 2^15 turns each way
 COARSE = 2**8  # wire steps per coarse step; limits are in coarse steps
 UNWATCHED = 2**31 - 1  # wire steps: no following error is larger
 COARSE_MAX = 120 * 2**24  # coarse steps: 120 turns
 SLIDE_MAX = 2**23 - 1  # coarse steps: 8 m, the range of a prismatic joint
 SPAN = {False: math.pi / 2.0, True: 1.0}  # rad, m: largest travel in one segment
-CUTOFF_LEAST = 6  # ticks: a servo is set, asked and answers within three; one repetition
+CUTOFF_LEAST = 6  # ticks: a servo is set, asked and answers within three ticks; with one repetition
 
 
 STRUCTS: dict[type, str] = {
@@ -53,7 +52,7 @@ STRUCTS: dict[type, str] = {
 
 @dataclass(frozen=True)
 class FollowTimes:
-    """Times of FOLLOW, us and ticks."""
+    """Durations of FOLLOW, us and ticks."""
 
     delay: int
     frame: int
@@ -99,7 +98,7 @@ class Drives:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of numbers, one per joint, and their check sums in single and in double precision. kind: of the C struct."""
+    """Rows of numbers, one per joint, with check sums in single and in double precision. kind: name of the C struct."""
 
     kind: str
     array: str
@@ -109,8 +108,9 @@ class Table:
 
 @dataclass(frozen=True)
 class Context:
-    """Context of ft_config.h.j2 and ft_config.c.j2. tables: those that the mechanism needs. heats: rows of ft_heat,
-    each with a description."""
+    """Context of ft_config.h.j2 and ft_config.c.j2. tables: the tables that the mechanism needs. heats: rows of
+    ft_heat, each with a description.
+    """
 
     lead: int
     duty_max: float
@@ -164,7 +164,8 @@ def render(mechanism: Mechanism, board: Board | None, feedforward: bool = True) 
 
 
 def ring_size(knot_hz: int, joints: int) -> int:
-    """Return the segments of the ring: a power of two, at least one second of segments or as many as RING_BYTES holds.
+    """Return the number of segments in the ring, a power of two. The ring holds at least a second, if RING_BYTES
+    suffices.
     """
     wanted, room = math.ceil(math.log2(knot_hz * RING_S)), math.floor(math.log2(RING_BYTES / (QUINTIC_BYTES * joints)))
     return max(2, 1 << min(wanted, room))
@@ -176,9 +177,8 @@ def ramp(rate_hz: int) -> int:
 
 
 def joint_constants(mechanism: Mechanism, joint: Joint, measured: bool = True) -> JointConstants:
-    """Return the constants of one joint for the control law and the safety checks.
-
-    measured: the encoder is read. Without a measurement there is no feedback and no watch on the error.
+    """Return the constants of one joint for the control law and the safety checks. measured: true if the board reads
+    the encoder. Without a measurement there is no feedback and no check of the following error.
     """
     hz, bus = float(mechanism.control.rate_hz), _bus(mechanism)
     slides, motor, limits = joint.type == "prismatic", joint.motor, joint.limits
@@ -236,11 +236,9 @@ def start_tolerance(joint: Joint) -> float:
 
 
 def fine_digits(mechanism: Mechanism) -> int:
-    """Return the binary digits of fine encoder positions beyond the wire's: as many as keep every joint's count in 32
-    bits.
-
-    A joint with N counts per turn then has an error of at most N 2^-(33 + digits) turn per turn. Raise BadInput if one
-    count is half a turn or more.
+    """Return how many more binary digits fine encoder positions have than positions on the wire. It is the largest
+    number with which every joint's travel per count fits 32 bits. A joint with N counts per turn then has an error of
+    at most N 2^-(33 + digits) turn per turn. Raise BadInput if one count is half a turn or more.
     """
     most = FINE_MOST
     for joint in mechanism.streamed:
@@ -266,7 +264,7 @@ def _count(joint: Joint) -> float:
 
 
 def _measured(joint: Joint, board: Board | None) -> bool:
-    """Return True if the board reads the position: the joint has a channel, or a drive that reports it."""
+    """Return True if the board reads the position by the joint's channel or drive."""
     driven = board is None or (bool(board.channels) and joint.actuated and joint.motor is not None)
     return joint.drive is not None or (joint.encoder is not None and driven)
 
@@ -277,8 +275,10 @@ def _bus(mechanism: Mechanism) -> float:
 
 
 def _bus_high(mechanism: Mechanism, board: Board | None, nominal: float) -> float:
-    """Return the voltage above which the bus is too high, V. A reading at the end of the board's range counts as too
-    high."""
+    """Return the voltage, V, above which the bus voltage is too high.
+
+    A reading at the end of the board's range counts as too high.
+    """
     most = bus_most(board) if board else math.inf
     if board and most < BUS_TOLD * nominal:
         refuse(mechanism, "board.bus_voltage", nominal, f"board {board.name!r} measures at "
@@ -287,14 +287,16 @@ def _bus_high(mechanism: Mechanism, board: Board | None, nominal: float) -> floa
 
 
 def _following(joint: Joint, effort: float) -> float:
-    """Return twice the error at which ku alone asks for the joint's full effort."""
+    """Return twice the following error at which the ku term reaches the joint's full effort."""
     least, most = (0.01, 0.5) if joint.type == "prismatic" else (0.1, 1.5)
     return min(max(2.0 * effort / joint.gains.ku, least), most) if joint.gains.ku else most
 
 
 def follow_limits(mechanism: Mechanism) -> tuple[follow.Limits, ...]:
-    """Return the limits of each streamed joint in FOLLOW, as the board keeps them. Raise Refused if FOLLOW is
-    impossible."""
+    """Return the limits of each streamed joint that the board keeps in FOLLOW.
+
+    Raise Refused if FOLLOW is impossible.
+    """
     if why := follow.unfollowed(mechanism):
         raise Refused(f"{mechanism.name} cannot follow targets that are sent live: {why}")
     board = load_board(mechanism.board.use, mechanism.source or mechanism.name) if mechanism.board else None
@@ -413,8 +415,10 @@ def _drives(mechanism: Mechanism) -> Drives | None:
 
 
 def _brake(mechanism: Mechanism, board: Board | None) -> BrakeTimes:
-    """Return the brakes' times in whole ticks, rounded up, plus one: the level changes within a tick. The brakes open
-    when the bridges are awake."""
+    """Return the brakes' times in whole ticks, rounded up, plus one because the level changes within a tick.
+
+    The brakes open when the bridges are awake.
+    """
     brake, hz = mechanism.safety.brake, mechanism.control.rate_hz
     if brake is None or (board is not None and board.outputs is None):
         return BrakeTimes(0, 0, 0)

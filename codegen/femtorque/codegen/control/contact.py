@@ -1,8 +1,8 @@
 """Constants of contact detection (firmware/src/control/ft_contact.h): a row per joint, and times.
 
-The momentum observer is De Luca and Mattone's, in this project's step. It subtracts the motors' torque from the torque
-of the measured motion and filters the difference once. A motor's torque follows from its voltage, back-EMF and winding
-lag. A drive's torque is its setpoint, delayed by command and answer.
+The method is De Luca and Mattone's momentum observer, with this project's step. The torque of the measured motion less
+the motors' torque goes through one filter. A motor's torque follows from its voltage, back-EMF and winding lag. A
+drive's torque is its setpoint, delayed by command and answer.
 """
 
 import math
@@ -22,12 +22,12 @@ from femtorque.codegen.model import Model, assemble, has_modes, in_mode
 
 REACTIONS = {"none": 0, "stop": 1, "float": 2, "return": 3}
 SLOW_HZ = 0.3  # bandwidth of the mean; a touch is a deviation from the mean
-SETTLES_S = 0.5  # s after power on: the motors take over the weight, friction breaks away
+SETTLES_S = 0.5  # s after power on in which the motors take over the weight, and friction breaks away
 DRIVE_DELAY = 3  # ticks from a command to the answer that shows its effect
-SHARE_OF_DRIVE = 0.15  # SHARE of a drive: its coarser positions make more noise
-SHARE, OF_DRY, OF_NOISE = 0.02, 2.0, 6.0  # factors on effort, dry friction, noise in the default threshold
-QUIET_S = 1.0  # s at rest without a touch until an arm that gave way goes back, or continues to lie down
-RETURN_TRIES = 5  # interrupted ways back; then the arm stays
+SHARE_OF_DRIVE = 0.15  # SHARE for a drive, whose coarser positions make more noise
+SHARE, OF_DRY, OF_NOISE = 0.02, 2.0, 6.0  # factors on effort, dry friction and noise in the default threshold
+QUIET_S = 1.0  # s at rest without a touch until an arm that gave way returns, or continues to lie down
+RETURN_TRIES = 5  # interrupted returns, after which the arm stays
 RETURN_SPEED = Park.speed  # default share of FOLLOW's limits
 LATE = 1  # ticks from a voltage to its measured effect
 
@@ -49,7 +49,8 @@ class ContactConstants:
 @dataclass(frozen=True)
 class ContactDetection:
     """Constants of contact detection. gain, slow: filter gains of the residual and of its mean, per tick. reaction: as
-    in REACTIONS. quiet: ticks at rest without a touch. tries: most ways back."""
+    in REACTIONS. quiet: ticks at rest without a touch. tries: most returns.
+    """
 
     rows: list[ContactConstants]
     gain: float
@@ -104,21 +105,24 @@ def unfelt(mechanism: Mechanism) -> str:
 
 
 def noises(mechanism: Mechanism, rows: Sequence[JointConstants]) -> list[float]:
-    """Return the standard deviation of each joint's noise, N m or N, in three digits
-    (femtorque.codegen.control.felt_noise)."""
+    """Return the standard deviation of each joint's noise, N m or N, to three digits
+    (femtorque.codegen.control.felt_noise).
+    """
     hz = mechanism.control.rate_hz
     losses = [row.back_emf / row.resistance / hz if row.resistance else 0.0 for row in rows]
     return [three_digits(noise) for noise in felt_noise(mechanism, [row.count for row in rows], losses)]
 
 
 def threshold(joint: Joint, effort: float, noise: float) -> Contact:
-    """Return the threshold of a joint: the file's, or a sum of shares of effort, dry friction and noise, N m or N."""
+    """Return the threshold of a joint, N m or N: the file's value, or a sum of shares of effort, dry friction and
+    noise.
+    """
     share = SHARE_OF_DRIVE if joint.drive else SHARE
     return joint.contact or Contact(torque=share * effort + hidden(joint, effort) + OF_NOISE * noise)
 
 
 def hidden(joint: Joint, effort: float) -> float:
-    """Return the largest change of dry friction, N m or N, while a joint rests and the load reverses. effort: N m or N.
+    """Return the largest change of dry friction, N m or N, while a joint rests and its load reverses. effort: N m or N.
     """
     rubs = joint.friction
     return OF_DRY * (rubs.coulomb + (rubs.stribeck + rubs.load * effort))

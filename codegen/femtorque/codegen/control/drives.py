@@ -1,6 +1,5 @@
-"""Constants of drives on buses, for ft_config: a row per drive, in the order of joints.
-
-A comment at each constant below gives the rule for values that have no key in the mechanism file.
+"""Constants of drives on buses, for ft_config: a row per drive, in the order of joints. The comments at the constants
+below give the rules for values without a key in the mechanism file.
 """
 
 import math
@@ -11,11 +10,11 @@ from femtorque.codegen.control.table import FLOAT, INT32, UINT32, Kind, member
 from femtorque.codegen.drive import ALIKE, AT_LEAST, AT_MOST, EQUAL, PLACE, Family, Fitted, family_of
 from femtorque.codegen.mechanism import Drive, Joint, Mechanism
 
-SILENT_S = 5e-3  # s without an answer: the drive is silent
+SILENT_S = 5e-3  # s without an answer after which a drive is silent
 HALF_TURN = 2**23  # steps of half a joint turn, as C counts turns
 SILENT_TICKS = 5  # least number of ticks for SILENT_S
-BEATS = 5  # missing heartbeats: the drive is silent
-WATCHDOG_S = 20e-3  # s without a command: the drive stops by itself
+BEATS = 5  # missing heartbeats after which a drive is silent
+WATCHDOG_S = 20e-3  # s without a command after which a drive's watchdog stops it
 WATCHDOG_TICKS = 10  # least number of ticks for WATCHDOG_S
 
 
@@ -25,7 +24,7 @@ RULE = Kind("uint32_t", lambda number: f"FT_RULE_{RULES[number]}", ("I", "I"))
 
 @dataclass(frozen=True)
 class DriveConstants:
-    """One drive's row of ft_drive. Ranges and damping are the joint's, behind the gear."""
+    """One drive's row of ft_drive. Ranges and damping are at the joint, behind the gear."""
 
     joint: int = member(UINT32, "its number")
     bus: int = member(UINT32, "its number")
@@ -68,7 +67,10 @@ class SettingConstants:
 
 
 def fitted(joint: Joint, drive: Drive, watchdog: float = 0.0) -> Fitted:
-    """Return the facts for judging a drive's settings. watchdog: s. A servo's limits are counts within its turn."""
+    """Return the facts for the check of a drive's settings. watchdog: s.
+
+    A servo's limits are counts within its turn.
+    """
     own, setting = drive.type, drive.servo
     if setting is None:
         ends = sorted(drive.zero + drive.sign * at * drive.gear for at in (joint.limits.lower, joint.limits.upper))
@@ -84,7 +86,7 @@ def fitted(joint: Joint, drive: Drive, watchdog: float = 0.0) -> Fitted:
 
 
 def setting_rows(mechanism: Mechanism) -> list[SettingConstants]:
-    """Return the rows of all settings of the first drive, then of the next. Without settings there is one empty row."""
+    """Return the rows of all settings, drive by drive. Without settings there is one empty row."""
     rows = [row for _, joint, drive in drives(mechanism) for row in _settings(mechanism, joint, drive)]
     return rows or [SettingConstants(0, 0, 0, 0, 0, 0)]
 
@@ -112,12 +114,12 @@ def silent_ticks(mechanism: Mechanism) -> int:
 
 
 def beat_ticks(mechanism: Mechanism) -> int:
-    """Return the ticks without a heartbeat after which a drive is silent; 0: no drive has heartbeats."""
+    """Return the ticks without a heartbeat after which a drive is silent; 0 if no drive has heartbeats."""
     return math.ceil(BEATS * max((f.beat for f in families(mechanism)), default=0.0) * mechanism.control.rate_hz)
 
 
 def watchdog_s(mechanism: Mechanism) -> float:
-    """Return the time without a command after which a drive stops by itself, s."""
+    """Return the time without a command after which a drive's watchdog stops it, s."""
     return max(WATCHDOG_S, WATCHDOG_TICKS / mechanism.control.rate_hz)
 
 
@@ -145,7 +147,7 @@ def _zero(drive: Drive, family: Family) -> int:
 
 
 def _most(drive: Drive) -> float:
-    """Return the largest command of a servo: share of its supply, or steps of its current."""
+    """Return the largest command of a servo, as a share of its supply or in steps of its current."""
     own = drive.type.servo
     if drive.servo is None or own is None:
         return 0.0
@@ -153,7 +155,7 @@ def _most(drive: Drive) -> float:
 
 
 def _scale(joint: Joint) -> float:
-    """Return the current steps per N m at the joint of a servo that takes a current; else 0."""
+    """Return the current steps per N m at the joint for a servo that takes a current; else 0."""
     own = joint.drive.type.servo if joint.drive is not None else None
     if own is None or not own.ampere or joint.motor is None:
         return 0.0

@@ -5,16 +5,14 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-DEGREE = 6  # of the Padé approximant: 3.4e-16 of the exponential at a norm of a half
-ROUNDS = 8  # of balancing; more change little
+DEGREE = 6  # degree of the Padé approximant, with an error of 3.4e-16 at a norm of a half
+ROUNDS = 8  # rounds of balancing; more rounds change little
 
 
 def exponential(A: Array) -> Array:
-    """Return e^A (P, n, n) of matrices A (P, n, n) of similar size.
-
-    The method scales and squares a Padé approximant (Golub and Van Loan, Matrix Computations, section 11.3). Balanced
-    units save squarings, each of which costs precision. SciPy has the same method, but its import takes 0.25 s per
-    command.
+    """Return e^A (P, n, n) of matrices A (P, n, n) of similar size. The method scales and squares a Padé approximant
+    (Golub and Van Loan, Matrix Computations, section 11.3). Balanced units need fewer squarings, and each squaring
+    costs precision. SciPy has the same method, but its import takes 0.25 s per command.
     """
     units = _balanced(np.max(np.abs(A), axis=0))
     B = A * units / units[:, None]

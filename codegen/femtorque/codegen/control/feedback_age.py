@@ -1,4 +1,4 @@
-"""Constants for the age of positions that come over a bus (firmware/src/control/ft_law.c): a row per joint."""
+"""Constants for the age of positions from a bus (firmware/src/control/ft_law.c): a row per joint."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,10 @@ class AgeConstants:
 
 
 def ages(mechanism: Mechanism) -> dict[str, float]:
-    """Return {joint: age of its position in the law, s} for drives on buses, whose tick ends with the bus traffic."""
+    """Return {joint: age of its position in the control law, s} for drives on buses.
+
+    A tick ends with the bus traffic.
+    """
     found: dict[str, float] = {}
     for bus in mechanism.buses:
         own = [(j.name, j.drive) for j in mechanism.moving if j.drive is not None and j.drive.bus == bus.name]
@@ -28,7 +31,7 @@ def ages(mechanism: Mechanism) -> dict[str, float]:
 
 
 def aging(mechanism: Mechanism) -> list[AgeConstants]:
-    """Return a row for each streamed joint; no rows if drives close all loops over buses."""
+    """Return a row for each streamed joint, or no rows if the drives close all loops."""
     if not any(map(_closed_here, mechanism.streamed)):
         return []
     old = ages(mechanism)

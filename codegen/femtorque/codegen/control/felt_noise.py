@@ -1,8 +1,7 @@
-"""The noise of the estimated external torque that the steps of encoders cause.
-
-A moving joint's position has a random error of up to half a step at every tick. The observer makes a velocity error of
-it, the inertia a torque error, and the filter passes its bandwidth. All this is linear: the variance of the noise is
-the sum of the squared responses to one error.
+"""The noise of the estimated external torque due to the steps of encoders. A moving joint's position has a random error
+of up to half a step at every tick. The observer turns this error into a velocity error, and the inertia turns the
+velocity error into a torque error. The filter passes its bandwidth. These operations are linear, so the variance of the
+noise is the sum of the squared responses to one error.
 """
 
 import math
@@ -17,16 +16,16 @@ from femtorque.codegen.mechanism import Mechanism
 from femtorque.codegen.model import Model, assemble, mass_matrix
 
 Array = NDArray[np.float64]
-SHARE = 0.75  # of the poses of closed loops; poses nearer to singular ones have more noise
-FOLLOWED_S = 3.0  # s of the response to one error; the filter's bandwidth is at least 1 Hz
+SHARE = 0.75  # share of the poses of closed loops; poses near singular ones have more noise
+FOLLOWED_S = 3.0  # s, length of the response to one error; the filter's bandwidth is at least 1 Hz
 
 
 def felt_noise(mechanism: Mechanism, steps: ArrayLike, losses: ArrayLike) -> Array:
     """Return the standard deviation of each streamed joint's noise, N m or N (n,), at the worst pose.
 
-    In closed loops the pose is the worst of SHARE of the poses. The mechanism needs `feel`, and as many streamed joints
-    as degrees of freedom. steps: of the encoders, rad or m (n,). losses: back-EMF damping of the motors, N m s/rad or N
-    s/m (n,).
+    In closed loops the noisiest poses, beyond the share SHARE, do not count. The mechanism needs `feel`, and as many
+    streamed joints as degrees of freedom. steps: steps of the encoders, rad or m (n,). losses: back-EMF damping of the
+    motors, N m s/rad or N s/m (n,).
     """
     model = Model.of(mechanism)
     poses, assembly = sample_poses(model), assemble(model)

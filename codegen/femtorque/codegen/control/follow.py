@@ -1,11 +1,11 @@
 """Limits of FOLLOW, for ft_config: a row per joint, and times.
 
-The acceleration is possible at every sampled pose: all joints accelerate together against weight, friction, centrifugal
-and Coriolis torques, and no joint exceeds its motor's torque at its largest velocity. Velocities are the joints' limits
-or less: centrifugal and Coriolis torques, viscous friction and the motor's loss at speed take at most TURNING of the
-effort that weight and dry friction leave; and a motor runs at most at OF_NO_LOAD of its no-load speed. In closed loops,
-and with mimic joints, centrifugal and Coriolis torques are ignored: near singular poses they would leave no velocity.
-The jerk builds the acceleration up in BUILD_UP.
+The accelerations are possible at every sampled pose. All joints can accelerate together against weight, friction,
+centrifugal and Coriolis torques. No joint then exceeds its motor's torque at its largest velocity. Velocities are at
+most the joints' limits, and at most OF_NO_LOAD of a motor's no-load speed. Weight and dry friction leave a part of the
+effort. At most TURNING of this part goes to centrifugal and Coriolis torques, viscous friction and the motor's loss at
+speed. In closed loops, and with mimic joints, centrifugal and Coriolis torques are ignored, because near singular poses
+they would leave no velocity. The acceleration builds up in BUILD_UP.
 """
 
 from collections.abc import Sequence
@@ -30,16 +30,16 @@ Array = NDArray[np.float64]
 RISE = 0.05  # s: least time to full velocity
 BUILD_UP = 0.05  # s to full acceleration if the file limits no jerk
 SPARE = 0.02  # least share of a joint's effort for acceleration
-TURNING = 0.5  # share of the effort beyond weight and friction for velocities; the rest is for acceleration
-OF_NO_LOAD = 0.8  # of the no-load speed: a margin for a lower supply
+TURNING = 0.5  # share of the effort beyond weight and friction for velocity; the other share is for acceleration
+OF_NO_LOAD = 0.8  # share of the no-load speed; the margin is for a lower supply
 GIVES_WAY = 0.98  # factor on a joint's speed in a step of the search
-MANY = 40  # driven joints: more do not fit a board's memory, and all triples would take minutes
+MANY = 40  # driven joints; more do not fit a board's memory, and all triples would take minutes
 AT_ONCE = 100_000  # positions per call, so that the numbers fit the caches
-INSIDE = 1e-5  # rad or m inside position limits, and share of the other limits: room for rounding
+INSIDE = 1e-5  # rad or m inside position limits, and share of the other limits, as room for rounding
 BOUNDLESS = 2**62  # wire steps
 
-# Within a tick an uneven jerk adds at most J dt^2/4 to v and 0.1283 J dt^3 to p, compared with an even jerk: integrals
-# of the absolute weights. Rounding adds more.
+# Compared with a constant jerk, a changing jerk adds at most J dt^2/4 to v and 0.1283 J dt^3 to p within a tick:
+# integrals of the absolute weights. Rounding adds more.
 UNEVEN_V, UNEVEN_P = 0.25, 0.1283
 ROUNDED = 2.0**-21  # of limits of velocity and acceleration
 ROUNDED_P = 6e-8  # rad or m: rounding of segment time, displacements and position steps
@@ -74,7 +74,7 @@ class FollowConstants:
 
 
 def unfollowed(mechanism: Mechanism) -> str:
-    """Return why a mechanism cannot follow live targets; '' if it can."""
+    """Return the reason why a mechanism cannot follow live targets; '' if it can follow."""
     if mechanism.flexible:
         return "its flexible links would need a motion that is known beforehand"
     if len(mechanism.streamed) > MANY:
@@ -134,11 +134,10 @@ def follow_limits(mechanism: Mechanism, speeds: tuple[float, ...]) -> tuple[Limi
 
 @dataclass(frozen=True)
 class _Asked:
-    """Torques that the motion asks of each streamed joint in one mode, N m or N, with load-dependent friction.
-
-    rest (P, J): weight and dry friction. viscous (J,): at a velocity of 1. turning (P, J, J, J): largest torque per
-    product of two joints' velocities, each pair once. moves (P, J, J): per acceleration of each joint. motors: the
-    available torques.
+    """Torques that a motion needs at each streamed joint in one mode, N m or N, with load-dependent friction. rest (P,
+    J): weight and dry friction. viscous (J,): friction at a velocity of 1. turning (P, J, J, J): largest torque per
+    product of two joints' velocities, each pair once. moves (P, J, J): torque per acceleration of each joint. motors:
+    the available torques.
     """
 
     motors: Motors
@@ -148,7 +147,7 @@ class _Asked:
     moves: Array
 
     def shares(self, speeds: Array) -> Array:
-        """Return the largest torque (P, J, J) that these speeds take from each joint, split by the joint that moves."""
+        """Return the largest torque (P, J, J) that these speeds cost each joint, split by the joint that moves."""
         pairs = self.turning * speeds[:, None] * speeds
         own = self.viscous * speeds + self.motors.lost(speeds)
         return 0.5 * np.asarray(pairs.sum(axis=-1) + pairs.sum(axis=-2)) + np.diag(own)
@@ -158,14 +157,13 @@ class _Asked:
         return np.maximum(self.motors.effort - self.rest, SPARE * self.motors.effort)
 
     def room(self, speeds: Array) -> Array:
-        """Return the effort (P, J) for acceleration at these speeds, which _speeds has bounded."""
+        """Return the effort (P, J) for acceleration at these speeds, the result of _speeds."""
         return self.left() - self.shares(speeds).sum(axis=-1)
 
 
 def _speeds(asked: Sequence[_Asked], speeds: Array) -> Array:
-    """Return speeds (J,) of at most `speeds`, which take at most TURNING of the effort that weight leaves.
-
-    In each step, the joint with the largest part of the largest excess becomes slower.
+    """Return speeds (J,), at most `speeds`, that take at most TURNING of the effort beyond weight and friction. In each
+    step, the joint with the largest share of the largest excess becomes slower.
     """
     found = speeds.copy()
     for one in asked:
@@ -181,7 +179,10 @@ def _speeds(asked: Sequence[_Asked], speeds: Array) -> Array:
 
 
 def _accelerations(asked: Sequence[_Asked], base: Array, speeds: Array) -> Array:
-    """Return accelerations (J,) of at most `base`: first each joint alone, then one common factor for all together."""
+    """Return accelerations (J,) of at most `base`.
+
+    First each joint is bounded alone, then one factor bounds all joints together.
+    """
     alone = base.copy()
     for one in asked:
         own = np.diagonal(one.moves, axis1=-2, axis2=-1)

@@ -1,15 +1,15 @@
 """The stiffest gains of the sampled loop: PD law, observer, motors and latency as one discrete system.
 
-Plant: M(q) qdd = f at a fixed pose, rotors included. Motor: L dI/dt = V - R I - K N qd with V held over a tick, so with
-f = N K I the force follows its command at R/L, and back-EMF damps. Law: f* = -Ku y - Kv qd^, with the encoder's
-position y and the velocity qd^ of the tracking observer; the law compensates the target's back-EMF, which is not in the
-loop. Values of t_k act over [t_k + lead dt, t_k + (lead + 1) dt]. Friction, which damps, and gravity's stiffness are
-ignored. Closed loops keep the independent joints q_i, with dq = G dq_i and mass G' M G, driven and measured through the
-rows of G of the actuated joints. Flexible links add their modes, with stiffness and damping, to the independent
-coordinates.
+Plant: M(q) qdd = f at a fixed pose, with the rotors. Motor: L dI/dt = V - R I - K N qd with V held over a tick. With f
+= N K I the force follows its command at the rate R/L, and back-EMF damps. Law: f* = -Ku y - Kv qd^, with the encoder's
+position y and the velocity qd^ of the tracking observer. The law compensates the target's back-EMF, which is not in the
+loop. Values of t_k act over [t_k + lead dt, t_k + (lead + 1) dt]. Friction would damp, and is ignored. Gravity's
+stiffness is ignored too. Closed loops have the independent joints q_i as coordinates, with dq = G dq_i and mass G' M G.
+The rows of G for the actuated joints drive and measure them. Flexible links add their modes, with stiffness and
+damping, to the independent coordinates.
 
 `stiffest_gains`: Ku = m w^2, Kv = 2 damping m w, with the joint's smallest apparent inertia m over its range. w is the
-largest for which the loop stays stable at every pose with all gains multiplied by `margin`.
+largest value for which the loop is stable at every pose with all gains multiplied by `margin`.
 """
 
 from __future__ import annotations
@@ -32,13 +32,15 @@ Array = NDArray[np.float64]
 
 MARGIN = 2.0  # gain margin: 6 dB
 DAMPING = 1.0  # ratio Kv / (2 sqrt(Ku m))
-POSES = 48  # fewer for more than six joints: the cost of eigenvalues is cubic
+POSES = 48  # fewer poses for more than six joints, since the cost of eigenvalues is cubic
 UNLIMITED = {True: 0.5, False: np.pi}  # assumed range of a joint without limits: m (prismatic), rad
 
 
 @dataclass(frozen=True)
 class Stability:
-    """The worst pose of a sampled loop. radius: of its eigenvalues, stable below 1. rate_gain: of Kv M^-1 dt."""
+    """The worst pose of a sampled loop. radius: spectral radius, stable below 1. rate_gain: spectral radius of Kv M^-1
+    dt.
+    """
 
     radius: float
     rate_gain: float
@@ -54,7 +56,8 @@ def sample_poses(model: Model) -> Array:
     """Return poses (P, n) over the joints' ranges: start, straight, then a Halton sequence. Every call gives the same
     poses.
 
-    In closed loops a pose is the farthest point on the straight way from the assembled pose that the loops can reach.
+    In closed loops each pose is on the straight line from the assembled pose to its target, as far as the loops can
+    reach.
     """
     assembly = assemble(model)
     free = [model.bodies[i] for i in assembly.independent]
@@ -93,9 +96,9 @@ def _range(body: Body) -> tuple[float, float]:
 
 
 def apparent_inertia(masses: Array, moves: Array | None = None) -> Array:
-    """Return the smallest inertia (a,) of each driven joint over the poses, the others free: 1 / (G M^-1 G')_jj.
-
-    masses (P, k, k): of the independent joints. moves (P, a, k): of the driven joints; by default the identity.
+    """Return the smallest inertia (a,) of each driven joint over the poses, with the other joints free: 1 / (G M^-1
+    G')_jj. masses (P, k, k): mass matrices of the independent joints. moves (P, a, k): G of the driven joints, by
+    default the identity.
     """
     inverse = np.linalg.inv(masses)
     if moves is not None:
@@ -105,9 +108,8 @@ def apparent_inertia(masses: Array, moves: Array | None = None) -> Array:
 
 @dataclass(frozen=True)
 class SampledLoop:
-    """The loop without its gains: k independent coordinates, a actuated joints (in a tree all joints).
-
-    A (P, 2k + a, 2k + a), B (P, 2k + a, a): q_i, qd_i, f over one tick, at P poses. moves (P, a, k): dq_a by dq_i.
+    """The loop without its gains, with k independent coordinates and a actuated joints (in a tree all joints). A (P, 2k
+    + a, 2k + a), B (P, 2k + a, a): change of q_i, qd_i, f over one tick, at P poses. moves (P, a, k): dq_a by dq_i.
     """
 
     joints: tuple[int, ...]
@@ -149,16 +151,15 @@ class SampledLoop:
                            lead, dt)
 
     def radii(self, ku: Array, kv: Array, at: Sequence[int] | None = None) -> Array:
-        """Return the spectral radius of the closed loop at all poses (P,), or at those numbered `at`.
-
-        State: q, qd, f; predicted position, velocity; `lead` commands.
+        """Return the spectral radius of the closed loop at all poses (P,), or at the poses with the numbers `at`. The
+        state consists of q, qd, f, predicted position, velocity and `lead` commands.
         """
         A, B, G = (x if at is None else x[list(at)] for x in (self.A, self.B, self.moves))
         n, k, (l1, l2), dt = len(ku), G.shape[-1], self.observer, self.dt
         one, P = np.eye(n), 2 * k + n  # P: states of the plant
         size = P + (2 + self.lead) * n
         predicts, velocities = slice(P, P + n), slice(P + n, P + 2 * n)
-        velocity = np.zeros((len(A), n, size))  # of the observer, this tick
+        velocity = np.zeros((len(A), n, size))  # state of the observer in this tick
         velocity[:, :, :k], velocity[:, :, predicts], velocity[:, :, velocities] = G * (l2 / dt), -one * l2 / dt, one
         position = np.zeros((len(A), n, size))  # of the encoder
         position[:, :, :k] = G
@@ -183,7 +184,7 @@ class SampledLoop:
 def _motors(model: Model) -> tuple[Array, Array]:
     """Return R/L (n,) 1/s and (N K)^2/R (n,) N m s/rad.
 
-    An ideal joint follows its command within a hundredth of a tick. A servo that takes a current does so, too.
+    Ideal joints, and servos that take a current, follow their command within a hundredth of a tick.
     """
     lag, back_emf = np.full(model.n, 100.0 / model.dt), np.zeros(model.n)
     for i, body in enumerate(model.bodies):
@@ -214,7 +215,7 @@ def stiffest_gains(model: Model, lead: int, margin: float = MARGIN, damping: flo
     def radii(w: float, at: Sequence[int] | None = None) -> Array:
         return loop.radii(margin * m * w**2, margin * 2.0 * damping * m * w, at)
 
-    critical: list[int] = []  # few poses limit w: bisect with these, then check the others
+    critical: list[int] = []  # few poses limit w, so bisect with these and then check the others
     w, worst = 1.0 / loop.dt, 0
     while worst not in critical:
         critical.append(worst)

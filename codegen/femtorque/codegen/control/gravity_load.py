@@ -1,4 +1,4 @@
-"""Gravity's load on the motors of an arm at rest, and the joints that fall when the motors let go.
+"""Gravity's load on the motors of an arm at rest, and the joints that fall without power.
 
 A joint is loaded if its weight exceeds its Coulomb friction somewhere in its range. Motors without power are assumed to
 hold nothing: mechanism files have no cogging and no self-locking gears.
@@ -19,14 +19,15 @@ from femtorque.codegen.wire import messages
 
 Array = NDArray[np.float64]
 
-LOOP_POSES = 8  # of closed loops, whose torques are computed one by one
-ROUNDING = 1e-9  # of the whole weight at a lever of 1 m: rounding of torques that cancel
+LOOP_POSES = 8  # poses of closed loops, whose torques are computed one by one
+ROUNDING = 1e-9  # share of the whole weight at a lever of 1 m: rounding error of torques that cancel
 
 
 @dataclass(frozen=True)
 class Load:
-    """Gravity's largest torque on a joint at rest, N m or N, and the pose: positions of all joints, rad or m. mode: if
-    any."""
+    """Gravity's largest torque on a joint at rest, N m or N. pose: positions of all joints there, rad or m. mode: name
+    of the mode, if the file has modes.
+    """
 
     torque: float
     pose: Mapping[str, float]
@@ -65,7 +66,7 @@ def _heaviest(mechanism: Mechanism) -> dict[str, Load]:
 
 
 def each_mode(mechanism: Mechanism) -> list[tuple[str, Mechanism]]:
-    """Return (name, mechanism in that mode) for every mode; ('', mechanism) if there is one mode only."""
+    """Return (name, mechanism in this mode) for every mode; ('', mechanism) if there is only one mode."""
     return ([(mode.name, in_mode(mechanism, mode.name)) for mode in mechanism.modes] if has_modes(mechanism) else
             [("", in_mode(mechanism))])
 
@@ -90,7 +91,7 @@ def overweight(mechanism: Mechanism, efforts: Mapping[str, float]) -> dict[str, 
 
 
 def loaded(mechanism: Mechanism) -> dict[str, float]:
-    """Return the actuated joints that fall if nothing holds them, with gravity's torque."""
+    """Return the actuated joints that fall without power, with gravity's torque."""
     joints = {j.name: j for j in mechanism.moving}
     return {name: torque for name, torque in weights(mechanism).items()
             if torque > joints[name].friction.coulomb}
@@ -99,8 +100,8 @@ def loaded(mechanism: Mechanism) -> dict[str, float]:
 def resolved(mechanism: Mechanism) -> Safety:
     """Return [safety] with `auto` resolved.
 
-    After a lost host or a bad knot, sensors, drivers and law are intact. So an arm with a pose lies down, an arm that
-    would fall is held, and any other arm coasts.
+    After a lost host or a bad knot, sensors, drivers and control law are intact. An arm with a pose therefore lies
+    down, an arm that would fall is held, and any other arm coasts.
     """
     safety = mechanism.safety
     if safety.host != "auto":
@@ -109,13 +110,14 @@ def resolved(mechanism: Mechanism) -> Safety:
 
 
 def _host(safety: Safety, found: dict[str, float]) -> str:
-    """Return the reaction that `auto` means if these joints would fall."""
+    """Return the reaction for `auto` if these joints would fall."""
     return "park" if safety.park else "hold" if found else "coast"
 
 
 def falls(mechanism: Mechanism, weak: Collection[str] = ()) -> list[str]:
-    """Return lines that say which joints fall: if the host is lost, and whenever the motors let go. weak: joints that
-    give less torque than gravity may ask."""
+    """Return lines that name the joints that fall if the host is lost, and the joints that fall without power. weak:
+    joints with less torque than gravity may need.
+    """
     found = loaded(mechanism) if any(j.motor or j.drive for j in mechanism.moving) else {}
     if not found:
         return []
@@ -150,6 +152,6 @@ def _one(singular: str, plural: str, names: Collection[str]) -> str:
 
 
 def _letting_go(safety: Safety) -> list[tuple[str, str]]:
-    """Return (faults of a class, reaction) of every other class whose reaction does not hold the arm."""
+    """Return (faults of a class, reaction) for every other class whose reaction does not hold the arm."""
     return [("faults of class " + name, getattr(safety, name)) for name in messages.FAULT_CLASSES
             if name != "host" and getattr(safety, name) != "hold"]

@@ -1,6 +1,6 @@
 """Constants of the lab modes and of the reactions to faults, for ft_config: a row per joint, a number per fault.
 
-A comment at each constant below gives the rule for values that have no key in the mechanism file.
+The comments at the constants below give the rules for values without a key in the mechanism file.
 """
 
 import math
@@ -16,9 +16,9 @@ SEEK_SPEED = 0.05  # of limits.velocity
 SEEK_EFFORT = 0.25  # of limits.effort
 SEEK_SLACK = 1.5, 1.0  # factor on the travel time, and seconds added
 PRESS_S = 0.05  # s against the stop
-INSIDE = 0.02  # rad or m: distance from its limits to which a joint moves after its zero was found
+INSIDE = 0.02  # rad or m: distance inside its limits to which a joint moves after the search for its zero
 JOG_RAMP_S = 0.25  # from rest to the jog velocity
-FRICTION_VELOCITY = {False: 0.05, True: 0.005}  # rad/s, m/s: slower, a floating joint's friction fades out
+FRICTION_VELOCITY = {False: 0.05, True: 0.005}  # rad/s, m/s: below this velocity a floating joint's friction fades out
 PROBE_TRAVEL = {False: 0.35, True: 0.02}  # rad, m that a probe may move a joint
 HOT = ("OVER_TEMPERATURE", "OVERLOAD")  # faults for which [safety.park] heat lays the arm down
 WHOLE = 64  # overlaid gains are 64ths of the file's
@@ -46,8 +46,9 @@ class LabConstants:
 
 
 def lab_constants(mechanism: Mechanism, joint: Joint, speed: float, effort: float, count: float) -> LabConstants:
-    """Return the constants of one joint for the lab modes. speed, effort: its limits. count: rad or m per encoder
-    count."""
+    """Return the constants of one joint for the lab modes. speed, effort: the joint's limits. count: rad or m per
+    encoder count.
+    """
     hz, safety, slides = float(mechanism.control.rate_hz), mechanism.safety, joint.type == "prismatic"
     home = joint.home or Home()
     jog_velocity = safety.jog_speed * speed
@@ -78,7 +79,9 @@ def lab_constants(mechanism: Mechanism, joint: Joint, speed: float, effort: floa
 
 
 def _slow_enough(mechanism: Mechanism, joint: Joint, home: Home, rate: float, most: float) -> float:
-    """Return a seeking rate of at most one count per tick: an index is one count wide and is read once per tick."""
+    """Return a seeking rate of at most one count per tick, because an index is one count wide and is read once per
+    tick.
+    """
     if home.speed and home.speed > most:
         refuse(mechanism, f"joint.{joint.name}.home.speed", home.speed, "would pass the index between two ticks",
                f"at most {most:.3g}")
@@ -99,8 +102,9 @@ def _retract(joint: Joint, home: Home) -> float:
 
 
 def reactions(mechanism: Mechanism) -> list[tuple[str, str]]:
-    """Return (fault, reaction) in the order of the faults' numbers, by messages.FAULT_CLASSES. [safety.park] may assign
-    "park" to heat and a low supply."""
+    """Return (fault, reaction) by messages.FAULT_CLASSES, in the order of the faults' numbers. [safety.park] may assign
+    "park" to heat and a low supply.
+    """
     safety = resolved(mechanism)
     chosen = {fault: getattr(safety, name)
               for name, (faults, _, _) in messages.FAULT_CLASSES.items() for fault in faults}

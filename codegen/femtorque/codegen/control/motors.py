@@ -1,11 +1,8 @@
 """Torques of a mechanism's motors at its joints, at rest and in motion. Plans, the check before streaming, FOLLOW and
-the board take their limits from this module.
-
-    |tau| <= min(effort, stall - fall qd sgn(tau))
-
-effort is the least of limits.effort, the stall torque, the current loop's range and the drive's torque. The line is the
-steady state of the motor's voltage equation: stall = K N V / R and fall = (K N)^2 / R. V is the share of the supply
-that bridge, current loop or servo can use. A drive with unknown internals has no line.
+the board take their limits from this module. |tau| <= min(effort, stall - fall qd sgn(tau)) effort is the least of
+limits.effort, the stall torque, the current loop's range and the drive's torque. The second bound is a line: the steady
+state of the motor's voltage equation, with stall = K N V / R and fall = (K N)^2 / R. V is the share of the supply that
+bridge, current loop or servo can use. A drive with unknown internals has no line.
 """
 
 from __future__ import annotations
@@ -25,8 +22,9 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Motor:
-    """One joint's motor. effort, stall: N m or N, infinite without a limit. fall: slope of its line, N m s/rad; 0
-    without a line. no_load: rad/s or m/s, infinite if unknown. velocity: largest velocity of file and motor."""
+    """One joint's motor. effort, stall: N m or N, infinite without a limit. fall: slope of the motor's line, N m s/rad;
+    0 without a line. no_load: rad/s or m/s, infinite if unknown. velocity: largest velocity that file and motor allow.
+    """
 
     effort: float = math.inf
     stall: float = math.inf
@@ -53,8 +51,10 @@ class Motor:
 
 
 def current_range(mechanism: Mechanism, joint: Joint) -> float:
-    """Return the current at a duty of 1, A, of a joint with a current loop, else 0. The loop takes the duty as a share
-    of this range, and the law's voltage is this share of the bus voltage."""
+    """Return the current at a duty of 1, A, for a joint with a current loop, else 0.
+
+    The loop takes the duty as a share of this range.
+    """
     if mechanism.board is None or joint.motor is None or joint.motor.drive != "current":
         return 0.0
     board = load_board(mechanism.board.use, mechanism.source or mechanism.name)
@@ -63,7 +63,7 @@ def current_range(mechanism: Mechanism, joint: Joint) -> float:
 
 @dataclass(frozen=True)
 class Motors:
-    """The motors of all streamed joints: the numbers of Motor, (J,) each."""
+    """The motors of all streamed joints: the fields of Motor as arrays (J,)."""
 
     effort: Array
     stall: Array

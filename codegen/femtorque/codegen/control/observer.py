@@ -6,9 +6,9 @@ At every tick, with the measured position y and the position predicted at the pr
     qd = qd + rate_gain e / dt
     predicted = y - e + position_gain e + dt qd
 
-Both poles are at exp(-2 pi f dt): critically damped with bandwidth f, stable at any tick. In motion, the target's
-velocity change per tick is added to qd, and half of it to the prediction. So accelerations cause no lag. The change
-comes from outside the loop and leaves the poles in place.
+Both poles are at exp(-2 pi f dt), so the observer is critically damped with bandwidth f, and stable at any tick. In
+motion, the target's velocity change per tick is added to qd, and half of the change to the prediction. Accelerations
+then cause no lag. The change comes from outside the loop, so the poles do not change.
 """
 
 import math

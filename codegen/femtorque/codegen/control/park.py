@@ -1,8 +1,6 @@
-"""Lying down, for ft_config: the pose to which the board moves the arm by itself, and the speed.
-
-FOLLOW's governor moves every joint straight to its place at a share of FOLLOW's limits. Each joint stays between its
-start and its place, so no way leaves the box of the joints' ranges. Closed loops do not close everywhere in the box and
-are refused.
+"""Constants of lying down, for ft_config: the pose to which the board moves the arm, and the speed. FOLLOW's governor
+moves every joint straight to its place at a share of FOLLOW's limits. Each joint stays between its start and its place,
+so the arm stays in the box of the joints' ranges. Closed loops do not close everywhere in this box, and are refused.
 """
 
 import math
@@ -21,15 +19,16 @@ from femtorque.codegen.reference import newton_euler
 from femtorque.codegen.wire import to_wire
 
 SPARE = 1.5  # factor on the shortest time of the way
-SPARE_S = 0.5  # s added; after that the motors let go
-SAGS_S = 0.02  # s of low supply; a motor's start makes a shorter dip
+SPARE_S = 0.5  # s added; after this time the motors switch off
+SAGS_S = 0.02  # s of low supply; the dip at a motor's start is shorter
 
 
 @dataclass(frozen=True)
 class Parking:
-    """Constants of lying down. rows: a share of FOLLOW's limits. pose: wire positions. endless: bits of the joints that
-    take the short way round. seconds: of the longest way. heat: 1 if heat is a reason, else 0. volts: low supply; None:
-    not a reason."""
+    """Constants of lying down. rows: limits, a share of FOLLOW's limits. pose: wire positions. endless: bits of the
+    joints that take the short way round. seconds: duration of the longest way. heat: 1 if heat is a reason, else 0.
+    volts: low supply, or None if a low supply is no reason.
+    """
 
     rows: list[FollowConstants]
     pose: list[int]
@@ -42,7 +41,7 @@ class Parking:
 
 
 def checked(mechanism: Mechanism) -> Park | None:
-    """Return [safety.park] of a mechanism that can lie down; None: the table is absent. Raise BadInput with the key."""
+    """Return [safety.park] of a mechanism that can lie down; None without this table. Raise BadInput with the key."""
     park = mechanism.safety.park
     if park is None:
         return None
@@ -65,7 +64,7 @@ def checked(mechanism: Mechanism) -> Park | None:
 
 
 def _unparked(mechanism: Mechanism) -> str:
-    """Return why a mechanism cannot lie down; '' if it can."""
+    """Return the reason why a mechanism cannot lie down; '' if it can lie down."""
     if why := wayless(mechanism):
         return why
     for joint in mechanism.streamed:
@@ -75,7 +74,7 @@ def _unparked(mechanism: Mechanism) -> str:
 
 
 def wayless(mechanism: Mechanism) -> str:
-    """Return why a mechanism cannot move to a place by itself; '' if it can."""
+    """Return the reason why the board cannot move a mechanism to a place; '' if it can."""
     if why := unfollowed(mechanism):
         return f"needs what follows targets on the board, which this mechanism cannot: {why}"
     if any(assemble(Model.of(one)).dependent for _, one in each_mode(mechanism)):
@@ -85,9 +84,8 @@ def wayless(mechanism: Mechanism) -> str:
 
 def parking(mechanism: Mechanism, board: Board | None, limits: Sequence[Limits],
             supply: tuple[float, float]) -> Parking | None:
-    """Return the constants of lying down; None: the mechanism has no pose for it. Raise BadInput, which names the key.
-
-    limits: limits of FOLLOW. supply: lowest and nominal voltage, V.
+    """Return the constants of lying down; None without a pose. Raise BadInput with the key. limits: limits of FOLLOW.
+    supply: lowest and nominal voltage, V.
     """
     park = checked(mechanism)
     if park is None:
@@ -105,7 +103,7 @@ def parking(mechanism: Mechanism, board: Board | None, limits: Sequence[Limits],
 
 
 def slow_rows(mechanism: Mechanism, limits: Sequence[Limits], share: float) -> list[FollowConstants]:
-    """Return FOLLOW's row of every joint at a share of its limits, for motions that the board makes by itself."""
+    """Return FOLLOW's row of every joint at a share of the limits, for motions that the board plans."""
     return [follow_row(joint, _slow(one, share), 1.0 / mechanism.control.rate_hz)
             for joint, one in zip(mechanism.streamed, limits, strict=True)]
 
@@ -115,7 +113,7 @@ def _slow(limits: Limits, share: float) -> Limits:
 
 
 def _seconds(joint: Joint, limits: Limits) -> float:
-    """Return the longest time between two places of a joint, s: its range at full velocity, and two ramps."""
+    """Return the longest time between two places of a joint, s: the joint's range at full velocity, and two ramps."""
     way = math.pi if joint.type == "continuous" else joint.limits.upper - joint.limits.lower
     return way / limits.velocity + limits.velocity / limits.acceleration + limits.acceleration / limits.jerk
 
@@ -135,7 +133,7 @@ def _volts(mechanism: Mechanism, board: Board | None, park: Park, supply: tuple[
 
 
 def lying(mechanism: Mechanism) -> dict[str, float] | None:
-    """Return gravity's torque, N m or N, on each joint that falls from the pose; None: there is no pose."""
+    """Return gravity's torque, N m or N, on each joint that falls from the pose; None without a pose."""
     park = checked(mechanism)
     if park is None:
         return None

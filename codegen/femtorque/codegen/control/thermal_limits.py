@@ -1,4 +1,4 @@
-"""How long motors and drivers may carry a current: I^2 t, by a first-order model of each (ft_heat.c).
+"""Thermal limits of motors and drivers (I^2 t), with a first-order model of each (ft_heat.c).
 
 The heat h follows the square of the current I with the thermal time constant T: T h' = (I/I_c)^2 - h, so h = 1 at the
 continuous current I_c. From cold, a peak I_p may last T ln(1 / (1 - (I_c/I_p)^2)). The current is tau / (K N).
@@ -25,7 +25,7 @@ class Heat:
 
 @dataclass(frozen=True)
 class Rating:
-    """Continuous load of one part of a drive: A at the motor, and its thermal time constant, s."""
+    """Continuous current of a motor or driver, A at the motor, with the thermal time constant, s."""
 
     part: str
     continuous: float

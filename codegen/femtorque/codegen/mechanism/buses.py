@@ -19,8 +19,8 @@ FD_BITRATE = 5_000_000  # 1/s: usual setting of drives for CAN FD, as in openarm
 OVERRIDES = ("position", "velocity", "torque", "kp", "kd")
 OF_SERVOS = ("offset", "limit")  # keys
 NOT_OF_SERVOS = ("reply", "inertia", "position", "kp", "kd")
-LEAST_GEAR, MOST_GEAR = 0.1, 100.0  # a ratio outside is taken for a mistake
-MOST_PLACE = 200.0 * math.pi  # rad of the joint: a hundred turns, which the board counts
+LEAST_GEAR, MOST_GEAR = 0.1, 100.0  # a ratio outside this range is probably a mistake
+MOST_PLACE = 200.0 * math.pi  # rad of the joint; the board counts up to a hundred turns
 
 
 def read_buses(tables: Sequence[BusTable], fail: Fail) -> tuple[Bus, ...]:
@@ -136,7 +136,9 @@ def check_supply(joints: Sequence[Joint], volts: float, fail: Fail) -> None:
 
 
 def servo_motor(joint: str, drive: Drive, own: Motor | None, fail: Fail) -> Motor:
-    """Return the motor inside a servo: `own` from the file, or the catalogue's, both with the gear to the joint."""
+    """Return the motor inside a servo, with the gear to the joint. own: the motor from the file, or None for the
+    catalogue's motor.
+    """
     kind = drive.at_joint.servo
     assert kind is not None
     if own is None:
@@ -151,7 +153,7 @@ def servo_motor(joint: str, drive: Drive, own: Motor | None, fail: Fail) -> Moto
 
 
 def _check_gear(key: str, table: DriveTable, fail: Fail) -> None:
-    """Refuse a gear that is not positive: drive.sign gives the direction."""
+    """Refuse a gear that is not positive, because drive.sign gives the direction."""
     if not table.gear > 0.0:
         fail(f"{key}.gear", table.gear, "must be positive", "a drive that turns the other way has sign = -1")
     if not LEAST_GEAR <= table.gear <= MOST_GEAR:
@@ -176,7 +178,7 @@ def _check_kind(key: str, kind: DriveType, bus: Bus, table: DriveTable, fail: Fa
 
 
 def _check_firmware(key: str, kind: DriveType, table: DriveTable, fail: Fail) -> None:
-    """Refuse a version that the family does not write so. Some families report no version."""
+    """Refuse a firmware version with a format that the family does not use. Some families report no version."""
     if table.firmware is None:
         return
     written = family_of(kind).firmware
@@ -189,7 +191,7 @@ def _check_firmware(key: str, kind: DriveType, table: DriveTable, fail: Fail) ->
 
 
 def _check_servo(t: JointTable, kind: DriveType, table: DriveTable, limits: Limits, fail: Fail) -> None:
-    """Refuse limits of half a turn or more: the servo's encoder covers one turn, so the position would be ambiguous."""
+    """Refuse limits of half a turn or more. The servo's encoder covers one turn, so the position would be ambiguous."""
     half, own = math.pi / table.gear, family_of(kind)
     if table.id < own.ids[0]:
         fail(f"joint.{t.name}.drive.id", table.id, f"a servo's is {own.ids[0]} to {own.ids[1]}")
@@ -223,7 +225,7 @@ def _check_zero(t: JointTable, kind: DriveType, table: DriveTable, limits: Limit
 
 
 def _reply(kind: DriveType, table: DriveTable) -> int | None:
-    """Return the id of the drive's replies: the file's, or the family's default."""
+    """Return the id of the drive's replies from the file, or the family's default."""
     default = family_of(kind).reply
     return table.reply if table.reply is not None or default is None else default(table.id)
 
@@ -239,7 +241,7 @@ def _check_ids(key: str, kind: DriveType, table: DriveTable, fail: Fail) -> None
 
 
 def _behind(gear: float) -> str:
-    """Return the words for a gear in a refusal."""
+    """Return a refusal's words about the gear."""
     return "" if gear == 1.0 else f" behind a gear of {gear:g}"
 
 
@@ -264,7 +266,7 @@ def _check_ranges(t: JointTable, own: DriveType, gear: float, limits: Limits, pd
 
 
 def check_shared(joints: Sequence[Joint], fail: Fail) -> None:
-    """Refuse two drives of one bus with the same id. Replies may share an id if their contents name the drive."""
+    """Refuse two drives with the same id on one bus. Replies may share an id if their contents name the drive."""
     taken: dict[tuple[str, int], Joint] = {}
     for joint in joints:
         if joint.drive is None:

@@ -1,4 +1,4 @@
-"""A mechanism as one deterministic text. Two mechanisms are equal if their texts are, from any file."""
+"""A mechanism as one deterministic text. Two mechanisms are equal if their texts are equal."""
 
 import dataclasses
 import json
@@ -12,7 +12,7 @@ NOT_THE_MECHANISM = ("source", "urdf", "warnings")
 
 
 def canonical(mechanism: Mechanism) -> str:
-    """Return JSON with sorted keys, one line per top-level key. Every float is text of 17 significant digits (exact).
+    """Return JSON with sorted keys, one line per top-level key. Every float has 17 significant digits, which is exact.
     """
     fields = {f.name: _plain(getattr(mechanism, f.name)) for f in dataclasses.fields(mechanism)
               if f.name not in NOT_THE_MECHANISM}
@@ -30,5 +30,5 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {k: _plain(v) for k, v in value.items()}
     if isinstance(value, float):
-        return f"{value + 0.0:.17g}"  # adding zero makes -0.0 and 0.0 one text
+        return f"{value + 0.0:.17g}"  # adding zero turns -0.0 into 0.0
     return value

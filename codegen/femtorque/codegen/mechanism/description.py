@@ -1,11 +1,10 @@
-"""One mechanism, validated and in SI units. It holds the values of a mechanism file and computes nothing from them.
+"""A validated mechanism in SI units: the values of a mechanism file, without computed ones.
 
-Gains, limits, springs, friction and torques are at the joint; R, L, K and the rotor's inertia are at the motor. `gear`
+Gains, limits, springs, friction and torques are at the joint. R, L, K and the rotor's inertia are at the motor. `gear`
 is motor turns per joint turn, signed. A drive's quantities are at its output. Positive torque moves the joint along its
-axis. Gravity is an acceleration vector. Inertias are about the centre of gravity in link axes.
-
-Joints are in tree order: every parent before its children, otherwise in file order. Arrays, emitted C, messages and
-columns of logs all use this order.
+axis. Gravity is an acceleration vector. Inertias are about the centre of gravity in link axes. Joints are in tree
+order: parents come before their children, otherwise the order is the file's. Arrays, emitted C, messages and columns of
+logs all use this order.
 """
 
 from __future__ import annotations
@@ -24,15 +23,15 @@ Vector = NDArray[np.float64]  # shape (3,)
 Matrix = NDArray[np.float64]  # shape (3, 3)
 
 BASE = "base"  # the ground, as named in mechanism files
-COULOMB_VELOCITY = {False: 1e-2, True: 1e-3}  # rad/s, m/s: slower, dry friction fades out; True: prismatic joints
+COULOMB_VELOCITY = {False: 1e-2, True: 1e-3}  # rad/s, m/s (True: prismatic): below this velocity dry friction fades out
 
 
 @dataclass(frozen=True)
 class Limits:
     """Joint limits, infinite if the file gives none: rad, rad/s, N m, rad/s^2, rad/s^3 (m and N for prismatic joints).
 
-    Acceleration and jerk bind motions: `plan` keeps them, and trajectories beyond them are refused. The board ignores
-    both.
+    `plan` keeps the limits of acceleration and jerk, and trajectories beyond them are refused. The board ignores these
+    two limits.
     """
 
     lower: float = -np.inf
@@ -45,8 +44,9 @@ class Limits:
 
 @dataclass(frozen=True)
 class Friction:
-    """Friction at the joint: viscous N m s/rad, Coulomb N m. stribeck N m: added at rest, halved at stribeck_velocity,
-    rad/s. load: N m added per N m of the links' torque (femtorque.codegen.model.driven_friction)."""
+    """Friction at the joint: viscous N m s/rad, Coulomb N m. stribeck N m: added at rest, and half of it at
+    stribeck_velocity, rad/s. load: N m added per N m of the links' torque (femtorque.codegen.model.driven_friction).
+    """
 
     viscous: float = 0.0
     coulomb: float = 0.0
@@ -57,8 +57,8 @@ class Friction:
 
 @dataclass(frozen=True)
 class Motor:
-    """A motor, with values at its own shaft: R ohm, L henry, K N m/A (= V s/rad), inertia kg m^2. gear: motor turns per
-    joint turn, signed. continuous: A. thermal_s: time constant of the winding's temperature, s. None: unknown."""
+    """A motor with values at the motor's shaft: R ohm, L henry, K N m/A (= V s/rad), inertia kg m^2. gear: motor turns
+    per joint turn, signed. continuous: A. thermal_s: time constant of the winding's temperature, s; None if unknown."""
 
     R: float
     L: float
@@ -75,8 +75,9 @@ class Motor:
 
 @dataclass(frozen=True)
 class ServoSetting:
-    """Settings of a servo. zero: the count at the joint's zero. offset: counts that the servo subtracts from its own
-    counts. limit: largest share of the supply that the servo gives its motor."""
+    """Settings of a servo. zero: the count at the joint's zero. offset: counts that the servo subtracts from its
+    encoder's counts. limit: largest share of the supply that the servo gives its motor.
+    """
 
     zero: int = 2048
     offset: int = 0
@@ -85,13 +86,12 @@ class ServoSetting:
 
 @dataclass(frozen=True)
 class Drive:
-    """A drive on a bus, in place of motor and encoder.
-
-    id: of its commands. reply: id of its answers; None: the same. sign: -1 if the drive turns the other way. gear:
-    output turns per joint turn, positive. pd: "drive" if the drive closes the position loop, "board" if it gets torques
-    only. inertia: of its rotor at the output, kg m^2. zero: the reported output angle at the joint's zero, rad; servos
-    have servo.zero. servo: settings of a servo; None: no servo. firmware: required version; empty: any. configured:
-    marks of the owner's configuration; empty: not checked.
+    """A drive on a bus, in place of motor and encoder. id: id of its commands. reply: id of its answers; None if the id
+    is the same. sign: -1 if the drive turns the other way. gear: output turns per joint turn, positive. pd: "drive" if
+    the drive closes the position loop, "board" if the drive only gets torques. inertia: rotor inertia at the output, kg
+    m^2. zero: the reported output angle at the joint's zero, rad (servos have servo.zero). servo: settings of a servo,
+    or None. firmware: required version; empty for any. configured: marks of the owner's configuration; empty if not
+    checked.
     """
 
     type: DriveType
@@ -114,14 +114,18 @@ class Drive:
 
     @property
     def half_turn(self) -> float:
-        """Return the joint's angle for half an output turn, rad. At power-up the drive knows its position within this
-        angle."""
+        """Return the joint's angle for half an output turn, rad.
+
+        At power-up the drive's position is only known modulo one turn.
+        """
         return math.pi / self.gear
 
 
 @dataclass(frozen=True)
 class Bus:
-    """A bus. kind: can, can-fd or the kind of a half-duplex wire. bitrate, data_bitrate (data phase of CAN FD): 1/s."""
+    """A bus. kind: can, can-fd or the kind of a half-duplex wire. bitrate: 1/s. data_bitrate: 1/s in CAN FD's data
+    phase.
+    """
 
     name: str
     kind: str = "can"
@@ -131,7 +135,7 @@ class Bus:
 
 @dataclass(frozen=True)
 class Encoder:
-    """An encoder. counts: per turn after x4 quadrature decoding. at: the shaft, "joint" or "motor"."""
+    """An encoder. counts: counts per turn after x4 quadrature decoding. at: its shaft, "joint" or "motor"."""
 
     counts: int
     at: str = "joint"
@@ -141,10 +145,9 @@ class Encoder:
 
 @dataclass(frozen=True)
 class Home:
-    """The search for a joint's zero, if encoder.zero is index or stop. None: a default by rule.
-
-    at: position at the index or stop, rad or m. direction: towards it. speed: rad/s or m/s. effort: largest torque
-    against the stop, N m or N. travel: largest travel, rad or m.
+    """The search for a joint's zero, if encoder.zero is index or stop. None means a default by rule. at: position at
+    the index or stop, rad or m. direction: direction towards the index or stop. speed: rad/s or m/s. effort: largest
+    torque against the stop, N m or N. travel: largest travel, rad or m.
     """
 
     at: float = 0.0
@@ -203,7 +206,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Mimic:
-    """A joint that follows `joint`: its position is ratio times the leader's position plus offset. offset: rad or m."""
+    """A joint that follows `joint`. Its position is ratio times the leader's position plus offset. offset: rad or m."""
 
     joint: str
     ratio: float = 1.0
@@ -212,7 +215,8 @@ class Mimic:
 
 @dataclass(frozen=True)
 class Joint:
-    """A joint. `xyz`, `rpy`: joint frame in the parent link's frame. The child link's frame is the joint frame, moved.
+    """A joint. xyz, rpy: joint frame in the parent link's frame. The child link's frame is the joint frame after the
+    joint's motion.
     """
 
     name: str
@@ -242,25 +246,25 @@ class Joint:
 
     @property
     def rotor(self) -> float:
-        """Return the inertia of the rotor at the joint: kg m^2 (kg of a prismatic joint)."""
+        """Return the rotor inertia at the joint: kg m^2, or kg for a prismatic joint."""
         if self.drive is not None and self.drive.servo is None:
             return square(self.drive.gear) * self.drive.inertia
         return square(self.motor.gear) * self.motor.inertia if self.motor else 0.0
 
     @property
     def takes_torque(self) -> bool:
-        """Return True if the drive takes a torque or a current, not a duty."""
+        """Return True if the drive takes a torque or a current instead of a duty."""
         return self.drive is not None and (self.drive.type.servo is None or self.drive.type.servo.ampere > 0.0)
 
     @property
     def elastic(self) -> bool:
-        """Return True if only a spring holds the joint of a tree, which then bends as a flexible link does."""
+        """Return True if only a spring holds this joint of a tree. The joint then bends like a flexible link."""
         return not self.actuated and self.mimic is None and (self.stiffness > 0.0 or self.c_mot > 0.0)
 
 
 @dataclass(frozen=True)
 class Payload:
-    """A body fixed to a link; com and inertia are in that link's frame."""
+    """A body fixed to a link. com and inertia are in the link's frame."""
 
     name: str
     link: str
@@ -308,8 +312,9 @@ class Control:
 
 @dataclass(frozen=True)
 class Brake:
-    """The holding brakes of an arm, all on one output of the board. Times from the output's change, s: until the brakes
-    are open (release_s), until they are closed (engage_s)."""
+    """The holding brakes of an arm, all on one output of the board. release_s: time from the output's change until the
+    brakes are open, s. engage_s: time until the brakes are closed, s.
+    """
 
     release_s: float
     engage_s: float
@@ -317,8 +322,9 @@ class Brake:
 
 @dataclass(frozen=True)
 class Cutoff:
-    """An output of the board that cuts the servos' supply. within_s: the board waits so long for servos to report that
-    their motors are off. off_s: the supply stays off so long, until every servo has lost its power."""
+    """An output of the board that cuts the servos' supply. within_s: time in which servos must report that their motors
+    are off, s. off_s: time for which the supply stays off, so that every servo loses its power, s.
+    """
 
     within_s: float = 0.03
     off_s: float = 0.2
@@ -327,8 +333,9 @@ class Cutoff:
 @dataclass(frozen=True)
 class Park:
     """The pose in which the arm lies down. pose: position of every streamed joint by name, rad or m. speed: share of
-    FOLLOW's limits. heat: also if the board or a motor is too warm. supply_v: also if the supply is lower, V; None: not
-    for this."""
+    FOLLOW's limits. heat: true if the arm also lies down when the board or a motor is too warm. supply_v: supply below
+    which the arm also lies down, V; None for no such limit.
+    """
 
     pose: dict[str, float]
     speed: float = 0.1
@@ -342,8 +349,8 @@ class Safety:
 
     host: "auto" is park if there is a pose, else hold if gravity loads a joint, else coast
     (femtorque.codegen.control.gravity_load). stuck_s: largest time at full torque without a count, s. temperature_max:
-    deg C. gain_overlay: allowed factors on the file's gains at run time. float_speed, jog_speed: share of
-    limits.velocity. probe_effort: share of limits.effort, open loop.
+    deg C. gain_overlay: allowed factors on the file's gains at run time. float_speed, jog_speed: shares of
+    limits.velocity. probe_effort: share of limits.effort in open loop.
     """
 
     computing: str = "coast"
@@ -364,18 +371,20 @@ class Safety:
 
 @dataclass(frozen=True)
 class Follow:
-    """How live targets are followed. delay, frame: s; None: found at run time. timeout: s without a target until FOLLOW
-    ends."""
+    """Settings for live targets. delay, frame: s; None if found at run time. timeout: s without a target until FOLLOW
+    ends.
+    """
 
-    delay: float | None = None  # 0: no delay; targets must then carry velocities
+    delay: float | None = None  # 0: no delay, and targets must carry velocities
     timeout: float = 0.25
     frame: float | None = None
 
 
 @dataclass(frozen=True)
 class Feel:
-    """Contact detection. reaction to a touch: none, stop, float or return. bandwidth_hz: of the estimated external
-    torque."""
+    """Contact detection. reaction: reaction to a touch: none, stop, float or return. bandwidth_hz: bandwidth of the
+    estimated external torque.
+    """
 
     reaction: str = "none"
     bandwidth_hz: float = 20.0
@@ -383,7 +392,7 @@ class Feel:
 
 @dataclass(frozen=True)
 class Contact:
-    """Threshold of a touch, N m or N, and its increase per velocity and acceleration of the motion."""
+    """Threshold of a touch, N m or N, with its increase per velocity and per acceleration of the motion."""
 
     torque: float
     velocity: float = 0.0
@@ -401,8 +410,8 @@ class BoardUse:
 
 @dataclass(frozen=True)
 class Mechanism:
-    """A validated mechanism. `joints` are in tree order, `links` in the order of their joints. lock: position by joint
-    name."""
+    """A validated mechanism. joints: in tree order. links: in the order of their joints. lock: position by joint name.
+    """
 
     name: str
     gravity: Vector
@@ -429,7 +438,10 @@ class Mechanism:
 
     @property
     def moving(self) -> tuple[Joint, ...]:
-        """Return the joints that are neither fixed nor locked, in tree order. Their number is FT_JOINTS."""
+        """Return the joints that are neither fixed nor locked, in tree order.
+
+        FT_JOINTS is the number of these joints.
+        """
         return tuple(j for j in self.joints if j.type != "fixed" and j.name not in self.lock)
 
     @property
@@ -439,20 +451,21 @@ class Mechanism:
 
     @property
     def streamed(self) -> tuple[Joint, ...]:
-        """Return the joints whose motion a trajectory gives, in tree order: actuated joints only, if loops, leaders or
-        springs move the others."""
+        """Return the joints whose motion a trajectory gives, in tree order.
+
+        If loops, leaders or springs move some joints, these are the actuated joints.
+        """
         if self.constrained:
             return tuple(j for j in self.moving if j.actuated)
         return tuple(j for j in self.moving if not j.elastic)
 
     def mode(self, name: str) -> Mode:
-        """Return the mode of that name."""
+        """Return the mode with this name."""
         return next(mode for mode in self.modes if mode.name == name)
 
     def in_mode(self, name: str | None = None) -> Mechanism:
-        """Return the mechanism with the loops, payloads and passive joints of one mode only, by default the first.
-
-        `modes` then holds this mode, or nothing if the file has no modes. Passive joints of the mode are not actuated.
+        """Return the mechanism in one mode, by default the first. It has only the loops and payloads of this mode, and
+        the mode's passive joints are not actuated. `modes` then holds this mode, or nothing if the file has no modes.
         """
         if not self.modes:
             return self
@@ -472,11 +485,9 @@ class Mechanism:
 
     @property
     def settled_scheme(self) -> str | None:
-        """Return midpoint, newton-euler or nodal if the file names the scheme or the mechanism determines it; else
-        None.
-
-        Loops, mimic joints and flexible links take Newton-Euler; modes without loops take the midpoint rule. None: the
-        scheme is to be chosen (femtorque.codegen.step.scheme).
+        """Return midpoint, newton-euler or nodal if the file or the mechanism determines the scheme. Loops, mimic
+        joints and flexible links take Newton-Euler. Modes without loops take the midpoint rule. Return None if
+        femtorque.codegen.step.scheme chooses the scheme.
         """
         if self.control.scheme != "auto":
             return self.control.scheme
@@ -485,5 +496,5 @@ class Mechanism:
         return "midpoint" if self.modes else None
 
     def link(self, name: str) -> Link:
-        """Return the link of that name."""
+        """Return the link with this name."""
         return next(link for link in self.links if link.name == name)

@@ -1,4 +1,4 @@
-"""Writes numbers of joints and bodies back into a mechanism file. Comments and layout stay."""
+"""Functions that write numbers of joints and bodies back into a mechanism file. Comments and layout stay."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -12,18 +12,16 @@ from tomlkit.exceptions import TOMLKitError
 from femtorque.codegen.common import BadInput, read_text, write_text
 from femtorque.codegen.mechanism.description import Gains
 
-DIGITS, FINE = 4, 7  # significant digits; FINE for bodies: rounding must not make an inertia impossible
+DIGITS, FINE = 4, 7  # significant digits; bodies get FINE, so that rounding makes no inertia impossible
 
 
 Tables = Mapping[str, Mapping[str, float | int | str]]
 
 
 def set_joint(path: Path, joint: str, values: Tables, comment: str = "", beside: Tables | None = None) -> None:
-    """Set keys of a joint's inline tables, as {"friction": {"viscous": 1e-3}}. comment: goes behind the first table's
-    line.
-
-    beside: further keys of a table that the file does not have yet. Raise BadInput if the file is no TOML or has no
-    [[joint]] of that name; then nothing is written.
+    """Set keys of a joint's inline tables, as {"friction": {"viscous": 1e-3}}. comment: comment behind the first
+    table's line. beside: further keys for a table that is not yet in the file. Raise BadInput, and write nothing, if
+    the file is no TOML or lacks the [[joint]].
     """
     document = _parsed(path)
     table = _table(path, document, joint)
@@ -40,10 +38,8 @@ def set_joint(path: Path, joint: str, values: Tables, comment: str = "", beside:
 
 def set_solid(path: Path, name: str, values: Mapping[str, float | Sequence[float]], on: str | None = None) -> None:
     """Set mass, com and inertia of a link, or of a payload on the link `on`. Remove `rod`, which com and inertia
-    replace.
-
-    A link of a URDF gets a table in the mechanism file, which overrides the URDF. Raise BadInput if the file is no
-    TOML; then nothing is written.
+    replace. A link of a URDF gets a table in the mechanism file, which overrides the URDF. Raise BadInput, and write
+    nothing, if the file is no TOML.
     """
     document = _parsed(path)
     kind = "link" if on is None else "payload"
@@ -63,7 +59,7 @@ def set_solid(path: Path, name: str, values: Mapping[str, float | Sequence[float
 
 
 def set_gains(path: Path, gains: Mapping[str, Gains], share: float) -> None:
-    """Set ku and kv of each joint to `share` of its gains, rounded down. Raise BadInput as set_joint does."""
+    """Set ku and kv of each joint to `share` of `gains`, rounded down. Raise BadInput like set_joint."""
     document = _parsed(path)
     for joint, of in gains.items():
         table = _table(path, document, joint)

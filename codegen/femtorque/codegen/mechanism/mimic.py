@@ -1,7 +1,5 @@
-"""Joints that follow others. Each follower is tied to the driven joint at the end of its chain.
-
-A gripper's second finger may follow the first, which follows a third joint. If the driven joint is locked, all its
-followers are locked.
+"""Mimic joints. A gripper's second finger may follow the first finger, which may follow a third joint. Each follower is
+tied to the driven joint at the end of its chain. If the driven joint is locked, its followers are locked too.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,13 +10,15 @@ from femtorque.codegen.common import hint
 from femtorque.codegen.mechanism.description import Joint, Mimic
 from femtorque.codegen.mechanism.refusal import Fail
 
-NARROWED = 1e-6  # share of a range: a smaller difference is a rounded number
+NARROWED = 1e-6  # share of a range; smaller differences come from rounding
 
 
 def resolved(joints: Sequence[Joint], lock: dict[str, float], fail: Fail,
              warn: Callable[[str], None]) -> tuple[tuple[Joint, ...], dict[str, float]]:
-    """Return joints and locks with each mimic tied to a driven joint, whose limits all followers can keep. Raise
-    BadInput."""
+    """Return joints and locks with each mimic tied to a driven joint.
+
+    The driven joint gets limits that all followers can keep. Raise BadInput.
+    """
     by_name = {joint.name: joint for joint in joints}
     followed: dict[str, list[Joint]] = {}
     for joint in joints:
@@ -75,7 +75,7 @@ def _within(leader: Joint, followers: Sequence[Joint], fail: Fail, warn: Callabl
         ends = sorted((x - mimic.offset) / mimic.ratio for x in (follower.limits.lower, follower.limits.upper))
         slack = NARROWED * max(upper - lower, 0.0) if upper - lower < inf else 0.0
         if ends[0] > lower + slack or ends[1] < upper - slack:
-            if not max(lower, ends[0]) < min(upper, ends[1]):  # probably the file lacks a sign
+            if not max(lower, ends[0]) < min(upper, ends[1]):  # the file probably lacks a sign
                 warn(f"joint.{follower.name}: it follows {leader.name}, and no position keeps the limits of both: its "
                      f"own ({follower.limits.lower:g} .. {follower.limits.upper:g}) are left out")
                 continue
@@ -88,7 +88,8 @@ def _within(leader: Joint, followers: Sequence[Joint], fail: Fail, warn: Callabl
 
 
 def _half_turn(leader: Joint, lower: float, upper: float, followers: Sequence[Joint], fail: Fail) -> None:
-    """Refuse a joint that leaves half a turn: the chip knows positions within one turn, and a ratio needs whole turns.
+    """Refuse a joint with a range beyond half a turn. A ratio needs whole turns, but the chip knows positions only
+    within one turn.
     """
     for joint, ratio, offset in [(leader, 1.0, 0.0), *((f, f.mimic.ratio, f.mimic.offset) for f in followers
                                                        if f.mimic)]:
@@ -101,7 +102,7 @@ def _half_turn(leader: Joint, lower: float, upper: float, followers: Sequence[Jo
 
 
 def check(name: str, mimic: Mimic, joint_type: str, driven: str | None, fail: Fail) -> None:
-    """Refuse keys that a follower cannot have. driven: the key that would drive the joint."""
+    """Refuse keys that a follower cannot have. driven: the key that would drive the follower."""
     key = f"joint.{name}"
     if joint_type == "fixed":
         fail(f"{key}.mimic", mimic.joint, "a fixed joint follows nothing", "did you mean another type?")

@@ -1,8 +1,7 @@
-"""A mechanism as MuJoCo's MJCF, for simulators: the same links, joints, rotors and friction.
-
-Zero positions equal those of the mechanism file. A rotor's inertia becomes the joint's armature, Coulomb friction the
-frictionloss. Loops and mimic joints become equality constraints, which MuJoCo enforces softly. Links collide, as
-capsules, with other objects of a scene but not with each other.
+"""A mechanism as MuJoCo's MJCF, for simulators: the same links, joints, rotors and friction. Joints have the same zeros
+as in the mechanism file. A rotor's inertia becomes the joint's armature, Coulomb friction the frictionloss. Loops and
+mimic joints become equality constraints, which MuJoCo enforces softly. Links are capsules that collide with other
+objects of a scene, but not with each other.
 
 Source: https://mujoco.readthedocs.io/en/stable/XMLreference.html
 """
@@ -17,13 +16,16 @@ from femtorque.codegen.common import norm
 from femtorque.codegen.mechanism.description import BASE, Anchor, Joint, Link, Mechanism
 from femtorque.codegen.mechanism.refusal import refuse
 
-LEAST_INERTIA = 1e-9  # kg m^2: MuJoCo refuses a rod without thickness
+LEAST_INERTIA = 1e-9  # kg m^2; MuJoCo refuses a rod without thickness
 THICKNESS = 0.06  # radius of a link's capsule divided by its length
-STIFF = "0.002 1"  # solref of equalities: time constant s, damping ratio; the least is two steps of 1 ms
+STIFF = "0.002 1"  # solref of equalities: time constant s (at least two steps of 1 ms), damping ratio
 
 
 def mjcf(mechanism: Mechanism) -> str:
-    """Return the text of the MJCF file. Raise BadInput for flexible links, modes and c_mot, which MJCF lacks."""
+    """Return the text of the MJCF file.
+
+    Raise BadInput for flexible links, modes and c_mot, which MJCF does not have.
+    """
     _supported(mechanism)
     root = ET.Element("mujoco", model=mechanism.name)
     ET.SubElement(root, "compiler", angle="radian", eulerseq="XYZ", boundinertia=f"{LEAST_INERTIA:g}",
@@ -102,7 +104,10 @@ def _inertial(body: ET.Element, mass: float, com: ArrayLike, inertia: ArrayLike)
 
 
 def _ends(mechanism: Mechanism, link: Link) -> Sequence[np.ndarray]:
-    """Return the ends of a link's capsules: its joints. A last link has one end, at twice its centre of gravity."""
+    """Return the ends of a link's capsules: the joints of its children.
+
+    A last link has one end, at twice its centre of gravity.
+    """
     ends = [joint.xyz for joint in mechanism.joints if joint.parent == link.name and joint.type != "fixed"]
     ends += [end.xyz for loop in mechanism.loops for end in (loop.a, loop.b) if end.link == link.name]
     return ends or [2.0 * link.com]
@@ -126,7 +131,7 @@ def _equalities(root: ET.Element, mechanism: Mechanism, bodies: dict[str, ET.Ele
 
 
 def _site(body: ET.Element, name: str, anchor: Anchor, along: bool) -> None:
-    """Add an anchor's frame as a site; if `along`, a site 0.1 m along the frame's z."""
+    """Add an anchor's frame as a site. along: put the site 0.1 m along the frame's z."""
     if along:
         body = ET.SubElement(body, "body", name=f"{name}:frame", pos=_numbers(anchor.xyz), euler=_numbers(anchor.rpy))
         ET.SubElement(body, "site", name=name, pos="0 0 0.1")

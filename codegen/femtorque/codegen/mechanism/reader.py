@@ -1,4 +1,4 @@
-"""Reads a mechanism file: TOML text -> checked tables -> Mechanism. The first fault raises BadInput with one line.
+"""Reader of mechanism files: TOML text -> checked tables -> Mechanism. The first fault raises BadInput with one line.
 
 `schema.py` checks each key alone. This module checks several keys together: names that must exist, the tree, possible
 bodies, possible efforts, ticks that fit knots.
@@ -29,7 +29,7 @@ OBSERVER_HZ, OBSERVER_PER_TICK = 80.0, 0.25  # default bandwidth, Hz; its larges
 
 
 def load_mechanism(path: str | Path) -> Mechanism:
-    """Return the mechanism of a TOML file, or of a URDF file alone (without motors). Raise BadInput with one line."""
+    """Return the mechanism of a TOML file, or of a URDF file without motors. Raise BadInput with one line."""
     try:
         return _Reader(Path(path)).mechanism()
     except RecursionError:
@@ -128,7 +128,7 @@ class _Reader:
         self.fail(self._key(fault.where), fault.value, fault.rule, fault.hint)
 
     def _key(self, where: Sequence[str | int]) -> str:
-        """Return ('joint', 1, 'axis') as joint.elbow.axis, or as joint[1].axis if that table has no usable name."""
+        """Return ('joint', 1, 'axis') as joint.elbow.axis, or as joint[1].axis if the table has no usable name."""
         key = ""
         place: Any = self.data
         for step in where:
@@ -152,7 +152,7 @@ class _Reader:
     # ---- names
 
     def _unique(self, kind: str, tables: Sequence[_Named]) -> None:
-        """Refuse equal names, also if they are equal only after '-' has become '_' in C."""
+        """Refuse names that are equal in C, where '-' becomes '_'."""
         seen: dict[str, str] = {}
         for index, table in enumerate(tables):
             alike = re.sub(r"[-./]", "_", table.name)
@@ -259,8 +259,9 @@ class _Reader:
         return Payload(t.name, t.link, t.mass, _vector(t.com), inertia)
 
     def _check_physical(self, key: str, value: object, mass: float, inertia: NDArray[np.float64]) -> None:
-        """Check the principal moments of a body: not negative, none larger than the sum of the others, zero without
-        mass."""
+        """Check the principal moments of a body: not negative, zero without mass, each at most the sum of the other
+        two.
+        """
         moments = np.linalg.eigvalsh(inertia)
         slack = PHYSICAL_TOLERANCE * float(np.abs(moments).sum())
         if moments[0] < -slack:
@@ -279,7 +280,7 @@ class _Reader:
     # ---- joints
 
     def _tree_order(self) -> list[JointTable]:
-        """Return the joints with every parent before its children, otherwise in the order of the file."""
+        """Return the joints with parents before their children, otherwise in the order of the file."""
         joints = list(self.table.joint)
         carried: dict[str, JointTable] = {}
         if not joints:
@@ -310,7 +311,10 @@ class _Reader:
         return order
 
     def _fail_cycle(self, joint: JointTable, carried: dict[str, JointTable]) -> NoReturn:
-        """Name the joints of a cycle. Every link has a joint above, so the way up from `joint` ends in the cycle."""
+        """Raise BadInput with the joints of a cycle.
+
+        Every link has a parent joint, so the way up from `joint` ends in the cycle.
+        """
         passed = [joint]
         while (joint := carried[joint.parent]) not in passed:
             passed.append(joint)
@@ -320,7 +324,7 @@ class _Reader:
                   "close a kinematic loop with [[loop]]")
 
     def _channels(self, order: Sequence[JointTable]) -> dict[str, int]:
-        """Return the motor channel of each joint: the file's, or the joint's number among the motors of the file."""
+        """Return the motor channel of each joint from the file, or the joint's number among the motors of the file."""
         motors = [t for t in self.table.joint if t.motor is not None and t.drive is None]
         channels: dict[str, int] = {}
         users: dict[int, str] = {}
@@ -364,7 +368,7 @@ class _Reader:
         )
 
     def _check_friction(self, t: JointTable) -> None:
-        """Refuse incomplete Stribeck friction, and Stribeck friction at velocities at which all friction fades out."""
+        """Refuse incomplete Stribeck friction. Refuse a Stribeck velocity at which all friction fades out."""
         key, f = f"joint.{t.name}.friction", t.friction
         if not f.stribeck and not f.stribeck_velocity and not f.load:
             return
@@ -381,7 +385,9 @@ class _Reader:
                       f"{2.0 * least:g} or more")
 
     def _check_spring(self, t: JointTable, limits: Limits) -> None:
-        """Refuse a spring at a joint that leaves half a turn: the chip knows positions within one turn only."""
+        """Refuse a spring at a joint with a range beyond half a turn, because the chip knows positions only within one
+        turn.
+        """
         key, ends = "stiffness" if t.stiffness else "c_mot", (limits.lower, limits.upper)
         if (t.stiffness or t.c_mot) and t.actuated and t.type in ("revolute", "continuous") and not all(
                 abs(end) < np.pi for end in ends):
@@ -390,7 +396,7 @@ class _Reader:
                       "limits = { lower = -3, upper = 3 }, or less")
 
     def _home(self, t: JointTable, encoder: Encoder | None, limits: Limits) -> Home | None:
-        """Return the search for a zero. It is required for an index or a stop, and refused otherwise."""
+        """Return the search for a zero. An index or a stop needs `home`. Other zeros refuse `home`."""
         key, sought = f"joint.{t.name}.home", encoder is not None and encoder.zero in ("index", "stop")
         if t.home is None and encoder is not None and sought:
             self.fail(key, None, f"is required by encoder.zero = {encoder.zero!r}",
@@ -477,7 +483,7 @@ class _Reader:
         return {name: value + 0.0 for name, value in self.table.lock.items()}
 
     def _check_outboard_mass(self, mechanism: Mechanism) -> None:
-        """Refuse a moving joint with only massless links beyond it: it has no equation of motion."""
+        """Refuse a moving joint with only massless links beyond it, since this joint has no equation of motion."""
         heavy = {link.name for link in mechanism.links if link.mass > 0.0 or np.any(link.inertia)}
         heavy |= {p.link for p in mechanism.payloads if p.mass > 0.0 or np.any(p.inertia)}
         moving = {j.name for j in mechanism.moving}
@@ -495,7 +501,7 @@ class _Reader:
 
     def _check_loops(self, mechanism: Mechanism) -> None:
         """Refuse a loop within one body, and two equal loops."""
-        body = {BASE: BASE}  # link: the link to which it is fixed
+        body = {BASE: BASE}  # link: the link that carries the anchor
         moving = {j.name for j in mechanism.moving}
         for joint in mechanism.joints:
             body[joint.child] = joint.child if joint.name in moving else body[joint.parent]

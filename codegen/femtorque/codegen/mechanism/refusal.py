@@ -1,4 +1,4 @@
-"""One line that refuses a value of a mechanism file."""
+"""Lines that refuse a value of a mechanism file."""
 
 import math
 from typing import NoReturn, Protocol
@@ -14,8 +14,10 @@ class Fail(Protocol):
 
 
 def in_radians(value: float, lower: float, upper: float) -> str:
-    """Return a hint about degrees, or ''. The value must be more than a turn, outside the limits, and inside them as
-    degrees."""
+    """Return a hint that a value is probably in degrees, or ''.
+
+    The hint needs a value of more than a turn that is outside the limits in rad, and inside the limits in degrees.
+    """
     if abs(value) < math.tau or lower <= value <= upper or not lower <= math.radians(value) <= upper:
         return ""
     return f"angles are in rad: {value:g} degrees are {math.radians(value):.4g}"

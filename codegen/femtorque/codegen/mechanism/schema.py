@@ -1,6 +1,5 @@
-"""The keys of a mechanism file: names, types, ranges, defaults and meanings. reader.py checks several keys together.
-
-pydantic checks one key at a time. `first_fault` picks the finding that the user should mend first.
+"""The keys of a mechanism file: names, types, ranges, defaults and meanings. pydantic checks one key at a time.
+reader.py checks several keys together. `first_fault` picks the finding that the user should mend first.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from femtorque.codegen.mechanism.description import (
     Beam, BoardUse, Bus, Contact, Control, Cutoff, Drive, Encoder, Feel, Follow, Friction, Gains, Home, Joint, Mimic,
     Motor, Park, Safety)
 
-LARGEST, SMALLEST = 1e9, 1e-12  # bounds of any quantity in SI units; products of a few stay finite
+LARGEST, SMALLEST = 1e9, 1e-12  # bounds of any quantity in SI units; a product of a few quantities stays finite
 
 
 def _not_tiny(value: float) -> float:
@@ -50,7 +49,7 @@ class Table(BaseModel):
 
 
 def key(meaning: str, default: Any = ..., **bounds: Any) -> Any:
-    """Return a key of a table: its meaning (for docs/mechanism-files.md), its default if any, its range."""
+    """Return a key of a table with its meaning (for docs/mechanism-files.md), default and range."""
     return Field(default, description=meaning, **bounds)
 
 
@@ -69,7 +68,7 @@ class ControlTable(Table):
 
 
 class FollowTable(Table):
-    """How live targets are followed (state FOLLOW)."""
+    """Settings for live targets (state FOLLOW)."""
 
     delay: Literal["auto", "none"] | Annotated[float, Field(ge=0.0, le=2.0)] = key(
         "s from a target's due time until the joints reach it. `auto`: two frames and 10 ms, up to 40 ms more for "
@@ -81,7 +80,7 @@ class FollowTable(Table):
 
 
 class FeelTable(Table):
-    """Contact detection: the board estimates torques from outside from the arm's momenta. See [the
+    """Contact detection: the board estimates external torques from the arm's momenta. See [the
     lab](lab.md#feeling-a-touch). Without this table there is no contact detection."""
 
     reaction: Literal["none", "stop", "float", "return"] = key(
@@ -156,7 +155,10 @@ class SectionTable(Table):
 
 
 def _pair(value: Any) -> Any:
-    """Return one EI as the pair (y, z): the link bends about z only and is rigid about y (None). GA_s likewise."""
+    """Return one EI or GA_s as the pair (y, z).
+
+    With one number the link bends only about z, and is rigid about y (None).
+    """
     return [None, value] if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
@@ -172,7 +174,7 @@ class BeamTable(Table):
 
 
 class LinkTable(Table):
-    """A link's frame is the frame of its joint, moved."""
+    """A link's frame is the frame of its joint after the joint's motion."""
 
     name: Name
     mass: NotNegative = key("kg")
@@ -193,9 +195,12 @@ class LimitsTable(Table):
 
 
 class FrictionTable(Table):
-    """The control law feeds the friction of driven joints forward. The step feeds the friction of passive joints in
-    loops forward, through the driven joints. Friction falls with the velocity and rises with the load, as in gears:
-    coulomb + stribeck / (1 + (velocity / stribeck_velocity)²) + load · |torque of the links|."""
+    """The control law compensates the friction of driven joints by feed-forward.
+
+    In loops the step compensates the friction of passive joints by the torques of the driven joints. As in gears,
+    friction falls with the velocity and rises with the load: coulomb + stribeck / (1 + (velocity / stribeck_velocity)²)
+    + load · |torque of the links|.
+    """
 
     viscous: NotNegative = key("at the joint, N m s/rad", Friction.viscous)
     coulomb: NotNegative = key("at the joint, N m", Friction.coulomb)
@@ -243,7 +248,7 @@ class DriveTable(Table):
     """Replaces motor and encoder: a drive that takes position, velocity, gains and torque over a bus, or a servo that
     takes a duty or a current. A servo's `motor` overrides the motor of the catalogue.
 
-    The [catalogue](drives.md) gives the drive's ranges; the image and the drive's settings must agree. Ranges,
+    The [catalogue](drives.md) gives the drive's ranges. The drive must be set to the ranges of the image. Ranges,
     `inertia` and `zero` are at the drive's output, before `gear`.
     """
 
@@ -298,8 +303,10 @@ class HomeTable(Table):
 
 
 class ContactTable(Table):
-    """Threshold of a touch, if `[feel]` is present: the external torque must differ by more from its mean of half a
-    second."""
+    """Threshold of a touch, if `[feel]` is present.
+
+    A touch is a larger difference of the external torque from its mean of half a second.
+    """
 
     torque: Positive = key("N m or N, at rest")
     velocity: NotNegative = key("N m s/rad: added per velocity of the motion", Contact.velocity)
@@ -307,7 +314,7 @@ class ContactTable(Table):
 
 
 class MimicTable(Table):
-    """Replaces a motor: the joint follows another one, by gears or links that the file does not describe."""
+    """Replaces a motor. The joint follows another joint, by gears or links that the file does not describe."""
 
     joint: Reference = key("its leader")
     ratio: Number = key("of its displacement to the leader's, signed", Mimic.ratio)
@@ -315,8 +322,10 @@ class MimicTable(Table):
 
 
 class JointTable(Table):
-    """Gains, limits, springs, friction and torques are at the joint; R, L, K and the rotor's inertia are at the motor.
-    Positive torque moves the joint along its axis."""
+    """Gains, limits, springs, friction and torques are at the joint.
+
+    R, L, K and the rotor's inertia are at the motor. Positive torque moves the joint along its axis.
+    """
 
     name: Name
     type: Literal["revolute", "continuous", "prismatic", "fixed"] = key("continuous: revolute without limits")
@@ -368,8 +377,10 @@ class LoopTable(Table):
 
 
 class ModeTable(Table):
-    """The closed loops and attached payloads of one mode. Without modes, all loops are closed and all payloads
-    attached."""
+    """The closed loops and attached payloads of one mode.
+
+    Without modes, all loops are closed and all payloads are attached.
+    """
 
     name: Name
     loops: list[Reference] = key("closed loops", [])
@@ -405,7 +416,7 @@ class MechanismTable(Table):
 
 @dataclass(frozen=True)
 class Fault:
-    """One finding: its place, the value there, the broken rule, the nearest right value."""
+    """A finding: the place, the value there, the broken rule, the nearest right value."""
 
     where: tuple[str | int, ...]
     value: object
@@ -414,7 +425,10 @@ class Fault:
 
 
 def first_fault(error: ValidationError, top: type[BaseModel] = MechanismTable) -> Fault:
-    """Return the finding to mend first: an unknown key comes before a missing key that it probably misspells."""
+    """Return the finding to mend first.
+
+    An unknown key comes first, since it may be the wrong spelling of a missing key.
+    """
     findings = error.errors(include_url=False)
     finding = next((f for f in findings if f["type"] == "extra_forbidden"), findings[0])
     where, value, kind = finding["loc"], finding["input"], finding["type"]

@@ -1,7 +1,5 @@
-"""URDF: the links and joints of a mechanism, as tables of a mechanism file.
-
-The reader first checks names, numbers, inertias, types of joints and the single root. It ignores visuals. The root link
-is the ground.
+"""URDF links and joints as tables of a mechanism file. The reader first checks names, numbers, inertias, types of
+joints and the single root. It ignores visuals. The root link is the ground.
 """
 
 from __future__ import annotations
@@ -22,8 +20,8 @@ from femtorque.codegen.mechanism.schema import NAME_PATTERN, NAME_RULE, TITLE_PA
 
 LARGEST_FILE = 2**26  # bytes
 MOST = 1000  # links, joints
-LIMBS = 3  # limbs of a floating trunk; two may be the arms of a bench
-DUST = 1e-20  # kg m^2: exporters write smaller numbers for zero
+LIMBS = 3  # fewest limbs of a floating trunk; two limbs may be the arms of a bench
+DUST = 1e-20  # kg m^2; exporters write smaller numbers instead of zero
 TYPES = ("revolute", "continuous", "prismatic", "fixed")
 NO_LIMIT = 1e9
 MOMENTS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
@@ -69,7 +67,7 @@ def read_urdf(path: Path, locked: Collection[str] = ()) -> Tables:
 
 
 def names_here(links: Sequence[str], root: str) -> dict[str, str]:
-    """Return each link's name in a mechanism, where 'base' is the ground."""
+    """Return each link's name in a mechanism, where the ground is 'base'."""
     names = {name: name for name in links}
     if BASE in names and root != BASE:
         names[BASE] = next(n for n in ("base_frame", "base_frame_", "base_frame__") if n not in names)
@@ -77,7 +75,7 @@ def names_here(links: Sequence[str], root: str) -> dict[str, str]:
 
 
 def links_here(path: Path) -> dict[str, str]:
-    """Return the names of links, as names_here, of a file that was read before."""
+    """Return names_here for a file that was read before."""
     document = _parse(path)
     return names_here([str(link.get("name")) for link in document.findall("link")], _root(path, document))
 
@@ -195,7 +193,7 @@ def _check_joint(path: Path, joint: ET.Element) -> None:
 
 
 def _root(path: Path, document: ET.Element) -> str:
-    """Return the one link that is no joint's child."""
+    """Return the only link that is no joint's child."""
     names = dict.fromkeys(str(link.get("name")) for link in document.findall("link"))
     children = set()
     for joint in document.findall("joint"):
@@ -218,9 +216,8 @@ def _root(path: Path, document: ET.Element) -> str:
 
 def _floating(path: Path, document: ET.Element, masses: dict[str, float], root: str,
               locked: Collection[str]) -> list[str]:
-    """Return a warning if the trunk of several limbs stands on the ground here: a legged robot's base floats.
-
-    If all limbs but one are locked, the user chose that limb, and there is no warning.
+    """Return a warning if the trunk of several limbs is the ground, because a legged robot's base floats. If all limbs
+    but one are locked, the user chose this limb, and there is no warning.
     """
     joints = [_Edge.of(joint) for joint in document.findall("joint")]
     hanging: dict[str, list[_Edge]] = {}
@@ -312,7 +309,8 @@ def _joint(joint: ET.Element, names: dict[str, str], warnings: list[str]) -> dic
 
 
 def _limits(joint: ET.Element, warnings: list[str]) -> dict[str, float]:
-    """Return the limits of a joint. An empty range, a velocity or effort of zero and 1e16 mean 'not given' in practice.
+    """Return the limits of a joint. In practice an empty range, a velocity or effort of zero, and 1e16 mean 'not
+    given'.
     """
     if (limit := joint.find("limit")) is None:
         return {}

@@ -1,9 +1,9 @@
 """The element: a linear Timoshenko beam with one shifted integration point (Isobe, Eqs 1-4).
 
-It has two nodes with six freedoms each, [u v w theta_x theta_y theta_z], and z points along the element. With the
-integration point at s1 the element equals two rigid halves joined by springs at r1 = -s1 (Eq. 1). At s1 = 1 the shear
-strain does not depend on the rotation of the first node. C_mot then scales the stiffness against relative rotation and
-makes a joint of the first end: 0 is a pin, 1 is rigid.
+The element has two nodes with six freedoms each, [u v w theta_x theta_y theta_z], and z points along the element. With
+the integration point at s1 the element equals two rigid halves joined by springs at r1 = -s1 (Eq. 1). At s1 = 1 the
+shear strain does not depend on the rotation of the first node. C_mot then scales the stiffness against relative
+rotation and makes a joint of the first end: 0 is a pin, 1 is rigid.
 
 A link is two elements: from its joint to its centre of gravity, and from there to the next joint. Both elements have
 their integration point at the centre of gravity. All mass is lumped there, and each joint is a hinge at an element's
@@ -21,13 +21,14 @@ from femtorque.codegen.model.bodies import Body, Model
 
 Array = NDArray[np.float64]
 
-SHEAR_FACTOR = 0.9  # solid circular section; a rigid link has no shear strain, so any positive value will do
+SHEAR_FACTOR = 0.9  # solid circular section; a rigid link has no shear strain, so any positive value is allowed
 
 
 @dataclass(frozen=True)
 class Element:
-    """Beam element. length m; EA N; EI about x and y, N m^2; GJ N m^2; GA_s shear stiffness N; s1 in [-1, 1]. c_mot
-    scales the stiffness of the spring against rotation at r1."""
+    """Beam element. length m; EA N; EI about x and y, N m^2; GJ N m^2; GA_s shear stiffness N; s1: integration point in
+    [-1, 1]. c_mot: factor on the stiffness of the spring against rotation at r1.
+    """
 
     length: float
     EA: float
@@ -44,14 +45,15 @@ class Element:
 
 
 def strain_displacement(length: float, s1: float) -> Array:
-    """Return [B(s1)] (6, 12), from nodal displacements to axial strain, bending about x and y, torsion, and shear along
-    x and y."""
+    """Return [B(s1)] (6, 12), from nodal displacements to strains: axial, bending about x and y, torsion, shear along x
+    and y.
+    """
     B = np.zeros((6, 12))
     slope = 1.0 / length
     near, far = (1.0 - s1) / 2.0, (1.0 + s1) / 2.0
     for strain, freedom in ((0, 2), (1, 3), (2, 4), (3, 5), (4, 0), (5, 1)):
         B[strain, freedom], B[strain, freedom + 6] = -slope, slope
-    # a rotation about y leans the section towards +x, one about x towards -y
+    # a rotation about y leans the section towards +x, a rotation about x towards -y
     B[4, 4], B[4, 10] = -near, -far
     B[5, 3], B[5, 9] = near, far
     return B
@@ -70,13 +72,16 @@ def stiffness(element: Element) -> Array:
 
 
 def node_masses(model: Model) -> tuple[Array, Array]:
-    """Return masses and inertias of the centre-of-gravity nodes, (n, 3, 3) each, link axes: those of the links."""
+    """Return masses and inertias (n, 3, 3) of the centre-of-gravity nodes, which are those of the links, in link axes.
+    """
     return np.array([body.mass * np.eye(3) for body in model.bodies]), np.array([body.inertia for body in model.bodies])
 
 
 def joint_element(model: Model, i: int) -> Element:
-    """Return the element from joint i to the centre of gravity of link i, hinged at the joint. Raises BadInput if the
-    link has no section, or if its joint lies in its centre of gravity."""
+    """Return the element from joint i to the centre of gravity of link i, hinged at the joint.
+
+    Raise BadInput if the link has no section, or if the joint lies in the centre of gravity.
+    """
     body = model.bodies[i]
     link = model.mechanism.link(body.joint.child)
     length = float(norm(body.com))
@@ -97,8 +102,10 @@ def first_element(body: Body, section: Section) -> Element:
 
 
 def second_element(body: Body, far_end: Vector, section: Section) -> Element:
-    """Return the element from a body's centre of gravity to `far_end` (3,), m, in its frame: both ends rigid, s1 =
-    -1."""
+    """Return the element from a body's centre of gravity to `far_end` (3,), m, in the body frame.
+
+    Both ends are rigid, and s1 = -1.
+    """
     return _element(far_end - body.com, section, -1.0, 1.0)
 
 
@@ -111,7 +118,10 @@ def _element(along: Vector, section: Section, s1: float, c_mot: float) -> Elemen
 
 
 def element_axes(along: Vector) -> Array:
-    """Return the rotation (3, 3) from element axes, z along the given vector (3,), to the axes of the vector."""
+    """Return the rotation (3, 3) from element axes to the axes of the given vector (3,).
+
+    The element's z is along this vector.
+    """
     z = along / norm(along)
     other = np.eye(3)[np.argmin(np.abs(z))]
     x = np.cross(other, z)
@@ -121,14 +131,16 @@ def element_axes(along: Vector) -> Array:
 
 @dataclass(frozen=True)
 class Springs:
-    """Springs of C_mot and `stiffness`, which load the motor: tau = stiffness (q - rest). (n,) N m/rad or N/m."""
+    """Springs of C_mot and `stiffness` that load the motors: tau = stiffness (q - rest). stiffness (n,): N m/rad or
+    N/m.
+    """
 
     stiffness: Array
     rest: Array
 
 
 def joint_springs(model: Model) -> Springs:
-    """Return the spring of every joint: K du, reduced to the joint's one relative motion."""
+    """Return the spring of every joint: K du, reduced to the relative motion of the joint."""
     return Springs(
         stiffness=np.array([joint_stiffness(model, i) for i in range(model.n)]),
         rest=np.array([body.joint.rest for body in model.bodies]),
@@ -137,8 +149,8 @@ def joint_springs(model: Model) -> Springs:
 
 def joint_stiffness(model: Model, i: int) -> float:
     """Return the stiffness of joint i, N m/rad (prismatic: N/m): `stiffness`, plus the element's hinge if C_mot > 0.
-    The hinge's part is the moment on the centre-of-gravity node for a unit turn of this node about the joint's axis,
-    taken from the element's K. The joint node is held, and the link moves as a rigid bar."""
+    The element's K gives the hinge's part: the moment on the centre-of-gravity node for a unit turn of this node about
+    the joint's axis. The joint node is held, and the link moves as a rigid bar."""
     body = model.bodies[i]
     if body.joint.c_mot == 0.0:
         return body.joint.stiffness
@@ -151,7 +163,8 @@ def joint_stiffness(model: Model, i: int) -> float:
 
 
 def rigid_turn(length: float, axis: Vector) -> Array:
-    """Return the nodal displacements (12,) of a unit turn about the first node, which does not rotate. Element axes."""
+    """Return the nodal displacements (12,) of a unit turn about the first node, which does not rotate, in element axes.
+    """
     far = np.cross(axis, [0.0, 0.0, length])
     return np.concatenate([np.zeros(6), far, axis])
 

@@ -1,7 +1,7 @@
-"""The tree of moving bodies: data that follow from a Mechanism and are computed once.
+"""The tree of moving bodies of a Mechanism, computed once.
 
-Links that are fixed together (fixed joints, locked joints, payloads) become one body per moving joint. Body j hangs on
-joint j, and both have the index of `Mechanism.moving`. Links fixed to the ground have no dynamics.
+Links that are fixed together (fixed joints, locked joints, payloads) are one body, so each moving joint has one body.
+Body j hangs on joint j, and both have the index of `Mechanism.moving`. Links fixed to the ground have no dynamics.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ GROUND = -1  # parent index of bodies that hang on the ground
 class Body:
     """One moving body and its joint. R0 (3, 3), p0 (3,): joint frame at position zero, in the parent body's frame (on
     the ground: global). The body frame is this joint frame rotated by q about `axis` (revolute) or shifted by q along
-    it (prismatic). com (3,), inertia (3, 3): of the whole body, in the body frame; the inertia is about com."""
+    it (prismatic). com (3,): centre of gravity of the body. inertia (3, 3): inertia of the body about com. Both are in
+    the body frame."""
 
     joint: Joint
     parent: int
@@ -54,8 +55,8 @@ class Model:
     @staticmethod
     @remembered
     def of(mechanism: Mechanism, chosen_scheme: str | None = None) -> Model:
-        """Return the model with the mechanism's settled scheme, or else with the given scheme. Kinematics, exact
-        dynamics and gains need no scheme. `femtorque.codegen.step.scheme.model_of` chooses one."""
+        """Return the model with the mechanism's settled scheme, or with the given scheme if none is settled.
+        Kinematics, exact dynamics and gains need no scheme. `femtorque.codegen.step.scheme.model_of` chooses one."""
         mechanism = with_torsion(mechanism)
         return Model(
             mechanism=mechanism,
@@ -71,7 +72,7 @@ class Model:
 
     @property
     def scheme(self) -> str:
-        """Return midpoint, newton-euler or nodal. Raises LookupError if no scheme was chosen."""
+        """Return midpoint, newton-euler or nodal. Raise LookupError if no scheme was chosen."""
         if self.chosen_scheme is None:
             raise LookupError(f"{self.mechanism.name}: no scheme was chosen for this model "
                               f"(femtorque.codegen.step.scheme.model_of)")
@@ -84,7 +85,7 @@ def rotation_axis(axis: ArrayLike, angle: ArrayLike) -> NDArray[np.float64]:
 
 
 def turned(axis: ArrayLike, sine: ArrayLike, cosine: ArrayLike) -> NDArray[np.float64]:
-    """Return the rotations about an axis, from sines and cosines (...) of the angles."""
+    """Return the rotations about an axis from sines and cosines (...) of the angles."""
     k, k2 = _skew_and_square(np.asarray(axis, float).tobytes())
     s, c = (np.asarray(x)[..., None, None] for x in (sine, cosine))
     return np.eye(3) + s * k + (1.0 - c) * k2
@@ -111,7 +112,9 @@ def skew(v: Vector) -> Matrix:
 
 
 def combine(parts: list[tuple[float, Vector, Matrix]]) -> tuple[float, Vector, Matrix]:
-    """Return mass, centre of gravity and inertia about it of bodies given in one frame (parallel-axis theorem)."""
+    """Return mass, centre of gravity and inertia about this centre of several bodies in one frame (parallel-axis
+    theorem).
+    """
     mass = math.fsum(m for m, _, _ in parts)
     if mass > 0.0:
         com = sum((m * c for m, c, _ in parts), np.zeros(3)) / mass
@@ -125,14 +128,16 @@ def combine(parts: list[tuple[float, Vector, Matrix]]) -> tuple[float, Vector, M
 
 
 def placed_links(mechanism: Mechanism) -> dict[str, tuple[int, Matrix, Vector]]:
-    """Return, for each link's name, the body that carries it (GROUND for the base), and its frame R, p in that body's
-    frame."""
+    """Return {link's name: (body, R, p)}.
+
+    The body carries the link (GROUND: the base), and R, p are the link's frame in the body frame.
+    """
     return _place(mechanism)[0]
 
 
 def _place(mechanism: Mechanism) -> tuple[
         dict[str, tuple[int, Matrix, Vector]], dict[int, tuple[int, Matrix, Vector, Joint]]]:
-    """Place the links, and the moving joints: parent body, R0, p0, joint."""
+    """Return the places of the links, and of the moving joints: parent body, R0, p0, joint."""
     moving = {j.name: i for i, j in enumerate(mechanism.moving)}
     place: dict[str, tuple[int, Matrix, Vector]] = {BASE: (GROUND, np.eye(3), np.zeros(3))}
     joint_at: dict[int, tuple[int, Matrix, Vector, Joint]] = {}

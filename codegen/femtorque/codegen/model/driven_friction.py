@@ -4,7 +4,7 @@
 
 Friction at rest exceeds friction in motion by f_s (Stribeck). At the velocity v_s half of f_s is left (Hess and Soom,
 J. Tribology 112(1), 1990; their curve needs no exponential function). mu is the share of the links' torque that the
-gear adds, because its teeth press on each other. Files contain f_s and mu only after a measurement.
+gear adds as friction, because its teeth press on each other. Files contain f_s and mu only after a measurement.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ class DrivenFriction:
         return DrivenFriction(*rows.T)
 
     def dry(self, qd: Array, tau: Array) -> Array:
-        """Return the size (..., n) of the friction that does not grow with velocity, N m or N, at qd (..., n) and link
-        torques tau (..., n)."""
+        """Return the size (..., n) of the friction without its viscous part, N m or N, at qd (..., n) and link torques
+        tau (..., n).
+        """
         return self.coulomb + self.stribeck / (1.0 + (qd / self.slow) ** 2) + self.load * np.abs(tau)
 
     def at_rest(self, tau: Array) -> Array:
@@ -57,5 +58,5 @@ def _row(f: Friction) -> tuple[float, ...]:
 
 
 def beyond_coulomb(joint: Joint) -> bool:
-    """Return whether a joint's friction falls with velocity or rises with load."""
+    """Return True if a joint's friction falls with velocity or rises with load."""
     return joint.friction.stribeck > 0.0 or joint.friction.load > 0.0

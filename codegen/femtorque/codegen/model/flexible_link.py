@@ -1,24 +1,18 @@
-"""A flexible link: finite elements, condensed to the modes that make mass, stiffness and damping diagonal.
+"""A flexible link: finite elements, reduced to the modes that make mass, stiffness and damping diagonal.
 
 The link is a uniform beam along its x axis, clamped at x = 0 to the frame of its hub (THEORY.md section 8). With a
-shear stiffness it is a Timoshenko beam, without one an Euler-Bernoulli beam. Elements with a consistent mass matrix
-give M and K of the nodes' deflections and slopes, two per node. With shear, a slope is the rotation of the section,
-which clamps and tips hold; dy/dx exceeds it by the shear strain. Damping is proportional to the rate of strain, C =
-damping K. The eigenvectors of K against M therefore make all three diagonal, and with them
-
-    A = M / (beta dt^2) + gamma C / (beta dt) + K,      beta = 1/4, gamma = 1/2.
-
-The eigenvectors factorise A once, and a tick needs one multiplication per mode. A beam of E elements has 2 E modes per
-plane of bending. Both planes have the same shapes, scaled to unit modal mass, and differ in stiffness alone. With shear
+shear stiffness the link is a Timoshenko beam, without a shear stiffness an Euler-Bernoulli beam. Elements with a
+consistent mass matrix give M and K of the nodes' deflections and slopes, two per node. With shear, a slope is the
+rotation of the section, and dy/dx exceeds this rotation by the shear strain. A clamp holds the section, and the tip's
+frame turns with the last section. Damping is proportional to the rate of strain, C = damping K. The eigenvectors of K
+against M therefore make M, C and K diagonal. The matrix A = M / (beta dt^2) + gamma C / (beta dt) + K, beta = 1/4,
+gamma = 1/2, becomes diagonal too, so a tick needs one multiplication per mode. A beam of E elements has 2 E modes per
+plane of bending. Both planes have the same shapes, scaled to unit modal mass, and differ only in stiffness. With shear
 this requires the same EI / GA_s in both planes. The dynamics also needs integrals of the shapes phi_i over the mass,
-beta_i = <phi_i> and gamma_i = <x phi_i>, and deflection and slope at the tip.
-
-Deflections are across the link. The beam keeps its length, so bending by w draws its points towards the root by
-
-    u(x) = 1/2 integral of w'^2 from 0 to x.
-
-Tension, weight along the link and turning act through u, by three constant matrices (`Shortening`). The section's own
-rotary inertia turns with the hub.
+beta_i = <phi_i> and gamma_i = <x phi_i>, and deflection and slope at the tip. Deflections are across the link. The beam
+keeps its length, so bending by w moves its points towards the root by u(x) = 1/2 integral of w'^2 from 0 to x. Tension,
+weight along the link and turning do work on u, by three constant matrices (`Shortening`). The section's own rotary
+inertia turns with the hub.
 """
 
 from __future__ import annotations
@@ -36,16 +30,19 @@ Array = NDArray[np.float64]
 T = TypeVar("T", bound=Any)
 
 STRETCHED = 2  # lowest modes of each plane that shorten the link; more modes change torques by 1e-4 of peak
-# four points per element: exact for squared slopes times weights of second order
+# four points per element, exact for squared slopes times weights of second order
 GAUSS = np.array([[-0.861136311594052575, -0.339981043584856265, 0.339981043584856265, 0.861136311594052575],
                   [0.347854845137453857, 0.652145154862546143, 0.652145154862546143, 0.347854845137453857]])
-UNIFORM = 1e-6  # tolerance of a uniform beam, of L or M L^2
+UNIFORM = 1e-6  # tolerance for a uniform beam, as a share of L or M L^2
 
 
 @dataclass(frozen=True)
 class Elements:
-    """Matrices of a free beam of E equal elements; nodal deflection and section's slope, root first: 2 (E + 1)
-    freedoms. M (2E+2, 2E+2): consistent mass; K: stiffness for EI = 1; first (2E+2,) = <B>, second = <x B>."""
+    """Matrices of a free beam of E equal elements.
+
+    The 2 (E + 1) freedoms are the nodes' deflections and slopes of the section, from the root on. M (2E+2, 2E+2):
+    consistent mass. K: stiffness for EI = 1. first (2E+2,): <B>. second: <x B>.
+    """
 
     M: Array
     K: Array
@@ -54,10 +51,12 @@ class Elements:
 
 
 def beam_elements(length: float, mass: float, elements: int, shear: float = 0.0) -> Elements:
-    """Return the two-node elements of a uniform beam: length m, mass kg; shear: EI / GA_s, m^2, 0 without shear. The
-    shapes are exact for loads at the nodes. Deflection is cubic and slope quadratic in x; phi = 12 EI / (GA_s l^2) ties
-    them (Przemieniecki, 1968, section 5.6; Friedman and Kosmatka, 1993, whose mass matrix this is without rotary
-    inertia). phi = 0 is Hermite's element."""
+    """Return the two-node elements of a uniform beam. length: m. mass: kg. shear: EI / GA_s, m^2; 0 without shear.
+
+    The shapes are exact for loads at the nodes. Deflection is cubic and slope quadratic in x, with phi = 12 EI / (GA_s
+    l^2) between them (Przemieniecki, 1968, section 5.6). The mass matrix is that of Friedman and Kosmatka, 1993,
+    without rotary inertia. phi = 0 gives Hermite's element.
+    """
     l, m = length / elements, mass / elements
     ll = l * l
     phi = 12.0 * shear / ll
@@ -90,7 +89,8 @@ def beam_elements(length: float, mass: float, elements: int, shear: float = 0.0)
 @dataclass(frozen=True)
 class Shortening:
     """Displacement of a bent beam's points towards the root: u = 1/2 X'GX in the coordinates X of one plane. tip (n,
-    n): G of the tip; first, second: <G>, <x G>, integrals over the beam's mass."""
+    n): G of the tip. first, second: <G>, <x G>, integrals over the beam's mass.
+    """
 
     tip: Array
     first: Array
@@ -102,8 +102,11 @@ class Shortening:
 
 
 def beam_shortening(length: float, mass: float, elements: int, shear: float = 0.0) -> Shortening:
-    """Return the shortening in the coordinates of `beam_elements`. Slopes nearer to the root draw a point. The slopes
-    at s therefore count with the mass beyond s, (L - s) rho, and with its first moment, (L^2 - s^2) rho / 2."""
+    """Return the shortening in the coordinates of `beam_elements`.
+
+    A point is moved by the slopes between the root and the point. The slopes at s therefore count with the mass beyond
+    s, (L - s) rho, and with the first moment of this mass, (L^2 - s^2) rho / 2.
+    """
     l, rho = length / elements, mass / length
     phi = 12.0 * shear / square(l)
     s, weights = 0.5 * (1.0 + GAUSS[0]), 0.5 * l * GAUSS[1]
@@ -122,12 +125,11 @@ def beam_shortening(length: float, mass: float, elements: int, shear: float = 0.
 
 @dataclass(frozen=True)
 class ModalLink:
-    """A clamped beam in its modes. Shapes have unit modal mass, so modal coordinates are in m sqrt(kg).
-
-    section (3,): inertia of the section about x, y, z beyond that of a slender beam, kg m^2; it turns with the hub.
-    beta, gamma (N,): <phi>, <x phi>, kg^1/2, kg^1/2 m. tip, slope (N,): phi and the section's slope at x = L.
-    stiffness: plane "y" (deflection along y, bending about z) or "z" to (N,) squares of the natural frequencies,
-    rad^2/s^2. damping: s. drawn: shortening by the shapes, zero beyond the first STRETCHED shapes.
+    """A clamped beam in its modes. Shapes have unit modal mass, so modal coordinates are in m sqrt(kg). section (3,):
+    inertia about x, y, z that a slender beam does not have, kg m^2. This inertia turns with the hub. beta, gamma (N,):
+    <phi>, <x phi>, kg^1/2, kg^1/2 m. tip, slope (N,): phi and the section's slope at x = L. stiffness: {plane: squares
+    of the natural frequencies (N,), rad^2/s^2}. Plane "y" is deflection along y, with bending about z. damping: s.
+    drawn: shortening by the shapes, zero beyond the first STRETCHED shapes.
     """
 
     name: str
@@ -153,23 +155,27 @@ class ModalLink:
 
     def farther(self, moment: T) -> T:
         """Return the mass, kg, that a first moment (kg m) beyond the tip adds against shortening by u: 15/7 / L times
-        it."""
+        the moment.
+        """
         return moment * (15.0 / 7.0 / self.length)
 
     def curved(self, mass: float) -> tuple[float, float, float]:
         """Return the third-order coefficients of the Lagrangian beyond `drawn` for a mass, kg, at the tip (THEORY.md
-        section 8). linear, kg/m, and square, kg/m^2, belong to deflections y, z of the tip that go round the axis:
+        section 8). linear, kg/m, and square, kg/m^2, belong to deflections y, z of the tip that move around the axis:
         linear (w_y y + w_z z) j - square j^2 / 2, with j = y z' - z y' + w_x (y^2 + z^2). shorter, kg/m^2, belongs to a
-        transverse acceleration a, which moves the mass by less than y, z: + shorter (a_y y + a_z z) (y^2 + z^2). In
-        units of length, a force at the tip bends the beam by f = (3 x^2 - x^3) / 2. It draws the tip by half of g = int
-        f'^2 and brings it back by int f'^3 / 6. The second number of each is the integral over the beam's own mass."""
+        transverse acceleration a, because the mass moves by less than y, z: + shorter (a_y y + a_z z) (y^2 + z^2). In
+        units of length, a force at the tip bends the beam by f = (3 x^2 - x^3) / 2. It moves the tip inwards by half of
+        g = int f'^2, and back by int f'^3 / 6. The second number of each pair is the integral over the beam's mass."""
         l, own = self.length, self.mass
         return ((4.0 / 5.0 * mass + 71.0 / 420.0 * own) / l, (12.0 / 25.0 * mass + 71.0 / 770.0 * own) / (l * l),
                 (9.0 / 35.0 * mass + 9.0 / 128.0 * own) / (l * l))
 
 
 def modal_link(mechanism: Mechanism, link: Link) -> ModalLink:
-    """Return the modes of a link with `beam`. Raises BadInput if it is not a uniform beam, or bends in no plane."""
+    """Return the modes of a link with `beam`.
+
+    Raise BadInput if the link is not a uniform beam, or bends in no plane.
+    """
     beam = link.beam
     assert beam is not None
     source, key = mechanism.source or mechanism.name, f"link.{link.name}"

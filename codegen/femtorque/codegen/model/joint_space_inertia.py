@@ -11,9 +11,9 @@ Array = NDArray[np.float64]
 
 
 def mass_matrix(model: Model, q: ArrayLike, rotors: bool = True) -> Array:
-    """Return M (..., n, n) at positions q (..., n): the sum of m Jv'Jv + Jw' J Jw over the bodies; kg m^2, kg m, kg.
-    With `rotors`, gear^2 J of every motor is added to the diagonal. As in Eq. 19, the rotors' gyroscopic coupling is
-    left out."""
+    """Return M (..., n, n) at positions q (..., n), the sum of m Jv'Jv + Jw' J Jw over the bodies, kg m^2, kg m or kg.
+    rotors: add gear^2 J of every motor to the diagonal. As in Eq. 19, the rotors' gyroscopic coupling is left out.
+    """
     at = pose(model, q)
     carried = descendants(model)
     result = np.zeros((*np.asarray(q).shape, model.n))
@@ -37,5 +37,5 @@ def mass_matrix(model: Model, q: ArrayLike, rotors: bool = True) -> Array:
 
 
 def rotor_inertia(model: Model) -> Array:
-    """Return gear^2 J (n,) of the rotors, seen at the joints; kg m^2 (kg for prismatic joints)."""
+    """Return gear^2 J (n,) of the rotors, as seen at the joints, kg m^2 (kg for prismatic joints)."""
     return np.array([body.joint.rotor for body in model.bodies])

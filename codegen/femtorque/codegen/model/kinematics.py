@@ -4,13 +4,14 @@ Every link's loads are one block of the nodal force vector {P} (Eq. 7),
 
     P_i = [ F_i ; sum of the forces beyond child 1 ; ... ; sum of the forces beyond child c ; Phi_i ],
 
-6 + 3 c numbers. A serial link has c = 1 and the paper's 9 numbers. A link at a tip has no distal block. Let l_ik be the
-vector from joint i to joint k of a child, and c_i the vector to the centre of gravity, all in the link's frame. Then
+6 + 3 c numbers. A serial link has c = 1, and so the paper's 9 numbers. A link at a tip has no distal block. Let l_ik be
+the vector from joint i to joint k of a child, and c_i the vector to the centre of gravity, all in the link's frame.
+Then
 
     Lambda_i = [ skew(c_i)  skew(l_i1) ... skew(l_ic)  I ]
 
 gives the moment about joint i of the loads on link i alone. [T_Lambda] adds the moments of all descendants, turned into
-link i's frame. These functions return dense matrices, because they state the theory for comparison.
+link i's frame. The functions here return dense matrices, because they state the theory for comparison.
 """
 
 from collections.abc import Callable
@@ -64,7 +65,8 @@ def rotate_back(R: Array, x: Array) -> Array:
 
 
 def descendants(model: Model) -> tuple[tuple[int, ...], ...]:
-    """Return, for every body, itself and all bodies that it carries, in tree order: the j of the sum in Eq. 12."""
+    """Return, for every body, the indices of the body and of all bodies that it carries, in tree order (j in Eq. 12).
+    """
     carried: list[list[int]] = [[i] for i in range(model.n)]
     for i in reversed(range(model.n)):
         parent = model.bodies[i].parent
@@ -75,14 +77,15 @@ def descendants(model: Model) -> tuple[tuple[int, ...], ...]:
 
 @dataclass(frozen=True)
 class Levers:
-    """Lever arms in global axes, m. com (..., n, 3): joint i to centre of gravity i; joint: parent's joint to joint i.
-    For a body on the ground, `joint` is zero and never used."""
+    """Lever arms in global axes, m. com (..., n, 3): from joint i to centre of gravity i. joint (..., n, 3): from the
+    parent's joint to joint i. For a body on the ground, `joint` is zero and never used.
+    """
 
     com: Array
     joint: Array
 
 
-Conversion = Callable[[Model, Array, Levers, Array, Array], Array]  # R, arms, F and Phi of a model to joint torques
+Conversion = Callable[[Model, Array, Levers, Array, Array], Array]  # model, R, arms, F, Phi: joint torques
 
 
 def levers(model: Model, at: Pose) -> Levers:
@@ -123,7 +126,7 @@ def offsets(model: Model) -> tuple[slice, ...]:
 
 
 def nodal_forces(model: Model, F: Array, Phi: Array) -> Array:
-    """Return {P} (Eq. 7), distal sums included, from nodal forces F (n, 3) and moments Phi (n, 3), global axes."""
+    """Return {P} (Eq. 7) with distal sums, from nodal forces F (n, 3) and moments Phi (n, 3), global axes."""
     carried = descendants(model)
     blocks = []
     for i, body in enumerate(model.bodies):
@@ -132,8 +135,11 @@ def nodal_forces(model: Model, F: Array, Phi: Array) -> Array:
 
 
 def transformation(model: Model, R: Array) -> Array:
-    """Return [T] (Eqs 8-10), which turns {P} from global into link axes. R (n, 3, 3). Square, block diagonal. All
-    vectors are right-handed here, so the paper's sign matrix [h] is the identity."""
+    """Return [T] (Eqs 8-10), which turns {P} from global into link axes.
+
+    R (n, 3, 3). [T] is square and block diagonal. All vectors are right-handed here, so the paper's sign matrix [h] is
+    the identity.
+    """
     size = offsets(model)[-1].stop
     T = np.zeros((size, size))
     for i, rows in enumerate(offsets(model)):
@@ -153,7 +159,7 @@ def lambda_matrix(model: Model, R: Array, arms: Levers) -> Array:
 
 
 def accumulation(model: Model, R: Array) -> Array:
-    """Return [T_Lambda] (Eqs 12-13), (3 n, 3 n): T_ij = R_i' R_j for every j that link i carries."""
+    """Return [T_Lambda] (Eqs 12-13), (3 n, 3 n), with T_ij = R_i' R_j for every j that link i carries."""
     result = np.zeros((3 * model.n, 3 * model.n))
     for i, carried in enumerate(descendants(model)):
         for j in carried:
@@ -168,7 +174,8 @@ def length_matrix(model: Model, R: Array, arms: Levers) -> Array:
 
 def force_matrix(model: Model) -> Array:
     """Return [Sigma], (3 n, size of {P}), which gives the forces S_i through every joint from [T]{P}, for prismatic
-    joints. A joint's own block of {P} contains all that the joint carries: F_i and the distal sums."""
+    joints. A joint's block of {P} contains all forces that the joint carries: F_i and the distal sums.
+    """
     blocks = offsets(model)
     result = np.zeros((3 * model.n, blocks[-1].stop))
     for i, body in enumerate(model.bodies):
@@ -178,7 +185,7 @@ def force_matrix(model: Model) -> Array:
 
 
 def axis_matrix(model: Model, prismatic: bool) -> Array:
-    """Return (n, 3 n): row i is the axis of joint i if the joint is of this kind, else zero."""
+    """Return a matrix (n, 3 n). Row i is the axis of joint i if the joint is of this kind, else zero."""
     result = np.zeros((model.n, 3 * model.n))
     for i, body in enumerate(model.bodies):
         if body.prismatic == prismatic:
@@ -195,7 +202,7 @@ def joint_torque_matrix(model: Model, R: Array, arms: Levers) -> Array:
 
 
 def joint_torque(model: Model, R: Array, arms: Levers, F: Array, Phi: Array) -> Array:
-    """Return joint torques by one pass from the tips to the base, in global axes, as on the chip.
+    """Return joint torques by one pass from the tips to the base, in global axes, like the chip.
 
         N_i = Phi_i + c_i x F_i + sum over children (N_k + l_k x S_k),  S_i = F_i + sum over children S_k.
 
@@ -210,8 +217,10 @@ def joint_torque(model: Model, R: Array, arms: Levers, F: Array, Phi: Array) -> 
 
 
 def carried(model: Model, arms: Levers, F: Array, Phi: Array) -> tuple[Array, Array]:
-    """Return S_i and N_i (..., n, 3), sums over all that body i carries, N_i about joint i. Momenta are summed like
-    forces."""
+    """Return S_i and N_i (..., n, 3), sums over body i and the bodies that it carries, N_i about joint i.
+
+    Momenta are summed like forces.
+    """
     S, N = F.copy(), Phi + cross(arms.com, F)
     for i in reversed(range(model.n)):
         parent = model.bodies[i].parent
@@ -222,7 +231,7 @@ def carried(model: Model, arms: Levers, F: Array, Phi: Array) -> tuple[Array, Ar
 
 
 def frame_to_axis(axis: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return a rotation (3, 3) that takes z to a unit axis; for z itself the identity."""
+    """Return a rotation (3, 3) that takes z to a unit axis. For the axis z it is the identity."""
     if axis[2] < 0.0:  # half a turn about x, then the short way
         return product(frame_to_axis(-axis), np.diag([1.0, -1.0, -1.0]))
     k = skew(np.cross([0.0, 0.0, 1.0], axis))

@@ -1,15 +1,15 @@
-"""Limits of emission: mechanisms that cannot be emitted are refused by name."""
+"""Limits of emission: a mechanism that cannot be emitted is refused, with the name of the part."""
 
 from femtorque.codegen.mechanism import Mechanism, Mode, refuse
 from femtorque.codegen.model.modes import has_modes, in_mode
 from femtorque.codegen.model.tree_of_pieces import flexible_tree
 from femtorque.codegen.wire import MODES
 
-JOINTS = 254  # at most: messages number them in one byte, and 255 means none
+JOINTS = 254  # most links; messages number links in one byte, and 255 means no link
 
 
 def supported(mechanism: Mechanism) -> None:
-    """Raise BadInput, with the name of the part, for a mechanism file that cannot be generated (yet)."""
+    """Raise BadInput, with the name of the part, for a mechanism that cannot be emitted."""
     if len(mechanism.moving) > JOINTS:
         refuse(mechanism, "joint", len(mechanism.moving), f"at most {JOINTS} joints may move on one board", "lock some")
     if len(mechanism.modes) > MODES:
@@ -25,7 +25,7 @@ def supported(mechanism: Mechanism) -> None:
 
 
 def _mode(mechanism: Mechanism, mode: Mode) -> None:
-    """Refuse a mode that stands on nothing, or that leaves joints which nothing moves."""
+    """Refuse a mode whose root stands on nothing, and a mode with joints that nothing moves."""
     alone = in_mode(mechanism, mode.name)
     loose = [joint.name for joint in alone.moving if not joint.actuated]
     if loose and not alone.constrained and (mechanism.loops or mode.passive):

@@ -1,8 +1,9 @@
 """Closed loops and mimic joints: their freedoms, and the assembled pose.
 
-Some equations of cuts and couplings (`femtorque.codegen.model.loop_constraint`) follow from others. Their rank at the
-assembled pose and near it shows which, and they are dropped. As many actuated moving joints are *independent* as there
-is mobility. All other joints, passive or redundantly actuated, *depend* on them: J_d dq_d = -J_i dq_i.
+Some equations of cuts and couplings (`femtorque.codegen.model.loop_constraint`) follow from others. The rank at the
+assembled pose and near it shows which equations follow, and these are dropped. The mobility is the number of
+*independent* joints, which are actuated. All other joints, passive or redundantly actuated, *depend* on the independent
+joints: J_d dq_d = -J_i dq_i.
 """
 
 from collections.abc import Mapping
@@ -24,27 +25,26 @@ from femtorque.codegen.model.motion import Motion
 Array = NDArray[np.float64]
 
 CLOSED = 1e-11  # m or rad: residual at which the assembly has converged
-CLOSING = 1e-8  # m or rad: its square is below rounding, so one more Newton step closes the loops
-ITERATIONS = 60  # of the assembly, damped
+CLOSING = 1e-8  # m or rad: residual whose square is below rounding, so one more Newton step closes the loops
+ITERATIONS = 60  # damped Newton steps of the assembly
 FARTHEST = 0.5  # rad or m: longest step of a joint in one iteration
-CLEAR = 3.0  # times SINGULAR: a margin well away from singular poses
-RANK = 1e-7  # of the longest row of J_c, in units of the mechanism's size: a row at this distance is independent
-DEFICIENT = 1e-10  # the same for columns in a least-squares solution with dependent equations
-BESIDE, STEP = 4, 0.05  # number of poses near the assembled pose for the rank, and their distance, rad or m
+CLEAR = 3.0  # factor on SINGULAR for a margin well away from singular poses
+RANK = 1e-7  # share of the longest row of J_c, in units of the mechanism's size; a row at this distance is independent
+DEFICIENT = 1e-10  # the same share for columns in a least-squares solution with dependent equations
+BESIDE, STEP = 4, 0.05  # number and distance (rad or m) of the poses near the assembled pose for the rank
 SINGULAR = 0.03  # a smaller `margin` is a fault
-HALVINGS = 16  # halvings of the last step, which locate a singular pose
-PACE = 0.05  # rad or m: longest way of an independent joint between two poses that are followed one by one
+HALVINGS = 16  # halvings of the last step to locate a singular pose
+PACE = 0.05  # rad or m: longest way of an independent joint between two poses of a sequence
 
 
 @dataclass(frozen=True)
 class Assembly:
-    """Constraints of loops and mimic joints on a model.
-
-    kept, dropped: numbers (`Equations.rows`) of the equations that count, and of the equations that follow from them.
-    start (n,): the closed pose found from the joints' `start`. Joints are indices into the model's bodies, in tree
-    order. actuated: streamed, driven and measured joints. The `independent` ones are the coordinates, the `redundant`
-    ones follow. dependent: passive and redundant joints, in the order of elimination; length: the mechanism's size, m;
-    scale: sizes of the dependent joints' columns of J_c at the start, lengths in units of `length`.
+    """Constraints of loops and mimic joints on a model. kept: numbers (`Equations.rows`) of the independent equations.
+    dropped: numbers of the equations that follow from the kept ones. start (n,): the closed pose found from the joints'
+    `start`. Joints are indices into the model's bodies, in tree order. actuated: streamed, driven and measured joints.
+    independent: the actuated joints that are coordinates. redundant: the other actuated joints. dependent: passive and
+    redundant joints, in the order of elimination. length: the mechanism's size, m. scale: sizes of the dependent
+    joints' columns of J_c at the start, lengths in units of `length`.
     """
 
     model: Model
@@ -109,9 +109,12 @@ class Assembly:
         return G
 
     def margin(self, q: ArrayLike) -> Array:
-        """Return the distance (...) from a singular pose: at most 1; a fault at SINGULAR and below. q (..., n). It is
-        the smallest of the sines between each dependent joint's column of J_c and the columns eliminated before it. The
-        forces at the cuts grow as its inverse."""
+        """Return the distance (...) from a singular pose, at most 1.
+
+        SINGULAR and below are a fault. q (..., n). The distance is the smallest of the sines between each dependent
+        joint's column of J_c and the columns eliminated before it. The forces at the cuts grow as the inverse of the
+        distance.
+        """
         return self._margin(self.jacobian(q)) if self.dependent else np.ones(np.shape(q)[:-1])
 
     def _margin(self, J: Array) -> Array:
@@ -119,8 +122,9 @@ class Assembly:
 
     def condition(self, q: ArrayLike) -> tuple[float, tuple[int, ...]]:
         """Return the condition number of the loops' equations for the dependent joints at a pose q (n,), and the loose
-        joints. Each joint's column is in units of its size at the start. The loose joints move most where the number
-        becomes infinite."""
+        joints. Each joint's column is in units of its size at the start. If the number becomes infinite, the loose
+        joints are those that move most.
+        """
         if not self.dependent:
             return 1.0, ()
         _, sizes, V = np.linalg.svd(self._columns(self.jacobian(q)) / self.scale)
@@ -135,8 +139,9 @@ class Assembly:
 
     # ---- motion
     def close(self, q: ArrayLike, iterations: int = 20) -> Array:
-        """Return closed positions by Newton for the dependent joints, with the independent joints fixed: q (..., n)
-        near a closed pose. Raises numpy.linalg.LinAlgError if Newton does not converge."""
+        """Return closed positions (..., n) by Newton for the dependent joints, with the independent joints fixed. q
+        (..., n): near a closed pose. Raise numpy.linalg.LinAlgError if Newton does not converge.
+        """
         q = np.array(q, float)
         for _ in range(iterations):
             away = self.residual(q)
@@ -150,9 +155,9 @@ class Assembly:
 
     def follow(self, streamed: ArrayLike) -> Array:
         """Return all positions (N, n) of a motion of the actuated joints (N, actuated), on the branch of the assembled
-        pose. A straight way leads from the assembled pose to the first row. Poses about PACE apart are followed one by
-        one; Newton starts between them from interpolated positions. Redundantly actuated joints follow the independent
-        ones and ignore `streamed`. Raises Refused if the way comes to a singular pose."""
+        pose. A straight line leads from the assembled pose to the first row. A sequence of poses about PACE apart is
+        solved one by one. Between these poses Newton starts from interpolated positions. Redundantly actuated joints
+        follow the independent joints and ignore `streamed`. Raise Refused if the motion comes to a singular pose."""
         streamed = np.atleast_2d(np.asarray(streamed, float))
         places = [self.actuated.index(i) for i in self.independent]
         wanted = streamed[:, places]
@@ -178,7 +183,7 @@ class Assembly:
         return full
 
     def _singular(self, target: Array, q: Array) -> Refused:
-        """Return the refusal of a path to independent joints at `target` that was followed as far as pose q (n,)."""
+        """Return the refusal of a path to independent joints at `target`. q (n,): the last pose that was reached."""
         free, step = list(self.independent), target - q[list(self.independent)]
         for _ in range(HALVINGS):
             step = 0.5 * step
@@ -191,16 +196,20 @@ class Assembly:
                        f"{number:.0f} where it was left)")
 
     def _onwards(self, q: Array, target: Array) -> Array:
-        """Return the closed pose with the independent joints at a near target. Raises Refused if there is no such
-        pose."""
+        """Return the closed pose with the independent joints at a near target.
+
+        Raise Refused if this pose does not exist.
+        """
         x = self._closed_at(q, target)
         if x is None:
             raise self._singular(target, q)
         return x
 
     def _closed_at(self, q: Array, target: Array) -> Array | None:
-        """Return the closed pose with independent joints at `target`, starting from q; None if it is singular or does
-        not exist."""
+        """Return the closed pose with independent joints at `target`, starting from q.
+
+        Return None for a singular or impossible pose.
+        """
         free, bound = list(self.independent), list(self.dependent)
         x = q.copy()
         x[free] = target
@@ -212,8 +221,10 @@ class Assembly:
         return x if self.margin(x) >= SINGULAR else None
 
     def reach(self, wanted: ArrayLike) -> Array:
-        """Return poses (P, n) with the independent joints at `wanted` (P, mobility), or as near as possible. A straight
-        way leads from the assembled pose to each target. A way that comes near a singular pose ends before it."""
+        """Return poses (P, n) with the independent joints at `wanted` (P, mobility), or as near as possible.
+
+        A straight line leads from the assembled pose to each target. It ends before it comes near a singular pose.
+        """
         free, bound, wanted = list(self.independent), list(self.dependent), np.atleast_2d(np.asarray(wanted, float))
         q = np.tile(self.start, (len(wanted), 1))
         if not bound:
@@ -266,7 +277,7 @@ class Assembly:
     def multipliers(self, J: Array, tau: ArrayLike) -> Array:
         """Return lambda (..., m), the forces at the cuts for the open tree's torques tau (..., n); J (..., m, n).
         Passive rows require J_cp' lambda = -tau_p. Redundant actuation minimises tau_a' W tau_a. One symmetric (KKT)
-        system has both. Raises numpy.linalg.LinAlgError at a singular pose."""
+        system combines both conditions. Raise numpy.linalg.LinAlgError at a singular pose."""
         tau = np.asarray(tau, float)
         p, a, m = list(self.passive), list(self.actuated), len(self.kept)
         Ja, W = J[..., a], np.diag(self.weights())
@@ -283,9 +294,10 @@ class Assembly:
         return np.asarray(tau, float) + rotate_back(J, self.multipliers(J, tau))
 
     def conversion(self, convert: Conversion) -> Conversion:
-        """Return a conversion from nodal forces to joint torques with the loops closed, based on the tree's `convert`.
-        The tree's torques give the cuts' forces. These forces join {P}, and the sum is converted. Couplings pass
-        torques between joints directly."""
+        """Return a conversion from nodal forces to joint torques with the loops closed. convert: the conversion of the
+        tree. The tree's torques give the cuts' forces. These forces are added to {P}, and the sum is converted.
+        Couplings pass torques between joints directly.
+        """
         coupled = self.equations.coupled
 
         def closed(model: Model, R: Array, arms: Levers, F: Array, Phi: Array) -> Array:
@@ -306,14 +318,16 @@ class Assembly:
 
 @dataclass(frozen=True)
 class ClosedMotion:
-    """Motion of all joints that a motion of the actuated joints makes."""
+    """Motion of all joints that follows from a motion of the actuated joints."""
 
     assembly: Assembly
     motion: Motion
 
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
-        """Return position, velocity, acceleration, (N, n) each, at increasing times t (N,). Raises Refused at a
-        singular pose."""
+        """Return position, velocity, acceleration, (N, n) each, at increasing times t (N,).
+
+        Raise Refused at a singular pose.
+        """
         return self.assembly.whole(*self.motion.at(t))
 
     def middles(self, ticks: int, dt: float) -> Array:
@@ -322,7 +336,7 @@ class ClosedMotion:
 
 
 def _between(a: Array, b: Array) -> Array:
-    """Return points (parts, ...) from a (without a itself) to b (...), at most PACE apart in every coordinate."""
+    """Return points (parts, ...) after a, up to b (...), at most PACE apart in every coordinate."""
     parts = max(1, int(np.ceil(np.max(np.abs(b - a), initial=0.0) / PACE)))
     return a + np.multiply.outer(np.arange(1, parts + 1) / parts, b - a)
 
@@ -332,7 +346,8 @@ def _between(a: Array, b: Array) -> Array:
 
 def assemble(model: Model, near: Mapping[str, float] | None = None) -> Assembly:
     """Close the loops from the joints' `start`, and find the free joints. near: positions of some joints instead of
-    `start`. Raises BadInput with the residual or another reason."""
+    `start`. Raise BadInput with the residual or another reason.
+    """
     return _assemble(model, near) if near else _from_the_start(model)
 
 
@@ -352,7 +367,7 @@ def _assemble(model: Model, near: Mapping[str, float]) -> Assembly:
     redundant = _redundant(model, J, actuated, passive)
     dependent = _elimination_order(J, (*passive, *redundant))
     independent = tuple(i for i in actuated if i not in redundant)
-    # with the independent joints exactly where the file puts them
+    # with the independent joints exactly at the file's positions
     placed = guess.copy()
     placed[list(dependent)] = q[list(dependent)]
     assembly = Assembly(model, found, kept, dropped, placed, actuated, passive, independent, redundant, dependent,
@@ -362,7 +377,7 @@ def _assemble(model: Model, near: Mapping[str, float]) -> Assembly:
     try:
         closed = assembly.close(placed) if dependent else placed
     except np.linalg.LinAlgError:
-        if model.mechanism.modes:  # whose loops close where the motion that enters them says
+        if model.mechanism.modes:  # the loops of a later mode close at the pose where the motion enters the mode
             closed = q
             closed.setflags(write=False)
             return replace(assembly, start=closed, scale=scale)
@@ -382,8 +397,10 @@ def _names(model: Model, joints: ArrayLike) -> str:
 
 
 def _assembled(model: Model, found: Equations, guess: Array) -> Array:
-    """Return a closed pose near the guess; passive joints are moved first. Raises BadInput with the residual if there
-    is none."""
+    """Return a closed pose near the guess.
+
+    Passive joints are moved first. Raise BadInput with the residual if no pose is found.
+    """
     moves = np.array([1.0 if not body.joint.actuated else 1e-2 for body in model.bodies])
     q = guess.copy()
     for _ in range(ITERATIONS):
@@ -414,8 +431,10 @@ def _length(model: Model) -> float:
 
 
 def _elimination_order(J: Array, joints: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the order of joints that leaves J_d (m, n) sparse: always the joint that the fewest remaining equations
-    contain."""
+    """Return an order of joints that leaves J_d (m, n) sparse.
+
+    Each step takes the joint in the fewest remaining equations.
+    """
     rows = [set(np.flatnonzero(np.abs(row) > RANK * np.max(np.abs(J))).tolist()) & set(joints) for row in J]
     order: list[int] = []
     while len(order) < len(joints):
@@ -428,7 +447,7 @@ def _elimination_order(J: Array, joints: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _scaled(model: Model, J: Array) -> Array:
-    """Return J_c with lengths, slides included, in units of the mechanism's size."""
+    """Return J_c with all lengths, also those of slides, in units of the mechanism's size."""
     size = _length(model)
     columns = np.array([size if body.prismatic else 1.0 for body in model.bodies])
     scaled = J * columns
@@ -437,7 +456,9 @@ def _scaled(model: Model, J: Array) -> Array:
 
 def _independent_rows(model: Model, found: Equations,
                       q: Array) -> tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]:
-    """Return (kept, dropped) equations by number, by rank at the assembled pose q (n,) and near it. Raises BadInput."""
+    """Return the numbers of the kept and of the dropped equations, by the rank at the assembled pose q (n,) and near
+    it. Raise BadInput.
+    """
     rows = found.rows
     if not rows:
         return (), ()
@@ -450,7 +471,7 @@ def _independent_rows(model: Model, found: Equations,
                 "start somewhere else")
     kept: list[int] = []
     left = J.copy()
-    for _ in range(generic):  # Gram-Schmidt, the row that adds most first
+    for _ in range(generic):  # Gram-Schmidt, with the row first that adds most
         sizes = norm(left)
         sizes[kept] = 0.0
         best = int(np.argmax(sizes > 0.999999 * sizes.max()))
@@ -480,8 +501,10 @@ def _poses_beside(found: Equations, q: Array) -> list[Array]:
 
 
 def _redundant(model: Model, J: Array, actuated: tuple[int, ...], passive: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the actuated joints that follow from the others. This choice conditions J_d best. Raises BadInput if the
-    actuated joints do not hold the mechanism."""
+    """Return the redundant actuated joints, in the choice with the best condition of J_d.
+
+    Raise BadInput if the actuated joints do not hold the mechanism.
+    """
     m, mobility = len(J), model.n - len(J)
     if len(actuated) < mobility:
         _refuse(model.mechanism, "joint", f"the loops leave {mobility} ways to move, and {len(actuated)} joints are "
@@ -501,7 +524,7 @@ def _redundant(model: Model, J: Array, actuated: tuple[int, ...], passive: tuple
     for _ in range(m - len(passive)):
         sizes = np.array([norm(left[:, i]) if i in actuated and i not in chosen else 0.0
                           for i in range(model.n)])
-        best = int(np.flatnonzero(sizes > 0.999999 * sizes.max())[-1])  # of equals the last: the first are coordinates
+        best = int(np.flatnonzero(sizes > 0.999999 * sizes.max())[-1])  # the last of equals: the first are coordinates
         if sizes[best] < RANK:
             _refuse(model.mechanism, "joint", "the actuated joints do not determine the pose")
         chosen.append(best)

@@ -1,7 +1,7 @@
-"""The constraint of closed loops: the cuts in the tree, their equations, Jacobian and forces.
+"""The constraint of closed loops: cuts in the tree, with equations, Jacobian and forces.
 
 The spanning tree is the Model with all moving joints. A loop cuts the tree between two anchors, which are frames fixed
-in two links. The constraint uses axes of the body on which both sides hang. A turn of this body then does not change
+in two links. The constraint uses axes of the body that carries both sides. A turn of this body then does not change
 which equations depend on others:
 
     ball      p_b - p_a                                                     3
@@ -9,7 +9,7 @@ which equations depend on others:
     revolute  ball, and z_b across x_a and across y_a                       5
     rigid     revolute, and y_b across x_a                                  6
 
-The constraint forces lambda are opposite at the two anchors. They are nodal forces: each goes to its link's block in
+The constraint forces lambda are opposite at the two anchors. As nodal forces they enter the blocks of their links in
 {P}, and [L][T] turns them into joint torques J_c' lambda. With unit forces the same code gives the Jacobian J_c.
 """
 
@@ -37,7 +37,9 @@ ALONG = {"planar": "xy"}
 
 @dataclass(frozen=True)
 class Side:
-    """One anchor of a loop: frame R (3, 3), p (3,) in its body (GROUND: global); joints between it and `common`."""
+    """One anchor of a loop: frame R (3, 3), p (3,) in its body (GROUND: global), and the joints between anchor and
+    `common`.
+    """
 
     body: int
     R: Array
@@ -47,9 +49,10 @@ class Side:
 
 @dataclass(frozen=True)
 class Cut:
-    """Cut of a loop in the tree. common: the body on which both sides hang; rows: names of its equations. plane (3, 2):
-    of a planar loop whose anchor a turns about its own z alone, two directions in axes of the common body that replace
-    x and y of anchor a; None for other loops, in which x and y turn with the anchor."""
+    """Cut of a loop in the tree. common: the body that carries both sides. rows: names of the cut's equations. plane
+    (3, 2): for a planar loop whose anchor a turns only about its z, two directions that replace x and y of anchor a, in
+    axes of the common body. In other loops x and y turn with the anchor, and plane is None.
+    """
 
     loop: Loop
     common: int
@@ -61,7 +64,7 @@ class Cut:
 
 @dataclass(frozen=True)
 class Coupling:
-    """A joint that mimics another: q_follower - ratio q_leader - offset = 0, rad or m. Joints by index."""
+    """A mimic joint: q_follower - ratio q_leader - offset = 0, rad or m. Joints are indices."""
 
     follower: int
     leader: int
@@ -70,14 +73,14 @@ class Coupling:
 
 
 def couplings(model: Model) -> tuple[Coupling, ...]:
-    """Return every mimic joint of the model's mechanism."""
+    """Return the couplings of all mimic joints of the model's mechanism."""
     places = {body.joint.name: i for i, body in enumerate(model.bodies)}
     return tuple(Coupling(i, places[mimic.joint], mimic.ratio, mimic.offset)
                  for i, body in enumerate(model.bodies) if (mimic := body.joint.mimic))
 
 
 def cuts(model: Model) -> tuple[Cut, ...]:
-    """Return every loop of the model's mechanism in terms of its bodies."""
+    """Return the cuts of all loops of the model's mechanism."""
     places = placed_links(model.mechanism)
 
     def ancestry(body: int) -> list[int]:
@@ -104,8 +107,10 @@ def cuts(model: Model) -> tuple[Cut, ...]:
 
 
 def _plane(model: Model, side: Side) -> Array | None:
-    """Return x and y of an anchor with all joints up to the common body at zero; None if a joint tilts the anchor's
-    z."""
+    """Return x and y of an anchor with all joints up to the common body at zero.
+
+    Return None if a joint tilts the anchor's z.
+    """
     R = side.R
     for j in reversed(side.path):
         body = model.bodies[j]
@@ -144,7 +149,10 @@ def frames(at: Pose, cut: Cut) -> Frames:
 
 
 def residual(model: Model, cut: Cut, at: Pose) -> Array:
-    """Return the cut's residual (..., rows), zero if closed: m for points, 1 for directions."""
+    """Return the cut's residual (..., rows), in m for points and in 1 for directions.
+
+    A closed cut has the residual 0.
+    """
     f = frames(at, cut)
     apart = f.b - f.a
     if cut.loop.type in ALONG:
@@ -191,9 +199,11 @@ def bias(model: Model, cut: Cut, q: Array, velocities: Array) -> Array:
 
 
 def unit_loads(model: Model, cut: Cut, R: Array, apart: ArrayLike = 0.0) -> tuple[Array, Array]:
-    """Return nodal forces F and moments Phi (..., rows, n, 3), global axes, of unit multipliers of a cut. R (..., n, 3,
-    3). The force of a row acts on both anchors, with its sign on b and the opposite sign on a. Off the centre of
-    gravity it has a moment about it. `apart` (..., 3): from a to b, in axes of the common body; zero if closed."""
+    """Return nodal forces F and moments Phi (..., rows, n, 3), global axes, of unit multipliers of a cut.
+
+    R (..., n, 3, 3). The force of a row acts on anchor b, and its opposite on anchor a. A force off the centre of
+    gravity has a moment about it. apart (..., 3): vector from a to b in axes of the common body, zero for a closed cut.
+    """
     back = np.swapaxes(R[..., cut.common, :, :], -1, -2) if cut.common != GROUND else np.eye(3)
     A, B = (side.R if side.body == GROUND else product(R[..., side.body, :, :], side.R) for side in (cut.a, cut.b))
     F = np.zeros((*R.shape[:-3], len(cut.rows), model.n, 3))
@@ -224,8 +234,10 @@ def unit_loads(model: Model, cut: Cut, R: Array, apart: ArrayLike = 0.0) -> tupl
 
 def jacobian(model: Model, cut: Cut, at: Pose, arms: Levers) -> Array:
     """Return the derivative of `residual` by the joints' positions, (..., rows, n): [L][T]{P} of unit loads at the cut.
-    If the anchors are apart, opposite forces on them have a moment. It would load joints further in, which move both
-    sides and the axes together. The columns of these joints are therefore set to zero."""
+
+    If the anchors are apart, opposite forces on them have a moment. This moment would load the joints inside `common`,
+    which move both sides and the axes together. The columns of these joints are therefore set to zero.
+    """
     f = frames(at, cut)
     J = load_torques(model, at.R, arms, *unit_loads(model, cut, at.R, f.b - f.a))
     J[..., [i for i in range(model.n) if i not in (*cut.a.path, *cut.b.path)]] = 0.0
@@ -240,7 +252,7 @@ def load_torques(model: Model, R: Array, arms: Levers, F: Array, Phi: Array) -> 
 
 @dataclass(frozen=True)
 class Equations:
-    """All equations between a model's joints: first of its cuts, then one per coupling."""
+    """All equations between a model's joints: first the equations of cuts, then one per coupling."""
 
     model: Model
     cuts: tuple[Cut, ...]
@@ -263,7 +275,7 @@ class Equations:
         return f"{self._follower(row).joint.name}.mimic"
 
     def is_angle(self, row: tuple[int, int]) -> bool:
-        """Return whether the entry is in rad (or a sine), not in m."""
+        """Return True if the entry is in rad or a sine, and False if it is in m."""
         if row[0] < len(self.cuts):
             return "." in self.cuts[row[0]].rows[row[1]]
         return not self._follower(row).prismatic
@@ -272,7 +284,7 @@ class Equations:
         return self.model.bodies[self.couplings[row[0] - len(self.cuts)].follower]
 
     def residual(self, q: ArrayLike, at: Pose | None = None) -> Array:
-        """Return the residual (..., m) at positions q (..., n), rad or m. at: their pose, if it is known."""
+        """Return the residual (..., m) at positions q (..., n), rad or m. at: the pose of q, if it is known."""
         q = np.asarray(q, float)
         parts = [np.zeros((*q.shape[:-1], 0))]
         if self.cuts:
@@ -294,7 +306,7 @@ class Equations:
 
     @cached_property
     def coupled(self) -> Array:
-        """Return the couplings' constant part of the Jacobian (couplings, n)."""
+        """Return the constant rows of the couplings in the Jacobian (couplings, n)."""
         J = np.zeros((len(self.couplings), self.model.n))
         for row, c in enumerate(self.couplings):
             J[row, c.follower], J[row, c.leader] = 1.0, -c.ratio

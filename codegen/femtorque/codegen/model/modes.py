@@ -1,7 +1,7 @@
 """Modes: the mechanism of each mode, and the stretches of a motion through several modes.
 
-A mode closes some loops, carries some payloads, frees some joints and may stand on another link. The wire and the
-control law are the same in all modes: the mechanism's streamed joints, in one order.
+A mode closes some loops, carries some payloads, frees some joints and may stand on another link. In all modes the wire
+and the control law use the same streamed joints, in the same order.
 """
 
 from collections.abc import Iterator
@@ -19,14 +19,16 @@ Array = NDArray[np.float64]
 
 
 def has_modes(mechanism: Mechanism) -> bool:
-    """Return whether there is more than one mode."""
+    """Return True if the mechanism has more than one mode."""
     return len(mechanism.modes) > 1
 
 
 @remembered
 def in_mode(mechanism: Mechanism, name: str | None = None) -> Mechanism:
-    """Return the mechanism in one mode, by default the first, on that mode's root link. Raises BadInput if it
-    cannot."""
+    """Return the mechanism in one mode, by default the first, on the mode's root link.
+
+    Raise BadInput if this is impossible.
+    """
     if not mechanism.modes:
         return mechanism
     alone = mechanism.in_mode(name)
@@ -36,9 +38,9 @@ def in_mode(mechanism: Mechanism, name: str | None = None) -> Mechanism:
 
 def rerooted(mechanism: Mechanism, root: str) -> Mechanism:
     """Return the mechanism rooted at another link, which stays at its place in the joints' `start`. The joints between
-    this link and the base are reversed. With T = T0 Rot(axis, q) from parent to child, the way back is Rot(-axis, q)
-    T0^-1: the same joint about the opposite axis, then a fixed joint. The fixed joint on the base is dropped. Raises
-    BadInput if a moving joint stood on the base."""
+    this link and the base are reversed. With T = T0 Rot(axis, q) from parent to child, the inverse is Rot(-axis, q)
+    T0^-1: the same joint about the opposite axis, then a fixed joint. The fixed joint on the base is dropped. Raise
+    BadInput if a moving joint stands on the base."""
     above = {joint.child: joint for joint in mechanism.joints}
     path: list[Joint] = []
     link = root
@@ -87,8 +89,9 @@ def rpy_of(R: Array) -> Array:
 
 @dataclass(frozen=True)
 class Stretch:
-    """A part of a motion in one mode: its first tick, its number of ticks, its model, and its streamed joints. places:
-    for every streamed joint of the model, its number among the streamed joints of the whole mechanism."""
+    """A part of a motion in one mode. places: for every streamed joint of the mode's model, its number among the
+    streamed joints of the whole mechanism.
+    """
 
     mode: str
     first: int
@@ -99,7 +102,7 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Later:
-    """The rest of a motion from a time on, for some of its joints."""
+    """The remainder of a motion from a time on, for some joints."""
 
     motion: Motion
     begin: float
@@ -111,7 +114,7 @@ class Later:
         return q[..., places], qd[..., places], qdd[..., places]
 
     def middles(self, ticks: int, dt: float) -> Array:
-        """Return `Trajectory.middles`. Samples before the beginning are the motion's own."""
+        """Return `Trajectory.middles`. Samples before the beginning come from the whole motion."""
         raise NotImplementedError("the emitted step is switched by the application")
 
 
@@ -129,8 +132,10 @@ def stretches(mechanism: Mechanism, modes: tuple[tuple[float, str], ...], ticks:
 
 
 def ramp(mechanism: Mechanism, mode: str) -> int:
-    """Return the ticks in which a mode's forces at its cuts rise and fall; 0 if passive joints need the forces at
-    once."""
+    """Return the ticks in which a mode's forces at the cuts rise and fall.
+
+    The number is 0 if passive joints need the forces at once.
+    """
     alone = in_mode(mechanism, mode)
     if not alone.constrained or any(not joint.actuated for joint in alone.moving):
         return 0
@@ -138,8 +143,10 @@ def ramp(mechanism: Mechanism, mode: str) -> int:
 
 
 def shares(mechanism: Mechanism, modes: tuple[tuple[float, str], ...], ticks: int) -> Array:
-    """Return the share of the cuts' forces (ticks,) in every tick: it rises from 0 after a mode is entered and falls to
-    0 before the next mode."""
+    """Return the share of the cuts' forces (ticks,) in every tick.
+
+    It rises from 0 after the beginning of a mode, and falls to 0 before the next mode.
+    """
     share = np.ones(ticks)
     for part in stretches(mechanism, modes, ticks):
         length = ramp(mechanism, part.mode)

@@ -9,7 +9,7 @@ Array = NDArray[np.float64]
 
 
 class Timed(Protocol):
-    """Function of time with its first two derivatives: a motion, or a force."""
+    """A motion or a force as a function of time, with its first two derivatives."""
 
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
         """Return value, velocity, acceleration, (..., n) each, at times t (...) s. Motions: rad or m, per s, per

@@ -1,8 +1,8 @@
 """Friction of joints that no motor turns.
 
 In closed loops and behind mimic joints the driven joints have to overcome this friction. Like a spring, it is a load in
-{P}, equal and opposite on a joint's two links. The control law feeds the motors' own friction forward, from the
-streamed velocities (Eq. 19).
+{P}, equal and opposite on a joint's two links. The control law compensates the friction of motors by feed-forward from
+the streamed velocities (Eq. 19).
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class PassiveFriction:
-    """viscous (n,) N m s/rad and coulomb (n,) N m (slides: N s/m and N), zero at joints with motors. width (n,), rad/s
-    or m/s: below this velocity Coulomb friction fades out instead of jumping."""
+    """Friction constants of all joints, zero at joints with motors. viscous (n,): N m s/rad, or N s/m for slides.
+    coulomb (n,): N m or N. width (n,): velocity below which Coulomb friction fades out instead of jumping, rad/s or
+    m/s.
+    """
 
     viscous: Array
     coulomb: Array
@@ -29,7 +31,10 @@ class PassiveFriction:
 
     @staticmethod
     def of(model: Model) -> PassiveFriction:
-        """Return the friction of a rigid mechanism. Springs of flexible mechanisms have their damping elsewhere."""
+        """Return the friction of a rigid mechanism.
+
+        The model of a flexible mechanism has the damping of its springs.
+        """
         closed = model.mechanism.constrained
         given = [body.joint.friction if closed and is_passive(body.joint) else None for body in model.bodies]
         return PassiveFriction(np.array([f.viscous if f else 0.0 for f in given]),
@@ -48,6 +53,8 @@ class PassiveFriction:
 
 
 def is_passive(joint: Joint) -> bool:
-    """Return whether nothing turns a joint. A joint that a mode lets go keeps its motor, whose law bears its
-    friction."""
+    """Return True if no motor turns a joint.
+
+    A joint that a mode makes passive keeps its motor, whose control law compensates the friction.
+    """
     return not joint.actuated and joint.motor is None and joint.drive is None

@@ -1,8 +1,8 @@
 """Torsion of a flexible link, as a spring at its tip.
 
 Saint-Venant's element from root to tip turns its end by M L / GJ under a moment M about x. A spring of stiffness GJ / L
-at the tip does the same. A link with `GJ` therefore becomes a link without it and, at its end, a joint about x that
-only this spring holds. Bodies that hang on the tip hang on the joint. A third of the section's inertia about x turns
+at the tip does the same. A link with `GJ` therefore becomes a link without `GJ` and a joint about x at its end that
+only this spring holds. Bodies that hang on the tip hang on this joint. A third of the section's inertia about x turns
 with the tip (the element's consistent mass). Damping is proportional to the rate of strain, as in bending.
 """
 
@@ -13,8 +13,8 @@ import numpy as np
 from femtorque.codegen.mechanism import Friction, Joint, Limits, Link, Mechanism
 
 END = 1e-9  # m: largest distance of a fixed part from the root or tip of its flexible link
-STEEPEST = np.pi / 4.0  # rad: springs are computed up to here
-SHARE = 1.0 / 3.0  # of a bar's inertia, at the end of a linear element
+STEEPEST = np.pi / 4.0  # rad: largest angle of springs in the computation
+SHARE = 1.0 / 3.0  # share of a bar's inertia at the end of a linear element
 
 
 def with_torsion(mechanism: Mechanism) -> Mechanism:

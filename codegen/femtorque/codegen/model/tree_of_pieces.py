@@ -1,8 +1,7 @@
-"""A mechanism with flexible links as a tree of rigid pieces. A joint or a flexible link's tip moves each piece.
-
-Parts that are fixed together are one piece, as in bodies.py, but a flexible link separates them. Parts fixed to its
-root are one piece with its hub; parts fixed to its tip are another piece. The tip's frame is the link's frame, moved to
-(L, y, z) and turned by R = Rz(theta_z) Ry(theta_y), with the deflections y, z, theta_z = dy/dx and theta_y = -dz/dx.
+"""A mechanism with flexible links as a tree of rigid pieces. A joint or a flexible link's tip moves each piece. Parts
+that are fixed together are one piece, as in bodies.py. A flexible link separates two pieces: the parts at its root with
+its hub, and the parts at its tip. The tip's frame is the link's frame, moved to (L, y, z) and turned by R = Rz(theta_z)
+Ry(theta_y), with the deflections y, z, theta_z = dy/dx and theta_y = -dz/dx.
 """
 
 from dataclasses import dataclass
@@ -16,14 +15,14 @@ from femtorque.codegen.model.bodies import GROUND, beyond, combine
 from femtorque.codegen.model.flexible_link import ModalLink, modal_link
 from femtorque.codegen.model.torsion import END, with_torsion
 
-SAME = 1e-9  # of the tip's load: below this the load counts as alike on all sides
+SAME = 1e-9  # share of the tip's load; smaller differences count as the same load on all sides
 
 
 @dataclass(frozen=True)
 class Piece:
     """A rigid piece. joint: index in Mechanism.moving of the joint that moves it; None if the tip of `link` moves it.
     R0 (3, 3), p0 (3,): the joint's frame at position zero, or the root frame of the flexible link, in the parent
-    piece's frame (GROUND: global). axis (3,), mass, com (3,), inertia (3, 3) as in model.Body."""
+    piece's frame (GROUND: global). axis (3,), mass, com (3,), inertia (3, 3): as in model.Body."""
 
     name: str
     parent: int
@@ -50,8 +49,10 @@ class Piece:
 
 @dataclass(frozen=True)
 class FlexibleTree:
-    """Pieces in tree order: every parent before its children. Every flexible link has a piece at its tip, massless if
-    bare."""
+    """Pieces in tree order, parents before their children.
+
+    Every flexible link has a piece at its tip. The piece of a bare tip is massless.
+    """
 
     mechanism: Mechanism
     pieces: tuple[Piece, ...]
@@ -60,7 +61,7 @@ class FlexibleTree:
 
     @property
     def n(self) -> int:
-        """Return the number of moving joints, joints held by springs included."""
+        """Return the number of moving joints, with the joints that springs hold."""
         return len(self.mechanism.moving)
 
     @property
@@ -79,8 +80,10 @@ class FlexibleTree:
         return tuple(i for i, piece in enumerate(self.pieces) if piece.link is not None)
 
     def twists(self, i: int) -> bool:
-        """Return whether the tip of a flexible link, piece i, must be turned about the link's axis too. This is so if
-        the link bends both ways and its load differs around the axis."""
+        """Return True if the tip of a flexible link, piece i, must be turned about the link's axis too.
+
+        The link then bends in both planes, and its load differs around the axis.
+        """
         piece = self.pieces[i]
         if len(piece.tip.planes) < 2 or any(other.parent == i for other in self.pieces):
             return len(piece.tip.planes) == 2
@@ -90,8 +93,10 @@ class FlexibleTree:
         return bool(max(beside, abs(xy), abs(xz), abs(yz), abs(yy - zz)) > SAME * scale)
 
     def stiff_beyond(self, i: int) -> bool:
-        """Return whether nothing beyond the tip of a flexible link bends or springs along the link; torsion does
-        not."""
+        """Return True if no part beyond the tip of a flexible link gives way along the link by bending or a spring.
+
+        Torsion does not.
+        """
         def stiff(piece: Piece) -> bool:
             around = abs(float(product(piece.R0, piece.axis)[0])) > 1.0 - SAME and not piece.prismatic
             return piece.link is None and (piece.joint not in self.springs or piece.parent == i and around)
@@ -108,7 +113,7 @@ class FlexibleTree:
 
 
 def flexible_tree(mechanism: Mechanism) -> FlexibleTree:
-    """Return the tree. Raises BadInput if a link hangs on a flexible one elsewhere than at its ends."""
+    """Return the tree. Raise BadInput if a link hangs on a flexible link, but not at one of its ends."""
     mechanism = with_torsion(mechanism)
     moving = {j.name: i for i, j in enumerate(mechanism.moving)}
     places: dict[str, tuple[int, Matrix, Vector]] = {BASE: (GROUND, np.eye(3), np.zeros(3))}
@@ -122,7 +127,9 @@ def flexible_tree(mechanism: Mechanism) -> FlexibleTree:
         return len(made) - 1
 
     def place(link: str, xyz: Vector, key: str) -> tuple[int, Matrix, Vector]:
-        """Return (piece, R, p of the link's undeformed frame) of the frame that carries the point xyz of a link."""
+        """Return the piece that carries the point xyz of a link, and R, p of the link's undeformed frame in the piece's
+        frame.
+        """
         at, R, p = places[link]
         if link not in tips:
             return at, R, p

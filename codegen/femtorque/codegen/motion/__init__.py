@@ -1,4 +1,4 @@
-"""Motions over time: trajectories, their files, random ones."""
+"""Motions over time: trajectories, files of trajectories, random motions."""
 
 import lazy_loader
 

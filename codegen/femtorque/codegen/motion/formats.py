@@ -1,9 +1,10 @@
 """Motions in other formats: ROS 2 JointTrajectory as YAML, JSON or in an MCAP log, and NumPy's NPZ.
 
 The readers return rows, which `femtorque.codegen.motion.trajectory` checks like rows of a CSV file. A JointTrajectory
-may stand alone, or inside the messages of MoveIt and ros2_control (`trajectory`, `joint_trajectory`,
+may be the whole document, or a part of a message of MoveIt or ros2_control (`trajectory`, `joint_trajectory`,
 `robot_trajectory`). NPZ holds t (R,), q (R, J), optionally qd and qdd (R, J) and the names of the J joints. Velocities
-without accelerations define the cubic pieces of ros2_control; the acceleration at a row is the mean of its two pieces.
+without accelerations define the cubic pieces of ros2_control. The acceleration at a row is then the mean of the two
+pieces' accelerations.
 """
 
 import csv
@@ -33,10 +34,8 @@ ARRAYS = {"t": ("t", "time", "times"), "q": ("q", "position", "positions"),
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of a motion. joints: names of the columns; empty: the mechanism's order. t (R,) s; q (R, J); qd, qdd as q or
-    None.
-
-    desired, states: of a log of femtorque, whose q is the measured position.
+    """Rows of a motion. joints: names of the columns; empty for the mechanism's order. t (R,) s; q (R, J); qd, qdd (R,
+    J) or None. desired, states: desired positions and states in a log of femtorque, whose q is the measured position.
     """
 
     joints: tuple[str, ...]
@@ -74,7 +73,7 @@ def _json(path: Path) -> Rows:
 
 
 def _only(path: Path, what: str, found: Sequence[Any]) -> Any:
-    """Return the one element of `found`; None if it is empty."""
+    """Return the only element of `found`; None without elements."""
     if len(found) > 1:
         raise BadInput(path, what, len(found), "are there, and one motion is read", "keep one of them in the file")
     return found[0] if found else None
@@ -116,7 +115,7 @@ def _seconds(path: Path, i: int, point: Any) -> float:
 
 
 def _column(path: Path, points: Sequence[Any], key: str, width: int) -> Array | None:
-    """Return the column (R, J); None if no point has it."""
+    """Return the column (R, J); None if no point has this field."""
     rows = [point.get(key) or [] for point in points]
     if not any(rows):
         return None
@@ -131,9 +130,8 @@ def _column(path: Path, points: Sequence[Any], key: str, width: int) -> Array | 
 
 
 def _mcap(path: Path) -> Rows:
-    """Return the first JointTrajectory in the log, on any topic, or the recording of a femtorque log.
-
-    Raise BadInput if the log is damaged anywhere: damaged data makes no motion.
+    """Return the first JointTrajectory in the log, on any topic, or the recording of a femtorque log. Raise BadInput if
+    any part of the log is damaged.
     """
     from mcap.records import Channel, Message, Schema  # noqa: PLC0415 (0.1 s, and few need it)
     from mcap_ros2.decoder import DecoderFactory  # noqa: PLC0415
@@ -180,7 +178,7 @@ def _decoded(factory: Any, channel: Any, schema: Any, data: bytes) -> Any:
 
 
 def _recorded(measured: list[Any], desired: list[Any], status: list[Any]) -> Rows:
-    """Return the rows of a log; if a crash cut the log off, its complete samples."""
+    """Return the rows of a log. If a crash cut off the log, return the complete samples."""
     count = min(len(measured), len(desired), len(status))
     stamps = [m.header.stamp for m in measured[:count]]
     t = np.array([stamp.sec + 1e-9 * stamp.nanosec for stamp in stamps])
@@ -251,8 +249,10 @@ def _finite(path: Path, name: str, array: Array) -> Array:
 
 
 def cubic_accelerations(t: Array, q: Array, qd: Array) -> Array:
-    """Return accelerations (R, J) of the cubic Hermite pieces at the rows: the mean of both pieces, at an end that of
-    one."""
+    """Return accelerations (R, J) of the cubic Hermite pieces at the rows.
+
+    Between two pieces it is the mean of both.
+    """
     h = np.diff(t)[:, None]
     slope = np.diff(q, axis=0) / h
     begin, end = (6 * slope - 4 * qd[:-1] - 2 * qd[1:]) / h, (-6 * slope + 2 * qd[:-1] + 4 * qd[1:]) / h
@@ -264,10 +264,9 @@ READERS = {".yaml": _yaml, ".yml": _yaml, ".json": _json, ".mcap": _mcap, ".npz"
 
 def write(path: Path, joints: Sequence[str], t: Array, q: Array, qd: Array, qdd: Array,
           modes: Sequence[str] = (), force: bool = False) -> None:
-    """Write rows as CSV, or as NPZ if the suffix is .npz. modes: name of the mode at every row.
-
-    Raise BadInput for another suffix and for an existing file; force replaces a motion file. Raise OSError if the file
-    cannot be written.
+    """Write rows as CSV, or as NPZ if the suffix is .npz. modes: name of the mode at every row. Raise BadInput for
+    another suffix and for an existing file. force: replace an existing motion file. Raise OSError if the file cannot be
+    written.
     """
     claim(path, MOTION_NPZ if path.suffix.lower() == ".npz" else MOTION, force)
     if path.suffix.lower() == ".npz":

@@ -1,9 +1,9 @@
-"""A recording as a motion, for teach and repeat: the log of a run, smoothed, from rest to rest, within limits.
+"""A recording as a motion, for teach and repeat: the smoothed log of a run, from rest to rest, within limits.
 
 If the arm was led by hand (FLOAT), the motion is its measured position over the longest period in FLOAT. Otherwise it
 is the desired position of the last motion. Standstill at both ends is cut off. A Gaussian of width WIDTH smooths the
-positions; its derivatives give rates and accelerations. A recording that exceeds the limits is slowed down as a whole.
-The motion omits movements faster than WIDTH or beyond a joint's limits.
+positions. The derivatives of the Gaussian give rates and accelerations. A recording that exceeds the limits is slowed
+down as a whole. The motion leaves out movements faster than WIDTH or beyond a joint's limits.
 """
 
 from dataclasses import dataclass
@@ -95,7 +95,7 @@ def _smooth(q: Array) -> tuple[Array, Array, Array]:
     padded = np.pad(q, ((2 * half, 2 * half), (0, 0)), mode="edge")
     position, rate, acceleration = (np.stack([np.convolve(column, kernel, "valid") for column in padded.T], axis=1)
                                     for kernel in kernels)
-    rate[[0, -1]] = acceleration[[0, -1]] = 0.0  # they differ from zero by rounding only
+    rate[[0, -1]] = acceleration[[0, -1]] = 0.0  # only rounding separates them from zero
     return position, rate, acceleration
 
 

@@ -1,9 +1,9 @@
 """Trajectories: rows of a file, quintics between them, knots for the wire. formats.py reads formats other than CSV.
 
-Columns: `t` in s from 0, one of positions per moving joint (rad or m) and optionally `<joint>.vel` and `<joint>.acc`.
-Joints that closed loops move have no columns. If the mechanism has modes, the column `mode` names the mode from each
-row on. With velocities and accelerations, each piece is the quintic Hermite polynomial of its two rows. With positions
-only, the pieces form a quintic spline (continuous up to the fourth derivative) with rest at both ends.
+The columns are `t` in s from 0, one column of positions per moving joint (rad or m), and optionally `<joint>.vel` and
+`<joint>.acc`. Joints that closed loops move have no columns. If the mechanism has modes, the column `mode` names the
+mode from each row on. With velocities and accelerations, each piece is the quintic Hermite polynomial of its two rows.
+With only positions, the pieces form a quintic spline (continuous up to the fourth derivative) with rest at both ends.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ Array = NDArray[np.float64]
 
 LARGEST_FILE = 2**27  # bytes
 MANY = 10  # least number of rows for guessing the unit of whole times
-USUAL = {False: 10.0, True: 1.0}  # rad/s, m/s: assumed limit of a joint without one
-LONGEST = 1e5  # s: longest motion; longer times are in another unit
-REST_VELOCITY = 1e-6  # rad/s or m/s: slower is at rest
-IMPOSSIBLE_RATE = 100.0  # rad/s or m/s: a faster step between two rows is a jump
+USUAL = {False: 10.0, True: 1.0}  # rad/s, m/s: assumed limit of a joint without a limit
+LONGEST = 1e5  # s: longest motion; a longer time is in another unit
+REST_VELOCITY = 1e-6  # rad/s or m/s: below this velocity a joint is at rest
+IMPOSSIBLE_RATE = 100.0  # rad/s or m/s: above this rate a step between two rows is a jump
 SAMPLES = 8  # limit checks per piece
 MODE = "mode"  # the column that names modes
 UNWRAP = "unwrap the angle: whole turns must stay in it"
-PRISMATIC_RANGE = 8.0  # m to either side of zero: range of the step
+PRISMATIC_RANGE = 8.0  # m to either side of zero: range of the emitted step
 
 
 @dataclass(frozen=True)
@@ -73,16 +73,18 @@ class Trajectory:
     @staticmethod
     def of(mechanism: Mechanism, times: ArrayLike, positions: ArrayLike, velocities: ArrayLike | None = None,
            accelerations: ArrayLike | None = None) -> Trajectory:
-        """Make a trajectory of arrays: times (R,) s from 0; positions (R, J) rad or m.
-
-        Give both velocities and accelerations (R, J), or neither; joints are in the order of `mechanism.streamed`.
-        Positions alone become the quintic spline with rest at both ends. Raise BadInput as `load` does.
+        """Make a trajectory of arrays: times (R,) s from 0; positions (R, J) rad or m. Joints are in the order of
+        `mechanism.streamed`. Give both velocities and accelerations (R, J), or neither. Without velocities and
+        accelerations the motion is the quintic spline with rest at both ends. Raise BadInput like `load`.
         """
         return _of_arrays(mechanism, times, positions, velocities, accelerations)
 
     def save(self, path: str | Path, force: bool = False) -> None:
-        """Write the rows as .csv or .npz. Raise BadInput for another suffix, for modes in an .npz, and for an existing
-        file; force replaces a motion file."""
+        """Write the rows as .csv or .npz.
+
+        Raise BadInput for another suffix, for modes in an .npz, and for an existing file. force: replace an existing
+        motion file.
+        """
         begins = [t - 1e-9 for t, _ in self.modes]
         modes = [self.modes[i - 1][1] for i in np.searchsorted(begins, self.times, "right")] if self.modes else []
         formats.write(Path(path), self.joints, self.times, self.positions, self.velocities, self.accelerations,
@@ -112,7 +114,7 @@ class Trajectory:
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
         """Return position, velocity and acceleration, each (..., J), at times t (...).
 
-        Outside [0, duration] a motion that ends at rest stays there; any other motion continues its end piece.
+        Outside [0, duration] a motion with rest at this end stays there. Any other motion continues its end piece.
         """
         t = np.asarray(t, float)
         q, qd, qdd = self._along_pieces(t)
@@ -126,8 +128,8 @@ class Trajectory:
         """Return positions (ticks + 2, J) at the middles s_-1 .. s_N of ticks of dt s, s_k = (k + 1/2) dt.
 
         The first and the last lie outside the motion, on its end pieces, also if the motion rests there. The chip does
-        the same. A momentum of the first tick formed from rest would have an error of M jerk dt^2 / 24, and the torque
-        this error over dt.
+        the same. With rest there, the momentum of the first tick would have an error of M jerk dt^2 / 24, and the
+        torque would have this error over dt.
         """
         return self._along_pieces((np.arange(ticks + 2, dtype=float) - 0.5) * dt)[0]
 
@@ -147,7 +149,7 @@ class Trajectory:
         h = np.diff(self.times)[:, None]
         q0, v0, a0 = self.positions[:-1], self.velocities[:-1], self.accelerations[:-1]
         q1, v1, a1 = self.positions[1:], self.velocities[1:], self.accelerations[1:]
-        # remainder at the end of the piece, each times its power of h
+        # remainders at the end of the piece, each multiplied with its power of h
         q = (q1 - q0) - h * (v0 + h * a0 / 2)
         v = (v1 - v0 - h * a0) * h
         a = (a1 - a0) * h * h
@@ -179,7 +181,7 @@ class Knots:
 
 
 def knots(trajectory: Trajectory, mechanism: Mechanism) -> Knots:
-    """Return the trajectory every 1/knot_hz s from t = 0. The last knot, at the end or just after, is at rest."""
+    """Return a knot every 1/knot_hz s from t = 0. The last knot, at the end or just after it, is at rest."""
     hz = mechanism.control.knot_hz
     count = int(np.ceil(trajectory.duration * hz - 1e-6)) + 1
     q, qd, qdd = trajectory.at(np.arange(count) / hz)
@@ -227,7 +229,8 @@ def _spline(t: Array, q: Array) -> tuple[Array, Array]:
 
 
 def _check_seconds(path: Path, trajectory: Trajectory, mechanism: Mechanism) -> None:
-    """Refuse whole times if the motion would keep every velocity limit a thousand times as fast: probably milliseconds.
+    """Refuse whole times if the motion would keep every velocity limit a thousand times as fast. The times are then
+    probably milliseconds.
     """
     t = trajectory.times
     if len(t) < MANY or np.any(t != np.rint(t)):
@@ -360,7 +363,7 @@ def _modes(path: Path, rows: list[tuple[int, list[str]]], place: int, mechanism:
 
 
 def _columns(path: Path, header: list[str], mechanism: Mechanism) -> dict[str, int]:
-    """Return the place of every column. Each streamed joint needs one; .vel and .acc need each other."""
+    """Return the place of every column. Each streamed joint needs a column. Columns .vel and .acc need each other."""
     joints = [j.name for j in mechanism.streamed]
     known = ["t", *([MODE] if mechanism.modes else []), *joints,
              *(f"{j}.{what}" for j in joints for what in ("vel", "acc"))]
@@ -432,8 +435,8 @@ def _check_jumps(path: Path, joint: Joint, t: Array, q: Array, lines: list[int],
 def _wraps(t: Array, q: Array, joint: Joint) -> NDArray[np.bool_]:
     """Return (R-1,) True for steps over half a turn of a turning joint that are wraps of its angle.
 
-    A step is a wrap if its rest beyond whole turns is small and its rate impossible, or if the rest continues a
-    neighbouring step.
+    A step is a wrap if its remainder beyond whole turns is small and its rate impossible, or if this remainder
+    continues a neighbouring step.
     """
     step, h = np.diff(q), np.diff(t)
     rest = step - 2 * np.pi * np.round(step / (2 * np.pi))
@@ -496,7 +499,9 @@ def _apart(trajectory: Trajectory) -> str:
 
 
 def _as_degrees(q: Array, joints: Sequence[Joint]) -> str:
-    """Return the hint for turning joints beyond a turn that would be within their limits in degrees. q: (R, J)."""
+    """Return the hint that positions are probably in degrees: beyond a turn, but within the limits as degrees. q (R,
+    J).
+    """
     turning = [(j, joint.limits) for j, joint in enumerate(joints) if joint.type != "prismatic"]
     if not turning or max(np.abs(q[:, j]).max() for j, _ in turning) < 2.0 * np.pi:
         return ""
