@@ -485,9 +485,11 @@ class Mechanism:
 
     @property
     def settled_scheme(self) -> str | None:
-        """Return midpoint, newton-euler or nodal if the file or the mechanism determines the scheme. Loops, mimic
-        joints and flexible links take Newton-Euler. Modes without loops take the midpoint rule. Return None if
-        femtorque.codegen.step.scheme chooses the scheme.
+        """Return midpoint, newton-euler or nodal if the file names the scheme or the mechanism determines it; else
+        None.
+
+        Loops, mimic joints and flexible links take Newton-Euler; modes without loops take the midpoint rule. None: the
+        scheme is to be chosen (femtorque.codegen.step.scheme).
         """
         if self.control.scheme != "auto":
             return self.control.scheme

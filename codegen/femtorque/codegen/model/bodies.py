@@ -55,8 +55,8 @@ class Model:
     @staticmethod
     @remembered
     def of(mechanism: Mechanism, chosen_scheme: str | None = None) -> Model:
-        """Return the model with the mechanism's settled scheme, or with the given scheme if none is settled.
-        Kinematics, exact dynamics and gains need no scheme. `femtorque.codegen.step.scheme.model_of` chooses one."""
+        """Return the model with the mechanism's settled scheme, or else with the given scheme. Kinematics, exact
+        dynamics and gains need no scheme. `femtorque.codegen.step.scheme.model_of` chooses one."""
         mechanism = with_torsion(mechanism)
         return Model(
             mechanism=mechanism,
@@ -72,7 +72,7 @@ class Model:
 
     @property
     def scheme(self) -> str:
-        """Return midpoint, newton-euler or nodal. Raise LookupError if no scheme was chosen."""
+        """Return midpoint, newton-euler or nodal. Raises LookupError if no scheme was chosen."""
         if self.chosen_scheme is None:
             raise LookupError(f"{self.mechanism.name}: no scheme was chosen for this model "
                               f"(femtorque.codegen.step.scheme.model_of)")
