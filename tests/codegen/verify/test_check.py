@@ -136,7 +136,7 @@ def test_servos_without_a_cut_of_their_supply_get_a_warning() -> None:
     uncut = examine(replace(servos, safety=replace(servos.safety, cutoff=None)))
     said = [w for w in uncut.warnings if "nothing cuts the supply of servos" in w]
     assert len(said) == 1 and "shoulder_pan, " in said[0] and "[safety.cutoff] lets the board do it" in said[0]
-    assert "so the e-stop loop must cut their supply" in uncut.silence[0]
+    assert "so the e-stop must cut their supply by a relay" in uncut.silence[0]
 
 
 def test_a_drive_without_its_rotor_is_warned_of_once_a_kind() -> None:

@@ -12,13 +12,16 @@ from functools import cache
 import numpy as np
 import pytest
 
-from femtorque.codegen.common import BadInput
+from femtorque.codegen.board import CutoffOutput
+from femtorque.codegen.common import BadInput, Refused
 from femtorque.codegen.drive import Wire, bus_load
+from femtorque.codegen.mechanism.description import Cutoff
 from femtorque.codegen.motion import knots
 from femtorque.codegen.toolchain import platformio as build
 from femtorque.codegen.verify import examine
 from femtorque.codegen.verify.bus_budget import bus_loads
 from femtorque.hil.board.faults import FAULTS, inject
+from femtorque.hil.board.supply_relay import OPERATE_S, SupplyRelay
 from femtorque.hil.board.under_test import VirtualClock
 from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.bus.frame import INTERMISSION, image
@@ -241,7 +244,7 @@ def test_what_goes_wrong_on_the_bus_ends_in_its_name_with_nothing_driven(kind, f
 
 @pytest.mark.parametrize(("kind", "safe"), [("cubemars", False), ("mini-cheetah", True)])
 def test_when_the_board_dies_drives_without_a_time_limit_go_on_until_their_supply_is_cut(kind, safe):
-    """As check says of CubeMars' drives: the e-stop loop must cut the supply."""
+    """As check says of CubeMars' drives: a relay at the enable output must cut the supply."""
     with board(kind) as on:
         session = armed(on)
         on.run(0.02)
@@ -252,6 +255,35 @@ def test_when_the_board_dies_drives_without_a_time_limit_go_on_until_their_suppl
             drive.supplied = False
         on.run(0.01)
         assert on.outputs_safe() and not any(drive.driving for drive in drives(on))
+        session.link.close()
+
+
+def test_a_supply_that_hangs_on_enable_needs_a_start_button_until_the_board_is_armed():
+    """ARM needs answers of the drives, and `enable` is high only after ARM. The button bridges the relay until then."""
+    with board("robomaster") as on:
+        cutoff = replace(on.mechanism, safety=replace(on.mechanism.safety, cutoff=Cutoff()))
+        relay = SupplyRelay(replace(on.board, cutoff=CutoffOutput(pin=on.board.outputs.enable)), on.chip, cutoff)
+        pressed = [False]
+
+        def supply() -> None:
+            for drive in drives(on):
+                drive.supplied = relay.closed or pressed[0]
+            on.at(on.seconds + 1e-3, supply)
+
+        supply()
+        on.run(0.1)
+        with pytest.raises(Refused, match="DRIVE_SILENT"):
+            armed(on)
+        pressed[0] = True
+        on.run(0.5)
+        session = armed(on)
+        on.run(OPERATE_S)
+        pressed[0] = False
+        on.run(0.2)
+        assert all(drive.driving for drive in drives(on))
+        session.disarm()
+        on.run(0.05)
+        assert not any(drive.powered for drive in drives(on))
         session.link.close()
 
 

@@ -120,8 +120,9 @@ def _outputs(board: Board) -> Iterator[Use]:
         return
     for i, loop in enumerate(board.outputs.estop):
         key = f"outputs.estop.{i}.pin"
-        yield (Use(key, loop.pin, f"{loop.timer} break: e-stop loop", signal=f"{loop.timer}_BKIN") if loop.timer else
-               Use(key, loop.pin, "e-stop loop", "input"))
+        label = "e-stop contact 1"
+        yield (Use(key, loop.pin, f"{loop.timer} break: {label}", signal=f"{loop.timer}_BKIN") if loop.timer else
+               Use(key, loop.pin, label, "input"))
     if board.outputs.timer:
         yield Use("outputs.timer", board.outputs.timer, clocks=(board.chip.timers[board.outputs.timer].enable,))
     yield Use("outputs.enable", board.outputs.enable, "driver enable", "output", moves=True)

@@ -33,7 +33,8 @@ FAMILY = Family(
     tells=False,
     # CubeMars' manual V1.0.8 names no watchdog that the board can set
     alone="CubeMars' drives are not known to stop by themselves: when the board falls silent they go on with the last "
-          "command for ever, so the e-stop loop must cut their supply; nor can they be asked for their ranges",
+          "command for ever, so a relay at the board's enable output must cut their supply (docs/boards.md, Wiring); "
+          "nor can they be asked for their ranges",
     parts=("ft_mit.c",),
     notes=("no", "no", "yes", "not known to stop: it goes on with the last command for ever"),
 )

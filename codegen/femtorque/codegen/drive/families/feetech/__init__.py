@@ -60,7 +60,8 @@ FAMILY = Family(
     velocity_known=True,
     torque_known=True,
     alone="Feetech's servos have no time limit: when the board dies they keep their duty until its watchdog has reset "
-          "it, when their wire is cut until their own protection lets go, so the e-stop loop must cut their supply",
+          "it, when their wire is cut until their own protection lets go, so the e-stop must cut their supply by "
+          "a relay (docs/boards.md, Wiring)",
     cut="Feetech's servos have no time limit: the board's output [cutoff] cuts their supply where they do not say "
         "within {within:g} s that they are off, with the e-stop, and while the board is in reset",
     firmware=Firmware(r"\d+\.\d+", "3.10", firmware_word, firmware_text, most=255),

@@ -23,8 +23,8 @@ FAMILY = Family(
     # bgkatz/motorcontrol stm32f4xx_it.c
     alone="when the board falls silent a mini-cheetah's drive lets go after CAN_TIMEOUT of its own settings, as it "
           "comes 25 ms, never if that is 0, and takes the next command without having told; firmware from before July "
-          "2023 does not let go but keeps the last voltages on its phases, so the e-stop loop must cut its supply; nor "
-          "can it be asked for its ranges",
+          "2023 does not let go but keeps the last voltages on its phases, so a relay at the board's enable output "
+          "must cut its supply (docs/boards.md, Wiring); nor can it be asked for its ranges",
     hooks=("release",),
     parts=("ft_mit.c",),
     notes=("no", "no", "no", "lets go after `CAN_TIMEOUT`, 25 ms as it comes, but early firmware: see below"),

@@ -51,8 +51,8 @@ FAMILY = Family(
     torque_known=True,
     firmware=Firmware(r"\d+\.\d+\.\d+", "0.6.10", _word, lambda n: _text(n) if n else "", most=255),
     untold="it does not tell its version, as those with firmware 0.5, which are not driven",
-    alone="goes on with its last torque where its watchdog is off, as it comes, and nobody can ask it on the bus: the "
-          "e-stop loop must cut its supply",
+    alone="goes on with its last torque where its watchdog is off, as it comes, and nobody can ask it on the bus: set "
+          "it, or let a relay at the board's enable output cut the supply (docs/boards.md, Wiring)",
     hooks=("release", "look"),
     notes=("needs none; its limits: no", "yes", "yes", "lets go if its owner has set its watchdog; else goes on"),
 )
