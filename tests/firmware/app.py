@@ -1,4 +1,5 @@
-"""The whole control application on this computer, over a chip made of variables (fake_chip.c), talked to by frames."""
+"""The whole control application on this computer, over a chip made of variables (fake_chip.c). The tests send and
+receive frames."""
 
 import dataclasses
 import re
@@ -29,7 +30,7 @@ THREE_LINK = HERE.parent.parent / "mechanisms" / "three_link.toml"
 
 SANITIZE = ("-g", "-O1", "-fsanitize=address,undefined,float-cast-overflow", "-fno-sanitize-recover=all")
 
-Patch = Mapping[str, Callable[[str], str]]  # file name -> what is done to its text before it is compiled
+Patch = Mapping[str, Callable[[str], str]]  # file name -> function that changes the file's text before compilation
 
 CDEF = """
 typedef struct {{
@@ -67,13 +68,13 @@ void ft_app_missed(void);
 
 
 def three_link() -> Mechanism:
-    """The three-link arm, stood upright so that gravity acts on it, which nevertheless coasts when its host is gone."""
+    """Return the three-link arm, stood upright so that gravity acts on it. It coasts when its host is gone."""
     return dataclasses.replace(load_mechanism(THREE_LINK), gravity=np.array([0.0, -9.81, 0.0]),
                                safety=Safety(host="coast"))
 
 
 def changed(**what: Any) -> Mechanism:
-    """The three-link arm with the same change made to every joint."""
+    """Return the three-link arm with the same change made to every joint."""
     mechanism = three_link()
     joints = []
     for joint in mechanism.joints:
@@ -101,8 +102,8 @@ _emitted: dict[tuple[str, bool], dict[str, str]] = {}
 
 
 def sources(mechanism: Mechanism, patches: Patch | None = None, feedforward: bool = True) -> dict[str, str]:
-    """Every C file of a mechanism's application and of the fake chip: {name: text}. A patch that changes nothing is an
-    error."""
+    """Return every C file of a mechanism's application and of the fake chip: {name: text}. Raise ValueError if a patch
+    changes nothing."""
     key = (canonical(mechanism), feedforward)
     if key not in _emitted:
         board = boards.load_board(mechanism.board.use) if mechanism.board else None
@@ -118,7 +119,8 @@ def sources(mechanism: Mechanism, patches: Patch | None = None, feedforward: boo
 
 
 def patched(text: str, name: str, patch: Callable[[str], str]) -> str:
-    """A text with a patch in it. One that changes nothing is no failure of what is tested, hence no AssertionError."""
+    """Return a text with a patch applied. Raise ValueError if the patch changes nothing: an AssertionError would look
+    like a failure of the tested code."""
     new = patch(text)
     if new == text:
         raise ValueError(f"the patch of {name} does not apply")
@@ -126,13 +128,13 @@ def patched(text: str, name: str, patch: Callable[[str], str]) -> str:
 
 
 def replace(old: str, new: str) -> Callable[[str], str]:
-    """A patch: one text for another, wherever it occurs."""
+    """Return a patch that replaces one text by another everywhere."""
     return lambda text: text.replace(old, new)
 
 
 class App:
-    """One board with its own memory. Time passes only in `run`. own, cdef: files of a test, and what it calls of
-    them."""
+    """One board with its own memory. Time passes only in `run`. own: C files of a test. cdef: their functions that the
+    test calls."""
 
     def __init__(self, mechanism: Mechanism | None = None, patches: Patch | None = None, feedforward: bool = True,
                  errors: int = 0, reset_cause: int = 0, remembered: int = 0, flipped: int | None = None,
@@ -176,7 +178,7 @@ class App:
         self.feed(self.codec.encode(message, self.tag if tag is None else tag, seq))
 
     def take(self) -> list[Any]:
-        """Messages that the board has sent; the last STATUS and IDENT are kept."""
+        """Return the messages that the board has sent. Keep the last STATUS and IDENT."""
         buffer = bytearray(65536)
         n = self.lib.fake_take(self.ffi.from_buffer(buffer))
         frames = list(self.reader.feed(bytes(buffer[:n])))
@@ -194,7 +196,8 @@ class App:
     # -- time
 
     def run(self, ticks: int, *, alive: bool = True, follow: bool = True) -> NDArray[Any]:
-        """Let ticks pass; returns the telemetry of each. alive: the host keeps talking. follow: joints obey at once."""
+        """Let ticks pass. Return the telemetry of each tick. alive: the host keeps sending. follow: joints reach their
+        targets at once."""
         record = np.zeros(ticks, self.record_type)
         for start in range(0, ticks, 20):
             n = min(20, ticks - start)
@@ -209,7 +212,7 @@ class App:
         return record
 
     def see(self) -> Any:
-        """A STATUS that shows what is now; less than a STATUS period passes."""
+        """Return a STATUS of the present state. Less than a STATUS period passes."""
         self.status = None
         self.run(11)
         return self.status
@@ -217,7 +220,7 @@ class App:
     # -- commands
 
     def command(self, name: str | int) -> str:
-        """Send a command; returns the name of its refusal, NONE if it was taken."""
+        """Send a command. Return the name of its refusal, or NONE if the board took the command."""
         number = messages.COMMANDS[name][0] if isinstance(name, str) else name
         return self._tokened(Command(self._next(), number))
 
@@ -230,7 +233,8 @@ class App:
         return self._tokened(Home(self._next(), to_wire(start, self.joints).tolist()))
 
     def ask(self, message: Any) -> str:
-        """Send a message that carries a token; returns the name of its refusal, NONE if it was taken."""
+        """Send a message that carries a token. Return the name of its refusal, or NONE if the board took the message.
+        """
         self.token = message.token
         return self._tokened(message)
 
@@ -245,7 +249,7 @@ class App:
         return self.name(messages.REFUSALS, status.refusal)
 
     def ready(self) -> None:
-        """Homed and in HOLD."""
+        """Home the joints and bring the board to HOLD."""
         assert self.home() == "NONE"
         assert self.command("ARM") == "NONE"
         assert self.state == "HOLD"
@@ -254,7 +258,7 @@ class App:
 
     def stream(self, knots: Knots, first: int | None = None, end: bool = True, start: bool = True,
                most: int | None = None) -> int:
-        """Send knots as they are from the sequence number wanted; returns how many were sent."""
+        """Send knots unchanged from the wanted sequence number on. Return how many were sent."""
         seq = self.see().ack if first is None else first
         count = len(knots) if most is None else min(most, len(knots))
         for i in range(count):
@@ -291,7 +295,7 @@ class App:
 
 
 def in_hold(mechanism: Mechanism | None = None, **how: Any) -> App:
-    """A board that is homed and holds its joints."""
+    """Return a board that is homed and holds its joints."""
     app = App(mechanism, **how)
     app.ready()
     return app
@@ -299,14 +303,14 @@ def in_hold(mechanism: Mechanism | None = None, **how: Any) -> App:
 
 _folder = tempfile.TemporaryDirectory(prefix="femtorque-test-")
 _count = 0
-_libraries: dict[str, Path] = {}  # in the cache, by the hash of all files that they are made of
+_libraries: dict[str, Path] = {}  # in the cache, by the hash of all source files
 
 
 INCLUDE = re.compile(r'^#include "(\w+\.[ch])"', re.MULTILINE)
 
 
 def included(name: str, files: dict[str, str]) -> set[str]:
-    """A file and all that it includes."""
+    """Return the names of a file and of all files that it includes."""
     found, front = {name}, [name]
     while front:
         new = {n for n in INCLUDE.findall(files[front.pop()]) if n in files} - found
@@ -316,8 +320,9 @@ def included(name: str, files: dict[str, str]) -> set[str]:
 
 
 def library(files: dict[str, str], precision: host_compiler.Precision = "single") -> Path:
-    """Compile C files into one shared library in the cache. Boards differ in few files: an object that was compiled
-    once is used again. Not optimised, what is compiled more often than it runs gives the same numbers."""
+    """Compile C files into one shared library in the cache. An object that was compiled once is used again, as boards
+    differ in few files. There is no optimisation: most code is compiled more often than it runs, and the numbers are
+    the same."""
     options = ("-O0", "-ffunction-sections", *host_compiler.ARITHMETIC, *host_compiler.WARNINGS,
                *host_compiler.precision_flags(precision), "-fPIC")
     objects = [compiled(name, files, options) for name in sorted(files) if name.endswith(".c")]
@@ -330,7 +335,7 @@ def library(files: dict[str, str], precision: host_compiler.Precision = "single"
 
 
 def executable(names: Iterable[str], files: dict[str, str], options: tuple[str, ...]) -> Path:
-    """Compile C files, some of all that there are, into one program in the cache; objects as `library` has them."""
+    """Compile some of the given C files into one program in the cache. Its objects are cached as in `library`."""
     objects = [compiled(name, files, options) for name in sorted(names)]
 
     def link(entry: Path) -> None:
@@ -340,7 +345,7 @@ def executable(names: Iterable[str], files: dict[str, str], options: tuple[str, 
 
 
 def compiled(name: str, files: dict[str, str], options: tuple[str, ...]) -> Path:
-    """The object of one C file, kept under the hash of all that it includes."""
+    """Return the object of one C file, cached under the hash of all files that it includes."""
     parts = {n: files[n] for n in sorted(included(name, files))}
 
     def make(entry: Path) -> None:
@@ -355,7 +360,7 @@ def compiled(name: str, files: dict[str, str], options: tuple[str, ...]) -> Path
 
 
 def load(files: dict[str, str], cdef: str, precision: host_compiler.Precision = "single") -> tuple[cffi.FFI, Any]:
-    """A fresh copy of the compiled library, with variables of its own."""
+    """Return a fresh copy of the compiled library, with its own variables."""
     global _count
     key = key_of(precision, *(part for item in sorted(files.items()) for part in item))
     if key not in _libraries:

@@ -1,4 +1,4 @@
-/* Feeling alone on this computer, one call a tick, for the tests. */
+/* Contact detection alone on this computer, one call a tick, for the tests. */
 #include "ft_contact.h"
 
 #include <string.h>
@@ -39,7 +39,7 @@ void contact_start(const ft_turn *q)
     tick = 0;
 }
 
-/* The target moves as what is measured does. */
+/* The target moves like the measured motion. */
 void contact_run(long n, const contact_input *in, contact_output *out)
 {
     static const ft_findings nothing = FT_FOUND_NOTHING;

@@ -1,4 +1,4 @@
-/* The rest of the chip, as far as a driver needs it that is compiled alone. */
+/* The parts of the chip that a driver needs if it is compiled alone. */
 #include "ft_parts.h"
 
 bool ft_clock_good(void)

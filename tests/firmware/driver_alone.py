@@ -1,4 +1,4 @@
-"""A driver of a chip compiled alone, on variables in place of registers."""
+"""One driver of a chip, compiled alone, on variables in place of registers."""
 
 from pathlib import Path
 
@@ -12,8 +12,8 @@ HEADER = Path(__file__).with_name("driver_alone.h")
 
 
 def files_of(mechanism: Mechanism) -> tuple[dict[str, str], dict[str, str]]:
-    """Headers of a mechanism's image, with driver_alone.h, and all its files, the chip's own among them: {name:
-    text}."""
+    """Return {name: text} of a mechanism's headers, driver_alone.h, and all files of the image with the chip's files.
+    """
     board = load_board(mechanism.board.use)
     files = {name: path.read_text() for name, path in application().items()} | emit.sources(mechanism, board)
     for folder in board.chip.folders:

@@ -1,5 +1,5 @@
-/* Numbers at the ends of their types, given to functions that must take them:
- * built with sanitizers, one case a run. */
+/* Calls functions with numbers at the ends of their types. The program is built
+ * with sanitizers and runs one case. */
 #include "ft_bus.c"
 #include "ft_lab.c"
 
@@ -7,9 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* A drive that is silent while its joint seems to move this fast, rad or m in
- * half a tick: what the observer is given in its place is what a joint can
- * move. */
+/* Check a silent drive whose joint seems to move at u, rad or m in half a tick.
+ * The observer must get no more counts than a joint can move. */
 static int silent(ft_real u)
 {
     static ft_bus bus;
@@ -24,13 +23,14 @@ static int silent(ft_real u)
     return abs(counts[0]) > ft_joint[0].counts;
 }
 
-/* A place before the first one of the field is no place beyond the last. */
+/* Check that a place before the field's first place is below this first
+ * place. */
 static int outside(void)
 {
     return place_of(0, -20) >= place_of(0, 0);
 }
 
-/* An encoder that counts on from as far as a number goes. */
+/* Check an encoder that counts on from the end of a number's range. */
 static int travelled(int32_t from, int32_t counts)
 {
     static ft_lab lab;
@@ -40,7 +40,8 @@ static int travelled(int32_t from, int32_t counts)
     return travel(&lab, &in) != (uint32_t)INT32_MAX + 1u;
 }
 
-/* A joint that is led by hand as far outside its limits as there are places. */
+/* Check a joint that is led by hand to the farthest place outside its
+ * limits. */
 static int led_outside(int32_t at)
 {
     static ft_lab lab;

@@ -59,7 +59,7 @@ float ft_chip_bus_voltage(void) { return fake.bus_voltage; }
 float ft_chip_temperature(void) { return fake.temperature; }
 bool ft_chip_stack_whole(void) { return fake.stack_left == 0u; }
 
-/* All zero until a test changes a byte. */
+/* All bytes are zero until a test changes one. */
 ft_image ft_chip_image(void)
 {
     ft_image image = { fake.code, sizeof fake.code, 0xD8E50EA8u };
@@ -149,7 +149,7 @@ uint32_t fake_take(uint8_t *bytes)
     return n;
 }
 
-/* Read what the last tick has left, where the map says that it lies. */
+/* Read the results of the last tick at the places that the map gives. */
 static void read_telemetry(fake_record_t *r)
 {
     const ft_telemetry_map *at = &ft_telemetry;
@@ -170,7 +170,7 @@ static void read_telemetry(fake_record_t *r)
     r->tick = *at->tick - 1u;
 }
 
-/* Let the joints be where they should be, as far as whole counts go. */
+/* Move the joints to their targets, as far as whole counts allow. */
 static void follow(void)
 {
     fake_record_t now;
@@ -265,7 +265,7 @@ static struct {
 
 bool ft_chip_wires_start(void) { return true; }
 
-/* The bytes that are sent come back. */
+/* Sent bytes come back. */
 void ft_chip_wire_send(uint32_t wire, const uint8_t *bytes, uint32_t size)
 {
     memcpy(wire_of[wire].sent, bytes, size);
@@ -287,14 +287,14 @@ void ft_chip_wire_health(uint32_t wire, ft_bus_health *h)
     *h = wire_of[wire].health;
 }
 
-/* The bytes that were sent last. */
+/* Give the bytes of the last packet. */
 uint32_t fake_wire_sent(uint32_t wire, uint8_t *bytes)
 {
     memcpy(bytes, wire_of[wire].sent, wire_of[wire].size);
     return wire_of[wire].size;
 }
 
-/* More that comes, or, alone, instead of what was sent. */
+/* Bring bytes after the echo, or, with alone, in place of the echo. */
 void fake_wire_bring(uint32_t wire, const uint8_t *bytes, uint32_t size,
                      uint32_t alone)
 {
@@ -306,7 +306,7 @@ void fake_wire_bring(uint32_t wire, const uint8_t *bytes, uint32_t size,
 
 #endif
 
-/* All that was sent since last asked. */
+/* Give all frames that were sent since the last call. */
 uint32_t fake_bus_sent(uint32_t bus, ft_frame *frames)
 {
     uint32_t count = bus_of[bus].count;

@@ -1,5 +1,5 @@
-"""A sender of live targets to the application on this computer: its own clock, the way to the board, what became of
-it."""
+"""A sender of live targets to the application on this computer: its clock, the delays to the board, and the resulting
+motion."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,12 +13,12 @@ from tests.firmware.app import App
 
 Array = NDArray[np.float64]
 TURN = 2.0 * np.pi / 2.0**32
-CLOCK = 3_000_000_000  # us, the sender's at the start: it wraps on the way
+CLOCK = 3_000_000_000  # us, the sender's clock at the start: it wraps during a run
 
 
 @dataclass
 class Sent:
-    """One target: when it is sent, when it is there, s; positions."""
+    """One target: the times, s, when it is sent and when it arrives, and its positions."""
 
     sent: float
     there: float
@@ -38,7 +38,7 @@ class Run:
     reports: list[Any] = field(default_factory=list)
 
     def positions(self, joint: int = 0) -> Array:
-        """rad, at the end of each tick; continuous."""
+        """Return a joint's position at the end of each tick, rad, without jumps by whole turns."""
         return np.unwrap(self.record["target"][:, joint] * TURN)
 
 
@@ -54,7 +54,7 @@ def target(app: App, t: Sent) -> Target:
 
 
 def play(app: App, targets: Sequence[Sent], ticks: int, while_at: Callable[[int], None] | None = None) -> Run:
-    """Send each when it is due to be there; time is ticks since now."""
+    """Send each target at its time of arrival. Times count from now."""
     hz = app.mechanism.control.rate_hz
     queue = sorted(targets, key=lambda t: t.there)
     records: list[NDArray[Any]] = []
@@ -84,8 +84,9 @@ def play(app: App, targets: Sequence[Sent], ticks: int, while_at: Callable[[int]
 
 
 def hostile(rng: np.random.Generator, joints: int) -> Iterator[tuple[Target, int]]:
-    """Targets that no one would send, each with the ms until the next: jumps, repeated, stale and early stamps, clocks
-    that step, velocities that are no numbers, chunks at random. Without an end."""
+    """Yield targets that no sender would send, each with the ms until the next target. They have jumps, stamps that
+    repeat or are early or late, clocks that step, velocities that are NaN, and random chunks. The series has no end.
+    """
     stamp = int(rng.integers(2**32))
     while True:
         stamp += int(rng.choice([0, 1_000, 5_000, 20_000, 33_333, -20_000, 10**6, -(10**6), 2**31],
@@ -98,8 +99,8 @@ def hostile(rng: np.random.Generator, joints: int) -> Iterator[tuple[Target, int
 
 
 def wave(t: Any, seed: int = 7) -> tuple[Array, Array]:
-    """Positions and velocities of a hand that moves a slider: sines up to 1.5 Hz, a jerk of 40.8 rad/s^3 in the mean
-    square."""
+    """Return positions and velocities of a hand that moves a slider: sines up to 1.5 Hz, with a jerk of 40.8 rad/s^3
+    rms."""
     rng = np.random.default_rng(seed)
     f = np.array([0.13, 0.31, 0.57, 0.83, 1.12, 1.5])
     w, phase = 2.0 * np.pi * f, rng.uniform(0.0, 2.0 * np.pi, len(f))

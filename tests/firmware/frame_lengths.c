@@ -1,8 +1,8 @@
 /* The G4's ft_can.c on variables in place of registers: one frame out, or one
- * in. */
+ * frame in. */
 #include "ft_registers.h"
 
-/* By bits 10 and 11 of its address a controller has its piece of memory. */
+/* Bits 10 and 11 of its address select a controller's part of the memory. */
 static union {
     FDCAN_TypeDef can;
     uint8_t all[1024];
@@ -17,8 +17,8 @@ static FDCAN_Memory_TypeDef at_memory[3];
 #include "ft_can_c.h"
 #include "driver_alone.h"
 
-/* Put a frame, and return the second word of its element; its bytes into
- * 64. */
+/* Send a frame. Copy its data to 64 bytes, and return the second word of its
+ * element. */
 uint32_t sent(uint32_t size, const uint8_t *data, uint8_t *bytes)
 {
     FDCAN_Element_TypeDef *to = &ft_can_memory(&ft_can_table[0])->T[0];
@@ -35,8 +35,7 @@ uint32_t sent(uint32_t size, const uint8_t *data, uint8_t *bytes)
     return to->DLC;
 }
 
-/* Get a frame of so many bytes in memory, and return its size; its data into
- * as many as a frame has. */
+/* Receive a frame from memory. Copy its data, and return its size. */
 uint32_t came(uint32_t control, const uint8_t *bytes, uint8_t *data)
 {
     FDCAN_Element_TypeDef *from = &ft_can_memory(&ft_can_table[0])->R0[0];

@@ -1,5 +1,5 @@
-/* The governor of one joint on this computer: along given references, and
- * against references that no one would send. */
+/* The governor of one joint on this computer. It follows given references, or
+ * random references that no sender would send. */
 #include "governor_host.h"
 
 #include "ft_governor.h"
@@ -15,7 +15,7 @@ static ft_follow_config row;
 static double lower, upper;                           /* of the governor */
 static double low, high, most_v, most_a, most_j;      /* that are noted */
 
-/* Set limits as a mechanism file has them. */
+/* Set limits like those of a mechanism file. */
 void governor_limits(double lo, double hi, double v, double a, double j)
 {
     lower = lo;
@@ -28,7 +28,7 @@ void governor_limits(double lo, double hi, double v, double a, double j)
     most_j = j;
 }
 
-/* Make one tick; the place of the joint is exact. */
+/* Make one tick. The joint's place is exact. */
 static uint32_t tick(sample *s, const sample *to)
 {
     ft_moving now = { 0, (ft_real)s->v, (ft_real)s->a };
@@ -47,7 +47,7 @@ static uint32_t tick(sample *s, const sample *to)
     return why;
 }
 
-/* Follow n samples from the state; each is where the tick is to lead. */
+/* Follow n samples from the state. Each sample is the goal of one tick. */
 void governor_run(long n, const sample *aim, sample *state, uint8_t *why)
 {
     sample s = state[0];
@@ -69,8 +69,8 @@ static double uniform(void)
     return (double)(dice >> 11) * 0x1p-53;
 }
 
-/* Return a number about as large as a scale, sometimes far beyond it, or
- * none. */
+/* Return a number about as large as a scale. Sometimes it is far larger, or
+ * NaN. */
 static double wild(double scale, double sane)
 {
     const double x = uniform();
@@ -92,7 +92,7 @@ static void most(double *worst, double x)
         *worst = x;
 }
 
-/* Note what one tick used. */
+/* Note how much of each limit one tick used. */
 static void note(record *r, const sample *before, const sample *s)
 {
     const double v = before->v + 0.5 * DT * (before->a + s->a);
@@ -109,8 +109,8 @@ static void note(record *r, const sample *before, const sample *s)
     most(&r->uneven, fabs(s->p - p) / (double)row.near_p);
 }
 
-/* Run against references that jump, creep, oscillate and are no numbers,
- * held for 1 to 1500 ticks, now and then with a smooth one. */
+/* Run against references that jump, creep, oscillate or are NaN, each held for
+ * 1 to 1500 ticks. Now and then add a smooth one. */
 void governor_storm(long n, uint64_t seed, double sane, record *r)
 {
     const double scale = 0.6 * (upper - lower), middle = 0.5 * (upper + lower);
@@ -136,7 +136,7 @@ void governor_storm(long n, uint64_t seed, double sane, record *r)
             aim.v += DT * aim.a;
         }
     }
-    for (i = 0; i < 20000; i++) { /* silence: it must come to rest */
+    for (i = 0; i < 20000; i++) { /* silence: the joint must come to rest */
         ft_moving now = { 0, (ft_real)s.v, (ft_real)s.a };
         const sample before = s;
 

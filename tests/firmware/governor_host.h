@@ -11,8 +11,8 @@ typedef struct {
 /* Record of a run: the largest share of each limit that was used. */
 typedef struct {
     double p, v, a, j; /* p: rad beyond a limit */
-    double uneven;     /* rad/s and rad between two samples that an even jerk
-                        * does not explain, over what an uneven one may */
+    double uneven;     /* rad/s and rad between two samples beyond a constant
+                        * jerk, as a share of the allowance */
     uint64_t followed, restless;
 } record;
 

@@ -5,7 +5,7 @@
 void law_needed(long n, const ft_real *before, const ft_real *after,
                 const ft_real *tau, ft_real *out);
 
-/* Form it for n rows of all joints. */
+/* Compute this torque for n rows of all joints. */
 void law_needed(long n, const ft_real *before, const ft_real *after,
                 const ft_real *tau, ft_real *out)
 {

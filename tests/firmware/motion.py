@@ -39,7 +39,7 @@ uint32_t pace_stop_length(int32_t half, int32_t slope);
 
 
 def mechanism(rate_hz: int = 1000, knot_hz: int = 250, joints: int = 2, scheme: str = "midpoint") -> Mechanism:
-    """A planar chain; what hangs on the joints does not matter to their motion."""
+    """Return a planar chain. The parts on its joints do not affect the motion."""
     chain = oracle.planar_chain(joints, rate_hz=rate_hz)
     return replace(chain, control=replace(chain.control, rate_hz=rate_hz, knot_hz=knot_hz, scheme=scheme))
 
@@ -81,7 +81,7 @@ class Board:
         return [self.ffi.from_buffer(k, np.ascontiguousarray(x)) for k, x in zip(kinds, arrays, strict=True)]
 
     def load(self, motion: Motion, first: int, last: int, end: bool) -> None:
-        """Push knots first..last of a motion; `end` marks its very last one."""
+        """Push knots first..last of a motion. `end` marks the motion's last knot."""
         for i in range(first, last + 1):
             knot = self._knot(motion.position[i], motion.rate[i], motion.acceleration[i])
             if i == 0:
@@ -100,7 +100,7 @@ class Board:
 
 
 def random_motion(rng: np.random.Generator, knots: int, joints: int, hz: float, travel: float = 2.0) -> Motion:
-    """Smooth, from rest to rest, several sweeps; knots of it at hz."""
+    """Return a smooth motion from rest to rest with several sweeps, and its knots at hz."""
     duration = (knots - 1) / hz
     t = np.arange(knots) / hz
     base = oracle.quintic(rng.uniform(-3.0, 3.0, joints), rng.uniform(-3.0, 3.0, joints), duration)

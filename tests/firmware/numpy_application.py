@@ -1,8 +1,7 @@
 """The control application in plain NumPy, float64: motion, observer, control law, motor. The C is tested against it.
 
-Everything is in physical units and follows THEORY.md sections 4 and 7; nothing is folded together or rounded. Joint
-side throughout, J joints; a tick is dt.
-"""
+All quantities have physical units and follow THEORY.md sections 4 and 7. No terms are merged and nothing is rounded.
+All quantities are at the joint side. There are J joints, and a tick is dt."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,7 +20,8 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Path:
-    """Quintics through knots: position rad or m, rate, acceleration, each (K, J); hz knots per second of path time."""
+    """Quintics through knots: position in rad or m, rate and acceleration, each (K, J). hz: knots per second of path
+    time."""
 
     position: Array
     rate: Array
@@ -34,7 +34,8 @@ class Path:
         return (len(self.position) - 1) / self.hz
 
     def __call__(self, t: ArrayLike, order: int = 0) -> Array:
-        """Derivative of that order by path time, (..., J), at path times t (...), s; end pieces go on outside."""
+        """Return the derivative of this order by path time, (..., J), at path times t (...), s. The end pieces extend
+        beyond the ends."""
         t = np.asarray(t, float)
         i = np.clip(np.floor(t * self.hz).astype(int), 0, len(self.position) - 2)
         x = (t - i / self.hz)[..., None]
@@ -42,10 +43,10 @@ class Path:
 
     @cached_property
     def _pieces(self) -> Array:
-        """Coefficients (6, K-1, J) of path time since the piece's first knot, lowest power first."""
+        """Return the coefficients (6, K-1, J) in path time since the piece's first knot, lowest power first."""
         h = 1.0 / self.hz
         c0, c1, c2 = self.position[:-1], self.rate[:-1], self.acceleration[:-1] / 2.0
-        # what these three leave open at the piece's end decides the other three
+        # the residuals at the piece's end determine the other three coefficients
         left = np.stack([
             self.position[1:] - (c0 + h * (c1 + h * c2)),
             self.rate[1:] - (c1 + 2.0 * h * c2),
@@ -56,14 +57,14 @@ class Path:
 
 
 def _derivative(coefficients: Array, order: int) -> list[tuple[int, Array]]:
-    """(power, coefficient) of the derivative of sum c_k x^k, coefficients (6, ...)."""
+    """Return (power, coefficient) of the derivative of sum c_k x^k, coefficients (6, ...)."""
     return [(k - order, float(np.prod(range(k - order + 1, k + 1))) * coefficients[k]) for k in range(order, 6)]
 
 
 @dataclass(frozen=True)
 class Samples:
-    """Numbers of tick k at pace 1: u (N, J) half the way from its middle s_k to s_k+1; q_next (N, J) position at s_k+1;
-    q, rate (N, J): target at its end t_k+1, the rate being the mean of the tick's length about it."""
+    """Numbers of tick k at pace 1. u (N, J): half the displacement from its middle s_k to s_k+1. q_next (N, J):
+    position at s_k+1. q, rate (N, J): target at its end t_k+1. rate is the mean over one tick about this end."""
 
     u: Array
     q_next: Array
@@ -72,7 +73,7 @@ class Samples:
 
 
 def play(path: Path, dt: float) -> Samples:
-    """A motion played from its first knot to its last at pace 1."""
+    """Return the samples of a motion from its first knot to its last knot at pace 1."""
     k = np.arange(round(path.duration / dt))
     here, there = path((k + 0.5) * dt), path((k + 1.5) * dt)
     return Samples((there - here) / 2.0, there, path((k + 1.0) * dt), (there - here) / dt)
@@ -83,10 +84,10 @@ def play(path: Path, dt: float) -> Samples:
 
 @dataclass
 class Observer:
-    """Tracking observer of positions measured once per tick (codegen/control/observer.py). position, rate (J,).
+    """Tracking observer of positions that are measured once per tick (codegen/control/observer.py). position, rate:
+    (J,).
 
-    It is given the change of the target's velocity, so that a motion that is followed is observed without lag.
-    """
+    It uses the change of the target's velocity, so it follows a motion without lag."""
 
     bandwidth_hz: float
     dt: float
@@ -94,7 +95,8 @@ class Observer:
     rate: Array
 
     def tick(self, measured: ArrayLike, rate_step: ArrayLike = 0.0) -> Array:
-        """Rate (J,) after one more measured position (J,) and a step (J,) of the target's rate since the last one."""
+        """Return the rate (J,) after one more measured position (J,). step (J,): change of the target's rate since the
+        last position."""
         gain, rate_gain = observer_gains(self.bandwidth_hz, self.dt)
         step = np.asarray(rate_step, float)
         predicted = self.position + (self.rate + step / 2.0) * self.dt
@@ -109,10 +111,9 @@ class Observer:
 
 @dataclass
 class Law:
-    """Eqs 19 and 20, corrected, for one mechanism. State: what the last tick left behind, each (J,).
+    """Eqs 19 and 20, corrected, for one mechanism. The state is left from the last tick, each (J,).
 
-    coulomb_rate: rate of the target, rad/s or m/s, below which Coulomb friction fades out linearly.
-    """
+    coulomb_rate: rate of the target, rad/s or m/s, below which Coulomb friction decreases linearly to zero."""
 
     mechanism: Mechanism
     coulomb_rate: Array
@@ -127,7 +128,8 @@ class Law:
         self.u, self.integral, self.clipped = np.zeros((3, len(self.motion)))
 
     def tick(self, u: Array, tau: Array, error: Array, rate_error: Array, bus: float) -> tuple[Array, Array]:
-        """Torque (J,) and duty (J,) from half increment, tau_ID, position error and rate error, each (J,); bus in V."""
+        """Return torque (J,) and duty (J,) from half increment, tau_ID, position error and rate error, each (J,), and
+        bus voltage, V."""
         dt = 1.0 / self.mechanism.control.rate_hz
         joints = self.mechanism.streamed
         torque, duty = np.zeros((2, len(joints)))

@@ -1,7 +1,7 @@
-/* Two driven joints of closed loops, led straight on in one direction as fast
- * as their limits allow, to a singular pose or a limit, and back again once the
- * outputs are off: built with sanitizers. Says whether a singular pose was a
- * fault, and whether the loops were found again. */
+/* Moves two driven joints of closed loops in one direction, as fast as their
+ * limits allow, to a singular pose or a limit. After the outputs are off, the
+ * joints move back. Built with sanitizers. Prints whether a singular pose was a
+ * fault, and whether the solver found the loops again. */
 #include "ft_step.h"
 
 #include <math.h>
@@ -21,7 +21,7 @@ static ft_turn turned(double angle)
     return (ft_turn)(ft_angle)(int64_t)llround(angle / UNIT);
 }
 
-/* Lead the joints on until there is a fault or a limit. Return the ticks. */
+/* Move the joints on until a fault or a limit. Return the ticks. */
 static int lead(double direction)
 {
     const double along[] = { cos(direction), sin(direction) };

@@ -1,4 +1,4 @@
-"""Holding brakes: opened once the joints are held, let go before anything else is, and given their time."""
+"""Holding brakes open once the joints are held, close before the outputs go off, and get their time for both."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ def braked(engage_s=0.3, **safety):
 
 
 def held(**safety) -> App:
-    """In HOLD, the brakes open."""
+    """Return an arm in HOLD with open brakes."""
     app = in_hold(braked(**safety))
     app.run(OPENS)
     return app
@@ -118,7 +118,7 @@ def test_that_a_held_fault_closes_the_brakes():
 
 
 def test_that_a_zero_is_sought_once_the_brakes_are_open():
-    """A joint that they hold is no stop."""
+    """A joint that brakes hold is not at a stop."""
     app = App(braked())
     assert app.ask(Seek(token(app), 0)) == "NONE"
     assert app.chip.brake == 1
@@ -132,7 +132,7 @@ def test_that_a_zero_is_sought_once_the_brakes_are_open():
 
 
 def test_that_a_probe_is_refused_where_brakes_hold_the_joints():
-    """It holds none of them, and the brakes open all at once."""
+    """A probe holds no joint, but the brakes of all joints open together."""
     app = App(braked())
     app.home()
     assert app.ask(Probe(token(app), 0, 0.0)) == "BRAKE"
@@ -140,7 +140,7 @@ def test_that_a_probe_is_refused_where_brakes_hold_the_joints():
 
 
 def test_that_brakes_that_are_open_are_not_waited_for_again():
-    """From the zero that was sought on."""
+    """The brakes were already open while the zero was sought."""
     app = App(braked())
     assert app.home() == "NONE" and app.ask(Seek(token(app), 0)) == "NONE"
     app.run(1200 + OPENS, follow=False)
@@ -178,7 +178,8 @@ def test_that_a_fault_that_was_waited_with_leaves_the_next_one_as_urgent_as_it_i
 
 
 def test_that_ticks_at_the_limit_are_counted_anew_for_joints_that_are_held_while_brakes_close():
-    """They weigh more than they may be given: that is a fault after 100 ticks, and these brakes close in 60."""
+    """The joints are too heavy for their torque limit. That is a fault after 100 ticks, and these brakes close in 60
+    ticks."""
     mechanism = braked(engage_s=0.06)
     weak = replace(mechanism, joints=tuple(replace(j, limits=replace(j.limits, effort=0.1)) for j in mechanism.joints))
     app = in_hold(weak)
@@ -190,7 +191,7 @@ def test_that_ticks_at_the_limit_are_counted_anew_for_joints_that_are_held_while
 
 @pytest.mark.parametrize("tick", range(4))
 def test_that_an_arm_stopped_in_mid_motion_and_turned_by_hand_is_carried_as_it_stands_while_its_brakes_open(tick):
-    """Whatever the stopped motion had formed of the knot that it was about to pass."""
+    """The stopped motion had prepared numbers for the next knot. The board does not use them."""
     mechanism = braked()
     app = in_hold(mechanism)
     app.run(OPENS)

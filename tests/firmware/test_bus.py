@@ -1,4 +1,4 @@
-"""Drives on buses: what they are sent in each state, what their answers lead to."""
+"""Drives on buses: their frames in each state, and the effects of their answers."""
 
 import dataclasses
 import math
@@ -19,7 +19,7 @@ from tests.support.drives import Bussed, FakeDrive
 
 SHOULDER, ELBOW, WRIST = range(3)
 KINDS = {"robstride": "robstride-03", "cubemars": "cubemars-ak10-9", "mini-cheetah": "mini-cheetah"}
-MUTE = ("cubemars", "mini-cheetah")  # they report neither whether they are enabled nor how they are set
+MUTE = ("cubemars", "mini-cheetah")  # these families report neither whether they are enabled nor their settings
 
 
 def arm(family: str = "damiao", pd: str = "board", **safety) -> Mechanism:
@@ -48,7 +48,7 @@ def held(family: str = "damiao", **how) -> Bussed:
 
 
 def parked(**limits: float) -> Bussed:
-    """An arm whose elbow may be parked beyond half a turn from its drive's zero."""
+    """Return an arm whose elbow may be parked beyond half a turn from its drive's zero."""
     mechanism = arm()
     joints = [dataclasses.replace(j, limits=dataclasses.replace(j.limits, **limits)) if j.name == "elbow" else j
               for j in mechanism.joints]
@@ -67,7 +67,7 @@ def test_that_with_the_outputs_off_every_drive_is_disabled_in_every_tick(board):
         if d.drive.type.family != "mini-cheetah":
             assert d.heard == ["disable"] * 50
             continue
-        asked = [k for k, what in enumerate(d.heard) if what == "nothing"]  # without which early ones may not let go
+        asked = [k for k, what in enumerate(d.heard) if what == "nothing"]  # early drives need these to let go
         assert np.all(np.diff(asked) == 8) and len(asked) >= 6
         assert all(what == "disable" for k, what in enumerate(d.heard) if k not in asked)
 
@@ -97,7 +97,8 @@ def test_that_a_drive_tells_where_its_joint_is(board):
 
 @pytest.mark.parametrize(("zero", "place"), [(0.9, 0.4), (-2.5, -1.5), (3.0, 1.9)])
 def test_that_a_drive_with_another_zero_than_the_joints_tells_where_that_is(zero, place):
-    """The last two come up on the other side of the drive's own half turn. Its commands are in its own terms."""
+    """The last two drives start on the other side of their own half turn. Their commands use the drive's coordinates.
+    """
     mechanism = arm(pd="drive")
     joints = [dataclasses.replace(j, drive=dataclasses.replace(j.drive, zero=zero)) for j in mechanism.joints]
     app = Bussed(dataclasses.replace(mechanism, joints=tuple(joints)))
@@ -114,7 +115,7 @@ def test_that_a_drive_with_another_zero_than_the_joints_tells_where_that_is(zero
 
 
 def geared(family: str, gear: float, lower: float = -1.04, upper: float = 1.04, **drive) -> Mechanism:
-    """Every drive of the arm behind a gear, with other limits."""
+    """Return the arm with every drive behind a gear, and with other limits."""
     mechanism = arm(family)
     return dataclasses.replace(mechanism, joints=tuple(dataclasses.replace(
         j, start=0.0, limits=dataclasses.replace(j.limits, lower=lower, upper=upper),
@@ -124,8 +125,8 @@ def geared(family: str, gear: float, lower: float = -1.04, upper: float = 1.04, 
 @pytest.mark.parametrize("family", ["damiao", "robstride"])
 @pytest.mark.parametrize(("gear", "place"), [(3.0, -0.9), (3.0, 1.03), (1.5, -1.9), (0.5, 5.5), (0.5, -4.0)])
 def test_that_a_drive_behind_a_gear_tells_its_joint_within_half_a_turn_of_its_own(family, gear, place):
-    """It is switched on within a turn of its own from its zero on, as RobStride's are, or about it. The joint may go
-    but little from there: it is not taken to be whole turns away."""
+    """A drive starts within one turn of its own. The turn begins at the drive's zero (RobStride) or lies about it. The
+    joint's range is small, so the board does not assume whole turns."""
     app = Bussed(geared(family, gear, place - 0.1, place + 0.01))
     least = 0.0 if family == "robstride" else -math.pi
     for d in app.drives.values():
@@ -149,8 +150,8 @@ def test_that_a_joint_beyond_half_a_turn_of_its_drive_is_told_where_it_is():
 @pytest.mark.parametrize("family", ["damiao", "robstride"])
 @pytest.mark.parametrize("pd", ["drive", "board"])
 def test_that_a_drive_behind_a_gear_is_told_all_in_its_own_terms(family, pd):
-    """Its angle times the gear, its torque by the gear, its gains by the gear's square; and what it has stored is held
-    against its own ranges."""
+    """The drive's angle is the joint's angle times the gear. Its torque is divided by the gear, its gains by the square
+    of the gear. Its stored ranges must be the file's ranges."""
     gear, place = 3.0, 0.4
     app = Bussed(geared(family, gear, pd=pd))
     for d in app.drives.values():
@@ -220,7 +221,8 @@ def test_that_armed_drives_are_enabled_and_then_commanded(board):
 
 
 def test_that_drives_get_the_torque_of_the_law():
-    """Torques carry the arm's weight, each in its own direction, and on average to far less than a step."""
+    """The torques carry the arm's weight, each with its drive's sign. Their mean is right to far less than a step of
+    the field."""
     app = Bussed(arm())
     app.drives["shoulder"].position = 0.0  # the arm stretched out
     app.run(60)
@@ -253,7 +255,7 @@ def test_that_a_drive_that_closes_the_loop_gets_its_target_its_gains_and_the_tor
         assert t.kd == pytest.approx(joint.gains.kv, abs=kind.kd / 4095.0)
         assert t.torque == pytest.approx(sign * status.torque_ff[i], abs=2.0 * kind.torque / 4095.0)
     before = app.drives["shoulder"].target
-    app.drives["shoulder"].position += 0.01  # what brings it back is the drive's own
+    app.drives["shoulder"].position += 0.01  # the drive's own loop brings the joint back
     app.run(3)
     after, kind = app.drives["shoulder"].target, app.drives["shoulder"].drive.type
     assert after.position == pytest.approx(before.position, abs=4e-4)
@@ -262,8 +264,9 @@ def test_that_a_drive_that_closes_the_loop_gets_its_target_its_gains_and_the_tor
 
 @pytest.mark.parametrize("family", ["damiao", "robstride"])
 def test_that_a_drive_that_closes_the_loop_is_aimed_at_the_middle_of_the_time_in_which_it_holds_a_command(family):
-    """A command is held until the next tick: in motion position and velocity are those halfway, to half a step of the
-    fields. Before it stands where it was found, which is half a step of the field from the motion's start."""
+    """A drive holds a command until the next tick. In motion the commanded position and velocity are the values
+    halfway, to half a step of the fields. Before the motion the target is the measured position, which may be half a
+    step from the motion's start."""
     app = held(family, pd="drive")
     t = np.linspace(0.0, 0.4, 41)
     s = (1.0 - np.cos(2.0 * np.pi * t / 0.4)) / 2.0
@@ -300,7 +303,7 @@ def test_that_what_drives_and_buses_suffer_is_a_fault_that_disables_all(family, 
         pytest.fail("not armed")
     happens(app)
     if fault[0] == "DRIVE_FAULT" and (family == "mini-cheetah" or family in MUTE and not app.drives["elbow"].error):
-        app.run(12)  # the board cannot know what is not reported: the joint's own error ends that
+        app.run(12)  # this drive does not report it: the joint's own error ends the state
         assert app.state == "HOLD"
         return
     app.run(12)
@@ -354,7 +357,8 @@ def test_that_a_drive_that_is_set_otherwise_is_not_armed(number, value):
 
 
 def test_that_a_robstride_whose_range_is_another_is_not_armed():
-    """It cannot be asked for its range: its states and an unscaled parameter give different positions."""
+    """The drive cannot report its range. So the board compares the position in its states with an unscaled parameter.
+    """
     app = Bussed(arm("robstride"))
     d = app.drives["elbow"]
     d.drive = dataclasses.replace(d.drive, type=dataclasses.replace(d.drive.type, position=12.5 * 1.05))
@@ -364,7 +368,7 @@ def test_that_a_robstride_whose_range_is_another_is_not_armed():
 
 
 def of_firmware(wanted: str) -> Bussed:
-    """All three drives report 5017; the file asks for another one of the elbow's."""
+    """Return an arm whose drives all report firmware 5017. The file requires `wanted` of the elbow's drive."""
     mechanism = arm()
     joints = [dataclasses.replace(j, drive=dataclasses.replace(j.drive, firmware=wanted * (j.name == "elbow")))
               for j in mechanism.joints]
@@ -388,7 +392,7 @@ def test_that_a_damiao_tells_its_firmware(wanted):
 
 
 def test_that_what_a_drive_says_meanwhile_is_not_taken_for_its_firmware():
-    """It has said all but that, and a question that it does not answer is no state that is lost."""
+    """The drive has answered all other questions. A question without an answer does not count as a lost state."""
     app = Bussed(arm())
     del app.drives["elbow"].registers[14]
     app.run(160)
@@ -399,7 +403,8 @@ def test_that_what_a_drive_says_meanwhile_is_not_taken_for_its_firmware():
 
 
 def by_hand(app: Bussed, name: str, velocity: float, share: float = 1.0) -> None:
-    """Turn a joint of an arm that is off, by 1.2 rad. share: of the velocity that its drive reports."""
+    """Turn a joint of an arm that is off by 1.2 rad at this velocity. share: the drive reports this share of the
+    velocity."""
     d = app.drives[name]
     for _ in range(1200):
         d.position += 1e-3 * velocity
@@ -411,8 +416,7 @@ def by_hand(app: Bussed, name: str, velocity: float, share: float = 1.0) -> None
 @pytest.mark.parametrize("family", KINDS)
 @pytest.mark.parametrize(("share", "seems"), [(1.0, 0.0), (1.08, 0.0), (1.25, 0.8), (0.8, 1.25), (0.0, 16.0)])
 def test_that_a_range_of_velocity_that_is_another_shows_when_the_joint_is_turned(family, share, seems):
-    """No drive of these can be asked for it: the ways by its velocities and by its positions
-    differ."""
+    """These drives cannot report the range. The distances by velocities and by positions differ."""
     app = Bussed(arm(family))
     own = app.drives["elbow"].drive.type.velocity
     app.run(60)
@@ -432,7 +436,7 @@ def test_that_a_range_of_velocity_that_is_another_shows_when_the_joint_is_turned
 
 @pytest.mark.parametrize("waited", range(0, 2000, 250))
 def test_that_a_turn_by_three_quarters_of_a_radian_shows_another_range_whenever_it_begins(waited):
-    """As bring-up asks for, in 1.5 s, from rest to rest."""
+    """The turn takes 1.5 s from rest to rest, as bring-up asks for."""
     app = Bussed(arm("robstride"))
     d = app.drives["elbow"]
     app.run(60 + waited)
@@ -445,7 +449,7 @@ def test_that_a_turn_by_three_quarters_of_a_radian_shows_another_range_whenever_
 
 
 def test_that_velocities_that_trail_are_no_other_range():
-    """By 20 ms, and a joint that is pushed and stopped."""
+    """The reported velocities are 20 ms late while the joint is pushed and stopped."""
     app = Bussed(arm("cubemars"))
     app.run(60)
     d, told = app.drives["elbow"], 0.0
@@ -499,7 +503,7 @@ def test_that_an_error_that_persists_is_not_armed():
 
 
 def mixed() -> Mechanism:
-    """Motors, one of which seeks its zero, and a drive in the last joint."""
+    """Return an arm with motors, one of which seeks its zero, and a drive at the last joint."""
     m = load_mechanism(MECHANISMS / "three_link.toml")
     drive = load_mechanism(MECHANISMS / "damiao_arm.toml").joints[2].drive
     joints = [dataclasses.replace(j, motor=None, encoder=None, drive=drive) if j.name == "wrist" else
@@ -533,7 +537,7 @@ def test_that_what_keeps_drives_from_being_armed_keeps_joints_from_being_sought_
 
 @pytest.mark.parametrize("pd", ["board", "drive"])
 def test_that_a_probe_gives_a_drive_its_torque_and_no_other(pd):
-    """A drive that otherwise closes the loop does not close it for a probe of its joint."""
+    """Even a drive that usually closes the loop does not close the loop of a probed joint."""
     app = Bussed(arm(pd=pd))
     app.run(60)
     assert app.ask(Probe(app.token % 255 + 1, ELBOW, 0.0)) == "NONE"
@@ -563,7 +567,7 @@ def test_that_a_drive_that_comes_back_is_asked_and_placed_again():
 
 
 def test_that_a_drive_that_restarts_sooner_than_it_is_missed_is_asked_and_placed_again():
-    """It has lost its turns and its own time limit; nothing but its not being enabled any more shows it."""
+    """The drive has lost its turns and its time limit. The board notices only that the drive is no longer enabled."""
     app = held()
     d, turn = app.drives["elbow"], 2.0 * math.pi
     d.enabled, d.registers[9] = False, 0
@@ -573,15 +577,15 @@ def test_that_a_drive_that_restarts_sooner_than_it_is_missed_is_asked_and_placed
     assert app.fault == ("DRIVE_FAULT", ELBOW)
     app.run(60)
     assert "write 9" in d.heard and d.registers[9] == 400
-    assert app.see().position[ELBOW] / 2.0**32 * turn == pytest.approx(0.0, abs=3e-4)  # where it stands, a turn on
+    assert app.see().position[ELBOW] / 2.0**32 * turn == pytest.approx(0.0, abs=3e-4)  # at its place, a turn on
     assert app.command("CLEAR") == app.command("ARM") == "NONE"
 
 
 @pytest.mark.parametrize("family", ["damiao", "robstride"])
 @pytest.mark.parametrize("boot", [1, 3, 5, 20])
 def test_that_no_drive_is_commanded_that_has_lost_its_time_limit_while_it_was_enabled(family, boot):
-    """Its supply dips for 2 ms, and so many later it hears again: before it is missed, or later. Nothing shows it
-    but the setting that it has forgotten, if it was not enabled before."""
+    """The drive has no supply for 2 ms and boots for `boot` ms. This may be too short for the board to miss an answer.
+    If the drive was not enabled before, only the forgotten setting shows the dip."""
     for when in range(-3, 10):  # ticks after the command
         app = Bussed(arm(family))
         app.run(60)
@@ -612,12 +616,12 @@ def test_that_a_drive_that_restarts_while_the_others_brake_is_set_right_before_i
     app.run(60)
     assert d.enabled and d.target.kd > 0.0 and d.unlimited == 0
     since = d.heard[max(k for k, what in enumerate(d.heard) if what == "enable"):]
-    assert ("read 9" if family == "damiao" else "read 0x7028") in since  # it may have forgotten it
+    assert ("read 9" if family == "damiao" else "read 0x7028") in since  # the drive may have forgotten this setting
 
 
 @pytest.mark.parametrize("turns", [-1, 1])
 def test_that_a_drive_may_find_itself_in_another_turn(turns):
-    """Drives whose turn begins at zero report 5.8 rad of a joint at -0.5."""
+    """A drive whose turn begins at zero reports 5.8 rad for a joint at -0.5."""
     app = Bussed(arm("robstride", pd="drive"))
     for joint in app.joints:
         app.drives[joint.name].position = joint.drive.sign * -0.5 + turns * 2.0 * math.pi
@@ -641,7 +645,7 @@ def test_that_foreign_frames_are_nobodys_and_counted():
 
 
 def test_that_a_silent_drive_is_told_with_what_else_has_come():
-    """A Damiao whose MST_ID is 0, as it comes: its states are nobody's."""
+    """A Damiao has MST_ID 0 when it is delivered, so its states belong to no drive of the file."""
     app = Bussed(arm())
     elbow = app.drives["elbow"]
     elbow.drive = dataclasses.replace(elbow.drive, reply=0)
@@ -659,7 +663,8 @@ def test_that_a_silent_drive_is_told_with_what_else_has_come():
 
 
 def test_that_drives_of_one_id_on_two_buses_are_two():
-    """The second bus has the same ids as the first; only its drives ail, and are elsewhere."""
+    """The second bus has the same ids as the first. Only the drive on the second bus has an error and another position.
+    """
     m = arm()
     joints = [dataclasses.replace(j, drive=dataclasses.replace(j.drive, bus=bus, id=1, reply=0x11))
               for j, bus in zip(m.joints[:2], ("can1", "can2"), strict=True)]
@@ -678,7 +683,7 @@ def test_that_drives_of_one_id_on_two_buses_are_two():
 
 
 def test_that_an_answer_about_another_setting_answers_no_question():
-    """A register that nobody asked for, with the value of the one that was."""
+    """The answer names a register that nobody asked for. Its value is the required value of the requested register."""
     app = Bussed(arm())
     d = app.drives["elbow"]
     d.registers[21], d.registers[22] = 12.566, 8.0
@@ -703,14 +708,14 @@ def test_that_a_joint_that_may_be_parked_beyond_half_a_turn_is_told_where_it_is(
         app.drives["elbow"].position += 5e-4
         app.run(1)
     assert app.see().position[ELBOW] / 2.0**32 * 2.0 * math.pi == pytest.approx(3.51, abs=1e-3)
-    app.drives["elbow"].power_up()  # where it stands is not known any more
+    app.drives["elbow"].power_up()  # the drive no longer knows its turn
     app.run(60)
     assert app.fault == ("DRIVE_FAULT", ELBOW) and "HOMED" not in app.flags
     assert app.command("CLEAR") == "NONE" and app.command("ARM") == "NOT_HOMED"
 
 
 def test_that_a_zero_that_was_given_while_a_drive_was_silent_is_none():
-    """Nobody has seen where the joint has gone since, and in which turn the drive comes back."""
+    """While the drive was silent, nobody saw where the joint went. The drive may come back in another turn."""
     app = parked(lower=-4.0)
     d = app.drives["elbow"]
     d.deaf = True
@@ -722,7 +727,7 @@ def test_that_a_zero_that_was_given_while_a_drive_was_silent_is_none():
 
 
 def test_that_what_was_wrong_with_a_drive_is_forgotten_with_it():
-    """Another one may be there after it was silent."""
+    """After the silence another drive may be in its place."""
     for family, spoil, mend in (
             ("cubemars", lambda app: by_hand(app, "elbow", 1.0, 0.8), lambda app: None),
             ("damiao", lambda app: app.drives["elbow"].registers.__setitem__(22, 8.0),
@@ -748,18 +753,18 @@ def test_that_positions_of_a_moving_joint_are_followed_with_an_answer_missing():
         d.position = min(1e-3 * k * min(k / 200.0, 1.0), 0.3)
         d.deaf = k in (150, 151, 152)
         at = app.run(1)["position"][-1][SHOULDER] / 2.0**32 * 2.0 * math.pi
-        if k == 153:  # at 1.5 mrad a tick and faster, of which it has heard nothing for three
+        if k == 153:  # at 1.5 mrad a tick or more, three ticks after the last answer
             assert at == pytest.approx(1e-3 * 152 * 152 / 200.0, abs=2e-3)
     assert app.see().position[SHOULDER] / 2.0**32 * 2.0 * math.pi == pytest.approx(0.3, abs=4e-4)
 
 
 def where(app: Bussed, joint: int) -> float:
-    """rad, without letting a tick pass."""
+    """Return a joint's position, rad, in this tick."""
     return app.see().position[joint] / 2.0**32 * 2.0 * math.pi
 
 
 def test_that_a_joint_whose_drive_is_silent_is_not_taken_to_go_on():
-    """It is, for the few ticks until the drive counts as silent."""
+    """The board extrapolates only for the few ticks until the drive counts as silent."""
     app = Bussed(arm())
     app.run(60)
     d = app.drives["shoulder"]
@@ -774,7 +779,7 @@ def test_that_a_joint_whose_drive_is_silent_is_not_taken_to_go_on():
 
 
 def test_that_a_leap_is_not_taken_to_go_on_where_an_answer_is_missing():
-    """No joint is as fast."""
+    """No joint is as fast as this leap."""
     app = Bussed(arm())
     app.run(60)
     d = app.drives["elbow"]
@@ -803,7 +808,7 @@ def test_that_the_board_tells_how_its_drives_are():
 
 
 def test_that_states_that_are_missing_or_too_many_are_counted_one_by_one():
-    """A drive that answers twice is late once; its last word counts."""
+    """A second answer in a tick counts as late, and its value is used."""
     app = held()
     d = app.drives["elbow"]
     before = app.counts()

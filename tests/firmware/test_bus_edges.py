@@ -1,5 +1,5 @@
-"""Drives on buses to the tick and to the count: when one is silent, what is forgotten with it, how much of a bus a tick
-takes in."""
+"""Drives on buses to the tick and to the count: when a drive is silent, what the board forgets with it, how many frames
+a tick takes."""
 
 import math
 import struct
@@ -15,12 +15,12 @@ from tests.firmware.test_bus import ELBOW, arm, by_hand, held, parked, where
 from tests.support.drives import Bussed
 from tests.support.servos import Served
 
-SILENT = 5  # ticks that a drive may owe its answer: 5 ms of an arm of 1 kHz, as the page of faults has it
+SILENT = 5  # ticks that a drive may owe its answer: 5 ms of an arm of 1 kHz, as docs/faults.md says
 TAKEN = 32  # frames of one bus that a tick takes in
 
 
 def state(app: Bussed) -> str:
-    """In this tick."""
+    """Return the name of the state in this tick."""
     return app.name(messages.STATES, app.lib.fake_state_now())
 
 
@@ -37,7 +37,8 @@ def test_that_a_drive_is_silent_once_it_has_owed_its_answer_for_five_millisecond
 
 
 def test_that_a_drive_that_ailed_and_fell_silent_before_it_was_set_is_asked_anew_and_nothing_else_is_written():
-    """It has reported another time limit, and the frame that writes that must not go to the first setting."""
+    """The drive has reported another time limit. The frame that writes the time limit must not write the first setting.
+    """
     app = Bussed(arm())
     d = app.drives["elbow"]
     while d.heard[-1:] != ["read 9"]:
@@ -53,7 +54,7 @@ def test_that_a_drive_that_ailed_and_fell_silent_before_it_was_set_is_asked_anew
 
 
 def test_that_a_tick_takes_in_so_many_frames_of_a_bus_and_the_next_ones_the_rest():
-    """A flood of frames on a bus takes no more of a tick than that, and nothing of it is lost."""
+    """A flood of frames takes no more time of a tick than this number of frames, and no frame is lost."""
     app = Bussed(arm())
     app.run(60)
     before = app.counts().foreign
@@ -66,7 +67,7 @@ def test_that_a_tick_takes_in_so_many_frames_of_a_bus_and_the_next_ones_the_rest
             app.bring(Frame(0x321, bytes(8)))
         app.bring(app.drives["elbow"].state())
         at += [app.run(1)["position"][-1][ELBOW] for _ in range(2)]
-        leaps = np.diff(at) * math.tau / 2.0**32 > 0.005  # without a word it is taken to go on, far less
+        leaps = np.diff(at) * math.tau / 2.0**32 > 0.005  # without an answer the board extrapolates by far less
         assert leaps.tolist() == [heard_at_once, not heard_at_once]
         for d in app.drives.values():
             d.deaf = False
@@ -75,7 +76,7 @@ def test_that_a_tick_takes_in_so_many_frames_of_a_bus_and_the_next_ones_the_rest
 
 
 def test_that_answers_that_nobody_asked_for_do_not_count_as_settings():
-    """A RobStride's place is asked for again and again: 255 more answers than settings, which would be one less."""
+    """The board asks for a RobStride's position all the time. 255 extra answers would reduce an 8-bit count by one."""
     app = held("robstride")
     d = app.drives["elbow"]
     told = Frame(robstride.identifier(robstride.READ, d.drive.id, robstride.HOST),
@@ -166,7 +167,7 @@ def test_that_a_drive_has_its_fifty_milliseconds_in_every_arming():
 
 @pytest.mark.parametrize("family", ["damiao", "robstride"])
 def test_that_a_drive_that_lost_its_time_limit_between_two_armings_is_not_commanded_without_it(family):
-    """Its supply dips while it is off, for too short a time to be missed."""
+    """The supply dips while the drive is off, for too short a time to be missed."""
     app = held(family)
     app.post("DISARM")
     app.run(30)
@@ -182,9 +183,9 @@ def test_that_a_drive_that_lost_its_time_limit_between_two_armings_is_not_comman
 
 
 def test_that_an_arming_begins_with_the_frames_of_the_one_before():
-    """Nothing is carried over of what rounding left."""
+    """No rounding error is carried over from the arming before."""
     app = Bussed(arm())
-    app.drives["shoulder"].position = 0.0  # stretched out: torques that are no whole numbers of steps
+    app.drives["shoulder"].position = 0.0  # stretched out: the torques are no multiples of a step
     app.run(60)
     begun = []
     for _ in range(2):
@@ -203,7 +204,7 @@ def test_that_an_arming_begins_with_the_frames_of_the_one_before():
 
 @pytest.mark.parametrize("phase", range(8))
 def test_that_a_mini_cheetah_is_disabled_by_the_first_frame_after_a_stop(phase):
-    """Only then is it asked for nothing now and then, so that it can leave."""
+    """Only after the first frame does the board send it some empty commands, so that it can leave its mode."""
     app = held("mini-cheetah")
     app.run(phase)
     for d in app.drives.values():
@@ -231,7 +232,7 @@ def test_that_a_question_without_an_answer_is_no_state_that_is_lost_while_a_driv
 
 @pytest.mark.parametrize("side", ["lower", "upper"])
 def test_that_beyond_a_limit_the_boards_law_says_which_torque_leads_back(side):
-    """Its drive's own loop would pull to its target, whichever way that is."""
+    """The drive's own loop would pull to its target, in any direction."""
     app = Bussed(arm(pd="drive"))
     joint, d = app.joints[ELBOW], app.drives["elbow"]
     end, out = getattr(joint.limits, side), {"lower": -1.0, "upper": 1.0}[side]

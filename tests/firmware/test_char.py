@@ -1,4 +1,4 @@
-"""The sign of `char`, which differs between compilers, changes nothing of the firmware."""
+"""The sign of `char` differs between compilers, and changes nothing in the firmware."""
 
 import subprocess
 

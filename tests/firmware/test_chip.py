@@ -1,5 +1,5 @@
 """The chip folders on the virtual chip, below small applications: timing of duties and directions, missed deadlines,
-the e-stop, dead and dying crystals, faults, watchdog, encoders, link. Each on both families, and on a board whose
+the e-stop, failing crystals, faults, watchdog, encoders, link. Each test runs on both families, and on a board whose
 timers have neither break input nor repetition counter."""
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CHIP = ROOT / "firmware" / "chip"
 GCC = ["arm-none-eabi-gcc", "-std=c99", "-O2", "-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16",
        "-ffp-contract=off", "-Wall", "-Wextra", "-Werror"]
 BOARDS = ("f405rg-4", "nucleo-g474re-6", "f405rg-6")
-BREAK_FILTER = 0.3e-6  # s: 48 clocks of 170 MHz, and what is left of an instruction
+BREAK_FILTER = 0.3e-6  # s: 48 clocks of 170 MHz, and the rest of an instruction
 
 APPLICATION = """
 #include "ft_app.h"
@@ -58,20 +58,21 @@ void ft_app_idle(void)
 """
 
 
-# are built with mechanisms that have drives on buses alone
+# only mechanisms with drives on buses build these
 OF_BUSES = {"ft_buses.c", "ft_can.c", "ft_wires.c", "ft_half_duplex.c"}
 
 
 @cache
 def headers() -> dict[str, str]:
-    """The portable application's, and of the emitted ones the length of frames, {name: text}."""
+    """Return {name: text}: the headers of the portable application, and the emitted header with the length of frames.
+    """
     own = {name: path.read_text(encoding="utf-8") for name, path in application().items() if name.endswith(".h")}
     return own | {"ft_frame_bytes.h": "#define FT_FRAME_BYTES 8u\n"}
 
 
 @cache
 def compiled(root: Path, folders: tuple[str, ...], board: str) -> list[Path]:
-    """The chip folders' objects for one ft_board.h."""
+    """Return the objects of the chip folders for one ft_board.h."""
     parts = {path.name: path.read_text(encoding="utf-8") for name in folders for path in (root / name).glob("*.[ch]")}
     given = headers() | {name: text for name, text in parts.items() if name.endswith(".h")} | {"ft_board.h": board}
     return [made(given | {name: parts[name]}, "-c", name) for name in sorted(parts)
@@ -79,8 +80,8 @@ def compiled(root: Path, folders: tuple[str, ...], board: str) -> list[Path]:
 
 
 def made(files: dict[str, str], *arguments: str | Path) -> Path:
-    """Objects that the compiler makes of files {name: text}. Objects of equal files are used again, so that little is
-    compiled of chip folders with one change."""
+    """Return the objects of files {name: text}. Equal files use the same object, so a chip folder with one change
+    compiles little."""
     def make(entry: Path) -> None:
         with tempfile.TemporaryDirectory() as folder:
             for name, text in files.items():
@@ -92,7 +93,7 @@ def made(files: dict[str, str], *arguments: str | Path) -> Path:
 
 
 class Machine:
-    """The chip folders with an application on the virtual chip, three joints of the board wired as three_link is."""
+    """The chip folders with an application on the virtual chip. Three joints of the board are wired like three_link."""
 
     def __init__(self, folder: Path, application: str, name: str = "f405rg-4", rate_hz: int = 1000,
                  pwm_hz: int = 20_000,
@@ -145,7 +146,7 @@ class Machine:
 
     @property
     def outputs(self) -> tuple[float, ...]:
-        """Signed duty of the three joints as the pins show it, to three digits: a count is 1/4200 or less."""
+        """Return the signed duties of the three joints at the pins, to three digits. A count is 1/4200 or less."""
         return tuple(round((-1 if self.port(c.direction).driven(int(c.direction[2:])) else 1)
                            * self.chip.timers[c.pwm.timer].duty(c.pwm.output), 3) for c in self.channels)
 
@@ -162,7 +163,7 @@ def machine(tmp_path, request):
 
 # ---------------------------------------------------------------- duties
 
-# Joint 0 changes sign each tick with another size; joint 1 follows another pattern; joint 2 stays at rest.
+# Joint 0 changes its sign and size each tick. Joint 1 follows another pattern. Joint 2 stays at rest.
 PATTERN = START + QUIET + """
 void ft_app_tick(void)
 {
@@ -187,8 +188,8 @@ def test_duty_of_a_tick_is_held_over_the_next_whole_tick(machine):
 
 
 def test_direction_switches_within_the_low_time_around_the_update(machine):
-    """The new sign comes at most 100 cycles after the new magnitude, and never before it; where every PWM period has an
-    update, at most 2.5 us before it."""
+    """The new sign comes after the new magnitude, by at most 100 cycles. If every PWM period has an update, the sign
+    comes before it, by at most 2.5 us."""
     board = machine(PATTERN).run(0.02)
     events = board.chip.core.events
     updates: list[int] = []
@@ -206,7 +207,7 @@ def test_direction_switches_within_the_low_time_around_the_update(machine):
 
 
 def test_updates_and_ticks_keep_their_distance(machine):
-    """Timer and tick run from one clock: the distance from update to tick does not drift."""
+    """Timer and tick use the same clock, so the time from update to tick does not drift."""
     board = machine(PATTERN).run(0.02)
     pairs: list[int] = []
     updates: list[int] = []
@@ -215,13 +216,14 @@ def test_updates_and_ticks_keep_their_distance(machine):
     board.run(0.3)
     tick = board.tick_cycles // (1 if board.board.tick_preload else board.mechanism.board.pwm_hz // 1000)
     assert len(updates) >= 299
-    jitter = 1 if board.board.tick_preload else 30  # the model sees updates at the end of a block, asleep at once
+    jitter = 1 if board.board.tick_preload else 30  # the model may see an update late, at the end of a block
     assert max(abs(b - a - tick) for a, b in zip(updates, updates[1:], strict=False)) <= jitter
     assert len(pairs) >= 299 and max(pairs) - min(pairs) <= 2
 
 
 def test_an_interrupt_that_comes_as_the_ticks_start_does_not_put_them_off(machine):
-    """One of the link's at each update, until SysTick is started by one of them: it waits until the counter runs."""
+    """An interrupt of the link comes at each update until SysTick runs. SysTick's start waits until the counter runs.
+    """
     def distance(disturbed: bool) -> int:
         board = machine(PATTERN)
         core, updates, found = board.chip.core, [], []
@@ -257,8 +259,8 @@ def test_all_timers_are_updated_within_twenty_cycles_of_each_other(machine):
 
 @pytest.mark.parametrize("busy", [1.12, 0.9997, 0.99], ids=["late", "nearly", "in time"])
 def test_a_tick_that_is_late_leaves_neutral_behind(machine, busy):
-    """Late by far, or so little that handing over could be torn apart: neutral for a tick, and the miss is reported. A
-    tick that is just in time counts."""
+    """A late tick leaves neutral for one tick and is reported as missed. The same holds for a tick so late that its
+    duties could be written in part only. A tick that is just in time outputs its duties."""
     board = machine(START + QUIET + """
     uint32_t busy;
     void ft_app_tick(void)
@@ -269,7 +271,7 @@ def test_a_tick_that_is_late_leaves_neutral_behind(machine, busy):
         if (ticks == 20) while (ft_chip_cycles() - since < busy) { }
         ticks++;
     }
-    """).run(0.01)  # memory holds anything before the start
+    """).run(0.01)  # memory holds random bytes before the start
     board.poke("busy", round(busy * board.tick_cycles))
     while board["ticks"] < 20:
         board.run(20e-6)
@@ -297,7 +299,7 @@ void ft_app_tick(void)
     ("f405rg-4", "voltage", 1.0), ("nucleo-g474re-6", "voltage", 1.0), ("f405rg-6", "voltage", 1.0),
     ("f405rg-6", "antiphase", 2.0)])
 def test_a_duty_becomes_the_nearest_compare_value(machine_of, name, drive, per_count):
-    """Either side of half a count, of both signs. If half of the period is neutral a count is two shares."""
+    """Tests both sides of half a count with both signs. If half of the period is neutral, a count is two shares."""
     board = machine_of(ASKED, name=name, drive=drive).run(0.02)
     joint = board.channels[0].pwm
     centred, halves = board.timer.value["CR1"] & 3 << 5, per_count == 2.0
@@ -339,7 +341,8 @@ def test_outputs_stay_off_until_they_are_enabled_and_go_off_when_told(machine):
 
 
 def test_bridges_that_wake_up_get_neutral_until_then_and_their_fault_line_means_nothing(machine):
-    """wake_us of these boards is 2000 us, and ticks come every ms: neutral for 2 to 3 ms after enable."""
+    """wake_us of these boards is 2000 us, and a tick takes 1 ms. So the outputs are neutral for 2 to 3 ms after enable.
+    """
     looks = ARMED.replace("arm, ", "arm, fault, ").replace("ticks++;", "ticks++; fault = ft_chip_driver_fault();")
     board = machine(looks).run(0.01)
     line = board.board.outputs.fault
@@ -394,10 +397,10 @@ def test_estop_drops_the_outputs_and_they_do_not_come_back(machine):
     assert board["seen"] and not board["enabled"]
     board.poke("arm", 1)
     board.run(0.002)
-    assert board.outputs == (0.0, 0.0, 0.0)  # not while it is pressed
+    assert board.outputs == (0.0, 0.0, 0.0)  # not while the e-stop is pressed
     board.estop(False)
     board.run(0.005)
-    assert not board["seen"] and board.outputs == (0.0, 0.0, 0.0)  # not by itself
+    assert not board["seen"] and board.outputs == (0.0, 0.0, 0.0)  # not without a new ARM
     board.poke("arm", 1)
     board.run(0.005)
     assert board.outputs[0] == 0.5
@@ -405,7 +408,7 @@ def test_estop_drops_the_outputs_and_they_do_not_come_back(machine):
 
 @pytest.mark.parametrize("share, drops", [(0.9, False), (1.1, True)])
 def test_a_glitch_on_the_break_input_drops_nothing_where_the_chip_can_filter_it(machine_of, share, drops):
-    """Six equal samples at 170 MHz / 8."""
+    """The filter needs six equal samples at 170 MHz / 8."""
     board = machine_of(ARMED, name="nucleo-g474re-6").run(0.01)
     board.poke("arm", 1)
     board.run(0.005)
@@ -433,7 +436,7 @@ def test_dead_crystal_leaves_link_and_tick_working_and_outputs_off(machine):
     assert board.usart.line_out() == b"still here"
     assert board["ticks"] - before == pytest.approx(100, abs=1)
     assert not board.drivers_on and board.outputs == (0.0, 0.0, 0.0)
-    assert board.chip.resets == ["power"]  # the waits end before the watchdog bites
+    assert board.chip.resets == ["power"]  # each wait ends before the watchdog resets the chip
 
 
 def test_crystal_that_stops_drops_the_outputs_and_restarts_into_the_clock_fault(machine):
@@ -443,7 +446,7 @@ def test_crystal_that_stops_drops_the_outputs_and_restarts_into_the_clock_fault(
     assert board.outputs[0] == 0.5
     board.chip.rcc.fail_hse()
     if board.board.outputs.gated:
-        board.run(50e-6)  # without a break input it takes the interrupt
+        board.run(50e-6)  # without a break input the interrupt drops them
     assert board.outputs == (0.0, 0.0, 0.0)
     board.run(1.0)
     assert board.chip.resets == ["power", "software"]
@@ -480,7 +483,7 @@ def test_a_fault_makes_outputs_safe_first_then_resets_and_is_remembered(machine,
         lambda: (safe_at.append((board.drivers_on, board.outputs[0])), request()), board.chip.core.request_reset)
     board.poke("crash", crash)
     board.run(0.02)
-    assert safe_at == [(False, 0.0)]  # when the reset was asked for, outputs were safe
+    assert safe_at == [(False, 0.0)]  # the outputs were safe when the reset was requested
     assert board.chip.resets == ["power", "software"]
     assert board["errors"] == 8 and board["cause"] == 2  # FT_CHIP_CRASHED, FT_RESET_SOFTWARE
     assert board["remembered"] == 42
@@ -493,7 +496,7 @@ _HISTORY = ("options", "resets", "exception", "pc", "lr", "psr", "cfsr", "hfsr",
 
 
 def history(board) -> dict[str, int]:
-    """Report of the chip about itself; its unique bits are the first three words."""
+    """Return the chip's report about itself. Its unique bits are the first three words."""
     return {name: board[f"history+{3 + i}"] for i, name in enumerate(_HISTORY)}
 
 
@@ -519,7 +522,7 @@ LEAVING = ARMED.replace("ticks++;", "ticks++; if (place[0]) ft_chip_leave();")
 
 @pytest.mark.parametrize("name", (*BOARDS, "odrive-v3.6"))
 def test_only_pins_of_timers_and_links_switch_fast(tmp_path, name):
-    """And of PC13 to PC15 none: the data sheets (DS8626, DS12288) allow them 2 MHz."""
+    """No pin of PC13 to PC15 switches fast: the data sheets (DS8626, DS12288) allow these pins 2 MHz."""
     board = Machine(tmp_path, ARMED, name).run(0.05)
     fast = {f"P{letter}{pin}": port.value["MODER"] >> 2 * pin & 3 for letter, port in board.chip.gpio.items()
             for pin in range(16) if port.value["OSPEEDR"] >> 2 * pin & 3}
@@ -528,7 +531,7 @@ def test_only_pins_of_timers_and_links_switch_fast(tmp_path, name):
 
 
 def test_into_the_boot_loader_in_rom_it_goes_from_reset_with_every_output_off(machine):
-    """And out of it by the next reset."""
+    """The next reset leaves the boot loader."""
     board = machine(LEAVING).run(0.01)
     board.poke("arm", 1)
     board.run(0.005)
@@ -558,7 +561,7 @@ def test_memory_that_holds_anything_does_not_lead_into_the_rom(machine):
 
 
 def test_each_chip_says_what_is_unique_to_it_and_what_its_option_bytes_are(machine):
-    """UID_BASE of ST's headers; option bytes as parts are delivered."""
+    """The address of the unique bits is UID_BASE of ST's headers. The option bytes have the values of new parts."""
     board = machine(HISTORY).run(0.02)
     family = board.board.chip
     address = {"stm32f4": 0x1FFF7A10, "stm32g4": 0x1FFF7590}[family.name]
@@ -569,12 +572,12 @@ def test_each_chip_says_what_is_unique_to_it_and_what_its_option_bytes_are(machi
 
 
 def test_a_stack_that_leaves_memory_drops_the_outputs_by_the_next_update_and_resets(machine):
-    """The processor may lock up, having nowhere to put the fault's frame; the timer takes over the neutral that the
-    tick preloaded before anything else, and the watchdog ends it."""
+    """The processor may lock up, as it cannot store the fault's frame. The timer then outputs the neutral that the tick
+    preloaded first. The watchdog resets the chip."""
     board = machine(CRASHING).run(0.02)
     assert board.outputs[0] == 0.5
     board.poke("crash", STACK)
-    board.run(0.003 if board.board.tick_preload else 0.1)  # without a repetition counter the watchdog must do
+    board.run(0.003 if board.board.tick_preload else 0.1)  # without a repetition counter only the watchdog helps
     assert board.outputs == (0.0, 0.0, 0.0)
     board.run(0.2)
     assert len(board.chip.resets) == 2 and board["remembered"] == 42
@@ -587,7 +590,7 @@ def test_power_up_with_random_memory_is_no_crash(machine):
 
 @pytest.mark.parametrize(("cause", "number"), [("power", 0), ("pin", 1), ("brownout", 4)])
 def test_a_reset_is_told_by_its_cause_and_leaves_the_outputs_off(machine, cause, number):
-    """The G474 has one flag for power-up and brown-out: what memory kept tells them apart."""
+    """The G474 has one flag for power-up and brown-out. Kept memory tells the two apart."""
     board = machine(ARMED.replace("ticks++;", "ticks++; place[0] = (int32_t)ft_chip_reset_cause();")).run(0.01)
     board.poke("arm", 1)
     board.run(0.005)
@@ -618,7 +621,8 @@ def test_watchdog_bites_when_it_is_not_fed(machine):
 
 @pytest.mark.parametrize("steps", [[0, 5, -3, 30_000, 62_000, 90_000, 60_000, 30_000, 0, -32_000, -64_500, -65_537]])
 def test_encoders_count_through_every_wrap(machine, steps):
-    """16 and 32 bits alike: up to half the narrow range a tick, in both directions, through zero and over the ends."""
+    """The test covers counters of 16 and 32 bits. Per tick the encoder moves up to half of the 16-bit range, in both
+    directions, through zero and over the ends."""
     board = machine(START + QUIET + """
     void ft_app_tick(void)
     {
@@ -667,7 +671,7 @@ void ft_app_tick(void) { ticks++; }
 
 
 def test_a_frame_is_answered_when_it_ends_however_long_a_tick_is(machine):
-    """The main loop sleeps; at 50 ticks per second an idle line must wake it, not the next tick."""
+    """The main loop sleeps. At 50 ticks per second it must wake up at an idle line, not at the next tick."""
     board = machine(START + SLEEPY, rate_hz=50, pwm_hz=5000).run(0.091)
     done = board["ticks"]
     board.usart.line_in(b"are you there?")
@@ -678,8 +682,8 @@ def test_a_frame_is_answered_when_it_ends_however_long_a_tick_is(machine):
 
 @pytest.mark.parametrize("name", ["f405rg-4", "nucleo-g474re-6"])
 def test_no_byte_is_lost_that_comes_while_the_end_of_a_frame_waits_for_a_tick(tmp_path, name):
-    """A frame ends within a tick, the next one has begun when the interrupt gets its turn, and the bus is busy: a byte
-    waits in the data register for DMA to take it."""
+    """A frame ends within a tick. The next frame has begun when the interrupt runs, and the bus is busy. Then a byte
+    waits in the data register for DMA."""
     slow = ("void ft_app_tick(void) { ticks++; uint32_t since = ft_chip_cycles(); while (ft_chip_cycles() - since < "
             "16800) { } }")
     board = Machine(tmp_path, START + ECHO + slow, name).run(0.01)
@@ -784,7 +788,7 @@ MUTATIONS = {
 
 
 def mutate(folder, monkeypatch, file: str, old: str, new: str) -> None:
-    """Let machines be made of chip folders in which one place of a file says something else."""
+    """Let machines use chip folders with one changed place in a file."""
     chip = folder / "chip"
     shutil.copytree(CHIP, chip)
     text = (chip / file).read_text(encoding="utf-8")

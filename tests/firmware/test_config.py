@@ -1,4 +1,4 @@
-"""The emitted constants: what follows from mechanism and board by the rules of codegen/control/constants.py."""
+"""The emitted constants follow from mechanism and board by the rules of codegen/control/constants.py."""
 
 import struct
 import zlib
@@ -142,7 +142,7 @@ def test_that_the_check_sum_of_a_table_is_that_of_its_bytes_in_memory(precision,
 
 
 def test_that_the_bytes_of_a_row_are_laid_out_as_c_lays_them_out():
-    """Each number at a multiple of its size, a row at a multiple of the largest."""
+    """Each number lies at a multiple of its size, and each row at a multiple of the largest size."""
 
     @dataclass
     class Row:
@@ -158,7 +158,8 @@ def test_that_the_bytes_of_a_row_are_laid_out_as_c_lays_them_out():
 
 
 def test_that_the_reaction_to_every_fault_is_at_the_faults_number():
-    """Numbers have gaps: a fault's reaction is found by its number, not by how many are before it."""
+    """The numbers of faults have gaps. So a fault's reaction is found by the fault's number, not by the count of faults
+    before it."""
     safety = {"computing": "coast", "sensing": "coast", "electrical": "brake", "motion": "hold", "host": "hold"}
     mechanism = replace(three_link(), safety=replace(three_link().safety, **safety))
     size = "\nextern const unsigned test_reactions;\nconst unsigned test_reactions = sizeof ft_reaction;\n"

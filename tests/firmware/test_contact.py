@@ -1,4 +1,4 @@
-"""Torque from outside on this computer: the C against NumPy, against Pinocchio, and its touches."""
+"""Contact detection in C against NumPy and against Pinocchio, and its touches."""
 
 from dataclasses import replace
 
@@ -35,7 +35,7 @@ OWN = ("ft_contact.c", "ft_law.c")
 
 
 def sources_of(mechanism):
-    """All that feeling needs, {file name: text}."""
+    """Return all files that contact detection needs: {file name: text}."""
     board = boards.load_board(mechanism.board.use)
     emitted = emit.sources(mechanism, board)
     made = ("ft_step", "ft_config", "ft_tree", "ft_loop")
@@ -59,7 +59,7 @@ def library(mechanism, precision):
 
 
 def turns(q, double):
-    """Positions of revolute joints, rad, as the build counts them."""
+    """Return the positions of revolute joints, given in rad, in the integer unit of the build."""
     bits = 64 if double else 32
     steps = np.round(np.asarray(q) / (2.0 * np.pi) * 2.0**bits) if not double else np.round(
         np.asarray(q) / (2.0 * np.pi) * 2.0**52) * 2.0**12
@@ -67,21 +67,21 @@ def turns(q, double):
 
 
 class Arm:
-    """Feeling of one arm, fed by numbers."""
+    """Contact detection of one arm, with given inputs."""
 
     def __init__(self, mechanism, precision="double"):
         self.double = precision == "double"
         self.ffi, self.lib, self.taken, self.given = library(mechanism, precision)
 
     def state(self):
-        """Report of now."""
+        """Return the present report."""
         out = np.zeros(1, self.given)
         self.lib.contact_state(self.ffi.cast("void *", out.ctypes.data))
         return out[0]
 
     def run(self, q, u, duty, volts, goes_on=False, torque=0.0):
-        """Reports of each tick. q, u, duty, torque (n, J); q: at boundaries, rad. torque: what drives are asked for,
-        N m."""
+        """Return the report of each tick. q: positions at boundaries, rad. q, u, duty, torque: (n, J). torque: torques
+        asked from drives, N m."""
         if not goes_on:
             start = np.ascontiguousarray(turns(q[0], self.double))
             self.lib.contact_start(self.ffi.cast("ft_turn *", start.ctypes.data))
@@ -93,7 +93,8 @@ class Arm:
 
 
 def motion(mechanism, ticks, seed=1):
-    """Middles (ticks + 1, J), rad, of a motion from rest: the sample before the first tick is the first row."""
+    """Return the middles (ticks + 1, J), rad, of a motion from rest. The first row is the sample before the first tick.
+    """
     rng, n = np.random.default_rng(seed), len(mechanism.streamed)
     start = np.array([j.start for j in mechanism.streamed])
     t = np.arange(ticks + 1)[:, None] / HZ
@@ -102,7 +103,7 @@ def motion(mechanism, ticks, seed=1):
 
 
 def expected(mechanism, middles, duty, volts):
-    """r (ticks, J) by NumPy in float64: De Luca's observer over the reference step."""
+    """Return r (ticks, J) by NumPy in float64: De Luca's observer over the reference step."""
     model, joints = model_of(mechanism), mechanism.streamed
     positions = np.vstack([middles[:1], middles])
     tau = discrete.midpoint_torque(model, positions)
@@ -140,20 +141,20 @@ def test_the_c_is_the_observer_of_the_reference_step_in_double_precision(arm):
     duty = np.random.default_rng(3).uniform(-0.5, 0.5, u.shape)
     seen = arm.run(middles[1:] - u, u, duty, 48.0)["external"]
     wanted = expected(mechanism, middles, duty, 48.0)
-    begun = slice(200, None)  # the first tick knows no velocity before it
+    begun = slice(200, None)  # in the first tick the velocity before it is unknown
     error = np.abs(seen - wanted)[begun].max() / np.abs(wanted).max()
     print(f"C against NumPy: {error:.1e} of peak")
     assert error <= 1e-12
 
 
 def test_without_motors_it_is_the_torque_of_pinocchio_filtered(arm):
-    """The duties are those that leave no torque: the back-EMF's."""
+    """The duties only balance the back-EMF, so the motors give no torque."""
     mechanism, ticks = six_axis(), 600
     middles = motion(mechanism, ticks, seed=5)
     u = 0.5 * np.diff(middles, axis=0)
     v = (np.vstack([np.zeros_like(u[:1]), u[:-1]]) + u) * HZ
     k_n = np.array([j.motor.K * j.motor.gear * j.motor.sign for j in mechanism.streamed])
-    late = np.vstack([v[2:], v[-1:], v[-1:]])  # what is asked for now acts two ticks later
+    late = np.vstack([v[2:], v[-1:], v[-1:]])  # a duty of this tick acts two ticks later
     seen = arm.run(middles[1:] - u, u, late * k_n / 48.0, 48.0)["external"]
     a = np.diff(middles, 2, axis=0) * HZ**2
     tau = oracle.rnea(model_of(mechanism), middles[1:-1], 0.5 * (middles[2:] - middles[:-2]) * HZ, a)
@@ -183,7 +184,7 @@ def test_single_precision_is_near():
 
 
 def at_rest(arm, pushes, joint=-1, **how):
-    """Reports of an arm that rests and is pushed at a joint, by default the last, by torques (n,), N m."""
+    """Return the reports of an arm at rest, pushed at one joint, by default the last, by torques (n,), N m."""
     mechanism = six_axis()
     start = np.array([j.start for j in mechanism.streamed])
     weight = discrete.midpoint_torque(model_of(mechanism), np.tile(start, (3, 1)))[0]
@@ -288,19 +289,19 @@ def test_a_number_that_is_none_is_not_felt_but_found_at_its_joint(arm, joint):
     duty[2, joint] = np.nan
     out = arm.run(np.tile(start, (8, 1)), np.zeros((8, 6)), duty, 48.0)
     assert np.all(np.isfinite(out["external"]))
-    assert list(out["wild"][:4]) == [GOOD] * 4  # it acts two ticks later
-    assert np.all(out["wild"][4:] == joint)  # for good: the winding's torque is none either
+    assert list(out["wild"][:4]) == [GOOD] * 4  # the duty acts two ticks later
+    assert np.all(out["wild"][4:] == joint)  # for good: the winding's torque is zero too
     assert np.all(out["external"][4:, joint] == out["external"][3, joint])
 
 
 def drives(scheme=None):
-    """Three joints on drives, which feel."""
+    """Return an arm of three joints on drives, with contact detection."""
     it = load_mechanism(MECHANISMS / "damiao_arm.toml")
     return replace(it, feel=Feel("none", 30.0), control=replace(it.control, scheme=scheme))
 
 
 def test_a_threshold_is_found_though_the_torque_is_a_number():
-    """The last joint's alone is: it rises so steeply with the acceleration."""
+    """Only the last joint's threshold is infinite: it rises steeply with the acceleration."""
     mechanism = drives()
     *others, last = mechanism.joints
     arm = Arm(replace(mechanism, joints=(*others, replace(last, contact=Contact(1.0, 0.0, 1e27)))))
@@ -337,8 +338,8 @@ def test_every_step_feels_the_same_but_for_the_tick_s_second_order():
 
 
 def closed(rng, ticks, away, back):
-    """A five-bar that feels, led so far between two ticks that its loops do not close there: its motors make what its
-    weight needs. Reports (ticks,)."""
+    """Return the reports (ticks,) of a five-bar with contact detection. Between two ticks it moves so far that its
+    loops do not close. Its motors make the torque that carries its weight."""
     mechanism = replace(load_mechanism(MECHANISMS / "five_bar.toml"), feel=Feel("none", 30.0))
     start = np.array([j.start for j in mechanism.streamed])
     q = np.tile(start, (ticks, 1)) + rng.uniform(-2e-4, 2e-4, (ticks, 2))

@@ -1,5 +1,5 @@
-"""A second judge of torque from outside: MuJoCo's contact. Its arm presses on a wall with the motors of the mechanism
-file; what the C feels of that is the wall's force through the Jacobian, which no side but MuJoCo knows."""
+"""Contact detection against MuJoCo's contact. In MuJoCo an arm presses on a wall with the motors of the mechanism file.
+The external torque in C must equal the wall's force through the Jacobian, which only MuJoCo knows."""
 
 from dataclasses import replace
 
@@ -16,20 +16,20 @@ from tests.support.feeling import six_axis
 
 WALL = """<mujoco><compiler angle="radian"/><worldbody>
 <geom name="wall" type="box" size="0.25 0.5 0.05" pos="0.95 0.2 0.05" friction="0.3"/></worldbody></mujoco>"""
-PARTS = 10  # of a tick, in which MuJoCo moves on: 0.1 ms
-LATE = 1  # tick from a duty's forming to the one in which it acts, and from there to the report of it
+PARTS = 10  # steps of MuJoCo in a tick: 0.1 ms each
+LATE = 1  # tick until a duty acts
 TICKS = 600
 WAY = np.array([0.3, 0.3, 0.1, 0.1, 0.3, 0.2])  # rad, down onto the wall and along it
-NEAR = 0.005  # of the peak: MuJoCo's positions err by its steps, and its forces are those at their begins
+NEAR = 0.005  # of the peak: MuJoCo's positions err by its steps, and its forces are those at the steps' begins
 
 
 def pressed(plant):
-    """J' f (n,) of the contacts of a step, N m, by MuJoCo's Jacobian at each point."""
+    """Return J' f (n,) of the contacts of a step, N m, by MuJoCo's Jacobian at each point."""
     model, data, total, wrench = plant.model, plant.data, np.zeros(plant.model.nv), np.zeros(6)
     for k in range(data.ncon):
         contact = data.contact[k]
         mujoco.mj_contactForce(model, data, k, wrench)
-        force = contact.frame.reshape(3, 3).T @ wrench[:3]  # on the second geom by the first
+        force = contact.frame.reshape(3, 3).T @ wrench[:3]  # on the second geom, from the first
         for geom, sign in zip(contact.geom, (-1.0, 1.0), strict=True):
             jacobian = np.zeros((3, model.nv))
             mujoco.mj_jac(model, data, jacobian, None, contact.pos, model.geom_bodyid[geom])
@@ -39,8 +39,8 @@ def pressed(plant):
 
 @pytest.fixture(scope="module")
 def meeting(tmp_path_factory):
-    """The arm, middles (n + 1, J) and positions at the ticks (n, J), rad, duties (n, J), J' f (n, J), N m, and V: of PD
-    control with the weight at the start, whose target goes on into the wall."""
+    """Return the arm, middles (n + 1, J) and positions at the ticks (n, J), rad, duties (n, J), J' f (n, J), N m, and
+    the voltage, V. PD control with the weight at the start moves the target into the wall."""
     arm = six_axis()
     arm = replace(arm, name="pressing", joints=tuple(replace(j, friction=Friction()) for j in arm.joints))
     joints, start = arm.streamed, np.array([j.start for j in arm.streamed])
@@ -69,8 +69,8 @@ def meeting(tmp_path_factory):
 
 
 def within_a_step(forces):
-    """(n, J) N m, of those of all parts (n PARTS, J): the difference of two velocities, each the mean of a tick, has
-    the torques of both ticks in it, those between the two most: by a hat over both."""
+    """Return the mean torques (n, J), N m, from torques of all parts (n PARTS, J). The difference of two velocities,
+    each the mean of a tick, contains the torques of both ticks. Their weights form a hat over both ticks."""
     hat = np.convolve(np.ones(PARTS), np.ones(PARTS)) / PARTS**2
     spread = np.apply_along_axis(np.convolve, 0, np.vstack([np.zeros((PARTS, forces.shape[1])), forces]), hat)
     return spread[PARTS + PARTS // 2 - 1::PARTS][:len(forces) // PARTS]
@@ -94,5 +94,5 @@ def test_what_is_felt_is_the_force_of_the_wall(meeting):
     print(f"met at {met[0] / HZ:.3f} s, peaks {peak.round(2)} N m")
     error = np.abs(felt - wanted)[200:].max(axis=0)
     print(f"errs by {error.round(4)} N m, {error.max() / peak.max():.1e} of the peak")
-    assert met[0] > 200 and len(met) > 100 and np.all(peak > 0.1)  # moved freely first
+    assert met[0] > 200 and len(met) > 100 and np.all(peak > 0.1)  # the arm moved freely first
     assert np.all(error <= NEAR * np.maximum(peak, 0.1 * peak.max()))

@@ -1,6 +1,6 @@
-"""Current loops at the rate of the PWM: response against the winding's own equation, sensors as the boards have them,
-what goes wrong with motors, cables and sensors, late ticks, and what is refused. At the end each safeguard is taken
-out, and the test that stands for it turns red."""
+"""Current loops at the rate of the PWM: step response against the winding's equation, the boards' sensors, failures of
+motors, cables and sensors, late ticks, and refusals. At the end the tests remove each safeguard, and the test of this
+safeguard must fail."""
 
 from __future__ import annotations
 
@@ -62,11 +62,11 @@ void ft_app_tick(void)
 
 
 class Bench:
-    """A board with its motors' windings held still, each exact over intervals of constant duty, and its own sensors.
+    """A board with motors that do not turn. Windings are exact over intervals of constant duty. The board has its own
+    sensors.
 
-    windings: (ohm, henry) a joint. amperes: of each. history: (s, A) of the shoulder at each sample; told: V that its
-    sensor gave last. worst: A.
-    """
+    windings: (ohm, henry) per joint. amperes: the current of each joint. history: (s, A) of the shoulder at each
+    sample. told: V, the last output of the shoulder's sensor. worst: A."""
 
     def __init__(self, folder: Path, name: str = "f405rg-4", motor: dict[str, float] | None = None,
                  drive: str = "current") -> None:
@@ -126,7 +126,7 @@ class Bench:
         return self
 
     def on(self) -> Bench:
-        """Let the outputs come on, the bridges wake up, and the pulse be over."""
+        """Enable the outputs. Wait until the bridges are awake and the pulse is over."""
         self.machine.poke("on", 1)
         return self.run(5e-3 + TICK * self.machine.board.outputs.wake_ticks(round(1.0 / TICK)))
 
@@ -141,7 +141,7 @@ class Bench:
         return any(bridge.share is not None for bridge in self.bridges) and self.machine.timer.outputs_on
 
     def turn(self, velocity: float) -> Bench:
-        """Let the shoulder turn from now on, rad/s: its encoder counts, and its motor gives a back-EMF."""
+        """Turn the shoulder from now on, rad/s: its encoder counts, and its motor gives a back-EMF."""
         joint, channel, chip = self.machine.mechanism.moving[0], self.machine.channels[0], self.machine.chip
         self.bring_up()
         self.back_emf = joint.motor.K * joint.motor.gear * velocity
@@ -151,7 +151,7 @@ class Bench:
         return self
 
     def until_off(self, within: float) -> float:
-        """s until the outputs are off, to a tenth of a PWM period."""
+        """Return the time until the outputs are off, s, to a tenth of a PWM period."""
         since = self.machine.chip.seconds
         while self.driving and self.machine.chip.seconds - since < within:
             self.run(PERIOD / 10)
@@ -159,11 +159,11 @@ class Bench:
         return self.machine.chip.seconds - since
 
     def settled(self, seconds: float) -> float:
-        """Mean A of the shoulder in the samples of the last so many seconds."""
+        """Return the shoulder's mean current, A, over the last so many seconds."""
         return float(np.mean([a for at, a in self.history if at > self.machine.chip.seconds - seconds]))
 
     def ended(self, cause: int) -> bool:
-        """True if the outputs stay off for that reason, the first joint's."""
+        """Return whether the outputs stay off for this reason at the first joint."""
         self.run(0.01)
         return not self.driving and (self.machine["cause"], self.machine["joint"]) == (cause, 0)
 
@@ -185,7 +185,7 @@ def inline(bench, request) -> Callable[[], Bench]:
 
 
 def ideal(amperes: float, periods: int) -> np.ndarray:
-    """The loop written down anew: PI on what is sampled, whose duty counts from the next period on."""
+    """Compute the loop independently: PI on the sampled current, with a duty that acts from the next period on."""
     (ohm, henry), bandwidth = SHOULDER, 2.0 * math.pi * 20_000 / 30.0
     kp, ki = bandwidth * henry / BUS, bandwidth * ohm / BUS * PERIOD
     now, integral, duty = 0.0, 0.0, 0.0
@@ -202,8 +202,8 @@ def ideal(amperes: float, periods: int) -> np.ndarray:
 
 @pytest.mark.parametrize("amperes", [2.0, 5.0, -2.0, -5.0])
 def test_a_step_is_followed_with_the_stated_bandwidth(inline, amperes):
-    """Settles on what was asked for within a count of the converter; 63 % after some 0.24 ms; and the
-    course of it is that of the sampled loop computed by itself."""
+    """The current settles on its setpoint within a count of the converter. It reaches 63 % after some 0.24 ms. It
+    follows the sampled loop that `ideal` computes."""
     coil = inline().on().ask(amperes)
     began = len(coil.history)
     coil.run(0.01)
@@ -223,8 +223,7 @@ def test_a_step_is_followed_with_the_stated_bandwidth(inline, amperes):
 @pytest.mark.parametrize("name", LOOPS)
 @pytest.mark.parametrize("amperes", [10.0, -10.0])
 def test_a_motor_of_low_resistance_gets_what_is_asked_for_in_both_directions(bench, name, amperes):
-    """The sensor as the board has it: its sign, and on odrive-v3.6 a shunt that shows nothing at large negative
-    duties."""
+    """The sensor has the board's sign. On odrive-v3.6 the shunt shows nothing at large negative duties."""
     coil = bench(name, {"R": 0.3, "L": 0.6e-3}).on()
     assert coil.run(0.01).settled(5e-3) == pytest.approx(0.0, abs=0.2)
     coil.ask(amperes).run(0.03)
@@ -236,8 +235,8 @@ def test_a_motor_of_low_resistance_gets_what_is_asked_for_in_both_directions(ben
 
 @pytest.mark.parametrize("direction", [1.0, -1.0])
 def test_a_shunt_is_seen_at_the_largest_duty_that_a_loop_takes(bench, direction):
-    """Asked for more than the bus gives, the duty goes to its bound, the sensor still measures, and the loop comes
-    back."""
+    """The setpoint needs more than the bus voltage, so the duty goes to its bound. The sensor still measures, and the
+    loop comes back."""
     coil = bench("odrive-v3.6").on()
     coil.ask(40.0 * direction).run(0.02)
     assert coil.driving
@@ -270,8 +269,8 @@ def test_a_late_tick_asks_for_nothing(inline):
 
 
 def test_a_direction_is_switched_while_nothing_is_driven(inline):
-    """At each moment the pins show what the loop means: between two signs there is a period of neutral. Looked at so
-    finely that the update which ends the duty and the direction after it are told apart."""
+    """Between two signs the pins show one period of neutral. The test samples often enough to see the update that ends
+    the duty before the direction changes."""
     coil = inline().on()
     pin, seen = coil.machine.board.channels[0].direction, []
     for amperes in (8.0, -8.0, 8.0):
@@ -296,7 +295,7 @@ def test_a_loop_asks_a_bridge_on_bootstrap_capacitors_for_no_more_than_the_board
 
 
 def test_a_bridge_on_bootstrap_capacitors_is_never_asked_for_more_than_the_board_says(bench, tmp_path):
-    """By a duty that is a voltage, and the law knows."""
+    """Here the duty is a voltage, and the law uses the bound."""
     assert boards.load_board("odrive-v3.6").outputs.duty_max == 0.95
     coil = Bench(tmp_path, "odrive-v3.6", drive="voltage").run(0.08).on()
     for share, held in ((1.0, 0.95), (-1.0, -0.95), (0.5, 0.5)):
@@ -313,7 +312,7 @@ def test_a_bridge_on_bootstrap_capacitors_is_never_asked_for_more_than_the_board
 
 @pytest.mark.parametrize("name", LOOPS)
 def test_a_sensor_put_in_backwards_is_found_by_a_pulse_before_any_loop_is_closed(bench, name):
-    """With 0 A asked for; without the pulse it would be all the bus voltage a few milliseconds later."""
+    """The setpoint is 0 A. Without the pulse the full bus voltage would follow in a few milliseconds."""
     coil = bench(name)
     coil.sensor.backwards = True
     assert coil.on().ended(SIGN)
@@ -338,12 +337,13 @@ def test_a_short_ends_the_drive_at_the_second_reading_beyond_the_trip_and_stays_
     assert len(beyond) == 2 and coil.machine.chip.seconds - beyond[1] < PERIOD
     assert coil.ended(OVER) and coil.worst < worst
     coil.windings[0] = SHOULDER
-    assert coil.ended(OVER)  # until the outputs are let on again
+    assert coil.ended(OVER)  # until the outputs are enabled again
     assert coil.on().machine["cause"] == GOOD and coil.driving
 
 
 def test_a_loop_that_swings_from_bound_to_bound_is_ended(inline):
-    """A winding with a twenty-fifth of its inductance, nothing asked for: it never trips, and never rests."""
+    """The winding has a twenty-fifth of its inductance, and the setpoint is zero. The loop never trips and never rests.
+    """
     coil = inline().on().run(0.01)
     coil.windings[0] = SHORTED_WINDING
     coil.run(0.01)
@@ -357,7 +357,8 @@ def odrive(bench):
 
 
 def test_a_loop_that_swings_in_jumps_that_may_be_noise_is_ended(odrive):
-    """A tenth of the inductance, on a board whose sensors see 9 A at a time: only the swinging shows it."""
+    """The winding has a tenth of its inductance. A jump of up to 9 A may be noise on this board, so only the swinging
+    shows the fault."""
     coil = odrive().on().ask(1.0).run(0.01)
     coil.sensor.noise = 4e-3
     coil.windings[0] = (0.2, SHOULDER[1] / 10.0)
@@ -367,7 +368,7 @@ def test_a_loop_that_swings_in_jumps_that_may_be_noise_is_ended(odrive):
 
 @pytest.mark.parametrize("amperes", [0.0, 0.5, 1.0, 3.0])
 def test_a_shorted_cable_is_not_taken_for_a_sensor_that_is_turned_round(bench, amperes):
-    """The loop swings from bound to bound, each time farther: the current follows its voltage all the same."""
+    """The loop swings from bound to bound with growing amplitude, but the current still follows its voltage."""
     coil = bench("odrive-v3.6").on().ask(amperes).run(0.01)
     coil.sensor.noise = 4e-3
     coil.windings[0] = SHORTED_CABLE
@@ -378,9 +379,8 @@ def test_a_shorted_cable_is_not_taken_for_a_sensor_that_is_turned_round(bench, a
 @pytest.mark.parametrize("amperes", [0.0, 1.0, 2.0, 5.0, 10.0])
 @pytest.mark.parametrize("winding", [SHORTED_CABLE, SHORTED_WINDING])
 def test_a_short_ends_the_drive_within_five_periods_of_its_first_jump(inline, amperes, winding):
-    """The first two readings between which no sound winding's current could have changed so much, were all of the
-    bus voltage and as much back-EMF behind it, thrice over. Before that too little flows for a verdict: a short carries
-    nothing where no voltage is asked for."""
+    """The test measures from the first jump that no sound winding allows: three times the change by twice the bus
+    voltage. Before this jump too little current flows, since a short carries none without voltage."""
     coil = inline().on().ask(amperes).run(0.01)
     coil.sensor.noise = 4e-3
     coil.windings[0] = winding
@@ -395,7 +395,8 @@ def test_a_short_ends_the_drive_within_five_periods_of_its_first_jump(inline, am
 
 @pytest.mark.parametrize("amperes", [5.0, 10.0])
 def test_a_sensor_that_goes_blind_under_current_ends_the_drive_before_the_bus_is_on_the_motor(inline, amperes):
-    """It reads its zero from one period to the next, as behind a bridged conductor, while the loop gives all it may."""
+    """From one period to the next the sensor reads its zero, as with a bridged conductor. The loop then gives its full
+    voltage."""
     coil = inline().on().ask(amperes).run(0.01)
     coil.sensor.stuck = 1.65
     assert coil.until_off(0.02) < 2.1e-3  # V/R comes with 1.6 ms
@@ -404,7 +405,7 @@ def test_a_sensor_that_goes_blind_under_current_ends_the_drive_before_the_bus_is
 
 @pytest.mark.parametrize("emf", [12.0, -12.0])
 def test_a_load_that_tears_a_motor_round_is_not_taken_for_a_short(inline, emf):
-    """Half the bus voltage of back-EMF from one period to the next, and away again."""
+    """The back-EMF jumps by half the bus voltage from one period to the next, and back."""
     coil = inline().on().ask(5.0).run(0.01)
     for volts in (emf, 0.0, -emf, emf, 0.0):
         coil.back_emf = volts
@@ -415,8 +416,8 @@ def test_a_load_that_tears_a_motor_round_is_not_taken_for_a_short(inline, emf):
 @pytest.mark.parametrize("name", LOOPS)
 @pytest.mark.parametrize("gain, amperes", [(0.15, 8.0), (0.5, 8.0), (0.3, 2.0), (0.3, -2.0), (0.45, 4.0)])
 def test_a_sensor_that_loses_gain_ends_the_drive_once_its_voltage_brings_too_little(bench, name, gain, amperes):
-    """V/R is 15 A: asked for 8 A the loop gives all it may, and for less a part, and the sensor shows half of what
-    that must bring at most."""
+    """V/R is 15 A. For 8 A the loop gives its full voltage, for less current a part. The sensor shows at most half of
+    the current that this voltage must cause."""
     coil = bench(name).on().ask(amperes).run(0.01)
     coil.sensor.gain = gain
     assert coil.until_off(0.05) < 0.02 and coil.ended(LOOP)
@@ -424,7 +425,7 @@ def test_a_sensor_that_loses_gain_ends_the_drive_once_its_voltage_brings_too_lit
 
 @pytest.mark.parametrize("volts", [0.2, 0.35])
 def test_a_sensor_that_loses_gain_while_its_motor_turns_ends_the_drive_all_the_same(inline, volts):
-    """With that share of the bus voltage as back-EMF, either way round."""
+    """The back-EMF is this share of the bus voltage, in both directions."""
     for way in (1.0, -1.0):
         coil = inline().on().turn(way * volts * BUS / KN).ask(way * 8.0).run(0.01)
         coil.sensor.gain = 0.15
@@ -439,15 +440,15 @@ def test_a_sensor_that_has_lost_gain_before_is_found_by_the_pulse(bench, name, g
     assert coil.on().ended(LOOP)
 
 
-COLD, HOT = 0.8, 1.4  # of the file's R: a fifth less; a fifth more at 65 K more, as copper has it (0.0039 per K)
+COLD, HOT = 0.8, 1.4  # of the file's R: a fifth less; a fifth more at 65 K more, for copper (0.0039 per K)
 
 
 @pytest.mark.parametrize("name", LOOPS)
 @pytest.mark.parametrize("ohms", [COLD, 1.2, HOT])
 @pytest.mark.parametrize("bus", [0.75, 1.25])
 def test_a_sound_drive_at_the_bound_of_its_duty_is_let_be(bench, name, ohms, bus):
-    """Asked for more than there can be, at all bus voltages that are no fault, at rest, driving at part of its no-load
-    velocity and at all of it, pulled beyond that and driven backwards, with noise on the sensor."""
+    """The setpoint is out of reach, at every bus voltage that is no fault, with noise on the sensor. The joint is at
+    rest, drives below, at and above its no-load velocity, and is driven backwards."""
     coil = bench(name)
     coil.bus, coil.windings[0] = bus * BUS, (ohms * SHOULDER[0], SHOULDER[1])
     coil.sensor.noise = 4e-3
@@ -464,7 +465,8 @@ def test_a_sound_drive_at_the_bound_of_its_duty_is_let_be(bench, name, ohms, bus
 @pytest.mark.parametrize("name", LOOPS)
 @pytest.mark.parametrize("ohms", [COLD, HOT])
 def test_a_sound_drive_within_its_bound_is_let_be(bench, name, ohms):
-    """It drives, brakes and turns round at a part of its voltage, at rest and up to half of its no-load velocity."""
+    """The motor drives, brakes and turns round at a part of its voltage, at rest and up to half of its no-load
+    velocity."""
     coil = bench(name)
     coil.windings[0], coil.sensor.noise = (ohms * SHOULDER[0], SHOULDER[1]), 4e-3
     coil.on()
@@ -510,7 +512,7 @@ def test_one_reading_that_is_off_ends_nothing(inline):
 
 
 def test_a_current_that_is_too_large_every_other_period_ends_the_drive(inline):
-    """As where a loop fights a short: the readings in between do not make it good."""
+    """A loop that fights a short looks like this. The good readings in between do not clear the fault."""
     coil = inline().on().run(0.01)
     for _ in range(3):
         coil.sensor.stuck = 3.0
@@ -557,7 +559,8 @@ BREAKS: dict[str, Callable[[Bench], object]] = {
 
 
 def how_soon(bench: Callable[..., Bench], breaks: Callable[[Bench], object], amperes: float) -> str:
-    """The most of five moments in the noise: PWM periods until the drive is ended, and A from then on."""
+    """Return the largest values of five moments in the noise: PWM periods until the outputs are off, and the current
+    from then on, A."""
     periods, worst = 0.0, 0.0
     for moment in range(5):
         coil = bench()
@@ -588,7 +591,8 @@ def test_the_page_says_how_soon_the_loops_are_ended(bench):
 
 @pytest.mark.parametrize("name", ["f405rg-4", "nucleo-g474re-6", pytest.param("odrive-v3.6", marks=pytest.mark.bench)])
 def test_an_arm_on_current_loops_gets_the_torque_it_asks_for(name):
-    """On the whole image: while it tracks, each motor's mean current over a tick is the torque asked for over K N."""
+    """On the whole image: while the arm tracks its target, each motor's mean current over a tick is the wanted torque
+    over K N."""
     from femtorque.codegen.motion import knots
     from femtorque.hil.cost.measurement import short_motion
     from femtorque.hil.play import play_motion
@@ -616,8 +620,8 @@ def test_an_arm_on_current_loops_gets_the_torque_it_asks_for(name):
 @pytest.mark.parametrize("name", ["f405rg-4", "nucleo-g474re-6"])
 @pytest.mark.parametrize("gain, warm", [(0.15, 1.0), (0.5, 1.0), (1.0, 1.6)])
 def test_an_arm_that_leans_on_something_notices_a_sensor_that_loses_gain(name, gain, warm):
-    """On the whole image: it holds 3 N m of a hand on its first joint, which needs 8.6 of its motor's 15 A. A sound
-    sensor ends nothing, though the winding is so warm that its motor cannot hold."""
+    """On the whole image: a hand pushes the first joint with 3 N m, which needs 8.6 of its motor's 15 A. A sound sensor
+    causes no fault, even if the winding is too warm for its motor to hold."""
     mechanism, built = image(name, "current")
     with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
         session = armed(board)
@@ -637,8 +641,8 @@ def test_an_arm_that_leans_on_something_notices_a_sensor_that_loses_gain(name, g
 
 
 def test_an_arm_that_its_brakes_hold_shows_its_sensors_by_the_pulse_all_the_same():
-    """Joints stand while the pulse is given. And what a motor carried when the outputs went off is gone when they come
-    on again, though something holds the arm in between."""
+    """The joints stand during the pulse. The current from before the outputs went off is gone at the next pulse,
+    although a brake held the arm in between."""
     mechanism = driven(load_mechanism(FILE), "current")
     braked = replace(mechanism, name="three-link-braked",
                      safety=replace(mechanism.safety, brake=Brake(release_s=0.03, engage_s=0.06)))
@@ -673,7 +677,7 @@ def test_current_is_refused_where_it_is_not_measured_or_the_winding_is_too_fast(
 
 
 def test_a_bringup_says_which_current_sensor_to_turn_round():
-    """Before any loop is closed: hardly any current has flown."""
+    """The pulse comes before any loop is closed, so hardly any current flows."""
     from femtorque.host.lab import bringup
     from femtorque.host.link import Configuration, Session
 
@@ -728,8 +732,8 @@ def test_identification_takes_the_duty_of_a_current_loop_for_a_current(tmp_path)
 # ---------------------------------------------------------------- tests of the tests
 
 LOOP_C, SAMPLING = "stm32/ft_current.c", "stm32f4/ft_sampling.c"
-HEADER = "ft_board.h"  # what the board file and the mechanism's come to
-# what is taken out: (board, file, old, new, the test that stands for it)
+HEADER = "ft_board.h"  # results of the board file and the mechanism file
+# removed safeguards: (board, file, old, new, the test that must fail)
 MUTATIONS = {
     "the sign of a shunt below half bridge B": (
         "odrive-v3.6", HEADER, "2048, 168, -0.08", "2048, 168, 0.08",

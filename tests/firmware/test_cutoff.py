@@ -1,4 +1,4 @@
-"""The supply of servos, which the board cuts where they do not say that they are off."""
+"""The board cuts the supply of servos that do not report that they are off."""
 
 from dataclasses import replace
 
@@ -13,12 +13,12 @@ from tests.support.servos import Served, so101
 
 TICK = 1.0 / 400.0  # s
 DARK, WITHIN = 80, 12  # ticks: 0.2 s and 0.03 s of the file
-BEFORE = 5  # ticks: until one that is silent is missed
+BEFORE = 5  # ticks until a silent servo is missed
 
 
 @pytest.fixture
 def board() -> Served:
-    """Just started."""
+    """Return a board just after its start."""
     return Served(so101())
 
 
@@ -40,7 +40,7 @@ def now(board: Served) -> int:
 
 
 def until(board: Served, on: bool, most: int = 400) -> int:
-    """The tick at whose end the supply is so."""
+    """Return the tick at whose end the supply has this state."""
     end = now(board) + most
     while supplied(board) is not on:
         board.run(1)
@@ -98,7 +98,7 @@ def test_that_a_wire_that_is_flooded_costs_all_their_supply(board):
 
 
 def test_that_another_servo_in_the_stead_of_one_is_not_believed(board):
-    """It is elsewhere, and would say that it is off."""
+    """The other servo has another position. It would report that it is off."""
     held(board)
     board.angle["elbow_flex"] += 1.0
     board.run(3)

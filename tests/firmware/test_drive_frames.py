@@ -1,5 +1,5 @@
-"""The frames of drives in C against those of femtorque.codegen.drive, which other people's encoders are held
-against."""
+"""The frames of drives in C against the frames of femtorque.codegen.drive, which other tests compare with other
+people's encoders."""
 
 import struct
 from dataclasses import fields
@@ -57,7 +57,7 @@ class Drives:
         self.spoil()
 
     def spoil(self) -> None:
-        """The next frame is written over an old one."""
+        """Fill the next frame's memory with old bytes."""
         self.ffi.buffer(self.frame)[:] = b"\xa5" * self.ffi.sizeof("ft_frame")
 
     def row(self, drive: DriveType):
@@ -95,7 +95,7 @@ def reach(drive: DriveType) -> dict[str, float]:
 
 
 def rounded_to(drive: DriveType, share: np.ndarray) -> Target:
-    """Single precision, as the chip has it, and away from the middles between two counts."""
+    """Round to float32, as the chip does, away from the middles between two counts."""
     found = {}
     for (name, scale), s in zip(mit.ranges(drive, fine=drive.family == "robstride").items(), share, strict=True):
         x = (float(s) * reach(drive)[name] - scale.low) / scale.step
@@ -126,7 +126,7 @@ def test_that_no_field_wraps(c, drive, value):
 
 @pytest.mark.parametrize("drive", [DRIVES["damiao-10010l"], DRIVES["robstride-04"]], ids=lambda d: d.name)
 def test_that_what_rounding_leaves_over_is_made_up_for(c, drive):
-    """On average over ticks the torque is the one asked for, to far less than a step of the field."""
+    """On average over ticks the torque is right to far less than a step of the field."""
     scale = mit.ranges(drive, fine=drive.family == "robstride")["torque"]
     for asked in np.random.default_rng(1).uniform(-drive.torque, drive.torque, 20):
         carried, given = 0.0, []
@@ -198,14 +198,15 @@ def test_that_damiaos_answer_to_what_was_written_is_no_word_on_what_they_hold(c)
 
 @pytest.mark.parametrize("data", [b"\x12\x40\x33", b"\x12\x40\x55", b"\x02\x00\x33", b"\x12\x00\x34"])
 def test_that_states_of_damiaos_that_look_like_answers_about_registers_are_states(c, data):
-    """State of a drive of this id, enabled or not, with a byte of its position like that of an answer."""
+    """Each frame is a state of a drive with this id, enabled or not. A byte of its position looks like the mark of an
+    answer."""
     kind, said = c.hear(DRIVES["damiao-4340"], Frame(REPLY, data + bytes(5)))
     assert (kind, said.position, said.enabled) == (STATE, data[1] << 8 | data[2], data[0] >> 4 == 1)
 
 
 @pytest.mark.parametrize("apart", range(1, 16))
 def test_that_the_states_of_two_damiaos_on_one_reply_id_are_told_apart_by_the_lower_half_of_their_ids(c, apart):
-    """As two are that somebody has set alike; eight apart too."""
+    """Two drives may have the same reply id by mistake. Their ids may also differ by eight."""
     drive = DRIVES["damiao-4340"]
     for other in (ID ^ apart, (ID + apart) & 15):
         data = dialects.answer(drive, other, State(other, 1.0, 0.0, 0.0), error=1)
@@ -221,8 +222,8 @@ def test_that_foreign_frames_are_not_heard(c):
     assert c.hear(drive, Frame(REPLY, dialects.answer(drive, ID + 1, State(0, 0.0, 0.0, 0.0))))[0] == NOTHING
 
 
-# ak_mit.c of cubemars-ak-c-drivers and mit_can.py of TMotorCANControl scale commands by 2^N and truncate: a field is
-# at most a step from ours, and so it is with the original, which truncates by 2^N - 1 (math_ops.c).
+# ak_mit.c of cubemars-ak-c-drivers and mit_can.py of TMotorCANControl scale commands by 2^N and truncate. Their fields
+# differ from ours by at most a step. So do the fields of the original (math_ops.c), which truncates by 2^N - 1.
 def akin(x: float, low: float, high: float, bits: int) -> int:
     return min(int((min(max(x, low), high) - low) * ((1 << bits) / (high - low))), (1 << bits) - 1)
 
@@ -248,7 +249,7 @@ def test_that_commands_are_those_of_others_to_a_step(c, drive):
 
 @pytest.mark.parametrize("drive", [*CHEETAHS, *(d for d in CATALOGUE if d.family == "damiao")], ids=lambda d: d.name)
 def test_that_no_command_is_one_of_the_special_frames(c, drive):
-    """All ones but for the end would enable a drive, or let it take where it is for its zero."""
+    """A frame of ones, except for its end, would enable a drive, or make the drive take its position as zero."""
     for torque in np.linspace(0.99, 1.0, 50) * drive.torque:
         target = Target(1e3, 1e3, drive.kp, drive.kd, float(torque))
         sent = c.command(drive, target)[0]
@@ -265,7 +266,8 @@ def test_special_frames_of_those_that_know_no_other_way_to_clear_errors(c, famil
 
 
 def test_that_a_mini_cheetah_that_is_to_let_go_is_commanded_nothing_every_eighth_tick(c):
-    """Its early firmware measures its current, which must be small for it to leave, only while it is commanded."""
+    """Its early firmware measures its current only while it is commanded. This current must be small before the drive
+    leaves its mode."""
     drive = next(d for d in CHEETAHS if d.family == "mini-cheetah")
     stop, (nothing, _) = Frame(ID, mit.EXIT), c.command(drive, Target())
     for tick in range(17):
@@ -294,7 +296,7 @@ def test_the_mini_cheetahs_and_cubemars_states_are_heard(c, drive):
 
 @pytest.mark.parametrize(("told", "warm"), [(0, 0), (39, 0), (41, 1), (65, 25), (255, 215)])
 def test_that_cubemars_tell_their_temperature_from_forty_below_zero_on(c, told, warm):
-    """AK driver manual, 5.3: 0 to 255 are -40 to 215 deg C. Below zero none is reported."""
+    """AK driver manual, 5.3: 0 to 255 are -40 to 215 deg C. The board reports no temperature below zero."""
     drive = DRIVES["cubemars-ak10-9"]
     data = dialects.answer(drive, ID, State(ID, 1.0, 0.0, 0.0), temperature=told)
     assert c.hear(drive, Frame(REPLY, data))[1].warmth == warm and dialects.reply(drive, data).temperature == told - 40
@@ -348,7 +350,7 @@ def test_robstrides_states_are_heard(c, drive):
         assert (said.enabled, said.error, said.warmth) == (mode == 2, faults, 41)
         names = [name for k, name in enumerate(robstride.FAULTS) if said.error >> k & 1]
         assert ", ".join(names) == theirs.fault
-    for host in (0, 0x7F, 0xFE):  # a command names no host: the drive takes the one that it knows
+    for host in (0, 0x7F, 0xFE):  # a command names no host, so the drive answers the last host
         told = robstride.identifier(robstride.STATE, 2 << 14 | ID, host)
         assert c.hear(drive, Frame(told, bytes(8), extended=True))[0] == STATE
     other = robstride.identifier(robstride.STATE, 2 << 14 | ID + 1, robstride.HOST)
@@ -362,7 +364,8 @@ def test_robstrides_parameters_are_heard(c):
 
 
 def test_that_a_parameter_that_could_not_be_read_has_no_value(c):
-    """Bits 16 to 23 of the answer's identifier: 0 it has been read, 1 not (RobStride's manual, type 17)."""
+    """Bits 16 to 23 of the answer's identifier: 0 if the drive read the parameter, 1 if not (RobStride's manual, type
+    17)."""
     told = robstride.identifier(robstride.READ, 1 << 8 | ID, robstride.HOST)
     kind, said = c.hear(DRIVES["robstride-01"], Frame(told, struct.pack("<HHI", 0x7005, 0, 0), extended=True))
     assert (kind, said.setting, said.value) == (SETTING, 0x7005, 0xFFFFFFFF)
@@ -375,6 +378,6 @@ def test_that_a_parameter_that_could_not_be_read_has_no_value(c):
     (0x15, ID, robstride.HOST, 8, True, NOTHING), (robstride.STATE, ID, robstride.HOST, 8, True, STATE),
     (robstride.STATE, ID, robstride.HOST, 7, True, NOTHING), (robstride.STATE, ID, robstride.HOST, 8, False, NOTHING)])
 def test_which_frames_of_robstrides_are_heard(c, kind, id, host, size, extended, heard):
-    """0x15: a report of faults, which every state has too."""
+    """0x15 is a report of faults, which every state contains too."""
     frame = Frame(robstride.identifier(kind, id, host), bytes(size), extended=True)
     assert c.hear(DRIVES["robstride-01"], frame, extended)[0] == heard

@@ -1,4 +1,5 @@
-"""Dynamixel X servos: frames to them, the packets of a wire byte for byte against ROBOTIS' client, and what comes."""
+"""Dynamixel X servos: the frames to them, their answers, and the packets of a wire, byte for byte against ROBOTIS'
+client."""
 
 from dataclasses import dataclass
 
@@ -64,7 +65,7 @@ def c():
 
 
 class Handler(Protocol2PacketHandler):
-    """It stuffs a packet, but 4.1.0 then sends the list that it was given."""
+    """A packet handler with stuffing. Version 4.1.0 stuffs a copy, but then sends the list that it was given."""
 
     def addStuffing(self, packet):
         packet[:] = super().addStuffing(list(packet))
@@ -72,7 +73,7 @@ class Handler(Protocol2PacketHandler):
 
 
 class Port:
-    """The bytes that it sends."""
+    """A port that keeps the sent bytes."""
 
     def __init__(self) -> None:
         self.sent, self.is_using = b"", False
@@ -134,7 +135,8 @@ def test_that_packets_are_those_of_robotis_client_and_its_documents():
 
 @dataclass(frozen=True)
 class Meant:
-    """For one servo: bits, a register and its size; goal or setting in data; the goal's register."""
+    """The message to one servo: meaning bits, a register and its size, the goal or setting in data, and the goal's
+    register."""
 
     meant: int = 0
     number: int = 0
@@ -151,7 +153,7 @@ class Wire:
             servo.takes_part = servo.prompt = takes_part
 
     def pack(self, *each: Meant) -> bytes:
-        """A frame to each servo, whose numbers begin at 1; one alone is for all."""
+        """Pack a frame for each servo. Their numbers begin at 1. A single frame is for all servos."""
         each = each if len(each) > 1 else each * SERVOS
         frames = self.ffi.new("ft_frame[]", len(each))
         for k, m in enumerate(each):
@@ -161,11 +163,11 @@ class Wire:
         return bytes(self.state.out)[:self.state.size]
 
     def came(self, data: bytes) -> list[tuple[int, bytes]]:
-        """Number and bytes of every answer."""
+        """Return number and bytes of every answer."""
         return [(id & 0xFF, parameters) for id, parameters in self.told(data)]
 
     def told(self, data: bytes) -> list[tuple[int, bytes]]:
-        """An answer with all that is reported beside the number."""
+        """Return every answer with all bits that are reported with the number."""
         self.ffi.buffer(self.state)[OUT:OUT + len(data)] = data
         self.lib.ft_dxl_came(self.state, len(data))
         found = []
@@ -175,12 +177,13 @@ class Wire:
 
 
 def states(chance: np.random.Generator, count: int = SERVOS) -> list[Part]:
-    """With contents that have to be stuffed now and then."""
+    """Return states whose contents sometimes need stuffing."""
     return [Part(k + 1, 0, bytes(map(int, chance.choice([0xFF, 0xFF, 0xFD, 0x00, 0x12], 10)))) for k in range(count)]
 
 
 def kept(part: Part) -> tuple[int, bytes]:
-    """A servo's number and its state as it is passed on: position, velocity, current, supply and warmth."""
+    """Return a servo's number and its state as the firmware passes it on: position, velocity, current, supply and
+    warmth."""
     velocity = int(np.clip(int.from_bytes(part.data[2:6], "little", signed=True), -32768, 32767)) & 0xFFFF
     return part.id, part.data[6:8] + velocity.to_bytes(2, "little") + part.data[:2] + bytes(2)
 
@@ -203,7 +206,7 @@ GOALS = written(dict.fromkeys(IDS, 0), 102, 2)
     (Meant(LATE), GOALS + written(dict.fromkeys(IDS, 1), 68, 1) + asked([2], 6, 1, fast=False))],
     ids=["runs", "runs not", "duties", "on", "off", "asked", "set", "stuffed", "watchdog", "rebooted", "late"])
 def test_what_a_tick_packs_is_what_robotis_client_packs(c, meant, sent):
-    """A watchdog that has expired takes zero alone, so that this comes first."""
+    """An expired watchdog accepts only zero, so the zero comes first."""
     assert Wire(c).pack(meant) == sent
 
 
@@ -217,7 +220,7 @@ def test_that_states_are_told_in_order_whatever_is_in_them(c):
     wire, chance = Wire(c), np.random.default_rng(1)
     for k in range(300):
         sent, said = wire.pack(Meant(RUN)), states(chance)
-        if k % 128 == 127:  # of supply and warmth then
+        if k % 128 == 127:  # this answer has supply and warmth
             assert sent == GOALS + asked(IDS, 144, 3)
             wire.came(sent + x.fast_status([Part(i, 0, bytes(3)) for i in IDS]))
             continue
@@ -251,8 +254,8 @@ def test_that_noise_tells_nothing_and_stays_within_its_bounds(c):
 
 
 def test_that_a_servo_takes_part_once_it_has_said_alone_that_it_is_prompt_and_what_it_is(c):
-    """Its delay, which is stored, is written only where it has said that it is another. An old one is asked with the
-    question that it knows, and so are all others: one half of them, then the other."""
+    """The servo's stored delay is written only if the servo has reported another delay. An old servo does not know the
+    fast question. Then half of the servos get the old question, and in the next tick the other half."""
     wire = Wire(c, takes_part=False)
     level = written(dict.fromkeys(IDS, 1), 68, 1)
     assert wire.pack(Meant()) == GOALS
@@ -331,7 +334,7 @@ def test_that_what_came_back_otherwise_is_worth_nothing_unless_it_is_answers_alo
 
 
 class Servo:
-    """The frame to one servo, dirty with what was in it before."""
+    """The frame to one servo, in memory with old bytes."""
 
     def __init__(self, c, scale: float = STEPS, share: float = 1193.0) -> None:
         self.ffi, self.lib = c
@@ -340,7 +343,7 @@ class Servo:
         self.left = self.ffi.new("float *")
 
     def of(self, does: str, *what) -> tuple[int, int, int, bytes]:
-        """Meaning, register, size, and its bytes without the goal's register."""
+        """Return meaning, register, size, and the bytes without the goal's register."""
         self.ffi.buffer(self.frame)[:] = b"\xa5" * self.ffi.sizeof("ft_frame")
         getattr(self.lib, f"ft_dynamixel_{does}")(self.frame, self.row, *what)
         return self.sent()
@@ -405,7 +408,7 @@ def test_what_else_a_servo_is_told(c):
 
 @pytest.mark.parametrize(("told", "counts"), [(0, 0), (4095, 4095), (4096, 0), (-1, 4095), (-4096, 0), (30000, 1328)])
 def test_what_a_state_tells(c, told, counts):
-    """Turns are left out; 0.229 turns a minute a step, of the output; the joint turns half as fast."""
+    """The state has no whole turns. A step is 0.229 turns a minute of the output, and the joint turns half as fast."""
     servo, on = Servo(c), 1 << 23
     data = (told & 0xFFFF).to_bytes(2, "little") + (-50 & 0xFFFF).to_bytes(2, "little") + b"\x96\0" + bytes([121, 37])
     for is_on in (False, True):

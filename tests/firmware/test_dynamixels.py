@@ -1,4 +1,4 @@
-"""Dynamixel X servos on a wire: how they are set up, what they are given, what their answers lead to."""
+"""Dynamixel X servos on a wire: their set-up, their goals, and the effects of their answers."""
 
 import dataclasses
 import math
@@ -20,7 +20,7 @@ CURRENT_A_NM = {"waist": 4.4 / 10.6 / 2.69e-3, "wrist_angle": 2.3 / 4.1 / 2.69e-
 
 
 def arm(reaction: str = "coast", **changes):
-    """changes: of the first joint's drive."""
+    """Return the arm of six servos. changes: changes of the first joint's drive."""
     mechanism = aloha()
     first = mechanism.joints[0]
     drive = dataclasses.replace(first.drive, **changes)
@@ -29,7 +29,7 @@ def arm(reaction: str = "coast", **changes):
 
 
 def comes(register: int, value: int, size: int = 1, **changes) -> Wired:
-    """The first servo with another setting."""
+    """Return an arm whose first servo has another setting."""
     app = Wired(arm(**changes))
     servo = app.servos["waist"]
     servo.stored[register:register + size] = value.to_bytes(size, "little", signed=value < 0)
@@ -48,7 +48,7 @@ def held(**changes) -> Wired:
 
 
 def writes(app: Wired, register: int) -> int:
-    """How many packets write that register."""
+    """Return the number of packets that write this register."""
     return sum(int.from_bytes(p[8:10], "little") == register for p in written(app))
 
 
@@ -128,7 +128,8 @@ def test_that_the_other_way_round_is_the_other_way_round():
 
 
 def test_that_turns_of_a_servo_do_not_matter():
-    """It counts turns from where it was switched on; and within one again when its motor is."""
+    """A servo counts turns from its position at power-up. When its motor is switched on, it counts within one turn
+    again."""
     app = Wired(arm())
     for servo in app.servos.values():
         servo.state.zero -= 3 * math.tau
@@ -151,7 +152,7 @@ def test_that_a_servo_that_is_set_otherwise_is_not_armed(register, size, value, 
 
 
 def test_that_a_servo_with_an_older_firmware_is_named_and_not_armed():
-    """It does not know the question to all: all are asked with the one that it knows, and heard."""
+    """The older servo does not know the question to all. So all servos get the older question, and they answer."""
     app = comes(x.FIRMWARE, 44)
     assert app.command("ARM") == "DRIVE_SETTING"
     assert drives.words(app.told, app.joints, WAIST) == "its firmware is 44, and must be 46 or later"
@@ -178,7 +179,7 @@ def test_that_a_missing_servo_is_named_and_the_others_are_heard():
 
 
 def test_that_a_servo_that_leaves_while_it_runs_stops_by_itself_and_is_armed_again_when_it_is_back():
-    """The board writes 0 to the expired watchdog first."""
+    """The board first writes 0 to the expired watchdog."""
     app = held()
     app.servos["elbow"].cut = True
     app.run(60)

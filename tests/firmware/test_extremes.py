@@ -1,4 +1,4 @@
-"""Numbers at the ends of their types: no run-time error where they are taken, under the compiler's sanitizers."""
+"""Numbers at the ends of their types cause no run-time error, under the compiler's sanitizers."""
 
 import subprocess
 from pathlib import Path
@@ -22,7 +22,7 @@ SUM = ("(uint32_t)lab->travelled\n                            + (uint32_t)in->co
 
 
 def built(patches: Patch | None = None) -> Path:
-    """The cases as a program with sanitizers. Two modules are part of the file of cases."""
+    """Build the cases as a program with sanitizers. The file of cases includes two modules."""
     files = sources(mechanisms.mechanism("drives"), patches)
     names = [*(n for n in files if n.endswith(".c") and n not in ("ft_bus.c", "ft_lab.c")), "extremes.c"]
     files["extremes.c"] = (HERE / "extremes.c").read_text()

@@ -1,5 +1,5 @@
-"""Friction that falls with the velocity and rises with the load, in the torque that a motion needs: the C against NumPy
-and against itself on the chip."""
+"""Friction that falls with the velocity and rises with the load, in the torque of a motion. The C is compared with
+NumPy and with itself on the chip."""
 
 from dataclasses import replace
 
@@ -25,14 +25,14 @@ OF_FIELD = (Friction(0.5, 2.0, 1.5, 0.2, 0.1), Friction(0.4, 2.0, 0.0, 0.0, 0.3)
 
 
 def of_field(frictions=OF_FIELD):
-    """The six-joint arm with friction of each kind; the last two joints have no Coulomb friction."""
+    """Return the six-joint arm with friction of each kind. The last two joints have no Coulomb friction."""
     it = six_axis()
     joints = tuple(replace(j, friction=f) for j, f in zip(it.joints, frictions, strict=True))
     return replace(it, name="six_axis_rubbing", joints=joints)
 
 
 def files_of(mechanism):
-    """All that the law needs."""
+    """Return all files that the law needs."""
     emitted = emit.sources(mechanism, boards.load_board(mechanism.board.use))
     files = {n: t for n, t in emitted.items() if n.startswith("ft_config") or n.endswith(".h") and n != "ft_board.h"}
     files |= {n: p.read_text() for n, p in application().items() if n.endswith(".h") or n == "ft_law.c"}
@@ -40,13 +40,13 @@ def files_of(mechanism):
 
 
 def rows(mechanism, n=2000, seed=1):
-    """before, after (n, J): half increments of a tick, rad, from rest to fast; tau (n, J), N m."""
+    """Return before, after (n, J): half increments of a tick, rad, from rest to fast; and tau (n, J), N m."""
     rng, hz = np.random.default_rng(seed), mechanism.control.rate_hz
     speed = np.exp(rng.uniform(np.log(1e-5), np.log(5.0), (n, 6))) * rng.choice([-1.0, 1.0], (n, 6))
     before, after = (0.5 * speed / hz * rng.uniform(0.9, 1.1, (n, 6)) for _ in range(2))
     before[:50] = after[:50] = 0.0
     given = before, after, rng.uniform(-60.0, 60.0, (n, 6))
-    return tuple(x.astype(np.float32).astype(float) for x in given)  # both precisions are given the same numbers
+    return tuple(x.astype(np.float32).astype(float) for x in given)  # both precisions use the same numbers
 
 
 def on_host(mechanism, precision, given):
@@ -58,7 +58,7 @@ def on_host(mechanism, precision, given):
 
 
 def expected(mechanism, before, after, tau):
-    """By the formula, number by number."""
+    """Return the torque by the formula, number by number."""
     hz, joints = mechanism.control.rate_hz, mechanism.streamed
     v, a = (before + after) * hz, (after - before) * 2.0 * hz**2
     out = tau + np.array([j.motor.inertia * j.motor.gear**2 for j in joints]) * a
@@ -73,7 +73,7 @@ def expected(mechanism, before, after, tau):
 
 @pytest.mark.parametrize("precision, most", [
     ("double", 1e-10),
-    ("single", 2.0**-24 * 16.0),  # a rounding an operation, and one of |u + w| and |u - w| each
+    ("single", 2.0**-24 * 16.0),  # one rounding per operation, and one each for |u + w| and |u - w|
 ])
 def test_the_c_is_numpy_s(precision, most):
     mechanism = of_field()
@@ -103,7 +103,7 @@ void entry(const ft_real *const *given, ft_real *out) { law_needed(400, given[0]
 
 
 def test_it_opposes_the_motion_and_keeps_its_bound_at_every_velocity():
-    """Whatever the links need: friction never pushes, and is never more than what it is at rest."""
+    """For any torque of the links, friction never drives the joint, and never exceeds its value at rest."""
     bare = replace(of_field(), joints=tuple(replace(j, motor=replace(j.motor, inertia=0.0),
                                                     friction=replace(j.friction, viscous=0.0))
                                             for j in of_field().joints))

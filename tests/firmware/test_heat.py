@@ -1,4 +1,4 @@
-"""Motors that carry more than they can for good: how long they may, and how long they cool."""
+"""Motors that carry more than their continuous torque: the time until the fault, and the time to cool."""
 
 import math
 from dataclasses import replace
@@ -16,13 +16,13 @@ SHOULDER, ELBOW = 0, 1
 
 
 def holding(times: float, thermal_s: float = T, joint: int = SHOULDER, **safety) -> App:
-    """In HOLD, where one joint's motor carries so many times what it can for good."""
+    """Return an arm in HOLD. One joint's motor carries so many times its continuous torque."""
     weight = abs(float(held(1e3, {}).see().torque[joint]))
     return held(weight / times, safety, thermal_s, joint)
 
 
 def held(continuous: float, safety: dict, thermal_s: float = T, joint: int = SHOULDER) -> App:
-    """continuous: N m at that joint; the other motors carry whatever comes."""
+    """Return an arm in HOLD. continuous: N m at this joint. The other motors may carry any torque."""
     mechanism = changed(encoder={"zero": "stop"}, home=Home(at=-1.57))
     joints = [replace(j, motor=rated(j.motor, continuous if i == joint else 1e6, thermal_s))
               for i, j in enumerate(mechanism.joints)]
@@ -56,7 +56,7 @@ def test_that_twice_the_current_makes_a_motor_four_times_as_warm(times):
     app = holding(times)
     ticks = until_fault(app, 4000)
     lasts = -T * math.log(1.0 - WARM / times**2) * 1000.0
-    assert ticks == pytest.approx(lasts, abs=25)  # those that it was in HOLD before
+    assert ticks == pytest.approx(lasts, abs=25)  # the ticks in HOLD before
     assert (app.state, app.fault[0], app.status.fault_joint) == ("FAULT", "OVERLOAD", SHOULDER)
     assert app.chip.outputs == 0
 

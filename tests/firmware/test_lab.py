@@ -1,4 +1,4 @@
-"""The lab modes on this computer: led by hand, jogged, zeros sought, motors tried out, gains overlaid, recordings."""
+"""The lab modes on this computer: lead the arm by hand, jog joints, seek zeros, probe motors, overlay gains, record."""
 
 from dataclasses import replace
 
@@ -34,7 +34,7 @@ def post(app, message):
 
 
 def jog(app, joint, rate, times, follow=True):
-    """Ask every 20 ms; returns the telemetry."""
+    """Ask for a jog every 20 ms. Return the telemetry."""
     records = []
     for _ in range(times):
         post(app, Jog(next_token(app), joint, rate))
@@ -55,7 +55,7 @@ def test_that_a_joint_is_jogged_at_its_rate_and_stops_when_nobody_asks():
     # rest to rest with bounded acceleration: jog_velocity in JOG_RAMP_S
     assert np.abs(np.diff(rates[:, 1])).max() <= 1.001 * (0.1 * 10.0 / 0.25) * 1e-3
     ran_on = np.count_nonzero(after["target_rate"][:, 1]) + 11
-    assert 100 - 20 + 125 <= ran_on <= 100 + 125 + 5  # the dead man's time, then the ramp
+    assert 100 - 20 + 125 <= ran_on <= 100 + 125 + 5  # the time-out of the jog, then the ramp
     # the target's positions are the sum of its rates
     way = radians(app.see().target) - begin
     np.testing.assert_allclose(way, [0.0, rates[:, 1].sum() * 1e-3, 0.0], atol=1e-5)
@@ -70,7 +70,7 @@ def test_that_a_jog_the_other_way_and_of_another_joint_goes_through_rest():
     rates = record["target_rate"]
     assert rates[:, 0].max() > 0.49 and rates[:, 0].min() < -0.49 and rates[-1, 2] > 0.49
     assert not np.any((rates[:, 0] != 0.0) & (rates[:, 2] != 0.0))
-    stopping = np.count_nonzero(rates[1000:, 0])  # from the first request of the other joint on
+    stopping = np.count_nonzero(rates[1000:, 0])  # from the other joint's first request on
     assert 155 <= stopping <= 163  # the ramp of 0.5 rad/s at 3.2 rad/s^2
     assert np.abs(np.diff(rates, axis=0)).max() < 0.006
 
@@ -85,7 +85,7 @@ def test_that_a_joint_at_its_limit_is_jogged_away_from_it(side):
 
 @pytest.mark.parametrize("first, second", [(0, 2), (2, 0), (1, 2)])
 def test_that_a_joint_stays_where_its_jog_ended_however_soon_another_one_is_jogged(first, second):
-    """The other one is asked for in every tick, so that it begins in the first one in which it may."""
+    """The other joint is requested in every tick, so it starts in the first possible tick."""
     app = in_hold()
     jog(app, first, 0.5, 20)
     record = []
@@ -122,30 +122,30 @@ def test_that_a_jog_ended_by_an_e_stop_begins_anew_from_rest():
 
 @pytest.mark.parametrize("scheme", ["midpoint", "newton-euler", "nodal"])
 def test_that_a_jogged_joint_is_fed_forward_and_the_others_stand(scheme):
-    """tau_ID of the jog is that of its own rates and accelerations, all along its ramps."""
+    """tau_ID of the jog follows from the jog's rates and accelerations, also along its ramps."""
     app = in_hold(replace(changed(), control=replace(changed().control, scheme=scheme)))
     record = np.concatenate([jog(app, 1, 0.5, 20), app.run(400)])
     q = radians(record["target"])
     u = record["target_rate"].astype(float)
     model = Model.of(app.mechanism)
-    lead = 2  # torque of tick k is about the boundary that is shown two ticks later
+    lead = 2  # the torque of tick k belongs to the boundary that telemetry shows two ticks later
     for k in (50, 100, 250, 450, 550, 700):
         a = (u[k + lead + 1] - u[k + lead - 1]) / 2e-3
         expected = oracle.rnea(model, q[k + lead], u[k + lead], a)
         np.testing.assert_allclose(record["torque_ff"][k], expected, rtol=5e-3, atol=5e-3)
     assert not u[:, [0, 2]].any() and np.all(record["target"][:, [0, 2]] == record["target"][0, [0, 2]])
-    # positions at boundaries are half a step behind those at middles: targets move by what the rates say
+    # positions at boundaries are half a step behind the middles: targets move by the rates
     np.testing.assert_allclose(np.diff(q[:, 1]), 0.5e-3 * (u[1:, 1] + u[:-1, 1]), atol=3e-8)
 
 
 def test_that_a_jog_in_the_other_direction_looks_at_the_way_that_it_still_goes():
-    """Close to its upper limit a joint on its way up is asked to go down, and the other way round."""
+    """A joint that moves up close to its upper limit is asked to move down. The mirrored case follows."""
     app = in_hold(changed(limits={"lower": -1.0, "upper": 1.0}))
     for sign in (1.0, -1.0):
         record = jog(app, 1, sign * 1.0, 120)
         at = radians(record["target"])[:, 1]
         assert 0.85 < sign * at[-1] <= 1.0 and np.max(np.abs(at)) <= 1.0
-        assert app.lib.fake_state_now() == messages.STATES["JOG"][0]  # it stands, and the host goes on asking
+        assert app.lib.fake_state_now() == messages.STATES["JOG"][0]  # the joint stands, and the host goes on
         back = jog(app, 1, -sign * 0.5, 10)
         assert -sign * back["target_rate"][-1, 1] > 0.4
 
@@ -155,7 +155,7 @@ def test_that_stop_ends_a_jog_at_once():
     jog(app, 1, 0.5, 20)
     app.post("STOP")
     rates = app.run(200)["target_rate"][:, 1]
-    assert 125 - 5 <= np.count_nonzero(rates) <= 125 + 5  # the ramp of 0.5 rad/s, no dead man's time before it
+    assert 125 - 5 <= np.count_nonzero(rates) <= 125 + 5  # the ramp of 0.5 rad/s, without the time-out of the jog
 
 
 # ---- float ------------------------------------------------------------------------------------------
@@ -169,7 +169,7 @@ def floating(per_cent=0, mechanism=None):
 
 
 def gravity(app, q):
-    """Torque that holds the arm at q, by Pinocchio."""
+    """Return the torque that holds the arm at q, by Pinocchio."""
     still = np.zeros(app.J)
     return oracle.rnea(Model.of(app.mechanism), q, still, still)
 
@@ -192,7 +192,7 @@ def test_that_a_floating_arm_is_given_what_carries_it_at_any_pose():
 
 
 def led_by(app, joint, rate, ticks, follow=False):
-    """The hand moves one joint at a rate."""
+    """Move one joint at this rate, as a hand does."""
     count = 2.0 * np.pi / 8192
     done, records = 0, []
     for k in range(ticks):
@@ -297,7 +297,7 @@ def test_that_a_stop_is_found_pressed_gently_and_left_again():
     stopped = np.concatenate(ticks[:-1])
     assert np.abs(stopped["torque"][:, 0]).max() <= np.float32(1.2)
     pressed = np.count_nonzero(np.abs(stopped["torque"][:, 0]) == np.float32(1.2))
-    assert pressed == 51  # more than 0.05 s, and the tick that finds it
+    assert pressed == 51  # more than 0.05 s, and one tick to detect it
     record = app.run(600)
     status = app.see()
     assert app.state == "HOMING" and "SEEKING" not in app.flags
@@ -308,8 +308,8 @@ def test_that_a_stop_is_found_pressed_gently_and_left_again():
 
 
 def at_its_place():
-    """A search for the first joint, which stands against its stop, just outside its limits, and has just been given
-    its place; and the telemetry of that tick."""
+    """Return a search for the first joint's zero, and the telemetry of the tick that sets the joint's position. The
+    joint is at its stop, just outside its limits."""
     first, *others = in_lab().joints
     home = Home(at=-3.15, direction=-1, speed=0.4, effort=0.2)
     app = seeking(replace(in_lab(), joints=(replace(first, home=home), *others)))
@@ -347,11 +347,11 @@ def test_that_a_search_is_not_over_before_its_joint_stands():
         rates.append(app.run(1)["target_rate"][0, 0])
         assert len(rates) < 3000
     assert max(rates) == pytest.approx(0.4, rel=1e-3)
-    assert max(rates[-10:]) < 0.02  # a STATUS every 10 ms, a target two ticks late: it stood when that was reported
+    assert max(rates[-10:]) < 0.02  # a STATUS every 10 ms, a target two ticks late
 
 
 def test_that_a_bad_knot_is_a_fault_once_a_joint_stands_that_was_sought():
-    """The targets of its way back are over then."""
+    """Then the targets of the way back are over."""
     app, _ = at_its_place()
     app.run(1500)
     app.send(Knot(messages.KNOT_START, [0, 0, 0], [1.0] * 3, [0.0] * 3), seq=app.see().ack)
@@ -360,7 +360,7 @@ def test_that_a_bad_knot_is_a_fault_once_a_joint_stands_that_was_sought():
 
 
 def test_that_only_the_joint_sought_for_is_pressed_gently():
-    """The others carry what they must."""
+    """The other joints get the torques that they need."""
     app = seeking(changed(encoder={"zero": "stop"}, home=Home(at=-1.57, effort=0.2)))
     record = app.run(40, follow=False)
     assert np.abs(record["torque"][-1, 0]) == np.float32(0.2) and record["torque"][-1, 1] > 0.4
@@ -593,7 +593,8 @@ def test_that_overlaid_gains_act_and_are_told(armed):
 
 
 def test_that_overlaid_gains_are_those_of_a_file_in_every_bit():
-    """Last joint with twice or half the file's gains, once overlaid, once in the file; joints are disturbed alike."""
+    """The last joint has twice or half the file's gains: once overlaid, once in the file. The joints are disturbed
+    alike."""
     mechanism = in_lab()
     joints = [replace(j, gains=replace(j.gains, ki=40.0)) for j in mechanism.joints]
     overlaid = replace(mechanism, joints=tuple(joints))
@@ -639,7 +640,7 @@ def recorded(app, first=0):
 
 
 def read_out(app, count):
-    """All samples (count, 4) as unsigned words."""
+    """Return all samples (count, 4) as unsigned words."""
     rows = []
     while len(rows) < count:
         data = recorded(app, len(rows))

@@ -1,4 +1,4 @@
-"""Observer, control law and motor inversion in C against the plain NumPy ones, by way of the whole application."""
+"""Observer, control law and motor inversion in C against NumPy, through the whole application."""
 
 from dataclasses import replace
 from functools import cache
@@ -19,7 +19,7 @@ DT = 1e-3
 
 
 def push(app, counts):
-    """One tick with these encoder counts; returns the telemetry of it."""
+    """Run one tick with these encoder counts. Return its telemetry."""
     for j, n in enumerate(counts):
         app.chip.counts[j] += int(n)
     return app.run(1, follow=False)[0]
@@ -50,7 +50,7 @@ def test_that_the_observer_is_the_one_the_loop_was_designed_with():
 
 
 def test_that_the_observer_follows_a_constant_rate_without_error_anywhere():
-    """After a million counts, far from where it began, the rate is as exact as at the start."""
+    """After a million counts, far from the start, the rate is as exact as at the start."""
     app = App()
     assert app.home() == "NONE"
     for _ in range(40):
@@ -63,7 +63,7 @@ def test_that_the_observer_follows_a_constant_rate_without_error_anywhere():
 
 
 def lag(app):
-    """s by which the observed rate is late under the target's accelerations."""
+    """Return the delay of the observed rate, s, while the target accelerates."""
     app.ready()
     app.stream(three_link_knots(), most=250)
     assert app.command("START") == "NONE"
@@ -74,7 +74,8 @@ def lag(app):
 
 
 def test_that_a_followed_motion_is_observed_without_lag():
-    """The joints obey one tick late here, which is all the lag there is; the observer alone has 3.5 ms."""
+    """Here the joints reach their targets one tick late, and this tick is the whole lag. The observer alone has a lag
+    of 3.5 ms."""
     assert lag(App()) == pytest.approx(DT, abs=0.2 * DT)
     deaf = {"ft_observer.c": swap("track(o, j, n, to[j] - from[j]);", "track(o, j, n, 0.0f * (to[j] - from[j]));")}
     assert lag(App(patches=deaf)) > 3.0 * DT
@@ -118,12 +119,12 @@ def law_of(mechanism):
 
 @cache
 def motion_log():
-    """Telemetry of a disturbed motion, and what the NumPy law makes of the same inputs."""
+    """Return the telemetry of a disturbed motion, and the results of the NumPy law for the same inputs."""
     return compare(three_link())
 
 
 def compare(mechanism, bus=24.0, kick=3, ticks=400, old=0.0):
-    """old: ticks by which positions are old, (3,)."""
+    """Compare a motion with the NumPy law. old: age of the positions, ticks, (3,)."""
     app = App(mechanism)
     app.chip.bus_voltage = bus
     app.ready()
@@ -136,7 +137,7 @@ def compare(mechanism, bus=24.0, kick=3, ticks=400, old=0.0):
     rng = np.random.default_rng(2)
     app.post("START")
     log = []
-    lead = 2  # target rates are those of the half increments two ticks before: FT_LEAD + 1
+    lead = 2  # target rates belong to the half increments two ticks before: FT_LEAD + 1
     for _ in range(ticks):
         n = rng.integers(-kick, kick + 1, 3)
         follow = np.rint(rad(app.trace[-1][-1]["target"] - app.trace[-1][-1]["position"]) / (2 * np.pi / 8192))
@@ -166,7 +167,7 @@ def test_that_torque_and_duty_are_those_of_the_plain_law():
 
 
 def test_that_old_positions_are_compared_with_the_target_of_their_time(monkeypatch):
-    """Also summed up so: the integral has no error of a joint that is where it should be."""
+    """The integral also uses this target, so it adds no error while a joint is on its target."""
     old, mechanism = np.array([0.7, 0.0, -0.7]), replace(changed(gains={"ki": 20.0}), name="aged")
     unit = position_unit(mechanism.streamed[0])
     monkeypatch.setattr(feedback_age, "aging", lambda _: [AgeConstants(2.0 * n / unit, n) for n in old])
@@ -209,7 +210,8 @@ def test_that_the_integrator_stops_where_the_bus_gives_no_more():
 
 
 def test_that_the_current_of_holding_still_induces_nothing_however_often_it_begins():
-    """Each time at another pose, of other torques: that they were not asked for before is no change of them."""
+    """Each time the arm is at another pose with other torques. Torques that begin with ARM must not count as changes of
+    the current."""
     app = App(changed(motor={"L": 2e-3}))
     assert app.home() == "NONE"
     for turned in ([0, 0, 0], [120, -90, 60], [-200, 60, 90]):
@@ -276,7 +278,7 @@ def test_that_a_joint_beyond_its_limit_gets_torque_back_only(side):
     assert app.home([side * 0.999, 0.0, 0.0]) == "NONE"
     assert app.command("ARM") == "NONE"
     inside = push(app, [0, 0, 0])
-    assert side * inside["torque"][0] < 0.0  # gravity pushes outwards: holding takes torque towards the range
+    assert side * inside["torque"][0] < 0.0  # gravity pushes outwards: holding needs torque towards the range
     mirrored = App(replace(mechanism, gravity=np.array([0.0, side * -9.81, 0.0])))
     assert mirrored.home([side * 0.999, 0.0, 0.0]) == "NONE"
     assert mirrored.command("ARM") == "NONE"

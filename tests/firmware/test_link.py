@@ -1,4 +1,5 @@
-"""The link: any bytes, lost and flipped frames, other configurations; nothing is written out of bounds."""
+"""The link takes any bytes, lost and flipped frames, and hosts with another configuration. It never writes out of
+bounds."""
 
 import random
 import struct
@@ -105,7 +106,7 @@ def test_that_hello_also_tells_which_chip_it_is_and_what_has_happened_to_it():
 
 
 def test_that_the_rest_of_an_answer_waits_for_room_of_its_own():
-    """There is room for one frame: for who it is, and not for its history."""
+    """The buffer has room for one frame. It takes the identity, but not the history."""
     app = App()
     app.run(1)
     app.ident = app.about = None
@@ -141,7 +142,7 @@ def test_that_a_long_name_is_told_as_far_as_it_fits(length):
 
 
 def test_that_frames_that_are_wrong_are_counted_and_change_nothing():
-    """They are of another configuration, or have a wrong length, type or check sum."""
+    """The frames have another configuration, a wrong length, type or check sum."""
     app = App()
     for message in (Command(5, messages.COMMANDS["DISARM"][0]), Poll(), Knot(1, (0,) * 3, (0.0,) * 3, (0.0,) * 3)):
         app.send(message, tag=app.tag ^ 1)
@@ -187,7 +188,8 @@ def test_that_answers_wait_for_room_on_the_line():
 
 
 def test_that_status_tells_what_its_tick_has_left():
-    """All numbers of one tick, as the chip and the telemetry have them: in a motion, on the way to a stop, at rest."""
+    """All numbers are from one tick and equal the chip's and the telemetry's. The test covers a motion, a stop and
+    rest."""
     app = App(patches={"fake_chip.c": swap("fake.cycles += 7u", "fake.cycles += 7u + fake.index"),
                        "ft_port.c": swap("s->ack = rx.wanted;", "s->ack = rx.wanted; s->line_errors += 3u;")})
     app.ready()
@@ -199,7 +201,7 @@ def test_that_status_tells_what_its_tick_has_left():
     app.chip.index = 0
     paces, played = set(), []
     for _ in range(400):
-        celsius = app.chip.temperature  # which the main loop looks at after its answers
+        celsius = app.chip.temperature  # the main loop looks at this after its answers
         app.chip.bus_voltage, app.chip.temperature = rng.uniform(20.0, 28.0), rng.uniform(-20.0, 80.0)
         app.status = None
         app.run(1)
@@ -243,7 +245,7 @@ def test_that_a_limit_is_told_until_a_status_has_told_it():
 
 @pytest.mark.parametrize("ticks", [1, 10])
 def test_that_status_is_of_one_tick_although_one_comes_between(ticks):
-    """It is copied anew, four times at most."""
+    """The main loop copies the numbers again, four times at most."""
     between = "if (fake.index != 0u) { fake.index--; fake.bus_voltage += 1.0f; ft_app_tick(); } return 0;"
     app = App(patches={"fake_chip.c": lambda text: text.replace(
         "uint32_t ft_chip_line_errors(void) { return 0; }", "").replace(
@@ -258,7 +260,7 @@ def test_that_status_is_of_one_tick_although_one_comes_between(ticks):
 
 
 def messages_of(app, ticks):
-    """Replies of the board in each of some ticks."""
+    """Return the board's replies in each of some ticks."""
     said = []
     for _ in range(ticks):
         app.lib.fake_run(1, True, app.ffi.NULL)
@@ -300,7 +302,7 @@ def test_that_a_board_that_starts_anew_has_forgotten_its_host():
     app = in_hold()
     app.stream(three_link_knots(), most=20, end=False)
     assert app.see().ack == 20
-    app.feed(b"\x20abc")  # a frame that has begun
+    app.feed(b"\x20abc")  # the first part of a frame
     app.lib.ft_app_idle()
     app.lib.ft_app_start(0)
     status = app.see()
@@ -319,7 +321,7 @@ def test_that_an_endless_frame_is_cut_and_the_next_one_is_heard():
 
 
 class Wire:
-    """Link for a Sender over the application: damage on the way, time in ticks."""
+    """A link for a Sender over the application, with damage on the way. Its time is in ticks."""
 
     def __init__(self, app, rng, dropped, flipped):
         self.app, self.rng, self.dropped, self.flipped = app, rng, dropped, flipped
@@ -350,7 +352,8 @@ class Wire:
 
 @pytest.mark.parametrize("dropped, flipped", [(0.0, 0.0), (0.1, 0.1), (0.3, 0.0)])
 def test_that_a_motion_arrives_whole_over_a_bad_wire(dropped, flipped):
-    """Every knot once and in order, the motion played to its end at full pace: the target is the exact path."""
+    """Every knot arrives once and in order. The motion is played to its end at full pace, so the target is the exact
+    path."""
     app = in_hold()
     rng = random.Random(3)
     knots = three_link_knots()

@@ -1,4 +1,5 @@
-"""The application with closed loops: streaming the actuated joints, singular poses, arming where loops are closed."""
+"""The application with closed loops: streaming of the actuated joints, singular poses, arming only if the loops close.
+"""
 
 import dataclasses
 import subprocess
@@ -32,7 +33,7 @@ def motion(name: str = "four_bar") -> Trajectory:
 
 
 def play(app: App, name: str | Trajectory, seconds: float | None = None) -> np.ndarray:
-    """Stream a motion from HOLD and play it to its end, for some time, or to a fault. Returns the telemetry."""
+    """Stream a motion from HOLD. Play it to its end, for some time, or until a fault. Return the telemetry."""
     trajectory = motion(name) if isinstance(name, str) else name
     all_knots, records = knots(trajectory, app.mechanism), []
     sent, first = 0, app.see().ack
@@ -71,7 +72,7 @@ def test_that_the_actuated_joint_alone_is_streamed_and_fed_forward() -> None:
     model = model_of(four_bar())
     expected = CompiledStep(model).torque(played.middles(round(played.duration * 1000), model.dt))[:, 0]
     found = record["torque_ff"][:, 0]
-    # the motion somewhere in the record, tick for tick
+    # the record contains the motion, tick for tick
     shifts = [np.abs(found[k:k + len(expected)] - expected).max() for k in range(len(found) - len(expected) + 1)]
     assert min(shifts) < 2e-4 * np.abs(expected).max()
 
@@ -82,12 +83,12 @@ def test_that_a_singular_pose_is_a_fault_with_outputs_off() -> None:
     status = app.see()
     assert app.name(messages.FAULTS, status.fault) == "LOOPS_SINGULAR" and status.fault_joint == 255
     assert app.name(messages.STATES, status.state) == "FAULT" and app.chip.outputs == 0 and app.chip.duty[0] == 0.0
-    # torque stays that of regular poses to the end
+    # the torques stay as regular as before to the end
     assert np.isfinite(record["torque_ff"]).all() and np.abs(record["torque"]).max() <= 1.7
 
 
 def test_that_arming_waits_for_the_loops() -> None:
-    """Set half a radian from the start, the loops need some ticks to follow, a small step in each."""
+    """From half a radian off the start the loops follow in some ticks, by a small step in each tick."""
     app = App(four_bar())
     start = assemble(model_of(four_bar())).start[0]
     app.home([start + 0.3])
@@ -96,7 +97,7 @@ def test_that_arming_waits_for_the_loops() -> None:
 
 
 def test_that_no_tick_follows_the_loops_all_the_way() -> None:
-    """Seeking and probing wait for the loops, as arming does: what they begin is only a small step away then."""
+    """SEEK and PROBE wait for the loops, as ARM does. After the wait only a small step is left."""
     sought = [dataclasses.replace(joint, encoder=dataclasses.replace(joint.encoder, zero="index"))
               if joint.encoder else joint for joint in four_bar().joints]
     app = App(dataclasses.replace(four_bar(), name="four_bar_sought", joints=tuple(sought)))
@@ -117,7 +118,7 @@ def test_that_arming_where_the_loops_cannot_close_is_refused() -> None:
 
 
 def test_that_an_arm_is_armed_again_after_a_singular_pose() -> None:
-    """Led back by hand to where the motion began: what was left of the loops at the singular pose is forgotten."""
+    """The arm is led back by hand to the motion's start. The solution from the singular pose is forgotten."""
     app = in_hold(four_bar())
     begun = app.see().position[0]
     play(app, "four_bar_singular")
@@ -130,13 +131,13 @@ def test_that_an_arm_is_armed_again_after_a_singular_pose() -> None:
     assert app.command("ARM") == "NONE"
 
 
-# Directions in which a five-bar is led as fast as it may, to a pose that is so near to a singular one that a step back
-# would be one of a rod by more than half a turn.
+# A five-bar moves in these directions at full speed. Its pose is so near to a singular pose that a step back could turn
+# a rod by more than half a turn.
 SINGULAR = (0.028, 4.584, 4.884, 5.38, 5.944, 5.98)
 
 
 def five_bar(folder: Path) -> Path:
-    """The replay of motions to a singular pose as a program in the folder, with sanitizers."""
+    """Build the program that replays motions to a singular pose, in a folder, with sanitizers."""
     mechanism = load_mechanism(MECHANISMS / "five_bar.toml")
     files = step_sources(model_of(mechanism))
     files["singular.c"] = Path(__file__).with_name("singular.c").read_text()
@@ -171,7 +172,7 @@ FOLLOWS = ("delta", "five_bar", "four_bar", "palletizer", "six_bar", "stewart", 
 
 
 def by_chance(app: App, rng: np.random.Generator, seconds: float) -> list[Sent]:
-    """Targets that hold for a while anywhere in the joints' ranges, 50 a second."""
+    """Return random targets in the joints' ranges, 50 a second. Each holds for a while."""
     lower, upper = np.array([(joint.limits.lower, joint.limits.upper) for joint in app.joints]).T
     times, sent, until = np.arange(0.0, seconds, 0.02), [], -1.0
     for t in times.tolist():
@@ -182,7 +183,7 @@ def by_chance(app: App, rng: np.random.Generator, seconds: float) -> list[Sent]:
 
 
 def least_sine(app: App, record: np.ndarray) -> tuple[float, float]:
-    """Sines of the pivots by the reference, over the targets of a record: at the start and the least."""
+    """Return the sine of the pivots by the reference, over the targets of a record: at the start, and the least."""
     assembly = assemble(model_of(app.mechanism))
     units = [position_unit(joint) for joint in app.joints]
     steps = np.cumsum(np.diff(record["target"].astype(np.int64), axis=0).astype(np.int32), axis=0)
@@ -215,7 +216,7 @@ def test_that_a_live_target_beyond_a_singular_pose_is_told_and_ends_at_rest() ->
 
 
 def moded(name: str, **mode: dict) -> tuple[Mechanism, Trajectory]:
-    """An example with modes and its motion; mode=dict(...) changes one of its modes."""
+    """Return an example with modes, and its motion. mode=dict(...) changes one of its modes."""
     mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
     changed = tuple(dataclasses.replace(m, **mode.get(m.name, {})) for m in mechanism.modes)
     return dataclasses.replace(mechanism, modes=changed), Trajectory.load(MECHANISMS / f"{name}.csv", mechanism)
@@ -223,7 +224,7 @@ def moded(name: str, **mode: dict) -> tuple[Mechanism, Trajectory]:
 
 @cache
 def played(name: str, ramp_s: float | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Torque_ff of a motion's ticks through its modes in the application, and by the float64 reference."""
+    """Return torque_ff of a motion's ticks through its modes, from the application and from the float64 reference."""
     mechanism, trajectory = moded(name, **({} if ramp_s is None else {"grasp": {"ramp_s": ramp_s}}))
     app = in_hold(mechanism)
     record = play(app, trajectory)
@@ -237,7 +238,8 @@ def played(name: str, ramp_s: float | None = None) -> tuple[np.ndarray, np.ndarr
 
 @pytest.mark.parametrize("name", ["pick_and_place", "two_arm_grasp", "biped"])
 def test_that_the_torque_is_the_reference_s_in_every_tick_of_every_mode(name: str) -> None:
-    """Picking up and putting down, closing and opening a loop, standing on another foot: the switch's ticks too."""
+    """The motion picks up and puts down, closes and opens a loop, and stands on another foot. The ticks of each switch
+    count too."""
     found, expected = played(name)
     assert np.abs(found - expected).max() < 1e-4 * np.abs(expected).max()
 
@@ -257,7 +259,7 @@ def test_that_the_cuts_forces_come_and_go_over_the_ramp() -> None:
     sudden, _ = played("two_arm_grasp", 0.0)
     _, trajectory = moded("two_arm_grasp")
     close, release = (round(t * 1000) for t, _ in trajectory.modes[1:])
-    # the right arm carries nothing but its share of the forces at the cut
+    # the right arm carries only its share of the forces at the cut
     right = [np.abs(np.diff(x[:, 2:], axis=0)) for x in (sudden, ramped)]
     for k in (close, release):
         steps = [x[k - 60:k + 60].max() for x in right]
@@ -266,7 +268,7 @@ def test_that_the_cuts_forces_come_and_go_over_the_ramp() -> None:
 
 
 def test_that_a_mode_whose_loops_would_open_is_a_fault() -> None:
-    """The hands still move when they are to hold."""
+    """The hands still move at the switch to the mode that holds them together."""
     mechanism, trajectory = moded("two_arm_grasp")
     early = dataclasses.replace(trajectory, modes=(trajectory.modes[0], (0.5, "grasp"), trajectory.modes[2]))
     app = in_hold(mechanism)
@@ -274,7 +276,7 @@ def test_that_a_mode_whose_loops_would_open_is_a_fault() -> None:
     assert app.name(messages.FAULTS, app.see().fault) == "MODE" and app.chip.outputs == 0
     moving = trajectory.velocities.copy()
     k = int(np.searchsorted(trajectory.times, trajectory.modes[1][0]))
-    moving[k, 2] += 0.2  # rad/s of one arm alone: closed in position, not in rate
+    moving[k, 2] += 0.2  # rad/s of one arm alone: the loop is closed in position, but not in rate
     pushed = dataclasses.replace(trajectory, velocities=moving)
     app = in_hold(mechanism)
     play(app, pushed)
@@ -320,7 +322,7 @@ def test_that_a_motion_begins_in_the_mode_of_its_first_knot() -> None:
 
 
 def test_that_arming_begins_in_the_first_mode() -> None:
-    """However a motion ended: what was carried is on the table, or on the floor."""
+    """After any end of a motion, the load is on the table or on the floor."""
     mechanism, trajectory = moded("pick_and_place")
     app = in_hold(mechanism)
     play(app, trajectory, 0.5 * (trajectory.modes[1][0] + trajectory.modes[2][0]))

@@ -1,4 +1,4 @@
-"""The image's own memcpy, memmove, memset and memcmp against Python's, at every alignment."""
+"""The image's memcpy, memmove, memset and memcmp against Python's, at every alignment."""
 
 import ctypes
 import subprocess

@@ -1,4 +1,4 @@
-"""Drives on CAN and servos on a wire of one application: each bus is served and judged by itself."""
+"""Drives on CAN and servos on a wire in one application: each bus has its schedule and its faults."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from tests.support.servos import Served
 
 
 class Both(Bussed, Served):
-    """Drives that answer in the same tick, servos in time of their own."""
+    """Drives that answer in the same tick, and servos with their own delays."""
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_that_drives_that_are_silent_on_can_leave_servos_heard(app):
 
 
 def test_that_what_each_bus_suffers_is_told_of_it(app):
-    """The controller of CAN takes no part; the wire's echo is spoilt."""
+    """The CAN controller takes no part, and the wire's echo is damaged. Each report names its bus."""
     app.lib.fake_bus_off(0, 1)
     app.counts()
     assert list(app.told.off[:2]) == [1, 0] and list(app.told.sending[:2]) == [0, 0]
@@ -72,7 +72,7 @@ def test_that_what_each_bus_suffers_is_told_of_it(app):
 
 
 def test_that_drives_of_all_families_tell_where_their_joints_are(app):
-    """Each in steps of its own, a leap too."""
+    """Each drive has its own step. A leap is included."""
     for leap in (0.0, 0.9, -0.9):
         for d in app.drives.values():
             d.position += leap
@@ -81,7 +81,7 @@ def test_that_drives_of_all_families_tell_where_their_joints_are(app):
         app.run(3)
         own = [app.drives[j.name].position if j.name in app.drives else app.angle[j.name] for j in app.joints]
         placed = [j.drive.sign * at for j, at in zip(app.joints, own, strict=True)][1:]
-        assert app.found[1:] == pytest.approx(placed, abs=2e-3)  # the first one's turn nobody knows
+        assert app.found[1:] == pytest.approx(placed, abs=2e-3)  # the first drive's turn is unknown
 
 
 def test_that_drives_of_all_families_are_met_where_they_stand_far_from_their_zero():
@@ -94,7 +94,7 @@ def test_that_drives_of_all_families_are_met_where_they_stand_far_from_their_zer
 
 @pytest.fixture
 def armed() -> Both:
-    """The board commands torques of all; the last one's duty is its own."""
+    """Arm the board. It commands torques to all drives, and the last servo gets a duty."""
     m = mixed.arm()
     app = Both(replace(m, joints=tuple(replace(j, drive=replace(j.drive, pd="board")) for j in m.joints)))
     app.run(170)
@@ -105,18 +105,18 @@ def armed() -> Both:
 
 
 def test_that_drives_of_all_families_are_switched_on_and_get_the_torque_of_the_law(armed):
-    """In one image every family gets frames of its own; on average a torque is right to far less than a step."""
+    """In one image every family gets its frames. On average a torque is right to far less than a step."""
     assert all(d.enabled and d.unlimited == 0 for d in armed.drives.values())
     assert all(servo.driving for servo in armed.servos.values())
     for d in armed.drives.values():
-        d.position += 1e-3  # something to hold against
+        d.position += 1e-3  # a torque to compare with
     told, law = [], []
     for _ in range(200):
         law.append(armed.run(1)["torque"][-1][:4])
         told.append([j.drive.sign * armed.drives[j.name].target.torque for j in armed.joints[:4]])
     steps = [2.0 * j.drive.type.torque / (65535.0 if j.drive.type.family == "robstride" else 4095.0)
              for j in armed.joints[:4]]
-    away = np.mean(told[1:], axis=0) - np.mean(law[:-1], axis=0)  # what a tick computes leaves in the next
+    away = np.mean(told[1:], axis=0) - np.mean(law[:-1], axis=0)  # the result of a tick leaves in the next tick
     assert np.all(np.abs(away) < 0.02 * np.array(steps))
 
 
@@ -131,4 +131,4 @@ def test_that_errors_of_drives_of_all_families_are_cleared(app):
     for d in app.drives.values():
         d.error = 3
     app.run(60)
-    assert ["clear" in d.heard for d in app.drives.values()] == [True, True, False, False]  # the last two know no such
+    assert ["clear" in d.heard for d in app.drives.values()] == [True, True, False, False]  # the last two cannot

@@ -1,4 +1,4 @@
-"""moteus' frames in C against those in Python, which the makers' package is held against."""
+"""moteus' frames in C against Python's frames, which other tests compare with the maker's package."""
 
 import math
 import struct
@@ -73,7 +73,8 @@ class Codec:
 
 
 def on_steps(drive: DriveType, share: np.ndarray) -> Target:
-    """Whole steps and a bit, away from the middles between two, in single precision. position: where it begins."""
+    """Return positions near whole steps, away from the middles between two steps, in single precision. position: the
+    first position."""
     steps = (math.tau / 1e5, math.tau * 2.5e-4, drive.kp / 127, drive.kd / 127, 0.01)
     most = (drive.position, drive.velocity, drive.kp, drive.kd, drive.torque)
     return Target(*(float(np.float32((math.floor(s * m / step) + 0.2) * step))
@@ -81,14 +82,14 @@ def on_steps(drive: DriveType, share: np.ndarray) -> Target:
 
 
 def in_the_middle(begins: Target) -> Target:
-    """The target half a tick later, moved on with the velocity that is sent."""
+    """Return the target half a tick later, moved by the velocity that is sent."""
     sent = min(max(round(begins.velocity / (math.tau * 2.5e-4)), -32767), 32767) * math.tau * 2.5e-4
     return replace(begins, position=float(np.float32(begins.position + 0.5 * sent / HZ)))
 
 
 @pytest.mark.parametrize("drive", [OWN, *(d for d in CATALOGUE if d.family == "moteus")], ids=lambda d: f"{d.name}")
 def test_that_commands_are_bit_for_bit_those_of_the_table(c, drive):
-    """Within a hundredth of the range of position, where single precision resolves its steps."""
+    """The positions lie within a hundredth of the range, where single precision resolves the steps."""
     chance = np.random.default_rng(7)
     for share in chance.uniform(-1.3, 1.3, (200, 5)) * (0.01, 1.0, 1.0, 1.0, 1.0):
         target = on_steps(drive, share)
@@ -107,7 +108,7 @@ def test_that_no_number_wraps(c, value):
     target = Target(value, value, value, value, value)
     if value == value:
         ours = frames.command(OWN, ID, target)
-        at = slice(5, 9)  # whole turns: single precision has the range's end to some steps
+        at = slice(5, 9)  # whole turns: single precision resolves the range's end to some steps
         sent = c.command(target)[0].data
         assert sent[:5] + sent[9:] == ours.data[:5] + ours.data[9:]
         assert abs(struct.unpack("<i", sent[at])[0] - struct.unpack("<i", ours.data[at])[0]) <= 2
@@ -164,7 +165,7 @@ def test_that_states_are_heard_from_each_id(c, id):
     (0x1277, REPORT[:9] + b"\x21" + REPORT[10:], NOTHING),
     (0x1277, REPORT[:5] + b"\0\0\0\x80" + REPORT[9:], NOTHING)])
 def test_which_states_are_heard(c, id, data, heard):
-    """To the board alone, of that drive, with a position."""
+    """A state must be for the board, from this drive, and with a position."""
     assert c.hear(Frame(id, data, extended=True, fd=True))[0] == heard
 
 

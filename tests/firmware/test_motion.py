@@ -1,4 +1,4 @@
-"""The motion: quintics between knots against float64, exact timing, stops on the path."""
+"""The motion: quintics between knots against float64, exact times, stops on the path."""
 
 from functools import cache
 
@@ -26,13 +26,13 @@ def board(rate_hz=1000, knot_hz=250, precision="single", patch=None, scheme="mid
 
 
 def wrapped(steps, bits):
-    """Integer differences the short way round."""
+    """Return differences of integers, the short way round."""
     half = 2 ** (bits - 1)
     return (np.asarray(steps, object) + half) % (2 * half) - half
 
 
 def played(b, motion, end=True):
-    """All ticks of a motion that fits the ring, from START to its END."""
+    """Return all ticks of a motion that fits into the ring, from START to its END."""
     b.reset()
     b.load(motion, 0, len(motion.position) - 1, end)
     assert b.lib.motion_start()
@@ -43,7 +43,7 @@ def played(b, motion, end=True):
 
 
 def position_error(b, steps, q):
-    """rad: integer positions against exact ones."""
+    """Return the largest error of integer positions against exact positions, rad."""
     bits = 8 * np.dtype(b.turns.integer).itemsize
     return np.max(np.abs(wrapped(steps.astype(object) - b.turns.of(q).astype(object), bits).astype(float) * b.units))
 
@@ -59,22 +59,22 @@ def test_that_a_motion_is_sampled_at_middles_and_boundaries(rate_hz, knot_hz, pr
     records = records[1:]
     scale = {"single": EPS, "double": 2.0**-52}[precision]
     speed = np.max(np.abs(motion.rate))
-    # each piece starts anew from an integer: only the way since the last knot is rounded, with the wire's step
+    # each piece starts again at an integer: only the displacement since the last knot is rounded, by the wire's step
     reach = speed / knot_hz
-    oracle = 2.0**-50  # the rounding of the positions that are compared with
+    oracle = 2.0**-50  # rounding of the reference's positions
     wire = np.max(b.units) + oracle
     assert position_error(b, records["target"], exact.q) < 4.0 * scale * reach + 2.0 * wire
-    # the middles' are carried on by twice a whole number of steps a tick
+    # positions at middles advance by twice a whole number of steps a tick
     carried = 2.0 * wire * rate_hz / knot_hz
     assert position_error(b, records["q_next"], exact.q_next) < 4.0 * scale * reach + 2.0 * wire + carried
-    # no cancellation: the error of u is relative to u's own size (and what the rounding of knots does to it)
+    # no cancellation: u has an error relative to its size, plus the error from rounded knots
     knots = 4.0 * wire * knot_hz / rate_hz + oracle
     assert np.max(np.abs(records["u"] - exact.u)) < 3.0 * scale * speed * b.dt / 2.0 + knots
     assert np.max(np.abs(records["rate"] - exact.rate)) < 2.0 * (3.0 * scale * speed * b.dt / 2.0 + knots) / b.dt
 
 
 def changed(motion, dt, ticks):
-    """du (ticks, J): half of what u changes by at each tick, from positions in float64."""
+    """Return du (ticks, J): half the change of u at each tick, from positions in float64."""
     q = motion((np.arange(-1, ticks + 1) + 0.5) * dt)
     return 0.25 * (q[2:] - 2.0 * q[1:-1] + q[:-2])
 
@@ -82,7 +82,7 @@ def changed(motion, dt, ticks):
 @pytest.mark.parametrize("rate_hz, knot_hz", [(1000, 250), (1000, 1000), (1000, 500), (5000, 250)])
 @pytest.mark.parametrize("precision", ["single", "double"])
 def test_that_the_change_of_the_increments_is_that_of_the_path(rate_hz, knot_hz, precision):
-    """Across knots too; a motion enters with its first and leaves with its last increment."""
+    """This also holds across knots. A motion begins with its first increment and ends with its last one."""
     b = board(rate_hz, knot_hz, precision, scheme="newton-euler")
     motion = random_motion(np.random.default_rng(rate_hz + knot_hz), 60, 2, knot_hz)
     records = played(b, motion)
@@ -92,7 +92,7 @@ def test_that_the_change_of_the_increments_is_that_of_the_path(rate_hz, knot_hz,
     assert not b.tick()["du"].any()
     exact = changed(motion, b.dt, len(records) - 1)
     scale, wire = {"single": EPS, "double": 2.0**-52}[precision], np.max(b.units)
-    # what the rounding of a knot does to the path between knots, and the oracle's own differences
+    # effect of a rounded knot on the path between knots, and error of the reference's differences
     bump = (2.0 * scale * np.max(np.abs(motion.rate)) / knot_hz + 4.0 * wire) * (knot_hz / rate_hz) ** 2
     bound = bump + scale * np.max(np.abs(exact)) + 2.0**-50
     assert np.max(np.abs(du[2:-1] - exact[1:-1])) < bound
@@ -104,7 +104,7 @@ def test_that_the_change_of_the_increments_is_that_of_the_path(rate_hz, knot_hz,
 
 
 def test_that_the_change_of_the_increments_adds_up_over_a_stop():
-    """Whatever the pace: what u changes by is what du says, to rounding."""
+    """At any pace the change of u equals du, up to rounding."""
     b = board(scheme="newton-euler")
     motion = random_motion(np.random.default_rng(4), 200, 2, 250)
     b.reset()
@@ -124,7 +124,7 @@ def test_that_the_change_of_the_increments_adds_up_over_a_stop():
 
 
 def test_that_path_time_does_not_drift_over_many_knots():
-    """Feed an endless motion in pieces of a ring: no drift after 40 000 ticks."""
+    """The test feeds an endless motion through the ring: after 40 000 ticks there is no drift."""
     b = board()
     hz, n = 250, 10_001
     t = np.arange(n) / hz
@@ -146,7 +146,7 @@ def test_that_path_time_does_not_drift_over_many_knots():
 
 
 def test_that_wrapping_is_exact():
-    """A motion one whole turn and a quarter away gives the same increments and shifted positions."""
+    """A motion that is shifted by a turn and a quarter gives the same increments and shifted positions."""
     b = board()
     motion = random_motion(np.random.default_rng(3), 60, 2, 250)
     quarter = np.pi / 2.0
@@ -180,7 +180,7 @@ def test_that_a_paused_motion_forgotten_leaves_the_joints_where_they_are():
 
 
 def check_on_path(b, motion, records):
-    """Every target is where the path is at the board's own path time."""
+    """Check that every target is on the path at the board's path time."""
     records = np.array(records)
     t = np.minimum(b.time(records["path"]), motion.duration)
     error = position_error(b, records["target"], motion(t))
@@ -188,11 +188,12 @@ def check_on_path(b, motion, records):
 
 
 def check_calm(b, motion, records):
-    """No velocity jump: rates follow from bounded path acceleration; no step beyond pace's own slope."""
+    """Check that the velocity does not jump. The rates follow from bounded path acceleration, and each step of the pace
+    is within its slope."""
     speed, acceleration = np.max(np.abs(motion.rate)), 1.5 * np.max(np.abs(motion.acceleration)) + 1.0
     ramp = np.sqrt(b.half_one)
-    slope = 1.0 / ramp  # of the pace, a tick
-    # a fine path: between knots speed and acceleration may exceed those at the knots a little
+    slope = 1.0 / ramp  # change of the pace per tick
+    # between knots of a fine path, speed and acceleration may slightly exceed their values at the knots
     most = 1.05 * (acceleration * b.dt + speed * slope) + 1e-5
     rate = np.array([r["rate"] for r in records], float)
     assert np.max(np.abs(np.diff(rate, axis=0))) <= most
@@ -233,7 +234,7 @@ def test_that_a_stop_ends_at_rest_on_the_path_and_resume_completes_it(seed, push
         return
     if pushed == 250 or len(records) <= stop_at:
         assert bool(end["underrun"]) == (pushed < 250)
-    # what is missing comes, and the motion is completed
+    # the missing knots come, and the motion ends
     b.load(motion, pushed + 1, 250, True)
     b.lib.motion_resume()
     records = []
@@ -248,8 +249,8 @@ def test_that_a_stop_ends_at_rest_on_the_path_and_resume_completes_it(seed, push
 
 @pytest.mark.parametrize("pushed", range(70, 100))
 def test_that_a_motion_whose_knots_run_out_slows_down_at_the_last_boundary_that_is_sure_to_do(pushed):
-    """If it goes on, the next boundary with its pace and the length of a stop from there is on the path; where it
-    slows down, it would not be. Shown at pace 1, and where it still rises."""
+    """If the motion goes on, the path contains the next boundary and a stop from there. If the motion slows down, it
+    would not. The test covers pace 1 and a rising pace."""
     b = board(250, 250)
     motion = random_motion(np.random.default_rng(1), 251, 2, 250)
     rising = 0
@@ -281,8 +282,9 @@ def test_that_a_motion_whose_knots_run_out_slows_down_at_the_last_boundary_that_
 
 @pytest.mark.parametrize("rate_hz, knot_hz, last", [(100, 20, 20), (1000, 500, 250), (1000, 250, 250)])
 def test_that_a_motion_is_sampled_exactly_at_any_pace(rate_hz, knot_hz, last):
-    """Stopped and resumed again and again: positions at boundaries and half increments between middles, in double
-    precision and with knots so far apart that one segment's polynomial differs clearly from the next one's."""
+    """The motion is stopped and resumed many times. In double precision, positions at boundaries and half increments
+    between middles are exact. The knots are far apart, so neighbouring segments have clearly different polynomials.
+    """
     b = board(rate_hz, knot_hz, "double")
     motion = random_motion(np.random.default_rng(11), last + 1, 2, knot_hz)
     b.reset()
@@ -298,7 +300,7 @@ def test_that_a_motion_is_sampled_exactly_at_any_pace(rate_hz, knot_hz, last):
     assert records[-1]["phase"] == IDLE and sum(r["phase"] == PAUSED for r in records) > 2
     records = np.array(records)
     path, half = records["path"].astype(float), records["half"].astype(float)
-    whole = b.time(path + half) <= motion.duration  # beyond, the last polynomial goes on by half a tick
+    whole = b.time(path + half) <= motion.duration  # after the end, the last polynomial goes on for half a tick
     whole[:1] = whole[-1:] = False
     here, there = (motion(np.clip(b.time(x), 0.0, motion.duration))
                    for x in (path[1:] - half[:-1], path[1:] + half[1:]))
@@ -308,7 +310,7 @@ def test_that_a_motion_is_sampled_exactly_at_any_pace(rate_hz, knot_hz, last):
     assert np.max(np.abs(records["u"][1:] - 0.5 * (there - here))[whole[1:]]) < 4.0 * wire
 
 
-# Numbers that the tick would have to form by itself, counted where nobody looks after the start.
+# Counts the numbers that the tick must form itself, in a member that nobody reads after the start.
 def counting(text):
     for old, new in (('#include "ft_motion.h"\n', '#include "ft_motion.h"\n#include "fake_chip.h"\n'),
                      ("        ft_path_across(m->newest", "        fake.errors++, ft_path_across(m->newest"),
@@ -324,12 +326,12 @@ COUNTED = {"ft_motion.c": counting}
 
 
 def arm():
-    """The application, which counts what the tick lacks."""
+    """Return an application in HOLD that counts missing numbers in the tick."""
     return in_hold(three_link(), patches=COUNTED)
 
 
 def test_that_the_tick_finds_what_it_needs_at_knots():
-    """The link has formed it, at pace 1, on the way to a stop and back; in every tick, since it comes after each."""
+    """The main loop has formed these numbers in every tick: at pace 1, before a stop and after it."""
     app = arm()
     app.stream(three_link_knots(), most=250)
     begin = len(app.trace)
@@ -347,7 +349,7 @@ def test_that_the_tick_finds_what_it_needs_at_knots():
 
 
 def test_that_nothing_is_left_of_a_motion_that_was_flushed():
-    """Numbers that the link had formed for it are not used for the next one at the same knots."""
+    """Numbers that the main loop formed for the flushed motion are not used for the next motion at the same knots."""
     knots, logs = three_link_knots(), []
     for flushed in (False, True):
         app = arm()
@@ -383,8 +385,8 @@ def test_that_nothing_follows_the_end_of_a_motion_but_another_one():
 @given(seed=st.integers(0, 2**32 - 1), rhythm=st.lists(st.integers(0, 60), min_size=5, max_size=60),
        orders=st.lists(st.tuples(st.integers(0, 120), st.booleans()), max_size=20))
 def test_that_no_rhythm_of_knots_stops_and_resumes_leaves_the_path(seed, rhythm, orders):
-    """Knots come in any helpings; STOP and RESUME at any time; at every tick the target is on the path, moves without
-    a jump, stays before the last knot there is, and at last comes to rest."""
+    """Knots come in any rhythm, and STOP and RESUME at any time. At every tick the target is on the path, does not jump
+    and stays before the last knot. In the end it comes to rest."""
     b = board()
     motion = random_motion(np.random.default_rng(seed), 1200, 2, 250)
     b.reset()

@@ -1,4 +1,4 @@
-"""The pace of path time: whole numbers, bounded slope, always able to stop."""
+"""The pace of path time consists of integers. Its slope is bounded, and it can always stop."""
 
 from functools import cache
 

@@ -1,5 +1,5 @@
-"""Lying down on this computer: a lost host, heat and a low supply bring the arm to its pose before the motors are let
-go; what takes its senses away lets it go at once."""
+"""The arm lies down before its motors go off after a lost host, with too much heat, or with a low supply. A fault of
+its sensors switches the motors off at once."""
 
 from dataclasses import replace
 
@@ -22,7 +22,7 @@ STARTS = ((0.9, -0.7, 0.6), (2.4, -2.4, 2.4), (-2.4, 2.4, 0.25))
 
 
 def lying(places=PLACES, limits=None, brake=None, **what):
-    """The three-link arm with a pose to lie in, for all that there is."""
+    """Return the three-link arm with a pose to lie in, for each of these faults."""
     kept = {"lower": LOWER, "upper": UPPER, "velocity": 4.0, "acceleration": 20.0, "jerk": 400.0}
     arm = changed(limits=kept | (limits or {}))
     pose = {joint.name: at for joint, at in zip(arm.streamed, places, strict=True)}
@@ -45,8 +45,8 @@ STRIKES = {
 
 
 def lie_down(app, alive=True):
-    """Telemetry of the ticks in which the motors are driven, and where the targets are in the last of them; fails where
-    that takes longer than the image may."""
+    """Return the telemetry of all ticks with driven motors, and the targets in the last of them. Fail if this takes
+    longer than the image allows."""
     limits = follow_limits(app.mechanism)
     most = parking(app.mechanism, None, limits, (0.0, 100.0)).ticks
     records = []
@@ -72,14 +72,14 @@ def test_the_arm_lies_down_within_its_limits_and_is_then_let_go(fault, start):
     assert np.allclose(end, PLACES, atol=1e-6)
     limits = np.array([[x.velocity, x.acceleration, x.jerk] for x in follow_limits(mechanism)]) * SPEED
     low, high = np.minimum(start, PLACES), np.maximum(start, PLACES)
-    assert np.all(q >= low - 1e-3) and np.all(q <= high + 1e-3)  # between both ends, but for a count
+    assert np.all(q >= low - 1e-3) and np.all(q <= high + 1e-3)  # between both ends, up to a count
     assert np.all(np.abs(v).max(axis=0) <= limits[:, 0])
     assert np.all(np.abs(np.diff(v, axis=0)).max(axis=0) * 1e3 <= limits[:, 1] * 1.01 + 0.01)
     assert app.command("CLEAR") == "NONE"
 
 
 def test_the_longest_way_is_done_in_the_time_that_is_foretold_for_it_and_the_board_waits_half_as_long_again():
-    """Ways of 2 mrad less than the ranges; the arm waits at its place until it is seen there."""
+    """The displacements are 2 mrad less than the ranges. The arm waits at its place until its encoders confirm it."""
     app = held(lying(places=(LOWER + 1e-3,) * 3), (UPPER - 1e-3,) * 3)
     app.chip.temperature = 99.0
     took = len(lie_down(app)[0]) / 1e3
@@ -96,7 +96,7 @@ def test_an_arm_that_follows_stops_first():
     app.chip.temperature = 99.0
     record, end = lie_down(app)
     v = record["target_rate"][:, 0].astype(float)
-    assert v[0] > 0.5 and np.abs(np.diff(v)).max() * 1e3 <= 21.0  # no jump on the way from up to down
+    assert v[0] > 0.5 and np.abs(np.diff(v)).max() * 1e3 <= 21.0  # the velocity does not jump when its sign changes
     assert np.allclose(end, PLACES, atol=1e-6)
 
 

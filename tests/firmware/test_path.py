@@ -1,5 +1,4 @@
-"""The streamed path - wire integers, ring, quintic, step - against Newton-Euler on the motion that was never
-rounded."""
+"""The streamed path (wire integers, ring, quintic, step) against Newton-Euler on the motion without rounding."""
 
 from dataclasses import replace
 from functools import cache
@@ -24,13 +23,13 @@ def arm(kind, n, rate_hz=1000, knot_hz=250, seed=5):
 
 
 def sampled(mechanism, motion):
-    """Knots in rad, rad/s, rad/s^2 at the knot rate, K = duration * knot_hz + 1."""
+    """Return knots in rad, rad/s, rad/s^2 at the knot rate: K = duration * knot_hz + 1."""
     t = np.arange(round(motion.duration * mechanism.control.knot_hz) + 1) / mechanism.control.knot_hz
     return motion(t), motion.rate(t), motion.acceleration(t)
 
 
 def on_the_wire(mechanism, motion):
-    """Segments after every knot has been packed into its frame and out again."""
+    """Return the segments after every knot was packed into its frame and unpacked."""
     q, v, a = sampled(mechanism, motion)
     trajectory = from_rows([j.name for j in mechanism.moving], np.arange(len(q)) / mechanism.control.knot_hz, q, v, a)
     sent = knots(trajectory, mechanism)
@@ -44,7 +43,7 @@ def on_the_wire(mechanism, motion):
 
 
 def exact(mechanism, motion):
-    """Newton-Euler at the middles of all ticks."""
+    """Return Newton-Euler torques at the middles of all ticks."""
     dt = 1.0 / mechanism.control.rate_hz
     return oracle.torque_at(Model.of(mechanism), motion, (np.arange(round(motion.duration / dt)) + 0.5) * dt)
 
@@ -61,8 +60,8 @@ def test_that_the_streamed_torque_is_newton_eulers_within_1e_4_of_its_peak(kind,
 
 
 def test_that_a_long_chain_is_limited_by_the_step_of_the_wire_alone():
-    """Eight links in a row: rounding positions to 2^-32 turn at 250 Hz is worth 5.77 half steps / h^2 of acceleration
-    a joint, and the base joint carries all of them. Single precision may add no more than half of that again."""
+    """The chain has eight links. Rounding positions to 2^-32 turn at 250 Hz gives each joint 5.77 half steps / h^2 of
+    acceleration, and the base joint carries all of them. Single precision may add half of that."""
     mechanism = arm("planar", 8)
     motion = oracle.septic(*np.random.default_rng(2).uniform(-1.5, 1.5, (2, 8)))
     model, knots_sent = Model.of(mechanism), on_the_wire(mechanism, motion)
@@ -80,27 +79,28 @@ def test_that_a_long_chain_is_limited_by_the_step_of_the_wire_alone():
 
 @pytest.mark.parametrize("kind, n", [("planar", 3), ("spatial", 6)])
 def test_that_in_double_the_path_adds_nothing_to_the_step(kind, n):
-    """Knots in double precision: what is left is the discretisation, the same as of the step on exact positions."""
+    """With knots in double precision, only the discretisation error is left. The step on exact positions has the same
+    error."""
     mechanism = arm(kind, n)
     model, dt = Model.of(mechanism), 1e-3
     motion = oracle.septic(*np.random.default_rng(8).uniform(-1.5, 1.5, (2, n)))
     tau = CompiledPath(mechanism, "double").torque_at(*sampled(mechanism, motion))
     t = (np.arange(-1, len(tau) + 1) + 0.5) * dt
     step = CompiledStep(model, "double").torque(motion(t))
-    # septics between quintic knots differ by the interpolation alone: 3e-9 of their size at 250 Hz
+    # septics between quintic knots differ only by the interpolation: 3e-9 of their size at 250 Hz
     assert np.max(np.abs(tau - step)) < 2e-6 * oracle.peak(step)
     one_quintic = oracle.quintic(*np.random.default_rng(9).uniform(-1.5, 1.5, (2, n)))
     tau = CompiledPath(mechanism, "double").torque_at(*sampled(mechanism, one_quintic))
     inner = (np.arange(-1, len(tau) + 1) + 0.5) * dt
     q = one_quintic(inner)
-    # outside its duration the oracle rests where the board's end pieces go on
+    # outside its duration the reference rests, but the board's end pieces go on
     q[0], q[-1] = _beyond(one_quintic, inner[0]), _beyond(one_quintic, inner[-1])
     step = CompiledStep(model, "double").torque(q)
     assert np.max(np.abs(tau - step)) < 1e-9 * oracle.peak(step)
 
 
 def _beyond(motion, t):
-    """A quintic rest-to-rest motion's polynomial, also outside of [0, duration]."""
+    """Return the polynomial of a quintic rest-to-rest motion, also outside of [0, duration]."""
     start, end = motion(0.0), motion(motion.duration)
     s = t / motion.duration
     return start + (end - start) * (10 * s**3 - 15 * s**4 + 6 * s**5)
@@ -125,13 +125,14 @@ def test_that_any_whole_number_of_ticks_a_knot_works(knot_hz):
     single = CompiledPath(mechanism).torque(on_the_wire(mechanism, motion))
     double = CompiledPath(mechanism, "double").torque_at(*sampled(mechanism, motion))
     assert np.max(np.abs(double - expected)) < 2e-5 * oracle.peak(expected)
-    # the wire's step over the square of the knots' distance: 5.77 * 2^-32 turn / h^2, times the inertia
+    # the wire's step over the square of the knots' distance, times the inertia: 5.77 * 2^-32 turn / h^2
     wire = 5.77 * 2 * np.pi / 2**33 * knot_hz**2 * 4.0
     assert np.max(np.abs(single - double)) < 1e-4 * oracle.peak(expected) + wire
 
 
 def test_that_float32_knots_would_destroy_the_torque():
-    """Why positions are integers: the same path with positions rounded to float32 fails by an order."""
+    """This test shows why positions are integers. With positions rounded to float32 the same path fails by a factor of
+    ten."""
     mechanism = arm("planar", 3)
     motion = oracle.septic([1.0, -0.5, 2.0], [2.5, 0.7, 1.1])
     q, v, a = sampled(mechanism, motion)
@@ -145,6 +146,6 @@ def test_that_continuous_joints_may_wrap_in_mid_motion():
     there = oracle.septic([3.0, -3.0, 3.1], [4.5, -4.2, 2.0])
     tau = CompiledPath(mechanism).torque(on_the_wire(mechanism, there))
     expected = exact(mechanism, there)
-    step = on_the_wire(mechanism, there).position.astype(np.int32).astype(float)  # what the step takes of it
+    step = on_the_wire(mechanism, there).position.astype(np.int32).astype(float)  # result of the step
     assert np.max(np.abs(np.diff(step, axis=0))) > 0.99 * 2**32
     assert np.max(np.abs(tau - expected)) < 1e-4 * oracle.peak(expected)

@@ -1,4 +1,4 @@
-"""Giving way to a touch and going back, by an application on this computer."""
+"""An arm gives way to a touch and goes back, in an application on this computer."""
 
 from dataclasses import replace
 
@@ -24,7 +24,7 @@ START = (0.4, 0.3, 0.2)
 
 
 class Arm(App):
-    """An arm that gives way and returns, with the reports of what it feels."""
+    """An application of an arm that gives way and returns, with its FELT reports."""
 
     def __init__(self, mechanism=None, **how):
         self.reports = []
@@ -38,20 +38,20 @@ class Arm(App):
 
     @property
     def way(self):
-        """The reported consequence of a touch."""
+        """Return the reported consequences of a touch."""
         self.run(PERIOD)
         return {name for name, (bit, _) in FELT_TOUCHED.items() if self.reports[-1].touched & bit}
 
     def now(self):
-        """The state in this very tick."""
+        """Return the name of the state in this tick."""
         return self.name(STATES, self.lib.fake_state_now())
 
     def touched(self):
-        """A touch, in this very tick."""
+        """Cause a touch in this tick."""
         self.lib.fake_event(TOUCHED)
 
     def until(self, state, most=20_000, alive=True):
-        """Telemetry until the state is there; fails where it does not come."""
+        """Return the telemetry until this state. Fail if the state does not come."""
         records = []
         for _ in range(most):
             records.append(self.run(1, alive=alive))
@@ -60,12 +60,12 @@ class Arm(App):
         raise AssertionError(f"not {state} but {self.now()} after {most} ticks")
 
     def at(self):
-        """rad that the joints are held at."""
+        """Return the positions at which the joints are held, rad."""
         return self.run(1)["target"][-1] * TURN
 
 
 def feeling(thresholds=TOUCH, mechanism=None):
-    """An arm that has been held for longer than it takes to feel."""
+    """Return an arm in HOLD after contact detection has settled."""
     arm = mechanism or changed(limits=LIMITS)
     joints = tuple(replace(joint, contact=Contact(torque), encoder=replace(joint.encoder, counts=COUNTS))
                    for joint, torque in zip(arm.joints, thresholds, strict=True))
@@ -76,7 +76,7 @@ def feeling(thresholds=TOUCH, mechanism=None):
 
 
 def led(app, joint, way, ticks=WAITS):
-    """Lead a joint by a way, rad, smoothly."""
+    """Move a joint smoothly by a displacement, rad, as a hand does."""
     count = 2.0 * np.pi / app.joints[joint].encoder.counts
     steps = np.round(0.5 * way * (1.0 - np.cos(np.linspace(0.0, np.pi, ticks + 1))) / count)
     for counts in np.diff(steps):
@@ -85,7 +85,7 @@ def led(app, joint, way, ticks=WAITS):
 
 
 def deaf(mechanism):
-    """An arm that feels no touch of itself."""
+    """Return the mechanism with thresholds that no touch exceeds."""
     return replace(mechanism, joints=tuple(replace(joint, contact=Contact(1e6)) for joint in mechanism.joints))
 
 
@@ -128,11 +128,11 @@ def test_an_arm_that_is_held_feels_what_leaves_its_mean_as_others_do():
 
 
 def test_what_presses_on_is_a_touch_for_as_long():
-    """Torques that a joint makes against its motion are felt for as long as they last: no mean follows them."""
-    app = feeling((0.008, 0.008, 0.008))  # its friction, led at 6 mrad/s, is 0.006 N m
+    """A joint's torque against its motion is a touch for as long as it lasts. The mean does not follow it."""
+    app = feeling((0.008, 0.008, 0.008))  # at 6 mrad/s the joint's friction is 0.006 N m
     push(app, 1)
     turns = 0
-    while turns < 3:  # led to and fro, more slowly than what counts as moving
+    while turns < 3:  # the hand moves the joint to and fro, more slowly than the bound of motion
         for _ in range(2000):
             app.chip.counts[AT] += 1 if turns % 2 == 0 else -1
             app.run(1, follow=False)
@@ -143,7 +143,7 @@ def test_what_presses_on_is_a_touch_for_as_long():
 
 
 def playing(app):
-    """Play a motion of 0.8 s that ends; on the way."""
+    """Play a motion of 0.8 s to its end. Return on the way."""
     hz = app.mechanism.control.knot_hz
     s = np.linspace(0.0, 1.0, round(0.8 * hz) + 1)[:, None]
     at = np.array([joint.start for joint in app.joints])
@@ -200,7 +200,7 @@ def test_a_touch_on_the_way_back_makes_it_give_way_again_and_too_many_for_good()
     app = Arm(deaf(changed(limits=LIMITS)))
     app.ready()
     place = app.at()
-    for _ in range(2):  # they are counted anew once it has been back
+    for _ in range(2):  # after the arm has been back, the tries count from zero
         app.touched()
         for _ in range(RETURN_TRIES - 1):
             led(app, 0, 0.1)
@@ -225,7 +225,7 @@ def test_a_touch_on_the_way_back_makes_it_give_way_again_and_too_many_for_good()
 
 
 def moved(app):
-    """Give way on the path, be led away, and go back."""
+    """Let the arm give way on the path, lead it away, and let it go back."""
     tracking(app)
     app.touched()
     led(app, 0, 0.3)
@@ -284,7 +284,7 @@ def test_who_leads_it_from_then_on_leads_it():
 
 
 def test_it_gives_way_with_no_more_than_its_weight():
-    """However much of its friction was compensated when it was led before."""
+    """Friction compensation from an earlier FLOAT has no effect here."""
     torques = []
     for led_before in (False, True):
         app = Arm(deaf(three_link()))
@@ -335,7 +335,7 @@ def test_a_joint_that_is_jogged_gives_way_and_returns():
 
 
 def test_a_place_beyond_a_limit_is_left_for_the_limit():
-    """The arm is held where it has been led to, outside its limits but by less than a fault."""
+    """The arm is held where a hand has led it: outside its limits, but by less than a fault."""
     app = Arm(deaf(changed(limits=LIMITS)))
     assert app.home([2.49, -2.49, 0.0]) == "NONE" and app.command("ARM") == "NONE"
     assert app.ask(Float(app.token % 255 + 1, 0)) == "NONE"

@@ -1,4 +1,4 @@
-"""Every cell of the state table, every refusal, every fault: each reached by what would reach it on a robot."""
+"""Every cell of the state table, every refusal and every fault. Each test uses a cause that could occur on a robot."""
 
 import re
 from dataclasses import replace
@@ -25,8 +25,9 @@ EVENTS = {"HOME": 9, "FLOAT": 10, "JOG": 11, "SEEK": 12, "PROBE": 13, "GAINS": 1
           "FOLLOW": 15, "PASSED": 16, "PAUSED": 17, "ENDED": 18, "SILENT": 19, "LEFT": 20, "FAULT": 21, "ESTOP": 22}
 DRIVEN = ("HOLD", "TRACK", "HOMING", "FLOAT", "JOG", "PROBE", "CLOSING", "FOLLOW", "HELD")  # with outputs on
 
-# Effect of a request whose conditions are met: the states in which it is possible, and the state that each leads to.
-# Elsewhere it is refused: by the latched fault in FAULT, by the e-stop in ESTOP, as wrong in any other state.
+# Effect of a request whose conditions are met: the states that allow the request, and the next state from each. In
+# other states the board refuses it: as the latched fault in FAULT, as the e-stop in ESTOP, otherwise as the wrong
+# state.
 COMMAND_TABLE = {
     "ARM": {"DISARMED": "HOLD", "HOMING": "HOLD", "HELD": "HOLD"},
     "DISARM": {state: state if state in ("BOOT", "CHECK", "FAULT", "ESTOP", "LEAVING") else "DISARMED"
@@ -47,7 +48,7 @@ COMMAND_TABLE = {
     "FOLLOW": {"HOLD": "FOLLOW"},
 }
 REFUSED = {"FAULT": "FAULT_LATCHED", "ESTOP": "ESTOP_ACTIVE"}
-# Effect of the board's own events: the states that they change, and the next state.
+# Effect of the board's events: the states that each event changes, and the next state.
 EVENT_TABLE = {
     "PASSED": {"BOOT": "CHECK", "CHECK": "DISARMED", "CLOSING": "DISARMED"},
     "PAUSED": {"TRACK": "HOLD", "JOG": "HOLD", "FOLLOW": "HOLD", "PROBE": "DISARMED"},
@@ -60,13 +61,13 @@ EVENT_TABLE = {
 
 
 def in_lab(**safety):
-    """The three-link arm with a stop to find its first joint's zero at, and gains that may be overlaid."""
+    """Return the three-link arm with gain overlay and with a stop that gives its first joint's zero."""
     mechanism = changed(encoder={"zero": "stop"}, home=Home(at=-1.57))
     return replace(mechanism, safety=replace(mechanism.safety, gain_overlay=(0.5, 2.0), **safety))
 
 
 def request(app, event):
-    """The message behind an event of EVENTS, within its bounds."""
+    """Return a valid message for an event of EVENTS."""
     token = app.token % 255 + 1
     return {
         "FLOAT": Float(token, 50), "JOG": Jog(token, 0, 0.5), "SEEK": Seek(token, 0), "PROBE": Probe(token, 0, 0.0),
@@ -75,12 +76,12 @@ def request(app, event):
 
 
 def knot(i, flags=0):
-    """The one of the three-link motion with this number."""
+    """Return the knot of the three-link motion with this number."""
     k = three_link_knots()
     return Knot(flags, k.position[i].tolist(), k.rate[i].tolist(), k.acceleration[i].tolist())
 
 
-JUMP = Knot(0, [0] * 3, [0.0] * 3, [0.0] * 3)  # far from where the three-link motion is
+JUMP = Knot(0, [0] * 3, [0.0] * 3, [0.0] * 3)  # far from the three-link motion
 
 
 def tracking(app, knots=250, end=True):
@@ -92,7 +93,7 @@ def tracking(app, knots=250, end=True):
 
 
 def jumping(mechanism=None, **how):
-    """A board that plays a motion in which a bad knot has come."""
+    """Return a board that plays a motion and has received a bad knot."""
     app = App(mechanism, **how)
     tracking(app, knots=150, end=False)
     app.send(JUMP, seq=150)
@@ -120,7 +121,7 @@ def stopped(app):
 
 
 def homing(app):
-    """Found already: the joint does not give way, so it stands at its stop."""
+    """Seek the first joint's zero to the end. The joint does not move, so it stands at its stop."""
     assert app.home() == "NONE"
     assert app.ask(request(app, "SEEK")) == "NONE"
     app.run(1200, follow=False)
@@ -138,7 +139,7 @@ def jogging(app):
 
 
 def following(app):
-    """On the move."""
+    """Follow a moving target."""
     app.ready()
     assert app.ask(request(app, "FOLLOW")) == "NONE"
     start = app.status.target
@@ -158,7 +159,7 @@ def leaving(app):
 
 
 def in_state(state, event=None, drive="voltage"):
-    """An app in a state, all conditions of the event met."""
+    """Return an app in this state that meets all conditions of the event."""
     how = {"CLOSING": {"brake": Brake(0.2, 0.3)}, "HELD": {"host": "hold"}}.get(state, {})
     app = App(driven(in_lab(**how), drive))
     if state in ("BOOT", "CHECK"):
@@ -179,7 +180,7 @@ def in_state(state, event=None, drive="voltage"):
 
 
 def left(app):
-    """Held in the middle of a motion whose host is gone."""
+    """Lose the host in the middle of a motion, and hold."""
     tracking(app, knots=150, end=False)
     app.run(1100, alive=False)
 
@@ -212,7 +213,7 @@ def test_every_event_in_every_state(event):
         assert app.name(messages.STATES, app.lib.fake_state_now()) == then, state
         assert app.chip.safe - safe == (then in ("FAULT", "ESTOP", "DISARMED")
                                         and state not in ("CHECK" if event == "PASSED" else "", then)
-                                        or (event, state) == ("PASSED", "FAULT")), state  # held until brakes had closed
+                                        or (event, state) == ("PASSED", "FAULT")), state  # held by brakes first
         assert app.chip.outputs == (app.state in DRIVEN), state
 
 
@@ -279,7 +280,7 @@ def test_that_what_went_wrong_before_the_first_tick_is_a_fault(fault, mends, chi
 
 
 def flipped(name):
-    """A patch: the first joint's constant is one bit off."""
+    """Return a patch that flips one bit of the first joint's constants."""
     def flip(text):
         at = next(m.end() for m in re.finditer(rf"\.{name} = -?", text))
         return text[:at] + str(int(text[at]) ^ 1) + text[at + 1:]
@@ -344,7 +345,7 @@ def test_that_arming_is_refused_by_name():
 
 
 def moving(app, joint):
-    """The joint turns by itself while a command is on its way and executed."""
+    """Turn a joint. It still moves when the next command is executed."""
     for _ in range(100):
         app.chip.counts[joint] += 2
         app.run(1)
@@ -352,7 +353,7 @@ def moving(app, joint):
 
 
 def limits_of(app, joint):
-    """The lowest and the highest wire position of a joint."""
+    """Return the lowest and the highest wire position of a joint."""
     row = control_source.joint_constants(app.mechanism, app.joints[joint])
     return row.lower * control_source.COARSE, row.upper * control_source.COARSE
 
@@ -439,14 +440,14 @@ def test_that_start_is_refused_by_name():
     assert app.command("FLUSH") == "NONE"
     assert app.see().buffered == 0
     app.stream(knots, most=10)
-    assert app.command("START") == "NOTHING_BUFFERED"  # too few to stop in, and no END
+    assert app.command("START") == "NOTHING_BUFFERED"  # too few knots for a stop, and no END
     assert app.command("FLUSH") == "NONE"
     app.stream(knots, most=250)
     assert app.command("START") == "NONE"
 
 
 def test_that_the_feedforward_of_a_motion_is_of_its_path_from_the_first_tick():
-    """Not of the pose that is held, which may be a little beside its start."""
+    """The held pose may be slightly off the motion's start. The feed-forward still follows the path."""
     records = []
     for beside in (0.0, 0.004):
         app = App(three_link())
@@ -468,7 +469,8 @@ def test_that_an_unknown_command_is_refused_by_name():
 
 
 def test_that_every_refusal_was_reached_above():
-    """The names in this file, and in those of closed loops, brakes, loads, buses and lying down, are all there are."""
+    """Every refusal occurs in this file or in the files of closed loops, brakes, loads, buses, following or lying down.
+    """
     files = {f"test_{name}" for name in ("safety", "loops", "brake", "heat", "bus", "follow", "park")}
     text = "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py") if path.stem in files)
     assert all(f'"{name}"' in text for name in messages.REFUSALS)
@@ -535,7 +537,7 @@ def test_that_the_lab_modes_that_power_up_look_at_the_board_first(event, refusal
 
 
 def run_away(app, counts):
-    """A joint turns by itself until that is a fault."""
+    """Turn a joint until the board enters a fault."""
     for _ in range(200):
         app.chip.counts[1] += counts
         app.run(1, follow=False)
@@ -558,7 +560,7 @@ CAUSES = {
     "HOST_LOST": lambda app: app.run(1100, alive=False),
     "KNOT": lambda app: app.send(Knot(2, [0] * 3, [0.0] * 3, [0.0] * 3), seq=app.see().ack),
 }
-# brought about elsewhere; see their own tests
+# other tests cause these faults
 NOT_HERE = {"OVERLOAD", "ENCODER_STUCK", "HOMING", "LOOPS_SINGULAR", "MODE", "DRIVE_SILENT", "DRIVE_FAULT", "BUS_OFF",
             "LOW_SUPPLY"}
 
@@ -601,7 +603,7 @@ def test_that_each_fault_is_reacted_to_as_the_file_says(fault, name, reaction):
     app.post("DISARM")
     while app.chip.outputs and len(app.trace) < 10_000:
         app.run(1, follow=False)
-    assert not any(app.chip.duty)  # from the tick on in which the outputs went off
+    assert not any(app.chip.duty)  # off since the tick in which the outputs went off
     assert not app.run(5, follow=False)["torque"].any()
     assert (app.state, app.chip.outputs) == ("DISARMED" if waits else "FAULT", 0)
 
@@ -617,7 +619,7 @@ def test_that_a_held_arm_lets_go_when_worse_comes():
     assert (app.state, app.fault[0], app.chip.outputs) == ("FAULT", "OVER_VOLTAGE", 1)  # the motors brake
     assert app.command("ARM") == "FAULT_LATCHED"
     app.chip.bus_voltage = 24.0
-    assert np.abs(app.run(5)["torque"]).max() == 0.0  # and go on braking
+    assert np.abs(app.run(5)["torque"]).max() == 0.0  # and the motors go on braking
     app.chip.counts[2] += 1000
     app.run(2)
     app.chip.estop = 1
@@ -629,13 +631,13 @@ def test_that_the_next_host_takes_over_an_arm_that_is_held_without_letting_it_go
     app = in_state("HELD")
     assert app.fault[0] == "HOST_LOST" and app.chip.remembered == messages.FAULTS["HOST_LOST"][0]
     safe, before = app.chip.safe, app.run(1)
-    app.send(Target(0, 0, 0, 0, [0] * 3, [0.0] * 3))  # of the host that is gone, as the knots
+    app.send(Target(0, 0, 0, 0, [0] * 3, [0.0] * 3))  # from the lost host, like its knots
     assert sent(app) == 0
-    app.send(Command(app._next(), COMMANDS["ARM"]), tag=app.tag ^ 1)  # of another mechanism's host
+    app.send(Command(app._next(), COMMANDS["ARM"]), tag=app.tag ^ 1)  # from a host of another mechanism
     app.run(20)
     assert (app.state, app.status.buffered, app.fault[0]) == ("HELD", 0, "HOST_LOST")
     app.chip.not_ready, app.chip.temperature = 1, 80.0
-    record = app.run(100)  # a host that looks
+    record = app.run(100)  # a host that only reads
     assert app.command("ARM") == "NONE" and (app.state, app.fault) == ("HOLD", ("NONE", 255))
     assert app.chip.remembered == 0 and app.chip.safe == safe and app.flags == {"HOMED", "OUTPUTS"}
     record = np.concatenate([before, record, app.run(100)])
@@ -663,7 +665,7 @@ def test_that_brakes_hold_an_arm_whose_host_is_gone():
 
 
 def test_that_a_braking_arm_goes_on_braking_when_its_host_is_lost():
-    """HOST_LOST stops the arm on its path first; where it brakes already there is no path to stop on."""
+    """HOST_LOST first stops an arm on its path. A braking arm has no path."""
     app = in_hold(in_lab(electrical="brake", host="coast"))
     app.chip.bus_voltage = 33.0
     app.run(20)
@@ -692,7 +694,7 @@ def test_that_an_arm_under_the_law_is_held_where_it_is(begin):
 
 
 def test_that_an_arm_held_after_a_fault_does_not_creep():
-    """The fault goes on, its reaction does not begin anew where the joint has got to meanwhile."""
+    """The fault persists, but its reaction does not begin again at the joint's new position."""
     app = in_hold(in_lab(motion="hold", stuck_s=10.0))
     run_away(app, 20)
     held = app.run(1, follow=False)["target"][0].copy()
@@ -722,7 +724,7 @@ def test_that_a_braking_joint_is_sought_for_no_more():
 
 
 def soon_lost():
-    """The host is taken for lost before the arm has come to rest."""
+    """Return a patch with which the host counts as lost before the arm has come to rest."""
     return {"ft_config.h": patch("#define FT_HOST_LOST 1000u", "#define FT_HOST_LOST 150u")}
 
 
@@ -731,7 +733,8 @@ def soon_lost():
     (lambda app: run_away(app, 20), {"motion": "hold"}, "OVERSPEED"),
 ])
 def test_that_a_fault_on_the_way_to_another_takes_its_place(cause, reaction, fault):
-    """A lost host would let the arm coast once it is at rest; it does what the fault before that asks for."""
+    """A lost host would let the arm coast once it is at rest. The arm follows the reaction of the other fault instead.
+    """
     app = App(in_lab(**reaction), patches=soon_lost())
     tracking(app)
     app.run(160, alive=False)
@@ -763,7 +766,7 @@ def expect(app, fault, joint=255):
 
 
 def sees(**what):
-    """A cause: the chip shows something."""
+    """Return a cause: the chip reports these values."""
     return lambda app: [setattr(app.chip, name, value) for name, value in what.items()]
 
 
@@ -793,7 +796,7 @@ def test_that_what_goes_wrong_in_one_tick_is_a_fault(state, cause, fault, joint)
     ("DISARMED", sees(stack_left=1), "STACK", False), ("HOLD", sees(stack_left=1), "STACK", False),
 ])
 def test_that_what_the_main_loop_sees_is_a_fault(state, cause, fault, mends):
-    """mends: a fault of what passes may be cleared; one that only a reset mends stays."""
+    """mends: the cause may pass, so CLEAR works. Without it the fault stays until a reset."""
     app = in_state(state)
     app.chip.temperature = 85.0
     app.run(5)
@@ -805,7 +808,7 @@ def test_that_what_the_main_loop_sees_is_a_fault(state, cause, fault, mends):
 
 
 def test_that_a_joint_left_behind_is_a_fault_after_its_time():
-    app = App(in_lab(stuck_s=10.0))  # its encoder being silent is not what is looked at here
+    app = App(in_lab(stuck_s=10.0))  # this test must not end in ENCODER_STUCK
     tracking(app)
     record = app.run(3000, follow=False)
     expect(app, "FOLLOWING", 0)
@@ -817,12 +820,12 @@ def test_that_a_joint_left_behind_is_a_fault_after_its_time():
 
 
 def test_that_an_encoder_that_does_not_count_under_full_torque_is_a_fault():
-    app = App(changed(limits={"effort": 0.3}))  # less than gravity asks for
+    app = App(changed(limits={"effort": 0.3}))  # less than gravity needs
     assert app.home([0.0, 0.0, 0.0]) == "NONE"
     app.post("ARM")
     record = app.run(400, follow=False)
     expect(app, "ENCODER_STUCK", 0)
-    # 0.1 s at the limit, and the tick that is too many
+    # 0.1 s at the limit, and one tick more
     assert np.count_nonzero(record["torque"][:, 0] == np.float32(0.3)) == 101
 
 
@@ -845,7 +848,7 @@ def test_that_all_of_the_drivers_is_looked_at_before_what_may_arm_and_a_little_i
     app.command("ARM")
     assert app.chip.looked == looked + 1 and app.chip.rounds > rounds + 1
     app.command("STOP")
-    assert app.chip.looked == looked + 1  # the outputs are on: what a round looks at has to do
+    assert app.chip.looked == looked + 1  # the outputs are on, so only one register is read per round
 
 
 def test_that_what_a_driver_reports_is_told():
@@ -867,7 +870,7 @@ def test_that_a_current_loop_that_drops_the_outputs_is_named_with_its_joint(stat
 
 @pytest.mark.parametrize("event", ["ARM", "SEEK", "PROBE"])
 def test_that_a_low_supply_of_the_chip_keeps_the_outputs_off_by_its_own_name(event):
-    """Also after a start into the fault, which may be cleared: the outputs would not come on, without a word."""
+    """The fault of the start can be cleared. The name SUPPLY must then say why the outputs stay off."""
     app = App(in_lab(), errors=128)
     assert app.fault[0] == "SUPPLY" and app.command("CLEAR") == "NONE"
     app.home()
@@ -887,13 +890,14 @@ def test_that_a_current_sensor_off_its_zero_keeps_the_arm_from_being_armed():
 
 
 def seeing_all(old, new):
-    """A patch that may look at all that the application knows."""
+    """Return a patch of a text that may read the whole state of the application."""
     return lambda text: '#include "ft_state.h"\n' + patch(old, new)(text)
 
 
 @pytest.mark.parametrize("table", [0, 1, 2])
 def test_that_constants_that_change_while_the_board_runs_are_a_fault(table):
-    """The main loop looks at them round and round; flash has no way to change one bit of itself, so the check does."""
+    """The main loop checks the constants all the time. Flash cannot change one bit of itself, so the test changes the
+    check sum."""
     changing = f"ft_crc32_more(round_.crc, bytes + round_.at, n) ^ (ft.time.tick >= 1000u && round_.table == {table}u)"
     app = in_hold(patches={"ft_watch.c": seeing_all("ft_crc32_more(round_.crc, bytes + round_.at, n)", changing)})
     app.run(900)
@@ -903,7 +907,7 @@ def test_that_constants_that_change_while_the_board_runs_are_a_fault(table):
     assert app.command("CLEAR") == "FAULT_LATCHED"
 
 
-CODE = 5000  # bytes of the chip made of variables; a round looks at 64 of them
+CODE = 5000  # bytes of the fake chip's image; a round checks 64 of them
 
 
 @pytest.mark.parametrize("at", [0, 63, 64, 4095, 4096, CODE - 1])
@@ -921,7 +925,7 @@ def test_that_a_byte_of_the_image_that_changes_while_the_board_runs_is_a_fault(a
 @pytest.mark.parametrize("at", [0, 4095, 4096, CODE - 1])
 @pytest.mark.parametrize("errors", [0, 2, 8, 128])
 def test_that_a_board_whose_image_has_changed_does_not_start(at, errors):
-    """Whatever else the chip says: what comes of a changed image is not to be believed."""
+    """The board trusts no other result of the start if the image has changed."""
     app = App(flipped=at, errors=errors)
     assert (app.state, app.fault[0]) == ("FAULT", "CODE")
     assert app.command("ARM") == app.command("CLEAR") == "FAULT_LATCHED"
@@ -933,7 +937,7 @@ def test_that_a_start_feeds_the_watchdog_while_it_looks_at_the_image():
 
 
 def test_that_tables_that_change_are_told_as_such_by_whatever_finds_them():
-    """The tables are part of the image too."""
+    """The tables are part of the image too, so two checks may find the change."""
     wrong = seeing_all("return whole;", "return whole && ft.time.tick < 100u;")
     app = in_hold(patches={"ft_watch.c": wrong})
     app.chip.code[0] ^= 1
@@ -946,7 +950,7 @@ def test_that_a_lost_host_means_a_stop_on_the_path_then_outputs_off():
     record = app.run(1500, alive=False)
     expect(app, "HOST_LOST")
     moving_ = np.flatnonzero(np.abs(record["target_rate"]).max(axis=1) > 0)
-    assert 100 + 240 <= moving_[-1] <= 100 + 270  # silent for 0.1 s, then stopped within 0.25 s
+    assert 100 + 240 <= moving_[-1] <= 100 + 270  # silent for 0.1 s, then a stop within 0.25 s
     on = np.flatnonzero(np.abs(record["torque"]).max(axis=1) > 0)
     assert 990 <= on[-1] <= 1010
 
@@ -969,7 +973,8 @@ def test_that_a_host_that_comes_back_in_time_can_resume():
 
 
 def test_that_the_bounds_of_a_silent_host_are_exact():
-    """Silence is noticed in the tick after the time-out, and is a fault in the tick after ten times that."""
+    """The board detects silence in the tick after the time-out. It enters the fault in the tick after ten times the
+    time-out."""
     app = App()
     floating(app)
     app.send(Poll())
@@ -998,7 +1003,7 @@ def test_that_a_bad_knot_ends_a_jog():
     app.send(JUMP, seq=100)
     record = app.run(200)
     on = np.flatnonzero(np.any(record["torque"] != 0.0, axis=1))[-1]
-    assert 0 < on < 60  # the ramp from 0.1 s of a jog, not the dead man's time before it
+    assert 0 < on < 60  # the ramp from 0.1 s of a jog, without the time-out of the jog
     assert np.abs(record["target_rate"][on]).max() == 0.0
     expect(app, "KNOT", 0)
 
@@ -1015,7 +1020,7 @@ def test_that_a_host_that_goes_on_jogging_does_not_put_off_the_fault_of_a_bad_kn
 
 @pytest.mark.parametrize("event", ["RESUME", "FLOAT", "JOG", "FOLLOW"])
 def test_that_nothing_begins_while_a_fault_waits_for_the_last_targets_to_rest(event):
-    """Between the end of the stop on the path, which is HOLD already, and the fault lie a few ticks."""
+    """The stop on the path ends in HOLD. The fault follows a few ticks later."""
     app = jumping(in_lab())
     come_to(app, "HOLD")
     asked = Command(app.token + 1, messages.COMMANDS[event][0]) if event == "RESUME" else request(app, event)
@@ -1024,7 +1029,7 @@ def test_that_nothing_begins_while_a_fault_waits_for_the_last_targets_to_rest(ev
 
 
 def test_that_no_motion_starts_while_a_fault_waits_for_the_last_targets_of_another_to_rest():
-    """The second motion is buffered already, and a bad knot of it comes as the first one ends."""
+    """The second motion is already buffered, and its bad knot comes as the first motion ends."""
     app = in_hold()
     one = three_link_knots()
     still = Knots(np.repeat(one.position[:1], 60, 0), 0.0 * one.rate[:60], 0.0 * one.acceleration[:60])
@@ -1072,7 +1077,7 @@ def test_that_the_first_of_two_faults_to_come_is_taken():
 
 
 def test_that_a_host_that_comes_back_too_late_is_still_lost():
-    """Silent for longer than a fault takes, it talks again before the arm has come to rest."""
+    """The host is silent for longer than the limit of the fault. It sends again before the arm has come to rest."""
     app = App(patches=soon_lost())
     tracking(app)
     app.run(160, alive=False)
@@ -1080,7 +1085,7 @@ def test_that_a_host_that_comes_back_too_late_is_still_lost():
     seq = app.see().ack
     app.stream(Knots(*(x[seq:] for x in (three_link_knots().position, three_link_knots().rate,
                                          three_link_knots().acceleration))), most=10, start=False)
-    assert app.see().ack == seq  # no more knots for a motion that ends in a fault
+    assert app.see().ack == seq  # the board takes no more knots, as the motion ends in a fault
     app.run(300)
     expect(app, "HOST_LOST")
 
@@ -1108,7 +1113,7 @@ def test_that_knots_running_out_is_no_fault_but_a_stop_on_the_path():
 
 
 def bad_knot(app, at, flags=0, **change):
-    """Send the three-link motion up to a knot, and that one changed."""
+    """Send the three-link motion up to a knot, and then this knot with a change."""
     knots = three_link_knots()
     seq = app.see().ack
     app.stream(knots, first=seq, most=at)
@@ -1139,7 +1144,7 @@ def test_that_a_bad_knot_is_a_fault_naming_the_joint(joint, change, at):
 
 
 def start_knot(app, joint=0, position=None, flags=messages.KNOT_START, acceleration=0.0, seq=None):
-    """A motion's first knot where the joints are, but for one of them; returns whether it was taken."""
+    """Send a motion's first knot at the joints' positions, with one joint changed. Return whether the board took it."""
     before = app.see().ack if seq is None else seq
     at = [position if j == joint and position is not None else q for j, q in enumerate(app.see().target)]
     app.send(Knot(flags, at, [0.0] * 3, [acceleration if j == joint else 0.0 for j in range(3)]), seq=before)
@@ -1177,7 +1182,7 @@ def test_that_a_motion_may_begin_anew_before_its_second_knot():
 
 
 def test_that_a_joint_is_not_too_fast_between_knots_either():
-    """At both of them it is within its limit, and the way between them is smooth."""
+    """At both knots the joint is within its limit, and the path between them is smooth."""
     app = in_hold()
     joint, T = 1, 1 / 250
     most = app.joints[joint].limits.velocity
@@ -1195,7 +1200,8 @@ def test_that_a_joint_is_not_too_fast_between_knots_either():
 
 
 def second_taken(app, joint, position, rate, acceleration=0.0):
-    """Return whether the segment from rest at the start to this knot of one joint is taken; it is flushed then."""
+    """Return whether the board takes the segment from rest at the start to this knot of one joint. Flush the segment.
+    """
     q, v, a = (np.zeros((2, app.J)) for _ in range(3))
     q[:] = [j.start for j in app.joints]
     q[1, joint] += position
@@ -1211,8 +1217,7 @@ def second_taken(app, joint, position, rate, acceleration=0.0):
 
 
 def test_that_a_joint_is_not_too_fast_at_the_end_of_the_way_between_knots_either():
-    """The rate along the segment, in shares of the limit: -6.6 x^2 + 6 x^3, most of it at three quarters, no jump at
-    all."""
+    """The rate along the segment is -6.6 x^2 + 6 x^3 of the limit. It is largest at three quarters, without a jump."""
     app = in_hold()
     joint, T = 0, 1 / 250
     most = app.joints[joint].limits.velocity
@@ -1223,19 +1228,20 @@ def test_that_a_joint_is_not_too_fast_at_the_end_of_the_way_between_knots_either
 
 
 def test_that_a_segment_does_not_reach_farther_than_its_positions_can_tell():
-    """Fast joints and few knots: the way itself is short enough, the polynomial's terms on it are not."""
+    """Joints are fast and knots are rare. The displacement is short enough, but the polynomial's terms are too large.
+    """
     mechanism = changed(limits={"velocity": 100.0})
     slow = replace(mechanism.control, rate_hz=100, knot_hz=20, observer_hz=10.0)
     app = in_hold(replace(mechanism, control=slow, board=replace(mechanism.board, pwm_hz=12500)))
     joint, T = 2, 1 / 20
-    knot = np.array([0.5 * T, 1.0])  # a rate reached by 3 x^2 - 2 x^3
+    knot = np.array([0.5 * T, 1.0])  # the rate follows 3 x^2 - 2 x^3
     assert second_taken(app, joint, *(12.0 * knot))  # rad/s
     assert not second_taken(app, joint, *(30.0 * knot))
     expect(app, "KNOT", joint)
 
 
 def beyond_a_turn():
-    """The last joint may turn by more than a turn."""
+    """Return an application whose last joint may turn by more than a turn."""
     mechanism = three_link()
     joints = list(mechanism.joints)
     joints[2] = replace(joints[2], limits=replace(joints[2].limits, lower=-1.0, upper=5.5))
@@ -1243,7 +1249,7 @@ def beyond_a_turn():
 
 
 def sweep(app, number, count):
-    """Knots of the last joint's way from `number` times 92 degrees beyond its start to the next."""
+    """Return knots of the last joint's sweep by 92 degrees, which starts `number` times 92 degrees beyond its start."""
     a, b = (np.array([j.start for j in app.joints]) for _ in range(2))
     a[2], b[2] = a[2] + number * 1.6, b[2] + (number + 1) * 1.6
     motion, t = oracle.quintic(a, b, (count - 1) / 250), np.arange(count) / 250
@@ -1252,8 +1258,7 @@ def sweep(app, number, count):
 
 
 def test_that_motions_wait_for_each_other_in_the_turn_that_they_lead_to():
-    """Two sweeps wait while the first is not begun; the third goes on from where they will have led, beyond a half
-    turn."""
+    """Two sweeps wait behind the first one. The third starts from their end, beyond half a turn."""
     app = beyond_a_turn()
     app.ready()
     count = 84
@@ -1285,7 +1290,7 @@ def test_that_a_bad_knot_in_mid_motion_stops_on_the_path_first():
     rates = np.abs(record["target_rate"]).max(axis=1)
     on = np.flatnonzero(np.abs(record["torque"]).max(axis=1) > 0)
     assert rates[on[-1]] < 1e-3 < np.max(rates)  # at rest when the outputs went off
-    assert on[-1] > np.flatnonzero(rates)[-1]  # each target of the path has been due
+    assert on[-1] > np.flatnonzero(rates)[-1]  # every target of the path was due before
     assert 200 < on[-1] < 270
 
 
@@ -1318,7 +1323,8 @@ def test_that_knots_of_no_motion_are_not_taken():
 
 
 def test_that_motions_can_follow_each_other_and_turns_are_counted():
-    """A joint with limits beyond a turn: three sweeps of 92 degrees up, refused at the limit although it wraps."""
+    """The joint's limits are beyond a turn. Three sweeps of 92 degrees are taken. The board refuses the fourth at the
+    limit, although the wire position wraps."""
     app = beyond_a_turn()
     app.ready()
     for i in range(4):
@@ -1348,15 +1354,14 @@ def test_that_knots_are_taken_armed_or_not(state):
 
 
 def sent(app, count=5):
-    """How many knots of a new motion the board takes."""
+    """Send a new motion. Return how many knots the board takes."""
     before = app.see().ack
     app.stream(three_link_knots(), first=before, most=count, end=False)
     return app.see().ack - before
 
 
 def test_that_a_knot_that_comes_while_the_ring_is_being_forgotten_is_not_taken():
-    """A tick in the middle of a round drops the path; what comes in the same round belongs to a ring that is emptied
-    next."""
+    """A tick in the middle of a round drops the path. Knots of the same round belong to a ring that is emptied next."""
     begin = "size_t n = in_to - in_from < room ? in_to - in_from : room;"
     app = in_hold(patches={"fake_chip.c": patch(begin,
                                                 f"{begin}\n    if (fake.index != 0u) "
@@ -1364,7 +1369,7 @@ def test_that_a_knot_that_comes_while_the_ring_is_being_forgotten_is_not_taken()
     app.stream(three_link_knots(), most=100, end=False)
     seq = app.see().ack
     app.post("DISARM")
-    app.lib.ft_app_idle()  # posted, not executed yet
+    app.lib.ft_app_idle()  # posted, but not executed yet
     app.chip.index = 1  # a tick comes with the next bytes
     app.send(knot(100), seq=seq)
     app.lib.ft_app_idle()
@@ -1409,15 +1414,15 @@ def test_that_clear_forgets_the_joint_of_a_fault_and_drops_the_outputs():
 
 
 def still(knots, count):
-    """Knots that stay where a motion begins."""
+    """Return knots at rest at the begin of a motion."""
     rest = np.zeros((count, knots.position.shape[1]), np.float32)
     return Knots(knots.position[[0] * count], rest, rest)
 
 
 @pytest.mark.parametrize("way", ["FLUSH", "START"])
 def test_that_the_end_of_one_motion_is_none_of_the_next_one(way):
-    """A motion without its end comes to rest on the path when its knots run out, whatever was flushed or played
-    before."""
+    """A motion without an END stops on the path when its knots run out. An earlier motion, flushed or played, does not
+    change this."""
     app = in_hold()
     app.stream(still(three_link_knots(), 20))
     assert app.command(way) == "NONE"
@@ -1458,7 +1463,7 @@ def test_that_a_motion_after_one_that_was_stopped_is_played_from_its_first_knot_
 
 
 def carried(app, record):
-    """Targets at rest get the torque that carries the arm there, by Pinocchio."""
+    """Check that targets at rest get the torque that carries the arm there, by Pinocchio."""
     for row in record[::5]:
         q = row["target"].astype(float) * (2.0 * np.pi / 2.0**32)
         expected = oracle.rnea(Model.of(app.mechanism), q, np.zeros(app.J), np.zeros(app.J))
@@ -1466,7 +1471,7 @@ def carried(app, record):
 
 
 def elsewhere(app, way=0.6, count=84):
-    """Knots of the middle joint's way from its start, and of staying there."""
+    """Return knots of a displacement of the middle joint from its start, and knots of the rest after it."""
     a, b = (np.array([j.start for j in app.joints]) for _ in range(2))
     b[1] += way
     motion, t = oracle.quintic(a, b, (count - 1) / 250), np.arange(count) / 250
@@ -1492,7 +1497,8 @@ def test_that_a_motion_that_waited_elsewhere_is_not_what_the_next_one_begins_wit
 
 
 def test_that_a_motion_may_start_in_the_tick_in_which_another_ends():
-    """Its first numbers have not been formed before then. A START too early is refused, and can be sent again."""
+    """Its first numbers are not formed before that tick. If START comes too early, the board refuses it, and the host
+    can send it again."""
     taken = []
     for k in range(328, 340):
         app = in_hold(three_link())
@@ -1577,7 +1583,7 @@ def test_that_an_arm_is_homed_when_each_of_its_joints_is():
 @pytest.mark.parametrize("q", [[0.0, 0.0, 0.0], [-0.5, 1.0, 0.3]])
 @pytest.mark.parametrize("way", ["ARM", "SEEK"])
 def test_that_an_arm_is_carried_where_it_is_from_the_first_tick(q, way):
-    """Wherever it was before: feedforward and target are those of the pose at which it is given power."""
+    """Feed-forward and target belong to the pose in which the arm is armed. Its earlier pose does not matter."""
     app = in_hold(in_lab())
     app.run(50)
     assert app.command("DISARM") == "NONE"
@@ -1589,7 +1595,7 @@ def test_that_an_arm_is_carried_where_it_is_from_the_first_tick(q, way):
     record = app.run(10, follow=False)
     assert app.chip.outputs == 1
     on = np.flatnonzero(np.any(record["torque"] != 0.0, axis=1))[0]
-    # of the joint sought for, from the first tick on
+    # acceleration of the sought joint, from the first tick on
     acceleration = np.diff(record["target_rate"][-2:], axis=0)[0] * 1e3
     expected = oracle.rnea(Model.of(app.mechanism), np.array(q), np.zeros(app.J), acceleration)
     np.testing.assert_allclose(record["torque_ff"][on], expected, rtol=1e-2, atol=1e-3)

@@ -1,4 +1,4 @@
-"""Measurements of a board: bus voltage and temperatures, through the converter of each family."""
+"""A board measures bus voltage and temperatures through the converter of each family."""
 
 import math
 import re
@@ -26,7 +26,7 @@ SENSED = ("f405rg-4", "nucleo-g474re-6")  # one of each family
 
 
 class Sensed:
-    """A machine, V on its pins by channel, and what it makes of them."""
+    """A machine with voltages at its pins, V by channel, and its readings."""
 
     def __init__(self, folder, name: str) -> None:
         self.machine = Machine(folder, SENSING, name)
@@ -37,7 +37,7 @@ class Sensed:
         self.converter.volts = lambda channel: self.volts[channel]
 
     def start(self) -> None:
-        """Let it come to its ticks: a start looks at crystal, timers and image first."""
+        """Run until the first tick: the start first checks crystal, timers and image."""
         self.machine.run(30e-3)
 
     def put(self, *volts: float) -> None:
@@ -51,7 +51,7 @@ class Sensed:
 
 
 def volts_of(celsius: float, r25: float, beta: float, resistor: float, at_supply: bool) -> float:
-    """On the pin, by the thermistor's equation."""
+    """Return the voltage at the pin, by the thermistor's equation."""
     ohm = r25 * math.exp(beta * (1.0 / (celsius + 273.15) - 1.0 / 298.15))
     return 3.3 * (resistor if at_supply else ohm) / (ohm + resistor)
 
@@ -110,8 +110,8 @@ def test_a_converter_that_never_starts_is_told_after_a_bounded_wait(tmp_path, na
 @pytest.mark.parametrize(("name", "at_supply", "resistor", "beta"), [
     ("f405rg-4", False, 10e3, 3435.0), ("f405rg-6", False, 10e3, 3435.0), ("odrive-v3.6", True, 3300.0, 3434.0)])
 def test_temperatures_are_told_by_the_thermistor_s_equation(name, at_supply, resistor, beta):
-    """On the whole image, within half a degree from -10 to 110 deg C; the hottest counts, and too hot or a broken wire
-    is the fault that says so."""
+    """On the whole image, readings are right to half a degree from -10 to 110 deg C. The hottest sensor counts. A
+    broken wire causes the same fault as too much heat."""
     mechanism, built = image(name)
     with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
         session = armed(board)

@@ -1,4 +1,4 @@
-"""Frames to one servo and from it, in C, against what is written of its registers."""
+"""Frames to and from one servo in C, against the documentation of its registers."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def c():
 
 
 class Servo:
-    """The frame to one servo, dirty with what was in it before."""
+    """The frame to one servo, in memory with old bytes."""
 
     def __init__(self, c) -> None:
         self.ffi, self.lib = c
@@ -46,7 +46,7 @@ class Servo:
         self.address, self.left = self.ffi.new("ft_drive_config *", {"id": ID}), self.ffi.new("float *")
 
     def frame_of(self, does: str, *what) -> tuple[int, int, int, int, bytes]:
-        """Its number, what is meant, register, size, and its bytes."""
+        """Return the frame's number, meaning, register, size and bytes."""
         self.ffi.buffer(self.frame)[:] = b"\xa5" * self.ffi.sizeof("ft_frame")
         getattr(self.lib, f"ft_feetech_{does}")(self.frame, self.address, *what)
         return self.sent()
@@ -95,7 +95,7 @@ def test_that_no_duty_is_beyond_the_limit_and_nothing_is_carried_beyond_it(c, mo
 def test_that_no_number_is_no_duty(c):
     servo = Servo(c)
     servo.left[0] = 0.7 * STEP
-    assert counts(servo.duty(float("nan"))) == 1  # what was carried
+    assert counts(servo.duty(float("nan"))) == 1  # the carried error
     assert abs(servo.left[0]) <= 0.51 * STEP
 
 

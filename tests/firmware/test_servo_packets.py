@@ -1,4 +1,4 @@
-"""Bytes that come on a wire of servos, taken apart: only whole answers with their check sum are reported."""
+"""Bytes from a wire of servos are split into answers. Only whole answers with a right check sum are reported."""
 
 from dataclasses import dataclass
 
@@ -42,7 +42,7 @@ def c():
 
 @dataclass(frozen=True)
 class Meant:
-    """For one servo: bits, a register and its size; duty and setting in data."""
+    """The message to one servo: meaning bits, a register and its size, duty and setting in data."""
 
     meant: int
     number: int = 0
@@ -57,11 +57,11 @@ class Wire:
         self.frame = self.ffi.new("ft_frame *")
 
     def pack(self, meant: int, number: int = 0, size: int = 0, data: bytes = b"") -> bytes:
-        """A packet to all servos."""
+        """Pack the same message for all servos."""
         return self.pack_each([Meant(meant, number, size, data)] * SERVOS)
 
     def pack_each(self, meant: list[Meant]) -> bytes:
-        """One to each, whose numbers begin at 1."""
+        """Pack one message for each servo. Their numbers begin at 1."""
         frames = self.ffi.new("ft_frame[]", len(meant))
         for k, m in enumerate(meant):
             frames[k].id, frames[k].size = k + 1 | m.meant << 8 | m.number << 16 | m.size << 24, 4
@@ -70,11 +70,11 @@ class Wire:
         return bytes(self.state.out)[:self.state.size]
 
     def came(self, data: bytes) -> list[tuple[int, bytes]]:
-        """Number and bytes of every answer."""
+        """Return number and bytes of every answer."""
         return [(id & 0xFF, parameters) for id, parameters in self.told(data)]
 
     def told(self, data: bytes) -> list[tuple[int, bytes]]:
-        """An answer with all that is reported beside the number."""
+        """Return every answer with all bits that are reported with the number."""
         self.ffi.buffer(self.state)[OUT:OUT + len(data)] = data
         self.lib.ft_sts_came(self.state, len(data))
         found = []
@@ -83,7 +83,7 @@ class Wire:
         return found
 
     def on(self, said: list[tuple[int, bytes]]) -> list[bool]:
-        """By motor, true if it is on by its answer to the last packet."""
+        """Return for each motor whether it is on by its answer to the last packet."""
         told = self.told(bytes(self.state.out)[:self.state.size] + b"".join(packed(said)))
         assert [id & 0xFF for id, _ in told] == [id for id, _ in said]
         return [id >> 31 == 1 for id, _ in told]
@@ -105,7 +105,7 @@ def test_that_whole_answers_are_told_in_order(c):
 
 
 def test_that_of_disturbed_answers_the_others_are_told(c):
-    """One flipped bit spoils one answer; a byte that is lost spoils no more than the next one besides."""
+    """One flipped bit spoils one answer. A lost byte also spoils the next answer."""
     wire, chance = Wire(c), np.random.default_rng(2)
     for _ in range(300):
         sent, said = wire.pack(RUN), answers(chance)
@@ -120,7 +120,7 @@ def test_that_of_disturbed_answers_the_others_are_told(c):
 
 
 def test_that_noise_tells_nothing_and_stays_within_its_bounds(c):
-    """A check sum of eight bits lets every 256th pass that looks like a packet otherwise: none here."""
+    """A check sum of eight bits lets one in 256 random packets pass. This series has no such packet."""
     wire, chance = Wire(c), np.random.default_rng(3)
     for _ in range(2000):
         sent = wire.pack(int(chance.integers(16)), int(chance.integers(256)), int(chance.integers(16)),
@@ -141,17 +141,18 @@ def test_that_noise_tells_nothing_and_stays_within_its_bounds(c):
     (RUN | SWITCH, 0, 0, lambda ids: feetech.duties(dict.fromkeys(ids, 0.0)) + feetech.torques(dict.fromkeys(ids, True))
      + feetech.ask(ids))], ids=["set", "set quietly", "quiet", "asked", "switched on"])
 def test_what_a_tick_packs(c, meant, number, size, sent):
-    duty = bytes([0 if meant & RUN else 7, 1 if not meant & RUN else 0])  # of what does not run it is none
+    duty = bytes([0 if meant & RUN else 7, 1 if not meant & RUN else 0])  # a servo that does not run gets no duty
     assert Wire(c).pack(meant, number, size, duty + bytes([2, 0])) == sent(list(range(1, SERVOS + 1)))
 
 
 def chosen(each: list[Meant], quiet: bool) -> tuple[int, int]:
-    """The register of a tick: the first that somebody names, in a quiet tick who is quiet; otherwise the state."""
+    """Return the register of a tick: the first register that a message names, otherwise the state. In a quiet tick only
+    quiet messages count."""
     return next(((m.number, m.size) for m in each if m.size in (1, 2) and (not quiet or m.meant & QUIET)), (56, 8))
 
 
 def of_tick(each: list[Meant]) -> bytes:
-    """The packets of a tick, by what is written of them."""
+    """Return the packets of a tick, by the documentation."""
     quiet, ids = any(m.meant & QUIET for m in each), range(1, len(each) + 1)
     number, size = chosen(each, quiet)
     packets = feetech.settings({i: int.from_bytes(m.data[:2], "little") if m.meant & RUN else 0
@@ -165,7 +166,7 @@ def of_tick(each: list[Meant]) -> bytes:
 
 
 def test_what_a_tick_packs_of_frames_that_differ(c):
-    """The smaller the share of a meaning, the more often one servo alone has it."""
+    """The smaller the share of a meaning, the more often a single servo has it."""
     wire, chance = Wire(c), np.random.default_rng(4)
     for _ in range(3000):
         shares = chance.uniform(0.0, 0.7, 4) * (chance.random(4) < 0.5)
@@ -185,7 +186,8 @@ def test_that_no_more_servos_are_told_and_heard_than_the_wire_has(c):
 
 
 def test_that_a_motor_is_on_when_it_has_said_so_until_it_is_told_otherwise(c):
-    """A servo that is switched on may still be off; one that is switched off is off, whatever it reports then."""
+    """A servo that is switched on may still be off. A servo that is switched off counts as off, even if it reports that
+    it is on."""
     wire, chance = Wire(c), np.random.default_rng(6)
     state, ids = answers(chance), range(1, SERVOS + 1)
     wire.pack(RUN | SWITCH)
@@ -219,7 +221,7 @@ def test_that_who_is_not_on_the_wire_is_on_by_no_word_of_its_own(c):
 
 
 def test_that_what_came_back_otherwise_and_bytes_of_no_packet_are_counted(c):
-    """Nothing may come back of what was sent, if answers do; otherwise nothing is believed of what came."""
+    """The echo may be missing completely if answers come. With a wrong echo no answer is believed."""
     wire, chance = Wire(c), np.random.default_rng(7)
     sent, said = wire.pack(RUN), answers(chance)
     good = b"".join(packed(said))
@@ -230,9 +232,9 @@ def test_that_what_came_back_otherwise_and_bytes_of_no_packet_are_counted(c):
     assert (wire.came(sent + good), counts()) == (said, (0, 0))
     assert (wire.came(good), counts()) == (said, (0, 0))
     assert (wire.came(sent), counts()) == ([], (0, 0))
-    assert (wire.came(sent[:-1]), counts()) == ([], (1, 0))  # the last byte is still there from the time before
+    assert (wire.came(sent[:-1]), counts()) == ([], (1, 0))  # the memory still holds the last byte of the echo before
     assert (wire.came(sent[:-1] + b"\0" + good), counts()) == ([], (2, 0))
-    assert (wire.came(good), counts()) == (said, (2, 0))  # of which the next ones, which are too short, find the rest
+    assert (wire.came(good), counts()) == (said, (2, 0))  # the next ones are too short, but old bytes complete them
     assert (wire.came(b""), counts()) == ([], (3, 0))
     assert (wire.came(b"\xff\xff"), counts()) == ([], (4, 0))
     assert (wire.came(b"\xff\xff\1"), counts()) == ([], (4, 3))

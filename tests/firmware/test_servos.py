@@ -1,4 +1,4 @@
-"""Servos on a wire: what they are sent in each state, what their answers lead to."""
+"""Servos on a wire: their packets in each state, and the effects of their answers."""
 
 import dataclasses
 import math
@@ -19,7 +19,7 @@ COUNT = math.tau / 4096
 
 
 def arm(**changes):
-    """changes: of the first joint's drive."""
+    """Return the arm of six servos. changes: changes of the first joint's drive."""
     mechanism = so101()
     first = mechanism.joints[0]
     drive = dataclasses.replace(first.drive, **changes)
@@ -59,7 +59,7 @@ class Port:
 
 
 def published(register: int, size: int, values: dict[int, int]) -> bytes:
-    """A SYNC WRITE of the published library."""
+    """Return a SYNC WRITE of the published library."""
     port = Port()
     group = GroupSyncWrite(port, protocol_packet_handler(), register, size)
     for id, value in values.items():
@@ -76,7 +76,8 @@ def question(register: int, size: int) -> bytes:
 
 @pytest.mark.parametrize("ticks", range(40, 81, 8))
 def test_that_servos_that_come_up_later_than_the_board_are_set_up_whenever_that_is(ticks):
-    """As they come the last ones' answers fall into the next tick, and only the first ones are heard."""
+    """With their delivered delay, the last servos answer in the next tick, and the board hears only the first servos.
+    """
     app = Served(arm())
     for servo in app.servos.values():
         servo.power_off()
@@ -88,7 +89,7 @@ def test_that_servos_that_come_up_later_than_the_board_are_set_up_whenever_that_
 
 
 def test_that_servos_as_they_come_are_set_up_and_nothing_is_stored_in_them(board):
-    """They come with 0.5 ms before each answer, in position mode, open to be stored in."""
+    """New servos wait 0.5 ms before each answer. They are in position mode, and their storage is unlocked."""
     for servo in board.servos.values():
         assert [servo.get(at) for at in (sts.LOCK, sts.MODE, sts.DELAY)] == [1, 2, 0]
         assert (servo.stored[sts.MODE], servo.stored[sts.DELAY]) == (0, 250)
@@ -103,7 +104,8 @@ def test_that_with_the_outputs_off_motors_are_off_in_every_tick(board):
 
 
 def test_that_silent_servos_are_told_to_answer_at_once_after_a_tick_in_which_the_wire_is_left_quiet():
-    """Once in a tenth of a second. In between they are asked for their state: in case they were only late."""
+    """This happens once in a tenth of a second. In between, the board asks for their state, as they may only be late.
+    """
     app = Served(arm())
     app.line.servos = ()
     app.run(60)
@@ -149,7 +151,7 @@ def test_that_motors_are_switched_on_with_no_duty_and_get_one_when_they_say_so()
 
 
 def test_that_while_motors_are_switched_on_they_are_asked_in_every_second_tick_whether_they_are():
-    """And switched on again in every tick, until all report it."""
+    """The board switches them on again in every tick, until all servos report that they are on."""
     app = Served(arm())
     app.run(160)
     app.post("ARM")
@@ -198,7 +200,7 @@ def test_that_a_duty_is_a_share_of_the_servos_own_supply(volts):
 
 @pytest.mark.parametrize("volts", [8.1, 15.9])
 def test_that_a_servo_that_tells_a_supply_far_from_the_boards_is_not_believed(volts):
-    """A third off: its duty is the law's, as if it had reported the board's own 12 V."""
+    """The reported supply is off by a third. The duty is the same as with the board's 12 V."""
     app = held()
     for servo in app.servos.values():
         servo.registers[sts.HIGHEST] = 200
@@ -213,7 +215,7 @@ def test_that_a_servo_that_tells_a_supply_far_from_the_boards_is_not_believed(vo
 
 @pytest.mark.parametrize("side", [-1, 1])
 def test_that_a_duty_stays_within_the_torque_limit(side):
-    """A joint that seems to be far away gets the fifth of the supply that it may, by its law and on the wire."""
+    """A joint that seems to be far away gets at most a fifth of the supply, in the law and on the wire."""
     mechanism, i = arm(), 4
     joint = mechanism.joints[i]
     servo = dataclasses.replace(joint.drive.servo, limit=0.2)
@@ -278,7 +280,7 @@ def test_that_servos_which_tell_no_velocity_that_is_used_are_armed_after_they_we
 
 
 def refusal(least: int, most: int, offset: int = 0, **changes) -> str:
-    """Answer to ARM with these settings of a first servo."""
+    """Return the answer to ARM with these settings of the first servo."""
     app = Served(arm(**changes))
     servo = app.servos["shoulder_pan"]
     for register, value in ((sts.LEAST, least), (sts.MOST, most), (sts.OFFSET, offset)):
@@ -289,7 +291,7 @@ def refusal(least: int, most: int, offset: int = 0, **changes) -> str:
 
 
 def test_that_limits_of_its_own_may_end_where_the_joint_ends_and_no_sooner():
-    """A servo may have limits that leave the joint more room, or may have none, which are zeros."""
+    """A servo's limits may leave the joint more room. Limits of zero mean that the servo has none."""
     joint = arm().joints[0]
     ends = [joint.drive.servo.zero + x / COUNT for x in (joint.limits.lower, joint.limits.upper)]
     least, most = math.floor(ends[0]), math.ceil(ends[1])
@@ -299,18 +301,18 @@ def test_that_limits_of_its_own_may_end_where_the_joint_ends_and_no_sooner():
 
 @pytest.mark.parametrize(("stored", "said"), [(0x800 | 100, "NONE"), (100, "DRIVE_SETTING"), (0, "DRIVE_SETTING")])
 def test_that_a_servo_has_the_offset_that_the_file_gives_it(stored, said):
-    """Bit 11 is its sign."""
+    """Bit 11 is the sign of the offset."""
     servo = dataclasses.replace(so101().joints[0].drive.servo, offset=-100)
     assert refusal(0, 4095, stored, servo=servo) == said
 
 
 def ails(change):
-    """A change of the servo at the elbow."""
+    """Return a change of the servo at the elbow."""
     return lambda app: change(app.servos["elbow_flex"])
 
 
 def works(app):
-    """At more than 80 % of its supply for more than 2 s: it leaves a fifth of it."""
+    """Let the servo work at more than 80 % of its supply for more than 2 s. It then keeps a fifth of it."""
     servo = app.servos["elbow_flex"]
     servo.registers[sts.START:sts.START + 2] = bytes(2)
     servo.registers[sts.OVERLOAD] = 0
@@ -318,7 +320,7 @@ def works(app):
 
 
 def draws(app):
-    """More than 3.25 A; for as long as it bears that."""
+    """Let the servo draw more than 3.25 A, for as long as it bears this current."""
     servo = app.servos["elbow_flex"]
     given = servo.terminal
     servo.terminal = lambda now, angle, velocity: given(now, angle, velocity, 4.0)
@@ -331,7 +333,7 @@ def draws(app):
     (works, "DRIVE_FAULT", "overload"), (draws, "DRIVE_FAULT", "over current"),
     (ails(lambda servo: servo.put(sts.ENABLE, 0)), "DRIVE_FAULT", ""),
     (ails(lambda servo: servo.power_up(0.0)), "DRIVE_FAULT", ""),
-    # beyond its own limits of voltage the servo goes on, by its own table
+    # by its table, a servo beyond its voltage limits goes on
     (ails(lambda servo: servo.registers.__setitem__(sts.LOWEST, 130)), "DRIVE_FAULT", "voltage")],
     ids=["cut", "hot", "overload", "current", "loose", "restarted", "voltage"])
 def test_that_what_servos_suffer_is_a_fault_that_takes_all_duties_away(happens, fault, words):
@@ -346,7 +348,8 @@ def test_that_what_servos_suffer_is_a_fault_that_takes_all_duties_away(happens, 
 
 @pytest.mark.parametrize("when", range(0, 24, 3))
 def test_that_a_servo_that_restarts_while_motors_are_switched_on_gets_no_duty(when):
-    """It is in position mode then, with its lock open; it answers in the next tick as if nothing had been."""
+    """After the restart the servo is in position mode, and its storage is unlocked. It answers in the next tick as
+    before."""
     app = Served(arm())
     app.run(160)
     servo = app.servos["shoulder_lift"]

@@ -25,7 +25,7 @@ def arm(tool):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Every source of an arm's application, emitted and hand-written."""
+    """Return the folder with every source of an arm's application, emitted and hand-written."""
     path = tmp_path_factory.mktemp("sources")
     for name, text in sources(three_link()).items():
         if not name.startswith("fake_chip"):
@@ -63,7 +63,7 @@ def test_that_the_chips_code_has_no_double_no_heap_and_no_libm(folder):
     ("ft_wires.c", "memcpy(w->out,", "ft_half_duplex_send(wire, w->out"),
 ])
 def test_that_the_compiler_may_not_move_what_an_interrupt_or_dma_reads_past_what_hands_it_over(name, first, then):
-    """A rule of the text: this compiler keeps the order without it, and nothing else would show it."""
+    """The test reads the text. This compiler keeps the order without the rule, so no other test could fail."""
     text = (FIRMWARE / "chip" / "stm32" / name).read_text()
     between = text[text.index(first):text.index(then, text.index(first))]
     assert 'FT_IN_ORDER();' in between or '__asm__ volatile("" ::: "memory");' in between
@@ -94,7 +94,7 @@ def test_that_functions_are_short():
 
 
 def test_that_one_file_alone_knows_all_of_the_applications_state():
-    """The others get what they need from whoever calls them."""
+    """Other files get their parts of the state as arguments."""
     knowing = {p.name for p in OURS if '#include "ft_state.h"' in p.read_text()
                or re.search(r"\bft\.\w", p.read_text())}
     assert knowing == {"ft_app.c"}

@@ -1,4 +1,4 @@
-"""Reports of what an arm feels, and reactions in each state, by an application on this computer."""
+"""FELT reports, and reactions to a touch in each state, in an application on this computer."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ from tests.firmware.test_park import PLACES, STRIKES, lie_down, lying
 from tests.firmware.test_safety import EVENTS, JUMP, following, in_lab, jogging, run_away, tracking
 
 MECHANISMS = HERE.parents[1] / "mechanisms"
-COUNTS = 2**20  # counts: fine ones, of which nothing is felt
+COUNTS = 2**20  # counts per turn: fine counts, which cause no torque
 LIMITS = {"lower": -2.5, "upper": 2.5, "velocity": 4.0, "acceleration": 20.0, "jerk": 400.0}
 TOUCH = (0.3, 0.2, 0.1)  # N m
 TOUCHED = max(EVENTS.values()) + 1
@@ -27,7 +27,7 @@ AT, BY, WHILE = 1, 0.06, 200  # the joint that is pushed, by how much, rad, and 
 
 
 def feeling(reaction, mechanism=None):
-    """An arm that has been held for longer than it takes to feel, and its FELT reports from now on."""
+    """Return an arm in HOLD after contact detection has settled, and its FELT reports from now on."""
     arm = mechanism or changed(limits=LIMITS)
     joints = tuple(replace(joint, contact=Contact(torque), encoder=replace(joint.encoder, counts=COUNTS))
                    for joint, torque in zip(arm.joints, TOUCH, strict=True))
@@ -39,7 +39,7 @@ def feeling(reaction, mechanism=None):
 
 
 def reports_of(app):
-    """FELT reports of an application from now on."""
+    """Return the list that collects an application's FELT reports from now on."""
     reports, taken = [], app.take
 
     def take():
@@ -52,15 +52,15 @@ def reports_of(app):
 
 
 def now(app):
-    """State and flags, the joints left where they are: `App.state` lets them jump to their targets."""
+    """Return state, flags and fault. The joints do not move: `App.state` lets them jump to their targets."""
     app.run(20, follow=False)
     return (App.name(STATES, app.status.state), {n for n, row in FLAGS.items() if app.status.flags & row[0]},
             App.name(FAULTS, app.status.fault))
 
 
 def push(app, ticks=60, alive=True, by=BY):
-    """Move a joint off its target by BY, as a hand does that is stronger than the motor, and hold it there. Its motor
-    pushes against that."""
+    """Move a joint off its target by BY and hold it there, as a hand does that is stronger than the motor. The motor
+    pushes against the hand."""
     records = []
     way = np.round(0.5 * by * (1.0 - np.cos(np.linspace(0.0, np.pi, WHILE + 1))) / (2.0 * np.pi) * COUNTS)
     for counts in np.diff(way):
@@ -77,7 +77,7 @@ def test_reports_say_what_is_felt():
     assert np.abs(held.external).max() < 0.02 and np.array_equal(np.float32(held.threshold), np.float32(TOUCH))
     push(app, 200)
     pushed = reports[before:]
-    stiff = app.joints[AT].gains.ku * BY  # what the motor exerts, and the hand takes away
+    stiff = app.joints[AT].gains.ku * BY  # the motor's torque, which the hand balances
     last = pushed[-1]
     assert last.external[AT] == pytest.approx(stiff, rel=0.1)
     assert np.abs(np.delete(last.external, AT)).max() < 0.2 * stiff
@@ -180,7 +180,7 @@ def test_a_touch_on_the_way_to_a_fault_changes_nothing_of_it():
 
 
 def held_fast(app, ticks, alive=True):
-    """Hold every joint fast where it is. The largest torques (J,) that the motors give against that, N m."""
+    """Hold every joint at its position. Return the largest torques (J,) of the motors against this, N m."""
     record = app.run(ticks, follow=False, alive=alive)
     return np.abs(record["torque"] - record["torque_ff"]).max(axis=0)
 
@@ -188,8 +188,8 @@ def held_fast(app, ticks, alive=True):
 @pytest.mark.parametrize("reaction", ["stop", "float", "return"])
 @pytest.mark.parametrize("cause", STRIKES)
 def test_an_arm_that_lies_down_waits_while_it_is_touched_and_goes_on_when_it_is_free(reaction, cause):
-    """Held fast, it tries again each time when nothing has been felt for a second, and never presses harder than by
-    what its motors' pushes rise while the filter comes to feel them: four thresholds, where it gave twenty."""
+    """While the arm is held fast, it tries again each time it has felt nothing for a second. Its push grows only until
+    the filter detects it: to four thresholds. Without the wait it reached twenty."""
     alive = cause != "HOST_LOST"
     app, reports = feeling(reaction, lying())
     STRIKES[cause](app)
@@ -208,8 +208,8 @@ def bad_knot(app):
 
 
 def leaning(reaction="stop", strike=lambda app: app.run(1300, alive=False), before=None):
-    """An arm on its way to lie down for want of a host, of which a hand that is stronger bends a joint aside, and lets
-    go no more. before: the application, if it is not a new one."""
+    """Return an arm that lies down after its host was lost. A strong hand has bent one joint aside and holds it.
+    before: an application to use in place of a new one."""
     app, reports = before or feeling(reaction, lying())
     strike(app)
     push(app, 1, alive=False)
@@ -219,7 +219,7 @@ def leaning(reaction="stop", strike=lambda app: app.run(1300, alive=False), befo
 
 @pytest.mark.parametrize("strike", [lambda app: app.run(1300, alive=False), bad_knot], ids=["HOST_LOST", "KNOT"])
 def test_for_want_of_a_host_an_arm_that_lies_down_waits_for_as_long_as_it_is_touched(strike):
-    """Though an arm that was too hot before did not."""
+    """An arm that was too hot before did not wait that long."""
     app, reports = feeling("stop", lying())
     app.chip.temperature = 99.0
     app.run(300)
@@ -239,7 +239,7 @@ def test_for_want_of_a_host_an_arm_that_lies_down_waits_for_as_long_as_it_is_tou
 
 @pytest.mark.parametrize("cause", ["OVER_TEMPERATURE", "LOW_SUPPLY"])
 def test_heat_and_a_low_supply_let_it_wait_no_longer_than_lying_down_may_take(cause):
-    """They come while it waits for want of a host."""
+    """These faults come while the arm waits after the loss of its host."""
     app, _ = leaning()
     STRIKES[cause](app)
     app.run(parking(app.mechanism, None, follow_limits(app.mechanism), (0.0, 100.0)).ticks, alive=False, follow=False)
@@ -283,7 +283,7 @@ def test_that_the_last_joint_s_torque_is_told_too():
 
 
 def test_that_closed_loops_say_while_they_do_not_close_that_nothing_is_felt():
-    """A five-bar whose cranks are bent apart from where they are held, until that is a fault."""
+    """The cranks of a five-bar are bent away from their targets, until this is a fault."""
     blind, arm = FELT_TOUCHED["BLIND"][0], load_mechanism(MECHANISMS / "five_bar.toml")
     app = App(replace(arm, feel=Feel("none", 20.0)))
     reports = reports_of(app)

@@ -1,5 +1,5 @@
-"""Velocities that a drive reports, compared with how far it goes by its positions: what a look sees, when it begins and
-ends."""
+"""A drive's reported velocities, compared with its displacement by positions: the result of a look, its begin and its
+end."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ from femtorque.codegen.drive import application
 from tests.firmware import app
 
 RATE = 1000  # Hz
-STEP, RANGE = 25.0 / 65535.0, 44.0  # rad, rad/s: of a drive's fields
+STEP, RANGE = 25.0 / 65535.0, 44.0  # rad, rad/s: steps of the drive's fields
 CDEF = """
 typedef struct { _Bool begun, wrong; float range; uint32_t ticks, position; float first, velocity, went, away; }
     ft_travel;
@@ -25,7 +25,8 @@ def c():
 
 
 class Travel:
-    """at: rad, from the lower end of its field. share: of its velocity that it reports."""
+    """A drive under a look. at: its position, rad, from the lower end of its field. share: the share of its velocity
+    that it reports."""
 
     def __init__(self, c, share: float = 1.0) -> None:
         self.ffi, self.lib = c
@@ -59,7 +60,7 @@ def test_that_a_tenth_more_or_less_is_another_range(c, velocity, share, wrong):
 @pytest.mark.parametrize("answered", [lambda k: k % 2 == 0, lambda k: k % 5 == 0, lambda k: k == 0 or k > 250])
 @pytest.mark.parametrize(("share", "wrong"), [(0.8, True), (1.0, False)])
 def test_that_where_answers_are_missing_the_last_velocity_goes_on(c, answered, share, wrong):
-    """The look's first answer is followed by missing ones, too."""
+    """Answers are also missing just after the look's first answer."""
     travel = Travel(c, share)
     travel.go(1.5, 700, answered)
     assert travel.wrong == travel.ever_wrong == wrong
@@ -67,7 +68,7 @@ def test_that_where_answers_are_missing_the_last_velocity_goes_on(c, answered, s
 
 
 def test_that_a_look_begins_with_an_answer(c):
-    """Before there is one nobody knows where the drive is."""
+    """Before the first answer the drive's position is unknown."""
     travel = Travel(c)
     travel.go(0.0, 10, lambda k: False)
     travel.go(1.0, 700)
@@ -76,7 +77,7 @@ def test_that_a_look_begins_with_an_answer(c):
 
 @pytest.mark.parametrize(("late", "seen"), [(2000, True), (2001, False)])
 def test_that_a_motion_is_followed_for_two_seconds(c, late, seen):
-    """A drive that reports no velocity at all goes 0.3 rad, waits, and goes as far again."""
+    """A drive that reports zero velocity moves by 0.3 rad, waits, and moves by 0.3 rad again."""
     travel = Travel(c, 0.0)
     travel.tick(0.0)
     travel.go(0.3 * RATE, 1)
@@ -87,7 +88,7 @@ def test_that_a_motion_is_followed_for_two_seconds(c, late, seen):
 
 @pytest.mark.parametrize(("late", "seen"), [(252 + 2000, True), (252 + 2001, False)])
 def test_that_it_is_followed_from_a_quarter_of_a_second_before_it_begins_at_most(c, late, seen):
-    """A look in which nothing moves for as long is followed by another one, which begins with the tick after."""
+    """If nothing moves for a quarter of a second, the look ends. The next look begins in the next tick."""
     travel = Travel(c, 0.0)
     travel.go(0.0, 300)
     travel.go(0.3 * RATE, 1)
@@ -104,13 +105,13 @@ def test_that_half_a_radian_in_two_seconds_is_slow_enough(c, velocity, seen):
 
 
 def test_that_every_look_begins_anew(c):
-    """Five seconds of right velocities hide nothing, and an error is over with the next look that is right."""
+    """Five seconds of right velocities do not hide an error. The next right look clears it."""
     travel = Travel(c)
     for sign in (1.0, -1.0) * 5:
         travel.go(sign, 520)
         assert not travel.wrong and travel.look.range == pytest.approx(RANGE, rel=0.02)
     for share in (0.8, 1.0, 1.25, 1.0):
-        travel.go(0.0, 2600)  # until what was begun is given up
+        travel.go(0.0, 2600)  # until the present look is given up
         travel.share = share
         travel.go(1.0, 600)
         assert travel.wrong == (share != 1.0)
@@ -118,7 +119,7 @@ def test_that_every_look_begins_anew(c):
 
 
 def test_that_what_was_right_for_half_a_radian_is_judged_and_done_with(c):
-    """In a look that went on, the last part would be too small a share to be seen."""
+    """If the look went on, the share of the last part would be too small to detect."""
     travel = Travel(c)
     travel.go(1.0, 1050)
     travel.share = 0.8
@@ -127,7 +128,7 @@ def test_that_what_was_right_for_half_a_radian_is_judged_and_done_with(c):
 
 
 def test_that_a_change_of_velocity_may_be_told_late_and_none_excuses_nothing(c):
-    """By 20 ms: 0.06 rad at 3 rad/s, where the look has begun at rest."""
+    """The allowance is 20 ms: 0.06 rad at 3 rad/s, if the look began at rest."""
     steady, begun = Travel(c, 0.85), Travel(c, 0.85)
     steady.go(3.0, 300)
     begun.tick(0.0)
@@ -136,7 +137,7 @@ def test_that_a_change_of_velocity_may_be_told_late_and_none_excuses_nothing(c):
 
 
 def test_that_a_velocity_may_be_truncated_by_half_a_step_of_its_field(c):
-    """Steps of 4096, which in 1.7 s are as much as 6 % of half a radian."""
+    """The field has 4096 steps. In 1.7 s the error is 6 % of half a radian."""
     travel = Travel(c)
     for _ in range(1800):
         travel.at += 0.3 / RATE
@@ -145,7 +146,7 @@ def test_that_a_velocity_may_be_truncated_by_half_a_step_of_its_field(c):
 
 
 def test_that_what_is_forgotten_counts_no_more(c):
-    """Its place may be another then, and its velocity."""
+    """After the drive is forgotten, its position and its velocity may be different."""
     travel = Travel(c, 0.5)
     travel.go(1.0, 600)
     assert travel.wrong

@@ -1,4 +1,4 @@
-"""Positions beyond half a turn, from homing to STATUS, and the ends of what a board can count."""
+"""Positions beyond half a turn, from homing to STATUS, and the ends of the board's counts."""
 
 from dataclasses import replace
 
@@ -15,11 +15,11 @@ from tests.support import oracle
 
 TURN = 2.0 * np.pi
 COUNT = TURN / 8192  # rad, of the arm's encoders
-COUNTED = 2**20  # turns each way that 64 bits hold beside 11 fine digits: the arm's counts are 2^19 wire steps wide
+COUNTED = 2**20  # turns each way that 64 bits hold besides 11 fine digits: the arm's counts are 2^19 wire steps wide
 
 
 def arm(lower, upper, **what):
-    """The three-link arm with these limits (3,), rad."""
+    """Return the three-link arm with these limits (3,), rad."""
     mechanism = three_link()
     joints = [replace(j, limits=replace(j.limits, lower=float(a), upper=float(b)), **what)
               for j, a, b in zip(mechanism.joints, lower, upper, strict=True)]
@@ -27,29 +27,29 @@ def arm(lower, upper, **what):
 
 
 def endless():
-    """The three-link arm, all of whose joints turn without end."""
+    """Return the three-link arm with joints that turn without end."""
     return arm([-np.inf] * 3, [np.inf] * 3, type="continuous")
 
 
 def way(app, start, end, seconds=1.0):
-    """Knots from rest to rest."""
+    """Return knots from rest to rest."""
     motion, t = oracle.quintic(start, end, seconds), np.arange(round(seconds * 250) + 1) / 250.0
     return Knots(wire(motion(t)), motion.rate(t).astype(np.float32), motion.acceleration(t).astype(np.float32))
 
 
 def wire(q):
-    """Positions on the wire, also beyond what a host sends."""
+    """Return wire positions, also beyond the range that a host sends."""
     return np.rint(np.asarray(q) / TURN_UNIT).astype(np.int64)
 
 
 def told(app):
-    """Positions of the joints and their targets, rad."""
+    """Return the positions of the joints and of their targets, rad."""
     status = app.see()
     return from_wire(status.position, app.joints), from_wire(status.target, app.joints)
 
 
 def play(app, knots):
-    """Stream, start, and go on until the end."""
+    """Stream a motion, start it, and run to its end."""
     first = app.see().ack
     app.stream(knots, most=200)
     assert app.command("START") == "NONE"
@@ -61,7 +61,7 @@ def play(app, knots):
     assert app.flags >= {"ENDED"}, app.status
 
 
-@settings(max_examples=4, deadline=None)  # for each a board is compiled
+@settings(max_examples=4, deadline=None)  # a board is compiled for each
 @given(data=st.data())
 def test_that_limits_up_to_twenty_turns_are_kept_with_turns_counted(data):
     limits_are_kept(data)
@@ -75,7 +75,7 @@ def test_that_many_limits_up_to_twenty_turns_are_kept_with_turns_counted(data):
 
 
 def limits_are_kept(data):
-    """Random limits and a random place within: homed, declared and armed there, moved to another place within."""
+    """Home, declare and arm at a random place within random limits. Then move to another place within them."""
     turns = st.floats(-20.0, 20.0)
     pairs = [sorted(data.draw(st.tuples(turns, turns).filter(lambda p: abs(p[0] - p[1]) > 0.05))) for _ in range(3)]
     lower, upper = TURN * np.array(pairs).T
@@ -108,7 +108,7 @@ def limits_are_kept(data):
 def test_that_a_motion_in_another_turn_is_a_fault_before_it_is_played(joint):
     app = in_hold(arm([-7.0] * 3, [7.0] * 3))
     at = list(app.see().target)
-    at[joint] -= 2**32  # within the limits, where the joint is not
+    at[joint] -= 2**32  # within the limits, but the joint is elsewhere
     app.send(Knot(messages.KNOT_START, at, [0.0] * 3, [0.0] * 3), seq=app.see().ack)
     app.run(2)
     assert app.fault == ("KNOT", joint)
@@ -127,7 +127,8 @@ def test_that_a_knot_in_another_turn_than_the_one_before_is_a_fault():
 
 
 def test_that_a_motion_that_waits_is_forgotten_when_the_joints_are_homed():
-    """It was to begin where they seemed to be: one whole turn from there it would be another motion."""
+    """The waiting motion was to begin at the joints' earlier positions. After HOME it would be another motion, one
+    whole turn away."""
     app = App(arm([-7.0] * 3, [7.0] * 3))
     assert app.home() == "NONE"
     app.stream(way(app, np.zeros(3), np.full(3, 0.5)), most=20, end=False)
@@ -152,7 +153,8 @@ def test_that_a_zero_beyond_half_a_turn_is_found_and_a_motion_that_waits_is_forg
 
 @pytest.mark.parametrize("turns", [127.9, -128.1, 32767.9, -32768.1, COUNTED - 0.1, 0.1 - COUNTED])
 def test_that_endless_turning_goes_on_past_the_ends_of_what_is_counted(turns):
-    """Coarse positions wrap at 128 turns, the reported count at 2^20 of this arm (2^15 of the finest encoder)."""
+    """Coarse positions wrap at 128 turns. The reported count wraps at 2^20 turns of this arm (2^15 of the finest
+    encoder)."""
     app = App(endless())
     start = np.full(3, turns * TURN)
     assert app.ask(messages.Home(app._next(), wire(start).tolist())) == "NONE"

@@ -1,5 +1,4 @@
-"""FOLLOW on this computer: where joints go while their targets jump, or their way ends. Limits of speed are in
-test_follow."""
+"""FOLLOW on this computer: motions of joints whose targets jump or end. Limits of speed are in test_follow."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -17,11 +16,11 @@ from tests.support.suite import ROOT
 
 Array = NDArray[np.float64]
 V, A, J = 4.0, 20.0, 400.0
-SHARE = 0.94  # of these limits that FOLLOW takes
+SHARE = 0.94  # share of these limits that FOLLOW uses
 SIZES = (2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5)
 RATES = (20, 30, 50, 60, 100, 250)
 AT = 0.5  # s, of the jump
-MOST = 0.05  # of a jump that a joint may go beyond it
+MOST = 0.05  # share of a jump by which a joint may exceed it
 FAULTY = {"plain": {}, "one lost": {"lost": 1}, "jitter": {"jitter": 0.02}, "both": {"jitter": 0.02, "lost": 1}}
 
 
@@ -31,7 +30,7 @@ def arm() -> Mechanism:
 
 
 def sliding() -> Mechanism:
-    """That arm with a last joint that slides."""
+    """Return this arm with a last joint that slides."""
     mechanism = arm()
     *others, last = mechanism.joints
     return replace(mechanism, joints=(*others, replace(last, type="prismatic")))
@@ -39,7 +38,7 @@ def sliding() -> Mechanism:
 
 def stream(hz: int, way: Callable[[float], Sequence[float]], seconds: float, jitter: float = 0.0, lost: int = 0,
            velocity: Callable[[float], Sequence[float]] | None = None) -> list[Sent]:
-    """Targets along way(t). lost: as many, just after AT."""
+    """Return targets along way(t). lost: number of lost targets just after AT."""
     rng, there, found = np.random.default_rng(3), 0.0, []
     gone = range(round(AT * hz) + 1, round(AT * hz) + 1 + lost)
     for k in (k for k in range(round(seconds * hz)) if k not in gone):
@@ -50,14 +49,14 @@ def stream(hz: int, way: Callable[[float], Sequence[float]], seconds: float, jit
 
 
 def chunks(hz: int, way: Callable[[float], Sequence[float]], seconds: float) -> list[Sent]:
-    """Targets along way(t), sent 0.25 s ahead, all of a chunk in a row."""
+    """Return targets along way(t), sent in chunks 0.25 s ahead, each chunk in a row."""
     return [Sent(0.25 * i, 0.25 * i + 0.003 + 2e-4 * k, [float(q) for q in way(0.25 * i + k / hz)], ahead=k / hz,
                  chunk=i % 250 + 1) for i in range(round(4 * seconds)) for k in range(round(0.5 * hz))]
 
 
 def moved(mechanism: Mechanism, start: Sequence[float], targets: Sequence[Sent], seconds: float,
           delay: int | None = None) -> Array:
-    """(T, J) rad or m from `start`."""
+    """Return the joints' positions (T, J), rad or m from `start`."""
     app = App(mechanism)
     assert app.home(list(start)) == "NONE" and app.command("ARM") == "NONE"
     assert (follow(app) if delay is None else follow(app, delay=delay)) == "NONE"
@@ -71,13 +70,13 @@ def jump(sizes: Sequence[float], hz: int) -> Callable[[float], Array]:
 
 
 def beyond(q: Array, sizes: Sequence[float]) -> Array:
-    """(J,) of each jump: how far the joint was beyond either end of it."""
+    """Return (J,) by which share of each jump the joint exceeded either end."""
     size = np.array(sizes)
     return np.maximum((q / size).max(axis=0) - 1.0, -(q / size).min(axis=0))
 
 
 def optimum(size: float) -> float:
-    """s of the time-optimal motion from rest to rest within FOLLOW's limits."""
+    """Return the duration, s, of the time-optimal motion from rest to rest within FOLLOW's limits."""
     wanted, found = InputParameter(1), Trajectory(1)
     wanted.current_position, wanted.target_position = [0.0], [size]
     wanted.max_velocity, wanted.max_acceleration, wanted.max_jerk = [SHARE * V], [SHARE * A], [SHARE * J]
@@ -103,7 +102,7 @@ def test_no_joint_goes_beyond_a_target_that_jumps_and_stands(hz, line):
 
 @pytest.mark.parametrize("hz", RATES)
 def test_no_joint_goes_beyond_a_target_that_turns_a_motion_round(hz):
-    """Up at half of V, then at once to a place below; and to and fro every 0.3 s."""
+    """The target moves up at half of V, then jumps to a place below. In the second case it changes side every 0.3 s."""
     sizes = (0.02, 0.1, 0.3)
     end = 0.5 * V * AT
     q = moved(arm(), (-1.0,) * 3, stream(hz, lambda t: -1.0 + np.where(t < AT, 0.5 * V * t, end - np.array(sizes)),
@@ -142,7 +141,7 @@ def test_chunks_and_targets_with_velocities_lead_no_joint_beyond_a_jump(hz):
 
 @pytest.mark.parametrize("name", ["three_link", "six_axis", "a joint that slides"])
 def test_each_joint_with_its_own_limits_stays_within_a_jump(name):
-    """Its limits are those that FOLLOW works out of its file."""
+    """FOLLOW derives the joint's limits from its file."""
     mechanism = sliding() if name.startswith("a ") else load_mechanism(ROOT / "mechanisms" / f"{name}.toml")
     start = np.array([joint.start for joint in mechanism.streamed])
     worst = np.zeros(len(start))
