@@ -1,26 +1,27 @@
 /* Buses of drives: queues between the control tick and the controllers.
  *
- * A controller has room for three frames each way, and seven drives may be on a
- * bus. Frames to be sent wait here until the interrupt hands them on. The
- * interrupt stands above the tick and takes in received frames before a fourth
- * frame would be lost. Only the interrupt touches the mailboxes: the tick puts
- * frames down and pends the interrupt. */
+ * A controller has room for three frames in each direction, and a bus may have
+ * seven drives. So frames wait here until the interrupt passes them to the
+ * controller. The interrupt has a higher priority than the tick: it takes
+ * received frames before a fourth frame would be lost. Only the interrupt
+ * accesses the mailboxes. The tick stores frames and pends the interrupt. */
 #include "ft_board.h" /* FT_BUS_COUNT, FT_BUS_MOST */
 #include "ft_chip.h"
 #include "ft_parts.h"
 #include "ft_model.h" /* FT_TICK_HZ */
 #include "ft_registers.h"
 
-enum { FT_KEPT = 32, /* frames that came in, a power of two */
+enum { FT_KEPT = 32, /* received frames, a power of two */
        FT_RECOVERY_TICKS = FT_TICK_HZ / 10 + 2,
        FT_MAILBOXES = 3 };
 
 typedef struct {
     ft_frame out[FT_BUS_MOST];
-    volatile uint32_t count, next; /* of these, and the next one to go */
-    volatile bool fresh;           /* what waits in the controller is stale */
+    volatile uint32_t count, next; /* frames to send, and the next one of
+                                    * them */
+    volatile bool fresh;           /* the controller's frames are out of date */
     ft_frame in[FT_KEPT];
-    volatile uint32_t written, read; /* frames ever, wrap */
+    volatile uint32_t written, read; /* numbers of frames, wrap */
     volatile uint16_t overruns;
     uint16_t stale, offs;
     uint32_t ticks_off;
@@ -44,7 +45,7 @@ bool ft_chip_buses_start(void)
 
 /* ---- The interrupt ------------------------------------------------------ */
 
-/* Move what has come. */
+/* Move received frames to the queue. */
 static void ft_bus_listen(ft_bus_queue *q, uint32_t bus)
 {
     ft_frame f;
@@ -60,7 +61,7 @@ static void ft_bus_listen(ft_bus_queue *q, uint32_t bus)
         q->overruns++;
 }
 
-/* Hand on waiting frames as far as there is room. */
+/* Pass waiting frames to the controller while it has room. */
 static void ft_bus_send_on(ft_bus_queue *q, uint32_t bus)
 {
     if (q->fresh) {
@@ -104,10 +105,10 @@ void ft_bus_2_interrupt(void)
 /* ---- The tick's side ---------------------------------------------------- */
 
 /* Keep loads and stores from being moved across this line. Frames are not
- * volatile, and the compiler does not know the interrupt. */
+ * volatile, so the compiler would not respect the interrupt. */
 #define FT_IN_ORDER() __asm__ volatile("" ::: "memory")
 
-/* Let the bus' interrupt come now. */
+/* Let the interrupt of a bus come now. */
 static void ft_bus_ask(uint32_t bus)
 {
     uint32_t number = ft_interrupts[bus * FT_INTERRUPTS_EACH];
@@ -115,9 +116,9 @@ static void ft_bus_ask(uint32_t bus)
     NVIC_ISPR[number / 32u] = 1u << (number % 32u);
 }
 
-/* Bring a controller that is off the bus back, in the first two ticks of every
- * tenth of a second: into initialisation and out of it, at any state that it
- * reports. */
+/* Bring back a controller that is off the bus. In the first tick of every tenth
+ * of a second it enters initialisation, and in the second it leaves again. This
+ * works in any state of the controller. */
 static void ft_bus_recover(ft_bus_queue *q, uint32_t bus)
 {
     if (!ft_can_off(bus)) {
@@ -137,7 +138,7 @@ void ft_chip_bus_send(uint32_t bus, const ft_frame frames[], uint32_t count)
     ft_bus_queue *q = &ft_queues[bus];
     ft_bus_recover(q, bus);
     uint32_t left = q->count;
-    q->count = 0; /* from here on the interrupt hands on none of them */
+    q->count = 0; /* the interrupt now sends no old frame */
     FT_IN_ORDER();
     q->stale += (uint16_t)(left - q->next);
     for (uint32_t i = 0; i < count && i < FT_BUS_MOST; i++)
@@ -165,7 +166,8 @@ void ft_chip_bus_health(uint32_t bus, ft_bus_health *h)
 {
     const ft_bus_queue *q = &ft_queues[bus];
     uint32_t errors = ft_can_errors(bus);
-    h->off = q->ticks_off > 1u; /* one tick alone: it looks for a pause */
+    h->off = q->ticks_off > 1u; /* in the first tick the controller waits for a
+                                 * pause */
     h->sending = (uint8_t)errors;
     h->receiving = (uint8_t)(errors >> 8);
     h->offs = q->offs;

@@ -5,7 +5,7 @@
 
 static bool ft_clock_is_good;
 
-/* Start the crystal. Should it stop from now on: break, then NMI. */
+/* Start the crystal. If it stops later, the chip makes a break, then an NMI. */
 static bool ft_crystal_start(void)
 {
     RCC->CR |= RCC_CR_HSEON;
@@ -15,7 +15,7 @@ static bool ft_crystal_start(void)
     return true;
 }
 
-/* Cause that kept the processor from its full speed. */
+/* Reason why the processor is not at full speed. */
 static uint32_t ft_clock_errors(void)
 {
     if (!ft_supply_start())

@@ -1,23 +1,24 @@
-/* Is the crystal the one of the board file? With another one the PLL would run
- * the chip beyond what it bears, and every rate would be wrong.
+/* Check whether the crystal has the frequency of the board file. With another
+ * crystal the PLL would run the chip too fast, and all rates would be wrong.
  *
- * The chip's own HSI is good to some per cent, but no counter can be run from
- * the one clock and look at the other. So the slow oscillator LSI stands
- * between them: a timer counts the processor's clock over the same few periods
- * of LSI, first on HSI, then on the crystal. LSI itself may be off by half. */
+ * The chip's HSI is right to some per cent, but no counter can compare HSI with
+ * the crystal directly. So the slow oscillator LSI is the common reference: a
+ * timer counts the processor's clock over the same few periods of LSI, first on
+ * HSI, then on the crystal. LSI itself may be off by half. */
 #include "ft_board.h" /* FT_HSE_KHZ, FT_CLOCK_MHZ_HSI */
 #include "ft_parts.h"
 #include "ft_registers.h"
 
-/* HSI of the F405 is within -8 and +4.5 % from -40 to 105 deg C, that of the
- * G474 within 2 % (their data sheets); 1/8 leaves room for LSI's wander. A
- * crystal nearer than that, as 25 MHz for 24 MHz, is not recognised. */
+/* By the data sheets, from -40 to 105 deg C, HSI is right to -8 and +4.5 %
+ * (F405) or to 2 % (G474). A bound of 1/8 leaves room for drift of LSI. A
+ * crystal that is nearer than this, such as 25 MHz for 24 MHz, is not
+ * detected. */
 enum { FT_CRYSTAL_SHARE = 8, FT_CAPTURES = 3 };
 
 static const uint32_t ft_hsi_khz = FT_CLOCK_MHZ_HSI * 1000u;
 
-/* Return how many cycles of the processor's clock eight periods of LSI take; 0
- * where it gives none. Peripherals are clocked as the processor is. */
+/* Return how many cycles of the processor's clock eight periods of LSI take.
+ * Return 0 if LSI gives none. Peripherals and processor have the same clock. */
 static uint32_t ft_lsi_cycles(void)
 {
     uint32_t at[FT_CAPTURES] = { 0 };
@@ -31,16 +32,16 @@ static uint32_t ft_lsi_cycles(void)
     for (uint32_t i = 0; there && i < FT_CAPTURES; i++) {
         there = ft_wait_for(&FT_LSI_TIMER->SR, FT_LSI_TIMER_FLAG,
                             FT_LSI_TIMER_FLAG);
-        at[i] = FT_LSI_TIMER_CCR; /* which clears the flag */
+        at[i] = FT_LSI_TIMER_CCR; /* reading clears the flag */
     }
-    FT_LSI_TIMER_RSTR |= FT_LSI_TIMER_BIT; /* as if it had never been used */
+    FT_LSI_TIMER_RSTR |= FT_LSI_TIMER_BIT; /* back to the state after reset */
     FT_LSI_TIMER_RSTR &= ~FT_LSI_TIMER_BIT;
     FT_LSI_TIMER_ENR &= ~FT_LSI_TIMER_BIT;
     return there ? (at[FT_CAPTURES - 1] - at[FT_CAPTURES - 2]) &
                        FT_LSI_TIMER_RANGE : 0u;
 }
 
-/* Switch the processor over to the crystal itself. */
+/* Switch the processor over to the crystal. */
 static bool ft_clock_to_crystal(void)
 {
     RCC->CFGR = RCC_CFGR_SW_HSE;

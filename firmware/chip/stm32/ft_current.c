@@ -5,17 +5,18 @@
  * timer's update triggers the converter. The interrupt at the end of the
  * sequence computes the duties, which the next update takes over.
  *
- *   duty = kp e + integral,  integral += ki e   unless that is beyond its bound
+ * duty = kp e + integral, integral += ki e unless that is beyond its bound
  *
  * with kp = 2 pi f L / V, ki = 2 pi f R / V per period. The bound leaves time
  * to sample the shunt (codegen/emit/pwm.py).
  *
- * With a wrong sensor a loop would give full voltage. So each time that the
- * outputs come on, a pulse of a few per cent comes first, with no loop closed,
- * and the current must be as R and L predict. Later the interrupt drops the
- * outputs for a current that is too large, that does not follow a duty at its
- * bound, or that is much less than the duty, R and the motor's velocity
- * predict. The reason is kept until the outputs are switched on again. */
+ * With a wrong sensor a loop would give full voltage. So a pulse of a few per
+ * cent comes first each time that the outputs come on. No loop is closed during
+ * the pulse, and R and L predict its current. While the loops are closed, the
+ * interrupt drops the outputs in these cases: the current is too large, it does
+ * not follow a duty at its bound, or it is much less than the duty, R and the
+ * motor's velocity predict. The reason is kept until the outputs are switched
+ * on again. */
 #include "ft_board.h" /* FT_CURRENTS, FT_CURRENT_* */
 #include "ft_chip.h"
 #include "ft_parts.h"
@@ -23,54 +24,56 @@
 
 #ifdef FT_CURRENTS
 
-enum { FT_FAR = 8, /* a reading beyond the trip adds so much, one within it
-                      takes one away: two in eight periods are too many */
-       FT_JUMPS = 2,     /* three in eight periods are too many: one reading
-                            that is off is two */
-       FT_GONE = 5,      /* a current that has gone at once has a fifth of
-                            the time to come back */
+enum { FT_FAR = 8, /* A reading beyond the trip adds FT_FAR, a reading within it
+                    * subtracts one. Two in eight periods are too many. */
+       FT_JUMPS = 2,     /* Three in eight periods are too many. One
+                          * wrong reading makes two. */
+       FT_GONE = 5,      /* After a sudden loss of current, a fifth of
+                          * the wait is left. */
        FT_AGAINST = 4,   /* periods in a row against the voltage */
-       FT_SWINGS = 6,    /* from bound to bound, none in more than */
-       FT_SWING = 8,     /* so many periods: a loop that is not stable */
+       FT_SWINGS = 6,    /* swings from bound to bound, each within */
+       FT_SWING = 8,     /* this many periods: the loop is unstable */
        FT_BAD_ZEROS = 4, /* readings in a row */
-       FT_STEADY = 3,    /* ticks: a velocity is the mean of the last one */
+       FT_STEADY = 3,    /* ticks before a mean velocity is valid */
        FT_SETTLE = 256 };/* periods until the current has died away */
 #define FT_NOISE 4.0f     /* counts */
-#define FT_STEEP 4.0f     /* times as much as R and L say is a short */
-#define FT_LOW 0.7f       /* of what they say is too little, or backwards */
-/* A steady duty brings at least 0.6 of the current that R and the voltage
- * without back-EMF predict, less 0.06 of the current at full voltage. This
- * allows for R 1.67 times the file's (a fifth more, 100 K warmer) and K 1.1
- * times. So a gain of 0.55 or more passes for a warm winding. */
+#define FT_STEEP 4.0f     /* times the predicted current: a short */
+#define FT_LOW 0.7f       /* of the predicted current: too little */
+/* A steady duty causes at least 0.6 of the current that R and the voltage
+ * without back-EMF predict, less 0.06 of the current at full voltage. This is
+ * true up to an R of 1.67 times the file's (a fifth more, 100 K warmer) and a K
+ * of 1.1 times. So a sensor gain of 0.55 or more passes, as the winding may be
+ * warm. */
 #define FT_LITTLE 0.64f
 #define FT_UNSURE 0.09f
 
 typedef struct {
     uint8_t joint;
-    uint16_t zero, off;  /* counts; by which it may differ */
+    uint16_t zero, off;  /* counts; its greatest error */
     float amperes;       /* per count */
-    float full;          /* A that 1 asks for */
+    float full;          /* A for a setpoint of 1 */
     float kp, ki, bound; /* of the duty */
-    float pulse, rise;   /* duty; A that it brings, in the mean */
-    float jump;          /* A per period: more is more than L lets through */
+    float pulse, rise;   /* duty; A that the pulse brings, mean */
+    float jump;          /* A per period that L lets through */
     uint32_t patience;   /* periods in which a current must follow */
-    float stall, emf;    /* A at all the voltage; of it, per count a tick */
+    float stall, emf;    /* A at full voltage; back-EMF of one count a
+                          * tick, share of the voltage */
 } ft_loop_config;
 
 typedef struct {
-    volatile float asked; /* share of the range */
+    volatile float asked; /* setpoint, share of the range */
     volatile float emf;   /* of the nominal voltage, of the last tick */
     float integral, error;
-    float zero;           /* counts, as found while the outputs were off */
+    float zero;           /* counts, measured with the outputs off */
     float amperes;        /* of the last period */
-    float sum;            /* A, of the readings that judge the pulse */
+    float sum;            /* A, sum of the readings of the pulse */
     uint32_t far, jumps;  /* see FT_FAR */
-    uint32_t against, idle;  /* periods in a row, at the bound */
-    volatile uint32_t lacks; /* and within it */
-    uint32_t steady;         /* ticks in a row, of the velocity */
+    uint32_t against, idle;  /* periods in a row at the bound */
+    volatile uint32_t lacks; /* and within the bound */
+    uint32_t steady;         /* ticks in a row at a steady velocity */
     uint32_t swings, since;  /* see FT_SWINGS; periods since the last one */
     bool down;               /* the last bound was the negative one */
-    volatile uint32_t bad;   /* zeros in a row that cannot be right */
+    volatile uint32_t bad;   /* readings in a row with a bad zero */
 } ft_loop;
 
 #define FT_CURRENT(joint, zero, off, amperes, full, kp, ki, bound, pulse, \
@@ -106,7 +109,7 @@ void ft_currents_run(void)
     ft_sampling_run();
 }
 
-/* The outputs are about to come on: begin with the pulse. */
+/* Prepare the loops for the pulse, just before the outputs come on. */
 void ft_currents_on(void)
 {
     for (uint32_t i = 0; i < FT_LOOPS; i++) {
@@ -119,7 +122,8 @@ void ft_currents_on(void)
     ft_loops_state.cause = FT_CURRENT_GOOD;
 }
 
-/* Asked by the tick's boundary, which the loop may interrupt. */
+/* Set a loop's setpoint. The boundary of ticks calls this, and the loop may
+ * interrupt it. */
 void ft_current_ask(uint32_t joint, float share)
 {
     for (uint32_t i = 0; i < FT_LOOPS; i++) {
@@ -138,7 +142,8 @@ static void ft_loops_fail(uint32_t cause, uint32_t joint)
     ft_loops_state.cause = cause;
 }
 
-/* Judge a loop whose duty is within its bound, where the back-EMF is known. */
+/* Judge a loop within its bound, at the boundary of ticks. Here the back-EMF is
+ * known. */
 static void ft_loop_compare(const ft_loop_config *c, ft_loop *l, float emf)
 {
     bool steady = __builtin_fabsf(emf - l->emf) < FT_UNSURE;
@@ -158,7 +163,8 @@ void ft_currents_moved(const int32_t counts[])
     }
 }
 
-/* At a tick's boundary: a converter that has stopped leaves the last duty. */
+/* Check at the boundary of ticks that the converter runs. If it has stopped,
+ * the last duty would stay. */
 void ft_currents_watch(void)
 {
     static uint32_t before;
@@ -186,7 +192,7 @@ bool ft_chip_current_zero(uint32_t *joint)
 
 /* ---- Outputs off -------------------------------------------------------- */
 
-/* A reading without a current is the zero. */
+/* Update the zero from a reading without a current. */
 static void ft_loop_rest(const ft_loop_config *c, ft_loop *l, uint32_t raw)
 {
     float off = (float)raw - (float)c->zero;
@@ -211,7 +217,7 @@ static void ft_loops_rest(const uint32_t raw[])
 
 /* ---- Outputs on --------------------------------------------------------- */
 
-/* Return the fault of a sensor that the pulse shows. */
+/* Return the fault that the pulse has found. */
 static uint32_t ft_pulse_shows(const ft_loop_config *c, const ft_loop *l)
 {
     float amperes = l->sum * (1.0f / (float)FT_CURRENT_MEAN);
@@ -225,7 +231,7 @@ static uint32_t ft_pulse_shows(const ft_loop_config *c, const ft_loop *l)
     return amperes < FT_LOW * rise ? FT_CURRENT_LOOP : FT_CURRENT_GOOD;
 }
 
-/* Give one joint its pulse for a PWM period. Return the fault at its end. */
+/* Apply one joint's pulse for a PWM period. Return the fault at its end. */
 static uint32_t ft_loop_pulse(const ft_loop_config *c, ft_loop *l,
                               float amperes)
 {
@@ -236,8 +242,8 @@ static uint32_t ft_loop_pulse(const ft_loop_config *c, ft_loop *l,
     return last ? ft_pulse_shows(c, l) : FT_CURRENT_GOOD;
 }
 
-/* Count a rare event of a sound drive. Eight periods without it undo one event.
- * Return whether it has happened more often than `most`. */
+/* Count an event that is rare in a sound drive. Eight periods without an event
+ * undo one. Return whether there were more than `most`. */
 static bool ft_too_often(uint32_t *count, bool bad, uint32_t most)
 {
     if (bad)
@@ -247,10 +253,10 @@ static bool ft_too_often(uint32_t *count, bool bad, uint32_t most)
     return *count > most * FT_FAR;
 }
 
-/* Return whether the current has jumped too often, which is a short: the
- * inductance bounds its change in a period at any voltage. After a jump to
- * nearly zero a cable is off or a sensor is blind. Then the wait for the
- * current is short, as the loop gives all its voltage. */
+/* Return whether the current has jumped too often. The inductance bounds the
+ * change of a current in a period, so many jumps are a short. After a jump to
+ * nearly zero the cable may be off or the sensor blind. Then the loop gives
+ * full voltage, so the wait for the current is short. */
 static bool ft_loop_jumps(const ft_loop_config *c, ft_loop *l, float amperes)
 {
     bool jumps = __builtin_fabsf(amperes - l->amperes) > c->jump;
@@ -260,9 +266,9 @@ static bool ft_loop_jumps(const ft_loop_config *c, ft_loop *l, float amperes)
     return ft_too_often(&l->jumps, jumps, FT_JUMPS);
 }
 
-/* Count how often a duty has swung from one bound to the other, as with a
- * winding of much less inductance than the file says. Return whether that is
- * too often. */
+/* Count how often a duty has swung from one bound to the other. A winding with
+ * much less inductance than the file says causes this. Return whether the count
+ * is too large. */
 static bool ft_loop_swings(ft_loop *l, bool down)
 {
     bool swung = down != l->down;
@@ -277,8 +283,8 @@ static bool ft_loop_swings(ft_loop *l, bool down)
 }
 
 /* Return whether the current is much less than the voltage without back-EMF
- * must bring: no current flows, or a sensor has lost gain. A motor that is
- * driven backwards counts as a motor at rest. A motor that brakes is not
+ * must cause. Then no current flows, or the sensor has lost gain. A motor that
+ * is driven backwards counts as a motor at rest. A motor that brakes is not
  * judged. */
 static bool ft_loop_lacks(const ft_loop_config *c, const ft_loop *l,
                           float amperes, float duty)
@@ -303,7 +309,7 @@ static uint32_t ft_loop_judge(const ft_loop_config *c, ft_loop *l,
     bool comes = __builtin_fabsf(error) < __builtin_fabsf(l->error) - noise;
     bool against = lacks && amperes * error < 0.0f &&
                    __builtin_fabsf(amperes) > noise;
-    bool swung = (error < 0.0f) != l->down; /* no wrong sensor does that */
+    bool swung = (error < 0.0f) != l->down; /* a wrong sensor never swings */
     l->against = against && !comes && !swung ? l->against + 1u : 0u;
     l->idle = lacks ? l->idle + 1u : 0u;
     if (l->against >= FT_AGAINST)
@@ -369,15 +375,16 @@ static void ft_loops_serve(const uint32_t raw[])
         ft_loops_state.pulse--;
 }
 
-/* The outputs are on, and the bridges wake up. */
+/* Hold neutral while the outputs are on and the bridges wake up. */
 static void ft_loops_wait(void)
 {
     for (uint32_t i = 0; i < FT_LOOPS; i++)
         ft_output_write(ft_loop_table[i].joint, 0.0f);
 }
 
-/* Handle the end of the converter's sequence. If the application is just
- * switching the outputs on while this drops them, they are dropped again. */
+/* Serve the end of the converter's sequence. The application may switch the
+ * outputs on while this interrupt drops them. Then the next interrupt drops
+ * them again. */
 void ft_current_interrupt(void)
 {
     uint32_t raw[FT_LOOPS];

@@ -1,6 +1,6 @@
-/* Quadrature encoders: timers in encoder mode 3 count every edge of both
- * inputs over their full range; positions come from wrapped differences, so
- * no count is lost at any turn or wrap. */
+/* Quadrature encoders: timers in encoder mode 3 count every edge of both inputs
+ * over their full range. Positions come from wrapped differences, so no count
+ * is lost when a timer wraps. */
 #include "ft_board.h" /* FT_ENCODERS, FT_ENCODER_FILTER */
 #include "ft_chip.h"
 #include "ft_parts.h"
@@ -44,7 +44,7 @@ bool ft_encoders_start(void)
     return good;
 }
 
-/* Counts of one encoder since last asked. */
+/* Return the counts of one encoder since the last call. */
 static inline int32_t ft_encoder_moved(uint32_t i)
 {
     const ft_encoder *e = &ft_encoder_table[i];
@@ -54,7 +54,7 @@ static inline int32_t ft_encoder_moved(uint32_t i)
     return e->range == 0xFFFFu ? (int16_t)(uint16_t)moved : (int32_t)moved;
 }
 
-/* The timers of emulators know no encoders: they count time. */
+/* The timers of emulators count time, since they have no encoder mode. */
 void ft_chip_encoders(int32_t counts[])
 {
     FT_FOLDED

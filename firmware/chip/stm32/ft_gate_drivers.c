@@ -1,12 +1,16 @@
-/* Gate drivers DRV8301: their settings, written over SPI before any switch
- * moves, and the check that the drivers still hold the settings. The enable
- * line also powers the interface and clears the settings. So it goes low for a
- * full reset and then high for good, while the timers hold every switch off. A
- * driver loses its settings when its supply dips, and then amplifies a current
+/* Gate drivers DRV8301. Their settings are written over SPI before any switch
+ * moves, and checked all the time.
+ *
+ * The enable line also powers the interface and clears the settings. So it goes
+ * low for a full reset and then high for good, while the timers hold every
+ * switch off.
+ *
+ * A driver loses its settings when its supply dips. It then amplifies a current
  * half as much. So the main loop reads one register per round, and all
  * registers before arming. After any report it writes the settings again with
- * the outputs off. An over-current shuts a driver down until then, as the line
- * that would report its limit cycle by cycle is not wired. */
+ * the outputs off. After an over-current a driver is shut down until then. The
+ * drivers cannot limit the current cycle by cycle, as the line that reports
+ * this limit is not wired. */
 #include "ft_board.h" /* FT_GATE_*, FT_ENABLE_* */
 #include "ft_chip.h"
 #include "ft_parts.h"
@@ -19,7 +23,7 @@ enum { FT_READ = 1u << 15, FT_ADDRESS_Pos = 11, FT_DATA = 0x7FF,
        FT_REGISTERS = 4, FT_TRIES = 3 };
 enum { FT_STATUS_1_FAULT = 1u << 10, FT_STATUS_2_GVDD_OV = 1u << 7 };
 enum { FT_RESET_US = 40,    /* more than 20 us */
-       FT_WAKE_US = 20000 };  /* they answer after 10 ms at most */
+       FT_WAKE_US = 20000 };  /* a driver answers after at most 10 ms */
 
 typedef struct {
     uint8_t port, pin;
@@ -37,8 +41,8 @@ static uint32_t ft_woken_at;      /* cycles */
 static volatile uint32_t ft_told; /* ft_chip_driver_status() */
 static uint32_t ft_next;          /* driver and register to look at */
 
-/* Send 16 bits and give the 16 bits received. Return false if none came
- * back. */
+/* Send 16 bits, and give the 16 bits received. Return false without an
+ * answer. */
 static bool ft_exchange(const ft_select *to, uint32_t word, uint32_t *back)
 {
     ft_pin_put(to->port, to->pin, false);
@@ -53,8 +57,8 @@ static bool ft_exchange(const ft_select *to, uint32_t word, uint32_t *back)
     return good;
 }
 
-/* Read a register. The value comes with the next frame, which asks once more.
- * The address in it distinguishes an answer from a dead line. */
+/* Read a register. Its value comes with the next frame, so the request is sent
+ * twice. The address in the answer proves that the line works. */
 static bool ft_read(const ft_select *from, uint32_t address, uint32_t *value)
 {
     uint32_t ask = FT_READ | address << FT_ADDRESS_Pos;
@@ -116,7 +120,7 @@ static bool ft_all_hold(void)
     return good;
 }
 
-/* Write the settings of every driver, and read them back. Reading clears
+/* Write the settings of every driver, and read them back. Reading clears the
  * reports of the drivers' start. */
 static bool ft_tell_all(void)
 {
@@ -187,14 +191,14 @@ void ft_chip_drivers_look(bool at_all)
         return;
     }
     uint32_t before = ft_told;
-    ft_told = 0; /* what they say now is of now */
+    ft_told = 0; /* reports are current from now on */
     bool good = ft_look(at_all);
     if (good && !ft_drivers_report()) {
         ft_told = before;
         return;
     }
     if (good)
-        (void)ft_all_hold(); /* which of them says why */
+        (void)ft_all_hold(); /* reads the registers that give the reason */
     ft_gates = FT_LOST;
 }
 

@@ -1,5 +1,5 @@
-/* Which chip this is, what has happened to it, and its way into the boot
- * loader that ST put into its system memory. */
+/* The chip's identity, its history, and its way into ST's boot loader in system
+ * memory. */
 #include <string.h> /* memcpy, memset */
 
 #include "ft_board.h" /* FT_LOADER */
@@ -11,8 +11,8 @@
 
 static uint32_t ft_resets; /* since power-on */
 
-/* Count the reset that led here. Memory that does not check is of a power-on,
- * and so is its crash record. */
+/* Count the reset that led here. If the memory's check sum is wrong, this was a
+ * power-on, and its crash record is invalid. */
 void ft_history_start(void)
 {
     bool kept = ft_kept.resets_check == ~ft_kept.resets &&
@@ -27,7 +27,7 @@ void ft_history_start(void)
 void ft_chip_history(ft_history *h)
 {
     memset(h->unique, 0, sizeof h->unique);
-    if (!FT_TOLERANT) /* an emulator without system memory would fault */
+    if (!FT_TOLERANT) /* emulators have no system memory */
         memcpy(h->unique, (const uint8_t *)UID_BASE, sizeof h->unique);
     h->options = FT_OPTIONS;
     h->resets = ft_resets;
@@ -47,8 +47,8 @@ bool ft_chip_has_loader(void)
     return FT_LOADER != 0;
 }
 
-/* By way of a reset, so that the loader finds every clock, pin and interrupt
- * as it does with BOOT0 high. */
+/* Enter the boot loader by a reset. After the reset every clock, pin and
+ * interrupt is as with BOOT0 high. */
 void ft_chip_leave(void)
 {
     ft_chip_safe();
@@ -60,7 +60,7 @@ void ft_chip_leave(void)
     }
 }
 
-/* Go on in ROM if the last run asked for it: nothing else has run since the
+/* Jump into the ROM if the last run asked for this. No code has run since the
  * reset. The ROM's vector table is at its start. */
 void ft_leave_if_asked(void)
 {

@@ -1,11 +1,11 @@
-/* The four functions that GCC asks of every environment. They are here so
- * that the image needs no C library, whose version would be part of it. */
+/* The four functions that GCC needs in every environment. With them the image
+ * needs no C library, so its version does not change the image. */
 #include <stddef.h>
 #include <stdint.h>
 
 typedef uint32_t __attribute__((may_alias)) ft_any_word;
 
-/* GCC would turn these loops into calls of themselves. */
+/* GCC would turn these loops into calls of the same functions. */
 #define PLAIN_LOOPS \
     __attribute__((used, optimize("no-tree-loop-distribute-patterns")))
 
@@ -14,7 +14,7 @@ void *memmove(void *to, const void *from, size_t size);
 void *memset(void *to, int value, size_t size);
 int memcmp(const void *left, const void *right, size_t size);
 
-/* Copy; whole words while both sides are aligned. */
+/* Copy memory. Copy whole words while both sides are aligned. */
 PLAIN_LOOPS
 void *memcpy(void *restrict to, const void *restrict from, size_t size)
 {
@@ -49,7 +49,7 @@ void *memmove(void *to, const void *from, size_t size)
     return to;
 }
 
-/* Fill; whole words while aligned. */
+/* Fill memory. Fill whole words while it is aligned. */
 PLAIN_LOOPS
 void *memset(void *to, int value, size_t size)
 {
@@ -65,7 +65,7 @@ void *memset(void *to, int value, size_t size)
     return to;
 }
 
-/* Compare: negative, zero or positive as the first difference is. */
+/* Compare memory. Return the sign of the first difference. */
 PLAIN_LOOPS
 int memcmp(const void *left, const void *right, size_t size)
 {

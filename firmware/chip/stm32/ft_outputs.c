@@ -6,21 +6,20 @@
  * timer updates at its top, in the middle of the low time of its outputs. A
  * timer that only counts up begins its period low (mode 2).
  *
- *   tick k         writes neutral to the preload registers at its start, and
- *                  its own duty at its end if it is in time;
- *   update at k+1  takes over the preload registers: a late tick leaves neutral
- *                  there without any code running.
+ * Tick k first writes neutral to the preload registers. If it is in time, it
+ * writes its own duty there at its end. The update at k+1 takes over these
+ * registers. So a late tick leaves neutral there, without any code.
  *
  * Without repetition counters every PWM period has an update. Then an interrupt
  * above the tick does the same, FT_TICK_AHEAD cycles before an update: it
  * writes the duty that the last tick handed over, or neutral.
  *
  * Direction pins have no preload. The first instructions of tick k+1 put the
- * direction of tick k on the pins, some 150 cycles after the update (or
+ * direction of tick k on the pins. This is some 150 cycles after the update (or
  * FT_TICK_AHEAD before it), while the PWM is low. So the old sign does not meet
  * the new magnitude below a duty of about 1 - 150 cycles / half a PWM period:
- * 96 % at 20 kHz, or 95 % before the update. Above this duty it does so for
- * half a microsecond at a change of sign.
+ * 96 % at 20 kHz, or 95 % before the update. Above this duty they meet for half
+ * a microsecond at a change of sign.
  *
  * A break input is active low on a normally closed loop. An open loop or a
  * broken wire makes the hardware clear MOE, and AOE = 0 keeps it clear. With
@@ -53,7 +52,7 @@ typedef struct {
 static const ft_pwm_timer ft_pwm_table[] = { FT_PWM_TIMERS };
 #undef FT_PWM_TIMER
 
-/* The compare value of a duty x: neutral + span |x| with the sign on the
+/* The compare value of a duty x is neutral + span |x| with the sign on the
  * direction pin, or neutral + span x. In the second case another half bridge
  * gets neutral - span x, or the direction pin enables the bridge
  * (antiphase). */
@@ -65,7 +64,7 @@ typedef struct {
     float span;
     uint16_t neutral;
     uint8_t kind, port, pin;
-    bool looped; /* by a current loop: a duty is what it is asked for */
+    bool looped; /* a current loop writes it; a duty is then its setpoint */
 } ft_output_stage;
 
 #define FT_STAGE(kind, compare, opposite, neutral, span, port, pin, looped) \
@@ -80,13 +79,13 @@ static struct {
     uint32_t direction; /* BSRR word */
 } ft_next[FT_TABLE_SIZE];
 static float ft_asked[FT_TABLE_SIZE]; /* of a current loop */
-static volatile bool ft_wanted; /* outputs were switched on, and not off */
+static volatile bool ft_wanted; /* outputs were switched on, not off since */
 
-/* Bridges that sleep while enable is low take a while to wake up, and may pull
- * their fault line low meanwhile. For these ticks their duties are neutral, the
- * fault line is ignored, and holding brakes stay closed. */
+/* Bridges that sleep while enable is low need a while to wake up. Meanwhile
+ * they may pull their fault line low. For these ticks their duties are neutral,
+ * the fault line is ignored, and holding brakes stay closed. */
 static volatile uint32_t ft_waking; /* ticks left */
-static volatile bool ft_opens;      /* brakes that are to open after that */
+static volatile bool ft_opens;      /* brakes open when the bridges are awake */
 
 /* ---- Timers ------------------------------------------------------------- */
 
@@ -146,11 +145,11 @@ static void ft_timer_prepare(const ft_pwm_timer *t)
     timer->CCER = enables;
     if (t->protection != FT_PLAIN) {
         timer->BDTR = ft_break_register(t);
-        timer->RCR = 0; /* the first update comes at the first top ... */
+        timer->RCR = 0; /* the first update comes at the first top */
     }
     timer->EGR = TIM_EGR_UG;
     if (t->protection != FT_PLAIN)
-        timer->RCR = t->repetition; /* ... where this one is taken over */
+        timer->RCR = t->repetition; /* the first update takes this over */
     timer->CNT = t->start;
     timer->SR = 0;
 }
@@ -216,7 +215,8 @@ bool ft_outputs_start(void)
     return good;
 }
 
-/* The last timer was started last, so its update is the last one. */
+/* Wait for the update of the last timer. It was started last, so it updates
+ * last. */
 bool ft_outputs_await_boundary(void)
 {
     TIM_TypeDef *timer = ft_pwm_table[FT_PWM_TIMER_COUNT - 1].timer;
@@ -228,8 +228,8 @@ bool ft_outputs_await_boundary(void)
     return false;
 }
 
-/* Centred timers must count down from here, as sampling and switching at an
- * update rely on low outputs. */
+/* Check that centred timers count down from here. Sampling and switching at an
+ * update need low outputs. */
 bool ft_outputs_update_at_top(void)
 {
     bool down = ft_outputs_await_boundary();
@@ -242,14 +242,14 @@ bool ft_outputs_update_at_top(void)
 
 /* ---- A tick's duties ---------------------------------------------------- */
 
-/* If no timer has a break input, every tick looks at the loop first. */
+/* Check the e-stop loop first in every tick, if no timer has a break input. */
 static inline void ft_stop_by_software(void)
 {
     if (FT_STOP_BY_SOFTWARE && ft_wanted && ft_chip_estop())
         ft_chip_safe();
 }
 
-/* Let a tick of waking up be over. */
+/* Count a tick of the wake-up. At its end open the brakes. */
 static inline void ft_let_wake(void)
 {
     if (FT_WAKE_TICKS == 0 || ft_waking == 0)
@@ -270,7 +270,7 @@ static inline void ft_switch_directions(void)
 
 #if FT_TICK_PRELOAD
 
-/* This close to the next tick an update could fall between two writes. */
+/* Any closer to the next tick, an update could fall between two writes. */
 enum { FT_LATE_CYCLES = 128 };
 
 /* Switch the directions of the interval that has begun, and preload neutral for
@@ -300,10 +300,11 @@ bool ft_outputs_hand_over(void)
 #else
 
 static volatile uint32_t ft_boundary;  /* tick boundaries so far */
-static volatile uint32_t ft_ready_for; /* the one that duties are ready for */
-static uint32_t ft_began_at;           /* the one that the tick came from */
+static volatile uint32_t ft_ready_for; /* the boundary that duties are ready
+                                        * for */
+static uint32_t ft_began_at;           /* the boundary that began the tick */
 
-/* Write the duties that the last tick has handed over, else neutral. */
+/* Write the duties that the last tick has handed over, or neutral. */
 void ft_outputs_take_over(void)
 {
     ft_stop_by_software();
@@ -370,7 +371,7 @@ static inline bool ft_any_beyond(const float duty[])
     return false;
 }
 
-/* Check all duties before converting any. Without a branch in between the
+/* Check all duties before any is converted. Without a branch in between, the
  * compiler loads the constants once. */
 void ft_chip_duties(const float duty[])
 {
@@ -396,7 +397,7 @@ void ft_chip_duties(const float duty[])
 }
 
 /* Set the duty of a current loop from the next update on. A change of direction
- * takes a period of neutral, in which the pin is switched. */
+ * needs one period of neutral, in which the pin is switched. */
 void ft_output_write(uint32_t joint, float duty)
 {
     const ft_output_stage *d = &ft_stage_table[joint];
@@ -463,8 +464,8 @@ void ft_chip_outputs(bool enabled)
     }
     ft_timers_drive(true);
     ft_drivers_enable(true);
-    /* an interrupt may have stopped them meanwhile, in part at least, and that of
-     * the crystal before they were wanted */
+    /* An interrupt may have stopped some of the outputs meanwhile. The
+     * crystal's interrupt may have come before ft_wanted was set. */
     if (!ft_wanted || !ft_clock_good())
         ft_chip_safe();
 }
@@ -501,7 +502,8 @@ void ft_chip_safe(void)
 
 /* ---- Board's reports ----------------------------------------------------- */
 
-/* An emulator without pins reads low levels, and has no outputs to stop. */
+/* Return whether the e-stop loop is open. An emulator without pins reads low
+ * levels, and has no outputs to stop. */
 bool ft_chip_estop(void)
 {
     bool closed = true;
@@ -520,10 +522,10 @@ bool ft_drivers_report(void)
 #endif
 }
 
-/* Drivers that have lost their settings are a fault if they are on. If they are
- * off, the settings are being written. The fault line of bridges that sleep or
- * wake up is ignored. It is read first, as the outputs may be switched
- * meanwhile. */
+/* Return whether the drivers report a fault. Drivers that have lost their
+ * settings are a fault if they are on. If they are off, their settings are
+ * being written. The fault line of bridges that sleep or wake up is ignored. It
+ * is read first, as the outputs may be switched meanwhile. */
 bool ft_chip_driver_fault(void)
 {
     bool ready = ft_chip_drivers_ready();
@@ -571,7 +573,7 @@ void ft_chip_duties(const float duty[])
         ft_pil_duty(i, duty[i]);
 }
 
-static volatile bool ft_pretended; /* so that every state can be reached */
+static volatile bool ft_pretended; /* lets emulators reach every state */
 
 void ft_chip_outputs(bool enabled)
 {

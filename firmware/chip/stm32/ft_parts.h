@@ -7,10 +7,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Build switches, both for emulators and off by default.
- * FT_POLLED_PORT: move the link's bytes by the processor, not by DMA.
- * FT_TOLERANT: take missing clocks and timers for granted. An image built so
- * is for emulators only: it never enables its outputs. */
+/* Build switches, both for emulators and off by default. FT_POLLED_PORT: the
+ * processor moves the link's bytes, not DMA. FT_TOLERANT: the image accepts
+ * missing clocks and timers. This image is for emulators only, since it never
+ * enables its outputs. */
 #ifndef FT_POLLED_PORT
 #define FT_POLLED_PORT 0
 #endif
@@ -18,48 +18,49 @@
 #define FT_TOLERANT 0
 #endif
 
-/* Before a loop over a constant table. The unrolled loop needs no table. */
+/* Stands before a loop over a constant table. The unrolled loop needs no
+ * table. */
 #define FT_FOLDED _Pragma("GCC unroll 8")
 
 /* Wait until the masked register has the value. Return false after a bounded
  * time, which is longer than any start-up here: 0.2 s on HSI, 0.02 s at 168
  * MHz. */
 bool ft_wait_for(const volatile uint32_t *reg, uint32_t mask, uint32_t value);
-void ft_wait_us(uint32_t us); /* a counter that stands still ends it too */
+void ft_wait_us(uint32_t us); /* bounded, even if the counter stands still */
 
-uint32_t ft_clock_start(void);    /* FT_CHIP_*; on an error it runs on HSI */
-void ft_clock_to_hsi(void);       /* one family's, as the next two */
-bool ft_flash_prepare(void);      /* for full speed; false: it does not keep up */
-bool ft_clock_to_pll(void);       /* false: it does not come up */
-bool ft_crystal_is_right(void);   /* by HSI; leaves the processor on it */
+uint32_t ft_clock_start(void);    /* FT_CHIP_*; after an error HSI runs */
+void ft_clock_to_hsi(void);       /* one family's, like the next two */
+bool ft_flash_prepare(void);      /* for full speed; false: flash is too slow */
+bool ft_clock_to_pll(void);       /* false: crystal or PLL do not start */
+bool ft_crystal_is_right(void);   /* by HSI; leaves the processor on HSI */
 bool ft_supply_start(void);       /* false: the chip's supply is too low */
-bool ft_supply_sagged(void);      /* since then */
-void ft_supply_breaks(void);      /* where that is wired in the chip */
+bool ft_supply_sagged(void);      /* since the start */
+void ft_supply_breaks(void);      /* if the chip has this connection */
 bool ft_clock_good(void);
-bool ft_clock_stopped(void);      /* the crystal, while it was in use */
+bool ft_clock_stopped(void);      /* the crystal, while in use */
 uint32_t ft_reset_cause(void);    /* FT_RESET_*; clears the flags */
 void ft_history_start(void);      /* once the cause is known */
-void ft_leave_if_asked(void);     /* first of all after a reset */
-void ft_pins_prepare(void);       /* what the family's pins need first */
+void ft_leave_if_asked(void);     /* must be first after a reset */
+void ft_pins_prepare(void);       /* before the pins are used */
 void ft_pins_start(void);
 void ft_pin_put(uint32_t port, uint32_t pin, bool high);
 bool ft_pin_high(uint32_t port, uint32_t pin);
 bool ft_encoders_start(void);
 bool ft_outputs_start(void);
 bool ft_outputs_await_boundary(void); /* returns just after a PWM update */
-bool ft_outputs_update_at_top(void);  /* of centred timers, as it must be */
+bool ft_outputs_update_at_top(void);  /* true if centred timers do so */
 void ft_outputs_take_over(void);      /* at the boundary of two ticks */
 void ft_outputs_begin(void);          /* first act of a tick */
 bool ft_outputs_hand_over(void);      /* last act; false: too late */
-bool ft_gate_drivers_start(void);     /* false: one does not answer as set */
-bool ft_drivers_report(void);         /* on their fault line, a fault */
+bool ft_gate_drivers_start(void);     /* false: a driver answers wrongly */
+bool ft_drivers_report(void);         /* true: they report a fault */
 void ft_watchdog_start(void);
 bool ft_sense_start(void);            /* false: nothing is measured */
-float ft_bus_ratio(void);             /* of the bus voltage to the nominal */
+float ft_bus_ratio(void);             /* bus voltage over the nominal one */
 void ft_interrupt_enable(uint32_t number, uint32_t priority);
 
-/* Current loops. A loop is asked for a share of its range, and writes duties
- * at the rate of the PWM. */
+/* Current loops. A loop has a setpoint, as a share of its range. It writes
+ * duties at the rate of the PWM. */
 bool ft_currents_start(void);     /* false: nothing is sampled */
 void ft_currents_run(void);
 void ft_currents_on(void);        /* before the outputs come on */
@@ -68,10 +69,10 @@ void ft_currents_moved(const int32_t counts[]); /* in every tick */
 void ft_current_ask(uint32_t joint, float share);
 void ft_output_write(uint32_t joint, float duty);
 bool ft_outputs_wanted(void);
-bool ft_outputs_awake(void);      /* the bridges have had time to wake up */
+bool ft_outputs_awake(void);      /* true: the bridges are awake */
 
 /* The converter of the motors' currents, for one family. A timer triggers it in
- * every PWM period, and its interrupt reads all currents. */
+ * every PWM period. Its interrupt reads all currents. */
 bool ft_sampling_start(const uint8_t channels[], uint32_t count);
 void ft_sampling_run(void);
 void ft_sampling_take(uint32_t counts[], uint32_t count);
@@ -80,24 +81,26 @@ void ft_sampling_take(uint32_t counts[], uint32_t count);
 bool ft_converter_start(const uint8_t channels[], uint32_t count);
 void ft_converter_go(void);       /* convert them all, one after another */
 bool ft_converter_await(void);    /* false: not done in a bounded time */
-bool ft_converter_done(void);     /* since the command to go */
+bool ft_converter_done(void);     /* since the last start */
 uint32_t ft_converter_counts(uint32_t i); /* the latest of the i-th */
 
-/* The controllers of buses, for one family. bus: its number. Only the bus's own
- * interrupt calls these functions, except for the start and the questions. */
+/* The controllers of buses, for one family. bus: the number of a bus. Except
+ * for the start and the questions, only the interrupt of the bus calls these
+ * functions. */
 bool ft_can_start(uint32_t bus);        /* false: it does not initialise */
-void ft_can_acknowledge(uint32_t bus);  /* what the interrupt came for */
+void ft_can_acknowledge(uint32_t bus);  /* the reason for the interrupt */
 bool ft_can_put(uint32_t bus, const ft_frame *f); /* false: no room */
 bool ft_can_get(uint32_t bus, ft_frame *f);       /* false: nothing came */
-bool ft_can_overrun(uint32_t bus);      /* since last asked */
-void ft_can_abort(uint32_t bus);        /* what has not gone yet */
-uint32_t ft_can_waiting(uint32_t bus);  /* how many have not */
-bool ft_can_off(uint32_t bus);          /* it takes no part in the bus */
-void ft_can_recover(uint32_t bus, bool enter); /* initialisation, or leave */
+bool ft_can_overrun(uint32_t bus);      /* since the last call */
+void ft_can_abort(uint32_t bus);        /* frames that have not gone */
+uint32_t ft_can_waiting(uint32_t bus);  /* number of these frames */
+bool ft_can_off(uint32_t bus);          /* takes no part in the bus */
+void ft_can_recover(uint32_t bus, bool enter); /* enter or leave
+                                                * initialisation */
 uint32_t ft_can_errors(uint32_t bus);   /* sending, receiving << 8 */
 
-/* USARTs on one wire, for one family. wire: its number. Received bytes go to a
- * circular buffer. */
+/* USARTs on one wire, for one family. wire: the number of a wire. Received
+ * bytes go to a circular buffer. */
 void ft_half_duplex_start(uint32_t wire);
 void ft_half_duplex_listen(uint32_t wire, volatile uint8_t *buffer,
                            uint32_t size);
@@ -105,7 +108,7 @@ bool ft_half_duplex_listens(uint32_t wire);
 uint32_t ft_half_duplex_left(uint32_t wire); /* until the buffer's end */
 bool ft_half_duplex_sends(uint32_t wire);
 void ft_half_duplex_send(uint32_t wire, const uint8_t *bytes, uint32_t size);
-bool ft_half_duplex_errors(uint32_t wire); /* since last asked */
+bool ft_half_duplex_errors(uint32_t wire); /* since the last call */
 
 /* Handlers in the vector table. */
 void ft_bus_0_interrupt(void);
@@ -119,8 +122,9 @@ void ft_port_interrupt(void);
 void ft_crash_entry(void);
 void ft_crash(const uint32_t *frame, uint32_t exc_return);
 
-/* Priorities: a smaller number interrupts a larger one. Faults have 0. Frames
- * from a bus wait for duties to be written before their update. */
+/* Priorities: a smaller number interrupts a larger one. Faults have 0. An
+ * interrupt of a bus must not delay duties that have to be written before an
+ * update. */
 enum { FT_PRIORITY_SUPPLY = 0, FT_PRIORITY_CURRENT = 1,
        FT_PRIORITY_BOUNDARY = 2, FT_PRIORITY_BUS = 3,
        FT_PRIORITY_TICK = 4, FT_PRIORITY_PORT = 5 };
@@ -133,8 +137,8 @@ static inline void ft_field(volatile uint32_t *reg, uint32_t index,
     *reg = (*reg & ~mask) | value << (index * width);
 }
 
-/* The link's hardware, for one family: a circular stream that receives, a
- * stream that sends piece by piece, and line errors. */
+/* The link's hardware, for one family: a circular receive stream, a send stream
+ * for one piece at a time, and line errors. */
 bool ft_port_chip_start(void);    /* false: it does not receive */
 bool ft_usart_start(void);
 void ft_receive_start(volatile uint8_t *buffer, uint32_t size);
@@ -145,13 +149,13 @@ void ft_send_start(const volatile uint8_t *bytes, uint32_t size);
 bool ft_line_flags_clear(void);   /* idle and errors; true: an error */
 
 /* With the plant at the host (FT_PIL). */
-bool ft_pil_due(void); /* SysTick came: whether to run a tick */
-int32_t ft_pil_moved(uint32_t joint); /* counts since last asked */
+bool ft_pil_due(void); /* true: this SysTick runs a tick */
+int32_t ft_pil_moved(uint32_t joint); /* counts since the last call */
 void ft_pil_duty(uint32_t joint, float duty);
-void ft_pil_neutral(void); /* what a tick leaves that took too long */
+void ft_pil_neutral(void); /* the result of a tick that is late */
 
-/* Memory that a reset does not change (.noinit). It is valid if its check sum
- * is right. */
+/* Memory that survives a reset (.noinit). It is valid if its check sum is
+ * right. */
 typedef struct {
     uint32_t word, word_check;     /* ft_chip_remember() */
     uint32_t crash_check;          /* FT_*_CHECK: the rest is valid */
@@ -160,12 +164,12 @@ typedef struct {
     uint32_t cfsr, hfsr, address;  /* SCB's fault registers */
     uint32_t power_check;          /* FT_POWER_CHECK: was powered before */
     uint32_t resets, resets_check; /* since power-on */
-    uint32_t leave_check;          /* FT_LEAVE_CHECK: on to the ROM */
+    uint32_t leave_check;          /* FT_LEAVE_CHECK: jump to the ROM */
 } ft_keepsake;
 extern ft_keepsake ft_kept;
 #define FT_CRASH_CHECK 0xC0FFEE42u
-#define FT_CLOCK_CHECK 0xC10C0FF5u /* the crystal stopped, no more */
-#define FT_SUPPLY_CHECK 0x5A66ED42u /* the supply sagged, no more */
+#define FT_CLOCK_CHECK 0xC10C0FF5u /* only the crystal stopped */
+#define FT_SUPPLY_CHECK 0x5A66ED42u /* only the supply sagged */
 #define FT_POWER_CHECK 0x900D900Du
 #define FT_LEAVE_CHECK 0x1EA7E5EDu
 

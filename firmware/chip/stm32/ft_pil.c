@@ -1,6 +1,6 @@
 /* Processor in the loop; see ft_chip.h. SysTick comes FT_WAKES times per tick,
- * so that the main loop looks at the link. Pending SysTick runs a tick, with
- * the same priority and path as on a board with a plant. */
+ * so that the main loop checks the link often. Pending SysTick runs a tick,
+ * with the same priority and path as on a board with a plant. */
 #include "ft_board.h" /* FT_PIL, FT_WAKES */
 #include "ft_parts.h"
 #include "ft_registers.h"
@@ -15,14 +15,14 @@
 
 static struct {
     int32_t counts[FT_JOINTS]; /* since the plant began */
-    int32_t read[FT_JOINTS];   /* of these, those that a tick has read */
+    int32_t read[FT_JOINTS];   /* the part of these that a tick has read */
     float duty[FT_JOINTS];
-    volatile bool present;     /* a plant: SENSE has come lately */
-    volatile bool granted;     /* a tick, not run yet */
+    volatile bool present;     /* a plant is there: SENSE came recently */
+    volatile bool granted;     /* a tick is due and has not run yet */
     volatile uint32_t waited;  /* wakes since the last SENSE */
 } ft_pil;
 
-/* A new plant's first counts are no movement. */
+/* The first counts of a new plant are not a movement. */
 void ft_pil_sense(const int32_t counts[], bool for_next_tick)
 {
     bool known = ft_pil.present;
@@ -52,7 +52,7 @@ void ft_pil_forget(void)
     ft_pil.waited = FT_PATIENCE;
 }
 
-/* Do without a plant: outputs off, and ticks at their own pace. */
+/* Leave the plant: outputs off, and ticks by the timer. */
 static bool ft_pil_alone(void)
 {
     if (ft_pil.present)

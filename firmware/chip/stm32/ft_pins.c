@@ -1,10 +1,10 @@
-/* Pins: every pin that the board file gives a use, from the emitted table. */
+/* Pins: sets up every pin that the board file uses, from the emitted table. */
 #include "ft_board.h" /* FT_PINS */
 #include "ft_parts.h"
 #include "ft_registers.h"
 
-/* MODER; an output that starts high, and an alternate function that pulls low
- * only, are marked by a bit above it. */
+/* MODER. A bit above MODER marks an output that starts high, or an alternate
+ * function that only pulls low. */
 typedef enum { FT_INPUT, FT_OUTPUT, FT_ALTERNATE, FT_ANALOGUE,
                FT_OUTPUT_HIGH = 5, FT_OPEN_DRAIN = 6 } ft_pin_mode;
 typedef enum { FT_FLOAT, FT_UP, FT_DOWN } ft_pin_pull; /* PUPDR */
@@ -27,13 +27,13 @@ void ft_pin_put(uint32_t port, uint32_t pin, bool high)
     GPIO(port)->BSRR = 1u << (high ? pin : pin + 16u);
 }
 
-/* Set one pin up; outputs start with their level. They switch slowly: PC13 to
- * PC15 bear no more than 2 MHz, and none of them needs it. */
+/* Set one pin up. Outputs start with their level. They switch slowly: PC13 to
+ * PC15 bear no more than 2 MHz, and no output needs more. */
 static void ft_pin_start(const ft_pin *p)
 {
     GPIO_TypeDef *gpio = GPIO(p->port);
     FT_PORT_ENR |= 1u << p->port;
-    (void)FT_PORT_ENR; /* erratum: two cycles until the port listens */
+    (void)FT_PORT_ENR; /* erratum: the port needs two cycles */
     ft_pin_put(p->port, p->pin, p->mode == FT_OUTPUT_HIGH);
     ft_field(&gpio->PUPDR, p->pin, 2, p->pull);
     ft_field(&gpio->OTYPER, p->pin, 1, p->mode == FT_OPEN_DRAIN);

@@ -1,11 +1,12 @@
-/* The link by DMA. A circular stream receives into a buffer that is read behind
- * it. A second stream sends queued bytes piece by piece. The main loop serves
- * both. It sleeps until the next tick or until the line has been idle for a
- * character, so a frame is answered at its end even in a long tick.
+/* The link by DMA. A circular stream receives into a buffer, and the main loop
+ * reads behind the stream. A second stream sends queued bytes piece by piece.
+ * The main loop serves both streams. It sleeps until the next tick or until the
+ * line has been idle for a character, so a frame is answered at its end even in
+ * a long tick.
  *
- * A byte lost to line noise or overrun makes a bad frame. Here it is counted,
- * and its flag is cleared so that the next error shows. If the reader falls
- * behind by a whole buffer (20 ms at 1 Mbaud), frames fail their check too. */
+ * A byte lost to line noise or overrun makes a bad frame. The interrupt counts
+ * it and clears its flag, so that the next error shows. If the reader falls
+ * behind by a whole buffer (20 ms at 1 Mbaud), frames also fail their check. */
 #include "ft_board.h" /* FT_LINK_* */
 #include "ft_chip.h"
 #include "ft_parts.h"
@@ -14,7 +15,8 @@
 
 enum { FT_RECEIVE_SIZE = 2048 }; /* a power of two */
 
-/* Written by the DMA, hence volatile; where every DMA reaches. */
+/* The DMA writes this buffer, hence volatile. The buffer lies in memory that
+ * DMA can access. */
 __attribute__((section(".dma")))
 static volatile uint8_t ft_received[FT_RECEIVE_SIZE];
 __attribute__((section(".dma")))
@@ -42,7 +44,7 @@ bool ft_port_chip_start(void)
     return ft_receive_runs();
 }
 
-/* Send the next contiguous piece once the last one has left. */
+/* Send the next contiguous piece after the last piece has gone. */
 static void ft_send_on(void)
 {
     if (ft_send_runs())
@@ -59,7 +61,7 @@ static void ft_send_on(void)
     ft_send_start(&ft_to_send[from], size);
 }
 
-/* Handle an idle line, which wakes the main loop, or a byte with an error. */
+/* Serve an idle line, which wakes the main loop, or a byte with an error. */
 void ft_port_interrupt(void)
 {
     if (ft_line_flags_clear())
@@ -69,7 +71,7 @@ void ft_port_interrupt(void)
 size_t ft_chip_receive(uint8_t *bytes, size_t room)
 {
     ft_send_on();
-    if (!ft_receive_runs()) /* a bus error stopped it */
+    if (!ft_receive_runs()) /* a bus error stopped the stream */
         ft_receive_anew();
     uint32_t write = (FT_RECEIVE_SIZE - ft_receive_left()) % FT_RECEIVE_SIZE;
     size_t taken = 0;
@@ -96,8 +98,8 @@ uint32_t ft_chip_line_errors(void)
     return ft_errors;
 }
 
-/* Sleep until the next tick or the end of a frame. Ticks that wait for a plant
- * at the host may be rare: then the watchdog watches the main loop only. */
+/* Sleep until the next tick or the end of a frame. If ticks wait for a plant at
+ * the host, they may be rare. Then the watchdog watches the main loop only. */
 void ft_chip_wait(void)
 {
     if (FT_PIL)

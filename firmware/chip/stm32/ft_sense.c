@@ -1,9 +1,8 @@
 /* The board's own measurements: bus voltage and temperatures.
  *
  * The converter samples all of them in one sequence. Each tick starts the
- * sequence, and the next tick reads it without waiting. A sequence that has not
- * ended by then counts as a bus of 0 V, as does a converter that has
- * stopped. */
+ * sequence, and the next tick reads it without waiting. If a sequence has not
+ * ended by then, or the converter has stopped, the reading is a bus of 0 V. */
 #include "ft_board.h" /* FT_SENSES, FT_BUS_SCALE, FT_CELSIUS */
 #include "ft_chip.h"
 #include "ft_parts.h"
@@ -24,7 +23,7 @@ static bool ft_sense_once(void)
     return ft_converter_await();
 }
 
-/* A converter's first result is not its best. */
+/* The first result of a converter is less exact. */
 bool ft_sense_start(void)
 {
     if (!ft_converter_start(ft_sense_channels, FT_SENSE_COUNT) ||
@@ -42,7 +41,8 @@ static inline uint32_t ft_median(uint32_t a, uint32_t b, uint32_t c)
     return c < low ? low : c > high ? high : c;
 }
 
-/* Take the readings of this tick, zero if there are none. */
+/* Take the readings of this tick. They are zero if the converter has not
+ * finished. */
 static inline uint32_t ft_bus_take(bool there)
 {
     uint32_t now = there ? ft_converter_counts(0) : 0u;
@@ -52,7 +52,8 @@ static inline uint32_t ft_bus_take(bool there)
     return middle;
 }
 
-/* A tick that follows a late one at once finds the converter at work. */
+/* After a late tick the next tick comes at once, while the converter is still
+ * busy. */
 float ft_chip_bus_voltage(void)
 {
     bool done = ft_converter_done();
@@ -63,7 +64,7 @@ float ft_chip_bus_voltage(void)
     return ft_bus_volts;
 }
 
-#else /* nothing is measured; emulators have no converters */
+#else /* nothing to measure, or an emulator */
 
 bool ft_sense_start(void)
 {
@@ -85,7 +86,8 @@ float ft_bus_ratio(void)
 #if defined(FT_CELSIUS) && !FT_TOLERANT
 
 #define FT_KELVIN 273.15f
-enum { FT_RAIL = 24, FT_TOP = 4096 }; /* counts: nearer is no reading */
+enum { FT_RAIL = 24, FT_TOP = 4096 }; /* counts: a nearer reading is not
+                                       * valid */
 
 static const float ft_celsius[] = { FT_CELSIUS };
 
@@ -97,7 +99,7 @@ static float ft_celsius_of(uint32_t counts)
     return entry[0] + share * (entry[1] - entry[0]);
 }
 
-/* A broken wire gives no number. */
+/* A broken wire reads as NaN. */
 float ft_chip_temperature(void)
 {
     float hottest = -FT_KELVIN;

@@ -1,5 +1,6 @@
 /* Start-up: vector table and reset. After a processor fault, a stopped crystal
- * or a low supply: make the outputs safe first, remember the reason, reset. */
+ * or a low supply, the handler makes the outputs safe, stores the reason and
+ * resets. */
 #include <stddef.h>
 
 #include "ft_app.h"
@@ -8,7 +9,7 @@
 #include "ft_parts.h"
 #include "ft_registers.h"
 
-/* Placed by memory.ld. */
+/* memory.ld gives the addresses. */
 extern uint32_t ft_stack_top[], ft_ram_start[], ft_ram_end[];
 extern uint32_t ft_data_start[], ft_data_end[], ft_data_image[];
 extern uint32_t ft_bss_start[], ft_bss_end[];
@@ -27,7 +28,8 @@ typedef struct {
     ft_vector reset, nmi, hard_fault, mem_manage, bus_fault, usage_fault;
     ft_vector reserved_7[4], sv_call, debug_monitor, reserved_13, pend_sv;
     ft_vector sys_tick;
-    ft_vector interrupts[FT_VECTOR_COUNT]; /* one without a use is a fault */
+    ft_vector interrupts[FT_VECTOR_COUNT]; /* an interrupt without a use is a
+                                            * fault */
 } ft_vector_table;
 
 __attribute__((section(".vectors"), used)) const ft_vector_table ft_vectors = {
@@ -57,8 +59,8 @@ __attribute__((section(".vectors"), used)) const ft_vector_table ft_vectors = {
 /* Set the core up: FPU, fault exceptions, priorities. */
 static void ft_core_start(void)
 {
-    /* Lazy stacking stays on (its reset state): the tick's entry reserves
-     * room for the FPU registers and saves them only if the tick uses them. */
+    /* Lazy stacking stays on (its reset state). The tick's entry reserves room
+     * for the FPU registers, and saves them only if the tick uses them. */
     SCB->CPACR |= SCB_CPACR_CP10_CP11;
     __asm__ volatile("dsb\n\tisb" ::: "memory");
     SCB->VTOR = (uint32_t)(uintptr_t)&ft_vectors;
@@ -70,8 +72,8 @@ static void ft_core_start(void)
     SCB->CCR |= SCB_CCR_DIV_0_TRP;
 }
 
-/* The stack grows down to the start of RAM. Its last words hold a mark, which
- * shows that the stack comes near the end of RAM. */
+/* The stack grows down to the start of RAM. Its last words hold a mark. A lost
+ * mark shows that the stack is near the end of RAM. */
 static const uint32_t ft_mark = 0x57AC4E4Du;
 enum { FT_MARK_WORDS = 8 };
 
@@ -92,7 +94,7 @@ ft_image ft_chip_image(void)
     return image;
 }
 
-/* Fill memory, then run. */
+/* Initialise memory, then run. */
 void ft_reset(void)
 {
     ft_leave_if_asked();
@@ -105,7 +107,7 @@ void ft_reset(void)
         *to = 0;
     ft_core_start();
     (void)main();
-    for (;;) { /* the watchdog ends it, should main() ever return */
+    for (;;) { /* if main() returns, the watchdog resets */
     }
 }
 
@@ -120,7 +122,7 @@ int main(void)
 
 /* ---- Faults ------------------------------------------------------------- */
 
-/* Continue on a new stack, as the old stack may have failed. */
+/* Continue on a new stack, since the old one may have failed. */
 __attribute__((naked)) void ft_crash_entry(void)
 {
     __asm__ volatile("mrs r0, msp\n\t"

@@ -1,7 +1,7 @@
 /* The chip's own supply. Below 2.7 V the processor at full speed may compute
- * wrong results, long before a reset. The voltage detector trips before that:
- * at 2.9 V falling, 2.85 to 2.99 V by the data sheets. One step higher a good
- * 3.3 V supply might trip it. Its interrupt has the highest priority, and its
+ * wrong results, long before a reset. The voltage detector trips earlier, at
+ * 2.9 V falling (2.85 to 2.99 V by the data sheets). One step higher, a good
+ * 3.3 V supply might trip it. Its interrupt has the highest priority, and the
  * handler makes the outputs safe. On the G4 the detector also acts on the
  * timers' break inputs, without code. */
 #include "ft_chip.h"
@@ -17,7 +17,7 @@ bool ft_supply_start(void)
     if (FT_TOLERANT)
         return true;
     PWR_ENR |= PWR_ENR_PWREN;
-    (void)PWR_ENR; /* erratum: two cycles until it listens */
+    (void)PWR_ENR; /* erratum: the detector needs two cycles */
     PWR_PVD_CR |= PWR_PVD_PLS_2V9 | PWR_PVD_PVDE;
     ft_wait_us(FT_DETECTOR_US);
     ft_low_at_start = !ft_wait_for(&PWR_PVD_SR, PWR_PVD_PVDO, 0);

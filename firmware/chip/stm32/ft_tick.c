@@ -1,5 +1,5 @@
-/* The control tick (SysTick), bring-up in order, watchdog, cycle counter,
- * reset cause. */
+/* The control tick (SysTick), the order of the start, watchdog, cycle counter
+ * and reset cause. */
 #include "ft_app.h"
 #include "ft_board.h" /* FT_TICK_*, FT_APB*, FT_WATCHDOG_* */
 #include "ft_chip.h"
@@ -9,15 +9,15 @@
 enum { FT_PIL_LATE_CYCLES = 128, FT_TRIAL_US = 10, FT_TRIAL_CYCLES = 60 };
 
 static uint32_t ft_cause;   /* of the last reset, FT_RESET_* */
-static uint32_t ft_last_word; /* remembered before it */
+static uint32_t ft_last_word; /* the word that was kept before it */
 
 /* ---- Record that survives a reset ---------------------------------------- */
 
-/* Take over the kept memory of the last run. Return the crash that ended it. */
+/* Take over the kept memory of the last run. Return its crash. */
 static uint32_t ft_read_kept(void)
 {
     uint32_t check = ft_kept.crash_check;
-    ft_kept.crash_check = 0; /* the record stays and is reported */
+    ft_kept.crash_check = 0; /* the record stays, as it is reported */
     ft_last_word = ft_kept.word_check == ~ft_kept.word ? ft_kept.word : 0;
     ft_chip_remember(0);
     if (check == FT_CLOCK_CHECK)
@@ -50,17 +50,17 @@ static uint32_t ft_tick_cycles(void)
     return (ft_clock_good() ? FT_TICK_CYCLES : FT_TICK_CYCLES_HSI) / FT_WAKES;
 }
 
-/* Enable the clocks of the peripherals that the board uses. */
+/* Enable the clocks of the board's peripherals. */
 static void ft_peripherals_start(void)
 {
 #define FT_CLOCK(bus, bits) RCC->bus |= (bits);
     FT_CLOCKS
 #undef FT_CLOCK
-    (void)RCC->APB2ENR; /* erratum: two cycles until they listen */
+    (void)RCC->APB2ENR; /* erratum: peripherals need two cycles */
 }
 
-/* Stop the watchdog together with the processor only if timers and drives stop
- * too. Otherwise its reset ends a debugger's halt. */
+/* Stop the watchdog together with the processor, but only if timers and drives
+ * stop too. Otherwise the watchdog's reset ends the halt by a debugger. */
 static void ft_watchdog_in_halt(void)
 {
     if (FT_TOLERANT)
@@ -71,8 +71,8 @@ static void ft_watchdog_in_halt(void)
         DBGMCU_WATCHDOG &= ~DBGMCU_WATCHDOG_STOP;
 }
 
-/* A debugger can connect while the processor sleeps. A debugger that halts the
- * processor also stops the PWM timers, which drops their outputs. */
+/* Let a debugger connect while the processor sleeps. If a debugger halts the
+ * processor, the PWM timers also stop, and this drops their outputs. */
 static void ft_debug_start(void)
 {
     if (FT_TOLERANT)
@@ -83,8 +83,8 @@ static void ft_debug_start(void)
 }
 
 /* Start SysTick with its interrupt at the PWM's update. Its second period is
- * whole. LOAD must not change before the first period has been taken from it.
- * No interrupt may come between the update and the start. */
+ * the first whole one. LOAD must not change before the first period has
+ * started. No interrupt may come between the update and the start. */
 static void ft_ticks_start(uint32_t first, uint32_t control)
 {
     SysTick->LOAD = first;
@@ -126,7 +126,8 @@ uint32_t ft_chip_start(void)
     DWT->CTRL |= DWT_CTRL_CYCCNTENA;
     errors |= ft_clock_start();
     ft_peripherals_start();
-    bool timers = ft_outputs_start(); /* before its pins: they stay low */
+    bool timers = ft_outputs_start(); /* before its pins, so that they stay
+                                       * low */
     ft_pins_start();
     if (!ft_gate_drivers_start())
         errors |= FT_CHIP_DRIVER;
@@ -153,10 +154,10 @@ uint32_t ft_chip_start(void)
     return errors;
 }
 
-/* Ticks begin at a fixed distance from an update of the last PWM timer, as both
- * run from the same clock: some twenty cycles after the update, or
- * FT_TICK_AHEAD before it without a repetition counter. The first period is
- * shorter by the distance. */
+/* Start the ticks. They begin at a fixed time after an update of the last PWM
+ * timer, since both use one clock. This time is some twenty cycles, or
+ * FT_TICK_AHEAD cycles before an update without a repetition counter. So the
+ * first period is shorter. */
 void ft_chip_run(void)
 {
     ft_ticks_start(ft_tick_cycles() - 1u - FT_TICK_AHEAD,
@@ -169,7 +170,7 @@ void ft_chip_run(void)
 
 #if FT_PIL
 
-/* SysTick: run a tick if it is due. A late tick leaves neutral. */
+/* Run a tick by SysTick if it is due. A late tick leaves neutral. */
 void ft_tick_interrupt(void)
 {
     uint32_t began = ft_chip_cycles();
@@ -184,8 +185,8 @@ void ft_tick_interrupt(void)
 
 #else
 
-/* Run the application, then write its duties. If it is too late for them,
- * neutral stays. */
+/* Run the application, then write its duties. If they are late, neutral
+ * stays. */
 static inline void ft_tick(void)
 {
     ft_outputs_begin();
@@ -196,8 +197,7 @@ static inline void ft_tick(void)
 
 #if FT_TICK_PRELOAD
 
-/* SysTick: first switch the directions that belong to the timers' new
- * duties. */
+/* Serve SysTick: first switch the directions of the timers' new duties. */
 void ft_tick_interrupt(void)
 {
     ft_outputs_take_over();
@@ -206,15 +206,15 @@ void ft_tick_interrupt(void)
 
 #else
 
-/* SysTick: write the last tick's duties, interrupting a tick that still runs,
- * and pend the next tick. */
+/* Serve SysTick: write the last tick's duties, even if this tick still runs.
+ * Then pend the next tick. */
 void ft_boundary_interrupt(void)
 {
     ft_outputs_take_over();
     SCB->ICSR = SCB_ICSR_PENDSVSET;
 }
 
-/* PendSV, below SysTick. */
+/* Serve PendSV, which has a lower priority than SysTick. */
 void ft_tick_interrupt(void)
 {
     ft_tick();
@@ -223,7 +223,7 @@ void ft_tick_interrupt(void)
 #endif
 #endif
 
-/* Enable a peripheral's interrupt. The upper four bits of the priority
+/* Enable a peripheral's interrupt. Only the upper four bits of the priority
  * count. */
 void ft_interrupt_enable(uint32_t number, uint32_t priority)
 {
@@ -248,7 +248,7 @@ void ft_watchdog_start(void)
     IWDG->KR = IWDG_KR_FEED;
 }
 
-/* A debugger that connects to a running chip sets that it stops. */
+/* A debugger that connects to a running chip sets this flag. */
 void ft_chip_feed_watchdog(void)
 {
     if (!FT_HALT_STOPS)

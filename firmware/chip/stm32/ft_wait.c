@@ -1,4 +1,4 @@
-/* Waiting for hardware, never without an end. */
+/* Waits for hardware. Every wait is bounded. */
 #include "ft_board.h" /* FT_CLOCK_MHZ, FT_CLOCK_MHZ_HSI */
 #include "ft_chip.h"  /* ft_chip_cycles */
 #include "ft_parts.h"
@@ -14,7 +14,7 @@ bool ft_wait_for(const volatile uint32_t *reg, uint32_t mask, uint32_t value)
     return false;
 }
 
-/* Wait that long; a counter that stands still ends it too. */
+/* Wait for this time. The wait ends even if the counter stands still. */
 void ft_wait_us(uint32_t us)
 {
     uint32_t since = ft_chip_cycles();

@@ -1,5 +1,5 @@
-/* Wires of servos: bytes out and in by DMA. The tick hands over the bytes to
- * send, and takes the received bytes. No interrupt is needed in between. */
+/* Wires of servos: bytes out and in by DMA. The tick passes bytes to DMA, and
+ * takes received bytes. No interrupt is needed between ticks. */
 #include "ft_board.h" /* FT_WIRE_COUNT, FT_WIRE_OUT, FT_WIRE_IN */
 #include "ft_chip.h"
 #include "ft_parts.h"
@@ -9,7 +9,7 @@
 typedef struct {
     uint8_t out[FT_WIRE_OUT];
     volatile uint8_t in[FT_WIRE_IN]; /* a power of two, round and round */
-    uint32_t taken;                  /* up to here */
+    uint32_t taken;                  /* bytes up to here are read */
     uint16_t stale, overruns;
     uint8_t errors;
 } ft_wire;
@@ -34,8 +34,8 @@ void ft_chip_servo_supply(bool on)
 #endif
 }
 
-/* Bytes that are still being sent go on, as a cut packet would be lost. They
- * end within this tick. New bytes are then dropped. */
+/* Let bytes that are still being sent go on, as a cut packet would be lost.
+ * They end within this tick. Drop the new bytes. */
 void ft_chip_wire_send(uint32_t wire, const uint8_t *bytes, uint32_t size)
 {
     ft_wire *w = &ft_wires[wire];
@@ -44,12 +44,12 @@ void ft_chip_wire_send(uint32_t wire, const uint8_t *bytes, uint32_t size)
         return;
     }
     memcpy(w->out, bytes, size);
-    __asm__ volatile("" ::: "memory"); /* DMA reads what is stored by then */
+    __asm__ volatile("" ::: "memory"); /* DMA must read the stored bytes */
     ft_half_duplex_send(wire, w->out, size);
 }
 
-/* Take the received bytes. After an error that ends the reception start it
- * again. */
+/* Take the received bytes. Start the reception again if an error has ended
+ * it. */
 uint32_t ft_chip_wire_take(uint32_t wire, uint8_t *bytes, uint32_t most)
 {
     ft_wire *w = &ft_wires[wire];

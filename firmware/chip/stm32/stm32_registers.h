@@ -1,7 +1,7 @@
-/* Registers that the families of STM32 have in common, as far as this
- * firmware uses them, and those of the Cortex-M4. Names, offsets and bits as
- * in ST's reference manuals RM0090 and RM0440 and, for the core, ARM's ARMv7-M
- * architecture manual. Addresses are the families' (ft_registers.h). */
+/* Registers that this firmware uses and the families of STM32 share, and
+ * registers of the Cortex-M4. Names, offsets and bits follow ST's reference
+ * manuals RM0090 and RM0440 and, for the core, ARM's ARMv7-M architecture
+ * manual. ft_registers.h of each family has the addresses. */
 #ifndef STM32_REGISTERS_H
 #define STM32_REGISTERS_H
 
@@ -26,7 +26,7 @@ typedef struct {
 
 #define TIM_CR1_CEN (1u << 0)
 #define TIM_CR1_DIR (1u << 4)
-#define TIM_CR1_CMS_MODE_1 (1u << 5) /* up and down, in CMS's mode 1 */
+#define TIM_CR1_CMS_MODE_1 (1u << 5) /* counts up and down, CMS mode 1 */
 #define TIM_CR1_ARPE (1u << 7)
 #define TIM_SMCR_SMS_ENCODER3 (3u << 0)
 #define TIM_CR2_MMS_UPDATE (2u << 4) /* updates go out as trigger */
@@ -34,7 +34,7 @@ typedef struct {
 #define TIM_SR_CC1IF (1u << 1)
 #define TIM_SR_CC4IF (1u << 4)
 #define TIM_SR_BIF (1u << 7)
-#define TIM_SR_FLAGS 0x1EFFu /* of TIM1 and TIM8: writing 0 clears one */
+#define TIM_SR_FLAGS 0x1EFFu /* of TIM1 and TIM8; a written 0 clears */
 #define TIM_EGR_UG (1u << 0)
 #define TIM_CCMR1_CC1S_TI1 (1u << 0)
 #define TIM_CCMR1_IC1PSC_DIV8 (3u << 2)

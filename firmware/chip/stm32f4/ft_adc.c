@@ -1,4 +1,4 @@
-/* Set-up of the two converters, of one clock. */
+/* Sets up the two converters, which share one clock. */
 #include "ft_adc.h"
 
 #include "ft_board.h" /* FT_SENSES, FT_CURRENTS */
@@ -6,7 +6,7 @@
 
 #if defined(FT_SENSES) || defined(FT_CURRENTS)
 
-/* The last n of n places in the sequence count. */
+/* Only the last n places of a sequence of n count. */
 void ft_adc_prepare(ADC_TypeDef *adc, const uint8_t channels[], uint32_t count,
                     uint32_t cycles, uint32_t flags)
 {

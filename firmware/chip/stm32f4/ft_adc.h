@@ -6,8 +6,8 @@
 
 #include <stdint.h>
 
-/* Let a converter take channels one after another, each sampled for so many
- * cycles, ADC_SMPR_. flags: of its CR1. */
+/* Let a converter sample these channels in sequence. flags: bits of its CR1.
+ * Each channel is sampled for so many cycles, ADC_SMPR_. */
 void ft_adc_prepare(ADC_TypeDef *adc, const uint8_t channels[], uint32_t count,
                     uint32_t cycles, uint32_t flags);
 

@@ -1,6 +1,6 @@
-/* The STM32F4's controllers of CAN buses (bxCAN): three mailboxes that go out
- * in the order in which they were filled, one FIFO of three for all that comes.
- * A frame without an answer is repeated until it is aborted. */
+/* The STM32F4's controllers of CAN buses (bxCAN). Each has three mailboxes,
+ * sent in the order of their filling, and one FIFO for three received frames. A
+ * frame without an answer is repeated until it is aborted. */
 #include <string.h>
 
 #include "ft_board.h" /* FT_BUS_ROWS */
@@ -10,7 +10,8 @@
 
 enum { FT_MAILBOXES = 3, FT_CAN2_FILTER = 14 };
 
-/* In the order of requests; it stops with the processor. */
+/* Mailboxes go in the order of requests. The controller stops with the
+ * processor. */
 #define FT_AWAKE (CAN_MCR_TXFP | CAN_MCR_DBF)
 
 typedef struct {
@@ -26,19 +27,21 @@ typedef struct {
 static const ft_can ft_can_table[] = { FT_BUS_ROWS };
 #undef FT_BUS
 
-/* Let everything into the FIFO: what is not of a drive is counted above. */
+/* Let every frame into the FIFO. Code above this driver counts frames that are
+ * not a drive's. */
 static void ft_can_filter(uint32_t number)
 {
     CAN1->FMR |= CAN_FMR_FINIT;
-    CAN1->FS1R |= 1u << number; /* one filter of 32 bits, a mask of none */
+    CAN1->FS1R |= 1u << number; /* one filter of 32 bits, with an empty mask */
     CAN1->FR[2u * number] = 0;
     CAN1->FR[2u * number + 1u] = 0;
     CAN1->FA1R |= 1u << number;
     CAN1->FMR &= ~CAN_FMR_FINIT;
 }
 
-/* It joins the bus at the next pause, for which nothing waits here. Its clock
- * must be exact: on the fall-back oscillator it stays off. */
+/* Start a controller. It joins the bus at the bus's next pause, and no code
+ * waits for this pause. The controller needs an exact clock, so it stays off
+ * while the chip runs on its fall-back oscillator. */
 bool ft_can_start(uint32_t bus)
 {
     CAN_TypeDef *can = ft_can_table[bus].can;
@@ -59,7 +62,7 @@ void ft_can_acknowledge(uint32_t bus)
     ft_can_table[bus].can->TSR = CAN_TSR_RQCP0 | CAN_TSR_RQCP1 | CAN_TSR_RQCP2;
 }
 
-/* Return the id as it stands in a mailbox. */
+/* Return the id in the layout of a mailbox. */
 static uint32_t ft_can_id(const ft_frame *f)
 {
     uint32_t number = f->id & FT_FRAME_NUMBER;
@@ -86,8 +89,8 @@ bool ft_can_put(uint32_t bus, const ft_frame *f)
     return false;
 }
 
-/* Take the oldest frame. The FIFO lets go of it some cycles after the request:
- * it is read until it has. */
+/* Take the oldest frame. The FIFO releases a frame some cycles after the
+ * request, so wait for the release. */
 bool ft_can_get(uint32_t bus, ft_frame *f)
 {
     CAN_TypeDef *can = ft_can_table[bus].can;
@@ -139,9 +142,9 @@ bool ft_can_off(uint32_t bus)
            (can->MSR & (CAN_MSR_INAK | CAN_MSR_SLAK)) != 0;
 }
 
-/* Ask for initialisation, or to leave it: then it waits for a pause on the bus,
- * until when it still says that it is there, and for 128 more if it was off.
- * On the fall-back clock it stays there. */
+/* Request initialisation, or its end. At the end the controller waits for a
+ * pause on the bus, or for 129 pauses if it was off. Until then it reports that
+ * it takes no part. On the fall-back oscillator it stays in initialisation. */
 void ft_can_recover(uint32_t bus, bool enter)
 {
     CAN_TypeDef *can = ft_can_table[bus].can;

@@ -1,12 +1,12 @@
-/* Clock tree: HSE -> PLL -> 168 MHz, APB1 42 MHz, APB2 84 MHz. If the crystal
- * or the PLL does not come up, the crystal is a wrong one or the supply is too
- * low, the chip stays on its 16 MHz HSI. */
+/* Clock tree: HSE -> PLL -> 168 MHz, APB1 42 MHz, APB2 84 MHz. The chip stays
+ * on its 16 MHz HSI in three cases: crystal or PLL do not start, the crystal is
+ * wrong, or the supply is too low. */
 #include "ft_board.h" /* FT_PLL_* */
 #include "ft_chip.h"  /* FT_RESET_* */
 #include "ft_parts.h"
 #include "ft_registers.h"
 
-/* Return to the state after reset, whatever ran before (a boot loader). */
+/* Return to the state after reset. A boot loader may have run before. */
 void ft_clock_to_hsi(void)
 {
     RCC->CR |= RCC_CR_HSION;
@@ -16,11 +16,11 @@ void ft_clock_to_hsi(void)
     RCC->CR &= ~(RCC_CR_HSEON | RCC_CR_CSSON | RCC_CR_PLLON);
 }
 
-/* Make flash keep up with 168 MHz at 3.3 V: 5 wait states, all caches. */
+/* Set flash to 168 MHz at 3.3 V: 5 wait states, all caches. */
 bool ft_flash_prepare(void)
 {
     RCC->APB1ENR |= RCC_APB1ENR_PWREN;
-    (void)RCC->APB1ENR; /* erratum: two cycles until it listens */
+    (void)RCC->APB1ENR; /* erratum: the peripheral needs two cycles */
     PWR->CR |= PWR_CR_VOS; /* core voltage for more than 144 MHz */
     FLASH->ACR = FLASH_ACR_LATENCY_5WS | FLASH_ACR_PRFTEN | FLASH_ACR_ICEN |
                  FLASH_ACR_DCEN;
@@ -47,8 +47,9 @@ bool ft_clock_stopped(void)
     return (RCC->CIR & RCC_CIR_CSSF) != 0;
 }
 
-/* Read and clear the reset flags. A power-up sets the brown-out and pin flags
- * too, and every reset sets the pin flag: the order decides. */
+/* Read and clear the reset flags. A power-up also sets the brown-out and pin
+ * flags, and every reset sets the pin flag. So the order of the tests
+ * matters. */
 uint32_t ft_reset_cause(void)
 {
     uint32_t csr = RCC->CSR;
@@ -64,12 +65,12 @@ uint32_t ft_reset_cause(void)
     return (csr & RCC_CSR_PINRSTF) != 0 ? FT_RESET_PIN : FT_RESET_OTHER;
 }
 
-/* This family's detector reaches no break input. */
+/* This family's voltage detector does not act on break inputs. */
 void ft_supply_breaks(void)
 {
 }
 
-/* Nothing keeps this family's pins from their work. */
+/* This family's pins need no preparation. */
 void ft_pins_prepare(void)
 {
 }

@@ -1,6 +1,6 @@
-/* USARTs on one wire, and their DMA streams, of the STM32F4. In half duplex
- * the transmitter's pin is the receiver's too, and is let go of while nothing
- * is sent; what is sent comes back. */
+/* USARTs on one wire, and their DMA streams, of the STM32F4. In half duplex one
+ * pin both sends and receives. It is released while nothing is sent. Sent bytes
+ * come back as received ones. */
 #include "ft_board.h" /* FT_WIRE_ROWS */
 #include "ft_chip.h"
 #include "ft_parts.h"
@@ -31,7 +31,8 @@ static DMA_Stream_TypeDef *ft_stream(const ft_side *s)
     return &s->dma->S[s->stream];
 }
 
-/* Clear the flags of a stream, which must precede its start, and set it up. */
+/* Clear the flags of a stream, and set the stream up. The flags must be clear
+ * before its start. */
 static void ft_stream_start(const ft_side *s, volatile uint32_t *data,
                             uint32_t memory, uint32_t size, uint32_t how)
 {
@@ -84,8 +85,8 @@ void ft_half_duplex_send(uint32_t wire, const uint8_t *bytes, uint32_t size)
                     DMA_SxCR_DIR_TO_PERIPHERAL);
 }
 
-/* Reading SR, then DR clears the flags; a byte that has just come is left to
- * DMA, whose own reading clears them. */
+/* Clear the error flags by reading SR, then DR. If a byte has just come, leave
+ * it to DMA: reading DR by DMA also clears the flags. */
 bool ft_half_duplex_errors(uint32_t wire)
 {
     USART_TypeDef *u = ft_lines[wire].usart;

@@ -1,4 +1,5 @@
-/* The link by the processor, for emulators without DMA (FT_POLLED_PORT). */
+/* The link without DMA: the processor moves the bytes. It is for emulators
+ * (FT_POLLED_PORT). */
 #include "ft_board.h" /* FT_LINK_* */
 #include "ft_chip.h"
 #include "ft_parts.h"
@@ -22,7 +23,7 @@ size_t ft_chip_receive(uint8_t *bytes, size_t room)
     return taken;
 }
 
-/* Waits for the line, at most as long as ft_wait_for() does. */
+/* Wait for the line. The wait is bounded like in ft_wait_for(). */
 bool ft_chip_send(const uint8_t *bytes, size_t size)
 {
     USART_TypeDef *u = FT_LINK_USART;
@@ -39,12 +40,12 @@ uint32_t ft_chip_line_errors(void)
     return 0;
 }
 
-/* Never enabled. */
+/* This interrupt is never enabled. */
 void ft_port_interrupt(void)
 {
 }
 
-/* Do not sleep: nothing but polling sees the next byte. */
+/* Do not sleep: only polling detects the next byte. */
 void ft_chip_wait(void)
 {
     __asm__ volatile("" ::: "memory"); /* there may have been a tick */

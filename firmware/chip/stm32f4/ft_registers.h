@@ -1,5 +1,5 @@
-/* Registers of the STM32F405 that this firmware uses, and no others.
- * Names, offsets and bits as in ST's reference manual RM0090. */
+/* Registers of the STM32F405 that this firmware uses, and no others. Names,
+ * offsets and bits follow ST's reference manual RM0090. */
 #ifndef FT_REGISTERS_H
 #define FT_REGISTERS_H
 
@@ -107,7 +107,7 @@ typedef struct {
 #define PWR_CR_VOS (1u << 14)
 #define PWR_CSR_PVDO (1u << 2)
 
-/* Registers that the families have in other places: the voltage detector. */
+/* Registers of the voltage detector, whose places differ between families. */
 #define PWR_ENR (RCC->APB1ENR)
 #define PWR_ENR_PWREN RCC_APB1ENR_PWREN
 #define PWR_PVD_CR (PWR->CR)
@@ -144,7 +144,7 @@ typedef struct {
 
 /* ---- General-purpose pins, section 8 ------------------------------------ */
 
-/* Ports are numbered from A; their clocks are bits of this register. */
+/* Ports are numbered from A. Their clocks are bits of this register. */
 #define FT_PORT_ENR (RCC->AHB1ENR)
 #define GPIO(port) ((GPIO_TypeDef *)(0x40020000u + 0x400u * (port)))
 
@@ -165,9 +165,9 @@ typedef struct {
 #define TIM13 ((TIM_TypeDef *)0x40001C00u)
 #define TIM14 ((TIM_TypeDef *)0x40002000u)
 
-#define FT_BREAK_FILTER 0u /* this family's break inputs have none */
+#define FT_BREAK_FILTER 0u /* this family cannot filter break inputs */
 
-/* LSI goes into channel 4 of TIM5, whose every eighth edge is captured. */
+/* LSI drives channel 4 of TIM5, which captures every eighth edge. */
 #define TIM5_OR (*(volatile uint32_t *)0x40000C50u)
 #define FT_LSI_TIMER TIM5
 #define FT_LSI_TIMER_ENR (RCC->APB1ENR)
@@ -310,7 +310,7 @@ typedef struct {
 /* ---- DMA, section 10 ---------------------------------------------------- */
 
 /* Flags and their clear bits: streams 0 to 3 in index 0, 4 to 7 in index 1, at
- * the same places. */
+ * the same bit positions. */
 
 typedef struct {
     volatile uint32_t CR, NDTR, PAR, M0AR, M1AR, FCR;

@@ -1,5 +1,5 @@
-/* The converter of the motors' currents: ADC1, whose sequence the update of
- * TIM1 starts. */
+/* The converter of the motors' currents is ADC1. The update of TIM1 starts its
+ * sequence. */
 #include "ft_adc.h"
 #include "ft_board.h" /* FT_CURRENTS */
 #include "ft_parts.h"
@@ -7,7 +7,7 @@
 
 #ifdef FT_CURRENTS
 
-/* Each channel is sampled for 0.7 us, when the timer says so. */
+/* Sample each channel for 0.7 us at the timer's trigger. */
 bool ft_sampling_start(const uint8_t channels[], uint32_t count)
 {
     ft_adc_prepare(ADC1, channels, count, ADC_SMPR_15_CYCLES, ADC_CR1_JEOCIE);

@@ -9,7 +9,7 @@
 #define FT_RX_STREAM (&FT_LINK_RX_DMA->S[FT_LINK_RX_STREAM])
 #define FT_TX_STREAM (&FT_LINK_TX_DMA->S[FT_LINK_TX_STREAM])
 
-/* Clear the flags of a stream, which must precede its start. */
+/* Clear the flags of a stream. They must be clear before its start. */
 static void ft_clear_flags(DMA_TypeDef *dma, uint32_t stream)
 {
     static const uint8_t place[4] = { 0, 6, 16, 22 };
@@ -64,9 +64,10 @@ void ft_send_start(const volatile uint8_t *bytes, uint32_t size)
     s->CR |= DMA_SxCR_EN;
 }
 
-/* Reading SR, then DR clears all of a line's flags. A byte that has just come
- * is left to the DMA, whose own reading of DR clears them too: here it would be
- * lost, as one still is that comes in the few cycles between the two. */
+/* Clear the line's flags by reading SR, then DR. If a byte has just come, leave
+ * it to DMA: reading DR here would lose the byte, and reading DR by DMA also
+ * clears the flags. A byte is still lost if it comes in the few cycles between
+ * the two reads. */
 bool ft_line_flags_clear(void)
 {
     uint32_t errors = USART_SR_PE | USART_SR_FE | USART_SR_NF | USART_SR_ORE;

@@ -1,4 +1,4 @@
-/* Set-up of the two converters, of one clock. */
+/* Sets up the two converters, which share one clock. */
 #include "ft_adc.h"
 
 #include "ft_board.h" /* FT_SENSES, FT_CURRENTS */
@@ -6,7 +6,8 @@
 
 #if defined(FT_SENSES) || defined(FT_CURRENTS)
 
-/* Wake it and let it find its offset. The clock is chosen while both are off. */
+/* Wake a converter, and let it calibrate its offset. The clock can be chosen
+ * only while both converters are off. */
 bool ft_adc_wake(ADC_TypeDef *adc)
 {
     if (ADC12_CCR != ADC_CCR_CKMODE_DIV4)

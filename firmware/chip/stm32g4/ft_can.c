@@ -1,8 +1,8 @@
-/* The STM32G4's controllers of CAN and CAN FD buses (FDCAN): three buffers to
- * send from, the lowest identifier first, one FIFO of three for all that comes.
- * A frame without an answer is repeated until it is cancelled. Too many errors
- * put a controller back into initialisation, where it stays until a request to
- * leave it. */
+/* The STM32G4's controllers of CAN and CAN FD buses (FDCAN). Each has three
+ * buffers, of which the lowest identifier goes first, and one FIFO for three
+ * received frames. A frame without an answer is repeated until it is cancelled.
+ * After too many errors a controller goes back into initialisation. There it
+ * stays until a request to leave. */
 #include <string.h>
 
 #include "ft_board.h" /* FT_BUS_ROWS */
@@ -10,18 +10,18 @@
 #include "ft_parts.h"
 #include "ft_registers.h"
 
-enum { FT_BUFFERS = 3 }; /* to send from, and places of the FIFO */
+enum { FT_BUFFERS = 3 }; /* buffers to send from; places of the FIFO */
 #define FT_ALL_BUFFERS 7u
 
 typedef struct {
     FDCAN_TypeDef *can;
-    uint32_t timing, data_timing; /* NBTP, DBTP; the latter 0: classic */
+    uint32_t timing, data_timing; /* NBTP, DBTP; DBTP 0: classic CAN */
     uint32_t delay;               /* to the second sample, TDCR */
 } ft_can;
 
-/* 1 if the delay of its own bits is made up for: a quantum may be of two clocks
- * at most (M_CAN user's manual, DBTP.DBRP). Longer bits are sampled late
- * enough. */
+/* 1 if the controller compensates its transmitter delay: a quantum may have at
+ * most two clocks (M_CAN user's manual, DBTP.DBRP). Longer bits are sampled
+ * late enough without compensation. */
 #define FT_COMPENSATED(prescaler) ((prescaler) <= 2u)
 
 #define FT_BUS(controller, prescaler, before, behind, jump, p, b, e, j) \
@@ -46,7 +46,7 @@ enum { FT_WORDS = FT_FRAME_BYTES / 4 };
 
 #if FT_FRAME_BYTES > 8
 
-/* Bytes by the code of a length, DLC; of CAN FD. */
+/* Bytes of a frame by its length code DLC, for CAN FD. */
 static const uint8_t ft_can_sizes[] = { 0, 1,  2,  3,  4,  5,  6,  7,
                                         8, 12, 16, 20, 24, 32, 48, 64 };
 
@@ -59,7 +59,7 @@ static uint32_t ft_can_code(uint32_t size)
     return code;
 }
 
-/* Return the bytes of a frame that came; of classic CAN all codes above 8 mean
+/* Return the bytes of a received frame. In classic CAN all codes above 8 mean
  * 8. */
 static uint32_t ft_can_size(uint32_t control)
 {
@@ -71,7 +71,8 @@ static uint32_t ft_can_size(uint32_t control)
 
 #else
 
-/* Up to 8 the code is the size; a larger one nobody takes for a drive's. */
+/* Up to 8 the code is the size. A frame with a larger code belongs to no
+ * drive. */
 #define ft_can_code(size) (size)
 #define ft_can_size(control) ((control) >> FDCAN_DLC_Pos & 15u)
 
@@ -86,13 +87,13 @@ static FDCAN_Memory_TypeDef *ft_can_memory(const ft_can *c)
     return FDCAN_MEMORY + (index - 1u); /* 6400, 6800, 6C00 */
 }
 
-/* Return what its control register holds while it takes part. */
+/* Return the value of the control register during operation. */
 static uint32_t ft_can_control(const ft_can *c)
 {
     return c->data_timing != 0 ? FDCAN_CCCR_FDOE | FDCAN_CCCR_BRSE : 0u;
 }
 
-/* Its memory holds anything after power-on. */
+/* Clear a controller's memory, which is random after power-on. */
 static void ft_can_clear(const ft_can *c)
 {
     volatile uint32_t *words = ft_can_memory(c)->FILTERS;
@@ -100,9 +101,11 @@ static void ft_can_clear(const ft_can *c)
         words[i] = 0;
 }
 
-/* It joins the bus at the next pause, for which nothing waits here. Its clock
- * must be exact: on the fall-back oscillator it stays off. Without filters all
- * that comes goes into the FIFO: what is not of a drive is counted above. */
+/* Start a controller. It joins the bus at the bus's next pause, and no code
+ * waits for this pause. The controller needs an exact clock, so it stays off
+ * while the chip runs on its fall-back oscillator. Without filters every frame
+ * goes into the FIFO. Code above this driver counts frames that are not a
+ * drive's. */
 bool ft_can_start(uint32_t bus)
 {
     const ft_can *c = &ft_can_table[bus];
@@ -135,7 +138,7 @@ void ft_can_acknowledge(uint32_t bus)
     ft_can_table[bus].can->IR = FDCAN_IR_RF0N | FDCAN_IR_TC | FDCAN_IR_TCF;
 }
 
-/* Return the id as it stands in a buffer. */
+/* Return the id in the layout of a buffer. */
 static uint32_t ft_can_id(const ft_frame *f)
 {
     uint32_t number = f->id & FT_FRAME_NUMBER;
@@ -163,7 +166,7 @@ bool ft_can_put(uint32_t bus, const ft_frame *f)
     return true;
 }
 
-/* Take the oldest frame; of one that is longer than any drive's the first
+/* Take the oldest frame. If it is longer than any drive's, keep its first
  * bytes. */
 bool ft_can_get(uint32_t bus, ft_frame *f)
 {
@@ -210,7 +213,7 @@ uint32_t ft_can_waiting(uint32_t bus)
     return waiting;
 }
 
-/* It is off, or has not yet seen a pause on the bus. */
+/* Return whether the controller is off, or has seen no pause on the bus yet. */
 bool ft_can_off(uint32_t bus)
 {
     const FDCAN_TypeDef *can = ft_can_table[bus].can;
@@ -219,8 +222,8 @@ bool ft_can_off(uint32_t bus)
            (status & FDCAN_PSR_BO) != 0 || (status & FDCAN_PSR_ACT) == 0;
 }
 
-/* Leave initialisation, which it has entered by itself: then it waits for 129
- * pauses on the bus. */
+/* Leave initialisation after the controller has entered it. The controller then
+ * waits for 129 pauses on the bus. */
 void ft_can_recover(uint32_t bus, bool enter)
 {
     const ft_can *c = &ft_can_table[bus];
@@ -231,7 +234,8 @@ void ft_can_recover(uint32_t bus, bool enter)
 uint32_t ft_can_errors(uint32_t bus)
 {
     uint32_t errors = ft_can_table[bus].can->ECR;
-    uint32_t receiving = (errors & FDCAN_ECR_RP) != 0 /* it counts no further */
+    uint32_t receiving = (errors & FDCAN_ECR_RP) != 0 /* the count is at its
+                                                       * end */
                              ? 128u
                              : errors >> FDCAN_ECR_REC_Pos & 0x7Fu;
     return (errors >> FDCAN_ECR_TEC_Pos & 0xFFu) | receiving << 8;

@@ -1,12 +1,12 @@
 /* Clock tree: HSE -> PLL -> 170 MHz for the core, both APBs and every timer.
- * If the crystal or the PLL does not come up, the crystal is a wrong one or the
- * supply is too low, the chip stays on its 16 MHz HSI. */
+ * The chip stays on its 16 MHz HSI in three cases: crystal or PLL do not start,
+ * the crystal is wrong, or the supply is too low. */
 #include "ft_board.h" /* FT_PLL_* */
 #include "ft_chip.h"  /* FT_RESET_* */
 #include "ft_parts.h"
 #include "ft_registers.h"
 
-/* Return to the state after reset, whatever ran before (a boot loader). */
+/* Return to the state after reset. A boot loader may have run before. */
 void ft_clock_to_hsi(void)
 {
     RCC->CR |= RCC_CR_HSION;
@@ -16,8 +16,8 @@ void ft_clock_to_hsi(void)
     RCC->CR &= ~(RCC_CR_HSEON | RCC_CR_CSSON | RCC_CR_PLLON);
 }
 
-/* Make core voltage and flash keep up with 170 MHz: range 1 boost, 4 wait
- * states, all caches. */
+/* Set core voltage and flash to 170 MHz: range 1 boost, 4 wait states, all
+ * caches. */
 bool ft_flash_prepare(void)
 {
     RCC->APB1ENR1 |= RCC_APB1ENR1_PWREN;
@@ -35,8 +35,8 @@ static void ft_settle(void)
     }
 }
 
-/* Start the PLL, then switch over to it, by way of half the speed as the
- * voltage regulator asks. */
+/* Start the PLL, then switch over to it. The voltage regulator needs a step at
+ * half the speed. */
 bool ft_clock_to_pll(void)
 {
     RCC->PLLCFGR = RCC_PLLCFGR_PLLSRC_HSE |
@@ -60,9 +60,9 @@ bool ft_clock_stopped(void)
     return (RCC->CIFR & RCC_CIFR_CSSF) != 0;
 }
 
-/* Read and clear the reset flags. Power-up and brown-out are one flag here; of
- * these two only a power-up loses the memory that is kept over resets, and
- * with it the mark that this leaves there. Every reset sets the pin flag. */
+/* Read and clear the reset flags. Power-up and brown-out have one flag here.
+ * Only a power-up loses the memory that survives resets, so a mark in this
+ * memory tells the two apart. Every reset sets the pin flag. */
 uint32_t ft_reset_cause(void)
 {
     uint32_t csr = RCC->CSR;
@@ -78,17 +78,17 @@ uint32_t ft_reset_cause(void)
     return (csr & RCC_CSR_PINRSTF) != 0 ? FT_RESET_PIN : FT_RESET_OTHER;
 }
 
-/* Let the voltage detector act on the timers' break inputs, and a core that is
- * locked up by a fault within a fault. Until the next reset nobody can change
- * the detector's level then. */
+/* Let the voltage detector act on the timers' break inputs. Let a core that is
+ * locked up, by a fault within a fault, act on them too. From now on the
+ * detector's level is locked until the next reset. */
 void ft_supply_breaks(void)
 {
     RCC->APB2ENR |= RCC_APB2ENR_SYSCFGEN;
-    (void)RCC->APB2ENR; /* erratum: two cycles until it listens */
+    (void)RCC->APB2ENR; /* erratum: the peripheral needs two cycles */
     SYSCFG->CFGR2 |= SYSCFG_CFGR2_PVDL | SYSCFG_CFGR2_CLL;
 }
 
-/* USB power delivery pulls PB4 and PB6 down out of reset. */
+/* After reset, USB power delivery pulls PB4 and PB6 down. */
 void ft_pins_prepare(void)
 {
     PWR->CR3 |= PWR_CR3_UCPD1_DBDIS;

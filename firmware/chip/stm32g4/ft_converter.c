@@ -1,6 +1,6 @@
-/* The converter of what the board measures of itself: ADC1. A conversion that
- * comes long after the one before it may be wrong (erratum), so the first
- * channel is converted twice and its first result is left alone. */
+/* The converter of the board's own measurements is ADC1. After a long pause a
+ * conversion may be wrong (erratum). So the first channel is converted twice,
+ * and its first result is not used. */
 #include "ft_adc.h"
 #include "ft_board.h" /* FT_SENSES */
 #include "ft_parts.h"

@@ -1,7 +1,8 @@
 /* USARTs on one wire, and their DMA channels, of the STM32G4. In half duplex
- * the transmitter's pin is the receiver's too, and is let go of while nothing
- * is sent. Behind a transceiver both have a pin, and the USART drives a third
- * while it sends. Either way what is sent comes back. */
+ * one pin both sends and receives. It is released while nothing is sent. With a
+ * transceiver, transmitter and receiver each have a pin, and the USART drives a
+ * third pin while it sends. In both cases sent bytes come back as received
+ * ones. */
 #include "ft_board.h" /* FT_WIRE_ROWS */
 #include "ft_chip.h"
 #include "ft_parts.h"
@@ -33,7 +34,7 @@ static DMA_Channel_TypeDef *ft_channel(const ft_side *s)
     return &s->dma->C[s->channel];
 }
 
-/* A channel is off while it is set up. */
+/* A channel must be off while it is set up. */
 static void ft_channel_start(const ft_side *s, volatile uint32_t *data,
                              uint32_t memory, uint32_t size, uint32_t how)
 {
@@ -47,12 +48,12 @@ static void ft_channel_start(const ft_side *s, volatile uint32_t *data,
     c->CCR = how | DMA_CCR_EN;
 }
 
-/* The driver of a transceiver is on for a bit before the first start bit, and
- * for a bit behind the last stop bit: in sixteenths of a bit. */
+/* The transceiver's driver is on from one bit before the first start bit to one
+ * bit after the last stop bit. Unit: sixteenths of a bit. */
 #define FT_GUARD \
     (16u << USART_CR1_DEAT_Pos | 16u << USART_CR1_DEDT_Pos)
 
-/* A transceiver is chosen before the USART is on. */
+/* The transceiver must be chosen before the USART is on. */
 void ft_half_duplex_start(uint32_t wire)
 {
     const ft_line *l = &ft_lines[wire];
@@ -82,7 +83,7 @@ uint32_t ft_half_duplex_left(uint32_t wire)
     return ft_channel(&ft_lines[wire].rx)->CNDTR;
 }
 
-/* A channel stays enabled when it has moved its last byte. */
+/* A channel stays enabled after it has moved its last byte. */
 bool ft_half_duplex_sends(uint32_t wire)
 {
     const DMA_Channel_TypeDef *c = ft_channel(&ft_lines[wire].tx);

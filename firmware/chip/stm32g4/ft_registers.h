@@ -1,5 +1,5 @@
-/* Registers of the STM32G474 that this firmware uses, and no others.
- * Names, offsets and bits as in ST's reference manual RM0440. */
+/* Registers of the STM32G474 that this firmware uses, and no others. Names,
+ * offsets and bits follow ST's reference manual RM0440. */
 #ifndef FT_REGISTERS_H
 #define FT_REGISTERS_H
 
@@ -114,7 +114,7 @@ typedef struct {
 #define PWR_CR5_R1MODE (1u << 8)
 #define PWR_SR2_PVDO (1u << 11)
 
-/* Registers that the families have in other places: the voltage detector. */
+/* Registers of the voltage detector, whose places differ between families. */
 #define PWR_ENR (RCC->APB1ENR1)
 #define PWR_ENR_PWREN RCC_APB1ENR1_PWREN
 #define PWR_PVD_CR (PWR->CR2)
@@ -161,7 +161,7 @@ typedef struct {
 
 /* ---- General-purpose pins, section 9 ------------------------------------ */
 
-/* Ports are numbered from A; their clocks are bits of this register. */
+/* Ports are numbered from A. Their clocks are bits of this register. */
 #define FT_PORT_ENR (RCC->AHB2ENR)
 #define GPIO(port) ((GPIO_TypeDef *)(0x48000000u + 0x400u * (port)))
 
@@ -179,12 +179,12 @@ typedef struct {
 #define TIM16 ((TIM_TypeDef *)0x40014400u)
 #define TIM20 ((TIM_TypeDef *)0x40015000u)
 
-/* A break input must stand still for six samples at an eighth of the timer's
- * clock, 0.28 us. */
+/* A level at a break input counts after six equal samples at an eighth of the
+ * timer's clock: 0.28 us. */
 #define TIM_BDTR_BKF_Pos 16u
 #define FT_BREAK_FILTER (8u << TIM_BDTR_BKF_Pos)
 
-/* LSI goes into channel 1 of TIM16, whose every eighth edge is captured. */
+/* LSI drives channel 1 of TIM16, which captures every eighth edge. */
 #define TIM16_TISEL (*(volatile uint32_t *)0x4001445Cu)
 #define FT_LSI_TIMER TIM16
 #define FT_LSI_TIMER_ENR (RCC->APB2ENR)
@@ -222,7 +222,7 @@ typedef struct {
 #define USART_CR3_DMAR (1u << 6)
 #define USART_CR3_DMAT (1u << 7)
 #define USART_CR3_DEM (1u << 14)
-/* ISR and, at the same places, ICR, which clears. */
+/* ISR, and ICR, which clears the same bits */
 #define USART_ISR_PE (1u << 0)
 #define USART_ISR_FE (1u << 1)
 #define USART_ISR_NE (1u << 2)
@@ -281,7 +281,7 @@ typedef struct {
 #define FDCAN2 ((FDCAN_TypeDef *)0x40006800u)
 #define FDCAN3 ((FDCAN_TypeDef *)0x40006C00u)
 
-/* Its message memory, words alone. */
+/* The message memory of a controller. It can be accessed in words only. */
 typedef struct {
     volatile uint32_t ID, DLC, DATA[16];
 } FDCAN_Element_TypeDef;
@@ -336,8 +336,8 @@ typedef struct {
 
 /* ---- DMA, section 12, and its request multiplexer, section 13 ----------- */
 
-/* Four flags and their clear bits per channel. Channels of DMA2 follow those
- * of DMA1. */
+/* Each channel has four flags and their clear bits. Channels of DMA2 follow the
+ * channels of DMA1. */
 
 typedef struct {
     volatile uint32_t CCR, CNDTR, CPAR, CMAR;

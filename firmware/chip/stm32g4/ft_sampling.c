@@ -1,5 +1,5 @@
-/* The converter of the motors' currents: ADC2, whose sequence the update of
- * TIM1 starts. */
+/* The converter of the motors' currents is ADC2. The update of TIM1 starts its
+ * sequence. */
 #include "ft_adc.h"
 #include "ft_board.h" /* FT_CURRENTS */
 #include "ft_parts.h"
@@ -7,8 +7,8 @@
 
 #ifdef FT_CURRENTS
 
-/* Let it take the channels one after another, each sampled for 0.6 us, when
- * the timer says so. */
+/* Let ADC2 sample the channels in sequence, each for 0.6 us, at the timer's
+ * trigger. */
 bool ft_sampling_start(const uint8_t channels[], uint32_t count)
 {
     uint32_t sequence = (count - 1u) << ADC_JSQR_JL_Pos |

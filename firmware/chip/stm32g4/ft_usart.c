@@ -7,7 +7,8 @@
 #define FT_RX_CHANNEL (&FT_LINK_RX_DMA->C[FT_LINK_RX_STREAM])
 #define FT_TX_CHANNEL (&FT_LINK_TX_DMA->C[FT_LINK_TX_STREAM])
 
-/* Connect a request to a channel, and clear its flags before it starts. */
+/* Connect a request to a channel. Clear the channel's flags before its
+ * start. */
 static void ft_channel_prepare(DMA_TypeDef *dma, uint32_t channel,
                                uint32_t request)
 {
@@ -35,7 +36,8 @@ void ft_receive_start(volatile uint8_t *buffer, uint32_t size)
     c->CCR |= DMA_CCR_EN;
 }
 
-/* An error switches a channel off; otherwise it runs for ever. */
+/* An error switches a channel off. Without an error the channel runs for
+ * ever. */
 bool ft_receive_runs(void)
 {
     return (FT_RX_CHANNEL->CCR & DMA_CCR_EN) != 0;
@@ -46,7 +48,7 @@ uint32_t ft_receive_left(void)
     return FT_RX_CHANNEL->CNDTR;
 }
 
-/* Unlike a stream, a channel stays enabled when it has moved its last. */
+/* Unlike a stream, a channel stays enabled after it has moved its last byte. */
 bool ft_send_runs(void)
 {
     return FT_TX_CHANNEL->CNDTR != 0 &&

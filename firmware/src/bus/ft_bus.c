@@ -11,17 +11,18 @@
 
 #include <string.h> /* memcpy */
 
-#define FRAMES_A_TICK 32u /* taken in from one bus, at most */
-#define CLEAR_TICKS (FT_TICK_HZ / 10u + 1u) /* between tries to clear errors */
+#define FRAMES_A_TICK 32u /* of one bus, at most */
+#define CLEAR_TICKS (FT_TICK_HZ / 10u + 1u) /* between two tries to clear
+                                             * errors */
 #define ANSWERED_NOW 2u /* bit of `questions` that is answered in this tick */
-#define AGAIN_TICKS (FT_TICK_HZ / 4u) /* between looks at a drive's `again` */
-#define ENABLES 4u /* frames that enable a drive which does not report it */
+#define AGAIN_TICKS (FT_TICK_HZ / 4u) /* between two questions for `again` */
+#define ENABLES 4u /* frames for a drive that does not report being enabled */
 #define ALIKE 1e-4f /* of a range */
-#define NEAR 0.02f  /* rad, of a drive that may be moved by hand */
+#define NEAR 0.02f  /* rad, for a drive that may be moved by hand */
 #define TENTH 0.1f
-#define LOW 0.7f  /* of the board's voltage: a servo's lowest */
-#define HIGH 1.3f /* and highest, to be believed */
-#define ENABLE_TICKS (FT_TICK_HZ / 20u + 4u) /* that enabling may take */
+#define LOW 0.7f  /* of the board's voltage: a servo's supply */
+#define HIGH 1.3f /* is believed within these bounds */
+#define ENABLE_TICKS (FT_TICK_HZ / 20u + 4u) /* bound of the time to enable */
 
 #define FIRST_WIRE (FT_BUSES - FT_WIRES) /* CAN buses come first */
 #define IS_WIRE(bus) ((bus) + 1u > FIRST_WIRE) /* no comparison with zero */
@@ -38,8 +39,8 @@ static int32_t wrapped(int32_t counts, int32_t turn)
     return left < -(turn / 2) ? left + turn : left;
 }
 
-/* Return the place that a number of a drive's position field stands for, rad of
- * the joint. An extrapolated number may be beyond the field. */
+/* Return the joint's position, rad, for a number of a drive's position field.
+ * An extrapolated number may be beyond the field. */
 static float place_of(uint32_t i, int32_t position)
 {
     const ft_drive_config *c = &ft_drive[i];
@@ -48,7 +49,7 @@ static float place_of(uint32_t i, int32_t position)
            - (ft_family_counts(i) ? 0.0f : c->position);
 }
 
-/* Return how far a number for a position is from the drive's zero, in half
+/* Return the distance of a position number from the drive's zero, in half
  * steps. */
 static int64_t halves_of(uint32_t i, uint32_t position)
 {
@@ -59,8 +60,8 @@ static int64_t halves_of(uint32_t i, uint32_t position)
     return 2 * (int64_t)(int32_t)position - (int64_t)c->top - c->zero;
 }
 
-/* Return how far a drive went from one number for its position to another, in
- * steps. */
+/* Return the steps that a drive has gone from one position number to
+ * another. */
 static int32_t went(uint32_t i, int32_t from, uint32_t to)
 {
     const int32_t steps = (int32_t)(to - (uint32_t)from);
@@ -68,8 +69,8 @@ static int32_t went(uint32_t i, int32_t from, uint32_t to)
     return ft_family_wraps(i) ? wrapped(steps, ft_drive[i].wraps) : steps;
 }
 
-/* Return a joint's place, moved by whole turns of its drive to within half a
- * turn of zero. */
+/* Return a joint's position, shifted by whole turns of its drive to within half
+ * a turn of zero. */
 static int64_t within_turn(uint32_t i, int64_t wire)
 {
     const int32_t turn = ft_drive[i].turn;
@@ -79,9 +80,9 @@ static int64_t within_turn(uint32_t i, int64_t wire)
     return wire - (int64_t)turns * turn * (1 << FT_COARSE);
 }
 
-/* Let the observer begin at the position that the drive reports, within half a
- * turn of zero: drives come up anywhere in a turn, some count from zero on.
- * Counts are steps of the field, whose middle is its zero. */
+/* Let the observer begin at the drive's position, within half a turn of zero. A
+ * drive may start anywhere in a turn, and some drives count from zero on.
+ * Counts are steps of the position field, whose middle is the drive's zero. */
 static void put(const ft_bus_drive *d, uint32_t i, ft_observer *seen)
 {
     const uint32_t j = ft_drive[i].joint;
@@ -95,7 +96,7 @@ static void put(const ft_bus_drive *d, uint32_t i, ft_observer *seen)
 
 /* Verdict on an answer about a setting. */
 typedef enum {
-    OTHER, /* it is about another setting */
+    OTHER, /* the answer is about another setting */
     RIGHT,
     WRONG
 } verdict;
@@ -114,7 +115,8 @@ static void ask_setting(uint32_t i, uint32_t step, ft_frame *f)
     ft_family_ask(i, f, s->number, s->size);
 }
 
-/* Form what writes a drive's setting. The drive does not store it. */
+/* Form the frame that writes a drive's setting. The drive does not store the
+ * setting. */
 static void write_setting(uint32_t i, uint32_t step, ft_frame *f)
 {
     const ft_setting_config *s = row_of(i, step);
@@ -130,18 +132,18 @@ static float as_float(uint32_t bits)
     return number;
 }
 
-/* Return whether two numbers differ by no more than that. */
+/* Return whether two numbers differ by at most this bound. */
 static bool within(float a, float b, float most)
 {
     return a - b <= most && b - a <= most;
 }
 
-/* Return whether a setting is right. place: of the joint by the drive's own
+/* Return whether a setting is right. place: the joint's position by the drive's
  * states, rad. */
 static bool right(const ft_setting_config *s, uint32_t value, float place)
 {
     switch (s->rule) {
-    case FT_RULE_ALIKE: /* of a range, in the drive's own unit */
+    case FT_RULE_ALIKE: /* a range, in the drive's unit */
         return within(as_float(value), as_float(s->value),
                       ALIKE * as_float(s->value));
     case FT_RULE_PLACE: return within(as_float(value), place, NEAR);
@@ -151,8 +153,8 @@ static bool right(const ft_setting_config *s, uint32_t value, float place)
     }
 }
 
-/* Judge an answer to the question of a step. place: of the joint by its drive's
- * last state, rad. */
+/* Judge an answer to the question of a step. place: the joint's position by the
+ * drive's last state, rad. */
 static verdict judge_setting(uint32_t i, uint32_t step,
                              const ft_drive_said *said, float place)
 {
@@ -173,7 +175,7 @@ static bool enabled(const ft_bus_drive *d, uint32_t i,
     return d->enabled || d->waited >= ENABLES;
 }
 
-/* Return how a drive is that has answered, and note what ails it. */
+/* Return the state of a drive that has answered, and note its error. */
 static uint8_t health_of(ft_bus_drive *d, uint32_t i,
                          const ft_drive_said *said)
 {
@@ -187,7 +189,7 @@ static uint8_t health_of(ft_bus_drive *d, uint32_t i,
     return FT_BUS_ENABLED;
 }
 
-/* Take in a drive's state. */
+/* Process a drive's state. */
 static void take_state(ft_bus_drive *d, uint32_t i, const ft_drive_said *said)
 {
     if (d->answered)
@@ -211,7 +213,7 @@ static void take_state(ft_bus_drive *d, uint32_t i, const ft_drive_said *said)
 
 #if FT_POLLED
 
-/* Take in a heartbeat. A drive that is silent is so until it answers. */
+/* Process a heartbeat. A silent drive stays silent until it answers. */
 static void take_beat(ft_bus_drive *d, uint32_t i, const ft_drive_said *said)
 {
     d->beat = 0;
@@ -222,13 +224,13 @@ static void take_beat(ft_bus_drive *d, uint32_t i, const ft_drive_said *said)
 
 #endif
 
-/* Return the step that a drive is asked for. */
+/* Return the step of the next question to a drive. */
 static uint32_t step_of(const ft_bus_drive *d, uint32_t i)
 {
     return d->asked < ft_drive[i].steps ? d->asked : ft_drive[i].again;
 }
 
-/* Take in an enabled drive's answer about the setting that it forgets without
+/* Process an enabled drive's answer about the setting that it forgets without
  * power. */
 static void take_again(ft_bus_drive *d, uint32_t i, const ft_drive_said *said)
 {
@@ -236,10 +238,10 @@ static void take_again(ft_bus_drive *d, uint32_t i, const ft_drive_said *said)
 
     d->sure |= answer == RIGHT;
     if (answer == WRONG)
-        d->state = FT_BUS_SEEN; /* like a drive that was switched on anew */
+        d->state = FT_BUS_SEEN; /* as after a restart */
 }
 
-/* Take in a drive's answer about a setting. */
+/* Process a drive's answer about a setting. */
 static void take_setting(ft_bus_drive *d, uint32_t i,
                          const ft_drive_said *said)
 {
@@ -262,9 +264,10 @@ static void take_setting(ft_bus_drive *d, uint32_t i,
 
 #if FT_WIRES > 0 && FT_CUTOFF
 
-#define ASKED_SINCE 2u /* ticks until answers are of the time without outputs */
+#define ASKED_SINCE 2u /* ticks before an answer is from the time with outputs
+                        * off */
 
-/* Take in that a servo's motor is off. */
+/* Note that a servo's motor is off. */
 static void take_rest(const ft_bus *b, ft_bus_drive *d,
                       const ft_drive_said *said)
 {
@@ -274,13 +277,13 @@ static void take_rest(const ft_bus *b, ft_bus_drive *d,
 
 #endif
 
-/* Take in one frame of a bus. One that asks is nobody's answer. */
+/* Process one frame of a bus. A frame that asks is not an answer. */
 static void take(ft_bus *b, uint32_t bus, const ft_frame *f)
 {
     ft_drive_said said;
     uint32_t i;
 
-    said.volts = 0u; /* drives on CAN do not report it */
+    said.volts = 0u; /* drives on CAN do not report volts */
     for (i = 0; i < FT_BUS_DRIVES; i++) {
         ft_drive_heard heard = ft_drive[i].bus == bus
                                        && (f->id & FT_FRAME_REMOTE) == 0u
@@ -306,7 +309,7 @@ static void take(ft_bus *b, uint32_t bus, const ft_frame *f)
     b->foreign++;
 }
 
-/* Take the next frame that a bus has brought. */
+/* Take the next frame from a bus. */
 static bool next(ft_bus *b, uint32_t bus, ft_frame *f)
 {
     (void)b;
@@ -338,7 +341,7 @@ void ft_bus_tell(const ft_bus *b, uint32_t bus, ft_bus_health *h)
 #endif
 }
 
-/* Take in the frames that a bus has brought, a bounded number of them. */
+/* Process the frames from a bus, but no more than a bounded number. */
 static void listen(ft_bus *b, uint32_t bus)
 {
     ft_bus_health health;
@@ -353,8 +356,8 @@ static void listen(ft_bus *b, uint32_t bus)
 
 /* ---- drives come and go ------------------------------------------------ */
 
-/* Forget a drive: the next one in its place may be another, or the same one
- * after a pause without power, in which it forgot its turns and settings. */
+/* Forget a drive. The next drive in its place may be another one. Or it is the
+ * same drive after a power cut, in which it forgot its turns and settings. */
 static void forget(ft_bus_drive *d)
 {
     d->held = false;
@@ -365,7 +368,7 @@ static void forget(ft_bus_drive *d)
     ft_travel_forget(&d->travel);
 }
 
-/* Take a drive for silent. */
+/* Mark a drive as silent. */
 static void silence(ft_bus_drive *d, bool homed[FT_JOINTS], uint32_t joint)
 {
     if (d->state != FT_BUS_SILENT)
@@ -377,7 +380,7 @@ static void silence(ft_bus_drive *d, bool homed[FT_JOINTS], uint32_t joint)
     forget(d);
 }
 
-/* Count a missing answer. After too many the drive is silent. */
+/* Count a missing answer. After too many, the drive is silent. */
 static void miss(ft_bus_drive *d, bool homed[FT_JOINTS], uint32_t joint)
 {
     if ((d->questions & ANSWERED_NOW) == 0u && !d->spoke)
@@ -403,15 +406,14 @@ static void wait_for_beat(ft_bus_drive *d, bool homed[FT_JOINTS],
 
 #endif
 
-/* Return whether a drive has been switched on anew: it was enabled and not
- * disabled since, but reports that it is not enabled, or has forgotten a
- * setting. */
+/* Return whether a drive has restarted: it should be enabled, but reports that
+ * it is not enabled, or it has forgotten a setting. */
 static bool restarted(const ft_bus_drive *d)
 {
     return d->enabled && d->state == FT_BUS_SEEN;
 }
 
-/* Note whether a drive has answered, and whether it is still the same. */
+/* Note whether a drive has answered, and whether it has restarted. */
 static void note(ft_bus_drive *d, bool homed[FT_JOINTS], uint32_t joint)
 {
     if (!d->answered)
@@ -424,9 +426,9 @@ static void note(ft_bus_drive *d, bool homed[FT_JOINTS], uint32_t joint)
     }
 }
 
-/* Begin with a drive that answers. If its joint cannot be more than half a turn
- * from zero, the drive's position is the joint's; the turn of any other is
- * unknown, even if its zero was declared while the drive was silent. */
+/* Begin with a drive that answers. If its joint is always within half a turn of
+ * zero, the drive's position is the joint's position. Otherwise the turn is
+ * unknown, even if a zero was declared while the drive was silent. */
 static void meet(ft_bus_drive *d, uint32_t i, ft_observer *seen,
                  bool homed[FT_JOINTS])
 {
@@ -437,8 +439,8 @@ static void meet(ft_bus_drive *d, uint32_t i, ft_observer *seen,
         put(d, i, seen);
 }
 
-/* Return the counts that a joint moves in a tick at its observed velocity; none
- * if that velocity is impossible. */
+/* Return the counts that a joint moves in a tick at its observed velocity, or
+ * zero if this velocity is impossible. */
 static int32_t guess(const ft_observer *seen, uint32_t j)
 {
     const ft_real counts = FT_C(2.0) * seen->u[j] / ft_joint[j].count;
@@ -447,7 +449,7 @@ static int32_t guess(const ft_observer *seen, uint32_t j)
 }
 
 /* Return the counts that a drive's joint has moved. If an answer is missing,
- * the joint is assumed to go on as before; the next answer corrects that. */
+ * the joint is assumed to go on as before. The next answer corrects this. */
 static int32_t moved(ft_bus_drive *d, uint32_t i, const ft_observer *seen)
 {
     int32_t counts;
@@ -460,8 +462,8 @@ static int32_t moved(ft_bus_drive *d, uint32_t i, const ft_observer *seen)
     return counts;
 }
 
-/* Compare a drive's velocities with its positions, if it cannot be asked for
- * the range of its velocities. */
+/* Compare a drive's velocities with its positions, if the drive cannot report
+ * its velocity range. */
 static void compare(ft_bus_drive *d, uint32_t i)
 {
     const ft_drive_config *c = &ft_drive[i];
@@ -471,7 +473,7 @@ static void compare(ft_bus_drive *d, uint32_t i)
                        c->step, c->velocity);
 }
 
-/* Take in all answers. counts: that the drives' joints have moved. */
+/* Process all answers. counts: the movement of the drives' joints. */
 void ft_bus_hear(ft_bus *b, ft_observer *seen, bool homed[FT_JOINTS],
                  int32_t counts[FT_JOINTS])
 {
@@ -496,14 +498,15 @@ void ft_bus_hear(ft_bus *b, ft_observer *seen, bool homed[FT_JOINTS],
     }
 }
 
-/* Return whether a drive that should be enabled, or soon be, has an error. */
+/* Return whether a drive has an error. The drive must be enabled, or soon
+ * be. */
 static bool ails(const ft_bus_drive *d)
 {
     return d->state == FT_BUS_FAULTED || d->waited > ENABLE_TICKS
            || (d->state == FT_BUS_SEEN && d->enabled);
 }
 
-/* Note what is wrong while the outputs are on. */
+/* Note findings while the outputs are on. */
 void ft_bus_find(const ft_bus *b, ft_findings *found)
 {
     uint32_t i;
@@ -525,7 +528,7 @@ void ft_bus_find(const ft_bus *b, ft_findings *found)
 
 /* ---- frames to drives -------------------------------------------------- */
 
-/* Return whether a drive is to be asked something in this tick. */
+/* Return whether a drive gets a question in this tick. */
 static bool asks(const ft_bus_drive *d, uint32_t i, uint32_t tick)
 {
     const uint32_t steps = ft_drive[i].steps;
@@ -536,9 +539,9 @@ static bool asks(const ft_bus_drive *d, uint32_t i, uint32_t tick)
                             : tick % AGAIN_TICKS == 0u && step_of(d, i) < steps;
 }
 
-/* Form the frame to a drive while the outputs are off; the first one disables
- * it. Errors are cleared now and then: one that persists comes back, and keeps
- * the arm from being armed. */
+/* Form the frame to a drive while the outputs are off. The first frame disables
+ * the drive. Errors are cleared from time to time. An error that persists comes
+ * back, and ARM is then refused. */
 static void rest(ft_bus_drive *d, uint32_t i, uint32_t tick, ft_frame *f)
 {
     const bool falls = d->enabled;
@@ -569,16 +572,17 @@ static void rest(ft_bus_drive *d, uint32_t i, uint32_t tick, ft_frame *f)
     }
 }
 
-/* Return whether a drive has to be asked once more, before it is commanded, for
- * the setting that it forgets without power. */
+/* Return whether a drive still needs a question before it is commanded. The
+ * question is for the setting that the drive forgets without power. */
 static bool setup_lost(const ft_bus_drive *d, uint32_t i)
 {
     return !d->sure && ft_drive[i].forgets < ft_drive[i].steps;
 }
 
-/* Form the frame to a drive that is to be commanded soon. Once it is enabled,
- * no frame enables it again: as long as it then stays enabled, it has had
- * power, and its answer about the setting that it would forget holds. */
+/* Form the frame to a drive that will be commanded soon. Once the drive is
+ * enabled, no frame enables it again. If it then stays enabled, it has not lost
+ * its power. So its answer about the setting that it forgets without power
+ * stays valid. */
 static void start(ft_bus_drive *d, uint32_t i, uint32_t tick, ft_frame *f)
 {
     static const ft_drive_target nothing = { 0.0f, 0.0f, 0.0f, 0.0f, 0.0f,
@@ -596,8 +600,9 @@ static void start(ft_bus_drive *d, uint32_t i, uint32_t tick, ft_frame *f)
     ft_family_look(i, f, tick, false);
 }
 
-/* Let the drive close the loop, about the target in the middle of the interval
- * in which it holds this command; the torque of the command is the motion's. */
+/* Let the drive close the loop. Its target is in the middle of the interval in
+ * which the drive holds this command. The torque of the command is the motion's
+ * torque. */
 static void close_loop(const ft_bus_drive *d, uint32_t i,
                        const ft_control *c, ft_drive_target *t)
 {
@@ -621,8 +626,8 @@ static void close_loop(const ft_bus_drive *d, uint32_t i,
     t->torque = (float)(sign * (c->law.torque[j] - ours));
 }
 
-/* Return whether a joint is inside its limits. Beyond them the board's law
- * closes the loop, as it decides which torque leads back. */
+/* Return whether a joint is inside its limits. Beyond its limits the board's
+ * law closes the loop, since the law decides which torque leads back. */
 static bool inside(const ft_control *c, uint32_t j)
 {
     return (uint32_t)c->seen.coarse[j] - (uint32_t)ft_joint[j].lower
@@ -631,9 +636,9 @@ static bool inside(const ft_control *c, uint32_t j)
 
 #if FT_WIRES > 0
 
-/* Return the share of a servo's own supply that makes the voltage of a duty,
- * which is a share of the voltage that the board measures. A servo's voltage is
- * not believed if it is far from the board's. */
+/* Return the share of a servo's supply that makes the voltage of a duty. A duty
+ * is a share of the voltage that the board measures. A servo's reported voltage
+ * is ignored if it is far from the board's. */
 static float share(const ft_bus *b, const ft_bus_drive *d, float duty)
 {
     const float told = TENTH * (float)d->volts;
@@ -645,7 +650,7 @@ static float share(const ft_bus *b, const ft_bus_drive *d, float duty)
 
 #endif
 
-/* Form the frame to a drive while the outputs are on. If no law makes torques
+/* Form the frame to a drive while the outputs are on. If no law makes torques,
  * the motors brake: the drives damp. */
 static void command(ft_bus *b, uint32_t i, const ft_control *c,
                     uint32_t source, uint32_t tick, ft_frame *f)
@@ -670,9 +675,9 @@ static void command(ft_bus *b, uint32_t i, const ft_control *c,
     ft_family_look(i, f, tick, true);
 }
 
-/* Gather the frames to the drives of a bus. Return how many there are. A
- * question may wait for ever if frames meet and disturb each other: what
- * switches drives off goes before it. */
+/* Gather the frames to the drives of a bus. Return their number. A question may
+ * wait for ever if frames collide, so frames that switch drives off come
+ * first. */
 static uint32_t gather(const ft_bus *b, uint32_t bus, ft_frame *frames)
 {
     uint32_t i, count = 0;
@@ -688,7 +693,7 @@ static uint32_t gather(const ft_bus *b, uint32_t bus, ft_frame *frames)
     return count;
 }
 
-/* Send what was formed, on every bus on which others may talk meanwhile. */
+/* Send the frames at once on every bus where drives may talk at any time. */
 static void send_at_once(ft_bus *b)
 {
     (void)b;
@@ -703,7 +708,7 @@ static void send_at_once(ft_bus *b)
 
 #if FT_WIRES > 0
 
-/* Take in what has come, and send what was formed. */
+/* Process received bytes of a wire, and send the next frames. */
 static void begin_wire(ft_bus *b, uint32_t wire)
 {
     ft_wire *w = &b->wire[wire];
@@ -719,9 +724,10 @@ static void begin_wire(ft_bus *b, uint32_t wire)
 
 #endif
 
-/* Form the next frame to every drive. A drive that is not known to be set right
- * rests while the others brake. Frames that switch drives off do not wait for
- * the next tick, except on a wire, where servos are still answering. */
+/* Form the next frame to every drive. A drive whose settings are not known to
+ * be right stays off while the others brake. Frames that switch drives off do
+ * not wait for the next tick. On a wire they wait, as servos are still
+ * answering. */
 void ft_bus_form(ft_bus *b, const ft_control *c, uint32_t source, bool on,
                  uint32_t tick)
 {
@@ -753,8 +759,8 @@ void ft_bus_form(ft_bus *b, const ft_control *c, uint32_t source, bool on,
         send_at_once(b);
 }
 
-/* Take in the bytes that a wire has brought, which depend on those that were
- * sent; then send the frames that the last tick has formed. */
+/* Process the bytes from each wire, which depend on the bytes sent. Then send
+ * the frames that the last tick has formed. */
 void ft_bus_begin(ft_bus *b)
 {
 #if FT_WIRES > 0
@@ -768,8 +774,8 @@ void ft_bus_begin(ft_bus *b)
 
 #if FT_WIRES > 0 && FT_CUTOFF
 
-/* Return whether a servo may still run that is not allowed to, or that does not
- * answer. */
+/* Return whether a servo may still run although it must not, or although it
+ * does not answer. */
 static bool may_be_running(const ft_bus *b)
 {
     bool any = false;
@@ -781,7 +787,7 @@ static bool may_be_running(const ft_bus *b)
     return any;
 }
 
-/* Note that the servos have no supply: they are off, and do not answer. */
+/* Note that the servos have no supply, so they are off and do not answer. */
 static void mark_unpowered(ft_bus *b)
 {
     uint32_t i;
@@ -795,7 +801,7 @@ static void mark_unpowered(ft_bus *b)
 }
 
 /* Return whether a fault contradicts the position or motion that a servo
- * reports: another servo may have answered in its place. */
+ * reports. Another servo may have answered in its place. */
 static bool contradicts_feedback(uint32_t fault)
 {
     return fault == FT_FAULT_ENCODER || fault == FT_FAULT_ENCODER_STUCK
@@ -803,7 +809,8 @@ static bool contradicts_feedback(uint32_t fault)
            || fault == FT_FAULT_OVERSPEED;
 }
 
-/* Switch the servos' supply. Without it they are off after long enough. */
+/* Switch the servos' supply. After long enough without supply, all servos are
+ * off. */
 void ft_bus_supply(ft_bus *b, uint32_t state, uint32_t fault)
 {
     const bool misheard = state == FT_STATE_FAULT && !b->on
@@ -823,7 +830,7 @@ static bool unpowered(const ft_bus *b, uint32_t i)
 
 #else
 
-#define unpowered(b, i) false /* nobody can take it from them */
+#define unpowered(b, i) false /* no output switches their supply */
 
 #endif
 

@@ -44,20 +44,20 @@
 
 /* How a drive is. */
 typedef enum {
-    FT_BUS_SILENT,  /* it has not answered for FT_SILENT_TICKS */
-    FT_BUS_SEEN,    /* it answers, and is not enabled */
-    FT_BUS_ENABLED, /* it reports that, or never reports it and was asked */
-    FT_BUS_FAULTED  /* it reports an error */
+    FT_BUS_SILENT,  /* no answer for FT_SILENT_TICKS */
+    FT_BUS_SEEN,    /* the drive answers, and is not enabled */
+    FT_BUS_ENABLED, /* reported, or assumed if never reported */
+    FT_BUS_FAULTED  /* the drive reports an error */
 } ft_bus_state;
 
 typedef struct {
     uint8_t state;
     uint8_t warmth;        /* reported, deg C */
-    uint8_t ailed;         /* code of its last error since it was enabled */
-    uint8_t volts;         /* supply of a servo, 0.1 V */
-    uint8_t asked;         /* how many settings are known to be right */
+    uint8_t ailed;         /* code of its last error since enabled */
+    uint8_t volts;         /* a servo's supply, 0.1 V */
+    uint8_t asked;         /* settings known to be right */
     bool answered;         /* since the last tick */
-    bool spoke;            /* answered about a setting since the last tick */
+    bool spoke;            /* has answered about a setting since then */
     bool held;             /* `fed` follows its position */
     uint8_t questions;     /* a bit for each of the last ticks, latest lowest */
     bool writes;           /* the setting must be written */
@@ -67,29 +67,29 @@ typedef struct {
     uint32_t beat;         /* ticks since then */
 #endif
     bool sure;             /* since it was enabled it has reported a setting
-                            * that it would have forgotten without power */
+                            * that it forgets without power */
 #if FT_WIRES > 0 && FT_CUTOFF
     bool ran;              /* commanded to run, and not reported off since */
 #endif
     uint32_t age;          /* ticks since its last state */
     uint32_t answers;      /* states that came, wraps */
-    uint32_t lost, late;   /* states that are missing; extra states; wrap */
+    uint32_t lost, late;   /* missing states, extra states; they wrap */
     uint32_t waited;       /* ticks since the first frame that enables */
     uint32_t position;     /* the latest number in its field */
     float velocity;        /* the latest, rad/s */
     ft_travel travel;
     int32_t fed;           /* sum of the counts for the observer */
     float carried;         /* torque that rounding left over */
-    uint32_t differs;      /* number of a setting that is wrong, or 0 */
+    uint32_t differs;      /* number of a wrong setting, or 0 */
     uint32_t value;        /* the drive's value of that setting */
 } ft_bus_drive;
 
 typedef struct {
     ft_bus_drive drive[FT_BUS_DRIVES];
-    ft_frame frame[FT_BUS_DRIVES]; /* to go at the next tick's start */
+    ft_frame frame[FT_BUS_DRIVES]; /* leave at the next tick's start */
     uint32_t foreign;          /* frames of no known drive, wraps */
     bool on;                   /* the outputs are on */
-    bool off[FT_BUSES];        /* buses whose controller takes no part */
+    bool off[FT_BUSES];        /* the bus controller takes no part */
 #if FT_WIRES > 0
     ft_wire wire[FT_WIRES];
     float supply;              /* measured by the board, V */
@@ -122,12 +122,12 @@ uint32_t ft_bus_heard_of(const ft_bus *b);
 uint32_t ft_bus_well(const ft_bus *b);
 uint32_t ft_bus_set_right(const ft_bus *b);
 
-/* Number for the range of a velocity field that cannot be read from the drive,
- * and that the drive's motion shows. */
+/* Number for the range of the velocity field, if the drive cannot report this
+ * range. The drive's motion shows the range. */
 #define FT_BUS_VELOCITY 0xFFFFu
 
-/* Return the number of a drive's wrong setting, and its value. If all settings
- * are right return 0, and the value of the last setting. */
+/* Return the number of a drive's wrong setting, and give its value. If all
+ * settings are right, return 0 and give the last setting's value. */
 uint32_t ft_bus_differs(const ft_bus *b, uint32_t i, uint32_t *value);
 
 #endif

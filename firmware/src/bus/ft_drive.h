@@ -1,25 +1,23 @@
-/* Drives on a bus: commands, reports, and the frames for both. Each family has
- * a folder with functions of bytes. These functions keep no state:
+/* Drives on a bus: commands, reports, and the frames for both.
  *
- *   enable(f, c), disable(f, c, clear), command(f, c, t, carried) form a frame
- *   to the drive of row c of ft_drive. clear: clear errors too. carried: the
- *   rounding error of the torque.
- *   hear(f, c, said) takes in a frame, if this drive has sent it.
- *   ask(f, c, number, size) and write(f, c, number, size, value) ask for or
- *   write a register of this size. Families with settings have these.
- *   poll(f, c) asks for the state. Families that report their state only on
- *   request have this.
+ * Each family has a folder with functions of bytes. These functions keep no
+ * state: enable(f, c), disable(f, c, clear) and command(f, c, t, carried) form
+ * a frame to the drive of row c of ft_drive. clear: also clear errors. carried:
+ * the rounding error of the torque. hear(f, c, said) reads a frame, if this
+ * drive has sent it.
  *
- * A family may have three more functions, which its descriptor names:
+ * Families with settings have ask(f, c, number, size) and write(f, c, number,
+ * size, value). These ask for or write a register of this size. Families that
+ * report their state only on request have poll(f, c), which asks for it.
  *
- *   wake(f, c, phase) changes the frame to a silent drive that is off. A drive
- *   that was set to answer late then answers in time. phase: ticks since the
- *   last try.
- *   release(f, c, tick) sometimes replaces the frame to a drive that is off by
- *   a command of no torque. Otherwise the drive may keep its last voltages and
- *   stay in its mode.
- *   look(f, tick, enabled) sometimes adds to a command the question whether the
- *   drive is enabled, if its states do not report that.
+ * A family may have three more functions, which its descriptor names. wake(f,
+ * c, phase) changes the frame to a silent drive that is off. If the drive was
+ * set to answer late, it then answers in time. phase: ticks since the last try.
+ * release(f, c, tick) sometimes replaces the frame to a drive that is off by a
+ * command of no torque. Without this command the drive may keep its last
+ * voltages and stay in its mode. look(f, tick, enabled) is for drives whose
+ * states do not report whether they are enabled. It sometimes adds this
+ * question to a command.
  *
  * The emitted ft_families.h calls the functions of the mechanism's families. */
 #ifndef FT_DRIVE_H
@@ -34,8 +32,8 @@
 /* A command to a drive, in the joint's units. */
 typedef struct {
     float position, velocity, kp, kd, torque;
-    float share; /* of its supply, for a drive that takes no torque */
-    float seen;  /* the velocity reported last */
+    float share; /* share of its supply, if it takes no torque */
+    float seen;  /* the last reported velocity */
 } ft_drive_target;
 
 /* The kinds of frames that drives send. */
@@ -43,7 +41,7 @@ typedef enum {
     FT_HEARD_NOTHING, /* a frame of another drive, or no reply */
     FT_HEARD_STATE,
     FT_HEARD_SETTING,
-    FT_HEARD_ECHO,    /* of a write; the drive may not hold the value */
+    FT_HEARD_ECHO,    /* answer to a write; the drive may not hold the value */
     FT_HEARD_BEAT     /* a heartbeat: its error, and whether it is enabled */
 } ft_drive_heard;
 
@@ -52,13 +50,13 @@ typedef struct {
     uint32_t position; /* number in its field, or signed counts */
     float velocity;    /* rad/s of the joint */
     float torque;      /* N m at the joint */
-    bool enabled;      /* false if the drive does not report this */
+    bool enabled;      /* false if the drive does not report it */
     bool rests;        /* the setting shows that the motor is off */
     uint8_t error;     /* the drive's code; 0: no error */
     uint8_t warmth;    /* deg C */
     uint8_t volts;     /* supply, 0.1 V, if the drive reports it */
     uint32_t setting;  /* the drive's number of the setting */
-    uint32_t value;    /* bits of a float or a whole number */
+    uint32_t value;    /* bits of a float or an integer */
 } ft_drive_said;
 
 #endif

@@ -1,6 +1,7 @@
-/* Quantities as whole numbers in fields of bits: 0 is the lowest, the largest
- * number the highest value of a range. A value is clamped before it is encoded,
- * so that no field ever wraps, and rounded, so that no torque is biased. */
+/* Quantities as integers in fields of bits. 0 stands for the range's lowest
+ * value, and the largest integer for its highest value. A value is clamped
+ * before it is encoded, so no field wraps. It is rounded, so no torque is
+ * biased. */
 #ifndef FT_FIELD_H
 #define FT_FIELD_H
 
@@ -30,8 +31,8 @@ static inline ft_field_range ft_field_upto(float most, uint32_t top)
     return r;
 }
 
-/* Return the nearest number; of a value beyond the range the last one; of one
- * that is not a number the one for zero. */
+/* Return the nearest number. A value beyond the range gives the last number,
+ * and NaN gives the number for zero. */
 static inline uint32_t ft_field_encode(const ft_field_range *r, float value)
 {
     float x = value == value ? value : 0.0f;
@@ -41,14 +42,14 @@ static inline uint32_t ft_field_encode(const ft_field_range *r, float value)
                       + 0.5f);
 }
 
-/* Return the value that a number stands for. */
+/* Return the value of a number. */
 static inline float ft_field_decode(const ft_field_range *r, uint32_t number)
 {
     return r->low + (float)number * ((r->high - r->low) / (float)r->top);
 }
 
-/* Encode a torque, and carry the rounding error to the next one, so that coarse
- * fields give the right torque on average. Beyond the range nothing is
+/* Encode a torque, and carry the rounding error to the next torque. So even a
+ * coarse field gives the right torque on average. Beyond the range nothing is
  * carried. */
 static inline uint32_t ft_field_carry(const ft_field_range *r, float value,
                                       float *carried)

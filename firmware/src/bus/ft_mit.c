@@ -7,8 +7,8 @@
 
 #define WHOLE 8u
 
-/* Pack a command. Frames that begin with all ones are none: then the position
- * is a step less. */
+/* Pack a command. A frame that begins with ones is not a command: then the
+ * position is one step less. */
 void ft_mit_command(ft_frame *f, const ft_drive_config *c,
                     const ft_drive_target *t, float *carried)
 {
@@ -38,7 +38,7 @@ void ft_mit_command(ft_frame *f, const ft_drive_config *c,
     data[7] = (uint8_t)torque;
 }
 
-/* Pack what is no command: enable, disable, clear. */
+/* Pack a special frame: enable, disable or clear. */
 void ft_mit_special(ft_frame *f, const ft_drive_config *c, uint8_t last)
 {
     f->id = c->id;
@@ -47,7 +47,7 @@ void ft_mit_special(ft_frame *f, const ft_drive_config *c, uint8_t last)
     f->data[7] = last;
 }
 
-/* Take position, velocity and torque out of a reply. */
+/* Read position, velocity and torque from a reply. */
 void ft_mit_state(const ft_frame *f, const ft_drive_config *c,
                   ft_drive_said *said)
 {

@@ -5,12 +5,13 @@
 #include "ft_model.h" /* FT_TICK_HZ */
 
 #define FAR 0.5f     /* rad after which a look is judged */
-#define LONG (2u * (uint32_t)FT_TICK_HZ) /* ticks after which it is given up */
+#define LONG (2u * (uint32_t)FT_TICK_HZ) /* ticks after which a look is given
+                                          * up */
 #define SOON ((uint32_t)FT_TICK_HZ / 4u) /* the same, if nothing has moved */
-#define STILL 0.05f  /* rad: less is no motion yet */
-#define SHARE 0.1f   /* by which the two may differ */
-#define LAG 0.02f    /* s by which velocities may trail */
-#define MOST 16.0f   /* times the file's range: reported at most */
+#define STILL 0.05f  /* rad: less is not a motion yet */
+#define SHARE 0.1f   /* relative difference that is allowed */
+#define LAG 0.02f    /* s of delay that velocities may have */
+#define MOST 16.0f   /* largest factor to the file's range */
 
 static float size(float x)
 {
@@ -35,8 +36,8 @@ static void begin(ft_travel *t, uint32_t position, float velocity)
     t->away = 0.0f;
 }
 
-/* Return how far the two ways may be apart. A velocity that trails by LAG
- * misses its change times that time; one that is truncated misses half a
+/* Return how far the two displacements may differ. A velocity that is late by
+ * LAG gives an error of its change times LAG. A truncated velocity gives half a
  * step. */
 static float allowed(const ft_travel *t, float range)
 {
@@ -47,7 +48,7 @@ static float allowed(const ft_travel *t, float range)
     return SHARE * size(t->away) + trailing + truncated;
 }
 
-/* Return the range with which the two ways would agree. */
+/* Return the range for which the two displacements would agree. */
 static float seeming(const ft_travel *t, float range)
 {
     if (size(t->away) >= MOST * size(t->went))
@@ -63,8 +64,9 @@ static void judge(ft_travel *t, float range)
     t->begun = false;
 }
 
-/* Return after how many ticks a look is given up: soon if nothing moves yet, so
- * that a motion is seen from its beginning. */
+/* Return the number of ticks after which a look is given up. The number is
+ * small while nothing moves, so that the next look contains the begin of a
+ * motion. */
 static uint32_t patience(const ft_travel *t)
 {
     return size(t->away) < STILL ? SOON : LONG;

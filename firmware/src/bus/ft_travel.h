@@ -1,6 +1,6 @@
-/* Compares a drive's velocities with the changes of its positions. If the range
- * of the velocity field cannot be read from the drive, any motion shows it, by
- * hand too. */
+/* Compares a drive's velocities with the changes of its positions. If the drive
+ * cannot report the range of its velocity field, any motion shows this range,
+ * even a motion by hand. */
 #ifndef FT_TRAVEL_H
 #define FT_TRAVEL_H
 
@@ -9,19 +9,18 @@
 
 typedef struct {
     bool begun;
-    bool wrong;        /* the last look found another range than the file's */
+    bool wrong;        /* the last look found a range that is not the file's */
     float range;       /* range that fits the reported velocities, rad/s */
     uint32_t ticks;    /* duration of this look so far */
     uint32_t position; /* the latest number */
     float first, velocity; /* the look's first and latest velocity, rad/s */
-    float went, away;  /* way by velocities, and by positions, rad */
+    float went, away;  /* displacements by velocities and by positions, rad */
 } ft_travel;
 
 void ft_travel_forget(ft_travel *t);
 
-/* Take in a tick. answered: true if position (a number of its field) and
- * velocity are new. step: rad of one number. range: the file's range of
- * velocities. */
+/* Process a tick. answered: position (a number of its field) and velocity are
+ * new. step: rad of one number. range: the file's range of velocities. */
 void ft_travel_tick(ft_travel *t, bool answered, uint32_t position,
                     float velocity, float step, float range);
 

@@ -2,9 +2,10 @@
 #ifndef FT_COMPILER_H
 #define FT_COMPILER_H
 
-/* FT_IF(FT_BRAKE, text) is the text in an image with FT_BRAKE 1, and nothing
- * in an image with FT_BRAKE 0. It is for rows of tables and members of structs.
- * Statements use a plain if: the compiler drops the branch that never runs. */
+/* FT_IF(FT_BRAKE, text) is the text in an image with FT_BRAKE 1, and nothing in
+ * an image with FT_BRAKE 0. It is for rows of tables and members of structs. A
+ * statement uses a plain if, since the compiler drops a branch that never
+ * runs. */
 #define FT_IF(feature, ...) FT_IF_(feature, __VA_ARGS__)
 #define FT_IF_(feature, ...) FT_IF_##feature(__VA_ARGS__)
 #define FT_IF_0(...)
@@ -18,13 +19,13 @@
 
 #ifdef __GNUC__
 #define FT_MAYBE_UNUSED __attribute__((unused)) /* only FT_IF uses it */
-/* Code that rarely runs: the compiler keeps it out of the usual path. */
+/* Marks code that rarely runs. The compiler moves it out of the usual path. */
 #define FT_RARELY(x) __builtin_expect((x), 0)
 #define FT_RARE __attribute__((noinline, cold))
 #define FT_APART __attribute__((noinline)) /* callers save no registers */
 #define FT_INLINE inline __attribute__((always_inline))
-/* Let the compiler reach all that a pointer leads to from this one address.
- * If it knows how the address was formed, it may form one for each part. */
+/* Let the compiler form one address for all that a pointer leads to. If it knew
+ * the origin of the address, it might form one for each part. */
 #define FT_ONE_ADDRESS(pointer) __asm__("" : "+r"(pointer))
 #else
 #define FT_MAYBE_UNUSED
@@ -35,7 +36,7 @@
 #define FT_ONE_ADDRESS(pointer) (void)0
 #endif
 
-/* Let the compiler unroll loops over joints: an arm has few joints. */
+/* Let the compiler unroll loops over joints, as an arm has few joints. */
 #if defined __GNUC__ && !defined __clang__
 #define FT_UNROLL _Pragma("GCC unroll 8")
 #else

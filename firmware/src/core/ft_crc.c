@@ -1,4 +1,4 @@
-/* CRC-32 by half bytes, with a table of 16 words. */
+/* Computes CRC-32 by half bytes, with a table of 16 words. */
 #include "ft_crc.h"
 
 static const uint32_t half_byte[16] = {
@@ -8,8 +8,8 @@ static const uint32_t half_byte[16] = {
     0x9b64c2b0u, 0x86d3d2d4u, 0xa00ae278u, 0xbdbdf21cu,
 };
 
-/* Return the CRC-32 of bytes with the CRC-32 `before` followed by these bytes.
- * No bytes have 0. */
+/* Return the CRC-32 of earlier bytes followed by these bytes. `before` is the
+ * CRC-32 of the earlier bytes, 0 if there are none. */
 uint32_t ft_crc32_more(uint32_t before, const uint8_t *bytes, size_t size)
 {
     uint32_t crc = ~before;

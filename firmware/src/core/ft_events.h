@@ -4,7 +4,8 @@
 
 #include "ft_messages.h" /* FT_STATE_, FT_COMMAND_ */
 
-/* Events: the commands by their numbers, other requests, then the board's. */
+/* Events: first the commands by their numbers, then other requests, then the
+ * board's events. */
 enum {
     FT_EVENT_HOME = FT_COMMAND_LOADER + 1,
     FT_EVENT_FLOAT,
@@ -13,15 +14,15 @@ enum {
     FT_EVENT_PROBE,
     FT_EVENT_GAINS,
     FT_EVENT_FOLLOW,
-    FT_EVENT_PASSED, /* the state's own work is done */
+    FT_EVENT_PASSED, /* the state has finished its work */
     FT_EVENT_PAUSED, /* at rest on the path */
     FT_EVENT_ENDED,  /* at rest at the end of the path */
     FT_EVENT_SILENT, /* no good frame from the host for too long */
-    FT_EVENT_LEFT,   /* the host is gone, and the arm is held */
+    FT_EVENT_LEFT,   /* the host is lost, and the arm is held */
     FT_EVENT_FAULT,
     FT_EVENT_ESTOP,
     FT_EVENT_TOUCH,  /* a torque acts on the arm from outside */
-    FT_EVENT_FREE,   /* no touch is felt any more */
+    FT_EVENT_FREE,   /* no touch is detected any more */
     FT_EVENTS
 };
 

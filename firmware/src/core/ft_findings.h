@@ -1,5 +1,5 @@
-/* Findings of a tick on the joints. Each stage checks the numbers that it
- * computes; ft_conditions.c turns findings into faults. */
+/* Findings of a tick about the joints. Each stage checks the numbers that it
+ * computes. ft_conditions.c turns findings into faults. */
 #ifndef FT_FINDINGS_H
 #define FT_FINDINGS_H
 
@@ -22,12 +22,12 @@ typedef struct {
     uint32_t astray; /* too far from its target for too long */
     uint32_t stuck;  /* no count for too long at the limit of its torque */
     uint32_t lost;   /* its zero was not found in time */
-    uint32_t parted; /* closed loops are singular or do not follow */
-    uint32_t misfit; /* a mode was entered that does not fit the motion */
+    uint32_t parted; /* closed loops: singular, or lost by the solver */
+    uint32_t misfit; /* the entered mode does not fit the motion */
     FT_IF(FT_DRIVES,
-    uint32_t cut;    /* the bus of its drive is off */
+    uint32_t cut;    /* its drive's bus is off */
     uint32_t silent; /* its drive does not answer */
-    uint32_t ailing; /* its drive has an error, or is not enabled */)
+    uint32_t ailing; /* its drive has an error or is not enabled */)
 } ft_findings;
 
 #define FT_FOUND_NOTHING \
@@ -36,11 +36,11 @@ typedef struct {
 
 /* The number of ticks in a row in which a condition held. */
 typedef struct {
-    uint32_t last; /* tick in which it held last */
+    uint32_t last; /* the last tick in which it held */
     uint32_t ticks;
 } ft_streak;
 
-/* Count this tick once. Return how many ticks in a row that makes. */
+/* Count this tick once. Return the number of ticks in a row. */
 static inline uint32_t ft_streak_count(ft_streak *s, uint32_t tick)
 {
     if (s->ticks == 0u || tick - s->last > 1u)
@@ -51,8 +51,8 @@ static inline uint32_t ft_streak_count(ft_streak *s, uint32_t tick)
     return s->ticks;
 }
 
-/* Note a finding of a joint. Loops go from the last joint to the first, so that
- * the first joint stays. */
+/* Note a finding of a joint. Loops go from the last joint to the first, so the
+ * first joint is kept. */
 static inline void ft_found(ft_findings *f, uint32_t *what, uint32_t joint)
 {
     f->any = true;

@@ -5,7 +5,7 @@
 #include "ft_compiler.h" /* FT_UNROLL, FT_INLINE, ... */
 #include "ft_model.h"    /* ft_real */
 
-/* Instructions of the processor, for which C99 has only libm. */
+/* Instructions of the processor that C99 has only in libm. */
 #ifdef FT_REAL_IS_DOUBLE
 #define FT_SIZE __builtin_fabs
 #define FT_ROOT __builtin_sqrt

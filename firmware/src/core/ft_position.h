@@ -1,5 +1,5 @@
-/* Positions as binary fractions of a turn (or metres): adding and
- * subtracting them wraps exactly. */
+/* Positions as binary fractions of a turn (or metres). Sums and differences
+ * wrap exactly. */
 #ifndef FT_POSITION_H
 #define FT_POSITION_H
 
@@ -28,8 +28,8 @@ static inline ft_turn ft_position_difference(ft_turn a, ft_turn b)
     return (ft_turn)((ft_angle)a - (ft_angle)b);
 }
 
-/* Return the size of a displacement, one step less if it is negative: so the
- * largest negative displacement has a size too. */
+/* Return the size of a displacement. A negative displacement gives one step
+ * less, so the most negative displacement also has a size. */
 static inline ft_angle ft_position_size(ft_turn displacement)
 {
     ft_angle back =
@@ -50,8 +50,8 @@ static inline int32_t ft_position_to_wire(ft_turn q)
     return (int32_t)(uint32_t)((ft_angle)q >> FT_FINER);
 }
 
-/* Limits concern joints that may turn more than once, so they are kept in
- * 2^-24 turn (2^-20 m): an int32 holds 128 turns. */
+/* Coarse positions are for limits, as joints may turn more than once. Their
+ * unit is 2^-24 turn (2^-20 m), so an int32 holds 128 turns. */
 #define FT_COARSE 8
 
 /* Return the coarse position of a wire position. */
