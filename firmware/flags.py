@@ -1,5 +1,5 @@
-"""Options that platformio.ini cannot express: flags for the linker, paths kept out of the image, sources compiled by
-themselves."""
+"""Options that platformio.ini cannot express: flags for the linker, paths that stay out of the image, and sources that
+are compiled separately."""
 
 Import("env")  # noqa: F821 (SCons)
 
@@ -9,14 +9,14 @@ env.Append(  # noqa: F821
         "$CCFLAGS",  # the whole image is compiled when it is linked
         "-nostartfiles", "-nostdlib",
         "-Wl,--gc-sections", "-Wl,--fatal-warnings", "-Wl,--build-id=none",
-        "-Wl,--undefined=ft_telemetry",  # for debuggers and virtual boards: no code reads it
+        "-Wl,--undefined=ft_telemetry",  # for debuggers and virtual boards; no code reads it
     ],
 )
 
 
 def by_itself(env, node):
-    """Out of sight of what reads it: otherwise the compiler would put its numbers into code, and the tables whose check
-    sums are watched would not be what counts."""
+    """Keep this source out of link-time optimisation. Otherwise the compiler would copy the source's numbers into code.
+    Then the tables with check sums would not be the numbers that the code uses."""
     return env.Object(node, CCFLAGS=[*env["CCFLAGS"], "-fno-lto"])
 
 

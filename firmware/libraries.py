@@ -1,5 +1,4 @@
-"""Runs after the platform: PlatformIO's own links every image with a C and a C++ library, which this one does
-without."""
+"""Removes the C and C++ libraries that PlatformIO links into every image. This script runs after the platform."""
 
 Import("env")  # noqa: F821 (SCons)
 

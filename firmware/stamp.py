@@ -1,4 +1,4 @@
-"""Runs after linking: writes the CRC-32 of the image into its last word, which memory.ld keeps for it."""
+"""Writes the CRC-32 of the image into the image's last word after linking. memory.ld reserves this word."""
 
 import struct
 import zlib
@@ -10,7 +10,8 @@ LOAD, UNSTAMPED = 1, b"\xff\xff\xff\xff"
 
 
 def parts(elf):
-    """(address in flash, place in the file, size) of what an ELF file (32 bits, little-endian) brings, by address."""
+    """Return (address in flash, offset in the file, size) of each loaded part of an ELF file (32 bits, little-endian),
+    by address."""
     (at,) = struct.unpack_from("<I", elf, 28)
     size, count = struct.unpack_from("<HH", elf, 42)
     heads = [struct.unpack_from("<IIIII", elf, at + i * size) for i in range(count)]
@@ -18,7 +19,7 @@ def parts(elf):
 
 
 def stamp(target, source, env):
-    """Write the check word of the ELF file just linked; gaps are 0, as objcopy fills them."""
+    """Write the check word of the linked ELF file. Gaps are 0, as objcopy fills them."""
     path = Path(str(target[0]))
     elf = bytearray(path.read_bytes())
     image, start = bytearray(), None

@@ -53,7 +53,7 @@ static void observe(ft_control *c, const int32_t counts[FT_JOINTS],
                      ft_motion_after(m, m->now)->u, found);
 }
 
-/* Sample the motion of a mode for the lab. */
+/* Sample the motion of a lab mode. */
 static uint32_t plan_lab(ft_control *c, const ft_safety *s,
                          const int32_t counts[FT_JOINTS], uint32_t tick,
                          ft_findings *found)
@@ -66,7 +66,7 @@ static uint32_t plan_lab(ft_control *c, const ft_safety *s,
     return ft_lab_plan(&c->lab, &in, found);
 }
 
-/* Sample the motion. While the outputs are off the targets are the joints' own
+/* Sample the motion. While the outputs are off, the targets are the joints'
  * positions. */
 static uint32_t plan(ft_control *c, const ft_safety *s, uint32_t source,
                      const int32_t counts[FT_JOINTS], uint32_t tick,
@@ -83,7 +83,7 @@ static uint32_t plan(ft_control *c, const ft_safety *s, uint32_t source,
 }
 
 /* Form tau_ID for the interval in which this tick's duty is held. While the
- * outputs are off closed loops follow the joints, so that the loops are closed
+ * outputs are off, closed loops follow the joints, so that the loops are closed
  * when the arm is armed. */
 static void step(ft_control *c, uint32_t source, ft_findings *found)
 {
@@ -111,7 +111,7 @@ static inline ft_law_input law_input(const ft_control *c,
     return in;
 }
 
-/* The law of a mode for the lab. */
+/* Apply the law of a lab mode. */
 static void law_lab(ft_control *c, uint32_t state,
                     const int32_t counts[FT_JOINTS], uint32_t tick,
                     float bus_voltage, ft_findings *found)
@@ -153,7 +153,7 @@ static void detect_contact(ft_control *c, uint32_t source, uint32_t tick,
 
 #if FT_DRIVES
 
-/* Send the frames of the last tick, and take in the drives' answers. */
+/* Send the frames of the last tick, and process the drives' answers. */
 static void hear(ft_control *c, ft_safety *s, const ft_sensors *sensors,
                  int32_t counts[FT_JOINTS])
 {
@@ -207,8 +207,8 @@ static inline void tell(const ft_control *c, const ft_safety *s, uint32_t tick)
 
 #endif
 
-/* Give the duties to the chip: zero if this tick has ended in a state without
- * torque. */
+/* Give the duties to the chip. They are zero if this tick has ended in a state
+ * without torque. */
 static void output(const ft_law *l, bool armed)
 {
     static const float none[FT_JOINTS] = { 0.0f };
@@ -225,7 +225,7 @@ static void account(ft_time *t, uint32_t since)
     t->tick++;
 }
 
-/* The control interrupt. */
+/* Run the control interrupt. */
 void ft_app_tick(void)
 {
     uint32_t since = ft_chip_cycles(), event, source = ft.safety.source;
@@ -251,7 +251,7 @@ void ft_app_tick(void)
     account(&ft.time, since);
 }
 
-/* Note that a tick was not done when the next one came. */
+/* Note that a tick was not done when the next tick came. */
 void ft_app_missed(void)
 {
     ft.safety.alarms.set.of[FT_ALARM_MISSED] = 1u;
@@ -259,7 +259,7 @@ void ft_app_missed(void)
 
 /* ---- start and main loop ---------------------------------------------- */
 
-/* Pass the self-test; outputs stay off. */
+/* Pass the self-test. The outputs stay off. */
 void ft_app_start(uint32_t chip_errors)
 {
     ft_chip_outputs(false);
@@ -271,8 +271,8 @@ void ft_app_start(uint32_t chip_errors)
     ft_safety_start(&ft.safety, &ft.control, chip_errors);
 }
 
-/* Feed the watchdog if the tick has run since the last feed. This call itself
- * shows that the main loop runs. */
+/* Feed the watchdog if the tick has run since the last feed. Since the main
+ * loop calls this, both must run. */
 static void feed_watchdog(uint32_t tick)
 {
     static uint32_t fed;
@@ -284,7 +284,7 @@ static void feed_watchdog(uint32_t tick)
 }
 
 /* Enter the boot loader in ROM, a tenth of a second after STATUS reported
- * it. */
+ * this. */
 static void leave(uint32_t tick, uint32_t state)
 {
     static uint32_t since;
@@ -295,7 +295,7 @@ static void leave(uint32_t tick, uint32_t state)
         ft_chip_leave();
 }
 
-/* One round of the main loop. */
+/* Run one round of the main loop. */
 void ft_app_idle(void)
 {
     ft_port_idle(&port_ends);

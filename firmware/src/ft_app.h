@@ -7,6 +7,7 @@
 void ft_app_start(uint32_t chip_errors); /* once, before the first tick */
 void ft_app_tick(void);                  /* control interrupt, FT_TICK_HZ */
 void ft_app_idle(void);                  /* main loop body: port, watchdog */
-void ft_app_missed(void);                /* a tick ran into the next one */
+void ft_app_missed(void);                /* a tick was not done when the next
+                                          * came */
 
 #endif

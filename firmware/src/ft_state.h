@@ -1,5 +1,5 @@
 /* The whole state of the application. ft_app.c owns the only instance and gives
- * each module its part. A test program may read it too. */
+ * each module its part. A test program may also read the state. */
 #ifndef FT_STATE_H
 #define FT_STATE_H
 
@@ -14,7 +14,7 @@ typedef struct {
     ft_findings found;  /* of this tick */
     ft_safety safety;
     FT_IF(FT_DRIVES, ft_bus bus;)
-    ft_control control; /* the longest comes last */
+    ft_control control; /* long members come last */
 } ft_state;
 
 extern ft_state ft;

@@ -1,4 +1,4 @@
-"""QEMU's STM32F405 board with its second serial port on a TCP socket and its debug port open."""
+"""QEMU's STM32F405 board, with its second serial port on a TCP socket and an open debug port."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from elftools.elf.sections import SymbolTableSection
 QEMU = "qemu-system-arm"
 PC, XPSR = 15, 25  # register numbers of the debug protocol
 THUMB = 0x01000000
-PATIENCE = 300.0  # s of wall time; only a hang waits so long, on a busy machine too
+PATIENCE = 300.0  # s of wall time; only a hang on a busy machine takes so long
 
 
 class Debugger:
-    """The few words of GDB's remote protocol that a test needs."""
+    """The commands of GDB's remote protocol that a test needs."""
 
     def __init__(self, port: int) -> None:
         self._socket = _connect(port)
         self._received = b""
-        assert self._answer().startswith("T")  # to connect halts the processor, which QEMU reports
+        assert self._answer().startswith("T")  # a new connection halts the processor, which QEMU reports
         self._ask("qXfer:features:read:target.xml:0,400")  # QEMU sets single registers only after this
 
     def _send(self, text: str) -> None:
         self._socket.sendall(f"${text}#{sum(text.encode()) % 256:02x}".encode())
 
     def _answer(self) -> str:
-        """The next packet; acknowledgements (+) between packets are skipped."""
+        """Return the next packet. Skip acknowledgements (+) between packets."""
         while not (found := re.search(rb"\$([^#]*)#..", self._received, re.S)):
             data = self._socket.recv(4096)
             assert data, "the emulator closed its debug port"
@@ -54,7 +54,7 @@ class Debugger:
         self._send("c")
 
     def jump(self, address: int) -> None:
-        """Continue at an address, outside of any conditional block."""
+        """Continue at an address outside of any conditional block."""
         for register, value in ((XPSR, THUMB), (PC, address & ~1)):
             assert self._ask(f"P{register:x}={value.to_bytes(4, 'little').hex()}") == "OK"
 
@@ -77,7 +77,7 @@ class Emulator:
             self.symbols = {s.name: s["st_value"] for s in table.iter_symbols()}
 
     def words(self, symbol: str, count: int) -> list[int]:
-        """Read memory while the processor stands still."""
+        """Read memory while the processor is halted."""
         self.debugger.halt()
         data = self.debugger.read(self.symbols[symbol], 4 * count)
         self.debugger.resume()

@@ -1,5 +1,6 @@
-"""Duties of a fresh image on an emulator that shares no code with the virtual board: start, identify itself, take knots
-in order, survive a fault and remember the reason. Each case is a function that raises AssertionError."""
+"""Duties of a fresh image on an emulator that shares no code with the virtual board. The image must start, identify
+itself, take knots in order, survive a fault and remember its reason. Each case is a function that raises
+AssertionError."""
 
 from __future__ import annotations
 
@@ -23,8 +24,7 @@ RAM_START = 0x20000000
 
 
 class Board:
-    """The image's side of the link, as a test sees it. project: the folder that
-    `femtorque.codegen.toolchain.platformio` assembled."""
+    """A host's end of the link. project: the folder that `femtorque.codegen.toolchain.platformio` assembled."""
 
     def __init__(self, machine: Emulator, project: Path) -> None:
         header = (project / "src" / "emitted" / "ft_digest.h").read_text(encoding="utf-8")
@@ -42,7 +42,7 @@ class Board:
         self.machine.link.sendall(self._codec.encode(message, self.tag, seq))
 
     def await_message(self, kind: str, wanted: Callable[[Any], bool] = lambda m: True, ask: Any = None) -> Any:
-        """The next message of a kind that satisfies `wanted`, asking again and again meanwhile."""
+        """Return the next message of a kind that satisfies `wanted`. Repeat the request until then."""
         until, asked = time.monotonic() + PATIENCE, 0.0
         last = None
         while time.monotonic() < until:
@@ -61,12 +61,12 @@ class Board:
         raise AssertionError(f"no {kind} as wanted within {PATIENCE:g} s; the last one was {last}")
 
     def identify(self) -> Any:
-        """Bytes before the USART is enabled are lost, so HELLO is repeated."""
+        """Ask for the identity. HELLO is repeated, since bytes before the USART is enabled are lost."""
         return self.await_message("IDENT", ask=Hello())
 
 
 def _found(pattern: str, header: str) -> str:
-    """Number in a generated header."""
+    """Return the number of a macro in a generated header."""
     match = re.search(pattern, header)
     assert match is not None, pattern
     return match[1]
@@ -95,7 +95,8 @@ def stays_disarmed_with_outputs_off(board: Board) -> None:
 
 
 def takes_knots_in_order(board: Board) -> None:
-    """Ten knots at rest in one place are acknowledged one by one; one that skips a number is counted and dropped."""
+    """Check that the board acknowledges ten knots at rest one by one. It must count and drop a knot that skips a
+    number."""
     board.identify()
     status = board.await_message("STATUS")
     position, zero = tuple(status.position), (0.0,) * board.joints
@@ -124,7 +125,8 @@ def refuses_what_the_state_forbids(board: Board) -> None:
 
 
 def remembers_a_fault_over_the_reset(board: Board) -> None:
-    """Send the processor to an undefined instruction: outputs safe, reason kept, reset, FAULT until cleared."""
+    """Let the processor execute an undefined instruction. The outputs must be safe, and the reason kept. After the
+    reset the board must stay in FAULT until CLEAR."""
     board.identify()
     board.await_message("STATUS", lambda s: s.tick > 50)
     machine = board.machine
@@ -145,7 +147,8 @@ MARK, MARK_WORDS = 0x57AC4E4D, 8  # ft_start.c
 
 
 def needs_no_more_stack_than_its_bound(board: Board) -> None:
-    """RAM starts as zeros here: the lowest word that is not zero, above the mark at its end, was the deepest use."""
+    """Check the deepest use of the stack. RAM starts as zeros here, so it is the lowest word that is not zero, above
+    the mark at RAM's end."""
     takes_knots_in_order(board)
     top = board.machine.symbols["ft_stack_top"]
     board.machine.symbols["ft_stack"] = RAM_START
@@ -164,6 +167,6 @@ CASES = (boots_and_ticks, says_who_it_is, stays_disarmed_with_outputs_off, takes
 
 
 def run(case: Callable[[Board], None], elf: Path, project: Path) -> None:
-    """One case on a freshly started emulator."""
+    """Run one case on a freshly started emulator."""
     with emulator(elf) as machine:
         case(Board(machine, project))

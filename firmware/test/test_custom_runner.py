@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 class CustomTestRunner(TestRunnerBase):
     def stage_testing(self) -> None:
-        import smoke  # needs femtorque, which the build alone does not
+        import smoke  # this import needs femtorque; the build alone does not
 
         click.secho("Testing...", bold=True)
         project = Path(self.project_config.path).parent
@@ -24,7 +24,7 @@ class CustomTestRunner(TestRunnerBase):
                 smoke.run(case, elf, project)
             except AssertionError as failed:
                 status, message = TestStatus.FAILED, str(failed)
-            except Exception as problem:  # the emulator is missing, say
+            except Exception as problem:  # for example if the emulator is missing
                 status, message, error = TestStatus.ERRORED, str(problem), problem
             result = TestCase(name=case.__name__, status=status, message=message, exception=error,
                               duration=time.monotonic() - started)

@@ -9,7 +9,8 @@
 #define HALF FT_C(0.5)
 #define STEPS 3 /* of the search for a peak */
 
-/* A joint seen from the reference, mirrored so that it goes up. */
+/* A joint seen from the reference. A negative displacement is mirrored, so the
+ * joint goes up. */
 typedef struct {
     ft_real v, a;    /* of the joint */
     ft_real goal;    /* where the reference is */
@@ -18,7 +19,7 @@ typedef struct {
 } approach;
 
 /* Return how far beyond the reference a joint comes to rest if it goes up to
- * the peak velocity w and brakes. */
+ * the peak velocity w and then brakes. */
 static ft_real beyond(const approach *c, ft_real w)
 {
     ft_ramp r;
@@ -27,15 +28,15 @@ static ft_real beyond(const approach *c, ft_real w)
     return r.way + ft_ramp_braking_way(w, &c->bounds) - c->goal;
 }
 
-/* A peak that is too low and a peak that is too high, with their ways beyond
- * the reference. */
+/* One peak that is too low and one that is too high, with the displacements
+ * beyond the reference to which they lead. */
 typedef struct {
     ft_real low, below, high, above;
     bool found; /* low is good enough */
 } ft_bracket;
 
-/* Check whether the ramp to the peak lasts longer than the tick. Then the peak
- * need not be known better. */
+/* Return whether the ramp to the peak lasts longer than the tick. Then a better
+ * peak would not change this tick. */
 static void cut(ft_bracket *k, const approach *c, ft_real bound,
                 bool upwards)
 {
@@ -61,7 +62,7 @@ static void cut(ft_bracket *k, const approach *c, ft_real bound,
     }
 }
 
-/* Narrow a bracket by secants, with half the weight for an end that stays. */
+/* Narrow a bracket by secants. An end that stays gets half the weight. */
 static void narrow(ft_bracket *k, const approach *c)
 {
     uint32_t i;
@@ -90,7 +91,7 @@ static void narrow(ft_bracket *k, const approach *c)
 }
 
 /* Return the peak velocity from which the joint comes to rest at the reference.
- * stop: the way beyond the reference if the joint brakes at once. */
+ * stop: its displacement beyond the reference if it brakes at once. */
 static ft_real peak(const approach *c, ft_real stop)
 {
     ft_bracket k = { FT_C(0.0), stop, c->fastest, FT_C(0.0), false };
@@ -140,8 +141,8 @@ static void mirror(approach *c, ft_real slowest)
     c->bounds.down = up;
 }
 
-/* Return the next sample on the way to the reference, for a constant
- * acceleration of the reference that is less than the joint's. */
+/* Return the next sample on the way to the reference, if the reference has a
+ * constant acceleration that is less than the joint's. */
 ft_moving ft_catch_up(const ft_moving *now, const ft_follow_config *c,
                       const ft_room *room, const ft_moving *aim)
 {

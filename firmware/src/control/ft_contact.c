@@ -14,8 +14,9 @@
 
 /* ---- what is measured -------------------------------------------------- */
 
-/* Return a way, in half ranges, as a displacement, 0 if it has none. A joint
- * that moves so far is faster than allowed, a fault in the same tick. */
+/* Return a displacement in half increments as position steps, or 0 if it is too
+ * large. A joint that moves so far is too fast, which is a fault in the same
+ * tick. */
 static ft_turn displacement(ft_real way)
 {
     return ft_size(way) < FT_C(1.0) / FT_HALF_RANGE ? (ft_turn)way : 0;
@@ -39,7 +40,7 @@ static void sample(ft_sample *next, const ft_observer *seen)
 
 /* ---- what the motors make ---------------------------------------------- */
 
-/* Return the torque that the law has asked a joint's motor for. For a bridge it
+/* Return the torque that the law wants from a joint's motor. For a bridge it
  * follows from the voltage, which the law may have bounded. */
 static ft_real asked(const ft_contact_input *in, uint32_t j)
 {
@@ -50,10 +51,9 @@ static ft_real asked(const ft_contact_input *in, uint32_t j)
                : in->law->torque[j];
 }
 
-/* Return the mean torque of one motor in the last interval, and carry its
- * torque on to the end of the interval. It lags with the winding, and falls
- * with the back-EMF. both: sum of u at the begin and the end of the
- * interval. */
+/* Return the mean torque of one motor in the last interval. Update the torque
+ * at the interval's end, which lags with the winding and falls with the
+ * back-EMF. both: sum of u at the begin and the end of the interval. */
 static ft_real made(ft_contact *f, uint32_t j, ft_real both)
 {
     const ft_contact_config *c = &ft_contact_joint[j];
@@ -81,8 +81,8 @@ static ft_real threshold(ft_contact *f, uint32_t j, const ft_motion *m)
     return f->threshold[j];
 }
 
-/* Return the value that a joint's torque r must leave: its mean, or 0 in an arm
- * that has given way. */
+/* Return the value that a joint's torque r must leave for a touch: its mean, or
+ * 0 in an arm that has given way. */
 static ft_real middle(const ft_contact *f, uint32_t j, ft_real r)
 {
     if (FT_YIELDS && f->way != 0u)
@@ -90,8 +90,8 @@ static ft_real middle(const ft_contact *f, uint32_t j, ft_real r)
     return f->mean[j] + FT_CONTACT_SLOW * (r - f->mean[j]);
 }
 
-/* Take in one joint's torque. Return its distance from the mean in thresholds.
- * NaN is a finding, as the joint would never feel a touch again. */
+/* Process one joint's torque. Return its distance from the mean in thresholds.
+ * NaN is a finding, since the joint would detect no more touches. */
 static ft_real take(ft_contact *f, uint32_t j, ft_real torque,
                     const ft_motion *m, ft_findings *found)
 {
@@ -110,8 +110,8 @@ static ft_real take(ft_contact *f, uint32_t j, ft_real torque,
     return ft_size(r - mean) / most;
 }
 
-/* Note a touch once. It lasts until all torques are back within half of their
- * thresholds. */
+/* Note a touch once. A touch lasts until all torques are back within half of
+ * their thresholds. */
 static void note(ft_contact *f, uint32_t joint, ft_real off, uint32_t tick)
 {
     f->touch = false;
@@ -133,8 +133,8 @@ static void note(ft_contact *f, uint32_t joint, ft_real off, uint32_t tick)
 
 /* ---- giving way --------------------------------------------------------- */
 
-/* Give way to a touch: for a while, or for good if the way back has been tried
- * often enough. */
+/* Give way to a touch for a while. Give way for good if the arm has tried to go
+ * back often enough. */
 void ft_contact_give_way(ft_contact *f)
 {
     if (f->way == 0u)
@@ -160,7 +160,7 @@ bool ft_contact_quiet(ft_contact *f, const ft_observer *seen)
 
 /* ---- the tick ----------------------------------------------------------- */
 
-/* Begin at rest, from the step of the targets. */
+/* Begin at rest, with the step of the targets. */
 static void begin(ft_contact *f, const ft_contact_input *in)
 {
     uint32_t j;
@@ -176,7 +176,7 @@ static void begin(ft_contact *f, const ft_contact_input *in)
     f->on = true;
 }
 
-/* Report no torque and no touch: the motors are off. */
+/* Report no torque and no touch, since the motors are off. */
 void ft_contact_rest(ft_contact *f)
 {
     uint32_t j;
@@ -189,7 +189,7 @@ void ft_contact_rest(ft_contact *f)
     f->on = f->touched = f->touch = false;
 }
 
-/* Make the step at the measured motion. Return false if loops do not close
+/* Make the step at the measured motion. Return false if the loops do not close
  * there. Then no torque is reported until detection has settled again. */
 static bool close(ft_contact *f, ft_real tau[FT_JOINTS])
 {

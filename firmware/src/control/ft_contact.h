@@ -2,19 +2,20 @@
  *
  * The step that makes tau_ID for targets also runs here, with a second state,
  * on the measured motion. It gives the torque that the motion needs. The
- * external torque r is that torque minus the torque that the motors made,
- * filtered once:
+ * external torque r is this torque minus the motors' torque, filtered once:
+ *
  *   r <- r + a (needed - made - r),   a = 1 - exp(-K dt)
+ *
  * The needed torques add up to a difference of momenta, so no velocity is
  * differenced twice. A touch is an r that leaves its slow mean by more than the
  * joint's threshold. The threshold rises with velocity and acceleration of the
- * motion, as errors of the model do.
+ * motion, since errors of the model also rise with them.
  *
- * Closed loops are solved in every tick from the measured driven joints. If
- * they do not close, no torque is reported, and detection starts again.
+ * Closed loops are solved in every tick from the measured driven joints. If the
+ * loops do not close, no torque is reported, and detection starts again.
  *
  * An arm that has given way gets the torque of its model, so at rest r is 0.
- * Until the arm is back, or lies down further, a touch is an r that leaves 0: a
+ * Until the arm is back, or lies down further, a touch is an r that leaves 0. A
  * hand that presses is a touch for as long as it presses. */
 #ifndef FT_CONTACT_H
 #define FT_CONTACT_H
@@ -30,27 +31,29 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define FT_CONTACT_SLOTS 4u /* ticks that a torque may be on its way, and one */
+#define FT_CONTACT_SLOTS 4u /* ticks that a torque may be on its way, plus
+                             * one */
 
 typedef struct {
     ft_step_state step;             /* at measured positions */
     ft_sample seen;                 /* the last one */
     ft_real asked[FT_CONTACT_SLOTS][FT_JOINTS]; /* N m, N: round and round */
-    ft_real made[FT_JOINTS];        /* by the motors, at the tick's end */
+    ft_real made[FT_JOINTS];        /* torque of the motors at the tick's end */
     ft_real external[FT_JOINTS];    /* r, N m or N */
-    ft_real mean[FT_JOINTS];        /* of it, over a while */
+    ft_real mean[FT_JOINTS];        /* slow mean of r */
     ft_real threshold[FT_JOINTS];   /* in force */
     uint32_t slot;                  /* of this tick */
     uint32_t settles;               /* ticks until a touch counts */
     bool on;                        /* there was a tick before */
-    bool blind;                     /* loops did not close */
+    bool blind;                     /* the loops did not close */
     bool touched;                   /* a touch lasts */
-    bool touch;                     /* it began in this tick */
-    uint8_t joint;                  /* that felt the last touch */
+    bool touch;                     /* the touch began in this tick */
+    uint8_t joint;                  /* joint of the last touch */
     uint16_t touches;               /* so far; wraps */
     uint32_t touch_tick;            /* of the last one */
-    uint8_t way;                    /* FT_FELT_: reaction under way, or 0 */
-    uint8_t tries;                  /* ways back since the first one */
+    uint8_t way;                    /* FT_FELT_ bit of the present reaction, or
+                                     * 0 */
+    uint8_t tries;                  /* ways back since the first of them */
     uint32_t quiet;                 /* ticks at rest without a touch */
 } ft_contact;
 
@@ -67,7 +70,7 @@ typedef struct {
 void ft_contact_tick(ft_contact *f, const ft_contact_input *in,
                      ft_findings *found);
 
-/* Return the external torque of one joint, N m or N: 0 while loops do not
+/* Return the external torque of one joint, N m or N. It is 0 while loops do not
  * close. */
 static inline ft_real ft_contact_external(const ft_contact *f, uint32_t j)
 {

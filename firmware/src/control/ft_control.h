@@ -1,5 +1,5 @@
-/* The making of a tick's torques, stage after stage: where the joints are,
- * where they should be, the torque that the motion needs, the law. */
+/* The stages that make a tick's torques: where the joints are, where they
+ * should be, the torque that the motion needs, the law. */
 #ifndef FT_CONTROL_H
 #define FT_CONTROL_H
 
@@ -17,16 +17,17 @@
 typedef struct {
     ft_observer seen;
     ft_step_state step;
-    bool closed;            /* loops are, where the joints are; or none are */
+    bool closed;            /* true if the loops match the joints, or if there
+                             * are no loops */
     ft_real tau[FT_JOINTS]; /* tau_ID */
     ft_law law;
     ft_lab lab;
-    ft_motion motion;       /* what is long comes last */
+    ft_motion motion;       /* long members come last */
     ft_follow follow;
     FT_IF(FT_CONTACT, ft_contact contact;)
 } ft_control;
 
-/* Return the contact detection. An image without one never asks for it. */
+/* Return the contact detection. An image without it never calls this. */
 static inline ft_contact *ft_control_contact(ft_control *c)
 {
     (void)c;

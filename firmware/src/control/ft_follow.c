@@ -9,12 +9,12 @@
 
 #define DT (FT_C(1.0) / (ft_real)FT_TICK_HZ)
 #define TICK_US (FT_C(1e6) / (ft_real)FT_TICK_HZ)
-#define FAR_US 20000         /* clocks that are farther apart change pace */
-#define LITTLE FT_C(0.01)    /* change of the pace otherwise */
+#define FAR_US 20000         /* clocks that differ by more change the pace */
+#define LITTLE FT_C(0.01)    /* change of the pace for smaller differences */
 #define MUCH FT_C(0.5)
-#define ALONE (FT_TICK_HZ / 8u) /* ticks for which a first target waits */
-#define SOON FT_C(1e-6)      /* 1/us: a difference goes within 1 s */
-#define QUICKLY FT_C(10.0)   /* 1/s: change of the pace of far clocks */
+#define ALONE (FT_TICK_HZ / 8u) /* ticks for which the first target waits */
+#define SOON FT_C(1e-6)      /* 1/us: a difference is removed within 1 s */
+#define QUICKLY FT_C(10.0)   /* 1/s: change of the pace for far clocks */
 
 static const ft_moving still = { FT_C(0.0), FT_C(0.0), FT_C(0.0) };
 
@@ -28,8 +28,8 @@ static void count(ft_follow *f)
     f->part -= f->part >= FT_TICK_HZ ? FT_TICK_HZ : 0u;
 }
 
-/* Advance the sender's clock, as played, by a tick. The clock is never set, as
- * joints would jump. Its pace changes, with a bounded rate. */
+/* Advance the played clock of the sender by a tick. The clock is never set,
+ * since joints would jump. Only its pace changes, at a bounded rate. */
 static void play(ft_follow *f)
 {
     const int32_t away = (int32_t)(f->now - f->targets.lag - f->playing);
@@ -49,8 +49,8 @@ static void play(ft_follow *f)
 
 /* ---- the reference ------------------------------------------------------ */
 
-/* Begin to play once two targets have come, which give the time of a frame, or
- * a while after the first. */
+/* Begin to play. Two targets give the time of a frame. If only one has come,
+ * begin after a while. */
 static bool begun(ft_follow *f)
 {
     if (f->running || f->fresh || !f->targets.begun)
@@ -131,7 +131,7 @@ void ft_follow_park(ft_follow *f, const int64_t held[FT_JOINTS])
     f->parks = true;
 }
 
-/* Keep a place to return to, within the limits. */
+/* Keep a place for the way back, within the limits. */
 void ft_follow_keep(ft_follow *f, const int64_t place[FT_JOINTS])
 {
     uint32_t j;
@@ -151,9 +151,9 @@ void ft_follow_return(ft_follow *f, const int64_t held[FT_JOINTS])
     f->parks = true;
 }
 
-#define THERE 8 /* wire steps: a joint this near is at its place */
+#define THERE 8 /* wire steps: a joint within this is at its place */
 
-/* Aim at the place. */
+/* Set the place as the joints' target. */
 static void lie(const ft_follow *f, ft_moving aim[FT_JOINTS])
 {
     uint32_t j;
@@ -169,7 +169,7 @@ static void lie(const ft_follow *f, ft_moving aim[FT_JOINTS])
     }
 }
 
-/* Return whether the joints go to a place, wherever targets are. */
+/* Return whether the joints go to a place and ignore targets. */
 static inline bool goes(const ft_follow *f)
 {
     return f->parks;
@@ -241,14 +241,14 @@ static ft_room room_of(const ft_follow *f, uint32_t j)
     return room;
 }
 
-/* Return the known way of a joint's reference. */
+/* Return the known displacements of a joint's reference. */
 static ft_way way_of(const ft_follow *f, uint32_t j, const ft_moving *aim)
 {
     return f->running ? ft_outlook_way(&f->outlook, j, f->q[j], aim->p)
                       : ft_outlook_anywhere();
 }
 
-/* Move one joint by a tick. Return the limits that held it back. */
+/* Move one joint by a tick. Return the limits that held the joint back. */
 static uint32_t move(ft_follow *f, uint32_t j, const ft_moving *aim)
 {
     const ft_follow_config *c = &limits_of(f)[j];
@@ -302,7 +302,7 @@ static inline void aims(ft_follow *f, ft_moving aim[FT_JOINTS])
     }
 }
 
-/* Return whether no target is to come any more. */
+/* Return whether no more targets will come. */
 static inline bool over(const ft_follow *f)
 {
     if (goes(f))
@@ -312,8 +312,8 @@ static inline bool over(const ft_follow *f)
 }
 
 /* Brake all joints if they could not come to rest at a regular pose after this
- * tick. Stop for good if no target is to come. from: the samples before the
- * tick. */
+ * tick. Stop for good if no more targets will come. from: the samples before
+ * the tick. */
 static void stay_regular(ft_follow *f, const ft_step_state *s,
                          const ft_moving from[FT_JOINTS],
                          uint32_t why[FT_JOINTS])
@@ -418,7 +418,7 @@ FT_APART uint32_t ft_follow_tick(ft_follow *f, ft_motion *m,
 
 /* ---- of the main loop ---------------------------------------------------- */
 
-/* Take in a target. */
+/* Process a target. */
 void ft_follow_take(ft_follow *f, const ft_msg_target *m)
 {
     if (f->fresh) {
@@ -431,7 +431,7 @@ void ft_follow_take(ft_follow *f, const ft_msg_target *m)
 }
 
 /* Return the time of the sender's clock that is played. Before the first target
- * is played, return the time that would be. */
+ * is played, return the time that it would have. */
 uint32_t ft_follow_playing(const ft_follow *f)
 {
     return f->running ? f->playing : f->now - f->targets.lag;

@@ -23,23 +23,23 @@ typedef struct {
     uint32_t part;               /* of a us, in 1/FT_TICK_HZ */
     volatile uint32_t playing;   /* us, the sender's clock as played */
     ft_real rest;                /* of a us */
-    ft_real pace;                /* of that clock, less 1 */
+    ft_real pace;                /* pace of this clock, less 1 */
     uint32_t turned;             /* number of the last target with a velocity */
     uint32_t waited;             /* ticks since the first target */
     uint32_t idle;               /* ticks without a target ahead */
     volatile bool fresh;         /* asks the main loop to forget targets */
-    uint32_t delay, frame;       /* us, of the request */
+    uint32_t delay, frame;       /* us, time of the request */
     volatile bool running;       /* a target has come */
     bool stop;                   /* brake, and end at rest */
-    bool starved;                /* by a lack of targets */
+    bool starved;                /* the stop is due to a lack of targets */
     uint8_t phase;               /* FT_FOLLOW_PHASE_ */
-    volatile uint8_t limits[FT_JOINTS]; /* that acted, until reported */
-    ft_moving joint[FT_JOINTS];  /* p: its last displacement */
+    volatile uint8_t limits[FT_JOINTS]; /* limits that acted, until reported */
+    ft_moving joint[FT_JOINTS];  /* p is the last displacement */
     int64_t q[FT_JOINTS];        /* wire */
     bool wary[FT_JOINTS];        /* the reference has broken a limit */
     ft_real behind[FT_JOINTS];   /* rad or m, from the reference */
     FT_IF(FT_GOES,
-    bool parks;                  /* goes to a place, without targets */
+    bool parks;                  /* goes to a place and ignores targets */
     int64_t place[FT_JOINTS];    /* wire */)
     ft_regular regular;
     ft_targets targets;

@@ -9,7 +9,7 @@
 
 /* ---- the tick ---------------------------------------------------------- */
 
-/* Return a sample between two. */
+/* Return a mixture of two samples. */
 static FT_INLINE ft_moving between(const ft_moving *x, const ft_moving *y,
                                    ft_real share)
 {
@@ -58,8 +58,8 @@ static uint32_t complaint(const ft_follow_config *c, const ft_room *room,
 }
 
 /* Return the places that bound the reference: the known places, and the places
- * where the motion goes on. The latter count no more once the reference has
- * broken a limit, until it would come to rest among sure places. */
+ * at which a motion that goes on will be. The latter do not count after the
+ * reference has broken a limit, until it would come to rest at known places. */
 static const ft_room *trusted(const ft_way *way, const ft_follow_config *c,
                               const ft_moving *aim, bool *wary)
 {
@@ -74,7 +74,8 @@ static const ft_room *trusted(const ft_way *way, const ft_follow_config *c,
     return *wary ? &way->known : &way->ahead;
 }
 
-/* Return the part of a room between places or on the joint's way of braking. */
+/* Return the part of a room within the places, or on the joint's way of
+ * braking. */
 static ft_room among(const ft_room *room, const ft_room *places,
                      const ft_moving *now, const ft_follow_config *c)
 {
@@ -98,7 +99,7 @@ uint32_t ft_governor_tick(ft_moving *now, const ft_follow_config *c,
     ft_room narrow;
     uint32_t why, guard;
 
-    /* a joint that rests beyond a limit by a rounding may stay or return */
+    /* a joint that a rounding has put beyond a limit may stay or return */
     room.below = ft_smaller(room.below, FT_C(0.0));
     room.above = ft_larger(room.above, FT_C(0.0));
     narrow = among(&room, places, now, c);
@@ -107,7 +108,7 @@ uint32_t ft_governor_tick(ft_moving *now, const ft_follow_config *c,
         *now = *aim;
         return 0;
     }
-    /* with more acceleration the joint could stop there */
+    /* with more acceleration the joint could stop at the target */
     if (why == FT_FOLLOW_LIMIT_POSITION)
         why = FT_FOLLOW_LIMIT_ACCELERATION;
     next = ft_catch_up(now, c, &narrow, aim);

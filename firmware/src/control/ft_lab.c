@@ -29,7 +29,8 @@ void ft_lab_float(ft_lab *lab, float per_cent)
     lab->friction = FT_C(0.01) * (ft_real)per_cent;
 }
 
-/* Jog a joint. Another joint is jogged once the last one stands. */
+/* Jog a joint. A request for another joint waits until the last joint
+ * stands. */
 void ft_lab_jog(ft_lab *lab, uint32_t joint, ft_real velocity)
 {
     bool other = lab->joint != joint;
@@ -83,8 +84,8 @@ static ft_real room(uint32_t j, int32_t at, ft_real velocity)
     return ft_lab_joint[j].coarse_unit * (velocity > FT_C(0.0) ? above : below);
 }
 
-/* Return the velocity that the target should have: 0 once the distance that is
- * left is needed to stop. */
+/* Return the velocity that the target should have. It is 0 once the distance
+ * that is left is needed to stop. */
 static ft_real allowed(const ft_lab *lab, ft_real left)
 {
     const ft_lab_config *c = &ft_lab_joint[lab->joint];
@@ -105,8 +106,8 @@ static void accelerate(ft_lab *lab, ft_real wanted)
     lab->velocity += ft_clamp(wanted - lab->velocity, step);
 }
 
-/* Move one joint's target by a whole number of position steps, so that it does
- * not drift. The other targets stay. */
+/* Move one joint's target by a whole number of position steps, so that the
+ * target does not drift. The other targets stay. */
 static void move(const ft_lab *lab, ft_motion *m)
 {
     const ft_joint_config *c = &ft_joint[lab->joint];
@@ -160,8 +161,8 @@ static uint32_t plan_jog(ft_lab *lab, const ft_lab_input *in)
                ? FT_EVENT_PAUSED : FT_MOTION_NOTHING;
 }
 
-/* Count the joint's displacement. Return its size. The sum wraps, as an encoder
- * may report any counts. */
+/* Add the joint's displacement. Return the size of the sum. The sum wraps, as
+ * an encoder may report any counts. */
 static uint32_t travel(ft_lab *lab, const ft_lab_input *in)
 {
     uint32_t displacement = (uint32_t)lab->travelled
@@ -195,8 +196,8 @@ static bool stop_reached(ft_lab *lab, const ft_lab_input *in)
     return ft_streak_count(&lab->pressed, in->tick) > FT_PRESS_TICKS;
 }
 
-/* Set the joint's position, and move it inside its limits, where the arm may be
- * armed. */
+/* Set the joint's position. Then move the joint inside its limits, where the
+ * arm may be armed. */
 static void retract(ft_lab *lab, const ft_lab_input *in)
 {
     const ft_lab_config *c = &ft_lab_joint[lab->joint];
@@ -227,7 +228,7 @@ static uint32_t search(ft_lab *lab, const ft_lab_input *in, ft_findings *found)
     return FT_MOTION_NOTHING;
 }
 
-/* Move inside the limits and stand there. */
+/* Move the joint inside the limits and stop it there. */
 static uint32_t come_back(ft_lab *lab)
 {
     if (lab->left <= FT_C(0.0))
@@ -351,9 +352,9 @@ static ft_real of_mode(const ft_lab *lab, uint32_t state, uint32_t j,
     }
 }
 
-/* Return the half increment whose back-EMF the duty makes up for: the measured
- * one, so that a joint at its stop gets no more torque than it should. In PROBE
- * it is 0, as the encoder may count the wrong way. */
+/* Return the half increment whose back-EMF the duty compensates. It is the
+ * measured one, so that a joint at its stop gets no more torque than it should.
+ * In PROBE it is 0, as the encoder may count the wrong way. */
 static ft_real driven(uint32_t state, uint32_t j, const ft_law_input *in)
 {
     bool probing = state == FT_STATE_PROBE;

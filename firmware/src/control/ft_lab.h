@@ -1,16 +1,19 @@
 /* Modes for the lab: lead the arm by hand, jog one joint, seek a zero, probe a
  * motor. Each is a state of ft_safety.h.
  *
- * FLOAT   gravity's torque at the measured pose, and a share of the Coulomb
- *         friction. Kv damps a joint above its float velocity; Ku pushes a
- *         joint beyond a limit back.
- * JOG     the law about a target that moves at the requested velocity. HOMING
- * the law about a target that moves to the index or the stop, with a
- *         bounded torque. The other joints are held.
- * PROBE   a constant torque on one joint, open loop.
+ * FLOAT gives gravity's torque at the measured pose, and a share of the Coulomb
+ * friction. Kv damps a joint above its float velocity. Ku pushes a joint beyond
+ * a limit back.
  *
- * JOG and PROBE end FT_HOST_TIMEOUT ticks after their last request: the host
- * must repeat it. */
+ * JOG lets the law follow a target that moves at the requested velocity.
+ *
+ * HOMING lets the law follow a target that moves to the index or the stop, with
+ * a bounded torque. The law holds the other joints.
+ *
+ * PROBE gives a constant torque to one joint, open loop.
+ *
+ * JOG and PROBE end FT_HOST_TIMEOUT ticks after their last request, so the host
+ * must repeat the request. */
 #ifndef FT_LAB_H
 #define FT_LAB_H
 
@@ -27,25 +30,24 @@
 typedef enum { FT_SOUGHT, FT_SEEKING, FT_FOUND, FT_RETRACTING } ft_search;
 
 typedef struct {
-    uint8_t joint;       /* jogged, sought or probed */
+    uint8_t joint;       /* the joint that is jogged, sought or probed */
     ft_real friction;    /* share of it in FLOAT */
     ft_real torque;      /* of PROBE */
     ft_real wanted;      /* velocity asked for, rad/s or m/s */
     ft_real velocity;        /* of the target now */
-    ft_real left;        /* to go, rad or m, when retracting */
+    ft_real left;        /* distance left, rad or m, while retracting */
     uint32_t ticks;      /* until the mode ends */
-    int32_t travelled;   /* counts since the begin */
-    bool index;          /* pulse in the last tick */
+    int32_t travelled;   /* counts since the search began */
+    bool index;          /* index pulse in the last tick */
     ft_streak pressed;   /* against the stop */
     ft_search search;
 } ft_lab;
 
-/* Input of the lab modes in a tick, and the parts that these move. */
+/* Input of the lab modes in a tick, and the parts that they change. */
 typedef struct {
     uint32_t state;        /* of ft_safety.h: which mode */
     uint32_t tick;
-    bool opening;          /* brakes still are: a braked joint is at no
- *                            * stop */
+    bool opening;          /* a braked joint is not at a stop */
     const int32_t *counts; /* of the encoders, in this tick */
     const ft_real *torque; /* of the last tick */
     ft_observer *seen;

@@ -67,7 +67,7 @@ void ft_law_boot(ft_law *l)
     }
 }
 
-/* Change one joint's gains. Return whether any joint's differ from the
+/* Change one joint's gains. Return whether any joint's gains differ from the
  * file's. */
 bool ft_law_overlay(ft_law *l, uint32_t joint, const uint8_t share[3])
 {
@@ -83,7 +83,7 @@ bool ft_law_overlay(ft_law *l, uint32_t joint, const uint8_t share[3])
     return differ;
 }
 
-/* Begin without errors and counts from before. */
+/* Begin with no old errors or counts. */
 void ft_law_start(ft_law *l)
 {
     uint32_t j;
@@ -109,7 +109,7 @@ void ft_law_rest(ft_law *l)
 }
 
 /* Return the limit bits gathered so far, and clear them. A tick in between may
- * lose a bit; the limit sets it again in the next tick. */
+ * lose a bit. If the limit still acts, the next tick sets the bit again. */
 uint32_t ft_law_take_limits(ft_law *l)
 {
     uint32_t taken = l->limits;
@@ -121,15 +121,15 @@ uint32_t ft_law_take_limits(ft_law *l)
 /* ---- torque ----------------------------------------------------------- */
 
 /* Return the Coulomb friction of the target in units of its slope at rest. Near
- * rest it is linear and does not jump: |x + w| - |x - w| is 2x within
+ * rest the friction is linear and does not jump: |x + w| - |x - w| is 2x within
  * -2w..2w. */
 static inline ft_real coulomb(const ft_joint_config *c, ft_real both)
 {
     return ft_size(both + c->coulomb_width) - ft_size(both - c->coulomb_width);
 }
 
-/* Return the share of the Stribeck friction at a velocity: one at rest, half at
- * v_s, by Hess and Soom's curve. */
+/* Return the share of the Stribeck friction at a velocity. The share is one at
+ * rest and half at v_s, by Hess and Soom's curve. */
 static inline ft_real share(const ft_stribeck_config *r, ft_real both)
 {
     const ft_real fast = r->fast * both;
@@ -137,8 +137,8 @@ static inline ft_real share(const ft_stribeck_config *r, ft_real both)
     return FT_C(1.0) / (FT_C(1.0) + fast * fast);
 }
 
-/* Return the dry friction beyond Coulomb friction. Near rest it is linear
- * too. */
+/* Return the dry friction beyond Coulomb friction. Near rest it is also
+ * linear. */
 static inline ft_real rubs(uint32_t j, ft_real both, ft_real tau)
 {
     const ft_stribeck_config *r = &ft_stribeck_joint[j];
@@ -148,8 +148,8 @@ static inline ft_real rubs(uint32_t j, ft_real both, ft_real tau)
 }
 
 /* Return the torque of the motion alone (first line of the law): tau_ID, rotor
- * inertia, viscous and dry friction of the target (Eq. 19), from the half
- * increments before and after it. */
+ * inertia, viscous and dry friction of the target (Eq. 19). It follows from the
+ * half increments before and after the target. */
 static inline ft_real of_motion(uint32_t j, ft_real before, ft_real after,
                                 ft_real tau)
 {
@@ -174,7 +174,7 @@ ft_real ft_law_needed(uint32_t j, ft_real before, ft_real after, ft_real tau)
     return of_motion(j, before, after, tau);
 }
 
-/* Integrate the error, unless that drives the joint further into a limit. */
+/* Integrate the error, unless this drives the joint further into a limit. */
 static inline ft_real integrate(ft_law *l, uint32_t j, ft_real away)
 {
     const ft_joint_config *c = &ft_joint[j];
@@ -236,8 +236,8 @@ static inline ft_real of_error(ft_law *l, uint32_t j, const ft_law_input *in,
 
 /* ---- limits ----------------------------------------------------------- */
 
-/* Return x held within the bound, 0 for NaN or beyond BOUNDLESS. A joint at its
- * bound without a count is blocked, or its encoder has failed. */
+/* Return x held within the bound. Return 0 for NaN or beyond BOUNDLESS. A joint
+ * at its bound without a count is blocked, or its encoder has failed. */
 static FT_RARE ft_real cut(ft_law *l, uint32_t j, ft_real x, ft_real bound,
                            const int32_t counts[FT_JOINTS], uint32_t tick,
                            ft_findings *found)
@@ -252,7 +252,7 @@ static FT_RARE ft_real cut(ft_law *l, uint32_t j, ft_real x, ft_real bound,
     return ft_bound(x, bound);
 }
 
-/* Return whether this torque drives a joint that is beyond a limit back. Other
+/* Return whether this torque drives a joint back inside its limits. Other
  * torques are not given. */
 static FT_RARE bool leads_back(uint32_t j, int32_t at, ft_real torque,
                                ft_findings *found)
@@ -339,7 +339,7 @@ static inline void drive(ft_law *l, uint32_t j, const ft_law_input *in,
         (void)volts; /* drives take torques */
 }
 
-/* Take the torque of this tick's motion for that of the tick before. */
+/* Use the torque of this tick's motion as the torque of the tick before. */
 static void prime(ft_law *l, const ft_real tau[FT_JOINTS])
 {
     uint32_t j;

@@ -7,8 +7,8 @@
  * The first line belongs to the middle of the interval in which the duty is
  * held. Like tau_ID it is formed from the half increments u on both sides of
  * the middle: qd_d = (u + u')/dt, J qdd_d = 2 J (u - u')/dt^2. The second line
- * belongs to the tick boundary at which positions are measured. A position that
- * comes over a bus is old: then q_d is less by qd_d times its age. The dry
+ * belongs to the tick boundary at which positions are measured. A position from
+ * a bus is old, so q_d is reduced by qd_d times the position's age. The dry
  * friction f_c grows by f_s / (1 + (qd_d/v_s)^2) + mu |tau_ID| if the file has
  * these terms.
  *
@@ -16,7 +16,7 @@
  *
  * Back-EMF uses the target's velocity, which is exact at the interval's middle.
  * A measured velocity would be late, and would cancel the motor's own damping.
- * L dI/dt is fed forward for the torque of the motion only, as the torque of
+ * L dI/dt is fed forward only for the torque of the motion, since the torque of
  * the error would amplify noise. */
 #ifndef FT_LAW_H
 #define FT_LAW_H
@@ -46,14 +46,14 @@ typedef struct {
     ft_streak astray[FT_JOINTS]; /* too far from the target */
     ft_streak stuck[FT_JOINTS];  /* at the torque limit without a count */
     volatile uint32_t limits;    /* FT_LIMIT_ bits that acted, until they are
- *                                  * reported */
+                                  * reported */
     bool fresh;                  /* the next tick is the first */
 } ft_law;
 
 /* Input of one tick's law. */
 typedef struct {
     const ft_real *before;   /* half increments u of the last tick, */
-    const ft_real *after;    /* those u' of this one, */
+    const ft_real *after;    /* and half increments u' of this tick, */
     const ft_real *tau;      /* and tau_ID made from them */
     const ft_target *target; /* of this tick's boundary */
     const ft_observer *seen;
@@ -64,7 +64,7 @@ typedef struct {
 
 void ft_law_boot(ft_law *l);
 bool ft_law_overlay(ft_law *l, uint32_t joint, const uint8_t share[3]);
-ft_gains ft_law_gains(const ft_law *l, uint32_t joint); /* in force */
+ft_gains ft_law_gains(const ft_law *l, uint32_t joint); /* the gains in force */
 ft_real ft_law_needed(uint32_t j, ft_real before, ft_real after, ft_real tau);
 void ft_law_start(ft_law *l);
 void ft_law_rest(ft_law *l);

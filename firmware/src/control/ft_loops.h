@@ -63,7 +63,7 @@ static inline uint32_t ft_loops_mode(const ft_step_state *s)
 #if FT_STEP_CLOSED
 
 /* Solve the loops for joints that are moved by hand, in the first mode, by one
- * small step a tick. Return whether the loops are closed there. */
+ * small step a tick. Return whether the loops close at the joints. */
 static inline bool ft_loops_follow(ft_step_state *s,
                                    const ft_turn q[FT_JOINTS])
 {

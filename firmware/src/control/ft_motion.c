@@ -25,8 +25,8 @@ static bool can_stop(const ft_motion *m, int32_t boundary, ft_pace pace)
     return reached <= (int64_t)ahead(m);
 }
 
-/* Return whether the motion slows down in the interval after the boundary: on
- * request, or because knots would run out before a later stop. */
+/* Return whether the motion slows down in the interval after the boundary. It
+ * slows down on request, or because knots would run out before a later stop. */
 static inline bool slows(const ft_motion *m, int32_t boundary)
 {
     const ft_pace on = ft_pace_run(m->pace);
@@ -84,10 +84,10 @@ bool ft_motion_playable(const ft_motion *m)
 }
 
 /* Play from the first knot of a motion, which lies at the next boundary. The
- * path begins half a tick earlier, so that the first interval has the torque of
- * its middle. Return the sines and cosines of the first pose. Usually the main
- * loop has formed them. After a motion that has just ended the tick forms them,
- * with the same result. */
+ * path begins half a tick earlier, so the first interval gets the torque at its
+ * middle. Return the sines and cosines of the first pose. Usually the main loop
+ * has formed them. If another motion has just ended, the tick forms them, with
+ * the same result. */
 const ft_pair *ft_motion_start(ft_motion *m)
 {
     ft_queue_prepare_entry(&m->queue);
@@ -129,8 +129,8 @@ void ft_motion_forget(ft_motion *m)
 
 /* ---- samples ---------------------------------------------------------- */
 
-/* Return the samples of a step across a knot that the main loop has formed, or
- * 0. */
+/* Return the samples of a step across a knot if the main loop has formed them,
+ * or 0. */
 static const ft_opening *take_opening(ft_motion *m, const ft_crossing *step)
 {
     const ft_opening *o = ft_queue_opening(&m->queue, step->segment);
@@ -143,8 +143,8 @@ static const ft_opening *take_opening(ft_motion *m, const ft_crossing *step)
     return o;
 }
 
-/* Sample a step across a knot. Return 0 if the tick has formed the samples, as
- * it may have to off pace 1. */
+/* Sample a step across a knot. Return 0 if the tick has formed the samples. The
+ * tick may have to do so unless the pace is 1. */
 static const ft_opening *sample_across(ft_motion *m, const ft_segment *next,
                                        int32_t boundary, int32_t to)
 {
@@ -159,7 +159,7 @@ static const ft_opening *sample_across(ft_motion *m, const ft_segment *next,
     return formed;
 }
 
-/* Return the segment after the tail, g, if the step to a place leads there. */
+/* Return the segment after the tail, g, if the step leads to a place in it. */
 static inline const ft_segment *entered(const ft_motion *m,
                                         const ft_segment *g, int32_t to)
 {
@@ -184,7 +184,8 @@ static void change_within(ft_motion *m, const ft_segment *g, int32_t stride)
     }
 }
 
-/* Form du / 2 for a step into the next segment, unless the main loop has. */
+/* Form du / 2 for a step into the next segment, unless the main loop has formed
+ * it. */
 static void change_at_knot(ft_motion *m, const ft_segment *next,
                            const ft_opening *o, int32_t to)
 {
@@ -203,8 +204,8 @@ static void change_at_knot(ft_motion *m, const ft_segment *next,
     }
 }
 
-/* Form du / 2: from the path while steps are equal, else as the difference from
- * the last u. */
+/* Form du / 2: from the path while steps are equal, otherwise as the difference
+ * from the last u. */
 static void change(ft_motion *m, const ft_segment *g, const ft_segment *next,
                    const ft_opening *formed, int32_t to,
                    const ft_real before[FT_JOINTS])
@@ -241,7 +242,7 @@ static inline void sample(ft_motion *m, const ft_segment *g, int32_t boundary,
         formed = sample_across(m, next, boundary, to);
     if (FT_STEP_USES_CHANGES)
         change(m, g, next, formed, to, before);
-    (void)formed; /* other steps have no use for it */
+    (void)formed; /* other steps do not use it */
 }
 
 /* Stay at the last boundary's targets. */
@@ -260,7 +261,7 @@ static void rest(ft_motion *m)
     m->stride = 0;
 }
 
-/* Leave the segment behind once the middle is beyond its last knot. */
+/* Leave the segment once the middle is beyond the segment's last knot. */
 static void pass_knot(ft_motion *m)
 {
     if (m->at <= LENGTH)
@@ -281,8 +282,8 @@ static uint32_t arrive(ft_motion *m)
     return FT_EVENT_ENDED;
 }
 
-/* Note the mode at s_k and its remaining ticks, as far as the ramp of the
- * modes' forces reaches. */
+/* Note the mode at s_k and its remaining ticks, up to the length of the ramp of
+ * the modes' forces. */
 static void look_ahead(ft_motion *m)
 {
 #if FT_MODED
@@ -304,8 +305,8 @@ static void look_ahead(ft_motion *m)
 #endif
 }
 
-/* Play one tick of the path. The last tick takes the rest of the interval
- * beyond the boundary. */
+/* Play one tick of the path. The last tick holds the targets for the rest of
+ * its interval. */
 static uint32_t advance(ft_motion *m)
 {
     const ft_segment *g = ft_queue_tail(&m->queue);
@@ -347,7 +348,7 @@ uint32_t ft_motion_tick(ft_motion *m)
         m->rested = 0;
         return advance(m);
     }
-    if (!ft_motion_settled(m)) { /* else all targets are the same */
+    if (!ft_motion_settled(m)) { /* otherwise all targets are equal */
         m->rested++;
         m->left = FT_MOTION_AHEAD;
         rest(m);
@@ -357,8 +358,8 @@ uint32_t ft_motion_tick(ft_motion *m)
 
 /* ---- between two ticks, by the main loop ------------------------------- */
 
-/* Return how far beyond knots the samples fall at pace 1, which stays the same
- * until the next stop. Return 0 at any other pace. */
+/* Return how far beyond knots the samples fall at pace 1. This distance stays
+ * the same until the next stop. Return 0 at any other pace. */
 static int32_t phase(const ft_motion *m)
 {
     int32_t beyond = m->at % FT_PATH_TICK;
@@ -406,8 +407,8 @@ static uint32_t crossings(const ft_motion *m, ft_crossing next[2])
     return buffered > 2u ? 2u : 1u;
 }
 
-/* Form the numbers that the next tick needs. A tick that comes earlier forms
- * them itself. */
+/* Form the numbers that the next tick needs. If that tick comes earlier, it
+ * forms the numbers itself. */
 void ft_motion_prepare(ft_motion *m)
 {
     ft_crossing next[2];

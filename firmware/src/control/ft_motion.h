@@ -1,12 +1,12 @@
 /* The motion: path time runs over the segments in a queue. All of it belongs to
  * the tick, except the head of the queue (ft_queue.h).
  *
- * Tick k samples the motion at three places: s_k, the middle of the interval in
- * which this tick's duty is held; s_(k+1), the middle of the next interval; and
- * the boundary between both, t_(k+1+FT_LEAD).
+ * Tick k samples the motion at three places. s_k is the middle of the interval
+ * in which this tick's duty is held. s_(k+1) is the middle of the next
+ * interval. t_(k+1+FT_LEAD) is the boundary between both.
  *
- * Slowing down changes the pace of path time only. The arm stays on its path
- * and comes to rest on it, before the last knot. */
+ * A motion that slows down changes only the pace of path time. The arm stays on
+ * its path and comes to rest on it, before the last knot. */
 #ifndef FT_MOTION_H
 #define FT_MOTION_H
 
@@ -26,35 +26,34 @@ typedef enum {
     FT_MOTION_PAUSED   /* at rest on the path, with more ahead */
 } ft_motion_phase;
 
-/* Outcome of the motion's tick: 0 or an event of ft_events.h. */
+/* Result of the motion's tick: 0 or an event of ft_events.h. */
 #define FT_MOTION_NOTHING 0u
 
 /* How many ticks ahead to look for a mode change. */
 #define FT_MOTION_AHEAD 0xFFFFu
 
-/* Known targets: of this tick's boundary and of FT_LEAD + 1 boundaries
- * ahead. */
+/* Known targets: this tick's boundary, and FT_LEAD + 1 boundaries ahead. */
 #define FT_MOTION_SLOTS (FT_LEAD + 2u)
 
 typedef struct {
-    /* first the members that a tick reads often: one load reaches them */
+    /* the members that a tick reads often come first: one load reaches them */
     ft_sample next;            /* at s_(k+1) */
     ft_target due[FT_MOTION_SLOTS]; /* targets, round and round: */
     ft_target *now;            /* of this tick's boundary */
-    ft_target *newest;         /* of the last boundary, t_(k+1+L); its u leads
- *                                * from s_k to s_(k+1) */
+    ft_target *newest;         /* of the last boundary, t_(k+1+L); its u is from
+                                * s_k to s_(k+1) */
     ft_target *before;         /* of the boundary before */
     uint32_t rested;           /* ticks without motion, up to all slots */
     uint32_t mode;             /* of the mechanism at s_k */
     uint32_t left;             /* ticks of it, up to FT_MOTION_AHEAD */
     int32_t stride;            /* path units of the last step; 0: from rest */
-    ft_real bend[FT_JOINTS];   /* part of a knot between s_k and s_(k+1) in the
- *                                * next du */
+    ft_real bend[FT_JOINTS];   /* part in the next du of a knot between s_k and
+                                * s_(k+1) */
     int32_t at;                /* path units from the tail's knot to s_k */
     ft_pace pace;
     ft_motion_phase phase;
     bool brake;                /* on the way to a pause */
-    bool underrun;             /* because knots ran out */
+    bool underrun;             /* the reason is a lack of knots */
     uint32_t played;           /* segments since START */
     ft_queue queue;            /* the longest comes last */
 } ft_motion;
@@ -78,7 +77,7 @@ static inline bool ft_motion_settled(const ft_motion *m)
     return m->rested >= FT_MOTION_SLOTS;
 }
 
-/* Leave the path as after a stop on it. The next sample stays the same. */
+/* Leave the path as after a stop. The next sample stays the same. */
 static inline void ft_motion_leave(ft_motion *m)
 {
     if (m->phase == FT_MOTION_RUNNING)
@@ -86,14 +85,14 @@ static inline void ft_motion_leave(ft_motion *m)
     m->pace.half = m->pace.slope = 0;
 }
 
-/* Return the slot after one, round and round. */
+/* Return the slot after this one in the ring. */
 static inline ft_target *ft_motion_after(ft_motion *m, ft_target *slot)
 {
     return slot + 1 < m->due + FT_MOTION_SLOTS ? slot + 1 : m->due;
 }
 
-/* Go on by a boundary. The slot of the past boundary takes the boundary FT_LEAD
- * + 1 ticks ahead. */
+/* Advance by a boundary. The slot of the past boundary takes the boundary
+ * FT_LEAD + 1 ticks ahead. */
 static inline void ft_motion_turn(ft_motion *m)
 {
     ft_target *past = m->now;

@@ -55,7 +55,7 @@ static inline void doubt(const ft_observer *o, uint32_t j, int32_t counts,
         ft_found(found, &found->fast, j);
 }
 
-/* Take in the counts of one tick. from, to: the target's half increments before
+/* Process the counts of one tick. from, to: the target's half increments before
  * and in this tick. */
 void ft_observer_tick(ft_observer *o, const int32_t counts[FT_JOINTS],
                       const ft_real from[FT_JOINTS],
@@ -97,7 +97,7 @@ int64_t ft_observer_wire(const ft_observer *o, uint32_t joint)
     return (int64_t)(((o->fine[joint] >> FT_FINE) ^ sign) - sign);
 }
 
-/* Return the wire position of q, the short way from the joint's position. */
+/* Return the wire position of q that is nearest to the joint's position. */
 int64_t ft_observer_turned(const ft_observer *o, uint32_t joint, ft_turn q)
 {
     const uint32_t away = (uint32_t)ft_position_to_wire(q)

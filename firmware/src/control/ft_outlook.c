@@ -8,12 +8,13 @@
 #define WAITING 2u            /* knots beyond the piece that count */
 #define PLACES (FT_KEPT + WAITING)
 #define STEPS 5u              /* that show a motion */
-#define NEXT (FT_KEPT - 2u)   /* the place that the piece leads to */
+#define NEXT (FT_KEPT - 2u)   /* the place to which the piece leads */
 #define ON FT_C(4.0)          /* steps for which a motion goes on */
 #define TURN FT_C(0.125)      /* of a step's change */
-#define LITTLE FT_C(0.02)     /* of a jerk's way: rounding, and more */
-#define TOO_MUCH FT_C(2.25)   /* of the jerk: noise makes as much */
-#define MOST FT_C(1e9)        /* no step gains so much */
+#define LITTLE FT_C(0.02)     /* of the displacement by a jerk: rounding, and
+                               * more */
+#define TOO_MUCH FT_C(2.25)   /* of the jerk: noise can cause this much */
+#define MOST FT_C(1e9)        /* no step grows by so much */
 
 /* ---- rooms -------------------------------------------------------------- */
 
@@ -35,9 +36,9 @@ static ft_room shifted(const ft_room *room, ft_real by)
 
 /* ---- knots without velocities -------------------------------------------- */
 
-/* Widen a room of places by the way of a motion that goes on. The last steps to
- * the newest place show the way: as far as the slowest step, farther if the
- * steps grow. A curve also passes its knots by a little at a turn. */
+/* Widen a room of places by a motion that goes on. The last steps to the newest
+ * place show how far: as far as the slowest step, and farther if the steps
+ * grow. A curve also exceeds its knots slightly at a turn. */
 static void go_on(ft_room *room, const ft_real *newest)
 {
     const ft_real step = newest[0] - newest[-1];
@@ -64,8 +65,8 @@ static void go_on(ft_room *room, const ft_real *newest)
     room->above += sign < FT_C(0.0) ? TURN * gain : on;
 }
 
-/* Return whether the pieces ahead, of n places, break a joint's limits of
- * acceleration, as second differences, or jerk, as third differences. */
+/* Return whether the pieces ahead, of n places, break a joint's limits. Second
+ * differences give the acceleration, third differences the jerk. */
 static bool beyond(const ft_real x[PLACES], uint32_t n, ft_real most_a,
                    ft_real most_j)
 {
@@ -99,7 +100,7 @@ static uint32_t places(const ft_reference *r, uint32_t j, ft_real x[PLACES])
     return n;
 }
 
-/* Form one joint's way from its knots. */
+/* Form one joint's outlook from its knots. */
 static void look(ft_way *w, const ft_reference *r, uint32_t j)
 {
     const ft_follow_config *c = &ft_follow_joint[j];
@@ -123,8 +124,8 @@ static void look(ft_way *w, const ft_reference *r, uint32_t j)
 
 /* ---- targets with velocities --------------------------------------------- */
 
-/* Form one joint's way along a piece to a target with a velocity. The reference
- * comes to rest behind the target or goes on. */
+/* Form one joint's outlook along a piece to a target with a velocity. The
+ * reference comes to rest beyond the target or goes on. */
 static void look_direct(ft_way *w, const ft_reference *r, uint32_t j)
 {
     const ft_follow_config *c = &ft_follow_joint[j];
@@ -163,8 +164,8 @@ void ft_outlook_begin(ft_outlook *o, const ft_reference *r)
     o->seen = o->stale = 0;
 }
 
-/* Form the ways again after a piece has begun or a knot has come. A tick does
- * so for few joints, so that no tick pays for all. */
+/* Form the outlooks again after a piece has begun or a knot has come. A tick
+ * does so for a few joints only, so that no tick takes too long. */
 void ft_outlook_tick(ft_outlook *o, const ft_reference *r, bool direct)
 {
     uint32_t i;
@@ -184,7 +185,7 @@ void ft_outlook_tick(ft_outlook *o, const ft_reference *r, bool direct)
     }
 }
 
-/* Return one joint's way, relative to the joint. aim: the reference. */
+/* Return one joint's outlook, relative to the joint. aim: the reference. */
 ft_way ft_outlook_way(const ft_outlook *o, uint32_t joint, int64_t from,
                       ft_real aim)
 {

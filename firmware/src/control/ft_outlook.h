@@ -1,10 +1,10 @@
-/* The known way of the reference ahead of a joint: the places to come, how far
- * the motion goes on beyond them, and whether a joint could follow at all.
+/* The known places of the reference ahead of a joint, how far a motion goes on
+ * beyond them, and whether a joint could follow at all.
  *
- * The reference stays between its knots, so the received knots bound it, except
- * for a motion that goes on to knots that have not come yet. A motion that has
- * gone the same way for some steps is expected to go on. A jump has no steps
- * before it. */
+ * The reference stays between its knots, so the received knots bound it. The
+ * exception is a motion that goes on to knots that have not come yet. A motion
+ * that has kept its direction for some steps is expected to go on. A jump has
+ * no steps before it. */
 #ifndef FT_OUTLOOK_H
 #define FT_OUTLOOK_H
 
@@ -18,9 +18,9 @@
 /* The way of one joint. */
 typedef struct {
     ft_room known; /* all places ahead */
-    ft_room sure;  /* without the newest, which may be wrong */
-    ft_room ahead; /* known, and where the motion goes */
-    bool broken;   /* the reference breaks limits there */
+    ft_room sure;  /* all places but the newest, which may be wrong */
+    ft_room ahead; /* known places, and places of a motion that goes on */
+    bool broken;   /* the reference breaks limits ahead */
 } ft_way;
 
 typedef struct {
@@ -35,7 +35,7 @@ void ft_outlook_tick(ft_outlook *o, const ft_reference *r, bool direct);
 ft_way ft_outlook_way(const ft_outlook *o, uint32_t joint, int64_t from,
                       ft_real aim);
 
-/* Return the way of a reference that stands: no place is excluded. */
+/* Return the outlook of a reference that stands. It excludes no place. */
 static inline ft_way ft_outlook_anywhere(void)
 {
     static const ft_room all = { FT_C(-1e9), FT_C(1e9) };

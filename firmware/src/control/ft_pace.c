@@ -26,7 +26,8 @@ ft_pace ft_pace_brake(ft_pace p)
     return p;
 }
 
-/* Return the pace of the next tick on the way to 1, as braking mirrored. */
+/* Return the pace of the next tick on the way to 1. This is braking,
+ * mirrored. */
 ft_pace ft_pace_rise(ft_pace p)
 {
     p.slope = -steepest(-p.slope, FT_HALF_ONE - p.half);

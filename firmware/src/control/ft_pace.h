@@ -1,7 +1,7 @@
 /* The pace of path time: the path that one tick plays, 1 in motion, 0 at rest.
  *
- * Path time is counted in whole units, FT_HALF_ONE in half a tick, so that it
- * does not drift. The slope of the pace changes by at most one unit a tick. As
+ * Path time is counted in whole units, FT_HALF_ONE in half a tick, so it does
+ * not drift. The slope of the pace changes by at most one unit a tick. As
  * FT_HALF_ONE = FT_RAMP^2, a full stop takes exactly 2 FT_RAMP ticks and ends
  * at pace 0 with slope 0. */
 #ifndef FT_PACE_H

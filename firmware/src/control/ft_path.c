@@ -14,8 +14,8 @@ void ft_path_place(ft_turn q[FT_JOINTS], const ft_segment *g, int32_t at)
 }
 
 /* Sample half the displacement between two places of one segment, the position
- * at a boundary between them, and the position at the second place. Beyond the
- * END the polynomial goes on, by half a tick at most.
+ * at a boundary between them, and the position at the second place. After the
+ * END the polynomial goes on for half a tick at most.
  *
  * The position at the second place is the position at the first plus twice the
  * whole steps of half the displacement. A joint's span keeps these steps within
@@ -41,7 +41,7 @@ void ft_path_within(ft_target *t, ft_sample *next, const ft_segment *g,
     }
 }
 
-/* Sample the same over a step from one segment into the next, with half the
+/* Sample a step from one segment into the next in the same way, with half the
  * displacement in two pieces. */
 void ft_path_across(ft_target *t, ft_sample *next, const ft_segment *before,
                     const ft_segment *after, const ft_crossing *step)
@@ -68,8 +68,9 @@ void ft_path_across(ft_target *t, ft_sample *next, const ft_segment *before,
     }
 }
 
-/* Return du / 2 for a step across a knot that is as long as the step before:
- * the first segment's part, plus the knot's part now and in the next step. */
+/* Return du / 2 for a step across a knot that is as long as the step before. It
+ * is the first segment's part, plus the knot's part now and in the next
+ * step. */
 void ft_path_change_across(ft_real du[FT_JOINTS], ft_real bend[FT_JOINTS],
                            const ft_segment *before, const ft_segment *after,
                            int32_t from, int32_t to)

@@ -21,24 +21,24 @@
 /* Targets of the joints at one tick boundary. */
 typedef struct {
     ft_turn q[FT_JOINTS];
-    ft_real u[FT_JOINTS]; /* half the displacement from the middle before to
- *                           * the middle after the boundary */
+    ft_real u[FT_JOINTS]; /* half the displacement from the middle before to the
+                           * middle after the boundary */
 } ft_target;
 
 /* A step from one segment into the next, from s_k to s_(k+1). */
 typedef struct {
     uint32_t segment;       /* number of the next segment, like the tail */
-    int32_t from, boundary; /* places of s_k and of the boundary in the
- *                             * segment before */
+    int32_t from, boundary; /* places of s_k and of the boundary in the segment
+                             * before */
     int32_t to;             /* place of s_(k+1) in the next segment */
 } ft_crossing;
 
-/* The samples of such a step. */
+/* The samples of this step. */
 typedef struct {
-    ft_crossing of; /* to is 0: not formed */
+    ft_crossing of; /* 0 in `to`: not formed */
     ft_target target;
     ft_sample next;
-    ft_real bend[FT_JOINTS]; /* part of the knot in the step after it */
+    ft_real bend[FT_JOINTS]; /* the knot's part in the step after it */
 } ft_opening;
 
 /* Return a place as path time, s. */
@@ -48,8 +48,8 @@ static FT_INLINE ft_real ft_path_seconds(int32_t at)
 }
 
 /* Return the weights of half the displacement between two places of one
- * segment. Middle and length are formed in integers, as rounded ends would make
- * the length noisy. */
+ * segment. Middle and length are formed in integers, since rounded ends would
+ * make the length noisy. */
 static FT_INLINE ft_weights ft_path_half_displacement(int32_t from, int32_t to)
 {
     const ft_real half = FT_C(0.5) * FT_PATH_SECONDS;
@@ -58,8 +58,8 @@ static FT_INLINE ft_weights ft_path_half_displacement(int32_t from, int32_t to)
                                 (ft_real)(to - from) * half);
 }
 
-/* Return the weights of the change of half the displacement from one step to
- * the next, both of the same length, at a place. */
+/* Return weights of the change of half the displacement from one step to the
+ * next, at a place. Both steps have the same length. */
 static inline ft_weights ft_path_half_change(int32_t from, int32_t stride)
 {
     return ft_segment_change(ft_path_seconds(from), ft_path_seconds(stride));

@@ -14,13 +14,14 @@ static ft_opening *opening(ft_queue *q, uint32_t segment)
     return &q->openings[segment & 1u];
 }
 
-/* Return the slot of the next segment. The tick sees it once it is pushed. */
+/* Return the slot of the next segment. The tick sees a segment only after the
+ * push. */
 ft_segment *ft_queue_slot(ft_queue *q)
 {
     return &q->ring[q->head & (FT_RING - 1u)];
 }
 
-/* Push the segment in the slot, which ends at this knot. */
+/* Push the segment in the slot. It ends at this knot. */
 void ft_queue_push(ft_queue *q, const ft_knot *knot)
 {
     bool end = (ft_queue_slot(q)->flags & FT_KNOT_END) != 0;

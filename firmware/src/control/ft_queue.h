@@ -1,5 +1,5 @@
 /* The ring in which segments of the path wait. The main loop pushes at the
- * head, the tick plays at the tail. Neither writes the other's members. */
+ * head, and the tick plays at the tail. Neither writes the other's members. */
 #ifndef FT_QUEUE_H
 #define FT_QUEUE_H
 
@@ -12,16 +12,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Keep loads and stores from being moved across this line. Between the main
- * loop and an interrupt of the same core only the compiler could move them. */
+/* Keep loads and stores from being moved across this line. Main loop and
+ * interrupt run on one core, so only the compiler could move them. */
 #define FT_STORED() __asm__ volatile("" ::: "memory")
 
-/* The mark of a segment's entry, never 0. */
+/* The mark of a segment's entry. It is never 0. */
 #define FT_QUEUE_MARK(segment) (2u * (segment) + 1u)
 
 typedef struct {
     /* of the tick */
-    volatile bool flush;       /* asks the main loop to forget the ring */
+    volatile bool flush;       /* asks the main loop to empty the ring */
     volatile uint32_t tail;    /* segments ever played */
     uint32_t ended;            /* motions ever played whole or dropped */
 
@@ -30,15 +30,16 @@ typedef struct {
     volatile uint32_t ends;    /* motions ever pushed whole */
     bool open;                 /* the motion has no END yet */
     uint8_t begun;             /* FT_KNOT_START until its first segment */
-    ft_knot last;              /* the knot pushed last */
+    ft_knot last;              /* the last knot that was pushed */
     ft_opening openings[2];    /* of the next two knots */
     ft_pair entry[FT_STEP_PAIRS]; /* of the pose that a motion begins at */
     ft_turn begins[FT_JOINTS]; /* its positions half a tick before that */
-    volatile uint32_t entered; /* mark of the segment that begins there, or 0 */
+    volatile uint32_t entered; /* mark of the segment that begins at this pose,
+                                * or 0 */
     ft_segment ring[FT_RING];
 } ft_queue;
 
-/* For the main loop. The tick calls ft_queue_prepare_entry() too, at START. */
+/* For the main loop. At START the tick also calls ft_queue_prepare_entry(). */
 void ft_queue_open(ft_queue *q, const ft_knot *start);
 ft_segment *ft_queue_slot(ft_queue *q);
 void ft_queue_push(ft_queue *q, const ft_knot *knot);
@@ -46,7 +47,7 @@ void ft_queue_prepare(ft_queue *q, const ft_crossing *step);
 void ft_queue_prepare_entry(ft_queue *q);
 void ft_queue_idle(ft_queue *q);
 
-/* Leave the tail's segment behind. For the tick. */
+/* Leave the tail's segment. For the tick. */
 static inline void ft_queue_pass(ft_queue *q)
 {
     q->tail++;
@@ -77,13 +78,14 @@ static inline const ft_segment *ft_queue_segment(const ft_queue *q,
     return &q->ring[segment & (FT_RING - 1u)];
 }
 
-/* Return the segment that is played, or that will be played next. */
+/* Return the segment that is played now, or that will be played next. */
 static inline const ft_segment *ft_queue_tail(const ft_queue *q)
 {
     return ft_queue_segment(q, q->tail);
 }
 
-/* Return the slot of a segment's opening, which may hold another's. */
+/* Return the slot of a segment's opening. The slot may hold another
+ * segment's. */
 static inline const ft_opening *ft_queue_opening(const ft_queue *q,
                                                  uint32_t segment)
 {

@@ -40,7 +40,8 @@ void ft_ramp_form(ft_ramp *r, ft_real v, ft_real a, ft_real w,
                   + r->fall * (v2 + THIRD * peak * r->fall));
 }
 
-/* Return the way of braking from w, without an acceleration at first. */
+/* Return the displacement of braking from w, if there is no acceleration at
+ * first. */
 ft_real ft_ramp_braking_way(ft_real w, const ft_bounds *b)
 {
     const ft_real square = ft_size(w) * b->jerk, most = b->down * b->down;
@@ -79,7 +80,7 @@ ft_real ft_ramp_along(ft_moving *m, const ft_ramp *r, ft_real w, ft_real jerk,
     t -= fall;
     if (!(t > FT_C(0.0)))
         return FT_C(0.0);
-    m->v = w; /* without what was rounded on the way */
+    m->v = w; /* without the part that rounding has used */
     m->a = FT_C(0.0);
     return t;
 }
@@ -99,8 +100,9 @@ static FT_INLINE bool within(ft_real p, const ft_room *room)
     return p >= room->below && p <= room->above;
 }
 
-/* Return where a braking joint turns round, if its acceleration will carry it
- * past rest before it comes to rest from the other side. */
+/* Return the place at which a braking joint turns round. This happens if its
+ * acceleration carries it past rest, before it comes to rest from the other
+ * side. */
 static ft_real turning_point(const ft_moving *m, const ft_follow_config *c)
 {
     const ft_real a = ft_size(m->a);
@@ -113,8 +115,8 @@ static ft_real turning_point(const ft_moving *m, const ft_follow_config *c)
 }
 
 /* Return whether a braking joint surely stays between both limits. Its velocity
- * is at most the present or the coasting velocity. Its time is at most the time
- * to remove the acceleration, to build another one up and down, and to lose the
+ * is at most the present or the coasting velocity. Its time has three parts:
+ * remove the acceleration, build another acceleration up and down, and lose the
  * velocity. This quick check nearly always suffices. */
 static FT_INLINE bool far_inside(const ft_moving *m, const ft_follow_config *c,
                                  ft_real then, const ft_room *room)
@@ -127,8 +129,7 @@ static FT_INLINE bool far_inside(const ft_moving *m, const ft_follow_config *c,
     return m->p - reach >= room->below && m->p + reach <= room->above;
 }
 
-/* Return the limit that this joint must break however it brakes, 0 if there is
- * none. */
+/* Return the limit that this joint must break for any way of braking, or 0. */
 static uint32_t broken(const ft_moving *m, const ft_follow_config *c,
                        const ft_room *room)
 {
@@ -192,7 +193,7 @@ ft_room ft_ramp_braking(const ft_moving *m, const ft_follow_config *c)
     return room;
 }
 
-/* Return the limit that forbids a sample, 0 if there is none. */
+/* Return the limit that forbids a sample, or 0. */
 uint32_t ft_ramp_forbids(const ft_moving *now, const ft_follow_config *c,
                          const ft_room *room, const ft_moving *to)
 {

@@ -17,21 +17,21 @@ typedef struct {
     ft_real p, v, a;
 } ft_moving;
 
-/* The way from where a joint is to its limits. */
+/* The distances from a joint to its limits. */
 typedef struct {
     ft_real below, above;
 } ft_room;
 
-/* From one velocity and acceleration to another velocity without acceleration:
- * jerk one way, constant acceleration, jerk the other way. */
+/* A ramp from one velocity and acceleration to another velocity without
+ * acceleration. It has jerk, constant acceleration and opposite jerk. */
 typedef struct {
     ft_real sign;              /* of the change */
     ft_real rise, level, fall; /* s of each part */
     ft_real way;               /* rad or m it takes */
 } ft_ramp;
 
-/* Bounds of a ramp. Accelerations upwards and downwards differ if the reference
- * accelerates. */
+/* Bounds of a ramp. If the reference accelerates, upward and downward
+ * accelerations have different bounds. */
 typedef struct {
     ft_real up, down, jerk, per_jerk;
 } ft_bounds;

@@ -90,7 +90,7 @@ static void form_piece(ft_reference *r)
     }
 }
 
-/* Take the next knot, or the last knot again. */
+/* Take the next knot. If it has not come, repeat the last knot. */
 static void take(ft_reference *r)
 {
     const ft_live_knot *k = &r->ring[r->used & (FT_KNOTS - 1u)];
@@ -132,7 +132,7 @@ void ft_reference_begin(ft_reference *r, const int64_t q[FT_JOINTS],
     form_piece(r);
 }
 
-/* Go on to the piece of a time. Return whether the piece is new. A time far
+/* Advance to the piece of a time. Return whether the piece is new. A time far
  * ahead is reached over a few ticks. */
 bool ft_reference_reach(ft_reference *r, uint32_t at)
 {
@@ -171,7 +171,7 @@ static void begin_at(ft_reference *r, uint32_t at)
         r->times[i] = at + (i - 2u) * r->spacing;
 }
 
-/* Go on after a target with a velocity: with this velocity for one piece, then
+/* Go on after a target with a velocity. Keep this velocity for one piece, then
  * stand. */
 void ft_reference_run_out(ft_reference *r, uint32_t at, bool ended)
 {
@@ -188,7 +188,7 @@ void ft_reference_run_out(ft_reference *r, uint32_t at, bool ended)
     r->ended = ended;
 }
 
-/* Lead the curve from its present state to a target and its velocity, in the
+/* Lead the curve from its present state to a target with a velocity, in the
  * time from knot to knot. */
 void ft_reference_turn_to(ft_reference *r, const int64_t to[FT_JOINTS],
                           const float velocity[FT_JOINTS], uint32_t at)

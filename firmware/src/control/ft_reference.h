@@ -1,9 +1,9 @@
 /* The reference of live targets: a cubic B-spline over the sender's frames.
  *
- * Knots wait in a ring. The main loop (ft_targets.h) puts them in at the head,
- * the tick takes each knot when its piece begins. If no knot has come by then,
- * the last knot counts once more: the reference comes to rest at it within two
- * frames. A knot that the tick has taken does not change.
+ * Knots wait in a ring. The main loop (ft_targets.h) adds knots at the head.
+ * The tick takes each knot when its piece begins. If the knot has not come by
+ * then, the last knot counts once more, and the reference comes to rest at it
+ * within two frames. A knot that the tick has taken does not change.
  *
  * Times are us of the sender's clock, and wrap. Positions are wire
  * positions. */
@@ -17,12 +17,12 @@
 #include <stdint.h>
 
 #define FT_KNOTS 64u   /* of the ring, a power of two */
-#define FT_SUPPORT 4u  /* knots that a piece of the curve is made of */
+#define FT_SUPPORT 4u  /* knots that form a piece of the curve */
 #define FT_KEPT (FT_SUPPORT + 2u) /* and two before them */
 
 typedef struct {
     uint32_t at, next;    /* its time, and the next knot's */
-    bool end;             /* the joints are to rest there */
+    bool end;             /* the joints come to rest at this knot */
     int64_t q[FT_JOINTS];
 } ft_live_knot;
 
@@ -36,12 +36,12 @@ typedef struct {
     /* of the tick */
     volatile uint32_t used;      /* knots ever taken or missed */
     volatile uint32_t due;       /* time of the next one */
-    uint32_t times[FT_SUPPORT + 2u]; /* of the piece's knots: it lies between
- *                                      * the third and the fourth */
+    uint32_t times[FT_SUPPORT + 2u]; /* times of the piece's knots: the piece
+                                      * lies between the third and the fourth */
     int64_t q[FT_KEPT][FT_JOINTS];
     uint32_t same;               /* times that the last knot counted, up to
- *                                  * FT_SUPPORT: then the reference stands */
-    bool ended;                  /* the last one taken was the END */
+                                  * FT_SUPPORT: then the reference stands */
+    bool ended;                  /* the last knot taken was the END */
     ft_cubic joint[FT_JOINTS];
 
     /* of the main loop */

@@ -5,8 +5,8 @@
 #include "ft_position.h" /* ft_position_add, ft_position_of_wire */
 
 #define ENOUGH FT_C(0.09) /* square of a sine that is always regular */
-#define SHARE FT_C(0.25)  /* of the square at the start, if that is less */
-#define LOWEST FT_C(0.9)  /* of the least, for rounding */
+#define SHARE FT_C(0.25)  /* of the square at the start, if this is less */
+#define LOWEST FT_C(0.9)  /* of the least square, for rounding */
 #define ROUNDED FT_C(1e-6)
 #define WHILE (FT_TICK_HZ / 16u) /* ticks for which a joint goes on alone */
 #define HALF FT_C(0.5)
@@ -32,7 +32,7 @@ static ft_real bound(const ft_regular *r)
     return ft_smaller(r->least, r->here - ROUNDED);
 }
 
-/* Measure the pose of rest. From there joints may go to poses that are no
+/* Measure the pose of rest. From this pose joints may go to poses that are no
  * worse. */
 static void look_here(ft_regular *r, const int64_t q[FT_JOINTS])
 {
@@ -133,7 +133,7 @@ bool ft_regular_tick(ft_regular *r, const ft_step_state *s,
                      const ft_moving from[FT_JOINTS],
                      const ft_moving to[FT_JOINTS], const ft_follow_config *c)
 {
-    if (r->look == FT_LOOK_FIRST) { /* a tick from rest leads nowhere yet */
+    if (r->look == FT_LOOK_FIRST) { /* one tick from rest leads nowhere yet */
         begin(r, s, q);
         r->look = FT_LOOK_AHEAD;
         return true;

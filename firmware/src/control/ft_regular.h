@@ -1,12 +1,12 @@
-/* Regular poses of closed loops in FOLLOW. Joints go on while they could brake
- * and come to rest at a regular pose, through regular poses.
+/* Regular poses of closed loops in FOLLOW. Joints may move only if they could
+ * brake and come to rest at a regular pose, through regular poses.
  *
- * The least sine of the pivots of the loops' equations measures the distance of
- * a pose from singular ones. The solution at the pose of rest is kept, and
- * three solutions on the way, of which a tick checks one. If the joints may not
- * go on together, each joint in turn may go on alone for a while.
+ * The distance of a pose from singular poses is the least sine of the pivots of
+ * the loops' equations. The module keeps the solution at the pose of rest, and
+ * three solutions on the way. A tick checks one of the three. If the joints may
+ * not go on together, each joint in turn may go on alone for a while.
  *
- * Mechanisms with modes are not checked, as their loops come and go. */
+ * Mechanisms with modes are not checked, as their loops open and close. */
 #ifndef FT_REGULAR_H
 #define FT_REGULAR_H
 
@@ -26,19 +26,19 @@
 /* The next check of a tick. */
 typedef enum {
     FT_LOOK_FIRST, /* where the joints begin */
-    FT_LOOK_AHEAD, /* where they would rest */
-    FT_LOOK_HERE   /* where they rest, braked */
+    FT_LOOK_AHEAD, /* places where they would rest */
+    FT_LOOK_HERE   /* the same for braked joints */
 } ft_look;
 
 typedef struct {
-    ft_step_state rest, way[FT_WAYS]; /* their loops alone */
+    ft_step_state rest, way[FT_WAYS]; /* the loops alone for these joints */
     uint32_t turn;            /* of the places on the way */
-    uint32_t bad;             /* which of them are not regular */
-    ft_real least;            /* square of a sine: more is regular */
-    ft_real here;             /* the same at the last rest */
+    uint32_t bad;             /* which of these places are not regular */
+    ft_real least;            /* square of a sine; above it a pose is regular */
+    ft_real here;             /* this square at the last rest */
     ft_look look;
-    uint32_t alone;           /* the joint that may go on, if any */
-    uint32_t went;            /* ticks in which it went on */
+    uint32_t alone;           /* the joint that may go on alone, if any */
+    uint32_t went;            /* ticks for which it went on alone */
 } ft_regular;
 
 /* Start again at the next tick. */

@@ -7,9 +7,9 @@
 #define T (FT_C(1.0) / (ft_real)FT_KNOT_HZ) /* s between knots */
 
 /* Fit one joint's quintic to displacement, velocity and acceleration at both
- * ends. The displacement is a difference of integers; the velocity is the
+ * ends. The displacement is a difference of integers. The velocity is the
  * knot's. The first knot's part is subtracted before the higher coefficients
- * are formed, so that only small numbers are rounded there. */
+ * are formed, so that only small numbers are rounded. */
 static void fit(ft_quintic *p, ft_real displacement, ft_real v0, ft_real v1,
                 ft_real a0, ft_real a1)
 {

@@ -2,8 +2,8 @@
  *
  *   p(t) = q0 + c1 t + c2 t^2 + c3 t^3 + c4 t^4 + c5 t^5
  *
- * t is the path time since the first knot, s. All joints share t, so its powers
- * are formed once. */
+ * t is the path time since the first knot, s. All joints share t, so the powers
+ * of t are formed once. */
 #ifndef FT_SEGMENT_H
 #define FT_SEGMENT_H
 
@@ -38,7 +38,7 @@ ft_real ft_segment_velocity(const ft_quintic *p, ft_real t);
 ft_real ft_segment_span(const ft_quintic *p);
 ft_real ft_segment_bend(const ft_quintic *p, const ft_quintic *next, ft_real t);
 
-/* Weights of a joint's coefficients: equal for all joints. */
+/* Weights of a joint's coefficients. All joints have equal weights. */
 typedef struct {
     ft_real w[FT_DEGREE];
 } ft_weights;
@@ -52,9 +52,9 @@ static FT_INLINE ft_weights ft_segment_powers(ft_real t)
     return p;
 }
 
-/* Return the weights of (p(m + h) - p(m - h)) / 2, which equals h p' + h^3
- * p'''/6 + h^5 p^(5)/120 at m. This is exact for a quintic, and subtracts no
- * positions. */
+/* Return the weights of (p(m + h) - p(m - h)) / 2. This equals h p' + h^3
+ * p'''/6 + h^5 p^(5)/120 at m. The weights are exact for a quintic, and
+ * subtract no positions. */
 static FT_INLINE ft_weights ft_segment_increment(ft_real m, ft_real h)
 {
     const ft_real h2 = h * h, m2 = m * m;
@@ -70,8 +70,8 @@ static FT_INLINE ft_weights ft_segment_increment(ft_real m, ft_real h)
     return p;
 }
 
-/* Return the weights of (p(m + h) - 2 p(m) + p(m - h)) / 4. They are exact too,
- * and subtract no increments. */
+/* Return the weights of (p(m + h) - 2 p(m) + p(m - h)) / 4. These weights are
+ * also exact, and subtract no increments. */
 static inline ft_weights ft_segment_change(ft_real m, ft_real h)
 {
     const ft_real h2 = FT_C(0.5) * (h * h), m2 = m * m;
@@ -86,8 +86,8 @@ static inline ft_weights ft_segment_change(ft_real m, ft_real h)
     return p;
 }
 
-/* Return the weighted sum of the coefficients, smallest terms first, so that
- * the largest term is rounded in one sum only. */
+/* Return the weighted sum of the coefficients, smallest terms first. So the
+ * largest term is rounded in one sum only. */
 static FT_INLINE ft_real ft_segment_sum(const ft_quintic *p,
                                         const ft_weights *by)
 {
@@ -97,7 +97,7 @@ static FT_INLINE ft_real ft_segment_sum(const ft_quintic *p,
            + w[0] * c[0];
 }
 
-/* Return the position that the powers give; per_unit: steps per rad or m. */
+/* Return the position that the powers give. per_unit: steps per rad or m. */
 static FT_INLINE ft_turn ft_segment_position(const ft_quintic *p,
                                              const ft_weights *powers,
                                              ft_real per_unit)

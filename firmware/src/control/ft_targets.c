@@ -7,18 +7,19 @@
 
 #include <string.h> /* memcpy, memset */
 
-#define LEAST_US 19500u   /* from knot to knot: 20 ms, and jitter */
-#define UNKNOWN_US 20000u /* before it is known */
+#define LEAST_US 19500u   /* us from knot to knot: 20 ms, less jitter */
+#define UNKNOWN_US 20000u /* the same before the frame is known */
 #define FRAME_LEAST 1000u /* us from target to target */
 #define FRAME_MOST 100000u
-#define INTERVALS 8u      /* that a frame is found from at first, */
-#define SETTLED 64u       /* and in the end */
-#define SPARE_US 10000u   /* that a target may be late by, at first */
-#define SPARE_MOST 50000u /* and if it was: so much later */
-#define SPARE_LEAST 2000  /* that is to be left of it; else so much more */
-#define STEP_US 500000    /* the sender's clock was set, not a target late */
-#define RELEASE 20000u    /* of the time since: clocks drift by 50 ppm */
-#define JUMP ((int64_t)1 << 30) /* wire steps from knot to knot, at most */
+#define INTERVALS 8u      /* intervals that give the frame at first, */
+#define SETTLED 64u       /* and later */
+#define SPARE_US 10000u   /* us by which a target may be late at first */
+#define SPARE_MOST 50000u /* and at most, after late targets */
+#define SPARE_LEAST 2000  /* us of it that are kept, otherwise it grows */
+#define STEP_US 500000    /* a larger step means a set clock, not a late
+                           * target */
+#define RELEASE 20000u    /* of the elapsed time: clocks drift by 50 ppm */
+#define JUMP ((int64_t)1 << 30) /* greatest step between knots, wire steps */
 
 static int32_t after(uint32_t a, uint32_t b)
 {
@@ -31,7 +32,7 @@ static int32_t clamped(int32_t x, int32_t bound)
     return x > bound ? bound : x < -bound ? -bound : x;
 }
 
-/* Return the way from one position to another, within JUMP. */
+/* Return the displacement from one position to another, within JUMP. */
 static int64_t apart(int64_t from, int64_t to)
 {
     const int64_t way = (int64_t)((uint64_t)to - (uint64_t)from);
@@ -39,7 +40,7 @@ static int64_t apart(int64_t from, int64_t to)
     return way > JUMP ? JUMP : way < -JUMP ? -JUMP : way;
 }
 
-/* Return a position plus a way. It may wrap. */
+/* Return a position plus a displacement. The sum may wrap. */
 static int64_t moved(int64_t from, int64_t way)
 {
     return (int64_t)((uint64_t)from + (uint64_t)way);
@@ -47,14 +48,15 @@ static int64_t moved(int64_t from, int64_t way)
 
 /* ---- times ------------------------------------------------------------- */
 
-/* Choose the number of targets in a knot, and so the time between knots. */
+/* Choose the number of targets in a knot. It determines the time between
+ * knots. */
 static void space(ft_targets *t, ft_reference *r)
 {
     t->averaged = (LEAST_US + t->frame - 1u) / t->frame;
     r->spacing = t->averaged * t->frame;
 }
 
-/* Form the delay in force, and the lag of the played clock. */
+/* Form the present delay, and the lag of the played clock. */
 static void delay(ft_targets *t, const ft_reference *r)
 {
     const uint32_t least =
@@ -71,7 +73,7 @@ static void delay(ft_targets *t, const ft_reference *r)
     t->lag = t->offset + t->in_force;
 }
 
-/* Allow for targets as late as this target. Knots are needed two knots
+/* Make room for targets as late as this one. Knots are needed two knots
  * ahead. */
 static void spare(ft_targets *t, const ft_reference *r, uint32_t at,
                   uint32_t now)
@@ -85,8 +87,8 @@ static void spare(ft_targets *t, const ft_reference *r, uint32_t at,
     t->spare = t->spare < SPARE_MOST ? t->spare : SPARE_MOST;
 }
 
-/* Compare the clocks: the least delay of messages is their offset, which is
- * forgotten slowly. If the sender's clock was set, undo that. */
+/* Compare the clocks. Their offset is the least delay of messages, and it is
+ * forgotten slowly. If the sender's clock was set, undo the step. */
 static void compare_clocks(ft_targets *t, uint32_t stamp, uint32_t now)
 {
     const uint32_t ahead = now - (stamp + t->shift);
@@ -101,7 +103,7 @@ static void compare_clocks(ft_targets *t, uint32_t stamp, uint32_t now)
         t->offset += (uint32_t)step < release ? (uint32_t)step : release;
 }
 
-/* Find the frame from the first intervals. */
+/* Find the time of a frame from the first intervals. */
 static void find_frame(ft_targets *t, ft_reference *r, int32_t interval)
 {
     const bool likely = interval >= (int32_t)FRAME_LEAST
@@ -111,7 +113,7 @@ static void find_frame(ft_targets *t, ft_reference *r, int32_t interval)
     if (t->fixed || n >= SETTLED || !likely)
         return;
     if (n > 0u && (uint32_t)interval > t->frame + t->frame / 2u)
-        return; /* one was lost between */
+        return; /* a target was lost between them */
     t->frame = (n * t->frame + (uint32_t)interval) / (n + 1u);
     t->intervals = n + 1u;
     space(t, r);
@@ -148,9 +150,9 @@ static int64_t allowed(ft_targets *t, uint32_t j, int64_t q)
 }
 
 /* Return the lag of a spline through means behind the sender's motion, as a
- * share of the change of velocity between knots times their spacing: 1/6 + (1 -
- * 1/n^2)/24. A single target has 0, as the correction would amplify its
- * noise. */
+ * share of the change of velocity between knots times their spacing. The share
+ * is 1/6 + (1 - 1/n^2)/24. A single target has 0, as the correction would
+ * amplify its noise. */
 static ft_real shortfall(const ft_targets *t)
 {
     const ft_real n = (ft_real)t->averaged;
@@ -161,7 +163,7 @@ static ft_real shortfall(const ft_targets *t)
            + (FT_C(1.0) - FT_C(1.0) / (n * n)) / FT_C(24.0);
 }
 
-/* Return the smaller of two numbers of the same sign, else 0. */
+/* Return the smaller of two numbers if they have the same sign, otherwise 0. */
 static ft_real common(ft_real x, ft_real y)
 {
     if (!(x * y > FT_C(0.0)))
@@ -169,8 +171,8 @@ static ft_real common(ft_real x, ft_real y)
     return ft_size(x) < ft_size(y) ? x : y;
 }
 
-/* Return a change of velocity as far as the changes before it agree in sign or
- * lie on a line with it. A jump has no such changes before it. */
+/* Return the part of a velocity change that earlier changes confirm: they have
+ * its sign, or lie on a line with it. A jump has no earlier changes. */
 static ft_real borne_out(const ft_targets *t, uint32_t j, ft_real change)
 {
     const ft_real c1 = t->change[0][j], c2 = t->change[1][j];
@@ -184,8 +186,8 @@ static ft_real borne_out(const ft_targets *t, uint32_t j, ft_real change)
     return ft_smaller(ft_larger(change, low), high);
 }
 
-/* Return a joint's knot from the mean of its targets, `off` s later on the line
- * of the last means. This does not sharpen a jump. */
+/* Return a joint's knot from the mean of its targets. The knot lies `off` s
+ * later on the line of the last means. A jump is not sharpened. */
 static int64_t refined(ft_targets *t, uint32_t j, int64_t mean, ft_real per,
                        ft_real off, ft_real short_by)
 {
@@ -231,8 +233,8 @@ static void fill_in(ft_targets *t, ft_reference *r, const int64_t q[FT_JOINTS])
     t->skipped = 0;
 }
 
-/* Let the next knot's time and the spacing follow the sender's frames, at once
- * for a chunk, whose times have no jitter. Return the time. */
+/* Adapt the next knot's time and the spacing to the sender's frames. Do so at
+ * once for a chunk, whose times have no jitter. Return the time. */
 static uint32_t next_time(ft_targets *t, ft_reference *r, int32_t off,
                           bool whole)
 {
@@ -288,8 +290,8 @@ static void close(ft_targets *t, ft_reference *r, bool end)
     g->n = 0;
 }
 
-/* Forget the knots that the tick has missed. If it missed one, allow for it:
- * with time to wait for the next knot it can be filled in. */
+/* Forget the knots that the tick has missed. If the tick missed one, allow for
+ * more delay, since a later knot can be filled in. */
 static void catch_up(ft_targets *t, ft_reference *r, uint32_t due,
                      uint32_t now)
 {
@@ -313,7 +315,8 @@ static void catch_up(ft_targets *t, ft_reference *r, uint32_t due,
     t->group.n = 0;
 }
 
-/* Go back to the begin of a chunk, which replaces the knots from there on. */
+/* Go back to the begin of a chunk. The chunk replaces the knots from there
+ * on. */
 static void go_back(ft_targets *t, ft_reference *r, uint32_t due)
 {
     const uint32_t used = r->used;
@@ -359,7 +362,7 @@ static void gather(ft_targets *t, ft_reference *r, const ft_msg_target *m,
     uint32_t j;
 
     if (t->ended && after(due, t->at) < 0)
-        due = t->at; /* the end is a knot of its own, if no other is left */
+        due = t->at; /* the END is a separate knot if no other knot is left */
     if (after(due, t->at) < -(int32_t)(r->spacing / 8u * 5u)) {
         spare(t, r, due, now);
         t->late++;
@@ -386,7 +389,7 @@ static void gather(ft_targets *t, ft_reference *r, const ft_msg_target *m,
 
 /* ---- targets ------------------------------------------------------------ */
 
-/* Return whether velocities are finite, if they count. */
+/* Return whether velocities are finite, if the target has velocities. */
 static bool numbers(const ft_msg_target *m)
 {
     uint32_t j;
@@ -399,7 +402,7 @@ static bool numbers(const ft_msg_target *m)
     return true;
 }
 
-/* Keep a target with a velocity, which is followed at once. */
+/* Keep a target with a velocity. The tick follows it at once. */
 static void keep(ft_targets *t, const ft_msg_target *m, uint32_t due)
 {
     const uint32_t slot = (t->newest + 1u) & 1u;
@@ -414,7 +417,7 @@ static void keep(ft_targets *t, const ft_msg_target *m, uint32_t due)
     t->newest++;
 }
 
-/* Take the first target, with which the knots begin. */
+/* Take the first target. The knots begin with it. */
 static void begin(ft_targets *t, ft_reference *r, const ft_msg_target *m,
                   uint32_t now, const int64_t held[FT_JOINTS])
 {
@@ -448,8 +451,8 @@ void ft_targets_begin(ft_targets *t, ft_reference *r, uint32_t delay_us,
     space(t, r);
 }
 
-/* Return whether a target follows the last target, or begins a chunk for which
- * there is room. */
+/* Return whether a target follows the last target, or begins a chunk and has
+ * room. */
 static bool welcome(ft_targets *t, ft_reference *r, const ft_msg_target *m,
                     uint32_t due, uint32_t playing)
 {
@@ -468,7 +471,7 @@ static bool welcome(ft_targets *t, ft_reference *r, const ft_msg_target *m,
     return true;
 }
 
-/* Take in a target. now: the board's clock. playing: the sender's clock as
+/* Process a target. now: the board's clock. playing: the sender's clock as
  * played. held: the joints' positions before the first target. */
 void ft_targets_take(ft_targets *t, ft_reference *r, const ft_msg_target *m,
                      uint32_t now, uint32_t playing,

@@ -17,15 +17,18 @@
 /* Targets that are averaged to one knot. */
 typedef struct {
     uint32_t n;
-    uint32_t first;           /* time of the first one */
-    int32_t later;            /* sum of the others' delays after it, us */
-    int64_t q[FT_JOINTS];     /* of the first target */
-    int64_t beyond[FT_JOINTS]; /* sum of the others' ways from it */
+    uint32_t first;           /* time of the first target */
+    int32_t later;            /* us, sum of the delays of the others after the
+                               * first */
+    int64_t q[FT_JOINTS];     /* position of the first target */
+    int64_t beyond[FT_JOINTS]; /* sum of the displacements of the others from
+                                * the first */
 } ft_group;
 
 typedef struct {
-    /* what the tick looks at */
-    volatile uint32_t lag;    /* us from the sender's clock to what is played */
+    /* members that the tick reads */
+    volatile uint32_t lag;    /* us from the sender's clock to the played
+                               * clock */
     volatile bool begun;      /* a target has come */
     volatile bool known;      /* the time of a frame is known */
     volatile bool direct;     /* no delay: targets carry velocities */
@@ -33,13 +36,13 @@ typedef struct {
     volatile uint32_t newest_at;
     int64_t to[2][FT_JOINTS]; /* targets with velocities, in turn */
     float to_velocity[2][FT_JOINTS];
-    uint32_t delay;           /* us, requested; or FT_FOLLOW_AUTO */
-    uint32_t in_force;        /* us */
+    uint32_t delay;           /* us, requested, or FT_FOLLOW_AUTO */
+    uint32_t in_force;        /* us, the present delay */
     uint32_t spare;           /* us by which targets may be late */
 
-    /* of the main loop alone */
+    /* members of the main loop alone */
     uint32_t frame;           /* us from target to target */
-    uint32_t intervals;       /* whose mean it is */
+    uint32_t intervals;       /* number of intervals in this mean */
     bool fixed;               /* frame was requested */
     uint32_t averaged;        /* targets a knot */
     uint32_t offset;          /* from the sender's clock to the board's, us */
@@ -48,9 +51,9 @@ typedef struct {
     uint32_t last;            /* time of the newest target, */
     uint8_t chunk;            /* its chunk */
     bool ended;
-    uint32_t before, at;      /* times of the last knot, and of the knot that
- *                               * is gathered */
-    uint32_t gap_at;          /* time of the first of the knots between them */
+    uint32_t before, at;      /* times of the last knot, and of the knot that is
+                               * gathered */
+    uint32_t gap_at;          /* time of the first knot between these */
     uint32_t skipped;         /* knots without a target */
     ft_group group;
     uint32_t mean_at;         /* mean time of the last knot's targets, */
@@ -60,7 +63,7 @@ typedef struct {
     ft_real change[3][FT_JOINTS]; /* its last changes, the latest first */
     uint32_t clipped;         /* joints with a target beyond their limits */
 
-    /* counted */
+    /* counts */
     uint32_t taken;
     uint16_t late, lost, refused;
 } ft_targets;

@@ -140,8 +140,8 @@ typedef struct {
 } ft_bus_health;
 void ft_chip_bus_health(uint32_t bus, ft_bus_health *h);
 
-/* Half-duplex wires of servos. Sent bytes come back, before servos answer. Of a
- * bus's counts a wire has only stale packets, errors and overruns. */
+/* Half-duplex wires of servos. Sent bytes come back, before servos answer. A
+ * wire has only three of a bus's counts: stale packets, errors and overruns. */
 bool ft_chip_wires_start(void);
 void ft_chip_wire_send(uint32_t wire, const uint8_t *bytes, uint32_t size);
 uint32_t ft_chip_wire_take(uint32_t wire, uint8_t *bytes, uint32_t most);

@@ -10,8 +10,8 @@
 #define FT_FRAME_REMOTE 0x40000000u /* the frame asks for data and has none */
 #define FT_FRAME_NUMBER 0x1FFFFFFFu /* the id itself */
 
-/* size: bytes received or requested. Of a frame that is longer than any
- * drive's, only the first bytes are kept. */
+/* size: bytes received or requested. A frame that is longer than any drive's
+ * keeps only its first bytes. */
 typedef struct {
     uint32_t id;
     uint32_t size;

@@ -10,7 +10,7 @@
 
 /* ---- looks of every tick ---------------------------------------------- */
 
-/* NaN is a low voltage and a high voltage. */
+/* NaN counts as a low voltage and as a high voltage. */
 static bool low(const ft_sensors *sensors)
 {
     return !((ft_real)sensors->bus_voltage >= FT_BUS_LOW);
@@ -34,7 +34,7 @@ static uint32_t has_loader(const ft_safety_input *in)
     return ft_chip_has_loader() ? FT_GOOD : FT_NO_JOINT;
 }
 
-/* The outputs are off. They are on while a fault brakes or holds. */
+/* Check that the outputs are off. They are on while a fault brakes or holds. */
 static uint32_t no_outputs(const ft_safety_input *in)
 {
     return (in->safety->flags & FT_FLAG_OUTPUTS) == 0u ? FT_GOOD : FT_NO_JOINT;
@@ -47,13 +47,14 @@ static uint32_t homed(const ft_safety_input *in)
     return joint == FT_NO_JOINT ? FT_GOOD : joint;
 }
 
-/* The arm is not on its way to lie down. */
+/* Check that the arm does not lie down now. */
 static FT_MAYBE_UNUSED uint32_t not_parking(const ft_safety_input *in)
 {
     return in->safety->reaction != FT_REACTION_PARK ? FT_GOOD : FT_NO_JOINT;
 }
 
-/* The supply is high enough that the arm does not lie down again. */
+/* Check that the supply is high enough. Otherwise the arm would lie down
+ * again. */
 static FT_MAYBE_UNUSED uint32_t supply_lasts(const ft_safety_input *in)
 {
     bool good = (ft_real)in->sensors->bus_voltage >= FT_PARK_VOLTS;
@@ -94,7 +95,7 @@ static uint32_t bus_in_range(const ft_safety_input *in)
     return under != FT_GOOD ? under : bus_not_high(in);
 }
 
-/* Alarms of the main loop about the board. */
+/* Check the main loop's alarm about the board's temperature. */
 static uint32_t not_hot(const ft_safety_input *in)
 {
     uint8_t alarm = in->safety->alarms.set.of[FT_ALARM_BOARD];
@@ -122,7 +123,7 @@ static uint32_t drivers_ready(const ft_safety_input *in)
     return ft_chip_drivers_ready() ? FT_GOOD : FT_NO_JOINT;
 }
 
-/* While the outputs are off the sensors read no current. */
+/* Check that the sensors read no current while the outputs are off. */
 static FT_MAYBE_UNUSED uint32_t current_zero(const ft_safety_input *in)
 {
     uint32_t joint;
@@ -131,7 +132,7 @@ static FT_MAYBE_UNUSED uint32_t current_zero(const ft_safety_input *in)
     return ft_chip_current_zero(&joint) ? FT_GOOD : joint;
 }
 
-/* Return the joint if the chip dropped the outputs for this cause. */
+/* Return the joint if the chip has dropped the outputs for this cause. */
 static FT_MAYBE_UNUSED uint32_t dropped_for(uint32_t cause)
 {
     uint32_t joint, found = ft_chip_current_fault(&joint);
@@ -165,7 +166,7 @@ static FT_MAYBE_UNUSED uint32_t current_comes(const ft_safety_input *in)
 
 #if FT_DRIVES
 
-/* Drives on buses, before arming. */
+/* Check drives on buses before arming. */
 static uint32_t drives_there(const ft_safety_input *in)
 {
     return ft_bus_heard_of(in->bus);
@@ -181,7 +182,7 @@ static uint32_t drives_set(const ft_safety_input *in)
     return ft_bus_set_right(in->bus);
 }
 
-/* Drives on buses, while armed. */
+/* Check drives on buses while the arm is armed. */
 static uint32_t buses_on(const ft_safety_input *in)
 {
     return in->found->cut;
@@ -210,7 +211,7 @@ static FT_MAYBE_UNUSED uint32_t brakes_closed(const ft_safety_input *in)
 }
 
 /* Refuse a probe in an arm with brakes. All brakes open together, and a probe
- * holds no joint: the arm would fall. */
+ * holds no joint, so the arm would fall. */
 static FT_MAYBE_UNUSED uint32_t nothing_braked(const ft_safety_input *in)
 {
     (void)in;
@@ -274,7 +275,7 @@ static uint32_t startable(const ft_safety_input *in)
                ? FT_GOOD : FT_NO_JOINT;
 }
 
-/* The motion must begin at the joints' present targets. */
+/* Check that the motion begins at the joints' present targets. */
 static uint32_t starts_here(const ft_safety_input *in)
 {
     const ft_motion *m = in->motion;
@@ -300,20 +301,20 @@ static uint32_t resumable(const ft_safety_input *in)
                ? FT_GOOD : FT_NO_JOINT;
 }
 
-/* No fault waits for the joints to come to rest. */
+/* Check that no fault waits for the joints to come to rest. */
 static uint32_t nothing_coming(const ft_safety_input *in)
 {
     return in->safety->coming == FT_FAULT_NONE ? FT_GOOD : FT_NO_JOINT;
 }
 
-/* Refuse FOLLOW: links bend, or driven joints cannot move alone. */
+/* Refuse FOLLOW if links bend, or if driven joints cannot move alone. */
 static FT_MAYBE_UNUSED uint32_t cannot_follow(const ft_safety_input *in)
 {
     (void)in;
     return FT_NO_JOINT;
 }
 
-/* The request's joint exists. */
+/* Check that the request's joint exists. */
 static uint32_t known_joint(const ft_safety_input *in)
 {
     uint32_t joint = in->safety->request.joint;
@@ -321,7 +322,7 @@ static uint32_t known_joint(const ft_safety_input *in)
     return joint < FT_JOINTS ? FT_GOOD : FT_NO_JOINT;
 }
 
-/* The request's value is within the joint's bound. */
+/* Check that the request's value is within the joint's bound. */
 static uint32_t within(const ft_safety_input *in, ft_real most)
 {
     bool good = ft_size((ft_real)in->safety->request.value) <= most;
@@ -341,8 +342,8 @@ static uint32_t jog_allowed(const ft_safety_input *in)
     return within(in, ft_lab_joint[in->safety->request.joint].jog_velocity);
 }
 
-/* A probe begins with zero torque. So requests that go on after a reset start
- * no probe. */
+/* Check that a probe begins with zero torque. So requests that go on after a
+ * reset start no probe. */
 static uint32_t probe_allowed(const ft_safety_input *in)
 {
     bool begins = in->safety->state != FT_STATE_PROBE;
@@ -374,7 +375,8 @@ static uint32_t overlay_allowed(const ft_safety_input *in)
     return FT_GOOD;
 }
 
-/* The fault may be cleared. Faults that only a reset mends stay latched. */
+/* Check that the fault may be cleared. A fault that only a reset mends stays
+ * latched. */
 static uint32_t fault_mended(const ft_safety_input *in)
 {
     switch (in->safety->fault) {
@@ -466,8 +468,8 @@ static uint32_t outputs_as_commanded(const ft_safety_input *in)
 /* ---- tables ----------------------------------------------------------- */
 
 /* The first condition that fails refuses a request that the state allows. ARM
- * has a table of its own, as other requests would pass its many rows. A row
- * that cannot fail in an image is left out of the image. */
+ * has a separate table, since its many rows would slow other requests. If a row
+ * cannot fail in an image, the image does not contain it. */
 const ft_condition ft_conditions_of_arm[] = {
     { FT_COMMAND_ARM, FT_REFUSAL_ESTOP_ACTIVE, estop_released },
     FT_IF(FT_DRIVES,
@@ -561,8 +563,8 @@ const ft_condition ft_conditions[] = {
     { FT_NO_EVENT, FT_REFUSAL_NONE, 0 },
 };
 
-/* The first fault that is found is latched, so causes stand before their
- * effects: a bus without voltage also makes duties of NaN. */
+/* The first fault in the table is latched, so causes come before their effects.
+ * For example, a bus without voltage also makes duties of NaN. */
 const ft_fault_rule ft_faults[] = {
     { FT_FAULT_CONFIGURATION, FT_ALWAYS, FT_OFF, constants_whole },
     { FT_FAULT_CODE, FT_ALWAYS, FT_OFF, code_whole },
@@ -602,8 +604,8 @@ const ft_fault_rule ft_faults[] = {
 };
 const uint32_t ft_faults_count = sizeof ft_faults / sizeof ft_faults[0];
 
-/* Return the kinds of faults for which there are alarms from outside the tick.
- * A bad knot counts once, as the stop for it is then under way. */
+/* Return the kinds of faults that have alarms from outside the tick. A bad knot
+ * counts once, as the stop for it is then under way. */
 static uint32_t alarms(const ft_safety *s)
 {
     const ft_alarms *a = &s->alarms;
@@ -632,7 +634,7 @@ uint32_t ft_counting(const ft_safety *s)
     return kinds;
 }
 
-/* Return the kinds of faults for which the tick's own numbers have a sign. */
+/* Return the kinds of faults that the tick's numbers may show. */
 static uint32_t signs(const ft_safety *s, const ft_safety_input *in)
 {
     uint32_t kinds = 0;
@@ -670,7 +672,7 @@ static const struct {
 };
 
 /* Return the fault of the start, or FT_FAULT_NONE. A changed flash comes first,
- * as it makes all other reports worthless. */
+ * since it makes all other reports worthless. */
 uint32_t ft_fault_of_start(uint32_t chip_errors)
 {
     uint32_t i;

@@ -24,8 +24,8 @@ static void set_time(ft_safety *s)
     s->hasty = !of_host(s->fault);
 }
 
-/* Note a further fault of an arm that lies down. It may no longer wait, unless
- * the fault is about the host alone. */
+/* Note a further fault of an arm that lies down. The arm may wait no longer,
+ * unless the fault is about the host alone. */
 static void hurry(ft_safety *s, uint32_t code)
 {
     s->hasty = s->hasty || !of_host(code);
@@ -87,7 +87,7 @@ static void forget_last_motion(ft_safety *s)
 }
 
 /* Start step and law at rest at the joints' positions. While the outputs are
- * off the motion is there already. */
+ * off, the motion is already at these positions. */
 static void hold_here(const ft_safety *s, ft_control *c)
 {
     if (s->source != FT_SOURCE_OFF)
@@ -102,7 +102,7 @@ static void outputs_on(ft_safety *s)
     s->flags |= FT_FLAG_OUTPUTS;
 }
 
-/* Open the brakes, as the joints are held. */
+/* Open the brakes, as the law holds the joints. */
 static void open_brakes(ft_safety *s)
 {
     if (!FT_BRAKE || s->released)
@@ -112,7 +112,7 @@ static void open_brakes(ft_safety *s)
     s->opening = FT_BRAKE_OPENS;
 }
 
-/* Close the brakes. The joints are held until the brakes have closed. */
+/* Close the brakes. The law holds the joints until the brakes have closed. */
 static void close_brakes(ft_safety *s)
 {
     if (!FT_BRAKE || s->closing != 0u)
@@ -162,14 +162,15 @@ static void stay(ft_safety *s, ft_control *c)
     s->coming = FT_FAULT_NONE;
 }
 
-/* Return whether the joints can be held: the law moves them. */
+/* Return whether the law can hold the joints. */
 static bool can_hold(const ft_safety *s)
 {
     return s->source == FT_SOURCE_PATH || s->source == FT_SOURCE_JOG
            || s->source == FT_SOURCE_FOLLOW || s->state == FT_STATE_FLOAT;
 }
 
-/* Switch the outputs off, in an arm with brakes once these have closed. */
+/* Switch the outputs off. In an arm with brakes, wait until the brakes have
+ * closed. */
 static void disarm(ft_safety *s, ft_control *c)
 {
     if (!FT_BRAKE) {
@@ -210,7 +211,7 @@ static void park(ft_safety *s, ft_control *c)
 }
 
 /* Let the motors go, as the joints lie or their time is over. In an arm with
- * brakes do so once these have closed. */
+ * brakes, wait until the brakes have closed. */
 static FT_MAYBE_UNUSED void lie(ft_safety *s, ft_control *c)
 {
     if (s->reaction != FT_REACTION_PARK)
@@ -235,8 +236,9 @@ static FT_MAYBE_UNUSED void await_way(ft_safety *s, ft_control *c)
     ft_control_contact(c)->way = FT_FELT_AWAY;
 }
 
-/* Return the reaction to a fault that is possible now. Joints that cannot be
- * held coast. An arm whose brakes still open is held and does not lie down. */
+/* Return the reaction to a fault that is possible now. If the joints cannot be
+ * held, they coast. While brakes still open, the arm is held and does not lie
+ * down. */
 static uint8_t possible(const ft_safety *s, uint8_t how)
 {
     if (FT_BRAKE && how == FT_REACTION_COAST && s->gentle)
@@ -248,8 +250,9 @@ static uint8_t possible(const ft_safety *s, uint8_t how)
 }
 
 /* React to a fault as the mechanism file says for its class. A later fault can
- * only strengthen the reaction. In an arm with brakes joints are held until
- * these have closed, also before they coast if the fault was taken at rest. */
+ * only strengthen the reaction. In an arm with brakes, the law holds the joints
+ * until the brakes have closed. This is also so before coasting, if the fault
+ * was taken at rest. */
 static void react(ft_safety *s, ft_control *c)
 {
     const uint8_t how = possible(s, s->asked);
@@ -277,7 +280,7 @@ static void home(ft_safety *s, ft_control *c)
     for (j = 0; j < FT_JOINTS; j++)
         s->homed[j] = true;
     s->flags |= FT_FLAG_HOMED;
-    ft_motion_forget(&c->motion); /* it begins at the old positions */
+    ft_motion_forget(&c->motion); /* the step begins at the old positions */
 }
 
 /* ---- actions of the lab modes ------------------------------------------ */
@@ -290,7 +293,7 @@ static void let_float(ft_safety *s, ft_control *c)
     ft_lab_float(&c->lab, s->request.value);
 }
 
-/* Keep the place to which the arm goes back. */
+/* Keep the place to which the arm will go back. */
 static void keep_place(ft_control *c)
 {
     int64_t place[FT_JOINTS];
@@ -312,7 +315,7 @@ static void leave_path(ft_safety *s, ft_control *c)
     ft_contact_give_way(ft_control_contact(c));
 }
 
-/* Give way: carry the arm's weight only. */
+/* Give way: the motors carry only the arm's weight. */
 static FT_MAYBE_UNUSED void give_way(ft_safety *s, ft_control *c)
 {
     if (FT_RETURN) {
@@ -406,8 +409,8 @@ static void overlay(ft_safety *s, ft_control *c)
 
 /* ---- actions of motions ------------------------------------------------ */
 
-/* Play the buffered motion. It begins within a tolerance of the held positions,
- * and the step goes on at rest from there. */
+/* Play the buffered motion. It begins within a tolerance of the held positions.
+ * The step goes on at rest from them. */
 static void play(ft_safety *s, ft_control *c)
 {
     forget_last_motion(s);
@@ -447,14 +450,14 @@ static void host_silent(ft_safety *s, ft_control *c)
     ft_motion_brake(&c->motion);
 }
 
-/* Set the flag that says why the motion came to rest before its end. */
+/* Set the flag with the reason why the motion came to rest early. */
 static void pause(ft_safety *s, ft_control *c)
 {
     s->flags |= c->motion.underrun ? (uint8_t)FT_FLAG_UNDERRUN
                                           : s->reason;
 }
 
-/* Note the end of a motion. After the way back the path is as after a stop. */
+/* Note the end of a motion. After the way back, the path is as after a stop. */
 static void finish(ft_safety *s, ft_control *c)
 {
     if (!FT_RETURN || ft_control_contact(c)->way == 0u)
@@ -491,7 +494,7 @@ static void nothing_heard(ft_safety *s, ft_control *c)
     ft_follow_stop(&c->follow);
 }
 
-/* Set the flag that says why the joints came to rest before an END. */
+/* Set the flag with the reason why the joints came to rest before an END. */
 static void run_out(ft_safety *s, ft_control *c)
 {
     if (FT_RETURN && ft_control_contact(c)->way != 0u)
@@ -500,7 +503,7 @@ static void run_out(ft_safety *s, ft_control *c)
                     ? s->reason : (uint8_t)FT_FLAG_UNDERRUN;
 }
 
-/* Forget the fault. A held arm stays held. */
+/* Forget the fault. If the arm was held, it stays held. */
 static void take_over(ft_safety *s, ft_control *c)
 {
     (void)c;
@@ -521,7 +524,8 @@ static void clear(ft_safety *s, ft_control *c)
 /* ---- the table -------------------------------------------------------- */
 
 typedef struct {
-    void (*act)(ft_safety *s, ft_control *c); /* 0: not possible here */
+    void (*act)(ft_safety *s, ft_control *c); /* 0: the state does not know the
+                                               * event */
     uint8_t next;
 } cell;
 
@@ -541,7 +545,7 @@ typedef struct {
 #define FOLLOW FT_STATE_FOLLOW
 #define HELD FT_STATE_HELD
 
-/* Reactions to a touch: the state's own way to stop, or giving way. */
+/* Reactions to a touch: the state's usual stop, or giving way. */
 #define TOUCH(stops, on) \
     FT_IF(FT_STOPS, [FT_EVENT_TOUCH] = { stops, on },) \
     FT_IF(FT_GIVES_WAY, [FT_EVENT_TOUCH] = { give_way, FLOAT },)
@@ -682,7 +686,8 @@ static const cell table[FT_STATES][FT_EVENTS] = {
     },
 };
 
-/* Refusal of commands that a state does not know; elsewhere WRONG_STATE. */
+/* Refusals of commands that a state does not know. All others are
+ * WRONG_STATE. */
 static const uint8_t refusal_of[FT_STATES] = {
     [FAULT] = FT_REFUSAL_FAULT_LATCHED,
     [ESTOP] = FT_REFUSAL_ESTOP_ACTIVE,
@@ -721,7 +726,8 @@ uint32_t ft_safety_unhomed(const ft_safety *s)
 
 #if FT_DRIVES
 
-/* Set HOMED if every joint has its zero. Drives that restart lose it. */
+/* Set HOMED if every joint has its zero. A drive that restarts loses its
+ * zero. */
 void ft_safety_met(ft_safety *s)
 {
     if (ft_safety_unhomed(s) == FT_NO_JOINT)
@@ -733,7 +739,7 @@ void ft_safety_met(ft_safety *s)
 #endif
 
 /* Run an event's action if the state knows the event, and go to its next state.
- * Disarming waits until brakes have closed. */
+ * DISARM waits until the brakes have closed. */
 void ft_safety_event(ft_safety *s, ft_control *c, uint32_t event)
 {
     const cell *to = &table[s->state][event];
@@ -759,8 +765,8 @@ static void refuse(ft_safety *s, uint8_t refusal, uint32_t joint)
     s->refusal_joint = (uint8_t)joint;
 }
 
-/* Return whether all conditions of a command hold. Refuse the command if not.
- * An arm in HELD is taken over without conditions. */
+/* Return whether all conditions of a command hold. If not, refuse the command.
+ * The next host takes over an arm in HELD without conditions. */
 static bool permitted(ft_safety *s, const ft_safety_input *in, uint32_t event)
 {
     const ft_condition *row =
@@ -811,16 +817,16 @@ static void take_request(ft_safety *s, ft_control *c,
 
 /* ---- faults ----------------------------------------------------------- */
 
-/* Return whether an arm is held for the next host after this fault. An arm with
- * brakes is held by these. */
+/* Return whether this fault leaves the arm held for the next host. An arm with
+ * brakes is held by its brakes instead. */
 static bool stays_held(const ft_safety *s, uint32_t code)
 {
     return !FT_BRAKE && code == FT_FAULT_HOST_LOST && s->state == HOLD
            && ft_reaction[code] == FT_REACTION_HOLD;
 }
 
-/* Take a fault. The first fault is kept, over a reset too. In HELD a new fault
- * replaces HOST_LOST. */
+/* Latch a fault. The first fault is kept, even over a reset. In HELD a new
+ * fault replaces HOST_LOST. */
 static void fault(ft_safety *s, ft_control *c, uint32_t code,
                   uint32_t joint)
 {
@@ -839,8 +845,8 @@ static void fault(ft_safety *s, ft_control *c, uint32_t code,
     ft_safety_event(s, c, FT_EVENT_FAULT);
 }
 
-/* Take a fault at rest that leaves sensors, drivers and law good. Only an arm
- * with brakes treats it differently. */
+/* Latch a fault at rest. Sensors, drivers and law are still good. Only an arm
+ * with brakes treats this fault differently. */
 static void gentle_fault(ft_safety *s, ft_control *c, uint32_t code,
                          uint32_t joint)
 {
@@ -851,14 +857,15 @@ static void gentle_fault(ft_safety *s, ft_control *c, uint32_t code,
         s->gentle = false;
 }
 
-/* Return whether all targets are at rest, including those still due. */
+/* Return whether all targets are at rest, including targets that are not due
+ * yet. */
 static bool at_rest(const ft_safety *s, const ft_control *c)
 {
     return s->state != TRACK && s->state != JOG && s->state != FOLLOW
            && ft_motion_settled(&c->motion);
 }
 
-/* Stop on the path first if there is a motion, then take the fault. */
+/* Stop on the path first if there is a motion, then latch the fault. */
 static void fault_at_rest(ft_safety *s, ft_control *c, uint32_t code,
                           uint32_t joint)
 {
@@ -875,7 +882,7 @@ static void fault_at_rest(ft_safety *s, ft_control *c, uint32_t code,
     ft_follow_stop(&c->follow);
 }
 
-/* Take the fault that waited for rest. */
+/* Latch the fault that waited for rest. */
 static void take_coming(ft_safety *s, ft_control *c)
 {
     if (s->coming != FT_FAULT_NONE && at_rest(s, c))
@@ -893,9 +900,9 @@ static bool dealt_with(const ft_safety *s, uint32_t code)
            && ft_reaction[code] == FT_REACTION_PARK;
 }
 
-/* Look for faults in the order of the table. The first fault is latched. A
- * later fault may strengthen the reaction. Once the outputs are off or brake,
- * fewer kinds count. */
+/* Find faults in the order of the table. The first fault is latched. A later
+ * fault may strengthen the reaction. Once the outputs are off or brake, fewer
+ * kinds of faults count. */
 static void look_for_faults(ft_safety *s, ft_control *c, uint32_t kinds,
                             const ft_safety_input *in)
 {
@@ -972,8 +979,8 @@ static inline void count_sags(const ft_safety *s, const ft_sensors *sensors)
 
 #endif
 
-/* Return whether to react to a touch. Usually a new touch counts. For an arm
- * that lies down a touch counts for as long as it lasts. */
+/* Return whether to react to a touch. Usually only a new touch counts. In an
+ * arm that lies down, a touch counts for as long as it lasts. */
 static bool felt(const ft_safety *s, const ft_contact *f)
 {
     if (FT_WAITS && s->reaction == FT_REACTION_PARK)
@@ -996,8 +1003,8 @@ void ft_safety_start(ft_safety *s, ft_control *c, uint32_t chip_errors)
         ft_safety_event(s, c, FT_EVENT_PASSED);
 }
 
-/* Process the events of a tick: the motion's, touches, the e-stop, faults, and
- * last the host's request. */
+/* Process the events of a tick: first the motion's, then touches, the e-stop
+ * and faults, and last the host's request. */
 void ft_safety_tick(ft_safety *s, ft_control *c, const ft_safety_input *in,
                     uint32_t motion_event)
 {

@@ -1,5 +1,5 @@
-/* The safety states: a table of states and events, a table of the conditions of
- * commands, and a table of faults. */
+/* The safety states. There is a table of states and events, a table of the
+ * conditions of commands, and a table of faults. */
 #ifndef FT_SAFETY_H
 #define FT_SAFETY_H
 
@@ -20,11 +20,11 @@ typedef struct {
     uint32_t cycles_max;
 } ft_time;
 
-/* Measurements of the board, without the joints'. */
+/* Measurements of the board, except the joints'. */
 typedef struct {
     bool estop;                 /* the break input is active */
     float bus_voltage;          /* V */
-    volatile float temperature; /* deg C, of the main loop */
+    volatile float temperature; /* deg C, from the main loop */
 } ft_sensors;
 
 /* Alarms for the tick. Each byte has one writer. The tick reads all bytes as
@@ -63,10 +63,10 @@ typedef struct {
     uint8_t coming_joint;
     bool gentle;                /* the fault was taken at rest */
     bool released;              /* the brakes open, or are open */
-    uint32_t opening, closing;  /* ticks until they are open, closed */
+    uint32_t opening, closing;  /* ticks until they are open or closed */
     FT_IF(FT_PARK,
-    uint32_t parking;           /* ticks until the joints are let go at last */
-    bool hasty;                 /* the fault is not about the host alone */)
+    uint32_t parking;           /* ticks until the motors let the joints go */
+    bool hasty;                 /* a fault is not about the host alone */)
     FT_IF(FT_PARK_SUPPLY,
     uint32_t sags;              /* ticks for which the supply has been low */)
     uint8_t refusal, refusal_joint, token;
@@ -77,14 +77,14 @@ typedef struct {
     ft_alarms alarms;
 } ft_safety;
 
-/* Input of a tick, in addition to the control that the tick may change. */
+/* Input of a tick, besides the control that the tick may change. */
 typedef struct {
     const ft_safety *safety;
     const ft_sensors *sensors;
     const ft_findings *found; /* of this tick */
     const ft_observer *seen;
     const ft_motion *motion;
-    const bool *closed;       /* loops are closed, or there are none */
+    const bool *closed;       /* loops are closed, or do not exist */
     FT_IF(FT_DRIVES, const ft_bus *bus;)
 } ft_safety_input;
 

@@ -43,7 +43,7 @@ bool ft_watch_constants(void)
 }
 
 /* Return whether the image has the check sum of the build. Feed the watchdog
- * meanwhile, as a slow clock takes longer than it waits. */
+ * meanwhile, since a slow clock needs more than the watchdog's time. */
 bool ft_watch_code(void)
 {
     ft_image image = ft_chip_image();
@@ -77,7 +77,7 @@ static void look_at_constants(ft_alarms *alarms)
 }
 
 /* Sum one piece of the image. At the end compare the sum. The tables are part
- * of the image, so a wrong table is reported as such. */
+ * of the image, so a wrong table is reported as a wrong table. */
 static void look_at_code(ft_alarms *alarms)
 {
     ft_image image = ft_chip_image();

@@ -1,5 +1,5 @@
 /* Slow checks of the main loop: temperature, motor drivers, the stack's end,
- * and constants and code in flash, some bytes per round. */
+ * and constants and code in flash. Each round checks some bytes. */
 #ifndef FT_WATCH_H
 #define FT_WATCH_H
 
@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Return whether all tables, or the whole image, have their check sum. For use
- * before the first tick. */
+/* Return whether all tables, or the whole image, have their check sum. Both
+ * calls are for the time before the first tick. */
 bool ft_watch_constants(void);
 bool ft_watch_code(void);
 
@@ -22,8 +22,8 @@ void ft_watch_idle(ft_alarms *alarms, ft_sensors *sensors, uint32_t tick,
  * FT_GOOD, or the first joint whose motor or driver is too warm or has not
  * cooled down yet.
  *
- * Each is a first-order model. The square of the current that the torque needs
- * drives it; at the continuous current it settles at 1. */
+ * Motor and driver are each a first-order model. Its input is the square of the
+ * current that the torque needs. At the continuous current it settles at 1. */
 uint32_t ft_heat_idle(uint32_t tick, const ft_real torque[FT_JOINTS]);
 
 #endif

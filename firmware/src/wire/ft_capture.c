@@ -1,5 +1,6 @@
-/* The recording; see ft_port.h. The main loop sets it up while it is off. The
- * tick writes samples, and switches it off at its end. */
+/* The recording; see ft_port.h. The main loop sets a recording up while
+ * recording is off. The tick writes samples, and switches the recording off at
+ * its end. */
 #include "ft_port.h"
 
 #include "ft_queue.h"  /* FT_STORED */
@@ -19,7 +20,7 @@ static struct {
     uint32_t sample[FT_CAPTURE_SAMPLES][FT_CAPTURE_COLUMNS];
 } capture;
 
-/* Begin a recording, or end the present recording, once for each id. */
+/* Begin or end a recording, once for each id. */
 void ft_capture_start(const ft_msg_capture *m)
 {
     uint32_t i;
@@ -52,7 +53,7 @@ static uint32_t count(void)
     return taken < FT_CAPTURE_SAMPLES ? taken : FT_CAPTURE_SAMPLES;
 }
 
-/* Copy samples, beginning with the first one asked for. */
+/* Copy samples, beginning with the first sample that was requested. */
 void ft_capture_read(uint32_t first, ft_msg_data *m)
 {
     uint32_t n = count(), oldest = capture.taken - n, row;

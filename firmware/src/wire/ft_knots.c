@@ -1,5 +1,5 @@
 /* The knot gate; see ft_port.h. A bad knot is a fault that names the joint. The
- * knots before it are played to a stop. */
+ * motion plays the earlier knots and stops on its path. */
 #include "ft_port.h"
 
 #include "ft_config.h"   /* ft_joint */
@@ -9,7 +9,7 @@
 #define T (FT_C(1.0) / (ft_real)FT_KNOT_HZ) /* s between knots */
 
 static int32_t place[FT_JOINTS]; /* of the last knot, turns counted */
-static uint8_t mode;             /* that it begins or goes on in */
+static uint8_t mode;             /* mode of the motion now or next */
 
 static ft_real size(ft_real x)
 {
@@ -50,9 +50,10 @@ static bool inside(uint32_t j, const ft_knot *k, int32_t at, bool still)
 }
 
 /* Return whether one joint's motion between two knots is smooth and not too
- * fast. The coefficient of the fifth power is six times the error of the
- * corrected trapezoidal rule: the jump of the position against velocity and
- * acceleration. The jump adds a peak of 5/16 of that, over T, to the speed. */
+ * fast. The jump is the position's error against velocity and acceleration, by
+ * the corrected trapezoidal rule. The coefficient of the fifth power is six
+ * times the jump. The jump adds a peak of 5/16 of this coefficient, over T, to
+ * the speed. */
 static bool smooth(const ft_quintic *p, const ft_joint_config *c)
 {
     const ft_real T2 = T * T;
@@ -103,7 +104,7 @@ static uint32_t check_segment(const ft_segment *g)
 }
 
 /* Begin a motion at its first knot, in the joints' present turn. Return the
- * first joint that must not, or FT_GOOD. */
+ * first joint that must not begin there, or FT_GOOD. */
 static uint32_t begin(ft_queue *q, const ft_msg_knot *m, const ft_knot *k,
                       const int32_t coarse[FT_JOINTS])
 {
@@ -125,7 +126,8 @@ static uint32_t begin(ft_queue *q, const ft_msg_knot *m, const ft_knot *k,
     return FT_GOOD;
 }
 
-/* Go on with the motion. Return the first joint that must not, or FT_GOOD. */
+/* Go on with the motion. Return the first joint that must not go on, or
+ * FT_GOOD. */
 static uint32_t extend(ft_queue *q, const ft_msg_knot *m, const ft_knot *k)
 {
     ft_segment *g = ft_queue_slot(q);
@@ -146,8 +148,8 @@ static uint32_t extend(ft_queue *q, const ft_msg_knot *m, const ft_knot *k)
     return FT_GOOD;
 }
 
-/* Take in a knot. coarse: the joints' positions. Return false if the knot is
- * bad, which is reported, or if the host has to send it again. */
+/* Process a knot. coarse: the joints' positions. Return false if the knot is
+ * bad, which is reported, or if the host has to send the knot again. */
 bool ft_knots_take(ft_queue *q, const ft_msg_knot *m,
                    const int32_t coarse[FT_JOINTS], ft_alarms *alarms)
 {

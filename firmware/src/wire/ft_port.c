@@ -21,14 +21,14 @@
 #define DRIVES_TICKS (10u * (uint32_t)STATUS_TICKS)
 
 static struct {
-    uint8_t bytes[FT_FRAME_RX_STUFFED_MAX]; /* of the frame coming in */
+    uint8_t bytes[FT_FRAME_RX_STUFFED_MAX]; /* bytes of the incoming frame */
     size_t size;
     bool too_long;
     uint16_t wanted; /* sequence number of the next knot */
     uint32_t frames;
     uint16_t bad_frames, wrong_tag, out_of_order;
     bool ident_due, about_due, drive_due, data_due;
-    uint16_t read_first; /* sample that is asked for */
+    uint16_t read_first; /* first sample of the next DATA */
     uint32_t status_at; /* tick of the last STATUS */
     uint32_t followed_at; /* tick of the last FOLLOWED */
     FT_IF(FT_DRIVES, uint32_t drives_at;) /* tick of the last DRIVES */
@@ -38,8 +38,8 @@ static struct {
 
 static uint8_t outgoing[FT_FRAME_TX_MAX]; /* the frame that goes out */
 
-/* Send the frame of one message, whose payload lies in the frame. Return false
- * if the chip has no room for it now. */
+/* Send the frame of one message. Its payload is already in the frame. Return
+ * false if the chip has no room for the frame now. */
 static bool send(uint8_t type, size_t payload)
 {
     static uint8_t stuffed[FT_FRAME_TX_STUFFED_MAX];
@@ -100,7 +100,7 @@ static void send_status(const ft_port_ends *to)
         rx.status_at = s.tick + 1u; /* that tick is over */
 }
 
-/* Report how targets are followed, five times as rarely as STATUS. */
+/* Report how targets are followed, once per five STATUS. */
 static void send_followed(const ft_port_ends *to)
 {
     static ft_msg_followed m;
@@ -117,7 +117,7 @@ static void send_followed(const ft_port_ends *to)
         rx.followed_at = m.tick;
 }
 
-/* Report external torques and touches, half as often as STATUS. */
+/* Report external torques and touches, once per two STATUS. */
 static void send_felt(const ft_port_ends *to)
 {
     static ft_msg_felt m;
@@ -133,7 +133,7 @@ static void send_felt(const ft_port_ends *to)
 
 #if FT_DRIVES
 
-/* Report the drives, ten times as rarely as STATUS. */
+/* Report the drives, once per ten STATUS. */
 static void send_drives(const ft_port_ends *to)
 {
     static ft_msg_drives m;
@@ -184,8 +184,8 @@ static void send_drive(uint32_t tick)
         rx.drive_due = false;
 }
 
-/* Grant the tick for which these counts are. In any case report the outcome of
- * the last tick, STATUS first. */
+/* Run the tick that these counts are for. In any case report the result of the
+ * last tick, STATUS first. */
 static void on_sense(uint32_t tick, const uint8_t *payload)
 {
     ft_msg_sense m;
@@ -243,18 +243,20 @@ static void send_due(const ft_port_ends *to)
 
 /* ---- in --------------------------------------------------------------- */
 
-/* Post a request to the tick, unless it was executed already or another request
- * is posted. Then the host repeats it. */
+/* Post a request to the tick. If the same request was already executed, or
+ * another one is posted, do nothing. Then the host repeats its request. */
 static void post(const ft_port_ends *to, const ft_request *request)
 {
     ft_safety *s = to->safety;
 
     if (s->request.posted || request->token == s->token)
         return;
-    if (!ft_safety_armed(s)) /* it may arm, and drivers may lose settings */
+    if (!ft_safety_armed(s)) /* the request may arm, and drivers may have lost
+                              * settings */
         ft_chip_drivers_look(true);
     s->request = *request;
-    ft_motion_prepare(&to->control->motion); /* so that START finds it done */
+    ft_motion_prepare(&to->control->motion); /* so that START needs no time for
+                                              * it */
     FT_STORED();
     s->request.posted = true;
 }
@@ -385,8 +387,8 @@ static void on_read(const uint8_t *payload)
     rx.data_due = true;
 }
 
-/* Take the wanted knot. Count a knot from ahead, as knots before it were lost.
- * A knot from before was sent twice and does not count. */
+/* Take the wanted knot. Count a knot that comes early, as the knots before it
+ * were lost. A knot that comes again does not count. */
 static void on_knot(const ft_port_ends *to, uint16_t seq,
                     const uint8_t *payload)
 {
@@ -438,7 +440,7 @@ static bool good(const uint8_t *frame, size_t size)
            && size - FT_FRAME_HEADER == ft_msg_size(frame[0]);
 }
 
-/* Take in one unstuffed frame of `size` bytes. */
+/* Process one unstuffed frame of `size` bytes. */
 static void take_frame(const ft_port_ends *to, const uint8_t *frame,
                        size_t size)
 {
@@ -457,7 +459,7 @@ static void take_frame(const ft_port_ends *to, const uint8_t *frame,
              frame + FT_FRAME_HEADER);
 }
 
-/* Take in the bytes since the last zero. */
+/* Process the bytes since the last zero. */
 static void end_of_frame(const ft_port_ends *to)
 {
     size_t size = FT_COBS_BAD;
@@ -472,7 +474,7 @@ static void end_of_frame(const ft_port_ends *to)
         take_frame(to, rx.bytes, size);
 }
 
-/* Take in one byte. */
+/* Process one received byte. */
 static void take_byte(const ft_port_ends *to, uint8_t byte)
 {
     if (byte == 0u) {
@@ -486,7 +488,7 @@ static void take_byte(const ft_port_ends *to, uint8_t byte)
     }
 }
 
-/* Take in a bounded number of the bytes that the chip has received. */
+/* Process a bounded number of the bytes that the chip has received. */
 static void receive(const ft_port_ends *to)
 {
     uint8_t chunk[CHUNK];
@@ -511,7 +513,8 @@ void ft_port_start(void)
     memset(&rx, 0, sizeof rx);
 }
 
-/* Make one round: empty the ring if asked to, receive, send. */
+/* Make one round: empty the ring if the tick has asked for it, receive,
+ * send. */
 void ft_port_idle(const ft_port_ends *to)
 {
     ft_motion *m = &to->control->motion;

@@ -1,5 +1,5 @@
 /* The port to the host: frames in and out, the gate of knots, recordings and
- * reports. Nothing ever waits. */
+ * reports. No function waits. */
 #ifndef FT_PORT_H
 #define FT_PORT_H
 
@@ -25,14 +25,14 @@ void ft_port_idle(const ft_port_ends *to);
 
 /* ---- knots ----------------------------------------------------------- */
 
-/* Check one knot, and push it if it is good. Return whether it was taken. */
+/* Check one knot. Push a good knot. Return whether the knot was taken. */
 bool ft_knots_take(ft_queue *q, const ft_msg_knot *m,
                    const int32_t coarse[FT_JOINTS], ft_alarms *alarms);
 
 /* ---- recordings ------------------------------------------------------ */
 
 /* A recording holds four words of the telemetry block of every n-th tick in a
- * ring. The host reads it out afterwards. */
+ * ring. The host reads the recording afterwards. */
 #define FT_CAPTURE_COLUMNS 4u
 #define FT_CAPTURE_SAMPLES 1024u /* a power of two */
 
@@ -45,7 +45,7 @@ void ft_capture_tick(const ft_control *c, uint32_t tick, uint32_t state);
 /* ---- reports --------------------------------------------------------- */
 
 /* Addresses of the last tick's numbers. A debugger or a virtual board reads the
- * numbers there, so that no tick copies them. */
+ * numbers at these addresses, so no tick copies them. */
 typedef struct {
     const ft_real *torque_ff, *torque;
     const float *duty;
@@ -53,7 +53,7 @@ typedef struct {
     const ft_turn *position;
     ft_target *const *target;      /* of this tick */
     const volatile uint32_t *tick; /* the next one */
-    const uint32_t *mode;          /* of torque_ff; 0 without modes */
+    const uint32_t *mode;          /* mode of torque_ff, 0 without modes */
     const ft_step_state *step;     /* state of the step */
     uint32_t step_bytes;
     const volatile uint8_t *state; /* of the safety states */

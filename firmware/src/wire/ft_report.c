@@ -11,11 +11,11 @@
 #include <string.h> /* memcpy, memset, strlen */
 
 #define VELOCITY_OF_U ((ft_real)(2u * FT_TICK_HZ))
-#define TRIES 4 /* copies until no tick comes in between */
+#define TRIES 4 /* copies until no tick interrupts one */
 
 static uint32_t last_fault;      /* latched before the last reset */
 
-/* Keep the last fault before the reset. A crash had no time to remember it. */
+/* Keep the last fault before the reset. A crash could not store its fault. */
 void ft_report_start(uint32_t chip_errors)
 {
     last_fault = (chip_errors & FT_CHIP_CRASHED) != 0u ? FT_FAULT_HARD_FAULT
@@ -46,7 +46,8 @@ static inline void copy_velocities(float to[FT_JOINTS],
         to[j] = (float)(from[j] * VELOCITY_OF_U);
 }
 
-/* Copy the joints' positions, and their targets, the short way from these. */
+/* Copy the joints' positions, and the targets that are nearest to these
+ * positions. */
 static void copy_positions(ft_msg_status *s, const ft_observer *seen,
                            const ft_turn target[FT_JOINTS])
 {
@@ -78,7 +79,7 @@ static void copy_motion(ft_msg_status *s, const ft_motion *m)
     s->pace = (float)m->pace.half / (float)FT_HALF_ONE;
 }
 
-/* Return thousandths, clamped to int32_t. NaN gives the largest. */
+/* Return thousandths, clamped to int32_t. NaN gives the largest number. */
 static int32_t in_millis(float x)
 {
     if (!(x < 2e6f))
