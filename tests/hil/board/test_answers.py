@@ -1,6 +1,5 @@
-"""Models of registers in Python publish answers (hil/chip/bus.c). Runs of whole boards with them and with models that
-are called every time have the same accesses at the same cycles, and the same telemetry, torques and motions, bit for
-bit."""
+"""Published answers of registers change nothing (hil/chip/bus.c). A run with answers equals a run in which Python's
+models handle every access. Accesses, cycles, telemetry, torques and motions are equal, bit for bit."""
 
 import hashlib
 from dataclasses import fields, replace
@@ -36,8 +35,7 @@ REST = [(*each, fault) for each in [*IMAGES, *((name, "voltage") for name in (CL
 
 
 def built_for(name: str, drive: str) -> tuple[Mechanism, BuildResult]:
-    """Return a mechanism and its image: three_link on that board, the closed one, the one on servos, or one with
-    brakes."""
+    """Return a mechanism and its image: three_link on a board, CLOSED, SERVED, or an arm with brakes."""
     if name == BRAKED:
         flat, _ = image(name.split()[0], drive)
         mechanism = replace(flat, name="braked", gravity=np.array([0.0, -9.81, 0.0]),
@@ -50,15 +48,14 @@ def built_for(name: str, drive: str) -> tuple[Mechanism, BuildResult]:
 
 
 def record(name: str, drive: str, fault: str | None, answers: bool) -> tuple[str, dict[str, bytes], int]:
-    """Return the digest of all accesses with their cycles, the record of the ticks, and the number of calls of
-    models."""
+    """Return a digest of all accesses with their cycles, the record of the ticks, and the number of calls of models."""
     mechanism, built = built_for(name, drive)
     accesses, asked = hashlib.sha256(), 0
     ask = Peripheral.read
 
     def read(self: Peripheral, offset: int, size: int) -> int:
         nonlocal asked
-        asked += not isinstance(self, DebugUnit)  # read once a tick where a halt must not stop the watchdog
+        asked += not isinstance(self, DebugUnit)  # read each tick if a halt must not stop the watchdog
         return ask(self, offset, size)
 
     with pytest.MonkeyPatch.context() as patch, VirtualBoard(built.elf, mechanism, plant_of(mechanism)) as board:
@@ -71,7 +68,7 @@ def record(name: str, drive: str, fault: str | None, answers: bool) -> tuple[str
 
         board.chip.bus.watch = note
         board.chip.reset("power")
-        board.brakes = name in (CLOSED, SERVED)  # else they sink, and are not armed
+        board.brakes = name in (CLOSED, SERVED)  # without brakes they sink and do not arm
         played = play_motion(board, mechanism, knots(short_motion(mechanism), mechanism), feedforward=True, fault=fault)
         assert fault is not None or played.ended == "done"
         result = board.record()
@@ -92,7 +89,7 @@ def test_answers_in_c_are_those_of_the_models(name, drive, fault):
 @pytest.mark.parametrize(("name", "drive"), [("f405rg-4", "current"), ("nucleo-g474re-6", "voltage"),
                                              (SERVED, "voltage")])
 def test_a_board_under_power_asks_no_model(monkeypatch, name, drive):
-    """Link and ports are in C, too: neither STATUS nor changing directions nor a wire of servos call a model."""
+    """Link and ports are in C too. STATUS, changes of direction and a wire of servos call no model."""
     mechanism, built = built_for(name, drive)
     asked: list[str] = []
     with VirtualBoard(built.elf, mechanism, plant_of(mechanism)) as board:
@@ -116,7 +113,7 @@ def test_a_board_under_power_asks_no_model(monkeypatch, name, drive):
 
 
 def test_an_answer_that_is_wrong_is_seen(monkeypatch):
-    """A cycle counter that is wrong by some cycles in C alone leads to accesses at other times."""
+    """If only C's cycle counter is wrong by some cycles, accesses come at other times."""
     say = Dwt.say_cycles
 
     with monkeypatch.context() as patch:

@@ -1,5 +1,5 @@
-"""Images of all boards move the virtual board, with gate drivers, half bridges and locked antiphase, and stop by an
-e-stop of hardware or software."""
+"""The images of all boards move the virtual board, and an e-stop of hardware or software stops the arm. The boards have
+gate drivers, half bridges or locked antiphase."""
 
 import numpy as np
 import pytest
@@ -44,7 +44,7 @@ def test_three_links_are_built_for_and_moved_by_every_board(name):
 
 
 def test_locked_antiphase_moves_the_arm_as_sign_and_magnitude_do():
-    """The board's e-stop loop cuts the bridges. The PWM has the sign, so that the sign's delay is gone."""
+    """The board's e-stop loop cuts the bridges. The PWM carries the sign, so the sign has no delay."""
     signed, locked = (moved(*image("f405rg-6", drive)) for drive in ("voltage", "antiphase"))
     assert locked.ended == "done" and locked.faults == () and locked.outputs_safe
     assert max(signed.tracking_rms.max(), locked.tracking_rms.max()) < 1e-4  # rad, an eighth of an encoder count
@@ -61,12 +61,12 @@ def test_antiphase_is_refused_where_no_pwm_would_be_full_voltage(tmp_path, name,
 
 
 def test_no_interval_of_locked_antiphase_drives_a_motor_that_is_not_to_move():
-    """From power-up through arming and an e-stop to its end, a bridge is off or gives next to nothing."""
+    """From power-up through arming to the end of an e-stop, a bridge is off or gives nearly 0 V."""
     mechanism, built = image("f405rg-6", "antiphase")
     with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
         looked = []
 
-        def look():  # 23 times in ten periods of the PWM, never at the same place in two
+        def look():  # 23 times in ten periods of the PWM, each time at another phase
             looked.append(board.voltages())
             board.at(board.seconds + 21.7e-6, look)
 
@@ -86,7 +86,8 @@ def test_no_interval_of_locked_antiphase_drives_a_motor_that_is_not_to_move():
 
 @pytest.mark.parametrize(("name", "drive"), [*((name, "voltage") for name in DRIVING), ("f405rg-6", "antiphase")])
 def test_voltages_follow_whatever_moves_pins_and_timers(name, drive):
-    """A bridge's share of the bus is kept until a part may have changed; this test computes it after every step too."""
+    """The board keeps a bridge's share of the bus until a part may have changed. This test computes the share after
+    every step."""
     mechanism, built = image(name, drive)
     with rig.connected(mechanism, built.elf, armed=True) as (board, _):
         seen = set()
@@ -112,7 +113,7 @@ def test_voltages_follow_whatever_moves_pins_and_timers(name, drive):
 @pytest.mark.parametrize("name", [name for name in DRIVING if boards.load_board(name).outputs.wake_us])
 @pytest.mark.parametrize(("wake_s", "low_asleep"), [(0.5e-3, True), (1e-3, True), (1e-3, False), (0.0, True)])
 def test_bridges_whose_fault_line_is_low_while_they_sleep_or_wake_up_are_armed(name, wake_s, low_asleep):
-    """Data sheets allow all of these fault lines. A later fault still stops the arm."""
+    """Data sheets allow all these fault lines. A later fault still stops the arm."""
     mechanism, built = image(name)
     with rig.connected(mechanism, built.elf) as (board, session):
         board.power.sleeping.wake_s, board.power.sleeping.low_asleep = wake_s, low_asleep
@@ -134,7 +135,7 @@ def test_a_driver_that_is_at_fault_is_found_so_once_it_has_had_its_time_to_wake_
 
 
 def test_current_loops_wait_for_bridges_that_wake_up():
-    """The pulse that tests their sensors would find no current in a bridge that sleeps."""
+    """In a sleeping bridge, the test pulse of the current sensors would find no current."""
     mechanism, built = image("nucleo-g474re-6", "current")
     result = moved(mechanism, built)
     assert result.ended == "done" and result.faults == ()
@@ -144,7 +145,7 @@ ONCE, TWICE, THRICE = "#" + 15 * ".", "#.#" + 13 * ".", "#.#.#" + 11 * "."
 
 
 def shown(board: VirtualBoard, session: Session) -> str:
-    """Return the LED over two seconds in eighths, from the beginning of a pattern on."""
+    """Return the states of the LED in eighths of a second, for two seconds from the beginning of a pattern."""
     rig.pump(board, session, 1)
     ticks = (2000 - session.status.tick) % 2000 + 60  # into the first step of a pattern
     rig.pump(board, session, ticks // 10)

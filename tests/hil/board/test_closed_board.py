@@ -1,5 +1,5 @@
-"""On the virtual board closed loops and modes of image and articulated plant change together, or the image gives the
-reason why not."""
+"""Closed loops and modes on the virtual board. The modes of image and articulated plant change together, or the image
+gives a reason."""
 
 from dataclasses import replace
 
@@ -22,8 +22,7 @@ GRASP, UNTIL = 0.7, 0.8  # s: time of the switch, and end of the played part of 
 
 
 def example(until: float = UNTIL, **changes: float) -> tuple[Mechanism, Trajectory]:
-    """Return two arms and their motion until just after their grasp, or until another time, s. changes: changes of
-    every mode."""
+    """Return two arms and their motion until just after the grasp or `until`, s. changes: changes of every mode."""
     mechanism = load_mechanism(MECHANISMS / "two_arm_grasp.toml")
     motion = Trajectory.load(MECHANISMS / "two_arm_grasp.csv", mechanism)
     last = int(np.searchsorted(motion.times, until - 1e-9)) + 1
@@ -59,7 +58,7 @@ def test_arms_grasp_an_object_on_the_board_and_stay_on_their_path_with_the_host_
     for result, board in grasped.values():
         assert (result.ended, result.faults, board.plant.mode) == ("done", (), "grasp")
         assert result.bit_identical is True
-        assert result.modes == (0, 1, 0)  # a board that is disarmed is in the first mode again
+        assert result.modes == (0, 1, 0)  # a disarmed board returns to the first mode
         assert result.tracking_max.max() < 1.5e-3
         # the plant switches where the motion switches
         begins = result.record.seconds[in_motion(result.record).start]
@@ -67,16 +66,16 @@ def test_arms_grasp_an_object_on_the_board_and_stay_on_their_path_with_the_host_
 
 
 def around_switch(result: Result, board: VirtualBoard) -> int:
-    """Return the number of the tick that computed the first torque of the new mode, `lead` ticks before the switch,
-    from which on the torque is held."""
+    """Return the number of the tick that computed the first torque of the new mode. It is `lead` ticks before the
+    switch."""
     (seconds, mode, missed), = board.switched
     assert (mode, missed) == ("grasp", "")
     return int(np.argmin(np.abs(result.record.seconds - seconds))) - board.board.lead
 
 
 def test_the_weight_of_the_object_is_carried_from_the_first_tick(grasped):
-    """By Pinocchio, feed-forward has the weight of arms and object at once, and a fiftieth more of the closure's share
-    in each tick."""
+    """By Pinocchio, feed-forward has the weight of arms and object at once. The closure's share grows by a fiftieth in
+    each tick."""
     result, board = grasped["ramp"]
     tick = around_switch(result, board)
     formed = result.record.torque_ff[tick - 1:]
@@ -92,14 +91,14 @@ def test_the_weight_of_the_object_is_carried_from_the_first_tick(grasped):
     np.testing.assert_allclose(formed[0], weight["open"], atol=1e-4)
     for k in (1, 2, 10, 50, 60):
         np.testing.assert_allclose(formed[k], weight["grasp"] + min(k / 50, 1.0) * shared, atol=1e-4)
-    # and the arm that grasps the object does not sag: with PD alone it would, by weight over stiffness
+    # the grasping arm does not sag; with PD alone it would sag by weight over stiffness
     stiff = np.array([joint.gains.ku for joint in mechanism.streamed])
     error = np.abs(result.target_positions - result.record.q)[tick:tick + 60]
     assert error[:, 0].max() < 0.05 * abs(step[0]) / stiff[0]
 
 
 def test_the_ramp_takes_the_step_out_of_the_shared_torque(grasped):
-    """The right arm carries its part of the object through the closure alone."""
+    """The right arm carries its part of the object only through the closure."""
     largest = {}
     for name, (result, board) in grasped.items():
         tick = around_switch(result, board)
@@ -108,12 +107,12 @@ def test_the_ramp_takes_the_step_out_of_the_shared_torque(grasped):
           f"{largest['ramp']:.3f} with ramp")
     assert largest["none"] > 0.3 and largest["ramp"] < 0.05 * largest["none"]
     ends = [result.record.torque_ff[around_switch(result, board) + 70] for result, board in grasped.values()]
-    np.testing.assert_allclose(*ends, atol=2e-3)  # both carry alike in the end
+    np.testing.assert_allclose(*ends, atol=2e-3)  # both arms carry equal parts at the end
 
 
 @pytest.mark.bench
 def test_the_plant_at_the_host_follows_a_board_s_modes(tmp_path):
-    """With the processor in the loop, the relay reads the mode from STATUS, and the plant's hands close when the torque
+    """With the processor in the loop, the relay reads the mode from STATUS. The plant's hands close when the torque
     changes."""
     mechanism, motion = example()
     elf = build.build_image(mechanism, tmp_path, pil=True).elf
@@ -125,11 +124,11 @@ def test_the_plant_at_the_host_follows_a_board_s_modes(tmp_path):
     assert (mode, missed) == ("grasp", "")
     k = int(np.argmin(np.abs(result.record.seconds - seconds)))
     assert np.abs(result.target_positions - result.record.q)[k:result.moving.stop].max() < 5e-4
-    # held from there on: the first torque of the new mode was computed a tick earlier
+    # the torque acts from here on; it was computed a tick earlier
     assert np.abs(result.record.torque_ff[k - 1] - result.record.torque_ff[k - 2])[:2].min() > 1.0
 
 
-CARRIED, ON = 1.1, 0.1  # s: end of the played part, and how long the arms move on
+CARRIED, ON = 1.1, 0.1  # s: end of the played part; duration of the motion afterwards
 
 
 def test_an_object_is_let_go_in_motion():
@@ -148,7 +147,7 @@ def test_an_object_is_let_go_in_motion():
 
 
 def test_hands_that_still_move_when_they_should_grasp_are_a_named_fault():
-    """The right arm swings through the pose in which the object is held: its position is right, its velocity is not."""
+    """The right arm swings through the pose of the grasp. Its position is right, but its velocity is not."""
     mechanism, motion = example()
     meeting, swing, still = motion.at(GRASP)[0], np.array([0.0, 0.0, 0.3, 0.0]), np.zeros(4)
     times, places = [0.0, 0.4, 0.6], [motion.positions[0], meeting, meeting + 0.1 * swing]
@@ -160,7 +159,7 @@ def test_hands_that_still_move_when_they_should_grasp_are_a_named_fault():
 
 
 def test_a_motion_through_a_singular_pose_ends_in_a_named_fault_before_the_linkage_gets_there():
-    """Coupler and rocker stretch out; beyond that there is no pose, and on the way back there are two assemblies."""
+    """Coupler and rocker stretch out. No pose exists beyond this point, and two poses exist on the way back."""
     mechanism = load_mechanism(MECHANISMS / "four_bar.toml")
     motion = Trajectory.load(MECHANISMS / "four_bar_singular.csv", mechanism)
     result, board = played(mechanism, motion, "four_bar")

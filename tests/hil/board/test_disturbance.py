@@ -1,4 +1,4 @@
-"""A bad line does what its settings say, and nothing without settings."""
+"""A bad line disturbs frames as its settings say. Without settings it disturbs nothing."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ FRAMES = [bytes([1 + i % 250, 7, 9, 0]) for i in range(2000)]
 
 
 def through(line: Disturbance) -> bytes:
-    """Pass all frames through, in pieces that do not end with frames."""
+    """Pass all frames through the line. The pieces do not end where frames end."""
     data = b"".join(FRAMES)
     return b"".join(line(data[i:i + 7]) for i in range(0, len(data), 7))
 

@@ -1,6 +1,5 @@
-"""An arm whose joints are drives on a bus, as a whole: flash image, the virtual chip's controller, wire, drives, plant.
-
-It moves, and faults on the bus or in a drive end in a named state with nothing driven.
+"""A whole arm whose joints are drives on a bus: flash image, the virtual chip's controller, wire, drives, plant. The
+arm moves. Faults on the bus or in a drive end in a named state with no driven joint.
 """
 
 import re
@@ -39,7 +38,7 @@ from tests.support.bus_arm import OTHERS, arm, at_rate, described
 
 @contextmanager
 def board(kind: str = "damiao", level: bool = False) -> Iterator[VirtualBoard]:
-    """level: true for an arm that is held out level at power-up."""
+    """level: true for an arm that is stretched out level at power-up."""
     mechanism, elf = arm(kind)
     stood = replace(mechanism, joints=tuple(replace(j, start=0.0) for j in mechanism.joints)) if level else mechanism
     with VirtualBoard(elf, mechanism, plant_of(stood)) as made:
@@ -54,7 +53,7 @@ def moved(on: VirtualBoard, fault: str | None = None) -> Result:
 
 @dataclass(frozen=True)
 class Run:
-    """A motion, the frames of the first bus in it, and whether a drive is left driving."""
+    """A motion, the frames of its first bus, and true if a drive still drives at the end."""
 
     result: Result
     passed: list[Passed]
@@ -63,7 +62,7 @@ class Run:
 
 @cache
 def run_of(kind: str) -> Run:
-    """With the slowest transceivers that ISO 11898-2:2016 allows."""
+    """Play the motion with the slowest transceivers that ISO 11898-2:2016 allows."""
     with board(kind) as on:
         passed: list[Passed] = []
         wire = on.wiring.buses.wires["can1"]
@@ -89,8 +88,7 @@ def drives(on: VirtualBoard):
 
 @contextmanager
 def watched(kind: str, seconds: float) -> Iterator[tuple[VirtualBoard, list[Passed], float]]:
-    """An armed board: with the frames that have passed on its first bus in so much time, and the share of it in which
-    the bus was in use."""
+    """Return an armed board, the frames that passed on its first bus in a number of seconds, and the bus load."""
     with board(kind) as on:
         passed: list[Passed] = []
         wire = on.wiring.buses.wires["can1"]
@@ -107,8 +105,8 @@ def watched(kind: str, seconds: float) -> Iterator[tuple[VirtualBoard, list[Pass
 
 @pytest.mark.parametrize("kind", ["damiao", "fd", "robomaster", "three", *OTHERS])
 def test_the_image_moves_an_arm_of_drives_as_the_host_computes_it(kind):
-    """Most of the inertia of some joints is the inertia of the drives' rotors, which the file has. A RobStride that is
-    switched on below its zero reports a turn more. No frame is disturbed."""
+    """The drives' rotors make up most of the inertia of some joints. The mechanism file has these rotors. A RobStride
+    that is switched on below its zero reports one turn more. No frame is disturbed."""
     run = run_of(kind)
     result, passed = run.result, run.passed
     assert result.ended == "done" and result.state == "DISARMED" and result.bit_identical is True
@@ -125,7 +123,7 @@ def test_the_image_moves_an_arm_of_drives_as_the_host_computes_it(kind):
     ("damiao", (1, 2, 3, 0x11, 0x12, 0x13)), ("fd", (1, 2, 3, 0x11, 0x12, 0x13)),
     ("moteus", (0xF701, 0xF702, 0xF703, 0x177, 0x277, 0x377))])
 def test_each_tick_brings_every_drive_one_frame_and_loads_the_bus_as_check_says(kind, ids):
-    """At rest with kp = kd = 0, whose zeros cost more stuffed bits than random numbers do."""
+    """The arm is at rest with kp = kd = 0. Zeros cost more stuffed bits than random numbers."""
     with watched(kind, 0.1) as (on, passed, share):
         sent = [p.frame.id for p in passed]
         assert all(abs(sent.count(k) - 100) <= 1 for k in ids)
@@ -134,15 +132,15 @@ def test_each_tick_brings_every_drive_one_frame_and_loads_the_bus_as_check_says(
 
 
 SLOWEST = 255e-9  # s from a controller's output to its input
-# Damiao's register 35 has more rates from 1 Mbit/s on, 8 and 10 Mbit/s, which no clock here can make either.
+# Damiao's register 35 also has 8 and 10 Mbit/s. No clock here can make these rates.
 RATES = (1_000_000, 2_000_000, 2_500_000, 3_200_000, 4_000_000, 5_000_000)
 MADE = {"f405rg-4": (1_000_000,), "nucleo-g474re-6": (1_000_000, 2_000_000, 2_500_000, 5_000_000)}
 
 
-@pytest.mark.bench  # the fastest and the slowest one are above
+@pytest.mark.bench  # the fastest and the slowest rate are above
 @pytest.mark.parametrize(("name", "rate"), [(name, rate) for name, rates in MADE.items() for rate in rates])
 def test_every_rate_of_damiaos_that_a_chips_clock_makes_moves_the_arm(name, rate):
-    """With the slowest transceivers that ISO 11898-2:2016 allows, and without any disturbed frame."""
+    """Transceivers are the slowest that ISO 11898-2:2016 allows. No frame is disturbed."""
     mechanism = at_rate(name, rate)
     with VirtualBoard(build.build_image(mechanism, IMAGES / mechanism.name).elf, mechanism, plant_of(mechanism)) as on:
         passed: list[Passed] = []
@@ -165,15 +163,15 @@ def test_every_other_rate_of_damiaos_is_refused_by_check(name, rate):
 @pytest.mark.parametrize(("kind", "told"), [("damiao", Wire("can", 1e6)), ("robstride", Wire("can", 1e6)),
                                             ("mini-cheetah", Wire("can", 1e6)), ("fd", Wire("can-fd", 1e6, 5e6))])
 def test_no_round_takes_longer_than_check_says(kind, told):
-    """Over a whole run: settings, rest, motion. Only one round has more frames: the tick that switches the drives off
-    sends that at once, in addition to its commands, and the next round follows immediately."""
+    """The run has settings, rest and motion. Only one round has more frames: the tick that switches the drives off
+    sends these frames in addition to its commands. The next round follows immediately."""
     said = bus_load(told, [(j.drive.id, j.drive.type) for j in described(kind).streamed])
     data_bit = 1.0 / (told.data_bitrate or told.bitrate)
     rounds: list[list[float]] = []
     last = -1.0
     for p in run_of(kind).passed:
         length = image(p.frame).length(1.0 / told.bitrate, data_bit)
-        if p.seconds - length - last > 50e-6:  # the bus has been idle: a frame of another tick
+        if p.seconds - length - last > 50e-6:  # after an idle bus comes a frame of another tick
             rounds.append([])
         rounds[-1].append(length + INTERMISSION / told.bitrate)
         last = p.seconds
@@ -182,7 +180,7 @@ def test_no_round_takes_longer_than_check_says(kind, told):
 
 
 def test_commands_leave_at_equal_times():
-    """A tick's commands leave at the start of the next tick; interrupt and wire cause the spread."""
+    """A tick's commands leave at the start of the next tick. Interrupt and wire cause the spread."""
     with board() as on:
         passed: list[Passed] = []
         on.wiring.buses.wires["can1"].log = passed.append
@@ -193,8 +191,8 @@ def test_commands_leave_at_equal_times():
 
 @pytest.mark.parametrize("kind", ["damiao", "fd"])
 def test_commands_are_with_the_drives_when_check_says(kind):
-    """Measured from the begin of the tick after the one that computed them; another test shows that they leave
-    then."""
+    """The time runs from the begin of the tick after the computing tick. Another test shows that commands leave at this
+    time."""
     with board(kind) as on:
         passed: list[Passed] = []
         on.wiring.buses.wires["can1"].log = passed.append
@@ -212,26 +210,26 @@ def test_commands_are_with_the_drives_when_check_says(kind):
         session.link.close()
 
 
-FOREIGN = "ENCODER or DRIVE_SILENT"  # by the moment: a foreign frame gets through, or collides with the drive's own
+FOREIGN = "ENCODER or DRIVE_SILENT"  # depends on the time: a foreign frame passes or collides
 STATES = {"drive-silent": "DRIVE_SILENT", "drive-ails": "DRIVE_FAULT", "drive-restarts": "DRIVE_SILENT",
           "bus-babble": "DRIVE_SILENT", "bus-foreign": FOREIGN, "bus-short": "BUS_OFF",
-          "bus-held": "DRIVE_SILENT or BUS_OFF"}  # by the sender at that moment: a drive, or the board
+          "bus-held": "DRIVE_SILENT or BUS_OFF"}  # depends on the sender at that time: a drive, or the board
 SETTING = {"drive-rescaled": "DRIVE_SETTING"}
 WRONG: dict[str, dict[str, str]] = {
     "damiao": STATES, "fd": {name: STATES[name] for name in ("drive-silent", "bus-foreign", "bus-short")},
     "robstride": {name: STATES[name] for name in ("drive-silent", "bus-foreign")},
     "cubemars": {name: STATES[name] for name in ("drive-ails", "drive-restarts")},
     "mini-cheetah": {name: STATES[name] for name in ("drive-silent", "bus-foreign", "bus-short")},
-    # the campaign plays a foreign sender at many moments of a tick
+    # the campaign plays a foreign sender at many phases of a tick
     "moteus": {name: said for name, said in STATES.items() if name != "bus-foreign"} | SETTING,
-    "odrive-can": STATES | SETTING | {"bus-short": "BUS_OFF or DRIVE_SILENT"}}  # the first of two nodes that sees it
+    "odrive-can": STATES | SETTING | {"bus-short": "BUS_OFF or DRIVE_SILENT"}}  # depends on which node sees it first
 ENDLESS = ("cubemars", "mini-cheetah")  # these drives have no time limit in their mode
 
 
 @pytest.mark.parametrize(("kind", "fault", "name"), [
     (kind, *pair) for kind, pairs in WRONG.items() for pair in pairs.items()])
 def test_what_goes_wrong_on_the_bus_ends_in_its_name_with_nothing_driven(kind, fault, name):
-    """If the board cannot reach the drives, their own timeouts end the torque. A moteus then brakes."""
+    """If the board cannot reach the drives, the drives' timeouts end the torque. A moteus then brakes."""
     with board(kind) as on:
         result = moved(on, fault)
         assert result.state == ("DISARMED" if fault in SETTING else "FAULT")
@@ -244,7 +242,7 @@ def test_what_goes_wrong_on_the_bus_ends_in_its_name_with_nothing_driven(kind, f
 
 @pytest.mark.parametrize(("kind", "safe"), [("cubemars", False), ("mini-cheetah", True)])
 def test_when_the_board_dies_drives_without_a_time_limit_go_on_until_their_supply_is_cut(kind, safe):
-    """As check says of CubeMars' drives: a relay at the enable output must cut the supply."""
+    """`check` says of CubeMars' drives that a relay at the enable output must cut their supply."""
     with board(kind) as on:
         session = armed(on)
         on.run(0.02)
@@ -289,7 +287,7 @@ def test_a_supply_that_hangs_on_enable_needs_a_start_button_until_the_board_is_a
 
 @pytest.mark.parametrize("kind", ["damiao", "fd", *OTHERS])
 def test_what_comes_in_every_tick_drives_answer_without_python(kind):
-    """Python in every frame took two fifths of the time of seven drives."""
+    """A call of Python in every frame took two fifths of the processor time of seven drives."""
     with board(kind) as on:
         session, asked, passed = armed(on), [], []
         on.run(0.05)
@@ -303,8 +301,7 @@ def test_what_comes_in_every_tick_drives_answer_without_python(kind):
 
 @pytest.mark.parametrize("early", [False, True])
 def test_mini_cheetahs_that_the_board_did_not_reach_are_off_once_it_does_again(early):
-    """Early firmware has constant voltages meanwhile, and leaves its mode only after a command, not by frames that
-    end the mode."""
+    """Early firmware has constant voltages meanwhile. A frame that ends the mode has no effect before a command."""
     with board("mini-cheetah", level=True) as on:
         for drive in drives(on):
             drive.early = early
@@ -363,7 +360,7 @@ def test_the_bus_is_back_after_a_short_and_the_arm_moves_again(kind, controller)
     ("damiao", "CAN1", lambda can: can.read(0x04, 4) & 1 << 8),  # MSR.TXM
     ("fd", "FDCAN1", lambda can: can.read(0x44, 4) >> 3 & 3 == 3)])  # PSR.ACT
 def test_the_bus_is_back_after_it_was_held_dominant_whenever_it_is_released(kind, controller, sends, release):
-    """The board is bus off, as it was sending. It tries again every 102 ticks, in two of them."""
+    """The board is bus off, because it was sending. It tries again in two of every 102 ticks."""
     with board(kind) as on:
         session, can, wire = armed(on), on.chip.cans[controller], on.wiring.buses.wires["can1"]
         on.run(0.02)
@@ -384,7 +381,7 @@ def test_the_bus_is_back_after_it_was_held_dominant_whenever_it_is_released(kind
     ("damiao", lambda on: on.chip.cans["CAN1"].read(0x04, 4) & 1 << 9, 255),  # MSR.RXM; ESR.REC has eight bits
     ("fd", lambda on: on.chip.cans["FDCAN1"].read(0x44, 4) >> 3 & 3 == 2, 128)])  # PSR.ACT; ECR.REC has seven, and RP
 def test_errors_in_sending_and_in_hearing_are_told_apart(kind, hears, most):
-    """Without an acknowledgement: 128 errors in sending. Then the bus is held while a drive sends."""
+    """A missing acknowledgement gives 128 errors in sending. Then the bus is held while a drive sends."""
     with board(kind) as on:
         session = session_with(on)
         session.connect()
@@ -421,8 +418,8 @@ def test_a_bus_that_is_held_from_the_start_is_off_until_it_is_released(kind):
     ("damiao", lambda drive: drive.status == 0xD), ("moteus", lambda drive: drive.mode == TIMEOUT),
     ("odrive-can", lambda drive: drive.errors == WATCHDOG)])
 def test_when_the_board_dies_the_drives_stop_by_themselves(kind, stopped):
-    """The reset pin is held, and the board sends nothing. The drives' timeout was set before they were armed. An ODrive
-    is cleared when the board is back."""
+    """The reset pin is held, so the board sends nothing. The drives' timeout was set before arming. The board clears an
+    ODrive's errors when it is back."""
     with board(kind) as on:
         session = armed(on)
         on.run(0.02)

@@ -1,6 +1,5 @@
-"""An arm on six Dynamixel X as a whole: flash image, the virtual chip's USART on one wire at 2 Mbit/s, servos, plant.
-
-Their motors are stepped in Python, ten times as long as others: most rows run in the bench."""
+"""A whole arm on six Dynamixel X: flash image, the virtual chip's USART on one wire at 2 Mbit/s, servos, plant. `make
+bench` runs most rows."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -54,9 +53,9 @@ def servos(on: VirtualBoard) -> list[Dynamixel]:
 
 
 def test_the_image_moves_the_arm_as_the_host_computes_it_far_nearer_than_pd_alone():
-    """With gears without backlash: a fifteenth of the error with PD alone, about a count of the encoders, 1.5 mrad, and
-    more where a servo's own millisecond lies late in the board's tick (1.94 and 2.01 mrad of the waist were seen). The
-    wire is taken for as long as `check` says, and would be for too long by seven."""
+    """The gears have no backlash. The error is a fifteenth of the error with PD alone: about a count of the encoders,
+    1.5 mrad. It is larger if a servo's millisecond lies late in the board's tick (1.94 and 2.01 mrad of the waist were
+    seen). The wire is busy for the time that `check` says. Seven servos would need too much time."""
     with board() as on:
         times: list[tuple[float, int]] = []
         on.wiring.buses.lines["servos"].log = lambda seconds, packet: times.append((seconds, len(packet)))
@@ -76,7 +75,7 @@ def test_the_image_moves_the_arm_as_the_host_computes_it_far_nearer_than_pd_alon
 
 @pytest.mark.bench
 def test_with_the_backlash_of_the_gears_the_arm_stays_within_twice_of_it():
-    """15 arcmin, 4.4 mrad."""
+    """The backlash is 15 arcmin, or 4.4 mrad."""
     with board(backlash=True) as on:
         result = moved(on)
     assert (result.ended, result.state, result.bit_identical) == ("done", "DISARMED", True)
@@ -84,7 +83,7 @@ def test_with_the_backlash_of_the_gears_the_arm_stays_within_twice_of_it():
 
 
 def _duties() -> Mechanism:
-    """Two joints, upright, with servos that measure no current: an XC430 and an XL430, the other way round."""
+    """Return an upright arm with two servos without a current sensor: an XC430, and a reversed XL430."""
     text = DYNAMIXELS.replace("two_dynamixels", "two_duties").replace("[0.0, 0.0, 0.0]", "[0.0, -9.81, 0.0]")
     text = text.replace("effort = 2.9", "effort = 1.2").replace("ku = 12.0, kv = 0.6", "ku = 40.0, kv = 1.6")
     for friction, drive in (("0.0365, coulomb = 0.057", 'xc430-w240", bus = "servos", id = 1'),
@@ -95,7 +94,7 @@ def _duties() -> Mechanism:
 
 
 def test_servos_without_a_current_sensor_move_an_arm_by_duties():
-    """In PWM mode, with the backlash of their gears, 4.4 mrad."""
+    """The servos are in PWM mode, and their gears have a backlash of 4.4 mrad."""
     m, left = _duties(), {}
     start = [joint.start for joint in m.streamed]
     rest = np.zeros((3, 2))
@@ -115,8 +114,8 @@ def test_servos_without_a_current_sensor_move_an_arm_by_duties():
 
 
 def test_servos_behind_a_transceiver_of_rs_485_move_and_none_hears_a_board_that_does_not_switch_it():
-    """The USART drives its direction pin, from a bit before the first byte to a bit after the last: 0.5 us each. On the
-    wire of before the driver would be still, or sent into answers."""
+    """The USART drives its direction pin from a bit before the first byte to a bit after the last byte: 0.5 us each.
+    Without switching, the driver would stay off, or disturb answers."""
     m = _loaded(DYNAMIXELS.replace("nucleo-g474re-6", "nucleo-g474-can"), "two_behind_a_transceiver")
     elf = platformio.build_image(m, IMAGES / "two_behind_a_transceiver").elf
     start, rest = [joint.start for joint in m.streamed], np.zeros((3, 2))
@@ -131,7 +130,7 @@ def test_servos_behind_a_transceiver_of_rs_485_move_and_none_hears_a_board_that_
         usart, pins = on.chip.usarts["USART3"], on.chip.gpio["B"]
         cycles = on.chip.rcc.hclk / RATE
         assert usart.sends_on_line and usart.guards == pytest.approx((cycles, cycles))
-        behind = [left for left in told if 0.0 < left < 2.0 / RATE]  # of questions, the last packets of their bursts
+        behind = [left for left in told if 0.0 < left < 2.0 / RATE]  # questions end their bursts
         assert len(behind) > 500 and np.allclose(behind, 1.0 / RATE, atol=0.1 / RATE)
         for there, key, value in ((usart, "CR3", usart.value["CR3"] & ~(1 << 14)),
                                   (usart, "CR3", usart.value["CR3"] | 1 << 3), (pins, "MODER", 0)):
@@ -165,7 +164,7 @@ def test_a_rate_that_the_clock_does_not_make_or_that_servos_do_not_have_is_refus
         ("bus-babble", "DRIVE_SILENT"), ("bus-short", "DRIVE_SILENT"), ("bus-foreign", "DRIVE_SILENT"),
         ("supply-off", "UNDER_VOLTAGE or DRIVE_FAULT"), ("estop", "ESTOP")))])
 def test_what_goes_wrong_ends_with_no_servo_that_turns(fault, named):
-    """Nobody cuts a supply: servos that the board does not reach stop by their watchdogs."""
+    """No supply is cut. Servos that the board cannot reach stop by their watchdogs."""
     with board() as on:
         result = moved(on, fault)
         said = f"{result.ended} {result.state}"

@@ -1,5 +1,5 @@
-"""Every frame that an image sends to drives in a run, compared with the same C on this computer, in single precision,
-given the same answers: bit for bit, for every family, with the loop in the board or in the drives."""
+"""Compares every frame that an image sends to drives with the same C on this computer, bit for bit. Both get the same
+answers and use single precision. Every family is tested, with the loop in the board and in the drives."""
 
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
@@ -22,13 +22,13 @@ from tests.support.boards import IMAGES
 from tests.support.bus_arm import arm
 from tests.support.drives import Bussed
 
-WARM = 40  # ticks at least before each command to the board
+WARM = 40  # least ticks before each command to the board
 
 
 @dataclass
 class Traffic:
     """By tick: frames of the board, and the drives' answers since. moves: the first tick whose target has a velocity.
-    ends: the last one."""
+    ends: the last of these ticks."""
 
     sent: dict[int, list[Frame]] = field(default_factory=lambda: defaultdict(list))
     answers: dict[int, list[Frame]] = field(default_factory=lambda: defaultdict(list))
@@ -53,7 +53,7 @@ def watched(on: VirtualBoard) -> Traffic:
 
 @cache
 def mechanism_of(kind: str) -> tuple[Mechanism, Path]:
-    """Mechanism of tests.support.bus_arm; fd-drive: drives on CAN FD that close their loops themselves."""
+    """Return a mechanism of tests.support.bus_arm. fd-drive: drives on CAN FD that close the loops."""
     if kind != "fd-drive":
         return arm(kind)
     m, _ = arm("fd")
@@ -76,15 +76,15 @@ def image(kind: str) -> tuple[Mechanism, Traffic]:
 
 
 def first(traffic: Traffic) -> int:
-    """The tick with the first frame that is none of the earlier ones: the first that enables."""
+    """Return the first tick with a frame that differs from all earlier frames. This frame enables a drive."""
     ticks = sorted(traffic.sent)
     rest = {(f.id, f.data) for t in ticks[:traffic.moves // 3] for f in traffic.sent[t]}
     return next(t for t in ticks if any((f.id, f.data) not in rest for f in traffic.sent[t]))
 
 
 def replayed(m: Mechanism, traffic: Traffic, start: int) -> tuple[dict[int, list[Frame]], int]:
-    """Frames of the application on this computer, by tick, with START before tick `start`; and the tick in which its
-    target begins to move."""
+    """Return the application's frames on this computer, by tick, and the tick in which its target begins to move.
+    start: START comes before this tick."""
     app, motion = Bussed(m), knots(short_motion(m), m)
     for d in app.drives.values():
         d.deaf = True  # the answers are those of the image's drives
@@ -107,7 +107,8 @@ def replayed(m: Mechanism, traffic: Traffic, start: int) -> tuple[dict[int, list
 
 
 def differing(m: Mechanism, traffic: Traffic) -> tuple[int, int]:
-    """Number of compared frames of the image, and of those that this computer has not sent in the same tick."""
+    """Return the number of compared frames of the image, and the number of these frames that this computer has not sent
+    in the same tick."""
     _, moves = replayed(m, traffic, traffic.moves - 2)
     start = traffic.moves - 2 + traffic.moves - moves  # both then begin in the same tick
     sent, moves = replayed(m, traffic, start)

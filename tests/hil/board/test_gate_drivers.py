@@ -48,7 +48,7 @@ def test_a_driver_whose_supply_dips_forgets_and_pulls_its_fault_line():
     assert driver.gain == 20.0 and not driver.pulls_fault(0.02)
     driver.supply(0.03, 5.0)
     assert driver.gain == 10.0 and driver.registers[2] == 0x400 and driver.pulls_fault(0.03)
-    driver.supply(0.04, 0.0)  # without any supply it pulls nothing, and answers nothing
+    driver.supply(0.04, 0.0)  # without supply it pulls no line and does not answer
     assert not driver.pulls_fault(0.04) and driver.exchange(0.04, 1 << 15, 1) == 0
     driver.supply(0.05, NOMINAL)
     assert driver.pulls_fault(0.055) and not driver.pulls_fault(0.061)
@@ -112,8 +112,8 @@ def test_drivers_that_lost_their_supply_while_disarmed_are_told_anew_before_anyt
 
 @pytest.mark.parametrize("state", ["ARM", "PROBE"])
 def test_nothing_arms_through_drivers_that_have_just_forgotten(connected, state):
-    """They lose their registers between the board's last check and the command, which is refused by name, and succeeds
-    after the registers are written again."""
+    """The drivers lose their registers between the board's last check and the command. The command is refused by name.
+    It succeeds after the board has written the registers again."""
     board, session = connected
     asked = {"ARM": session.arm, "PROBE": lambda: session.ask(Probe(0, 0, 0.0), "PROBE")}[state]
     spoiling = True
@@ -134,7 +134,7 @@ def test_nothing_arms_through_drivers_that_have_just_forgotten(connected, state)
 
 
 def test_drivers_that_forget_under_way_are_a_fault(connected):
-    """Their fault line does not show it (TI e2e 184722)."""
+    """The drivers' fault line does not show the loss (TI e2e 184722)."""
     board, session = connected
     session.arm()
     board.gate_drivers[1].forget()
@@ -158,7 +158,7 @@ def test_a_short_shuts_down_is_a_fault_and_is_told_by_its_transistors(connected)
 
 
 def test_a_driver_that_falls_silent_is_refused_for_as_long_as_it_is(connected):
-    """Link and watchdog are served meanwhile."""
+    """Link and watchdog work meanwhile."""
     board, session = connected
     board.gate_drivers[0].deaf = True
     settled(board, session, 0.3)

@@ -1,4 +1,4 @@
-"""An arm of moteus controllers as a whole, and the makers' own tool with its drives."""
+"""A whole arm of moteus controllers, and the maker's tool with these drives."""
 
 import json
 import subprocess
@@ -35,7 +35,7 @@ def test_other_firmware_than_the_file_s_is_refused(monkeypatch):
 
 
 def test_a_drive_that_has_timed_out_stays_so_until_the_board_stops_it_and_arms_again():
-    """Its cable is off for a moment: it is in mode 11, which no command of position ends."""
+    """The drive's cable is off for a short time. The drive is then in mode 11, which no position command ends."""
     with board("moteus") as on:
         session = armed(on)
         on.run(0.02)
@@ -45,13 +45,13 @@ def test_a_drive_that_has_timed_out_stays_so_until_the_board_stops_it_and_arms_a
         assert first.mode == TIMEOUT and first.brakes_alone
         first.cut = False
         on.run(0.01)
-        assert first.mode == STOPPED and not first.driving  # the board is in FAULT, and stops it in every tick
+        assert first.mode == STOPPED and not first.driving  # the board is in FAULT, and stops the drive in every tick
         session.link.close()
 
 
 @pytest.mark.parametrize("arguments", [["--info"], ["--dump-config"]])
 def test_the_makers_tool_reads_a_drive_over_python_can(arguments, tmp_path):
-    """In simulated time a millisecond passes with each frame. The tool is the package's own, in another process."""
+    """A millisecond of simulated time passes with each frame. The package's tool runs in another process."""
     mechanism = replace(described("moteus"), gravity=(0.0, 0.0, 0.0))
     with DrivesAlone(mechanism, plant_of(mechanism)) as alone:
         line = [sys.executable, "-m", "moteus.moteus_tool", "--force-transport", "pythoncan", "--can-iface", "slcan",

@@ -1,4 +1,4 @@
-"""An arm of ODrive's drives as a whole: positions that are asked for, heartbeats that come unasked."""
+"""A whole arm of ODrive's drives. The board asks for positions. Heartbeats come unasked."""
 
 import re
 
@@ -21,7 +21,7 @@ STOCK = ARM.with_name("odrive_arm.toml")
 
 
 def test_positions_are_no_older_than_check_says_when_the_law_has_them():
-    """A question's end is the time of the position. Heartbeats let questions come later, at worst in the next tick. The
+    """A position is as old as the end of its question. Heartbeats delay questions, at worst into the next tick. The
     newest answer counts."""
     with watched(KIND, 0.1) as (on, passed, _):
         begins = np.array([p.seconds - image(p.frame).length(1e-6, 1e-6) for p in passed if p.frame.id == 1 << 5 | 14])
@@ -40,7 +40,7 @@ def test_positions_are_no_older_than_check_says_when_the_law_has_them():
 
 
 def test_each_tick_asks_every_drive_and_commands_it_and_loads_the_bus_as_check_says():
-    """Heartbeats, which come every ten milliseconds, included."""
+    """The load includes a heartbeat every ten milliseconds."""
     with watched(KIND, 0.2) as (on, passed, share):
         for id in (1, 2, 3):
             kinds = [(p.frame.id & 31, p.frame.remote, len(p.frame.data)) for p in passed if p.frame.id >> 5 == id]
@@ -57,7 +57,7 @@ def test_old_firmware_is_refused_in_words():
 
 
 def test_firmware_0_5_which_does_not_tell_its_version_is_refused_by_name():
-    """It answers where it is, and its heartbeats come; the others are as they must be."""
+    """This drive reports its position and sends heartbeats. The other drives have the right version."""
     with board(KIND) as on:
         old = drives(on)[1]
         old.firmware = (0, 5, 6)
@@ -72,8 +72,9 @@ def test_firmware_0_5_which_does_not_tell_its_version_is_refused_by_name():
     pytest.param(0.25e-3, (0.45, 0.45, 0.45), marks=pytest.mark.bench),
 ])
 def test_joints_are_where_they_should_be_though_their_positions_are_old(off, most, monkeypatch, tmp_path):
-    """Also where the age is another than the board takes it for, by a quarter of a tick either way. Without regard to
-    it they are 1.28, 0.92 and 0.53 mrad rms off. base_turn goes with 1.75 rad/s rms: a quarter alone is 0.44 mrad."""
+    """The true age of the positions may differ from the board's assumption by a quarter of a tick either way. If the
+    board ignored the age, the errors would be 1.28, 0.92 and 0.53 mrad rms. base_turn moves with 1.75 rad/s rms, so a
+    quarter of a tick is 0.44 mrad."""
     mechanism = load_mechanism(STOCK)
     known = feedback_age.ages
     monkeypatch.setattr(feedback_age, "ages", lambda it: {name: s + off for name, s in known(it).items()})
@@ -93,7 +94,7 @@ def test_a_drive_is_told_its_mode_and_to_give_nothing_before_it_is_enabled():
 
 
 def test_a_drive_without_heartbeats_is_silent_and_one_that_loses_them_ends_the_motion():
-    """It answers all the time where it is."""
+    """The drive answers all position requests."""
     with board(KIND) as on:
         session = armed(on)
         on.run(0.1)

@@ -1,5 +1,5 @@
-"""A web page may have requests sent to any port of TCP, but cannot speak to the port of a virtual board; nor can any
-other program that does not begin with a frame."""
+"""A web page can make a browser send requests to any TCP port. It cannot reach the board behind the port of a virtual
+board. Neither can another program whose first bytes are no frame."""
 
 import socket
 from urllib.parse import urlsplit
@@ -21,7 +21,7 @@ FRAME = b"\0" + Codec(3).encode(Hello(), 0)
 
 @pytest.fixture(params=["tcp", "unix"])
 def line(request, tmp_path):
-    """Return the port, and a host's socket to it."""
+    """Return the port, and a host's socket that is connected to the port."""
     at = 0 if request.param == "tcp" else f"unix:{tmp_path}/arm"
     port = ServedPort(at)
     with socket.socket(socket.AF_UNIX if at else socket.AF_INET) as host:
@@ -37,7 +37,7 @@ def line(request, tmp_path):
 
 
 def heard(port, host, pieces):
-    """Return all bytes that come through, with None at the end if the port hung up."""
+    """Return all bytes that the board gets. A None at the end says that the port hung up."""
     come, there = [], b"".join(pieces)
     for piece in pieces:
         try:
@@ -52,7 +52,7 @@ def heard(port, host, pieces):
 
 FLIPPED = FRAME[:4] + bytes([FRAME[4] ^ 1]) + FRAME[5:]
 STRANGERS = [b"POST ", b"post ", b"PROPFIND ", b"\r\nPOST ", b"PRI * ", b"\x16\x03\x01\x02\x00\x01\x00", b"\0POST ",
-             FLIPPED, b"\1\0", b"a" * 2000]  # HTTP/2 and a TLS hello among them, and a frame that was spoilt
+             FLIPPED, b"\1\0", b"a" * 2000]  # HTTP/2, a TLS hello, and a spoilt frame are among them
 
 
 @pytest.mark.parametrize("cut", [1, 3, None])
@@ -97,7 +97,7 @@ def test_what_was_written_before_one_end_closed_still_arrives():
     cable.write(b"up")
     cable.sendall(b"down")
     cable.close()
-    assert cable.recv(9) == b"up" and cable.recv(9) == b""  # as of a socket whose other end is closed
+    assert cable.recv(9) == b"up" and cable.recv(9) == b""  # like a socket whose other end is closed
     assert cable.read(9) == b"down"
     for use in (lambda: cable.read(9), lambda: cable.write(b"x"), lambda: cable.sendall(b"x")):
         with pytest.raises(OSError):

@@ -1,4 +1,4 @@
-"""The SO-101 on its servos, as a whole: flash image, the virtual chip's USART on one wire, servos, plant."""
+"""The whole SO-101 on its servos: flash image, the virtual chip's USART on one wire, servos, plant."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,7 +33,7 @@ JOINTS = 6
 @contextmanager
 def board(name: str = "f405rg-6", feedforward: bool = True, backlash: bool = False,
           cutoff: bool = True) -> Iterator[VirtualBoard]:
-    """backlash: true for that of the servos' gears. cutoff: true if the board switches the servos' supply."""
+    """backlash: true if the servos' gears have backlash. cutoff: true if the board switches the servos' supply."""
     m, elf = arm(name, feedforward, cutoff)
     with VirtualBoard(elf, m, plant_of(m) if backlash else Plant(m)) as made:
         made.brakes = True
@@ -58,8 +58,8 @@ def armed(on: VirtualBoard) -> Session:
 
 
 def over_phases(name: str = "f405rg-6") -> tuple[NDArray[np.float64], float]:
-    """Rms error (JOINTS,) of the motion over several phases of the servos' milliseconds in the board's tick, and the
-    largest error of all, rad."""
+    """Return the rms error (JOINTS,) and the largest error of the motion, rad, over several phases of the servos'
+    milliseconds in the board's tick."""
     squares, worst = [], 0.0
     for later in (0.0, 0.25e-3, 0.5e-3, 0.75e-3):
         with board(name) as on:
@@ -75,7 +75,8 @@ def over_phases(name: str = "f405rg-6") -> tuple[NDArray[np.float64], float]:
 
 
 def test_the_image_moves_the_arm_as_the_host_computes_it_far_nearer_than_pd_alone():
-    """Within 1.3 counts of its encoders on average, a tenth of the error with PD alone; with gears without backlash."""
+    """The gears have no backlash. The error is 1.3 counts of the encoders on average, a tenth of the error with PD
+    alone."""
     rms, worst = over_phases()
     with board(feedforward=False) as on:
         alone = moved(on, feedforward=False)
@@ -85,8 +86,8 @@ def test_the_image_moves_the_arm_as_the_host_computes_it_far_nearer_than_pd_alon
 
 
 def test_with_the_backlash_of_the_gears_the_arm_stays_within_it_and_its_report_says_so(tmp_path):
-    """17 mrad, within which weight and friction place an output. The report blames no encoder and no model for it, nor
-    for positions that are a tick old."""
+    """The backlash is 17 mrad. Weight and friction place an output within it. The report names neither encoder nor
+    model as the cause, and positions that are a tick old neither."""
     with board(backlash=True) as on:
         result = moved(on, log=tmp_path / "run.mcap")
     assert (result.ended, result.state, result.bit_identical) == ("done", "DISARMED", True)
@@ -141,7 +142,7 @@ void ft_feetech_command(ft_frame *, const ft_drive_config *, const ft_drive_targ
 
 
 def packs(ffi, lib, duty, limits) -> list[bytes]:
-    """Parameters of each tick's packet of duties; the remainder of rounding is carried on."""
+    """Return the parameters of each tick's packet of duties. The remainder of rounding goes into the next tick."""
     frame, carried = ffi.new("ft_frame *"), ffi.new("float[6]")
     packets = []
     for row in duty:
@@ -159,7 +160,7 @@ def test_a_tick_takes_of_the_wire_what_check_says():
     with board() as on:
         line = on.wiring.buses.lines["servos"]
         session = armed(on)
-        rig.pump(on, session, 2)  # enabled servos were sent the settings that they lose without power
+        rig.pump(on, session, 2)  # the board sent enabled servos the settings that they lose without power
         times: list[tuple[float, int]] = []
         line.log = lambda seconds, packet: times.append((seconds, len(packet)))
         rig.pump(on, session, 10)
@@ -173,7 +174,7 @@ def test_a_tick_takes_of_the_wire_what_check_says():
     ("drive-silent", "DRIVE_SILENT"), ("drive-late", "DRIVE_SILENT"), ("drive-ails", "DRIVE_FAULT"),
     ("drive-restarts", "DRIVE_SILENT"), ("bus-babble", "DRIVE_SILENT"), ("bus-foreign", "DRIVE_SILENT"),
     ("bus-short", "DRIVE_SILENT"), ("estop", "ESTOP"),
-    ("supply-off", "UNDER_VOLTAGE or DRIVE_FAULT"),  # whichever is found first, by the board or by a servo
+    ("supply-off", "UNDER_VOLTAGE or DRIVE_FAULT"),  # depends on which is first: the board or a servo
     ("reset", "")])
 def test_what_goes_wrong_ends_with_no_servo_that_turns(fault, named):
     """The board cuts the supply of servos that it cannot reach."""
@@ -188,7 +189,7 @@ def test_what_goes_wrong_ends_with_no_servo_that_turns(fault, named):
 
 @pytest.mark.parametrize(("fault", "joints"), [("bus-babble", range(JOINTS)), ("drive-silent", range(1))])
 def test_that_servos_that_nobody_reaches_keep_their_duty_where_nobody_cuts_their_supply_which_is_said(fault, joints):
-    """Nothing else stops them, as `check` says."""
+    """`check` says that nothing else stops these servos."""
     with board(cutoff=False) as on:
         result = moved(on, fault)
         assert "DRIVE_SILENT" in result.ended and not result.outputs_safe
@@ -202,7 +203,7 @@ def test_that_servos_that_nobody_reaches_keep_their_duty_where_nobody_cuts_their
 
 
 def test_that_servos_of_a_board_that_dies_are_let_go_by_its_next_start():
-    """Its watchdog resets it after 0.1 s at most; a first packet follows a moment later."""
+    """The board's watchdog resets it after 0.1 s at most. The first packet follows soon afterwards."""
     with board(cutoff=False) as on:
         armed(on)
         assert all(servo.driving for servo in servos(on))
@@ -216,7 +217,7 @@ def test_that_servos_of_a_board_that_dies_are_let_go_by_its_next_start():
 
 
 def debugged(on: VirtualBoard) -> None:
-    """A debugger connects, as OpenOCD does, and halts the processor."""
+    """Connect a debugger like OpenOCD, and halt the processor."""
     probe = Probe(on.chip)
     probe.attach()
     on.run(0.004)
@@ -228,7 +229,7 @@ def debugged(on: VirtualBoard) -> None:
     (lambda on: on.chip.supply(0.0), "f405rg-6"), (lambda on: on.reset("pin"), "f405rg-6")],
     ids=["hangs", "debugger", "debugger, where PWM stops", "no supply", "reset"])
 def test_that_servos_of_a_board_that_dies_lose_their_supply(strike, name):
-    """A board that hangs, by its watchdog; a chip in reset or without power, as the relay opens."""
+    """The watchdog resets a board that hangs. With the chip in reset or without power, the relay opens."""
     with board(name) as on:
         armed(on)
         assert all(servo.driving for servo in servos(on))

@@ -1,5 +1,5 @@
-"""The exact flash image tracks motions on the virtual board with plant and host, has the host's arithmetic, and repeats
-itself."""
+"""The exact flash image tracks motions on the virtual board with plant and host. Its arithmetic equals the host's, and
+its runs repeat."""
 
 from dataclasses import replace
 
@@ -40,9 +40,9 @@ def test_the_arm_really_moves_to_where_the_motion_ends(played):
 
 
 def test_the_targets_are_those_of_the_trajectory(played):
-    """The targets at the tick boundaries are within a few steps of the wire's positions from the trajectory itself."""
+    """The targets at the tick boundaries differ from the trajectory by at most a few wire units."""
     moving = played.target_positions[played.moving]
-    ticks = np.arange(len(moving)) + 1.0  # the first moving target is that of the end of the first interval
+    ticks = np.arange(len(moving)) + 1.0  # the first moving target is the target at the end of the first interval
     errors = [np.abs(moving - rig.short_motion().at((ticks + shift) * 1e-3)[0]).max() for shift in (-1, 0, 1, 2)]
     assert min(errors) < 1e-8
 
@@ -52,7 +52,7 @@ def test_feed_forward_divides_the_error_of_the_experiment_by_ten(experiment):
     assert alone.ended == experiment.ended == "done"
     assert np.all(alone.tracking_rms > 5e-3)
     assert np.all(experiment.tracking_rms < 0.1 * alone.tracking_rms)
-    assert alone.digest != experiment.digest  # an image of its own
+    assert alone.digest != experiment.digest  # the images differ
     assert alone.bit_identical is None
 
 
@@ -114,7 +114,7 @@ def test_an_unknown_fault_is_bad_input():
 
 
 class Clock:
-    """Time of the machine, which passes by sleeping and by work."""
+    """The machine's time. It passes during sleep and work."""
 
     now = 0.0
 
@@ -126,7 +126,7 @@ class Clock:
 
 
 class Paced(Clock):
-    """A board and its clock. A run takes `run` s of processor time, and `grant` s for each second."""
+    """A board and its clock. A run takes `run` s of processor time, plus `grant` s for each simulated second."""
 
     def __init__(self, run, grant):
         self.seconds = self.worked = self.latest = 0.0
@@ -151,7 +151,7 @@ class Paced(Clock):
 
 @pytest.fixture
 def served(monkeypatch):
-    """Return a function that serves a board by a clock until that shows a time, s."""
+    """Return a function that serves a board by a clock until the clock shows a time, s."""
     def serve(board, clock, until):
         monkeypatch.setattr("femtorque.hil.board.virtual.time", clock)
         VirtualBoard.serve(board, until=lambda: clock.now > until)
@@ -160,8 +160,7 @@ def served(monkeypatch):
 
 
 def test_a_served_board_sleeps_where_nothing_is_due(served):
-    """Runs of 0.1 ms each take 4 % of the time that they grant, so that a second may have one in each millisecond at
-    most."""
+    """Each run of 0.1 ms takes 4 % of the time that it grants. So at most one run a millisecond is allowed."""
     board = Paced(run=1e-4, grant=0.04)
     served(board, board, 1.0)
     assert board.seconds == pytest.approx(1.0, abs=3e-3) and board.latest < 3e-3
@@ -179,7 +178,7 @@ def test_a_served_board_that_was_too_slow_does_not_run_after_lost_time(served):
 
 
 def test_a_served_board_waits_for_a_host_that_is_late_but_not_for_ever(served):
-    """The host is silent for half a second, which is five times its time-out, and then for good."""
+    """The host is silent for half a second, which is five times its time-out. Later it is silent for good."""
     clock = Clock()
     with rig.connected(armed=True) as (board, session):
         session.link.send(Poll())

@@ -1,5 +1,5 @@
-"""Frames on the wire are as long as the arithmetic of the standard and the bus budget's say; the budget's is written
-independently."""
+"""The lengths of frames on the wire equal the standard's arithmetic and the bus budget's arithmetic. The budget's
+arithmetic is written independently."""
 
 import random
 
@@ -17,11 +17,12 @@ def test_a_frame_without_stuffed_bits_has_the_standards_length():
     base, extended = Frame(0x555, bytes([0x55] * 8)), Frame(0x15555555, bytes([0x55] * 8), extended=True)
     for frame, length in ((base, 108), (extended, 128)):
         most = len(image(frame).levels) + TAIL
-        assert length <= most <= length + 4  # some stuffed bits of control field and check sum
+        assert length <= most <= length + 4  # at most four stuffed bits in control field and check sum
 
 
 def unstuffed(levels: str) -> str:
-    """Return the levels without the bit after every five alike, which is of the other kind and counts on."""
+    """Return the levels without stuffed bits. A stuffed bit follows five equal bits and has the other level. It counts
+    as the first bit of the next run."""
     plain, run = "", 0
     for at, level in enumerate(levels):
         if run == 5:
@@ -35,8 +36,8 @@ def unstuffed(levels: str) -> str:
 
 @pytest.mark.parametrize("extended", [False, True])
 def test_five_bits_alike_bring_a_sixth_and_the_check_sum_makes_the_message_a_multiple_of_the_generator(extended):
-    """The message times x^15 plus the check sum is a multiple of the generator polynomial, 0xC599 with its leading
-    one. Fields stand where the standard has them."""
+    """The message times x^15 plus the check sum is a multiple of the generator polynomial, 0xC599 with its leading one.
+    Fields are at the standard's places."""
     chance = random.Random(7)
     for _ in range(100):
         number, size = chance.randrange(1 << (29 if extended else 11)), chance.randrange(9)
@@ -63,8 +64,8 @@ def test_lengths_are_those_of_the_bus_budget_bit_for_bit(extended):
 
 @pytest.mark.parametrize("extended", [False, True])
 def test_lengths_of_fast_frames_differ_from_the_budgets_by_what_the_standard_says(extended):
-    """The rate changes at sample points, so that BRS and the delimiter take one bit of each rate; and a data field that
-    ends with five bits alike has no stuffed bit of its own before the fixed one. The budget is never too low."""
+    """The rate changes at sample points, so BRS and the delimiter together take one bit of each rate. If a data field
+    ends with five equal bits, only the fixed stuffed bit follows. The budget is never too low."""
     chance, seen = random.Random(6), set()
     for _ in range(600):
         number, size = chance.randrange(1 << (29 if extended else 11)), chance.choice(SIZES)

@@ -1,4 +1,4 @@
-"""The model of bxCAN does what the manual says, by register writes alone."""
+"""The model of bxCAN does what the manual says. The tests only write and read registers."""
 
 import pytest
 
@@ -18,7 +18,7 @@ BIT = 1e-6
 
 
 class Chip(Bench):
-    """Two controllers at 42 MHz; the first one is on a wire."""
+    """Two controllers at 42 MHz. The first controller is on a wire."""
 
     def __init__(self) -> None:
         super().__init__("stm32f4", 168e6)
@@ -32,12 +32,12 @@ class Chip(Bench):
 
     @property
     def lines(self) -> dict[tuple[int, str], bool]:
-        """Interrupt requests in the order of the vendor's CAN1_TX_IRQn and so on."""
+        """Return the interrupt requests in the order of the vendor's CAN1_TX_IRQn and so on."""
         return {(i, line): bool(can.asserted >> k & 1) for i, can in enumerate(self.cans)
                 for k, line in enumerate(("tx", "rx0", "rx1", "sce"))}
 
     def start(self, base: int = CAN1, mode: int = 0) -> None:
-        """Start as RM0090 32.4 says: out of sleep into initialisation, timing, filters, normal."""
+        """Start by RM0090 32.4: leave sleep, enter initialisation, set timing and filters, enter normal mode."""
         self.write(base + MCR, INRQ)
         assert self.run(1e-5, lambda: self.read(base + MSR) & 3 == 1)
         self.write(base + BTR, MEGABIT)
@@ -84,7 +84,7 @@ def test_modes_are_acknowledged_after_a_time_and_normal_only_on_a_bus_that_rests
 
 
 def test_initialisation_wins_over_sleep(chip):
-    """HAL_CAN_Init of ST's stm32f4xx_hal_can.c begins so: out of reset it adds INRQ to SLEEP and awaits INAK."""
+    """HAL_CAN_Init of ST's stm32f4xx_hal_can.c relies on this. After reset it adds INRQ to SLEEP and waits for INAK."""
     chip.write(CAN1 + MCR, INRQ | SLEEP)
     chip.run(1e-6)
     assert chip.read(CAN1 + MSR) & 3 == 1
@@ -156,7 +156,7 @@ def test_equal_identifiers_go_by_mailbox_number_however_old_they_are(chip):
     chip.run(5e-6)
     chip.load(1, 0x100, b"old")
     chip.load(0, 0x100, b"new")
-    assert chip.read(CAN1 + TSR) >> 29 == 0b010  # the waiting mailbox that goes last
+    assert chip.read(CAN1 + TSR) >> 29 == 0b010  # the waiting mailbox that is sent last
     chip.run(1e-3)
     assert [frame.data for frame in chip.other.got] == [b"", b"new", b"old"]
 

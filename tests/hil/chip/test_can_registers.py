@@ -1,4 +1,4 @@
-"""The models of CAN controllers have the vendor's registers, places and bits, and the manuals' parts of a bit."""
+"""The models of CAN controllers have the vendor's registers, places and bits, and the manuals' timing of a bit."""
 
 import random
 
@@ -14,7 +14,7 @@ IN_C = library()[1]
 F4, G4 = register_map.stm32f405, register_map.stm32g474
 MODELS = [(Filters, "CAN1", 0x40006400, F4), (BxCan, "CAN2", 0x40006800, F4), (FirstFdcan, "FDCAN1", 0x40006400, G4),
           (Fdcan, "FDCAN2", 0x40006800, G4), (Fdcan, "FDCAN3", 0x40006C00, G4)]
-BITS = {  # register: names of its bits in the model, as in the vendor's table without a FIFO's or a mailbox's number
+BITS = {  # register: names of its bits in the vendor's table, without the number of a FIFO or a mailbox
     "CAN1.MCR": "INRQ SLEEP TXFP RFLM NART ABOM RESET", "CAN1.MSR": "INAK SLAK ERRI SLAKI TXM RXM SAMP RX",
     "CAN1.TSR": "RQCP0 TXOK0 ALST0 TERR0 ABRQ0", "CAN1.RF0R": "FULL0 FOVR0 RFOM0",
     "CAN1.IER": "TMEIE FMPIE0 FFIE0 FOVIE0 LECIE ERRIE SLKIE", "CAN1.ESR": "EWGF EPVF BOFF",
@@ -59,8 +59,8 @@ def test_the_places_in_message_ram_are_those_of_the_vendors_driver():
     (test_fdcan, "FDCAN1.DBTP", "D", "BRP TSEG1 TSEG2 SJW", 170e6)])
 def test_a_bit_is_as_long_and_sampled_as_the_manuals_have_it_over_all_of_its_register(
         family, register, letter, names, hz):
-    """By RM0090 32.7.7 and RM0440 a bit has a quantum of synchronisation, TS1 + 1 quanta before the sample point and
-    TS2 + 1 behind it, and a quantum has BRP + 1 clocks."""
+    """By RM0090 32.7.7 and RM0440 a bit has one quantum of synchronisation, TS1 + 1 quanta before the sample point and
+    TS2 + 1 quanta after it. A quantum has BRP + 1 clocks."""
     can = family.Chip().cans[0]
     places = next(r.fields for r in (F4 if family is test_bxcan else G4)().values() if r.name == register)
     fields, chance = [places[letter + name] for name in names.split()], random.Random(7)

@@ -1,4 +1,4 @@
-"""A debugger can connect to the board at any time, and a processor that it halts drives no motor."""
+"""A debugger can connect to the board at any time. A processor that the debugger halts drives no motor."""
 
 import pytest
 
@@ -23,8 +23,8 @@ def test_a_debugger_without_a_reset_line_finds_an_image_that_sleeps_between_two_
 
 @pytest.mark.parametrize("name", BOARDS)
 def test_a_debugger_that_freezes_nothing_itself_finds_the_watchdog_frozen_where_no_output_goes_on(running, name):
-    """IWDG has bit 12 of APB1FZ(R1) on both chips (ST's stm32f405xx.h, stm32g474xx.h). On boards whose timers go on
-    while the processor is halted, the watchdog's reset ends the drive."""
+    """Bit 12 of APB1FZ(R1) freezes the IWDG on both chips (ST's stm32f405xx.h, stm32g474xx.h). On boards whose timers
+    go on while the processor is halted, the watchdog's reset ends the drive."""
     board = running(name)
     board.chip.halt()
     drives_on = board.outputs[0] == 0.5

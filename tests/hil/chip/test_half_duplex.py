@@ -16,8 +16,8 @@ HALF = serial.HDSEL | serial.DMAT | serial.DMAR
 
 class Desk:
     """A chip's USART3 with its first two DMA streams sends and receives at 16 cycles a bit. It is on a wire by PB10 in
-    open drain, or by a transceiver, whose enable pin is PB14 and whose output is at PB11. heard: s and packets on the
-    wire, which are whole bursts here."""
+    open drain, or by a transceiver with the enable pin PB14 and the output at PB11. heard: times, s, and packets on the
+    wire. Here packets are whole bursts."""
 
     def __init__(self, kind: type[Stm32], between: bool = False) -> None:
         self.chip = Bare(kind).chip
@@ -107,8 +107,8 @@ def test_that_off_the_wire_nothing_is_sent_and_nothing_comes_back(desk, key, val
 
 @pytest.mark.parametrize(("at", "behind"), [(16, 16), (0, 31), (31, 0)])
 def test_that_a_g4_drives_a_transceiver_for_sixteenths_of_a_bit_before_and_after(at, behind):
-    """By RM0440 37.5.20 and 37.8.1, DEAT begins at bit 21 and DEDT at bit 16, in sixteenths of a bit at 16 samples a
-    bit; DEM is bit 14 of CR3. The echo comes later by DEAT."""
+    """By RM0440 37.5.20 and 37.8.1, DEAT begins at bit 21 and DEDT at bit 16. Both are in sixteenths of a bit at 16
+    samples a bit. DEM is bit 14 of CR3. The echo comes later by DEAT."""
     desk = Desk(G4, between=True)
     desk.usart.value["CR1"] |= at << 21 | behind << 16
     desk.request(1 << 14 | serial.DMAT | serial.DMAR)
@@ -125,7 +125,8 @@ def test_that_a_g4_drives_a_transceiver_for_sixteenths_of_a_bit_before_and_after
 
 
 def test_that_what_drives_a_transceiver_is_set_while_the_usart_is_off():
-    """RM0440 37.8 says so of each of these bits. An F4 has none of them (RM0090 30.6.6)."""
+    """RM0440 37.8 says for each of these bits that it can only be written while the USART is off. An F4 lacks these
+    bits (RM0090 30.6.6)."""
     usart = Desk(G4).usart
     for write, value in ((usart.write_CR1, usart.value["CR1"] | 1 << 21), (usart.write_CR3, HALF | 1 << 14)):
         with pytest.raises(Unmodelled, match="while the USART is on"):

@@ -1,4 +1,4 @@
-"""Every item of STRICTER is refused by the virtual chip."""
+"""The virtual chip refuses every item of STRICTER."""
 
 import pytest
 
@@ -48,7 +48,7 @@ def fdcan() -> Bare:
     return chip
 
 
-# name: the chip, what is written to it, and the message. APB1 runs at 84 MHz beyond its limit; the converter at half of
+# name: the chip, the writes, and the message. APB1 runs at 84 MHz, beyond its limit. The converter runs at half of
 # APB2's 84 MHz.
 CASES = {
     "clock off": (lambda: Bare(F4), [(TIM1, 0)], "while its clock is off"),

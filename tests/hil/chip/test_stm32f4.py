@@ -11,7 +11,7 @@ CR1, SMCR, SR, EGR, CCMR1, CCER, CNT, ARR, RCR, BDTR = 0x00, 0x08, 0x10, 0x14, 0
 
 
 def gated(register: int, bit: int) -> Bare:
-    """Return a chip at 168 MHz whose one peripheral has its clock."""
+    """Return a chip at 168 MHz on which only one peripheral has a clock."""
     chip = Bare(F4)
     chip.at_full_speed()
     chip.write(RCC + register, chip.read(RCC + register) | 1 << bit)

@@ -14,7 +14,7 @@ CENTRED, PRELOADED, ON = 1 << 5, 1 << 7, 1
 
 
 class Bench:
-    """A timer with its own time. what: cycles and values of all its calls."""
+    """A timer with a clock. what: cycles and values of all its calls."""
 
     def __init__(self, name: str, cycles_per_clock: float, every_update_is_an_event: bool) -> None:
         self.events = Events()
@@ -29,7 +29,7 @@ class Bench:
             self.timer.on_update = lambda: None
 
     def until(self, cycle: int) -> None:
-        """Sleep until a cycle; every event wakes, at its cycle."""
+        """Sleep until a cycle. Every event wakes the bench at its cycle."""
         while self.events.now < cycle:
             self.events.now = min(self.events.next(), cycle)
             self.events.fire()
@@ -112,7 +112,7 @@ def test_registers_outputs_and_interrupts_are_those_of_a_timer_with_an_event_for
 
 
 def test_updates_that_are_put_out_as_triggers_come_at_their_cycles():
-    """A centred counter whose repetition counter is 1 has updates at its tops alone."""
+    """A centred counter whose repetition counter is 1 has updates only at its tops."""
     bench, triggers = Bench("TIM8", 1.0, False), []
     bench.timer.on_trigger = triggers.append
     bench.start(1000, 1, True)

@@ -47,7 +47,7 @@ def test_the_instruction_cache_keeps_the_64_lines_jumped_to_last():
 def test_prefetched_lines_are_not_kept():
     fetch = FlashFetch()
     first = straight(fetch, 0, 40, 4)
-    assert straight(fetch, 0, 40, 4) == first - 5  # without the wait for the first line, which is in the cache
+    assert straight(fetch, 0, 40, 4) == first - 5  # no wait for the first line, which is in the cache
 
 
 def test_constants_come_through_eight_lines_of_their_own():

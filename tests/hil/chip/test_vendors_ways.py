@@ -1,5 +1,5 @@
-"""Vendors' drivers do these things, which this firmware never does. Each once stopped one of ST's own drivers on the
-virtual chip (docs/vendor.md), or had another effect there than on silicon."""
+"""Actions of vendors' drivers that this firmware never takes. Each action once stopped one of ST's drivers on the
+virtual chip (docs/vendor.md), or had another effect than on silicon."""
 
 import pytest
 
@@ -35,7 +35,7 @@ def test_outputs_of_a_pll_are_let_out_while_it_runs_and_nothing_else_of_it_chang
 
 
 def test_a_bit_of_a_peripheral_is_a_word_elsewhere():
-    """A store to a bit's word changes that bit alone, and a load shows a read-only neighbour as it is now."""
+    """A store to a bit's word changes only this bit. A load shows the present value of a read-only neighbour."""
     chip = Bare(F4)
     at = 0x42000000 + 32 * (RCC4 - 0x40000000)
     before = chip.read(RCC4)
@@ -64,10 +64,10 @@ def test_what_an_fdcan_does_not_use_reads_zero_and_takes_zero(offset):
 
 def test_read_only_bits_of_bxcans_status_are_written_back_without_effect():
     chip = Bare(F4)
-    chip.writes(0, (RCC4 + 0x40, 3 << 25), (0x40006580, 1))  # mailbox 0 shall be sent
+    chip.writes(0, (RCC4 + 0x40, 3 << 25), (0x40006580, 1))  # request to send mailbox 0
     status = chip.read(0x40006408)
     assert status == 6 << 26 | 1 << 24
-    chip.write(0x40006408, status | 1 << 7)  # and is aborted
+    chip.write(0x40006408, status | 1 << 7)  # abort it
     assert chip.read(0x40006408) == 7 << 26 | 1
 
 
@@ -204,7 +204,7 @@ def test_bits_of_an_f4s_flash_go_down_alone():
     for value in (0x0FF0FFFF, 0xFFFF1234):
         assert chip.chip.flash.program(SECTOR_11, 4, value)
     assert chip.chip.core.memory(SECTOR_11, 4) == (0x0FF01234).to_bytes(4, "little")
-    chip.chip.flash.program(SECTOR_11, 1, 0)  # not the width that was chosen
+    chip.chip.flash.program(SECTOR_11, 1, 0)  # not the chosen width
     assert chip.read(at + 0x0C) >> 6 & 1
 
 
@@ -243,7 +243,7 @@ def test_option_bytes_are_kept_over_a_reset_once_they_were_programmed():
     for key in OPTION_KEYS:
         g4.write(at + 0x0C, key)
     g4.write(at + 0x20, 0xFFEFFCAA)
-    g4.write(at + control, 1 << 27 | 0 << 17)  # launched without having been programmed
+    g4.write(at + control, 1 << 27 | 0 << 17)  # launched without programming
     g4.run(1e-3)
     assert g4.chip.resets[-1] == "options" and g4.read(at + 0x20) == 0xFFEFF8AA
     for where, key in ((0x08, KEYS), (0x0C, OPTION_KEYS)):

@@ -1,12 +1,10 @@
-"""Every control tick of a six-joint arm that plays motions stays within 1650 executed instructions, or 2650 where a
-fault ends in holding the arm.
+"""Every control tick of a six-joint arm that plays motions stays within 1650 executed instructions. The limit is 2650
+if a fault ends in holding the arm. A tick with a finding checks every fault that the image can have. Faults of current
+loops, closed loops and modes are checked only in images with them. A tick of a motion takes 1520 on average.
 
-A tick with a finding checks every fault that the image can have: those of current loops, closed loops and modes only if
-it has some. A tick of a motion takes 1520 on average.
-
-The image of mechanisms/six_axis.toml goes through all that its states and commands allow: refused and accepted
-commands, motions longer than its buffer, stops on the path and resuming, a host that stalls or leaves, a queue without
-knots, a bad knot, outputs off in mid-motion.
+The image of mechanisms/six_axis.toml goes through all states and commands: refused and accepted commands, motions
+longer than its buffer, stops on the path and resuming, a host that stalls or leaves, a queue without knots, a bad knot,
+outputs off in mid-motion.
 """
 
 from collections.abc import Iterator
@@ -32,14 +30,14 @@ from femtorque.host.stream import Interrupts, stream
 
 ROOT = Path(__file__).parents[3]
 BUDGET = 1650  # instructions
-HELD = 2650  # in the tick in which a fault has stopped a loaded arm, whose step starts again to hold it
+HELD = 2650  # in the tick in which a fault has stopped a loaded arm; ft_step starts again to hold the arm
 REACH = 0.3  # rad
 BEFORE = 0.1  # s, about, that stream takes to fill the buffer
 
 
 class Course(Life):
-    """A board with its host. worst: instructions of the worst tick of each part of what it goes through. flash: costs
-    of all ticks, with the cycles that they wait for flash."""
+    """A board with its host. worst: instructions of the worst tick of each part. flash: costs of all ticks, with the
+    cycles that they wait for flash."""
 
     def __init__(self, board: VirtualBoard, mechanism: Mechanism) -> None:
         super().__init__(board, mechanism, lambda pose: self.way(self.start, self.there, 0.8))
@@ -65,7 +63,7 @@ class Course(Life):
         session = self.session
         session.wait(lambda: session.in_state(state) and (which is None or flag(session.status, which)), 3.0, "hangs")
 
-    # -- what a board goes through; each part leaves it disarmed ----------------------------------------------------
+    # -- parts; each part leaves the board disarmed ----------------------------------------------------
 
     def refuses_to_start(self) -> None:
         self.session.connect()
@@ -120,7 +118,7 @@ class Course(Life):
         self.ready()
         self.begins()
         self.clock.sleep(1.4)
-        self.session.link.receive()  # not to take what has piled up for silence
+        self.session.link.receive()  # so that piled-up messages do not count as silence
         self.until("HELD")
         self.session.disarm()
 
@@ -165,7 +163,7 @@ def test_the_arm_has_really_been_through_all_of_it(course):
 
 
 def test_the_build_says_so_too(arm, course):
-    """The build's short run finds almost the worst tick of this long one, and more than it with its margin."""
+    """The build's short run finds almost the worst tick of this long run. With its margin it finds more."""
     cost = measure(*arm)
     assert cost.instructions_tick <= BUDGET
     worst = sum(course.flash.worst)
@@ -174,7 +172,7 @@ def test_the_build_says_so_too(arm, course):
 
 
 def test_every_pointer_to_a_function_lies_in_a_table_that_the_longest_path_knows(arm):
-    """The vectors' pointers and the reader of requests in the main loop are the only others."""
+    """The only other pointers are those of the vectors and the reader of requests in the main loop."""
     flash = Image.load(arm[1].elf, FLASH_START, 1 << 20)
     functions = {symbol.address | 1 for name, symbol in flash.symbols.items() if name not in control_flow.TABLES}
     words = np.frombuffer(flash.flash[:len(flash.flash) // 4 * 4], "<u4")

@@ -15,7 +15,8 @@ PING = bytes.fromhex("fffffd0001030001194e")  # to servo 1: the e-manual's examp
 
 
 def test_an_answer_is_spoiled_while_the_boards_driver_is_still_on():
-    """20 us after the question, the servo's own time without a delay: a driver that is on for longer spoils it."""
+    """Without a return delay the answer comes 20 us after the question. A driver that is on for longer spoils the
+    answer."""
     for after, spoiled in ((0.5e-6, False), (15e-6, False), (25e-6, True)):
         bench, heard = Bench(1), []
         bench.servos[0].stored[x.DELAY] = bench.servos[0].registers[x.DELAY] = 0
@@ -26,7 +27,7 @@ def test_an_answer_is_spoiled_while_the_boards_driver_is_still_on():
 
 
 class Bench:
-    """Servos on a wire that is the port of ROBOTIS' client; each write takes time on the wire."""
+    """Servos on a wire, which is the port of ROBOTIS' client. Each write takes time on the wire."""
 
     is_using = False
 
@@ -66,7 +67,7 @@ class Bench:
 
     # -- a client
     def one(self, register: int, size: int, value: int, id: int = 1) -> tuple[int, int]:
-        """Result and error of a write to one servo."""
+        """Return result and error of a write to one servo."""
         write = {1: self.handler.write1ByteTxRx, 2: self.handler.write2ByteTxRx, 4: self.handler.write4ByteTxRx}[size]
         return write(self, id, register, value & (1 << 8 * size) - 1)
 
@@ -87,7 +88,7 @@ class Bench:
         return found
 
     def settle(self, seconds: float, current: float = 0.0, velocity: float = 0.0) -> list[float]:
-        """V at the motors at the end of a time in which this is their current."""
+        """Return the voltages at the motors, V, after a time with this motor current, A."""
         volts = [math.nan] * len(self.servos)
         for _ in range(round(seconds / 1e-4)):
             self.clock.run(1e-4)
@@ -186,7 +187,8 @@ def test_that_a_servo_answers_as_much_as_its_level_says():
 
 
 def test_that_a_current_follows_its_goal_within_the_supply(running):
-    """At rest 100 steps take 0.269 A, which 5.2 ohm turn into volts; the plant's current is held there."""
+    """100 steps are 0.269 A. At rest the voltage is this current times 5.2 ohm. The test holds the plant's current at
+    this value."""
     running.write(x.GOAL_CURRENT, 2, 100)
     current, servo = 0.0, running.servos[0]
     for _ in range(300):
@@ -211,7 +213,7 @@ def test_that_an_expired_watchdog_takes_the_current_away_until_it_is_told_zero(r
 
 
 def test_that_a_shutdown_ends_with_a_reboot_alone(running):
-    """2 s with nearly its stall current; its alert bit is in every answer."""
+    """The servo has nearly its stall current for 2 s. Every answer has the alert bit."""
     running.write(x.GOAL_CURRENT, 2, 1000)
     running.settle(2.1, current=2.2)
     assert running.read(x.HARDWARE, 1) == (ERRORS["overload"], COMM_SUCCESS, 0x80)
@@ -240,7 +242,8 @@ def test_that_a_motor_floats_while_it_is_off_and_a_duty_is_a_share_of_the_supply
 
 
 def test_that_position_mode_gives_a_duty_by_its_p_gain_within_the_goal_of_duty():
-    """As it comes: 800 / 128 steps of duty a count, of 885 in all. Switched on it stays where it is."""
+    """The factory gain is 800 / 128 steps of duty a count; 885 steps are a full duty. A servo that is switched on stays
+    where it is."""
     bench = Bench()
     bench.write(x.ENABLE, 1, 1)
     assert bench.settle(0.01) == [0.0, 0.0] and bench.read(x.GOAL_POSITION, 4)[0] == 2048

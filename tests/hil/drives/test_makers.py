@@ -1,4 +1,4 @@
-"""Numbers of makers: each with its source, apart from those of the firmware, which they bound."""
+"""The makers' numbers: each has its source, and they bound the firmware's numbers without sharing a module."""
 
 import ast
 from dataclasses import fields
@@ -18,7 +18,7 @@ from tests.hil.bus.test_wire import Talker
 
 G4 = load_board("nucleo-g474re-6").chip.cans["FDCAN1"]
 FD = sorted({drive.family for drive in DRIVES.values() if drive.fd})
-# of a file's words, and how all families are found; no number of a drive
+# units of a mechanism file and the search for families; no number of a drive
 SHARED = {"BadInput", "WIRES", "ServoSetting", "elsewhere", "host_compiler"}
 
 

@@ -1,4 +1,4 @@
-"""Virtual moteus: answers as the makers' package reads them, its loop, its time-out that lasts, its faults."""
+"""Virtual moteus: answers for the maker's package, control loop, lasting time-out, faults."""
 
 import math
 
@@ -13,7 +13,7 @@ from femtorque.hil.drives.fields import Ranges
 from tests.support.drive_bench import DriveBench, damped
 
 TURN = 2 * math.pi
-RANGES = Ranges(100.0, 51.4, 20.0, 20.0, 0.8)  # N m/rad, N m s/rad: what it is configured to
+RANGES = Ranges(100.0, 51.4, 20.0, 20.0, 0.8)  # N m/rad, N m s/rad: as configured
 FREE = {"velocity_limit": -1.0, "accel_limit": -1.0}
 
 
@@ -25,7 +25,7 @@ class Client:
         self.own = moteus.Controller(id=number, source_can_id=source, transport=object())
 
     def ask(self, command, wanted: bool = True):
-        """Values by register; of a frame that is to be answered."""
+        """Send a frame that needs an answer, and return the values by register."""
         number = 0x8000 * command.reply_required | command.source << 8 | command.destination
         data = command.data.ljust(next(s for s in (*range(9), 12, 16, 20, 24, 32, 48, 64) if s >= len(command.data)),
                                   b"\x50")
@@ -43,7 +43,7 @@ class Client:
         return self.ask(self.own.make_position(query=True, **{"watchdog_timeout": 0.02, **FREE, **values}))
 
     def enabled(self):
-        """Past the calibration of its currents."""
+        """Enable the drive, and wait for the calibration of its currents."""
         for _ in range(12):
             self.command(position=math.nan, kp_scale=0.0, kd_scale=0.0)
         return self
@@ -99,8 +99,7 @@ def test_it_answers_where_it_is_asked_to_and_to_its_own_number_alone():
 
 
 def test_the_loop_moves_an_inertia_as_spring_and_damper_do():
-    """A current loop of 200 Hz lags 0.8 ms, the velocity 0.4 ms: less damping than asked for, by 2 kp 0.8 ms and what
-    the inertia makes of it."""
+    """A current loop of 200 Hz lags 0.8 ms, and the velocity lags 0.4 ms. So the damping is smaller than commanded."""
     client = Client().enabled()
     start = client.bench.clock.seconds
     for _ in range(400):
@@ -121,7 +120,7 @@ def test_shares_of_its_gains_and_the_largest_torque_are_those_of_the_command():
 
 
 def test_the_target_moves_on_with_the_velocity_of_the_command_until_the_next_one():
-    """As the firmware has it (bldc_servo_position.h, UpdateCommand)."""
+    """The firmware does the same (bldc_servo_position.h, UpdateCommand)."""
     client = Client(inertia=1e9).enabled()
     client.command(position=0.0, velocity=0.5 / TURN, kp_scale=1.0, kd_scale=0.0, watchdog_timeout=math.nan)
     client.bench.run(20e-3)
@@ -132,7 +131,8 @@ def test_the_target_moves_on_with_the_velocity_of_the_command_until_the_next_one
 
 
 def test_damping_needs_no_stiffness():
-    """As the firmware has it (bldc_servo_control.h, ISR_DoPosition; pid.h); registers.md has kd's scale limited."""
+    """The firmware does the same (bldc_servo_control.h, ISR_DoPosition; pid.h). In registers.md the scale of kd is
+    limited."""
     client = Client(inertia=1e9)
     client.bench.v = 2.0
     client.enabled().command(position=math.nan, kp_scale=0.0, kd_scale=0.5)

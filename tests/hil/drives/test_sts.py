@@ -12,7 +12,7 @@ from femtorque.hil.drives.families.feetech.servo import Sts3215
 
 
 class Bench:
-    """Servos on a wire that is the port of a published library's client; each write takes time on the wire."""
+    """Servos on a wire, which is the port of a published library's client. Each write takes time on the wire."""
 
     is_using = False
 
@@ -60,7 +60,7 @@ class Bench:
         return {servo.id: group.getData(servo.id, register, size) for servo in self.servos}
 
     def turns_with(self, duty: int, velocity: float = 0.0) -> list[float]:
-        """V at the motors a while after the duty was sent."""
+        """Return the voltages at the motors, V, some time after sending the duty."""
         self.write(sts.DUTY, 2, duty)
         self.clock.run(0.005)
         return [servo.terminal(self.clock.seconds, 0.0, velocity) for servo in self.servos]
@@ -116,7 +116,7 @@ def test_that_what_is_told_while_the_lock_is_open_is_stored():
     (0, 0.0), (500, 6.0), (0x400 | 500, -6.0), (1000, 12.0), (10, 0.0), (0x800 | 300, 12.0)],
     ids=["none", "forwards", "backwards", "full", "too small", "bit 11"])
 def test_that_a_duty_is_a_share_of_the_supply_with_its_direction_in_bit_10(running, duty, volts):
-    """Bit 11 is no direction: it increases the duty."""
+    """Bit 11 is not the direction. It increases the duty."""
     assert running.turns_with(duty) == pytest.approx([volts, volts])
 
 
@@ -156,7 +156,8 @@ def test_that_a_position_is_within_a_turn_and_its_offset_taken_off(counts, offse
 
 
 def test_that_a_servo_guards_itself(running):
-    """Its error bits are in every answer; a long overload leaves a fifth of its duty, a wrong voltage all of it."""
+    """Every answer has the error bits. A long overload reduces the duty to a fifth. A wrong voltage does not change the
+    duty."""
     first = running.servos[0]
     running.volts = 15.0
     running.turns_with(0)
@@ -171,7 +172,7 @@ def test_that_a_servo_guards_itself(running):
 
 
 def test_that_a_servo_that_holds_a_weight_gets_warm_as_one_was_measured(running):
-    """1.5 kg at 10 cm: 15 K in 10 min (SO-ARM100, issue 134)."""
+    """1.5 kg at 10 cm warmed a servo by 15 K in 10 min (SO-ARM100, issue 134)."""
     servo, start = running.servos[0], running.servos[0].temperature
     for k in range(601):
         servo.terminal(float(k), 0.0, 0.0, 1.5 * 9.81 * 0.1 / 1.444)
@@ -180,7 +181,7 @@ def test_that_a_servo_that_holds_a_weight_gets_warm_as_one_was_measured(running)
 
 
 def test_that_a_stalled_servo_lets_go_for_its_current_and_one_that_may_not_does_not(running):
-    """500 steps of 6.5 mA for 2 s."""
+    """The limit is 500 steps of 6.5 mA for 2 s."""
     first, other = running.servos
     other.registers[sts.SWITCH] = 0
     running.turns_with(700)

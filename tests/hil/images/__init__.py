@@ -1,4 +1,4 @@
-"""Small programs for the emulated chip, compiled on the spot."""
+"""Small programs for the emulated chip. Tests compile them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def compile_image(folder: Path, source: str) -> Path:
 
 
 class Program:
-    """A compiled program on a chip of its own."""
+    """A compiled program on a chip."""
 
     def __init__(self, folder: Path, source: str, hse_hz: int | None = 8_000_000) -> None:
         self.image = Image.load(compile_image(folder, source), FLASH_START, Stm32F405.REGIONS[0].size)

@@ -1,5 +1,6 @@
-/* The beginning of every test image: registers by address, handlers, results
- * that the test reads by symbol. Memory is not initialised: no .data. */
+/* The common part of all test images: registers by address, handlers, and
+ * results that the test reads by symbol. Memory is not initialised, so images
+ * have no .data. */
 #include <stdint.h>
 
 #define REG(address) (*(volatile uint32_t *)(address))

@@ -1,4 +1,4 @@
-"""Dry friction in C: conditions that its torques alone satisfy, and SciPy's bounded least squares."""
+"""Dry friction in C: conditions that only the right torques satisfy, and SciPy's bounded least squares."""
 
 import numpy as np
 import pytest
@@ -16,8 +16,8 @@ def clamped(compliance: np.ndarray, velocity: np.ndarray, bound: np.ndarray) -> 
 
 
 def problem(rng: np.random.Generator, n: int, freedoms: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return compliance, velocity and bound of n joints of a mechanism with so many freedoms. With fewer freedoms than
-    joints the holding torques are not unique."""
+    """Return compliance, velocity and bound of n joints of a mechanism with `freedoms` freedoms. With fewer freedoms
+    than joints the holding torques are not unique."""
     root = rng.normal(size=(freedoms, n))
     compliance = root.T @ root
     velocity = root.T @ rng.normal(size=freedoms) * rng.choice([0.1, 1.0, 10.0])

@@ -1,4 +1,4 @@
-"""MuJoCo as plant and as reference. The exported mechanism equals the file's, and can touch things."""
+"""MuJoCo as plant and as reference. The exported mechanism equals the file's mechanism, and can touch things."""
 
 from pathlib import Path
 

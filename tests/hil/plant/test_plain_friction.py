@@ -1,4 +1,4 @@
-"""A plant without friction that depends on velocity or load refuses a file with this friction by name."""
+"""Some plants have no friction that depends on velocity or load. They refuse a file with this friction by name."""
 
 from dataclasses import replace
 

@@ -11,10 +11,9 @@ from tests.support.plugged import Hand, plugged_in
 
 @pytest.fixture
 def brought_up(here, monkeypatch, tmp_path):
-    """Run `femtorque bringup` with a file of this text. Without a text, use the file that is there.
-
-    hand: who moves the joints. spoil: makes the board's faults. plant, world: as in plugged_in. Returns the report of
-    each joint by its name, the mechanism in the file afterwards, and the board.
+    """Run `femtorque bringup` with a file of this text. Without a text, use the existing file. hand: the person who
+    moves the joints. spoil: causes the board's faults. plant, world: as in plugged_in. Returns the report of each joint
+    by its name, the mechanism in the file afterwards, and the board.
     """
     file = tmp_path / "arm.toml"
 

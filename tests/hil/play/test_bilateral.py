@@ -87,7 +87,7 @@ def same(mechanism: Mechanism) -> Leading:
 
 
 def test_the_loop_is_stable_at_every_delay_and_gain() -> None:
-    """Nyquist's criterion at all frequencies and several delays. Either one arm is held fast, or none."""
+    """The test applies Nyquist's criterion at all frequencies and several delays. One arm or no arm is held fast."""
     rng = np.random.default_rng(4)
     w = np.geomspace(1e-3, 1e4, 4000)
     for _ in range(200):

@@ -67,8 +67,8 @@ def test_an_arm_with_drives_moves_as_the_host_computes_it(arm, nearest, busy):
 
 def test_frames_on_a_bus_do_not_delay_the_update_of_duties():
     """The timers have no preload, so duties are written FT_TICK_AHEAD before the update. In each tick a foreign frame
-    comes 0.3 us later, until its end has passed the write. The remaining lateness is one block of instructions, which
-    the virtual chip does not interrupt."""
+    comes 0.3 us later, until the frame's end has passed the write. The remaining lateness is one block of instructions,
+    which the virtual chip does not interrupt."""
     m = mixed()
     joints = tuple(replace(j, drive=replace(j.drive, bus="can2")) if j.drive else j for j in m.joints)
     m = replace(m, name="mixed_single", board=replace(m.board, use="f405rg-6"), buses=(Bus("can2"),), joints=joints)

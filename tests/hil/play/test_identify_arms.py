@@ -1,4 +1,4 @@
-"""Arms of other kinds, identified as a whole: from the file to the image that is built of the result."""
+"""Arms of other kinds, identified as a whole, from the file to the image of the result."""
 
 import re
 import shutil

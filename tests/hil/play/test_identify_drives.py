@@ -54,8 +54,8 @@ def test_friction_and_rotor_of_a_servo_are_found_from_its_duty_or_its_current(tm
     (file_of, {"pd": "drive"}, False), (lambda: described("moteus"), {"inertia": 0.01}, False),
     (lambda: described("odrive-can"), {"inertia": 0.01}, True)])
 def test_friction_and_rotor_of_a_drive_are_found_from_its_commanded_torque(source, changes, home):
-    """The rotor's inertia is that at the drive's output, as in the file. pd: the side that closes the loop. A drive
-    closes it with later positions than the board has. home: the drives do not know their zeros."""
+    """The rotor's inertia is at the drive's output, as in the file. pd: the side that closes the loop. A drive has
+    newer positions than the board. home: the drives do not know their zeros."""
     arm = source()
     name = "_".join(map(str, (arm.name, *changes.values()))).replace(".", "_")
     truth = replace(arm, name=name, joints=tuple(

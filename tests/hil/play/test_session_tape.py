@@ -1,4 +1,4 @@
-"""Recordings of the bytes that hosts sent, in FOLLOW too. A replay gives the same bits."""
+"""Recordings of the bytes that hosts sent, also in FOLLOW. A replay gives the same bits."""
 
 import os
 
@@ -63,7 +63,7 @@ def test_targets_torques_and_all_that_the_board_says_are_the_same_in_a_replay(re
 
 
 def test_a_target_that_comes_some_ticks_later_is_noticed(recorded, tmp_path):
-    """The recording needs the time of each target. Without some targets the motion is another one."""
+    """The recording needs the time of each target. If a target comes later, the motion changes."""
     path, before = recorded
     head, *sent, end, _ = path.read_text().split("\n")
     told = [line.partition(" ")[2] for line in sent]

@@ -111,7 +111,7 @@ def test_the_predicted_change_solves_the_error_equation_with_pinocchios_matrices
 
     t = np.arange(ticks) * 1e-3
     expected = solve_ivp(slope, (0.0, t[-1]), np.zeros(6), t_eval=t, rtol=1e-8, atol=1e-12, max_step=2e-3).y
-    # Dry friction jumps within the first tick, half a tick earlier than a march by ticks can show.
+    # Dry friction jumps within the first tick. A march by ticks shows the jump half a tick later.
     np.testing.assert_allclose(got.error, expected[:3].T, atol=1e-2 * np.abs(expected[:3]).max())
     torque = (ku[:, None] * expected[:3] + kv[:, None] * expected[3:]).T
     np.testing.assert_allclose(got.torque[5:], torque[5:], atol=2e-2 * np.abs(torque).max())

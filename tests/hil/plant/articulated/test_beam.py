@@ -116,7 +116,7 @@ def test_its_weight_bends_the_cantilever_into_the_elastica():
     s = np.linspace(0.0, L, 101)
     rod = solve_bvp(bend, lambda a, b: np.array([a[0], b[1]]), s, np.vstack([s / L, np.ones_like(s) / L]), tol=1e-8)
     assert rod.success
-    # The weight points upwards, so the angle grows along the rod.
+    # The weight points upwards. So the angle grows along the rod.
     fine = np.linspace(0.0, L, 2001)
     angle = rod.sol(fine)[0]
     expected = np.array([np.trapezoid(np.cos(angle), fine), np.trapezoid(np.sin(angle), fine), 0.0])
@@ -140,7 +140,7 @@ def test_a_spinning_beam_is_stiffened_by_its_centrifugal_force():
     bending = a * (a - 1) * b * (b - 1) / (a + b - 3)
     pull = 9.0 * a * b * 0.5 * (1.0 / (a + b - 1) - 1.0 / (a + b + 1))
     flap = np.sqrt(eigh(bending + pull, 1.0 / (a + b + 1), eigvals_only=True)[0])
-    assert flap == pytest.approx(4.797, abs=1e-3)  # it is 3.516 without spin
+    assert flap == pytest.approx(4.797, abs=1e-3)  # without spin it is 3.516
 
     base = flexible(8)
     hub = Link("hub", 1.0, np.zeros(3), 1e4 * np.eye(3))

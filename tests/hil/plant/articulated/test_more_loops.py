@@ -1,4 +1,4 @@
-"""Closed mechanisms that are no examples: slider-cranks closed in three ways, and a Stewart platform with massless
+"""Closed mechanisms that no example has: slider-cranks closed in three ways, and a Stewart platform with massless
 crosses."""
 
 from collections.abc import Sequence

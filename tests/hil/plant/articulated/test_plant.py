@@ -90,7 +90,7 @@ def test_fixed_and_locked_joints_and_payloads_are_folded_as_pinocchio_folds_them
 
 
 def test_an_impossible_tensor_on_a_ground_hinge_is_replaced_by_an_equal_one():
-    """Many published arms give their first link an inertia about its axis only."""
+    """In many published arms the first link has an inertia only about its axis."""
     rng = np.random.default_rng(3)
     mechanism = oracle.random_chain(rng, 3)
     axis = mechanism.joints[0].axis

@@ -50,7 +50,8 @@ def step(plant: Plant, volts: np.ndarray, torque: np.ndarray, thin: float = 1.0,
     driven, back = motors_of(plant, h, volts)
     active, viscous, coulomb = torque + driven, cycle.viscous + back, cycle.coulomb
     plant.move(h, volts, torque)
-    # The first half of the step is explicit. A multiple of the rows at its begin then brings the points onto the rows.
+    # The first half of the step is explicit. A multiple of the rows at the step's begin then brings the points onto the
+    # rows.
     along = Along.of(start)
     half, first = v + 0.5 * h * gamma, active - viscous * (along.rows @ v)
     if coulomb.any():
@@ -91,8 +92,8 @@ def step(plant: Plant, volts: np.ndarray, torque: np.ndarray, thin: float = 1.0,
 
 
 def shaken(plant: Plant, seed: int, count: int = 60, strength: float = 5.0, thin: float = 1.0) -> None:
-    """Return random voltages, some of which float, and random torques. In the last quarter all voltages float, as those
-    of a disarmed bridge do."""
+    """Return random voltages, some of which float, and random torques. In the last quarter all voltages float, as on
+    disarmed bridges."""
     rng = np.random.default_rng(seed)
     still = plant.q
     for k in range(count):

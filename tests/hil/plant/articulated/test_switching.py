@@ -51,8 +51,8 @@ def bare_accelerations(plant: Plant, tau: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("velocities", [(0.05, -0.02, 0.03), (0.0, 0.1, -0.1)])
 def test_an_object_picked_up_in_motion_takes_its_share_of_the_momentum(velocities):
-    """The object is at rest before the switch. Impulses act at the joints alone, so M+ v+ = M- v-, where the object's
-    part is zero."""
+    """The object is at rest before the switch. Impulses act only at the joints, so M+ v+ = M- v-. The object's part of
+    this momentum is zero."""
     plant, mechanism, mode = at_switch("pick_and_place", velocities=velocities)
     q, before = plant.q, plant.v
     plant.switch(mode)
