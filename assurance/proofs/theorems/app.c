@@ -9,9 +9,10 @@
 /* ---- observations ------------------------------------------------------ */
 
 static uint32_t given;   /* times that the chip got duties */
-static bool torque_free; /* the last ones were all zero */
+static bool torque_free; /* the last duties were all zero */
 static uint32_t fed;     /* times that the watchdog was fed */
-static bool linked, watched; /* what this round of the main loop has done */
+static bool linked, watched; /* this round of the main loop has run link and
+                              * watch */
 static bool judged;      /* the tick has looked at its faults */
 static bool off;         /* outputs were switched off before anything else */
 
@@ -196,11 +197,11 @@ void ft_safety_met(ft_safety *s)
 
 /* ---- the start ----------------------------------------------------------- */
 
-static uint32_t started; /* modules that are */
+static uint32_t started; /* number of started modules */
 
 void ft_report_start(uint32_t chip_errors)
 {
-    CLAIM(off && started == 0u); /* before anything is latched again */
+    CLAIM(off && started == 0u); /* before the start latches anything */
     started++;
 }
 
@@ -241,10 +242,10 @@ static void any_state(void)
 }
 
 /* Every tick gives the chip its duties once, after the check for faults. The
- * duties are all zero unless the state in which the tick ends has a source of
- * torque. The tick counter rises by one in each tick and wraps from its
- * largest value to 0. Drives on buses get that state once, after their answers
- * have been taken in.
+ * duties are all zero unless the state at the end of the tick has a source of
+ * torque. The tick counter rises by one in each tick and wraps from its largest
+ * value to 0. Drives on buses get this state once, after the board has taken in
+ * their answers.
  * Run: unwind=5 mechanisms=three_link,drives,five_bar */
 void prove_app_outputs(void)
 {

@@ -1,12 +1,12 @@
 /* Bring-up, ticks and watchdog, chip/stm32/ft_tick.c, and the identity of the
  * chip, ft_identity.c.
  *
- * Each part of the chip comes up or does not. A register has any value at each
+ * Each part of the chip may fail to come up. A register has any value at each
  * read. */
 #define OWN_INTERRUPTS
 #include "proof.h"
 
-/* Keep the words to the watchdog in their order. */
+/* Record the words that are written to the watchdog, in order. */
 #define KR keys[8]
 #include "peripherals.h"
 #undef KR
@@ -20,7 +20,7 @@ static uint32_t key;
 ft_keepsake ft_kept;
 
 static uint32_t errors_of_clock;
-static bool safe, drivers, port, sense, others; /* what came up */
+static bool safe, drivers, port, sense, others; /* parts that came up */
 static bool again;          /* a reset is asked for */
 static uint32_t wanted_off; /* times */
 
@@ -116,16 +116,16 @@ void ft_chip_outputs(bool enabled)
 #include "ft_tick.c"
 #undef for
 
-/* The processor stops at the place of its reset. */
+/* The model stops where the processor would reset. */
 #define for(...) if (again = true, true)
 #include "ft_identity.c"
 #undef for
 
 /* For any register values, and for any part that does not come up, the start
- * ends and reports each failed part. It leaves the watchdog running. The
- * watchdog is started, unlocked, set and fed, in this order, with values that
- * its registers can hold. It stops with the processor if no other part goes on
- * in a halt.
+ * ends and reports each failed part. The watchdog runs afterwards. The watchdog
+ * is started, unlocked, set and fed, in this order, with values that its
+ * registers can hold. It stops with the processor if no other part goes on in a
+ * halt.
  * Run: unwind=2 contracts registers mechanisms=f405rg-4:voltage,f405rg-6:voltage,nucleo-g474re-6:voltage,damiao_arm,so101_sts */
 void prove_start_tells(void)
 {
@@ -153,8 +153,8 @@ void prove_start_tells(void)
 /* A tick takes over, computes, and hands its duties over, in this order. A
  * hand-over that was too late is reported as a missed tick. The only value
  * that is written to the watchdog is the key that feeds it. If a part goes on
- * in a debugger's halt, the watchdog goes on too, for any setting of the
- * debugger.
+ * while a debugger halts the processor, the watchdog goes on too, for any
+ * setting of the debugger.
  * Run: unwind=2 contracts registers mechanisms=f405rg-4:voltage,f405rg-6:voltage */
 void prove_tick_order(void)
 {

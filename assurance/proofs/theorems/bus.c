@@ -1,10 +1,11 @@
 /* Drives on buses, bus/: the schedule, and the frames to each family.
  *
  * One invariant, well(), holds at the start. Every frame that a bus brings
- * keeps it, and so do taking in the answers of a tick and forming its frames.
- * Frames that come have any id, any size and any bytes. Drives are on CAN, or
- * they are servos on a wire: there ft_sts.c makes any frames of a tick's
- * bytes, and servos.c shows that it does so without a run-time error. */
+ * keeps it. Taking in the answers of a tick and forming the tick's frames keep
+ * it too. Received frames have any id, any size and any bytes. Drives are on
+ * CAN, or they are servos on a wire. On a wire, ft_sts.c makes any frames of a
+ * tick's bytes. servos.c shows that ft_sts.c does so without a run-time
+ * error. */
 #include "proof.h"
 
 #include "ft_config.c"
@@ -101,8 +102,8 @@ ft_gains ft_law_gains(const ft_law *l, uint32_t joint)
 
 /* ---- the invariant ------------------------------------------------------ */
 
-/* Return whether the observer got a valid place, or one beyond it by at most a
- * guess for each tick without an answer. */
+/* Return whether the observer got a valid place. For each tick without an
+ * answer, the place may be off by one more guess. */
 static bool near(const ft_bus_drive *d, uint32_t j)
 {
     const int64_t most = (int64_t)ft_joint[j].counts * d->age;
@@ -110,7 +111,7 @@ static bool near(const ft_bus_drive *d, uint32_t j)
     return d->fed >= -most && d->fed <= (int64_t)LAST_PLACE + most;
 }
 
-/* Return whether the file decides the setting that is asked for. */
+/* Return whether the mechanism's file decides the requested setting. */
 static bool to_write(const ft_bus_drive *d, uint32_t i)
 {
     const uint32_t step = step_of(d, i);
@@ -151,15 +152,15 @@ static void any_state(void)
     GIVEN(well());
 }
 
-/* Return whether a drive's state is unchanged, or that of a drive that has
- * lost a setting. */
+/* Return whether a drive's state is unchanged, or is the state of a drive that
+ * has lost a setting. */
 static bool same_state(const ft_bus_drive *d, const ft_bus_drive *was)
 {
     return d->state == was->state
            || (was->enabled && d->state == (uint8_t)FT_BUS_SEEN);
 }
 
-/* Return whether a frame changed only what it may change of a drive. */
+/* Return whether a frame changed only members of a drive that it may change. */
 static bool kept(const ft_bus_drive *d, const ft_bus_drive *was)
 {
     return d->held == was->held && d->questions == was->questions
@@ -173,7 +174,7 @@ static bool kept(const ft_bus_drive *d, const ft_bus_drive *was)
            && (was->enabled || d->sure == was->sure);
 }
 
-/* Let frames come: they change the drives to any well state, and nothing
+/* Let frames come. They change the drives to any well state, and change nothing
  * else. */
 static void any_frames(void)
 {
@@ -206,7 +207,7 @@ bool ft_sts_next(ft_sts *w, ft_frame *f)
 void ft_sts_came(ft_sts *w, uint32_t came)
 {
     CLAIM(w >= bus.wire && w < bus.wire + FT_WIRES && came <= FT_STS_IN);
-    CLAIM(packed == 0u); /* the frames that came answer the last ones sent */
+    CLAIM(packed == 0u); /* the received frames answer the frames sent last */
 }
 
 void ft_sts_pack(ft_sts *w, const ft_frame frames[], uint32_t count)
@@ -243,8 +244,8 @@ void ft_chip_wire_health(uint32_t wire, ft_bus_health *h)
 
 static ft_findings found;
 
-/* Calls of ft_field.h, and the numbers that they returned: any number of the
- * field. fields_numbers and fields_carry show which number it is. */
+/* Calls of ft_field.h and their results. A result is any number of the field.
+ * fields_numbers and fields_carry show the right number. */
 static struct {
     ft_field_range range;
     float value;
@@ -329,8 +330,8 @@ void ft_chip_bus_send(uint32_t which, const ft_frame frames[], uint32_t count)
 
 /* A bus may bring any frame, of any id, size and content, in any state. The
  * frame is taken in without a run-time error. It changes at most one drive,
- * one on that bus, and keeps the invariant. A drive that reports an error is
- * FAULTED afterwards, in whichever state it was.
+ * which is on that bus, and keeps the invariant. A drive that reports an error
+ * is FAULTED afterwards, from any state.
  * Run: unwind=30 floats mechanisms=damiao_arm,drives,so101_sts */
 void prove_bus_frame(void)
 {
@@ -355,13 +356,13 @@ void prove_bus_frame(void)
     END;
 }
 
-/* Taking in the answers of a tick ends and keeps the invariant, for any
- * answers and any velocity that is seen, NaN included. A joint moves by no
- * more than its drive reports, or than the joint can; a servo that answers
+/* Taking in the answers of a tick ends and keeps the invariant, for any answers
+ * and any measured velocity, NaN included. A joint moves by no more than its
+ * drive reports, or by no more than the joint can move. A servo that answers
  * moves its joint by at most half a turn. A drive that has not answered for
- * FT_SILENT_TICKS ticks is SILENT in the next tick. Its joint's zero and all
- * that was asked of the drive are forgotten then. They are forgotten too if a
- * drive was enabled and is not any more, or has lost its settings.
+ * FT_SILENT_TICKS ticks is SILENT in the next tick. The board then forgets the
+ * joint's zero and all requests to the drive. It also forgets them if an
+ * enabled drive is no longer enabled, or has lost its settings.
  * Run: unwind=30 floats mechanisms=damiao_arm,drives,so101_sts */
 void prove_bus_hear(void)
 {
@@ -426,9 +427,9 @@ static bool ours(uint32_t number)
 }
 
 /* With the outputs off no servo's frame says that its motor runs, in any state
- * of the servo, the motion and the law. sts_pack gives a servo with such a
- * frame no duty. A frame sets at most one byte, of a register that the board
- * may set.
+ * of the servo, the motion and the law. sts_pack gives a duty only to a servo
+ * whose frame says that its motor runs. A frame sets at most one byte, of a
+ * register that the board may set.
  * Run: unwind=30 floats mechanisms=so101_sts */
 void prove_wire_rests(void)
 {
@@ -450,10 +451,10 @@ void prove_wire_rests(void)
 /* With the outputs on there are four cases. A servo whose settings are not
  * known to be right is not commanded to run. A servo that does not report that
  * it is on is switched on, and gets no duty. A servo that may have lost its
- * settings gets no duty but the rest of rounding. Every other servo is
- * commanded to run. No duty is larger than the file allows, for any output of
- * law and motion and any supply voltage that is reported, and there is no run-
- * time error.
+ * settings gets only the rest of rounding as duty. Every other servo is
+ * commanded to run. For any output of law and motion and any reported supply
+ * voltage, no duty is larger than the file allows, and no run-time error
+ * occurs.
  * Run: unwind=30 floats mechanisms=so101_sts */
 void prove_wire_commands(void)
 {
@@ -478,8 +479,8 @@ void prove_wire_commands(void)
     END;
 }
 
-/* A tick first takes in the bytes that came. Then it sends the frames that the
- * last tick has formed, once on every wire.
+/* A tick first takes in the bytes that came. Then it sends the frames of the
+ * last tick, once on every wire.
  * Run: unwind=30 mechanisms=so101_sts */
 void prove_wire_begin(void)
 {
@@ -492,10 +493,10 @@ void prove_wire_begin(void)
 #else
 
 /* While the outputs are on, four conditions of a drive are noted in the same
- * tick: the drive is silent, its bus is off, it reports an error, or it is not
- * enabled although it was before, or has not become enabled within
- * ENABLE_TICKS. The faults are DRIVE_SILENT, BUS_OFF and DRIVE_FAULT, of this
- * joint or of one before it.
+ * tick. The drive is silent; its bus is off; it reports an error; or it is not
+ * enabled, although it was enabled before or ENABLE_TICKS have passed. The
+ * faults are DRIVE_SILENT, BUS_OFF and DRIVE_FAULT, of this joint or of an
+ * earlier joint.
  * Run: unwind=10 mechanisms=drives */
 void prove_bus_find(void)
 {
@@ -576,10 +577,10 @@ static bool commands(const ft_frame *f, uint32_t i)
 static bool asks_for(const ft_frame *f, uint32_t i, const ft_drive_target *t);
 
 /* With the outputs off every drive gets the frame that disables it. A drive
- * that answers and is disabled may get a question instead, or the one setting
- * that the file decides. No drive gets a frame that enables it or asks for
- * torque, in any state of the drive, the motion and the law. In the tick in
- * which the outputs go off these frames are sent at once, to every drive.
+ * that answers and is disabled may get a question instead, or the setting that
+ * the file decides. No drive gets a frame that enables it or asks for torque,
+ * in any state of the drive, the motion and the law. In the tick in which the
+ * outputs go off these frames are sent at once, to every drive.
  * Run: unwind=10 floats mechanisms=damiao_arm,drives */
 void prove_bus_rests(void)
 {
@@ -601,8 +602,8 @@ void prove_bus_rests(void)
 /* With the outputs on there are four cases. A drive whose settings are not
  * known to be right gets a frame that disables it, or a question. A drive that
  * does not report that it is enabled gets a frame that enables it, and no
- * command. A drive that may have lost its settings gets the question for them,
- * or a command of no torque. Every other drive gets a command. For any output
+ * command. A drive that may have lost its settings gets a question about them,
+ * or a command of zero torque. Every other drive gets a command. For any output
  * of law and motion, NaN included, there is no run-time error.
  * Run: unwind=20 floats mechanisms=damiao_arm,drives */
 void prove_bus_commands(void)
@@ -663,9 +664,9 @@ static bool asks_for(const ft_frame *f, uint32_t i, const ft_drive_target *t)
            && stands_for(torque, t->torque, -c->torque, c->torque, top);
 }
 
-/* For any command, NaN included, each field of the frame holds the number for
- * its value in the range of the file. The field is at the maker's place and
- * leaves its neighbours unchanged.
+/* For any command, NaN included, each field of the frame holds the number of
+ * its value in the file's range. The field is at the maker's place and leaves
+ * its neighbours unchanged.
  * Run: unwind=10 floats mechanisms=damiao_arm,drives */
 void prove_bus_fields(void)
 {
@@ -689,11 +690,11 @@ static bool is_commanded(const ft_bus_drive *d, uint32_t i)
            && d->state == (uint8_t)FT_BUS_ENABLED;
 }
 
-/* In the modes of the lab, and if the board closes the loop, an enabled drive
- * is asked for the law's torque alone, with no stiffness and no damping in the
- * drive. law_torque and lab_law bound that torque. If no source makes torques
- * while the outputs are on, an enabled drive brakes: it is asked for zero
- * velocity, the damping of the file, no stiffness and no torque.
+/* In the lab modes, and if the board closes the loop, a command to an enabled
+ * drive has only the law's torque, with zero stiffness and zero damping.
+ * law_torque and lab_law bound this torque. If no source makes torques while
+ * the outputs are on, an enabled drive brakes. Its command then has zero
+ * velocity, the file's damping, zero stiffness and zero torque.
  * Run: unwind=20 floats mechanisms=drives */
 void prove_bus_torque(void)
 {

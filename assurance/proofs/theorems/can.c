@@ -47,10 +47,10 @@ static void asked(uint32_t bus)
     }
 }
 
-/* For any register values, another one at each read, a controller is started,
- * read and written without a run-time error, and each wait for it ends. A
- * frame from the controller has a size that four bits hold, or of at most 64
- * if frames may have more than 8 bytes. Its id has no other bits set.
+/* For any register values, another value at each read, a controller is started,
+ * read and written without a run-time error, and each wait for it ends. The
+ * size of a frame from the controller fits into four bits. If frames may have
+ * more than 8 bytes, the size is at most 64. The id has only bits of an id.
  * Run: unwind=17 registers mechanisms=can:robomaster,can:three,can:fd,can:long */
 void prove_can_asked(void)
 {
@@ -67,9 +67,8 @@ void prove_can_asked(void)
 }
 
 /* A frame is written to at most one mailbox, which the controller has just
- * reported empty. Every word of the frame is written before sending is
- * requested. No frame is written if the controller reports no room. No other
- * mailbox changes.
+ * reported empty. Every word is written before the request to send. No frame is
+ * written if the controller reports no room. No other mailbox changes.
  * Run: unwind=17 registers mechanisms=can:robomaster,can:three,can:fd,can:long */
 void prove_can_room(void)
 {

@@ -1,8 +1,8 @@
 /* The link's buffers, chip/stm32/ft_port_dma.c, and the measurements,
  * ft_sense.c.
  *
- * The families' drivers are stubs: they report any number of bytes left and
- * any count. */
+ * The families' drivers are stubs. They report any number of remaining bytes
+ * and any count. */
 #include "proof.h"
 
 #include "ft_board.h"
@@ -44,12 +44,12 @@ static bool well(void)
            && ft_handed - ft_done <= ft_queued - ft_done;
 }
 
-/* For any progress that the controller reports: received bytes are taken out
- * of the buffer, at most as many as there is room for. Bytes to send are
- * handed on in pieces within the buffer, and never more than was queued. Bytes
- * that do not fit are refused. This holds at any total count of bytes.
- * Assumes: at most 4 bytes at a time, and a send buffer of 16 bytes: longer
- * ones run the same loops.
+/* The controller reports any progress. The board takes received bytes out of
+ * the buffer, at most as many as it has room for. It hands bytes to send on in
+ * pieces within the buffer, and never more bytes than were queued. Bytes that
+ * do not fit are refused. This holds at any total count of bytes.
+ * Assumes: at most 4 bytes at a time, and a send buffer of 16 bytes. Longer
+ * pieces and buffers run the same loops.
  * Run: unwind=8 define=PROOF_PORT mechanisms=f405rg-4:voltage */
 void prove_link_buffers(void)
 {

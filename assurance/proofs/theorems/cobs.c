@@ -1,8 +1,8 @@
-/* Byte stuffing by the decoder, wire/ft_cobs.c. cobs_encode.c has the rules.
+/* Byte stuffing by the decoder, wire/ft_cobs.c. cobs_encode.c states the rules.
  *
- * The decoder is compared with a whole reference: a frame with at most one
- * block between two zeros. ft_messages.h has the length of frames, for eight
- * joints too. */
+ * The proof compares the decoder's result with a reference of the whole frame.
+ * A frame to a board has at most one block between two zeros. ft_messages.h
+ * defines the length of frames, for eight joints too. */
 #include "proof.h"
 
 #include "ft_messages.h" /* FT_FRAME_RX_MAX, FT_FRAME_TX_MAX */
@@ -21,11 +21,11 @@ static uint8_t way[PLACES];       /* distance to the next zero or the end */
 static uint8_t reference[PLACES]; /* the stuffed frame without its last zero */
 static struct {
     uint8_t at[PLACES];
-} place; /* to be unstuffed in it */
+} place; /* the decoder works in this buffer */
 
 #define EVERY(k, claim) __CPROVER_forall { size_t k; (k < PLACES) ==> (claim) }
 
-/* In place of memmove, which the decoder uses to move by one byte. */
+/* A replacement for memmove. The decoder moves bytes only by one place. */
 static void move_by_one(uint8_t *to, const uint8_t *from, size_t n)
 {
     const size_t at = (size_t)(to - place.at);
@@ -39,7 +39,7 @@ static void move_by_one(uint8_t *to, const uint8_t *from, size_t n)
 
 #define memmove move_by_one
 
-/* the decoder's */
+/* Invariants of the decoder's loop. */
 #define while(...) while (__VA_ARGS__) \
     __CPROVER_assigns(from, to, __CPROVER_object_whole(bytes)) \
     __CPROVER_loop_invariant(from <= size) \
@@ -70,7 +70,7 @@ static size_t any_frame(void)
     return size;
 }
 
-/* The decoder restores any frame to a board that is stuffed by the rules.
+/* If a frame to a board is stuffed by the rules, the decoder restores it.
  * Run: unwind=150 contracts seconds=600 mechanisms=three_link,eight_link */
 void prove_cobs_decode_gives_back(void)
 {

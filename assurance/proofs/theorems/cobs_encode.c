@@ -1,11 +1,11 @@
 /* Byte stuffing by the encoder, wire/ft_cobs.c.
  *
  * Consistent overhead byte stuffing divides a frame into blocks. A block ends
- * at a zero, after 254 bytes, or with the frame. Before each block is its
- * code: the distance to the next code. That code takes the place of the zero,
- * or a place of its own after 254 bytes. The proof checks any one byte of a
- * frame against these rules. It includes no header of a mechanism, so it holds
- * until the encoder changes. */
+ * at a zero, after 254 bytes, or with the frame. Before each block is its code,
+ * the distance to the next code. The next code takes the place of the zero.
+ * After a block of 254 bytes it has an additional place. The proof checks any
+ * one byte of a frame against these rules. The proof includes no header of a
+ * mechanism, so it holds until the encoder changes. */
 #include "proof.h"
 
 #include <string.h>
@@ -25,14 +25,15 @@ static size_t k; /* any byte */
 
 /* True if a block is full with this byte, and another block follows. */
 #define FULL(i) (frame[i] != 0u && filled[i] == BLOCK - 1u && (i) + 1u < size)
-/* True if a code follows this byte, or takes its place. */
+/* True if a code follows this byte or replaces it. */
 #define ENDS(i) (frame[i] == 0u || FULL(i))
 /* The first byte of this byte's block. */
 #define FIRST(i) ((i) - filled[i])
 #define CODE(i) (at[i] + (frame[i] != 0u ? 1u : 0u))
 
-/* Define these numbers from one byte to its neighbour. Every frame has one
- * such sequence. The proof uses it at the encoder's byte. */
+/* Define these three numbers from one byte to the next. Every frame has exactly
+ * one sequence of these numbers. The proof uses the definition at the encoder's
+ * byte. */
 static bool defined(size_t i, size_t size)
 {
     GIVEN(at[i + 1u] == at[i] + (FULL(i) ? 2u : 1u));
@@ -44,7 +45,7 @@ static bool defined(size_t i, size_t size)
     return true;
 }
 
-static const size_t i; /* the decoder has none */
+static const size_t i; /* unused by the decoder */
 
 #define if(...) if (defined(i, size) && (__VA_ARGS__))
 #define for(...) for (__VA_ARGS__) \
@@ -80,9 +81,9 @@ static const size_t i; /* the decoder has none */
 #undef if
 
 /* For any frame that a board sends, the encoder puts every non-zero byte in
- * its place. Before every block is its code: the number of the block's bytes
- * plus one. The code is in the place of the zero before the block, if there is
- * one. After the last block is one zero. No code is zero.
+ * its place. Before every block is its code, the number of the block's bytes
+ * plus one. If a zero precedes the block, the code replaces this zero. One zero
+ * follows the last block. No code is zero.
  * Run: unwind=2 contracts functions seconds=600 mechanisms=eight_link */
 void prove_cobs_encode(void)
 {

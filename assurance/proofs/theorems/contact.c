@@ -69,12 +69,12 @@ static void anything(void)
 }
 
 /* For any measured values, plan, law and step, NaN included, the external
- * torque of each joint is finite, and so is its mean. If the needed torque is
- * NaN, or the threshold in force is not finite, this joint or one before it is
- * found, which is the fault NOT_FINITE in the same tick (safety_faults). A
- * threshold is never below the file's threshold at rest. If the loops of an
- * arm do not close, the arm reports no external torque and no touch, and that
- * is no fault.
+ * torque of each joint and its mean are finite. If the needed torque is NaN, or
+ * the threshold in force is not finite, this joint or an earlier joint is
+ * noted. It is the fault NOT_FINITE in the same tick (safety_faults). A
+ * threshold is never below the file's threshold at rest. If the loops of an arm
+ * do not close, the arm reports no external torque and no touch. This is no
+ * fault.
  * Run: unwind=8 floats mechanisms=feeling,led,returning,looped */
 void prove_contact_numbers(void)
 {
@@ -94,11 +94,11 @@ void prove_contact_numbers(void)
     END;
 }
 
-/* A touch is noted once the arm has settled, if the joint that is farthest
- * from its mean is off by more than its threshold. No further touch is noted
- * until all joints are back within half of their thresholds. A touch is
- * counted, with its tick and joint. Without power there is no external torque,
- * and the touch is over.
+/* A touch is noted once the arm has settled, if the joint farthest from its
+ * mean is off by more than its threshold. No further touch is noted until all
+ * joints are back within half of their thresholds. A touch is counted, with its
+ * tick and joint. Without power the external torque is zero, and the touch is
+ * over.
  * Run: unwind=8 floats mechanisms=feeling,led */
 void prove_contact_touch(void)
 {
@@ -130,9 +130,9 @@ void prove_contact_touch(void)
 #if FT_RETURN
 
 /* An arm that gives way may go back if it has tried fewer than FT_RETURN_TRIES
- * times. Otherwise it stays. The tries are counted from 0 when the arm gives
- * way for the first time. The arm goes back only in a tick in which no touch
- * lasts and each joint is at rest, after FT_CONTACT_QUIET such ticks in a row.
+ * times. Otherwise it stays. The count of tries is 0 when the arm gives way for
+ * the first time. The arm goes back only in a tick in which no touch lasts and
+ * each joint is at rest, after FT_CONTACT_QUIET such ticks in a row.
  * Run: unwind=8 floats mechanisms=returning */
 void prove_contact_returns(void)
 {

@@ -12,8 +12,8 @@
 
 #undef for
 
-/* Return the register after one byte, bit by bit: the polynomial's definition
- * (IEEE 802.3, reflected). */
+/* Return the register after one byte, bit by bit, by the polynomial's
+ * definition (IEEE 802.3, reflected). */
 static uint32_t by_bits(uint32_t crc, uint8_t byte)
 {
     uint32_t i;
@@ -37,8 +37,8 @@ void prove_crc_step(void)
 }
 
 /* The check sum of two pieces equals the check sum of the whole.
- * Assumes: at most 3 bytes. Longer ones follow, as the sum alone is carried
- * from byte to byte.
+ * Assumes: at most 3 bytes. Longer pieces follow, because only the sum is
+ * carried from byte to byte.
  * Run: unwind=10 */
 void prove_crc_pieces(void)
 {
@@ -52,7 +52,7 @@ void prove_crc_pieces(void)
     END;
 }
 
-/* For any number of bytes, the check sum reads no byte beyond the given ones,
+/* For any number of bytes, the check sum reads no byte beyond the given bytes,
  * and the loop ends.
  * Assumes: at most 4096 bytes at a time, as frames and the pieces of
  * ft_watch.c have.

@@ -1,7 +1,7 @@
 /* Current loops, chip/stm32/ft_current.c, on every board that has some.
  *
- * Counts are any, and so are the loops' own values, NaN included. Nothing is
- * assumed of the period before. */
+ * Counts and the loops' values are any numbers, NaN included. The theorems
+ * assume nothing about the period before. */
 #include "proof.h"
 
 #include "ft_current.c"
@@ -82,9 +82,9 @@ static bool told_right(void)
     return known;
 }
 
-/* In every period each joint is given one duty, for any counts, any set-points
- * and any state of the loops, NaN included. The duty is at most the loop's
- * bound, or is the loop's pulse. While the outputs are off the duty is zero.
+/* In every period each joint gets one duty, for any counts, any set-points and
+ * any state of the loops, NaN included. The duty is at most the loop's bound,
+ * or is the loop's pulse. While the outputs are off the duty is zero.
  * Run: unwind=8 floats mechanisms=f405rg-4:current,nucleo-g474re-6:current,odrive-v3.6:current */
 void prove_current_duty(void)
 {
@@ -99,9 +99,9 @@ void prove_current_duty(void)
     END;
 }
 
-/* If a current is beyond its trip soon after another such current, the outputs
- * are dropped in the same period. The first cause is kept until the outputs
- * are let on again, with a joint that has a loop.
+/* If a current is beyond its trip soon after another current beyond its trip,
+ * the outputs are dropped in the same period. The first cause is kept until the
+ * outputs come on again. Its joint has a loop.
  * Run: unwind=8 mechanisms=f405rg-4:current */
 void prove_current_trips(void)
 {
@@ -146,12 +146,12 @@ void prove_current_stays_off(void)
 }
 
 /* Questions about the loops are free of run-time errors, for any counts. When
- * the outputs come on, no cause and no integral is left from before.
+ * the outputs come on, cause and integrals are cleared.
  * Run: unwind=8 mechanisms=f405rg-4:current,nucleo-g474re-6:current,odrive-v3.6:current */
 void prove_current_rest(void)
 {
     const uint32_t i = below(FT_LOOPS);
-    int32_t counts[8]; /* for more joints than a board drives */
+    int32_t counts[8]; /* more than a board drives */
     uint32_t joint;
 
     any_state();

@@ -18,9 +18,9 @@ static bool well(void)
 
 /* Servos have no supply at the start, in ESTOP, on the way to the boot loader,
  * and once a servo has been in doubt for more than FT_CUTOFF_TICKS ticks. Each
- * tick of doubt is counted. The supply returns in DISARMED alone, and only after
- * FT_CUTOFF_DARK ticks without it, each of which is counted. While no servo is
- * in doubt a supply that is on stays on, but in ESTOP and on the way to the boot
+ * tick of doubt is counted. The supply returns only in DISARMED, after
+ * FT_CUTOFF_DARK counted ticks without supply. While no servo is in doubt a
+ * supply that is on stays on, except in ESTOP and on the way to the boot
  * loader.
  * Run: mechanisms=sts:f405rg-6 */
 void prove_cutoff_tick(void)

@@ -1,9 +1,10 @@
 /* A wire of Dynamixel X servos, ft_dxl.c, and the frames to them,
  * ft_dynamixel.c.
  *
- * Received bytes are any, as many as the buffer holds. Frames of a tick are any
- * frames, in any state that well() allows. Tests with noise, not these proofs,
- * show that packing and taking in keep to their buffers. */
+ * Received bytes have any values; their number is up to the buffer's size.
+ * Frames of a tick are any frames, in any state that well() allows. Tests with
+ * noise, not these proofs, show that packing and taking in keep to their
+ * buffers. */
 #include "wires.h"
 
 #include "ft_dxl.c"
@@ -28,8 +29,8 @@ static void any_state(void)
 
 /* In every tick, for any frames, each servo of this kind gets one goal. The
  * goal is zero unless the servo's frame says that it runs.
- * Assumes: a packet is formed at the buffer's beginning, and elsewhere
- * likewise. No byte is stuffed, as no servo has the number 253.
+ * Assumes: the packet is at the buffer's beginning. At other places the code
+ * does the same. No byte is stuffed, because no servo has the number 253.
  * Run: unwind=20 mechanisms=aloha_like */
 void prove_dxl_goals(void)
 {
@@ -49,7 +50,7 @@ void prove_dxl_goals(void)
     END;
 }
 
-/* No received byte is used unless the sent bytes came back, or answers alone
+/* Received bytes are used only if the sent bytes came back, or if only answers
  * came.
  * Run: unwind=20 mechanisms=aloha_like */
 void prove_dxl_behind(void)
@@ -76,8 +77,8 @@ static uint32_t outstanding(void)
     return count;
 }
 
-/* For any bytes, an answer is kept only if that servo was asked, and only
- * once. There is room for all outstanding answers.
+/* For any bytes, an answer is kept only if the board has asked this servo, and
+ * only once. All outstanding answers have room.
  * Run: unwind=20 mechanisms=aloha_like */
 void prove_dxl_keep(void)
 {
@@ -98,7 +99,7 @@ void prove_dxl_keep(void)
     END;
 }
 
-/* Every answer that is taken out has come. Each is taken once.
+/* Every answer that is taken out was received. Each answer is taken out once.
  * Run: unwind=20 mechanisms=aloha_like */
 void prove_dxl_next(void)
 {

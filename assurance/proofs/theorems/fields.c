@@ -1,13 +1,14 @@
-/* The rest that is carried from tick to tick: ft_field.h of bus/. */
+/* The rest of rounding that is carried from tick to tick, ft_field.h of
+ * bus/. */
 #include "proof.h"
 
 #include "ft_config.c"
 #include "ft_field.h"
 
 /* The rest that is carried on when a torque is encoded is never more than one
- * step of the field. This holds for any torque, NaN included, and any rest
- * before. The sent number stands for torque plus rest; fields_numbers shows
- * which number that is.
+ * step of the field. This holds for any torque, NaN included, and any earlier
+ * rest. The sent number stands for torque plus rest. fields_numbers shows the
+ * right number.
  * Run: floats mechanisms=drives */
 void prove_fields_carry(void)
 {

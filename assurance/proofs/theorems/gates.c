@@ -43,10 +43,10 @@ static void any_state(void)
     wanted = nondet_bool();
 }
 
-/* For any bytes over SPI the look at the drivers and their start end. They
- * select one driver at a time and release it, and reset none while the outputs
- * are wanted. Lost drivers are not ready before another look. While the
- * outputs are wanted, no driver becomes ready.
+/* For any bytes over SPI, checking and starting the drivers end. Both select
+ * one driver at a time and release it. Neither resets a driver while the
+ * outputs are wanted. Lost drivers are not ready before another check. While
+ * the outputs are wanted, no driver becomes ready.
  * Run: unwind=9 registers mechanisms=odrive-v3.6:voltage,odrive-v3.6:current */
 void prove_gates(void)
 {
@@ -71,8 +71,7 @@ void prove_gates(void)
     END;
 }
 
-/* A line that returns the sent bytes is no driver, and is never taken for a
- * ready one.
+/* A line that only returns the sent bytes never counts as a ready driver.
  * Run: unwind=9 mechanisms=odrive-v3.6:voltage */
 void prove_gates_dead(void)
 {

@@ -1,11 +1,11 @@
 /* The governor, control/ft_governor.c, for any reference.
  *
- * ft_ramp.c is a stub: it allows or forbids any sample, and brakes by any way.
- * A tick of braking ends in any sample. Catching up, ft_catch_up.c, returns
- * any sample, NaN included. So the theorem is about structure: only allowed
- * samples (ramp_numbers) and braking keep the limits. Braking keeps them in
- * real numbers: codegen/THEORY.md, section 11, says why. In float32 that is
- * tested, not proved. */
+ * ft_ramp.c is a stub. It allows or forbids any sample, and brakes by any way.
+ * A tick of braking ends in any sample. Catching up, ft_catch_up.c, returns any
+ * sample, NaN included. So the theorem is about structure: each tick ends in an
+ * allowed sample or in a tick of braking. ramp_numbers bounds allowed samples.
+ * Braking keeps the limits in real numbers (codegen/THEORY.md, section 11). In
+ * float32 this is tested, not proved. */
 #include "proof.h"
 
 #include "ft_config.c"
@@ -16,12 +16,12 @@ ft_room nondet_room(void);
 ft_follow_config nondet_limits(void);
 
 static ft_moving before;   /* the tick */
-static ft_moving allowed;  /* the last sample that was */
+static ft_moving allowed;  /* the last allowed sample */
 static ft_moving braking;  /* the sample of a tick of braking */
 static bool any_allowed, brakes;
 static uint32_t looks;     /* how many samples were looked at */
 static ft_way way;         /* the known part of the reference */
-static bool wary;          /* it has broken a limit */
+static bool wary;          /* the reference has broken a limit */
 static ft_room own;        /* the joint's way of braking */
 
 /* Return whether two samples are the same, bit by bit. */
@@ -87,10 +87,10 @@ void ft_ramp_brake(ft_moving *now, const ft_follow_config *c)
 
 /* Each tick ends in a sample that ft_ramp_forbids() has allowed in this tick,
  * or in the sample of a tick of braking. This holds for any reference, limits,
- * room and result of catching up, NaN included. An allowed sample was looked
- * at in a room that ends among the places known ahead, or on the joint's own
- * way of braking. Once the reference breaks a limit, those places are the
- * reference's knots alone. At most four samples are looked at.
+ * room and result of catching up, NaN included. An allowed sample was checked
+ * in a room. The room ends among the places known ahead, or on the joint's way
+ * of braking. Once the reference breaks a limit, the places known ahead are
+ * only the reference's knots. At most four samples are checked.
  * Assumes: a tick of braking ends in finite numbers, as it does for valid
  * limits. Known places are finite, the lowest first.
  * Run: unwind=6 mechanisms=three_link */

@@ -1,8 +1,8 @@
 /* The knot gate and its ring, wire/ft_knots.c and control/ft_queue.c.
  *
- * Fitting a segment, its speed and its span are stubs that return anything.
- * The proof notes the gate's questions. The ring has 8 segments here. The code
- * needs only that its length is a power of two. */
+ * The fit of a segment, its speed and its span are stubs that return anything.
+ * The proof records the gate's questions. The ring has 8 segments here. The
+ * code needs only that its length is a power of two. */
 #include "proof.h"
 
 #include "ft_config.h"
@@ -81,8 +81,8 @@ static void any_state(void)
     GIVEN(ft_queue_buffered(&q) <= FT_RING);
 }
 
-/* Return whether a knot is within one joint's limits, and near enough to the
- * knot before it for one way between them. */
+/* Return whether a knot is within one joint's limits and less than half a turn
+ * from the knot before it. */
 static bool within_limits(uint32_t j, int32_t before)
 {
     const ft_joint_config *c = &ft_joint[j];
@@ -102,11 +102,11 @@ static bool within_limits(uint32_t j, int32_t before)
 
 /* For any message, a taken knot lies within every joint's limits of position
  * and velocity. Its acceleration is finite. It is less than half a turn from
- * the knot before it, counted in whole turns, and at rest if a motion begins
- * or ends there. The speed of the segment to it was checked at three places,
- * and its span, for every joint. A knot that is not taken changes no waiting
- * segment. The board then reports a fault of an existing joint, or waits for
- * the knot again. Positions are sent modulo 256 turns.
+ * the knot before it, counted in whole turns. It is at rest if a motion begins
+ * or ends there. For every joint the gate has checked the span of the segment
+ * to this knot, and its speed at three places. A refused knot changes no
+ * waiting segment. The board then reports a fault of an existing joint, or
+ * waits for the knot again. Positions are sent modulo 256 turns.
  * Run: unwind=12 mechanisms=three_link,six_axis */
 void prove_knots_taken(void)
 {
@@ -138,8 +138,8 @@ void prove_knots_taken(void)
     END;
 }
 
-/* A knot that is not wanted, or for which there is no room, is not taken and
- * raises no fault. The host sends it again.
+/* An unwanted knot, or a knot without room, is not taken and raises no fault.
+ * The host sends it again.
  * Run: unwind=12 */
 void prove_knots_full(void)
 {
@@ -180,8 +180,8 @@ void prove_queue_push(void)
 }
 
 /* Numbers that are formed ahead for a knot are marked with exactly that step.
- * The numbers with which a motion begins are marked with its first segment.
- * queue_struck shows what a tick finds while they are being formed.
+ * The numbers with which a motion begins are marked with the motion's first
+ * segment. queue_struck covers ticks during the forming.
  * Run: unwind=10 mechanisms=three_link,five_bar */
 void prove_queue_prepare(void)
 {

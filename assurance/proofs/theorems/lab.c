@@ -85,8 +85,8 @@ void prove_lab_plan(void)
     END;
 }
 
-/* Requests keep that invariant if they are within the joint's bounds.
- * safety_requests claims that they are, and that a joint that is probed rests.
+/* Requests keep this invariant if they are within the joint's bounds.
+ * safety_requests claims that they are, and that a probed joint is at rest.
  * Run: unwind=6 mechanisms=three_link,braked */
 void prove_lab_requests(void)
 {

@@ -30,10 +30,9 @@ static void anything(void)
 /* For any measured values, plan and state of the tick before, NaN included, a
  * joint's torque is finite and at most the joint's effort. A motor's duty is
  * at most 2; angles_duty has the exact bound, at a voltage no larger than the
- * joint's own bound.
- * Assumes: a bus voltage that is no fault. Any other is UNDER_VOLTAGE or
- * OVER_VOLTAGE in the same tick, and no duty is given (safety_faults,
- * app_outputs).
+ * joint's bound. Assumes: a bus voltage that is no fault. Any other voltage is
+ * UNDER_VOLTAGE or OVER_VOLTAGE in the same tick, and no duty is given
+ * (safety_faults, app_outputs).
  * Run: unwind=8 floats mechanisms=three_link,braked,six_axis,summing,five_bar,flexible_arm,rubbing,odrive_arm */
 void prove_law_torque(void)
 {
@@ -53,8 +52,8 @@ void prove_law_torque(void)
 }
 
 /* If a joint's requested torque, its measured velocity or its planned velocity
- * is NaN, the joint's torque is zero. The fault NOT_FINITE is noted in the
- * same tick, of this joint or of one before it.
+ * is NaN, the joint's torque is zero. The fault NOT_FINITE is noted in the same
+ * tick, of this joint or of an earlier joint.
  * Assumes: likewise.
  * Run: unwind=6 floats mechanisms=three_link,summing,five_bar,flexible_arm,rubbing,odrive_arm */
 void prove_law_wild(void)
@@ -78,7 +77,7 @@ void prove_law_wild(void)
 #if FT_AGED
 
 /* The age of a position has no effect on a target at rest, at any place of the
- * joint. Such a joint is held as one with an encoder on the board.
+ * joint. The joint is held like a joint with an encoder on the board.
  * Run: unwind=6 floats mechanisms=odrive_arm */
 void prove_law_age(void)
 {
@@ -100,8 +99,8 @@ void prove_law_age(void)
 #endif
 
 /* An overlaid gain ku or kv is at most the file's gain times the largest
- * overlay that the file allows. The shares in force are those that the host
- * has sent.
+ * overlay that the file allows. The shares in force are the shares that the
+ * host has sent.
  * Run: unwind=6 floats mechanisms=braked */
 void prove_law_overlay(void)
 {

@@ -1,6 +1,6 @@
-/* Lines with DMA, for any register values: the family's ft_usart.c of the
- * link, and its ft_half_duplex.c of wires of servos with the buffers of
- * chip/stm32/ft_wires.c. */
+/* Lines with DMA, for any register values. The link has the family's
+ * ft_usart.c. Wires of servos have the family's ft_half_duplex.c and the
+ * buffers of chip/stm32/ft_wires.c. */
 #include "proof.h"
 
 #include "peripherals.h"
@@ -62,7 +62,7 @@ void prove_line_link(void)
 #define FT_WIRE_IN 16u
 #define FT_WIRE_OUT 8u
 
-/* In place of memcpy: byte by byte. */
+/* A replacement for memcpy that copies byte by byte. */
 static void copied(void *to, const void *from, size_t size)
 {
     uint8_t *t = to;
@@ -98,8 +98,8 @@ void ft_pin_put(uint32_t port, uint32_t pin, bool high)
     level = high;
 }
 
-/* The supply of servos is switched by the pin that the board file names for
- * it, to the requested level, and by no other pin.
+/* Only the pin that the board file names switches the supply of servos. It gets
+ * the requested level.
  * Run: define=PROOF_WIRES mechanisms=sts:f405rg-6 */
 void prove_line_supply(void)
 {
@@ -134,13 +134,13 @@ static bool well(const ft_wire *w)
     return w->taken < FT_WIRE_IN;
 }
 
-/* For any progress that DMA reports, another one at each read, received bytes
- * are taken out of the buffer once and in order, up to the reported place. At
- * most as many are taken as the buffer holds and there is room for. A
+/* For any progress that DMA reports, another value at each read, received bytes
+ * are taken out of the buffer once and in order, up to the reported place. The
+ * number of these bytes is at most the buffer's size and the caller's room. A
  * reception that has ended starts again. DMA gets the number of bytes to send.
- * Bytes beyond the buffer, or while the last ones are on their way, are
- * counted and left out. A USART releases its pin after it has sent, or drives
- * a transceiver for a bit before and a bit after.
+ * Bytes are counted and left out if they do not fit into the buffer, or if the
+ * last bytes are still on their way. A USART releases its pin after it has
+ * sent, or drives a transceiver for a bit before and a bit after.
  * Assumes: a buffer of 16 bytes to receive and of 8 to send. Of these sizes
  * only the first matters, as a power of two.
  * Run: unwind=18 registers define=PROOF_WIRES mechanisms=so101_sts,sts:nucleo-g474re-6,sts:nucleo-g474-can */

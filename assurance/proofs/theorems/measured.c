@@ -12,9 +12,9 @@
 #include "ft_converter.c"
 #include "ft_sampling.c"
 
-/* The board's own measurements are converted by existing channels, at most as
- * many as the converter has room for. Each wait for the converter ends, and
- * each result is read from its place.
+/* Existing channels convert the board's measurements, at most as many as the
+ * converter has room for. Each wait for the converter ends, and each result is
+ * read from its place.
  * Run: unwind=5 registers define=PROOF_CONVERTERS mechanisms=f405rg-4:voltage,nucleo-g474re-6:voltage,odrive-v3.6:voltage */
 void prove_measured_board(void)
 {
@@ -42,8 +42,9 @@ void ft_output_write(uint32_t joint, float duty) { }
 
 #include "ft_current.c"
 
-/* The currents of all loops are converted likewise, started by their timer.
- * For any register values each loop begins with the zero of the board file.
+/* The currents of all loops are converted in the same way, started by their
+ * timer. For any register values each loop begins with the zero of the board
+ * file.
  * Run: unwind=5 registers define=PROOF_CURRENTS mechanisms=f405rg-4:current,nucleo-g474re-6:current,odrive-v3.6:current */
 void prove_measured_currents(void)
 {
@@ -66,9 +67,9 @@ void ft_pins_prepare(void) { }
 
 #include "ft_pins.c"
 
-/* Every pin that the board file names is one of an existing port. Setting a
- * pin up gives it its own mode, pull, speed and function, and changes no other
- * pin. Writing a level writes one bit, that of the pin.
+/* Every pin that the board file names belongs to an existing port. Setting up a
+ * pin gives the pin its mode, pull, speed and function, and changes no other
+ * pin. Writing a level writes only the pin's bit.
  * Run: unwind=60 define=PROOF_PINS mechanisms=f405rg-4:voltage,nucleo-g474re-6:voltage,odrive-v3.6:voltage,can:robomaster */
 void prove_pins(void)
 {
@@ -127,8 +128,8 @@ void ft_currents_moved(const int32_t counts[]) { }
 #include "ft_encoders.c"
 
 /* Counts are the change of an encoder's timer since the last read, across its
- * wrap too: the change of less than half its range. A timer that does not
- * exist gives no counts.
+ * wrap too. The change is less than half the timer's range. A timer that does
+ * not exist gives no counts.
  * Run: unwind=9 define=PROOF_ENCODERS mechanisms=f405rg-4:voltage,f405rg-6:voltage,nucleo-g474re-6:voltage,odrive-v3.6:voltage */
 void prove_encoders(void)
 {

@@ -3,7 +3,7 @@
 
 #include "ft_messages.c"
 
-/* Unpack and pack any payload of one type: every byte comes back, so no value
+/* Unpack and pack any payload of one type. Every byte comes back, so no value
  * of a field is lost in either direction. */
 #define THERE_AND_BACK(name, NAME) \
     { \
@@ -18,7 +18,7 @@
         CLAIM(in[k] == out[k]); \
     }
 
-/* Every message, with any bytes: unpacking reads no byte beyond the message's
+/* For any bytes of any message, unpacking reads no byte beyond the message's
  * size, and packing the result gives the same bytes. A message has as many
  * values as its bytes have. So unpacking a packed message gives that message.
  * Run: unwind=66 mechanisms=three_link,six_axis,five_bar,flexible_arm */
@@ -48,8 +48,8 @@ void prove_messages_both_ways(void)
     END;
 }
 
-/* The size of a type of message fits into a frame, or says that there is no
- * such type.
+/* The size of a type of message fits into a frame, or says that the type does
+ * not exist.
  * Run: mechanisms=three_link,six_axis,five_bar,flexible_arm */
 void prove_messages_sizes(void)
 {

@@ -1,12 +1,12 @@
-/* Playing the path, control/ft_motion.c, and its end of the ring.
+/* Playing the path, control/ft_motion.c, and the reading end of the ring.
  *
- * Braking is a stub: any way down. `left` is the path that braking still plays
- * from the middle s_k on. Every tick of braking takes from it. It is never
- * more than ft_pace_stop_length() says, as pace_stops shows of each pace. The
- * sum of a segment's quintics is any number here; path_samples is about the
- * quintics. One invariant, well(), holds after the start of a motion. Every
- * tick keeps it, for any pushes of the main loop in between. The ring has 8
- * segments here. The code needs only that its length is a power of two. */
+ * Braking is a stub that slows down in any way. `left` is the path that braking
+ * still plays from the middle s_k on. Every tick of braking reduces `left`. By
+ * pace_stops, `left` is at most ft_pace_stop_length() at each pace. The sum of
+ * a segment's quintics is any number here. path_samples covers the quintics.
+ * One invariant, well(), holds after the start of a motion. Every tick keeps
+ * it, for any pushes of the main loop in between. The ring has 8 segments here.
+ * The code needs only that its length is a power of two. */
 #include "proof.h"
 
 #include "ft_config.h"
@@ -15,8 +15,8 @@
 
 #include "ft_segment.h"
 
-/* Another body of ft_segment_sum(), which is inline, as the tick calls it for
- * each joint. So the linker cannot replace it. */
+/* Another body of ft_segment_sum(). The tick calls this inline function for
+ * each joint, so the linker cannot replace it. */
 static ft_real any_sum(const ft_quintic *p, const ft_weights *w);
 
 #define ft_segment_sum any_sum
@@ -192,13 +192,13 @@ static void any_state(void)
     GIVEN(possible(risen) && left < (int64_t)1 << 30 && well());
 }
 
-/* Every tick of the motion keeps the invariant: the tail never passes the
- * head, and only pushed segments are played. Unless the motion is there to its
- * END, the motion can always stop before the last knot. Places stay within a
- * segment and half a tick around it, and targets lie in their slots. A tick
- * returns no event, PAUSED at rest, or ENDED at an END. While the motion is
- * asked to slow down, its pace is the next one on the way down; pace_stops
- * shows how many ticks that takes.
+/* Every tick of the motion keeps the invariant. The tail never passes the head,
+ * and only pushed segments are played. Unless the ring holds the motion's END,
+ * the motion can always stop before the last knot. Places stay within a segment
+ * and half a tick around it, and targets lie in their slots. A tick returns no
+ * event, PAUSED at rest, or ENDED at an END. While the motion has to slow down,
+ * its pace is the next pace on the way down. pace_stops bounds the number of
+ * these ticks.
  * Assumes: pace_stops, which bounds the path played while stopping.
  * Run: unwind=10 slice seconds=600 mechanisms=three_link,biped,five_bar,flexible_arm */
 void prove_motion_tick(void)
@@ -221,8 +221,8 @@ void prove_motion_tick(void)
     END;
 }
 
-/* A start of a playable motion, a resumption of a paused one, a stop, and
- * forgetting keep the invariant. A stop asks the motion to brake.
+/* Four calls keep the invariant: the start of a playable motion, the resumption
+ * of a paused motion, a stop, and forgetting. A stop makes the motion brake.
  * Run: unwind=10 mechanisms=three_link,five_bar */
 void prove_motion_requests(void)
 {
@@ -253,7 +253,7 @@ void prove_motion_requests(void)
 }
 
 /* The main loop forms numbers ahead only for knots between existing segments,
- * for at most two of them.
+ * and for at most two knots.
  * Run: unwind=10 mechanisms=three_link,five_bar */
 void prove_motion_prepare(void)
 {

@@ -54,10 +54,10 @@ void prove_odrive_commands(void)
     END;
 }
 
-/* In any tick, the frame to a drive that is off makes it idle, sets its mode,
- * or asks for no torque. Instead, it may clear errors on request. The frame to
- * a drive that is being enabled asks for closed loop, sets its mode, or asks
- * for no torque.
+/* In any tick, the frame to a drive that is off makes the drive idle, sets its
+ * mode, or commands zero torque. On request it clears errors instead. The frame
+ * to a drive that is being enabled asks for closed loop, sets the mode, or
+ * commands zero torque.
  * Run: unwind=33 floats mechanisms=can:odrive-can */
 void prove_odrive_switches(void)
 {
@@ -82,11 +82,11 @@ void prove_odrive_switches(void)
     END;
 }
 
-/* Any frame, of any id, size and content, is taken in without a run-time
- * error, and only if it is that drive's. A position is within 2047 turns, and
- * its velocity is not NaN. A heartbeat reports the drive as enabled in closed
- * loop alone, and an error if any error bit is set. A version of another
- * protocol has a value that no setting may have.
+/* Any frame, of any id, size and content, is taken in without a run-time error,
+ * and only if that drive has sent it. A position is within 2047 turns, and its
+ * velocity is not NaN. A heartbeat reports the drive as enabled only in closed
+ * loop, and reports an error if any error bit is set. A version of another
+ * protocol becomes a value that no setting may have.
  * Run: unwind=33 floats mechanisms=can:odrive-can */
 void prove_odrive_hears(void)
 {

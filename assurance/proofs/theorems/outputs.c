@@ -8,8 +8,8 @@ static float ratio; /* of the bus voltage to the nominal one */
 
 float ft_bus_ratio(void) { return ratio; }
 
-/* Return the width of the whole period of a compare register's timer. A timer
- * that only counts up takes one more. */
+/* Return the width of the whole period of a compare register's timer. For a
+ * timer that only counts up, the width is one more. */
 static uint32_t whole(volatile uint32_t *compare)
 {
     const uint32_t at = (uint32_t)compare;
@@ -27,8 +27,8 @@ static uint32_t whole(volatile uint32_t *compare)
 
 /* For any duty, NaN included, a bridge gets a width between 0 and the timer's
  * period. The width is no farther from neutral than the board's bound, and is
- * neutral for NaN. The word for its direction changes the pin of that bridge
- * alone. A current loop is asked for a share of at most 1, at any bus voltage.
+ * neutral for NaN. The word for its direction changes only the pin of that
+ * bridge. A current loop is asked for a share of at most 1, at any bus voltage.
  * Run: unwind=8 floats mechanisms=f405rg-4:voltage,f405rg-4:current,f405rg-6:voltage,nucleo-g474re-6:voltage,nucleo-g474re-6:current,odrive-v3.6:voltage,odrive-v3.6:current */
 void prove_outputs_duties(void)
 {

@@ -1,5 +1,5 @@
 /* Samples of the path, control/ft_path.c, and their quintics, ft_segment.c.
- * Places are those of motion_tick's claims. */
+ * Places are within the claims of motion_tick. */
 #include "proof.h"
 
 #include "ft_config.c"
@@ -20,7 +20,7 @@ static int32_t place(int32_t from, int32_t to)
 
 /* For any segments and any place in them, NaN included, a sample, a sample
  * across a knot, and the change at a knot are formed without a run-time error
- * other than of conversions. path_reach and angles_to_steps have the
+ * other than of conversions. path_reach and angles_to_steps cover the
  * conversions, for segments that ft_knots.c takes.
  * Run: unwind=10 slice mechanisms=three_link,six_axis,five_bar,flexible_arm */
 void prove_path_samples(void)

@@ -1,11 +1,12 @@
 /* The chip's peripherals as variables, and the chip's functions that wait.
  *
  * Each peripheral is one object, so an access to a register that does not
- * exist is out of bounds. In a proof that is run with `registers` the chip's
- * files read any value, another one each time. The harness reads the value
- * that they wrote last. A macro of ft_registers.h is defined again here: the
- * preprocessor only warns of that. A harness that defines OWN_WAITS, OWN_CLOCK
- * or OWN_INTERRUPTS has other bodies of those functions. */
+ * exist is out of bounds. In a proof with the option `registers` the chip's
+ * files read any value, another value each time. The harness reads the value
+ * that the chip's files wrote last. This file redefines a macro of
+ * ft_registers.h, for which the preprocessor only warns. A harness that defines
+ * OWN_WAITS, OWN_CLOCK or OWN_INTERRUPTS has other bodies of these
+ * functions. */
 #ifndef PERIPHERALS_H
 #define PERIPHERALS_H
 
@@ -104,7 +105,7 @@ static SPI_TypeDef at_spi;
 static SYSCFG_TypeDef at_syscfg;
 static DMAMUX_TypeDef at_dmamux;
 
-/* The distances are the chip's: the address of a controller finds its
+/* Addresses have the chip's distances, so the address of a controller finds its
  * memory. */
 static struct {
     uint8_t before[0x400];
@@ -121,8 +122,7 @@ static FDCAN_Memory_TypeDef at_messages_1, at_messages_2, at_messages_3;
 #define FDCAN2 (&at_fdcan.of[1].can)
 #define FDCAN3 (&at_fdcan.of[2].can)
 
-/* In place of an address: the memory of a controller, by the controller's
- * address. */
+/* The memory of a controller, by the controller's address. */
 #define FDCAN_MEMORY at_messages(c->can, index); return &at_messages_1
 static FDCAN_Memory_TypeDef *at_messages(const FDCAN_TypeDef *can,
                                          uint32_t index)

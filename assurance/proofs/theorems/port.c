@@ -2,7 +2,7 @@
  *
  * Decoder and check sum are stubs that return anything of the right size, so a
  * frame has any content. Bytes come one at a time. Between two bytes only the
- * state is kept, and that is any. */
+ * state is kept, and it is any state. */
 #include "proof.h"
 
 #define FT_DIGEST_H /* any image's tag */
@@ -28,7 +28,7 @@ static const ft_port_ends ends = { &safety, &control, &time_, &sensors };
 /* ---- neighbours --------------------------------------------------------- */
 
 static uint32_t took, takes, sent, statuses, looked;
-static bool room; /* the chip has room for a message */
+static bool room; /* in the chip, for a message */
 
 size_t ft_chip_receive(uint8_t *bytes, size_t most)
 {
@@ -239,8 +239,8 @@ void prove_port_request(void)
 }
 
 /* The host counts as heard only by a good frame with this image's tag, or by a
- * HELLO. A frame whose check sum, type or length is wrong is counted, takes no
- * knot and posts no request. So is a frame with another tag.
+ * HELLO. A frame with a wrong check sum, type, length or tag is counted, and
+ * brings neither a knot nor a request.
  * Run: unwind=70 seconds=600 */
 void prove_port_heard(void)
 {
@@ -288,9 +288,9 @@ void prove_port_status(void)
     END;
 }
 
-/* A round of the main loop takes in the bytes that come and sends what is due,
+/* A round of the main loop takes in received bytes and sends due messages,
  * without leaving its buffers. The start and every round keep the invariant of
- * these theorems. After the start nothing is due.
+ * these theorems. After the start no message is due.
  * Run: unwind=70 mechanisms=three_link,drives */
 void prove_port_round(void)
 {

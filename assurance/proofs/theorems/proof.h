@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Any value of a type: the prover knows functions of this name. */
+/* Return any value of a type. The prover knows functions with these names. */
 bool nondet_bool(void);
 uint8_t nondet_u8(void);
 uint16_t nondet_u16(void);
@@ -34,8 +34,8 @@ static inline uint32_t below(uint32_t n)
     return number;
 }
 
-/* The last statement of every proof. It is refuted if the end can be reached.
- * A proof whose end cannot be reached shows nothing. */
+/* The last statement of every proof. The prover refutes it if the end can be
+ * reached. A proof whose end cannot be reached shows nothing. */
 #define END __CPROVER_assert(0, "the end is reached")
 
 #endif

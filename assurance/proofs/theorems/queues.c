@@ -1,10 +1,11 @@
 /* The queues of chip/stm32/ft_buses.c between the control tick and
  * controllers.
  *
- * One invariant, well(), holds at the start. Every call keeps it: the
+ * One invariant, well(), holds at the start. Two kinds of calls keep it: the
  * interrupt of a bus, which moves frames both ways, and the tick, which queues
- * frames and takes received ones. So each call is proved alone, from any state
- * that is well. Controllers have room or not, and bring frames or none. */
+ * frames and takes received frames. So each call is proved alone, from any
+ * state that is well. Controllers have room or not, and bring frames or
+ * none. */
 #include "proof.h"
 
 #include "peripherals.h"
@@ -48,7 +49,7 @@ bool ft_can_get(uint32_t bus, ft_frame *f)
 
 void ft_can_abort(uint32_t bus)
 {
-    CLAIM(bus < FT_BUS_COUNT && puts == 0u); /* before anything new goes */
+    CLAIM(bus < FT_BUS_COUNT && puts == 0u); /* before any new frame goes */
     aborts++;
 }
 
@@ -63,7 +64,7 @@ uint32_t ft_can_waiting(uint32_t bus)
 
 #include "ft_buses.c"
 
-/* Any one of the queues, which are alike. */
+/* Any one of the equal queues. */
 static ft_bus_queue *const q = &ft_queues[0];
 
 static bool well(void)
@@ -89,7 +90,7 @@ static bool same(const ft_frame *a, const ft_frame *b)
     return all;
 }
 
-/* The interrupt of a bus keeps received frames behind the waiting ones, in
+/* The interrupt of a bus appends received frames to the waiting frames, in
  * order, at any total count of frames. Waiting frames do not change. A frame
  * without room is counted.
  * Run: unwind=9 mechanisms=can:three */
@@ -116,9 +117,9 @@ void prove_queue_listens(void)
     END;
 }
 
-/* Frames are handed on in the order in which they were laid down, each once.
- * Only those of the last tick go: frames of the tick before that have not gone
- * are taken back first.
+/* Frames are handed on in the order in which they were queued, each once. Only
+ * frames of the last tick go. Older frames that have not gone are taken back
+ * first.
  * Run: unwind=9 mechanisms=can:robomaster,can:three,can:fd */
 void prove_queue_sends(void)
 {

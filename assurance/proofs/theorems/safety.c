@@ -1,9 +1,10 @@
 /* The safety states, safety/ft_safety.c with its tables in ft_conditions.c.
  *
- * Neighbours are stubs. The chip reports anything, the same during one tick.
- * The motion and the lab modes remember their requests. `commanded` is the
- * last request to the chip's outputs. One invariant, well(), holds after the
- * start. Every tick keeps it, so it holds in every reachable state. */
+ * Neighbours are stubs. The chip reports anything, and repeats its report
+ * during one tick. The motion and the lab modes remember their requests.
+ * `commanded` is the last request to the chip's outputs. One invariant, well(),
+ * holds after the start. Every tick keeps it, so it holds in every reachable
+ * state. */
 #include "proof.h"
 
 #include "ft_conditions.c"
@@ -32,7 +33,7 @@ static bool dropped;   /* the outputs were off at some moment */
 static struct {
     bool enabled, supply, ready, loader, zero, constants, code;
     uint32_t current, joint, cause;
-    uint32_t silent, ailing, wrong; /* joints whose drives are so */
+    uint32_t silent, ailing, wrong; /* joints with these drives */
 } chip;
 
 void ft_chip_outputs(bool enabled)
@@ -135,7 +136,7 @@ static bool rests(const ft_lab *lab)
     return lab->wanted == FT_C(0.0) && lab->velocity == FT_C(0.0);
 }
 
-/* Check that requests to the lab modes are within the joint's own bounds. */
+/* Check that requests to the lab modes are within the joint's bounds. */
 void ft_lab_jog(ft_lab *lab, uint32_t joint, ft_real velocity)
 {
     CLAIM(joint < FT_JOINTS
@@ -301,7 +302,7 @@ static void any_state(void)
     ANYTHING(chip);
     ANYTHING(c);
     commanded = nondet_bool();
-    c.motion.queue.tail = 0; /* slots of the ring are alike */
+    c.motion.queue.tail = 0; /* all slots of the ring are equal */
     c.motion.now = c.motion.newest = c.motion.before = c.motion.due;
     GIVEN(well() && homed_if_led());
     s.request.posted = false; /* see safety_requests */
@@ -317,7 +318,7 @@ static uint32_t any_event(void)
     return event;
 }
 
-/* Let the host ask for one event, in a branch of its own. */
+/* Let the host ask for one event, in a separate branch. */
 static void ask_for(uint32_t asked)
 {
     uint32_t event;
@@ -346,9 +347,8 @@ void prove_safety_start(void)
  * No request switches the outputs on in BOOT, CHECK, FAULT, ESTOP or LEAVING.
  * While the e-stop is open, a request leads out of ESTOP only to LEAVING. A
  * posted request is answered once, by its token. A joint is probed only at
- * rest.
- * Assumes: a share of friction is not negative, as the byte on the wire is
- * not.
+ * rest. Assumes: a share of friction is not negative, like the byte on the
+ * wire.
  * Run: unwind=53 mechanisms=three_link,braked,parked,f405rg-4:current,drives,five_bar */
 void prove_safety_requests(void)
 {
@@ -377,8 +377,8 @@ void prove_safety_requests(void)
 /* The outputs are on in HOLD, TRACK, HOMING, FLOAT, JOG, PROBE, CLOSING,
  * FOLLOW, HELD, and in a FAULT that brakes, holds or lies down. They are on in
  * no other state, after every tick, for any measurement, finding and request.
- * The source of torque is the state's own in the table. An arm that is held or
- * led has all its zeros.
+ * The source of torque is the state's source in the table. An arm that is held
+ * or led has all its zeros.
  * Assumes: the motion of the tick returns no event, or PASSED, PAUSED or
  * ENDED, as ft_motion.c, ft_follow.c and ft_lab.c do. safety_requests has the
  * requests, which come last in a tick.
@@ -392,10 +392,10 @@ void prove_safety_states(void)
     END;
 }
 
-/* An arm that is held for the next host (HELD) is taken over by ARM with the
- * outputs on throughout. The fault HOST_LOST is then cleared, and no motion of
- * the last host is left. Of all other requests only DISARM has an effect, and
- * none moves the arm.
+/* An arm that is held for the next host (HELD) is taken over by ARM while the
+ * outputs stay on. The fault HOST_LOST is then cleared, and no motion of the
+ * last host is left. Of all other requests only DISARM has an effect, and no
+ * request moves the arm.
  * Run: unwind=53 mechanisms=three_link,drives */
 void prove_safety_takes_over(void)
 {
@@ -416,9 +416,8 @@ void prove_safety_takes_over(void)
     END;
 }
 
-/* An arm in HELD leaves that state only by the e-stop, or by another fault
- * than HOST_LOST, which is then the reported one. Until then the outputs stay
- * on.
+/* A tick ends HELD only for the e-stop, or for another fault than HOST_LOST.
+ * That fault is then reported. Until then the outputs stay on.
  * Assumes: the motion returns an event of safety_states.
  * Run: unwind=27 mechanisms=three_link,drives */
 void prove_safety_held(void)
@@ -447,8 +446,8 @@ void prove_safety_estop(void)
     END;
 }
 
-/* Return whether a fault first stops the arm on its path, as the arm can still
- * be controlled. */
+/* Return whether a fault first stops the arm on its path, because the arm can
+ * still be controlled. */
 static bool stops_first(uint32_t fault_)
 {
     return fault_ == FT_FAULT_OVERLOAD || fault_ == FT_FAULT_HOST_LOST
@@ -456,8 +455,8 @@ static bool stops_first(uint32_t fault_)
            || (FT_PARK_HEAT && fault_ == FT_FAULT_OVER_TEMPERATURE);
 }
 
-/* Return whether a rule of the table asks for safe outputs now. Rules of
- * supply and drivers do while the outputs are on, rules of joints while
+/* Return whether a rule of the table asks for safe outputs now. Rules of supply
+ * and drivers apply while the outputs are on. Rules of joints apply while
  * torques are made. */
 static bool must_go(const ft_fault_rule *f)
 {
@@ -490,8 +489,8 @@ static bool noted(void)
  * for the fault's class. Faults of supply and drivers act while the outputs
  * are on, faults of joints while torques are made, faults of memory and missed
  * ticks always. A fault that coasts switches the outputs off, even if another
- * fault brakes or holds. One case is left out: a fault of the joints does not
- * end braking, as braking does not rely on the joints' sensors.
+ * fault brakes or holds. The theorem leaves out one case: a fault of the joints
+ * does not end braking, because braking does not need the joints' sensors.
  * Assumes: findings are noted by ft_found(), and a current fault's number is
  * one of ft_chip.h.
  * Run: unwind=27 mechanisms=three_link,braked,parked,f405rg-4:current,drives,five_bar,biped */
@@ -516,10 +515,10 @@ void prove_safety_faults(void)
 #if FT_PARK
 
 /* After every tick, an arm on its way to lie down is nearer to being let go.
- * Its motors are off, brake, or hold until the brakes have closed; or less
- * time is left than before. It may also wait because of a touch, if no heat or
- * low supply was found before. A further fault that would lay the arm down
- * neither stops nor restarts it.
+ * Either its motors are off, brake, or hold until the brakes have closed, or
+ * less time is left than before. It may also wait because of a touch, if no
+ * heat or low supply was found before. A further fault that would lay the arm
+ * down neither stops the arm nor starts again.
  * Assumes: the motion returns an event of safety_states.
  * Run: unwind=27 mechanisms=parked */
 void prove_safety_lies(void)
@@ -571,8 +570,8 @@ void prove_safety_gives_way(void)
 #if FT_RETURN
 
 /* An arm that has given way goes back only once no touch is felt. On its way
- * back only a touch makes it give way again. If it holds before it is back, no
- * path can be resumed.
+ * back only a touch makes it give way again. If the arm holds before it is
+ * back, no path can be resumed.
  * Assumes: the motion returns an event of safety_states.
  * Run: unwind=27 mechanisms=returning */
 void prove_safety_returns(void)
@@ -595,8 +594,8 @@ void prove_safety_returns(void)
 
 #endif
 
-/* Knots are wanted only while the arm may play them or is disarmed. None is
- * wanted after a bad knot, or while there is a fault or one is coming.
+/* Knots are wanted only while the arm may play them or is disarmed. No knot is
+ * wanted after a bad knot, or while a fault is present or coming.
  * Run: unwind=10 */
 void prove_safety_knots(void)
 {

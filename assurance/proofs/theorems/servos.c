@@ -1,13 +1,13 @@
 /* A wire of servos, ft_sts.c, and the frames to them, ft_feetech.c.
  *
- * Received bytes are any, as many as the buffer holds. Frames of a tick are any
- * frames. One invariant, well(), holds at the start. Packing keeps it, and so
- * does taking in. */
+ * Received bytes have any values; their number is up to the buffer's size.
+ * Frames of a tick are any frames. One invariant, well(), holds at the start.
+ * Packing frames and taking in bytes keep it. */
 #include "wires.h"
 
 #ifdef PROOF_CAME
 
-/* In place of memcpy: copies have any contents. */
+/* A replacement for memcpy. Copies have any contents. */
 static void copied(void *to, const void *from, size_t size)
 {
     CLAIM(__CPROVER_r_ok(from, size) && __CPROVER_w_ok(to, size));
@@ -26,7 +26,7 @@ static void copied(void *to, const void *from, size_t size)
 
 #else
 
-/* In place of memcpy: copy up to eight bytes, one by one. */
+/* A replacement for memcpy that copies up to eight bytes, one by one. */
 static void copied(void *to, const void *from, size_t size)
 {
     uint8_t *t = to;
@@ -89,8 +89,8 @@ static uint32_t whole(const uint8_t *p, uint32_t left)
  * fit into the buffer. The first packet gives each servo a duty, which is zero
  * unless the servo's frame says that it runs. A servo that is switched off
  * counts as off.
- * Assumes: a packet is formed at the buffer's beginning, and elsewhere
- * likewise.
+ * Assumes: the packet is at the buffer's beginning. At other places the code
+ * does the same.
  * Run: unwind=16 mechanisms=so101_sts */
 void prove_sts_packets(void)
 {
@@ -145,8 +145,8 @@ void prove_sts_pack(void)
 
 /* ---- in ----------------------------------------------------------------- */
 
-/* All bytes that came, as many as the buffer holds, are taken in without a
- * run-time error. Taking in ends, and the invariant is kept.
+/* Taking in all received bytes, up to the buffer's size, ends without a
+ * run-time error and keeps the invariant.
  * Run: unwind=16 contracts slice define=PROOF_CAME mechanisms=so101_sts */
 void prove_sts_came(void)
 {
@@ -160,9 +160,9 @@ void prove_sts_came(void)
     END;
 }
 
-/* An answer is taken only if it begins as one, is as long as the question
- * needs, and has its check sum. If the sent bytes do not come back first,
- * nothing is used but answers alone.
+/* An answer is taken only if it begins like an answer, is as long as the
+ * question needs, and has its check sum. If the sent bytes do not come back
+ * first, only answers are used.
  * Run: unwind=16 mechanisms=so101_sts */
 void prove_sts_packet(void)
 {
@@ -185,7 +185,7 @@ void prove_sts_packet(void)
     END;
 }
 
-/* Every answer that is taken out has come. Each is taken once.
+/* Every answer that is taken out was received. Each answer is taken out once.
  * Run: unwind=16 mechanisms=so101_sts */
 void prove_sts_next(void)
 {

@@ -1,10 +1,10 @@
 /* A host that falls silent, safety/ft_safety.c, with the stubs and the
  * invariant of safety.c.
  *
- * silence_rests draws the conclusion from these theorems, motion_tick,
- * pace_stops and jog_slows: an arm without a host comes to rest. A motion and
- * a jog slow down in the tick in which the silence exceeds FT_HOST_TIMEOUT
- * ticks. An arm at rest goes to FAULT or HELD after FT_HOST_LOST ticks. */
+ * silence_rests concludes from these theorems, motion_tick, pace_stops and
+ * jog_slows that an arm without a host comes to rest. A motion and a jog slow
+ * down in the tick in which the silence exceeds FT_HOST_TIMEOUT ticks. An arm
+ * at rest goes to FAULT or HELD after FT_HOST_LOST ticks. */
 #include "safety.c"
 
 /* The ticks of the host's silence are counted one by one, up to FT_HOST_LOST
@@ -21,9 +21,9 @@ void prove_silence_counted(void)
     END;
 }
 
-/* After FT_HOST_TIMEOUT ticks of silence, and in every tick after them, a
- * motion is asked to slow down, a jog to stop, and an arm that follows targets
- * to brake. No arm floats, seeks a zero or is probed.
+/* In every tick after FT_HOST_TIMEOUT ticks of silence, a motion has to slow
+ * down, a jog has to stop, and an arm that follows targets has to brake. No arm
+ * floats, seeks a zero or is probed.
  * Run: unwind=27 mechanisms=three_link,braked */
 void prove_silence_stops(void)
 {

@@ -4,8 +4,8 @@
 
 #include "ft_config.c"
 
-/* Rounds of a start: each begins with any result of the rounds before. An
- * invariant stands after the condition of the loop, which is emitted. */
+/* Invariants of the emitted loops. Each round of a start begins with any result
+ * of the rounds before. */
 #ifdef ROUNDS
 #define for(...) for (__VA_ARGS__) __CPROVER_loop_invariant(true)
 #define while(...) while (__VA_ARGS__) \
@@ -70,10 +70,9 @@ static bool lets_through(const ft_loop_solution *now)
 
 /* Solving the loops, a tick, taking frames, and a round of a start are free of
  * run-time errors, for any motion and state, NaN included, conversions of
- * reals included. Four poses are a fault of the same tick: a singular one, one
- * with too large a correction, one whose joints would go on too far, and one
- * with a value that is NaN. In that tick no torque is updated and no joint
- * goes on.
+ * reals included. Four poses are a fault of the same tick: a singular one, a
+ * pose with too large a correction, a pose whose joints would move too far, and
+ * a pose with a NaN. In this tick no torque is updated and no joint moves on.
  * Assumes: step_starts, for the pace of a round; a correction has passed
  * ft_holds(), as in the only call.
  * Run: unwind=16 floats slice mechanisms=five_bar */
@@ -118,10 +117,10 @@ void prove_step_closed(void)
     END;
 }
 
-/* Going towards any place in any number of rounds, and a start there, end.
- * They are free of run-time errors other than of conversions, from any state,
- * NaN included; step_closed has the conversions. The pace of a round is never
- * more than that of the first.
+/* Going towards any place in any number of rounds ends, and so does a start at
+ * this place. From any state, NaN included, both are free of run-time errors
+ * other than of conversions. step_closed covers the conversions. No round has a
+ * larger pace than the first round.
  * Run: unwind=16 contracts slice define=ROUNDS mechanisms=five_bar */
 void prove_step_starts(void)
 {
@@ -148,10 +147,10 @@ static bool well(void)
 }
 
 /* A tick of the step is free of run-time errors, for any motion and state, NaN
- * included. It leaves a state from which the next tick is free of them too.
- * The same holds for a start at any place, and for making frames exact, at once
- * or in two steps. The theorem does not say that the torques are right or
- * finite: law_wild shows what becomes of those that are not.
+ * included. From the state after this tick, the next tick is free of run-time
+ * errors too. The same holds for a start at any place, and for making frames
+ * exact, at once or in two steps. The theorem does not say that the torques are
+ * right or finite. law_wild covers torques that are NaN.
  * Run: unwind=16 floats slice mechanisms=three_link,six_axis,flexible_arm,nodal:six_axis */
 void prove_step_tick(void)
 {

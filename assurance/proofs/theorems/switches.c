@@ -37,14 +37,14 @@ void ft_pin_put(uint32_t port, uint32_t pin, bool high)
 
 #include "ft_outputs.c"
 
-/* Interrupts look at it between any two statements. */
+/* An interrupt may read this between any two statements. */
 _Static_assert(__builtin_types_compatible_p(__typeof__(&ft_wanted),
                                             volatile bool *),
                "an interrupt looks at it");
 
-/* Let an interrupt stop the outputs, once, after any store. The interrupt of a
- * stopped crystal may come at any time. Those of an open e-stop loop and of a
- * current loop come only while the outputs are wanted. */
+/* Let one interrupt stop the outputs after any store. The interrupt of a
+ * stopped crystal may come at any time. The interrupts of an open e-stop loop
+ * and of a current loop come only while the outputs are wanted. */
 static void struck(void)
 {
     const bool crystal = nondet_bool();
@@ -112,15 +112,15 @@ static void any_state(void)
     stopped = false;
 }
 
-/* Every fault leads here, a crash and a stopped crystal too: no timer drives.
- * A timer with a break register is stopped by that register, which holds the
- * timer's outputs low. The outputs of any other timer are forced low. The
- * drivers are off and the holding brakes closed. The outputs come on only on
- * request, with a good clock and, if software reads it, a closed e-stop loop.
- * If an interrupt that stops the outputs strikes after any store of the call,
- * they are safe when the call ends.
- * Assumes: interrupts of the file's own statements, in source order: stores to
- * registers are volatile, and so is ft_wanted.
+/* Every fault calls this function, also a crash and a stopped crystal.
+ * Afterwards no timer drives an output. A break register stops its timer and
+ * holds the timer's outputs low. The outputs of any other timer are forced low.
+ * The drivers are off and the holding brakes closed. The outputs come on only
+ * on request, with a good clock and, if software reads it, a closed e-stop
+ * loop. If an interrupt that stops the outputs strikes after any store of the
+ * call, the outputs are safe when the call ends. Assumes: interrupts strike
+ * between the file's statements in source order, because stores to registers
+ * and to ft_wanted are volatile.
  * Run: unwind=9 registers interrupts=ft_outputs.c mechanisms=f405rg-4:voltage,f405rg-6:voltage,nucleo-g474re-6:current,odrive-v3.6:current,braked,can:robomaster */
 void prove_outputs_off(void)
 {
@@ -170,8 +170,8 @@ void prove_outputs_asked(void)
     END;
 }
 
-/* The start of the timers ends, and leaves no timer that drives. The look at
- * the place of their updates ends too, after at most eight waits.
+/* The start of the timers ends, and no timer drives an output afterwards.
+ * Finding the phase of their updates ends too, after at most eight waits.
  * Run: unwind=9 registers mechanisms=f405rg-4:voltage,f405rg-6:voltage,nucleo-g474re-6:current,odrive-v3.6:voltage,can:robomaster */
 void prove_outputs_start(void)
 {

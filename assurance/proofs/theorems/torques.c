@@ -9,7 +9,8 @@
 
 typedef ft_real all_torques[FT_JOINTS];
 
-/* Known to the runner: any number of at most this size, and any angle. */
+/* Functions that the runner knows. They return any number up to this size, and
+ * any angle. */
 ft_real within(ft_real most);
 ft_turn any_angle(void);
 #if FT_STEP_CLOSED
@@ -68,9 +69,9 @@ static void again(ft_step_state *s)
 
 #if FT_STEP_CLOSED
 
-/* In a closed mechanism all numbers of the step are finite, in every pose that
- * a tick does not refuse as too near to a singular one, and for any dependent
- * joints. The figures below bound the torques, and show no more than that.
+/* In a closed mechanism all numbers of the step are finite, for any dependent
+ * joints, in every pose that a tick does not refuse as too near to a singular
+ * pose. The figures below only bound the torques.
  * Assumes: angles_sines; rotation_bounds, for the rotations that form the
  * pivots.
  * Run: intervals mechanisms=five_bar,four_bar,palletizer,nodal:four_bar */
@@ -87,11 +88,11 @@ void prove_torques_loops(void)
 
 /* For any positions and any change of velocity from tick to tick, up to twice
  * the file's limits, every number of the step is finite from the start on. The
- * figures below bound the requested torque. Intervals forget how numbers
- * depend on each other, so the figures lie far above the torques of any
- * motion. They show that nothing overflows or becomes NaN. Beyond these
- * limits, and for flexible links, the requested torque may be anything;
- * law_torque and law_wild bound the result.
+ * figures below bound the requested torque. Intervals forget how numbers depend
+ * on each other, so the figures lie far above the torques of any motion. They
+ * show that no number overflows or becomes NaN. Beyond these limits, and for
+ * flexible links, the requested torque may be anything. law_torque and law_wild
+ * bound the result.
  * Assumes: angles_sines, for cosines and sines.
  * Run: intervals mechanisms=three_link,six_axis,damiao_arm,openarm_like,nodal:six_axis */
 void prove_torques_finite(void)

@@ -1,9 +1,10 @@
-/* Waiting for hardware, chip/stm32/ft_wait.c. All other waits use these. */
+/* Waiting for hardware, chip/stm32/ft_wait.c. All other waits use these
+ * functions. */
 #include "proof.h"
 
 static uint32_t told(void) { return nondet_u32(); }
 
-/* Variables of one function that the loop of the other does not have. */
+/* Variables that only one of the two functions has. */
 static const volatile uint32_t *reg;
 static uint32_t mask, value, cycles;
 
@@ -32,8 +33,8 @@ static uint32_t mask, value, cycles;
 uint32_t ft_chip_cycles(void) { return nondet_u32(); }
 bool ft_clock_good(void) { return nondet_bool(); }
 
-/* For any register values, another one at each read, a wait ends after at most
- * FT_PATIENCE looks.
+/* For any register values, another value at each read, a wait ends after at
+ * most FT_PATIENCE reads.
  * Run: unwind=2 contracts registers define=PROOF_FOR */
 void prove_wait_ends(void)
 {

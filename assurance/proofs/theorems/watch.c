@@ -34,7 +34,7 @@ uint32_t ft_crc32(const void *bytes, size_t size)
     return nondet_u32();
 }
 
-/* Return whether the next byte to look at exists. */
+/* Return whether the next byte to check exists. */
 static bool well(void)
 {
     return round_.table < TABLES && round_.at < guarded[round_.table].size
@@ -63,8 +63,8 @@ static void any_state(void)
 }
 
 /* A round of the watch reads no byte beyond tables and image, and keeps its
- * own state within them. A temperature that is too high or NaN, a driver fault
- * and a stack that is not whole are reported in the same round.
+ * place within them. A temperature that is too high or NaN, a driver fault and
+ * a stack that is not whole are reported in the same round.
  * Run: unwind=12 */
 void prove_watch_idle(void)
 {

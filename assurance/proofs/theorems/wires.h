@@ -10,7 +10,7 @@
 
 #include "ft_config.c"
 
-/* In place of memcmp: the sent bytes came back, or not. */
+/* A replacement for memcmp. The sent bytes came back, or not. */
 static int compared(const void *a, const void *b, size_t size)
 {
     CLAIM(__CPROVER_r_ok(a, size) && __CPROVER_r_ok(b, size));

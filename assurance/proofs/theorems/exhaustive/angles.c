@@ -65,10 +65,10 @@ void prove_angles_to_steps(void)
     END;
 }
 
-/* The duty for a voltage at its bound is (duty_max * bus) times 1 / bus, each
- * rounded. For every bus voltage that is no fault, that duty is finite and at
- * most 1 + 2^-23. Smaller voltages give smaller duties, as a rounded product
- * never falls when its factor rises.
+/* The duty for a voltage at its bound is (duty_max * bus) times 1 / bus, with
+ * each operation rounded. For every bus voltage that is no fault, this duty is
+ * finite and at most 1 + 2^-23. Smaller voltages give smaller duties, because a
+ * rounded product never falls when its factor rises.
  * Run: exhaust seconds=900 */
 void prove_angles_duty(void)
 {

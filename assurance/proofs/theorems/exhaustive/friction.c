@@ -5,11 +5,11 @@
 #include "ft_config.c"
 #include "ft_law.c"
 
-#define LOAD -1e6f          /* N m: more than any arm's */
+#define LOAD -1e6f          /* N m, beyond any arm's torque */
 #define ROUNDED 1.0000005f  /* of products of three */
 
-/* Check one velocity of one joint, in both directions, and return the share
- * that is left. It is no larger than the share before. */
+/* Check one velocity of one joint, in both directions. Return the remaining
+ * share of the falling part, which is no larger than the share before. */
 static float at(uint32_t j, float both, float before)
 {
     const ft_stribeck_config *r = &ft_stribeck_joint[j];

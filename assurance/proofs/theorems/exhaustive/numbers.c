@@ -20,8 +20,8 @@ static float at_order(int64_t order)
                      : of_bits((uint32_t)order);
 }
 
-/* Return the place of the first float of the range that becomes at least this
- * number. */
+/* Return the place of the first float in the range whose number is at least
+ * this number. */
 static int64_t first_of(const ft_field_range *r, uint32_t number)
 {
     int64_t below = order_of(r->low), above = order_of(r->high);
@@ -84,10 +84,10 @@ static void look_at(ft_field_range r)
 /* Every float, NaN and values beyond the range included, becomes a number that
  * its field holds, without wrapping. Within the range it is the nearest
  * number, less than 0.51 of a step away. Beyond the range it is the last
- * number; for NaN it is the number of zero. Every number of a field, decoded
+ * number. For NaN it is the number of zero. Every number of a field, decoded
  * and encoded, is itself. This holds for every field of every drive. For each
- * number the first and the last float that becomes it are looked at; all
- * floats between lie between.
+ * number the proof checks the first and the last float that become it. All
+ * other floats lie between these two.
  * Assumes: a rounded sum or product never falls when its operand rises.
  * Run: exhaust mechanisms=drives,openarm_like */
 void prove_fields_numbers(void)

@@ -1,5 +1,5 @@
-/* The pace of path time, control/ft_pace.c: every pace that slowing down and
- * speeding up can reach. */
+/* The pace of path time, control/ft_pace.c. The proof covers every pace that
+ * slowing down and speeding up can reach. */
 #include "exhaust.h"
 
 #include "ft_pace.c"

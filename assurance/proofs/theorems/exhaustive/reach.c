@@ -7,9 +7,9 @@
 
 /* At every place of a segment and half a tick around it, each coefficient
  * alone leads at most as far as ft_segment_span() says. Together they lead at
- * most as far as the sum, but for five roundings, which are within the 1 in
- * 10^5 of angles_to_steps. So no position of a segment that ft_knots.c takes
- * leaves the range of its conversion.
+ * most as far as the sum, except for five roundings. angles_to_steps allows for
+ * these roundings with 1 in 10^5. So no position of a segment that ft_knots.c
+ * takes leaves the range of its conversion.
  * Run: exhaust mechanisms=three_link,six_axis,five_bar,flexible_arm */
 void prove_path_reach(void)
 {

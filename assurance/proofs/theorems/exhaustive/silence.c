@@ -1,4 +1,5 @@
-/* A silent host: the conclusion from the theorems about each part. */
+/* A silent host. The proof draws the conclusion from the theorems about each
+ * part. */
 #include "exhaust.h"
 
 #include "ft_config.c"
@@ -17,9 +18,10 @@ static uint32_t stand(const ft_lab_config *c)
  * at any velocity. Both rest before FT_HOST_LOST, after which an arm at rest
  * goes to FAULT.
  * Assumes: silence_counted, for the ticks of silence; silence_stops, which
- * stops a motion and a jog, and lets all else rest at once; motion_tick and
- * pace_stops, for a motion that rests within 3 FT_RAMP ticks; jog_slows,
- * likewise for a jog; silence_ends, for FAULT; and that every tick comes.
+ * stops a motion and a jog, and brings all other modes to rest at once;
+ * motion_tick and pace_stops, for a motion that rests within 3 FT_RAMP ticks;
+ * jog_slows, likewise for a jog; silence_ends, for FAULT; and that every tick
+ * comes.
  * Run: exhaust */
 void prove_silence_rests(void)
 {

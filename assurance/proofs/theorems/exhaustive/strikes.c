@@ -38,7 +38,7 @@ VOLATILE(entered, uint32_t);
 
 static uint32_t chosen[256], choices[256], choice, depth;
 
-/* Return a number below n. Each number comes in one of the runs. */
+/* Return a number below n. Over all runs every number comes. */
 static uint32_t choose(uint32_t n)
 {
     if (choice == depth) {
@@ -65,7 +65,8 @@ static bool another(void)
 enum { AFTER = FT_RING, BEGINS = AFTER + 12, ENTRY, WORDS };
 
 typedef struct {
-    ft_turn at[WORDS]; /* the ring's, six of each opening, the entry's */
+    ft_turn at[WORDS]; /* words of the ring, six of each opening, and the
+                        * entry */
 } words;
 
 typedef struct {
@@ -73,14 +74,14 @@ typedef struct {
     ft_queue q;
     uint32_t id[FT_RING];
     uint8_t flags[FT_RING];
-    bool forgets, pushes, seen; /* seen: its entry was looked at */
+    bool forgets, pushes, seen; /* seen: the tick has looked at the entry */
 } moment;
 
 static ft_queue q;
-static uint32_t id[FT_RING];   /* of the whole segment in each slot */
+static uint32_t id[FT_RING];   /* identity of the whole segment in each slot */
 static uint8_t flags[FT_RING];
 static uint32_t ids, begun;    /* begun: the tail at the begin of the call */
-static bool forgets, pushes;   /* what the main loop does */
+static bool forgets, pushes;   /* actions of the main loop */
 static bool starts, started;   /* a tick forms the entry, or has */
 
 static const ft_crossing steps[2] = { { 0, 1, 2, 3 }, { 0, 4, 5, 6 } };
@@ -122,7 +123,7 @@ static words since;          /* the words at the last barrier */
 static moment moments[64];   /* after each store since then */
 static uint32_t n_moments, actions;
 
-/* Return how many values a word may have, and write them. */
+/* Write the values that a word may have. Return their number. */
 static uint32_t found(ft_turn of[3], const words *then, const words *later,
                       uint32_t at)
 {
@@ -140,8 +141,8 @@ static bool is(const words *then, const words *later, uint32_t at, ft_turn x)
     return since.at[at] == x && then->at[at] == x && later->at[at] == x;
 }
 
-/* Claim that an opening is right. A tick may find it marked for a waiting
- * segment: then its numbers have been formed for exactly that step. */
+/* Claim that an opening is right. If a tick finds it marked for a waiting
+ * segment, its numbers were formed for exactly that step. */
 static void claim_opening(const moment *m, const words *later, uint32_t at)
 {
     const words *then = &m->held;
@@ -205,7 +206,7 @@ static void claim_entry(moment *m, const words *later)
     m->seen = true;
 }
 
-/* Check the moments since the last barrier. All stores before this one are
+/* Check the moments since the last barrier. All stores before this barrier are
  * known now. */
 static void look(void)
 {
@@ -232,9 +233,8 @@ static uint32_t buffered(void)
     return q.head - q.tail;
 }
 
-/* Let a tick start a motion. It uses the entry, and forms it if the main loop
- * has not. No earlier moment finds that, and no later tick asks for that
- * entry. */
+/* Let a tick start a motion. The tick uses the entry, and forms it if the main
+ * loop has not. No later tick asks for this entry. */
 static void start(void)
 {
     const words before = all();
@@ -250,7 +250,7 @@ static void start(void)
     started = true;
 }
 
-/* Let a tick pass a segment, start a motion, or drop it. A motion is not
+/* Let a tick pass a segment, start a motion, or drop a motion. No motion is
  * played whole in one call of the main loop. */
 static void act(void)
 {
@@ -353,7 +353,7 @@ static void call(void)
 
     begun = q.tail;
     if (what < 3u && buffered() < FT_RING) { /* knots_full */
-        look(); /* without room nothing is stored before this */
+        look(); /* without room, no store comes before this */
         pushes = true;
         lay(what);
         ft_queue_push(&q, &knot);
@@ -426,7 +426,7 @@ static void any_state(void)
     } else if (entered == 2u) {
         q.entered = FT_QUEUE_MARK(tail - 1u);
     }
-    any_opening(choose(2)); /* each does without the other */
+    any_opening(choose(2)); /* neither needs the other */
     n_moments = 0;
     forgets = pushes = started = false;
     since = all();
@@ -434,11 +434,11 @@ static void any_state(void)
 
 /* A tick may strike after any store of the main loop, with any order of the
  * stores that C lets a compiler order. In all cases every waiting segment is
- * whole. Numbers that are marked as formed, for a step into a waiting segment
- * or for a motion's first pose, are whole and of existing segments. Whole
- * waiting motions are counted, at most one too early. A forgotten ring is
- * empty. This holds in any two calls after any such state, while one tick
- * passes a segment, starts a motion or drops it.
+ * whole. Numbers that are marked as formed are whole and belong to existing
+ * segments. They are for a step into a waiting segment, or for a motion's first
+ * pose. Whole waiting motions are counted, at most one too early. A forgotten
+ * ring is empty. This holds in any two calls after any such state, while one
+ * tick passes a segment, starts a motion or drops it.
  * Assumes: a ring of four segments; room for every push, and formed numbers of
  * waiting segments alone (knots_full, motion_prepare); and no motion that is
  * played whole in one call of the main loop.
