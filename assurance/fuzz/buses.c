@@ -1,11 +1,11 @@
-/* libFuzzer's entry for drives on buses: one input is one life of a board and
- * of its drives, from the beginning that the first byte chooses: anything may
- * come from any bus at any time, drives fall silent, restart, ail and are set
- * otherwise. After every tick the promises about the frames to drives are
- * checked.
+/* libFuzzer's entry for drives on buses. One input is one life of a board and
+ * its drives. The first byte chooses the state at the beginning. Anything may
+ * come from any bus at any time. Drives fall silent, restart, report errors,
+ * and get other settings. After every tick the harness checks the promises
+ * about frames to drives.
  *
- * The drives of CAN are in drives.h, which is older.h or newer.h; the servos
- * are in servos.h, which is sts.h or dxl.h: their answers, and what they forget
+ * drives.h is older.h or newer.h, with the drives on CAN. servos.h is sts.h or
+ * dxl.h, with the servos. Both have the answers, and the settings that are lost
  * without power. */
 #include "life.h"
 
@@ -23,25 +23,26 @@ enum { QUIET, TURNED_OFF, ENABLING, COMMAND, ASKING, UNKNOWN }; /* frames */
 #define WIRE (FT_BUSES - 1u)
 
 typedef struct {
-    uint32_t number, value, comes; /* as it should be, as it comes */
-    bool forgets;                  /* without power */
+    uint32_t number, value, comes; /* value: the right value. comes: the value
+                                    * at power-up */
+    bool forgets;                  /* lost without power */
 } setting;
 
 typedef struct {
-    bool on, deaf, meddled; /* meddled: somebody else has set it */
-    uint8_t error, lies, down; /* lies: bits: it reports no velocity,
-                                  or a place below its turn, or never that it is
-                                  on. down: ticks without power */
-    uint16_t place, before;    /* number of its field, counts of a servo */
+    bool on, deaf, meddled; /* meddled: another program has changed a setting */
+    uint8_t error, lies, down; /* lies, as bits: the drive reports no velocity,
+                                * or a place below its turn, or never that it is
+                                * on. down: ticks without power */
+    uint16_t place, before;    /* number of the field; counts of a servo */
     uint32_t set[STEPS];
-    int32_t goal; /* of a servo, where that is looked at */
+    int32_t goal; /* of a servo, if the harness checks it */
 } drive;
 
 typedef struct {
     drive drive[FT_BUS_DRIVES];
-    bool forged;         /* frames have come that no drive sent */
-    bool shorted;        /* the wire is */
-    bool off;            /* the outputs were, after the last tick */
+    bool forged;         /* frames came that no drive sent */
+    bool shorted;        /* the wire is shorted */
+    bool off;            /* outputs were off after the last tick */
     uint32_t ticks;
     int64_t knot[FT_JOINTS];
 } memory;
@@ -59,7 +60,7 @@ static uint32_t bits(float x)
     return n;
 }
 
-/* Return the right value of one of its settings. */
+/* Return the right value of a drive's setting. */
 static uint32_t wanted(uint32_t i, uint32_t number)
 {
     uint32_t k;
@@ -73,13 +74,13 @@ static uint32_t wanted(uint32_t i, uint32_t number)
 static uint32_t can_settings(uint32_t i, setting s[STEPS]);
 static uint32_t servo_settings(uint32_t i, setting s[STEPS]);
 
-/* The settings of a drive that matter. Return how many there are. */
+/* Write the settings of a drive that matter. Return their number. */
 static uint32_t settings(uint32_t i, setting s[STEPS])
 {
     return ft_drive[i].bus == WIRE ? servo_settings(i, s) : can_settings(i, s);
 }
 
-/* The place of a setting among them, or STEPS. */
+/* Return the place of a setting among these settings, or STEPS. */
 static uint32_t where(uint32_t i, uint32_t number)
 {
     setting s[STEPS];
@@ -91,7 +92,7 @@ static uint32_t where(uint32_t i, uint32_t number)
     return STEPS;
 }
 
-/* A drive is switched on. */
+/* Switch a drive on. */
 static void power_up(uint32_t i)
 {
     drive *d = &world.drive[i];
@@ -111,8 +112,8 @@ static bool speaks(const drive *d)
     return !d->deaf && d->down == 0u;
 }
 
-/* Return whether a drive may obey safely: it stops by itself, or is no longer
- * in the state in which it came. */
+/* Return whether a drive may obey safely: all settings that it loses without
+ * power are right. */
 static bool limited(uint32_t i)
 {
     setting s[STEPS];
@@ -126,7 +127,7 @@ static bool limited(uint32_t i)
 
 /* ---- promises ----------------------------------------------------------- */
 
-/* A drive that is on obeys a command. */
+/* Check the promise for a drive that is on and gets a command. */
 static void obeys(uint32_t i)
 {
     const drive *d = &world.drive[i];
@@ -174,7 +175,7 @@ static void put_word(uint8_t *p, uint32_t x)
         p[k] = (uint8_t)(x >> 8u * k);
 }
 
-/* The bits of where a drive is, without a scale. */
+/* Return the bits of a drive's place as a float, rad. */
 static uint32_t unscaled(uint32_t i)
 {
     const float most = ft_drive[i].position;
@@ -182,7 +183,7 @@ static uint32_t unscaled(uint32_t i)
     return bits((float)world.drive[i].place * 2.0f * most / 65535.0f - most);
 }
 
-/* A setting that is asked for or written. Return its value. */
+/* Read or write a setting. Return its value. */
 static uint32_t about(uint32_t i, uint32_t number, bool writes, uint32_t value)
 {
     uint32_t k = where(i, number);
@@ -194,7 +195,7 @@ static uint32_t about(uint32_t i, uint32_t number, bool writes, uint32_t value)
     return world.drive[i].set[k];
 }
 
-/* Let a drive act on a frame that is meant for it. */
+/* Let a drive act on a frame for it. */
 static void happens(uint32_t i, uint32_t kind, bool nothing)
 {
     drive *d = &world.drive[i];
@@ -209,7 +210,7 @@ static void happens(uint32_t i, uint32_t kind, bool nothing)
 
 #include "drives.h" /* of CAN */
 
-/* A frame on CAN goes to all drives there. */
+/* Pass a frame on CAN to all drives on that bus. */
 static void deliver(uint32_t bus, const ft_frame *f)
 {
     uint32_t i, heard = 0;
@@ -237,7 +238,7 @@ static void deliver(uint32_t bus, const ft_frame *f)
     must(heard != 0u, "a frame is for one of the drives");
 }
 
-/* The servo of a number. */
+/* Return the servo with a number. */
 static uint32_t servo(uint32_t number)
 {
     uint32_t i;
@@ -277,7 +278,7 @@ static void carry(void)
 
 /* ---- what happens -------------------------------------------------------- */
 
-/* Drives go where they should, or stay; power comes back. */
+/* Move drives to their targets, or leave them. Let power come back. */
 static void move_drives(bool follow)
 {
     const ft_target *target = *ft_telemetry.target;
@@ -303,7 +304,7 @@ static void move_drives(bool follow)
     }
 }
 
-/* Let time pass and look at the promises after every tick. */
+/* Let ticks pass, and check the promises after every tick. */
 static void pass(uint32_t n, bool follow)
 {
     for (; n > 0u; n--) {
@@ -316,8 +317,8 @@ static void pass(uint32_t n, bool follow)
     (void)fake_take(out);
 }
 
-/* Time passes: a little as a rule, at times longer than drives are asked and
- * errors are cleared; in one life no more than TICKS. */
+/* Let time pass: mostly a few ticks, sometimes longer than the board asks
+ * drives and clears errors. One life has at most TICKS. */
 static void ticks(input *in, uint32_t *left)
 {
     uint8_t how = byte(in);
@@ -328,7 +329,7 @@ static void ticks(input *in, uint32_t *left)
     pass(n, (how & 1u) != 0u);
 }
 
-/* Somebody sets a drive otherwise. */
+/* Change a setting of a drive. */
 static void meddle(drive *d, uint8_t how)
 {
     uint32_t *set = &d->set[how % MEDDLED];
@@ -337,7 +338,7 @@ static void meddle(drive *d, uint8_t how)
     d->meddled = true;
 }
 
-/* Something happens to a drive. */
+/* Cause trouble at a drive. */
 static void trouble(input *in)
 {
     const uint8_t what = byte(in), value = byte(in);
@@ -356,8 +357,8 @@ static void trouble(input *in)
     }
 }
 
-/* A frame that nobody known has sent, or that looks like a drive's; one of
- * seven bytes over and over. */
+/* Bring a frame from an unknown sender, or a frame that looks like a drive's. A
+ * frame of seven bytes comes many times. */
 static void forge(input *in)
 {
     const uint8_t how = byte(in);
@@ -376,7 +377,7 @@ static void forge(input *in)
         fake_bus_bring(ft_drive[i].bus % WIRE, &f);
 }
 
-/* Let the chip measure anything, and report anything of its buses. */
+/* Let the chip measure anything, and report any state of its buses. */
 static void chip(input *in)
 {
     const uint8_t what = byte(in);
@@ -401,7 +402,8 @@ static float any_float(input *in)
     return x;
 }
 
-/* A command is formed of anything, numbers or not, beside the board's life. */
+/* Form a command from any floats, NaN included, without an effect on the
+ * board's life. */
 static void ask_anything(input *in)
 {
     const uint32_t i = byte(in) % FT_BUS_DRIVES;
@@ -420,7 +422,7 @@ static void ask_anything(input *in)
         must(any_command(i, &f), "a command is one");
 }
 
-/* Inputs that take little of a life. */
+/* Handle inputs that hardly change a life. */
 static void elsewhere(input *in)
 {
     switch (byte(in) % 4u) {
@@ -448,7 +450,7 @@ static void remember(beginning *b)
     b->world = world;
 }
 
-/* Come into HOLD at the pose zero. */
+/* Bring the board into HOLD at the pose zero. */
 static void arm(void)
 {
     static const uint8_t home[] = { 8 }, on[] = { FT_COMMAND_ARM };
@@ -460,7 +462,7 @@ static void arm(void)
     must(ft.safety.state == FT_STATE_HOLD, "a board whose drives are well can be armed");
 }
 
-/* Come into the middle of a slow motion. */
+/* Bring the board into the middle of a slow motion. */
 static void move(void)
 {
     static const uint8_t on[] = { FT_COMMAND_START };
@@ -483,7 +485,7 @@ static void move(void)
     must(ft.safety.state == FT_STATE_TRACK, "a motion can be started");
 }
 
-/* Begin the world: drives as they come, near zero. */
+/* Set up the world: drives with their settings at power-up, near zero. */
 static void found(void)
 {
     uint32_t i, k, n;

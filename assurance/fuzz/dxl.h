@@ -1,7 +1,7 @@
-/* A wire of Dynamixel X servos, written from ROBOTIS' e-manual: protocol 2.0,
- * control tables of the X series. The answer to a fast sync read is one packet,
- * each part with the check sum of all before it. */
-enum { MEDDLED = 12 }; /* settings that somebody may change */
+/* A wire of Dynamixel X servos, written from ROBOTIS' e-manual (protocol 2.0,
+ * control tables of the X series). The answer to a fast sync read is one
+ * packet. Each part has the check sum of all parts before it. */
+enum { MEDDLED = 12 }; /* settings that a life may change */
 enum { MODEL = 256, STORED = 64, FULL = 885 };
 enum { FIRMWARE = 6, DELAY = 9, MODE = 11, ENABLE = 64, LEVEL = 68, ERROR = 70,
        WATCHDOG = 98, GOAL_DUTY = 100, GOAL_CURRENT = 102, STATE = 126,
@@ -10,13 +10,13 @@ enum { REBOOTS = 0x08, SAYS = 0x55, READS = 0x82, WRITES = 0x83, ALL = 0x8A };
 
 #define THREE(p) ((p)[0] == 255u && (p)[1] == 255u && (p)[2] == 253u)
 
-/* Return whether a servo takes a current. */
+/* Return whether the goal of a servo is a current. */
 static bool by_current(uint32_t i)
 {
     return ft_drive[i].scale > 0.0f;
 }
 
-/* The settings of a servo that matter. Return how many there are. */
+/* Write the settings of a servo that matter. Return their number. */
 static uint32_t servo_settings(uint32_t i, setting s[STEPS])
 {
     static const uint8_t fixed[] = { 10, 20, 36, 38 };
@@ -37,7 +37,7 @@ static uint32_t servo_settings(uint32_t i, setting s[STEPS])
     return n;
 }
 
-/* Division of a number of bits by x^16 + x^15 + x^2 + 1. */
+/* Return the remainder of a division by x^16 + x^15 + x^2 + 1. */
 static uint32_t check(const uint8_t *p, uint32_t size)
 {
     uint32_t rest = 0, k, bit;
@@ -51,7 +51,7 @@ static uint32_t check(const uint8_t *p, uint32_t size)
     return rest;
 }
 
-/* Put the check sum of a packet behind it. Return its size. */
+/* Append the check sum to a packet. Return the packet's size. */
 static uint32_t seal(uint8_t *p, uint32_t size)
 {
     const uint32_t sum = check(p, size);
@@ -63,8 +63,8 @@ static uint32_t seal(uint8_t *p, uint32_t size)
 
 /* ---- the table of a servo ----------------------------------------------- */
 
-/* Current, velocity and position; at a strange place some that look like the
- * beginning of a packet. */
+/* Write current, velocity and position. At a strange place some bytes look like
+ * the beginning of a packet. */
 static void state_of(uint32_t i, uint8_t *p)
 {
     const drive *d = &world.drive[i];
@@ -76,7 +76,7 @@ static void state_of(uint32_t i, uint8_t *p)
     put_word(p + 6, d->place % COUNTS - (far ? COUNTS : 0u));
 }
 
-/* The control table of a servo. */
+/* Write the control table of a servo. */
 static void table(uint32_t i, uint8_t t[TABLE])
 {
     const drive *d = &world.drive[i];
@@ -120,7 +120,7 @@ static bool within(uint32_t i, int32_t goal)
     return (float)(goal < 0 ? -goal : goal) <= most + 0.5f;
 }
 
-/* A goal reaches a servo. */
+/* Pass a goal to a servo. */
 static void aims(uint32_t i, int32_t goal)
 {
     drive *d = &world.drive[i];
@@ -134,8 +134,8 @@ static void aims(uint32_t i, int32_t goal)
         obeys(i);
 }
 
-/* A motor is switched: as other modes set the goal to its limit, it must have
- * been taken away. */
+/* Switch a motor. The goal must be 0 before, because a change of mode sets the
+ * goal to its limit. */
 static void switches(uint32_t i, uint32_t value)
 {
     drive *d = &world.drive[i];
@@ -147,7 +147,7 @@ static void switches(uint32_t i, uint32_t value)
         d->on = value == 1u && d->error == 0u && (d->lies & 2u) == 0u;
 }
 
-/* Let a servo take in a register; while it is on, none that is stored. */
+/* Pass a register to a servo. A servo that is on ignores stored registers. */
 static void told(uint32_t i, uint32_t number, const uint8_t *p, uint32_t width)
 {
     drive *d = &world.drive[i];
@@ -174,8 +174,8 @@ static void told(uint32_t i, uint32_t number, const uint8_t *p, uint32_t width)
 
 /* ---- answers ------------------------------------------------------------- */
 
-/* Return whether a servo answers a question. One that waits before its answers
- * does not, among others. */
+/* Return whether a servo answers a question. A servo with a return delay does
+ * not answer a question to several servos. */
 static bool replies(uint32_t i, uint32_t asked, bool fast)
 {
     return speaks(&world.drive[i]) && setting_of(i, LEVEL) != 0u
@@ -188,7 +188,7 @@ static uint8_t alert(uint32_t i)
     return world.drive[i].error != 0u ? 0x80u : 0u;
 }
 
-/* A servo answers with a packet of its own. */
+/* Answer with a separate packet. */
 static void answer(uint32_t i, uint32_t number, uint32_t width)
 {
     uint8_t t[TABLE], p[64] = { 255, 255, 253, 0, (uint8_t)ft_drive[i].id, 0, 0,
@@ -205,7 +205,7 @@ static void answer(uint32_t i, uint32_t number, uint32_t width)
     fake_wire_bring(0u, p, seal(p, size), 0u);
 }
 
-/* All servos answer with one packet, up to the first that is silent. */
+/* Answer with one packet of all servos, up to the first silent servo. */
 static void answers(const uint8_t *ids, uint32_t asked, uint32_t number,
                     uint32_t width)
 {
@@ -224,7 +224,7 @@ static void answers(const uint8_t *ids, uint32_t asked, uint32_t number,
         fake_wire_bring(0u, p, size, 0u);
 }
 
-/* A packet to all servos about a register. */
+/* Handle a packet to all servos about a register. */
 static void to_all(uint32_t kind, const uint8_t *p, uint32_t size)
 {
     const uint32_t number = p[0] | (uint32_t)p[1] << 8, width = p[2];
@@ -244,7 +244,7 @@ static void to_all(uint32_t kind, const uint8_t *p, uint32_t size)
             answer(servo(at[0]), number, width);
 }
 
-/* A servo is away for some ticks. */
+/* Reboot a servo, which takes some ticks. */
 static void reboots(uint32_t i)
 {
     if (world.drive[i].down != 0u)
@@ -253,7 +253,7 @@ static void reboots(uint32_t i)
     world.drive[i].down = 3u;
 }
 
-/* One packet on the wire. Return its size. */
+/* Handle one packet on the wire. Return its size. */
 static uint32_t packet(const uint8_t *p, uint32_t left)
 {
     const uint32_t size = p[5] + 7u;
@@ -290,7 +290,8 @@ static bool any_goal(uint32_t i, const ft_frame *f)
     return within(i, (int32_t)(value ^ 0x8000u) - 0x8000);
 }
 
-/* Bytes come on the wire, behind what there is or alone; some as an answer. */
+/* Bring bytes on the wire, alone or after other bytes. Some look like an
+ * answer. */
 static void scribble(input *in)
 {
     uint8_t p[64] = { 255, 255, 253, 0, 254, 0, 0, SAYS };
@@ -310,7 +311,7 @@ static void scribble(input *in)
                     how >> 7);
 }
 
-/* Bytes of which many are those that packets begin with. */
+/* Read bytes. Many are bytes with which packets begin. */
 static void odd_bytes(input *in, uint8_t *to, uint32_t size)
 {
     uint32_t k;
@@ -322,7 +323,8 @@ static void odd_bytes(input *in, uint8_t *to, uint32_t size)
     }
 }
 
-/* The servos that a wire has asked answer anything. Return the bytes. */
+/* Let the asked servos of a wire answer anything. Return the number of
+ * bytes. */
 static uint32_t any_answers(input *in, const ft_wire *w, uint8_t *p)
 {
     static const uint8_t head[] = { 255, 255, 253, 0, 254, 0, 0, SAYS };
@@ -350,7 +352,7 @@ static uint32_t any_answers(input *in, const ft_wire *w, uint8_t *p)
     return size;
 }
 
-/* Any frame to a servo of which anything is known; a register of each kind is
+/* Form any frame to a servo in any state. A register of each kind is
  * frequent. */
 static void any_frame(input *in, ft_frame *f, ft_dxl_servo *s)
 {
@@ -373,7 +375,7 @@ static void any_frame(input *in, ft_frame *f, ft_dxl_servo *s)
     s->late = (what & 4u) != 0u;
 }
 
-/* A wire has any frames to pack and brings any bytes, beside the board's. */
+/* Let another wire than the board's pack any frames and bring any bytes. */
 static void wire_anything(input *in)
 {
     static ft_wire w;

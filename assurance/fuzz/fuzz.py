@@ -1,8 +1,8 @@
 """Coverage-guided fuzzing of the whole application under AddressSanitizer and UndefinedBehaviorSanitizer: build and
 run.
 
-The application is compiled as one object whose variables lie in sections of their own, so that the harness can put them
-back before every input: each input is a board's life from reset on.
+The application is compiled as one object with separate sections for its variables. So the harness can restore the
+variables before every input. Each input is a board's life from reset on.
 """
 
 import hashlib
@@ -29,16 +29,17 @@ HERE = Path(__file__).resolve().parent
 LONGEST, SHORT = 512, 48  # bytes of one input
 SANITIZE = ("-fsanitize=address,undefined,float-cast-overflow", "-fno-sanitize-recover=all")
 OPTIONS = ("-std=gnu99", "-O2", "-g1", "-fno-omit-frame-pointer", "-ffp-contract=off")
-COVERAGE = "-fsanitize-coverage=inline-8bit-counters,pc-table"  # by branches: to trace comparisons too halves the speed
+COVERAGE = "-fsanitize-coverage=inline-8bit-counters,pc-table"  # branches only: comparisons halve the speed
 PROFILE = ("-fprofile-instr-generate", "-fcoverage-mapping")
-UNGUIDED = ("fake_chip.c", "ft_crc.c")  # whose branches guide nowhere and cost much
+UNGUIDED = ("fake_chip.c", "ft_crc.c")  # their branches cost much and guide nothing
 OBJCOPY = "alloc,load,data,contents"
 
 
 @dataclass(frozen=True)
 class Target:
-    """Target of fuzzing: a mechanism's application, and the harness that lives its lives. corpus: inputs that reach
-    every corner found so far, set-cover merged. drives: of CAN, and servos: as the harness has them, if it has any."""
+    """Target of fuzzing: a mechanism's application and its harness. corpus: inputs that reach all code reached so far,
+    reduced by set-cover merge. drives: the harness's file for drives on CAN. servos: its file for servos. None: no
+    drives or servos."""
 
     mechanism: Callable[[], Mechanism]
     harness: Path
@@ -47,13 +48,13 @@ class Target:
     servos: Path | None = None
 
 
-ARM = Target(lambda: driven(three_link(), "current"), HERE / "harness.c", HERE / "corpus.zip")  # its loops may fail too
+ARM = Target(lambda: driven(three_link(), "current"), HERE / "harness.c", HERE / "corpus.zip")  # its loops may fail
 BUSES = Target(mixed.arm, HERE / "buses.c", HERE / "buses.zip", HERE / "older.h", HERE / "sts.h")
 NEWER = Target(mixed.newer, HERE / "buses.c", HERE / "newer.zip", HERE / "newer.h", HERE / "dxl.h")
 
 
 def tool(name: str) -> str:
-    """A program of LLVM's, by the name it has here."""
+    """Return a program of LLVM by its name on this computer."""
     found = next((path for which in (name, *(f"{name}-{n}" for n in range(14, 20))) if (path := shutil.which(which))),
                  None)
     assert found, f"{name} is missing: apt-get install clang libclang-rt-dev llvm"
@@ -61,7 +62,7 @@ def tool(name: str) -> str:
 
 
 def written(target: Target, patches: dict | None = None) -> dict[str, str]:
-    """Every file that a fuzzer is made of: {name: text}."""
+    """Return all files of a fuzzer: {name: text}."""
     files = sources(target.mechanism(), patches)
     files["fake_chip.c"] = files["fake_chip.c"].replace("#define BUFFER 65536u", "#define BUFFER 4096u")
     files["ft_crc.c"] = (HERE / "quick_crc.c").read_text()
@@ -70,7 +71,7 @@ def written(target: Target, patches: dict | None = None) -> dict[str, str]:
 
 
 def build(target: Target = ARM, patches: dict | None = None, profile: bool = False) -> Path:
-    """The fuzzer of an application, beside its sources. profile: one that counts which branches were gone, without
+    """Build the fuzzer of an application in the folder of its sources. profile: count the taken branches, without
     sanitizers."""
     files, clang = written(target, patches), tool("clang")
     options = (*OPTIONS, *(PROFILE if profile else SANITIZE))
@@ -90,7 +91,7 @@ def build(target: Target = ARM, patches: dict | None = None, profile: bool = Fal
         run("ld", "-r", "-o", "application.o", *(name[:-2] + ".o" for name in code))
         run("objcopy", f"--rename-section=.bss=app_bss,{OBJCOPY}", f"--rename-section=.data=app_data,{OBJCOPY}",
             "--set-section-alignment", "app_bss=64", "--set-section-alignment", "app_data=64", "application.o")
-        run(clang, *options, "-c", "harness.c")  # its own coverage guides nowhere
+        run(clang, *options, "-c", "harness.c")  # coverage of the harness guides nothing
         run(clang, *options, "-fsanitize=fuzzer", "harness.o", "application.o", "-lm", "-o", "fuzzer")
         for left in folder.glob("*.o"):
             left.unlink()
@@ -101,7 +102,7 @@ def build(target: Target = ARM, patches: dict | None = None, profile: bool = Fal
 
 @dataclass(frozen=True)
 class Outcome:
-    """executions: inputs run. features: of coverage, as libFuzzer counts. failure: what was broken, or empty."""
+    """executions: number of inputs. features: of coverage, by libFuzzer. failure: the broken promise, or empty."""
 
     executions: int
     features: int
@@ -111,8 +112,8 @@ class Outcome:
 
 def run(fuzzer: Path, corpus: Path, seconds: int, executions: int = -1, seed: int = 1,
         longest: int = LONGEST, target: Target = ARM) -> Outcome:
-    """Fuzz for so many seconds, or so many inputs of at most `longest` bytes. corpus: grows; what breaks a promise is
-    left beside it."""
+    """Fuzz for a number of seconds, or a number of inputs of at most `longest` bytes. The corpus grows. An input that
+    breaks a promise is written next to the corpus."""
     corpus.mkdir(parents=True, exist_ok=True)
     with ZipFile(target.corpus) as inputs:
         inputs.extractall(corpus)
@@ -133,7 +134,7 @@ def run(fuzzer: Path, corpus: Path, seconds: int, executions: int = -1, seed: in
 
 
 def run_all(fuzzer: Path, corpus: Path, seconds: int, seed: int, longest: int, target: Target) -> list[Outcome]:
-    """One fuzzer a processor, all on the same corpus."""
+    """Run one fuzzer on each processor, all with the same corpus."""
     count = len(os.sched_getaffinity(0))
     with ThreadPoolExecutor(count) as pool:
         return list(pool.map(lambda i: run(fuzzer, corpus, seconds, -1, seed + i, longest, target), range(count)))
@@ -141,7 +142,7 @@ def run_all(fuzzer: Path, corpus: Path, seconds: int, seed: int, longest: int, t
 
 @dataclass(frozen=True)
 class Branch:
-    """A condition of a source: its text, how often it was true and false."""
+    """A condition of a source: its text, and the counts of true and false."""
 
     file: str
     line: int
@@ -151,8 +152,8 @@ class Branch:
 
 
 def branches(target: Target, names: Iterable[str], folder: Path) -> list[Branch]:
-    """The conditions in these files, and which ways the corpus takes them; of a header's, everywhere that it is
-    included."""
+    """Return the conditions in these files with the counts of both ways over the corpus. A condition of a header counts
+    wherever the header is included."""
     fuzzer = build(target, profile=True)
     counts, merged = folder / "counts", folder / "merged"
     with ZipFile(target.corpus) as inputs:
@@ -174,11 +175,11 @@ def branches(target: Target, names: Iterable[str], folder: Path) -> list[Branch]
 
 
 def identity(folder: Path) -> str:
-    """Digest of the sources that were built there, for which alone executions count."""
+    """Return the digest of the built sources. Executions count only for equal sources."""
     texts = (path.read_bytes() for path in sorted(folder.glob("*.[ch]")))
     return hashlib.sha256(b"\0".join(texts)).hexdigest()[:16]
 
 
 def default_folder() -> Path:
-    """Folder in which long campaigns are kept between runs."""
+    """Return the folder that keeps long campaigns between runs."""
     return cache_directory() / "fuzz"

@@ -1,12 +1,11 @@
-/* libFuzzer's entry: one input is one life of the board, from reset on, as
- * a sequence of inputs that it can get: bytes, frames with a right check sum,
- * knots that nearly fit, ticks, and what the chip measures. After every tick
- * the promises that the application makes are looked at.
+/* libFuzzer's entry. One input is one life of the board from reset on. A life
+ * is a sequence of bytes, frames with a right check sum, knots that nearly fit,
+ * ticks, and measurements of the chip. After every tick the harness checks the
+ * promises of the application.
  *
- * Lives begin alike: just reset, in HOLD, or in mid-motion. The first byte
- * says which. These beginnings are lived once and remembered: the variables
- * of the application lie in sections of their own, which are put back as they
- * were then. */
+ * A life begins after reset, in HOLD, or in mid-motion. The first byte chooses.
+ * Each beginning is played once and saved. The application's variables have
+ * separate sections, which the harness restores from the saved copy. */
 #include "life.h"
 
 #include "ft_number.h"
@@ -18,15 +17,17 @@ enum { TICKS = 400 };
 
 static uint8_t out[65536];
 typedef struct {
-    int64_t place[FT_JOINTS]; /* of the knot sent last */
+    int64_t place[FT_JOINTS]; /* of the last knot */
     uint8_t fault;            /* after the last tick */
-    uint32_t driven_blind;    /* ticks so far; one, in which it arms, may be */
+    uint32_t driven_blind;    /* ticks so far; one is allowed, in which the
+                               * board arms */
 } memory;
 static memory host;
 
 /* ---- promises --------------------------------------------------------- */
 
-/* True if a current loop has reported why it has dropped the outputs. */
+/* Return true if a current loop has dropped the outputs and reported the
+ * reason. */
 static bool loop_failed(void)
 {
     return fake.current_fault != FT_CURRENT_GOOD
@@ -68,8 +69,8 @@ static void look(void)
 
 /* ---- what happens ------------------------------------------------------ */
 
-/* Some knots, each a little farther than the one before, straight to the
- * gate; START at the first and END at the last. */
+/* Pass knots straight to the gate, each a little farther than the last. The
+ * first may have START and the last END. */
 static void knots(input *in)
 {
     uint8_t how = byte(in);
@@ -96,8 +97,8 @@ static void knots(input *in)
     }
 }
 
-/* The outputs drop, by a current loop or for no reported reason, or come
- * to be possible again; a current sensor may be off its zero. */
+/* Drop the outputs, with or without the report of a current loop, or allow them
+ * again. A current sensor may be off its zero. */
 static void current_loop(uint32_t how, uint32_t joint)
 {
     fake.dropped = how & 1u;
@@ -106,7 +107,7 @@ static void current_loop(uint32_t how, uint32_t joint)
     fake.current_joint = joint;
 }
 
-/* Measurements of the chip. */
+/* Change a measurement of the chip. */
 static void chip(input *in)
 {
     uint8_t what = byte(in);
@@ -124,7 +125,7 @@ static void chip(input *in)
     }
 }
 
-/* Let time pass and look at the promises after every tick. */
+/* Let ticks pass, and check the promises after every tick. */
 static void pass(uint32_t n, uint32_t follow)
 {
     for (; n > 0u; n--) {
@@ -134,8 +135,8 @@ static void pass(uint32_t n, uint32_t follow)
     (void)fake_take(out);
 }
 
-/* Time passes: a little as a rule, at times longer than the host may be
- * silent; in one life no more than TICKS. */
+/* Let time pass: mostly a few ticks, sometimes longer than the host may be
+ * silent. One life has at most TICKS. */
 static void ticks(input *in, uint32_t *left)
 {
     uint8_t how = byte(in);
@@ -155,7 +156,7 @@ typedef struct {
     memory host;
 } beginning;
 
-/* Come into HOLD at the pose zero. */
+/* Bring the board into HOLD at the pose zero. */
 static void arm(void)
 {
     static const uint8_t home[] = { 8 }, on[] = { FT_COMMAND_ARM };
@@ -168,7 +169,7 @@ static void arm(void)
     must(ft.safety.state == FT_STATE_HOLD, "a board that is homed can be armed");
 }
 
-/* Come into the middle of a slow motion. */
+/* Bring the board into the middle of a slow motion. */
 static void move(void)
 {
     static const uint8_t way[] = { 63u << 2 | FT_KNOT_START | FT_KNOT_END,
@@ -181,7 +182,7 @@ static void move(void)
     must(ft.safety.state == FT_STATE_TRACK, "a motion can be started");
 }
 
-/* Remember how the board and its host are now. */
+/* Save the present state of the board and its host. */
 static void remember(beginning *b)
 {
     keep(&b->board);

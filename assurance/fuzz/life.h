@@ -1,7 +1,7 @@
-/* Common parts of the fuzzers' lives: an input that is taken byte by byte,
- * what a host may send, and beginnings that are lived once and remembered. The
- * variables of the application lie in sections of their own, which are put back
- * as they were then. */
+/* Common parts of the fuzzers' lives: the input, read byte by byte; the
+ * messages of a host; and beginnings, which are played once and saved. The
+ * application's variables have separate sections, which the fuzzer restores
+ * from the saved copy. */
 #ifndef LIFE_H
 #define LIFE_H
 
@@ -19,14 +19,15 @@
 #include <wchar.h>
 
 extern wchar_t __start_app_bss[], __stop_app_bss[];
-__attribute__((weak)) extern wchar_t __start_app_data[], __stop_app_data[]; /* there may be none */
+__attribute__((weak)) extern wchar_t __start_app_data[], __stop_app_data[];
+/* These symbols may be absent. */
 
 typedef struct {
     const uint8_t *at;
     size_t left;
 } input;
 
-static uint8_t token; /* of the message sent last */
+static uint8_t token; /* of the last message */
 
 static void must(int holds, const char *promise)
 {
@@ -52,7 +53,7 @@ static void bytes(input *in, uint8_t *to, size_t size)
         to[i] = byte(in);
 }
 
-/* Bytes as they are. */
+/* Send random bytes. */
 static void noise(input *in)
 {
     size_t n = byte(in);
@@ -70,7 +71,7 @@ static uint8_t next_token(void)
     return token;
 }
 
-/* Send a frame whose check sum is right. */
+/* Send a frame with a right check sum. */
 static void send(uint8_t type, uint16_t seq, const uint8_t *payload, size_t n)
 {
     uint8_t frame[FT_FRAME_RX_MAX], wire[FT_FRAME_RX_STUFFED_MAX];
@@ -85,7 +86,7 @@ static void send(uint8_t type, uint16_t seq, const uint8_t *payload, size_t n)
                                                    wire));
 }
 
-/* Any message to the board with any content. */
+/* Send any message to the board with any content. */
 static void message(input *in)
 {
     uint8_t type = (uint8_t)(byte(in) % 14u), payload[FT_FRAME_RX_MAX];
@@ -99,7 +100,7 @@ static void message(input *in)
     send(type, byte(in), payload, size);
 }
 
-/* A command or a homing that is possible. */
+/* Send a possible command or homing. */
 static void command(input *in)
 {
     uint8_t payload[FT_MSG_HOME_SIZE] = { next_token() };
@@ -120,11 +121,11 @@ typedef struct {
     uint8_t token;
 } remembered;
 
-/* Sanitizers keep their own marks between the variables, and stand in for
- * memcpy to look at them: this one they leave alone. */
+/* Sanitizers put marks between variables and replace memcpy to check the marks.
+ * They do not replace wmemcpy. */
 static void *(*volatile copy)(wchar_t *, const wchar_t *, size_t) = wmemcpy;
 
-/* Remember how the board is now. */
+/* Save the board's present state. */
 static void keep(remembered *r)
 {
     r->bss_words = (size_t)(__stop_app_bss - __start_app_bss);
@@ -136,7 +137,7 @@ static void keep(remembered *r)
     r->token = token;
 }
 
-/* Let the board be so again. */
+/* Restore a saved state of the board. */
 static void put_back(const remembered *r)
 {
     (void)copy(__start_app_bss, r->bss, r->bss_words);

@@ -1,14 +1,15 @@
-/* Drives of CAN of the newer families, which have frames of other sizes, and
- * heartbeats: all but their frames is in buses.c.
+/* Frames of the newer families of drives on CAN. These frames have other sizes,
+ * and ODrives send heartbeats. buses.c has the rest of the drives.
  *
  * Written from moteus' docs/protocol/can.md and registers.md, and from ODrive's
  * table of messages. */
 enum { MOTEUS = FT_FAMILY_MOTEUS, ODRIVE = FT_FAMILY_ODRIVE_CAN };
-enum { BEAT = 4, ODD = 21 }; /* ticks; a place with a strange answer */
+enum { BEAT = 4, ODD = 21 }; /* ticks between heartbeats; place with a strange
+                              * answer */
 
 #define REMOTE 0x40000000u
 
-/* The settings of a drive that matter. Return how many there are. */
+/* Write the settings of a drive that matter. Return their number. */
 static uint32_t can_settings(uint32_t i, setting s[STEPS])
 {
     static const uint32_t of_moteus[] = { 0x00C, 0x102, 0x101 };
@@ -23,7 +24,7 @@ static uint32_t can_settings(uint32_t i, setting s[STEPS])
     return n;
 }
 
-/* Return whether a command asks for nothing: no gains, no torque. */
+/* Return whether a command has zero gains and zero torque. */
 static bool asks_nothing(const ft_frame *f)
 {
     if ((f->id & LONG) == 0u)
@@ -32,8 +33,8 @@ static bool asks_nothing(const ft_frame *f)
            && f->data[19] == 0u;
 }
 
-/* Return the kind of a frame on a bus. A moteus begins with any command of
- * position. */
+/* Return the kind of a frame on a bus. Any position command enables a
+ * moteus. */
 static uint32_t kind(const ft_frame *f)
 {
     const uint8_t *d = f->data;
@@ -71,7 +72,7 @@ static bool meant(uint32_t i, const ft_frame *f)
     return (f->id & ~REMOTE) >> 5 == ft_drive[i].id;
 }
 
-/* rad in the drive's direction. */
+/* Return the angle of a place in the drive's direction, rad. */
 static float angle(uint32_t place, uint32_t i)
 {
     const float most = ft_drive[i].position;
@@ -79,7 +80,7 @@ static float angle(uint32_t place, uint32_t i)
     return (float)place * 2.0f * most / 65535.0f - most;
 }
 
-/* The state of a moteus. */
+/* Form the state of a moteus. */
 static void moteus_state(uint32_t i, ft_frame *f)
 {
     const drive *d = &world.drive[i];
@@ -102,7 +103,7 @@ static void moteus_state(uint32_t i, ft_frame *f)
     f->data[12] = d->error == 255u ? 0u : d->error;
 }
 
-/* The value of a register of a moteus, or why there is none. */
+/* Form the value of a moteus' register, or its error. */
 static void moteus_register(uint32_t i, const ft_frame *f, ft_frame *a)
 {
     const uint8_t *d = f->data;
@@ -112,7 +113,7 @@ static void moteus_register(uint32_t i, const ft_frame *f, ft_frame *a)
 
     moteus_state(i, a);
     memcpy(a->data, d, at);
-    a->data[0] ^= 0x30u; /* of a read, its answer */
+    a->data[0] ^= 0x30u; /* from the kind of a read to the kind of its answer */
     put_word(a->data + at, about(i, number, false, 0u));
     a->size = at + (1u << ((d[0] >> 2) & 3u));
     if ((world.drive[i].place & 63u) == ODD) {
@@ -121,7 +122,7 @@ static void moteus_register(uint32_t i, const ft_frame *f, ft_frame *a)
     }
 }
 
-/* A frame reaches a moteus. */
+/* Pass a frame to a moteus. */
 static void moteus(uint32_t i, const ft_frame *f, ft_frame *a)
 {
     if (kind(f) == ASKING) {
@@ -134,7 +135,7 @@ static void moteus(uint32_t i, const ft_frame *f, ft_frame *a)
     happens(i, kind(f), asks_nothing(f));
 }
 
-/* A message of an ODrive. */
+/* Begin a message of an ODrive. */
 static void odrive_message(uint32_t i, uint32_t message, ft_frame *f)
 {
     f->id = ft_drive[i].id << 5 | message;
@@ -142,7 +143,7 @@ static void odrive_message(uint32_t i, uint32_t message, ft_frame *f)
     memset(f->data, 0, sizeof f->data);
 }
 
-/* Say the position and the velocity of an ODrive. */
+/* Form a message with position and velocity of an ODrive. */
 static void estimates(uint32_t i, ft_frame *f)
 {
     const drive *d = &world.drive[i];
@@ -156,7 +157,7 @@ static void estimates(uint32_t i, ft_frame *f)
     put_word(f->data + 4, bits(v / turn));
 }
 
-/* A frame reaches an ODrive. */
+/* Pass a frame to an ODrive. */
 static void odrive(uint32_t i, const ft_frame *f, ft_frame *a)
 {
     drive *d = &world.drive[i];
@@ -174,13 +175,14 @@ static void odrive(uint32_t i, const ft_frame *f, ft_frame *a)
         return;
     }
     odrive_message(i, 0x00u, a);
-    a->data[0] = (d->place & 63u) == ODD ? 1u : 2u; /* of the protocol */
+    a->data[0] = (d->place & 63u) == ODD ? 1u : 2u; /* version of the
+                                                     * protocol */
     a->data[4] = (uint8_t)(about(i, 0x100u, false, 0u) >> 16);
     a->data[5] = (uint8_t)(about(i, 0x100u, false, 0u) >> 8);
     a->data[6] = (uint8_t)about(i, 0x100u, false, 0u);
 }
 
-/* A frame reaches a drive. Return whether it is for it. */
+/* Pass a frame to a drive. Return whether the frame is for this drive. */
 static bool hears(uint32_t i, const ft_frame *f, ft_frame *a)
 {
     if (!meant(i, f))
@@ -192,7 +194,7 @@ static bool hears(uint32_t i, const ft_frame *f, ft_frame *a)
     return true;
 }
 
-/* ODrives say unasked how they are. */
+/* Form the heartbeat of an ODrive. Return whether it is due. */
 static bool beats(uint32_t i, ft_frame *f)
 {
     const drive *d = &world.drive[i];
@@ -205,7 +207,8 @@ static bool beats(uint32_t i, ft_frame *f)
     return true;
 }
 
-/* Begin a frame that looks like a drive's. Return whether its data are so. */
+/* Begin a frame that looks like a drive's. Return whether the data are
+ * complete. */
 static bool disguise(uint32_t i, uint8_t how, input *in, ft_frame *f)
 {
     if (ft_drive[i].bus == WIRE)
@@ -228,7 +231,7 @@ static bool disguise(uint32_t i, uint8_t how, input *in, ft_frame *f)
     return false;
 }
 
-/* Return whether a command of anything is one. */
+/* Return whether a frame formed from any floats is a command. */
 static bool any_command(uint32_t i, const ft_frame *f)
 {
     return fits(f) && meant(i, f)
@@ -236,8 +239,8 @@ static bool any_command(uint32_t i, const ft_frame *f)
                                       && kind(f) == ENABLING));
 }
 
-/* Registers of any number are asked for and written, in any size, and an
- * ODrive's message of any kind is looked at. */
+/* Read and write registers of any number and size, and let an ODrive's message
+ * of any kind come. */
 static bool register_anything(input *in)
 {
     const uint32_t size = 1u << byte(in) % 3u, number = byte(in) * 5u;

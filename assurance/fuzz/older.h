@@ -1,11 +1,12 @@
-/* Drives of CAN of the older families: all but their frames is in buses.c.
+/* Frames of the older families of drives on CAN. buses.c has the rest of the
+ * drives.
  *
  * Written from python-damiao-driver's pages, RobStride's sample program and
  * bgkatz/motorcontrol's can.c. */
 enum { DAMIAO = FT_FAMILY_DAMIAO, ROBSTRIDE = FT_FAMILY_ROBSTRIDE,
        CUBEMARS = FT_FAMILY_CUBEMARS, CHEETAH = FT_FAMILY_MINI_CHEETAH };
 
-/* The settings of a drive that matter. Return how many there are. */
+/* Write the settings of a drive that matter. Return their number. */
 static uint32_t can_settings(uint32_t i, setting s[STEPS])
 {
     const ft_drive_config *c = &ft_drive[i];
@@ -43,7 +44,7 @@ static uint32_t kind(const ft_frame *f)
            : f->data[7] == 0xFDu || f->data[7] == 0xFBu ? TURNED_OFF : UNKNOWN;
 }
 
-/* Return whether a command asks for nothing: no gains, no torque. */
+/* Return whether a command has zero gains and zero torque. */
 static bool asks_nothing(const ft_frame *f)
 {
     const uint32_t torque = (f->data[6] & 15u) << 8 | f->data[7];
@@ -67,8 +68,8 @@ static bool meant(uint32_t i, const ft_frame *f)
     return f->id == ft_drive[i].id || (f->id & LONG) != 0u || f->id == 0x7FFu;
 }
 
-/* Return the number that a drive reports for its velocity, in a field with so
- * many steps: as far as it went in the last tick, or a lie. */
+/* Return the reported number for a drive's velocity, in a field with `top`
+ * steps. It is the drive's travel in the last tick, or a lie. */
 static uint32_t velocity(uint32_t i, uint32_t top)
 {
     const drive *d = &world.drive[i];
@@ -81,7 +82,7 @@ static uint32_t velocity(uint32_t i, uint32_t top)
     return (uint32_t)((v + most) * (float)top / (2.0f * most));
 }
 
-/* A state as the mini-cheetah's family packs it. */
+/* Form a state in the frame of the mini-cheetah's family. */
 static void mit_state(uint32_t i, uint8_t first, ft_frame *f)
 {
     const drive *d = &world.drive[i];
@@ -99,7 +100,7 @@ static void mit_state(uint32_t i, uint8_t first, ft_frame *f)
     f->data[7] = ft_drive[i].family == CUBEMARS ? d->error : 30u;
 }
 
-/* A frame reaches a Damiao drive. Return whether it answers. */
+/* Pass a frame to a Damiao drive. Return whether the drive answers. */
 static bool damiao(uint32_t i, const ft_frame *f, ft_frame *a)
 {
     const drive *d = &world.drive[i];
@@ -122,7 +123,7 @@ static bool damiao(uint32_t i, const ft_frame *f, ft_frame *a)
     return true;
 }
 
-/* A frame reaches a RobStride drive. */
+/* Pass a frame to a RobStride drive. */
 static bool robstride(uint32_t i, const ft_frame *f, ft_frame *a)
 {
     const drive *d = &world.drive[i];
@@ -158,7 +159,7 @@ static bool robstride(uint32_t i, const ft_frame *f, ft_frame *a)
     return true;
 }
 
-/* A frame reaches one of the mini-cheetah's, or of CubeMars'. */
+/* Pass a frame to a mini-cheetah or CubeMars drive. */
 static bool cheetah(uint32_t i, const ft_frame *f, ft_frame *a)
 {
     if (f->id != ft_drive[i].id)
@@ -171,7 +172,7 @@ static bool cheetah(uint32_t i, const ft_frame *f, ft_frame *a)
     return true;
 }
 
-/* A frame reaches a drive. Return whether it is for it. */
+/* Pass a frame to a drive. Return whether the frame is for this drive. */
 static bool hears(uint32_t i, const ft_frame *f, ft_frame *a)
 {
     static bool (*const by[])(uint32_t, const ft_frame *, ft_frame *) =
@@ -181,7 +182,7 @@ static bool hears(uint32_t i, const ft_frame *f, ft_frame *a)
     return by[ft_drive[i].family](i, f, a);
 }
 
-/* Nothing comes unasked. */
+/* Return false, because these drives send nothing unasked. */
 static bool beats(uint32_t i, ft_frame *f)
 {
     (void)i;
@@ -189,7 +190,8 @@ static bool beats(uint32_t i, ft_frame *f)
     return false;
 }
 
-/* Begin a frame that looks like a drive's. Return whether its data are so. */
+/* Begin a frame that looks like a drive's. Return whether the data are
+ * complete. */
 static bool disguise(uint32_t i, uint8_t how, input *in, ft_frame *f)
 {
     if (ft_drive[i].family == ROBSTRIDE)
@@ -198,14 +200,14 @@ static bool disguise(uint32_t i, uint8_t how, input *in, ft_frame *f)
     return false;
 }
 
-/* Return whether a command of anything is one. */
+/* Return whether a frame formed from any floats is a command. */
 static bool any_command(uint32_t i, const ft_frame *f)
 {
     (void)i;
     return fits(f) && kind(f) == COMMAND;
 }
 
-/* Registers have one size. */
+/* Return false, because registers have one size. */
 static bool register_anything(input *in)
 {
     (void)in;

@@ -1,11 +1,11 @@
-/* The firmware's check sum by a table of whole bytes: most of what a life
- * does is to make and to check frames. assurance/fuzz/test_fuzz.py holds it
- * to the other. */
+/* The firmware's check sum by a table of whole bytes, because lives mostly make
+ * and check frames. assurance/fuzz/test_fuzz.py compares it with the
+ * firmware's. */
 #include "ft_crc.h"
 
 static uint32_t table[256];
 
-/* Fill the table, before the first life. */
+/* Fill the table. Call this before the first life. */
 __attribute__((constructor)) static void fill(void)
 {
     uint32_t i, bit;

@@ -1,7 +1,7 @@
 /* A wire of STS servos, written from Feetech's memory table. */
-enum { MEDDLED = 10 }; /* settings that somebody may change */
+enum { MEDDLED = 10 }; /* settings that a life may change */
 
-/* The settings of a servo that matter. Return how many there are. */
+/* Write the settings of a servo that matter. Return their number. */
 static uint32_t servo_settings(uint32_t i, setting s[STEPS])
 {
     uint32_t n = 0;
@@ -28,7 +28,7 @@ static uint8_t check(const uint8_t *p, uint32_t size)
     return (uint8_t)~sum;
 }
 
-/* Let all servos on the wire take in a packet. */
+/* Pass a register to a servo. */
 static void told(uint32_t i, uint32_t number, const uint8_t *p, uint32_t width)
 {
     drive *d = &world.drive[i];
@@ -49,8 +49,8 @@ static void told(uint32_t i, uint32_t number, const uint8_t *p, uint32_t width)
         (void)about(i, number, true, value);
 }
 
-/* Return the count that a servo tells: one of so many steps of its encoder as
- * its register 30 says. */
+/* Return the reported count. Register 30 is the number of encoder steps in one
+ * count. */
 static uint32_t count(uint32_t i)
 {
     const uint32_t factor = world.drive[i].set[where(i, 30u)] & 255u;
@@ -58,7 +58,7 @@ static uint32_t count(uint32_t i)
     return world.drive[i].place % COUNTS / (factor != 0u ? factor : 1u);
 }
 
-/* A servo answers. */
+/* Answer a question. */
 static void answer(uint32_t i, uint32_t number, uint32_t width)
 {
     const drive *d = &world.drive[i];
@@ -79,7 +79,7 @@ static void answer(uint32_t i, uint32_t number, uint32_t width)
     fake_wire_bring(0u, p, 6u + width, 0u);
 }
 
-/* One packet on the wire. Return its size. */
+/* Handle one packet on the wire. Return its size. */
 static uint32_t packet(const uint8_t *p, uint32_t left)
 {
     const uint32_t size = p[3] + 4u, width = p[6];
@@ -109,7 +109,8 @@ static bool any_goal(uint32_t i, const ft_frame *f)
            <= 1000.0f * ft_drive[i].share + 0.5f;
 }
 
-/* Bytes come on the wire, behind what there is or alone; some as an answer. */
+/* Bring bytes on the wire, alone or after other bytes. Some look like an
+ * answer. */
 static void scribble(input *in)
 {
     uint8_t p[64] = { 255, 255 };
@@ -125,7 +126,7 @@ static void scribble(input *in)
     fake_wire_bring(0u, p, size + (how & 64u ? 2u : 0u), how >> 7);
 }
 
-/* A wire has any frames to pack and brings any bytes, beside the board's. */
+/* Let another wire than the board's pack any frames and bring any bytes. */
 static void wire_anything(input *in)
 {
     static ft_wire w;

@@ -1,4 +1,4 @@
-"""Coverage-guided fuzzing of frames, messages, knots and ticks under sanitizers; see assurance/fuzz."""
+"""Coverage-guided fuzzing of frames, messages, knots and ticks under sanitizers."""
 
 import json
 import os
@@ -11,12 +11,12 @@ from tests.firmware.app import replace
 
 TARGETS = {"arm": fuzz.ARM, "buses": fuzz.BUSES, "newer": fuzz.NEWER}
 OF_BUSES = (fuzz.BUSES, fuzz.NEWER)
-EXECUTIONS = {"arm": 20_000, "buses": 1_500, "newer": 1_500}  # of inputs, those of the corpus among them
-FEATURES = dict.fromkeys(TARGETS, 2_000)  # the corpus alone reaches as much: it leads far into the application
+EXECUTIONS = {"arm": 20_000, "buses": 1_500, "newer": 1_500}  # inputs, the corpus included
+FEATURES = dict.fromkeys(TARGETS, 2_000)  # the corpus reaches this many without further inputs
 STRAIGHT = {"ft_bus.h", "ft_cutoff.h", "ft_drive.h", "ft_mit.h", "ft_travel.h",
             *(f"ft_{family}.h" for family in ("cubemars", "damiao", "dxl", "dynamixel", "feetech", "mini_cheetah",
                                               "moteus", "odrive_can", "robstride", "sts")),
-            "ft_cutoff.c"}  # without branches, in this build
+            "ft_cutoff.c"}  # no branches in this build
 SECONDS = 60  # of fuzzing
 SOAK_EXECUTIONS = {"arm": 100_000_000, "buses": 10_000_000, "newer": 10_000_000}
 SOAK_PIECE = 120  # s
@@ -24,7 +24,7 @@ SOAK_PIECE = 120  # s
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_that_a_short_fuzzing_breaks_no_promise(name, tmp_path):
-    """So many inputs, however long they take."""
+    """The number of inputs is fixed, not the time."""
     target = TARGETS[name]
     outcome = fuzz.run(fuzz.build(target), tmp_path / "corpus", 0, EXECUTIONS[name], target=target)
     assert outcome.failure == ""
@@ -33,7 +33,7 @@ def test_that_a_short_fuzzing_breaks_no_promise(name, tmp_path):
 
 
 def test_that_every_branch_of_the_buses_is_gone_both_ways(tmp_path):
-    """By the corpora of both arms together, which a long fuzzing extends: fuzz.py says how."""
+    """The corpora of both arms together take every branch both ways. fuzz.py says how to extend them."""
     names = {name for name, path in application().items()
              if path.parent.name == "bus" or path.parents[1].name == "families"}
     ways: dict[tuple[str, int, str], list[int]] = {}
@@ -81,8 +81,8 @@ def test_that_what_is_broken_is_found(tmp_path, name, old, new, found):
 @pytest.mark.soak
 @pytest.mark.parametrize("name", TARGETS)
 def test_that_long_fuzzing_breaks_no_promise(name):
-    """In pieces: what is done is kept beside the corpus, and counted on the next time. FEMTORQUE_SOAK_S bounds one
-    run."""
+    """Fuzzing runs in pieces. The number of executions is kept next to the corpus, and the next run continues it.
+    FEMTORQUE_SOAK_S bounds one run."""
     target, folder = TARGETS[name], fuzz.default_folder() / name
     fuzzer = fuzz.build(target)
     ledger = folder / f"executions-{fuzz.identity(fuzzer.parent)}.json"

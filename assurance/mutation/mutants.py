@@ -1,18 +1,18 @@
-"""Mutants of the application's C by rule: what could go missing of its checks, one thing at a time.
+"""Mutants of the application's C by rule. Each mutant takes one part of a check away.
 
-All mutants of all files are compiled into one library ("mutant schemata"): `ft_mutant` chooses the one that lives, 0
-none, and `ft_mutant_hit` marks those whose value would have differed: a test in which it never does cannot kill that
-mutant.
+All mutants of all files are compiled into one library ("mutant schemata"). `ft_mutant` chooses the living mutant; 0
+chooses no mutant. `ft_mutant_hit` marks mutants whose value would have differed. A test in which a mutant's value never
+differs cannot kill that mutant.
 
 always, never         a condition, or an operand of && and || in the way that drops it
 boundary              < for <=, > for >= and the other way round
 one round less        a loop that misses the last joint, row or sample
 left out              a statement that calls, assigns or counts; an entry of a table of functions; a case of a switch
 
-Not mutated: conditions of constants of the build alone, FT_STORED() and FT_ONE_ADDRESS() (of which only the compiler
-takes note), declarations, and what only images with the plant at the host hold (FT_PIL), which the tests of the virtual
-board run, or only those that compute in double, which no application under these tests does. Code that only
-images with drives on buses have is mutated in the files that are theirs alone (OF_DRIVES).
+Some code is not mutated: declarations, conditions that only contain constants of the build, and FT_STORED() and
+FT_ONE_ADDRESS(), which only the compiler reads. Code for the plant at the host (FT_PIL) is not mutated, because only
+tests of the virtual board run it. Code in double precision is not mutated, because no tested application has it. Code
+for drives on buses is mutated only in OF_DRIVES.
 """
 
 import re
@@ -37,7 +37,7 @@ ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "|=", "&=", "^=", "<<=", ">>=", "%="
 COMPARISONS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
 PAIRS = {"(": ")", "[": "]", "{": "}"}
 UNCHANGED = {"FT_STORED", "FT_ONE_ADDRESS",
-             "hear", "find", "tell", "send_drives", "send_drive", "on_sense", "forget_plant"}  # they do nothing there
+             "hear", "find", "tell", "send_drives", "send_drive", "on_sense", "forget_plant"}  # they have no effect
 WRAPPERS = {"!", "FT_RARELY"}  # around a condition
 
 RUNTIME = {
@@ -79,7 +79,7 @@ CDEF = "extern uint32_t ft_mutant; extern uint8_t ft_mutant_hit[@];"
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change. `nth` counts occurrences of the same text in a function."""
+    """One change. nth: number of the occurrence of an equal text in the function."""
 
     file: str
     function: str
@@ -94,7 +94,7 @@ class Mutant:
 
 @dataclass(frozen=True)
 class Function:
-    """One of the file: "void" or "value", its parameters as written, their names, whether it does anything."""
+    """A function: "void" or "value", its parameters as written, their names, and false for an empty body."""
 
     returns: str
     parameters: str
@@ -116,7 +116,7 @@ def tokens(text: str, of_drives: bool = False) -> list[Token]:
 
 
 class Mutator:
-    """Walks one file, outer expressions before inner ones, and puts mutants into its text."""
+    """Walks through one file, outer expressions before inner expressions, and puts mutants into its text."""
 
     def __init__(self, file: str, text: str, numbers: dict[Mutant, int] | None = None) -> None:
         self.file, self.text, self.numbers = file, text, numbers
@@ -131,7 +131,7 @@ class Mutator:
         self._file()
 
     def mutated(self) -> str:
-        """The text with every mutant in it."""
+        """Return the text with all mutants."""
         out = ['#include "ft_mutate.h"\n']
         places = sorted({0, len(self.text), *self.before, *self.after, *self.instead})
         for at, upto in zip(places, [*places[1:], len(self.text)], strict=True):
@@ -142,7 +142,7 @@ class Mutator:
     # ---- mutants
 
     def _mutant(self, what: str, lo: int, hi: int) -> int | None:
-        """The number of a new mutant of tokens lo..hi-1."""
+        """Return the number of a new mutant of tokens lo..hi-1."""
         text = " ".join(self.text[self.t[lo].start:self.t[hi - 1].end].split())
         mutant = Mutant(self.file, self.function, text, what)
         nth = 1 + sum(m.text == text and m.what == what and m.function == self.function for m in self.found)
@@ -170,7 +170,7 @@ class Mutator:
             self.instead[self.t[op].start] = (self.t[op].end, f", {sign}, {COMPARISONS[sign]}, ")
 
     def _rounds(self, lo: int, hi: int) -> None:
-        """A loop's bound, a < b or a > b."""
+        """Mutate a loop's bound, a < b or a > b."""
         ops = [i for i in self._top(lo, hi) if self.t[i].text in ("<", ">")]
         if ops and (number := self._mutant("one round less", lo, hi)):
             self._wrap(lo, hi, f"FT_ROUNDS({number}, ", ")")
@@ -189,7 +189,7 @@ class Mutator:
         return match
 
     def _top(self, lo: int, hi: int) -> Iterator[int]:
-        """Tokens outside of any brackets."""
+        """Return the tokens outside of all brackets."""
         i = lo
         while i < hi:
             yield i
@@ -209,12 +209,12 @@ class Mutator:
     # ---- expressions
 
     def _condition(self, lo: int, hi: int, kinds: Iterable[str]) -> None:
-        """Mutants of a condition: forced, its operands dropped, its boundary moved."""
+        """Add mutants of a condition: forced, operands dropped, boundary moved."""
         if self._constant(lo, hi):
             return
         for sign in ("||", "&&"):
             first, *others = self._split(lo, hi, sign)
-            if others and self._constant(*first):  # a feature of the image: the compiler leaves out the rest without it
+            if others and self._constant(*first):  # a feature of the image; without it the compiler leaves out the rest
                 return self._condition(others[0][0], hi, kinds)
         self._force(lo, hi, kinds)
         for sign, dropped in (("||", "never"), ("&&", "always")):
@@ -238,7 +238,7 @@ class Mutator:
             self._inside(lo, hi)
 
     def _inside(self, lo: int, hi: int) -> None:
-        """Text in brackets."""
+        """Mutate text in brackets."""
         for i in self._top(lo, hi):
             if self.t[i].text in ("(", "[", "{"):
                 for part in self._split(i + 1, self.match[i], ","):
@@ -275,13 +275,13 @@ class Mutator:
     # ---- statements
 
     def _end(self, lo: int) -> int:
-        """The semicolon of a statement."""
+        """Return the place of a statement's semicolon."""
         end = self._first(lo, len(self.t), {";"})
         assert end is not None
         return end
 
     def _statement(self, i: int) -> int:
-        """Walk the statement at token i; returns the token after it."""
+        """Walk through the statement at token i. Returns the token after it."""
         text, after = self.t[i].text, i + 1
         if text == "{":
             while after < self.match[i]:
@@ -317,7 +317,7 @@ class Mutator:
         return self._simple(i)
 
     def _simple(self, i: int) -> int:
-        """A declaration, return, break or an expression."""
+        """Mutate a simple statement: a declaration, return, break or expression."""
         end = self._end(i)
         text, after = self.t[i].text, i + 1
         if text == "return":
@@ -335,7 +335,7 @@ class Mutator:
         return end + 1
 
     def _declares(self, i: int) -> bool:
-        """A type and a name."""
+        """Return whether tokens are a type and a name."""
         j = i + 1
         while self.t[j].text == "*":
             j += 1
@@ -369,7 +369,7 @@ class Mutator:
                 start = i if text == ";" else start
 
     def _signature(self, returns: str, opening: int, brace: int) -> Function:
-        """A function whose parameters begin at one token and whose body at another."""
+        """Return the function whose parameters and body begin at these tokens."""
         close = self.match[opening]
         parts = self._split(opening + 1, close, ",")
         named = [[token.text for token in self.t[lo:hi] if token.is_name][-1] for lo, hi in parts]
@@ -380,7 +380,7 @@ class Mutator:
         return Function(returns, text, [] if named == ["void"] else named, acts)
 
     def _table(self, start: int, brace: int) -> None:
-        """A table with functions of this file in it."""
+        """Mutate a table that has functions of this file."""
         self.function = [token.text for token in self.t[start:brace] if token.is_name][-1]
         bracket = self._first(start, brace, {"["})
         if bracket is not None:
@@ -413,7 +413,7 @@ class Mutator:
 
 
 class Schemata:
-    """The mutants of some files, numbered from 1, and the files with all of them in."""
+    """The mutants of some files, numbered from 1, and the files with all mutants."""
 
     def __init__(self, files: dict[str, str]) -> None:
         self.files = files
@@ -423,7 +423,7 @@ class Schemata:
         self.one = cache(lambda name, text: Mutator(name, text, self.numbers).mutated())
 
     def put_into(self, files: dict[str, str]) -> dict[str, str]:
-        """Mutants of files some of which may have been changed, without those of code that is no longer there."""
+        """Put the mutants into files, which may have changed. Leave out mutants of code that no longer exists."""
         count = str(len(self.mutants) + 1)
         return (files | {n: self.one(n, text) for n, text in files.items() if n in self.files}
                 | {n: text.replace("@", count) for n, text in RUNTIME.items()})

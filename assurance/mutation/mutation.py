@@ -1,9 +1,9 @@
-"""The tests of the application against its mutants: python -m assurance.mutation.mutation OUT.json FILE... (--help: the
-rest).
+"""Runs the application's tests against its mutants: python -m assurance.mutation.mutation OUT.json FILE... (--help:
+other options).
 
-First every test is run once without a mutant; it must pass, and it is noted which mutants would have made a difference
-in it. Then each mutant lives in a process of its own, through the tests in which it makes one, until one turns red. A
-crash and a time-out are red too.
+First every test runs once without a mutant. The test must pass, and the run notes the mutants that would have made a
+difference. Then each mutant lives in a separate process. There it goes through the tests in which it makes a
+difference, until a test turns red. A crash and a time-out count as red too.
 """
 
 import argparse
@@ -37,16 +37,16 @@ HERE = Path(__file__).resolve().parents[2] / "tests" / "firmware"
 TESTS = ("safety", "brake", "heat", "lab", "link", "motion", "pace", "law", "loops", "turns", "follow", "park",
          "touches", "returns")
 FLAGS = ("-O1", "-w", "-std=gnu99", "-fPIC", *host_compiler.ARITHMETIC)
-PATIENCE, AT_LEAST = 10.0, 5.0  # times what a test takes without a mutant, s of the processor; then it hangs
-MOST = 100  # tests that a mutant has to outlive of which it is known that it does; any other goes through all of them
+PATIENCE, AT_LEAST = 10.0, 5.0  # limits of a test: multiple of its time, s of a processor
+MOST = 100  # tests for a mutant that is known to live on; other mutants go through all tests
 CHUNK = 40  # tests a process, at first
 
 Outcome = dict[str, Any]
 
 
 def library(files: dict[str, str], flags: tuple[str, ...], folder: Path) -> Path:
-    """Compile C files into a library in a folder. Boards differ in few files, and so do campaigns: an object once
-    compiled is kept."""
+    """Compile C files into a library in a folder. Compiled objects are kept, because boards and campaigns differ in few
+    files."""
     own = Path(tempfile.mkdtemp(dir=folder))
     objects = [app.compiled(name, files, flags) for name in sorted(n for n in files if n.endswith(".c"))]
     subprocess.run([host_compiler.compiler(), "-shared", *objects, "-o", own / "library.so"], check=True)
@@ -54,7 +54,7 @@ def library(files: dict[str, str], flags: tuple[str, ...], folder: Path) -> Path
 
 
 class Living:
-    """The mutant that lives in this process, in every library that is loaded."""
+    """The living mutant of this process, in all loaded libraries."""
 
     def __init__(self, schemata: Schemata, folder: Path) -> None:
         self.schemata, self.folder, self.number, self.count = schemata, folder, 0, 0
@@ -62,7 +62,7 @@ class Living:
 
     def load(self, files: dict[str, str], cdef: str,
              precision: host_compiler.Precision = "single") -> tuple[cffi.FFI, Any]:
-        """In the place of `app.load`."""
+        """Load an application with mutants, as a replacement for `app.load`."""
         key = hashlib.sha256(repr((precision, sorted(files.items()))).encode()).hexdigest()[:32]
         kept = self.folder / f"{key}.so"
         if not kept.exists():
@@ -81,7 +81,7 @@ class Living:
         return ffi, lib
 
     def hit(self) -> set[int]:
-        """The mutants that would have made a difference since this was asked last."""
+        """Return the mutants that would have made a difference since the last call."""
         found: set[int] = set()
         for ffi, lib in self.loaded:
             marks = ffi.buffer(lib.ft_mutant_hit)
@@ -95,7 +95,8 @@ def passes(item: pytest.Item) -> bool:
 
 
 def forked(tasks: Sequence[Callable[[], Any]], folder: Path, workers: int) -> Iterator[tuple[int, Any]]:
-    """Results of the tasks, each in a process of its own, by its index; None of one that crashed or was given up."""
+    """Yield the results of the tasks by index. Each task runs in a separate process. The result is None if the task
+    crashed or was given up."""
     waiting, running = list(enumerate(tasks))[::-1], {}
     while waiting or running:
         while waiting and len(running) < workers:
@@ -114,7 +115,7 @@ def forked(tasks: Sequence[Callable[[], Any]], folder: Path, workers: int) -> It
 
 
 class Campaign:
-    """A pytest plugin that runs the tests in its own way."""
+    """A pytest plugin that runs the tests with mutants."""
 
     def __init__(self, schemata: Schemata, wanted: Sequence[Mutant], known: set[str], folder: Path) -> None:
         self.schemata, self.wanted, self.known, self.folder = schemata, wanted, known, folder
@@ -132,11 +133,11 @@ class Campaign:
             for number in hit:
                 killers.setdefault(number, []).append(nodeid)
 
-        kills: Counter[tuple[str, str]] = Counter()  # of a test: in a function, and anywhere
+        kills: Counter[tuple[str, str]] = Counter()  # kills of a test: in a function, and anywhere
 
         def order(mutant: Mutant) -> list[str]:
-            """Half of them what has killed most, of its neighbours above all; then the quickest of each file in
-            turn."""
+            """Return tests in order. The first half has killed most mutants, neighbours of this mutant first. Then come
+            the quickest tests of each file in turn."""
             tests = killers.get(self.schemata.numbers[mutant], [])
             known = sorted(tests, key=lambda test: (-kills[mutant.function, test], -kills["", test]))[:MOST // 2]
             files: Counter[str] = Counter()
@@ -172,11 +173,11 @@ class Campaign:
         return True
 
     def _healthy(self, items: list[pytest.Item]) -> list[tuple[str, float, list[int]]]:
-        """Each test without a mutant: its name, how long it takes, and which mutants would make a difference."""
+        """Return each test's name, its time without a mutant, and the mutants that would make a difference."""
         def run(some: list[pytest.Item]) -> list[tuple[str, float, list[int]]]:
             rows = []
             for item in some:
-                start = time.process_time()  # a compiler's time does not count
+                start = time.process_time()  # without a compiler's time
                 if not passes(item):
                     raise RuntimeError(item.nodeid)
                 rows.append((item.nodeid, time.process_time() - start, sorted(self.living.hit())))
