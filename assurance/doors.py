@@ -1,8 +1,8 @@
 """Contracts on the rooms of femtorque for import-linter: its types `doors` and `reach` of pyproject.toml.
 
-A room is a package femtorque.<house>.<room>, and its door is that package itself. A module is behind a door where it is
-imported by another room. Importing femtorque here also lets import-linter see codegen, host and hil, whose folders
-femtorque adds to its path.
+A room is a package femtorque.<house>.<room>, and this package is its door. A module is behind a door if another room
+imports the module. Importing femtorque here also lets import-linter see codegen, host and hil, whose folders femtorque
+adds to its path.
 """
 
 from typing import Any
@@ -13,12 +13,12 @@ import femtorque  # noqa: F401
 
 
 def room(module: str) -> str:
-    """femtorque.codegen.model of femtorque.codegen.model.bodies."""
+    """Return the room of a module: femtorque.codegen.model of femtorque.codegen.model.bodies."""
     return ".".join(module.split(".")[:3])
 
 
 class Doors(Contract):
-    """Exactly `behind` modules are imported from outside their rooms: the number only falls."""
+    """The contract that exactly `behind` modules are imported from outside their rooms. The number only falls."""
 
     behind = fields.StringField()
 
@@ -35,7 +35,7 @@ class Doors(Contract):
 
 
 class Reach(Contract):
-    """Rooms import, directly or through others, nothing of femtorque but each other and named modules."""
+    """The contract that rooms import only each other and named modules of femtorque, directly and indirectly."""
 
     rooms: Any = fields.ListField(fields.StringField())
     others: Any = fields.ListField(fields.StringField())

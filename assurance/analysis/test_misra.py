@@ -1,5 +1,4 @@
-"""The rules of MISRA C:2012 that an image's sources break are those that firmware/MISRA.md lists, no more and no
-fewer."""
+"""firmware/MISRA.md lists exactly the rules of MISRA C:2012 that an image's sources break."""
 
 import re
 import shutil

@@ -28,8 +28,8 @@ def tool(name: str) -> str:
 
 
 def analysed(folder: Path, whole: bool) -> list[str]:
-    """Return the sources of the chip folder, or of the whole project: two boards, one with motors and one with buses,
-    stand for all others above the chip."""
+    """Return the sources of the chip folder or of the whole project. Above the chip, two boards stand for all boards:
+    one with motors and one with buses."""
     parts = ("chip", "application", "emitted") if whole else ("chip",)
     return sorted(p.relative_to(folder).as_posix() for part in parts for p in (folder / "src" / part).glob("*.c"))
 
@@ -43,8 +43,8 @@ def image(request, tmp_path_factory) -> tuple[Path, list[str]]:
 
 
 def said(folder: Path, *command: str) -> str:
-    """Return a tool's messages about a project's sources, which are empty if it is content. They are kept under the
-    hash of the tool, of its arguments and of all that it may read."""
+    """Return a tool's messages about a project's sources, empty without a finding. The cache keeps them under the hash
+    of the tool, its arguments and all files that it may read."""
     def make(entry: Path) -> None:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
         words = done.stdout + done.stderr if done.returncode else ""
@@ -61,8 +61,8 @@ def test_cppcheck_finds_nothing(image):
         folder, tool("cppcheck"), "--std=c99", "--enable=warning,style,performance,portability", "--quiet",
         "--platform=unix32",
         "-UFT_REAL", "-UFT_REAL_IS_DOUBLE", "--error-exitcode=1",
-        "--suppress=badBitmaskCheck",  # a divider whose code is 0
-        "--suppress=uninitvar:src/application/ft_motion.c",  # arrays that the function they are given to fills
+        "--suppress=badBitmaskCheck",  # a divider with the code 0
+        "--suppress=uninitvar:src/application/ft_motion.c",  # arrays that a called function fills
         "--suppress=knownConditionTrueFalse:src/chip/ft_outputs.c",  # bridges that are awake at once
         "--suppress=unusedStructMember",  # used in images whose plant is at the host
         *INCLUDES, *files)

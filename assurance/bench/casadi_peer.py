@@ -1,8 +1,8 @@
-"""CasADi's C of the same arm: the Newton-Euler recursion in CasADi's symbols, by its code generator, in float.
+"""CasADi's C of an arm: the Newton-Euler recursion in CasADi's symbols, emitted in float by CasADi's code generator.
 
 CasADi gets all help: folded constants, sparse zeros, common subexpressions. With `casadi_real = float` its C still
-calls sin and cos and multiplies by double constants. Here both are made single. Without that it takes some ten times
-as long on a processor whose floating-point unit has single precision only.
+calls sin and cos and multiplies by double constants. This module makes both single. Otherwise the C takes some ten
+times as long on a processor whose floating-point unit only has single precision.
 """
 
 import re
@@ -15,7 +15,7 @@ from femtorque.codegen.mechanism import Matrix, Vector
 from femtorque.codegen.model import Model
 
 ENTRY = "rnea"  # int rnea(const float **arg, float **res, int *iw, float *w, int mem)
-ZERO = 1e-9  # rounding in angles like 1.57079632679 is taken for zero, to the advantage of CasADi
+ZERO = 1e-9  # rounding in angles like 1.57079632679 counts as zero, to CasADi's advantage
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Cost of the emitted step and of CasADi's C on the emulated Cortex-M4F, measured in the same way.
 
 Both get the same compiler and flags (-O2 -ffp-contract=off) and the same motion. Every instruction of a call counts,
-those of the mathematical library included.
+including the mathematical library.
 """
 
 import tempfile
@@ -44,8 +44,8 @@ uint32_t bench_state_bytes(void)
 class Calls:
     """Calls (N,) of one function on the chip, and their torques (N, J), N m or N.
 
-    flash_bytes: code and constants, with those of the library. ram_bytes: kept from call to call. generation,
-    compilation: processor time, s.
+    flash_bytes: code and constants, including the library. ram_bytes: kept from call to call. generation, compilation:
+    processor time, s.
     """
 
     calls: Sequence[Call]
@@ -85,7 +85,7 @@ def of_step(model: Model, positions: Array, ticks: slice = slice(None)) -> Calls
 
 
 def of_casadi(model: Model, states: tuple[Array, Array, Array]) -> Calls:
-    """Call CasADi's C at each of the states q, qd, qdd (N, J), by CasADi's own convention."""
+    """Call CasADi's C at each of the states q, qd, qdd (N, J), by CasADi's convention."""
     began = time.process_time()
     sources = casadi_peer.sources(model)
     generation = time.process_time() - began

@@ -1,8 +1,8 @@
 """Live targets, followed in four ways on one joint: this firmware's FOLLOW, and three common ways without it.
 
 The signal is a hand's motion (tests.firmware.following.wave). Its samples reach the receiver by one of five lines. Each
-way makes a reference from them every millisecond. The same PD law moves the same joint, an inertia of 1 kg m^2, along
-that reference. FOLLOW is the firmware's C. Its acceleration is fed forward, as by exact inverse dynamics.
+way makes a reference from the samples every millisecond. The same PD law moves the same joint, an inertia of 1 kg m^2,
+along this reference. FOLLOW is the firmware's C. Feed-forward of its acceleration stands for exact inverse dynamics.
 """
 
 from collections.abc import Callable, Sequence
@@ -78,7 +78,7 @@ DRAWN = ("steady", "jitter to 20 ms", "noise of 0.5 mrad")
 class Way:
     """One way's run. reference (T, 3): position, velocity and acceleration for PD and feed-forward. q, torque (T,): of
     the joint, rad, N m. delay: s. error: rad rms against the signal with that delay. jerk: rad/s^3 rms of the
-    reference. noise: N m rms, of the torque without that of the delayed signal."""
+    reference. noise: rms of the torque without the torque of the delayed signal, N m."""
 
     reference: Array
     q: Array
@@ -90,7 +90,7 @@ class Way:
 
 
 def _arrived(sent: Sequence[Sent]) -> tuple[NDArray[np.intp], Array]:
-    """Return number and position of the newest target at each millisecond; before any target, the first."""
+    """Return number and position of the newest target at each millisecond, and of the first before any target."""
     there = np.array([s.there for s in sent])
     newest = np.maximum(np.searchsorted(there, np.arange(0.0, SECONDS, DT), side="right") - 1, 0)
     return newest, np.array([s.q[0] for s in sent])[newest]

@@ -26,7 +26,7 @@ def found() -> Path | None:
 
 
 def femtorque() -> list[str]:
-    """Return the dependencies of femtorque with its virtual board. Its own code is that of the checkout."""
+    """Return the dependencies of femtorque with its virtual board. The code of femtorque comes from the checkout."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     return [*project["dependencies"], *project["optional-dependencies"]["hil"]]
 
@@ -37,7 +37,7 @@ def pip(place: Path, *arguments: str | Path) -> None:
 
 
 def kept(kind: str, python: Path, lines: Iterable[str], fill: Callable[[Path], None]) -> Path:
-    """Return the environment in the cache for these lines. A missing one is made and filled."""
+    """Return the environment in the cache for these lines. Make a missing environment."""
     key = hashlib.sha256("\n".join([str(python), *lines]).encode()).hexdigest()[:12]
     place = cache.cache_directory() / f"{kind}-{key}"
     if not (place / "made").exists():

@@ -1,7 +1,6 @@
-"""Random closed mechanisms as files, to test the chain from file to chip with unseen loops.
-
-Branches of random joints stand in a random pose. The loops join the branches' tips in that pose, so that they close.
-The driven joints are drawn too. `check` refuses a mechanism that is loose or stuck.
+"""Random closed mechanisms as files, for tests of the chain from file to chip with unseen loops. Branches of random
+joints have a random pose. The loops join the branches' tips in this pose, so the loops close. The driven joints are
+random too. `check` refuses a mechanism that is loose or stuck.
 """
 
 from collections.abc import Sequence
@@ -107,7 +106,7 @@ class Drawing:
         return root
 
     def loops(self, model: Model, tips: Sequence[str]) -> list[dict[str, object]]:
-        """Return the loops from the first tip to each other one, closed in the start pose."""
+        """Return the loops from the first tip to all other tips, closed in the start pose."""
         at, rng = pose(model, np.array([b.joint.start for b in model.bodies])), self.rng
         bodies = {b.joint.child: i for i, b in enumerate(model.bodies)}
         a, found = bodies[tips[0]], list[dict[str, object]]()
@@ -136,7 +135,7 @@ def unit(rng: np.random.Generator) -> Array:
 
 
 def write(kind: Kind, seed: int, path: Path) -> Path:
-    """Write a random mechanism file of that kind. Its pose may be singular or stuck."""
+    """Write a random mechanism file of a kind. Its pose may be singular or stuck."""
     rng = np.random.default_rng([seed, KINDS.index(kind)])
     gravity, file = 9.81 * unit(rng), Drawing(kind, rng, unit(rng))
     root = file.chain("s", kind.stem, "base", 0.2) if kind.stem else "base"
@@ -163,7 +162,7 @@ def write(kind: Kind, seed: int, path: Path) -> Path:
 
 
 def _driven(names: Sequence[str], count: int, rng: np.random.Generator) -> set[str]:
-    """Return the driven joints: the stem's, then each branch's first one, then any."""
+    """Return the driven joints: the stem's joints, then the first joint of each branch, then any joints."""
     first = [n for n in names if n.startswith("j_s")] + [n for n in names if n.endswith("1")
                                                          and not n.startswith("j_s")]
     rest = [n for n in names if n not in first]
@@ -179,7 +178,7 @@ def _frame(z: ArrayLike) -> Array:
 
 
 def on_urdf(folder: Path) -> list[Path]:
-    """Write loops on top of robots that come as URDF: the tip is on a joint to the ground."""
+    """Write loops for URDF robots: the tip is on a joint to the ground."""
     puma, planar = (ARMS / f"{name}.urdf" for name in ("puma6", "planar8"))
     found = []
     for name, urdf, loop, passive in (("puma6-led-by-hand", puma, "ball", (0, 1, 2)),

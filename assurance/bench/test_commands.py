@@ -1,4 +1,4 @@
-"""The time of commands, as a multiple of that of scripts (anchor.py).
+"""The time of commands, as a multiple of the time of scripts (anchor.py).
 
 Writes build/bench-commands.md.
 """
@@ -26,7 +26,7 @@ TYPED = "femtorque jog mechanisms/three_link.toml "  # the beginning of a line t
 
 def test_commands_take_no_longer_than_some_scripts(tmp_path):
     mechanisms = ROOT / "mechanisms"
-    changed = tmp_path / "changed.toml"  # with a mass of no earlier build
+    changed = tmp_path / "changed.toml"  # with a mass that no earlier build has
     text = (mechanisms / "three_link.toml").read_text(encoding="utf-8")
     changed.write_text(text.replace("mass = 0.3575", f"mass = 0.3575{time.time_ns()}", 1), encoding="utf-8")
     assert changed.read_text(encoding="utf-8") != text

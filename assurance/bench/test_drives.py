@@ -1,4 +1,4 @@
-"""The motion of an arm of seven drives, played by the drives' PD alone, by a PC, and by the firmware.
+"""The motion of an arm of seven drives, played by the drives' PD without feed-forward, by a PC, and by the firmware.
 
 Writes build/bench-drives.md.
 """
@@ -69,7 +69,7 @@ def test_an_arm_that_follows_live_targets_keeps_to_its_targets_and_to_the_path(c
 
 
 def test_the_error_at_rest_is_a_step_of_the_fields(compared):
-    """The field of the position has steps of 0.38 mrad, and a joint rests anywhere in a step."""
+    """The position's field has steps of 0.38 mrad. A joint rests anywhere in a step."""
     steps = [2.0 * joint.drive.type.position / 65535 for joint in compared.mechanism.streamed]
     for name in (OURS, FIELDS):
         assert np.all(np.abs(compared.ways[name].sag) <= 1.05 * np.array(steps))

@@ -50,7 +50,7 @@ def test_instructions_grow_in_proportion_to_the_elements():
         mode = np.diff(found) / (2 * planes)
         print(f"{name:34}" + "".join(f"{count:>7}" for count in found) + f"   {mode.mean():.1f} a mode")
         assert np.ptp(mode[1:]) < 6.0  # a loop may end earlier or later
-        assert mode[0] > mode[1:].min() - 6.0  # one element may cost less than the line, not more
+        assert mode[0] > mode[1:].min() - 6.0  # one element may cost less than the line predicts, not more
         assert mode[1:].max() <= MODE[name]
         assert found[0] <= SMALLEST[name]
 

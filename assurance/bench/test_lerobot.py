@@ -1,6 +1,6 @@
 """LeRobot's own scripts with the plugin, as in docs/lerobot.md, headless, on virtual boards in real time.
 
-A hand leads the leader's arm (assurance.bench.lerobot.led). The tests have their own policy and camera
+A hand leads the leader's arm (assurance.bench.lerobot.led). The policy and the camera are the tests'
 (assurance/bench/lerobot/wave).
 """
 
@@ -98,7 +98,7 @@ def seconds(line: str, length: int) -> str:
 class Ran:
     """Results of the tour's lines. actions, states (N, J), deg: of the first stored episode. replayed, killed, later:
     STATUS after the replay, after the death of another replay, and a second later. log: of the follower's board.
-    pictures: the number of different ones of a camera."""
+    pictures: number of different pictures of a camera."""
 
     teleoperated: str
     actions: np.ndarray
@@ -168,7 +168,7 @@ def test_the_classes_keep_their_promises_with_lerobot_itself(bin, folder):
 
 
 def test_lerobots_own_conversion_of_counts_has_the_degrees_of_the_mechanism_file(typed, folder):
-    """FeetechMotorsBus of LeRobot has the calibration file, and the mechanism file has its values."""
+    """LeRobot's FeetechMotorsBus reads the calibration file. The mechanism file has the same values."""
     (folder / "so101.toml").write_text(SO101.read_text(encoding="utf-8"), encoding="utf-8")
     (folder / "follower.json").write_text(json.dumps(entries()), encoding="utf-8")
     lines = typed("python -m assurance.bench.lerobot.counts so101.toml follower.json").splitlines()
@@ -184,7 +184,7 @@ def test_a_recording_is_that_of_the_hand_and_the_follower_moves_as_far(ran):
     assert len(ran.actions) == len(ran.states) > 200
     moved = np.ptp(ran.actions, axis=0)
     assert np.all(moved > np.degrees(led.REACH) / np.arange(1, 4)), moved
-    a, s = ran.actions[60:], ran.states[60:]  # after the follower has reached the hand
+    a, s = ran.actions[60:], ran.states[60:]  # after the follower has caught up with the hand
     late = [np.sqrt(np.mean((s[k:] - a[:len(a) - k]) ** 2, axis=0)) for k in range(45)]
     best = int(np.argmin([np.sum(row / moved) for row in late]))
     print(f"behind by {best} frames of 1/30 s, then rms {late[best].round(2)} of {moved.round(1)} deg")
@@ -217,7 +217,7 @@ def test_a_cameras_pictures_are_recorded(ran):
 
 @pytest.mark.parametrize("bin", [environment.NEW], indirect=True)
 def test_a_policy_that_thinks_in_chunks_is_followed(folder, typed):
-    """lerobot-rollout with real-time chunking: predictions take 0.2 s, and each contradicts the one before."""
+    """lerobot-rollout uses real-time chunking. Predictions take 0.2 s, and each prediction differs from the last."""
     typed("python -m assurance.bench.lerobot.policy policy")
     with served(folder, "femtorque", "hil", "serve", ARM, "--port", "0", "--tape", "roll.tape") as url:
         home = next(one for one in LINES if one.startswith("femtorque home")).replace("socket://localhost:5555", url)

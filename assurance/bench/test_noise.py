@@ -1,5 +1,5 @@
-"""Random chains with the scheme that each gets by default. In single precision every chain stays below 1e-4 of its
-peak; in double precision it equals the discretisation. `make assure` takes 31 chains, `make bench` 200.
+"""Random chains with their default schemes. In single precision every chain stays below 1e-4 of its peak. In double
+precision it equals the discretisation. `make assure` takes 31 chains, `make bench` 200.
 """
 
 from dataclasses import replace
@@ -19,8 +19,8 @@ LOUD = (54, 55, 87, 92, 93, 94, 100, 166, 189)  # chains on which the midpoint r
 @pytest.fixture(scope="module", ids=len,
                 params=[(*range(22), *LOUD), pytest.param(range(200), marks=pytest.mark.bench)])
 def errors(request) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Worst error of each chain: single precision over its peak and over its noise floor, double over its peak. Motions
-    are quintics of 1 s under gravity at 1 kHz."""
+    """Return each chain's worst errors: single precision over peak, single precision over noise floor, and double
+    precision over peak. Motions are quintics of 1 s under gravity at 1 kHz."""
     of_peak, of_floor, exact, schemes = [], [], [], []
     for seed in request.param:
         rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""The emitted step compared with CasADi's C on the five arms: same compiler, flags, motion and emulator.
+"""The emitted step compared with CasADi's C on the five arms, with equal compiler, flags, motion and emulator.
 
 Writes build/bench.md.
 """
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.bench
 SPREAD, TRAVEL = 2.0, (1.3, -1.1)  # rad: the poses give the library's sines hard arguments too
 ERRORS = {
     "femtorque": 1e-4,  # of peak: the midpoint form takes differences of momenta over a tick of 1 ms
-    "femtorque, newton-euler": 1e-5,  # of peak: only the error of the scheme is left, of second order in the tick
+    "femtorque, newton-euler": 1e-5,  # of peak: only the scheme's error remains, of second order in the tick
     "CasADi, made single": 1e-6,  # of peak: a float32 recursion without differences over time
 }
 
@@ -39,7 +39,7 @@ def motion(model: Model):
 
 @pytest.fixture(scope="module")
 def costs() -> dict[str, dict[str, tuple[Calls, float]]]:
-    """Cost and worst error of peak torque, by arm and method."""
+    """Return cost and worst error over peak torque, by arm and method."""
     found = {}
     for name, mechanism in arms().items():
         model = model_of(mechanism)
@@ -64,7 +64,8 @@ def test_step_stays_within_its_budget_and_below_casadi(costs, name):
 
 
 def test_figures_are_kept(costs, tmp_path_factory):
-    """Keep the table of all methods. The tick is the worst whole control tick of an image on board `compute`."""
+    """Keep the table of all methods. The tick in the table is the worst whole control tick of an image on board
+    `compute`."""
     rows = []
     for name, mechanism in arms().items():
         image = replace(mechanism, board=BoardUse("compute"))

@@ -1,7 +1,6 @@
-"""The application's C gives the same bytes on emulated ARM64, with plain `char` of either sign.
-
-The program gets the bytes of the host at the same ticks. It returns the telemetry of every tick and all sent bytes.
-Needs `apt install gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user`.
+"""The application's C gives equal bytes on emulated ARM64, with signed and unsigned plain `char`. The program gets the
+host's bytes at equal ticks. It returns the telemetry of every tick and all sent bytes. Needs `apt install
+gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user`.
 """
 
 import shutil

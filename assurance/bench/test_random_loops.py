@@ -1,4 +1,4 @@
-"""Random closed mechanisms, from file to chip: checked, emitted, verified, with their loops closed."""
+"""Random closed mechanisms from file to chip. The tests check, emit and verify them, and their loops stay closed."""
 
 from pathlib import Path
 
@@ -20,13 +20,13 @@ from tests.support.closed import Closed
 pytestmark = pytest.mark.bench
 
 SEEDS = 40
-REGULAR = 0.3  # margin at the start, at least: a pose nearer to a singular one is drawn again
+REGULAR = 0.3  # least margin at the start; a pose nearer to a singular pose is drawn again
 COLUMNS = ("mechanism", "joints", "driven", "moves", "rows", "float32", "emitted, rnea", "float64", "closure, m",
            "bits", "instructions")
 
 
 def drawn(kind: Kind, folder: Path) -> tuple[Mechanism, list[str]]:
-    """Return the first mechanism of its kind in a regular pose, and the reasons of refusals before."""
+    """Return the first mechanism of a kind in a regular pose, and the reasons of earlier refusals."""
     refused: list[str] = []
     for seed in range(SEEDS):
         try:

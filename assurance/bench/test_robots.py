@@ -1,4 +1,4 @@
-"""Every URDF of the package example-robot-data, fixed at its root link, is verified or refused for a true reason."""
+"""Every URDF of the package example-robot-data is verified or refused for a true reason. Root links are fixed."""
 
 import time
 from pathlib import Path
@@ -29,7 +29,7 @@ def row(name: str, v: Verification, seconds: float) -> tuple[str, ...]:
 
 
 def test_every_robot_is_verified_or_refused_with_a_true_reason() -> None:
-    """Errors are fractions of peak torque, the worst of three random motions. Instructions are of the worst step."""
+    """Errors are fractions of peak torque, in the worst of three random motions. Instructions are of the worst step."""
     root, rows, refused, failed = ROBOTS.resolve(), [], {}, {}
     for urdf in sorted({path.resolve() for path in ROBOTS.rglob("*.urdf")}):
         name, start = urdf.relative_to(root).as_posix(), time.perf_counter()

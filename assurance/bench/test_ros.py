@@ -1,7 +1,6 @@
-"""The tour of docs/ros2.md, on a virtual board in real time.
-
-Another process asks by zenoh: services by the package zenoh-ros2-sdk instead of `ros2 service call`, the action by its
-keys. Then the node runs on the rclpy of ROS 2 Kilted, with an action client of rclpy (assurance/bench/ros).
+"""The tour of docs/ros2.md, on a virtual board in real time. Another process is a client by zenoh. It calls services by
+the package zenoh-ros2-sdk instead of `ros2 service call`, and the action by its keys. Then the node runs on the rclpy
+of ROS 2 Kilted, with an action client of rclpy (assurance/bench/ros).
 """
 
 import json
@@ -38,7 +37,7 @@ ACTION = "/arm_controller/follow_joint_trajectory/_action/"
 
 @contextmanager
 def running(*arguments, python=sys.executable, env=None):
-    """Run a verb in another process. Yield its first line and the process."""
+    """Run a verb in another process. Yield the verb's first line and the process."""
     process = subprocess.Popen([python, "-m", "femtorque", *arguments], cwd=ROOT, stderr=subprocess.PIPE, text=True,
                                env=env)
     try:
@@ -136,7 +135,7 @@ def test_a_tolerance_that_is_violated_on_purpose_is_named(client):
 
 
 def test_a_node_that_is_killed_leaves_the_arm_held(client):
-    """The last test with this client, as the node is dead afterwards."""
+    """This is the last test with this client, because the node is dead afterwards."""
     client.goal(trajectory([3.0], [start()]))
     time.sleep(1.0)
     client.process.kill()

@@ -28,7 +28,7 @@ GROWTH = 1.4  # the largest growth of the cost of a link
 GENERATION, COMPILATION = 2.0, 20.0  # s of processor time, 64 links
 TICKS = 16
 
-Cost = dict[str, float]  # n: links; instructions, cycles, stalls, stack: of the worst of some ticks
+Cost = dict[str, float]  # n: links; instructions, cycles, stalls, stack: of the worst measured tick
 
 
 def cost_of(model: Model) -> Cost:
@@ -43,7 +43,7 @@ def cost_of(model: Model) -> Cost:
 
 
 def rooted_tree(rng: np.random.Generator, n: int) -> Mechanism:
-    """Return a random tree of n revolute joints on one pedestal. Each link hangs on any earlier one."""
+    """Return a random tree of n revolute joints on one pedestal. Each link hangs on any earlier link."""
     chain = random_chain(rng, n)
     parents = [int(rng.integers(0, i)) for i in range(1, n)]
 
@@ -66,7 +66,7 @@ def spatial() -> list[Cost]:
 
 
 def growth(of: list[Cost], key: str) -> float:
-    """Return the cost of a link of the largest mechanism over that of the smallest."""
+    """Return the cost of a link in the largest mechanism over its cost in the smallest."""
     first, last = of[0], of[-1]
     return (last[key] / last["n"]) / (first[key] / first["n"])
 
@@ -89,7 +89,7 @@ def test_a_link_of_a_long_planar_chain_costs_hardly_more_than_one_of_a_short_cha
 
 @pytest.mark.parametrize("key", ["instructions", "flash_bytes"])
 def test_links_added_to_a_spatial_chain_cost_the_same_whatever_its_length(key):
-    """One seed is enough: chains of one length hardly differ."""
+    """One seed is enough, because chains of one length hardly differ."""
     lengths = SPATIAL[1:]
     cost = [cost_of(model_of(random_chain(np.random.default_rng(0), n)))[key] for n in lengths]
     added = np.diff(cost) / np.diff(lengths)
@@ -102,8 +102,8 @@ def test_a_link_of_a_large_tree_takes_hardly_more_flash_than_one_of_a_small_tree
 
 
 def test_a_joint_of_a_large_tree_costs_its_board_hardly_more_than_one_of_a_small_tree(tmp_path):
-    """The whole control tick and image count, at 50 knots per second. With 32 joints that catch up with live targets at
-    once, a tick takes longer than a millisecond."""
+    """The cost is that of the whole control tick and image at 50 knots per second. If 32 joints catch up with live
+    targets at once, a tick takes longer than a millisecond."""
     rows = []
     for n in (4, 16):
         tree = rooted_tree(np.random.default_rng(0), n)

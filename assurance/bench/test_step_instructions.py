@@ -1,6 +1,6 @@
 """Executed instructions of one feed-forward step on a Cortex-M4F, worst tick, on the five arms.
 
-femtorque promises these figures as bounds, with -O2 -ffp-contract=off, trigonometry included.
+femtorque promises these figures as bounds, with -O2 -ffp-contract=off. They include trigonometry.
 """
 
 from dataclasses import replace
@@ -59,7 +59,7 @@ def test_step_takes_no_more_instructions_than_promised(name):
     positions = sampled_quintic(model, start, end)
     measured = measure(model, positions)
     assert measured.worst() <= LIMITS[name]
-    # the torque is right, too
+    # the torque is right too
     truth = torque_at(model, quintic(start, end), middles(model, 1.0)[1:-1])
     single = CompiledStep(model, "single")
     error = np.abs(single.torque(positions) - truth)

@@ -27,17 +27,17 @@ from tests.support.suite import ROOT
 
 pytestmark = pytest.mark.bench
 
-# Instructions of a tick of the short motion: while joints move, and in all ticks, those of ARM and START included. Six
+# Instructions of a tick of the short motion, while joints move and in all ticks. All ticks include ARM and START. Six
 # instructions of three_link and eight of six_axis let sleeping bridges wake up before they are driven and checked.
 MOVING = {"three_link": 890, "six_axis": 1860}
 WORST = {"three_link": 905, "six_axis": 1860}
-LINK_TIME = 0.95  # at most, of the instructions without link-time optimisation
+LINK_TIME = 0.95  # largest share of the instructions without link-time optimisation
 # Least multiple of real time on the reference machine: at rest under power, and while a host streams.
 ARMED = {"three_link": 60.0, "six_axis": 22.0, "three_link, current": 6.0, "five_bar": 19.0, "delta": 4.0,
          "flexible_arm": 16.0, "so101_sts": 6.0, "aloha_like": 4.5, "openarm_like": 3.0, "three_link, ODrive": 1.5}
 STREAMED = {"three_link": 16.0, "six_axis": 10.0, "three_link, current": 3.5, "five_bar": 10.0, "delta": 2.7,
             "flexible_arm": 5.4, "so101_sts": 4.0, "aloha_like": 3.2, "openarm_like": 2.2, "three_link, ODrive": 1.4}
-WORK = 1.0  # s of measured processor time of each, at least
+WORK = 1.0  # s, least measured processor time of each
 
 
 def played(mechanism: Mechanism, elf: Path) -> tuple[Result, Pace]:
@@ -94,7 +94,7 @@ def on_their_boards() -> dict[str, Mechanism]:
 
 
 def more_boards() -> dict[str, Mechanism]:
-    """Return arms whose speed alone is measured: seven drives on CAN FD, six Dynamixel X, current loops with gate
+    """Return arms of which only the speed is measured: seven drives on CAN FD, six Dynamixel X, current loops with gate
     drivers."""
     return {"openarm_like": load_mechanism(ROOT / "mechanisms" / "openarm_like.toml"),
             "aloha_like": load_mechanism(ROOT / "mechanisms" / "aloha_like.toml"),

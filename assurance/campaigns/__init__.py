@@ -1,1 +1,1 @@
-"""Campaigns of faults, and comparisons of drives, for tests alone."""
+"""Campaigns of faults, and comparisons of drives. Only tests use them."""

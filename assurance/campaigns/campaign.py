@@ -1,7 +1,6 @@
-"""The fault campaign: several hundred faults on the virtual board, each with its end state, its deadline and safe
-outputs from then on.
-
-An injection brings the board into a state as a host does, strikes, and judges. Too late counts as never.
+"""The fault campaign: several hundred faults on the virtual board. Each fault has an end state and a deadline, and
+outputs are safe from then on. An injection brings the board into a state like a host, strikes, and judges. An end after
+the deadline counts as no end.
 """
 
 from __future__ import annotations
@@ -35,14 +34,14 @@ from femtorque.host.link import ASK, PERIOD, Sender
 
 BEFORE = 0.05  # s in a state before the strike, by default
 STAY = 0.05  # s for which the end must last
-STATUS = 0.03  # s until a state is seen: two STATUS frames, as one may be lost
+STATUS = 0.03  # s until a host sees a state: two STATUS frames, because one may be lost
 SAFE = ("FAULT", "ESTOP", "DISARMED")  # states in which no motor may be driven
 MOTION = 1.2  # s: more knots than the ring holds, so that the host is still sending at the strike
 REACH = (0.9, -0.7, 0.6)  # rad, one for each joint
 MOVED = ("HOLD", "TRACK", "FOLLOW")  # states with the law of a motion
-HELD = (*MOVED, "FLOAT", "JOG")  # and the other states of an armed arm with its zeros
+HELD = (*MOVED, "FLOAT", "JOG")  # all states of an armed arm with its zeros
 DRIVEN = (*HELD, "HOMING", "PROBE")  # all states with driven motors
-FOLLOWED = 0.25  # s of targets before the strike: the arm is moving then
+FOLLOWED = 0.25  # s of targets before the strike, so that the arm moves
 HAND = 3.0  # N m of a hand on the first joint
 WARMS = 0.3  # s: time constant of a motor's temperature
 
@@ -83,8 +82,8 @@ class CaseOutcome:
 
 
 def mechanism_of(source: Mechanism) -> Mechanism:
-    """Return the arm of the campaign: the first joint finds its zero at a stop outside its limits. The second joint
-    finds its zero by an index if the board has an input for it."""
+    """Return the arm of the campaign. Its first joint finds its zero at a stop outside the limits. The second joint
+    finds its zero by an index, if the board has an input for an index."""
     first, second, *others = source.joints
     assert source.board is not None and first.encoder is not None
     assert second.encoder is not None and second.motor is not None
@@ -96,7 +95,7 @@ def mechanism_of(source: Mechanism) -> Mechanism:
 
 
 def loaded_of(source: Mechanism) -> Mechanism:
-    """Return the arm upright: it hangs on its motors, and on slow brakes."""
+    """Return the upright arm. Motors or slow brakes bear its weight."""
     brake = Brake(release_s=0.03, engage_s=0.06)
     return replace(source, name=f"{source.name}-loaded", gravity=np.array([0.0, -9.81, 0.0]),
                    safety=replace(source.safety, brake=brake))
@@ -119,7 +118,7 @@ def rated_of(source: Mechanism) -> Mechanism:
 LIES = (0.5, 0.3, -0.4)  # rad, one for each joint
 LYING_S = 6.0  # s until the arm lies, from any pose: 1 rad at a tenth of FOLLOW's speed, and ramps
 ON_THE_WAY = 1.5  # s after the host was lost: the arm is moving by then
-LIES_NEAR = 0.03  # rad: distance from the pose, as the arm falls until the judgement
+LIES_NEAR = 0.03  # rad: distance from the pose, because the arm falls until the judgement
 SAGGED = 0.8  # of the nominal supply: low, but no fault yet
 
 
@@ -169,7 +168,7 @@ class Scene:
         return knots(from_rows(names, [0.0, MOTION], np.array([start, start + REACH[:len(start)]])), self.mechanism)
 
     def target(self) -> Target:
-        """Return the target of this moment: to REACH within MOTION, then at rest."""
+        """Return the present target. It moves to REACH within MOTION, then rests."""
         share = min(max(self.board.seconds - self._followed, 0.0) / MOTION, 1.0)
         joints, size = self.mechanism.streamed, 0.5 - 0.5 * math.cos(math.pi * share)
         positions = np.array([j.start for j in joints]) + size * np.array(REACH[:len(joints)])
@@ -266,7 +265,7 @@ def _safe(scene: Scene) -> bool:
 
 
 def _lies(scene: Scene, injection: Injection) -> bool:
-    """Return whether an arm that has to lie lies there, with its motors off."""
+    """Return whether an arm that has to lie down lies in its pose, with its motors off."""
     q = scene.board.plant.q
     near = bool(np.all(np.abs(q - np.array(injection.lies[:len(q)])) <= LIES_NEAR)) if injection.lies else True
     return near and not (injection.lies and flag(scene.witness.last, "OUTPUTS"))
@@ -354,7 +353,8 @@ def _sag(low: float, fall_s: float, stay_s: float) -> Strike:
 
 
 def _halts(mechanism: Mechanism) -> Iterator[Injection]:
-    """Yield halts by a debugger. Boards with timers without a break promise nothing, as PWM would stop at a level."""
+    """Yield halts by a debugger. Boards with timers without a break promise nothing, because a PWM output would stop at
+    a level."""
     if any(pwm.timer in WITHOUT_BREAK for channel in _board(mechanism).channels for _, pwm in channel.switches):
         return
 
@@ -369,7 +369,7 @@ def _halts(mechanism: Mechanism) -> Iterator[Injection]:
                             dark=True)
 
 
-ON = ("FOLLOW", "HOLD")  # an arm that follows goes on, or rests if targets stay away for too long
+ON = ("FOLLOW", "HOLD")  # a following arm goes on, or rests if targets stay away for too long
 
 
 def _line() -> Iterator[Injection]:
@@ -474,8 +474,8 @@ def _loaded(mechanism: Mechanism) -> Iterator[Injection]:
 
 
 def _parked(mechanism: Mechanism) -> Iterator[Injection]:
-    """Yield faults of an arm with a pose to lie in: its motors are let go there alone. A fault of an encoder or driver
-    lets the arm go at once, even on its way."""
+    """Yield faults of an arm with a pose to lie in. Its motors are switched off only in this pose. A fault of an
+    encoder or driver switches them off at once, even on the way."""
     park = mechanism.safety.park
     if park is None:
         return
@@ -491,7 +491,8 @@ def _parked(mechanism: Mechanism) -> Iterator[Injection]:
 
 
 def _held(mechanism: Mechanism) -> Iterator[Injection]:
-    """Yield faults of an arm that is held without a host: the next host takes it over. Others end as in HOLD."""
+    """Yield faults of an arm that is held without a host. After some of them the next host takes the arm over. Others
+    end as in HOLD."""
     if mechanism.safety.host != "hold":
         return
 
@@ -507,7 +508,8 @@ def _held(mechanism: Mechanism) -> Iterator[Injection]:
 
 
 def _overloads(mechanism: Mechanism) -> Iterator[Injection]:
-    """Yield a hand that leans on a joint for too long for its motor: the arm is held until its brakes close."""
+    """Yield a hand that leans on a joint for longer than its motor may bear. The motors hold the arm until its brakes
+    close."""
     motor = mechanism.streamed[0].motor
     if motor is None or motor.continuous is None:
         return
@@ -522,7 +524,7 @@ def _supply(mechanism: Mechanism) -> Iterator[Injection]:
     board = _board(mechanism)
     for kind, share, fault in (("over-voltage", 1.35, "OVER_VOLTAGE"), ("over-voltage", 3.0, "OVER_VOLTAGE"),
                                ("under-voltage", 0.65, "UNDER_VOLTAGE"), ("supply off", 0.0, "UNDER_VOLTAGE")):
-        names = (fault, "DRIVER") if share == 0.0 and board.gate_driver else (fault,)  # drivers have that supply
+        names = (fault, "DRIVER") if share == 0.0 and board.gate_driver else (fault,)  # gate drivers have this supply
         yield from each(kind, f"{share:.0%} of the nominal", DRIVEN, on(faults.supply(share)), names, 0.005)
     for celsius in (90.0, 150.0, -200.0) if board.sense.temperature else ():
         name = f"{celsius:g} deg C" if celsius > 0.0 else "a broken wire"
@@ -566,8 +568,8 @@ def _flips(elf: Path) -> Iterator[Injection]:
 
 
 def _code_flips(elf: Path) -> Iterator[Injection]:
-    """Yield flipped bits of code that does not run then, as changed code may do anything. A round of the main loop
-    checks 64 bytes, so two passes check all."""
+    """Yield flipped bits of code that does not run at that time, because changed code may do anything. A round of the
+    main loop checks 64 bytes. Within two passes all bytes are checked."""
     random = np.random.default_rng(11)
     image = Image.load(elf, 0x0800_0000, 1 << 20)
     check = image.start + len(image.flash) - 4
@@ -636,7 +638,7 @@ def run(mechanism: Mechanism, out: Path, pick: Callable[[list[Injection]], list[
 
 
 def table(outcomes: Sequence[Any]) -> str:
-    """Return a line for each kind of injection: count, good ones, slowest end, end states."""
+    """Return a line for each kind of injection: count, number of good ends, slowest end, end states."""
     lines = [f"{'fault':24} {'done':>5} {'good':>5} {'slowest':>9}  ends in"]
     for kind in dict.fromkeys(o.injection.kind for o in outcomes):
         own = [o for o in outcomes if o.injection.kind == kind]

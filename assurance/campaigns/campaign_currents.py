@@ -1,4 +1,4 @@
-"""Faults of motors on current loops: cables, windings, sensors, the converter. They bound the current, too."""
+"""Faults of motors on current loops: cables, windings, sensors, the converter. They also bound the current."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -15,7 +15,7 @@ SHORTED_WINDING = (0.2, 0.1e-3, 0.2)  # ohm, henry, share of the turns with curr
 LOW_RESISTANCE = (0.3, 0.6e-3, 1.0)
 CABLE_OFF = (1e6, 1.0, 1.0)
 NOISE = 4e-3  # V, of a Hall sensor at full bandwidth (ACS725: some 2 mV rms)
-MOST = 16.0  # A, some more than the bus voltage drives through a motor at rest
+MOST = 16.0  # A, slightly more than the bus voltage drives through a motor at rest
 PUSH = 3.0  # N m of a hand on the first joint, which needs most of the motor's current
 LOST = ("CURRENT_LOOP", "FOLLOWING", "OVERSPEED", "POSITION", "ENCODER_STUCK", "CURRENT_SIGN", "OVER_CURRENT")
 

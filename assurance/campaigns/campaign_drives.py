@@ -1,7 +1,6 @@
-"""Faults of drives on a bus: every fault on every family, at several moments, judged by the drives' models.
-
-An outcome is unsafe if a drive gives torque against the table below, for any report of the firmware. It is bad if state
-or fault differ from docs/faults.md. A family is one row of KINDS.
+"""Faults of drives on a bus: every fault on every family, at several times. The drives' models judge the outcome. It is
+unsafe if a drive gives torque against the table below, for any report of the firmware. It is bad if state or fault
+differ from docs/faults.md. A family is one row of KINDS.
 """
 
 import math
@@ -39,8 +38,8 @@ CONNECTED = 3e-3  # s from a debugger's connection to its halt: OpenOCD needs mo
 NO_TORQUE = 1e-3  # of a drive's largest torque
 NEAR = 0.06  # rad, the largest error of an arm that goes on
 ARMED = 2.0  # s after power-on until the board is armed, at most
-AGAIN = 4e-4  # s until a lasting error is back after it was cleared: within every tick
-INTRUDES = 2.3e-3  # s between foreign frames: ten of them have one in each tenth of a tick
+AGAIN = 4e-4  # s until a cleared lasting error comes back, in every tick
+INTRUDES = 2.3e-3  # s between foreign frames; ten frames reach each tenth of a tick
 BOOT = 0.4  # s until a reset board is heard again, at most
 SECONDS = 1.6  # s until a motion that goes on has ended
 
@@ -55,11 +54,11 @@ DRIVEN = ("ARM", *MOVED, "FLOAT")
 @dataclass(frozen=True)
 class Kind:
     """A family of drives. types: from the shoulder on. codes: of its faults. board: of the arm. fd: on CAN FD. pd:
-    drive or board, which closes the loop. tells: a drive reports that it is enabled. shared: all answer with one
-    identifier, and simultaneous answers disturb each other until the drives leave the bus. timeout: s without commands
-    until a drive stops, at most. None: it never stops, until its supply is cut. own: sets the ranges that the owner
-    sets. rests: a drive reports faults while it is off. forgets: a drive loses a setting without power. beat: s between
-    the heartbeats that report errors."""
+    drive or board, which closes the loop. tells: a drive reports that it is enabled. shared: all drives answer with one
+    identifier, and simultaneous answers disturb each other until the drives leave the bus. timeout: most seconds
+    without commands until a drive stops. None: a drive stops only when its supply is cut. own: sets the owner's ranges.
+    rests: a drive reports faults while it is off. forgets: a drive loses a setting without power. beat: s between the
+    heartbeats that report errors."""
 
     types: tuple[str, str, str]
     codes: dict[str, int]
@@ -93,7 +92,7 @@ EFFORT = 0.9  # share of a drive's torque, at most
 
 
 def arm_of(name: str) -> Mechanism:
-    """Return the level arm of three drives of that kind. It coasts without a host, so that its release is seen."""
+    """Return the level arm of three drives of a kind. Without a host it coasts, so its release shows."""
     kind, source = KINDS[name], load_mechanism(MECHANISMS / "damiao_arm.toml")
     assert source.board is not None
     joints = []
@@ -130,12 +129,11 @@ def parked_of(name: str) -> Mechanism:
 
 @dataclass(frozen=True)
 class Injection:
-    """A strike at a moment: CHECK, from power-on; DISARMED; ARM, while drives are being enabled; or another state.
-
-    ends: "off", no drive has torque after `within` s; "refused", no drive ever has torque, and ARM is refused; "rides",
-    the arm goes on; "either", it goes on or is off. faults: latched faults or refusals, one of them. state: the
-    board's. dark: the board is not heard any more. unreached: the board reaches no drive. lies: rad, the arm's pose
-    when its drives are let go.
+    """A strike in a state: CHECK, from power-on; ARM, while drives are being enabled; or another state. ends: "off": no
+    drive has torque after `within` s. "refused": no drive ever has torque, and ARM is refused. "rides": the arm goes
+    on. "either": the arm goes on or is off. faults: allowed latched faults or refusals. state: of the board. dark: the
+    board is no longer heard. unreached: the board reaches no drive. lies: rad, the arm's pose when its drives are let
+    go.
     """
 
     kind: str
@@ -204,7 +202,7 @@ def _without_supply(seconds: float, boot: float = 0.0) -> Strike:
                            faults.becomes(faults.first, seconds, supplied=False)))
 
 
-supply_dips = on(faults.becomes(faults.whole, 0.1, bus_voltage=0.0))  # of all drives, and measured by the board
+supply_dips = on(faults.becomes(faults.whole, 0.1, bus_voltage=0.0))  # of all drives and of the board's measurement
 
 
 def _narrow(scene: Scene) -> None:
@@ -250,14 +248,14 @@ def injections(name: str) -> Iterator[Injection]:
     kind = KINDS[name]
     last = kind.timeout if kind.timeout is not None else 0.03
     own = last + 0.01  # s until drives out of reach have stopped
-    told = 0.008 + kind.beat  # s until reachable drives have got a stop: found in a tick, sent with the next
+    told = 0.008 + kind.beat  # s until reachable drives get a stop: found in a tick, sent with the next
     hot = next((code for word, code in kind.codes.items() if "over temperature" in word), 0)
     ailing = {"silent": ("DRIVE_SILENT",), "ails": ("DRIVE_FAULT",), "bus": ("BUS_OFF", "DRIVE_SILENT")}
 
     def each(what: str, detail: str, strike: Strike, named: tuple[str, ...], within: float,
              resting: Strike | None = None, moments: tuple[str, ...] = DRIVEN,
              refusals: tuple[str, ...] = (), unreached: bool = False) -> Iterator[Injection]:
-        """Yield one while driven, and one at rest if refused. resting: a lasting strike for that."""
+        """Yield one while driven, and if `refused` one at rest, with the lasting strike `resting`."""
         for moment in moments:
             yield Injection(what, detail, moment, strike, "off", named, within, unreached=unreached)
         for moment in RESTING if refusals else ():
@@ -294,7 +292,7 @@ def injections(name: str) -> Iterator[Injection]:
                         unreached=kind.shared)
     yield from each("terminator unplugged", "both", wire_becomes(terminators=0), ailing["bus"], own,
                     refusals=("DRIVE_SILENT",), unreached=True)
-    anew = ("ENCODER",) if kind.beat else ()  # it counts from a new place before its heartbeat reports that
+    anew = ("ENCODER",) if kind.beat else ()  # it counts from a new place before its heartbeat reports the restart
     for seconds in (0.02, 0.3):
         yield from each("drive's supply dips", f"{1e3 * seconds:g} ms", _without_supply(seconds),
                         (*ailing["silent"], *ailing["ails"], *anew), told + 6e-3)
@@ -320,7 +318,8 @@ def injections(name: str) -> Iterator[Injection]:
 
 
 def of_board(own: float, told: float) -> Iterator[Injection]:
-    """Yield faults of the board. own: s until drives out of reach have stopped. told: s until others have."""
+    """Yield faults of the board. own: s until drives out of reach have stopped. told: s until other drives have
+    stopped."""
     for moment in DRIVEN:
         for name, strike in (("no supply", board_dies), (HALTED, board_halted)):
             yield Injection("board dies", name, moment, strike, "off", within=own, dark=True, unreached=True)
@@ -354,8 +353,8 @@ def _settings(name: str) -> Iterator[Injection]:
 
 
 def parked(name: str) -> Iterator[Injection]:
-    """Yield all injections of `parked_of`, in a fixed order: the drives are let go in the pose alone. The loss of a
-    drive lets the arm go at once, even on its way."""
+    """Yield all injections of `parked_of`, in a fixed order. The drives are switched off only in the pose. The loss of
+    a drive switches the others off at once, even on the way."""
     park, kind = parked_of(name).safety.park, KINDS[name]
     assert park is not None
 
@@ -381,9 +380,9 @@ def parked(name: str) -> Iterator[Injection]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Outcome of an injection. unsafe: a torque or motion that may not be, or empty. bad: another error, or empty.
-    seconds: from the strike until no drive gave torque. fastest: share of a joint's largest speed. left: drives out of
-    reach without a timeout went on until the board reached them again, or their supply was cut."""
+    """Outcome of an injection. unsafe: a forbidden torque or motion, or empty. bad: another error, or empty. seconds:
+    from the strike until no drive gave torque. fastest: share of a joint's largest speed. left: drives out of reach
+    without a timeout went on until the board reached them again, or their supply was cut."""
 
     injection: Injection
     state: str
@@ -427,7 +426,7 @@ class _Judge:
 
     @staticmethod
     def _braking(drive: Drive, torque: float, velocity: float) -> bool:
-        """Return whether a drive that has timed out takes energy out of its joint, but for its current's lag."""
+        """Return whether a timed-out drive takes energy out of its joint, except for the lag of its current."""
         return drive.brakes_alone and torque * velocity < NO_TORQUE * drive.ranges.torque
 
     def _look_at(self, servos: list[Servo]) -> None:
@@ -475,7 +474,7 @@ def play(injection: Injection, mechanism: Mechanism, elf: Path, unlimited: bool 
 
 
 def _begin_to_arm(scene: Scene, injection: Injection) -> None:
-    """Go to the moment at which drives are being enabled."""
+    """Run until drives are being enabled."""
     scene.enter("DISARMED")
     scene.run(BEFORE + scene.session.configuration.supply_s)
     with suppress(Refused):
@@ -487,8 +486,8 @@ def _begin_to_arm(scene: Scene, injection: Injection) -> None:
 
 
 def _at_rest(scene: Scene, judge: _Judge, injection: Injection) -> Outcome:
-    """Play an injection from power-on or at rest: the host tries to arm. ARM is refused, or ends in the fault of that
-    name if drives answer just then."""
+    """Play an injection from power-on or at rest. The host tries to arm. ARM is refused, or ends in the fault of that
+    name if drives answer at the same time."""
     if injection.moment == "CHECK":
         injection.strike(scene)
     scene.session.connect()
@@ -512,7 +511,7 @@ def _at_rest(scene: Scene, judge: _Judge, injection: Injection) -> Outcome:
 
 
 def _riding(scene: Scene, judge: _Judge, injection: Injection) -> Outcome:
-    """Judge an arm that goes on: a motion to its end, or the arm at its place. Or all is off."""
+    """Judge an arm that goes on. Its motion reaches the end, or it stays at its place. Or all drives are off."""
     moves = injection.moment in ("TRACK", "FOLLOW")
     wanted = np.array(LEVEL) + REACH if moves else np.array(scene.board.plant.q)
     scene.run(SECONDS if moves else 0.4)

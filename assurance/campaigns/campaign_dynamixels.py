@@ -1,7 +1,7 @@
 """Faults of Dynamixel X servos, as a row of assurance.campaigns.campaign_wires.
 
-A servo is unsafe if it has a goal current when it may not. A servo out of reach stops by its own watchdog, as the board
-does not cut the supply.
+A servo is unsafe if it has a forbidden goal current. A servo out of reach stops by its watchdog, because the board does
+not cut the supply.
 """
 
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ def _another(scene: Scene) -> Dynamixel:
 
 
 KIND = Kind(
-    told=TOLD, silent=0.007 + TOLD,  # five more ticks, and the first one without an answer
+    told=TOLD, silent=0.007 + TOLD,  # five more ticks, and the first tick without an answer
     alone=lambda within: max(within, WATCHDOG), dead=WATCHDOG, late=("20 us", 2e-5), chained=True,
     errors=ERRORS, ails=lambda code: lambda scene: first(scene).fail(code), hot=95.0, rests=False, another=_another,
     settings=(("wrong scale", "turned round", comes(x.DRIVE_MODE, 1)),

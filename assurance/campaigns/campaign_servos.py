@@ -1,8 +1,8 @@
 """Faults of Feetech's servos, as a row of assurance.campaigns.campaign_wires.
 
-A servo is unsafe if its motor has a voltage when it may not. Braking and floating are safe. Servos have no timeout. A
-servo out of reach keeps its duty until the board cuts the supply of all servos. After a halt by a debugger the reset by
-the watchdog cuts it. A board without that output leaves the servos on: `arm(cutoff=None)`.
+A servo is unsafe if its motor has a forbidden voltage. Braking and floating are safe. Servos have no timeout. A servo
+out of reach keeps its duty until the board cuts the supply of all servos. After a halt by a debugger the watchdog's
+reset cuts the supply. A board without the output for the supply leaves the servos on: `arm(cutoff=None)`.
 """
 
 from collections.abc import Iterator

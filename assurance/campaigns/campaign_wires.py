@@ -1,6 +1,6 @@
 """Faults of servos on one wire, judged as in assurance.campaigns.campaign_drives.
 
-One table holds for all families. A Kind has the differences of a family.
+One table is for all families. A Kind has the differences of a family.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -26,11 +26,11 @@ AWAY = 1.0  # rad, between the first servo and another servo
 @dataclass(frozen=True)
 class Kind:
     """A family of servos. told: s until reachable servos are off. silent: s until a missing servo is noticed and the
-    others are off. alone: the same bound for servos out of reach. dead: s until they are off after the board's death.
-    late: a delay of answers that is allowed, in words and s. chained: one missing answer hides those of others. errors:
-    codes by words. ails: causes one. hot: deg C that are too much. rests: a servo at rest reports heat. another: makes
-    a second servo like the first, at another position. settings: wrong ones, by kind and name. lost: settings with
-    which a servo is not heard."""
+    others are off. alone: this bound for servos out of reach. dead: s until servos are off after the board's death.
+    late: an allowed delay of answers, in words and s. chained: one missing answer hides the answers of others. errors:
+    codes by words. ails: causes an error. hot: too high a temperature, deg C. rests: a servo at rest reports heat.
+    another: makes a second servo like the first, at another position. settings: wrong settings, by kind and name. lost:
+    settings with which a servo is not heard."""
 
     told: float
     silent: float
@@ -48,7 +48,7 @@ class Kind:
 
 
 def refused(key: str, value: object, rule: str, hint: str = "") -> Never:
-    """Fail, as no arm of a campaign is refused."""
+    """Fail, because no arm of a campaign is refused."""
     raise AssertionError(key)
 
 
@@ -89,7 +89,8 @@ def comes(register: int, value: int, size: int = 1) -> Strike:
 
 
 def _other_servo(another: Callable[[Scene], Servo], alone: bool) -> Strike:
-    """Return the strike that adds a second servo with the first one's number. alone: it replaces the first one."""
+    """Return the strike that adds a second servo with the first servo's number. alone: the second servo replaces the
+    first."""
     def strike(scene: Scene) -> None:
         first(scene).cut = alone
         scene.board.wiring.buses.lines["servos"].servos += (another(scene),)
@@ -104,7 +105,8 @@ def injections(kind: Kind) -> Iterator[Injection]:
     def each(what: str, detail: str, strike: Strike, named: tuple[str, ...], within: float = kind.silent,
              moments: tuple[str, ...] = DRIVEN, refusals: tuple[str, ...] = (), unreached: bool = False,
              ) -> Iterator[Injection]:
-        """Yield one while driven, and one at rest if refused. unreached: the board does not reach all servos."""
+        """Yield an injection in a driven state, and one at rest if `refused`. unreached: the board does not reach all
+        servos."""
         for moment in moments:
             yield Injection(what, detail, moment, strike, "off", named, kind.alone(within) if unreached else within,
                             unreached=unreached)

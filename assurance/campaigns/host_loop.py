@@ -2,8 +2,8 @@
 plant.
 
 The PC's loop wakes, asks all drives for their state, and computes gravity for it in NumPy. It sends each drive the
-motion's present position and velocity, the gains and that torque. OpenArm's stack reaches 125 Hz (enactic/openarm_ros2
-#82). The delays of the loop are chosen: see Jitter.
+motion's present position and velocity, the gains and the torque of gravity. OpenArm's stack reaches 125 Hz
+(enactic/openarm_ros2 #82). The delays of the loop are chosen: see Jitter.
 """
 
 from collections.abc import Callable
@@ -35,8 +35,9 @@ HZ = 125.0
 @dataclass(frozen=True)
 class Jitter:
     """Delays of a Python loop on a PC without real-time priority, chosen amid published figures. late: mean of the
-    exponential delay of waking, s. pause: s of a hold-up, by garbage collection for example, in a `share` of the
-    rounds. work: s from waking to the commands: two turns of a USB adapter, and gravity in NumPy."""
+    exponential delay of waking, s. pause: duration of a hold-up, for example by garbage collection, s. share: of the
+    rounds with a hold-up. work: time from waking to the commands, s: two turns of a USB adapter, and gravity in NumPy.
+    """
 
     late: float = 0.5e-3
     pause: float = 10e-3

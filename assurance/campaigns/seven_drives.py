@@ -1,8 +1,7 @@
-"""One motion of an arm of seven drives: by the drives' PD alone, by a PC's loop with gravity, and by this firmware,
-planned and as live targets.
-
-An ideal board shows the floor of the drives' loops and of the fields of their frames. PD alone is the exact image
-without feed-forward, at the same 1 kHz. All have the same gains, drives, wire and plant.
+"""One motion of an arm of seven drives, played in several ways: by the drives' PD without feed-forward, by a PC's loop
+with gravity, and by this firmware, planned and as live targets. An ideal board shows the floor that the drives' loops
+and the fields of their frames set. PD without feed-forward is the exact image, also at 1 kHz. Gains, drives, wire and
+plant are equal.
 """
 
 from __future__ import annotations
@@ -38,10 +37,10 @@ EXACT, FIELDS = "ideal board", "ideal board, in the drives' fields"
 WAYS = (PD, HOST, OURS)
 FLOORS = (EXACT, FIELDS)
 POSES = ((0.6, 0.9, -0.5, 1.9, 0.6, 0.4, -0.5), (-0.4, 1.2, 0.4, 0.5, -0.6, -0.4, 0.5))  # rad; the last reaches out
-TIMES = (1.2, 2.4, 3.2)  # s: at the first pose, at the second, and after a rest
+TIMES = (1.2, 2.4, 3.2)  # s: at the first pose, at the second pose, and after a rest
 RESTED = 0.5  # s at rest before the mean
 STALL = (1.6, 0.4)  # s: begin and length of the host's stall, in the middle as the fault host-stall
-BETTER = {PD: 1.0 / 10.0, HOST: 1.0 / 3.0}  # this firmware's rms error over that of another way, at most
+BETTER = {PD: 1.0 / 10.0, HOST: 1.0 / 3.0}  # largest ratio of this firmware's rms error to another way's
 
 
 def arm() -> Mechanism:
@@ -84,7 +83,8 @@ class Way:
         return np.abs(np.diff(self.ran.q, axis=0)).max(axis=0) / 1e-3
 
     def off(self, since: float) -> float:
-        """Return the worst joint's largest distance from the path after a time, at any point of the path, rad."""
+        """Return the worst joint's largest distance from the path after a time, rad. The nearest point of the path
+        counts."""
         path = motion_of(arm()).at(np.arange(0.0, TIMES[-1], 1e-3))[0]
         later = self.ran.q[self.ran.seconds > since]
         return max(float(np.abs(path - q).max(axis=1).min()) for q in later)
@@ -139,8 +139,8 @@ def by_host(mechanism: Mechanism, motion: Trajectory, stall: tuple[float, float]
 
 
 def ideally(mechanism: Mechanism, motion: Trajectory, coarse: bool) -> Way:
-    """Play by a board without delay that knows the arm exactly, at 1 kHz. The remaining error is the drives' own.
-    coarse: the board sends the fields of frames, and carries the rest of rounding of torques on."""
+    """Play by a board without delay that knows the arm exactly, at 1 kHz. The remaining error comes from the drives.
+    coarse: the board rounds to the fields of frames, and carries the rest of torques on."""
     desk, dt = Desk(mechanism), 1.0 / mechanism.control.rate_hz
     forward = torque(mechanism, motion, total=True).tau
     places, carried = [], np.zeros(len(desk.drives))
@@ -171,7 +171,7 @@ def _rounded(joint: Joint, told: dict[str, float]) -> tuple[dict[str, float], fl
 
 @dataclass(frozen=True)
 class Compared:
-    """Runs by name. ways: those of WAYS, LIVE and FLOORS. stalled: HOST and OURS with a stalled host."""
+    """Runs by name. ways: of WAYS, LIVE and FLOORS. stalled: HOST and OURS with a stalled host."""
 
     mechanism: Mechanism
     ways: dict[str, Way]

@@ -46,7 +46,8 @@ OF_THE_CHIP = ("wrong crystal", "supply sags", "debugger halts", "stack overrun"
 
 @pytest.mark.parametrize("name", ("f405rg-4", "nucleo-g474re-6"))
 def test_that_faults_of_the_chip_itself_end_well_on_both_families(name, tmp_path):
-    """The last injection of each kind is in PROBE on both chips, and slow and deep for the supply."""
+    """The sample is the last injection of each kind. It is in PROBE on both chips, and for the supply it is slow and
+    deep."""
     played(boards.three_link(name, tmp_path), f"campaign-{name}",
            lambda every: firsts(OF_THE_CHIP)(list(reversed(every))))
 
@@ -79,7 +80,7 @@ def test_that_faults_of_currents_end_where_they_must_before_much_flows(name, kin
 @pytest.mark.parametrize(("which", "name"), [("parked", "f405rg-4"), ("parked", "nucleo-g474re-6"),
                                             ("held", "f405rg-4")])
 def test_that_a_parked_arm_is_let_go_in_its_pose_and_a_held_arm_taken_over(which, name, tmp_path):
-    """The picked faults are one of each kind, and one on its way; the bench has all, from every state."""
+    """The sample has one fault of each kind, and one fault on the way. The bench has all faults in every state."""
     def some(every):
         own = [i for i in every if i.kind.startswith(ONLY[which])]
         return [next(i for i in own if i.kind == kind) for kind in dict.fromkeys(i.kind for i in own)] + [own[-3]]
@@ -89,7 +90,7 @@ def test_that_a_parked_arm_is_let_go_in_its_pose_and_a_held_arm_taken_over(which
 
 
 OF_ARMS = {"loaded": campaign.loaded_of, "rated": campaign.rated_of, "parked": campaign.parked_of,
-           "held": campaign.held_of}  # for these alone:
+           "held": campaign.held_of}  # only for these arms
 ONLY = {"loaded": "loaded arm", "rated": "overload", "parked": "parked arm", "held": "held arm"}
 
 
@@ -107,7 +108,7 @@ def parts(name, folder):
 
 
 def said(outcome):
-    """Report a bad outcome at once, as the whole takes more than an hour."""
+    """Report a bad outcome at once, because the whole campaign takes more than an hour."""
     if not outcome.good:
         print(f"{outcome.injection.kind}, {outcome.injection.name}: {outcome.state} {outcome.fault} {outcome.why}",
               flush=True)

@@ -67,7 +67,7 @@ def on_the_way(outcomes):
 
 
 def test_that_drives_let_go_elsewhere_are_unsafe():
-    """The sample can fail: here the required pose is another one."""
+    """The sample can fail: here the required pose differs."""
     mechanism = campaign.parked_of("damiao")
     gone = next(i for i in campaign.parked("damiao") if (i.name, i.moment) == ("host gone", "HOLD"))
     elf = build.build_image(mechanism, PLACE / mechanism.name).elf
@@ -77,7 +77,8 @@ def test_that_drives_let_go_elsewhere_are_unsafe():
 @pytest.mark.parametrize("servos, sample", [(campaign_servos, SAMPLE_OF_SERVOS),
                                             (campaign_dynamixels, SAMPLE_OF_DYNAMIXELS)], ids=["feetech", "dynamixel"])
 def test_that_a_sample_of_servos_ends_where_it_must(servos, sample):
-    """Out of reach, the board cuts the supply of Feetech's servos, or its watchdog does. Dynamixels have a watchdog."""
+    """The board, or the reset by its watchdog, cuts the supply of Feetech's servos out of reach. Dynamixels have a
+    watchdog."""
     outcomes = campaign_wires.run(servos, PLACE,
                                   lambda every: [i for i in every if (i.kind, i.name, i.moment) in sample])
     assert len(outcomes) == len(sample) and wrong(outcomes) == []
@@ -138,7 +139,7 @@ def test_that_no_arm_on_drives_is_let_go_before_it_lies(name):
 @pytest.mark.parametrize("name", [*campaign.KINDS, *SERVOS])
 def test_that_no_fault_of_drives_is_unsafe(name):
     def said(outcome):
-        """Report a bad outcome at once, as the whole takes minutes."""
+        """Report a bad outcome at once, because the whole campaign takes minutes."""
         if not outcome.good:
             print(wrong([outcome]), flush=True)
 

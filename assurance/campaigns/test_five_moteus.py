@@ -1,5 +1,5 @@
-"""Five moteus controllers on one bus at 1 kHz: by their PD alone, by a PC with gravity and the makers' package, and by
-the image."""
+"""Five moteus controllers on one bus at 1 kHz. Their motion is played by PD without feed-forward, by a PC with gravity
+and the maker's package, and by the image."""
 
 import math
 

@@ -1,4 +1,5 @@
-"""Arms of Dynamixel, moteus and ODrive drives: by the image, by PD alone, and from a PC as users do."""
+"""Arms of Dynamixel, moteus and ODrive drives. The image, PD without feed-forward, and users' programs on a PC play the
+motions."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,8 +19,8 @@ from tests.support.from_a_pc import AlohaLike, FromAPc, MoteusExample, OdriveRos
 @dataclass(frozen=True)
 class Family:
     """A family. arm: the mechanism and its motion. ways: of users on a PC. of_pd, of_users, beside: bounds of the
-    image's rms error of all joints, as a share of that of PD alone, of the users', and of the users' without their best
-    fixed delay."""
+    image's rms error of all joints, as a share of another error: of PD without feed-forward, of the users, and of the
+    users without their best fixed delay."""
 
     arm: Callable[[], tuple[Mechanism, Trajectory]]
     ways: dict[str, Callable[[Mechanism], FromAPc]]
@@ -50,8 +51,8 @@ FAMILIES = {
 @pytest.mark.bench
 @pytest.mark.parametrize("name", FAMILIES)
 def test_the_image_is_nearer_to_the_motion_than_pd_alone_and_than_set_points_of_a_pc(name):
-    """Errors are of true positions to the targets of their time. Users' set-points are compared with a delayed motion
-    too, with their best fixed delay, as a late follower is still on its path."""
+    """Errors are true positions minus targets at the same time. Users' set-points are also compared with a motion that
+    has their best fixed delay, because a late follower is still on its path."""
     family = FAMILIES[name]
     mechanism, motion = family.arm()
     ours, pd = (seven_drives.on_board(mechanism, motion, feedforward) for feedforward in (True, False))

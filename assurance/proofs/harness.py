@@ -57,7 +57,7 @@ def title(harness: Path) -> str:
 
 
 def theorems(harness: Path) -> list[Theorem]:
-    """Return the theorems of one file, in its order. Raise ValueError for a proof without its comment."""
+    """Return the theorems of one file, in order. Raise ValueError for a proof without a comment."""
     text = harness.read_text(encoding="utf-8")
     found = [_theorem(harness, comment, name) for comment, name in _THEOREM.findall(text)]
     named = re.findall(r"^void prove_(\w+)\(void\)", text, re.MULTILINE)

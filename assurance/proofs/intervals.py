@@ -1,8 +1,8 @@
-"""Bounds chains of floats: it runs emitted C over intervals, operation by operation.
+"""Bounds chains of floats by running emitted C over intervals, operation by operation.
 
 A single-precision number is an interval. Its ends are rounded as on the chip. Rounding never changes the order of two
-numbers, so the results at the ends bound the results of all numbers between. An angle has any value. Any other value is
-one whole number. Unknown code, a division by an interval with zero, and an overflow are errors.
+numbers. So the results at the ends bound the results of all numbers between the ends. An angle has any value. All other
+values are single whole numbers. Unknown code, a division by an interval with zero, and an overflow are errors.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pycparser import c_ast, c_parser
 
 TRIG = 1.0 + 1.8e-7  # bound of a cosine or sine: angles_sines
 ROTATION = 1.0 + 2e-6  # bound of a rotation's cosine and sine: rotation_bounds,
-ROTATED = 1e6  # for numbers up to this size
+ROTATED = 1e6  # largest size of a rotated number
 WORD = 0xFFFFFFFF
 ROUNDS = 1000  # ticks after which bounds must hold
 HEADERS = {
@@ -101,7 +101,8 @@ def about(bound: float) -> Interval:
 def carried(P: dict[str, Any], k: int, now: Interval) -> Interval:
     """Return P + (now - P) for P["at"][k], and store it there. Plain interval arithmetic would grow without end.
 
-    The sum is `now` but for two roundings: (now - P) (1 + e) + P is now + (now - P) e, rounded again, with e <= 2^-24.
+    The sum is `now`, except for two roundings: (now - P) (1 + e) + P is now + (now - P) e, rounded again, with e <=
+    2^-24.
     """
     off = 2.0**-23 * (now.size + P["at"][k].size) * (1.0 + 2.0**-20)
     P["at"][k] = Interval(single((now.low - off) * (1.0 + math.copysign(2.0**-23, off - now.low))),
@@ -309,7 +310,7 @@ class Program:
             raise Unbounded("what is assigned to is not understood")
 
     def _where(self, cond: Any, met: bool, names: dict[str, Any]) -> dict[str, Any]:
-        """Return the names with the bounds of a comparison `name < bound` or `name > bound` that is met or not."""
+        """Return the names with their bounds after a comparison `name < bound` or `name > bound`, met or not."""
         if not isinstance(cond.left, c_ast.ID):
             return dict(names)
         it, bound = names[cond.left.name], self.value(cond.right, names)
@@ -431,8 +432,8 @@ def _within(wide: Any, narrow: Any) -> bool:
 def bounds(text: str) -> tuple[list[float], int]:
     """Return (the largest size of each joint's torque, N m or N, number of operations) of a harness's step.
 
-    The harness has begin(state), tick(state, torque) and again(state). States are all that these reach; for closed
-    loops they are all poses that are not refused. Raises Unbounded.
+    The harness has begin(state), tick(state, torque) and again(state). The bounds hold for all states that these
+    functions reach, and for closed loops in all poses that are not refused. Raises Unbounded.
     """
     program = Program(text)
     program.own["within"] = lambda bound: about(bound.size)
@@ -458,7 +459,7 @@ def _rotation(a: Interval, b: Interval) -> dict[str, Interval]:
 
 
 def _of_loops(program: Program, state: Any) -> list[float]:
-    """Return the torques of closed loops in a tick from any pose that holds, with the tree of the tick before."""
+    """Return the torques of closed loops in a tick from any valid pose, with the tree of the tick before."""
     swing = program.value(c_ast.ID("swing"), {})
 
     def holds(s: Any) -> int:
@@ -480,7 +481,7 @@ def _of_loops(program: Program, state: Any) -> list[float]:
 
 
 def _followed(program: Program, known: dict[int, Any]) -> tuple[dict[int, Any], list[float]]:
-    """States that follow these in one tick, frames made exact after it or not; and the torques."""
+    """Return the states after one tick, with and without exact frames afterwards, and the torques."""
     found: dict[int, Any] = {}
     torque: list[float] = []
     for phase in list(known):

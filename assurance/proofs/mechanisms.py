@@ -18,9 +18,9 @@ from tests.support import boards as on_boards, bus_arm
 def mechanism(name: str) -> Mechanism:
     """Return a mechanism by its name in a theorem.
 
-    A plain name is one of VARIANTS, or a file of mechanisms/. `nodal:NAME` is such a file with that scheme. `can:KIND`
-    is an arm of drives on CAN, `can:long` with frames of 64 bytes. `sts:BOARD` has servos on a wire of that board.
-    `BOARD:DRIVE` has three links on that board with that drive of every motor.
+    A plain name is in VARIANTS, or a file of mechanisms/. `nodal:NAME` is a file of mechanisms/ with this scheme.
+    `can:KIND` is an arm of drives on CAN, `can:long` with frames of 64 bytes. `sts:BOARD` has servos on a wire of a
+    board. `BOARD:DRIVE` has three links on a board with this output stage for every motor.
     """
     head, _, tail = name.partition(":")
     if not tail:

@@ -2,7 +2,7 @@
 
 Without names it proves the theorems whose sources have changed since their last proof, by the digests in results.txt.
 With --fresh it proves all. The cache keeps each proof under the hash of its preprocessed harness, its options and the
-prover. The bound is on processor time.
+prover. A proof's bound is on processor time.
 """
 
 import argparse
@@ -32,7 +32,7 @@ CHIP = ("-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16")  
 CHECKS = ("--pointer-overflow-check", "--object-bits", "12")  # on top of the prover's own
 MEMORY = 6 << 30  # bytes one proof may take
 WORKERS = 2
-FORMAT = "proof 4"  # of the cache: a change of the judgement needs a new one
+FORMAT = "proof 4"  # of the cache; a change of the judgement needs a new name
 WALK_FORMAT = "walk 2"
 
 Patch = Mapping[str, Callable[[str], str]]  # file name -> a change of its text
@@ -300,7 +300,7 @@ def changed() -> list[tuple[Theorem, str]]:
 
 
 def _one(job: tuple[Theorem, str], fresh: bool) -> tuple[results.Row, dict[str, results.Reached]]:
-    """Prove one and print the outcome. The digest is of the sources before the proof."""
+    """Prove one theorem and print the outcome. The digest is of the sources before the proof."""
     of = digest(*job)
     it = prove(*job, fresh=fresh)
     note = f"; {it.note}" if it.note else ""

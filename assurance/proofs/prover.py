@@ -1,7 +1,7 @@
 """The prover, CBMC, from PATH or from Debian's archive, without touching the system.
 
-Debian 13 has it as a package. Older releases run Debian 13's files from a folder of the cache, by that folder's own
-loader and libraries. apt checks their signatures; their versions are pinned here.
+Debian 13 has it as a package. Older releases run Debian 13's files from a folder of the cache, by the loader and
+libraries in that folder. apt checks the signatures of these files. This module pins their versions.
 """
 
 import os
@@ -19,7 +19,7 @@ RELEASE = "trixie"
 PINNED = {"cbmc": "6.6.0-4"}
 LIBRARIES = ("libc6", "libgcc-s1", "libstdc++6", "minisat", "zlib1g")
 PROGRAMS = ("cbmc", "goto-cc", "goto-instrument")
-ARCHIVE = "http://deb.debian.org/debian"  # where the machine's own sources name none
+ARCHIVE = "http://deb.debian.org/debian"  # used if the machine's sources name no archive
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 HINT = f"the proofs take CBMC {VERSION}: on Debian 13 `apt install cbmc`"
 

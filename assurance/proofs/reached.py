@@ -1,6 +1,6 @@
 """Finds the functions of the firmware that proofs reach, by the prover's report of its walk.
 
-Nothing is proved of a function that no proof reaches. So a proof reaches every function, or REASONS says why not.
+Proofs show nothing about a function that they do not reach. So proofs reach every function, or REASONS has the reason.
 """
 
 import re

@@ -68,7 +68,7 @@ def write(rows: Iterable[Row], files: Mapping[str, Reached], table: Path | None 
 
 
 def join(files: Mapping[str, Reached], more: Mapping[str, Reached]) -> dict[str, Reached]:
-    """Return the union of the reached functions. For a changed file only the new ones count."""
+    """Return the union of the reached functions. For a changed file only the new functions count."""
     both = dict(files) | dict(more)
     for name in files.keys() & more.keys():
         if files[name].digest == more[name].digest:

@@ -1,4 +1,4 @@
-"""Errors put into the firmware on purpose: each must be refuted by the proof that is named with it."""
+"""Errors put into the firmware on purpose. The named proof must refute each error."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

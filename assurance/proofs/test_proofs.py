@@ -27,7 +27,7 @@ def cbmc():
 
 
 def test_that_changed_and_chosen_theorems_are_proved_again(cbmc):
-    """All are one test, as finding the changed ones takes seconds."""
+    """All theorems are in one test, because finding the changed theorems takes seconds."""
     chosen = sample.theorems(changed())
     results = [prove(theorem, mechanism, fresh=True) for theorem, mechanism in chosen]
     print(*(f"{it.theorem} ({it.mechanism}): {it.outcome}, {it.checks} claims" for it in results), sep="\n")
@@ -143,7 +143,7 @@ def test_that_reached_functions_are_joined_for_the_same_file_and_forgotten_for_a
 def test_that_a_proof_reaches_every_function_or_there_is_a_reason():
     seen = {(file, name) for file, one in results.read()[1].items() for name in one.functions}
     functions = [(file, name) for files in reached.rooms().values() for file, names in files.items() for name in names]
-    waits = {name for job in changed() for name in included(*job)}  # one that is to be run may go through more of them
+    waits = {name for job in changed() for name in included(*job)}  # a pending proof may reach more
     assert not [which for which in functions
                 if Path(which[0]).name not in waits and which not in seen and not reached.reason(*which)]
     text = proofs_page.listed()

@@ -1,6 +1,6 @@
-"""The image runs on a second, independent emulator: `pio test` of the assembled project, every case of it by name; and
-the exact images of boards, on a chip most of whose registers read 0. There no clock starts, and the e-stop's pins are
-low."""
+"""Images run on a second, independent emulator. One test is `pio test` of the assembled project, with all its cases by
+name. The others run the exact images of boards on a chip on which most registers read 0. On this chip no clock starts,
+and the e-stop's pins are low."""
 
 import json
 import sys
@@ -56,7 +56,8 @@ def exact(name: str, folder: Path) -> Mechanism:
 @pytest.mark.xdist_group("qemu")
 @pytest.mark.parametrize("name", EXACT)
 def test_exact_image_waits_for_no_part_that_does_not_answer(name, tmp_path):
-    """It makes its ticks on the internal clock, says so, and stays in ESTOP: no crash, no wait without an end."""
+    """The image runs its ticks on the internal clock, reports this clock, and stays in ESTOP. It neither crashes nor
+    waits forever."""
     built = build.build_image(exact(name, tmp_path), tmp_path / "image")
     with emulator(built.elf) as machine:
         words = machine.words("ft_telemetry", 12)
@@ -64,7 +65,7 @@ def test_exact_image_waits_for_no_part_that_does_not_answer(name, tmp_path):
         until = time.monotonic() + PATIENCE
         while machine.words("tick", 1)[0] < TICKS:
             assert time.monotonic() < until, "no ticks"
-            time.sleep(0.1)  # every look halts the processor
+            time.sleep(0.1)  # every read halts the processor
         state, fault = (machine.words(what, 1)[0] >> 8 * (words[place] & 3) & 0xFF
                         for what, place in (("state", STATE), ("fault", FAULT)))
         assert (state, fault) == (messages.STATES["ESTOP"][0], messages.FAULTS["CLOCK"][0])

@@ -1,5 +1,5 @@
-"""Registers of a chip by sources other than the firmware, and whether accesses keep to them. For the STM32F405 it is
-ST's SVD, which pyocd carries; for the STM32G474, of which pyocd has none, a table written down from RM0440."""
+"""Registers of a chip by other sources than the firmware, and a check of accesses against them. The STM32F405's source
+is ST's SVD, which pyocd contains. pyocd has no SVD of the STM32G474, so its source is a table written from RM0440."""
 
 import xml.etree.ElementTree as ET
 import zipfile
@@ -26,7 +26,7 @@ class Reg:
 
     @property
     def mask(self) -> int:
-        """Return the bits that mean something."""
+        """Return the mask of the defined bits."""
         return reduce(or_, (((1 << bits) - 1) << low for low, bits in self.fields.values()), 0) & WORD
 
 
@@ -37,7 +37,7 @@ Map = dict[int, Reg]
 
 _ACCESS = {"read-only": "r", "write-only": "w", "read-write": "rw"}
 
-# Registers that the SVD of the F41x leaves out or has otherwise, by RM0090.
+# By RM0090: registers that the SVD of the F41x leaves out, or that differ there.
 _CORRECTIONS = {
     "PWR.CR": {"VOS": (14, 1)},  # 5.4.1
     "RCC.CFGR": {"SW": (0, 2), "SWS": (2, 2)},  # 7.3.3; there bit by bit
@@ -68,7 +68,7 @@ def stm32f405(device: str = "STM32F41x") -> Map:
             reg = Reg(key, address, _ACCESS[r.findtext("access") or "read-write"],
                       int(r.findtext("resetValue") or "0", 16),
                       fields | _CORRECTIONS.get(key, {}))
-            other = found.get(address)  # CCMRx has two meanings, as input and as output
+            other = found.get(address)  # CCMRx has two meanings: input and output
             if other:
                 reg = Reg(other.name, address, other.access, other.reset, other.fields | {
                     f"{n}'": place for n, place in reg.fields.items()})
@@ -101,8 +101,7 @@ def stm32g474() -> Map:
 
 
 def message_ram() -> Map:
-    """SRAMCAN_BASE of the three FDCANs' message memory is that of ST's device header, SRAMCAN_SIZE that of its
-    driver."""
+    """SRAMCAN_BASE of the FDCANs' message memory comes from ST's device header. SRAMCAN_SIZE comes from ST's driver."""
     words = range(0x4000A400, 0x4000A400 + 3 * 0x350, 4)
     return {address: Reg("SRAMCAN", address, "rw", 0, {"WORD": (0, 32)}) for address in words}
 
@@ -143,7 +142,7 @@ def core() -> Map:
         address = 0xE000E100 + 4 * word
         found[address] = Reg(f"NVIC.ISER{word}", address, "rw", 0, {"SETENA": (0, 32)})
         found[address + 0x100] = Reg(f"NVIC.ISPR{word}", address + 0x100, "rw", 0, {"SETPEND": (0, 32)})
-    for word in range(32):  # four priorities a register, of which the upper four bits count
+    for word in range(32):  # four priorities a register; their upper four bits count
         address = 0xE000E400 + 4 * word
         found[address] = Reg(f"NVIC.IPR{word}", address, "rw", 0, {f"PRI_{i}": (8 * i + 4, 4) for i in range(4)})
     return found
@@ -151,7 +150,7 @@ def core() -> Map:
 
 # ---------------------------------------------------------------- accesses
 
-# Codes of fields that the manuals reserve or forbid: (name of the register's end, field): codes.
+# Codes of fields that the manuals reserve or forbid. Keys: end of the register's name, and field.
 FORBIDDEN_CODES = {
     "stm32f4": {("RCC.CFGR", "SW"): {3}, ("RCC.CFGR", "SWS"): {3}, ("RCC.PLLCFGR", "PLLQ"): {0, 1}},
     "stm32g4": {("RCC.CFGR", "SW"): {0}, ("RCC.PLLCFGR", "PLLSRC"): {1}, ("RCC.PLLCFGR", "PLLN"): set(range(8))},
@@ -160,7 +159,7 @@ FORBIDDEN_CODES = {
 
 @dataclass
 class Accesses:
-    """All accesses of an image; `note` hangs on the bus of a chip."""
+    """All accesses of an image. `note` listens on the bus of a chip."""
 
     reads: set[int] = field(default_factory=set)
     writes: dict[int, set[int]] = field(default_factory=dict)
@@ -175,8 +174,8 @@ class Accesses:
 
 
 def violations(accesses: Accesses, registers: Map, family: str) -> list[str]:
-    """Return one line for each access to a place without a register, and for each that the register or its bits do not
-    allow."""
+    """Return one line for each access to a place without a register, and for each access that the register or its bits
+    do not allow."""
     found = [f"read of 0x{a:08X}, where there is no register" for a in sorted(accesses.reads) if a not in registers]
     found += [f"{registers[a].name} is read and can only be written" for a in sorted(accesses.reads)
               if a in registers and "r" not in registers[a].access]
@@ -186,8 +185,8 @@ def violations(accesses: Accesses, registers: Map, family: str) -> list[str]:
 
 
 def lost_reset_bits(accesses: Accesses, registers: Map, after_reset: dict[int, int]) -> dict[str, int]:
-    """Return the bits that are 1 out of reset and were written as 0 at some time, by register. In a register where
-    writing clears a flag no bit is lost."""
+    """Return the bits that are 1 after reset and were once written as 0, by register. In a register where writing
+    clears a flag no bit is lost."""
     lost = {registers[a].name: after_reset[a] & ~reduce(and_, values) for a, values in accesses.writes.items()
             if a in after_reset and a in registers and registers[a].access == "rw"
             and not registers[a].name.endswith(".SR")}

@@ -1,5 +1,5 @@
-"""Every register access of whole images on the virtual board keeps to the vendor's word: the register exists, may be
-accessed so, and gets no reserved bit or forbidden code."""
+"""Every register access of whole images on the virtual board follows the vendor's description. The register exists, the
+kind of access is allowed, and no write has a reserved bit or a forbidden code."""
 
 import re
 from contextlib import suppress
@@ -25,7 +25,7 @@ MAPS = {"stm32f4": register_map.stm32f405, "stm32g4": register_map.stm32g474}
 
 
 def hold_to_the_vendor(seen: Accesses, family: str) -> register_map.Map:
-    """Check that no access breaks a rule and that no write loses a reset bit that is not named. Returns the family's
+    """Check that no access breaks a rule, and that writes clear only the named reset bits. Returns the family's
     registers."""
     registers = MAPS[family]()
     assert violations(seen, registers, family) == []
@@ -37,7 +37,7 @@ def hold_to_the_vendor(seen: Accesses, family: str) -> register_map.Map:
 @pytest.mark.parametrize("name", DRIVING)
 def test_every_access_of_an_image_is_one_that_the_vendor_describes(name):
     """The image goes from power-up through homing, a motion, an e-stop, line noise, a dying crystal and the restart
-    without one."""
+    without a crystal."""
     mechanism, built = image(name)
     seen = Accesses()
     with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
@@ -78,7 +78,7 @@ def test_every_access_to_drives_and_servos_is_one_that_the_vendor_describes(name
     assert len({a for a in seen.writes if of in registers[a].name}) >= least
 
 
-# Bits that are 1 out of reset and that an image clears on purpose: register, bits, why. All others must stay.
+# Bits that are 1 after reset and that an image clears on purpose: register, bits, reason. All other bits must stay.
 WORD = 0xFFFFFFFF
 DEBUG_PINS = 0xF << 26  # PA13 and PA14: SWDIO and SWCLK
 CLEARED = [
@@ -111,7 +111,7 @@ def test_what_a_register_holds_out_of_reset_is_the_vendors_word(family):
         assert len(used) > 300
         assert [r.name for r in used if r.reset != table.get(r.address, 0)] == []
     else:
-        assert table[0x40022000] & 1 << 18  # FLASH.ACR, where one description of two forgets DBG_SWEN
+        assert table[0x40022000] & 1 << 18  # FLASH.ACR; one of two descriptions lacks DBG_SWEN
         assert all(not table.get(r.address, 0) & ~r.mask for r in registers.values())
 
 

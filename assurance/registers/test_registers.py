@@ -1,5 +1,5 @@
-"""The register headers, which are written by hand, agree with independent sources: ST's SVD, a table from RM0440, and
-pyocd's own constants for the core."""
+"""The hand-written register headers agree with independent sources: ST's SVD, a table from RM0440, and pyocd's
+constants for the core."""
 
 import re
 import subprocess
@@ -17,10 +17,11 @@ CHIP = Path(__file__).resolve().parents[2] / "firmware" / "chip"
 
 @dataclass(frozen=True)
 class Family:
-    """folders: of the header. registers: by the other source. ports: letters. names: of registers with another name
-    there, by member or by instance and member. nested: by struct, its arrays of structs: name, elements, struct, and
-    pattern of the other source's name. bits: registers whose macros are compared, as macros begin. instances: the
-    instance in whose registers their fields are. fields: with another name there. least: compared registers."""
+    """folders: of the header. registers: by the other source. ports: letters. names: of registers with another name in
+    the other source, by member or by instance and member. nested: by struct, its arrays of structs: name, elements,
+    struct, and pattern of the other source's name. bits: registers whose macros are compared, as macros begin.
+    instances: the instance whose registers have these fields. fields: with another name in the other source. least:
+    smallest number of compared registers."""
 
     folders: tuple[Path, ...]
     registers: Callable[[], register_map.Map]
@@ -53,7 +54,7 @@ class Family:
         return names
 
     def named(self, instance: str, member: str) -> str:
-        """Return the other source's name of a register; CCR[0] is CCR1 there."""
+        """Return the other source's name of a register. For example, CCR[0] is CCR1 in the other source."""
         plain = re.sub(r"(CCR|JDR)\[(\d)\]", lambda m: f"{m[1]}{int(m[2]) + 1}", member)
         return self.names.get(f"{instance}.{member}", f"{instance}.{self.names.get(member, plain)}")
 
@@ -71,7 +72,7 @@ class Family:
                         yield f"&{instance}->{array}[{i}].{member}", f"{name}.{there}"
 
     def field(self, register: str, name: str) -> tuple[int, int]:
-        """Return the lowest bit and the bits of a macro's field; the macro's name may end with a value of the field.
+        """Return the lowest bit and the bits of a macro's field. The macro's name may end with a value of the field.
         The SVD splits some fields (PLLM0 ... PLLM5), and marks the second meaning of a register with a quote."""
         fields = self.by_name[register].fields
         plain = self.fields.get(name, name)
@@ -131,7 +132,7 @@ def family(request) -> Family:
 
 
 def test_every_register_is_where_the_vendor_says(family, tmp_path):
-    """A timer's struct is that of the largest timer, and the G4's table is as long as what is used."""
+    """All timers have the struct of the largest timer. The G4's table only has the registers in use."""
     there = family.by_name
     places = [(expression, there[name].address) for expression, name in family.places() if name in there]
     assert len(places) >= family.least

@@ -1,5 +1,5 @@
-/* Errors that provers found, played by the code itself under sanitizers: one a
- * build, chosen by REPLAY. */
+/* Plays errors that provers found, with the firmware's code under sanitizers.
+ * REPLAY chooses one error a build. */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #ifdef REPLAY_STALE
 #include "ft_bus.c"
 
-/* A setting was to be written to a drive that then fell silent. */
+/* A drive falls silent before the board has written a setting. */
 static int replay(void)
 {
     static ft_bus bus;
@@ -27,7 +27,7 @@ static int replay(void)
 #ifdef REPLAY_SUM
 #include "ft_bus.c"
 
-/* A servo has been turned as far as a number goes. */
+/* A servo turns as far as its number can count. */
 static int replay(void)
 {
     static ft_observer seen;
@@ -41,8 +41,7 @@ static int replay(void)
 #ifdef REPLAY_STATE
 #include "ft_sts.c"
 
-/* A frame that sets the register where a state begins, which has eight
- * bytes. */
+/* A frame sets the first register of a state, which has eight bytes. */
 static int replay(void)
 {
     static ft_sts wire;
@@ -70,7 +69,7 @@ bool ft_converter_await(void) { return true; }
 bool ft_converter_done(void) { return true; }
 uint32_t ft_converter_counts(uint32_t i) { return UINT32_MAX - i; }
 
-/* More counts than a thermistor's table has. */
+/* A converter reports more counts than a thermistor's table has. */
 static int replay(void)
 {
     return !isnan(ft_chip_temperature());

@@ -1,5 +1,5 @@
-"""The firmware's own code plays errors that provers found in it, under sanitizers: it is clean as it is, and fails as
-it was."""
+"""The firmware's code plays errors that provers found in it, under sanitizers. The present code runs clean, and the
+code with the old error fails."""
 
 import subprocess
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ from tests.firmware.app import SANITIZE, Patch, executable, replace, sources
 
 @dataclass(frozen=True)
 class Replay:
-    """module: whose code is part of the replay. mechanism: whose sources. alone: nothing else is needed. seeded: the
-    theorem that finds the error, and how the error's text begins."""
+    """module: its code is part of the replay. mechanism: of the sources. alone: the module needs no other code. seeded:
+    the theorem that finds the error, and the beginning of the error's text."""
 
     name: str
     module: str

@@ -1,9 +1,9 @@
-/* A bus that is held dominant and released at any moment: the real driver on a
+/* A bus is held dominant and released at any time. The real driver runs on a
  * small model of the controller. bxCAN follows RM0090: INAK follows INRQ, and
  * clears after 11 recessive bits in a row (32.4.2). Bus off ends after 128
- * such sequences, in normal mode alone (32.7.6). FDCAN follows RM0440 44.3.2:
- * bus off sets INIT. After INIT is cleared, 129 sequences end bus off. A bit
- * takes a microsecond. */
+ * sequences of this kind, only in normal mode (32.7.6). FDCAN follows RM0440
+ * 44.3.2: bus off sets INIT. After INIT is cleared, 129 sequences end bus off.
+ * A bit takes a microsecond. */
 #include "ft_registers.h"
 
 #ifdef CAN1
@@ -71,8 +71,8 @@ static void show(void)
 #endif
 
 /* Return the driver's reading of a controller's error counts. They are in
- * CAN_ESR (RM0090) or FDCAN_ECR (RM0440). There REC stops at 127, and RP is set
- * beyond. */
+ * CAN_ESR (RM0090) or FDCAN_ECR (RM0440). In FDCAN_ECR, REC stops at 127, and
+ * RP is set beyond. */
 uint32_t counted(uint32_t sending, uint32_t receiving)
 {
 #ifdef CAN1
@@ -106,8 +106,8 @@ static void pass(uint32_t bits)
     show();
 }
 
-/* Hold the bus until a moment, us, then release it. off: the controller is in
- * bus off, or else has not begun. Return the microseconds from the release
+/* Hold the bus until a time, us, then release it. off: the controller is in bus
+ * off; otherwise it has not started. Return the microseconds from the release
  * until the controller takes part, or 0 if that takes longer than `most`. */
 uint32_t trial(bool off, uint32_t release, uint32_t most)
 {

@@ -1,7 +1,7 @@
 /* Damiao's drives on the buses of an endless motion, after the protocol pages
  * of python-damiao-driver. They are at their targets, take commands and
- * answer. A share of all frames is lost. As many come twice, as a controller
- * repeats a frame whose last bit it has missed. */
+ * answer. A share of all frames is lost. As many frames come twice, because a
+ * controller repeats a frame whose last bit it has missed. */
 #include "fake_chip.h"
 #include "ft_app.h"
 #include "ft_bus.h"
@@ -17,11 +17,12 @@
 enum { DISABLED, ENABLED };
 
 static bus_soak_t all;
-static uint64_t state, limit; /* of the generator; below it, of 2^32: bad */
+static uint64_t state, limit; /* of the generator; a number below limit, of
+                               * 2^32, is bad */
 static double sum[FT_BUS_DRIVES], wanted[FT_BUS_DRIVES];
 static uint32_t status[FT_BUS_DRIVES];
 
-/* Return whether something happens to a frame. */
+/* Return whether a frame is lost or doubled. */
 static int bad(void)
 {
     state ^= state << 13;
@@ -35,7 +36,7 @@ static int special(const ft_frame *f)
     return memcmp(f->data, "\xff\xff\xff\xff\xff\xff\xff", 7) == 0;
 }
 
-/* Sum up the torques to a drive, heard or not, as rounding is carried from
+/* Sum up all torques to a drive, heard or not, because rounding is carried from
  * frame to frame. */
 static void weigh(uint32_t i, const ft_frame *f)
 {
@@ -77,7 +78,7 @@ static void answer(uint32_t i, ft_frame *f)
     f->data[6] = f->data[7] = 30u;
 }
 
-/* A drive's part of a tick. */
+/* Run a drive's part of a tick. */
 static void speak(uint32_t i, const ft_frame *heard)
 {
     ft_frame f;
@@ -123,7 +124,7 @@ static void after(void)
     memcpy(before, ft.control.law.torque, sizeof before);
 }
 
-/* Begin with enabled drives. share: of lost frames, and of doubled ones. */
+/* Begin with enabled drives. share: of lost frames, and of doubled frames. */
 void bus_soak_begin(double share, uint64_t seed)
 {
     uint32_t i;

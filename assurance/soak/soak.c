@@ -1,6 +1,6 @@
-/* Hours of one endless motion: a closed path, played round and round. Knots go
- * through the whole link as frames. At every knot the target must equal that
- * knot, to the last bit. */
+/* Plays one endless motion for hours, along a closed path. Knots go through the
+ * whole link as frames. At every knot the target must equal the knot to the
+ * last bit. */
 #include "fake_chip.h"
 #include "ft_app.h"
 #include "ft_cobs.h"
@@ -15,7 +15,8 @@
 
 static struct {
     const ft_msg_knot *path;
-    uint32_t count;     /* knots of one round; the next begins with the first */
+    uint32_t count;     /* knots of one round; the next round begins with the
+                         * first knot */
     uint64_t sent;      /* knots ever sent */
     uint64_t at;        /* knots that the target has passed */
     uint32_t phase;     /* ticks since the last knot */

@@ -18,7 +18,7 @@ uint32_t soak_tick(void);
 typedef struct {
     uint64_t sent, lost, twice; /* frames */
     uint64_t unanswered;        /* ticks of a drive */
-    double bias; /* N m, mean of the sent torques less the wanted ones */
+    double bias; /* N m, mean of sent torques minus wanted torques */
     uint32_t told_lost, told_late, told_foreign, disabled;
 } bus_soak_t;
 

@@ -1,5 +1,4 @@
-"""The compiled driver restarts its controller after a dominant bus, released at any moment, and reads its error
-counts."""
+"""The compiled driver restarts its controller after a dominant bus is released at any time, and reads error counts."""
 
 import re
 from pathlib import Path
@@ -16,7 +15,7 @@ ENDS = 129 * 11 + 11  # us of the recovery
 
 
 def driver(kind: str, hz: int):
-    """Load the chip's own files with variables as registers. A compiler barrier replaces the chip's one."""
+    """Load the chip's files with variables as registers. A compiler barrier replaces the processor's barrier."""
     wanted, files = files_of(described(kind))
     wanted["ft_model.h"] = re.sub(r"(#define FT_TICK_HZ) \d+", rf"\1 {hz}", wanted["ft_model.h"])
     text = (Path(__file__).parent / "bus_recovery.c").read_text()
@@ -30,7 +29,8 @@ def driver(kind: str, hz: int):
 @pytest.mark.parametrize("kind", ["damiao", "fd"])
 def test_that_a_controller_is_back_whenever_the_bus_is_let_go(kind, hz):
     """The release moves over a whole period between two tries, in steps of 10 us. The controller is in bus off, or has
-    not begun. By the manuals it needs at most 129 sequences of 11 bits, twice if a try begins meanwhile."""
+    not started. By the manuals it needs at most 129 sequences of 11 bits, and twice as many if a try begins meanwhile.
+    """
     lib = driver(kind, hz)
     tick = 1_000_000 // hz
     most = 4 * tick + 2 * ENDS

@@ -5,7 +5,8 @@ faults or bias. An arm with contact detection has no false touch, with plants of
 
 The application's C runs on this computer, over a chip made of variables, in single precision without contracted
 operations. The chip gives the same torques bit for bit (tests/hil). The real link, timers, converters and interrupts
-run for minutes on the virtual board instead. Here every disturbed frame is lost, as nothing repeats it.
+run for minutes on the virtual board instead. In this model every disturbed frame is lost, because no controller repeats
+it.
 """
 
 import hashlib
@@ -39,7 +40,7 @@ from tests.support.feeling import six_axis
 LONGEST = float(os.environ.get("FEMTORQUE_SOAK_S", "inf"))  # s of one run
 HOUR = 3_600_000  # ticks
 PERIOD_S = 4.0
-SHARE = 1e-4  # of lost frames on a bus, and of doubled ones
+SHARE = 1e-4  # of lost frames on a bus, and of doubled frames
 STEP = 2.0 * 28.0 / 4095.0  # N m, of a DM4340's torque field
 ROUND_S = 180.0  # s of about 70 random motions, which a piece repeats
 AWAY = 0.7  # rad from the start pose
@@ -74,7 +75,7 @@ def path(mechanism: Mechanism) -> np.ndarray:
     start = np.array([j.start for j in joints])
     wide, harmonic = np.array([0.6, -0.5, 0.4]), np.array([1, 2, 3])
     x = w * t[:, None]
-    # the second terms make the way there differ from the way back; they are at rest at the start, too
+    # the second terms make the way back differ from the way there; they also rest at the start
     q = start + wide * (1.0 - np.cos(harmonic * x) + 0.3 * (np.sin(x) - 0.5 * np.sin(2.0 * x)))
     rate = wide * w * (harmonic * np.sin(harmonic * x) + 0.3 * (np.cos(x) - np.cos(2.0 * x)))
     acceleration = wide * w**2 * (harmonic**2 * np.cos(harmonic * x) - 0.3 * (np.sin(x) - 2.0 * np.sin(2.0 * x)))
@@ -138,7 +139,7 @@ class PathSoak(Soak):
 
 
 class BusSoak(Soak, Bussed):
-    """The arm of drives. share: of lost frames, and of doubled ones."""
+    """The arm of drives. share: of lost frames, and of doubled frames."""
 
     kind = "bus_"
 
@@ -184,7 +185,7 @@ class ContactSoak(Soak):
         types = {"arm": "void *", "take": "int64_t (*)(void *, double, int64_t)", "q": "double *", "volts": "double *"}
         at = {name: self.ffi.cast(kind, int(library()[0].cast("uintptr_t", getattr(handle, name))))
               for name, kind in types.items()}
-        levels = 168e6 / (2.0 * board.pwm_hz)  # RM0090: centre-aligned, of a timer at 168 MHz
+        levels = 168e6 / (2.0 * board.pwm_hz)  # RM0090: centre-aligned timer at 168 MHz
         self.given = self.ffi.new("contact_soak_plant *", {
             **at, "origin": origin.tolist(), "per_unit": per_unit.tolist(), "levels": levels})
         self.lib.contact_soak_begin(self.given)
@@ -249,7 +250,7 @@ def an_hour_on_a_bus(piece: int) -> dict[str, Any]:
 
 
 def half_an_hour_of_feeling(piece: int) -> list[float]:
-    """Play the light plant and the heavy one in turn."""
+    """Play the light plant and the heavy plant in turn."""
     app = ContactSoak((0.95, 1.05)[piece % 2], ROUND_S, 100 + piece)
     app.soak(HOUR // 2)
     worst, touches = app.felt()
@@ -262,7 +263,7 @@ def half_an_hour_of_feeling(piece: int) -> list[float]:
     ("", three_link, an_hour, 24), ("bus_", arm_of_drives, an_hour_on_a_bus, 24),
     ("contact_", six_axis, half_an_hour_of_feeling, 48)], ids=["path", "bus", "contact"])
 def test_that_a_day_of_motion_loses_and_feels_nothing(kind, mechanism, piece, count):
-    """A day has pieces, whose results are kept for their sources. FEMTORQUE_SOAK_S bounds one run."""
+    """A day consists of pieces. Results are kept for equal sources. FEMTORQUE_SOAK_S bounds one run."""
     texts = sources(mechanism()) | {path.name: path.read_text() for path in files(kind)}
     identity = hashlib.sha256("".join(texts[n] for n in sorted(texts)).encode()).hexdigest()[:16]
     ledger = cache_directory() / f"{kind}soak-{identity}.json"

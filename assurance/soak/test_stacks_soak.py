@@ -1,5 +1,5 @@
-"""Half an hour of both stacks with virtual boards in real time: memory, threads, files and sockets do not grow after
-the first minutes. FEMTORQUE_SOAK_S bounds the time.
+"""Both stacks run for half an hour with virtual boards in real time. Memory, threads, files and sockets do not grow
+after the first minutes. FEMTORQUE_SOAK_S bounds the time.
 
 LeRobot's classes run in LeRobot's environment (assurance.bench.lerobot.busy), with 30 actions a second and a new
 connection every minute. For ROS 2 `femtorque ros` gets one goal after the other.

@@ -1,7 +1,7 @@
-"""Runs a virtual board in real time, whose arm a hand leads: `python -m assurance.bench.lerobot.led MECH`.
+"""Runs a virtual board in real time, with a hand that leads its arm: `python -m assurance.bench.lerobot.led MECH`.
 
-It prints its url. Once the board lets the arm float, the hand moves every joint by springs along a sum of sines about
-the start pose. The sum begins at rest.
+It prints its url. When the arm floats, the hand moves every joint by springs along a sum of sines about the start pose.
+The sum begins at rest.
 """
 
 import sys
@@ -15,12 +15,12 @@ from femtorque.hil.board import VirtualBoard
 from femtorque.hil.plant.rigid import Plant
 from femtorque.hil.play import folder
 
-REACH, HZ, RAMP = 0.3, (0.2, 0.45), 2.0  # rad; of the sines; s until they are whole
+REACH, HZ, RAMP = 0.3, (0.2, 0.45), 2.0  # rad; of the sines; s until full amplitude
 STIFF, DAMP = (20.0, 12.0, 4.0), (1.0, 0.5, 0.1)  # N m/rad, N m s/rad of the hand's springs
 
 
 def way(t: float, joints: int) -> np.ndarray:
-    """(J,) rad from the start pose, t s after the hand began."""
+    """Return the displacement (J,), rad, from the start pose, t s after the hand's begin."""
     k = np.arange(1, joints + 1)
     share = min(max(t, 0.0) / RAMP, 1.0) ** 2
     return share * REACH / k * sum(np.sin(2.0 * np.pi * hz * t + j * k) - np.sin(j * k) for j, hz in enumerate(HZ))

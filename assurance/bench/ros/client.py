@@ -1,7 +1,7 @@
 """A client of the node on a real rclpy, like MoveIt's. assurance/bench/test_ros.py runs it in ROS 2's own Python.
 
-usage: client.py START..., the pose of three_link. It prints the answers as JSON, and ends during one of its goals.
-Without a pose it prints the joints' positions and the board's state.
+usage: client.py START..., the pose of three_link. The client prints the answers as JSON, and ends during one of its
+goals. Without a pose it prints the joints' positions and the board's state.
 """
 
 import json

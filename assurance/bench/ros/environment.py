@@ -23,7 +23,7 @@ PACKAGES = [f"ros-kilted-{name}" for name in (
 BESIDE = ["catkin_pkg", "empy<4", "cmake<4", "lark", "numpy", "rosbags>=0.10"]
 CLIENT = Path(__file__).with_name("client.py")
 NEEDS = ("builtin_interfaces", "trajectory_msgs", "std_msgs", "geometry_msgs", "action_msgs")
-# where wheels were made
+# paths where the wheels were built
 BUILT = re.compile(r"/opt/python/cp312-cp312/(include/python3.12|lib/python3.12/site-packages)")
 
 

@@ -1,12 +1,12 @@
-/* Injected channels that TIM1's update starts: values, order, moments.
- * assurance/vendor/run.py gives channel n n tenths of a volt. */
+/* Injected channels that TIM1's update starts: values, order, times.
+ * assurance/vendor/run.py gives channel n a voltage of n tenths of a volt. */
 #include "judge.h"
 
 #ifdef STM32G474xx
 #define CONVERTER ADC2
 #define CLOCK __HAL_RCC_ADC12_CLK_ENABLE()
 #define FAST ADC_SAMPLETIME_6CYCLES_5
-/* four clocks of the bus each, 6.5 + 12.5 of sampling and converting */
+/* 6.5 + 12.5 clocks of sampling and converting, of four bus clocks each */
 enum { CLOCKS = 4, EACH = 19, LATENCY = 4 };
 #else
 #define CONVERTER ADC1

@@ -1,5 +1,6 @@
-/* Two bxCAN controllers on one wire: CAN1 sends in the order of requests,
- * CAN2 by name. 1 Mbit/s of 42 MHz, sampled at 76 %. */
+/* Two bxCAN controllers on one wire. CAN1 sends in the order of requests, CAN2
+ * by identifier. The rate is 1 Mbit/s from 42 MHz, with the sample point at 76
+ * %. */
 #include "judge.h"
 
 #include <stdbool.h>
@@ -106,7 +107,7 @@ static void order(void)
     EXPECT("and last", take(&one, CAN_RX_FIFO0), 0x700);
 }
 
-/* A FIFO that is not locked loses what came before the last. */
+/* A FIFO that is not locked loses the frame before the last frame. */
 static void overrun(void)
 {
     uint32_t box;

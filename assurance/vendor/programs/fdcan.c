@@ -1,5 +1,6 @@
-/* Two FDCAN controllers on one wire: FDCAN1 sends from its FIFO, FDCAN2 from
- * its queue. Bits of 1 Mbit/s at 80 %, data of 5 Mbit/s. */
+/* Two FDCAN controllers on one wire. FDCAN1 sends from its FIFO, FDCAN2 from
+ * its queue. Bits have 1 Mbit/s and a sample point at 80 %. Data have 5
+ * Mbit/s. */
 #include "judge.h"
 
 static FDCAN_HandleTypeDef one, two;
@@ -215,8 +216,8 @@ static uint32_t heard(FDCAN_HandleTypeDef *h)
            HAL_FDCAN_GetRxFifoFillLevel(h, FDCAN_RX_FIFO1);
 }
 
-/* Each controller changes the rate at its own sample point: 1 at 67.1 and
- * 70.6 %, as a moteus does, 2 at 75.3 and 76.5 %. */
+/* Each controller changes the rate at its sample point. Controller 1 has 67.1
+ * and 70.6 %, like a moteus. Controller 2 has 75.3 and 76.5 %. */
 static void apart(void)
 {
     (void)HAL_FDCAN_Stop(&one);

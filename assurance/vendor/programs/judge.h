@@ -25,7 +25,7 @@ void report(const char *what, uint32_t found, uint32_t low, uint32_t high);
 #define BETWEEN(what, found, low, high) \
     report(what, (uint32_t)(found), (uint32_t)(low), (uint32_t)(high))
 
-void judge(void);          /* a program's own */
+void judge(void);          /* each program defines it */
 uint32_t cycles(void);     /* of the processor, since the start */
 void wait_us(uint32_t us);
 

@@ -54,8 +54,9 @@ static void repetition(void)
     EXPECT("stops", HAL_TIM_Base_Stop(&tim), HAL_OK);
 }
 
-/* RM0090 17.3.3, RM0440 29.3.3: with an odd repetition from before the start
- * updates come at the bottom; from after it, at the top. */
+/* RM0090 17.3.3, RM0440 29.3.3: an odd repetition that is written before the
+ * start gives updates at the bottom. Written after the start, it gives updates
+ * at the top. */
 static void centred(void)
 {
     begin(TIM_COUNTERMODE_CENTERALIGNED1, 1);

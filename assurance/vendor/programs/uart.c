@@ -1,5 +1,5 @@
-/* USART3 on one wire, by DMA: what is sent comes back where the receiver
- * listens, and a partner answers six bytes with their reverse, 100 us later. */
+/* USART3 on one wire, by DMA. Sent bytes come back if the receiver listens. A
+ * partner answers six bytes with their reverse, 100 us later. */
 #include "judge.h"
 
 static UART_HandleTypeDef uart;
@@ -66,7 +66,8 @@ static void listen(uint32_t count)
     SET_BIT(USART3->CR3, USART_CR3_DMAR);
 }
 
-/* Return the us from the start to TC, when the last stop bit is out. */
+/* Return the time from the start to TC, when the last stop bit has been sent,
+ * us. */
 static uint32_t send(void)
 {
     uint32_t since = cycles();
@@ -105,7 +106,7 @@ void judge(void)
     EXPECT("in reverse", same(0, 1), 6);
     CLEAR_BIT(USART3->CR3, USART_CR3_DMAR);
 
-    /* both on: the own bytes come first */
+    /* both enabled: the sent bytes come first */
     SET_BIT(USART3->CR1, USART_CR1_TE);
     listen(12);
     (void)send();

@@ -1,5 +1,6 @@
-"""A stand-in for torchvision, which LeRobot imports and the tests do not use: of its builds none goes with torch for
-processors alone. Every module below it is there, and every name in one is an empty class."""
+"""A stand-in for torchvision. LeRobot imports torchvision, but the tests do not use it. No build of torchvision works
+with torch for processors only. Every module below this one exists, and every name in these modules is an empty class.
+"""
 
 import sys
 from importlib.machinery import ModuleSpec
@@ -7,7 +8,7 @@ from types import ModuleType
 
 
 class Anything(ModuleType):
-    """A module in which every name is found."""
+    """A module that has every name."""
 
     def __getattr__(self, name: str) -> object:
         if name.startswith("__"):
@@ -25,7 +26,7 @@ class Finder:
         return Anything(spec.name)
 
     def exec_module(self, module):
-        """Nothing is to be run."""
+        """Do nothing."""
 
 
 sys.meta_path.insert(0, Finder())

@@ -1,8 +1,8 @@
-"""A policy and a camera without a network and without glass, which LeRobot finds as it finds anybody's."""
+"""A policy without a network and a camera without a lens. LeRobot finds both like any other plugin."""
 
 from .camera import StripesCamera, StripesCameraConfig
 
-try:  # LeRobot before 0.5 has no policies of other distributions
+try:  # LeRobot before 0.5 finds no policies of other distributions
     from .configuration_wave import WaveConfig
 except ImportError:
     WaveConfig = None

@@ -1,4 +1,4 @@
-"""A camera whose every image is another one: a stripe that moves."""
+"""A camera with a moving stripe, so that every image differs."""
 
 from dataclasses import dataclass
 

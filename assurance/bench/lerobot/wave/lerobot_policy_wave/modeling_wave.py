@@ -1,4 +1,4 @@
-"""The policy: each chunk is a sine in time about the pose that it saw first, a little beside the chunk before."""
+"""The policy. Each chunk is a sine in time about the first observed pose, with a small step from the last chunk."""
 
 import math
 import time
