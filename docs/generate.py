@@ -371,14 +371,14 @@ def faults() -> dict[str, str]:
 
 def _host_lost(timeout_s: float) -> str:
     """Describe the two stages after a host's last frame."""
-    return f"""A host that is silent for `host_timeout_s` ({timeout_s:g} s) ends in two stages: the arm is stopped along
-its path within {STOP_S:g} s and held (a floating arm is held where it is, a jog ends, homing and probing end without
-power); after {HOST_LOST} times that ({timeout_s * HOST_LOST:g} s) it is the fault HOST_LOST.
+    return f"""A host that is silent for `host_timeout_s` ({timeout_s:g} s) ends in two stages. First the arm is stopped
+along its path within {STOP_S:g} s and held. A floating arm is held in place, a jog ends, and homing and probing end without
+power. After {HOST_LOST} times this timeout ({timeout_s * HOST_LOST:g} s) the fault is HOST_LOST.
 """
 
 
 def _found(safety: Safety) -> dict[str, str]:
-    """When each fault is found, where that is not at the start alone."""
+    """Return the time at which each fault is found, except for faults that are only found at start."""
     tick, slow = "in the tick", "between two ticks"
     return {
         "CLOCK": "at start; a crystal that stops later resets the chip into it",
