@@ -372,8 +372,8 @@ def faults() -> dict[str, str]:
 def _host_lost(timeout_s: float) -> str:
     """Describe the two stages after a host's last frame."""
     return f"""A host that is silent for `host_timeout_s` ({timeout_s:g} s) ends in two stages. First the arm is stopped
-along its path within {STOP_S:g} s and held. A floating arm is held in place, a jog ends, and homing and probing end without
-power. After {HOST_LOST} times this timeout ({timeout_s * HOST_LOST:g} s) the fault is HOST_LOST.
+along its path within {STOP_S:g} s and held. A floating arm is held in place, a jog ends, and homing and probing end
+without power. After {HOST_LOST} times this timeout ({timeout_s * HOST_LOST:g} s) the fault is HOST_LOST.
 """
 
 
