@@ -156,6 +156,7 @@ VERBS: dict[str, Callable[..., Answer]] = {
     "hil replay": virtual.replay, "hil scenario": virtual.scenario, "reproduce": virtual.reproduce,
     "docs": board.docs, "ports": board.ports, "bringup": board.bringup, "home": board.home, "float": board.float_,
     "jog": board.jog, "follow": live.follow, "teleop": live.teleop, "ros": ros.ros, "identify": board.identify,
+    "clear": board.clear,
 }
 
 GROUPS = {
@@ -163,7 +164,7 @@ GROUPS = {
     "Describe an arm": ("init", "motors", "check", "elements"),
     "Plan its motions": ("plan", "torque"),
     "Make and try its firmware": ("build", "verify", "generate", "hil"),
-    "Run a board": ("flash", "ports", "monitor", "stream", "follow", "teleop", "ros", "plot"),
+    "Run a board": ("flash", "ports", "monitor", "clear", "stream", "follow", "teleop", "ros", "plot"),
     "Bring an arm up": ("bringup", "home", "float", "jog", "identify"),
     "Read on": ("docs", "reproduce"),
 }
@@ -189,6 +190,7 @@ EXAMPLES = {
                "stream my_arm.toml motion.csv --port socket://localhost:5555 --dry-run"],
     "monitor": ["monitor my_arm.toml --port auto", "monitor --port /dev/ttyACM0 --web 8420 --udp localhost:9870"],
     "flash": ["flash my_arm.toml"],
+    "clear": ["clear my_arm.toml --port auto"],
     "home": ["home my_arm.toml --port auto", "home my_arm.toml --port auto --at elbow=0.3"],
     "float": ["float my_arm.toml --port auto --seconds 30"],
     "follow": ["follow my_arm.toml --port auto --from motion.csv --hz 30",

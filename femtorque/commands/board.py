@@ -184,6 +184,17 @@ def home(
     return Answer({"joints": how, "positions": positions}, words)
 
 
+def clear(mech: Mech, port: Port, json: Json = False) -> Answer:
+    """Acknowledge a latched fault, once its cause is gone."""
+    from femtorque.codegen.mechanism import load_mechanism
+    from femtorque.host.board import Board
+
+    with Board.connect(port, load_mechanism(mech)) as board:
+        was = board.session.describe()
+        board.session.clear()
+        return Answer({"was": was, "state": board.state}, f"cleared: {was}; now {board.state}")
+
+
 def _told(items: Iterable[str]) -> dict[str, float]:
     """Return {joint: position} from items JOINT=POSITION."""
     declared = {}
