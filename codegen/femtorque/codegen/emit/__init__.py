@@ -1,4 +1,4 @@
-"""Emission of the files that follow from a mechanism."""
+"""Emission of a mechanism's files."""
 
 import lazy_loader
 

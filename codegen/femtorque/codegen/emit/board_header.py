@@ -1,4 +1,4 @@
-"""ft_board.h: one mechanism on its board, with every number of the chip's registers."""
+"""ft_board.h: one mechanism on its board, with all numbers for the chip's registers."""
 
 import math
 from dataclasses import dataclass, replace
@@ -14,15 +14,15 @@ from femtorque.codegen.emit.messages import longest_on_the_wire
 from femtorque.codegen.emit.pwm import Pwm, output_timers
 from femtorque.codegen.mechanism import Joint, Mechanism
 
-SEND_MIN = 1024  # least size of the buffer to the host, bytes; a longer frame enlarges it
-WATCHDOG_S = 0.1  # at LSI's nominal rate; 68 ms on the fastest part
-PIL_HZ = 4000  # least interrupts of SysTick per second if the host grants ticks
-WATCHDOG_TICKS = 10  # and never fewer ticks than this
+SEND_MIN = 1024  # least size of the buffer to the host, bytes; longer frames need a larger buffer
+WATCHDOG_S = 0.1  # s at LSI's nominal rate; 68 ms on the fastest part
+PIL_HZ = 4000  # fewest SysTick interrupts per second if the host grants ticks
+WATCHDOG_TICKS = 10  # fewest ticks of the watchdog
 
 
 @dataclass(frozen=True)
 class Stream:
-    """DMA stream of the link: its unit, its index within it, its request."""
+    """A DMA stream of the link: unit, index within the unit, request."""
 
     unit: str
     stream: int
@@ -39,8 +39,9 @@ class Streams:
 
 @dataclass(frozen=True)
 class Led:
-    """LED that shows the state. on: the level that lights it. ticks: of a step. count: of the patterns, one per
-    state."""
+    """The LED that shows the state. on: the level that lights the LED. ticks: ticks of a step. count: number of
+    patterns, one per state.
+    """
 
     place: Place
     on: int
@@ -51,7 +52,7 @@ class Led:
 
 @dataclass(frozen=True)
 class Brake:
-    """Output of the holding brakes, and the level that opens them."""
+    """The output of the holding brakes. level: the level that opens the brakes."""
 
     place: Place
     level: int
@@ -68,8 +69,9 @@ class GateDriver:
 
 @dataclass(frozen=True)
 class Sense:
-    """The board's own measurements. channels: in the order of conversion, bus voltage first. buses: number of bus
-    channels. volts: per count of these. celsius: table of the thermistor, or ""."""
+    """The board's measurements of voltage and temperature. channels: in the order of conversion, bus voltage first.
+    buses: number of bus channels. volts: V per count of a bus channel. celsius: table of the thermistor, or "".
+    """
 
     channels: str
     buses: int
@@ -80,7 +82,7 @@ class Sense:
 
 @dataclass(frozen=True)
 class Driving:
-    """Outputs, safety and own measurements of a board that drives motors."""
+    """Outputs, safety and measurements of a board that drives motors."""
 
     encoders: str
     indexes: str
@@ -99,9 +101,12 @@ class Driving:
 
 @dataclass(frozen=True)
 class Context:
-    """Context of ft_board.h.j2. Names that end in _hsi belong to the fall-back clock. pil: the plant is at the host.
-    wakes: interrupts of SysTick per tick. loader: the boot loader does not touch the pin that enables the drivers.
-    bus_most: frames of a tick on one bus. wire_out, wire_in: bytes of a half-duplex wire's buffers."""
+    """Context of ft_board.h.j2.
+
+    Names that end in _hsi belong to the fall-back clock. pil: 1 if the host simulates the plant. wakes: SysTick
+    interrupts per tick. loader: 1 if the boot loader does not touch the pin that enables the drivers. bus_most: most
+    frames of a tick on one bus. wire_out, wire_in: bytes of a half-duplex wire's buffers.
+    """
 
     board: Board
     joints: int
@@ -141,8 +146,10 @@ class Context:
 
 
 def render(mechanism: Mechanism, board: Board, pil: bool = False) -> dict[str, str]:
-    """Return ft_board.h of one mechanism on one board, {file name: text}. Raises BadInput. pil: the plant is at the
-    host, and every pin that could move something is held low for good."""
+    """Return ft_board.h of one mechanism on one board, {file name: text}.
+
+    Raise BadInput. pil: the host simulates the plant, and every pin that could move something stays low.
+    """
     for joint, channel in served(mechanism, board) if pil else ():
         if channel and joint.motor and joint.motor.drive == "current":
             raise BadInput(file_of(mechanism), f"joint.{joint.name}.motor.drive", "current",
@@ -272,7 +279,7 @@ def _gate_driver(board: Board) -> GateDriver | None:
 
 
 def _sense(mechanism: Mechanism, board: Board) -> Sense | None:
-    """Return the board's own measurements, or None."""
+    """Return the board's measurements of voltage and temperature, or None."""
     sense = board.sense
     if not sense.pins:
         return None
@@ -290,7 +297,7 @@ def _sense(mechanism: Mechanism, board: Board) -> Sense | None:
 
 
 def watchdog_s(rate_hz: int) -> float:
-    """Return the time after which an unfed watchdog resets the chip, s at LSI's nominal rate."""
+    """Return the watchdog's time-out, s at LSI's nominal rate."""
     return max(WATCHDOG_S, WATCHDOG_TICKS / rate_hz)
 
 
@@ -316,14 +323,17 @@ def _cutoff(mechanism: Mechanism, board: Board) -> CutoffOutput | None:
 
 def _served_uses(board: Board, joints: list[tuple[Joint, Channel | None]], outputs: set[str],
                  buses: set[str]) -> list[Use]:
-    """Return the image's uses of the board, those of joints in their order and with their names. outputs: pins of
-    brakes and of the servos' supply, if the arm has them."""
+    """Return the image's uses of the board.
+
+    Uses of joints have the joints' order and names. outputs: pins of brakes and of the servos' supply, if the arm has
+    them.
+    """
     unused = tuple(f"{kind}.{name}." for kind, there in (("can", board.can), ("half_duplex", board.half_duplex))
                    for name in there if name not in buses)
     found = [use for use in uses(board) if not (unused and use.key.startswith(unused))]
     served = [use for use in found if use.channel is None and use.key not in ("brake.pin", "cutoff.pin")]
     if board.channels and not any(channel for _, channel in joints):
-        timer = board.idle_timer  # this timer drives nothing; its updates make ticks, and the e-stop is its break
+        timer = board.idle_timer  # this timer drives nothing: its updates make the ticks, and its break is the e-stop
         served.append(Use("channel.0.pwm.timer", timer, clocks=(board.chip.timers[timer].enable,)))
     for joint, channel in joints:
         if channel and joint.motor:
@@ -347,14 +357,14 @@ def _pin(board: Board, use: Use) -> str:
 
 
 def _held_low(used: list[Use]) -> list[Use]:
-    """Return the uses of a held board: those of the link, and as plain outputs all pins that could move something."""
+    """Return the uses of a held board: the link, and all pins that could move something as plain outputs."""
     return [use if use.key.startswith("link.") else
             replace(use, mode="output", signal="", label=use.label.removesuffix(": held low") + ": held low")
             for use in used if use.moves or use.key.startswith("link.")]
 
 
 def _clocks(board: Board, used: list[Use]) -> dict[str, str]:
-    """Return enable bits per bus, of every peripheral that this image uses, except ports."""
+    """Return the enable bits per bus of all peripherals of this image, except ports."""
     enables = sorted({bit for use in used for bit in use.clocks})
     found = {bus: " | ".join(f"RCC_{bit}" for bit in enables if bit.startswith(f"{bus}_")) for bus in board.chip.buses}
     return {bus: bits for bus, bits in found.items() if bits}

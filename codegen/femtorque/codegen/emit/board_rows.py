@@ -13,7 +13,7 @@ Served = Sequence[tuple[Joint, Channel | None]]
 
 @dataclass(frozen=True)
 class Place:
-    """Place of a pin: the index of its port, and its number there."""
+    """Place of a pin: index of the port, and number in the port."""
 
     port: int
     pin: int
@@ -35,7 +35,7 @@ def at(chip: Chip, pin: str) -> str:
 
 
 def encoders(chip: Chip, joints: Served) -> str:
-    """Return rows of the joints' encoders; 0 for a joint without one."""
+    """Return rows of the joints' encoders; 0 for a joint without encoder."""
     ranges = {32: "0xFFFFFFFFu", 16: "0xFFFFu"}
     return table(f"FT_ENCODER({c.encoder.timer}, {ranges[chip.timers[c.encoder.timer].bits]}) /* {joint.name} */" if c
                  else f"FT_ENCODER(0, 0) /* {joint.name} */" for joint, c in joints)

@@ -1,8 +1,9 @@
-"""Emission of the step of closed mechanisms: ft_tree, the open tree's step; ft_loop, the closure; ft_step, both.
+"""Emission of the step of closed mechanisms. ft_tree is the open tree's step, ft_loop the closure, and ft_step uses
+both.
 
-ft_step has the interface of every mechanism's step, for the streamed joints alone. In a tick, ft_loop corrects the
-dependent joints' positions once and gives their velocities and accelerations. Then the tree's step runs at all joints,
-and the velocities at s_k carry the dependent joints' torques to the independent joints.
+ft_step has the interface of every mechanism's step, only for the streamed joints. In a tick, ft_loop corrects the
+dependent joints' positions once and gives their velocities and accelerations. Then the tree's step runs for all joints.
+The velocity matrix at s_k carries the dependent joints' torques to the independent joints.
 """
 
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from femtorque.codegen.step import (
     Block, LoopStep, Names, Printer, allocation, comment, literal, of_friction, step_of, unit_of)
 from femtorque.codegen.wire import position_unit
 
-PACE, LEAST = 0.02, 1e-3  # rad or m: one step of a start, and the step at which a start gives up
+PACE, LEAST = 0.02, 1e-3  # rad or m: largest step of a start, and the step below which a start gives up
 
 INTRO = """
 Streamed are the actuated joints; {passive} follow from the loops.
@@ -42,8 +43,10 @@ forces at the cuts. For comparison only.
 
 @dataclass(frozen=True)
 class Common:
-    """Context of every file of a closed mechanism. Pairs are the numbers of a joint in the tree and among streamed
-    joints."""
+    """Context of every file of a closed mechanism.
+
+    A pair is a joint's number in the tree and its number among streamed joints.
+    """
 
     name: str
     length: str  # m
@@ -69,7 +72,7 @@ class Common:
 
 @dataclass(frozen=True)
 class Closure:
-    """Context of ft_loop.h.j2 and ft_loop.c.j2 with the common one: the loops' solution."""
+    """Context of ft_loop.h.j2 and ft_loop.c.j2, added to Common: the loops' solution."""
 
     dependent: list[str]
     ratios: list[str]
@@ -83,7 +86,7 @@ class Closure:
 
 @dataclass(frozen=True)
 class Dependent:
-    """Dependent joint: its number in the tree, the unit of its position, half its displacement in C."""
+    """A dependent joint: number in the tree, unit of its position, half of its displacement in C."""
 
     i: int
     unit: str
@@ -92,17 +95,18 @@ class Dependent:
 
 @dataclass(frozen=True)
 class Allocation:
-    """Context of ft_closed.c.j2 with the common one: torques of dependent joints, carried to independent ones."""
+    """Context of ft_closed.c.j2, added to Common: the conversion of dependent joints' torques to independent joints."""
 
     dependent: list[Dependent]
-    singular: str  # the square of the sine at which a margin is 0, and what a margin adds to it
+    singular: str  # the square of the sine at which a margin is 0, and a margin's addition to this square
     scales: list[str]
     blocks: list[Block]
 
 
 def render(model: Model, prefix: str = "", ramped: bool = False) -> dict[str, str]:
-    """Return {file name: text} of ft_model.h, ft_trig.h, and ft_tree, ft_loop, ft_step (.h and .c). prefix: of the
-    names of one of several modes; ramped: the forces at its cuts rise and fall."""
+    """Return {file name: text} of ft_model.h, ft_trig.h, and ft_tree, ft_loop, ft_step (.h and .c). prefix: prefix of
+    the names in one of several modes. ramped: true if the forces at the cuts rise and fall.
+    """
     assembly = assemble(model)
     loop = LoopStep(assembly)
     partition = model.mechanism.control.allocation == "partition"
@@ -150,7 +154,7 @@ def render(model: Model, prefix: str = "", ramped: bool = False) -> dict[str, st
 
 
 def _led(assembly: Assembly, loop: LoopStep, d: int) -> str:
-    """Return C of half the displacement of dependent joint number d, by the velocity matrix."""
+    """Return C for half of the displacement of dependent joint d, by the velocity matrix."""
     places = {i: k for k, i in enumerate(assembly.actuated)}
     terms = [f"s->loop.G[{e}] * u[{places[assembly.independent[k]]}]"
              for e, (row, k) in enumerate(loop.entries) if row == d]
@@ -165,7 +169,7 @@ def _theta(members: tuple[tuple[int, int], ...]) -> str:
 
 
 def angle(position: float, joint: Joint) -> str:
-    """Return a position as an unsigned one of either build."""
+    """Return C for a position as an unsigned number, in single or double precision."""
     steps = position / position_unit(joint)
     whole = int(np.floor(steps))
     fine = round((steps - whole) * 2.0**32)

@@ -1,8 +1,7 @@
-"""The configuration's identity: SHA-256 over everything that decides the chip's results.
-
-It covers the canonical mechanism, every emitted source (and so board, gains, templates, message table), the
-hand-written firmware without unused families of drives, the build flags, the compiler, and the version in ABOUT. The
-first two bytes are the tag of every frame.
+"""The identity of a configuration: SHA-256 over everything that decides the chip's results. It covers the canonical
+mechanism, all emitted sources, the hand-written firmware without unused families of drives, the build flags, the
+compiler, and the version in ABOUT. The emitted sources include board, gains, templates and message table. The first two
+bytes of the digest are the tag of every frame.
 """
 
 import hashlib
@@ -36,8 +35,11 @@ class Context:
 
 @cache
 def compiler_identity() -> str:
-    """Return the first line of the ARM compiler's --version. Without a compiler on PATH, return the compiler of this
-    installation's prebuilt images, or else of PlatformIO's toolchain."""
+    """Return the first line of the ARM compiler's --version.
+
+    Without a compiler on PATH, return the line of the compiler that built this installation's images, or else of
+    PlatformIO's compiler.
+    """
     path = shutil.which(COMPILER)
     if path is None:
         brought = PREBUILT / IDENTITY
@@ -47,15 +49,14 @@ def compiler_identity() -> str:
 
 @cache
 def firmware_files() -> tuple[Path, ...]:
-    """Return the hand-written sources of an image, sorted; without tests, proofs and build results."""
+    """Return the hand-written sources of an image, sorted, without tests, proofs and build results."""
     skip = {"test", ".pio", "__pycache__", "images"}
     files = (p for p in FIRMWARE.rglob("*") if p.is_file() and p.suffix in SOURCE_SUFFIXES)
     return tuple(sorted(p for p in files if not skip.intersection(p.relative_to(FIRMWARE).parts)))
 
 
 def digest(mechanism: Mechanism, emitted: dict[str, str], compiler: str | None = None) -> bytes:
-    """Return the digest, 32 bytes. `emitted`: {file name: text} of every emitted source except the digest's own
-    header."""
+    """Return the digest, 32 bytes. emitted: {file name: text} of every emitted source except the digest's header."""
     h = hashlib.sha256()
 
     def add(name: str, text: bytes) -> None:

@@ -1,4 +1,4 @@
-"""ft_families.h and ft_frame_bytes.h: the functions of a mechanism's families of drives, and their frames' length.
+"""ft_families.h and ft_frame_bytes.h: functions of a mechanism's families of drives, and the length of frames.
 
 The functions are chosen at emission, not at run time.
 """
@@ -10,7 +10,7 @@ from femtorque.codegen.common import template
 from femtorque.codegen.drive import CLASSIC, Family
 from femtorque.codegen.mechanism import Mechanism
 
-FRAME, DRIVE = "ft_frame *f", "&ft_drive[i]"  # a drive's row is found by its number
+FRAME, DRIVE = "ft_frame *f", "&ft_drive[i]"  # functions find a drive's row by its number
 
 
 def _name(parameter: str) -> str:
@@ -19,7 +19,7 @@ def _name(parameter: str) -> str:
 
 @dataclass(frozen=True)
 class Call:
-    """A function of families: its parameters after the drive's number, and the families that have it."""
+    """A function of families: parameters after the drive's number, and the families with this function."""
 
     result: str
     name: str
@@ -52,8 +52,9 @@ class Call:
 
 @dataclass(frozen=True)
 class Context:
-    """Context of ft_families.h.j2. facts: names, each with the families for which it is true. wire: prefix of the
-    packets of a wire, or ""."""
+    """Context of ft_families.h.j2. facts: names of facts, each with the families for which the fact is true. wire:
+    prefix of the functions for packets on a wire, or "".
+    """
 
     families: list[Family]
     calls: list[Call]

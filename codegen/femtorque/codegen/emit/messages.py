@@ -1,4 +1,4 @@
-"""The C side of the wire: ft_messages.h and .c, from the table of femtorque.codegen.wire.messages."""
+"""The wire in C: ft_messages.h and .c, from the table of femtorque.codegen.wire.messages."""
 
 from dataclasses import dataclass
 
@@ -10,8 +10,7 @@ _C_TYPES = {"u8": "uint8_t", "u16": "uint16_t", "u32": "uint32_t", "i32": "int32
 
 @dataclass(frozen=True)
 class Member:
-    """Field of a message in C: its type there and on the wire, and its place in the payload. n: C length of an
-    array."""
+    """A field of a message: type in C, type on the wire, and place in the payload. n: length of an array in C."""
 
     name: str
     c: str
@@ -25,7 +24,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Struct:
-    """Message in C. size: of its payload, bytes."""
+    """A message in C. size: size of the payload, bytes."""
 
     name: str
     lower: str
@@ -38,9 +37,10 @@ class Struct:
 
 @dataclass(frozen=True)
 class Context:
-    """Context of ft_messages.h.j2 and ft_messages.c.j2. enums: each a title, a prefix, and names with numbers and
-    words. rx_max, tx_max: bytes of the longest frame to the board and to the host; rx_stuffed, tx_stuffed: on the
-    wire."""
+    """Context of ft_messages.h.j2 and ft_messages.c.j2. enums: title, prefix, and names with numbers and words. rx_max:
+    bytes of the longest frame to the board. tx_max: bytes of the longest frame to the host. rx_stuffed, tx_stuffed:
+    bytes of these frames on the wire.
+    """
 
     joints: int
     protocol: int
@@ -98,7 +98,7 @@ def _context(joints: int) -> Context:
 
 
 def longest_on_the_wire(to: str, joints: int) -> int:
-    """Return the bytes of the longest frame to "host" or "board", stuffed, with the closing zero."""
+    """Return the bytes of the longest stuffed frame to "host" or "board", with the closing zero."""
     return codec.stuffed_size(_longest(to, joints))
 
 

@@ -12,19 +12,20 @@ from femtorque.codegen.control import joint_constants
 from femtorque.codegen.mechanism import Joint, Mechanism
 
 COUNTER_MAX = 0xFFFF  # output timers have 16 bits
-PULSE_S = 2e-3  # length of the pulse before a loop is closed, which shows the sensor's sign
-PULSE_MOST = 0.1  # of the bus voltage, for that
-PULSE_MEAN = 0.4  # of the pulse's PWM periods: the last ones, whose readings judge it despite noise
-PULSE_COUNTS = 16, 8  # counts of the converter that the pulse should reach; and its least
-JUMP, JUMP_LEAST = 3.0, 0.1  # times the largest current step of an inductance in a PWM period; and of the range
-AHEAD_S = 2.5e-6  # lead of a tick before the update that takes its writes over, if every period has an update
+PULSE_S = 2e-3  # s, length of the pulse that shows the sensor's sign before a loop is closed
+PULSE_MOST = 0.1  # share of the bus voltage for this pulse
+PULSE_MEAN = 0.4  # share of the pulse's PWM periods, at its end, whose mean reading judges the pulse
+PULSE_COUNTS = 16, 8  # counts of the converter that the pulse should reach, and least counts
+JUMP, JUMP_LEAST = 3.0, 0.1  # factor on the largest step of an inductance in a PWM period; and share of the range
+AHEAD_S = 2.5e-6  # s from a tick to the update that loads its writes, if every period has an update
 
 
 @dataclass(frozen=True)
 class PwmTimer:
-    """One output timer as the image sets it up. top: its largest count (auto-reload). start: its first count.
-    repetition: of its repetition counter. outputs: of its compare channels 0 to 3. low_first: PWM mode 2. protection:
-    of its break register."""
+    """One output timer as the image sets it up. top: largest count (auto-reload). start: first count. repetition: value
+    of the repetition counter. outputs: used compare channels, 0 to 3. low_first: true for PWM mode 2. protection: kind
+    of its break.
+    """
 
     name: str
     centred: bool
@@ -49,9 +50,10 @@ class PwmTimer:
 
 @dataclass(frozen=True)
 class Drive:
-    """One joint's drive: compare value = neutral + span * x, x its duty, or the duty's magnitude. opposite: 'timer,
-    index' of the second half bridge; its compare value is twice the neutral one less this one. looped: a current loop
-    drives the joint, and duties are currents."""
+    """One joint's drive: compare value = neutral + span * x, where x is the duty or the duty's magnitude. opposite:
+    'timer, index' of the second half bridge. Its compare value is 2 neutral less the first compare value. looped: true
+    if a current loop drives the joint; duties are then currents.
+    """
 
     kind: Literal["FT_NO_STAGE", "FT_SIGN_MAGNITUDE", "FT_ANTIPHASE", "FT_HALF_BRIDGES"]
     compare: str
@@ -64,13 +66,13 @@ class Drive:
 
 @dataclass(frozen=True)
 class CurrentLoop:
-    """One joint's loop. joint: index. channel: of the converter. zero: counts at no current. off: its tolerance.
-
-    amperes: per count. full: A at a duty of 1. proportional: duty per ampere of error. integral: duty per ampere and
-    PWM period. bound: of the duty. pulse: duty before the loop is closed; rise: its mean current in the readings that
-    judge it, A. jump: A from one PWM period to the next that no sound winding lets through. patience: PWM periods in
-    which a current must follow. stall: A of the nominal voltage at rest. emf: share of this voltage per encoder count a
-    tick, signed as duties.
+    """One joint's current loop. joint: index. channel: channel of the converter. zero: counts at no current. off:
+    tolerance of `zero`, counts. amperes: A per count. full: A at a duty of 1. proportional: duty per ampere of error.
+    integral: duty per ampere and PWM period. bound: largest duty. pulse: duty of the pulse before the loop is closed.
+    rise: mean current of the readings that judge the pulse, A. jump: change from one PWM period to the next that is
+    impossible for a sound winding, A. patience: PWM periods in which a current must follow. stall: current of the
+    nominal voltage at rest, A. emf: back-EMF as a share of this voltage per encoder count a tick, with the sign of
+    duties.
     """
 
     joint: int
@@ -93,8 +95,9 @@ class CurrentLoop:
 
 @dataclass(frozen=True)
 class Currents:
-    """Current loops. channels: of the converter, in the order of conversion. interrupt: of the converter. trip: largest
-    current, as a share of the current at a duty of 1."""
+    """Current loops. channels: channels of the converter, in the order of conversion. interrupt: number of the
+    converter's interrupt. trip: largest current, as a share of the current at a duty of 1.
+    """
 
     loops: list[CurrentLoop]
     bandwidth_hz: int
@@ -108,9 +111,10 @@ class Currents:
 
 @dataclass(frozen=True)
 class Pwm:
-    """Output timers. drives: one per joint. tick_preload: one update per tick, by hardware. ahead: cycles from a tick
-    to its update. stop_by_software: some timer has no break input. freezes: bits of timers that stop with the
-    processor; halt_stops: no other timer drives, and each drive stops on its own."""
+    """Output timers. drives: one per joint. tick_preload: 1 if the hardware makes one update per tick. ahead: cycles
+    from a tick to its update. stop_by_software: 1 if some timer has no break input. freezes: bits of timers that stop
+    with the processor. halt_stops: 1 if no other timer drives, and each drive on a bus has a watchdog.
+    """
 
     hz: int
     timers: list[PwmTimer]
@@ -126,10 +130,13 @@ class Pwm:
 
 
 def output_timers(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, Channel | None]]) -> Pwm:
-    """Return the output timers and, for each joint, the meaning of its duty to them. A centred counter runs up and
-    down, 2 top counts per period; the others restart after top. With repetition counters the update comes once per
-    tick, for centred timers at the top, so a tick holds a whole number of PWM periods. The others start in the middle
-    of their period to update at the same time. A timer without a repetition counter updates in every period."""
+    """Return the output timers, and the compare values of each joint's duty.
+
+    A centred counter runs up and down, with 2 top counts per period. Other counters restart after top. With repetition
+    counters the update comes once per tick, for centred timers at the top. A tick is therefore a whole number of PWM
+    periods. Timers that are not centred start in the middle of their period, to update at the same time. A timer
+    without a repetition counter updates in every period.
+    """
     assert mechanism.board is not None and board.outputs is not None
     rate_hz, pwm_hz = mechanism.control.rate_hz, mechanism.board.pwm_hz
     used: dict[str, set[int]] = {}
@@ -152,7 +159,7 @@ def output_timers(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, 
 
     fitting = () if fits(pwm_hz) else [n * rate_hz for n in range(1, min(most, 1024) + 1) if fits(n * rate_hz)]
     if fitting and idle:
-        pwm_hz = min(fitting, key=lambda hz: abs(hz - pwm_hz))  # it makes the tick alone
+        pwm_hz = min(fitting, key=lambda hz: abs(hz - pwm_hz))  # this timer only makes the tick
     elif not fits(pwm_hz):
         widest = max(t.clock_hz // (1 if t.centred else 2) for t in timers.values())
         rule = (f"must be 1 to {most} times rate_hz = {rate_hz}, a divisor of "
@@ -237,8 +244,8 @@ def _currents(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, Chan
 
 def _current_loop(mechanism: Mechanism, board: Board, index: int, joint: Joint, rank: int) -> CurrentLoop:
     """Return one loop. The controller's zero cancels the winding's pole, and the closed loop has the bandwidth f. duty
-    = (2 pi f L e + 2 pi f R integral of e) / bus voltage. f is a thirtieth of the PWM frequency: the one and a half
-    periods from a sample to the middle of its effect then cost 18 degrees of phase and leave a margin of 72."""
+    = (2 pi f L e + 2 pi f R integral of e) / bus voltage. f is a thirtieth of the PWM frequency. The one and a half
+    periods from a sample to the middle of its effect then cost 18 degrees of phase, and leave a margin of 72."""
     assert mechanism.board is not None and joint.motor is not None and board.chip.sampling is not None
     motor, sense = joint.motor, board.channels[joint.motor.channel].current
     assert sense is not None
@@ -263,24 +270,28 @@ def _current_loop(mechanism: Mechanism, board: Board, index: int, joint: Joint, 
 
 
 def _jump(mechanism: Mechanism, joint: Joint, full: float) -> float:
-    """Return a current step from one PWM period to the next, A, that no sound winding lets through. full: A at a duty
-    of 1. It is the step of all of the bus voltage and equal back-EMF, three times over, because an inductance is less
-    at 20 kHz or in saturation than in the file. It is not less than a sensor's noise."""
+    """Return a current step from one PWM period to the next, A, that is impossible for a sound winding. full: A at a
+    duty of 1. The step belongs to three times the sum of the bus voltage and an equal back-EMF, because an inductance
+    at 20 kHz or in saturation is less than in the file. The step is at least a sensor's noise.
+    """
     assert mechanism.board is not None and joint.motor is not None
     sound = 2.0 * mechanism.board.bus_voltage / joint.motor.L / mechanism.board.pwm_hz
     return max(JUMP * sound, JUMP_LEAST * full)
 
 
 def _pulse_periods(mechanism: Mechanism) -> tuple[int, int]:
-    """Return the PWM periods of the pulse, and the number of its last readings that judge it."""
+    """Return the PWM periods of the pulse, and the number of last readings that judge the pulse."""
     assert mechanism.board is not None
     periods = round(PULSE_S * mechanism.board.pwm_hz)
     return periods, max(1, round(PULSE_MEAN * periods))
 
 
 def _pulse(mechanism: Mechanism, joint: Joint, count: float) -> tuple[float, float]:
-    """Return (duty, A) of the pulse that shows a sensor's sign and gain at rest. count: A. A is the mean of the
-    readings that judge the pulse. A duty acts from the update after the reading at which it was written."""
+    """Return duty and current, A, of the pulse that shows a sensor's sign and gain at rest. count: A per count.
+
+    The current is the mean of the readings that judge the pulse. A duty acts from the next update after the reading at
+    which the firmware wrote it.
+    """
     assert mechanism.board is not None and joint.motor is not None
     motor, pwm_hz = joint.motor, mechanism.board.pwm_hz
     periods, judging = _pulse_periods(mechanism)
@@ -297,7 +308,7 @@ def _pulse(mechanism: Mechanism, joint: Joint, count: float) -> tuple[float, flo
 
 
 def _dead_time(board: Board) -> int:
-    """Return DTG: timer clocks of dead time, exact up to 127; 0 without half bridges."""
+    """Return DTG, the dead time in timer clocks, exact up to 127; 0 without half bridges."""
     assert board.outputs is not None
     clocks = -(-board.outputs.dead_ns * board.chip.sysclk_hz // 10**9)
     if clocks > 127:

@@ -1,7 +1,6 @@
-"""Emitted C of the joint torques against an external wrench: ft_wrench.h, ft_wrench.c, for any scheme's step.
-
-It is separate from the step and costs the step nothing: a loop over a table, along the path from the link to the
-ground. Every body frame is turned so that its joint moves about or along z.
+"""Emitted C of the joint torques against an external wrench: ft_wrench.h and ft_wrench.c, for any scheme. The C is a
+loop over a table, along the path from the link to the ground. It is separate from the step, so the step costs no more.
+Every body frame is turned so that its joint moves about or along z.
 """
 
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from femtorque.codegen.step import literal
 
 @dataclass(frozen=True)
 class Axis:
-    """Joint in the table: its parent joint in C, whether it slides, its turn and place in the parent's axes."""
+    """A joint in the table: parent joint in C, true if it slides, rotation and place in the parent's axes."""
 
     name: str
     parent: str
@@ -27,7 +26,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Bearer:
-    """Link that a wrench can act on: the number of its joint, its origin in that joint's axes."""
+    """A link that a wrench can act on: number of its joint, and origin in this joint's axes."""
 
     name: str
     joint: int
@@ -36,7 +35,7 @@ class Bearer:
 
 @dataclass(frozen=True)
 class Context:
-    """Context of ft_wrench.h.j2 and ft_wrench.c.j2. slides: some joint slides."""
+    """Context of ft_wrench.h.j2 and ft_wrench.c.j2. slides: true if some joint slides."""
 
     name: str
     joints: list[Axis]
@@ -45,13 +44,15 @@ class Context:
 
 
 def moving_links(model: Model) -> dict[str, int]:
-    """Return the links on which a wrench can act, in the order of the C: name to the body that carries it."""
+    """Return {link's name: body} for the links on which a wrench can act, in the order of the C."""
     return {name: body for name, (body, _, _) in placed_links(model.mechanism).items() if body != GROUND}
 
 
 def render(model: Model) -> dict[str, str]:
-    """Return {file name: text}, with ft_model.h and ft_trig.h of the step. Raises BadInput for closed loops and mimic
-    joints."""
+    """Return {file name: text}, for use with ft_model.h and ft_trig.h of the step.
+
+    Raise BadInput for closed loops and mimic joints.
+    """
     if model.mechanism.constrained:
         raise BadInput(model.mechanism.source or model.mechanism.name, "loop" if model.mechanism.loops else "mimic",
                        None, "an external wrench on a mechanism with closed loops or mimic joints is not emitted",
