@@ -1,7 +1,7 @@
 """Cost of the emitted step and of CasADi's C on the emulated Cortex-M4F, measured in the same way.
 
-Both get the same compiler and flags (-O2 -ffp-contract=off) and the same motion. Every instruction of a call counts,
-including the mathematical library.
+Step and CasADi's C get the same compiler and flags (-O2 -ffp-contract=off) and the same motion. Every instruction of a
+call counts, including the mathematical library.
 """
 
 import tempfile

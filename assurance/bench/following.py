@@ -1,8 +1,9 @@
 """Live targets, followed in four ways on one joint: this firmware's FOLLOW, and three common ways without it.
 
-The signal is a hand's motion (tests.firmware.following.wave). Its samples reach the receiver by one of five lines. Each
-way makes a reference from the samples every millisecond. The same PD law moves the same joint, an inertia of 1 kg m^2,
-along this reference. FOLLOW is the firmware's C. Feed-forward of its acceleration stands for exact inverse dynamics.
+The signal is a hand's motion (tests.firmware.following.wave). Samples of the motion reach the receiver by one of five
+lines. Each way makes a reference from the samples every millisecond. The same PD law moves the same joint, an inertia
+of 1 kg m^2, along this reference. FOLLOW is the firmware's C. Feed-forward of its acceleration stands for exact inverse
+dynamics.
 """
 
 from collections.abc import Callable, Sequence

@@ -135,7 +135,7 @@ def unit(rng: np.random.Generator) -> Array:
 
 
 def write(kind: Kind, seed: int, path: Path) -> Path:
-    """Write a random mechanism file of a kind. Its pose may be singular or stuck."""
+    """Write a random mechanism file of a kind. The mechanism's pose may be singular or stuck."""
     rng = np.random.default_rng([seed, KINDS.index(kind)])
     gravity, file = 9.81 * unit(rng), Drawing(kind, rng, unit(rng))
     root = file.chain("s", kind.stem, "base", 0.2) if kind.stem else "base"

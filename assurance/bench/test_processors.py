@@ -1,5 +1,5 @@
 """The application's C gives equal bytes on emulated ARM64, with signed and unsigned plain `char`. The program gets the
-host's bytes at equal ticks. It returns the telemetry of every tick and all sent bytes. Needs `apt install
+host's bytes at equal ticks. The program returns the telemetry of every tick and all sent bytes. Needs `apt install
 gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user`.
 """
 

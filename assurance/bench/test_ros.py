@@ -1,6 +1,6 @@
-"""The tour of docs/ros2.md, on a virtual board in real time. Another process is a client by zenoh. It calls services by
-the package zenoh-ros2-sdk instead of `ros2 service call`, and the action by its keys. Then the node runs on the rclpy
-of ROS 2 Kilted, with an action client of rclpy (assurance/bench/ros).
+"""The tour of docs/ros2.md, on a virtual board in real time. Another process is a client by zenoh. The client calls
+services by the package zenoh-ros2-sdk instead of `ros2 service call`, and the action by its keys. Then the node runs on
+the rclpy of ROS 2 Kilted, with an action client of rclpy (assurance/bench/ros).
 """
 
 import json

@@ -1,6 +1,6 @@
 """Executed instructions of one feed-forward step on a Cortex-M4F, worst tick, on the five arms.
 
-femtorque promises these figures as bounds, with -O2 -ffp-contract=off. They include trigonometry.
+femtorque promises these figures as bounds, with -O2 -ffp-contract=off. The figures include trigonometry.
 """
 
 from dataclasses import replace

@@ -82,8 +82,8 @@ class CaseOutcome:
 
 
 def mechanism_of(source: Mechanism) -> Mechanism:
-    """Return the arm of the campaign. Its first joint finds its zero at a stop outside the limits. The second joint
-    finds its zero by an index, if the board has an input for an index."""
+    """Return the arm of the campaign. The arm's first joint finds its zero at a stop outside the limits. The second
+    joint finds its zero by an index, if the board has an input for an index."""
     first, second, *others = source.joints
     assert source.board is not None and first.encoder is not None
     assert second.encoder is not None and second.motor is not None
@@ -107,7 +107,7 @@ def held_of(source: Mechanism) -> Mechanism:
 
 
 def rated_of(source: Mechanism) -> Mechanism:
-    """Return the level arm with slow brakes. Its first motor is rated for half of a hand's torque."""
+    """Return the level arm with slow brakes. The first motor is rated for half of a hand's torque."""
     first, *others = source.joints
     assert first.motor is not None
     motor = replace(first.motor, continuous=0.5 * HAND / (first.motor.K * abs(first.motor.gear)), thermal_s=WARMS)
@@ -168,7 +168,7 @@ class Scene:
         return knots(from_rows(names, [0.0, MOTION], np.array([start, start + REACH[:len(start)]])), self.mechanism)
 
     def target(self) -> Target:
-        """Return the present target. It moves to REACH within MOTION, then rests."""
+        """Return the present target. The target moves to REACH within MOTION, then rests."""
         share = min(max(self.board.seconds - self._followed, 0.0) / MOTION, 1.0)
         joints, size = self.mechanism.streamed, 0.5 - 0.5 * math.cos(math.pi * share)
         positions = np.array([j.start for j in joints]) + size * np.array(REACH[:len(joints)])
@@ -474,7 +474,7 @@ def _loaded(mechanism: Mechanism) -> Iterator[Injection]:
 
 
 def _parked(mechanism: Mechanism) -> Iterator[Injection]:
-    """Yield faults of an arm with a pose to lie in. Its motors are switched off only in this pose. A fault of an
+    """Yield faults of an arm with a pose to lie in. The arm's motors are switched off only in this pose. A fault of an
     encoder or driver switches them off at once, even on the way."""
     park = mechanism.safety.park
     if park is None:
@@ -491,8 +491,8 @@ def _parked(mechanism: Mechanism) -> Iterator[Injection]:
 
 
 def _held(mechanism: Mechanism) -> Iterator[Injection]:
-    """Yield faults of an arm that is held without a host. After some of them the next host takes the arm over. Others
-    end as in HOLD."""
+    """Yield faults of an arm that is held without a host. After some faults the next host takes the arm over. Other
+    faults end as in HOLD."""
     if mechanism.safety.host != "hold":
         return
 

@@ -1,4 +1,4 @@
-"""Faults of motors on current loops: cables, windings, sensors, the converter. They also bound the current."""
+"""Faults of motors on current loops: cables, windings, sensors, the converter. Injections also bound the current."""
 
 from collections.abc import Iterator
 from contextlib import suppress

@@ -1,6 +1,6 @@
-"""Faults of drives on a bus: every fault on every family, at several times. The drives' models judge the outcome. It is
-unsafe if a drive gives torque against the table below, for any report of the firmware. It is bad if state or fault
-differ from docs/faults.md. A family is one row of KINDS.
+"""Faults of drives on a bus: every fault on every family, at several times. The drives' models judge the outcome. An
+outcome is unsafe if a drive gives torque against the table below, for any report of the firmware. An outcome is bad if
+state or fault differ from docs/faults.md. A family is one row of KINDS.
 """
 
 import math
@@ -330,8 +330,8 @@ def of_board(own: float, told: float) -> Iterator[Injection]:
 
 
 def _settings(name: str) -> Iterator[Injection]:
-    """Yield wrong settings from power-on. Only Damiao's drives report their range of velocity. Others show a wrong
-    range when they move."""
+    """Yield wrong settings from power-on. Only Damiao's drives report their range of velocity. Other drives show a
+    wrong range when they move."""
     told = name.startswith("damiao")
     if name == "moteus":  # plain numbers of a version; registers do not report its gains
         for detail, strike in (("another meaning", on(faults.rescale(0.8))), ("of the rotor", drive_becomes(home=1))):
@@ -511,7 +511,8 @@ def _at_rest(scene: Scene, judge: _Judge, injection: Injection) -> Outcome:
 
 
 def _riding(scene: Scene, judge: _Judge, injection: Injection) -> Outcome:
-    """Judge an arm that goes on. Its motion reaches the end, or it stays at its place. Or all drives are off."""
+    """Judge an arm that goes on. The arm's motion reaches the end, or the arm stays at its place. Or all drives are
+    off."""
     moves = injection.moment in ("TRACK", "FOLLOW")
     wanted = np.array(LEVEL) + REACH if moves else np.array(scene.board.plant.q)
     scene.run(SECONDS if moves else 0.4)

@@ -46,8 +46,8 @@ OF_THE_CHIP = ("wrong crystal", "supply sags", "debugger halts", "stack overrun"
 
 @pytest.mark.parametrize("name", ("f405rg-4", "nucleo-g474re-6"))
 def test_that_faults_of_the_chip_itself_end_well_on_both_families(name, tmp_path):
-    """The sample is the last injection of each kind. It is in PROBE on both chips, and for the supply it is slow and
-    deep."""
+    """The sample is the last injection of each kind. The injections strike in PROBE on both chips. The supply sags
+    slowly and deeply."""
     played(boards.three_link(name, tmp_path), f"campaign-{name}",
            lambda every: firsts(OF_THE_CHIP)(list(reversed(every))))
 

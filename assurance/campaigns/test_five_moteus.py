@@ -1,5 +1,5 @@
-"""Five moteus controllers on one bus at 1 kHz. Their motion is played by PD without feed-forward, by a PC with gravity
-and the maker's package, and by the image."""
+"""Five moteus controllers on one bus at 1 kHz. The controllers' motion is played by PD without feed-forward, by a PC
+with gravity and the maker's package, and by the image."""
 
 import math
 

@@ -5,8 +5,8 @@
  * about frames to drives.
  *
  * drives.h is older.h or newer.h, with the drives on CAN. servos.h is sts.h or
- * dxl.h, with the servos. Both have the answers, and the settings that are lost
- * without power. */
+ * dxl.h, with the servos. drives.h and servos.h have the answers, and the
+ * settings that are lost without power. */
 #include "life.h"
 
 #include "ft_bus.h"

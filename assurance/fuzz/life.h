@@ -122,7 +122,7 @@ typedef struct {
 } remembered;
 
 /* Sanitizers put marks between variables and replace memcpy to check the marks.
- * They do not replace wmemcpy. */
+ * Sanitizers do not replace wmemcpy. */
 static void *(*volatile copy)(wchar_t *, const wchar_t *, size_t) = wmemcpy;
 
 /* Save the board's present state. */

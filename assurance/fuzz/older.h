@@ -69,7 +69,7 @@ static bool meant(uint32_t i, const ft_frame *f)
 }
 
 /* Return the reported number for a drive's velocity, in a field with `top`
- * steps. It is the drive's travel in the last tick, or a lie. */
+ * steps. The number is the drive's travel in the last tick, or a lie. */
 static uint32_t velocity(uint32_t i, uint32_t top)
 {
     const drive *d = &world.drive[i];

@@ -1,8 +1,9 @@
 """Bounds chains of floats by running emitted C over intervals, operation by operation.
 
-A single-precision number is an interval. Its ends are rounded as on the chip. Rounding never changes the order of two
-numbers. So the results at the ends bound the results of all numbers between the ends. An angle has any value. All other
-values are single whole numbers. Unknown code, a division by an interval with zero, and an overflow are errors.
+A single-precision number is an interval. The ends of an interval are rounded as on the chip. Rounding never changes the
+order of two numbers. So the results at the ends bound the results of all numbers between the ends. An angle has any
+value. All other values are single whole numbers. Unknown code, a division by an interval with zero, and an overflow are
+errors.
 """
 
 from __future__ import annotations
@@ -343,7 +344,7 @@ class Program:
         return None
 
     def _perhaps(self, node: Any, names: dict[str, Any]) -> None:
-        """Note a return that may happen here. Its value is joined with that of the function's end."""
+        """Note a return that may happen here. The return value is joined with the value at the function's end."""
         body = node.iftrue.block_items if isinstance(node.iftrue, c_ast.Compound) else [node.iftrue]
         if node.iffalse is not None or len(body) != 1 or not isinstance(body[0], c_ast.Return):
             raise Unbounded("what is done depends on a real")

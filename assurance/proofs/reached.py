@@ -32,7 +32,7 @@ class Function:
 
 
 def functions(text: str) -> list[Function]:
-    """Return the functions of a file. Their bodies begin and end in the first column."""
+    """Return the functions of a file. Bodies of functions begin and end in the first column."""
     lines = text.splitlines()
     found = []
     for at, line in enumerate(lines):

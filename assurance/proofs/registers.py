@@ -1,6 +1,6 @@
 """Lets registers read as any value. In preprocessed C every read of a register becomes a call of told(). A peripheral
-is a variable in theorems/peripherals.h. Its registers are the members in capitals that the chip's files use. Written
-values stay in the variable, so that the harness can read them.
+is a variable in theorems/peripherals.h. A peripheral's registers are the members in capitals that the chip's files use.
+Written values stay in the variable, so that the harness can read them.
 """
 
 import re

@@ -1,6 +1,6 @@
 """Images run on a second, independent emulator. One test is `pio test` of the assembled project, with all its cases by
-name. The others run the exact images of boards on a chip on which most registers read 0. On this chip no clock starts,
-and the e-stop's pins are low."""
+name. The other tests run the exact images of boards on a chip on which most registers read 0. On this chip no clock
+starts, and the e-stop's pins are low."""
 
 import json
 import sys
@@ -56,8 +56,8 @@ def exact(name: str, folder: Path) -> Mechanism:
 @pytest.mark.xdist_group("qemu")
 @pytest.mark.parametrize("name", EXACT)
 def test_exact_image_waits_for_no_part_that_does_not_answer(name, tmp_path):
-    """The image runs its ticks on the internal clock, reports this clock, and stays in ESTOP. It neither crashes nor
-    waits forever."""
+    """The image runs its ticks on the internal clock, reports this clock, and stays in ESTOP. The image neither crashes
+    nor waits forever."""
     built = build.build_image(exact(name, tmp_path), tmp_path / "image")
     with emulator(built.elf) as machine:
         words = machine.words("ft_telemetry", 12)

@@ -70,7 +70,7 @@ static void show(void)
 
 #endif
 
-/* Return the driver's reading of a controller's error counts. They are in
+/* Return the driver's reading of a controller's error counts. The counts are in
  * CAN_ESR (RM0090) or FDCAN_ECR (RM0440). In FDCAN_ECR, REC stops at 127, and
  * RP is set beyond. */
 uint32_t counted(uint32_t sending, uint32_t receiving)

@@ -1,5 +1,5 @@
 /* Damiao's drives on the buses of an endless motion, after the protocol pages
- * of python-damiao-driver. They are at their targets, take commands and
+ * of python-damiao-driver. The drives are at their targets, take commands and
  * answer. A share of all frames is lost. As many frames come twice, because a
  * controller repeats a frame whose last bit it has missed. */
 #include "fake_chip.h"

@@ -85,7 +85,7 @@ def _tenths_of_volts(chip: Stm32) -> None:
 
 
 class _Partner(ServoInPython):
-    """A partner on a half-duplex wire. It answers six bytes in reverse, 100 us after the last byte."""
+    """A partner on a half-duplex wire. The partner answers six bytes in reverse, 100 us after the last byte."""
 
     id, delay, listening = 1, 100e-6, True
     FRAMING = Framing(split=lambda burst: (0, len(burst)),

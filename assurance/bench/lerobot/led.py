@@ -1,7 +1,7 @@
 """Runs a virtual board in real time, with a hand that leads its arm: `python -m assurance.bench.lerobot.led MECH`.
 
-It prints its url. When the arm floats, the hand moves every joint by springs along a sum of sines about the start pose.
-The sum begins at rest.
+The program prints the board's url. When the arm floats, the hand moves every joint by springs along a sum of sines
+about the start pose. The sum begins at rest.
 """
 
 import sys

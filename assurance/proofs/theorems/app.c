@@ -265,8 +265,8 @@ void prove_app_outputs(void)
 
 /* A round of the main loop feeds the watchdog if the tick counter has changed
  * since the last feed, and only after the link and the watch have run. If the
- * tick stands still, the watchdog is never fed again. This holds at any value
- * of the tick counter.
+ * tick stands still, the watchdog is never fed again. The theorem holds at any
+ * value of the tick counter.
  * Run: unwind=5 */
 void prove_app_watchdog(void)
 {
@@ -288,8 +288,8 @@ void prove_app_watchdog(void)
     END;
 }
 
-/* The start switches the outputs off before anything else. It keeps the data
- * from before the reset, and judges the chip after all other modules have
+/* The start switches the outputs off before anything else. The start keeps the
+ * data from before the reset, and judges the chip after all other modules have
  * started. A missed tick raises an alarm and changes no state.
  * Run: unwind=5 */
 void prove_app_start(void)

@@ -124,8 +124,8 @@ void ft_chip_outputs(bool enabled)
 /* For any register values, and for any part that does not come up, the start
  * ends and reports each failed part. The watchdog runs afterwards. The watchdog
  * is started, unlocked, set and fed, in this order, with values that its
- * registers can hold. It stops with the processor if no other part goes on in a
- * halt.
+ * registers can hold. The watchdog stops with the processor if no other part
+ * goes on in a halt.
  * Run: unwind=2 contracts registers mechanisms=f405rg-4:voltage,f405rg-6:voltage,nucleo-g474re-6:voltage,damiao_arm,so101_sts */
 void prove_start_tells(void)
 {

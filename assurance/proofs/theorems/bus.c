@@ -23,9 +23,8 @@
 
 #include "ft_field.h"
 
-/* Two functions of ft_field.h get other bodies. They are inline, as the tick
- * calls them several times for each drive, so the linker cannot replace
- * them. */
+/* Two functions of ft_field.h get other bodies. The tick calls these inline
+ * functions several times for each drive, so the linker cannot replace them. */
 static uint32_t numbered(const ft_field_range *r, float value);
 static uint32_t carried_on(const ft_field_range *r, float value,
                            float *carried);
@@ -174,8 +173,8 @@ static bool kept(const ft_bus_drive *d, const ft_bus_drive *was)
            && (was->enabled || d->sure == was->sure);
 }
 
-/* Let frames come. They change the drives to any well state, and change nothing
- * else. */
+/* Let frames come. Frames change the drives to any well state, and change
+ * nothing else. */
 static void any_frames(void)
 {
     uint32_t i;
@@ -329,9 +328,9 @@ void ft_chip_bus_send(uint32_t which, const ft_frame frames[], uint32_t count)
 /* ---- received frames ---------------------------------------------------- */
 
 /* A bus may bring any frame, of any id, size and content, in any state. The
- * frame is taken in without a run-time error. It changes at most one drive,
- * which is on that bus, and keeps the invariant. A drive that reports an error
- * is FAULTED afterwards, from any state.
+ * frame is taken in without a run-time error. The frame changes at most one
+ * drive, which is on that bus, and keeps the invariant. A drive that reports an
+ * error is FAULTED afterwards, from any state.
  * Run: unwind=30 floats mechanisms=damiao_arm,drives,so101_sts */
 void prove_bus_frame(void)
 {
@@ -361,8 +360,8 @@ void prove_bus_frame(void)
  * drive reports, or by no more than the joint can move. A servo that answers
  * moves its joint by at most half a turn. A drive that has not answered for
  * FT_SILENT_TICKS ticks is SILENT in the next tick. The board then forgets the
- * joint's zero and all requests to the drive. It also forgets them if an
- * enabled drive is no longer enabled, or has lost its settings.
+ * joint's zero and all requests to the drive. The board also forgets zero and
+ * requests if an enabled drive is no longer enabled, or has lost its settings.
  * Run: unwind=30 floats mechanisms=damiao_arm,drives,so101_sts */
 void prove_bus_hear(void)
 {
@@ -693,8 +692,8 @@ static bool is_commanded(const ft_bus_drive *d, uint32_t i)
 /* In the lab modes, and if the board closes the loop, a command to an enabled
  * drive has only the law's torque, with zero stiffness and zero damping.
  * law_torque and lab_law bound this torque. If no source makes torques while
- * the outputs are on, an enabled drive brakes. Its command then has zero
- * velocity, the file's damping, zero stiffness and zero torque.
+ * the outputs are on, an enabled drive brakes. The drive's command then has
+ * zero velocity, the file's damping, zero stiffness and zero torque.
  * Run: unwind=20 floats mechanisms=drives */
 void prove_bus_torque(void)
 {

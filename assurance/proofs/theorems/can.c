@@ -1,5 +1,5 @@
-/* Controllers of buses, ft_can.c of each family. Their registers hold any
- * value. */
+/* Controllers of buses, ft_can.c of each family. The controllers' registers
+ * hold any value. */
 #include "proof.h"
 
 #include "peripherals.h"

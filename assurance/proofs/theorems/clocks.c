@@ -55,10 +55,10 @@ static uint32_t caught[6], catches;
 #include "ft_clock.c"
 #undef volatile
 
-/* For any register values the start of the clock ends. It reports a good clock
- * only if every wait has ended well. The processor then runs on the PLL, and
- * the voltage detector may interrupt. After an error the processor runs on HSI,
- * with the crystal, the PLL and the clock security system off.
+/* For any register values the start of the clock ends. The start reports a good
+ * clock only if every wait has ended well. The processor then runs on the PLL,
+ * and the voltage detector may interrupt. After an error the processor runs on
+ * HSI, with the crystal, the PLL and the clock security system off.
  * Run: unwind=42 registers mechanisms=f405rg-4:voltage,nucleo-g474re-6:voltage */
 void prove_clock_start(void)
 {

@@ -71,10 +71,10 @@ static void anything(void)
 /* For any measured values, plan, law and step, NaN included, the external
  * torque of each joint and its mean are finite. If the needed torque is NaN, or
  * the threshold in force is not finite, this joint or an earlier joint is
- * noted. It is the fault NOT_FINITE in the same tick (safety_faults). A
- * threshold is never below the file's threshold at rest. If the loops of an arm
- * do not close, the arm reports no external torque and no touch. This is no
- * fault.
+ * noted. The noted joint is the fault NOT_FINITE in the same tick
+ * (safety_faults). A threshold is never below the file's threshold at rest. If
+ * the loops of an arm do not close, the arm reports no external torque and no
+ * touch. Open loops are no fault here.
  * Run: unwind=8 floats mechanisms=feeling,led,returning,looped */
 void prove_contact_numbers(void)
 {

@@ -101,7 +101,7 @@ void prove_current_duty(void)
 
 /* If a current is beyond its trip soon after another current beyond its trip,
  * the outputs are dropped in the same period. The first cause is kept until the
- * outputs come on again. Its joint has a loop.
+ * outputs come on again. The joint of this cause has a loop.
  * Run: unwind=8 mechanisms=f405rg-4:current */
 void prove_current_trips(void)
 {

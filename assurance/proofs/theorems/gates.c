@@ -43,8 +43,8 @@ static void any_state(void)
     wanted = nondet_bool();
 }
 
-/* For any bytes over SPI, checking and starting the drivers end. Both select
- * one driver at a time and release it. Neither resets a driver while the
+/* For any bytes over SPI, checking and starting the drivers end. The calls
+ * select one driver at a time and release it. No call resets a driver while the
  * outputs are wanted. Lost drivers are not ready before another check. While
  * the outputs are wanted, no driver becomes ready.
  * Run: unwind=9 registers mechanisms=odrive-v3.6:voltage,odrive-v3.6:current */

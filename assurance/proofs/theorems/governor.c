@@ -1,7 +1,7 @@
 /* The governor, control/ft_governor.c, for any reference.
  *
- * ft_ramp.c is a stub. It allows or forbids any sample, and brakes by any way.
- * A tick of braking ends in any sample. Catching up, ft_catch_up.c, returns any
+ * The stub for ft_ramp.c allows or forbids any sample, and brakes by any way. A
+ * tick of braking ends in any sample. Catching up, ft_catch_up.c, returns any
  * sample, NaN included. So the theorem is about structure: each tick ends in an
  * allowed sample or in a tick of braking. ramp_numbers bounds allowed samples.
  * Braking keeps the limits in real numbers (codegen/THEORY.md, section 11). In
@@ -86,11 +86,11 @@ void ft_ramp_brake(ft_moving *now, const ft_follow_config *c)
 }
 
 /* Each tick ends in a sample that ft_ramp_forbids() has allowed in this tick,
- * or in the sample of a tick of braking. This holds for any reference, limits,
- * room and result of catching up, NaN included. An allowed sample was checked
- * in a room. The room ends among the places known ahead, or on the joint's way
- * of braking. Once the reference breaks a limit, the places known ahead are
- * only the reference's knots. At most four samples are checked.
+ * or in the sample of a tick of braking. The theorem holds for any reference,
+ * limits, room and result of catching up, NaN included. An allowed sample was
+ * checked in a room. The room ends among the places known ahead, or on the
+ * joint's way of braking. Once the reference breaks a limit, the places known
+ * ahead are only the reference's knots. At most four samples are checked.
  * Assumes: a tick of braking ends in finite numbers, as it does for valid
  * limits. Known places are finite, the lowest first.
  * Run: unwind=6 mechanisms=three_link */

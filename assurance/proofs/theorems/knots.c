@@ -101,12 +101,13 @@ static bool within_limits(uint32_t j, int32_t before)
 }
 
 /* For any message, a taken knot lies within every joint's limits of position
- * and velocity. Its acceleration is finite. It is less than half a turn from
- * the knot before it, counted in whole turns. It is at rest if a motion begins
- * or ends there. For every joint the gate has checked the span of the segment
- * to this knot, and its speed at three places. A refused knot changes no
- * waiting segment. The board then reports a fault of an existing joint, or
- * waits for the knot again. Positions are sent modulo 256 turns.
+ * and velocity. The knot's acceleration is finite. A taken knot is less than
+ * half a turn from the knot before it, counted in whole turns. At the begin or
+ * end of a motion, a taken knot is at rest. For every joint the gate has
+ * checked the span of the segment to this knot, and its speed at three places.
+ * A refused knot changes no waiting segment. The board then reports a fault of
+ * an existing joint, or waits for the knot again. Positions are sent modulo 256
+ * turns.
  * Run: unwind=12 mechanisms=three_link,six_axis */
 void prove_knots_taken(void)
 {

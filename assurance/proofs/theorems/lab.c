@@ -116,7 +116,7 @@ void prove_lab_requests(void)
 }
 
 /* In every mode and for any torque of the step, NaN included, a joint's torque
- * is finite and at most the joint's effort. Its duty is at most 1.
+ * is finite and at most the joint's effort. The joint's duty is at most 1.
  * Assumes: a bus voltage above 0 and below 1e30 V, and half-increments below
  * 1e6. Other values are OVER_VOLTAGE, UNDER_VOLTAGE and OVERSPEED in the same
  * tick, and ft_chip_duties() takes NaN for 0.

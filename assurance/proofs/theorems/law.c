@@ -197,8 +197,8 @@ void prove_observer_place(void)
 }
 
 /* A condition that holds in every tick is counted once in each tick. After a
- * tick without it the count begins at 1 again. This holds at any value of the
- * tick counter, across its wrap too.
+ * tick without it the count begins at 1 again. The theorem holds at any value
+ * of the tick counter, across its wrap too.
  * Assumes: fewer than 2^32 ticks in a row, 49 days at 1 kHz.
  * Run: */
 void prove_law_streak(void)

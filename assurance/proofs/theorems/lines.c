@@ -98,8 +98,8 @@ void ft_pin_put(uint32_t port, uint32_t pin, bool high)
     level = high;
 }
 
-/* Only the pin that the board file names switches the supply of servos. It gets
- * the requested level.
+/* Only the pin that the board file names switches the supply of servos. This
+ * pin gets the requested level.
  * Run: define=PROOF_WIRES mechanisms=sts:f405rg-6 */
 void prove_line_supply(void)
 {

@@ -21,11 +21,11 @@ static bool goes_to(const ft_frame *f, const ft_drive_config *c)
     return f->id == (FT_FRAME_LONG | 0x8000u | 0x77u << 8 | c->id);
 }
 
-/* For any command and rest, NaN included, the frame goes to that drive. It has
- * position mode, a timeout, and no planner of the drive. Position, torque and
- * gains are within the ranges of the file, to a step. The torque limit is no
- * less than the file's. Without kp the frame has no position. The carried rest
- * is at most one step.
+/* For any command and rest, NaN included, the frame goes to that drive. The
+ * frame has position mode, a timeout, and no planner of the drive. Position,
+ * torque and gains are within the ranges of the file, to a step. The torque
+ * limit is no less than the file's. Without kp the frame has no position. The
+ * carried rest is at most one step.
  * Run: unwind=33 floats mechanisms=can:moteus */
 void prove_moteus_commands(void)
 {
@@ -83,9 +83,9 @@ void prove_moteus_switches(void)
 
 /* Any frame, of any id, size and content, is taken in without a run-time
  * error, and only if it is from that drive to the board. A state reports the
- * drive as enabled only in position mode. It reports an error if the drive has
- * a fault or has timed out. A setting that the drive cannot read has a value
- * that no setting may have.
+ * drive as enabled only in position mode. A state reports an error if the drive
+ * has a fault or has timed out. A setting that the drive cannot read has a
+ * value that no setting may have.
  * Run: unwind=33 mechanisms=can:moteus */
 void prove_moteus_hears(void)
 {

@@ -186,9 +186,9 @@ void prove_port_send(void)
 }
 
 /* A knot is looked at only if its number is the wanted one. The wanted number
- * rises only when a knot is taken. This holds at any number, across the wrap
- * from 65535 to 0 too. A knot with a later number, up to half of all numbers,
- * is counted as out of order. A repeated knot is not counted.
+ * rises only when a knot is taken. The theorem holds at any number, across the
+ * wrap from 65535 to 0 too. A knot with a later number, up to half of all
+ * numbers, is counted as out of order. A repeated knot is not counted.
  * Run: unwind=10 */
 void prove_port_sequence(void)
 {

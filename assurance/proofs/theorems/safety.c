@@ -375,10 +375,10 @@ void prove_safety_requests(void)
 }
 
 /* The outputs are on in HOLD, TRACK, HOMING, FLOAT, JOG, PROBE, CLOSING,
- * FOLLOW, HELD, and in a FAULT that brakes, holds or lies down. They are on in
- * no other state, after every tick, for any measurement, finding and request.
- * The source of torque is the state's source in the table. An arm that is held
- * or led has all its zeros.
+ * FOLLOW, HELD, and in a FAULT that brakes, holds or lies down. In other states
+ * the outputs are off, after every tick, for any measurement, finding and
+ * request. The source of torque is the state's source in the table. An arm that
+ * is held or led has all its zeros.
  * Assumes: the motion of the tick returns no event, or PASSED, PAUSED or
  * ENDED, as ft_motion.c, ft_follow.c and ft_lab.c do. safety_requests has the
  * requests, which come last in a tick.
@@ -516,9 +516,9 @@ void prove_safety_faults(void)
 
 /* After every tick, an arm on its way to lie down is nearer to being let go.
  * Either its motors are off, brake, or hold until the brakes have closed, or
- * less time is left than before. It may also wait because of a touch, if no
- * heat or low supply was found before. A further fault that would lay the arm
- * down neither stops the arm nor starts again.
+ * less time is left than before. The arm may also wait because of a touch, if
+ * no heat or low supply was found before. A further fault that would lay the
+ * arm down neither stops the arm nor starts again.
  * Assumes: the motion returns an event of safety_states.
  * Run: unwind=27 mechanisms=parked */
 void prove_safety_lies(void)
@@ -544,9 +544,9 @@ void prove_safety_lies(void)
 #if FT_WAITS
 
 /* An arm that lies down and is touched stops in that tick, and stays stopped
- * in every tick of the touch. It stops at its measured position, or its motors
- * are off, brake, or hold until the brakes have closed. It goes on only in a
- * tick in which it has been at rest without a touch, for as long as
+ * in every tick of the touch. The arm stops at its measured position, or its
+ * motors are off, brake, or hold until the brakes have closed. The arm goes on
+ * only in a tick in which it has been at rest without a touch, for as long as
  * contact_returns says.
  * Assumes: the motion returns an event of safety_states.
  * Run: unwind=27 mechanisms=parked,returning */

@@ -9,8 +9,8 @@
 
 typedef ft_real all_torques[FT_JOINTS];
 
-/* Functions that the runner knows. They return any number up to this size, and
- * any angle. */
+/* Functions that the runner knows. These functions return any number up to this
+ * size, and any angle. */
 ft_real within(ft_real most);
 ft_turn any_angle(void);
 #if FT_STEP_CLOSED
@@ -89,10 +89,10 @@ void prove_torques_loops(void)
 /* For any positions and any change of velocity from tick to tick, up to twice
  * the file's limits, every number of the step is finite from the start on. The
  * figures below bound the requested torque. Intervals forget how numbers depend
- * on each other, so the figures lie far above the torques of any motion. They
- * show that no number overflows or becomes NaN. Beyond these limits, and for
- * flexible links, the requested torque may be anything. law_torque and law_wild
- * bound the result.
+ * on each other, so the figures lie far above the torques of any motion. The
+ * figures show that no number overflows or becomes NaN. Beyond these limits,
+ * and for flexible links, the requested torque may be anything. law_torque and
+ * law_wild bound the result.
  * Assumes: angles_sines, for cosines and sines.
  * Run: intervals mechanisms=three_link,six_axis,damiao_arm,openarm_like,nodal:six_axis */
 void prove_torques_finite(void)

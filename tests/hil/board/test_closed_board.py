@@ -66,8 +66,8 @@ def test_arms_grasp_an_object_on_the_board_and_stay_on_their_path_with_the_host_
 
 
 def around_switch(result: Result, board: VirtualBoard) -> int:
-    """Return the number of the tick that computed the first torque of the new mode. It is `lead` ticks before the
-    switch."""
+    """Return the number of the tick that computed the first torque of the new mode. This tick is `lead` ticks before
+    the switch."""
     (seconds, mode, missed), = board.switched
     assert (mode, missed) == ("grasp", "")
     return int(np.argmin(np.abs(result.record.seconds - seconds))) - board.board.lead
@@ -147,7 +147,7 @@ def test_an_object_is_let_go_in_motion():
 
 
 def test_hands_that_still_move_when_they_should_grasp_are_a_named_fault():
-    """The right arm swings through the pose of the grasp. Its position is right, but its velocity is not."""
+    """The right arm swings through the pose of the grasp. The arm's position is right, but its velocity is not."""
     mechanism, motion = example()
     meeting, swing, still = motion.at(GRASP)[0], np.array([0.0, 0.0, 0.3, 0.0]), np.zeros(4)
     times, places = [0.0, 0.4, 0.6], [motion.positions[0], meeting, meeting + 0.1 * swing]

@@ -208,7 +208,7 @@ def test_a_script_and_the_monitor_report_what_is_felt_and_the_wrench_at_the_tip(
 
 
 def test_drives_on_can_feel_too():
-    """Their positions have steps of 0.38 mrad. A lower bandwidth tolerates these steps."""
+    """The drives' positions have steps of 0.38 mrad. A lower bandwidth tolerates these steps."""
     source = load_mechanism(ROOT / "mechanisms" / "damiao_arm.toml")
     mechanism = replace(source, name="damiao_feel", feel=Feel("none", 5.0))
     with feeling(mechanism, plant_of(mechanism)) as arm:

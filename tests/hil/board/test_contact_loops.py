@@ -23,8 +23,8 @@ COUNTS = 65536
 
 
 def loops(name, folder, **how):
-    """Return a mechanism with contact detection and fine encoders. It has no friction, because friction could hide a
-    push."""
+    """Return a mechanism with contact detection and fine encoders. The mechanism has no friction, because friction
+    could hide a push."""
     it = gripper_in(folder) if name == "gripper" else load_mechanism(ROOT / "mechanisms" / f"{name}.toml")
     joints = tuple(replace(joint, friction=Friction(), encoder=joint.encoder and replace(joint.encoder, counts=COUNTS),
                            **how) for joint in it.joints)

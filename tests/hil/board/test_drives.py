@@ -360,7 +360,7 @@ def test_the_bus_is_back_after_a_short_and_the_arm_moves_again(kind, controller)
     ("damiao", "CAN1", lambda can: can.read(0x04, 4) & 1 << 8),  # MSR.TXM
     ("fd", "FDCAN1", lambda can: can.read(0x44, 4) >> 3 & 3 == 3)])  # PSR.ACT
 def test_the_bus_is_back_after_it_was_held_dominant_whenever_it_is_released(kind, controller, sends, release):
-    """The board is bus off, because it was sending. It tries again in two of every 102 ticks."""
+    """The board is bus off, because it was sending. The board tries again in two of every 102 ticks."""
     with board(kind) as on:
         session, can, wire = armed(on), on.chip.cans[controller], on.wiring.buses.wires["can1"]
         on.run(0.02)

@@ -22,8 +22,8 @@ from tests.support.bus_arm import ARM, file_of
 from tests.support.can_bench import MEGABIT
 from tests.support.suite import HANG
 
-# A program with damiao-motor on python-can's bus for serial adapters. It writes registers, then commands a spring to a
-# position.
+# A program with damiao-motor on python-can's bus for serial adapters. The program writes registers, then commands a
+# spring to a position.
 CLIENT = """
 import sys
 import can
@@ -153,8 +153,8 @@ def test_an_arm_without_drives_has_nothing_to_serve():
         DrivesAlone(rig.three_link(), plant_of(rig.three_link()))
 
 
-# A program with ROBOTIS' client at the terminal. It searches for servos, sets a mode, sends a current to all servos,
-# reads all states at once, and causes an error.
+# A program with ROBOTIS' client at the terminal. The program searches for servos, sets a mode, sends a current to all
+# servos, reads all states at once, and causes an error.
 DYNAMIXEL = """
 import sys
 from dynamixel_sdk import COMM_SUCCESS, GroupSyncRead, GroupSyncWrite, PacketHandler, PortHandler

@@ -1,5 +1,5 @@
-"""Compares every frame that an image sends to drives with the same C on this computer, bit for bit. Both get the same
-answers and use single precision. Every family is tested, with the loop in the board and in the drives."""
+"""Compares every frame that an image sends to drives with the same C on this computer, bit for bit. Image and computer
+get the same answers and use single precision. Every family is tested, with the loop in the board and in the drives."""
 
 from collections import defaultdict
 from dataclasses import dataclass, field, replace

@@ -113,7 +113,7 @@ def test_drivers_that_lost_their_supply_while_disarmed_are_told_anew_before_anyt
 @pytest.mark.parametrize("state", ["ARM", "PROBE"])
 def test_nothing_arms_through_drivers_that_have_just_forgotten(connected, state):
     """The drivers lose their registers between the board's last check and the command. The command is refused by name.
-    It succeeds after the board has written the registers again."""
+    ARM succeeds after the board has written the registers again."""
     board, session = connected
     asked = {"ARM": session.arm, "PROBE": lambda: session.ask(Probe(0, 0, 0.0), "PROBE")}[state]
     spoiling = True

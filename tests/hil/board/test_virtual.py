@@ -1,5 +1,5 @@
-"""The exact flash image tracks motions on the virtual board with plant and host. Its arithmetic equals the host's, and
-its runs repeat."""
+"""The exact flash image tracks motions on the virtual board with plant and host. The image's arithmetic equals the
+host's, and runs repeat."""
 
 from dataclasses import replace
 
@@ -114,7 +114,7 @@ def test_an_unknown_fault_is_bad_input():
 
 
 class Clock:
-    """The machine's time. It passes during sleep and work."""
+    """The machine's time. The time passes during sleep and work."""
 
     now = 0.0
 

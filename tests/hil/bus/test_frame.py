@@ -21,8 +21,8 @@ def test_a_frame_without_stuffed_bits_has_the_standards_length():
 
 
 def unstuffed(levels: str) -> str:
-    """Return the levels without stuffed bits. A stuffed bit follows five equal bits and has the other level. It counts
-    as the first bit of the next run."""
+    """Return the levels without stuffed bits. A stuffed bit follows five equal bits and has the other level. The
+    stuffed bit counts as the first bit of the next run."""
     plain, run = "", 0
     for at, level in enumerate(levels):
         if run == 5:

@@ -15,9 +15,9 @@ HALF = serial.HDSEL | serial.DMAT | serial.DMAR
 
 
 class Desk:
-    """A chip's USART3 with its first two DMA streams sends and receives at 16 cycles a bit. It is on a wire by PB10 in
-    open drain, or by a transceiver with the enable pin PB14 and the output at PB11. heard: times, s, and packets on the
-    wire. Here packets are whole bursts."""
+    """A chip's USART3 with its first two DMA streams sends and receives at 16 cycles a bit. The USART is on a wire by
+    PB10 in open drain, or by a transceiver with the enable pin PB14 and the output at PB11. heard: times, s, and
+    packets on the wire. Here packets are whole bursts."""
 
     def __init__(self, kind: type[Stm32], between: bool = False) -> None:
         self.chip = Bare(kind).chip
@@ -107,8 +107,8 @@ def test_that_off_the_wire_nothing_is_sent_and_nothing_comes_back(desk, key, val
 
 @pytest.mark.parametrize(("at", "behind"), [(16, 16), (0, 31), (31, 0)])
 def test_that_a_g4_drives_a_transceiver_for_sixteenths_of_a_bit_before_and_after(at, behind):
-    """By RM0440 37.5.20 and 37.8.1, DEAT begins at bit 21 and DEDT at bit 16. Both are in sixteenths of a bit at 16
-    samples a bit. DEM is bit 14 of CR3. The echo comes later by DEAT."""
+    """By RM0440 37.5.20 and 37.8.1, DEAT begins at bit 21 and DEDT at bit 16. DEAT and DEDT are in sixteenths of a bit
+    at 16 samples a bit. DEM is bit 14 of CR3. The echo comes later by DEAT."""
     desk = Desk(G4, between=True)
     desk.usart.value["CR1"] |= at << 21 | behind << 16
     desk.request(1 << 14 | serial.DMAT | serial.DMAR)

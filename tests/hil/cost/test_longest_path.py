@@ -107,7 +107,7 @@ def test_turns_of_loops_that_never_ran_multiply(watched):
 
 
 def test_a_function_that_a_way_not_gone_calls_once_more_counts_once_more(watched):
-    """The function has been called once per tick. Its return is fetched a second time too."""
+    """The function has been called once per tick. The function's return is fetched a second time too."""
     more = ('__attribute__((naked, used, aligned(16))) void work(void) { __asm__ volatile(".rept 40\\n nop\\n '
             '.endr\\n bx lr"); }')
     twice = "push {r4, lr}; mov r4, r1; bl work; cmp r4, #99; bne 1f; bl work; 1: pop {r4, pc}"

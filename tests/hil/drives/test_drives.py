@@ -1,4 +1,4 @@
-"""Virtual drives. Other people's clients decode their reports. Their loops equal exact solutions. Further tests: no
+"""Virtual drives. Other people's clients decode the reports. The drives' loops equal exact solutions. Further tests: no
 commands, hot windings, and power-up at any position."""
 
 import math
@@ -283,8 +283,8 @@ def test_a_mini_cheetah_goes_limp_without_commands_and_on_with_the_next():
 
 
 def test_an_early_mini_cheetah_stands_still_without_commands_and_leaves_its_mode_with_one_alone():
-    """The drive's voltages stay constant. At the same angle the torque is the last torque. At other angles it is
-    smaller. It also damps motion."""
+    """The drive's voltages stay constant. At the same angle the torque is the last torque. At other angles the torque
+    is smaller. The drive also damps motion."""
     bench = DriveBench(lambda wire: MiniCheetah(wire, 1, Ranges(12.5, 65.0, 18.0), early=True), inertia=1e9)
     r, motor = Ranges(12.5, 65.0, 18.0), bench.drive.motor
     bench.ask(1, ENABLE)

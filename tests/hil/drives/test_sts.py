@@ -116,7 +116,7 @@ def test_that_what_is_told_while_the_lock_is_open_is_stored():
     (0, 0.0), (500, 6.0), (0x400 | 500, -6.0), (1000, 12.0), (10, 0.0), (0x800 | 300, 12.0)],
     ids=["none", "forwards", "backwards", "full", "too small", "bit 11"])
 def test_that_a_duty_is_a_share_of_the_supply_with_its_direction_in_bit_10(running, duty, volts):
-    """Bit 11 is not the direction. It increases the duty."""
+    """Bit 11 is not the direction. Bit 11 increases the duty."""
     assert running.turns_with(duty) == pytest.approx([volts, volts])
 
 

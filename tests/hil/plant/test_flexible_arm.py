@@ -50,8 +50,8 @@ class Witnessed(FlexibleArmPlant):
 
 
 class Points(ArticulatedPlant):
-    """A plant of points with large rotations and tension, which shares no equations with the inverse model. It records
-    its tip."""
+    """A plant of points with large rotations and tension, which shares no equations with the inverse model. The plant
+    records its tip."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         super().__init__(refined(mechanism, 2))

@@ -1,4 +1,4 @@
-"""Some plants have no friction that depends on velocity or load. They refuse a file with this friction by name."""
+"""Plants without friction that depends on velocity or load refuse a file with this friction by name."""
 
 from dataclasses import replace
 

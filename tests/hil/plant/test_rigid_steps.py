@@ -13,8 +13,8 @@ from tests.support.oracle import pinocchio_of, planar_chain, random_tree, rnea
 
 
 def driven_tree(rng: np.random.Generator, n: int, field: bool = False) -> Mechanism:
-    """Return a random tree. Its joints have friction, springs and motors; some motors have no inductance, and some
-    joints no motor. field: friction also falls with the velocity and rises with the load."""
+    """Return a random tree. The tree's joints have friction, springs and motors; some motors have no inductance, and
+    some joints no motor. field: friction also falls with the velocity and rises with the load."""
     tree = random_tree(rng, n)
     joints = []
     for joint in tree.joints:
@@ -103,7 +103,7 @@ class Checked:
         return self.coulomb + more + np.array([f.load for f in rows]) * np.abs(self.carried)
 
     def _bilinear(self, q: np.ndarray, v: np.ndarray, w: np.ndarray, fall: np.ndarray) -> np.ndarray:
-        """Return the velocity forces C(v) w from the quadratic ones. They are symmetric in v and w."""
+        """Return the velocity forces C(v) w from the quadratic ones. C(v) w is symmetric in v and w."""
         both, first, second = (rnea(self.model, q, x, 0.0 * q) - fall for x in (v + w, v, w))
         return 0.5 * (both - first - second)
 

@@ -52,7 +52,7 @@ def test_a_reversed_servo_with_another_zero_is_mended_in_the_file_alone(looked_a
 
 @pytest.mark.bench
 def test_sign_gear_and_zero_of_a_dynamixel_are_found_and_mended_in_the_file_alone(looked_at, tmp_path):
-    """The elbow is behind a belt of 2:1 that the file lacks. It is mounted the other way, with another zero."""
+    """The elbow is behind a belt of 2:1 that the file lacks. The servo is mounted the other way, with another zero."""
     head, elbow = DYNAMIXELS.replace("two_dynamixels", "belted").split('name = "elbow"')
     elbow = elbow.replace("lower = -1.8, upper = 1.8, velocity = 4.0", "lower = -1.2, upper = 1.2, velocity = 2.0")
     file = f'{head}name = "elbow"{elbow}'

@@ -40,7 +40,7 @@ def seven() -> Mechanism:
 
 
 def on_can_fd() -> Mechanism:
-    """Return the small arm of drives on the G4's CAN FD. Its drives get torques only."""
+    """Return the small arm of drives on the G4's CAN FD. The drives get only torques."""
     m = load_mechanism(MECHANISMS / "damiao_arm.toml")
     bus = replace(m.buses[0], kind="can-fd", data_bitrate=5_000_000)
     return replace(m, name="damiao_fd", board=replace(m.board, use="nucleo-g474re-6"), buses=(bus,))

@@ -39,8 +39,8 @@ def identified(file: Path, truth: Mechanism) -> tuple[Result, Mechanism]:
 
 
 def explained(result: Result, truth: Mechanism, times: float) -> None:
-    """Check the unexplained torque of the unseen motions. It falls by the factor `times`, or to 1.1 times the
-    unexplained torque of the true numbers."""
+    """Check the unexplained torque of the unseen motions. The unexplained torque falls by the factor `times`, or to 1.1
+    times the unexplained torque of the true numbers."""
     assert result.judged is not None
     true = Unknowns.of(truth)
     floor = replace(result.found, unknowns=true, values=true.prior).left(result.unseen).after

@@ -31,7 +31,8 @@ def six() -> Mechanism:
 
 
 def seven() -> Mechanism:
-    """Return an arm of drives on CAN FD that close their loops. Their friction is chosen, as nobody publishes it."""
+    """Return an arm of drives on CAN FD that close their loops. The drives' friction is chosen, because no maker
+    publishes it."""
     arm = load_mechanism(MECHANISMS / "openarm_like.toml")
     dry = [Friction(0.1, 0.3 if joint.limits.effort > 20.0 else 0.1) for joint in arm.joints]
     return replace(arm, name="unknown_seven", joints=tuple(

@@ -83,7 +83,7 @@ def test_a_hand_leads_the_floating_arm_which_stays_where_it_is_left_and_cannot_b
         floating(0.5, [0.0, 0.0, 0.0])
         assert np.abs(plant.q - rest).max() < 2e-3
         assert -plant.tree.at(rest, np.zeros(3)).gravity[0] > 10.0 * mechanism.moving[0].friction.coulomb
-        # The wrist is thrown. Its speed stays below its float rate plus the speed that damping by Kv allows.
+        # The wrist is thrown. The wrist's speed stays below its float rate plus the speed that damping by Kv allows.
         fastest = []
         session.listeners.append(lambda s: fastest.append(abs(s.rate[2])))
         floating(0.15, [0.0, 0.0, 0.1])

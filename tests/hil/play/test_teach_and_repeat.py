@@ -74,7 +74,8 @@ def test_the_trembling_of_a_hand_is_not_repeated(taught):
 
 
 def test_a_run_repeats_the_motion_that_it_played_last(taught):
-    """The repeated motion leaves out the way to its beginning. It is the desired motion, not the measured one."""
+    """The repeated motion leaves out the way to its beginning. The arm repeats the desired motion, not the measured
+    motion."""
     arm, folder, _ = taught
     first, second = (Trajectory.load(folder / f"{name}.mcap", arm) for name in ("led", "repeated"))
     assert second.duration == pytest.approx(first.duration, abs=0.6)

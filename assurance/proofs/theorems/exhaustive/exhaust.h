@@ -1,5 +1,5 @@
-/* Vocabulary of proofs that go through every value. They are compiled for this
- * computer, with one rounding an operation as on the chip. */
+/* Vocabulary of proofs that go through every value. These proofs are compiled
+ * for this computer, with one rounding an operation as on the chip. */
 #ifndef EXHAUST_H
 #define EXHAUST_H
 

@@ -26,7 +26,7 @@ static float at(uint32_t j, float both, float before)
 }
 
 /* At every finite float velocity, in both directions, friction opposes the
- * motion and is zero at rest. It is at most the file's stribeck plus load
+ * motion and is zero at rest. Friction is at most the file's stribeck plus load
  * times the links' torque. The part that falls with the velocity is whole at
  * rest, and never rises with the speed. At any velocity friction is no smaller
  * at the largest torque than without one.

@@ -11,7 +11,7 @@ static bool seen[STATES];
 static ft_pace known[STATES];
 static size_t count;
 
-/* Note a reachable pace. It must be within its bounds. */
+/* Note a reachable pace, and check its bounds. */
 static void reach(ft_pace p)
 {
     size_t i;

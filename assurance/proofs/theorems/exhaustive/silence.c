@@ -15,8 +15,8 @@ static uint32_t stand(const ft_lab_config *c)
 
 /* Silence of the host ends in rest. The figures count the ticks from the last
  * tick with the host until a motion rests, at any pace, and until a jog rests,
- * at any velocity. Both rest before FT_HOST_LOST, after which an arm at rest
- * goes to FAULT.
+ * at any velocity. Motion and jog rest before FT_HOST_LOST, after which an arm
+ * at rest goes to FAULT.
  * Assumes: silence_counted, for the ticks of silence; silence_stops, which
  * stops a motion and a jog, and brings all other modes to rest at once;
  * motion_tick and pace_stops, for a motion that rests within 3 FT_RAMP ticks;

@@ -435,10 +435,10 @@ static void any_state(void)
 /* A tick may strike after any store of the main loop, with any order of the
  * stores that C lets a compiler order. In all cases every waiting segment is
  * whole. Numbers that are marked as formed are whole and belong to existing
- * segments. They are for a step into a waiting segment, or for a motion's first
- * pose. Whole waiting motions are counted, at most one too early. A forgotten
- * ring is empty. This holds in any two calls after any such state, while one
- * tick passes a segment, starts a motion or drops it.
+ * segments. Formed numbers are for a step into a waiting segment, or for a
+ * motion's first pose. Whole waiting motions are counted, at most one too
+ * early. A forgotten ring is empty. The theorem holds in any two calls after
+ * any such state, while one tick passes a segment, starts a motion or drops it.
  * Assumes: a ring of four segments; room for every push, and formed numbers of
  * waiting segments alone (knots_full, motion_prepare); and no motion that is
  * played whole in one call of the main loop.

@@ -17,7 +17,7 @@ class Adjustable:
 
 
 class Values(list[float]):
-    """A list of numbers that may be set. Its length is fixed. on_change: called after each change."""
+    """A list of numbers that may be set. The list's length is fixed. on_change: called after each change."""
 
     on_change: Callable[[], None] | None = None
 

@@ -1,6 +1,6 @@
 /* The C of hil/board/buses.py. Each servo sets its motor's voltage for an
- * interval, and each drive its torque. Then the plant moves on. This is C
- * because it runs ten thousand times a second. */
+ * interval, and each drive its torque. Then the plant moves on. The steps are
+ * in C because they run ten thousand times a second. */
 #include "bus_steps.h"
 
 #include <math.h>

@@ -5,10 +5,10 @@
 #include "plant_steps.h"
 
 /* A servo. terminal: returns the voltage at its motor from now on, V; NaN if
- * the motor floats. Its arguments are angle and velocity of the output, and the
+ * the motor floats. The arguments are angle and velocity of the output, and the
  * motor's current, A. sign: direction of the servo. turns: signed turns of its
  * output per turn of the joint. gear, output: numbers of the plant's joints for
- * the motor and for the output. Both may be the same joint. */
+ * the motor and for the output. Motor and output may have the same joint. */
 typedef struct {
     void *servo;
     double (*terminal)(void *servo, double now, double angle, double velocity,

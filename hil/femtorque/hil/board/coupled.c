@@ -1,7 +1,7 @@
-/* The C of hil/board/coupler.py, between the chip's pins and a plant. It
- * computes the voltages of bridges and sensors and the counts of encoders, and
- * steps the plant up to the chip's time. The plant is stepped when outputs
- * change or when the chip samples a sensor. */
+/* The C of hil/board/coupler.py, between the chip's pins and a plant. The
+ * coupler computes the voltages of bridges and sensors and the counts of
+ * encoders, and steps the plant up to the chip's time. The plant is stepped
+ * when outputs change or when the chip samples a sensor. */
 #include "coupled.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 """The coupler of a chip's time and the steps of a plant.
 
-It brings the plant up to date whenever the chip's outputs change or an encoder is read. Moments closer together than
-TOGETHER count as one.
+The coupler brings the plant up to date whenever the chip's outputs change or an encoder is read. Moments closer
+together than TOGETHER count as one.
 """
 
 import math

@@ -1,5 +1,5 @@
-/* A DRV8301 by its data sheet (SLOS719). This is C because current loops read
- * two drivers in each tick. */
+/* A DRV8301 by its data sheet (SLOS719). The driver is in C because current
+ * loops read two drivers in each tick. */
 #include "drv8301.h"
 
 #define FAULT (1u << 10)      /* of status register 1 */

@@ -25,8 +25,9 @@ _WAKE_S, _RESET_S = 10e-3, 20e-6
 
 
 class Drv8301(Adjustable):
-    """A gate driver. Its state is in C (drv8301.c), which answers its frames. enabled: true while EN_GATE is high.
-    octw: true while nOCTW is low; no board reads nOCTW. deaf: true if the driver does not answer, like a broken chip.
+    """A gate driver. The driver's state is in C (drv8301.c), which answers the frames. enabled: true while EN_GATE is
+    high. octw: true while nOCTW is low; no board reads nOCTW. deaf: true if the driver does not answer, like a broken
+    chip.
     """
 
     enabled, octw, deaf = (Member(bool, "_state") for _ in range(3))

@@ -1,4 +1,4 @@
-"""The encoders of a board. They turn a plant's motion into counts of the chip's timers and levels of index pins."""
+"""The encoders of a board. Encoders turn a plant's motion into counts of the chip's timers and levels of index pins."""
 
 from collections.abc import Callable
 from functools import partial

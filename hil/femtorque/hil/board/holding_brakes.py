@@ -10,7 +10,7 @@ from femtorque.hil.chip import Stm32
 
 
 class HoldingBrakes:
-    """The brakes. They are never closed if board or mechanism has no brakes."""
+    """The brakes. Brakes are never closed if board or mechanism has no brakes."""
 
     def __init__(self, board: Board, chip: Stm32, mechanism: Mechanism) -> None:
         self._output, self._times = board.brake, mechanism.safety.brake

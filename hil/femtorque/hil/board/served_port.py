@@ -1,5 +1,5 @@
 """The host's end of a virtual board's link: a TCP port of this machine, a Unix socket of this user, or a cable to a
-host in this process. It serves one host at a time.
+host in this process. The port serves one host at a time.
 
 Any web page can make a browser send a request to this port, and can choose the bytes after the header. So the chip gets
 no byte until the first bytes have been a frame with the right check sum. Other clients are disconnected. A port for
@@ -34,7 +34,7 @@ class ServedPort:
         self._first: bytes | None = None  # first bytes, until they contain a frame; then None
 
     def plug_in(self) -> Cable:
-        """Return a cable to a host in this process. It replaces any other host."""
+        """Return a cable to a host in this process. The new host replaces any other host."""
         self._hang_up()
         self._host, self._first = Cable("virtual board"), None
         return self._host

@@ -1,5 +1,5 @@
-"""Bridge modules whose enable input is a sleep input. Their outputs float while they sleep. All modules of a board wake
-and sleep together."""
+"""Bridge modules whose enable input is a sleep input. The outputs of sleeping bridges float. All modules of a board
+wake and sleep together."""
 
 import math
 

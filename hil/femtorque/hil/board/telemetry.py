@@ -35,7 +35,7 @@ class Record:
     the end of the tick; positions are in wire units without whole turns. q, v (T, J): state of the plant at the
     beginning of the tick, or at its end with drives or servos on buses. instructions, cycles (T,): of the whole tick
     interrupt. step_instructions (T,): of ft_step within it. steps: by the number of a tick, the state of ft_step after
-    it. Only mechanisms for which `remembers` is true have steps. They are of ticks at rest just before a motion.
+    it. Only mechanisms for which `remembers` is true have steps. Steps are of ticks at rest just before a motion.
     """
 
     tick: NDArray[np.uint32]

@@ -5,7 +5,7 @@ import os
 
 
 class TerminalPort:
-    """url: the terminal's file. It works on Linux and other POSIX systems, for one program at a time."""
+    """url: the terminal's file. The port works on Linux and other POSIX systems, for one program at a time."""
 
     def __init__(self) -> None:
         self._ours, self._theirs = os.openpty()  # theirs stays open, so that reading works without a program

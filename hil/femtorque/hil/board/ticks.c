@@ -1,5 +1,6 @@
 /* The recorder of control ticks. hil/board/telemetry.py describes the layout of
- * a row. This is C because boards have thousands of ticks a second. */
+ * a row. The recorder is in C because boards have thousands of ticks a
+ * second. */
 #include "ticks.h"
 
 #include <string.h>

@@ -18,8 +18,8 @@ Array = NDArray[np.float64]
 
 
 class BoardUnderTest(Protocol):
-    """A board with its plant, for code that plays motions and brings faults about. It is a virtual board, or a real
-    board behind femtorque.hil.play.pil.Relay."""
+    """A board with its plant, for code that plays motions and brings faults about. The board is a virtual board, or a
+    real board behind femtorque.hil.play.pil.Relay."""
 
     mechanism: Mechanism
     board: Board

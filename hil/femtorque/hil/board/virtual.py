@@ -1,4 +1,5 @@
-"""The virtual board: the exact flash image on a modelled chip. It drives a plant and talks over a cable or a socket.
+"""The virtual board: the exact flash image on a modelled chip. The board drives a plant and talks over a cable or a
+socket.
 
 Time is the chip's. Time passes only in `run`, `advance` or a sleep of `VirtualClock`. So outcomes do not depend on the
 machine's speed. On a cable they do not depend on its network either. Parts at the chip's pins are in
@@ -97,7 +98,7 @@ class VirtualBoard:
         self._heard, self._patience = 0.0, 0.0  # time of the host's last bytes, and wait that is left, s
 
     def plug_in(self) -> Cable:
-        """Return a cable for the link of a host in this process. It replaces any other host."""
+        """Return a cable for the link of a host in this process. The new host replaces any other host."""
         return self._line.plug_in()
 
     @property
@@ -163,8 +164,8 @@ class VirtualBoard:
     def serve(self, speed: float = 1.0, until: Callable[[], bool] = lambda: False) -> None:
         """Run at `speed` times real time until interrupted, or until until() is true.
 
-        A busy machine delays the host too. So the board does not make up for time that a busy machine lost. It waits
-        for a host that is connected but late. A real board does not wait.
+        A busy machine delays the host too. So the board does not make up for time that a busy machine lost. The board
+        waits for a host that is connected but late. A real board does not wait.
         """
         began, start = time.monotonic(), self.seconds
         while not until():

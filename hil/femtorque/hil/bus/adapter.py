@@ -1,4 +1,4 @@
-"""A host's adapter on a CAN wire. It sends the given frames in turn and passes on the frames that it hears."""
+"""A host's adapter on a CAN wire. The adapter sends the given frames in turn and passes on the frames that it hears."""
 
 from collections.abc import Callable
 

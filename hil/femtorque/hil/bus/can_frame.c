@@ -1,7 +1,7 @@
 /* Frames by ISO 11898-1:2015. A level of 0 is dominant, and 1 is recessive.
  * Section 10.4 gives the fields and their order. Section 10.5 gives the
  * stuffing: after five equal bits the sender inserts a bit of the other level.
- * Stuffing begins at the start of frame. It ends with the check sum of a
+ * Stuffing begins at the start of frame. Stuffing ends with the check sum of a
  * classic frame, or with the data field of an FD frame. The check field of an
  * FD frame has fixed stuffed bits: one before the field and one after every
  * four of its bits. If the data field ends with five equal bits, only the fixed

@@ -13,8 +13,8 @@ struct servo;
 
 /* A kind of servos. look: brings id, listening and delay up to date. heard:
  * obeys a packet that is no question; all servos get it. answer: writes the
- * servo's answer after the parts of other servos, which have `before` bytes. It
- * returns the size of the answer, or 0. */
+ * servo's answer after the parts of other servos, which have `before` bytes.
+ * answer returns the size of the answer, or 0. */
 typedef struct {
     void (*look)(struct servo *s);
     void (*heard)(struct servo *s, const uint8_t *packet, uint32_t size);

@@ -1,5 +1,5 @@
 """A half-duplex wire on which a board and servos send in turn, 8N1. C (half_duplex.c) decides which node receives which
-bytes at which time, and spoils bytes. It calls the servos, which are in C or in Python."""
+bytes at which time, and spoils bytes. C calls the servos, which are in C or in Python."""
 
 import random
 from abc import ABC, abstractmethod
@@ -201,8 +201,8 @@ class OneWire:
 
 
 class Tap:
-    """A program outside in the place of the board on a wire. It exchanges plain bytes and does not hear its own. send:
-    called with the servos' answers."""
+    """A program outside in the place of the board on a wire. The program exchanges plain bytes, and does not hear the
+    bytes that it sends. send: called with the servos' answers."""
 
     def __init__(self, line: OneWire, send: Callable[[bytes], None]) -> None:
         self._line, others = line, line.arrive

@@ -18,10 +18,10 @@ double timing_sample(const bit_timing *t)
     return t->quantum * (double)t->before;
 }
 
-/* Return the tolerance of the oscillator as a share. It is the smaller of two
- * limits (ISO 11898-1:2015, 11.3.2.4). One allows ten bits between two edges.
- * The other allows a node to find an error flag after six bits and the
- * delimiter. */
+/* Return the tolerance of the oscillator as a share. The tolerance is the
+ * smaller of two limits (ISO 11898-1:2015, 11.3.2.4). One limit allows ten bits
+ * between two edges. The other limit allows a node to find an error flag after
+ * six bits and the delimiter. */
 double timing_tolerance(const bit_timing *t)
 {
     double quanta = (double)(t->before + t->after);

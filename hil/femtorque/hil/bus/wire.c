@@ -1,6 +1,6 @@
-/* A CAN wire that plays whole frames, with the lengths of their bits. It leaves
- * out effects that only a bit-by-bit simulation would show: noise that only
- * some nodes see, overload frames, edges within a bit. Holding the wire
+/* A CAN wire that plays whole frames, with the lengths of their bits. The model
+ * leaves out effects that only a bit-by-bit simulation would show: noise that
+ * only some nodes see, overload frames, edges within a bit. Holding the wire
  * dominant ends a frame after six bits. */
 #include "wire.h"
 

@@ -1,6 +1,6 @@
 /* Counts instructions and cycles, and stops when an event is due. Unicorn calls
- * it before every basic block of the emulated processor. This is C because a
- * tick has hundreds of blocks. See hil/chip/cpu.py. */
+ * before_block before every basic block of the emulated processor. The counter
+ * is in C because a tick has hundreds of blocks. See hil/chip/cpu.py. */
 #include "block_counter.h"
 
 #define IT_STATE 0x0600FC00u /* in the program status register */

@@ -1,6 +1,6 @@
-/* Answers accesses to peripherals. This is C because most registers that a tick
- * reads have not changed since the last read. hil/chip/registers.py says when a
- * model withdraws a published answer. */
+/* Answers accesses to peripherals. The bus is in C because most registers that
+ * a tick reads have not changed since the last read. hil/chip/registers.py says
+ * when a model withdraws a published answer. */
 #include "parts.h"
 
 #define WORD 4u       /* bytes */
@@ -15,7 +15,8 @@ place_of_register *bus_place(place_of_register *places, uint32_t address)
     return places + i;
 }
 
-/* Place a row of registers. Their values count up from `value`. */
+/* Place a row of registers. The values of the registers count up from
+ * `value`. */
 void bus_place_row(place_of_register *places, uint32_t address, uint32_t count,
                    uint32_t kind, uint32_t value)
 {

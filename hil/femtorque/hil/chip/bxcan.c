@@ -389,8 +389,8 @@ static uint32_t read_mode(bxcan *b)
     return b->mode | b->flags | going | BXCAN_SAMP | BXCAN_RX;
 }
 
-/* Return TSR. It contains the lowest empty mailbox, or the mailbox that is sent
- * last. */
+/* Return TSR. TSR contains the lowest empty mailbox, or the mailbox that is
+ * sent last. */
 static uint32_t read_boxes(const bxcan *b)
 {
     uint32_t status = 0, code;

@@ -1,5 +1,5 @@
 /* The processor's blocks, sleep and exceptions, as long as Python is not
- * needed. This is C because current loops interrupt the processor twenty
+ * needed. The core is in C because current loops interrupt the processor twenty
  * thousand times a second. */
 #include "core.h"
 

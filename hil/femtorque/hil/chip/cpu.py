@@ -1,7 +1,7 @@
 """A Cortex-M4F around Unicorn: memory, exceptions, sleep, faults, and the exact count of executed instructions.
 
-Unicorn translates and runs the instructions. It has no NVIC, no SysTick and no time; this module adds them. Time is
-counted in processor cycles by the model of femtorque.hil.chip.timing, one basic block at a time. So events and
+Unicorn translates and runs the instructions. Unicorn has no NVIC, no SysTick and no time. This module adds these parts.
+Time is counted in processor cycles by the model of femtorque.hil.chip.timing, one basic block at a time. So events and
 interrupts come at block boundaries, and a register that depends on time has the value at the end of the reading block.
 """
 
@@ -212,7 +212,8 @@ class CortexM4:
             self._core.heard[number] = number in numbers
 
     def report_ends(self, function: Any, board: Any) -> None:
-        """Have the ends of handlers reported to a C function with a pointer to the board. Both are addresses."""
+        """Have the ends of handlers reported to a C function with a pointer to the board. Function and pointer are
+        addresses."""
         ffi = self.parts.ffi
         self._core.on_end = ffi.cast(ffi.typeof(self._core.on_end), int(function))
         self._core.board = ffi.cast("void *", int(board))

@@ -1,6 +1,6 @@
 /* Entry to and return from exceptions. The frame goes onto the stack in use.
- * Its top is a multiple of eight. A bit of the stacked xPSR says if the stack
- * pointer was moved for that. */
+ * The frame's top is a multiple of eight. A bit of the stacked xPSR says if the
+ * stack pointer was moved for that. */
 #include "exceptions.h"
 
 #include <string.h>

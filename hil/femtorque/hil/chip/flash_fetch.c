@@ -1,5 +1,5 @@
-/* The model of flash that hil/chip/timing.py describes. This is C because a
- * tick has a thousand instructions, and a run counts every tick. */
+/* The model of flash that hil/chip/timing.py describes. The model is in C
+ * because a tick has a thousand instructions, and a run counts every tick. */
 #include "flash_fetch.h"
 
 #include <string.h>

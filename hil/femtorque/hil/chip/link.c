@@ -271,8 +271,8 @@ void link_plug(serial *k, one_wire *line)
     line->board = k;
 }
 
-/* Return true if the link can send on its wire. It needs an open-drain pin, or
- * a transceiver whose driver the link switches. */
+/* Return true if the link can send on its wire. The link needs an open-drain
+ * pin, or a transceiver whose driver the link switches. */
 int link_sends_on_line(const parts *l, const serial *k)
 {
     const switched_pin *p = k->pin;

@@ -12,8 +12,8 @@ enum { FETCHED = 18 }; /* UC_MEM_FETCH of unicorn.h: no load, no store */
 #define EXTERNAL 0x60000000u    /* except external memory, from here */
 #define DEVICES 0xA0000000u     /* to here: ARMv7-M B3.1 */
 
-/* Find the rights of a page. They are the rights that the architecture allows,
- * except that writable memory cannot be executed. */
+/* Find the rights of a page. A page has the rights that the architecture
+ * allows, except that writable memory cannot be executed. */
 bool page_rights(void *engine, uint64_t address, int access, page *found,
                 void *user)
 {

@@ -1,7 +1,7 @@
 /* The chip's parts in C, with their events: timers, converters, ports, SysTick,
  * watchdog, links, CAN controllers. Python (hil/clock/chip_state.py) describes
- * them. It handles rare accesses on the same numbers. C asks Python for things
- * that only Python knows. */
+ * the parts, and handles rare accesses on the same numbers. C asks Python for
+ * things that only Python knows. */
 #ifndef PARTS_H
 #define PARTS_H
 
@@ -52,9 +52,9 @@ typedef struct {
 /* order: of the last planned event, in C or in Python. stale: the board must be
  * described again. attend: Python has been asked, or has planned an event.
  * board: the parts outside of the chip. The functions with `board` bring the
- * plant up to date. They return the voltage on a pin, the counts of an encoder,
- * and the answer to an SPI frame; -1: Python has the answer. tasks: events of
- * the buses around the chip. */
+ * plant up to date. These functions return the voltage on a pin, the counts of
+ * an encoder, and the answer to an SPI frame; -1: Python has the answer. tasks:
+ * events of the buses around the chip. */
 typedef struct parts {
     counter *count;
     core *core; /* 0: no processor */

@@ -5,7 +5,7 @@ call of the model. The model withdraws the answer at every write and at any othe
 next call.
 
 A model refuses accesses to registers and bits that it does not have, and names address, register and program counter.
-An image that touches hardware which the virtual board lacks must fail loudly. It must not run on zeros.
+An image that touches hardware which the virtual board lacks must fail loudly. The image must not run on zeros.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Peripheral:
     # -- published answers --------------------------------------------------
 
     def say(self, key: str, value: int, until: int = NEVER) -> None:
-        """Publish a register's value. It holds before a cycle, or until `forget`, and reads have no effect."""
+        """Publish a register's value. The value holds before a cycle, or until `forget`, and reads have no effect."""
         self._say(key, "HELD", value, until)
 
     def say_cycles(self, key: str, since: int) -> None:

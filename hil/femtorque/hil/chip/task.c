@@ -1,4 +1,4 @@
-/* Planned tasks. They are few at a time, so a sorted list is enough. */
+/* Planned tasks. Tasks are few at a time, so a sorted list is enough. */
 #include "task.h"
 
 #include "parts.h"

@@ -2,7 +2,7 @@
 
 The cycle model has the instruction classes of the Cortex-M4 technical reference manual, for memory without wait states.
 Divisions take their longest time. A taken branch refills the pipeline in REFILL cycles. FlashFetch adds the waiting for
-flash. Both are models, not silicon.
+flash. Cycles and waiting are models, not silicon.
 """
 
 from dataclasses import dataclass
@@ -103,7 +103,7 @@ class FlashFetch:
         return int(self._ffi.cast("uintptr_t", self._state))
 
     def execute(self, address: int, size: int, cycles: int) -> None:
-        """Fetch an instruction. It starts once its last byte has been fetched."""
+        """Fetch an instruction. An instruction starts once its last byte has been fetched."""
         self._lib.flash_execute(self._state, self._ffi.new("instruction *", (address, size, cycles)), 1)
 
     def read(self, address: int) -> None:

@@ -91,7 +91,7 @@ class Events:
         self._count.began = self.now
 
     def rescale(self, old_hz: int, new_hz: int) -> None:
-        """Scale pending events to another processor clock. Their times in seconds stay."""
+        """Scale pending events to another processor clock. The events' times in seconds stay."""
         for entry in self._queue:
             entry[2].at = self._rescaled(entry[0], old_hz, new_hz)
         for due in self.parts.due():
@@ -120,7 +120,7 @@ class EventClock:
 
 
 class OwnClock(EventClock):
-    """A clock for buses without a chip, in steps of 1e-12 s. Its time passes only in `run`."""
+    """A clock for buses without a chip, in steps of 1e-12 s. The clock's time passes only in `run`."""
 
     def __init__(self) -> None:
         super().__init__(Events())

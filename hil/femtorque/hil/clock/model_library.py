@@ -15,8 +15,8 @@ PLACES = 4096  # for registers
 
 @cache
 def library(*more: Path) -> tuple[cffi.FFI, Any]:
-    """Return (ffi, lib). more: C files of another room that call this C. They become a second library with the same
-    types."""
+    """Return (ffi, lib). more: C files of another room that call this C. These files become a second library with the
+    same types."""
     own = host_compiler.texts(_HIL / "chip", "*.[ch]") | host_compiler.texts(_HIL / "bus", "*.[ch]")
     if not more:
         return host_compiler.build_by_headers(own)

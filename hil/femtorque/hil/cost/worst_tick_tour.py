@@ -1,8 +1,8 @@
 """A short tour of a board that includes its worst tick, for any mechanism. The board records all the while.
 
-The costliest ticks are of three kinds. The board decides on a command, a stop or a fault while a hand leads the arm. It
-arms the arm as soon as it has found a zero. Or a motion leaves its pace. tests/hil/cost/test_tick_budget.py compares
-the result with a longer tour.
+The costliest ticks are of three kinds. The board decides on a command, a stop or a fault while a hand leads the arm.
+The board arms the arm as soon as it has found a zero. Or a motion leaves its pace. tests/hil/cost/test_tick_budget.py
+compares the result with a longer tour.
 """
 
 from collections.abc import Callable

@@ -31,10 +31,10 @@ enum { HANDLE, LEFT_ALONE, HOT, CALM };
 /* A drive, as hil/drives/drive.py describes it. answers_in: s from the end of a
  * frame to its answer. commanded: time of the last command, s; NaN without a
  * command. calm_below: N m; 0: never calm. catch_up: brings the motor to the
- * present time; its argument is `of`. obey: obeys the frame `heard`. It returns
- * true if `reply` has an answer, with the state before the frame. stepped:
- * called with each step's torque, unless it is 0. The struct of a family with
- * more state in C begins with this struct. */
+ * present time; its argument is `of`. obey: obeys the frame `heard`. obey
+ * returns true if `reply` has an answer, with the state before the frame.
+ * stepped: called with each step's torque, unless it is 0. The struct of a
+ * family with more state in C begins with this struct. */
 typedef struct drive {
     node node;
     wire *wire;

@@ -1,4 +1,5 @@
-"""Numbers of a virtual drive. Their sources are the maker's papers, the maker's code, or measurements of users."""
+"""Numbers of a virtual drive. Sources of the numbers are the maker's papers, the maker's code, or measurements of
+users."""
 
 from dataclasses import dataclass
 from typing import NamedTuple

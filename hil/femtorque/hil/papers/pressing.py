@@ -3,8 +3,9 @@ arm has motors, friction and encoders.
 
 In the paper the torques alone drive the arm. A board receives motions and forms the torque of the arm without contact.
 The streamed motion runs through the floor, so that the feedback gives the rest of the torque. The streamed motion is
-found in advance. It is the motion of an arm without a floor, driven by the planned torques and by the board's PD law
-towards the planned motion. The torque of this free motion plus the PD law's torque equals the planned torque.
+found in advance. The streamed motion is the motion of an arm without a floor, driven by the planned torques and by the
+board's PD law towards the planned motion. The torque of this free motion plus the PD law's torque equals the planned
+torque.
 """
 
 from __future__ import annotations

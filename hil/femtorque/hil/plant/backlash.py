@@ -2,8 +2,8 @@
 touch.
 
 The plant has two joints about the same axis for each joint that a servo turns. The first is the gear's side with the
-rotor, the gear's friction and the back-EMF. The second is the output. It is free within the backlash and then meets
-stops as hard as those of femtorque.hil.plant.rigid. The servo's encoder is on the output.
+rotor, the gear's friction and the back-EMF. The second is the output. The output is free within the backlash and then
+meets stops as hard as those of femtorque.hil.plant.rigid. The servo's encoder is on the output.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class BacklashPlant(Driven):
 
     @hand.setter
     def hand(self, hand: Callable[[BacklashPlant], Array] | None) -> None:
-        """Set the hand. Its torque on an output acts against the output's gear side and against the link before."""
+        """Set the hand. The hand's torque on an output acts against its gear side and against the link before."""
         self._hand = hand
 
         def on_both(inner: rigid.Plant) -> Array:

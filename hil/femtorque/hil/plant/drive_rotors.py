@@ -1,6 +1,6 @@
-"""Inertia of a drive's rotor at the joint. It is the rotor's inertia at the drive's output times the square of the gear
-between output and joint. The first factor contains the square of the gear inside the drive. The mechanism file has the
-number if somebody has measured it. Otherwise the published number counts, which the firmware never sees
+"""Inertia of a drive's rotor at the joint. This inertia is the rotor's inertia at the drive's output times the square
+of the gear between output and joint. The first factor contains the square of the gear inside the drive. The mechanism
+file has the number if somebody has measured it. Otherwise the published number counts, which the firmware never sees
 (femtorque.codegen.drive.catalogue, with its sources). If neither is known, the virtual rotor has no mass, and `unknown`
 says so.
 """

@@ -57,8 +57,9 @@ class Driven(ABC):
 
 
 class Stepped(Driven):
-    """A plant that C moves, here or for a board. Its state is C's. torque: (n,) in addition to the motors, while Python
-    moves the plant. arm: C's struct of this plant. handle: struct for the caller of the steps (plant_steps.h)."""
+    """A plant that C moves, here or for a board. C has the plant's state. torque: (n,) in addition to the motors, while
+    Python moves the plant. arm: C's struct of this plant. handle: struct for the caller of the steps (plant_steps.h).
+    """
 
     mechanism: Mechanism
     encoders: Encoders

@@ -7,7 +7,8 @@ coupled without simplification. Deflections are measured either from the root, c
 
 - "root": the beam keeps its length. With w the deflection along the axis, the points are drawn towards the root by
   1/2 int w'^2. This shortening has an inertia. The beam bends by the angle of the axis, w' = sin, so its energy is
-  1/2 EI int w''^2 (1 + w'^2). This is right to third order in the deflection. The inverse model is right to second;
+  1/2 EI int w''^2 (1 + w'^2). The energy is right to third order in the deflection. The inverse model is right to
+  second;
 - "chord": the linear beam of femtorque.host.plan.chord_beam, which the published arm has. A force of 2 N bends this
   beam by a quarter of its length. Only the dynamics differs from the inverse model.
 """

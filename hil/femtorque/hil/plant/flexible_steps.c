@@ -1,6 +1,6 @@
 /* Steps of hil/plant/flexible.py with the equations of
- * hil/plant/flexible_arm.py, in one plane. Both files explain them. They are in
- * C because each step takes the equations three times. */
+ * hil/plant/flexible_arm.py, in one plane. Both files explain the steps. The
+ * steps are in C because each step takes the equations three times. */
 #include "flexible_steps.h"
 
 #include "dry_friction.h"

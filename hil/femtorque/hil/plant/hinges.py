@@ -1,5 +1,5 @@
-"""Springs at joints. They have the file's `stiffness`, or the stiffness of a bent rod in closed form, for hinges that
-C_mot leaves stiff.
+"""Springs at joints. A spring has the file's `stiffness`, or the stiffness of a bent rod in closed form, for hinges
+that C_mot leaves stiff.
 
 A rod of length l from the joint to the centre of gravity has the stiffness EI / l about an axis across it and GJ / l
 about its own axis (Timoshenko, Strength of Materials: constant moment, pure torsion). C_mot is the share of the

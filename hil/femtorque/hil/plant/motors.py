@@ -7,9 +7,9 @@ velocity of a step the current follows its exponential. The mean current over th
 
     mean I = lag I(0) + (1 - lag) (V - K N velocity) / R,   lag = (1 - exp(-R t/L)) L / (R t).
 
-It gives a torque that does not depend on the velocity, and a damping (N K)^2 / R (1 - lag). The damping is the
-back-EMF, and a plant treats it as viscous friction. No electrical time constant limits the step, and L = 0 is allowed.
-The sums are in hil/plant/motors.c.
+This current gives a torque that does not depend on the velocity, and a damping (N K)^2 / R (1 - lag). The damping is
+the back-EMF, and a plant treats it as viscous friction. No electrical time constant limits the step, and L = 0 is
+allowed. The sums are in hil/plant/motors.c.
 """
 
 from collections.abc import Sequence

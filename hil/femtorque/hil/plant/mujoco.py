@@ -1,5 +1,5 @@
-"""MuJoCo as the world that a board moves. It has the mechanism from `femtorque.codegen.mechanism.mjcf_export` in a
-scene with contacts. It is an independent check of the rigid and the articulated plant. Only here can an arm touch
+"""MuJoCo as the world that a board moves. The world has the mechanism from `femtorque.codegen.mechanism.mjcf_export` in
+a scene with contacts. MuJoCo is an independent check of the rigid and the articulated plant. Only here can an arm touch
 things, such as a table or a peg in the user's MJCF file. Motors and encoders are those of the other plants. Loops,
 limits, dry friction and contacts are those of MuJoCo, including their softness.
 """

@@ -143,7 +143,7 @@ def _round(radius: float, half: float) -> Array:
 
 
 def _flat(radius: float, half: float) -> Array:
-    """Return the outline of a cylinder. Its corners come twice, so that edges are drawn sharp."""
+    """Return the outline of a cylinder. The corners come twice, so that edges are drawn sharp."""
     return np.array([[0.0, -half], [radius, -half], [radius, -half], [radius, half], [radius, half], [0.0, half]])
 
 

@@ -9,9 +9,9 @@ One step of h seconds from (q, v) is (THEORY.md section 7 for motor and friction
 The velocity forces C(v) v' are bilinear and symmetric in old and new velocities. So the step is linear in v', of second
 order, and reversible in time. For the voltage and the mean velocity of the step the motor current follows its
 exponential exactly. So the back-EMF is part of D, and no electrical time constant limits h. Dry friction is an impulse
-of at most h f per joint (clamped multiplier). It brings the joint to rest if it can, and opposes the motion otherwise:
-f = f_c + f_s v_s^2 / (v_s^2 + v^2) + mu |torque of the links in the step before|, with f_s and mu of the file.
-hil/plant/rigid_steps.c takes the step.
+of at most h f per joint (clamped multiplier). Friction brings the joint to rest if it can, and opposes the motion
+otherwise: f = f_c + f_s v_s^2 / (v_s^2 + v^2) + mu |torque of the links in the step before|, with f_s and mu of the
+file. hil/plant/rigid_steps.c takes the step.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class Plant(Stepped):
 
     mass_scale and friction_scale make the plant differ from the mechanism file. pose (n,): where the joints stand when
     the encoders are switched on, by default at `start`. stops (n, 2): hard stops, rad or m; infinite where a joint has
-    no stop. hand: a function of the plant, called before each step. It returns the torques (n,) that a person exerts on
-    the joints.
+    no stop. hand: a function of the plant, called before each step. The hand returns the torques (n,) that a person
+    exerts on the joints.
     """
 
     q, v = State(), State()

@@ -1,5 +1,5 @@
-/* The step that hil/plant/rigid.py explains. It is in C because a control tick
- * has a dozen steps. */
+/* The step that hil/plant/rigid.py explains. The step is in C because a control
+ * tick has a dozen steps. */
 #include "rigid_steps.h"
 
 #include "dry_friction.h"
@@ -58,8 +58,8 @@ static void form(const rigid_arm *a, const motors_at *at, step *s,
     }
 }
 
-/* Return the largest torque of a joint's dry friction. It falls with the
- * velocity: half of the falling part is left at `slow`. It rises with the
+/* Return the largest torque of a joint's dry friction. Friction falls with the
+ * velocity: half of the falling part is left at `slow`. Friction rises with the
  * torque that the gear carried in the step before. */
 static double holds(const rigid_arm *a, int64_t i)
 {

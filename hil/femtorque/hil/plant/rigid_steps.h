@@ -6,7 +6,7 @@
 #include "rigid_tree.h"
 
 /* Arrays have one entry per joint. found: the caller's memory for
- * rigid_tree_at. hand: called before each step. It writes the torques of a
+ * rigid_tree_at. hand: called before each step. hand writes the torques of a
  * person on the joints to `pushed`, and returns 0 on failure. */
 typedef struct {
     const rigid_tree *tree;

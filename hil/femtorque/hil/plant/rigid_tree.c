@@ -1,7 +1,7 @@
 /* A tree of rigid bodies at one pose and its rates, in the world frame.
- * hil/plant/rigid_tree.py explains the sums. They are in C because a control
- * tick has several steps of the plant, and a step has thousands of small
- * products.
+ * hil/plant/rigid_tree.py explains the sums. The sums are in C because a
+ * control tick has several steps of the plant, and a step has thousands of
+ * small products.
  *
  * Vectors are three numbers, matrices nine, row by row. Body 0 is the base.
  * Joint k moves body k; the joint's data are at k - 1. */

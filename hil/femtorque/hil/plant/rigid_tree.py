@@ -1,9 +1,9 @@
 """Forward dynamics of a tree of rigid bodies in joint coordinates, from the mechanism's links and joints alone.
 
-It shares nothing with the inverse model. It uses world-frame Jacobians of the centres of gravity and M = sum m Jv' Jv +
-Jw' I Jw. The velocity forces are a matrix that is linear in the velocities: C(v) v are the Coriolis, centrifugal and
-gyroscopic forces. The matrix is symmetric in its two arguments, C(v) w = C(w) v, which the integrator of
-femtorque.hil.plant.rigid uses. For joints k <= j, where k is j or carries j,
+The module shares nothing with the inverse model. The equations use world-frame Jacobians of the centres of gravity and
+M = sum m Jv' Jv + Jw' I Jw. The velocity forces are a matrix that is linear in the velocities: C(v) v are the Coriolis,
+centrifugal and gyroscopic forces. The matrix is symmetric in its two arguments, C(v) w = C(w) v, which the integrator
+of femtorque.hil.plant.rigid uses. For joints k <= j, where k is j or carries j,
 
     d jv_j / d q_k = w_k x jv_j, symmetric in j and k;   d jw_j / d q_k = w_k x w_j, made symmetric by halves,
 

@@ -1,8 +1,8 @@
 """The choice of a mechanism's plant, and the board's view of the plant: the streamed joints. Rigid trees move in joint
 coordinates. Joints that servos turn have the backlash of their gears. A planar arm that ends in a flexible link has a
-plant of third order in the deflection, if the plant has room for its elements. Its beam keeps its length. Loops, modes
-and all other flexible links move as articulated points, with large rotations and with tension. MuJoCo, on request,
-moves rigid arms among things that they can touch.
+plant of third order in the deflection, if the plant has room for its elements. In this plant the beam keeps its length.
+Loops, modes and all other flexible links move as articulated points, with large rotations and with tension. MuJoCo, on
+request, moves rigid arms among things that they can touch.
 """
 
 from dataclasses import replace

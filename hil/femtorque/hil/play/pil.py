@@ -1,12 +1,13 @@
 """Processor in the loop: a real board, with the plant at the host, for `femtorque hil pil`.
 
 The pil image is the normal image, except that counts come by SENSE and duties go by DRIVE. The Relay owns the port and
-takes the place of the virtual board. It moves the plant and the board tick by tick in lock-step
+takes the place of the virtual board. The Relay moves the plant and the board tick by tick in lock-step
 (femtorque.hil.play.granted_ticks) and passes all other bytes between the port and the host's session. Time is counted
 in ticks that the board has answered.
 
 The board executes a host's message in the second tick after it arrives, as every board does. Tick k measures the plant
-at t_k. Its duty is held over [t_{k+1}, t_{k+2}], as the board's output timer does. The outputs go on and off at once.
+at t_k. The tick's duty is held over [t_{k+1}, t_{k+2}], as the board's output timer does. The outputs go on and off at
+once.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ from femtorque.host.stream import Progress
 Array = NDArray[np.float64]
 
 class Relay:
-    """A board at the end of `device` and its simulated plant. It is a femtorque.hil.board.under_test.BoardUnderTest.
+    """A board at the end of `device` and its simulated plant. The Relay is a
+    femtorque.hil.board.under_test.BoardUnderTest.
 
     For the host it is also the device of its link (read, write, close). wall: the clock of the line, which the plant
     does not use. Faults act at encoder_faults, bus_voltage, incoming and outgoing, as on a virtual board. incoming and

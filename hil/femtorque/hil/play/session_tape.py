@@ -1,10 +1,10 @@
 """A recording of everything that hosts sent to a virtual board, and its replay, bit for bit.
 
 In FOLLOW the motion depends on the arrival time of each TARGET. So the recording has every byte from the hosts with the
-board's time at which the byte was put on the wire. Its last line is a hash of everything that the board answered. A
-replay puts the same bytes on the wire at the same cycles of the chip, so that the image takes each TARGET in the same
-tick. Both run in whole slices, because the last bits of the plant depend on how often it catches up with the chip's
-time.
+board's time at which the byte was put on the wire. The recording's last line is a hash of everything that the board
+answered. A replay puts the same bytes on the wire at the same cycles of the chip, so that the image takes each TARGET
+in the same tick. Recording and replay run in whole slices, because the last bits of the plant depend on the number of
+its steps.
 
 A recording is text, written line by line:
 

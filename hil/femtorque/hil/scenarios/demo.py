@@ -1,7 +1,7 @@
 """`femtorque demo`: the three-link experiment of Isobe's Figs 6 to 8 on the virtual board.
 
-It plays one motion twice with the same gains, friction and encoders: with PD alone, and with feed-forward + PD. `sweep`
-adds half and quarter gains and the paper's 10 ms, and draws a figure like Fig. 8.
+The demo plays one motion twice with the same gains, friction and encoders: with PD alone, and with feed-forward + PD.
+`sweep` adds half and quarter gains and the paper's 10 ms, and draws a figure like Fig. 8.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The flexible manipulator at a wall ("The inverse kinematics and dynamics of a flexible manipulator"). Its tip moves
+"""The flexible manipulator at a wall ("The inverse kinematics and dynamics of a flexible manipulator"). The tip moves
 along the wall and presses on it.
 
 As in the paper, the torques of the boundary-value motion alone drive the arm. With feedback, a motor in the third joint

@@ -223,7 +223,7 @@ def test_the_root_moment_of_a_loaded_beam_is_force_times_length():
 
 
 def test_bodies_on_a_flexible_link_move_with_its_tip():
-    """A rigid body is fixed to the tip, and a pendulum is hinged to the body. Their total energy is conserved."""
+    """A rigid body is fixed to the tip, and a pendulum is hinged to the body. The total energy is conserved."""
     base = flexible(4, gravity=(0.0, -9.81, 0.0))
     name = base.links[0].name
     block = Link("block", 0.1, np.array([0.02, 0.0, 0.0]), 1e-5 * np.eye(3))

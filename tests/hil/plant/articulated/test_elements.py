@@ -25,7 +25,7 @@ def pair(kind: str) -> Cycle:
     bodies = [body("a", rng), body("b", rng)]
     R, R2 = oracle.random_rotation(rng), oracle.random_rotation(rng)
     place = 0.2 * rng.normal(size=3)
-    # Body b is rotated by R2 in the frame of body a. Its frame B lies where the frame A lies.
+    # Body b is rotated by R2 in the frame of body a. Body b's frame B lies at frame A.
     a, b = Frame(1, place, R), Frame(2, np.array([0.1, 0.0, 0.05]), R2.T @ R)
     shift = place - R2 @ b.origin + (0.3 * R[:, 2] if kind in ("slide", "planar") else 0.0)
     places = np.array([bodies[0].points, bodies[1].points @ R2.T + shift])

@@ -111,7 +111,7 @@ def test_an_impossible_tensor_elsewhere_is_refused_by_name():
 
 
 def test_a_uniform_slender_chain_in_its_plane_moves_as_forward_dynamics_says():
-    """The rods are degenerate solids. Their added thickness lies across the plane and about the rods."""
+    """The rods are degenerate solids. The rods' added thickness lies across the plane and about the rods."""
     mechanism = oracle.planar_chain(3)
     rng = np.random.default_rng(1)
     q, v, tau = rng.uniform(-2, 2, 3), rng.uniform(-2, 2, 3), rng.uniform(-0.2, 0.2, 3)

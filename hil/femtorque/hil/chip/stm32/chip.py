@@ -129,7 +129,8 @@ class Stm32(ABC):
 
     @property
     def out_of_specification(self) -> bool:
-        """True if the processor runs faster than its data sheet allows at this voltage. Its results are undefined."""
+        """True if the processor runs faster than its data sheet allows at this voltage. The processor's results are
+        then undefined."""
         return self.detector.volts < self.FULL_SPEED_VOLTS and self.rcc.hclk > self.LOW_VOLTAGE_HZ
 
     def _supply_is_low(self, low: bool) -> None:
@@ -255,7 +256,7 @@ class Stm32(ABC):
         self.detector.look()
 
     def _scramble_memory(self) -> None:
-        """Fill memory after power-on with arbitrary bytes. They are the same in every run, so that runs repeat."""
+        """Fill memory after power-on with arbitrary bytes. The bytes are the same in every run, so that runs repeat."""
         random = np.random.default_rng(0x5EED)
         for region in self.REGIONS:
             if region.writable:

@@ -45,8 +45,9 @@ class Timer(PeripheralInC):
     """A timer. kind: its width, outputs, encoder mode and centred counting. Timers with a repetition counter have break
     and MOE too.
 
-    The board reads outputs by `duty(channel)` and `outputs_on`. It gives encoder counts by `counts` and the level of
-    the break pin by `set_break`. The timer announces to the board changes of outputs and reads of an encoder's count.
+    The board reads outputs by `duty(channel)` and `outputs_on`. The board gives encoder counts by `counts` and the
+    level of the break pin by `set_break`. The timer announces to the board changes of outputs and reads of an encoder's
+    count.
 
     on_trigger: called with the cycle of each update that is put out as trigger (TRGO, CR2.MMS = update). triggers: slot
     of the converter that the trigger starts, or -1. on_update: called at every update, if set. request: called with the

@@ -1,5 +1,5 @@
-"""The independent watchdog (RM0090 section 21, RM0440 section 43). It has its own 32 kHz oscillator and resets the
-chip."""
+"""The independent watchdog (RM0090 section 21, RM0440 section 43). The watchdog has its own 32 kHz oscillator and
+resets the chip."""
 
 from collections.abc import Callable
 

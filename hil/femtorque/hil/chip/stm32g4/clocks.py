@@ -166,8 +166,8 @@ class Rcc(ClockController):
         return round(vco_in * n / divider)
 
     def fdcan_hz(self) -> int:
-        """Return the frequency of the FDCANs' clock, as CCIPR.FDCANSEL chooses: the crystal, the PLL's Q, or APB1. It
-        is 0 if the crystal has died."""
+        """Return the frequency of the FDCANs' clock, as CCIPR.FDCANSEL chooses: the crystal, the PLL's Q, or APB1. The
+        frequency is 0 if the crystal has died."""
         chosen = self.value["CCIPR"] >> 24 & 3
         if chosen == 1:
             return self._pll_hz(20, 21)

@@ -1,5 +1,5 @@
-"""FDCAN of the STM32G474 (RM0440 section 44): three controllers with one clock. Each has a fixed part of message RAM.
-They are in C (fdcan.c)."""
+"""FDCAN of the STM32G474 (RM0440 section 44): three controllers with one clock. Each controller has a fixed part of
+message RAM. The controllers are in C (fdcan.c)."""
 
 import numpy as np
 
@@ -10,8 +10,7 @@ from femtorque.hil.clock import ChipState
 
 
 class MessageRam(PeripheralPartlyInC):
-    """Message RAM. It is written in words only and read in pieces of any size. Its content is arbitrary after
-    power-on."""
+    """Message RAM. Writes must be whole words; reads may have any size. The content is arbitrary after power-on."""
 
     def __init__(self, base: int, parts: ChipState) -> None:
         self._words, self._count = parts.state.message_ram, parts.lib.FDCAN_RAM_WORDS

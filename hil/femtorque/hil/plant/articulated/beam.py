@@ -4,8 +4,8 @@ A beam of E elements has E + 1 nodes. The mass of half an element on each side o
 solid with rotary inertia. So the whole beam has exactly the mass, the centre of gravity and the inertia of a uniform
 beam, and the mass matrix stays diagonal. A mechanism joins a node as it joins any solid.
 
-Between two nodes lies an elastic element in the co-rotational frame of its chord c = pB - pA of length l. Its strains
-are the slopes of the nodes' sections against the chord, and the twist,
+Between two nodes lies an elastic element in the co-rotational frame of its chord c = pB - pA of length l. The element's
+strains are the slopes of the nodes' sections against the chord, and the twist,
 
     phi_Az = -c . a2 / l   phi_Bz = -c . b2 / l   phi_Ay = c . a3 / l   phi_By = c . b3 / l   twist = a2 . b3
 
@@ -106,8 +106,8 @@ def cells(link: Link) -> list[Cell]:
 def _least_around(link: Link, share: float) -> float:
     """Return a cell's inertia about the beam that keeps an element's torsion no faster than its bending.
 
-    A slender beam's inertia about its axis is far smaller, or unknown. It would set the stability step by a motion
-    without energy. The returned inertia is never more than a cell of this length can have.
+    A slender beam's inertia about its axis is far smaller, or unknown. This inertia would set the stability step by a
+    motion without energy. The returned inertia is never more than a cell of this length can have.
     """
     beam = _beam(link)
     h, m = beam.length / beam.elements, link.mass * share

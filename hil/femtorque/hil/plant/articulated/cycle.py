@@ -93,7 +93,7 @@ class Cycle:
         v.
 
         The accelerations of the cycle bring the velocity onto the rows, so they belong to the velocity in the middle of
-        the step. They are right for the march, but as forces they are only of first order.
+        the step. These accelerations are right for the march, but as forces they are only of first order.
         """
         distances, others = self.equations.curvature(self.v)
         gamma, multipliers = self.equations.solve(self.applied, -distances, -others)

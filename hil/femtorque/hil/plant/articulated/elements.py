@@ -109,7 +109,7 @@ def directions(frame: Frame, solids: Sequence[Solid]) -> list[Combination]:
 
 
 def subtract(p: Combination, q: Combination) -> Combination:
-    """Return p - q. Both may lie in the same solid."""
+    """Return p - q. Points p and q may lie in the same solid."""
     result = dict(p)
     for solid, coefficients in q.items():
         result[solid] = result.get(solid, 0.0) - coefficients

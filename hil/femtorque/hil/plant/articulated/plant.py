@@ -1,7 +1,8 @@
 """The load of the motor board as articulated point masses: solids, beams, joints, loops and motors of a mechanism file.
 
-It can replace femtorque.hil.plant.rigid.Plant and shares no equation of motion with it. The equations are the paper's,
-and joint angles are read from the points. Both plants share motors, encoders and the friction law along a joint.
+This plant can replace femtorque.hil.plant.rigid.Plant and shares no equation of motion with it. The equations are the
+paper's, and joint angles are read from the points. Both plants share motors, encoders and the friction law along a
+joint.
 """
 
 from __future__ import annotations
@@ -84,8 +85,8 @@ class Plant(Stepped):
                 for k, joint in enumerate(self.joints) if joint.mimic]
 
     def _held(self, mechanism: Mechanism, assembly: tree.Assembly, places: Array) -> tuple[Element, ...]:
-        """Return the rows that hold the mode's root link on the ground. They exist for mechanisms with a mode whose
-        root is not the base."""
+        """Return the rows that hold the mode's root link on the ground. Mechanisms have these rows if they have a mode
+        whose root is not the base."""
         if not self._loose:
             return ()
         place = assembly.link_places[mechanism.modes[0].root]

@@ -1,8 +1,8 @@
 /* The torques of actuators, motors, viscous and dry friction within a step.
  * These torques may jump from one step to the next, so the accelerations that
- * the cycle keeps do not contain them. They enter each half step through the
- * compliance of the joined system. The compliance is the velocities along all
- * coordinates under unit torques. Viscous terms (friction, back-EMF) are
+ * the cycle keeps do not contain them. The torques enter each half step through
+ * the compliance of the joined system. The compliance is the velocities along
+ * all coordinates under unit torques. Viscous terms (friction, back-EMF) are
  * explicit in the first half and implicit in the second. Together that is the
  * trapezoidal rule, which is stable for any coefficient. Dry friction is a
  * clamped multiplier in each half. So a stuck coordinate stays still, and no

@@ -1,5 +1,5 @@
-/* A free solid. Its four points have equal masses, 1 / w each, and six distance
- * rows D hold them together. The solid gives two matrices.
+/* A free solid. The four points of a solid have equal masses, 1 / w each, and
+ * six distance rows D hold them together. The solid gives two matrices.
  *
  * W = w (1 - D' (D D')^-1 D): accelerations under unit forces. The points move
  * as one body, so W = w N' N. The rows of N are an orthonormal basis of the six

@@ -1,5 +1,5 @@
-/* The cycle that hil/plant/articulated/cycle.py explains, with motors. It is in
- * C because a control tick has several steps. */
+/* The cycle that hil/plant/articulated/cycle.py explains, with motors. The
+ * cycle is in C because a control tick has several steps. */
 #include "point_steps.h"
 
 #include "linear.h"

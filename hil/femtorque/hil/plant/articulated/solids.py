@@ -25,8 +25,8 @@ Array = NDArray[np.float64]
 EDGES = ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3))
 EDGE_MATRIX = np.array([[float(k == j) - float(k == i) for k in range(4)] for i, j in EDGES])  # (6, 4)
 
-# Thinnest solid, as radius of gyration over size. Its square, 1e-6 of the solid's largest inertia, is the inertia that
-# is added. The condition number of H grows as its inverse square, 1e6, which leaves ten digits.
+# Thinnest solid, as radius of gyration over size. The added inertia is the square of this ratio, 1e-6 of the solid's
+# largest inertia. The condition number of H grows as its inverse square, 1e6, which leaves ten digits.
 THINNEST = 1e-3
 TRIANGLE_TOLERANCE = 1e-6  # of the trace: rounding of a printed tensor in the triangle inequality
 
@@ -73,8 +73,8 @@ GROUND = Solid("base", np.inf, np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0,
 def reduce(name: str, mass: float, com: ArrayLike, inertia: ArrayLike, size: float = 0.0) -> Solid:
     """Return the four points of a solid: mass kg, com (3,) m, inertia (3, 3) kg m^2 about com, in the solid's axes.
 
-    size: distance of the solid's mechanisms from the centre of gravity, m. It sets the thickness of a solid without
-    size. Raises BadInput with the solid's name if no set of point masses exists.
+    size: distance of the solid's mechanisms from the centre of gravity, m. This distance sets the thickness of a solid
+    without size. Raises BadInput with the solid's name if no set of point masses exists.
     """
     com, inertia = np.asarray(com, float), np.asarray(inertia, float)
     if not (np.isfinite(mass) and mass > 0.0):

@@ -3,7 +3,7 @@
 Degrees of freedom: the 12 coordinates of the four points of each solid, then one angle per rotor. The mass matrix is
 diagonal. Kinematic rows: six distances per solid, then the rows of the mechanisms, then one row per rotor and one row
 per pair of coupled coordinates. A rotor's row ties the rotor to its coordinate. A rotor turns with a coordinate on the
-motor's side of a reduction. Its inertia is reflected to the joint (N^2 Jm, which the paper omits).
+motor's side of a reduction. The rotor's inertia is reflected to the joint (N^2 Jm, which the paper omits).
 """
 
 from collections.abc import Mapping, Sequence

@@ -15,8 +15,8 @@ AK_FAULTS = {"over temperature": 1, "over current": 2, "over voltage": 3, "under
 
 
 class CubeMars(MiniCheetah):
-    """An AK drive. Unless `master` is given, it answers with its own identifier. Its reply ends with temperature and
-    error, and it has no timeout. Its loop is assumed to be the mini-cheetah's."""
+    """An AK drive. Unless `master` is given, it answers with its own identifier. The reply ends with temperature and
+    error. An AK drive has no timeout. The drive's loop is assumed to be the mini-cheetah's."""
 
     maker = MAKER
     error = Member(int, "own")

@@ -3,12 +3,12 @@ docs/en/dxl/protocol2.md, docs/en/dxl/x/*.md, _includes/en/dxl/control_table_*.m
 in pollen-robotics/rustypot pull request 122: it is not stuffed, and each part has the CRC of all parts before it. The
 packets (dxl_packets.c) and the motor (dxl_motor.c) are in C, with the numbers of this module.
 
-Seven facts are not published, and are chosen. The servo reads its encoder and its goals once a millisecond. Its current
-follows with a lag of half a millisecond. An expired watchdog takes the current or the duty away. A duty of zero shorts
-the motor. The servo is overloaded after 2 s at 0.9 of its stall current. Its heat has 0.5 J/(g K) and 7.5 K/W. A
-servo that is switched on in position mode stays where it is. Reg write, bulk read and indirect addresses are not
-modelled. The servo answers them with instruction and access errors. Profiles are not modelled either. Position mode (3)
-is modelled only for models whose factory settings have a P gain and no other gain.
+Seven facts are not published, and are chosen. The servo reads its encoder and its goals once a millisecond. The servo's
+current follows with a lag of half a millisecond. An expired watchdog takes the current or the duty away. A duty of zero
+shorts the motor. The servo is overloaded after 2 s at 0.9 of its stall current. The servo's heat has 0.5 J/(g K) and
+7.5 K/W. A servo that is switched on in position mode stays where it is. Reg write, bulk read and indirect addresses are
+not modelled. The servo answers them with instruction and access errors. Profiles are not modelled either. Position mode
+(3) is modelled only for models whose factory settings have a P gain and no other gain.
 
 A P gain is divided by 128 (e-manual). Here the result is in steps of duty a count, which the e-manual does not say. An
 XM540 then has 49 N m/rad at 12 V. Menagerie's aloha.xml has 43 N m/rad at ALOHA's waist, by identification. On an XL330

@@ -1,6 +1,7 @@
-"""Feetech's STS3215 in its PWM mode. It has the registers of LeRobot's table (src/lerobot/motors/feetech/tables.py).
-The values are the factory's, by Feetech's memory table as ROAR-QUTRC and python-st3215 print it. LeRobot says 250 for
-the return delay. Packets (sts_packets.c) and motor (sts_motor.c) are in C, with the numbers of this module.
+"""Feetech's STS3215 in its PWM mode. The servo has the registers of LeRobot's table
+(src/lerobot/motors/feetech/tables.py). The values are the factory's, by Feetech's memory table as ROAR-QUTRC and
+python-st3215 print it. LeRobot says 250 for the return delay. Packets (sts_packets.c) and motor (sts_motor.c) are in C,
+with the numbers of this module.
 
 The protections are from that table. Register 19 selects the protections that act on the motor (44: temperature,
 current, overload). A duty of 80 % (36) for 2 s (35) reduces the duty to 20 % (34). A current of 500 x 6.5 mA (28) for

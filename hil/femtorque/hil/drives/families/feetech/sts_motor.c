@@ -1,6 +1,6 @@
-/* The motor of an STS servo. This is C because six servos are stepped ten
- * thousand times a second. Bits of a duty above the sign bit add to its size
- * (LeRobot, pull request 4547). */
+/* The motor of an STS servo. The motor is in C because six servos are stepped
+ * ten thousand times a second. Bits of a duty above the sign bit add to its
+ * size (LeRobot, pull request 4547). */
 #include "sts.h"
 
 #include <math.h>

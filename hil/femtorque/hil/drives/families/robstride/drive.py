@@ -30,8 +30,8 @@ TRAITS = Traits(rate=20e3, bandwidth=1000.0, window=1e-3)
 
 
 class RobStride(Drive):
-    """A RobStride. It answers the host in bits 8 to 15 of the last frame that was no operation command. An operation
-    command has the torque in these bits."""
+    """A RobStride. The drive answers the host in bits 8 to 15 of the last frame that was no operation command. An
+    operation command has the torque in these bits."""
 
     kind, maker = "robstride", MAKER
     host, faults = Member(int, "own"), Member(int, "own")

@@ -39,8 +39,8 @@ static void state(robstride *own)
     put(data + 6, (uint32_t)fmax(rint(10.0 * m->temperature), 0.0));
 }
 
-/* Obey a frame that is no operation command. Its identifier has the number of
- * the host. */
+/* Obey a frame that is no operation command. The frame's identifier has the
+ * number of the host. */
 static int32_t other(robstride *own)
 {
     drive *d = &own->drive;
