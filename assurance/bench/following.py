@@ -2,8 +2,8 @@
 
 The signal is a hand's motion (tests.firmware.following.wave). Samples of the motion reach the receiver by one of five
 lines. Each way makes a reference from the samples every millisecond. The same PD law moves the same joint, an inertia
-of 1 kg m^2, along this reference. FOLLOW is the firmware's C. Feed-forward of its acceleration stands for exact inverse
-dynamics.
+of 1 kg m^2, along this reference. FOLLOW is the firmware's C. FOLLOW's acceleration is fed forward, in place of exact
+inverse dynamics.
 """
 
 from collections.abc import Callable, Sequence

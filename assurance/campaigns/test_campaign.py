@@ -72,7 +72,7 @@ def on_loops(name, folder):
     ("odrive-v3.6", ("sensor backwards",)),
 ])
 def test_that_faults_of_currents_end_where_they_must_before_much_flows(name, kinds, tmp_path):
-    """Each kind is played on one board; the bench has all kinds on every board."""
+    """Each kind is played on one board. The bench has all kinds on every board."""
     mechanism, own = on_loops(name, tmp_path)
     played(mechanism, f"campaign-{name}-current", lambda _: firsts(kinds)(own))
 

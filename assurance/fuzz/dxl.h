@@ -290,7 +290,7 @@ static bool any_goal(uint32_t i, const ft_frame *f)
     return within(i, (int32_t)(value ^ 0x8000u) - 0x8000);
 }
 
-/* Bring bytes on the wire, alone or after other bytes. Some look like an
+/* Bring bytes on the wire, before or after other bytes. Some look like an
  * answer. */
 static void scribble(input *in)
 {

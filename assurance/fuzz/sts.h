@@ -109,7 +109,7 @@ static bool any_goal(uint32_t i, const ft_frame *f)
            <= 1000.0f * ft_drive[i].share + 0.5f;
 }
 
-/* Bring bytes on the wire, alone or after other bytes. Some look like an
+/* Bring bytes on the wire, before or after other bytes. Some look like an
  * answer. */
 static void scribble(input *in)
 {

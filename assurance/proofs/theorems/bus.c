@@ -492,10 +492,10 @@ void prove_wire_begin(void)
 #else
 
 /* While the outputs are on, four conditions of a drive are noted in the same
- * tick. The drive is silent; its bus is off; it reports an error; or it is not
- * enabled, although it was enabled before or ENABLE_TICKS have passed. The
- * faults are DRIVE_SILENT, BUS_OFF and DRIVE_FAULT, of this joint or of an
- * earlier joint.
+ * tick. The drive is silent. The drive's bus is off. The drive reports an
+ * error. The drive is not enabled, although it was enabled before or
+ * ENABLE_TICKS have passed. The faults are DRIVE_SILENT, BUS_OFF and
+ * DRIVE_FAULT, of this joint or of an earlier joint.
  * Run: unwind=10 mechanisms=drives */
 void prove_bus_find(void)
 {

@@ -45,9 +45,10 @@ static bool well(void)
 }
 
 /* The controller reports any progress. The board takes received bytes out of
- * the buffer, at most as many as it has room for. The board hands bytes to send
- * on in pieces within the buffer, and never more bytes than were queued. Bytes
- * that do not fit are refused. The theorem holds at any total count of bytes.
+ * the buffer, and never more bytes than it has room for. The board hands bytes
+ * to send on in pieces within the buffer, and never more bytes than were
+ * queued. Bytes that do not fit are refused. The theorem holds at any total
+ * count of bytes.
  * Assumes: at most 4 bytes at a time, and a send buffer of 16 bytes. Longer
  * pieces and buffers run the same loops.
  * Run: unwind=8 define=PROOF_PORT mechanisms=f405rg-4:voltage */

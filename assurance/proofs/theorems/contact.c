@@ -131,8 +131,8 @@ void prove_contact_touch(void)
 
 /* An arm that gives way may go back if it has tried fewer than FT_RETURN_TRIES
  * times. Otherwise it stays. The count of tries is 0 when the arm gives way for
- * the first time. The arm goes back only in a tick in which no touch lasts and
- * each joint is at rest, after FT_CONTACT_QUIET such ticks in a row.
+ * the first time. The arm goes back only after FT_CONTACT_QUIET ticks in a row
+ * in which no touch lasts and each joint is at rest.
  * Run: unwind=8 floats mechanisms=returning */
 void prove_contact_returns(void)
 {

@@ -1,10 +1,10 @@
 /* A wire of Dynamixel X servos, ft_dxl.c, and the frames to them,
  * ft_dynamixel.c.
  *
- * Received bytes have any values; their number is up to the buffer's size.
- * Frames of a tick are any frames, in any state that well() allows. Tests with
- * noise, not these proofs, show that packing and taking in keep to their
- * buffers. */
+ * Received bytes have any values. The number of received bytes is up to the
+ * buffer's size. Frames of a tick are any frames, in any state that well()
+ * allows. Tests with noise, not these proofs, show that packing and taking in
+ * keep to their buffers. */
 #include "wires.h"
 
 #include "ft_dxl.c"

@@ -28,8 +28,8 @@ static void anything(void)
 }
 
 /* For any measured values, plan and state of the tick before, NaN included, a
- * joint's torque is finite and at most the joint's effort. A motor's duty is
- * at most 2; angles_duty has the exact bound, at a voltage no larger than the
+ * joint's torque is finite and at most the joint's effort. A motor's duty is at
+ * most 2. angles_duty has the exact bound, at a voltage no larger than the
  * joint's bound. Assumes: a bus voltage that is no fault. Any other voltage is
  * UNDER_VOLTAGE or OVER_VOLTAGE in the same tick, and no duty is given
  * (safety_faults, app_outputs).

@@ -12,9 +12,9 @@
 #include "ft_converter.c"
 #include "ft_sampling.c"
 
-/* Existing channels convert the board's measurements, at most as many as the
- * converter has room for. Each wait for the converter ends, and each result is
- * read from its place.
+/* Existing channels convert the board's measurements. There are never more
+ * channels than the converter has room for. Each wait for the converter ends,
+ * and each result is read from its place.
  * Run: unwind=5 registers define=PROOF_CONVERTERS mechanisms=f405rg-4:voltage,nucleo-g474re-6:voltage,odrive-v3.6:voltage */
 void prove_measured_board(void)
 {

@@ -212,7 +212,7 @@ void prove_port_sequence(void)
 
 /* A request of the host is posted only if its token is new and no other
  * request is posted. Then exactly that request is posted. State, fault, flags,
- * source, silence and token stay as they are.
+ * source, silence and token do not change.
  * Run: unwind=10 */
 void prove_port_request(void)
 {

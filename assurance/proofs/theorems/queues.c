@@ -137,8 +137,8 @@ void prove_queue_sends(void)
     END;
 }
 
-/* The tick queues as many frames as there are drives, unchanged, and takes the
- * oldest received frame, each once.
+/* The tick queues one frame for each drive, unchanged, and takes the oldest
+ * received frame, each once.
  * Run: unwind=10 mechanisms=can:robomaster,can:three,can:fd */
 void prove_queue_tick(void)
 {

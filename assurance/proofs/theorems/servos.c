@@ -1,8 +1,8 @@
 /* A wire of servos, ft_sts.c, and the frames to them, ft_feetech.c.
  *
- * Received bytes have any values; their number is up to the buffer's size.
- * Frames of a tick are any frames. One invariant, well(), holds at the start.
- * Packing frames and taking in bytes keep it. */
+ * Received bytes have any values. The number of received bytes is up to the
+ * buffer's size. Frames of a tick are any frames. One invariant, well(), holds
+ * at the start. Packing frames and taking in bytes keep it. */
 #include "wires.h"
 
 #ifdef PROOF_CAME

@@ -69,10 +69,11 @@ static bool lets_through(const ft_loop_solution *now)
 }
 
 /* Solving the loops, a tick, taking frames, and a round of a start are free of
- * run-time errors, for any motion and state, NaN included, conversions of
- * reals included. Four poses are a fault of the same tick: a singular one, a
- * pose with too large a correction, a pose whose joints would move too far, and
- * a pose with a NaN. In this tick no torque is updated and no joint moves on.
+ * run-time errors, conversions of reals included. The theorem holds for any
+ * motion and state, NaN included. Four kinds of poses are a fault of the same
+ * tick: a singular pose, a pose with too large a correction, a pose whose
+ * joints would move too far, and a pose with a NaN. In this tick no torque is
+ * updated and no joint moves on.
  * Assumes: step_starts, for the pace of a round; a correction has passed
  * ft_holds(), as in the only call.
  * Run: unwind=16 floats slice mechanisms=five_bar */

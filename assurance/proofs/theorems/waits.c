@@ -55,8 +55,8 @@ void prove_wait_tells(void)
     END;
 }
 
-/* For any values of the cycle counter, a pause ends after as many looks as the
- * pause has cycles.
+/* For any values of the cycle counter, a pause ends after at most one read for
+ * each of its cycles.
  * Run: unwind=2 contracts */
 void prove_wait_pauses(void)
 {

@@ -53,9 +53,10 @@ def servos(on: VirtualBoard) -> list[Dynamixel]:
 
 
 def test_the_image_moves_the_arm_as_the_host_computes_it_far_nearer_than_pd_alone():
-    """The gears have no backlash. The error is a fifteenth of the error with PD alone: about a count of the encoders,
-    1.5 mrad. The error is larger if a servo's millisecond lies late in the board's tick (1.94 and 2.01 mrad of the
-    waist were seen). The wire is busy for the time that `check` says. Seven servos would need too much time."""
+    """The gears have no backlash. The error is a fifteenth of the error without feed-forward. It is about a count of
+    the encoders, or 1.5 mrad. The error is larger if a servo's millisecond lies late in the board's tick (1.94 and 2.01
+    mrad of the waist were seen). The wire is busy for the time that `check` says. Seven servos would need too much
+    time."""
     with board() as on:
         times: list[tuple[float, int]] = []
         on.wiring.buses.lines["servos"].log = lambda seconds, packet: times.append((seconds, len(packet)))

@@ -14,7 +14,7 @@ BIT = 1e-6
 
 
 class Talker(Other):
-    """A node that notes the times of its sent frames and of received frames, and the events of its own frames."""
+    """A node that notes the times of its sent frames and of received frames, and the events of the sent frames."""
 
     def __init__(self, wire: Wire, fd: bool = False, timing: BitTiming = MEGABIT,
                  fast: BitTiming = FIVE_MEGABITS) -> None:

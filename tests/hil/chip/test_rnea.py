@@ -1,5 +1,5 @@
-"""The emulated core computes torques at one instant with the host's bits, in as many instructions as the README
-says."""
+"""The emulated core computes torques at one instant with the host's bits. The number of instructions is that of the
+README."""
 
 import numpy as np
 import pytest

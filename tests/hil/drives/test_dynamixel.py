@@ -242,7 +242,7 @@ def test_that_a_motor_floats_while_it_is_off_and_a_duty_is_a_share_of_the_supply
 
 
 def test_that_position_mode_gives_a_duty_by_its_p_gain_within_the_goal_of_duty():
-    """The factory gain is 800 / 128 steps of duty a count; 885 steps are a full duty. A servo that is switched on stays
+    """The factory gain is 800 / 128 steps of duty a count. A full duty has 885 steps. A servo that is switched on stays
     where it is."""
     bench = Bench()
     bench.write(x.ENABLE, 1, 1)

@@ -107,7 +107,7 @@ def test_in_the_mode_that_it_comes_with_it_holds_its_position():
 
 
 def test_in_position_mode_an_integral_of_the_velocitys_error_carries_a_load_unless_its_gain_is_none():
-    """The stiffness is pos_gain times vel_gain; the factory's is 3.3 N m a turn."""
+    """The stiffness is pos_gain times vel_gain. The factory's stiffness is 3.3 N m a turn."""
     left = {}
     for integrator in (2.0 / 6.0, 0.0):
         client = Client(inertia=0.002, watchdog=0.0)

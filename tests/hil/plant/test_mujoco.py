@@ -28,7 +28,7 @@ TABLE = """<mujoco><compiler angle="radian"/><worldbody>
 
 
 def without_loss(mechanism):
-    """Return the model in MuJoCo with inertia and gravity alone, for mj_inverse."""
+    """Return the model in MuJoCo with only inertia and gravity, for mj_inverse."""
     model = mujoco.MjModel.from_xml_string(mjcf(mechanism))
     model.dof_armature[:] = model.dof_damping[:] = model.dof_frictionloss[:] = 0.0
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_LIMIT | mujoco.mjtDisableBit.mjDSBL_CONTACT

@@ -13,8 +13,8 @@ from tests.support.oracle import pinocchio_of, planar_chain, random_tree, rnea
 
 
 def driven_tree(rng: np.random.Generator, n: int, field: bool = False) -> Mechanism:
-    """Return a random tree. The tree's joints have friction, springs and motors; some motors have no inductance, and
-    some joints no motor. field: friction also falls with the velocity and rises with the load."""
+    """Return a random tree. The tree's joints have friction, springs and motors. Some motors have no inductance, and
+    some joints have no motor. field: friction also falls with the velocity and rises with the load."""
     tree = random_tree(rng, n)
     joints = []
     for joint in tree.joints:

@@ -20,7 +20,7 @@ class Firm(Steady):
 
 
 class Careless(Firm):
-    """A person who releases a joint as soon as it is turned, and presses Enter when the joint lies."""
+    """A person who releases a joint right after turning it, and presses Enter when the joint lies."""
 
     def readline(self) -> str:
         super().readline()

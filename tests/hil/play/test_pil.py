@@ -61,7 +61,7 @@ def on_board(board, **options):
 
 @contextmanager
 def relay(board):
-    """Return the relay alone, for tests of the line."""
+    """Return the relay without a host, for tests of the line."""
     mechanism = rig.three_link()
     configuration = Configuration.of(mechanism, pil=True)
     device, wall = open_port(board.url, configuration.baud), VirtualClock(board)

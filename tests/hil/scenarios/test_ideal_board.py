@@ -1,4 +1,5 @@
-"""Closed mechanisms under an ideal board: feed-forward with the cut's force against PD alone and the bare partition.
+"""Closed mechanisms under an ideal board. Feed-forward with the cut's force is compared with PD and with the bare
+partition.
 
 Inverse model and plant share only the mechanism file.
 """

@@ -31,7 +31,7 @@ static double formed(float t)
 /* For any two numbers of up to 10^6, the cosine and sine of their rotation are
  * at most 1 + 2e-6. For every single-precision squared length t up to 2e12,
  * one over its root is too large by at most 1.8e-6 of it. No number is larger
- * than that root, but for rounding of the sum of squares.
+ * than that root, except for rounding of the sum of squares.
  * Run: exhaust mechanisms=five_bar */
 void prove_rotation_bounds(void)
 {

@@ -438,9 +438,10 @@ static void any_state(void)
  * segments. Formed numbers are for a step into a waiting segment, or for a
  * motion's first pose. Whole waiting motions are counted, at most one too
  * early. A forgotten ring is empty. The theorem holds in any two calls after
- * any such state, while one tick passes a segment, starts a motion or drops it.
- * Assumes: a ring of four segments; room for every push, and formed numbers of
- * waiting segments alone (knots_full, motion_prepare); and no motion that is
+ * any of these states, while one tick passes a segment, starts a motion or
+ * drops it.
+ * Assumes: a ring of four segments; room for every push, and formed numbers
+ * only of waiting segments (knots_full, motion_prepare); and no motion that is
  * played whole in one call of the main loop.
  * Run: exhaust interrupts=ft_queue.c */
 void prove_queue_struck(void)

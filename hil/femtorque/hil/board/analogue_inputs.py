@@ -34,7 +34,7 @@ class Senses:
 
     def describe(self, states: Any) -> None:
         """Describe the voltages on analogue pins to C. states: by converter and channel. The first converter samples
-        motor currents; the last converter samples bus voltage and temperatures."""
+        motor currents. The last converter samples bus voltage and temperatures."""
         first, last = self._chip.converters[0], self._chip.converters[-1]
         for number, j in self._sensor_channels.items():
             self._describe_sensor(states[first.slot][number], j)

@@ -126,7 +126,7 @@ class PlantCoupler:
     # -- called by C ----------------------------------------------------------
 
     def _describe(self) -> None:
-        """Describe bridges, brakes, sensors and encoders to C. While time alone changes them, C asks for the
+        """Describe bridges, brakes, sensors and encoders to C. While the passing of time changes them, C asks for the
         description again."""
         state, wiring = self.state, self._wiring
         wiring.power.describe(state)

@@ -51,7 +51,7 @@ _HALL = InLine(1.65, 0.066, 0.3, 3.0)
 # limits the output to 3.3 V.
 _SHUNT_OHM, _MIDDLE_V, _AMPLIFIER_LOW_V, _AMPLIFIER_HIGH_V = 500e-6, 1.65, 0.3, 3.3
 
-# by board and pin. M0_IB is PC0 and M1_IB is PC3 in ODrive's main.h; half bridge B is output 2 of TIM1 and of TIM8.
+# by board and pin. M0_IB is PC0 and M1_IB is PC3 in ODrive's main.h. Half bridge B is output 2 of TIM1 and of TIM8.
 PARTS: dict[str, dict[str, InLine | LowShunt]] = {
     "f405rg-4": {pin: _HALL for pin in ("PC0", "PC1", "PC2", "PC3")},
     "nucleo-g474re-6": {pin: _HALL for pin in ("PB11", "PA6", "PA7", "PC4")},
@@ -60,9 +60,9 @@ PARTS: dict[str, dict[str, InLine | LowShunt]] = {
 
 
 class CurrentSensor(Adjustable):
-    """A sensor of a motor; C computes its voltage (coupled.c). backwards: mounted the wrong way round. gain: share of
-    its signal that is left. stuck: V on its pin at any current. noise: largest error of a reading, V, in either
-    direction."""
+    """A sensor of a motor. C computes the sensor's voltage (coupled.c). backwards: mounted the wrong way round. gain:
+    share of its signal that is left. stuck: V on its pin at any current. noise: largest error of a reading, V, in
+    either direction."""
 
     def __init__(self, board: str, pin: str, chip: Stm32, drivers: list[Drv8301], window: Callable[[], Window]) -> None:
         self._part, self._chip, self._drivers, self._window = PARTS[board][pin], chip, drivers, window

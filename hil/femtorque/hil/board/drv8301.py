@@ -55,7 +55,7 @@ class Drv8301(Adjustable):
     # -- its pins -----------------------------------------------------------
 
     def enable(self, seconds: float, high: bool) -> None:
-        """Set the level of EN_GATE. A short low pulse clears latched faults; a long low pulse resets all registers."""
+        """Set the level of EN_GATE. A short low pulse clears latched faults. A long low pulse resets all registers."""
         if high == self.enabled:
             return
         if high:
@@ -93,7 +93,7 @@ class Drv8301(Adjustable):
         return bool(self._lib.drv8301_awake(self._state, seconds))
 
     def settled(self, seconds: float) -> bool:
-        """Return true if time alone changes nothing any more."""
+        """Return true if the driver will not change with time."""
         return not self.enabled or seconds - self._state.since >= _WAKE_S
 
     def drives(self, seconds: float) -> bool:

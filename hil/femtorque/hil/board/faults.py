@@ -147,7 +147,7 @@ def _heat(board: VirtualBoard) -> None:
 
 
 def sag(low: float, fall_s: float, stay_s: float, look: Act = lambda board: None) -> Act:
-    """Let the supply of the chip itself fall, stay low for a while, and come back. look: done after each step."""
+    """Let the chip's supply fall, stay low for a while, and come back. look: done after each step."""
     def act(board: VirtualBoard) -> None:
         chip, began = board.chip, board.seconds
 

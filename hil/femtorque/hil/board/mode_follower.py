@@ -5,8 +5,8 @@ from femtorque.hil.plant import Driven, follow
 
 
 class ModeFollower:
-    """switched: (seconds, mode, reason) of each change so far. The reason says why the plant did not follow; it is
-    empty if the plant followed."""
+    """switched: (seconds, mode, reason) of each change so far. The reason says why the plant did not follow. If the
+    plant followed, the reason is empty."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         self._mechanism = mechanism
@@ -21,7 +21,7 @@ class ModeFollower:
 
     def computed(self, mode: int, held: float) -> None:
         """Note the mode of torques that a tick under power has computed. held: time from which these torques act, s. A
-        board without power keeps its mode; it returns to the first mode when it is armed again."""
+        board without power keeps its mode. When armed again, the board returns to the first mode."""
         if mode != self._mode:
             self._mode = mode
             self._coming.append((held, mode))

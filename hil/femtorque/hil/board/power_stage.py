@@ -62,7 +62,7 @@ class PowerStage:
     # -- motors -------------------------------------------------------------
 
     def settled(self) -> bool:
-        """Return true if time alone changes nothing in the power stage."""
+        """Return true if the power stage will not change with time."""
         now = self._chip.seconds
         if self.sleeping and not self.sleeping.settled(now):
             return False

@@ -22,7 +22,7 @@ class SleepingBridges:
         return True
 
     def settled(self, seconds: float) -> bool:
-        """Return true if time alone changes nothing any more."""
+        """Return true if the bridges will not change with time."""
         return not self._awake or seconds - self._since >= self.wake_s
 
     def drives(self, seconds: float) -> bool:

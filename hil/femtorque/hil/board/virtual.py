@@ -3,7 +3,7 @@ socket.
 
 Time is the chip's. Time passes only in `run`, `advance` or a sleep of `VirtualClock`. So outcomes do not depend on the
 machine's speed. On a cable they do not depend on its network either. Parts at the chip's pins are in
-femtorque.hil.board.wiring; femtorque.hil.board.coupler keeps the plant at the chip's time.
+femtorque.hil.board.wiring. The coupler (femtorque.hil.board.coupler) keeps the plant at the chip's time.
 """
 
 from __future__ import annotations

@@ -474,7 +474,7 @@ void wire_hold(wire *w)
     task_after(w->parts, &w->presses, FLAG * w->slowest);
 }
 
-/* Release the wire. Nodes may send after as many recessive bits as make a bus
+/* Release the wire. Nodes may send after the recessive bits that make a bus
  * idle. */
 void wire_release(wire *w)
 {

@@ -191,7 +191,7 @@ static void frame_of(const bxcan *b, int32_t m, can_frame *f)
         f->data[k] = (uint8_t)(box[2 + k / 4] >> 8 * (k % 4));
 }
 
-/* Return a mailbox's rank; the mailbox with the lowest rank is sent first. The
+/* Return a mailbox's rank. The mailbox with the lowest rank is sent first. The
  * rank is the order of requests, or the identifier and then the mailbox's
  * number (32.7.1). */
 static uint64_t priority(const bxcan *b, int32_t m)
@@ -486,7 +486,7 @@ int bxcan_read(bxcan *b, uint32_t word, uint64_t *value)
     return b->can.parts->bxcans[0].can.clocked;
 }
 
-/* Write a register; return 0 if Python must. */
+/* Write a register. Return 0 if Python must write it. */
 int bxcan_write(bxcan *b, uint32_t word, uint32_t value)
 {
     if ((value & ~b->writable[word] & ~b->words[word]) ||

@@ -17,7 +17,7 @@ enum { BXCAN_INAK = 1, BXCAN_SLAK = 2, BXCAN_ERRI = 4, BXCAN_SLAKI = 0x10 };
 enum { BXCAN_TXM = 0x100, BXCAN_RXM = 0x200, BXCAN_SAMP = 0x400 };
 enum { BXCAN_RX = 0x800 };
 
-/* Bits of TSR are for mailbox 0; each next mailbox has its bits eight places
+/* Bits of TSR are for mailbox 0. Each next mailbox has its bits eight places
  * further. Then follow bits of RF0R, ESR, TIR and RIR, BTR and FMR. Bits of
  * IER: FMPIE0 and the next two are for FIFO 0; the bits for FIFO 1 are three
  * places further. */

@@ -1,6 +1,6 @@
-"""C sources that are compiled for the Cortex-M4F. Functions are called one at a time; every instruction is counted.
+"""C sources that are compiled for the Cortex-M4F. Functions are called one at a time, and every instruction is counted.
 
-Tests use it to measure ft_step alone: bits, instructions, stack. femtorque.hil.board.virtual runs whole images.
+Tests use the library to measure only ft_step: bits, instructions, stack. femtorque.hil.board.virtual runs whole images.
 """
 
 from __future__ import annotations

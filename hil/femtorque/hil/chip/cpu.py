@@ -230,7 +230,7 @@ class CortexM4:
             self._execute(until)
 
     def _execute(self, until: int) -> None:
-        """Run until a cycle, until the next event, or until the code itself needs Python."""
+        """Run until a cycle, until the next event, or until the code needs Python."""
         core, count, events, c = self._core, self._count, self.events, self._in_c
         self.parts.state.attend = False
         why = c.core_run(core, until, events.next_here(), events.next_order)

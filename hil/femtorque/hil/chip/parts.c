@@ -29,7 +29,7 @@ void parts_plan(parts *l, due *d, int64_t at)
         count->deadline = d->at;
 }
 
-/* Ask Python, which may plan events of its own. */
+/* Ask Python, which may plan events. */
 double parts_ask(parts *l, int32_t what, int32_t which, double value)
 {
     l->attend = 1;

@@ -1,4 +1,5 @@
-"""Simulated time: events at processor cycles, in C and in Python; and the library of the chip's and the buses' C."""
+"""Simulated time as events at processor cycles, in C and in Python. The package also has the library of the chip's and
+the buses' C."""
 
 import lazy_loader
 

@@ -14,8 +14,8 @@ Kind = TypeVar("Kind")
 
 
 class Member(Generic[Kind]):
-    """An attribute that stands for an attribute of a part of the object, such as its struct in C. part: path to the
-    part. name: of the attribute in the part, if it differs."""
+    """An attribute that reads and writes an attribute of a part of the object, for example of a struct in C. part: path
+    to the part. name: of the attribute in the part, if it differs."""
 
     def __init__(self, kind: Callable[[Any], Kind], part: str = "state", name: str = "") -> None:
         self._kind, self._part, self._name, self._path = kind, attrgetter(part), name, part

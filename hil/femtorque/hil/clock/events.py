@@ -28,7 +28,7 @@ class Event:
 
 
 class Events:
-    """Python's queue of events; C has the events of the chip's parts. deadline: cycle at which execution must stop for
+    """Python's queue of events. C has the events of the chip's parts. deadline: cycle at which execution must stop for
     the next event.
 
     now: the clock, which its owner advances. done: all events up to this cycle have happened; later events wait for the

@@ -1,6 +1,6 @@
 """The waiting for flash in an image's control ticks. The model of the chip's flash
-(femtorque.hil.chip.timing.FlashFetch) gets the instructions of every tick as they are executed. The model's caches are
-empty when a tick begins, which is the worst case."""
+(femtorque.hil.chip.timing.FlashFetch) gets the executed instructions of every tick. The model's caches are empty when a
+tick begins, which is the worst case."""
 
 from femtorque.hil.board import VirtualBoard
 from femtorque.hil.chip import FIRST_IRQ, FLASH_MEMORIES, FLASH_START, FlashFetch, Handled

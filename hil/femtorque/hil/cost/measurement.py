@@ -3,7 +3,7 @@
 The image homes, arms, plays a short motion of all its joints and disarms. Then it goes through worst_tick_tour.py,
 which includes the worst tick. Instructions are exact. Two models give the cycles and the waiting for flash
 (hil/chip/timing.py). Code that no tick has executed counts with the longest path through it (hil/cost/longest_path.py).
-Current loops count as often as they interrupt the tick.
+Current loops count once for each interruption of the tick.
 """
 
 import math

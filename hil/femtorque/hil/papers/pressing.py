@@ -1,7 +1,7 @@
 """A motor board lets the arm of the flexible manipulator's paper press on a floor. The board is the flash image. The
 arm has motors, friction and encoders.
 
-In the paper the torques alone drive the arm. A board receives motions and forms the torque of the arm without contact.
+In the paper only the torques drive the arm. A board receives motions and forms the torque of the arm without contact.
 The streamed motion runs through the floor, so that the feedback gives the rest of the torque. The streamed motion is
 found in advance. The streamed motion is the motion of an arm without a floor, driven by the planned torques and by the
 board's PD law towards the planned motion. The torque of this free motion plus the PD law's torque equals the planned

@@ -25,8 +25,9 @@ typedef struct {
     const double *bend, *lean, *EI; /* (stations, n) twice, (stations) */
 } flexible_model;
 
-/* x, v, a: joints, then elastic coordinates. wall: called during each step; it
- * writes the wall's forces at x, v to `pushed` and returns 0 on failure. */
+/* x, v, a: joints, then elastic coordinates. wall: called during each step.
+ * wall writes the wall's forces at x, v to `pushed` and returns 0 on
+ * failure. */
 typedef struct {
     const flexible_model *model;
     double *x, *v, *a;

@@ -4,7 +4,7 @@
  * small products.
  *
  * Vectors are three numbers, matrices nine, row by row. Body 0 is the base.
- * Joint k moves body k; the joint's data are at k - 1. */
+ * Joint k moves body k. The joint's data are at k - 1. */
 #include "rigid_tree.h"
 
 #include <math.h>

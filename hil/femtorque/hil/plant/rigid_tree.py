@@ -1,4 +1,4 @@
-"""Forward dynamics of a tree of rigid bodies in joint coordinates, from the mechanism's links and joints alone.
+"""Forward dynamics of a tree of rigid bodies in joint coordinates, from only the mechanism's links and joints.
 
 The module shares nothing with the inverse model. The equations use world-frame Jacobians of the centres of gravity and
 M = sum m Jv' Jv + Jw' I Jw. The velocity forces are a matrix that is linear in the velocities: C(v) v are the Coriolis,

@@ -189,7 +189,7 @@ def wired(plant: Driven) -> Driven: ...
 
 
 def wired(plant: Driven) -> Driven:
-    """Return the plant that is wired to a board: the plant itself if every joint is streamed."""
+    """Return the plant that is wired to a board. If every joint is streamed, this is the given plant."""
     if not isinstance(plant, Plant) or len(plant.mechanism.streamed) == plant.n:
         return plant
     return Wired(plant)

@@ -45,12 +45,12 @@ class Result:
     measured_rms, measured_max: desired minus measured position over the same ticks. ended: 'done', or the reason for
     another end. state: the board's last. instructions_step: of ft_step in the worst tick in motion.
     instructions_tick_mean, instructions_tick: of the tick interrupt in motion, mean and worst. All three are 0 if
-    nothing counts them. cycles_tick: worst in motion. A real board's image counts them; a virtual board's chip model
-    computes them. frames: to the board. bit_identical: True if the image's feed-forward torques of the whole motion
-    equal the host's float32 bit for bit; None if the motion was not played to its end in one piece. outputs_safe: at
-    the very end. driven: streamed joints that a virtual board drives at the end. switched: (seconds since power-on,
-    mode, the reason why the plant did not follow, or ""). modes: consecutive mode numbers in STATUS. still: True if
-    every joint rests at the very end. pushed: distance that the arm has moved a thing in its scene, m.
+    nothing counts them. cycles_tick: worst in motion. A real board's image counts the cycles. On a virtual board the
+    chip's model computes them. frames: to the board. bit_identical: True if the image's feed-forward torques of the
+    whole motion equal the host's float32 bit for bit; None if the motion was not played to its end in one piece.
+    outputs_safe: at the very end. driven: streamed joints that a virtual board drives at the end. switched: (seconds
+    since power-on, mode, the reason why the plant did not follow, or ""). modes: consecutive mode numbers in STATUS.
+    still: True if every joint rests at the very end. pushed: distance that the arm has moved a thing in its scene, m.
     """
 
     mechanism: Mechanism
@@ -191,7 +191,7 @@ def serve_board(mechanism: Mechanism, port: int | str, announce: Callable[[str],
                 feedforward: bool = True, pil: bool = False, out: Path | None = None,
                 kind: type[VirtualBoard] = VirtualBoard,
                 around: Callable[[Any], AbstractContextManager[None]] = nullcontext) -> int:
-    """Serve a virtual board in real time; hosts may come and go. Return the number of its ticks.
+    """Serve a virtual board in real time. Hosts may come and go. Return the number of its ticks.
 
     port: a TCP port (0: any), or unix:PATH. pil: use the pil image, for femtorque.hil.play.pil.run; nothing moves here
     then. announce: called with the url once the board is there. around: a context that lasts as long as the board.

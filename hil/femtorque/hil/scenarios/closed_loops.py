@@ -1,4 +1,5 @@
-"""Closed mechanisms on the virtual board: PD alone, with the paper's bare partition, and with the force at the cut.
+"""Closed mechanisms on the virtual board under three laws: PD without feed-forward, PD with the paper's bare partition,
+and PD with the force at the cut.
 
 Each law is an exact image with its feed-forward on the articulated plant, with friction and encoders.
 """

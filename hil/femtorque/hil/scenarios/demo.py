@@ -1,7 +1,8 @@
 """`femtorque demo`: the three-link experiment of Isobe's Figs 6 to 8 on the virtual board.
 
-The demo plays one motion twice with the same gains, friction and encoders: with PD alone, and with feed-forward + PD.
-`sweep` adds half and quarter gains and the paper's 10 ms, and draws a figure like Fig. 8.
+The demo plays one motion twice with the same gains, friction and encoders. The first run has PD without feed-forward,
+and the second has feed-forward + PD. `sweep` adds half and quarter gains and the paper's 10 ms, and draws a figure like
+Fig. 8.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ def _curves(mechanism: Mechanism, result: Result) -> tuple[NDArray[np.float64], 
 
 
 def cases(sweep: bool) -> list[Case]:
-    """Return the cases PD alone and feed-forward + PD at 1 kHz and full gains. sweep: at every rate and gain."""
+    """Return the cases PD and feed-forward + PD at 1 kHz and full gains. sweep: at every rate and gain."""
     rates, factors = (list(RATES), FACTORS) if sweep else ([EXAMPLE.name], FACTORS[:1])
     return [Case(file, factor, ff) for file in rates for factor in factors for ff in (False, True)]
 

@@ -77,7 +77,7 @@ class Short(Table):
 
 
 class Solid(Table):
-    """A form with a density, fixed in a link. A link can have several solids. Lengths are in m; a mesh has units of
+    """A form with a density, fixed in a link. A link can have several solids. Lengths are in m. A mesh has units of
     `scale` m."""
 
     link: str

@@ -61,7 +61,7 @@ def swings(scenario: Scenario, short: bool = False) -> list[Swing]:
 
 
 def swing(mechanism: Mechanism, test: ServoTest, run: ServoRun, short: bool = False) -> Swing:
-    """Turn, hold, and measure the tip. The servo gives its torque to the hub; the rotor turns with the hub."""
+    """Turn, hold, and measure the tip. The servo gives its torque to the hub, and the rotor turns with the hub."""
     plant, servo = Plant(mechanism), Servo(kp=run.kp, kd=run.kd)
     assert plant.loads.beams is not None
     element = plant.loads.beams.elements[-1]

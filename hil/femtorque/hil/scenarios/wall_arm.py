@@ -1,7 +1,7 @@
 """The flexible manipulator at a wall ("The inverse kinematics and dynamics of a flexible manipulator"). The tip moves
 along the wall and presses on it.
 
-As in the paper, the torques of the boundary-value motion alone drive the arm. With feedback, a motor in the third joint
+As in the paper, only the torques of the boundary-value motion drive the arm. With feedback, a motor in the third joint
 adds `gain` times the lever times the missing force of its low-passed sensor, one step late.
 """
 

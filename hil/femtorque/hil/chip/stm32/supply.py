@@ -1,4 +1,4 @@
-"""The supply of the chip itself: its voltage, the voltage detector, and external interrupt line 16.
+"""The chip's supply: voltage, voltage detector, and external interrupt line 16.
 
 Thresholds are typical values of the F405's data sheet (embedded reset and power control block characteristics). The
 G474's thresholds are the same within 0.05 V, but its level 7 is an external input.

@@ -10,7 +10,7 @@ from femtorque.hil.clock import ChipState
 
 
 class MessageRam(PeripheralPartlyInC):
-    """Message RAM. Writes must be whole words; reads may have any size. The content is arbitrary after power-on."""
+    """Message RAM. Writes must be whole words. Reads may have any size. The content is arbitrary after power-on."""
 
     def __init__(self, base: int, parts: ChipState) -> None:
         self._words, self._count = parts.state.message_ram, parts.lib.FDCAN_RAM_WORDS

@@ -2,7 +2,7 @@
 
 A beam of E elements has E + 1 nodes. The mass of half an element on each side of a node is that node's cell, a slender
 solid with rotary inertia. So the whole beam has exactly the mass, the centre of gravity and the inertia of a uniform
-beam, and the mass matrix stays diagonal. A mechanism joins a node as it joins any solid.
+beam, and the mass matrix stays diagonal. A mechanism joins a node like any solid.
 
 Between two nodes lies an elastic element in the co-rotational frame of its chord c = pB - pA of length l. The element's
 strains are the slopes of the nodes' sections against the chord, and the twist,

@@ -1,7 +1,7 @@
 """Coordinates along mechanisms: the angle of a hinge, the travel of a slide.
 
 Each coordinate is a function of two bilinear forms (elements.coordinate). The angle of a hinge is atan2 of sine and
-cosine. The travel of a slide is one form; its second form is zero. A torque times the gradient of a coordinate is
+cosine. The travel of a slide is one form, and its second form is zero. A torque times the gradient of a coordinate is
 "applying the torque about the hinge axis in the local frame": equal and opposite on the two solids, with the work
 torque times velocity.
 """

@@ -8,7 +8,7 @@
 The paper leaves the start undefined: gamma(0) follows from C gamma = -Cdot v. The paper's cycle keeps the velocities on
 the rows but not the positions, which drift. The projection moves x(n+1) back along M^-1 C(n)' and adds the same
 displacement over t to v(n+1/2). The cycle is then the RATTLE scheme (Andersen, J. Comput. Phys. 52, 1983): symplectic,
-without drift of closure or energy. The correction is a modified Newton iteration with the factor of the last cycle; two
+without drift of closure or energy. The correction is a modified Newton iteration with the factor of the last cycle. Two
 or three rounds suffice. The scheme is of second order: a solid that turns by a in a step turns (1 + a^2/6) times as far
 as its velocity says. Forces along coordinates are added to both half steps. hil/plant/articulated/point_steps.c takes
 the step.

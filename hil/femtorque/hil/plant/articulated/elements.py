@@ -1,9 +1,9 @@
 """Mechanisms: elements with two points, each in a frame fixed in a solid ("MECHANISMS").
 
-The rows of a mechanism are written in its local frame, where their form is simple. Frame A lies in one solid, frame B
-in the other; the two coincide at the mechanism's zero. Axis 3 (z) is the axis of a hinge, the direction of a slide or
-the normal of a plane. A universal joint turns about axis 3 of A and about axis 1 of B. Every row is a bilinear form
-that keeps its value in the assembled mechanism:
+The rows of a mechanism are written in its local frame, where their form is simple. Frame A lies in one solid, and frame
+B in the other. Both frames coincide at the mechanism's zero. Axis 3 (z) is the axis of a hinge, the direction of a
+slide or the normal of a plane. A universal joint turns about axis 3 of A and about axis 1 of B. Every row is a bilinear
+form that keeps its value in the assembled mechanism:
 
     fixed      3 coincidence rows, 3 orientation rows
     hinge      3 coincidence rows, 2 that keep B's axis normal to A's first two axes

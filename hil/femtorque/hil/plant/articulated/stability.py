@@ -1,10 +1,10 @@
 """The stability step of the explicit cycle: 2 / omega. omega is the fastest oscillation that springs and beams allow.
 
 The bound of omega comes from the joined solids, set free of one another. A mechanism only adds constraints, and a
-constraint never raises the largest frequency. So the bound holds in every pose in which the springs' lever arms are the
-same; a margin covers other poses. Dampers act on the velocity extrapolated from the last cycle, v + t gamma. With
-dampers the step falls to (2 / omega) (sqrt(1 + 4 zeta^2) - 2 zeta), the root where the cycle's amplification leaves the
-unit circle.
+constraint never raises the largest frequency. So the bound holds in every pose with the same lever arms of the springs.
+A margin covers other poses. Dampers act on the velocity extrapolated from the last cycle, v + t gamma. With dampers the
+step falls to (2 / omega) (sqrt(1 + 4 zeta^2) - 2 zeta), the root where the cycle's amplification leaves the unit
+circle.
 """
 
 import numpy as np

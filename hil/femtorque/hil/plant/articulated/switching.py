@@ -6,8 +6,7 @@ remaining relative velocities, both as plastic impacts. Momentum changes only by
 new velocities are the mass-weighted nearest to the old velocities that the new rows allow (Gauss' principle for
 impacts).
 
-A switch is refused if the new mode does not fit, for example if a gripper closes beside its object or a foot still
-moves.
+A switch is refused if the new mode does not fit, for example if a gripper misses its object or a foot still moves.
 """
 
 from collections.abc import Sequence

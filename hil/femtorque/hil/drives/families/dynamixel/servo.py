@@ -1,7 +1,7 @@
 """ROBOTIS' Dynamixel X: protocol 2.0, control table and rules of the e-manual (github.com/ROBOTIS-GIT/emanual,
 docs/en/dxl/protocol2.md, docs/en/dxl/x/*.md, _includes/en/dxl/control_table_*.md). The answer to a fast sync read is as
-in pollen-robotics/rustypot pull request 122: it is not stuffed, and each part has the CRC of all parts before it. The
-packets (dxl_packets.c) and the motor (dxl_motor.c) are in C, with the numbers of this module.
+in pollen-robotics/rustypot pull request 122. The answer is not stuffed, and each part has the CRC of all parts before
+it. The packets (dxl_packets.c) and the motor (dxl_motor.c) are in C, with the numbers of this module.
 
 Seven facts are not published, and are chosen. The servo reads its encoder and its goals once a millisecond. The servo's
 current follows with a lag of half a millisecond. An expired watchdog takes the current or the duty away. A duty of zero

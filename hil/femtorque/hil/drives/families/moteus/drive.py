@@ -2,9 +2,9 @@
 
 A frame is a row of subframes. Writes are done in their order. One frame answers all reads, with the values from before
 the writes. A write of the mode starts a new command, which takes effect at the end of the frame. Writes of other
-registers alone have no effect. Between stopped and position mode the drive measures the offsets of its currents. A
-command holds for its time-out. Then mode 11 brakes until a stop, as servo.timeout_mode 12 says. Faults last until a
-stop, too.
+registers without a mode have no effect. Between stopped and position mode the drive measures the offsets of its
+currents. A command holds for its time-out. Then mode 11 brakes until a stop, as servo.timeout_mode 12 says. Faults last
+until a stop, too.
 
 The limits of the drive's own planning are not modelled. A command that does not switch them off by negative limits is
 refused here, since servo.default_accel_limit is 50 turns/s^2 at the factory. The other modes are not modelled either.
