@@ -43,8 +43,8 @@ def image(request, tmp_path_factory) -> tuple[Path, list[str]]:
 
 
 def said(folder: Path, *command: str) -> str:
-    """Return a tool's messages about a project's sources, empty without a finding. The cache keeps them under the hash
-    of the tool, its arguments and all files that it may read."""
+    """Return a tool's messages about a project's sources, empty without a finding. The cache keeps the messages under
+    the hash of the tool, its arguments and all files that it may read."""
     def make(entry: Path) -> None:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
         words = done.stdout + done.stderr if done.returncode else ""
@@ -64,7 +64,7 @@ def test_cppcheck_finds_nothing(image):
         "--suppress=badBitmaskCheck",  # a divider with the code 0
         "--suppress=uninitvar:src/application/ft_motion.c",  # arrays that a called function fills
         "--suppress=knownConditionTrueFalse:src/chip/ft_outputs.c",  # bridges that are awake at once
-        "--suppress=unusedStructMember",  # used in images whose plant is at the host
+        "--suppress=unusedStructMember",  # used in images with the plant at the host
         *INCLUDES, *files)
 
 

@@ -136,7 +136,7 @@ def optimal(sent: Sequence[Sent]) -> Array:
 
 
 def followed(sent: Sequence[Sent]) -> Array:
-    """Return the reference of the firmware's C, with its own choice of the delay."""
+    """Return the reference of the firmware's C, which chooses the delay."""
     arm = changed(limits={"lower": -2.5, "upper": 2.5, "velocity": V, "acceleration": A, "jerk": J})
     app = App(replace(arm, follow=replace(arm.follow, timeout=1.0)))
     app.home([sent[0].q[0], 0.0, 0.0])

@@ -14,7 +14,7 @@ MECHANISMS = Path(__file__).parents[2] / "mechanisms"
 CLOCK = 168e6
 LIMITS = {  # microseconds a tick
     "four_bar": 12.0, "five_bar": 16.0, "five_bar_3": 16.0, "five_bar_4": 16.0, "three_rrr": 30.0, "palletizer": 16.0,
-    "delta": 53.0,  # 2.2 of them for the friction of its passive joints
+    "delta": 53.0,  # 2.2 us for the friction of its passive joints
 }
 TICKS = 40
 

@@ -1,4 +1,4 @@
-"""Random closed mechanisms from file to chip. The tests check, emit and verify them, and their loops stay closed."""
+"""Random closed mechanisms from file to chip. They are checked, emitted and verified, and loops stay closed."""
 
 from pathlib import Path
 

@@ -145,7 +145,7 @@ def test_a_node_that_is_killed_leaves_the_arm_held(client):
 
 
 def held(status):
-    """Check that an arm without a host and without gravity stays where it is."""
+    """Check that an arm without a host and without gravity does not move."""
     assert (status.state, status.fault) == ("FAULT", "HOST_LOST")
     np.testing.assert_allclose(status.positions, status.targets, atol=0.01)
 

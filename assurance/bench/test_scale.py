@@ -102,8 +102,8 @@ def test_a_link_of_a_large_tree_takes_hardly_more_flash_than_one_of_a_small_tree
 
 
 def test_a_joint_of_a_large_tree_costs_its_board_hardly_more_than_one_of_a_small_tree(tmp_path):
-    """The cost is that of the whole control tick and image at 50 knots per second. If 32 joints catch up with live
-    targets at once, a tick takes longer than a millisecond."""
+    """The whole control tick and image count, at 50 knots per second. If 32 joints catch up with live targets at once,
+    a tick takes longer than a millisecond."""
     rows = []
     for n in (4, 16):
         tree = rooted_tree(np.random.default_rng(0), n)

@@ -48,7 +48,7 @@ WARMS = 0.3  # s: time constant of a motor's temperature
 
 @dataclass(frozen=True)
 class Injection:
-    """Injected fault: `strike` in `state`, after `after` s there. The board must reach one of `states`, with one of
+    """An injected fault: `strike` after `after` s in `state`. The board must reach one of `states`, with one of
     `faults` latched, within `within` s, and stay for `lasts` s. early: strike at power-on. dark: no motor may be driven
     in any state. amperes: bound of the current in a motor or its cable. lies: the arm's position at the end, rad."""
 
@@ -475,7 +475,7 @@ def _loaded(mechanism: Mechanism) -> Iterator[Injection]:
 
 def _parked(mechanism: Mechanism) -> Iterator[Injection]:
     """Yield faults of an arm with a pose to lie in. The arm's motors are switched off only in this pose. A fault of an
-    encoder or driver switches them off at once, even on the way."""
+    encoder or driver switches the motors off at once, even on the way."""
     park = mechanism.safety.park
     if park is None:
         return

@@ -382,7 +382,7 @@ def parked(name: str) -> Iterator[Injection]:
 class Outcome:
     """Outcome of an injection. unsafe: a forbidden torque or motion, or empty. bad: another error, or empty. seconds:
     from the strike until no drive gave torque. fastest: share of a joint's largest speed. left: drives out of reach
-    without a timeout went on until the board reached them again, or their supply was cut."""
+    without a timeout went on until the board reached these drives again, or cut the supply."""
 
     injection: Injection
     state: str
@@ -530,7 +530,7 @@ def _riding(scene: Scene, judge: _Judge, injection: Injection) -> Outcome:
 
 
 def _cut_off(scene: Scene, judge: _Judge, injection: Injection) -> Outcome:
-    """Cut the supply of drives that go on out of reach, as the e-stop loop does."""
+    """Cut the supply of drives that go on out of reach, like the e-stop loop."""
     reached = [drive for drive in _all(scene) if not drive.cut and not injection.unreached]
     on = [drive for drive in reached if drive.driving]
     for drive in _all(scene):

@@ -94,7 +94,7 @@ class Desk:
         self.run_until(self.seconds + 2e-3)
 
     def tell(self, data: list[bytes]) -> None:
-        """Send every drive eight bytes on its own identifier."""
+        """Send every drive eight bytes on the drive's identifier."""
         self.adapter.send([self._frame(drive.id, one) for drive, one in zip(self.drives, data, strict=True)])
 
     def ask(self) -> None:

@@ -61,7 +61,7 @@ def test_that_an_arm_on_drives_lies_down_before_they_are_let_go(name, what):
 
 
 def on_the_way(outcomes):
-    """Return whether strikes on the way to lie down find the arm there. Drives that go on are not measured."""
+    """Return whether strikes on the way to lie down find the arm on the way. Drives that go on are not measured."""
     return all(o.left or o.seconds > campaign.ON_THE_WAY - 0.01
                for o in outcomes if o.injection.name.startswith("on its way"))
 

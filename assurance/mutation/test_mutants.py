@@ -36,7 +36,7 @@ ON_BUSES: dict[tuple[str, ...], tuple[str, ...]] = {
 }
 ALL = (*FILES, *(file for files in ON_BUSES for file in files))
 
-# file: mutant: reason why the application does the same
+# file: mutant: reason why the mutant changes nothing
 EQUIVALENT: dict[str, dict[str, str]] = {
     "ft_safety.c": {
         "hold_here: s->source != FT_SOURCE_OFF: always":

@@ -12,7 +12,7 @@ _DECLARES = re.compile(r"(?:\w+\s+)+\**\s*\w+\s*(?:\[[^\]]*\]\s*)*(?:=|$|,)|\w+\
 
 
 def anywhere(text: str, files: set[str]) -> str:
-    """Return preprocessed text with struck() after each assignment in those files.
+    """Return preprocessed text with struck() after each assignment in some files.
 
     Raises ValueError for a file without any assignment.
     """

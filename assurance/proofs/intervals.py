@@ -100,7 +100,8 @@ def about(bound: float) -> Interval:
 
 
 def carried(P: dict[str, Any], k: int, now: Interval) -> Interval:
-    """Return P + (now - P) for P["at"][k], and store it there. Plain interval arithmetic would grow without end.
+    """Return P + (now - P) for P["at"][k], and store the sum in P["at"][k]. Plain interval arithmetic would grow
+    without end.
 
     The sum is `now`, except for two roundings: (now - P) (1 + e) + P is now + (now - P) e, rounded again, with e <=
     2^-24.
@@ -288,7 +289,7 @@ class Program:
         return value
 
     def _refuse(self, node: Any, names: dict[str, Any]) -> None:
-        """Bound |x| from below by `margin[d] = x * x - least`: the step stops unless the margin is positive."""
+        """Bound |x| from below by `margin[d] = x * x - least`, because the step goes on only with a positive margin."""
         place, kept = node.lvalue, node.rvalue
         if not (isinstance(place, c_ast.ArrayRef) and isinstance(place.name, c_ast.StructRef)
                 and place.name.field.name == "margin"):
@@ -464,7 +465,7 @@ def _of_loops(program: Program, state: Any) -> list[float]:
     swing = program.value(c_ast.ID("swing"), {})
 
     def holds(s: Any) -> int:
-        """Bound |velocity + acceleration| by a swing, as the tick is refused otherwise."""
+        """Bound |velocity + acceleration| by a swing, because a tick with more is refused."""
         loop = s["loop"]
         most = [about((swing.high + velocity.size) * (1.0 + 1e-6)) for velocity in loop["velocity"]]
         loop["acceleration"] = [b if x.holds(b) else x for x, b in zip(loop["acceleration"], most, strict=True)]

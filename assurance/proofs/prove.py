@@ -281,7 +281,7 @@ def _judged(said: str, entry: str) -> tuple[str, int, tuple[str, ...]]:
     return outcome, len(claims), failed
 
 
-# -- all of them ------------------------------------------------------------------------------------------------------
+# -- all theorems ------------------------------------------------------------------------------------------------------
 
 
 def jobs(names: list[str]) -> list[tuple[Theorem, str]]:
@@ -293,7 +293,7 @@ def jobs(names: list[str]) -> list[tuple[Theorem, str]]:
 
 
 def changed() -> list[tuple[Theorem, str]]:
-    """Return the jobs whose sources have changed since their proof, and those without a proof."""
+    """Return the jobs without a proof, and the jobs whose sources have changed since the proof."""
     kept = {row.which: row.digest for row in results.read()[0] if row.outcome == "proved"}
     return [(theorem, mechanism) for theorem, mechanism in jobs([])
             if kept.get((theorem.name, mechanism)) != digest(theorem, mechanism)]

@@ -67,7 +67,8 @@ def walked(report: Path, folder: Path) -> dict[str, list[str]]:
     return {name: names for name, names in walk.items() if names}
 
 
-# -- what all of them do ----------------------------------------------------------------------------------------------
+# -- reached by all proofs
+# ----------------------------------------------------------------------------------------------
 
 
 def everything() -> dict[str, list[str]]:
@@ -128,7 +129,7 @@ def _places(mechanism: str) -> dict[str, str]:
     return {path.name: _place(path) for path in paths}
 
 
-# -- what none of them does ------------------------------------------------------------------------------------------
+# -- reached by no proof ------------------------------------------------------------------------------------------
 
 # {file, or file:function -> the reason why no proof reaches it}
 REASONS: dict[str, str] = {

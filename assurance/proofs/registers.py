@@ -13,7 +13,7 @@ _CLOSE = {")": "(", "]": "["}
 
 
 def any_reading(text: str, files: set[str]) -> str:
-    """Return preprocessed text in which those files read any value from registers."""
+    """Return preprocessed text in which some files read any value from registers."""
     ours, done = False, []
     for piece in re.split(r"(?m)^(?=# \d+ \")", text):
         if mark := _MARK.match(piece):

@@ -48,7 +48,7 @@ def within(items: Iterable[Item], name: Callable[[Item], str], cost: Callable[[I
 
 
 def theorems(changed: Iterable[tuple[Theorem, str]]) -> list[tuple[Theorem, str]]:
-    """Return the jobs (theorem, mechanism) to prove again: first those with changed sources, then others."""
+    """Return the jobs (theorem, mechanism) to prove again. Jobs with changed sources come first."""
     first = {(theorem.name, mechanism) for theorem, mechanism in changed}
     jobs = [(theorem, mechanism) for theorem in every() for mechanism in theorem.run.mechanisms]
     costs, left, chosen = _costs(), THEOREMS_S, list[tuple[Theorem, str]]()

@@ -26,8 +26,8 @@ EXACT = ("three_link", "damiao_arm", "odrive_arm", "so101_sts", "three_link on o
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory) -> dict[str, dict]:
-    """Return what `pio test` reports of each case, by name. A failed case makes pio's status 1, which is not an error
-    here."""
+    """Return what `pio test` reports of each case, by name. A failed case makes pio's status 1. This status is not an
+    error here."""
     project = build.assemble(load_mechanism(ROOT / "mechanisms" / "three_link.toml"), tmp_path_factory.mktemp("smoke"))
     out = project / "report.json"
     arguments = ["test", "-e", "emulator", "--json-output-path", str(out)]

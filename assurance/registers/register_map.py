@@ -54,7 +54,8 @@ def svd_file(device: str) -> ET.Element:
 
 @cache
 def stm32f405(device: str = "STM32F41x") -> Map:
-    """The F405 has the layout of the F41x, which has the same dies with an accelerator for cryptography."""
+    """Return the registers of the F405. They have the layout of the F41x, which only adds an accelerator for
+    cryptography."""
     root = svd_file(device)
     bare = {p.findtext("name"): p for p in root.iter("peripheral")}
     found: Map = {}
@@ -185,8 +186,8 @@ def violations(accesses: Accesses, registers: Map, family: str) -> list[str]:
 
 
 def lost_reset_bits(accesses: Accesses, registers: Map, after_reset: dict[int, int]) -> dict[str, int]:
-    """Return the bits that are 1 after reset and were once written as 0, by register. In a register where writing
-    clears a flag no bit is lost."""
+    """Return the bits that are 1 after reset and were once written as 0, by register. Registers in which writing clears
+    a flag lose no bit."""
     lost = {registers[a].name: after_reset[a] & ~reduce(and_, values) for a, values in accesses.writes.items()
             if a in after_reset and a in registers and registers[a].access == "rw"
             and not registers[a].name.endswith(".SR")}

@@ -59,7 +59,7 @@ class Family:
         return self.names.get(f"{instance}.{member}", f"{instance}.{self.names.get(member, plain)}")
 
     def places(self) -> Iterator[tuple[str, str]]:
-        """Return C expressions of all registers of the header, and the other source's names of them."""
+        """Return C expressions of all registers of the header, with the other source's names."""
         structs = dict(re.findall(r"#define (\w+) \(\((\w+_TypeDef) \*\)0x", self.header))
         for name, struct in (structs | {f"GPIO{port}": "GPIO_TypeDef" for port in self.ports}).items():
             instance = f"GPIO({self.ports.index(name[4:])})" if name.startswith("GPIO") else name

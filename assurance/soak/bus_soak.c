@@ -105,7 +105,7 @@ static void speak(uint32_t i, const ft_frame *heard)
 }
 
 /* Let the drives go on after a tick. Frames leave a tick after they are formed,
- * so their torques are those of that tick. */
+ * so they have the torques of the earlier tick. */
 static void after(void)
 {
     static float before[FT_JOINTS];

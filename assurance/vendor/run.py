@@ -143,7 +143,7 @@ class Judged:
 def sources(folder: Path) -> dict[str, Path]:
     """Return the repositories in a folder by the names of SOURCES, with - or _ in the folders' names.
 
-    Raises Refused with the missing repositories and the way to get them.
+    Raises Refused with the missing repositories and the commands that fetch them.
     """
     found = {name: path for name in SOURCES for path in (folder / name, folder / name.replace("-", "_"))
              if path.is_dir()}

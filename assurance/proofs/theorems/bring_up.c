@@ -177,8 +177,8 @@ void prove_tick_order(void)
     END;
 }
 
-/* For every interrupt of the chip, enabling it writes the interrupt's own
- * priority byte and its own enable bit.
+/* Enabling any interrupt of the chip writes the priority byte and the enable
+ * bit of this interrupt.
  * Run: unwind=2 mechanisms=f405rg-4:voltage,nucleo-g474re-6:voltage */
 void prove_interrupt_enable(void)
 {

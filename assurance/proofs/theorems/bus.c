@@ -447,13 +447,12 @@ void prove_wire_rests(void)
     END;
 }
 
-/* With the outputs on there are four cases. A servo whose settings are not
- * known to be right is not commanded to run. A servo that does not report that
- * it is on is switched on, and gets no duty. A servo that may have lost its
- * settings gets only the rest of rounding as duty. Every other servo is
- * commanded to run. For any output of law and motion and any reported supply
- * voltage, no duty is larger than the file allows, and no run-time error
- * occurs.
+/* With the outputs on there are four cases. A servo with unknown or wrong
+ * settings is not commanded to run. A servo that does not report that it is on
+ * is switched on, and gets no duty. A servo that may have lost its settings
+ * gets only the rest of rounding as duty. Every other servo is commanded to
+ * run. For any output of law and motion and any reported supply voltage, no
+ * duty is larger than the file allows, and no run-time error occurs.
  * Run: unwind=30 floats mechanisms=so101_sts */
 void prove_wire_commands(void)
 {
@@ -523,7 +522,7 @@ void prove_bus_find(void)
     END;
 }
 
-/* Frames as the makers' manuals lay them out. */
+/* Layouts of frames by the makers' manuals. */
 static bool everywhere_ones(const ft_frame *f)
 {
     uint32_t n;
@@ -598,12 +597,12 @@ void prove_bus_rests(void)
     END;
 }
 
-/* With the outputs on there are four cases. A drive whose settings are not
- * known to be right gets a frame that disables it, or a question. A drive that
- * does not report that it is enabled gets a frame that enables it, and no
- * command. A drive that may have lost its settings gets a question about them,
- * or a command of zero torque. Every other drive gets a command. For any output
- * of law and motion, NaN included, there is no run-time error.
+/* With the outputs on there are four cases. A drive with unknown or wrong
+ * settings gets a frame that disables it, or a question. A drive that does not
+ * report that it is enabled gets a frame that enables it, and no command. A
+ * drive that may have lost its settings gets a question about them, or a
+ * command of zero torque. Every other drive gets a command. For any output of
+ * law and motion, NaN included, there is no run-time error.
  * Run: unwind=20 floats mechanisms=damiao_arm,drives */
 void prove_bus_commands(void)
 {

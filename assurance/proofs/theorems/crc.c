@@ -24,8 +24,8 @@ static uint32_t by_bits(uint32_t crc, uint8_t byte)
     return crc;
 }
 
-/* One byte changes the check sum as the polynomial's definition says, bit by
- * bit, for any sum before it.
+/* For any sum before, one byte changes the check sum bit by bit by the
+ * polynomial's definition.
  * Run: unwind=10 */
 void prove_crc_step(void)
 {

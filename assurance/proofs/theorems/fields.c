@@ -7,8 +7,8 @@
 
 /* The rest that is carried on when a torque is encoded is never more than one
  * step of the field. The theorem holds for any torque, NaN included, and any
- * earlier rest. The sent number is that of torque plus rest. fields_numbers
- * shows the right number.
+ * earlier rest. The sent number encodes torque plus rest. fields_numbers shows
+ * the right number.
  * Run: floats mechanisms=drives */
 void prove_fields_carry(void)
 {

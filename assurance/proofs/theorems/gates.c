@@ -16,8 +16,8 @@ uint32_t ft_chip_cycles(void) { return nondet_u32(); }
 bool ft_outputs_wanted(void) { return wanted; }
 bool ft_drivers_report(void) { return nondet_bool(); }
 
-/* Check that one driver is selected at a time, and that none is reset while
- * switches may move. */
+/* Check that one driver is selected at a time, and that no driver is reset
+ * while switches may move. */
 void ft_pin_put(uint32_t port, uint32_t pin, bool high)
 {
     CLAIM(port < AT_PORTS && pin < 16u);

@@ -91,7 +91,7 @@ void ft_ramp_brake(ft_moving *now, const ft_follow_config *c)
  * checked in a room. The room ends among the places known ahead, or on the
  * joint's way of braking. Once the reference breaks a limit, the places known
  * ahead are only the reference's knots. At most four samples are checked.
- * Assumes: a tick of braking ends in finite numbers, as it does for valid
+ * Assumes: a tick of braking ends in finite numbers, which is true for valid
  * limits. Known places are finite, the lowest first.
  * Run: unwind=6 mechanisms=three_link */
 void prove_governor_allowed(void)

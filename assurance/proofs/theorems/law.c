@@ -143,8 +143,8 @@ void prove_law_rest(void)
 }
 
 /* For any counts of the encoders, a joint's position moves by exactly that
- * many steps, modulo the range of a fine position. The fault is noted if there
- * are more counts than the joint can move, or if the velocity is NaN or above
+ * many steps, modulo the range of a fine position. The fault is noted if the
+ * counts exceed the joint's possible motion, or if the velocity is NaN or above
  * its limit.
  * Run: unwind=6 floats */
 void prove_observer_tick(void)
@@ -168,8 +168,8 @@ void prove_observer_tick(void)
 }
 
 /* A joint that is set to a wire position has that position, in a range of 2^20
- * turns. The same holds if all joints are set at once. From there any position
- * is reached the short way.
+ * turns. The same holds if all joints are set at once. From this position any
+ * position is reached the short way.
  * Run: unwind=6 */
 void prove_observer_place(void)
 {

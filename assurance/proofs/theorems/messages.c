@@ -19,8 +19,9 @@
     }
 
 /* For any bytes of any message, unpacking reads no byte beyond the message's
- * size, and packing the result gives the same bytes. A message has as many
- * values as its bytes have. So unpacking a packed message gives that message.
+ * size, and packing the result gives the same bytes. The possible values of a
+ * message are as many as the possible values of its bytes. So unpacking a
+ * packed message gives that message.
  * Run: unwind=66 mechanisms=three_link,six_axis,five_bar,flexible_arm */
 void prove_messages_both_ways(void)
 {

@@ -4,8 +4,7 @@
  * One invariant, well(), holds at the start. Two kinds of calls keep it: the
  * interrupt of a bus, which moves frames both ways, and the tick, which queues
  * frames and takes received frames. So each call is proved alone, from any
- * state that is well. Controllers have room or not, and bring frames or
- * none. */
+ * state that is well. Controllers may have no room, and may bring no frames. */
 #include "proof.h"
 
 #include "peripherals.h"

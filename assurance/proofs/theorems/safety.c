@@ -284,7 +284,7 @@ static bool well(void)
            && c.lab.joint < FT_JOINTS;
 }
 
-/* Return whether all zeros are known in a state that needs them. */
+/* Return whether all zeros are known, if the state needs zeros. */
 static bool homed_if_led(void)
 {
     bool led = s.state == HOLD || s.state == TRACK || s.state == FLOAT
@@ -466,7 +466,7 @@ static bool must_go(const ft_fault_rule *f)
     return !stops_first(f->fault) && counts && f->check(&in) != FT_GOOD;
 }
 
-/* Return whether the tick's findings are noted as ft_found() notes them. */
+/* Return whether the tick's findings have the form of ft_found(). */
 static bool noted(void)
 {
     const ft_findings *f = &found_;

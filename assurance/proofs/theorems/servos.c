@@ -160,7 +160,7 @@ void prove_sts_came(void)
     END;
 }
 
-/* An answer is taken only if it begins like an answer, is as long as the
+/* An answer is taken only if it begins like an answer, has the length that the
  * question needs, and has its check sum. If the sent bytes do not come back
  * first, only answers are used.
  * Run: unwind=16 mechanisms=so101_sts */

@@ -119,9 +119,9 @@ void prove_step_closed(void)
 }
 
 /* Going towards any place in any number of rounds ends, and so does a start at
- * this place. From any state, NaN included, both are free of run-time errors
- * other than of conversions. step_closed covers the conversions. No round has a
- * larger pace than the first round.
+ * this place. From any state, NaN included, going and starting are free of
+ * run-time errors other than of conversions. step_closed covers the
+ * conversions. No round has a larger pace than the first round.
  * Run: unwind=16 contracts slice define=ROUNDS mechanisms=five_bar */
 void prove_step_starts(void)
 {

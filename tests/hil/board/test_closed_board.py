@@ -60,7 +60,7 @@ def test_arms_grasp_an_object_on_the_board_and_stay_on_their_path_with_the_host_
         assert result.bit_identical is True
         assert result.modes == (0, 1, 0)  # a disarmed board returns to the first mode
         assert result.tracking_max.max() < 1.5e-3
-        # the plant switches where the motion switches
+        # plant and motion switch at the same time
         begins = result.record.seconds[in_motion(result.record).start]
         assert board.switched[0][0] - begins == pytest.approx(GRASP, abs=3e-3)
 

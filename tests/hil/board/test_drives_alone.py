@@ -1,4 +1,4 @@
-"""Virtual drives without a board. Other people's programs command them from another process."""
+"""Virtual drives without a board. Other people's programs command the drives from another process."""
 
 import re
 import signal

@@ -87,7 +87,7 @@ def replayed(m: Mechanism, traffic: Traffic, start: int) -> tuple[dict[int, list
     start: START comes before this tick."""
     app, motion = Bussed(m), knots(short_motion(m), m)
     for d in app.drives.values():
-        d.deaf = True  # the answers are those of the image's drives
+        d.deaf = True  # the image's drives have given the answers
     arming, sent, moves = first(traffic) - 2, {}, 0
     for tick in range(traffic.ends + 1):
         if tick == arming - WARM:

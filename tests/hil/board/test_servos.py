@@ -174,7 +174,7 @@ def test_a_tick_takes_of_the_wire_what_check_says():
     ("drive-silent", "DRIVE_SILENT"), ("drive-late", "DRIVE_SILENT"), ("drive-ails", "DRIVE_FAULT"),
     ("drive-restarts", "DRIVE_SILENT"), ("bus-babble", "DRIVE_SILENT"), ("bus-foreign", "DRIVE_SILENT"),
     ("bus-short", "DRIVE_SILENT"), ("estop", "ESTOP"),
-    ("supply-off", "UNDER_VOLTAGE or DRIVE_FAULT"),  # depends on which is first: the board or a servo
+    ("supply-off", "UNDER_VOLTAGE or DRIVE_FAULT"),  # depends on the first to notice: the board or a servo
     ("reset", "")])
 def test_what_goes_wrong_ends_with_no_servo_that_turns(fault, named):
     """The board cuts the supply of servos that it cannot reach."""

@@ -13,7 +13,7 @@ TAIL = DELIMITER + ACK + END
 
 
 def test_a_frame_without_stuffed_bits_has_the_standards_length():
-    """A base frame has 44 + 8 n bits and an extended one 64 + 8 n, both without intermission."""
+    """Without intermission, a base frame has 44 + 8 n bits and an extended frame 64 + 8 n bits."""
     base, extended = Frame(0x555, bytes([0x55] * 8)), Frame(0x15555555, bytes([0x55] * 8), extended=True)
     for frame, length in ((base, 108), (extended, 128)):
         most = len(image(frame).levels) + TAIL

@@ -1,4 +1,4 @@
-"""Exceptions, floating point, faults, sleep and counts of the emulated core are as the architecture defines them."""
+"""Exceptions, floating point, faults, sleep and counts of the emulated core follow the architecture."""
 
 import pytest
 
@@ -86,7 +86,8 @@ def test_floating_point_survives_an_interrupt_that_uses_it(program):
 
 
 def test_what_a_comparison_has_found_survives_an_interrupt(program):
-    """Flags of the floating-point unit are unstacked too. The next floating-point instruction does not reset them."""
+    """Flags of the floating-point unit are unstacked too. The next floating-point instruction does not reset these
+    flags."""
     run = program("""
         void sys_tick(void) { result[0]++; }
         void start(void) {

@@ -1,4 +1,4 @@
-"""A USART in half duplex on the chips' models: it receives its own bytes, and other senders spoil them."""
+"""A USART in half duplex on the chips' models. It receives its own bytes, and other senders spoil these bytes."""
 
 import pytest
 

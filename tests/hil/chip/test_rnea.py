@@ -1,5 +1,4 @@
-"""The emulated core computes torques at one instant with the host's bits. The number of instructions is that of the
-README."""
+"""The emulated core computes torques at one instant with the host's bits. The README has the number of instructions."""
 
 import numpy as np
 import pytest

@@ -54,7 +54,7 @@ class Course(Life):
         return knots(from_rows(names, [0.0, seconds], [there, back], rest, rest), self.mechanism)
 
     def ready(self) -> None:
-        """Home at the start pose, and hold there with nothing buffered."""
+        """Home at the start pose, and hold this pose with nothing buffered."""
         self.session.flush()
         self.session.home(self.start)
         self.session.arm()
@@ -172,7 +172,7 @@ def test_the_build_says_so_too(arm, course):
 
 
 def test_every_pointer_to_a_function_lies_in_a_table_that_the_longest_path_knows(arm):
-    """The only other pointers are those of the vectors and the reader of requests in the main loop."""
+    """Only the vectors and the reader of requests in the main loop have other pointers."""
     flash = Image.load(arm[1].elf, FLASH_START, 1 << 20)
     functions = {symbol.address | 1 for name, symbol in flash.symbols.items() if name not in control_flow.TABLES}
     words = np.frombuffer(flash.flash[:len(flash.flash) // 4 * 4], "<u4")

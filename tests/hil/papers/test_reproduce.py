@@ -30,8 +30,7 @@ QUICK = ("isobe-fig-4", "isobe-fig-5", "plexus-fig-1", "chapter-two-link")  # no
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory) -> reproduce.Reproduction:
-    """Return the whole page. The quick subjects are made for this page; the others are replaced by a number without a
-    limit."""
+    """Return the whole page. The quick subjects are made for this page; a number replaces the others."""
     subjects = tuple(s if s.make is None or s.name in QUICK else replace(s, make=lambda short: Finding(
         (Number("not looked at here", "", "", None),))) for s in reproduce.SUBJECTS)
     with pytest.MonkeyPatch.context() as patch:

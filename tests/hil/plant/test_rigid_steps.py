@@ -103,7 +103,7 @@ class Checked:
         return self.coulomb + more + np.array([f.load for f in rows]) * np.abs(self.carried)
 
     def _bilinear(self, q: np.ndarray, v: np.ndarray, w: np.ndarray, fall: np.ndarray) -> np.ndarray:
-        """Return the velocity forces C(v) w from the quadratic ones. C(v) w is symmetric in v and w."""
+        """Return the velocity forces C(v) w from the quadratic forces. C(v) w is symmetric in v and w."""
         both, first, second = (rnea(self.model, q, x, 0.0 * q) - fall for x in (v + w, v, w))
         return 0.5 * (both - first - second)
 

@@ -33,8 +33,8 @@ COUPLING = Coupling(Leading((0,), np.ones(1), np.zeros(1)), *np.zeros((6, 1)))
 
 def feels(share: float = SOFT, reaction: str = "none") -> Mechanism:
     """Return the three-link arm with [feel] and a share of its file's stiffness. The noise of the encoders sometimes
-    passes the thresholds chosen here. The default thresholds are six times this noise, and a hand would feel little
-    with them."""
+    passes the thresholds chosen here. The default thresholds are six times this noise. With the default a hand would
+    feel little."""
     it = three_link()
     joints = tuple(replace(j, gains=Gains(j.gains.ku * share, j.gains.kv * share**0.5, j.gains.ki), contact=Contact(c))
                    for j, c in zip(it.joints, CONTACTS, strict=True))

@@ -60,7 +60,7 @@ OTHERS = {
 
 
 def told(mechanism, **changes: str) -> str:
-    """Return the configurations of a mechanism's virtual drives in words, with some values changed in all of them."""
+    """Return the configurations of a mechanism's virtual drives in words, with some values changed in every drive."""
     with DrivesAlone(mechanism, plant_of(mechanism)) as alone:
         said = []
         for drive in alone.buses.drives.values():

@@ -1,5 +1,5 @@
 """Whole arms identified on the virtual board. The plant differs from the file: masses by +-20 %, centres of gravity by
-10 mm, friction by a factor of two. Encoders and duties are those of the real parts."""
+10 mm, friction by a factor of two. Encoders and duties have the resolution of real parts."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -157,7 +157,7 @@ def test_an_arm_is_known_within_a_hundredth_and_one_on_servos_within_a_twentieth
 
 @pytest.mark.bench
 def test_friction_that_falls_with_the_velocity_or_rises_with_the_load_is_found_and_written(tmp_path):
-    """The plant has one kind of friction at a joint, both kinds at another, and none at the third."""
+    """One joint has one kind of friction, another joint has both, and the third has neither."""
     file = tmp_path / "arm.toml"
     text = (MECHANISMS / "three_axis.toml").read_text(encoding="utf-8")
     file.write_text(text.replace('"three-axis"', '"rubbing_three"'), encoding="utf-8")

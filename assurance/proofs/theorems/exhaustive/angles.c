@@ -14,7 +14,7 @@ static double worse(double a, double b)
 }
 
 /* The emitted cosine and sine of each of the 2^32 angles differ from the exact
- * ones by less than 1.5e-7. The error of the sine is below 1.8e-7.
+ * values by less than 1.5e-7. The error of the sine is below 1.8e-7.
  * Assumes: this computer's sincos in double precision, right to 1e-15, as
  * exact.
  * Run: exhaust seconds=900 */

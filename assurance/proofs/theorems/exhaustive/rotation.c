@@ -9,7 +9,7 @@
 static double worst;
 
 /* Return one over the root of a squared length t, as a rotation computes it.
- * Two numbers are searched whose rounded squares sum to t. */
+ * The function searches two numbers whose rounded squares have the sum t. */
 static double formed(float t)
 {
     const float a = t < LEAST ? -1e-15f : (float)(0.9 * sqrt(t) - 1e-15);

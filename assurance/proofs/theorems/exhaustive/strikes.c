@@ -5,8 +5,8 @@
  * stores around it. Nothing else keeps an order. So a tick finds volatile
  * members with their present values. For every other word there are three
  * possible values: at the last FT_STORED(), now, and at the next FT_STORED().
- * Each word has one of them, for any order that a compiler chooses. A few
- * words stand for all. */
+ * Each word has one of these values, for any order that a compiler chooses. A
+ * few words stand for all. */
 #include "exhaust.h"
 
 #include "ft_config.h"
@@ -374,7 +374,7 @@ static void call(void)
 
 /* ---- any state ----------------------------------------------------------- */
 
-/* Make an opening: none, a formed one, or one of a forgotten path. */
+/* Make an opening. It may be empty, formed, or left from a forgotten path. */
 static void any_opening(uint32_t i)
 {
     ft_opening *o = &q.openings[i];

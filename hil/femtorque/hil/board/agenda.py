@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 
 class Agenda:
-    """Actions in the order of their times. Actions of the same time keep the order in which they were planned."""
+    """Actions in the order of their times. Actions for equal times keep their order of planning."""
 
     def __init__(self) -> None:
         self._planned: list[tuple[float, Callable[[], None]]] = []
@@ -21,5 +21,5 @@ class Agenda:
 
     @property
     def next(self) -> float:
-        """Time of the first action, s; infinity if there is no action."""
+        """Time of the first action, s; infinity without an action."""
         return self._planned[0][0] if self._planned else math.inf

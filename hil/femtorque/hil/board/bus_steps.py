@@ -1,5 +1,5 @@
 """Steps in C (bus_steps.c) of servos and drives together with the joints that they turn. femtorque.hil.board.buses uses
-them, and the coupler gives them to coupled.c."""
+these steps, and the coupler passes them to coupled.c."""
 
 from collections.abc import Mapping
 from typing import Any

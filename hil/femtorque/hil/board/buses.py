@@ -123,7 +123,7 @@ class Buses:
 
     @property
     def at_work(self) -> list[int]:
-        """Joints to which a drive or servo gives torque. A drive that is off or brakes gives none."""
+        """Joints to which a drive or servo gives torque. A drive that is off or brakes gives no torque."""
         motors = {j: drive.motor for j, drive in self.drives.items() if drive.driving}
         on = {j for j, m in motors.items() if m.command.kp or m.command.torque or m.standing}
         return sorted(on | {j for j, servo in self.servos.items() if servo.turning})
@@ -166,7 +166,7 @@ class Buses:
             self.all[j].power_up(self._angle(j)) if on else self.all[j].power_off()
 
     def _to_switch(self) -> list[tuple[int, bool]]:
-        """Return the joints whose servo or drive is to be switched, each with true if it is to be on."""
+        """Return the joints whose servo or drive has to be switched, each with true for on."""
         volts, supplied = self._supply(), self._supplied()
         due = [(j, volts > one.least_supply and one.supplied and (supplied or j in self.drives))
                for j, one in self.all.items()]
@@ -189,7 +189,7 @@ class Buses:
 
 
 def adapter_bits(mechanism: Mechanism, bus: Bus) -> tuple[BitTiming, BitTiming | None]:
-    """Return the bit timings of a host's adapter on a bus, as its drives need them."""
+    """Return the bit timings of a host's adapter for the drives of a bus."""
     own = next(j.drive for j in mechanism.streamed if j.drive is not None and j.drive.bus == bus.name)
     return catalogue.adapter_bits(own.type.name, bus.bitrate, bus.data_bitrate)
 

@@ -1,5 +1,5 @@
-"""The current sensors of boards. The voltages on their pins come from makers' documents and from other firmware for the
-same board. These voltages do not come from the board files, which the firmware uses.
+"""The current sensors of boards. The voltages on the sensors' pins come from makers' documents and from other firmware
+for the same board. These voltages do not come from the board files, which the firmware uses.
 
 A positive current leaves the bridge at its first output, goes through the motor and comes back at the other output.
 """

@@ -10,7 +10,7 @@ class Disturbance:
 
     flip, drop, duplicate, swap: probability per frame of one wrong bit, of loss, of arriving twice, and of arriving
     after the next frame. stalled: bytes wait while it is true. cut: bytes are lost. frames, flipped, dropped: counts of
-    all frames, of spoilt ones and of lost ones.
+    all frames, spoilt frames and lost frames.
     """
 
     def __init__(self, seed: int = 0, flip: float = 0.0, drop: float = 0.0, duplicate: float = 0.0) -> None:

@@ -1,5 +1,5 @@
-"""The holding brakes of an arm, at a pin of its board. Springs close them. The pin opens them, but not while the chip
-is in reset."""
+"""The holding brakes of an arm, at a pin of its board. Springs close them. The pin opens the brakes, but not while the
+chip is in reset."""
 
 import math
 

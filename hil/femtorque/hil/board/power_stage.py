@@ -23,7 +23,7 @@ class PowerStage:
         self._selects = [pin_of(chip, name) for name in selects]
         self.gate_drivers = [Drv8301() for _ in selects]
         self.motor_wires = Values(1.0 for _ in joints)
-        self.on_change: Callable[[], None] = lambda: None  # called at changes other than those of duties and pins
+        self.on_change: Callable[[], None] = lambda: None  # called at all changes except of duties and pins
         self.sleeping = SleepingBridges() if board.outputs and board.outputs.wake_us else None
         self._fault_pulled = self._estop_open = False
         self.bus_voltage = bus_voltage

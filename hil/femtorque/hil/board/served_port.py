@@ -40,7 +40,7 @@ class ServedPort:
         return self._host
 
     def receive(self) -> bytes | None:
-        """Return bytes from the host, or None if there is no host."""
+        """Return bytes from the host, or None without a host."""
         if self._host is None and not self._accepted():
             return None
         assert self._host is not None

@@ -78,5 +78,5 @@ class VirtualClock:
             self._board.run(late)
 
     def stall(self, seconds: float) -> None:
-        """Make the current sleep longer by a number of seconds, as a busy computer does."""
+        """Make the current sleep longer by a number of seconds, like a busy computer."""
         self._overslept += seconds

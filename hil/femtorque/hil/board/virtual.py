@@ -249,7 +249,7 @@ class VirtualBoard:
 
     @property
     def surroundings(self) -> Surroundings | None:
-        """The things around the arm and their motion, or None if the plant has none."""
+        """The things around the arm and their motion, or None without things."""
         return None if self._world is None else Surroundings(self._world.things, self._recorder.moment)
 
     def target_positions(self, record: Record) -> Array:

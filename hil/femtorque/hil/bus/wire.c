@@ -202,8 +202,8 @@ static int32_t clash(const node *sender, const can_image *p)
     return least;
 }
 
-/* Note the nodes that hear the frame, and those nodes among them that cannot
- * read it. Return the number of nodes that acknowledge it. */
+/* Note the nodes that hear the frame, and the hearing nodes that cannot read
+ * it. Return the number of nodes that acknowledge it. */
 static int32_t hearers(const wire *w, const node *sender)
 {
     node *n;

@@ -151,7 +151,7 @@ class CortexM4:
         self.events.attend()
 
     def halt(self, halted: bool) -> None:
-        """Halt the processor as a debugger does, or let it go on. SysTick and the cycle counter halt too (ARMv7-M C1.5,
+        """Halt the processor like a debugger, or let it go on. SysTick and the cycle counter halt too (ARMv7-M C1.5,
         B3.3.1)."""
         if halted != self.halted:
             self.halted = halted

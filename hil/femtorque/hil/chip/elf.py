@@ -60,7 +60,7 @@ class Image:
 
 
 def _symbols(elf: ELFFile) -> dict[str, Symbol]:
-    """Return the symbols of ELF32 (System V ABI). pyelftools is slow for a thousand of them."""
+    """Return the symbols of ELF32 (System V ABI). pyelftools is slow for a thousand symbols."""
     table = elf.get_section_by_name(".symtab")
     if not isinstance(table, SymbolTableSection):
         return {}

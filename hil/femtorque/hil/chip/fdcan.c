@@ -247,7 +247,7 @@ static void began(node *n)
 }
 
 /* Finish a request, which was sent or given up. A request that was cancelled on
- * the wire and still went through counts as both. */
+ * the wire and still went through counts as sent and as given up. */
 static void done(fdcan *f, int32_t i, int sent)
 {
     uint32_t bit = 1u << i;

@@ -302,7 +302,7 @@ static uint32_t take_back(const parts *l, serial *k)
 /* Begin to send bytes of DMA. In half duplex (RM0090 30.3.10, RM0440 37.5.16)
  * the receiver is at the transmitter's pin, or at the wire behind a
  * transceiver. So it receives the sent bytes too. Nodes that send at the same
- * time spoil them. */
+ * time spoil these bytes. */
 static void send_on_line(parts *l, serial *k, const uint8_t *data,
                          uint32_t count)
 {

@@ -116,7 +116,7 @@ class Peripheral:
         self.value = {register.name: register.reset for register in self.REGISTERS.values()} | self.resets
 
     def reset(self) -> None:
-        """Reset the peripheral, as a system reset does."""
+        """Reset the peripheral, as part of a system reset."""
         self.clear()
 
     def read(self, offset: int, size: int) -> int:

@@ -80,7 +80,7 @@ def render(family: str, svd: Path) -> str:
 
 @cache
 def after_reset(family: str) -> dict[int, int]:
-    """Return the values after reset by address, of registers where it is not zero."""
+    """Return the values after reset that are not zero, by address."""
     text = (HERE / family / "reset_values.txt").read_text(encoding="utf-8")
     rows = [line.split()[:2] for line in text.splitlines() if line and not line.startswith("#")]
     return {int(address, 16): int(value, 16) for address, value in rows}

@@ -16,7 +16,7 @@ from femtorque.hil.clock import Member, library
 REFILL = 2  # cycles to refill the pipeline after a taken branch (1 to 3 by the manual)
 EXCEPTION_ENTRY = 12  # stacking of the basic frame overlaps the vector fetch
 EXCEPTION_RETURN = 10
-FLOATING_POINT_FRAME = 17  # in addition, when the floating-point registers are stacked too
+FLOATING_POINT_FRAME = 17  # additional cycles if the floating-point registers are stacked too
 
 _CYCLES = {
     "mla": 2, "mls": 2, "sdiv": 12, "udiv": 12,

@@ -250,7 +250,7 @@ class _Loop:
 
 
 def _loops(edges: list[tuple[int | None, int, int]]) -> list[_Loop]:
-    """Return all loops, inner loops after outer ones. A loop is a strongly connected part. Without the edges to its
+    """Return all loops, inner loops after outer loops. A loop is a strongly connected part. Without the edges to its
     headers, the remaining strongly connected parts are its inner loops (Steensgaard, 1993)."""
     found: list[_Loop] = []
     left = [(n, after, edge) for n, after, edge in edges if n is not None]

@@ -147,7 +147,7 @@ class Life:
         self.wait(MOMENT)
 
     def changes_modes(self) -> None:
-        """Change to each mode in turn soon after the start of a motion, where the mode fits and where it does not."""
+        """Change to each mode soon after the start of a motion, in poses that fit the mode and in poses that do not."""
         for mode in range(1, len(self.mechanism.modes)):
             self.begins(mode)
             self.session.wait(lambda: self.session.in_state("HOLD", "FAULT"), 1.0, "does not stop before its knots end")
@@ -156,7 +156,8 @@ class Life:
                 self.ready()
             self.take("FLUSH")
 
-    # -- pieces of them -----------------------------------------------------------------------------------------------
+    # -- pieces of the parts
+    # -----------------------------------------------------------------------------------------------
 
     def ready(self) -> None:
         """Home the joints where they are, start recording, and arm."""

@@ -81,7 +81,7 @@ static void failed(node *n, int32_t error)
         wire_wait(d->wire, &d->recovers, n, RECOVERY);
 }
 
-/* Put a frame into the queue, if there is room. */
+/* Put a frame into the queue, if the queue has room. */
 void drive_send(drive *d, const can_frame *f)
 {
     if (d->queued == MAILBOXES || !d->powered)

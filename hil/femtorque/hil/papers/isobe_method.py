@@ -20,7 +20,7 @@ from femtorque.hil.papers.finding import Finding, Picture, Table, canvas, pictur
 
 Array = NDArray[np.float64]
 
-INSTANT = 0.35  # of the motion; all joints accelerate there
+INSTANT = 0.35  # of the motion, at which all joints accelerate
 ROUNDING = 1e-12
 
 

@@ -30,7 +30,7 @@ from femtorque.host.plan import TipMotion, chord_motion, flexible_arm, tip_motio
 Array = NDArray[np.float64]
 
 ABOVE = 0.02  # m, height of the tip over the floor at begin and end
-CHANGE = 0.4  # s to go down, then to build the force up; the same at the end
+CHANGE = 0.4  # s to go down, and s to build the force up, also at the end
 SETTLING = 2.0  # s for the arm without a floor to come to rest under the first torques
 SLIDES = (0.5, 1.0)  # s
 BOARD, UNMOVED, FEEDBACK = "feed-forward + PD", "the planned motion itself", "PD"
@@ -153,7 +153,7 @@ class Pressed:
 
 def without_floor(mechanism: Mechanism, planned: TipMotion) -> Trajectory:
     """Return the motion of the arm without floor and friction under the planned torques and the gains towards the
-    planned motion. The elements are those of the inverse model."""
+    planned motion. The plant has the elements of the inverse model."""
     plant = FlexibleArmPlant(without_friction(mechanism), _elements(mechanism))
     for _ in range(round(SETTLING / STEP)):
         plant.push(STEP, _torque(plant, planned, 0))

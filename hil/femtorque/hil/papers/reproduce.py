@@ -244,7 +244,7 @@ class Reproduction:
 
 
 def chosen(name: str | None) -> tuple[Subject, ...]:
-    """Return all subjects, those of one paper, or one. Raises BadInput for any other name."""
+    """Return all subjects, the subjects of one paper, or one subject. Raises BadInput for any other name."""
     found = tuple(s for s in SUBJECTS if name in (None, s.name, s.paper))
     if not found:
         raise BadInput("command line", "NAME", name, "is neither a figure nor a paper",
@@ -257,7 +257,7 @@ def reproduce(name: str | None = None, out: Path = Path("build") / "reproduce", 
     """Make the subjects and write the page into the folder `out`. short: brief motions, few trials. force: replace an
     existing page.
 
-    Raises BadInput, before anything is made, if the page cannot be written there.
+    Raises BadInput, before anything is made, if `out` cannot take the page.
     """
     subjects, parts = chosen(name), []
     page = _writable(out, force)

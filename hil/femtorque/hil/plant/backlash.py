@@ -3,7 +3,7 @@ touch.
 
 The plant has two joints about the same axis for each joint that a servo turns. The first is the gear's side with the
 rotor, the gear's friction and the back-EMF. The second is the output. The output is free within the backlash and then
-meets stops as hard as those of femtorque.hil.plant.rigid. The servo's encoder is on the output.
+meets stops with the stiffness of femtorque.hil.plant.rigid. The servo's encoder is on the output.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """A planar arm that ends in a flexible link, as the motor board drives it: motors, friction, encoders.
 
-The equations of motion are those of femtorque.hil.plant.flexible_arm. The link is clamped at its root, has its own
-number of elements, and has all mass in points. A step is Newmark's average acceleration with implicit elasticity and
-dampers and iterated speed terms, so that no frequency of the link limits the step. Motors and the friction law are
-those of femtorque.hil.plant.rigid. hil/plant/flexible_steps.c takes the step.
+femtorque.hil.plant.flexible_arm has the equations of motion. The link is clamped at its root, has its own number of
+elements, and has all mass in points. A step is Newmark's average acceleration with implicit elasticity and dampers and
+iterated speed terms, so that no frequency of the link limits the step. Motors and the friction law are as in
+femtorque.hil.plant.rigid. hil/plant/flexible_steps.c takes the step.
 """
 
 from typing import Any

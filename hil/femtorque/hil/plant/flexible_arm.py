@@ -1,9 +1,9 @@
 """Forward dynamics of a planar arm that ends in a flexible link, for trying tip motions.
 
-The equations are not those of the inverse model. The elements are cubic, and their number is chosen here. All mass of
-the beam, its loads and the rigid links is in points, as in PLEXUS, so that the mass matrix is a sum of m J'J over
-points. Shear, if the link has it, is one constant strain per element, chosen by least energy. Rotation and bending are
-coupled without simplification. Deflections are measured either from the root, clamped to its joint, or from the chord:
+The equations differ from the inverse model. The elements are cubic, and their number is chosen here. All mass of the
+beam, its loads and the rigid links is in points, as in PLEXUS, so that the mass matrix is a sum of m J'J over points.
+Shear, if the link has it, is one constant strain per element, chosen by least energy. Rotation and bending are coupled
+without simplification. Deflections are measured either from the root, clamped to its joint, or from the chord:
 
 - "root": the beam keeps its length. With w the deflection along the axis, the points are drawn towards the root by
   1/2 int w'^2. This shortening has an inertia. The beam bends by the angle of the axis, w' = sin, so its energy is

@@ -1,7 +1,7 @@
 """MuJoCo as the world that a board moves. The world has the mechanism from `femtorque.codegen.mechanism.mjcf_export` in
 a scene with contacts. MuJoCo is an independent check of the rigid and the articulated plant. Only here can an arm touch
-things, such as a table or a peg in the user's MJCF file. Motors and encoders are those of the other plants. Loops,
-limits, dry friction and contacts are those of MuJoCo, including their softness.
+things, such as a table or a peg in the user's MJCF file. Motors and encoders are as in the other plants. MuJoCo models
+loops, limits, dry friction and contacts, and these are soft.
 """
 
 from pathlib import Path
@@ -133,7 +133,7 @@ def _link(model: Any, geom: int, prefix: str) -> str | None:
 
 
 def _compiled(mujoco: Any, mechanism: Mechanism, scene: Path | None, prefix: str) -> Any:
-    """Return the model of the mechanism, in the scene if there is one."""
+    """Return the model of the mechanism, with the scene if one is given."""
     robot = mujoco.MjSpec.from_string(mjcf(mechanism))
     if scene is None:
         return _checked(robot, mechanism.source or mechanism.name)

@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 ENDLESS = 2.0  # m, half the side of a plane without a size
 SIDES = 20  # of round shapes
 RINGS = 4  # of a hemisphere
-FEW = 150  # triangles of a mesh that moves: every sample of a log carries them
+FEW = 150  # triangles of a moving mesh; every sample of a log has its triangles
 VISIBLE = 3  # groups of geoms from here on are hidden
 PLANE, HFIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH = range(8)  # mjtGeom
 

@@ -42,10 +42,10 @@ _ROWS = ("q", "v", "torque", "pushed", "viscous", "coulomb", "stribeck", "slow",
 class Plant(Stepped):
     """A mechanism in motion. q (n,) rad or m, v (n,) rad/s or m/s, current (n,) A, time s.
 
-    mass_scale and friction_scale make the plant differ from the mechanism file. pose (n,): where the joints stand when
-    the encoders are switched on, by default at `start`. stops (n, 2): hard stops, rad or m; infinite where a joint has
-    no stop. hand: a function of the plant, called before each step. The hand returns the torques (n,) that a person
-    exerts on the joints.
+    mass_scale and friction_scale make the plant differ from the mechanism file. pose (n,): joint positions when the
+    encoders are switched on, by default `start`. stops (n, 2): hard stops, rad or m; infinite where a joint has no
+    stop. hand: a function of the plant, called before each step. The hand returns the torques (n,) that a person exerts
+    on the joints.
     """
 
     q, v = State(), State()

@@ -16,7 +16,7 @@ from femtorque.host.board import Board
 
 @contextmanager
 def virtual_board(mechanism: Mechanism | str | Path, plant: Plant | None = None) -> Iterator[Board]:
-    """Build the image, boot it on the emulated chip with a simulated arm, and connect to it in its own time.
+    """Build the image, boot it on the emulated chip with a simulated arm, and connect to it in simulated time.
 
     Nothing moves between two calls. A motion takes as long as this machine needs to simulate it. plant: an arm that
     differs from the mechanism file, to see how feedback corrects the difference. Logs hold the true motion too. Raises

@@ -94,8 +94,8 @@ class Result:
                 for joint in (self.mechanism.streamed[j] for j in self.driven)] or ["outputs are NOT safe"]
 
     def report(self) -> dict[str, Any]:
-        """Return the JSON object of `femtorque hil`. tracking_* are measured errors, since a real board does not know
-        the true ones."""
+        """Return the JSON object of `femtorque hil`. tracking_* are measured errors, because a real board does not know
+        the true errors."""
         joints = [joint.name for joint in self.mechanism.streamed]
         return {
             "ended": self.ended, "state": self.state, "faults": list(self.faults), "ticks": self.ticks,
@@ -194,7 +194,7 @@ def serve_board(mechanism: Mechanism, port: int | str, announce: Callable[[str],
     """Serve a virtual board in real time. Hosts may come and go. Return the number of its ticks.
 
     port: a TCP port (0: any), or unix:PATH. pil: use the pil image, for femtorque.hil.play.pil.run; nothing moves here
-    then. announce: called with the url once the board is there. around: a context that lasts as long as the board.
+    then. announce: called with the url once the board accepts hosts. around: a context that lasts as long as the board.
     Raises BadInput if the port is taken, Refused as building does.
     """
     built = build_image(mechanism, out or folder(mechanism, feedforward, pil), feedforward=feedforward, pil=pil)
@@ -311,11 +311,11 @@ def identical(mechanism: Mechanism, motion: Knots, record: Record, lead: int,
     """Return True if the image's torque_ff equals the host's float32 bit for bit, for a motion played in one piece.
 
     The host runs the same knots through the same C (femtorque.codegen.toolchain.path_library). The integer targets of
-    both give the tick at which the motion began. The board forms the torque of an interval `lead` ticks before that
-    interval. With loops, modes or flexible links the host starts from the image's step state before that tick. There
-    the last bits of dependent joints and of the sag depend on all motions since power-on. Return None if the image's
-    targets are not the motion in one piece. Return None also for these arms on a real board, which does not report the
-    step's state.
+    host and image give the tick at which the motion began. The board forms the torque of an interval `lead` ticks
+    before that interval. With loops, modes or flexible links the host starts from the image's step state before that
+    tick. There the last bits of dependent joints and of the sag depend on all motions since power-on. Return None if
+    the image's targets are not the motion in one piece. Return None also for these arms on a real board, which does not
+    report the step's state.
     """
     path = CompiledPath(mechanism, step=step)
     arrays = motion.position, motion.rate, motion.acceleration

@@ -6,7 +6,7 @@ takes the place of the virtual board. The Relay moves the plant and the board ti
 in ticks that the board has answered.
 
 The board executes a host's message in the second tick after it arrives, as every board does. Tick k measures the plant
-at t_k. The tick's duty is held over [t_{k+1}, t_{k+2}], as the board's output timer does. The outputs go on and off at
+at t_k. The tick's duty is held over [t_{k+1}, t_{k+2}], like on a board's output timer. The outputs go on and off at
 once.
 """
 
@@ -71,7 +71,7 @@ class Relay:
     # -- the device of the host's link --------------------------------------
 
     def plug_in(self) -> Relay:
-        """Return the device for the host's link, as a virtual board does."""
+        """Return the device for the host's link."""
         return self
 
     def read(self, size: int) -> bytes:

@@ -159,8 +159,8 @@ def demonstrate(folder: Path, *, sweep: bool = False, page: bool = False, force:
 
 
 def _copied(example: Path, folder: Path) -> Path:
-    """Copy an example into a folder and return the copy's path. Raises BadInput if another file of its name is
-    there."""
+    """Copy an example into a folder and return the copy's path. Raises BadInput if the folder has another file with
+    this name."""
     copy = folder / example.name
     if copy.exists() and copy.read_bytes() != example.read_bytes():
         raise BadInput(copy, "file", None, "is there already and is not the example, so it is never replaced",

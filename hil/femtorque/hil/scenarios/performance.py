@@ -46,7 +46,7 @@ def perform(name: str, only: str | None = None, *, short: bool = False, fault: s
 
     fault: strikes in every run instead of the run's own fault; the runs are then not judged. board: the port of a real
     board with the pil image, by default the virtual board. wall: the clock that limits waiting for its line. Raises
-    BadInput if nothing of that name can be played, Refused as the runs do.
+    BadInput if nothing of that name can be played, and Refused if a run is refused.
     """
     chosen = scenario.load_scenario(name)
     cases = chosen.runs(short) if only is None else [_named(chosen, only)]

@@ -44,8 +44,8 @@ class PlannedRun(Table):
 
     at_most: largest ratio of this run's rms error to the rms error of the run compared_with, at every joint.
     predicted_from: the run with an unchanged plant; hil/scenarios/sensitivity.py predicts the difference. ends, faults:
-    the board's last state. scene: True if the things of [scene] are there. brief: True if the scenario's short form has
-    the run.
+    the board's last state. scene: True if the run has the things of [scene]. brief: True if the scenario's short form
+    has the run.
     """
 
     name: str

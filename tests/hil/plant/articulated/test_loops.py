@@ -51,8 +51,8 @@ def test_loops_that_cannot_close_or_lie_in_a_singular_pose_are_refused(thickness
 @pytest.mark.parametrize(("kind", "rows"), [("ball", 3), ("rigid", 6)])
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_accelerations_of_spatial_loops_equal_constrained_forward_dynamics(kind, rows, seed):
-    """Two arms of four joints each with random geometry are tied at their ends. The arms' accelerations equal those of
-    Pinocchio's terms."""
+    """Two arms of four joints each with random geometry are tied at their ends. The arms' accelerations equal
+    Pinocchio's."""
     rng = np.random.default_rng(seed)
     left, right = oracle.random_chain(rng, 4), oracle.random_chain(rng, 4)
 

@@ -104,8 +104,8 @@ def test_sections_of_links_carry_all_bodies_beyond_them():
     load = Payload("load", "second", 0.2, np.array([0.15, 0.0, 0.0]), 1e-5 * np.eye(3))
     mechanism = replace(base, links=(first, second, third), joints=(*base.joints, *glue), payloads=(load,))
     plant = Plant(mechanism, max_step=1e-5)
-    # The arm is released for one short step. Except for the free part of the beam, the accelerations are those of a
-    # rigid body on its hinge.
+    # The arm is released for one short step. Except for the free part of the beam, the arm accelerates like a rigid
+    # body on its hinge.
     plant.push(1e-5, [0.0])
     gamma = plant.cycle.consistent()[0]
     points = plant.cycle.z[: plant.structure.split].reshape(-1, 3)

@@ -209,7 +209,7 @@ class Stm32(ABC):
     # -- debugging ----------------------------------------------------------
 
     def halt(self) -> None:
-        """Halt the processor as a debugger does, and the parts that the debug unit freezes."""
+        """Halt the processor like a debugger, and the parts that the debug unit freezes."""
         self.core.halt(True)
         for name, timer in self.timers.items():
             timer.freeze(self.debug.freezes(name))

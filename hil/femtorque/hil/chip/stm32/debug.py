@@ -10,8 +10,8 @@ IWDG, WWDG = 1 << 12, 1 << 11
 
 
 class DebugUnit(Peripheral):
-    """Settings for the time in which the processor is halted or sleeps. A system reset keeps them; power-on clears
-    them.
+    """Settings for the time in which the processor is halted or sleeps. A system reset keeps these settings. Power-on
+    clears them.
 
     WATCHDOG_FREEZE: the register with the watchdogs' bits; FREEZE: register and bit by timer (ST's SVD files).
     """

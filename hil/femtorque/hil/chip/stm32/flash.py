@@ -12,7 +12,7 @@ from femtorque.hil.chip.registers import Peripheral
 from femtorque.hil.clock import NEVER, Events
 
 KEYS = (0x45670123, 0xCDEF89AB)  # FLASH_KEY1, FLASH_KEY2 of ST's stm32f4xx_hal_flash.h and stm32g4xx_hal_flash.h
-OPTION_KEYS = (0x08192A3B, 0x4C5D6E7F)  # FLASH_OPT_KEY1 (F4), FLASH_OPTKEY1 (G4), and the second ones
+OPTION_KEYS = (0x08192A3B, 0x4C5D6E7F)  # FLASH_OPT_KEY1 (F4), FLASH_OPTKEY1 (G4), and the second keys
 PG, EOP, BUSY, LOCK = 1 << 0, 1 << 0, 1 << 16, 1 << 31
 EOPIE, START = 1 << 24, 1 << 16
 ERASED = b"\xff"

@@ -113,7 +113,7 @@ class Timer(PeripheralInC):
 
     @property
     def counts(self) -> Callable[[], int]:
-        """Function for an encoder's counts, used where C has no plant."""
+        """Function for an encoder's counts, used if C has no plant."""
         return self._counts
 
     @counts.setter
@@ -151,7 +151,7 @@ class Timer(PeripheralInC):
         self.touched()
 
     def freeze(self, frozen: bool) -> None:
-        """Stop the counter, as the debug unit does, or let it go on."""
+        """Stop the counter for the debug unit, or let it go on."""
         state = self.state
         if frozen == (state.frozen_at >= 0):
             return

@@ -44,7 +44,7 @@ class Watchdog(Peripheral):
         return round(self.timeout_s() * self._hclk())
 
     def hold(self, held: bool) -> None:
-        """Stop the watchdog, as the debug unit does, or let it go on."""
+        """Stop the watchdog for the debug unit, or let it go on."""
         bite, now = self._state.bite, self.events.now
         if held and bite.armed:
             self._left, bite.armed = bite.at - now, False

@@ -69,8 +69,8 @@ CONTROL_BITS = 0x30B1  # PL, MINC, CIRC, DIR to peripheral, EN
 
 
 class DmaMux(PeripheralPartlyInC):
-    """The requests of the channels: 0 to 7 of DMA1, 8 to 15 of DMA2. Synchronisation is not modelled, so CSR shows no
-    overrun and CFR clears none."""
+    """The requests of the channels: 0 to 7 of DMA1, 8 to 15 of DMA2. Synchronisation is not modelled. So CSR shows no
+    overrun, and CFR has no effect."""
 
     REGISTERS = {4 * i: Register(f"C{i}CR", 0, 0x7F) for i in range(16)} | {
         0x80: Register("CSR", 0, 0), 0x84: Register("CFR", 0, 0xFFFF)}

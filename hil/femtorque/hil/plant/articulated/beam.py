@@ -79,7 +79,7 @@ def _beam(link: Link) -> Beam:
 
 
 def cells(link: Link) -> list[Cell]:
-    """Return the cells of a flexible link. Raises BadInput if the link's mass is not that of a uniform beam along x."""
+    """Return the cells of a flexible link. Raises BadInput if the link is not a uniform beam along x, by its mass."""
     beam = _beam(link)
     across = link.mass * beam.length**2 / 12.0
     if np.abs(link.com - np.array([0.5 * beam.length, 0.0, 0.0])).max() > UNIFORM * beam.length:

@@ -9,8 +9,8 @@ The paper leaves the start undefined: gamma(0) follows from C gamma = -Cdot v. T
 the rows but not the positions, which drift. The projection moves x(n+1) back along M^-1 C(n)' and adds the same
 displacement over t to v(n+1/2). The cycle is then the RATTLE scheme (Andersen, J. Comput. Phys. 52, 1983): symplectic,
 without drift of closure or energy. The correction is a modified Newton iteration with the factor of the last cycle. Two
-or three rounds suffice. The scheme is of second order: a solid that turns by a in a step turns (1 + a^2/6) times as far
-as its velocity says. Forces along coordinates are added to both half steps. hil/plant/articulated/point_steps.c takes
+or three rounds suffice. The scheme is of second order: a solid that turns by a in a step turns (1 + a^2/6) times the
+angle of its velocity. Forces along coordinates are added to both half steps. hil/plant/articulated/point_steps.c takes
 the step.
 """
 
@@ -34,7 +34,7 @@ from femtorque.hil.plant.plant_library import Row, Rows, State, library
 Array = NDArray[np.float64]
 
 CLOSURE = 1e-12  # relative to the extent of the system
-ROUNDED = 1e-10  # the same for thin solids, whose rows have large coefficients
+ROUNDED = 1e-10  # relative tolerance for thin solids, whose rows have large coefficients
 ROW = 4  # solids that one row can touch
 STRAINS = 5
 

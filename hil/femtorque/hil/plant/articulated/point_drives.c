@@ -3,10 +3,10 @@
  * the cycle keeps do not contain them. The torques enter each half step through
  * the compliance of the joined system. The compliance is the velocities along
  * all coordinates under unit torques. Viscous terms (friction, back-EMF) are
- * explicit in the first half and implicit in the second. Together that is the
- * trapezoidal rule, which is stable for any coefficient. Dry friction is a
- * clamped multiplier in each half. So a stuck coordinate stays still, and no
- * sign of a velocity near zero is needed. Coordinates that may stick come to
+ * explicit in the first half and implicit in the second. Both halves together
+ * are the trapezoidal rule, which is stable for any coefficient. Dry friction
+ * is a clamped multiplier in each half. So a stuck coordinate stays still, and
+ * no sign of a velocity near zero is needed. Coordinates that may stick come to
  * rest in the middle of the step, because the rows turn until then. */
 #include "point_drives.h"
 

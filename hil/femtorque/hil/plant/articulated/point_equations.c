@@ -1,4 +1,5 @@
-/* The equations of motion. hil/plant/articulated/equations.py explains them.
+/* The equations of motion. hil/plant/articulated/equations.py explains the
+ * equations.
  *
  * C are the K rows of mechanisms, rotors and couplings. G are the n gradients
  * of the coordinates. W are the accelerations of free solids under unit forces.

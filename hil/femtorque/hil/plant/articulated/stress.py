@@ -4,16 +4,16 @@ At a section of a rigid link the inboard part pulls the outboard part with the w
 
     F = sum m (gamma - g) - (forces of the mechanisms outboard),   M likewise about the section's centre,
 
-the sum over the outboard mass. Accelerations of a solid are linear in its four points, as its positions are. So the sum
-is a fixed combination of the points. With alpha(r) the coefficients of the material point r, and p the section,
+the sum over the outboard mass. Accelerations of a solid are linear in its four points, like positions. So the sum is a
+fixed combination of the points. With alpha(r) the coefficients of the material point r, and p the section,
 
     a = int alpha dm (4,),   B = int (alpha(r) - alpha(p)) alpha(r)' dm (4, 4)
     F = sum_k a_k (gamma_k - g),   M = sum_kl B_kl x_k x (gamma_l - g)
 
 At the root of a link this is exact. Between root and tip the link's mass is spread along the line between them, with
 the linear density that gives its mass and centre of gravity. A flexible link has the moments of its elastic elements. A
-section is a round tube of the given area and outer radius. The stress is that of the outer fibre: |N|/A + M r/I from
-axial force and bending, T r/(2 I) from torsion, combined after von Mises.
+section is a round tube of the given area and outer radius. The stress is the stress of the outer fibre: |N|/A + M r/I
+from axial force and bending, T r/(2 I) from torsion, combined after von Mises.
 """
 
 from __future__ import annotations

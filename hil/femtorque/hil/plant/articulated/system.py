@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 DEPENDENT = 1e-8  # square of a row's remainder beyond the other rows, below which the row is dependent
 NUDGE = 0.05  # m or rad: distance from the start pose at which the rank is found a second time
 CLOSED = 1e-11  # m: largest residual of closed mechanisms
-ROUNDED = 2e-5  # the same for rows that contradict each other, such as axes given to a few digits
+ROUNDED = 2e-5  # residual for rows that contradict each other, for example axes given to a few digits
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ class Assembly:
 
 
 def assemble(mechanism: Mechanism, start: ArrayLike | None = None, loose: bool = False) -> Assembly:
-    """Return solids and mechanisms of a mechanism at the joint positions `start` (n,), by default those of the file.
+    """Return solids and mechanisms of a mechanism at the joint positions `start` (n,), by default the file's.
 
     loose: make a free solid, number 1, of the links that the file fixes to the base.
     """

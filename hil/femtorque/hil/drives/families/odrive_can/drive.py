@@ -1,5 +1,5 @@
 """ODrive S1, Pro and Micro with CANSimple, firmware 0.6 (docs.odriverobotics.com, CAN protocol and API reference;
-ros_odrive, odrive_enums.h). The source of 0.6 is not published. So the loops are those of odriverobotics/ODrive 0.5
+ros_odrive, odrive_enums.h). The source of 0.6 is not published. So the loops come from odriverobotics/ODrive 0.5
 (Firmware/MotorControl, controller.cpp, motor.hpp and encoder.hpp).
 
 An id is node << 5 | message. A remote frame, or a frame without data, asks for a message of the drive. The answer has
@@ -164,7 +164,7 @@ class ODrive(Drive):
         self.protocol = PROTOCOL - 1
 
     def power_up(self, angle: float) -> None:
-        """Switch on, and count the position from here, as the drive does at the factory."""
+        """Switch on, and count the position from here, which is the factory setting."""
         super().power_up(angle)
         self.motor.set_zero()
         self.errors, self.control, self.input = 0, AS_IT_COMES, PASSTHROUGH

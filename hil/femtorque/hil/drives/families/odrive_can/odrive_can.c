@@ -51,7 +51,7 @@ static int is_old(const odrive_can *own)
 
 /* -- heartbeats ------------------------------------------------------------ */
 
-/* Send a heartbeat and plan the next one, while there is supply. */
+/* Send a heartbeat and plan the next heartbeat, while the drive has supply. */
 static void beat(void *of)
 {
     odrive_can *own = of;
