@@ -208,7 +208,7 @@ class Target(Payload, type=15, to="board"):
 
 @dataclass(frozen=True)
 class Ident(Payload, type=64, to="host"):
-    """Identity, sent on HELLO."""
+    "Identity, sent after HELLO."
 
     protocol: int = wire("u16", "PROTOCOL of the image")
     digest: bytes = wire("u8", "SHA-256 of the configuration", 32)
@@ -382,26 +382,27 @@ FOLLOW_PHASES = {
     "WAITING": (0, "at rest: no target has come yet"),
     "FOLLOWING": (1, "every joint is on the reference"),
     "CATCHING_UP": (2, "a joint is on its way to the reference, within its limits"),
-    "STARVED": (3, "targets are missing: at rest at the last one, or braking to it"),
-    "ENDING": (4, "on the way to rest at the END, or because of a stop"),
+    "STARVED": (3, "targets are missing; the joints rest at the last target, or brake to it"),
+    "ENDING": (4, "on the way to rest at the END or after a stop"),
 }
 
 # Bits of FELT.touched. AWAY, BACK and STAYS belong to the reaction "return", BLIND to closed loops.
 FELT_TOUCHED = {
     "TOUCH": (1, "a touch lasts"),
-    "AWAY": (2, "the arm has given way, and goes back, or on to lie down, once it rests and nothing is felt"),
-    "BACK": (4, "it is on its way back, in the state FOLLOW"),
-    "STAYS": (8, "it was touched too often on its way back, and stays in FLOAT"),
-    "BLIND": (16, "loops do not close where joints are measured to be, or did not half a second ago: nothing is felt"),
+    "AWAY": (2, "the arm has given way; once it rests without a touch, it goes back or goes on to lie down"),
+    "BACK": (4, "the arm is on its way back, in the state FOLLOW"),
+    "STAYS": (8, "the arm was touched too often on its way back, and stays in FLOAT"),
+    "BLIND": (16, "the loops do not close at the measured joints, or did not half a second ago, so contact "
+                  "detection is off"),
 }
 
 # Limits that kept a joint from the reference.
 FOLLOW_LIMITS = {
     "POSITION": (1, "a target beyond a limit, or braking before one"),
     "VELOCITY": (2, "the reference was faster than the joint may be"),
-    "ACCELERATION": (4, "it asked for more acceleration than any pose allows"),
-    "JERK": (8, "it jumped, or bent more sharply than the joint may"),
-    "LOOPS": (16, "closed loops would come too near to a singular pose: joints brake"),
+    "ACCELERATION": (4, "the reference needed more acceleration than any pose allows"),
+    "JERK": (8, "the reference jumped, or changed its acceleration faster than the joint may"),
+    "LOOPS": (16, "closed loops would come too near to a singular pose, so the joints brake"),
 }
 
 KNOT_START, KNOT_END = 1, 2
@@ -409,101 +410,120 @@ KNOT_MODE = 4  # where the mode's number stands in the flags
 MODES = 16  # that fit
 
 COMMANDS = {
-    "ARM": (1, "DISARMED -> HOLD: outputs on, hold the position measured now. HELD -> HOLD: take over, outputs stay "
-            "on"),
-    "DISARM": (2, "any state -> DISARMED: outputs off at once"),
-    "START": (3, "HOLD -> TRACK: play the buffered knots from the one marked START"),
-    "STOP": (4, "TRACK -> HOLD: slow down along the path and stop on it; what is buffered stays. JOG, FLOAT, FOLLOW -> "
-             "HOLD"),
-    "RESUME": (5, "HOLD after a stop on the path -> TRACK: pace ramps back to 1"),
-    "FLUSH": (6, "HOLD: forget what is buffered"),
+    "ARM": (1, "DISARMED -> HOLD: switch the outputs on and hold the measured position. HELD -> HOLD: take "
+               "over; the outputs stay on"),
+    "DISARM": (2, "any state -> DISARMED: switch the outputs off at once"),
+    "START": (3, "HOLD -> TRACK: play the buffered knots from the knot marked START"),
+    "STOP": (4, "TRACK -> HOLD: slow down along the path and stop on it; the buffer stays. JOG, FLOAT, FOLLOW "
+                "-> HOLD: stop"),
+    "RESUME": (5, "HOLD after a stop on the path -> TRACK: ramp the pace back to 1"),
+    "FLUSH": (6, "HOLD: empty the buffer"),
     "CLEAR": (7, "FAULT or ESTOP -> DISARMED, once the cause is gone"),
-    "LOADER": (8, "DISARMED, ESTOP or FAULT with outputs off -> LEAVING: on to the boot loader in the chip's ROM"),
+    "LOADER": (8, "DISARMED, ESTOP or FAULT with outputs off -> LEAVING: go to the boot loader in the chip's ROM"),
 }
 
 STATES = {
-    "BOOT": (0, "clocks and peripherals come up, outputs off"),
+    "BOOT": (0, "clocks and peripherals start; outputs off"),
     "CHECK": (1, "self-test, outputs off"),
     "DISARMED": (2, "outputs off, ready to be homed and armed"),
     "HOLD": (3, "outputs on, holding a position on the path"),
     "TRACK": (4, "outputs on, playing knots"),
-    "FAULT": (5, "cause latched; outputs off, or braking, holding or lying down where [safety] says so"),
-    "ESTOP": (6, "break input active or not yet cleared: the timer itself dropped the outputs"),
-    "HOMING": (7, "outputs on, seeking one joint's zero or holding between two"),
-    "FLOAT": (8, "outputs on, gravity compensation only: the arm is led by hand"),
-    "JOG": (9, "outputs on, one joint moved for as long as the host asks"),
-    "PROBE": (10, "outputs on, a small torque on one joint, none on the others"),
-    "CLOSING": (11, "outputs on, holding until the brakes have closed; then DISARMED"),
-    "LEAVING": (12, "outputs off for good: a tenth of a second later the chip resets into the boot loader in its ROM"),
-    "FOLLOW": (13, "outputs on, going where TARGETs say"),
-    "HELD": (14, "outputs on, holding an arm whose host is gone (HOST_LOST): ARM takes it over, DISARM lets it go"),
+    "FAULT": (5, "a fault is latched; outputs off, or the arm brakes, holds or lies down as [safety] says"),
+    "ESTOP": (6, "the break input is active or not cleared yet; the timer has dropped the outputs"),
+    "HOMING": (7, "outputs on, seeking one joint's zero, or holding between two searches"),
+    "FLOAT": (8, "outputs on, gravity compensation only: a hand leads the arm"),
+    "JOG": (9, "outputs on, one joint moves for as long as the host repeats JOG"),
+    "PROBE": (10, "outputs on, a small torque on one joint, no torque on the others"),
+    "CLOSING": (11, "outputs on, holding until the brakes have closed; DISARMED follows"),
+    "LEAVING": (12, "outputs off; after a tenth of a second the chip resets into the boot loader in its ROM"),
+    "FOLLOW": (13, "outputs on, following TARGETs"),
+    "HELD": (14, "outputs on, holding an arm whose host is gone (HOST_LOST); ARM takes the arm over, DISARM "
+                 "switches the outputs off"),
 }
 
 # name: (number, what it means, what to do)
 FAULTS = {
     "NONE": (0, "no fault", ""),
-    "CLOCK": (1, "the external clock did not start or stopped", "check the crystal and hse_hz of the board file"),
-    "CHIP": (2, "a peripheral did not come up", "power-cycle; if it stays, the board file does not fit the board"),
-    "CONFIGURATION": (3, "self-test of the emitted constants failed", "flash the image again"),
-    "HARD_FAULT": (4, "the processor faulted", "report it with the image; outputs were made safe first"),
-    "TICK_OVERRUN": (5, "a control tick was not done when the next came", "lower rate_hz or simplify the mechanism"),
-    "NOT_FINITE": (6, "a torque or duty was not a number", "check gains and mechanism; report it if they are right"),
+    "CLOCK": (1, "the external clock did not start, or it stopped", "check the crystal and hse_hz of the board file"),
+    "CHIP": (2, "a peripheral of the chip did not start",
+             "power-cycle the board; if the fault stays, the board file does not fit the board"),
+    "CONFIGURATION": (3, "the self-test of the emitted constants failed", "flash the image again"),
+    "HARD_FAULT": (4, "the processor faulted", "report the fault with the image; the outputs were made safe first"),
+    "TICK_OVERRUN": (5, "a control tick was not done when the next tick came",
+                     "lower rate_hz or simplify the mechanism"),
+    "NOT_FINITE": (6, "a torque or duty was NaN or infinite",
+                   "check gains and mechanism; if both are right, report the fault"),
     "FOLLOWING": (7, "a joint was too far from its target for too long",
-                  "check encoder sign, motor sign, limits, load"),
-    "ENCODER": (8, "an encoder moved farther in a tick than the joint can", "check wiring, shielding and counts"),
-    "OVERSPEED": (9, "a joint ran above its velocity limit", "check gains and encoder; raise limits.velocity if meant"),
-    "POSITION": (10, "a joint left its limits", "move it back by hand, clear"),
-    "KNOT": (11, "a knot broke continuity or a limit", "plan again: the named joint jumped or exceeded a limit"),
+                  "check encoder sign, motor sign, limits and load"),
+    "ENCODER": (8, "an encoder moved farther in a tick than its joint can move",
+                "check wiring, shielding and counts"),
+    "OVERSPEED": (9, "a joint was faster than its velocity limit",
+                  "check gains and encoder; if the speed is intended, raise limits.velocity"),
+    "POSITION": (10, "a joint left its limits", "move the joint back by hand, then clear"),
+    "KNOT": (11, "a knot jumped or exceeded a limit", "plan the motion of the named joint again"),
     "UNDER_VOLTAGE": (12, "the bus voltage was too low", "check supply, fuse and wiring"),
-    "WATCHDOG": (13, "the watchdog reset the board: tick or link task had stopped", "report it with the log"),
-    "HOST_LOST": (14, "no good frame from the host while armed", "check cable and host; the arm was stopped first"),
-    "BREAK": (15, "the outputs were dropped without an e-stop in sight",
-              "check the break input wiring; of a pil image, the line to the host's plant"),
+    "WATCHDOG": (13, "the watchdog reset the board: the tick or the main loop had stopped",
+                 "report the fault with the log"),
+    "HOST_LOST": (14, "no good frame came from the host while the board was armed",
+                  "check cable and host; the arm was stopped first"),
+    "BREAK": (15, "the outputs were dropped, but no e-stop was read",
+              "check the wiring of the break input; with a pil image check the line to the host's plant"),
     "OVER_VOLTAGE": (16, "the bus voltage was too high", "brake more gently, or add a brake resistor"),
-    "OVER_TEMPERATURE": (17, "a sensor was hotter than allowed", "let it cool; lower the load or cool it better"),
+    "OVER_TEMPERATURE": (17, "a temperature sensor was hotter than allowed",
+                         "let the part cool; lower the load or improve the cooling"),
     "DRIVER": (18, "a motor driver reported a fault",
-               "check the motor for a short, the driver for heat; power-cycle it"),
-    "OVER_CURRENT": (26, "a motor took more current than its loop may ask for, or far more than R and L say",
-                     "check the motor and its cable for a short, the sensor for a broken wire, R and L of the file"),
-    "CURRENT_SENSOR": (27, "a current sensor is far off its zero, or the converter has stopped",
-                       "check the sensor, its supply, its wiring"),
-    "CURRENT_SIGN": (28, "a current ran against the voltage that drives it: its sensor has the wrong sign",
-                     "turn the sensor round in the motor's line, or change the sign of volts_per_ampere in the board "
+               "check the motor for a short and the driver for heat; power-cycle the driver"),
+    "OVER_CURRENT": (26,
+                     "a motor took more current than its loop's largest setpoint, or far more than R and L "
+                     "predict",
+                     "check the motor and its cable for a short, the sensor for a broken wire, and R and L of the "
                      "file"),
-    "CURRENT_LOOP": (29, "a current loop gave all the voltage it may, or a pulse of it, and no current came, or much "
-                     "too little; or the current jumped, or the voltage swung, as a sound winding lets neither do",
-                     "check the motor's cable, the sensor, the motors' supply; the winding for a short, R and L of "
-                     "the file"),
-    "ENCODER_STUCK": (19, "a joint was given all it may have and its encoder did not count",
+    "CURRENT_SENSOR": (27, "a current sensor is far off its zero, or the converter has stopped",
+                       "check the sensor, its supply and its wiring"),
+    "CURRENT_SIGN": (28, "a current flowed against its voltage, so its sensor has the wrong sign",
+                     "turn the sensor round in the motor's line, or change the sign of volts_per_ampere in the "
+                     "board file"),
+    "CURRENT_LOOP": (29,
+                     "too little current flowed at full voltage or in the test pulse, or current or voltage "
+                     "jumped",
+                     "check the motor's cable, the sensor, the motors' supply, the winding for a short, and R and "
+                     "L of the file"),
+    "ENCODER_STUCK": (19, "a joint got its largest torque, but its encoder did not count",
                       "check whether the joint is blocked and the encoder connected"),
-    "HOMING": (20, "no index or stop was found within the travel and time allowed",
-               "check the joint's home table, the index wiring, what is in the way"),
-    "MODE": (22, "a mode was entered whose loops are not closed there, would open with the velocities there are, or "
-             "are singular", "plan the switch where position and velocity fit the new loops"),
-    "OVERLOAD": (23, "a motor or its driver has carried more than it can for too long; the arm was stopped first",
-                 "let it cool; move more slowly or carry less: 'femtorque check' prints what is continuous"),
-    "LOOPS_SINGULAR": (21, "the closed loops came to a singular pose, or to one that does not follow from the last",
-                       "plan around singular poses ('femtorque check' tells how near the start is)"),
+    "HOMING": (20, "no index or stop was found within the allowed travel and time",
+               "check the joint's home table, the wiring of the index, and obstacles in the way"),
+    "MODE": (22, "the loops of a new mode were open, would open at the present velocities, or were singular",
+             "plan the switch at a position and velocity that fit the new loops"),
+    "OVERLOAD": (23, "a motor or its driver was above its continuous rating for too long; the arm was stopped first",
+                 "let the motor cool; move more slowly or carry less ('femtorque check' prints the continuous "
+                 "ratings)"),
+    "LOOPS_SINGULAR": (21,
+                       "the closed loops came to a singular pose, or to a pose that does not follow from the last "
+                       "pose",
+                       "plan around singular poses ('femtorque check' prints how near the start is)"),
     "CRYSTAL": (30,
-                "the crystal does not run at hse_hz of the board file, measured against the chip's own oscillator, on "
-                "which the board stays",
-                "write the crystal's frequency into the board file, and build and flash again"),
-    "CONVERTER": (32, "the converter of what the board measures did not come up, or did not take its clock",
-                  "power-cycle; if it stays, the chip is not what the board file says"),
-    "PWM_UPDATE": (33, "the PWM's update does not come where its outputs are low", "report it with the chip's marking"),
-    "TICK_TIMER": (34, "the timer of the control tick does not count what it was told",
-                   "report it with the chip's marking"),
-    "CODE": (36, "the image in flash is not what it was when it was built",
-             "flash the image again; if it comes back, change the board"),
-    "STACK": (35, "the stack came to its last bytes", "report it with the image; outputs were made safe first"),
-    "SUPPLY": (31, "the supply of the chip itself fell below 2.9 V",
-               "check the 3.3 V regulator, its load and its input"),
-    "DRIVE_SILENT": (37, "a drive on a bus stopped answering", "check its supply, the bus' wires and both terminators"),
-    "DRIVE_FAULT": (38, "a drive on a bus reported an error, or was not enabled any more",
-                    "read its own error, mend the cause, clear"),
-    "BUS_OFF": (39, "the controller left the bus after too many errors",
-                "check the bus' wires, both terminators, bit rates; it is let back by itself"),
-    "LOW_SUPPLY": (40, "the motors' supply fell below supply_v of [safety.park]; the arm lies down",
+                "by the chip's own oscillator, the crystal does not run at hse_hz of the board file; the board "
+                "stays on this oscillator",
+                "write the crystal's frequency into the board file, then build and flash again"),
+    "CONVERTER": (32, "the converter of the board's measurements did not start, or did not accept its clock",
+                  "power-cycle the board; if the fault stays, the chip is another one than the board file says"),
+    "PWM_UPDATE": (33, "the PWM's update does not come while its outputs are low",
+                   "report the fault with the chip's marking"),
+    "TICK_TIMER": (34, "the timer of the control tick does not count at the set rate",
+                   "report the fault with the chip's marking"),
+    "CODE": (36, "the image in flash differs from the built image",
+             "flash the image again; if the fault comes back, replace the board"),
+    "STACK": (35, "the stack reached its last bytes",
+              "report the fault with the image; the outputs were made safe first"),
+    "SUPPLY": (31, "the chip's own supply fell below 2.9 V", "check the 3.3 V regulator, its load and its input"),
+    "DRIVE_SILENT": (37, "a drive on a bus stopped answering",
+                     "check the drive's supply, the wires of the bus and both terminators"),
+    "DRIVE_FAULT": (38, "a drive on a bus reported an error, or was no longer enabled",
+                    "read the drive's error, mend its cause, then clear"),
+    "BUS_OFF": (39, "the bus controller left the bus after too many errors",
+                "check the wires of the bus, both terminators and the bit rates; the controller comes back "
+                "without help"),
+    "LOW_SUPPLY": (40, "the motors' supply fell below supply_v of [safety.park], so the arm lies down",
                    "charge the battery, or check supply, fuse and wiring"),
 }
 
@@ -512,78 +532,83 @@ assert max(number for number, _, _ in FAULTS.values()) < FAULT_NUMBERS
 # Reactions to a fault once it is taken: [safety] of the mechanism file chooses one for each class.
 REACTIONS = {
     "coast": (0, "outputs off at once: the motors float"),
-    "brake": (1, "no voltage, outputs stay on: the motors are short-circuited"),
-    "hold": (2, "outputs stay on and hold the joints where they are"),
-    "park": (3, "outputs stay on until the joints have gone, slowly, to the pose of [safety.park]; then off"),
+    "brake": (1, "the outputs stay on at zero voltage: the motors are short-circuited"),
+    "hold": (2, "the outputs stay on, and the law holds the joints at their positions"),
+    "park": (3, "the joints go slowly to the pose of [safety.park], then the outputs go off"),
 }
 
 # class: (faults, allowed reactions, subject). The first reaction is the default. Faults without a class switch the
 # outputs off: the board finds them before the outputs come on, or there is nothing to choose.
 FAULT_CLASSES = {
     "computing": (("TICK_OVERRUN", "NOT_FINITE", "LOOPS_SINGULAR"), ("coast", "brake"),
-                  "the board cannot trust its own torque"),
+                  "the board cannot trust its computed torque"),
     "sensing": (("ENCODER", "ENCODER_STUCK", "HOMING", "DRIVE_SILENT", "BUS_OFF"), ("coast", "brake"),
                 "the board does not know where a joint is"),
     "electrical": (("UNDER_VOLTAGE", "OVER_VOLTAGE", "OVER_TEMPERATURE", "OVERLOAD", "DRIVER", "DRIVE_FAULT",
                     "LOW_SUPPLY"),
                    ("coast", "brake"), "supply, drivers or motors are out of range"),
     "motion": (("FOLLOWING", "OVERSPEED", "POSITION", "MODE"), ("coast", "brake", "hold"),
-               "a joint does not move as told"),
+               "a joint does not follow its target"),
     "host": (("HOST_LOST", "KNOT"), ("coast", "brake", "hold", "park"),
-             "the host is gone or sends what cannot be played; the arm was stopped on its path first"),
+             "the host is gone or has sent a bad knot; the arm was stopped on its path first"),
 }
 
 REFUSALS = {
     "NONE": (0, "accepted", ""),
     "NOT_HOMED": (1, "a joint has no zero yet", "home first"),
-    "WRONG_STATE": (2, "not possible in this state", "look at STATUS.state"),
+    "WRONG_STATE": (2, "the command is not possible in this state", "read STATUS.state"),
     "ESTOP_ACTIVE": (3, "the e-stop is pressed", "release it, then clear"),
-    "OUTSIDE_LIMITS": (4, "the joint is outside its limits", "move it back by hand"),
-    "MOVING": (5, "the joint is moving", "let it come to rest"),
+    "OUTSIDE_LIMITS": (4, "the joint is outside its limits", "move the joint back by hand"),
+    "MOVING": (5, "the joint is moving", "let the joint come to rest"),
     "NOTHING_BUFFERED": (6, "no motion is buffered", "send knots before START"),
-    "START_POSE": (7, "the motion does not start where the joint is held",
-                   "move to the start first, or plan from here"),
-    "FAULT_LATCHED": (8, "a fault is latched", "read its name, mend the cause, clear"),
-    "SUPPLY": (22, "the supply of the chip itself is below 2.9 V, or was when it started",
-               "check the 3.3 V regulator, its load and its input; then reset it"),
-    "BUS_VOLTAGE": (9, "bus voltage out of range", "switch the supply on"),
-    "UNKNOWN": (10, "no such command", "host and board differ: compare protocol numbers"),
-    "OVER_TEMPERATURE": (11, "a sensor is hotter than allowed", "let it cool"),
+    "START_POSE": (7, "the motion does not start at the joint's held position",
+                   "move the joint to the start first, or plan from its present position"),
+    "FAULT_LATCHED": (8, "a fault is latched", "read the fault's name, mend its cause, then clear"),
+    "SUPPLY": (22, "the chip's own supply is below 2.9 V, or was at the start",
+               "check the 3.3 V regulator, its load and its input; then reset the board"),
+    "BUS_VOLTAGE": (9, "the bus voltage is out of range", "switch the supply on"),
+    "UNKNOWN": (10, "the board does not know the command", "compare the protocol numbers of host and board"),
+    "OVER_TEMPERATURE": (11, "a temperature sensor is hotter than allowed", "let the hot part cool"),
     "DRIVER": (12, "a motor driver reports a fault", "power-cycle the drivers"),
     "DRIVER_NOT_READY": (16,
-                         "a gate driver does not hold what it was told, or does not answer; it is being set up anew",
-                         "try again in a moment; if it stays, check the motors' supply and power-cycle it"),
-    "CURRENT_SENSOR": (20, "a current sensor is not at its zero while no current flows",
-                       "check the sensor, its supply, its wiring; zero_v of the board file"),
-    "BRAKE": (17, "the brakes are still on their way, or would have to open while nothing holds the joints",
-              "wait for release_s or engage_s of [safety] brake; PROBE: leave the brakes to a supply of their own"),
-    "OVERLOAD": (21, "a motor or its driver is still too warm from what it has carried", "let it cool"),
-    "NO_SEEKING": (13, "this joint's zero is not sought by the board",
-                   "its encoder.zero is start or absolute: tell it"),
-    "LOOPS_OPEN": (15, "the closed loops do not close at the positions measured",
+                         "a gate driver has lost its settings or does not answer; the board is writing them again",
+                         "try again in a moment; if the refusal stays, check and power-cycle the motors' supply"),
+    "CURRENT_SENSOR": (20, "a current sensor does not read zero while no current flows",
+                       "check the sensor, its supply, its wiring, and zero_v of the board file"),
+    "BRAKE": (17, "the brakes still open or close, or would have to open while the law holds no joint",
+              "wait for release_s or engage_s of [safety] brake; for PROBE open the brakes by a separate supply"),
+    "OVERLOAD": (21, "a motor or its driver is still too warm from its load", "let the motor cool"),
+    "NO_SEEKING": (13, "the board does not seek this joint's zero",
+                   "declare its position: its encoder.zero is start or absolute"),
+    "LOOPS_OPEN": (15, "the loops do not close at the measured positions",
                    "home again, or move the joints to the branch of the file's start"),
     "NO_LOADER": (19, "the boot loader in this chip's ROM would enable the drivers or open the brakes",
-                  "switch the motors' supply off, hold BOOT0 high, reset"),
+                  "switch the motors' supply off, hold BOOT0 high and reset the board"),
     "DRIVE_SILENT": (23, "a drive on a bus does not answer, or its bus is off",
-                     "check its supply, its id, the bus' wires and both terminators"),
-    "DRIVE_FAULT": (24, "a drive on a bus reports an error", "read its own error; what persists is not armed"),
-    "DRIVE_SETTING": (25, "a drive on a bus is not set as the mechanism file says, or has not told yet",
-                      "`femtorque monitor` names both values: mend the file, or set the drive"),
-    "NO_FOLLOWING": (26, "this mechanism cannot follow targets that are sent live: its links bend, or more "
-                     "joints are driven than move freely", "play a planned motion"),
-    "PARKING": (27, "the arm is on its way to the pose that it lies down in", "wait; DISARM lets it fall at once"),
-    "OUT_OF_BOUNDS": (14, "no such joint, or a value beyond what the mechanism file allows", "ask for less"),
+                     "check the drive's supply and id, the wires of the bus and both terminators"),
+    "DRIVE_FAULT": (24, "a drive on a bus reports an error", "read the drive's error and mend its cause"),
+    "DRIVE_SETTING": (25,
+                      "a setting of a drive on a bus differs from the mechanism file, or the drive has not "
+                      "reported it yet",
+                      "`femtorque monitor` names both values: change the file, or set the drive"),
+    "NO_FOLLOWING": (26,
+                     "this mechanism cannot follow live targets: its links bend, or it has more driven joints "
+                     "than degrees of freedom",
+                     "play a planned motion"),
+    "PARKING": (27, "the arm is lying down", "wait; DISARM would drop the arm at once"),
+    "OUT_OF_BOUNDS": (14, "the joint does not exist, or a value is beyond the mechanism file's bounds",
+                      "ask for a smaller value"),
 }
 
 FLAGS = {
     "HOMED": (1, "every joint has its zero"),
     "ENDED": (2, "the last motion reached its END"),
-    "UNDERRUN": (4, "stopped on the path because knots ran out, or targets did"),
+    "UNDERRUN": (4, "stopped on the path because knots or targets ran out"),
     "STOPPED": (8, "stopped on the path by STOP"),
     "OUTPUTS": (16, "outputs are enabled"),
     "HOST_SILENT": (32, "stopped on the path because the host was silent"),
-    "OVERLAY": (64, "gains differ from those of the file: see STATUS.ku, kv, ki"),
-    "SEEKING": (128, "a joint is on its way to its zero"),
+    "OVERLAY": (64, "gains differ from the file's; see STATUS.ku, kv, ki"),
+    "SEEKING": (128, "a joint seeks its zero"),
 }
 
 LIMITS = {
@@ -594,7 +619,7 @@ LIMITS = {
 }
 
 CAPTURES = {
-    "OFF": (0, "stop recording; what is recorded stays"),
+    "OFF": (0, "stop recording; the samples stay"),
     "ONCE": (1, "record until the memory is full"),
     "RING": (2, "record round and round, until a fault or OFF"),
 }
@@ -609,10 +634,10 @@ DRIVER_NUMBER = 28  # the bit where the driver's number begins
 
 # States of a drive on a bus.
 DRIVE_STATES = {
-    "SILENT": (0, "it does not answer, or the joint has none"),
-    "SEEN": (1, "it answers, and is not enabled"),
-    "ENABLED": (2, "it is enabled"),
-    "FAULTED": (3, "it reports an error"),
+    "SILENT": (0, "the drive does not answer, or the joint has no drive"),
+    "SEEN": (1, "the drive answers, and is not enabled"),
+    "ENABLED": (2, "the drive is enabled"),
+    "FAULTED": (3, "the drive reports an error"),
 }
 
 RESETS = {"POWER": 0, "PIN": 1, "SOFTWARE": 2, "WATCHDOG": 3, "BROWNOUT": 4, "OTHER": 5}
