@@ -381,28 +381,28 @@ def _found(safety: Safety) -> dict[str, str]:
     """Return the time at which each fault is found, except for faults that are only found at start."""
     tick, slow = "in the tick", "between two ticks"
     return {
-        "CLOCK": "at start; a crystal that stops later resets the chip into it",
-        "CODE": "at start, and round and round while running",
+        "CLOCK": "at start; if the crystal stops later, by a reset",
+        "CODE": "at start, and all the time while running",
         "STACK": slow,
-        "SUPPLY": "at once: outputs safe, then a reset into it; at start, if it is not there within 0.2 s",
-        "CONFIGURATION": "at start, and round and round while running",
+        "SUPPLY": "at once: outputs safe, then a reset; at start, if the supply does not come within 0.2 s",
+        "CONFIGURATION": "at start, and all the time while running",
         "TICK_OVERRUN": tick, "NOT_FINITE": tick, "ENCODER": tick, "OVERSPEED": tick, "POSITION": tick, "BREAK": tick,
         "OVER_CURRENT": "in the current loop", "CURRENT_SENSOR": tick, "CURRENT_SIGN": "in the current loop",
         "CURRENT_LOOP": "in the current loop",
         "LOW_SUPPLY": f"after {SAGS_S:g} s below `supply_v` of [safety.park]; the arm stops on its path first",
         "UNDER_VOLTAGE": f"{tick}, below {BUS_LOW:.0%} of `bus_voltage`",
         "OVER_VOLTAGE": f"{tick}, above {BUS_HIGH:.0%} of `bus_voltage`, or above what the board can measure",
-        "FOLLOWING": f"after {FOLLOWING_S:g} s too far away",
+        "FOLLOWING": f"after {FOLLOWING_S:g} s at too large a distance",
         "ENCODER_STUCK": f"after `stuck_s` ({safety.stuck_s:g} s) without a count",
         "OVER_TEMPERATURE": f"{slow}, above `temperature_max` ({safety.temperature_max:g} deg C)",
         "OVERLOAD": f"{slow}, by a model of the current's square; the arm stops on its path first",
-        "DRIVER": slow, "KNOT": "when it comes; the arm stops on its path first",
+        "DRIVER": slow, "KNOT": "when the knot comes; the arm stops on its path first",
         "HOST_LOST": "see above", "LOOPS_SINGULAR": tick, "MODE": tick,
         "DRIVE_FAULT": tick, "BUS_OFF": tick,
-        "DRIVE_SILENT": f"after {SILENT_S:g} s without an answer, {SILENT_TICKS} ticks at least",
+        "DRIVE_SILENT": f"after {SILENT_S:g} s without an answer, at least {SILENT_TICKS} ticks",
         "HOMING": "when `travel` or its time is used up",
-        "HARD_FAULT": "at once: outputs safe, then a reset into it",
-        "WATCHDOG": "by the watchdog, which resets into it",
+        "HARD_FAULT": "at once: outputs safe, then a reset",
+        "WATCHDOG": "by the watchdog, which resets the board",
     }
 
 
