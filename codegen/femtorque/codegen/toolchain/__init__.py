@@ -1,4 +1,4 @@
-"""Compilers: the step on this machine, the image of the board."""
+"""Compilers of the step for this machine, and of the board's image."""
 
 import lazy_loader
 

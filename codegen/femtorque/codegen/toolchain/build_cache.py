@@ -1,7 +1,6 @@
-"""Earlier results of `build` from the same input, which save emitting, building and measuring.
-
-The input is the mechanism and every program file that may affect the result. An image is known only in its folder, with
-the sources from which it was built.
+"""Earlier results of `build` from the same input, which save emission, compilation and measurement. The input is the
+mechanism and every program file that may affect the result. An image counts only in its folder, with the sources from
+which it was built.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ LATER = ".platformio/appstate.json"  # PlatformIO changes this file
 
 @dataclass(frozen=True)
 class Known:
-    """Known results of one input."""
+    """Results of one input."""
 
     key: str
 
@@ -39,7 +38,7 @@ class Known:
                             *(part for room in ROOMS for part in sources(room))))
 
     def image(self, out: Path) -> BuildResult | None:
-        """Return the image in a folder, if the image and all sources there are those of a build."""
+        """Return the image in a folder, if the image and all sources there come from a build."""
         found = self._read("image")
         out = out.resolve()
         if found is None or any(_hash(out / name) != value for name, value in found["files"].items()):

@@ -1,4 +1,4 @@
-"""An image in its folder, with build.json, which holds its identity and its sizes."""
+"""An image in its folder, with identity and sizes in build.json."""
 
 import hashlib
 import json
@@ -11,7 +11,7 @@ PRODUCTS = ("firmware.elf", "firmware.bin", "build.json")
 
 @dataclass(frozen=True)
 class BuildResult:
-    """The content of build.json, and the place of the image. Sizes in bytes; digest: 64 hexadecimal digits."""
+    """The content of build.json, and the place of the image. Sizes are in bytes. digest: 64 hexadecimal digits."""
 
     name: str
     board: str
@@ -27,18 +27,18 @@ class BuildResult:
 
 
 def record(out: Path, result: BuildResult) -> None:
-    """Write build.json. It holds no path and no date: equal inputs give equal bytes."""
+    """Write build.json. It contains no path and no date, so equal inputs give equal bytes."""
     fields = {k: v for k, v in asdict(result).items() if k not in ("elf", "image")}
     text = json.dumps(fields | _hashes(out), indent=2)
     place(out / "build.json", (text + "\n").encode())
 
 
 def place(path: Path, content: bytes) -> None:
-    """Write a file under another name, then rename it. An interruption leaves the old file."""
+    """Write a file under another name, then rename it. After an interruption the old file remains."""
     part = path.with_name(f".{path.name}.part")
     try:
         part.write_bytes(content)
-    except OSError as error:  # a full disk names no file
+    except OSError as error:  # the error of a full disk names no file
         error.filename = str(path)
         raise
     part.replace(path)

@@ -1,7 +1,6 @@
-"""The host's C compiler: makes a library from sources and loads it by cffi.
-
-Flags that affect results are those of the chip (-ffp-contract=off; optimisation levels do not matter), so single
-precision equals the chip's numbers bit for bit. The user's cache keeps libraries under the hash of sources and flags.
+"""The host's C compiler, for libraries that cffi loads. Flags that affect results are the same as for the chip
+(-ffp-contract=off; optimisation levels have no effect). Single precision therefore equals the chip's numbers bit for
+bit. The user's cache keeps libraries under the hash of sources and flags.
 """
 
 import os
@@ -23,14 +22,14 @@ from femtorque.codegen.common.errors import Refused
 Precision = Literal["single", "double"]
 WARNINGS = ("-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wdouble-promotion", "-Werror")
 LAYOUTS = "layouts.c"  # checks at compile time only
-LIBRARY = "library.so"  # the one file of an entry in the cache
-ARITHMETIC = ("-ffp-contract=off", "-fno-math-errno")  # one rounding per operation and root: host and chip agree
-LIGHTLY = ("-O1",)  # for code that compiles longer than it runs
+LIBRARY = "library.so"  # the only file of an entry in the cache
+ARITHMETIC = ("-ffp-contract=off", "-fno-math-errno")  # one rounding per operation and root, so host and chip agree
+LIGHTLY = ("-O1",)  # for code whose compilation takes longer than its run
 
 
 @cache
 def compiler() -> str:
-    """Return the host's C compiler: $CC, else cc, gcc or clang from PATH. Raise Refused if there is none."""
+    """Return the host's C compiler: $CC, or else cc, gcc or clang from PATH. Raise Refused without a compiler."""
     for name in (os.environ.get("CC"), "cc", "gcc", "clang"):
         if name and (found := shutil.which(name)):
             return found
@@ -56,9 +55,8 @@ def library(sources: dict[str, str], precision: Precision = "single", flags: tup
 def build(
     sources: dict[str, str], cdef: str, precision: Precision = "single", flags: tuple[str, ...] = ("-O2",)
 ) -> tuple[cffi.FFI, Any]:
-    """Compile C files as `library`, and load them. Return (ffi, lib) with the declarations `cdef`.
-
-    Raise Refused also if a header lays a struct of `cdef` out otherwise.
+    """Compile C files like `library`, and load them. Return (ffi, lib) with the declarations `cdef`. Raise Refused also
+    if a header has another layout for a struct of `cdef`.
     """
     ffi = cffi.FFI()
     ffi.cdef(cdef)
@@ -66,7 +64,7 @@ def build(
 
 
 def build_by_headers(sources: dict[str, str], flags: tuple[str, ...] = ("-O2",)) -> tuple[cffi.FFI, Any]:
-    """Compile and load as `build`, with the declarations of the headers themselves."""
+    """Compile and load like `build`, with declarations from the headers."""
     ffi = cffi.FFI()
     ffi.cdef(declarations(sources))
     return ffi, ffi.dlopen(str(library(sources, flags=flags)))
@@ -82,7 +80,7 @@ def build_above(ffi: cffi.FFI, below: dict[str, str], sources: dict[str, str]) -
 
 
 def declarations(sources: dict[str, str], known: Iterable[str] = ()) -> str:
-    """Return the headers except `known`, each after its includes, without directives other than whole numbers."""
+    """Return the headers except `known`, each after its includes. All directives but whole numbers are removed."""
     found = dict.fromkeys(known, "")
 
     def add(name: str) -> None:
@@ -111,7 +109,7 @@ def texts(folder: Path, *patterns: str) -> dict[str, str]:
 def layouts(ffi: cffi.FFI, sources: dict[str, str]) -> str:
     """Return C that compiles only if every struct of a header has the layout that `ffi` knows.
 
-    So Python and C agree on each member's offset and size. Raise ValueError if no header defines a struct.
+    Python and C then agree on each member's offset and size. Raise ValueError if no header defines a struct.
     """
     headers = {name: text for name, text in sorted(sources.items()) if name.endswith(".h")}
     included: list[str] = []

@@ -1,8 +1,7 @@
-"""Makes the image with PlatformIO's commands but without PlatformIO, whose start takes a quarter of a build.
-
-The inputs are those of PlatformIO: platformio.ini and the project's scripts flags.py, libraries.py and stamp.py, run in
-the part of SCons's environment that they use. An object whose text was compiled before comes from the cache.
-tests/codegen/toolchain/test_platformio.py compares the bytes with PlatformIO's.
+"""Compiler of images with PlatformIO's commands but without PlatformIO, whose start takes a quarter of a build. The
+inputs are the same as PlatformIO's: platformio.ini and the project's scripts flags.py, libraries.py and stamp.py. The
+scripts run in the part of SCons's environment that they use. If a text was compiled before, its object comes from the
+cache. tests/codegen/toolchain/test_platformio.py compares the bytes with PlatformIO's.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ from femtorque.codegen.common import entry_of, found, kept, key_of, program
 from femtorque.codegen.emit import COMPILER
 
 OBJCOPY = "arm-none-eabi-objcopy"
-HERE = Path("/proc/self/cwd")  # one name for any working folder: no object depends on the folder
-BATCH = 4  # files per call: the compiler's start takes a sixth of a file's time
+HERE = Path("/proc/self/cwd")  # one name for every working folder, so that no object depends on the folder
+BATCH = 4  # files per call, because the compiler's start takes a sixth of a file's time
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|/\*.*?\*/|//[^\n]*', re.DOTALL)
 
 
 class Failed(Exception):
-    """A refusal of the compiler or the linker; args[0] is its output."""
+    """A refusal by the compiler or the linker. args[0] is its output."""
 
 
 class Environment:
@@ -68,7 +67,7 @@ class Environment:
         return self.variables[name]
 
     def flags_of(self, source: str) -> list[str]:
-        """Return the flags of one source without the options of the language."""
+        """Return the flags of one source, without options that only set the language."""
         for callback, pattern in self.middleware:
             if fnmatch(source, pattern):
                 return callback(self, source)
@@ -130,7 +129,7 @@ class Sources:
 
 
 def bare(text: str) -> str:
-    """Return C with blanks for comments, line for line. Comments hold names of mechanisms, which objects do not."""
+    """Return C with blanks for comments, line by line. Comments contain names of mechanisms, but objects do not."""
     return COMMENT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]) if found[0][0] == "/" else found[0], text)
 
 

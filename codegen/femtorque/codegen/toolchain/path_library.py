@@ -1,6 +1,5 @@
-"""The streamed path on this computer: knots -> ring -> quintic -> ft_step, in the image's C.
-
-The library is the application's motion and the emitted step between two arrays, without the law and the link.
+"""The streamed path on this computer: knots -> ring -> quintic -> ft_step, in the image's C. The library contains the
+application's motion and the emitted step, without control law and link. Arrays are its input and output.
 """
 
 from typing import Any
@@ -127,7 +126,7 @@ long ft_path_torque(long knots, long held, const void *state,
 
 
 class CompiledPath:
-    """The streamed path of one mechanism. step: its emitted step, if known. Raises Refused if it does not compile."""
+    """The streamed path of one mechanism. step: the emitted step, if known. Raise Refused if the C does not compile."""
 
     def __init__(self, mechanism: Mechanism, precision: Precision = "single",
                  step: dict[str, str] | None = None) -> None:
@@ -145,7 +144,7 @@ class CompiledPath:
         return self.run(q, knots.rate, knots.acceleration, mode=knots.mode)[0]
 
     def torque_at(self, positions: ArrayLike, rates: ArrayLike, accelerations: ArrayLike) -> NDArray[Any]:
-        """Return torques from knots (K, J) in rad or m, rounded to this precision only."""
+        """Return torques from knots (K, J) in rad or m, which are rounded to this precision."""
         return self.run(self.turns.of(positions), rates, accelerations)[0]
 
     def run(self, q: ArrayLike, rates: ArrayLike, accelerations: ArrayLike, held: int = -1,
@@ -153,10 +152,10 @@ class CompiledPath:
         """Return (torque, u, target), each (N, J), from integer positions (K, J), rates and accelerations (rad or m,
         s).
 
-        held: ticks at rest at the first knot before the motion, as on a board that holds; -1: start half a tick before
-        the first knot. mode (K,): from each knot on. state: of the step on a board, to continue from instead; single
-        precision. u: half the travel from each tick's middle to the next, rad or m. target: integer positions at the
-        ticks' ends. Raise Refused if loops or modes stop the motion.
+        held: ticks at rest at the first knot before the motion, as on a board in HOLD; -1: start half a tick before the
+        first knot. mode (K,): mode from each knot on. state: state of a board's step, from which the run continues;
+        single precision. u: half of the travel from each tick's middle to the next, rad or m. target: integer positions
+        at the ticks' ends. Raise Refused if loops or modes stop the motion.
         """
         if state is not None and len(state) != self.lib.ft_path_state_bytes():
             raise AssertionError("the board's step keeps other things than this one")
@@ -178,7 +177,7 @@ class CompiledPath:
 
 
 def _sources(mechanism: Mechanism, step: dict[str, str] | None) -> dict[str, str]:
-    """Return the C files: emitted, the application's motion, and the loop over arrays."""
+    """Return the C files: emitted files, the application's motion, and the loop over arrays."""
     emitted = sources.sources(mechanism, None, step=step)
     files = {n: t for n, t in emitted.items() if n not in ("ft_digest.h", "ft_messages.c")}
     names = [f"{n}.{kind}" for n in SOURCES for kind in "ch"] + [f"{n}.h" for n in HEADERS]

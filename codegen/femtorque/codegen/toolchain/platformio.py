@@ -1,8 +1,7 @@
-"""Makes a flash image of a mechanism: a self-contained PlatformIO project in a folder, built and examined.
-
-The folder holds all sources (application, chip folder, emitted C), platformio.ini, and a development platform that
-takes arm-none-eabi-gcc from PATH. So `pio run` works there by hand, offline. Without platformio.local.ini, the project
-uses PlatformIO's own platform and toolchain.
+"""Flash image of a mechanism: a self-contained PlatformIO project in a folder, built and examined. The folder has all
+sources (application, chip folder, emitted C), platformio.ini, and a development platform that takes arm-none-eabi-gcc
+from PATH. Users can therefore call `pio run` there, offline. Without platformio.local.ini, the project uses
+PlatformIO's platform and toolchain.
 """
 
 import importlib.util
@@ -41,13 +40,13 @@ Progress = Callable[[int, int, str], None]  # done, total, what
 
 # ---------------------------------------------------------------- the project
 
-CALL_GRAPH = "firmware.elf.ltrans0.ltrans.ci"  # of the whole image; the compiler writes it at linking
-SIGN = b"`femtorque build` copies this file"  # in every platformio.ini from `femtorque build`
+CALL_GRAPH = "firmware.elf.ltrans0.ltrans.ci"  # call graph of the whole image, which the compiler writes at linking
+SIGN = b"`femtorque build` copies this file"  # mark in every platformio.ini from `femtorque build`
 
 
 @dataclass(frozen=True)
 class Project:
-    """All files of one project by path, before writing, with the name, board and digest."""
+    """All files of one project by path, with name, board and digest."""
 
     name: str
     board: Board
@@ -56,7 +55,7 @@ class Project:
 
 
 def project(mechanism: Mechanism, feedforward: bool = True, pil: bool = False) -> Project:
-    """Return the project of one mechanism. Raise BadInput if board, motors or encoders are missing, with the joints."""
+    """Return the project of one mechanism. Raise BadInput with the joints if board, motors or encoders are missing."""
     if mechanism.board is None:
         refuse(mechanism, "board", None, "is required to build an image",
                f'write [board] use = "{DEFAULT_BOARD}"' if mechanism.source != mechanism.urdf else
@@ -88,7 +87,7 @@ def _settings(chip: Chip) -> bytes:
 
 
 def assemble(mechanism: Mechanism, out: Path, feedforward: bool = True) -> Path:
-    """Write the project of one mechanism to `out`, and return `out`. Files that are right already stay untouched."""
+    """Write the project of one mechanism to `out`, and return `out`. Files with the right content are not written."""
     _write(out, project(mechanism, feedforward).files)
     return out
 
@@ -104,7 +103,7 @@ _OF_WIRES = ("src/chip/ft_wires.c", "src/chip/ft_half_duplex.c")
 
 
 def unused(mechanism: Mechanism) -> list[str]:
-    """Return the sources of a project for drives or features that this mechanism lacks."""
+    """Return the project's sources for drives or features that this mechanism does not have."""
     own = fieldbus.families(mechanism)
     parts = {part for family in FAMILIES.values() for part in family.parts}
     spoken = {part for family in own for part in family.parts}
@@ -120,7 +119,7 @@ def unused(mechanism: Mechanism) -> list[str]:
 
 
 def _claim(out: Path) -> None:
-    """Raise BadInput if a folder holds foreign files: building would replace and remove sources."""
+    """Raise BadInput if a folder has foreign files, because a build would replace and remove sources."""
     sign, theirs = out / "platformio.ini", [p.name for p in out.glob("*") if not p.name.startswith(".")]
     if theirs and not (sign.is_file() and SIGN in sign.read_bytes()):
         raise BadInput(out, "folder", None, "is not empty and holds no project of `femtorque build`, so nothing in it "
@@ -128,7 +127,10 @@ def _claim(out: Path) -> None:
 
 
 def _write(out: Path, files: dict[str, bytes]) -> None:
-    """Write changed files, first the one that marks the folder. Remove sources that no longer belong to the project."""
+    """Write changed files.
+
+    The file that marks the folder comes first. Remove sources that no longer belong to the project.
+    """
     for name, content in sorted(files.items(), key=lambda file: file[0] != "platformio.ini"):
         path = out / name
         if not path.is_file() or path.read_bytes() != content:
@@ -162,7 +164,7 @@ SCons.Script.main()
 def _offline() -> dict[str, bytes]:
     """Return platformio.local.ini and a PlatformIO core folder that needs no registry.
 
-    The core wants its SCons package with an encoded version (4.11.1 is 4.41101.0) and a .piopm record.
+    The core expects its SCons package with an encoded version (4.11.1 is 4.41101.0) and a .piopm record.
     """
     package = {"name": "tool-scons", "version": _scons_package_version(), "description": "SCons of this environment"}
     spec = {"owner": "platformio", "id": None, "name": "tool-scons", "requirements": None, "uri": None}
@@ -189,11 +191,10 @@ def _scons_package_version() -> str:
 
 def build_image(mechanism: Mechanism, out: Path, progress: Progress | None = None, feedforward: bool = True,
                 pil: bool = False) -> BuildResult:
-    """Assemble the project in `out`, build it as `pio run` would, examine the image, write build.json.
-
-    PlatformIO itself runs if environment variables (PLATFORMIO_...) change its options. An image of this configuration
-    is reused: from the folder, from the cache or, without a compiler, from this installation, with a warning. Raise
-    Refused if a tool is missing, the compiler refuses, or the image does not fit or holds forbidden symbols.
+    """Assemble the project in `out`, build it like `pio run`, examine the image, and write build.json. PlatformIO runs
+    only if environment variables (PLATFORMIO_...) change its options. An image of this configuration is reused from the
+    folder or the cache. Without a compiler it comes from this installation, with a warning. Raise Refused if a tool is
+    missing, the compiler refuses, the image does not fit, or it has forbidden symbols.
     """
     wanted = project(mechanism, feedforward, pil)
     brought = _brought(wanted)
@@ -237,8 +238,10 @@ def brought_in(digest: str) -> Path:
 
 
 def _brought(wanted: Project) -> Path | None:
-    """Return the folder of this installation's image, for a machine without a compiler; None if it is not complete or
-    not of this configuration."""
+    """Return the folder of this installation's image, for a machine without a compiler.
+
+    Return None if the image is incomplete or has another configuration.
+    """
     folder = brought_in(wanted.digest)
     if shutil.which(COMPILER) is not None or existing(folder, wanted.digest) is None:
         return None
@@ -282,7 +285,7 @@ def _taken(out: Path, built: Path, wanted: Project, log: str) -> BuildResult:
 
 
 def compile_directly(project: Path, out: Path, progress: Progress | None = None) -> None:
-    """Compile a project as it is. Raise Refused with the relevant lines."""
+    """Compile a project without changes. Raise Refused with the relevant lines."""
     total, made = sum(1 for _ in (project / "src").rglob("*.c")) + 2, count(1)
 
     def done(what: str) -> None:
@@ -312,7 +315,7 @@ def examine(out: Path, built: Path, name: str, board: Board, digest: str) -> Bui
 
 
 def steps_of(line: str) -> list[str]:
-    """Return the files that a line of PlatformIO's log names; parallel jobs may share a line."""
+    """Return the files in a line of PlatformIO's log. Parallel jobs may share a line."""
     doing = "Compiling|Linking|Building"
     return re.findall(rf"(?:{doing}) \.pio\S*?/(\w+\.(?:o|elf|bin))(?=\s|$|{doing})", line)
 
@@ -339,7 +342,7 @@ def run_pio(out: Path, arguments: list[str], progress: Progress | None = None) -
                     if progress:
                         progress(done, total, what)
         except BaseException:
-            process.terminate()  # otherwise it survives an interrupt and waits for a reader for ever
+            process.terminate()  # otherwise PlatformIO survives an interrupt and waits for a reader for ever
             raise
     if process.returncode != 0:
         raise Refused(_reason(out, lines))

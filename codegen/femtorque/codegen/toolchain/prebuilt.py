@@ -1,7 +1,7 @@
 """Images of examples in a wheel, for a first look without a compiler for the chip.
 
-`python -m femtorque.codegen.toolchain.prebuilt` makes them, and `make wheel` calls it. The repository does not hold
-them. An image is used only for its own configuration (by its digest), and only without a compiler.
+`make wheel` calls `python -m femtorque.codegen.toolchain.prebuilt`, which makes these images. The repository does not
+contain them. An image is used only for the configuration of its digest, and only without a compiler.
 """
 
 import shutil
@@ -16,11 +16,11 @@ from femtorque.codegen.toolchain.build_result import record
 from femtorque.codegen.toolchain.platformio import brought_in, build_image
 
 EXAMPLES = ("three_link", "four_bar", "openarm_like", "so101_sts")
-ALONE = ("three_link",)  # also without feed-forward, for `femtorque demo`
+ALONE = ("three_link",)  # examples with a second image without feed-forward, for `femtorque demo`
 
 
 def make() -> list[Path]:
-    """Make all images without debug information, and return their folders. Raise Refused as `build_image`."""
+    """Make all images without debug information, and return their folders. Raise Refused like `build_image`."""
     shutil.rmtree(PREBUILT, ignore_errors=True)
     made = [_make(name, feedforward) for name in EXAMPLES for feedforward in (True, False)
             if feedforward or name in ALONE]

@@ -1,8 +1,8 @@
-"""The largest stack of an image: the deepest path of the call graph, from GCC's own figures.
+"""The largest stack of an image: the deepest path of the call graph, from GCC's figures.
 
 `-fcallgraph-info=su` writes one .ci file (VCG text) per compilation, and a whole image is one compilation. Nodes have
 the size of their frames, edges are calls, and inlined code is part of its caller. This module adds frames that GCC does
-not know: exception frames of the processor, and the few functions of libgcc.
+not know: exception frames of the processor, and a few functions of libgcc.
 """
 
 import re
@@ -21,7 +21,7 @@ HELPERS = re.compile(r"^__(aeabi_u?l?(idiv|divmod|ldivmod|lmul|lls[lr]|lasr)\w*|
 
 INDIRECT = "__indirect_call"
 INTERRUPT = "_interrupt"
-ENTRIES = {"ft_reset", "ft_crash_entry", "ft_crash"}  # called by the processor only, like interrupts
+ENTRIES = {"ft_reset", "ft_crash_entry", "ft_crash"}  # only the processor calls these, like interrupts
 
 _NODE = re.compile(r'node: \{ title: "([^"]+)" label: "([^"]*)"')
 _EDGE = re.compile(r'edge: \{ sourcename: "([^"]+)" targetname: "([^"]+)"')
@@ -37,7 +37,7 @@ class CallGraph:
 
 
 def read_stack(files: Iterable[Path]) -> CallGraph:
-    """Return the call graph of all .ci files together."""
+    """Return the merged call graph of all .ci files."""
     graph = CallGraph()
     for path in files:
         text = path.read_text(encoding="utf-8")
@@ -50,9 +50,8 @@ def read_stack(files: Iterable[Path]) -> CallGraph:
 
 
 def one_of_each(graph: CallGraph, addresses: Mapping[str, int]) -> CallGraph:
-    """Return the graph with one name for functions of equal code, of which the image keeps one.
-
-    GCC reports only the frame of the kept function. addresses: of all functions of the image, by names without files.
+    """Return the graph with one name for functions with equal code. The image keeps one of these functions, and GCC
+    reports only its frame. addresses: addresses of all functions of the image, by names without files.
     """
     kept = {addresses[_plain(name)]: name for name in graph.frames if _plain(name) in addresses}
 
@@ -65,8 +64,8 @@ def one_of_each(graph: CallGraph, addresses: Mapping[str, int]) -> CallGraph:
 def stack_depth(graph: CallGraph, root: str) -> tuple[int, tuple[str, ...]]:
     """Return (bytes, path) of the deepest chain of calls from `root`.
 
-    A call through a pointer may reach any function that nobody calls by name, except ENTRIES and functions on the path.
-    Raise Refused for recursion, dynamic frames and functions without figures.
+    A call through a pointer may reach any function that no other function calls by name, except ENTRIES and functions
+    on the path. Raise Refused for recursion, dynamic frames and functions without figures.
     """
     called = {callee for callees in graph.calls.values() for callee in callees}
     pointed = {name for name in graph.frames if name not in called and name not in ENTRIES

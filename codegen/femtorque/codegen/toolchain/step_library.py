@@ -1,5 +1,7 @@
-"""The emitted step on this computer, compiled with the host's C compiler. In single precision it equals the chip bit
-for bit."""
+"""The emitted step, compiled with the host's C compiler.
+
+In single precision its results equal the chip's bit for bit.
+"""
 
 from typing import Any
 
@@ -135,7 +137,7 @@ def cdef_of(precision: Precision) -> str:
 
 
 class Turns:
-    """Positions in rad and m as the integers of one precision."""
+    """Positions in rad and m as integers of one precision."""
 
     def __init__(self, model: Model, precision: Precision) -> None:
         self.units = np.array([position_unit(joint) for joint in model.mechanism.streamed])  # rad or m a wire step
@@ -145,7 +147,7 @@ class Turns:
         self.sample = np.dtype([("q", self.integer, n), ("u", self.real, n), ("du", self.real, n)])  # ft_sample
 
     def of(self, positions: ArrayLike) -> NDArray[Any]:
-        """Return integer positions (..., J), rounded to nearest, wrapping at whole turns."""
+        """Return integer positions (..., J), rounded to nearest and wrapped at whole turns."""
         steps = np.asarray(positions, np.float64) / self.units
         whole = np.floor(steps)
         if self.integer is np.int32:
@@ -154,9 +156,8 @@ class Turns:
         return ((_wrap(whole) << np.uint64(32)) + part.astype(np.uint64)).view(np.int64)
 
     def samples(self, positions: ArrayLike) -> NDArray[Any]:
-        """Return ft_sample (N-1,) of a motion with positions (N, J), rad or m, per tick, that starts at rest.
-
-        u and du are formed in double precision and then rounded.
+        """Return ft_sample (N-1,) of a motion from rest with positions (N, J), rad or m, one row per tick. u and du are
+        formed in double precision and then rounded.
         """
         positions = np.asarray(positions, np.float64)
         u = 0.5 * np.diff(positions, axis=0)
@@ -175,7 +176,7 @@ class CompiledStep:
 
     def __init__(self, model: Model, precision: Precision = "single",
                  sources: dict[str, str] | None = None) -> None:
-        """sources: the emitted files of this model, if known."""
+        """Compile the step. sources: the emitted files of this model, if known."""
         self.model = model
         self.turns = Turns(model, precision)
         if sources is None:
@@ -184,16 +185,14 @@ class CompiledStep:
         self.state = self.lib.ft_host_state()
 
     def start(self, q: ArrayLike) -> None:
-        """Start at rest at q (J,), rad or m. Raise Refused if closed loops cannot be followed there from their start.
+        """Start at rest at q (J,), rad or m. Raise Refused if closed loops cannot reach q from their start.
         """
         if self.lib.ft_host_start(self.state, self.ffi.from_buffer("ft_turn[]", self.turns.of(q))):
             raise Refused(f"{self.model.mechanism.name}: the loops cannot be followed from their start to the motion's")
 
     def run(self, samples: NDArray[Any], modes: NDArray[np.uint32] | None = None) -> NDArray[Any]:
         """Return torques (N, J), N m or N, of N steps, one per sample (N,) of Turns.samples. modes (N, 2): as in
-        `schedule`.
-
-        Raise Refused if closed loops come to a singular pose, or a mode does not fit the motion.
+        `schedule`. Raise Refused if closed loops reach a singular pose, or a mode does not fit the motion.
         """
         tau: NDArray[Any] = np.empty((len(samples), len(self.turns.units)), self.turns.real)
         given = self.ffi.from_buffer(np.ascontiguousarray(samples))
@@ -206,7 +205,7 @@ class CompiledStep:
         return tau
 
     def _table(self, modes: NDArray[np.uint32] | None, steps: int) -> Any:
-        """Return the modes for C; by default the first mode throughout."""
+        """Return the modes for C. By default the first mode holds throughout."""
         if modes is None:
             modes = np.tile(np.array([0, AHEAD], np.uint32), (steps, 1))
         return self.ffi.from_buffer("uint32_t[]", np.ascontiguousarray(modes, np.uint32))
@@ -222,9 +221,9 @@ class CompiledStep:
         return self.run(self.turns.samples(positions), modes)[1:]
 
     def bent(self, positions: ArrayLike) -> NDArray[Any]:
-        """Return the bending coordinates (N+2, Z) of flexible links and springs at s_-1..s_N of such a motion.
-
-        Stretches of springs from rest, rad or m, come first, then modal coordinates, m sqrt(kg), in the order of the C.
+        """Return the bending coordinates (N+2, Z) of flexible links and springs at s_-1..s_N of a motion as in
+        `torque`. First come the stretches of springs from rest, rad or m, then modal coordinates, m sqrt(kg), in the
+        order of the C.
         """
         positions, tree = np.asarray(positions, np.float64), flexible_tree(self.model.mechanism)
         links = [tree.pieces[i].tip for i in tree.beams]

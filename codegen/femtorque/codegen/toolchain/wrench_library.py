@@ -1,4 +1,4 @@
-"""ft_step_wrench on this computer: the joints' torques against an external wrench, by the emitted C."""
+"""Joint torques against an external wrench by the emitted ft_step_wrench, on this computer."""
 
 from typing import Any
 
@@ -20,14 +20,16 @@ void ft_step_wrench(const ft_turn *q, uint32_t link, const ft_real *force, const
 
 
 def sources(model: Model) -> dict[str, str]:
-    """Return {file name: text} of the wrench only, with its headers."""
+    """Return {file name: text} of the wrench's C with its headers."""
     return step.headers(model) | render(model)
 
 
 def emitted_wrench_torque(model: Model, q: ArrayLike, wrench: Wrench,
                           precision: Precision = "single") -> NDArray[np.float64]:
-    """Return torques (N, n), N m or N, at positions q (N, n), rad or m. Raise BadInput as
-    femtorque.codegen.reference.wrench.torque."""
+    """Return torques (N, n), N m or N, at positions q (N, n), rad or m.
+
+    Raise BadInput like femtorque.codegen.reference.wrench.torque.
+    """
     place(model.mechanism, wrench.link)
     real, bits = ("double", 64) if precision == "double" else ("float", 32)
     ffi, lib = build(sources(model), CDEF.format(real=real, bits=bits), precision, LIGHTLY)

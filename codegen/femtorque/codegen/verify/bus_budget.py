@@ -1,4 +1,4 @@
-"""The load of a mechanism's buses, and the check that the buses bear it."""
+"""The load of a mechanism's buses, and the check of this load."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from femtorque.codegen.mechanism import Bus, Joint, Mechanism, refuse
 
 @dataclass(frozen=True)
 class BusLoad:
-    """One bus: its joints in tree order, the load of one tick's frames, and the time between ticks, s."""
+    """A bus: joints in tree order, load of one tick's frames, and time between ticks, s."""
 
     bus: Bus
     joints: tuple[Joint, ...]
@@ -23,14 +23,18 @@ class BusLoad:
 
     @property
     def command_after(self) -> tuple[float, float]:
-        """Return the least and the largest time, s, from the begin of a tick to a drive's receipt of its command. The
-        command leaves at the begin of the next tick. The first drive has the least time, the last drive the largest."""
+        """Return the least and the largest time, s, from the beginning of a tick to a drive's receipt of its command.
+
+        The command leaves at the beginning of the next tick. The first drive has the least time, the last drive the
+        largest.
+        """
         first, last = self.load.there
         return self.period + first, self.period + last
 
 
 def ages(mechanism: Mechanism) -> list[str]:
-    """Return a line for each bus whose drives are asked for positions: their age when the control law has them."""
+    """Return a line for each bus whose drives are asked for positions: the age of these positions in the control law.
+    """
     said = []
     for bus in mechanism.buses:
         own = [j.drive.type for j in mechanism.moving if j.drive is not None and j.drive.bus == bus.name]
@@ -43,7 +47,7 @@ def ages(mechanism: Mechanism) -> list[str]:
 
 
 def bus_loads(mechanism: Mechanism) -> tuple[BusLoad, ...]:
-    """Return every bus with drives on it. Raises BadInput if the control rate is more than a bus bears."""
+    """Return every bus with drives. Raise BadInput if the control rate is too high for a bus."""
     found = []
     for bus in mechanism.buses:
         joints = tuple(j for j in mechanism.moving if j.drive is not None and j.drive.bus == bus.name)

@@ -1,7 +1,6 @@
-"""Report of `femtorque check` on a mechanism: its data, as tables and as plain data, and warnings.
-
-A file that cannot be right is refused on reading. This module warns of probable mistakes. It refuses gains that make
-the sampled loop unstable, and mechanisms that cannot be emitted (supported.py).
+"""Report of `femtorque check` on a mechanism: data, as tables and as plain data, and warnings. The reader refuses a
+file that cannot be right. This module warns of probable mistakes. It refuses gains that make the sampled loop unstable,
+and mechanisms that cannot be emitted.
 """
 
 import math
@@ -30,24 +29,25 @@ from femtorque.codegen.verify.bus_budget import BusLoad, ages, bus_loads
 from femtorque.codegen.verify.motion_torques import SAG, SMALL, steep
 from femtorque.codegen.verify.plausible import doubts
 
-DRIVE_HZ, DRIVE_OBSERVER_HZ = 10_000, 300.0  # least rate of a drive's own loop, and least bandwidth of its velocity
-UNSTABLE = 1.0 + 1e-4  # spectral radius; joints without gains drift, which puts double eigenvalues at one
-SINGULAR = 1e-9  # smallest over largest eigenvalue of the mass matrix, scaled to a unit diagonal
+DRIVE_HZ, DRIVE_OBSERVER_HZ = 10_000, 300.0  # least rate of a drive's loop, and least bandwidth of its velocity
+UNSTABLE = 1.0 + 1e-4  # spectral radius; joints without gains drift, and have double eigenvalues at one
+SINGULAR = 1e-9  # least ratio of smallest to largest eigenvalue of the mass matrix, scaled to a unit diagonal
 LIMITS = tuple(f.name for f in fields(Limits))
 NEAR_SINGULAR = CLEAR * SINGULAR_POSE
-START_OFF = 1e-3  # rad or m: a redundantly actuated joint's start may be rounded
-SETTLED = 1e-4  # rad, m or m sqrt(kg): largest last step to the static sag
+START_OFF = 1e-3  # rad or m, for the rounded start of a redundantly actuated joint
+SETTLED = 1e-4  # rad, m or m sqrt(kg): largest final step to the static sag
 SHOWN = 2  # modes of flexible links
-FASTEST = 1.5  # of a flexible link's lowest frequency: the fastest turn that was compared with exact chains
-_ELECTRICAL = (1e-5, 0.1)  # s: electrical time constants from coreless motors to large servo motors
-FAR_BELOW, LITTLE = 0.03, 0.2  # of the stiffest ku; of critical damping
-TINY = 1e-12  # of the stiffest ku: less counts as zero
-COARSE = 0.2  # of a joint's effort: largest torque of one encoder count through Kv
+FASTEST = 1.5  # fastest turn that was compared with exact chains, as a share of a flexible link's lowest frequency
+_ELECTRICAL = (1e-5, 0.1)  # s: electrical time constants, from coreless motors to large servo motors
+FAR_BELOW, LITTLE = 0.03, 0.2  # share of the stiffest ku; share of critical damping
+TINY = 1e-12  # share of the stiffest ku; less counts as zero
+COARSE = 0.2  # largest torque of one encoder count through Kv, as a share of a joint's effort
 
 
 @dataclass(frozen=True)
 class BeamMode:
-    """One vibration of a mechanism with its motors held at its start: undamped, Hz, and of critical damping."""
+    """A vibration of a mechanism with held motors at its start: undamped frequency, Hz, and share of critical damping.
+    """
 
     hz: float
     damping: float
@@ -58,7 +58,7 @@ class BeamMode:
 
 @dataclass(frozen=True)
 class Report:
-    """Findings of a check. `stability` and `rule` are empty without motors or gains."""
+    """Findings of a check. stability, rule: empty without motors or gains."""
 
     mechanism: Mechanism
     lead: int
@@ -77,7 +77,7 @@ class Report:
     beams: tuple[BeamMode, ...] = ()
 
     def data(self) -> dict[str, Any]:
-        """Return plain data for --json; infinite limits become null."""
+        """Return plain data for --json. Infinite limits become null."""
         m, c = self.mechanism, self.mechanism.control
         loop = None
         if self.stability is not None:
@@ -119,8 +119,10 @@ class Report:
 
 
 def examine(mechanism: Mechanism, trajectories: Sequence[Trajectory] = ()) -> Report:
-    """Return the report on a mechanism and on motions of it. Raises BadInput for unstable gains and for an unfit
-    board."""
+    """Return the report on a mechanism and on motions of it.
+
+    Raise BadInput for unstable gains and for an unsuitable board.
+    """
     warnings = [*mechanism.warnings, *doubts(mechanism)]
     buses = bus_loads(mechanism)
     lead = _board(mechanism, warnings)
@@ -133,7 +135,7 @@ def examine(mechanism: Mechanism, trajectories: Sequence[Trajectory] = ()) -> Re
         models = [(mode.name, Model.of(in_mode(mechanism, mode.name))) for mode in mechanism.modes]
     else:
         models = [("", Model.of(in_mode(mechanism)))]
-    # refuses loops that do not close, and joints that the actuated ones do not hold
+    # refuses loops that do not close, and joints that no actuated joint holds
     assemblies = tuple((name, assemble(model)) for name, model in models)
     for name, assembly in assemblies:
         _loops(name, assembly, warnings)
@@ -144,7 +146,7 @@ def examine(mechanism: Mechanism, trajectories: Sequence[Trajectory] = ()) -> Re
     if mechanism.flexible:
         _bending(models[0][1], warnings)
         _whirling(models[0][1], warnings)
-    joint_springs(models[0][1])  # refuses a C_mot whose hinge has no stiffness to scale
+    joint_springs(models[0][1])  # refuses a C_mot without a stiffness to scale
     _drives(mechanism, warnings)
     _rotors(mechanism, warnings)
     warnings += fieldbus.uncut(mechanism) + fieldbus.off_supply(mechanism)
@@ -177,13 +179,13 @@ def examine(mechanism: Mechanism, trajectories: Sequence[Trajectory] = ()) -> Re
 
 
 def _softer(a: dict[str, Gains], b: dict[str, Gains]) -> dict[str, Gains]:
-    """Return the smaller gains of each joint, from two modes."""
+    """Return the smaller of each joint's gains in two modes."""
     return {name: Gains(*(min(getattr(g[name], key) for g in (a, b) if name in g) for key in ("ku", "kv")))
             for name in a | b}
 
 
 def _motion(mechanism: Mechanism, trajectory: Trajectory, warnings: list[str]) -> None:
-    """Warn of a motion's poses near singular ones, and of passive joints that leave their limits."""
+    """Warn of a motion's poses near singular poses, and of passive joints that leave their limits."""
     dt, source = 1.0 / mechanism.control.knot_hz, trajectory.source.name if trajectory.source else "the motion"
     ticks = round(trajectory.duration / dt)
     at_knots = replace(mechanism, control=replace(mechanism.control, rate_hz=mechanism.control.knot_hz))
@@ -224,8 +226,10 @@ def _motion(mechanism: Mechanism, trajectory: Trajectory, warnings: list[str]) -
 
 
 def _board(mechanism: Mechanism, warnings: list[str]) -> int:
-    """Return the board's lead in ticks. Motors may still be missing. Raises BadInput if the board cannot handle the
-    mechanism."""
+    """Return the board's lead in ticks.
+
+    Motors may still be missing. Raise BadInput if the board cannot handle the mechanism.
+    """
     if mechanism.board is None:
         return 0
     board = load_board(mechanism.board.use, mechanism.source or mechanism.name)
@@ -242,7 +246,7 @@ def _board(mechanism: Mechanism, warnings: list[str]) -> int:
 
 
 def _loops(mode: str, assembly: Assembly, warnings: list[str]) -> None:
-    """Warn of likely mistakes in the assembled loops. A mode's loops close where a motion enters the mode."""
+    """Warn of probable mistakes in the assembled loops. A mode's loops close where a motion enters the mode."""
     model = assembly.model
     margin = float(assembly.margin(assembly.start))
     if assembly.dependent and not mode and margin < NEAR_SINGULAR:
@@ -262,14 +266,17 @@ def _loops(mode: str, assembly: Assembly, warnings: list[str]) -> None:
 
 
 def passive_torque(assembly: Assembly) -> dict[str, float]:
-    """Return the open tree's torque of the passive joints at rest in the assembled pose; they have no motor for it."""
+    """Return the open tree's torque of the passive joints at rest in the assembled pose.
+
+    These joints have no motor for it.
+    """
     still = np.zeros(assembly.model.n)
     tau = newton_euler(assembly.model, assembly.start, still, still)
     return {assembly.model.bodies[i].joint.name: float(tau[i]) for i in assembly.passive}
 
 
 def _bending(model: Model, warnings: list[str]) -> None:
-    """Warn of links and springs that bend too far at rest for small deflections."""
+    """Warn of links and springs whose deflections at rest are not small."""
     step, moving = Flexible(model), model.mechanism.moving
     q = np.array([moving[j].start for j in step.driven])
     z = step.sag(q)
@@ -290,7 +297,7 @@ def _bending(model: Model, warnings: list[str]) -> None:
 
 
 def _bent(model: Model, trajectory: Trajectory, warnings: list[str]) -> None:
-    """Warn of links and springs that bend too far in a motion."""
+    """Warn of links and springs whose deflections in a motion are not small."""
     source = trajectory.source.name if trajectory.source else "the motion"
     if not trajectory.starts_at_rest:
         return
@@ -304,7 +311,7 @@ def _bent(model: Model, trajectory: Trajectory, warnings: list[str]) -> None:
 
 
 def _beam_modes(model: Model) -> list[BeamMode]:
-    """Return the lowest vibrations of flexible links with the motors held."""
+    """Return the lowest vibrations of flexible links with held motors."""
     if not any(link.beam for link in model.mechanism.links):
         return []
     tree = flexible_tree(model.mechanism)
@@ -325,7 +332,7 @@ def _vibrations(K: NDArray[np.float64], M: NDArray[np.float64]) -> tuple[NDArray
 
 
 def _whirling(model: Model, warnings: list[str]) -> None:
-    """Warn of flexible links whose limits allow faster turns than were tried."""
+    """Warn of flexible links whose limits allow faster turns than the comparisons had."""
     tree = flexible_tree(model.mechanism)
     joints = tree.mechanism.moving
     q = np.array([joint.start for joint in joints])
@@ -405,7 +412,7 @@ def _rotorless(joint: Joint) -> bool:
 
 
 def _and_more(joints: Sequence[Joint]) -> str:
-    """Return the words for further joints after the first."""
+    """Return words for the joints after the first."""
     return f" (and of {len(joints) - 1} more joints)" if len(joints) > 2 else (
         f" (and of {joints[1].name})" if len(joints) == 2 else "")
 
@@ -429,9 +436,9 @@ def _resolution(mechanism: Mechanism, joint: Joint, warnings: list[str]) -> None
 
 
 def _regular(model: Model, warnings: list[str]) -> bool:
-    """Return whether the mass matrix can be inverted at every sampled pose."""
+    """Return True if the mass matrix can be inverted at every sampled pose."""
     if model.mechanism.constrained:
-        return True  # a motion without inertia shows in a loop's assembly or in its mass at the independent joints
+        return True  # a motion without inertia appears in a loop's assembly, or in the mass at the independent joints
     masses = mass_matrix(model, sample_poses(model))
     diagonal = np.sqrt(np.maximum(np.diagonal(masses, axis1=-2, axis2=-1), 0.0))
     for i, body in enumerate(model.bodies):
@@ -447,7 +454,7 @@ def _regular(model: Model, warnings: list[str]) -> bool:
 
 
 def _gains(mechanism: Mechanism, stability: Stability, rule: dict[str, Gains], warnings: list[str]) -> None:
-    """Refuse gains that make the sampled loop unstable; warn of gains with less than a quarter of the margin left."""
+    """Refuse gains that make the sampled loop unstable. Warn of gains with less than a quarter of the gain margin."""
     if stability.radius > UNSTABLE:
         joint = max(mechanism.streamed, key=lambda j: max(j.gains.ku / rule[j.name].ku, j.gains.kv / rule[j.name].kv))
         fit = rule[joint.name]
@@ -467,8 +474,11 @@ def _gains(mechanism: Mechanism, stability: Stability, rule: dict[str, Gains], w
 
 
 def _soft(mechanism: Mechanism, stiffest: dict[str, Gains], rule: dict[str, Gains], warnings: list[str]) -> None:
-    """Warn of gains far below the stiffest, or with little damping: often made before a mass, rotor or gear was
-    changed. stiffest: with damping DAMPING, regardless of the ranges of drives' fields; rule: within these ranges."""
+    """Warn of gains far below the stiffest gains, or with little damping.
+
+    A mass, rotor or gear was often changed after the choice of these gains. stiffest: gains with damping DAMPING. rule:
+    these gains within the ranges of drives' fields.
+    """
     soft: list[tuple[Joint, float]] = []
     for joint in mechanism.streamed:
         g, fit, held = joint.gains, stiffest[joint.name], rule[joint.name]
@@ -494,7 +504,10 @@ def _fitting(mechanism: Mechanism, rule: dict[str, Gains]) -> dict[str, Gains]:
 
 
 def _where_closed(model: Model) -> Model:
-    """Return the model with the rate and the filter of the drives if these close all loops, else unchanged."""
+    """Return the model with the rate and the filter of the drives if the drives close all loops.
+
+    Otherwise return the model.
+    """
     driven = [j for j in model.mechanism.streamed if j.actuated]
     if not all(j.drive is not None and j.drive.pd == "drive" for j in driven):
         return model
@@ -521,7 +534,7 @@ def _overlay(mechanism: Mechanism, lead: int) -> None:
 
 
 def _homing(model: Model, warnings: list[str]) -> None:
-    """Warn of a joint that is too weak to seek its zero against its weight at the start."""
+    """Warn of a joint that is too weak to search for its zero against gravity at the start."""
     joints = model.mechanism.moving
     sought = [i for i, j in enumerate(joints) if j.encoder is not None and j.encoder.zero in ("index", "stop")]
     if not sought:
@@ -537,7 +550,7 @@ def _homing(model: Model, warnings: list[str]) -> None:
 
 
 def _halt(mechanism: Mechanism) -> list[str]:
-    """Return a line on a debugger's halt of the board's processor: the motors that go on, and until when."""
+    """Return a line on a debugger's halt of the board's processor: the motors that run on, and until when."""
     if mechanism.board is None or not any(j.motor or j.drive for j in mechanism.streamed):
         return []
     board = load_board(mechanism.board.use, mechanism.source or mechanism.name)
@@ -553,7 +566,7 @@ def _halt(mechanism: Mechanism) -> list[str]:
 
 
 def _weak(mechanism: Mechanism, warnings: list[str]) -> set[str]:
-    """Warn of joints that cannot bear gravity everywhere in their ranges; return their names."""
+    """Warn of joints that cannot hold against gravity everywhere in their ranges. Return the names of these joints."""
     driven = {j.name: j for j in mechanism.streamed if j.actuated and (j.motor or j.drive)}
     efforts = {name: constants.joint_constants(mechanism, j).effort for name, j in driven.items()}
     found = overweight(mechanism, efforts)
@@ -569,7 +582,10 @@ def _weak(mechanism: Mechanism, warnings: list[str]) -> set[str]:
 
 
 def _loads(mechanism: Mechanism, weak: Collection[str], warnings: list[str]) -> list[str]:
-    """Return peak and continuous torque of every motor on a board, in words; warn if gravity alone overloads one."""
+    """Return peak and continuous torque of every motor on a board, in words.
+
+    Warn if gravity alone overloads a motor.
+    """
     if mechanism.board is None:
         return []
     board = load_board(mechanism.board.use, mechanism.source or mechanism.name)
@@ -597,8 +613,10 @@ def _loads(mechanism: Mechanism, weak: Collection[str], warnings: list[str]) -> 
 
 
 def _touches(mechanism: Mechanism, warnings: list[str]) -> list[str]:
-    """Return the smallest torque that each joint feels as a touch, in words; warn of thresholds within encoder
-    noise."""
+    """Return the smallest torque that counts as a touch at each joint, in words.
+
+    Warn of thresholds within encoder noise.
+    """
     if mechanism.feel is None or contact.unfelt(mechanism):
         return []
     said = []

@@ -59,7 +59,7 @@ def _heading(report: Report) -> Text:
 
 
 def _table(title: str, *columns: str) -> Table:
-    """Return a table whose first column identifies a row: a narrow terminal folds the others."""
+    """Return a table. Its first column identifies a row, so a narrow terminal folds only the other columns."""
     table = Table(title=f"\n{title}" if title else None, title_justify="left", box=SIMPLE_HEAD, show_edge=False,
                   pad_edge=False, collapse_padding=True)
     for k, column in enumerate(columns):
@@ -98,7 +98,7 @@ def _followed(mimic: Mimic) -> str:
 
 
 def _drive_table(report: Report) -> Table:
-    gains = () if report.rule else ("ku", "kv")  # the gains have a table of their own then
+    gains = () if report.rule else ("ku", "kv")  # the gains then have a separate table
     x, f = _units(report.mechanism)
     table = _table("drives", "joint", "motor", "encoder", f"viscous, {f} s/{x}", f"coulomb, {f}", *gains)
     for j in report.mechanism.moving:
@@ -162,7 +162,7 @@ def _link_table(mechanism: Mechanism) -> Table:
 
 
 def _ground(mechanism: Mechanism) -> list[str]:
-    """Return the links on the ground, in one line; a locked limb of a legged robot has many."""
+    """Return the links on the ground in one line. A locked limb of a legged robot has many links."""
     still = _left_out(mechanism)
     if not still:
         return []
@@ -174,7 +174,7 @@ def _ground(mechanism: Mechanism) -> list[str]:
 
 
 def _standing(mechanism: Mechanism) -> set[str]:
-    """Return links that nothing can move; none in a mechanism with modes, where the ground changes."""
+    """Return links that nothing can move. With modes the ground changes, so the list is empty."""
     if mechanism.modes:
         return set()
     moving, still = {joint.name for joint in mechanism.moving}, {BASE}
@@ -184,19 +184,19 @@ def _standing(mechanism: Mechanism) -> set[str]:
 
 
 def _left_out(mechanism: Mechanism) -> set[str]:
-    """Return links on the ground that are too many for one row each."""
+    """Return the links on the ground, if they are too many for one row each. Otherwise return an empty set."""
     still = _standing(mechanism)
     return still if len(still) > FEW else set()
 
 
 def _some(names: Sequence[str]) -> str:
-    """Return the first names, and the number of the others."""
+    """Return the first names, and the number of further names."""
     more = len(names) - FEW
     return ", ".join(names[:FEW]) + (f" and {more} more" if more > 0 else "")
 
 
 def _beam_table(report: Report) -> Table:
-    """Return the flexible links. Frequencies are of the whole mechanism, at the start with its motors held."""
+    """Return the table of flexible links. Frequencies belong to the whole mechanism at its start with held motors."""
     table = _table("flexible links", "link", "length, m", "EI about y, z, N m^2", "GJ, N m^2", "elements", "damping, s")
     for link in report.mechanism.links:
         if beam := link.beam:

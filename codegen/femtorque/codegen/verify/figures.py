@@ -1,4 +1,4 @@
-"""Pictures in files: their formats, and figures of torque curves in the manner of Isobe's Fig. 4."""
+"""Pictures in files: formats, and figures of torque curves like Isobe's Fig. 4."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FORMATS = (".png", ".svg", ".pdf")
 
 
 def check_format(path: Path, key: str = "figure") -> None:
-    """Raise BadInput for a suffix that is not a picture's, Refused if matplotlib is missing."""
+    """Raise BadInput for a suffix that is no picture's. Raise Refused without matplotlib."""
     if path.suffix.lower() not in FORMATS:
         raise BadInput(path, key, None, f"must end in one of {', '.join(FORMATS)}")
     need("matplotlib")
@@ -29,8 +29,10 @@ def blank(width: float, height: float) -> Figure:
 
 
 def torque_curves(path: Path, result: Torque, title: str, computed: str) -> None:
-    """Draw three panels, one curve per joint: Newton-Euler, `computed`, difference. N m or N over s. Raises BadInput
-    for a suffix that is not a picture's."""
+    """Draw three panels with one curve per joint: Newton-Euler, `computed`, difference.
+
+    The axes are N m or N over s. Raise BadInput for a suffix that is no picture's.
+    """
     import matplotlib  # noqa: PLC0415 (an extra)
 
     check_format(path)

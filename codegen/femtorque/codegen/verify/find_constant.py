@@ -1,8 +1,8 @@
-"""Search for a number of the emitted C: its places, and the parameters of the file in it.
-
-A number is one parameter of a link, possibly times a plain factor; or a product or quotient of two parameters, which is
-named as such; or part of a template, the same for every mechanism. Any other number is a sum of several parameters, and
-its place names their links. Literals have 14 digits, so an equal number is this literal and no neighbour.
+"""Search for a number of the emitted C: places of the number, and parameters of the file in it. There are four kinds of
+numbers. A number may be one parameter of a link, possibly times a plain factor. It may be a product or quotient of two
+parameters, which is reported. It may be part of a template, the same for every mechanism. Any other number is a sum of
+several parameters, and the number's place names their links. Literals have 14 digits, so an equal number is the same
+literal.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from femtorque.codegen.mechanism import Link, Mechanism, Payload
 from femtorque.codegen.model import Model, has_modes, in_mode
 from femtorque.codegen.step import AXES, LITERAL, PAIRS, Parameter, model_of
 
-AGREES = 1e-12  # of a number: the rounding of short literals
+AGREES = 1e-12  # rounding of short literals, as a share of the number
 FACTORS = (1.0, 2.0, 0.5, 4.0, 0.25)
-MOST, PLACES = 4, 6  # products and places that are named at most
+MOST, PLACES = 4, 6  # largest number of products and places in a report
 UNITS = {"mass": " kg", "com": " m", "inertia": " kg m^2", "length": " m", "xyz": " m", "rpy": " rad", "axis": "",
          "a": " m", "b": " m"}
 GIVEN = re.compile(r"-?([0-9]+\.?[0-9]*|\.[0-9]+)(?:e([-+]?[0-9]{1,2}))?")
@@ -35,7 +35,7 @@ PARAMETER, COMBINED, SUM = "parameter", "combined", "sum"
 
 @dataclass(frozen=True)
 class Place:
-    """Place of a number. block: the comment above it; link: the mechanism's link of this block, if it has one."""
+    """Place of a number. block: the comment above the number. link: the mechanism's link of this block, if any."""
 
     file: str
     line: int
@@ -46,7 +46,9 @@ class Place:
 
 @dataclass(frozen=True)
 class Made:
-    """One way to form a number: factor times parameters[0], times or divided by parameters[1]. links: their owners."""
+    """One way to form a number: factor times parameters[0], times or divided by parameters[1]. links: owners of the
+    parameters.
+    """
 
     factor: float
     links: tuple[str, ...]
@@ -61,8 +63,9 @@ class Made:
 
 @dataclass(frozen=True)
 class Found:
-    """A literal found. kind: parameter, combined, sum or method. made: its possible parameters; for a sum, those of its
-    block."""
+    """A literal that was found. kind: parameter, combined, sum or method. made: the literal's possible parameters, or
+    for a sum the parameters of its block.
+    """
 
     literal: str
     kind: str
@@ -72,7 +75,9 @@ class Found:
 
 @dataclass(frozen=True)
 class Search:
-    """All numbers of a mechanism's C. rows: (link, parameter), the step's own first; own: the number of these."""
+    """All numbers of a mechanism's C. rows: (link, parameter), with the step's rows first. own: number of the step's
+    rows.
+    """
 
     mechanism: Mechanism
     rows: tuple[tuple[str, Parameter], ...]
@@ -95,7 +100,7 @@ class Search:
                       {literal: tuple(found) for literal, found in places.items()})
 
     def find(self, number: str) -> tuple[Found, ...]:
-        """Return all literals that agree with a number to its own digits. Raises BadInput if there is none."""
+        """Return all literals that agree with a number in the number's digits. Raise BadInput if no literal agrees."""
         digits = number.removeprefix("-").removeprefix("FT_C(").removesuffix(")").removesuffix("f").lstrip("-")
         if not (given := GIVEN.fullmatch(digits)):
             raise BadInput("command line", "--find", number, "is not a number as it stands in C",
@@ -125,14 +130,17 @@ class Search:
                                                      if link in near))
 
     def of_the_method(self, literal: str) -> bool:
-        """Return whether a literal is the same for every mechanism."""
+        """Return True if a literal is the same for every mechanism."""
         if float(literal) == 0.0 or all(place.code in _templates() for place in self.places[literal]):
             return True
         here = self._alone(literal)
         return bool(here) and here[0].links == (METHOD,)
 
     def _alone(self, literal: str) -> tuple[Made, ...]:
-        """Return single parameters that equal a literal, up to a plain factor; those of its block's links first."""
+        """Return single parameters that equal a literal, up to a plain factor.
+
+        Parameters of the block's links come first.
+        """
         value, links = float(literal), {place.link for place in self.places[literal]}
         alone = _distinct(Made(k, (link,), (row,)) for k in FACTORS for link, row in self.rows
                           if value and _same(k * row.number, value))
@@ -149,7 +157,7 @@ class Search:
                         yield Made(k, (a, b), (x, y), True)
 
     def origin(self, parameter: Parameter) -> list[dict[str, Any]]:
-        """Return the file's own masses, inertias and lengths in a parameter."""
+        """Return the masses, inertias and lengths of the file in a parameter."""
         m = self.mechanism
         found: list[dict[str, Any]] = []
         for name in parameter.origin:
@@ -226,7 +234,7 @@ def _same(a: float, b: float) -> bool:
 
 
 def _distinct(found: Iterable[Made]) -> tuple[Made, ...]:
-    """Return one row of each text: the same parameter of another function is not repeated."""
+    """Return one row of each text, so the same parameter of another function is not repeated."""
     return tuple({str(made): made for made in reversed(list(found))}.values())[::-1]
 
 
@@ -237,7 +245,7 @@ def _last(given: re.Match[str]) -> float:
 
 
 def _places(name: str, text: str, links: set[str]) -> Iterable[tuple[str, Place]]:
-    """Return every literal of a file, without sign, and its places."""
+    """Return {literal without sign: places} of a file."""
     block, link = "", None
     for number, line in enumerate(text.splitlines(), 1):
         says = SAYS.search(line)
@@ -252,7 +260,7 @@ def _places(name: str, text: str, links: set[str]) -> Iterable[tuple[str, Place]
 
 @cache
 def _templates() -> frozenset[str]:
-    """Return the lines of the templates, which hold the numbers of the method."""
+    """Return the lines of the templates, which contain the numbers of the method."""
     folder = Path(emit.__file__).parent / "templates"
     return frozenset(line.strip() for path in folder.glob("*.j2")
                      for line in path.read_text(encoding="utf-8").splitlines() if LITERAL.search(line))

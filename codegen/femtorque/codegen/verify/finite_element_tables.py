@@ -1,4 +1,4 @@
-"""The elements of a mechanism as tables for a terminal."""
+"""The finite elements of a mechanism as tables for a terminal."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ FULL, EMPTY = "■", "·"
 
 
 def elements_renderable(found: Elements, whole: bool) -> RenderableType:
-    """Return tables for a terminal. whole: with every element's [B], [D] and [K]."""
+    """Return tables for a terminal. whole: include every element's [B], [D] and [K]."""
     parts: list[RenderableType] = [Text(f"{found.mechanism.name}: the elements of {len(found.links)} "
                                         f"link{'s' if len(found.links) > 1 else ''}, lengths in m, forces in N")]
     for link in found.links:

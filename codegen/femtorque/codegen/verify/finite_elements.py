@@ -1,7 +1,7 @@
 """The finite elements behind a mechanism's torques, and the number of constants that reach the chip.
 
-All values come from the functions that the reference and the emission use. The one exception is the section of a link
-whose file gives none (NOMINAL), because a rigid link's torque does not depend on it.
+All values come from the functions that the reference and the emission use. There is one exception: a link without a
+section in the file gets a NOMINAL section. A rigid link's torque does not depend on its section.
 """
 
 from __future__ import annotations
@@ -25,15 +25,17 @@ from femtorque.codegen.verify.find_constant import Search
 Array = NDArray[np.float64]
 
 NOMINAL = Section(area=np.pi * 0.01**2, radius=0.01, E=210e9, poisson=0.3)  # a round steel bar of 20 mm
-EVERYWHERE = 0.37  # rad or m from the start, to a pose without symmetry: its zeros are zeros of the structure
-NONE = 1e-12  # of a matrix' largest entry: a smaller entry is a zero of the structure
+EVERYWHERE = 0.37  # rad or m from the start to a pose without symmetry, where only structural zeros are zero
+NONE = 1e-12  # share of a matrix' largest entry; a smaller entry is a structural zero
 
 
 @dataclass(frozen=True)
 class Bar:
-    """One beam element of a link. start, end: its nodes; axes (3, 3): from its own axes, z along it, to the link's. B
-    (6, 12), D (6, 6), stiffness (12, 12): Eq. 2, in the element's axes, with freedoms [u v w theta_x theta_y theta_z]
-    of the first node, then of the second; forces N, moments N m, translations m, rotations rad."""
+    """A beam element of a link. start, end: nodes. axes (3, 3): rotation from the element's axes, z along the element,
+    to the link's axes. B (6, 12), D (6, 6), stiffness (12, 12): Eq. 2, in the element's axes, with freedoms [u v w
+    theta_x theta_y theta_z] of the first node, then of the second. Forces N, moments N m, translations m, rotations
+    rad.
+    """
 
     start: str
     end: str
@@ -59,9 +61,11 @@ class Bar:
 
 @dataclass(frozen=True)
 class RigidLink:
-    """A moving body and the nodes of its elements, in its own axes. names: its links in the file. mass kg, com (3,) m
-    and inertia (3, 3) kg m^2 about the centre of gravity: lumped at the node. section: of its elements, nominal if the
-    file gives none. matrix (3, 6 + 3 c): [Lambda_i] for c children, m. missing: reasons for missing elements."""
+    """A moving body and the nodes of its elements, in body axes. names: the body's links in the file. mass kg, com (3,)
+    m and inertia (3, 3) kg m^2 about the centre of gravity: lumped at the node. section: section of the elements,
+    nominal if the file has no section. matrix (3, 6 + 3 c): [Lambda_i] for c children, m. missing: reasons for missing
+    elements.
+    """
 
     name: str
     names: tuple[str, ...]
@@ -88,8 +92,8 @@ class Beam:
     """A flexible link in one plane of bending: E elements, 2 E freedoms [deflection, slope] of all nodes but the root.
 
     M kg, kg m, kg m^2; K N/m, N, N m; A = M / (beta dt^2) + gamma C / (beta dt) + K with C = damping K (2E, 2E each).
-    shapes (2E, 2E): columns of unit modal mass, which make all three diagonal; hz (2E,); factor (2E,): modal mass over
-    the tick, 1 / (beta dt^2), over the diagonal of A. The emitted C multiplies by `factor`.
+    shapes (2E, 2E): columns of unit modal mass, which make M, K and A diagonal. hz (2E,): frequencies. factor (2E,): 1
+    / (beta dt^2), divided by the diagonal of A. The emitted C multiplies by `factor`.
     """
 
     name: str
@@ -117,9 +121,10 @@ class Loops:
 
 @dataclass(frozen=True)
 class Elements:
-    """All elements of a mechanism. bodies (n,): names of the links that move. accumulation (n, n): whether [T_Lambda]
-    has the block T_ij. blocks (n,): sizes of the links' blocks in {P}, of which [T] is the block diagonal. constants:
-    the file's numbers in the emitted step, each once."""
+    """All elements of a mechanism. bodies (n,): names of the links that move. accumulation (n, n): true if [T_Lambda]
+    has the block T_ij. blocks (n,): sizes of the links' blocks in {P}, which are the blocks of [T] too. constants: the
+    file's numbers in the emitted step, each once.
+    """
 
     mechanism: Mechanism
     scheme: str
@@ -143,8 +148,10 @@ class Elements:
 
 
 def elements_of(mechanism: Mechanism, link: str | None = None) -> Elements:
-    """Return the elements of all links, or of one; of the first mode. Raises BadInput for a link that is missing or
-    fixed."""
+    """Return the elements of all links, or of one link, in the first mode.
+
+    Raise BadInput for a missing or fixed link.
+    """
     alone = in_mode(mechanism, mechanism.modes[0].name if has_modes(mechanism) else None)
     model = Model.of(alone)
     wanted = _wanted(model, link)
@@ -167,7 +174,7 @@ def elements_of(mechanism: Mechanism, link: str | None = None) -> Elements:
 
 
 def literals(files: dict[str, str]) -> tuple[str, ...]:
-    """Return the numbers in the emitted sources, each once, without sign, in order of size."""
+    """Return the numbers in the emitted sources without sign, each once, in the order of their sizes."""
     found = {number.lstrip("-") for name, text in files.items() if name.endswith(".c")
              for number in LITERAL.findall(text)}
     return tuple(sorted(found, key=float))
@@ -199,7 +206,8 @@ def _link(model: Model, i: int, matrix: Array) -> RigidLink:
 
 def _bars(model: Model, body: Body, section: Section) -> tuple[list[Bar], list[str]]:
     """Return the elements of a body: from the joint to the centre of gravity, and from there to further joints and
-    cuts. A body that carries nothing ends as far beyond its centre of gravity as its joint lies before it."""
+    cuts. A body that carries nothing ends beyond its centre of gravity, at the distance that its joint has before
+    it."""
     centre, bars, missing = "centre of gravity", [], []
     ends = [(model.bodies[k].joint.name, model.bodies[k].p0) for k in body.children]
     placed = placed_links(model.mechanism)

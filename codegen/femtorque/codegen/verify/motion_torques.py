@@ -1,9 +1,9 @@
 """The feed-forward torques of a whole motion, for `femtorque torque`.
 
-The float64 reference, the emitted C on this machine, or the code of the image in the emulated chip computes them. The
-last two are passed in as a function: `CompiledStep.torque` of femtorque.codegen.toolchain.step_library, `torque` of
-femtorque.hil.cost.chip_step. The torque against an external wrench is passed in too: `torque` of
-femtorque.codegen.toolchain.wrench_library or femtorque.hil.cost.chip_wrench.
+They come from the float64 reference, from the emitted C on this machine, or from the image's code in the emulated chip.
+The caller passes the last two as a function: `CompiledStep.torque` of femtorque.codegen.toolchain.step_library, or
+`torque` of femtorque.hil.cost.chip_step. The caller also passes the torque against an external wrench: `torque` of
+femtorque.codegen.toolchain.wrench_library or of femtorque.hil.cost.chip_wrench.
 """
 
 import csv
@@ -26,9 +26,9 @@ from femtorque.codegen.toolchain import CompiledStep
 
 Array = NDArray[np.float64]
 
-SAG = 0.2  # slope at the tip of a flexible link
+SAG = 0.2  # largest slope at the tip of a flexible link
 SMALL = "the deflection is not small: the torque is right to second order in it, some tenths of its square"
-BEYOND = 1e3  # efforts: more than any motion asks for
+BEYOND = 1e3  # efforts; no motion needs more
 
 Step = Callable[..., Array]
 """The emitted step of a model over a motion: positions (N + 2, n) at s_-1 .. s_N, rad or m, and where it leads through
@@ -40,9 +40,10 @@ Held = Callable[[Model, Array, Wrench], Array]
 
 @dataclass(frozen=True)
 class Torque:
-    """Torques of a motion. joints: n names; t (N,) s, the middles of the ticks; tau (N, n) N m or N; warnings: lines.
-    inverse (N, n): tau_ID, the compared part of tau; newton_euler: computes it without increments; beside (N, n): the
-    other parts of tau, which `exact` has too."""
+    """Torques of a motion. joints: n names. t (N,): middles of the ticks, s. tau (N, n): N m or N. warnings: lines.
+    inverse (N, n): tau_ID, the compared part of tau. newton_euler: function that computes tau_ID without increments.
+    beside (N, n): the other parts of tau, which `exact` has too.
+    """
 
     joints: tuple[str, ...]
     t: Array
@@ -61,8 +62,10 @@ class Torque:
 
     @property
     def exact(self) -> Array:
-        """Return tau (N, n) by Newton-Euler, without increments, computed on first use. With flexible links this is a
-        march of finer ticks in float64, which takes seconds."""
+        """Return tau (N, n) by Newton-Euler, without increments, computed on first use.
+
+        With flexible links this takes seconds, because float64 integrates in finer ticks.
+        """
         return self._compared + self.beside
 
     @property
@@ -72,7 +75,7 @@ class Torque:
         return float(np.max(np.abs(self.inverse - self._compared)) / peak)
 
     def summary(self) -> dict[str, object]:
-        """Return the content of `--json` without the error, whose name says the precision."""
+        """Return the content of `--json` without the error. The error's name depends on the precision."""
         return {
             "ticks": len(self.t),
             "peak": dict(zip(self.joints, np.max(np.abs(self.tau), axis=0).tolist(), strict=True)),
@@ -90,8 +93,9 @@ class Torque:
 def torque(mechanism: Mechanism, trajectory: Trajectory, step: Step | None = None, total: bool = False,
            wrench: Wrench | None = None, held: Held = wrench_torque) -> Torque:
     """Return the torques of every control tick of a motion, by the float64 reference or by the emitted `step`. total:
-    add the motors' own torque (Eq. 19); wrench: add the torque against it, computed by `held`. Raises BadInput if the
-    motion is shorter than a tick."""
+    add the motors' torque (Eq. 19). wrench: add the torque against this wrench, computed by `held`. Raise BadInput if
+    the motion is shorter than a tick.
+    """
     if wrench is not None and mechanism.flexible:
         raise BadInput("femtorque torque", "--wrench", wrench.link, "is not computed with flexible links",
                        "make them rigid")
@@ -145,7 +149,7 @@ def _within_theory(found: list[Bent]) -> None:
 
 
 def _believable(mechanism: Mechanism, trajectory: Trajectory, t: Array, tau: Array) -> None:
-    """Raise Refused if a torque is beyond anything that the mechanism could mean: the computation has diverged."""
+    """Raise Refused if a torque is impossible for this mechanism, because the computation has diverged."""
     efforts = np.array([joint.limits.effort for joint in mechanism.streamed])
     wrong = ~np.isfinite(tau) | (mechanism.flexible & (np.abs(tau) > BEYOND * efforts))
     if wrong.any():
@@ -157,7 +161,7 @@ def _believable(mechanism: Mechanism, trajectory: Trajectory, t: Array, tau: Arr
 
 
 def _held(model: Model, q: Array, wrench: Wrench, held: Held) -> Array:
-    """Return torques (N, J) of the streamed joints that hold against a wrench at their positions q (N, J)."""
+    """Return torques (N, J) of the streamed joints against a wrench at positions q (N, J)."""
     if not model.mechanism.constrained:
         return held(model, q, wrench)
     assembly = assemble(model)
@@ -166,8 +170,10 @@ def _held(model: Model, q: Array, wrench: Wrench, held: Held) -> Array:
 
 
 def samples(model: Model, trajectory: Trajectory, ticks: int) -> Array:
-    """Return positions (ticks + 2, n) at the middles s_-1 .. s_N of the ticks and of the two ticks beside them. Raises
-    BadInput if a motion of flexible links starts with a velocity."""
+    """Return positions (ticks + 2, n) at the middles s_-1 .. s_N of the ticks and of the two ticks beside them.
+
+    Raise BadInput if a motion of flexible links starts with a velocity.
+    """
     if model.mechanism.flexible:
         _at_rest(trajectory)
     return trajectory.middles(ticks, model.dt)
@@ -183,8 +189,10 @@ def _at_rest(trajectory: Trajectory) -> None:
 
 
 def motor_torque(mechanism: Mechanism, qd: Array, qdd: Array, tau: Array) -> Array:
-    """Return the motors' torques beyond tau_ID (Eq. 19, corrected): J qdd + friction, each (samples, n). J is the
-    rotor's inertia seen at the joint, gear^2 times its own. Friction is at the joint and may rise with tau, which is
-    tau_ID (femtorque.codegen.model.driven_friction)."""
+    """Return the motors' torques beyond tau_ID (Eq. 19, corrected): J qdd + friction, each (samples, n).
+
+    J is the rotor's inertia times gear^2. Friction is at the joint and may rise with tau, which is tau_ID
+    (femtorque.codegen.model.driven_friction).
+    """
     J = np.array([j.rotor for j in mechanism.streamed])
     return J * qdd + DrivenFriction.of(mechanism.streamed).torque(qd, tau)

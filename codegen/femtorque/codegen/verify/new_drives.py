@@ -1,4 +1,4 @@
-"""Tables of `femtorque init --drive`: a bus of the board, and a drive or servo of the catalogue in every joint."""
+"""Tables of `femtorque init --drive`: a bus of the board, and a drive or servo of the catalogue at every joint."""
 
 import math
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from femtorque.codegen.drive import DRIVES, DriveType, Wire, bus_load, family_of
 from femtorque.codegen.mechanism import FD_BITRATE, Gains
 
 RATES = ((1000, 250), (800, 200), (500, 100), (400, 100), (250, 50), (200, 50), (100, 50))  # Hz: control, knots
-SOFT = 0.2  # of a servo's stiffest gains: with more, encoder steps and backlash make it hum
+SOFT = 0.2  # share of a servo's stiffest gains; with more, encoder steps and backlash make the servo hum
 BITRATE = 1_000_000
 CAN_VOLTS = 24.0
 
@@ -28,7 +28,7 @@ CUT = """
 
 @dataclass(frozen=True)
 class Bussed:
-    """Drives on a bus of the board, by joint, and their control rate. volts: of their supply."""
+    """Drives on a bus of the board, by joint, with the control rate. volts: supply of the drives."""
 
     kinds: dict[str, DriveType]
     bus: str
@@ -71,12 +71,12 @@ def _limits(kind: DriveType, joint: dict[str, Any]) -> str:
 
 
 def _closed(kind: DriveType) -> str:
-    """Return the keys by which the board closes the loops of drives whose gains are unknown."""
+    """Return the keys with which the board closes the loops of drives with unknown gains."""
     return ', pd = "board"' if family_of(kind).configuration else ""
 
 
 def _rotor(kind: DriveType) -> str:
-    """Return the rotor's key if the rotor is published; a servo has it in the catalogue's motor."""
+    """Return the key of a published rotor inertia. A servo's motor in the catalogue already has it."""
     return f", inertia = {kind.inertia:g}" if kind.inertia else ""
 
 
@@ -100,8 +100,10 @@ def _down(value: float) -> str:
 
 
 def bussed(urdf: Path, moving: list[dict[str, Any]], board: Board, asked: Sequence[str]) -> Bussed:
-    """Return the drives of the joints. asked: DRIVE for every joint, JOINT=DRIVE for one. Raises BadInput for an
-    unknown drive, and for a drive that the board or the joints cannot have."""
+    """Return the drives of the joints. asked: DRIVE for every joint, JOINT=DRIVE for one joint.
+
+    Raise BadInput for an unknown drive, and for a drive that the board or the joints cannot have.
+    """
     kinds = _kinds(urdf, [str(joint["name"]) for joint in moving], asked)
     for joint in moving:
         kind = kinds[str(joint["name"])]
@@ -146,7 +148,7 @@ def _kinds(urdf: Path, joints: list[str], asked: Sequence[str]) -> dict[str, Dri
 
 
 def _bus(board: Board, kinds: list[DriveType]) -> tuple[str, Wire]:
-    """Return the first bus that takes all drives."""
+    """Return the first bus that can carry all drives."""
     first = kinds[0]
     other = next((kind for kind in kinds if family_of(kind).wire != family_of(first).wire
                   or _volts(kind) != _volts(first)), None)

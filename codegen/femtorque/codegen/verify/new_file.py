@@ -1,4 +1,4 @@
-"""`femtorque init`: a commented mechanism file to start from, plain or on top of a URDF."""
+"""`femtorque init`: a first mechanism file with comments, plain or on top of a URDF."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from femtorque.codegen.verify.plausible import doubts
 
 COMPUTE = "compute"  # the board without motors
 VOLTS = 24.0
-STALL, NO_LOAD = 1.5, 1.3  # of an invented motor, over the joint's limits of effort and velocity
-RUN_UP = 0.05  # s: time in which its rotor alone reaches the joint's velocity at the joint's effort
-GEAR = {False: 100.0, True: 2000.0}  # motor turns per joint turn; rad per metre where the joint slides
+STALL, NO_LOAD = 1.5, 1.3  # factors of an invented motor on the joint's limits of effort and velocity
+RUN_UP = 0.05  # s: time in which only the rotor reaches the joint's velocity at the joint's effort
+GEAR = {False: 100.0, True: 2000.0}  # motor turns per joint turn, or rad per metre for a slide
 ELECTRICAL = 1e-3  # s: L / R
-SLACK = Gains(0.01, 0.001)  # that make no loop unstable
-FEW = 3  # joints that are named to be locked
+SLACK = Gains(0.01, 0.001)  # gains that make no loop unstable
+FEW = 3  # largest number of joints in a hint about --lock
 
 HEAD = """\
 # A mechanism for femtorque. SI units, radians. `femtorque check` says what it makes of this file.
@@ -111,10 +111,11 @@ gains = {{ ku = {ku}, kv = {kv} }}      # `femtorque check` prints the stiffest 
 
 @dataclass(frozen=True)
 class Choice:
-    """Selected part of a URDF, and its actuators. board: with it every joint gets a motor that fits its limits, an
-    encoder, and the stiffest gains. motor: a motor of the catalogue for every joint, instead of an invented one. drive:
-    drives on a bus, `DRIVE` for every joint, `JOINT=DRIVE` for one. chain: `A:B`, only the joints between link A and
-    link B move. lock: joints that do not move, `JOINT` or `JOINT=value`."""
+    """Selected part of a URDF, with actuators. board: every joint gets a motor that fits its limits, an encoder, and
+    the stiffest gains. motor: a motor of the catalogue for every joint, instead of an invented motor. drive: drives on
+    a bus, `DRIVE` for every joint, `JOINT=DRIVE` for one joint. chain: `A:B`, only the joints between link A and link B
+    move. lock: joints that do not move, `JOINT` or `JOINT=value`.
+    """
 
     board: str | None = None
     motor: str | None = None
@@ -130,7 +131,7 @@ class Choice:
 
 
 def text(name: str, urdf: Path | None = None, out: Path | None = None, choice: Choice = Choice()) -> str:
-    """Return the file's text. The path of a URDF is written relative to `out`. Raises BadInput."""
+    """Return the file's text. The path of a URDF is relative to `out`. Raise BadInput."""
     if not re.fullmatch(TITLE_PATTERN, name):
         raise BadInput("femtorque init", "NAME", name, TITLE_RULE)
     if urdf is not None:
@@ -145,7 +146,7 @@ def text(name: str, urdf: Path | None = None, out: Path | None = None, choice: C
 
 
 def write_new_file(name: str, out: Path, urdf: Path | None = None, choice: Choice = Choice()) -> Path:
-    """Write a new file, whole or not at all. Raises BadInput if the file exists already."""
+    """Write a new file, completely or not at all. Raise BadInput if the file exists."""
     if out.exists():
         raise BadInput(out, "file", None, "is there already", "choose another name or remove it")
     content = text(name, urdf, out, choice)
@@ -157,7 +158,10 @@ def write_new_file(name: str, out: Path, urdf: Path | None = None, choice: Choic
 
 
 def said_of(path: Path) -> list[str]:
-    """Return doubts of `femtorque check` about the model of a new file; its motors are still to be chosen."""
+    """Return the doubts of `femtorque check` about the model of a new file.
+
+    Motors are not chosen yet, and cause no doubts.
+    """
     mechanism = load_mechanism(path)
     return [*mechanism.warnings, *doubts(mechanism)]
 
@@ -278,7 +282,7 @@ def _nearest_zero(joint: dict[str, Any]) -> float:
 
 
 def _chain(urdf: Path, tables: Tables, chain: str) -> set[str]:
-    """Return the names of the joints on the way from link A to link B."""
+    """Return the names of the joints on the path from link A to link B."""
     links = [tables.root, *(str(link["name"]) for link in tables.links)]
     first, _, last = chain.partition(":")
     for link in (first, last):
@@ -298,7 +302,7 @@ def _chain(urdf: Path, tables: Tables, chain: str) -> set[str]:
 
 
 def _check_drives(urdf: Path, moving: list[dict[str, Any]], board: str, sold: Sold | None) -> None:
-    """Refuse a board without a channel for every joint, and joints without the limits that a motor must fit."""
+    """Refuse a board without a channel for every joint. Refuse joints without the limits that a motor must fit."""
     channels = len(load_board(board, "femtorque init").channels)
     if len(moving) > channels:
         sizes = {name: len(load_board(name).channels) for name in board_names()}
@@ -340,8 +344,9 @@ def _said(joint: dict[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Drive:
-    """Tables of a joint's motor, encoder and friction, and of limits that the motor lowers. told: their source, for the
-    file."""
+    """Tables of a joint's motor, encoder and friction, and limits that the motor lowers. told: source of the numbers,
+    for the file.
+    """
 
     motor: str
     encoder: str
@@ -362,8 +367,10 @@ def _made_up(joint: dict[str, Any]) -> Drive:
 
 
 def _bought(joint: dict[str, Any], sold: Sold) -> Drive:
-    """Return a motor of the catalogue. Its gear's losses at stall become dry friction at the torque that the gear may
-    carry."""
+    """Return a motor of the catalogue.
+
+    The gear's losses at stall become dry friction at the torque that the gear can carry.
+    """
     if joint["type"] == "prismatic":
         raise BadInput("femtorque init", "--motor", sold.name, f"turns, and joint {joint['name']!r} slides",
                        "lock it, or write its motor and lead screw by hand")
@@ -395,7 +402,10 @@ gains = {{ ku = {gains.ku:g}, kv = {gains.kv:g} }}"""
 
 
 def _rubs(given: dict[str, float], made_up: dict[str, float]) -> str:
-    """Return the line of a joint's friction. A URDF's own numbers stay; 0 there means that it was not measured."""
+    """Return the line of a joint's friction.
+
+    Numbers of a URDF have precedence. A 0 in a URDF means that the friction was not measured.
+    """
     kept = ", ".join(f"{key} = {value:g}" for key, value in given.items() if value)
     missing = ", ".join(f"{key} = {value:.3g}" for key, value in made_up.items() if not given.get(key))
     if not missing:

@@ -1,4 +1,4 @@
-"""The emitted step and compilers: who accepts it without a warning, and the content of the chip's object."""
+"""The emitted step in compilers: the compilers that accept it without a warning, and the chip's object."""
 
 import shutil
 import subprocess
@@ -17,13 +17,13 @@ MACHINE = ("-mcpu=cortex-m4", "-mthumb", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard"
 CPLUSPLUS = ("-x", "c++", "-std=c++11", *WARNINGS[1:])
 ARM = "arm-none-eabi-gcc"
 ENTRIES = ("ft_step_start", "ft_step", "ft_step_pairs", "ft_step_take", "ft_step_anchor")
-COPIES = ("memcpy", "memmove", "memset")  # functions that a compiler may call for an assignment; their frame is small
+COPIES = ("memcpy", "memmove", "memset")  # functions that a compiler may call for an assignment, with small frames
 COPY_FRAME = 32
 
 
 @dataclass(frozen=True)
 class Compilation:
-    """One compiler's verdict on the emitted C. error: its first complaint; compiler: None if it is not installed."""
+    """A compiler's verdict on the emitted C. error: the first complaint. compiler: None if it is not installed."""
 
     language: str
     precision: Precision
@@ -39,8 +39,9 @@ class Compilation:
 
 @dataclass(frozen=True)
 class ChipObject:
-    """The step compiled for the Cortex-M4F. Sizes in bytes; external: symbols that it needs from elsewhere. forbidden:
-    symbols, external or own, that it must not have (double arithmetic, heap, mathematical library)."""
+    """The step compiled for the Cortex-M4F, with sizes in bytes. external: symbols that other objects must define.
+    forbidden: symbols that it must not have (double arithmetic, heap, mathematical library).
+    """
 
     flash_bytes: int
     stack_bytes: int
@@ -50,7 +51,10 @@ class ChipObject:
 
 
 def compilations(sources: dict[str, str]) -> tuple[Compilation, ...]:
-    """Compile the step {name: text} with every compiler, each warning an error. Raises Refused without the ARM one."""
+    """Compile the step {name: text} with every compiler, with warnings as errors.
+
+    Raise Refused without the ARM compiler.
+    """
     cpp = next((found for name in ("c++", "g++", "clang++") if (found := shutil.which(name))), None)
     here: list[Compilation] = []
     for precision in ("single", "double"):
@@ -64,15 +68,17 @@ def compilations(sources: dict[str, str]) -> tuple[Compilation, ...]:
 
 
 def arm_compiler() -> str:
-    """Return arm-none-eabi-gcc from PATH. Raises Refused if it is missing."""
+    """Return arm-none-eabi-gcc from PATH. Raise Refused if it is missing."""
     if found := shutil.which(ARM):
         return found
     raise Refused(f"no {ARM} found: apt install gcc-arm-none-eabi libnewlib-arm-none-eabi")
 
 
 def examine(sources: dict[str, str]) -> ChipObject:
-    """Compile the step for the chip and read its object. Raises Refused if it does not compile or has no stack
-    bound."""
+    """Compile the step for the chip and read its object.
+
+    Raise Refused if the step does not compile or has no stack bound.
+    """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         _write(folder, sources)
@@ -113,7 +119,7 @@ def _tried(folder: Path, wanted: Compilation) -> Compilation:
 
 
 def _compile(folder: Path, compiler: str, flags: tuple[str, ...]) -> str | None:
-    """Compile every source to an object; return the compiler's first complaint, or None."""
+    """Compile every source to an object. Return the compiler's first complaint, or None."""
     files = sorted(path.name for path in folder.glob("*.c"))
     done = subprocess.run([compiler, *flags, "-I.", "-c", *files], cwd=folder, capture_output=True, text=True)
     if done.returncode == 0:

@@ -1,7 +1,6 @@
-"""Bounds of real mechanisms: masses, inertias, lengths, limits and motors beyond them are probably mistakes.
-
-A URDF is often drawn in millimetres, exported without inertias, or given limits that only fill the format. Each finding
-names key, value and probable cause. Findings are warnings, because a model may be strange on purpose.
+"""Bounds of masses, inertias, lengths, limits and motors of real mechanisms. Numbers beyond these bounds are probably
+mistakes. URDFs are often in millimetres, without inertias, or with limits that only fill the format. Each finding names
+key, value and probable cause. Findings are warnings, because a model may be strange on purpose.
 """
 
 import math
@@ -12,13 +11,13 @@ import numpy as np
 from femtorque.codegen.mechanism import Joint, Link, Mechanism, motor_words
 from femtorque.codegen.model import GROUND, Model
 
-G, EARTH = 9.81, (9.7, 9.9)  # m/s^2; from the equator's mountains to the poles it is 9.76 to 9.83
-LONG = 20.0  # m from the ground to a joint, along the links: longer than any arm
-DENSEST, THINNEST = 22.6e3, 0.02  # kg/m^3: osmium; a sphere of a slender rod's inertia holds about 1
-LEAST = 0.01  # kg: frames and sensors are given any inertia
-APART = 1e-3  # m: nearer axes meet, and a part between them may be a joint's inner part
-PLACEHOLDER = 1e3  # limits of digits 1000..., 999... from here on fill a format
-TURNS = 120  # that limits may be from zero (femtorque.codegen.control.constants)
+G, EARTH = 9.81, (9.7, 9.9)  # m/s^2; on the earth gravity is 9.76 to 9.83
+LONG = 20.0  # m from the ground to a joint along the links; no arm is longer
+DENSEST, THINNEST = 22.6e3, 0.02  # kg/m^3: osmium; the sphere with a slender rod's inertia has about 1
+LEAST = 0.01  # kg; below this mass, frames and sensors have arbitrary inertias
+APART = 1e-3  # m; nearer axes count as one point, and a part between them may be inside a joint
+PLACEHOLDER = 1e3  # limits with digits 1000... or 999... from this size on only fill a format
+TURNS = 120  # largest distance of limits from zero (femtorque.codegen.control.constants)
 SOLD = {"R": (0.02, 1e3, "ohm"), "K": (5e-4, 3.0, "N m/A"), "inertia": (1e-9, 0.05, "kg m^2")}  # ranges on sale
 GEARS = 2000.0  # motor turns per joint turn
 
@@ -32,7 +31,7 @@ def doubts(mechanism: Mechanism) -> list[str]:
 
 
 def _gravity(mechanism: Mechanism) -> Iterator[str]:
-    """Doubt a gravity vector that is only a direction, or is in other units."""
+    """Doubt a gravity vector that is only a direction, or in other units."""
     strength = float(np.linalg.norm(mechanism.gravity))
     if strength and not EARTH[0] <= strength <= EARTH[1]:
         given = ", ".join(f"{x:g}" for x in mechanism.gravity)
@@ -58,7 +57,7 @@ def _lengths(model: Model) -> Iterator[str]:
 
 
 def _masses(model: Model) -> Iterator[str]:
-    """Doubt bodies without mass between others: an export that lost their inertial."""
+    """Doubt bodies without mass between other bodies. Probably the export lost an inertial."""
     for body in model.bodies:
         beyond = [model.bodies[i] for i in body.children]
         if body.mass > 0.0 or not beyond or np.any(body.inertia):
@@ -70,7 +69,10 @@ def _masses(model: Model) -> Iterator[str]:
 
 
 def _inertia(link: Link) -> Iterator[str]:
-    """Doubt a mass whose inertia is that of too dense or too thin a sphere. No body of this mass has less inertia."""
+    """Doubt an inertia that belongs to a sphere of impossible density.
+
+    For a given mass and density, the sphere has the least inertia.
+    """
     moment = float(np.linalg.eigvalsh(link.inertia)[-1])
     if link.mass < LEAST or moment <= 0.0 or link.beam is not None:
         return
@@ -85,7 +87,7 @@ def _inertia(link: Link) -> Iterator[str]:
 
 
 def _limits(mechanism: Mechanism) -> Iterator[str]:
-    """Doubt limits that only fill the format; joints with the same limit share one line."""
+    """Doubt limits that only fill the format. Joints with the same limit share one line."""
     empty: dict[tuple[str, float], list[str]] = {}
     for joint in mechanism.moving:
         for name in ("lower", "upper", "velocity", "effort"):
@@ -105,12 +107,12 @@ def _limits(mechanism: Mechanism) -> Iterator[str]:
 
 
 def _degrees(value: float) -> bool:
-    """Return whether a value is a usual angle in whole degrees and more than one turn in rad."""
+    """Return True if a value is a usual angle in whole degrees, and more than one turn in rad."""
     return 30.0 <= abs(value) <= 720.0 and value == round(value)
 
 
 def _placeholder(value: float) -> bool:
-    """Return whether a value is 1000... or 999..., which only fills a format."""
+    """Return True if a value is 1000... or 999..., which only fills a format."""
     if value < PLACEHOLDER - 1.0:
         return False
     digits = f"{value:.0f}"

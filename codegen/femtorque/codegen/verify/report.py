@@ -1,4 +1,4 @@
-"""Results of `verify`, as tables for a terminal and as one HTML page that stands alone."""
+"""Results of `verify`, as tables for a terminal and as a self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ VERDICT = {True: "yes", False: "NO", None: "shown"}
 
 
 def verification_renderable(v: Verification) -> RenderableType:
-    """Return tables for a terminal: criteria, joints, cost, and the reasons of a no."""
+    """Return tables for a terminal: criteria, joints, cost, and the reasons if the answer is no."""
     parts: list[RenderableType] = [_criteria(v), _joints(v)]
     parts += [Text(line) for line in _cost(v)]
     parts += [Text(f"no: {reason}", style="red") for reason in v.reasons]
@@ -47,7 +47,7 @@ def _criteria(v: Verification) -> Table:
 
 
 def share(c: Criterion) -> str:
-    """Return the used share of the allowed error, for criteria that have one."""
+    """Return the used share of the allowed error, if the criterion has an allowed error."""
     return "" if c.share is None else f"{c.share:.1%}"
 
 
@@ -64,8 +64,9 @@ JOINT_COLUMNS = ("joint", "own peak", "float32", "noise floor", "of peak", "of o
 
 
 def joint_rows(v: Verification) -> list[tuple[str, ...]]:
-    """Return one row per joint: largest error in single precision, that motion's peak and floor, error in double
-    precision."""
+    """Return one row per joint: the largest error in single precision, peak and noise floor of its motion, and the
+    error in double precision.
+    """
     rows: list[tuple[str, ...]] = []
     for j, joint in enumerate(v.joints):
         single, double = v.worst("single", j), v.worst("double", j)
@@ -98,7 +99,7 @@ def _cost(v: Verification) -> list[str]:
 
 @dataclass(frozen=True)
 class Figure:
-    """A motion's figure: its name, a PNG as a data URL, and the joints shown."""
+    """A motion's figure: name, PNG as a data URL, and joints in the figure."""
 
     name: str
     ticks: int
@@ -107,7 +108,7 @@ class Figure:
 
 
 def write_verification(v: Verification, path: Path) -> Path:
-    """Write the page. Raises BadInput if this fails."""
+    """Write the page. Raise BadInput if this fails."""
     try:
         write_text(path, page(v))
     except OSError as error:
@@ -116,7 +117,7 @@ def write_verification(v: Verification, path: Path) -> Path:
 
 
 def page(v: Verification) -> str:
-    """Return one HTML page with its figures; the same findings give the same bytes."""
+    """Return one HTML page with figures. Equal findings give equal bytes."""
     control, model = v.mechanism.control, model_of(v.mechanism)
     return template("verify.html", "femtorque.codegen.verify", page=True).render(
         v=v, control=control, dt=model.dt, verdict=VERDICT, columns=JOINT_COLUMNS, rows=joint_rows(v), cost=_cost(v),
@@ -126,7 +127,7 @@ def page(v: Verification) -> str:
 
 
 def _figure(v: Verification, trial: Trial) -> Figure:
-    """Draw over time: torque, rounding and its floor, errors of scheme and double precision, instructions."""
+    """Draw over time: torque, rounding error and noise floor, errors of scheme and double precision, instructions."""
     from matplotlib.figure import Figure as Canvas  # noqa: PLC0415 (0.3 s)
 
     error = v.comparison("single").error(trial)

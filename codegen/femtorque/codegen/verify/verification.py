@@ -36,13 +36,13 @@ from femtorque.codegen.verify.object_files import ChipObject, Compilation
 Array = NDArray[np.float64]
 
 MOTIONS = 3  # random ones
-DOUBLE = 1e-10  # of peak: the C in float64 differs from the same arithmetic in NumPy by its rounding alone
+DOUBLE = 1e-10  # share of peak; the C in float64 differs from the same arithmetic in NumPy only by rounding
 SINGLE = 1e-4  # of peak
-SCHEME, SCHEME_HZ = 1e-5, 1000.0  # of peak, at ticks of 1 ms and shorter; second order for longer ones
+SCHEME, SCHEME_HZ = 1e-5, 1000.0  # share of peak at ticks of up to 1 ms; second order in longer ticks
 
 
 class ChipRun(Protocol):
-    """Run of the step on the chip: tau (N, J), N m or N; instructions (N,) of every tick."""
+    """A run of the step on the chip. tau (N, J): N m or N. instructions (N,): of every tick."""
 
     @property
     def tau(self) -> NDArray[np.float32]: ...
@@ -52,16 +52,19 @@ class ChipRun(Protocol):
 
 
 class Chip(Protocol):
-    """The step on the emulated chip: positions (N + 2, J) at s_-1 .. s_N, as
-    femtorque.codegen.verify.motion_torques.Step; sources: its C."""
+    """The step on the emulated chip, for positions (N + 2, J) at s_-1 .. s_N, like
+    femtorque.codegen.verify.motion_torques.Step. sources: the C of the step.
+    """
 
     def __call__(self, model: Model, positions: Array, sources: dict[str, str]) -> ChipRun: ...
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One motion played through everything. Torques (N, J), N m or N, at the middles t (N,) of its ticks. own: a random
-    motion of stated size, not the user's. floor (J,): the noise floor of single precision on it."""
+    """A motion with the torques of every computation, (N, J), N m or N, at the middles t (N,) of its ticks. own: true
+    for a random motion of known size, false for the user's motion. floor (J,): the noise floor of single precision in
+    this motion.
+    """
 
     name: str
     own: bool
@@ -76,19 +79,21 @@ class Trial:
 
     @cached_property
     def peak(self) -> float:
-        """Return the motion's largest torque over all joints, the unit of errors."""
+        """Return the motion's largest torque over all joints, which is the unit of errors."""
         return float(np.max(np.abs(self.rnea)))
 
     @property
     def differing(self) -> int:
-        """Return the number of words whose bits differ between chip and this computer."""
+        """Return the number of words that differ between the chip and this computer."""
         assert self.chip is not None
         return int(np.count_nonzero(self.chip.tau.view(np.uint32) != self.single.view(np.uint32)))
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two of a trial's torques. allowed: (trial, tick rate) to the largest difference (J,); None: shown, not judged."""
+    """A comparison of two torques of a trial. allowed: function from trial and tick rate to the largest difference
+    (J,). Without `allowed` the difference is shown, but not judged.
+    """
 
     key: str
     title: str
@@ -104,7 +109,10 @@ class Comparison:
 
 
 def scheme_bound(rate_hz: float) -> float:
-    """Return the bound as a share of the peak: 1e-5 at 1 kHz and above, growing with the square of a longer tick."""
+    """Return the bound as a share of the peak.
+
+    It is 1e-5 at 1 kHz and above, and grows with the square of a longer tick.
+    """
     return SCHEME * max(1.0, SCHEME_HZ / rate_hz) ** 2
 
 
@@ -113,7 +121,7 @@ def _of_peak(fraction: float, trial: Trial) -> Array:
 
 
 def comparisons(mechanism: Mechanism) -> tuple[Comparison, ...]:
-    """Return comparisons and their bounds for one mechanism's scheme and tick rate."""
+    """Return the comparisons, with bounds, for a mechanism's scheme and tick rate."""
     scheme = scheme_bound(mechanism.control.rate_hz)
     # with flexible links the scheme's error depends on their vibrations
     judged = not mechanism.flexible
@@ -137,7 +145,7 @@ def comparisons(mechanism: Mechanism) -> tuple[Comparison, ...]:
 
 @dataclass(frozen=True)
 class Worst:
-    """A largest error with its place and time. error: N m or N; of_peak: over the peak torque of its motion."""
+    """A largest error with place and time. error: N m or N. of_peak: error over the peak torque of its motion."""
 
     error: float
     of_peak: float
@@ -151,8 +159,9 @@ class Worst:
 
 @dataclass(frozen=True)
 class Criterion:
-    """A criterion and its verdict; None: shown, not judged. share: used share of the allowed error, for judged
-    errors."""
+    """A criterion and its verdict, which is None if the criterion is only shown. share: used share of the allowed
+    error, for judged errors.
+    """
 
     name: str
     bound: str
@@ -162,14 +171,14 @@ class Criterion:
     share: float | None = None
 
     def reason(self) -> str:
-        """Return why the answer is no, in a line."""
+        """Return the reason for a no, in a line."""
         place = f", {self.where}" if self.where else ""
         return f"{self.name}: {self.found}{place}; allowed: {self.bound}"
 
 
 @dataclass(frozen=True)
 class Verification:
-    """All findings. digest: of the mechanism's image (femtorque.codegen.emit.sources.identity)."""
+    """All findings. digest: digest of the mechanism's image (femtorque.codegen.emit.sources.identity)."""
 
     mechanism: Mechanism
     digest: str
@@ -184,7 +193,7 @@ class Verification:
 
     @property
     def rnea(self) -> str:
-        """Return the name of the Newton-Euler in use."""
+        """Return the name of the Newton-Euler implementation in use."""
         if self.mechanism.flexible:
             return "the rule with finer ticks"
         return "rnea" if self.pinocchio else "our own Newton-Euler"
@@ -197,11 +206,11 @@ class Verification:
         return next(c for c in self.comparisons if c.key == key)
 
     def judged(self, comparison: Comparison) -> list[Trial]:
-        """Return the trials on which a comparison is judged, or else shown."""
+        """Return the trials on which a comparison is judged or shown."""
         return [trial for trial in self.trials if trial.own or not comparison.own_only] or list(self.trials)
 
     def worst(self, key: str, joint: int | None = None) -> Worst:
-        """Return the largest error over peak of a comparison, of one joint or of all."""
+        """Return the largest error over peak of a comparison, for one joint or for all joints."""
         comparison = self.comparison(key)
         found = []
         for trial in self.judged(comparison):
@@ -213,7 +222,10 @@ class Verification:
         return max(found, key=lambda w: np.inf if np.isnan(w.of_peak) else w.of_peak)
 
     def share(self, comparison: Comparison) -> float | None:
-        """Return the largest error over the allowed error, at any joint of any judged motion; None if not judged."""
+        """Return the largest error over the allowed error, at any joint of any judged motion.
+
+        Return None for a comparison without a bound.
+        """
         allowed = comparison.allowed
         trials = self.judged(comparison)
         if allowed is None or (comparison.own_only and not any(t.own for t in trials)):
@@ -223,7 +235,7 @@ class Verification:
                              for e, a in np.broadcast(np.max(comparison.error(t), axis=0), allowed(t, hz))]))
 
     def kept(self, comparison: Comparison) -> bool | None:
-        """Return whether a comparison stays within its bound at every joint of every judged motion."""
+        """Return True if a comparison stays within its bound at every joint of every judged motion."""
         share = self.share(comparison)
         return None if share is None else share <= 1.0
 
@@ -236,13 +248,13 @@ class Verification:
 
     @property
     def bit_identical(self) -> bool | None:
-        """Return whether chip and this computer agree in all bits; None if the chip was not run."""
+        """Return True if the chip and this computer agree in all bits, or None if the chip was not run."""
         runs = [trial for trial in self.trials if trial.chip is not None]
         return all(trial.differing == 0 for trial in runs) if runs else None
 
     @property
     def instructions(self) -> NDArray[np.int64] | None:
-        """Return the instructions of the step, in every tick of every motion."""
+        """Return the step's instructions in every tick of every motion."""
         counts = [trial.chip.instructions for trial in self.trials if trial.chip is not None]
         return np.concatenate(counts) if counts else None
 
@@ -281,7 +293,7 @@ class Verification:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Return why the answer is no; empty if it is yes."""
+        """Return the reasons for a no; an empty list if the answer is yes."""
         return tuple(c.reason() for c in self.criteria if c.verdict is False)
 
     @property
@@ -326,9 +338,11 @@ def _ratio(error: float, scale: float) -> float:
 
 def verify(mechanism: Mechanism, trajectories: Sequence[Trajectory] = (), chip: Chip | None = None,
            motions: int = MOTIONS, seed: int = 0) -> Verification:
-    """Play random motions and the user's through everything, and return the findings. Without a `chip` the answer is
-    no. Raises BadInput for mechanisms that cannot be emitted. Raises Refused if a compiler is missing or refuses
-    correct C."""
+    """Compute the torques of random motions and of the user's motions in every way, and return the findings.
+
+    Without a `chip` the answer is no. Raise BadInput for mechanisms that cannot be emitted. Raise Refused if a compiler
+    is missing or refuses correct C.
+    """
     supported(mechanism)
     if has_modes(mechanism):
         names = ", ".join(mode.name for mode in mechanism.modes)
@@ -364,8 +378,10 @@ def _trial(model: Model, name: str, own: bool, motion: Trajectory, single: Compi
 
 
 def _pinocchio(model: Model, motion: Trajectory, t: Array) -> Array:
-    """Return `rnea` at times t (N,), of the streamed joints. Closed mechanisms share the tree's torques as the loops
-    require."""
+    """Return the torques `rnea` of the streamed joints at times t (N,).
+
+    In closed mechanisms the loops determine how joints share the tree's torques.
+    """
     mechanism = model.mechanism
     if not mechanism.constrained:
         return torque(mechanism, *motion.at(t))
@@ -377,7 +393,7 @@ def _pinocchio(model: Model, motion: Trajectory, t: Array) -> Array:
 
 
 def _floor(model: Model, positions: Array) -> Array:
-    """Return the noise floor of the streamed joints, springs at rest and flexible links straight."""
+    """Return the noise floor of the streamed joints, with springs at rest and straight flexible links."""
     if not model.mechanism.flexible:
         return noise_floor(model, positions)
     driven = [not joint.elastic for joint in model.mechanism.moving]
@@ -388,7 +404,7 @@ def _floor(model: Model, positions: Array) -> Array:
 
 
 def _digest(mechanism: Mechanism, step: dict[str, str]) -> str:
-    """Return the digest of the image; if its board or its motors are missing, of the rest."""
+    """Return the digest of the image. Without board or motors it is the digest of the other files."""
     board = load_board(mechanism.board.use) if mechanism.board else None
     try:
         return identity(mechanism, board, step=step).hex()

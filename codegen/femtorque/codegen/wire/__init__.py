@@ -1,4 +1,4 @@
-"""The serial line: messages, their bytes, units."""
+"""The serial link: messages, bytes, units."""
 
 import lazy_loader
 

@@ -1,7 +1,6 @@
-"""The Python side of the wire: frames in COBS with CRC-32, from the messages of femtorque.codegen.wire.messages.
-
-A frame is COBS(type u8 | seq u16 | tag u16 | payload | crc32 u32) and a zero byte, little endian. This module defines
-the layout; COBS comes from the package `cobs`, the CRC from zlib.
+"""Frames of the wire in Python, in COBS with CRC-32, from the messages of femtorque.codegen.wire.messages. A frame is
+COBS(type u8 | seq u16 | tag u16 | payload | crc32 u32) and a zero byte, little endian. This module defines the layout.
+COBS comes from the package `cobs`, the CRC from zlib.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ class BadFrame(Exception):
 
 
 class Frame(NamedTuple):
-    """A decoded frame: its message and its header."""
+    """A decoded frame: message and header."""
 
     message: Payload
     seq: int
@@ -43,7 +42,7 @@ class _Layout:
 
     message: Message
     packer: struct.Struct
-    counts: tuple[int, ...]  # per field: 0 for a plain value, n for an array
+    counts: tuple[int, ...]  # per field: 0 for a single value, n for an array
 
     @staticmethod
     def of(message: Message, joints: int) -> _Layout:
@@ -88,7 +87,7 @@ def payload_size(message: Message, joints: int) -> int:
 
 
 def stuffed_size(frame: int) -> int:
-    """Return the most bytes of a frame of this size on the wire: COBS adds one in 254, and the final zero."""
+    """Return the most bytes of a frame of this size on the wire. COBS adds one byte in 254, and the final zero."""
     return frame + frame // 254 + 2
 
 
@@ -113,7 +112,7 @@ def checked(stuffed: bytes) -> bytes:
 
 
 class Codec:
-    """Encodes and decodes every message for a number of joints. The codec has no state."""
+    """An encoder and decoder of all messages for a number of joints, without state."""
 
     def __init__(self, joints: int) -> None:
         self.joints = joints
@@ -141,7 +140,7 @@ class Codec:
 
 
 class FrameReader:
-    """Splits a byte stream at its zeros and decodes the frames. `bad` counts rejected frames."""
+    """A reader that splits a byte stream at its zeros and decodes the frames. bad: number of rejected frames."""
 
     def __init__(self, codec: Codec) -> None:
         self._codec = codec
@@ -151,7 +150,7 @@ class FrameReader:
         self.bad = 0
 
     def feed(self, data: bytes) -> Iterator[Frame]:
-        """Take bytes, and yield the good frames that they complete."""
+        """Take bytes, and yield the good frames that are now complete."""
         *complete, rest = (bytes(self._buffer) + data).split(b"\0")
         self._buffer[:] = rest[-self._longest - 1 :]  # bounds an endless run without zeros
         for stuffed in complete:

@@ -11,12 +11,12 @@ _STATE = {number: name for name, (number, _) in messages.STATES.items()}
 
 
 def state_name(status: Status) -> str:
-    """Return the name of a STATUS's state."""
+    """Return the name of the state in a STATUS."""
     return _STATE.get(status.state, f"state {status.state}")
 
 
 def flag(status: Status, name: str) -> bool:
-    """Return True if a STATUS has this one of messages.FLAGS."""
+    """Return True if a STATUS has this flag of messages.FLAGS."""
     return bool(status.flags & messages.FLAGS[name][0])
 
 
@@ -47,19 +47,19 @@ def explain(table: dict[str, tuple[int, str, str]], number: int, joint: str = ""
 
 
 def driver_words(word: int) -> str:
-    """Return STATUS.driver_status in words, as `driver 1: FETHA_OC, PVDD_UV`; empty for 0."""
+    """Return STATUS.driver_status in words, like `driver 1: FETHA_OC, PVDD_UV`; empty for 0."""
     bits = [name for name, bit in sorted(messages.DRIVER_STATUS.items(), key=lambda row: -row[1]) if word >> bit & 1]
     return f"driver {word >> messages.DRIVER_NUMBER}: {', '.join(bits)}" if bits else ""
 
 
 def fault_words(status: Status, joint: str = "") -> str:
-    """Return a STATUS's fault in words, with the report of a gate driver."""
+    """Return the fault of a STATUS in words, with the report of a gate driver."""
     driver = driver_words(status.driver_status) if fault_name(status.fault) == "DRIVER" else ""
     return explain(messages.FAULTS, status.fault, joint) + (f" ({driver})" if driver else "")
 
 
 def fault_name(number: int) -> str:
-    """Return the name of one of messages.FAULTS."""
+    """Return the name of a fault of messages.FAULTS."""
     return next((name for name, row in messages.FAULTS.items() if row[0] == number), str(number))
 
 
@@ -83,7 +83,7 @@ class Entry:
 
 
 def looked_up(name: str) -> list[Entry]:
-    """Return every row of that name, in any case and with - for _. Raise BadInput for an unknown name."""
+    """Return every row with this name, in any case and also with - instead of _. Raise BadInput for an unknown name."""
     wanted, entries = name.strip().upper().replace("-", "_"), list[Entry]()
     for kind, table in (("state", messages.STATES), ("fault", messages.FAULTS), ("refusal", messages.REFUSALS),
                         ("limit", messages.LIMITS)):
@@ -99,5 +99,5 @@ def looked_up(name: str) -> list[Entry]:
 
 
 def class_of(fault: str) -> str:
-    """Return the name of a fault's class; "outputs off" if the fault has no choice of reactions."""
+    """Return the name of a fault's class, or "outputs off" if the fault has no choice of reactions."""
     return next((name for name, (faults, _, _) in messages.FAULT_CLASSES.items() if fault in faults), "outputs off")

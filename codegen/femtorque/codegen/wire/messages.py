@@ -1,24 +1,25 @@
-"""The wire: a class per message, and tables of states, faults and refusals. Codec and C are made from them.
+"""The wire: a class per message, and tables of states, faults and refusals. Codec and C follow from these classes and
+tables.
 
 Frame, before COBS stuffing and a closing zero byte, little endian:
 
     type u8 | seq u16 | tag u16 | payload | crc32 u32        (CRC-32 of zlib over everything before it)
 
 `tag` is the first two bytes of the configuration's digest, big endian. HELLO, IDENT and ABOUT are valid under any tag,
-so that two sides can find out that they differ. `seq` orders KNOTs (go-back-N, STATUS.ack names the next knot wanted);
-in all other messages it is 0. A message with a token is repeated until STATUS.command_token echoes the token, and is
-executed once. CAPTURE and READ move nothing; DATA answers them.
+so that host and board can find out that their configurations differ. `seq` orders KNOTs (go-back-N, STATUS.ack names
+the next wanted knot). In all other messages `seq` is 0. A message with a token is repeated until STATUS.command_token
+echoes the token. The board executes it once. CAPTURE and READ move nothing. DATA is the answer to both.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, cast
 
-PROTOCOL = 9  # raise with every change of the frame or of a message
+PROTOCOL = 9  # must rise with every change of the frame or of a message
 
 J = "J"  # array length: the number of joints
 BUSES = 3  # room in DRIVES
-FAULT_NUMBERS = 64  # room in ABOUT; numbers of FAULTS are smaller
+FAULT_NUMBERS = 64  # length of an array in ABOUT; numbers of FAULTS are smaller
 
 
 @dataclass(frozen=True)
@@ -43,9 +44,8 @@ class Message:
 
 
 class Payload:
-    """Base of the messages. Each is a frozen dataclass of numbers, sequences of numbers (tuples if received) and bytes.
-
-    NAME: in capitals, as in C and in documents. type: its number. to: "board" or "host".
+    """Base of the messages. A message is a frozen dataclass of numbers, sequences of numbers (tuples if received) and
+    bytes. NAME: name in capitals, as in C and in documents. type: number. to: "board" or "host".
     """
 
     NAME: ClassVar[str]
@@ -61,7 +61,7 @@ CLASSES: dict[str, type[Payload]] = {}  # by name, in the order of the table
 
 
 def wire(type: str, doc: str, length: int | str = 1) -> Any:
-    """Return a field of a message. Its default is zero, or empty for one value per joint."""
+    """Return a field of a message. The default is zero, or empty for one value per joint."""
     return field(default=_empty(type, length), metadata={"type": type, "doc": doc, "length": length})
 
 
@@ -90,7 +90,7 @@ class Knot(Payload, type=2, to="board"):
 
 @dataclass(frozen=True)
 class Command(Payload, type=3, to="board"):
-    """One command, executed once for each new token."""
+    """One command. The board executes it once for each new token."""
 
     token: int = wire("u8", "1..255, changes with every new command")
     command: int = wire("u8", "one of COMMANDS")
@@ -98,7 +98,7 @@ class Command(Payload, type=3, to="board"):
 
 @dataclass(frozen=True)
 class Home(Payload, type=4, to="board"):
-    """Set the present position of the joints, which are then homed. Only while DISARMED."""
+    """Set the present position of the joints, which are then homed. This is possible only while DISARMED."""
 
     token: int = wire("u8", "as in COMMAND")
     position: Sequence[int] = wire("i64", "as in KNOT", J)
@@ -106,12 +106,12 @@ class Home(Payload, type=4, to="board"):
 
 @dataclass(frozen=True)
 class Poll(Payload, type=5, to="board"):
-    """Show that the host is alive. Sent if there is nothing else to send."""
+    """Show that the host is alive. The host sends POLL if it has nothing else to send."""
 
 
 @dataclass(frozen=True)
 class Sense(Payload, type=6, to="board"):
-    """Run this control tick of a pil image with these counts. Answered by STATUS, DRIVE."""
+    """Run this control tick of a pil image with these counts. STATUS and DRIVE are the answers."""
 
     tick: int = wire("u32", "the tick to run; for any other tick than the next one the board only answers")
     counts: Sequence[int] = wire("i32", "encoder counts since the plant's start; wraps", J)
@@ -119,7 +119,7 @@ class Sense(Payload, type=6, to="board"):
 
 @dataclass(frozen=True)
 class Float(Payload, type=7, to="board"):
-    """HOLD -> FLOAT: carry the arm's weight, so that a hand can lead the arm."""
+    """HOLD -> FLOAT: carry the arm's weight, so that a person can lead the arm by hand."""
 
     token: int = wire("u8", "as in COMMAND")
     friction: int = wire("u8", "compensated Coulomb friction, per cent, at most 80")
@@ -154,7 +154,7 @@ class Probe(Payload, type=10, to="board"):
 
 @dataclass(frozen=True)
 class Gains(Payload, type=11, to="board"):
-    """Overlay one joint's gains, within the file's bounds. While DISARMED or in HOLD."""
+    """Overlay one joint's gains, within the file's bounds. This is possible while DISARMED or in HOLD."""
 
     token: int = wire("u8", "as in COMMAND")
     joint: int = wire("u8", "its number")
@@ -165,7 +165,7 @@ class Gains(Payload, type=11, to="board"):
 
 @dataclass(frozen=True)
 class Capture(Payload, type=12, to="board"):
-    """Record signals on the board at the full tick rate. Executed once per new id."""
+    """Record signals on the board at the full tick rate. The board starts once for each new id."""
 
     id: int = wire("u8", "1..255, changes with every new recording")
     mode: int = wire("u8", "one of CAPTURES")
@@ -176,14 +176,14 @@ class Capture(Payload, type=12, to="board"):
 
 @dataclass(frozen=True)
 class Read(Payload, type=13, to="board"):
-    """Send samples of the recording. Answered by DATA."""
+    """Send samples of the recording. DATA is the answer."""
 
     first: int = wire("u16", "number of the first wanted sample; 0 is the oldest")
 
 
 @dataclass(frozen=True)
 class Follow(Payload, type=14, to="board"):
-    """HOLD -> FOLLOW: follow TARGETs, from the held position. Earlier targets are forgotten."""
+    """HOLD -> FOLLOW: follow TARGETs, from the held position. Earlier targets no longer count."""
 
     token: int = wire("u8", "as in COMMAND")
     delay: int = wire("u32",
@@ -194,7 +194,10 @@ class Follow(Payload, type=14, to="board"):
 
 @dataclass(frozen=True)
 class Target(Payload, type=15, to="board"):
-    """One target in FOLLOW, without sequence. A late, stale or non-finite target is counted and is no fault."""
+    """One target in FOLLOW, without sequence.
+
+    The board counts late, stale and non-finite targets. These are no faults.
+    """
 
     flags: int = wire("u8", "bit 0 END: last target, at which the motion rests; bit 1 RATES: rates are valid")
     chunk: int = wire("u8",
@@ -224,7 +227,7 @@ class Ident(Payload, type=64, to="host"):
 
 @dataclass(frozen=True)
 class Status(Payload, type=65, to="host"):
-    """Acknowledgement, credit and telemetry; FT_STATUS_HZ times per second."""
+    """Acknowledgement, credit and telemetry, FT_STATUS_HZ times per second."""
 
     tick: int = wire("u32", "control ticks since reset; wraps")
     state: int = wire("u8", "one of STATES")
@@ -309,7 +312,8 @@ class About(Payload, type=68, to="host"):
 
 @dataclass(frozen=True)
 class Drives(Payload, type=69, to="host"):
-    """State of drives on buses, a tenth as often as STATUS, if the image has drives; 0 for other joints. Counters wrap.
+    """State of drives on buses, a tenth as often as STATUS, if the image has drives. Values of other joints are 0.
+    Counters wrap.
     """
 
     tick: int = wire("u32", "control ticks since reset, as in STATUS")
@@ -374,7 +378,7 @@ def _row(kind: type[Payload]) -> Message:
 WithToken = Command | Home | Float | Jog | Seek | Probe | Gains | Follow  # executed once
 MESSAGES = tuple(map(_row, CLASSES.values()))
 
-FOLLOW_AUTO = 0xFFFFFFFF  # FOLLOW.delay: as the file says
+FOLLOW_AUTO = 0xFFFFFFFF  # FOLLOW.delay: the file's value
 TARGET_END, TARGET_RATES = 1, 2
 
 # Phases of FOLLOW.
@@ -386,7 +390,7 @@ FOLLOW_PHASES = {
     "ENDING": (4, "on the way to rest at the END or after a stop"),
 }
 
-# Bits of FELT.touched. AWAY, BACK and STAYS belong to the reaction "return", BLIND to closed loops.
+# Bits of FELT.touched. AWAY, BACK and STAYS belong to the reaction "return". BLIND belongs to closed loops.
 FELT_TOUCHED = {
     "TOUCH": (1, "a touch lasts"),
     "AWAY": (2, "the arm has given way; once it rests without a touch, it goes back or goes on to lie down"),
@@ -406,7 +410,7 @@ FOLLOW_LIMITS = {
 }
 
 KNOT_START, KNOT_END = 1, 2
-KNOT_MODE = 4  # where the mode's number stands in the flags
+KNOT_MODE = 4  # first bit of the mode's number in the flags
 MODES = 16  # that fit
 
 COMMANDS = {
@@ -441,7 +445,7 @@ STATES = {
                  "switches the outputs off"),
 }
 
-# name: (number, what it means, what to do)
+# name: (number, meaning, what to do)
 FAULTS = {
     "NONE": (0, "no fault", ""),
     "CLOCK": (1, "the external clock did not start, or it stopped", "check the crystal and hse_hz of the board file"),
@@ -529,7 +533,7 @@ FAULTS = {
 
 assert max(number for number, _, _ in FAULTS.values()) < FAULT_NUMBERS
 
-# Reactions to a fault once it is taken: [safety] of the mechanism file chooses one for each class.
+# Reactions to a fault. [safety] of the mechanism file chooses one reaction for each class of faults.
 REACTIONS = {
     "coast": (0, "outputs off at once: the motors float"),
     "brake": (1, "the outputs stay on at zero voltage: the motors are short-circuited"),
@@ -538,7 +542,7 @@ REACTIONS = {
 }
 
 # class: (faults, allowed reactions, subject). The first reaction is the default. Faults without a class switch the
-# outputs off: the board finds them before the outputs come on, or there is nothing to choose.
+# outputs off: either the board finds them before the outputs come on, or only one reaction is possible.
 FAULT_CLASSES = {
     "computing": (("TICK_OVERRUN", "NOT_FINITE", "LOOPS_SINGULAR"), ("coast", "brake"),
                   "the board cannot trust its computed torque"),
@@ -630,7 +634,7 @@ CAPTURED = ("torque_ff", "torque", "duty", "rate", "target_rate", "position", "t
 # Bits of STATUS.driver_status: status registers of a DRV8301 (SLOS719).
 DRIVER_STATUS = {"FETLC_OC": 0, "FETHC_OC": 1, "FETLB_OC": 2, "FETHB_OC": 3, "FETLA_OC": 4, "FETHA_OC": 5, "OTW": 6,
                  "OTSD": 7, "PVDD_UV": 8, "GVDD_UV": 9, "GVDD_OV": 23}
-DRIVER_NUMBER = 28  # the bit where the driver's number begins
+DRIVER_NUMBER = 28  # first bit of the driver's number
 
 # States of a drive on a bus.
 DRIVE_STATES = {

@@ -1,8 +1,8 @@
-"""Positions as integers: binary fractions of a turn, so that their sums are exact (THEORY.md section 6).
+"""Positions as integers: binary fractions of a turn, whose sums are exact (THEORY.md section 6).
 
 On the wire a position is an int64 in units of 2^-32 turn (revolute, continuous) or 2^-28 m (prismatic). Its upper half
 counts whole turns. The control tick computes with the lower half, an int32 within half a turn. The build in double
-precision carries an int64 with 32 more binary digits instead.
+precision has an int64 with 32 more binary digits instead.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from femtorque.codegen.mechanism import Joint
 
 TURN_UNIT = 2.0 * np.pi / 2.0**32  # rad
 METRE_UNIT = 2.0**-28  # m
-COUNTED = 2**48  # wire steps: a board's count of turns wraps after this, or after a multiple
+COUNTED = 2**48  # wire steps; a board's count of turns wraps after this number or a multiple of it
 FLOAT, DOUBLE = float(np.finfo(np.float32).max), float(np.finfo(float).max)  # largest numbers
 
 
@@ -25,7 +25,7 @@ def position_unit(joint: Joint) -> float:
 
 
 def farthest(joints: Sequence[Joint]) -> NDArray[np.float64]:
-    """Return the range (J,) of every board's count, rad or m to either side."""
+    """Return the range (J,) that every board can count, rad or m to either side."""
     return np.array([COUNTED // 2 * position_unit(j) for j in joints])
 
 
@@ -39,8 +39,10 @@ def numbers(given: object, where: str, key: str) -> NDArray[np.float64]:
 
 def per_joint(given: object, joints: Sequence[Joint], where: str, key: str, most: ArrayLike = DOUBLE,
               alone: bool = False) -> NDArray[np.float64]:
-    """Return finite numbers (..., J), or only (J,) if `alone`, of at most `most` (J,). Raise BadInput with joint and
-    number."""
+    """Return finite numbers (..., J) of at most `most` (J,). alone: accept only the shape (J,).
+
+    Raise BadInput with joint and number.
+    """
     found = numbers(given, where, key)
     if found.shape[-1:] != (len(joints),) or (alone and found.ndim > 1):
         raise BadInput(where, key, f"shape {found.shape}", f"must be ({len(joints)},), one number per joint",
