@@ -321,8 +321,8 @@ def of_board(own: float, told: float) -> Iterator[Injection]:
     """Yield faults of the board. own: s until drives out of reach have stopped. told: s until other drives have
     stopped."""
     for moment in DRIVEN:
-        for name, strike in (("no supply", board_dies), (HALTED, board_halted)):
-            yield Injection("board dies", name, moment, strike, "off", within=own, dark=True, unreached=True)
+        for name, strike, late in (("no supply", board_dies, 0.0), (HALTED, board_halted, CONNECTED)):
+            yield Injection("board dies", name, moment, strike, "off", within=own + late, dark=True, unreached=True)
         for cause in ("pin", "brownout"):
             yield Injection("board resets", cause, moment, on(partial(VirtualBoard.reset, cause=cause)), "off",
                             within=own, state="DISARMED", unreached=True)
