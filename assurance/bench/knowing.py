@@ -22,7 +22,7 @@ SMALL = 1e-3  # N m: the scale is linear below
 
 
 def identified(mechanism: Mechanism, truth: Mechanism) -> Result:
-    """Run the whole programme on a board with the file's image that is wired to the true arm."""
+    """Run the whole programme on a board with the file's image, wired to the true arm."""
     programme = experiment.whole(mechanism, {})
     with plugged_in(mechanism, plant_of(truth)) as virtual, Board.connect("auto", mechanism) as board:
         board.home()

@@ -1,4 +1,5 @@
-"""FOLLOW compared with common ways without it: error, delay, jerk and torque noise of one joint that follows a hand."""
+"""FOLLOW compared with common ways without FOLLOW: error, delay, jerk and torque noise of one joint that follows a
+hand."""
 
 import re
 from itertools import islice

@@ -147,7 +147,7 @@ def ran(typed, bin, folder) -> Ran:
 
 
 def killed(line: str, bin, folder) -> None:
-    """Kill a script 3 s after it began to move the arm."""
+    """Kill a script 3 s after the arm has begun to move."""
     script = subprocess.Popen(shlex.split(line), cwd=folder, env=environment.variables(bin, folder / "home"),
                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     while "Replaying episode" not in (said := script.stderr.readline()):

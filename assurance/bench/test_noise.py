@@ -1,5 +1,5 @@
 """Random chains with their default schemes. In single precision every chain stays below 1e-4 of its peak. In double
-precision it equals the discretisation. `make assure` takes 31 chains, `make bench` 200.
+precision the error equals the discretisation. `make assure` takes 31 chains, `make bench` 200.
 """
 
 from dataclasses import replace

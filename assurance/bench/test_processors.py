@@ -22,7 +22,7 @@ from tests.firmware.following import Sent, wave
 HERE = Path(__file__).resolve().parent
 MECHANISMS = HERE.parents[1] / "mechanisms"
 ARM64, EMULATOR = "aarch64-linux-gnu-gcc", "qemu-aarch64"
-PIECE = struct.Struct("<II")  # number of bytes to the board, ticks after them
+PIECE = struct.Struct("<II")  # number of bytes to the board, ticks after these bytes
 
 pytestmark = pytest.mark.bench
 

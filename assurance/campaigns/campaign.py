@@ -48,8 +48,8 @@ WARMS = 0.3  # s: time constant of a motor's temperature
 
 @dataclass(frozen=True)
 class Injection:
-    """An injected fault: `strike` after `after` s in `state`. The board must reach one of `states`, with one of
-    `faults` latched, within `within` s, and stay for `lasts` s. early: strike at power-on. dark: no motor may be driven
+    """An injected fault: `strike` after `after` s in `state`. Within `within` s the board must reach one of `states`
+    with one of `faults` latched, and stay there for `lasts` s. early: strike at power-on. dark: no motor may be driven
     in any state. amperes: bound of the current in a motor or its cable. lies: the arm's position at the end, rad."""
 
     kind: str

@@ -92,7 +92,7 @@ EFFORT = 0.9  # share of a drive's torque, at most
 
 
 def arm_of(name: str) -> Mechanism:
-    """Return the level arm of three drives of a kind. Without a host it coasts, so its release shows."""
+    """Return the level arm of three drives of a kind. Without a host the arm coasts, so its release shows."""
     kind, source = KINDS[name], load_mechanism(MECHANISMS / "damiao_arm.toml")
     assert source.board is not None
     joints = []

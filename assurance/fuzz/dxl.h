@@ -375,7 +375,8 @@ static void any_frame(input *in, ft_frame *f, ft_dxl_servo *s)
     s->late = (what & 4u) != 0u;
 }
 
-/* Let another wire than the board's pack any frames and bring any bytes. */
+/* Let a second wire, which is not the board's, pack any frames and bring any
+ * bytes. */
 static void wire_anything(input *in)
 {
     static ft_wire w;

@@ -1,6 +1,6 @@
 /* The firmware's check sum by a table of whole bytes, because lives mostly make
- * and check frames. assurance/fuzz/test_fuzz.py compares it with the
- * firmware's. */
+ * and check frames. assurance/fuzz/test_fuzz.py compares this check sum with
+ * the firmware's. */
 #include "ft_crc.h"
 
 static uint32_t table[256];

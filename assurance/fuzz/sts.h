@@ -126,7 +126,8 @@ static void scribble(input *in)
     fake_wire_bring(0u, p, size + (how & 64u ? 2u : 0u), how >> 7);
 }
 
-/* Let another wire than the board's pack any frames and bring any bytes. */
+/* Let a second wire, which is not the board's, pack any frames and bring any
+ * bytes. */
 static void wire_anything(input *in)
 {
     static ft_wire w;

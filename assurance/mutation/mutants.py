@@ -214,7 +214,7 @@ class Mutator:
             return
         for sign in ("||", "&&"):
             first, *others = self._split(lo, hi, sign)
-            if others and self._constant(*first):  # a feature of the image; without it the compiler leaves out the rest
+            if others and self._constant(*first):  # without this feature of the image the compiler leaves out the rest
                 return self._condition(others[0][0], hi, kinds)
         self._force(lo, hi, kinds)
         for sign, dropped in (("||", "never"), ("&&", "always")):

@@ -2,7 +2,7 @@
 other options).
 
 First every test runs once without a mutant. The test must pass, and the run notes the mutants that would have made a
-difference. Then each mutant lives in a separate process. There it goes through the tests in which it makes a
+difference. Then each mutant lives in a separate process. There the mutant goes through the tests in which it makes a
 difference, until a test turns red. A crash and a time-out count as red too.
 """
 
@@ -136,8 +136,8 @@ class Campaign:
         kills: Counter[tuple[str, str]] = Counter()  # kills of a test: in a function, and anywhere
 
         def order(mutant: Mutant) -> list[str]:
-            """Return tests in order. The first half has killed most mutants, neighbours of this mutant first. Then come
-            the quickest tests of each file in turn."""
+            """Return tests in order. The first half are the tests that have killed most mutants, above all neighbours
+            of the mutant. Then come the quickest tests of each file in turn."""
             tests = killers.get(self.schemata.numbers[mutant], [])
             known = sorted(tests, key=lambda test: (-kills[mutant.function, test], -kills["", test]))[:MOST // 2]
             files: Counter[str] = Counter()

@@ -337,7 +337,7 @@ def test_that_mutants_have_names_of_their_own():
     assert named() <= set(names)
 
 
-# ---- the tests against them -------------------------------------------------------------------------
+# ---- the tests against the mutants -------------------------------------------------------------------------
 
 
 def test_that_a_mutant_that_no_test_sees_is_told(tmp_path):

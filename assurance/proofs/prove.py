@@ -1,8 +1,8 @@
 """Runs the proofs: `python -m assurance.proofs.prove [--fresh] [NAME ...]`.
 
-Without names it proves the theorems whose sources have changed since their last proof, by the digests in results.txt.
-With --fresh it proves all. The cache keeps each proof under the hash of its preprocessed harness, its options and the
-prover. A proof's bound is on processor time.
+Without names the program proves the theorems whose sources have changed since their last proof, by the digests in
+results.txt. With --fresh it proves all. The cache keeps each proof under the hash of its preprocessed harness, its
+options and the prover. A proof's bound is on processor time.
 """
 
 import argparse

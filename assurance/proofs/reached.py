@@ -88,7 +88,7 @@ def _written() -> dict[str, str]:
 
 
 def _place(path: Path) -> str:
-    """Return the place of a source below firmware/. A family's file counts as one of src/families/."""
+    """Return the place of a source below firmware/. A family's file counts as a file of src/families/."""
     return str(path.relative_to(FIRMWARE)) if path.is_relative_to(FIRMWARE) else f"src/families/{path.name}"
 
 

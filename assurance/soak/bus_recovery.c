@@ -108,7 +108,8 @@ static void pass(uint32_t bits)
 
 /* Hold the bus until a time, us, then release it. off: the controller is in bus
  * off; otherwise it has not started. Return the microseconds from the release
- * until the controller takes part, or 0 if that takes longer than `most`. */
+ * until the controller takes part, or 0 if the controller needs longer than
+ * `most`. */
 uint32_t trial(bool off, uint32_t release, uint32_t most)
 {
     static const ft_bus_queue empty;

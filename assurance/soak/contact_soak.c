@@ -1,5 +1,6 @@
 /* A plant for an endless motion: duties drive it, and the application reads its
- * encoders. A duty acts for one tick, a tick after it was formed. */
+ * encoders. A duty acts for one tick, and begins one tick after its
+ * computation. */
 #include "fake_chip.h"
 #include "ft_app.h"
 #include "ft_state.h"

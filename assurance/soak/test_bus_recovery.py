@@ -29,7 +29,8 @@ def driver(kind: str, hz: int):
 @pytest.mark.parametrize("kind", ["damiao", "fd"])
 def test_that_a_controller_is_back_whenever_the_bus_is_let_go(kind, hz):
     """The release moves over a whole period between two tries, in steps of 10 us. The controller is in bus off, or has
-    not started. By the manuals it needs at most 129 sequences of 11 bits. The number doubles if a try begins meanwhile.
+    not started. By the manuals a controller needs at most 129 sequences of 11 bits. The number doubles if a try begins
+    meanwhile.
     """
     lib = driver(kind, hz)
     tick = 1_000_000 // hz

@@ -25,7 +25,7 @@ BESIDE = ("torch==2.13.0", "numpy<2.3", "huggingface-hub<0.36", "datasets<5", "m
 
 
 def made(version: str) -> Path | None:
-    """Return the environment's bin folder, with the present plugin, or None without the Python that it needs.
+    """Return the environment's bin folder, with the present plugin, or None without the right Python.
 
     The first call takes minutes.
     """

@@ -1,7 +1,7 @@
-"""A client of the node on a real rclpy, like MoveIt's. assurance/bench/test_ros.py runs it in ROS 2's own Python.
+"""A client of the node on a real rclpy, like MoveIt's. assurance/bench/test_ros.py runs this program in ROS 2's Python.
 
 usage: client.py START..., the pose of three_link. The client prints the answers as JSON, and ends during one of its
-goals. Without a pose it prints the joints' positions and the board's state.
+goals. Without a pose the client prints the joints' positions and the board's state.
 """
 
 import json
@@ -66,7 +66,7 @@ def trajectory(times, rows, names):
 
 
 def goal(times, rows, names=ARM, **more):
-    """Send a goal that is accepted. Return its handle, the future of its result, and its feedback."""
+    """Send a goal that is accepted. Return the goal's handle, the future of its result, and its feedback."""
     feedback: list = []
     handle = wait(follow.send_goal_async(
         FollowJointTrajectory.Goal(trajectory=trajectory(times, rows, names), **more),

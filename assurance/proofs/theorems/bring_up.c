@@ -150,11 +150,10 @@ void prove_start_tells(void)
     END;
 }
 
-/* A tick takes over, computes, and hands its duties over, in this order. A
- * hand-over that was too late is reported as a missed tick. The only value
- * that is written to the watchdog is the key that feeds it. If a part goes on
- * while a debugger halts the processor, the watchdog goes on too, for any
- * setting of the debugger.
+/* A tick takes over, computes, and hands its duties over, in this order. A late
+ * hand-over is reported as a missed tick. The only value that is written to the
+ * watchdog is the key that feeds it. If a part goes on while a debugger halts
+ * the processor, the watchdog goes on too, for any setting of the debugger.
  * Run: unwind=2 contracts registers mechanisms=f405rg-4:voltage,f405rg-6:voltage */
 void prove_tick_order(void)
 {

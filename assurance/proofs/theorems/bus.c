@@ -1,11 +1,11 @@
 /* Drives on buses, bus/: the schedule, and the frames to each family.
  *
  * One invariant, well(), holds at the start. Every frame that a bus brings
- * keeps it. Taking in the answers of a tick and forming the tick's frames keep
- * it too. Received frames have any id, any size and any bytes. Drives are on
- * CAN, or they are servos on a wire. On a wire, ft_sts.c makes any frames of a
- * tick's bytes. servos.c shows that ft_sts.c does so without a run-time
- * error. */
+ * keeps the invariant. Taking in the answers of a tick and forming the tick's
+ * frames keep the invariant too. Received frames have any id, any size and any
+ * bytes. Drives are on CAN, or they are servos on a wire. On a wire, ft_sts.c
+ * makes any frames of a tick's bytes. servos.c shows that ft_sts.c makes these
+ * frames without a run-time error. */
 #include "proof.h"
 
 #include "ft_config.c"
@@ -477,8 +477,8 @@ void prove_wire_commands(void)
     END;
 }
 
-/* A tick first takes in the bytes that came. Then it sends the frames of the
- * last tick, once on every wire.
+/* A tick first takes in the bytes that came. Then the tick sends the frames of
+ * the last tick, once on every wire.
  * Run: unwind=30 mechanisms=so101_sts */
 void prove_wire_begin(void)
 {

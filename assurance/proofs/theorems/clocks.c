@@ -84,7 +84,8 @@ void prove_clock_start(void)
 }
 
 /* Questions about the clock, the last reset and the supply are free of run-
- * time errors. The cause of a reset is one of ft_chip.h, and is cleared.
+ * time errors. The cause of a reset is one of the causes in ft_chip.h, and is
+ * cleared.
  * Run: unwind=42 registers mechanisms=f405rg-4:voltage,nucleo-g474re-6:voltage */
 void prove_clock_asked(void)
 {

@@ -3,22 +3,22 @@
  * Consistent overhead byte stuffing divides a frame into blocks. A block ends
  * at a zero, after 254 bytes, or with the frame. Before each block is its code,
  * the distance to the next code. The next code takes the place of the zero.
- * After a block of 254 bytes it has an additional place. The proof checks any
- * one byte of a frame against these rules. The proof includes no header of a
- * mechanism, so it holds until the encoder changes. */
+ * After a block of 254 bytes the next code has an additional place. The proof
+ * checks any one byte of a frame against these rules. The proof includes no
+ * header of a mechanism, so it holds until the encoder changes. */
 #include "proof.h"
 
 #include <string.h>
 
 #define BLOCK 254u /* bytes without a zero have one code */
-#define N 380u     /* the longest frame of eight joints: cobs.c checks it */
+#define N 380u     /* the longest frame of eight joints, as cobs.c checks */
 #define ROOM (N + N / BLOCK + 2u)
 _Static_assert(N < 2u * BLOCK, "one block at most is whole");
 
 static uint8_t frame[N + 1u], stuffed[ROOM];
 
-/* For each byte: its place in the output, the number of bytes before it in its
- * block, and the number of bytes of a block that begins with it. */
+/* For each byte: the place in the output, the number of bytes before it in its
+ * block, and the size of a block that begins with this byte. */
 static uint16_t at[N + 2u];
 static uint8_t filled[N + 2u], ahead[N + 2u];
 static size_t k; /* any byte */

@@ -1,7 +1,7 @@
 /* The supply of servos, bus/ft_cutoff.c.
  *
  * One invariant, well(), holds at the start, when all variables are zero. Every
- * tick keeps it, for any servos and states. */
+ * tick keeps the invariant, for any servos and states. */
 #include "proof.h"
 
 #include "ft_config.h"

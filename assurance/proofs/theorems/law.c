@@ -142,10 +142,10 @@ void prove_law_rest(void)
     END;
 }
 
-/* For any counts of the encoders, a joint's position moves by exactly that
- * many steps, modulo the range of a fine position. The fault is noted if the
- * counts exceed the joint's possible motion, or if the velocity is NaN or above
- * its limit.
+/* For any counts of the encoders, a joint's position moves by exactly these
+ * counts, modulo the range of a fine position. The fault is noted if the counts
+ * exceed the joint's possible motion, or if the velocity is NaN or above its
+ * limit.
  * Run: unwind=6 floats */
 void prove_observer_tick(void)
 {
@@ -197,8 +197,8 @@ void prove_observer_place(void)
 }
 
 /* A condition that holds in every tick is counted once in each tick. After a
- * tick without it the count begins at 1 again. The theorem holds at any value
- * of the tick counter, across its wrap too.
+ * tick without the condition the count begins at 1 again. The theorem holds at
+ * any value of the tick counter, across its wrap too.
  * Assumes: fewer than 2^32 ticks in a row, 49 days at 1 kHz.
  * Run: */
 void prove_law_streak(void)

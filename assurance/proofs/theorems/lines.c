@@ -141,8 +141,9 @@ static bool well(const ft_wire *w)
  * Bytes are counted and left out if they do not fit into the buffer, or if the
  * last bytes are still on their way. A USART releases its pin after it has
  * sent, or drives a transceiver for a bit before and a bit after.
- * Assumes: a buffer of 16 bytes to receive and of 8 to send. Of these sizes
- * only the first matters, as a power of two.
+ * Assumes: a buffer of 16 bytes to receive and of 8 to send. The size of the
+ * receive buffer matters only as a power of two. The other size does not
+ * matter.
  * Run: unwind=18 registers define=PROOF_WIRES mechanisms=so101_sts,sts:nucleo-g474re-6,sts:nucleo-g474-can */
 void prove_line_wires(void)
 {

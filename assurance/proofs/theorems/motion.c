@@ -5,8 +5,8 @@
  * pace_stops, `left` is at most ft_pace_stop_length() at each pace. The sum of
  * a segment's quintics is any number here. path_samples covers the quintics.
  * One invariant, well(), holds after the start of a motion. Every tick keeps
- * it, for any pushes of the main loop in between. The ring has 8 segments here.
- * The code needs only that its length is a power of two. */
+ * the invariant, for any pushes of the main loop in between. The ring has 8
+ * segments here. The code needs only that its length is a power of two. */
 #include "proof.h"
 
 #include "ft_config.h"

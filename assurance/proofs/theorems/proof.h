@@ -34,8 +34,8 @@ static inline uint32_t below(uint32_t n)
     return number;
 }
 
-/* The last statement of every proof. The prover refutes it if the end can be
- * reached. A proof whose end cannot be reached shows nothing. */
+/* The last statement of every proof. The prover refutes this statement if the
+ * end can be reached. A proof whose end cannot be reached shows nothing. */
 #define END __CPROVER_assert(0, "the end is reached")
 
 #endif

@@ -1,10 +1,11 @@
 /* The queues of chip/stm32/ft_buses.c between the control tick and
  * controllers.
  *
- * One invariant, well(), holds at the start. Two kinds of calls keep it: the
- * interrupt of a bus, which moves frames both ways, and the tick, which queues
- * frames and takes received frames. So each call is proved alone, from any
- * state that is well. Controllers may have no room, and may bring no frames. */
+ * One invariant, well(), holds at the start. Two kinds of calls keep the
+ * invariant: the interrupt of a bus, which moves frames both ways, and the
+ * tick, which queues frames and takes received frames. So each call is proved
+ * alone, from any state that is well. Controllers may have no room, and may
+ * bring no frames. */
 #include "proof.h"
 
 #include "peripherals.h"

@@ -3,8 +3,8 @@
  * Neighbours are stubs. The chip reports anything, and repeats its report
  * during one tick. The motion and the lab modes remember their requests.
  * `commanded` is the last request to the chip's outputs. One invariant, well(),
- * holds after the start. Every tick keeps it, so it holds in every reachable
- * state. */
+ * holds after the start. Every tick keeps the invariant, so it holds in every
+ * reachable state. */
 #include "proof.h"
 
 #include "ft_conditions.c"
@@ -377,7 +377,7 @@ void prove_safety_requests(void)
 /* The outputs are on in HOLD, TRACK, HOMING, FLOAT, JOG, PROBE, CLOSING,
  * FOLLOW, HELD, and in a FAULT that brakes, holds or lies down. In other states
  * the outputs are off, after every tick, for any measurement, finding and
- * request. The source of torque is the state's source in the table. An arm that
+ * request. The source of torque is as the table says for the state. An arm that
  * is held or led has all its zeros.
  * Assumes: the motion of the tick returns no event, or PASSED, PAUSED or
  * ENDED, as ft_motion.c, ft_follow.c and ft_lab.c do. safety_requests has the
@@ -569,8 +569,8 @@ void prove_safety_gives_way(void)
 
 #if FT_RETURN
 
-/* An arm that has given way goes back only once no touch is felt. On its way
- * back only a touch makes it give way again. If the arm holds before it is
+/* An arm that has given way goes back only once no touch is felt. While the arm
+ * goes back, only a touch makes it give way again. If the arm holds on its way
  * back, no path can be resumed.
  * Assumes: the motion returns an event of safety_states.
  * Run: unwind=27 mechanisms=returning */

@@ -148,7 +148,7 @@ static bool well(void)
 }
 
 /* A tick of the step is free of run-time errors, for any motion and state, NaN
- * included. From the state after this tick, the next tick is free of run-time
+ * included. From the state after any tick, the next tick is free of run-time
  * errors too. The same holds for a start at any place, and for making frames
  * exact, at once or in two steps. The theorem does not say that the torques are
  * right or finite. law_wild covers torques that are NaN.

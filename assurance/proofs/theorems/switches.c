@@ -171,7 +171,7 @@ void prove_outputs_asked(void)
 }
 
 /* The start of the timers ends, and no timer drives an output afterwards.
- * Finding the phase of their updates ends too, after at most eight waits.
+ * Finding the phase of the timers' updates ends too, after at most eight waits.
  * Run: unwind=9 registers mechanisms=f405rg-4:voltage,f405rg-6:voltage,nucleo-g474re-6:current,odrive-v3.6:voltage,can:robomaster */
 void prove_outputs_start(void)
 {

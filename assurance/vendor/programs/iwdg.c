@@ -1,6 +1,6 @@
-/* The watchdog. While the program feeds it, it does nothing. Otherwise it
- * resets the chip within LSI's tolerance, and sets the reset flag. The
- * program's record is in memory that a start does not clear. */
+/* The watchdog. While the program feeds the watchdog, nothing happens.
+ * Otherwise the watchdog resets the chip within LSI's tolerance, and sets the
+ * reset flag. The program's record is in memory that a start does not clear. */
 #include "judge.h"
 
 static struct {

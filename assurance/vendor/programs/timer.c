@@ -55,8 +55,8 @@ static void repetition(void)
 }
 
 /* RM0090 17.3.3, RM0440 29.3.3: an odd repetition that is written before the
- * start gives updates at the bottom. Written after the start, it gives updates
- * at the top. */
+ * start gives updates at the bottom. A repetition that is written after the
+ * start gives updates at the top. */
 static void centred(void)
 {
     begin(TIM_COUNTERMODE_CENTERALIGNED1, 1);

@@ -183,7 +183,7 @@ def test_a_motion_waits_for_an_arm_that_has_given_way(goes_on):
 
 
 def test_a_script_and_the_monitor_report_what_is_felt_and_the_wrench_at_the_tip():
-    """Pinocchio's Jacobian turns a force at the tip into joint torques. The board's estimate gives the force back."""
+    """Pinocchio's Jacobian turns a force at the tip into joint torques. The board's estimate gives the same force."""
     mechanism = smooth(six_axis())
     model = oracle.pinocchio_model(model_of(mechanism))
     data = model.createData()

@@ -53,7 +53,7 @@ def moved(on: VirtualBoard, fault: str | None = None) -> Result:
 
 @dataclass(frozen=True)
 class Run:
-    """A motion, the frames of its first bus, and true if a drive still drives at the end."""
+    """A motion with the frames of its first bus. driving: true if a drive still drives at the end."""
 
     result: Result
     passed: list[Passed]

@@ -1,5 +1,5 @@
 """A web page can make a browser send requests to any TCP port. The page cannot reach the board behind the port of a
-virtual board. Other programs cannot reach it either if their first bytes are no frame."""
+virtual board. Other programs cannot reach the board either, if their first bytes are no frame."""
 
 import socket
 from urllib.parse import urlsplit

@@ -75,8 +75,8 @@ def over_phases(name: str = "f405rg-6") -> tuple[NDArray[np.float64], float]:
 
 
 def test_the_image_moves_the_arm_as_the_host_computes_it_far_nearer_than_pd_alone():
-    """The gears have no backlash. The error is 1.3 counts of the encoders on average. Without feed-forward it is ten
-    times as large."""
+    """The gears have no backlash. The error is 1.3 counts of the encoders on average. Without feed-forward the error is
+    ten times as large."""
     rms, worst = over_phases()
     with board(feedforward=False) as on:
         alone = moved(on, feedforward=False)
@@ -203,7 +203,7 @@ def test_that_servos_that_nobody_reaches_keep_their_duty_where_nobody_cuts_their
 
 
 def test_that_servos_of_a_board_that_dies_are_let_go_by_its_next_start():
-    """The board's watchdog resets it after 0.1 s at most. The first packet follows soon afterwards."""
+    """The board's watchdog resets the board after 0.1 s at most. The first packet follows soon afterwards."""
     with board(cutoff=False) as on:
         armed(on)
         assert all(servo.driving for servo in servos(on))

@@ -125,8 +125,8 @@ def test_that_a_g4_drives_a_transceiver_for_sixteenths_of_a_bit_before_and_after
 
 
 def test_that_what_drives_a_transceiver_is_set_while_the_usart_is_off():
-    """RM0440 37.8 says for each of these bits that it can only be written while the USART is off. An F4 lacks these
-    bits (RM0090 30.6.6)."""
+    """By RM0440 37.8 each of these bits can only be written while the USART is off. An F4 lacks these bits (RM0090
+    30.6.6)."""
     usart = Desk(G4).usart
     for write, value in ((usart.write_CR1, usart.value["CR1"] | 1 << 21), (usart.write_CR3, HALF | 1 << 14)):
         with pytest.raises(Unmodelled, match="while the USART is on"):

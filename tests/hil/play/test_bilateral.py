@@ -168,7 +168,7 @@ def test_the_measured_delay_is_no_shorter_than_the_true_delay() -> None:
 
 @pytest.mark.parametrize("share, said", [(SOFT, "delay "), (1.0, "without force feedback: delay ")])
 def test_the_command_line_couples_two_arms_or_says_why_not(share, said, monkeypatch, capsys) -> None:
-    """A stiff arm would be too heavy to lead with force feedback. The command then leads it as without --feel."""
+    """A stiff arm would be too heavy to lead with force feedback. The command then leads the arm as without --feel."""
     mechanism = feels(share)
     with two(mechanism) as boards:
         monkeypatch.setattr("femtorque.codegen.mechanism.load_mechanism", lambda path: mechanism)

@@ -139,7 +139,7 @@ def test_a_wrong_velocity_range_of_a_drive_without_settings_shows_by_a_turn(look
 
 
 def test_a_joint_with_a_drive_is_asked_to_be_turned_farther_where_its_limits_allow():
-    """The turn is three quarters of a radian. With a narrow range it is half a radian, as for other joints."""
+    """The turn is three quarters of a radian. With a narrow range the turn is half a radian, as for other joints."""
     elbow = file_of().streamed[1]
     assert [asked(replace(elbow, limits=replace(elbow.limits, upper=upper))) for upper in (2.5, 0.6, 0.3)] == [
         0.75, 0.6, 0.5]

@@ -82,10 +82,10 @@ static void look_at(ft_field_range r)
 }
 
 /* Every float, NaN and values beyond the range included, becomes a number that
- * its field holds, without wrapping. Within the range it is the nearest
- * number, less than 0.51 of a step away. Beyond the range it is the last
- * number. For NaN it is the number of zero. Decoding and encoding a number of a
- * field gives the same number. The theorem holds for every field of every
+ * its field holds, without wrapping. Within the range this number is the
+ * nearest, less than 0.51 of a step away. Beyond the range a float becomes the
+ * last number. NaN becomes the number of zero. Decoding and encoding a number
+ * of a field gives the same number. The theorem holds for every field of every
  * drive. For each number the proof checks the first and the last float that
  * become it. All other floats lie between these two.
  * Assumes: a rounded sum or product never falls when its operand rises.

@@ -41,7 +41,7 @@ static void reach_all(void)
 /* From every reachable pace, slowing down comes to rest, with slope 0, within
  * 3 FT_RAMP ticks. The slope changes by at most one unit a tick. The path
  * played meanwhile is at most ft_pace_stop_length(). Speeding up comes to pace
- * 1 within as many ticks.
+ * 1 within 3 FT_RAMP ticks too.
  * Run: exhaust seconds=900 */
 void prove_pace_stops(void)
 {

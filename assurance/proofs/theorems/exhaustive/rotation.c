@@ -8,7 +8,7 @@
 
 static double worst;
 
-/* Return one over the root of a squared length t, as a rotation computes it.
+/* Return one over the root of a squared length t, by the code of a rotation.
  * The function searches two numbers whose rounded squares have the sum t. */
 static double formed(float t)
 {
@@ -30,8 +30,9 @@ static double formed(float t)
 
 /* For any two numbers of up to 10^6, the cosine and sine of their rotation are
  * at most 1 + 2e-6. For every single-precision squared length t up to 2e12,
- * one over its root is too large by at most 1.8e-6 of it. No number is larger
- * than that root, except for rounding of the sum of squares.
+ * the computed one over the root exceeds the exact value by at most 1.8e-6 of
+ * this value. No number is larger than that root, except for rounding of the
+ * sum of squares.
  * Run: exhaust mechanisms=five_bar */
 void prove_rotation_bounds(void)
 {

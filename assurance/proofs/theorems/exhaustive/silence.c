@@ -4,8 +4,8 @@
 
 #include "ft_config.c"
 
-/* Return the largest number of ticks until a jog stands. In each tick it loses
- * at least half of its ramp's step. */
+/* Return the largest number of ticks until a jog stands. In each tick a jog
+ * loses at least half of its ramp's step. */
 static uint32_t stand(const ft_lab_config *c)
 {
     const double half = 0.5 * (double)c->velocity_step;

@@ -141,8 +141,8 @@ static bool is(const words *then, const words *later, uint32_t at, ft_turn x)
     return since.at[at] == x && then->at[at] == x && later->at[at] == x;
 }
 
-/* Claim that an opening is right. If a tick finds it marked for a waiting
- * segment, its numbers were formed for exactly that step. */
+/* Claim that an opening is right. If a tick finds the opening marked for a
+ * waiting segment, its numbers were formed for exactly this step. */
 static void claim_opening(const moment *m, const words *later, uint32_t at)
 {
     const words *then = &m->held;

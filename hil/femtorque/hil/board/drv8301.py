@@ -89,7 +89,7 @@ class Drv8301(Adjustable):
         return GAINS[self.registers[CONTROL_2] >> 2 & 3]
 
     def awake(self, seconds: float) -> bool:
-        """Return true if its interface answers at a time, s."""
+        """Return true if the driver's interface answers at a time, s."""
         return bool(self._lib.drv8301_awake(self._state, seconds))
 
     def settled(self, seconds: float) -> bool:
@@ -97,7 +97,7 @@ class Drv8301(Adjustable):
         return not self.enabled or seconds - self._state.since >= _WAKE_S
 
     def drives(self, seconds: float) -> bool:
-        """Return true if its outputs follow its inputs. Otherwise the bridges float."""
+        """Return true if the driver's outputs follow its inputs. Otherwise the bridges float."""
         return self.awake(seconds) and not self._state.shut
 
     def pulls_fault(self, seconds: float) -> bool:

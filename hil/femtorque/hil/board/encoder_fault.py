@@ -8,8 +8,8 @@ from femtorque.hil.board.adjustable import Adjustable
 
 @dataclass
 class EncoderFault(Adjustable):
-    """Errors of an encoder. frozen: count at which it stands, or None. offset: counts that are added. sign: -1 if it is
-    reversed. noise: largest random error of a reading, counts. stall: cycles that the next reading takes."""
+    """Errors of an encoder. frozen: constant count, or None. offset: counts that are added. sign: -1 if it is reversed.
+    noise: largest random error of a reading, counts. stall: cycles that the next reading takes."""
 
     frozen: int | None = None
     offset: int = 0

@@ -7,8 +7,8 @@ WAKE_S = 1e-3  # longest time to wake up: Pololu's example for its G2 drivers, p
 
 
 class SleepingBridges:
-    """wake_s: time to wake up. low_asleep: true if sleeping bridges pull their fault line low. Data sheets allow this
-    and its contrary (DRV8801: TI's forum, 476973). A DRV81545 pulls the line while it wakes up (SLVSHI4A)."""
+    """wake_s: time to wake up. low_asleep: true if sleeping bridges pull their fault line low. Data sheets allow both
+    levels of the line (DRV8801: TI's forum, 476973). A DRV81545 pulls the line while it wakes up (SLVSHI4A)."""
 
     def __init__(self) -> None:
         self.wake_s, self.low_asleep = WAKE_S, True
@@ -26,9 +26,9 @@ class SleepingBridges:
         return not self._awake or seconds - self._since >= self.wake_s
 
     def drives(self, seconds: float) -> bool:
-        """Return true if their outputs follow their inputs."""
+        """Return true if the bridges' outputs follow their inputs."""
         return self._awake and self.settled(seconds)
 
     def pulls_fault(self, seconds: float) -> bool:
-        """Return true if they pull their fault line low without a fault."""
+        """Return true if the bridges pull their fault line low without a fault."""
         return self.low_asleep if not self._awake else not self.settled(seconds)

@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 
 LATE = 256  # ticks whose plant state is kept for a STATUS that arrives late
 CHUNK = 1024  # ticks for which C has room
-STEPS = 8  # ticks before the first change of a motion's target for which the state of ft_step is kept
+STEPS = 8  # number of ticks before a motion for which the recorder keeps the state of ft_step
 STEP = re.compile(
     r"(ft_step(_moded|_enter)?|ft_(m\d+_)?(tree|loop_solve)|ft_m\d+_(step|enter|tick)|ft_flexible_.*)(\.\w+)*")
 
@@ -34,8 +34,9 @@ class Record:
     tick (T,), torque_ff, torque, duty, rate, target_rate (T, J) float32, position, target (T, J): the image's values at
     the end of the tick; positions are in wire units without whole turns. q, v (T, J): state of the plant at the
     beginning of the tick, or at its end with drives or servos on buses. instructions, cycles (T,): of the whole tick
-    interrupt. step_instructions (T,): of ft_step within it. steps: by the number of a tick, the state of ft_step after
-    it. Only mechanisms for which `remembers` is true have steps. Steps are of ticks at rest just before a motion.
+    interrupt. step_instructions (T,): of ft_step in the interrupt. steps: by the number of a tick, the state of ft_step
+    after the tick. Only mechanisms for which `remembers` is true have steps. Steps are of ticks at rest just before a
+    motion.
     """
 
     tick: NDArray[np.uint32]

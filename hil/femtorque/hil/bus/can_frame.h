@@ -15,8 +15,8 @@ typedef struct {
 } can_frame;
 
 /* Levels from the start of frame to the last bit before the delimiter of the
- * check sum. begins, ends: the levels between them have the rate of the data
- * phase. */
+ * check sum. begins, ends: the levels between these two have the rate of the
+ * data phase. */
 typedef struct {
     int32_t count, begins, ends;
     uint8_t levels[LEVELS];

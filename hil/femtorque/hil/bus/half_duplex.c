@@ -1,8 +1,8 @@
 /* A half-duplex wire that plays whole bytes. The board sends bursts of whole
  * packets. A question may name several servos. Servos answer in the order of a
  * question, each at the end of the answer before. Or they make one common
- * answer: each servo adds its part, until a part is missing. A new burst of the
- * board, or a new question, ends the answers. */
+ * answer: each servo adds its part, until a part is missing. The answers end
+ * with a new burst of the board or with a new question. */
 #include "half_duplex.h"
 
 #include "parts.h"

@@ -60,7 +60,7 @@ typedef struct {
  * board's driver is on, s. at, ends: place of the next packet in the burst.
  * asked: the packet of the question. left: the question; its servos from `next`
  * on have not answered. said: bytes of the answer so far. noise: returns true
- * if it disturbs a packet. babble: returns the bits of a babbling node. log:
+ * if noise disturbs a packet. babble: returns the bits of a babbling node. log:
  * called with every packet, unless it is 0. arrive: passes bytes to the board;
  * `disturbed` says if they are wrong. */
 typedef struct one_wire {

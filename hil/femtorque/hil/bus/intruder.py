@@ -1,5 +1,5 @@
-"""An intruder: a node that sends one frame over and over. If it sends together with the node whose identifier it uses,
-its errors can put it off the bus. The intruder then comes back."""
+"""An intruder: a node that sends one frame over and over. If the intruder and the node with its identifier send
+together, errors can put the intruder off the bus. The intruder then comes back."""
 
 from femtorque.hil.bus.frame import Frame
 from femtorque.hil.bus.node import BitTiming, TimedNode

@@ -30,11 +30,11 @@ struct node;
 
 /* A kind of nodes. look: brings timing, fast, fd, silent and listening up to
  * date. offer: writes the frame that the node would send now, or returns 0. The
- * wire calls it whenever the wire is free. sees_itself: returns true if the
+ * wire calls offer whenever the wire is free. sees_itself: returns true if the
  * node samples its own bits of the data phase right, with a delay of its
  * transceiver, s. The other functions handle events. The wire updates the error
- * counters before it calls them. began: the node's frame is on the wire. lost:
- * the node has lost arbitration. sent, failed: its frame was sent or disturbed.
+ * counters before an event. began: the node's frame is on the wire. lost: the
+ * node has lost arbitration. sent, failed: its frame was sent or disturbed.
  * heard, disturbed: the frame of another node was good or disturbed. */
 typedef struct {
     void (*look)(struct node *n);

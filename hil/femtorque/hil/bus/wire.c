@@ -203,7 +203,7 @@ static int32_t clash(const node *sender, const can_image *p)
 }
 
 /* Note the nodes that hear the frame, and the hearing nodes that cannot read
- * it. Return the number of nodes that acknowledge it. */
+ * it. Return the number of nodes that acknowledge the frame. */
 static int32_t hearers(const wire *w, const node *sender)
 {
     node *n;

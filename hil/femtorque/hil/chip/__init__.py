@@ -1,4 +1,4 @@
-"""The virtual chip: its processor, instruction by instruction, and its peripherals."""
+"""The virtual chip: a processor that is emulated instruction by instruction, and peripherals."""
 
 import lazy_loader
 

@@ -111,10 +111,10 @@ static void note_reader(counter *c, void *unicorn)
         c->readers[i / 8u] |= (uint8_t)(1u << (i % 8u));
 }
 
-/* Clear the IT state in the program status register. Unicorn sets it before
- * each load or store with a hook. The translated code of the block neither uses
- * this state nor clears it, so the next block would run under the old
- * condition. */
+/* Clear the IT state in the program status register. Unicorn sets this state
+ * before each load or store with a hook. The translated code of the block
+ * neither uses this state nor clears it, so the next block would run under the
+ * old condition. */
 void leave_it_block(const counter *c, void *unicorn)
 {
     uint32_t status = 0;

@@ -67,7 +67,7 @@ static void note_errors(fdcan *f)
 
 /* -- initialisation -------------------------------------------------------- */
 
-/* Reset FIFOs and requests, as CCE does (44.3.2). */
+/* Reset FIFOs and requests, which is an effect of CCE (44.3.2). */
 static void start_over(fdcan *f)
 {
     memset(f->fifos, 0, sizeof f->fifos);

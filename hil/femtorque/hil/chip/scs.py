@@ -177,8 +177,8 @@ class SystemControl(Peripheral):
 
 
 class SysTick:
-    """The 24-bit down counter. C computes it from the cycle of its last load (`systick` of parts.h). interrupt: true if
-    a count of zero pends the exception."""
+    """The 24-bit down counter. C computes the count from the cycle of the last load (`systick` of parts.h). interrupt:
+    true if a count of zero pends the exception."""
 
     interrupt = Member(bool, "_state")
 

@@ -74,8 +74,8 @@ class FlashFetch:
     hil/chip/flash_fetch.c:
 
     - Flash gives a line in 1 + wait_states cycles.
-    - While a line executes, the next line is prefetched. Going on into it costs the rest of its reading. On an
-      STM32F405 straight code of 4-byte instructions of one cycle takes 6 cycles per line instead of 4.
+    - While a line executes, the next line is prefetched. Going on into the next line costs the rest of its reading. On
+    an STM32F405 straight code of 4-byte instructions of one cycle takes 6 cycles per line instead of 4.
     - A jump to a line in no cache waits for the whole line. Only lines that were jumped to enter the instruction cache
       (code_lines; the least recently used line leaves first).
     - Constants have a separate cache (data_lines). A line that is not in the cache costs all wait states, and nothing

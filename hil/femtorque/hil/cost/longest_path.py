@@ -1,8 +1,8 @@
 """The longest path through a control tick, executed or not: implicit path enumeration (Li and Malik, 1995).
 
-Every target of every branch counts as reachable. Linear programming finds how often the basic blocks run in a tick so
-that the sum of their cycles is greatest. A block runs as often as the flow enters and leaves it, and a function as
-often as it is called. Three bounds do not come from the image:
+Every target of every branch counts as reachable. Linear programming finds the numbers of runs of the basic blocks in a
+tick with the greatest sum of cycles. A block runs as often as the flow enters and leaves it, and a function as often as
+it is called. Three bounds do not come from the image:
 
 - Code that has run in a tick runs at most as often as in the tick with the most runs. Calls from code that has never
   run are added.

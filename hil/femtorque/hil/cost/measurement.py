@@ -1,9 +1,9 @@
 """Measures an image on the virtual board: instructions and cycles of the step and of the whole control tick.
 
-The image homes, arms, plays a short motion of all its joints and disarms. Then it goes through worst_tick_tour.py,
-which includes the worst tick. Instructions are exact. Two models give the cycles and the waiting for flash
-(hil/chip/timing.py). Code that no tick has executed counts with the longest path through it (hil/cost/longest_path.py).
-Current loops count once for each interruption of the tick.
+The image homes, arms, plays a short motion of all its joints and disarms. Then the image goes through
+worst_tick_tour.py, which includes the worst tick. Instructions are exact. Two models give the cycles and the waiting
+for flash (hil/chip/timing.py). Code that no tick has executed counts with the longest path through it
+(hil/cost/longest_path.py). Current loops count once for each interruption of the tick.
 """
 
 import math

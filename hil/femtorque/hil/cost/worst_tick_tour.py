@@ -49,8 +49,8 @@ class Life:
         self.float_speed = mechanism.safety.float_speed
 
     def live(self, on_part: Callable[[int, str], None] = lambda done, what: None) -> tuple[str, ...]:
-        """Go through all parts, without judging them. on_part: called before each part with its number and name.
-        Returns the parts that the board did not complete."""
+        """Go through all parts, without a judgement. on_part: called before each part with its number and name. Returns
+        the parts that the board did not complete."""
         refused = []
         with suppress(Refused):
             self.session.connect()

@@ -1,8 +1,8 @@
 """Figures and tables of the flexible manipulator's paper, and tests of the single link on which they rest.
 
-femtorque.host.plan.tip_torques finds the motion. femtorque.hil.plant.flexible_arm, with more elements, tries it.
-mechanisms/wall_arm.toml and hil/scenarios/wall_contact.toml choose values that the paper does not print. Both files
-also replace printed values that no arm can reach.
+femtorque.host.plan.tip_torques finds the motion. femtorque.hil.plant.flexible_arm, with more elements, tries the
+motion. mechanisms/wall_arm.toml and hil/scenarios/wall_contact.toml choose values that the paper does not print. Both
+files also replace printed values that no arm can reach.
 """
 
 from dataclasses import dataclass, replace

@@ -79,7 +79,7 @@ class Stepped(Driven):
         self.handle.torque = library()[0].cast("double *", arm.torque)
 
     def _callback(self, kind: str, call: Callable[..., Any]) -> Any:
-        """Return a function for C to call. If it raises, it returns 0, and `refusal` returns the exception."""
+        """Return a function for C to call. If the function raises, C gets 0, and `refusal` returns the exception."""
 
         def fail(_: type, failure: BaseException, __: object) -> None:
             self._failure = failure

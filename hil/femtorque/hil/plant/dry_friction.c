@@ -2,7 +2,7 @@
  * to rest, or oppose it with the bound. The solver first changes the whole
  * active set at once: which joints stick, and which slide in which direction.
  * In loops this may not settle, because their joints can stick together in many
- * ways. If it does not settle, the solver changes one joint at a time. */
+ * ways. If the set does not settle, the solver changes one joint at a time. */
 #include "dry_friction.h"
 
 #include "linear.h"

@@ -143,7 +143,7 @@ def _turn(axis: Array, angle: float) -> Array:
 
 
 def _rpy(rpy: Array) -> Array:
-    """Return a rotation about fixed axes x, y, z, as URDF defines it."""
+    """Return URDF's rotation about fixed axes x, y, z."""
     x, y, z = np.eye(3)
     return _turn(z, float(rpy[2])) @ _turn(y, float(rpy[1])) @ _turn(x, float(rpy[0]))
 

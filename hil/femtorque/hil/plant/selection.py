@@ -99,8 +99,8 @@ def refined(mechanism: Mechanism, times: int) -> Mechanism:
 
 
 def follow(plant: Driven, mechanism: Mechanism, mode: int) -> tuple[str, str]:
-    """Let the plant follow a board into the mode of this number: hands close, feet change. Return the mode's name and
-    the reason why the plant stays in its mode, or ""."""
+    """Let the plant follow a board into a mode, so that hands close or feet change. Return the mode's name and the
+    reason why the plant stays in its mode, or ""."""
     name, whole = mechanism.modes[mode].name, plant.plant if isinstance(plant, Wired) else plant
     assert isinstance(whole, articulated.Plant)  # plant of every mechanism with modes
     try:
@@ -189,7 +189,7 @@ def wired(plant: Driven) -> Driven: ...
 
 
 def wired(plant: Driven) -> Driven:
-    """Return the plant that is wired to a board. If every joint is streamed, this is the given plant."""
+    """Return the plant that is wired to a board. If every joint is streamed, return the given plant."""
     if not isinstance(plant, Plant) or len(plant.mechanism.streamed) == plant.n:
         return plant
     return Wired(plant)

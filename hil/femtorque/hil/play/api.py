@@ -20,7 +20,7 @@ def virtual_board(mechanism: Mechanism | str | Path, plant: Plant | None = None)
 
     Nothing moves between two calls. A motion takes as long as this machine needs to simulate it. plant: an arm that
     differs from the mechanism file, to see how feedback corrects the difference. Logs hold the true motion too. Raises
-    BadInput and Refused as building does.
+    the BadInput and Refused of building.
 
     >>> with virtual_board("mechanisms/three_link.toml") as board:
     ...     board.home()

@@ -172,7 +172,7 @@ def run_closed_loop(mechanism: Mechanism, trajectory: Trajectory, *, feedforward
     mid-motion.
 
     out: the folder in which the image is built. log: RUN.mcap, the host's log, as `stream` writes it. watch: a context
-    around the run, given the host's session and the plant's truth. Raises BadInput and Refused as building does. If a
+    around the run, given the host's session and the plant's truth. Raises the BadInput and Refused of building. If a
     motion is broken off, the Result says so.
     """
     if fault is not None and fault not in FAULTS:
@@ -195,7 +195,7 @@ def serve_board(mechanism: Mechanism, port: int | str, announce: Callable[[str],
 
     port: a TCP port (0: any), or unix:PATH. pil: use the pil image, for femtorque.hil.play.pil.run; nothing moves here
     then. announce: called with the url once the board accepts hosts. around: a context that lasts as long as the board.
-    Raises BadInput if the port is taken, Refused as building does.
+    Raises BadInput if the port is taken, and the Refused of building.
     """
     built = build_image(mechanism, out or folder(mechanism, feedforward, pil), feedforward=feedforward, pil=pil)
     plant = Idle(len(mechanism.streamed)) if pil else plant_of(mechanism)

@@ -5,9 +5,8 @@ takes the place of the virtual board. The Relay moves the plant and the board ti
 (femtorque.hil.play.granted_ticks) and passes all other bytes between the port and the host's session. Time is counted
 in ticks that the board has answered.
 
-The board executes a host's message in the second tick after it arrives, as every board does. Tick k measures the plant
-at t_k. The tick's duty is held over [t_{k+1}, t_{k+2}], like on a board's output timer. The outputs go on and off at
-once.
+The board executes a host's message in the second tick after its arrival, like every board. Tick k measures the plant at
+t_k. The tick's duty is held over [t_{k+1}, t_{k+2}], like on a board's output timer. The outputs go on and off at once.
 """
 
 from __future__ import annotations
@@ -37,9 +36,9 @@ class Relay:
     """A board at the end of `device` and its simulated plant. The Relay is a
     femtorque.hil.board.under_test.BoardUnderTest.
 
-    For the host it is also the device of its link (read, write, close). wall: the clock of the line, which the plant
-    does not use. Faults act at encoder_faults, bus_voltage, incoming and outgoing, as on a virtual board. incoming and
-    outgoing disturb the bytes between host and board.
+    For the host the Relay is also the device of its link (read, write, close). wall: the clock of the line, which the
+    plant does not use. Faults act at encoder_faults, bus_voltage, incoming and outgoing, as on a virtual board.
+    incoming and outgoing disturb the bytes between host and board.
     """
 
     def __init__(self, device: Device, mechanism: Mechanism, plant: Plant, tag: int, wall: Clock | None = None) -> None:
@@ -100,7 +99,7 @@ class Relay:
             self._advance()
 
     def at(self, seconds: float, action: Callable[[], None]) -> None:
-        """Call something at a time, or now if that time has passed."""
+        """Call a function at a time, or now if the time has passed."""
         self._agenda.add(seconds, action)
 
     def _advance(self) -> None:

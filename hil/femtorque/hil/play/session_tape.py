@@ -136,7 +136,7 @@ def replay_tape(mechanism: Mechanism, tape: Tape, *, log: Path | None = None, ou
     """Build and boot the image, and send the board the bytes of the recording.
 
     log: RUN.mcap, as `follow --log` writes it. out: folder of the image. recording: keep every tick, as in the recorded
-    run. Raises Refused for a recording of another configuration, BadInput and Refused as building does.
+    run. Raises Refused for a recording of another configuration, and the BadInput and Refused of building.
     """
     configuration = Configuration.of(mechanism)
     if tape.digest != configuration.digest.hex():

@@ -129,7 +129,7 @@ def demonstrate(folder: Path, *, sweep: bool = False, page: bool = False, force:
     """Copy the example into a folder, play it, and write the files that the options ask for.
 
     sweep: add rates, gains and their figure. page: add the logs of both runs and their pages. Raises BadInput, before
-    anything is played, for a file that would be lost, and Refused as building does.
+    anything is played, for a file that would be lost, and the Refused of building.
     """
     copies = [_copied(path, folder) for path in (EXAMPLE, TRAJECTORY)]
     written = [folder / name for name in (*([FIGURE] if sweep else []), *([PAGE, ARM, *LOGS.values()] if page else []))]

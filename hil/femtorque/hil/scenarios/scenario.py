@@ -148,8 +148,9 @@ class ContactRun(Table):
 
 
 class Contact(Table):
-    """A wall at y = floor, m. The tip moves along it in x and presses on it with `press` N. stiffness N/m, damping N
-    s/m: of the wall. gain, sensor_hz: of the force feedback. elements: of the plant (hil/scenarios/wall_arm.py)."""
+    """A wall at y = floor, m. The tip moves along the wall in x and presses on the wall with `press` N. stiffness N/m,
+    damping N s/m: of the wall. gain, sensor_hz: of the force feedback. elements: of the plant
+    (hil/scenarios/wall_arm.py)."""
 
     floor: float
     from_: float = Field(alias="from")
@@ -211,7 +212,7 @@ def place(scenario: Path, name: str) -> Path:
 
 
 def load_scenario(name: str | Path) -> Scenario:
-    """Return a scenario by its name or its file. Raises BadInput with one line for any error in it."""
+    """Return a scenario by its name or its file. Raises BadInput with one line for any error in the file."""
     path = Path(name)
     if path.suffix != ".toml":
         if str(name) not in names():
@@ -342,7 +343,7 @@ def play_scenario(scenario: Scenario, case: PlannedRun, *, short: bool = False, 
 
 def _among_things(scenario: Scenario, scene: Scene, case: PlannedRun, short: bool, fault: str | None,
                   runner: Runner) -> Result:
-    """Play one run in MuJoCo, with the scene or in the same world without it."""
+    """Play one run in MuJoCo, with or without the scene."""
     path = FOLDER / scene.file if case.scene else None
     plant = MujocoPlant(scenario.mechanism, path)
     before = plant.place(scene.body) if case.scene else None

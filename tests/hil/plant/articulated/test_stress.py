@@ -91,8 +91,8 @@ def test_a_section_with_more_area_than_its_circle_is_refused():
 
 
 def test_sections_of_links_carry_all_bodies_beyond_them():
-    """A chain is held: a link, a link fixed to it, a flexible link fixed to that link, and a payload. Statics gives the
-    moment at each root."""
+    """A held chain has a link, a second link fixed to the first, a flexible link fixed to the second, and a payload.
+    Statics gives the moment at each root."""
     base = oracle.planar_chain(1, length=0.3, mass=0.3)
     first = replace(base.links[0], section=ROUND)
     second = replace(first, name="second")

@@ -82,7 +82,7 @@ class Gpio(PeripheralInC):
         return bool(self.value["OTYPER"] >> pin & 1)
 
     def level(self, pin: int) -> bool:
-        """Return the level of a pin, as the input register shows it."""
+        """Return the level of a pin in the input register."""
         if self.mode(pin) == 1:
             return bool(self.value["ODR"] >> pin & 1)
         if pin in self.sources:

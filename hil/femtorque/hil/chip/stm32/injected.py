@@ -99,7 +99,7 @@ class Injected(PeripheralInC):
 
     @abstractmethod
     def _by_trigger(self) -> bool:
-        """Return true if the timer's trigger starts it."""
+        """Return true if the timer's trigger starts the sequence."""
 
     def _plain(self) -> bool:
         """Return true if the converter is ready and only a start can change it."""

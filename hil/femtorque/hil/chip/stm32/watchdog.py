@@ -11,8 +11,8 @@ _UNLOCK, _START, _FEED = 0x5555, 0xCCCC, 0xAAAA
 
 
 class Watchdog(Peripheral):
-    """The watchdog. on_bite: called when it was not fed in time. Only a reset stops it. C takes the writes that feed it
-    (`watchdog` of parts.h)."""
+    """The watchdog. on_bite: called when the image has not fed the watchdog in time. Only a reset stops it. C takes the
+    writes that feed it (`watchdog` of parts.h)."""
 
     REGISTERS = {0x0: Register("KR", 0, 0xFFFF), 0x4: Register("PR", 0, 7), 0x8: Register("RLR", 0, 0xFFF),
                  0xC: Register("SR", 0, 0)}

@@ -42,7 +42,7 @@ class Flash(FlashInterface):
             self.value["OPTR"] = value
 
     def write_CR(self, value: int) -> None:
-        """Set the locks, erase, program option bytes or load them. Only the keys clear the locks."""
+        """Set the locks, erase, program option bytes or load option bytes. Only the keys clear the locks."""
         if self.value["CR"] & LOCK:
             return
         locked = self.value["CR"] & _OPTLOCK

@@ -1,5 +1,5 @@
-"""Families of virtual drives: a package each, whose FAMILY describes them. `femtorque.hil.drives.catalogue` finds them,
-here and below the folders that FEMTORQUE_FAMILIES names."""
+"""Families of virtual drives. Each family is a package with its description in FAMILY. `femtorque.hil.drives.catalogue`
+finds families here and below the folders that FEMTORQUE_FAMILIES names."""
 
 from femtorque.codegen.drive import elsewhere
 

@@ -64,7 +64,7 @@ class Plant(Stepped):
         first = self._scaled.in_mode(self.mode)
         assembly = tree.assemble(first, start, self._loose)
         elements = assembly.joints + assembly.loops + self._held(first, assembly, assembly.places)
-        # The encoders' zero is the start pose. Loops may move passive joints away from it.
+        # The encoders' zero is the start pose. Loops may move passive joints away from the start pose.
         given = self._names if start is not None else [joint.name for joint in first.moving if joint.actuated]
         system, z = build(assembly.solids, elements, assembly.places, near=assembly.starts,
                           held=given if first.constrained else (), **self._parts(assembly))
@@ -165,7 +165,7 @@ class Plant(Stepped):
         self.cycle.restart()
 
     def set_velocities(self, velocities: ArrayLike) -> None:
-        """Give the joints the velocities (n,), in the sense of least squares where loops constrain them."""
+        """Give the joints the velocities (n,). In loops the nearest possible velocities count, by least squares."""
         cycle, along = self.cycle, self.cycle.along
         impulse = np.linalg.lstsq(along.compliance, np.asarray(velocities, float) - cycle.velocities, rcond=1e-12)[0]
         cycle.v = cycle.v + along.responses @ impulse

@@ -123,7 +123,8 @@ static void accelerate(point_arm *a, double t, double *gamma)
         gamma[i] += a->middle[i];
 }
 
-/* Take one step. Return 0, with the state unchanged, if that is impossible. */
+/* Take one step. Return 0, with the state unchanged, if the step is
+ * impossible. */
 static int take_step(point_arm *a, double t)
 {
     const point_system *s = a->system;

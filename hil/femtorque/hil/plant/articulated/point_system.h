@@ -1,8 +1,8 @@
 /* A system of rigid solids as point masses. hil/plant/articulated/system.py
- * explains it. The system does not change during a run. Degrees of freedom:
- * twelve coordinates of each solid's four points, then one angle per rotor.
- * Rows: K rows of the mechanisms, the rotors and the couplings, then n rows of
- * the coordinates. */
+ * explains the system. The system does not change during a run. Degrees of
+ * freedom: twelve coordinates of each solid's four points, then one angle per
+ * rotor. Rows: K rows of the mechanisms, the rotors and the couplings, then n
+ * rows of the coordinates. */
 #ifndef POINT_SYSTEM_H
 #define POINT_SYSTEM_H
 

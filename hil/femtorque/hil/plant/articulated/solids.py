@@ -9,8 +9,8 @@ In the principal frame, with the principal moments jx, jy, jz and the mass M,
 
 have the solid's mass, centre of gravity and inertia. The six distances between the points are its rigidity rows. The
 lengths are real if and only if a body can have the tensor. For a lamina, a slender rod or a point, one or more lengths
-vanish. The four points then no longer span space, and the rows become dependent (H singular). Such a solid gets the
-least thickness that keeps the rows well independent, and a note says how much was added.
+vanish. The four points then no longer span space, and the rows become dependent (H singular). A thin solid gets the
+least thickness that keeps the rows well independent. A note states the added thickness.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 EDGES = ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3))
 EDGE_MATRIX = np.array([[float(k == j) - float(k == i) for k in range(4)] for i, j in EDGES])  # (6, 4)
 
-# Thinnest solid, as radius of gyration over size. The added inertia is the square of this ratio, 1e-6 of the solid's
+# Radius of gyration over size of the thinnest solid. The added inertia is the square of this ratio, 1e-6 of the solid's
 # largest inertia. The condition number of H grows as its inverse square, 1e6, which leaves ten digits.
 THINNEST = 1e-3
 TRIANGLE_TOLERANCE = 1e-6  # of the trace: rounding of a printed tensor in the triangle inequality

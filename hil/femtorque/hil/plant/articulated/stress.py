@@ -62,8 +62,8 @@ class Member:
 
 @dataclass(frozen=True)
 class Station:
-    """A section of a rigid link as combinations (4,) of its solid's points. outboard: names of the elements beyond
-    it."""
+    """A section of a rigid link as combinations (4,) of its solid's points. outboard: names of the elements beyond the
+    station."""
 
     link: int
     solid: int

@@ -1,9 +1,9 @@
 """Switches of mode: loops close and open, payloads are picked up and put down, another link stands on the ground.
 
 Solids keep their places. If a payload comes or goes, a solid gets four other points: fixed combinations of the old
-points, with their velocities. A switch is instantaneous. A picked-up payload was at rest, and a closure takes up the
-remaining relative velocities, both as plastic impacts. Momentum changes only by the impulses of the mechanisms. So the
-new velocities are the mass-weighted nearest to the old velocities that the new rows allow (Gauss' principle for
+points, with their velocities. A switch is instantaneous. A picked-up payload was at rest. A closure takes up the
+remaining relative velocities. Both events are plastic impacts. Momentum changes only by the impulses of the mechanisms.
+So the new velocities are the mass-weighted nearest to the old velocities that the new rows allow (Gauss' principle for
 impacts).
 
 A switch is refused if the new mode does not fit, for example if a gripper misses its object or a foot still moves.

@@ -92,7 +92,7 @@ class System:
 
 
 class Structure:
-    """The part of the equations that is the same at any configuration.
+    """The part of the equations that does not depend on the configuration.
 
     forms: of the 6 S distances, |edge|^2 / (2 length), then the system's forms. targets (6 S + m,): the values of the
     rows.
@@ -238,7 +238,7 @@ def closed(system: System, z: Array, near: ArrayLike | None = None, held: Sequen
 
 
 def _close_held(system: System, z: Array, near: ArrayLike | None, held: Sequence[str], within: float = CLOSED) -> Array:
-    """Return z closed with the held coordinates unchanged or, if that fails, as near to them as possible."""
+    """Return z closed. The held coordinates are unchanged or, if no such z exists, as near as possible."""
     if held and near is not None:
         chosen = [system.coordinate_names.index(name) for name in held]
         try:

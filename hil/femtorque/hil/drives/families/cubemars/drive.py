@@ -15,7 +15,7 @@ AK_FAULTS = {"over temperature": 1, "over current": 2, "over voltage": 3, "under
 
 
 class CubeMars(MiniCheetah):
-    """An AK drive. Unless `master` is given, it answers with its own identifier. The reply ends with temperature and
+    """An AK drive. Without `master` the drive answers with its own identifier. The reply ends with temperature and
     error. An AK drive has no timeout. The drive's loop is assumed to be the mini-cheetah's."""
 
     maker = MAKER

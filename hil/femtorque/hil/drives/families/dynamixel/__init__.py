@@ -8,7 +8,7 @@ from femtorque.hil.drives.virtual import ServoPlug, VirtualServos
 
 
 def _made(p: ServoPlug) -> Dynamixel:
-    """Return a servo with factory and owner's settings. At the joint's zero it reports the settings' zero."""
+    """Return a servo with factory and owner's settings. At the joint's zero the servo reports the settings' zero."""
     model, offset = MODELS[p.model], p.setting.offset
     away = (p.setting.zero - offset - TURN // 2) * math.tau / TURN
     servo = Dynamixel(p.clock, p.number, model, p.bitrate, -away, p.supply, p.ohm)

@@ -7,8 +7,8 @@ Seven facts are not published, and are chosen. The servo reads its encoder and i
 current follows with a lag of half a millisecond. An expired watchdog takes the current or the duty away. A duty of zero
 shorts the motor. The servo is overloaded after 2 s at 0.9 of its stall current. The servo's heat has 0.5 J/(g K) and
 7.5 K/W. A servo that is switched on in position mode stays where it is. Reg write, bulk read and indirect addresses are
-not modelled. The servo answers them with instruction and access errors. Profiles are not modelled either. Position mode
-(3) is modelled only for models whose factory settings have a P gain and no other gain.
+not modelled. The servo answers these packets with instruction and access errors. Profiles are not modelled either.
+Position mode (3) is modelled only for models whose factory settings have a P gain and no other gain.
 
 A P gain is divided by 128 (e-manual). Here the result is in steps of duty a count, which the e-manual does not say. An
 XM540 then has 49 N m/rad at 12 V. Menagerie's aloha.xml has 43 N m/rad at ALOHA's waist, by identification. On an XL330
