@@ -29,7 +29,7 @@ CODE, DATA, PAGE = 0x08000000, 0x20000000, 0x1000
 # vadd.f32 s0, s0, s2; vstr s0, [r1, #4]; subs r0, #1; bne back to the first; nop
 LOOP = bytes.fromhex("0b681b1883eaf3130b6091ed010a20ee200a30ee010a81ed010a0138f0d100bf")
 STARTS, ROUNDS, STEPS = 25, 500, 400  # starts of the emulation; rounds of its loop and steps of Python for each
-OBJECTS = 8000  # of Python; like a board and its host, they fill the processor's caches
+OBJECTS = 8000  # Python objects; they fill the processor's caches like a board with its host
 EVERY = 0.010  # s of work between two emulations
 
 

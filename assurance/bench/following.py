@@ -24,7 +24,7 @@ from tests.firmware.following import TURN, Sent, follow, play, wave
 Array = NDArray[np.float64]
 
 V, A, J = 4.0, 20.0, 400.0  # rad/s, rad/s^2, rad/s^3 of the joint
-SECONDS, SKIPPED = 10.0, 4.0  # s of a run, and s at its start without judgement
+SECONDS, SKIPPED = 10.0, 4.0  # s: length of a run; beginning that is not judged
 DT = 1e-3
 KP, KD = 630.0, 35.0  # 1/s^2, 1/s: 4 Hz, damped by 0.7
 RATES = (30, 50, 100, 250)  # Hz

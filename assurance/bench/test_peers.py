@@ -22,7 +22,7 @@ from tests.support.sampling import middles, sampled_quintic
 
 pytestmark = pytest.mark.bench
 
-SPREAD, TRAVEL = 2.0, (1.3, -1.1)  # rad: the poses give the library's sines hard arguments too
+SPREAD, TRAVEL = 2.0, (1.3, -1.1)  # rad: these poses include hard arguments for the library's sines
 ERRORS = {
     "femtorque": 1e-4,  # of peak: the midpoint form takes differences of momenta over a tick of 1 ms
     "femtorque, newton-euler": 1e-5,  # of peak: only the scheme's error remains, of second order in the tick

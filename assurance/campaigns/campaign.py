@@ -119,7 +119,7 @@ LIES = (0.5, 0.3, -0.4)  # rad, one for each joint
 LYING_S = 6.0  # s until the arm lies, from any pose: 1 rad at a tenth of FOLLOW's speed, and ramps
 ON_THE_WAY = 1.5  # s after the host was lost: the arm is moving by then
 LIES_NEAR = 0.03  # rad: distance from the pose, because the arm falls until the judgement
-SAGGED = 0.8  # of the nominal supply: low, but no fault yet
+SAGGED = 0.8  # share of the nominal supply: low, but no fault
 
 
 def parked_of(source: Mechanism) -> Mechanism:
@@ -333,7 +333,7 @@ def _chip(mechanism: Mechanism) -> Iterator[Injection]:
     yield from each("HSE dead", "", POWERED, on(VirtualBoard.kill_crystal), "CLOCK", 0.5)
     right = _board(mechanism).hse_hz
     for hz in (4_000_000, 8_000_000, 12_000_000, 16_000_000, 20_000_000, 25_000_000):
-        if abs(hz - right) * 8 > right:  # the check cannot distinguish nearer ones
+        if abs(hz - right) * 8 > right:  # the check cannot distinguish nearer frequencies
             yield Injection("wrong crystal", f"{hz / 1e6:g} MHz", "BOOT", on(faults.becomes(faults.crystal, hse_hz=hz)),
                             ("FAULT",), ("CRYSTAL",), 0.5, early=True)
     for low, fall_s, stay_s in ((2.8, 0.0, 0.002), (2.5, 0.01, 0.02), (1.9, 0.05, 0.05)):
@@ -513,7 +513,7 @@ def _overloads(mechanism: Mechanism) -> Iterator[Injection]:
     motor = mechanism.streamed[0].motor
     if motor is None or motor.continuous is None:
         return
-    lasts = -WARMS * math.log1p(-1.02 / 4.0)  # twice the current, four times the heat; 2 % over is too much
+    lasts = -WARMS * math.log1p(-1.02 / 4.0)  # twice the current gives four times the heat; 2 % more is too much
     for push in (HAND, -HAND):
         yield from each("overload", f"a hand pushes with {push:g} N m", (*MOVED, "JOG"), on(faults.lean(push)),
                         "OVERLOAD", lasts + 0.35)

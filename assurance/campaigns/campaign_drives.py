@@ -202,7 +202,7 @@ def _without_supply(seconds: float, boot: float = 0.0) -> Strike:
                            faults.becomes(faults.first, seconds, supplied=False)))
 
 
-supply_dips = on(faults.becomes(faults.whole, 0.1, bus_voltage=0.0))  # of all drives and of the board's measurement
+supply_dips = on(faults.becomes(faults.whole, 0.1, bus_voltage=0.0))  # the drives' supply and the board's measurement
 
 
 def _narrow(scene: Scene) -> None:
@@ -292,7 +292,7 @@ def injections(name: str) -> Iterator[Injection]:
                         unreached=kind.shared)
     yield from each("terminator unplugged", "both", wire_becomes(terminators=0), ailing["bus"], own,
                     refusals=("DRIVE_SILENT",), unreached=True)
-    anew = ("ENCODER",) if kind.beat else ()  # it counts from a new place before its heartbeat reports the restart
+    anew = ("ENCODER",) if kind.beat else ()  # the position has a new origin before a heartbeat reports the restart
     for seconds in (0.02, 0.3):
         yield from each("drive's supply dips", f"{1e3 * seconds:g} ms", _without_supply(seconds),
                         (*ailing["silent"], *ailing["ails"], *anew), told + 6e-3)
@@ -307,7 +307,7 @@ def injections(name: str) -> Iterator[Injection]:
                 yield Injection("drive's supply dips", f"2 ms, boots in {1e3 * boot:g} ms", moment,
                                 _without_supply(2e-3, boot), ends, (*ailing["silent"], *ailing["ails"], *anew),
                                 told + 6e-3)
-    else:  # the drive is off afterwards without a report: its joint stays behind
+    else:  # the drive goes off without a report, so its joint stays behind
         behind = ("FOLLOWING", "OVERSPEED", "POSITION", "ENCODER")
         yield from each("drive's supply dips", "2 ms", _without_supply(2e-3), behind, 1.5, moments=MOVED)
     yield from each("supply dips", "100 ms", supply_dips, ("UNDER_VOLTAGE", *ailing["silent"], *ailing["ails"]),
@@ -333,12 +333,12 @@ def _settings(name: str) -> Iterator[Injection]:
     """Yield wrong settings from power-on. Only Damiao's drives report their range of velocity. Other drives show a
     wrong range when they move."""
     told = name.startswith("damiao")
-    if name == "moteus":  # plain numbers of a version; registers do not report its gains
+    if name == "moteus":  # numbers have no range; no register reports the gains
         for detail, strike in (("another meaning", on(faults.rescale(0.8))), ("of the rotor", drive_becomes(home=1))):
             yield Injection("wrong scale", detail, "CHECK", strike, "refused", ("DRIVE_SETTING",))
         yield Injection("wrong scale", "0.8 of its gains", "CHECK", _softer(0.8), "rides")
         return
-    if name == "odrive-can":  # plain numbers of a version; no message reports its limits
+    if name == "odrive-can":  # numbers have no range; no message reports the limits
         for detail, strike in (("another protocol", on(faults.rescale(0.8))),
                                ("old firmware", drive_becomes(firmware=(0, 5, 6)))):
             yield Injection("wrong scale", detail, "CHECK", strike, "refused", ("DRIVE_SETTING",))
@@ -405,7 +405,7 @@ class _Judge:
         self._board, self._limited = board, limited
         self.since = 0.0
         self.last = 0.0  # s, the last torque of a drive
-        self.where = np.array(board.plant.q)  # rad, the arm at the last torque of a drive
+        self.where = np.array(board.plant.q)  # rad, positions at the last torque of a drive
         self.endless = False  # a drive without a timeout was commanded
         self.fastest = 0.0
         self._speeds = np.array([joint.limits.velocity for joint, _ in board.joints])

@@ -39,7 +39,7 @@ FLOORS = (EXACT, FIELDS)
 POSES = ((0.6, 0.9, -0.5, 1.9, 0.6, 0.4, -0.5), (-0.4, 1.2, 0.4, 0.5, -0.6, -0.4, 0.5))  # rad; the last reaches out
 TIMES = (1.2, 2.4, 3.2)  # s: at the first pose, at the second pose, and after a rest
 RESTED = 0.5  # s at rest before the mean
-STALL = (1.6, 0.4)  # s: begin and length of the host's stall, in the middle as the fault host-stall
+STALL = (1.6, 0.4)  # s: begin and length of the host's stall, in the middle like the fault host-stall
 BETTER = {PD: 1.0 / 10.0, HOST: 1.0 / 3.0}  # largest ratio of this firmware's rms error to another way's
 
 

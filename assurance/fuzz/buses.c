@@ -30,9 +30,10 @@ typedef struct {
 
 typedef struct {
     bool on, deaf, meddled; /* meddled: another program has changed a setting */
-    uint8_t error, lies, down; /* lies, as bits: the drive reports no velocity,
-                                * or a place below its turn, or never that it is
-                                * on. down: ticks without power */
+    uint8_t error, lies, down; /* lies, as bits: no velocity is reported; the
+                                * place is below the turn; the drive never
+                                * reports that it is on. down: ticks without
+                                * power */
     uint16_t place, before;    /* number of the field; counts of a servo */
     uint32_t set[STEPS];
     int32_t goal; /* of a servo, if the harness checks it */

@@ -99,7 +99,7 @@ static void moteus_state(uint32_t i, ft_frame *f)
     put_word(f->data + 5, (uint32_t)at);
     f->data[9] = 0x22;
     f->data[10] = 0x0E;
-    f->data[11] = (uint8_t)d->place; /* a temperature */
+    f->data[11] = (uint8_t)d->place; /* temperature */
     f->data[12] = d->error == 255u ? 0u : d->error;
 }
 

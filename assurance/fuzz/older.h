@@ -96,7 +96,7 @@ static void mit_state(uint32_t i, uint8_t first, ft_frame *f)
     f->data[3] = (uint8_t)(v >> 4);
     f->data[4] = (uint8_t)(v << 4 | 7u);
     f->data[5] = 0xFF;
-    f->data[6] = (uint8_t)d->place; /* a temperature */
+    f->data[6] = (uint8_t)d->place; /* temperature */
     f->data[7] = ft_drive[i].family == CUBEMARS ? d->error : 30u;
 }
 

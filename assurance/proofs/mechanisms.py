@@ -77,14 +77,14 @@ def _drives() -> Mechanism:
 
 VARIANTS: dict[str, Callable[[], Mechanism]] = {
     "braked": _braked,  # holding brakes, zeros at a stop, an overlay of gains, reactions of each kind
-    "parked": _parked,  # a pose to lie in, for heat and a low supply too, brakes; it stops at a touch
+    "parked": _parked,  # brakes, and a pose to lie in, also for heat and a low supply; stops at a touch
     "feeling": lambda: replace(_file("three_link"), feel=Feel("float")),  # it gives way to a touch
-    "returning": lambda: _lying(Feel("return")),  # it gives way, goes back, and has a pose to lie in
+    "returning": lambda: _lying(Feel("return")),  # the arm gives way, goes back, and has a pose to lie in
     "led": lambda: replace(_file("damiao_arm"), feel=Feel("stop", 5.0)),  # drives on CAN; it stops at a touch
     "looped": lambda: replace(_file("five_bar"), feel=Feel("stop")),  # closed loops; it stops at a touch
-    "warm": lambda: _three(lambda joint: replace(  # motors for 2 A for good, which warm up in half a minute
+    "warm": lambda: _three(lambda joint: replace(  # motors for 2 A continuously that heat up in half a minute
         joint, motor=joint.motor and replace(joint.motor, continuous=2.0, thermal_s=30.0))),
-    "rubbing": _rubbing,  # friction that falls with the velocity, rises with the load, or both, at a joint each
+    "rubbing": _rubbing,  # three joints: friction falls with the velocity, rises with the load, or both
     "summing": lambda: _three(lambda joint: replace(joint, gains=replace(joint.gains, ki=1.0))),  # an integral gain
     "drives": _drives,  # three families, one with the loop on the board; one gear hides the place at power-up
 }

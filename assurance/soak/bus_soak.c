@@ -17,8 +17,8 @@
 enum { DISABLED, ENABLED };
 
 static bus_soak_t all;
-static uint64_t state, limit; /* of the generator; a number below limit, of
-                               * 2^32, is bad */
+static uint64_t state, limit; /* state of the generator; a number below limit is
+                               * bad */
 static double sum[FT_BUS_DRIVES], wanted[FT_BUS_DRIVES];
 static uint32_t status[FT_BUS_DRIVES];
 

@@ -7,7 +7,7 @@ import time
 
 from lerobot_robot_femtorque import Femtorque, FemtorqueConfig
 
-HZ, MINUTE = 30.0, 1800  # actions a second, actions of a connection
+HZ, MINUTE = 30.0, 1800  # actions a second; actions in one connection
 
 
 def main() -> None:

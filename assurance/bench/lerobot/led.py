@@ -15,7 +15,7 @@ from femtorque.hil.board import VirtualBoard
 from femtorque.hil.plant.rigid import Plant
 from femtorque.hil.play import folder
 
-REACH, HZ, RAMP = 0.3, (0.2, 0.45), 2.0  # rad; of the sines; s until full amplitude
+REACH, HZ, RAMP = 0.3, (0.2, 0.45), 2.0  # rad; Hz of the sines; s until full amplitude
 STIFF, DAMP = (20.0, 12.0, 4.0), (1.0, 0.5, 0.1)  # N m/rad, N m s/rad of the hand's springs
 
 

@@ -4,7 +4,7 @@
 
 static TIM_HandleTypeDef tim;
 
-enum { PERIOD = 4200 }; /* clocks of the timer, which are the processor's */
+enum { PERIOD = 4200 }; /* clocks of the timer, equal to processor cycles */
 
 static void begin(uint32_t mode, uint32_t repetition)
 {

@@ -95,7 +95,7 @@ def test_voltages_follow_whatever_moves_pins_and_timers(name, drive):
         def compare() -> None:
             afresh = [Bridge(board.board, board.chip, joint, channel).share for joint, channel in board.joints]
             volts = [np.nan if share is None else share * board.bus_voltage for share in afresh]
-            if not np.isnan(board.voltages()).all():  # the parts between bridge and motor let it through
+            if not np.isnan(board.voltages()).all():  # the parts between bridge and motor pass the voltage
                 np.testing.assert_array_equal(board.voltages(), volts)
                 seen.update(volts)
 

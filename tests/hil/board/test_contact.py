@@ -29,7 +29,7 @@ BEND = 4
 STEP = 2.0  # N m
 
 
-PEAK = 0.01  # of the effort: noise of counts in velocities, times inertia and bandwidth
+PEAK = 0.01  # share of the effort: noise of counts in velocities, times inertia and bandwidth
 
 
 def smooth(mechanism):

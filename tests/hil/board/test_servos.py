@@ -126,7 +126,7 @@ def test_the_duties_on_the_wire_are_bit_for_bit_those_of_the_host():
     ffi, lib = build_c(names | {"ft_config.h": config, "ft_frame_bytes.h": "#define FT_FRAME_BYTES 8u\n"}, CDEF)
     sent = [p[7:-1] for p in told if p[4] == 0x83 and p[5] == sts.DUTY and any(p[8:-1:3]) | any(p[9:-1:3])]
     duty, limits = result.record.duty, [joint.drive.servo.limit for joint in on.mechanism.streamed]
-    begins = int(np.flatnonzero(duty.any(axis=1))[0])  # of the law; the servos' duties begin when they are on
+    begins = int(np.flatnonzero(duty.any(axis=1))[0])  # first of the law; duties begin when servos are on
     count = len(sent) - 1
     assert count > 400
     assert any(packs(ffi, lib, duty[k:k + count], limits) == sent[:count] for k in range(begins, begins + 60))

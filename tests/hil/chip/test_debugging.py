@@ -17,7 +17,7 @@ def test_a_debugger_without_a_reset_line_finds_an_image_that_sleeps_between_two_
         asleep += board.chip.core.asleep
         before = dict(board.chip.debug.value)
         Probe(board.chip).attach()
-        board.chip.debug.value = before  # the probe's own settings would help the next one
+        board.chip.debug.value = before  # settings of this probe would help the next probe
     assert asleep > 50
 
 

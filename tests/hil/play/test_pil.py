@@ -164,7 +164,7 @@ def test_a_sense_that_comes_again_is_answered_again_and_not_executed():
             return next(m for m in reversed(frames) if isinstance(m, Drive)), frames[-2].position
 
         board.run(0.05)
-        first, _ = ask(0, (1000, 0, 0))  # the wrong tick; the answer gives the next tick
+        first, _ = ask(0, (1000, 0, 0))  # this tick is wrong; the answer has the next tick
         then, before = ask(first.tick + 1, (1000, 0, 0))
         assert then.tick == first.tick + 1
         # The first counts of the plant are no movement.

@@ -47,9 +47,9 @@ typedef struct {
     drv8301 *drivers[DRIVERS]; /* 0: no such driver */
     int32_t select[DRIVERS][2]; /* port and pin that select each driver */
     double origin[MOST], per_unit[MOST]; /* of the encoders */
-    int64_t counted[MOST]; /* counts of the encoders of a plant in Python */
+    int64_t counted[MOST]; /* encoder counts if Python has the plant */
     plant_steps *plant;  /* 0 in `take`: a plant in Python */
-    bus_line *line;      /* servos and drives that turn joints in C, or 0 */
+    bus_line *line;      /* 0, or servos and drives in C that turn joints */
     int32_t place[MOST]; /* of the motors among the plant's joints */
     void (*stuck)(void); /* the plant cannot go on */
     void (*pass)(double until, int32_t held); /* move the plant on in Python */

@@ -43,7 +43,7 @@ class PlantCoupler:
         self._joints = len(wiring.joints)
         if self._joints > MOST:
             raise Refused(f"{self._joints} joints: a virtual board has room for {MOST}")
-        self._rows = np.zeros((4, self._joints))  # of a plant in Python: q, v, current, volts
+        self._rows = np.zeros((4, self._joints))  # q, v, current and volts if Python has the plant
         self._in_python = self._ffi.new("plant_steps *", {name: self._ffi.from_buffer("double[]", row)
                                                           for name, row in zip(_ROWS, self._rows, strict=True)})
         failed = {"onerror": self._parts.refuse}

@@ -20,7 +20,7 @@ _OVER_CURRENT = 0x3F
 CHOPPED, LATCHED, REPORTED, IGNORED = 0, 1, 2, 3  # OCP_MODE, bits 5:4 of control register 1
 GAINS = (10.0, 20.0, 40.0, 80.0)  # V/V, bits 3:2 of control register 2
 UNDER_VOLTAGE = 5.9  # V of PVDD, at most
-_LIFE = 3.0  # V of PVDD; below, its 3.3 V regulator is off, so it pulls no line
+_LIFE = 3.0  # V of PVDD; a lower supply gives no 3.3 V, so the driver pulls no line
 _WAKE_S, _RESET_S = 10e-3, 20e-6
 
 

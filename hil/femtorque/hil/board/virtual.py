@@ -93,7 +93,7 @@ class VirtualBoard:
         self.truth, self.tips = self._recorder.truth, self._recorder.tips
         self._line = ServedPort(port)
         self.url = self._line.url
-        self.listeners: list[Callable[[bytes], None]] = []  # get every byte that the chip sends, undisturbed
+        self.listeners: list[Callable[[bytes], None]] = []  # called with every byte from the chip, undisturbed
         self._agenda = Agenda()
         self._heard, self._patience = 0.0, 0.0  # time of the host's last bytes, and wait that is left, s
 

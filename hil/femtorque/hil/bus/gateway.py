@@ -18,7 +18,7 @@ END, DONE, WRONG = b"\r", b"\r", b"\a"
 KINDS = {(False, False, False): "tT", (True, False, False): "rR", (False, True, False): "dD",
          (False, True, True): "bB"}  # by remote, fd and fast: letters for 11 and 29 bits
 LONGEST = 1 + 8 + 1 + 2 * 64  # characters of the longest line without its end: CAN FD, 29 bits, 64 bytes
-MOST = 1000  # frames that can wait, of 100 us each at 1 Mbit/s
+MOST = 1000  # most waiting frames; a frame takes 100 us at 1 Mbit/s
 _FRAME = re.compile(r"(?:[trdb][0-9A-Fa-f]{3}|[TRDB][0-9A-Fa-f]{8})[0-9A-Fa-f](?:[0-9A-Fa-f]{2})*")
 _OF_LETTER = {letter: (*how, letter.isupper()) for how, letters in KINDS.items() for letter in letters}
 

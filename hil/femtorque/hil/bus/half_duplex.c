@@ -11,8 +11,8 @@
 #include <string.h>
 
 #define MISSING 100e-6 /* additional wait for a missing answer, s; chosen */
-#define OTHER_RATE 0.02 /* a servo reads no byte whose length is off by more; a
-                         * chosen share */
+#define OTHER_RATE 0.02 /* largest relative error of a byte's length that a
+                         * servo reads; chosen */
 #define SPOILT 0x10u    /* bits of a disturbed byte that are wrong; chosen */
 
 static int disturbed(const one_wire *w)

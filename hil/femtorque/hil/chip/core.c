@@ -20,7 +20,7 @@ void core_interrupted(void *engine, uint32_t number, void *user)
 /* Take a pending exception, if its priority allows it now. */
 static void take_exception(core *c, int32_t number)
 {
-    c->asleep = 0; /* it ends WFI for any PRIMASK */
+    c->asleep = 0; /* ends WFI for any PRIMASK */
     if (nvic_group(&c->nvic, number) < exceptions_level(c) &&
         (exceptions_register(c, c->u.xpsr) & IT_STATE) == 0)
         exceptions_enter(c, number);

@@ -110,7 +110,7 @@ class CortexM4:
         hook(self.uc, UC_HOOK_INTR, lib.core_interrupted, core)
         hook(self.uc, UC_HOOK_TLB_FILL, lib.page_rights, core)
         grant_pages(self.uc, True)
-        self.uc.ctl_exits_enabled(True)  # without any exit, which Unicorn would translate again at every start
+        self.uc.ctl_exits_enabled(True)  # no exits: Unicorn would translate an exit again at every start
         return core
 
     def _parts_in_c(self) -> ChipState:

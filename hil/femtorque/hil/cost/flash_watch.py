@@ -5,7 +5,7 @@ tick begins, which is the worst case."""
 from femtorque.hil.board import VirtualBoard
 from femtorque.hil.chip import FIRST_IRQ, FLASH_MEMORIES, FLASH_START, FlashFetch, Handled
 
-BEGINS = ("ft_boundary_interrupt", "ft_tick_interrupt")  # the first of these in an image begins a tick
+BEGINS = ("ft_boundary_interrupt", "ft_tick_interrupt")  # the first of these handlers in an image begins a tick
 CURRENT = "ft_current_interrupt"  # interrupts a tick
 
 

@@ -109,7 +109,7 @@ def short_motion(mechanism: Mechanism, start: ArrayLike | None = None) -> Trajec
     joints = mechanism.streamed
     start = np.array([joint.start for joint in joints]) if start is None else np.asarray(start, float)
     lower, upper, speed = (np.array([getattr(j.limits, key) for j in joints]) for key in ("lower", "upper", "velocity"))
-    fastest = 0.25 * speed * SECONDS  # a quintic's peak rate is 15/8 of its mean one
+    fastest = 0.25 * speed * SECONDS  # a quintic's peak rate is 15/8 of the mean rate
     up, down = (np.minimum(0.5 * room, np.minimum(fastest, REACH)) for room in (upper - start, start - lower))
     way = np.where(up >= down, up, -down)
     rest = np.zeros((2, len(joints)))

@@ -28,12 +28,12 @@ Array = NDArray[np.float64]
 
 MOMENT = 0.02  # s, some STATUS frames long
 STILL = 25  # MOMENTs in which joints come to rest
-DAMPED = 1.3  # speed of a floating joint that is damped, as a share of the speed where damping begins
+DAMPED = 1.3  # speed of a damped floating joint, as a share of the speed at which damping begins
 FAST = 2.0  # speed that is too fast, as a share of a joint's greatest speed
 AHEAD = 20  # counts until an index comes
 FRAME = 20_000  # us between targets that are sent live
 NEAR = 2**20  # wire units between such targets
-BAD = 2**30  # wire units between two knots that no joint can go
+BAD = 2**30  # wire units between two knots, too far for any joint
 
 
 class Life:

@@ -30,7 +30,7 @@ from femtorque.host.plan import TipMotion, chord_motion, flexible_arm, tip_motio
 Array = NDArray[np.float64]
 
 ABOVE = 0.02  # m, height of the tip over the floor at begin and end
-CHANGE = 0.4  # s to go down, and s to build the force up, also at the end
+CHANGE = 0.4  # s for going down, and for building up the force; also at the end
 SETTLING = 2.0  # s for the arm without a floor to come to rest under the first torques
 SLIDES = (0.5, 1.0)  # s
 BOARD, UNMOVED, FEEDBACK = "feed-forward + PD", "the planned motion itself", "PD"

@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 
 NEXT, AFTER = [1, 2, 0], [2, 0, 1]
 GAUSS = 4  # points per element: the mass integrals of cubics are then exact
-CORRECTIONS = 3  # per step: speed terms and contact are iterated, elasticity is implicit
+CORRECTIONS = 3  # iterations per step for speed terms and contact; elasticity is implicit
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class FlexiblePlant:
         cubic = np.stack([1 - 3 * s**2 + 2 * s**3, l * (s - 2 * s**2 + s**3), 3 * s**2 - 2 * s**3, l * (s**3 - s**2)],
                          1)
         curved = np.stack([-6 + 12 * s, l * (-4 + 6 * s), 6 - 12 * s, l * (6 * s - 2)], 1) / l**2
-        both = curved[:, 1] + curved[:, 3]  # for a shear strain of 1, with sections that do not turn
+        both = curved[:, 1] + curved[:, 3]  # curvature sum for a shear strain of 1 and sections that do not turn
         held = EI * 0.5 * l * weight * both
         strain = -(held @ curved) / (held @ both + GA_s * l)
         for e in range(elements):

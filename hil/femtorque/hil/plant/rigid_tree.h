@@ -10,8 +10,7 @@ typedef struct {
     const double *turns;                 /* 1: turns, 0: slides */
     const double *offset, *slide;        /* in the parent's frame */
     const double *fixed, *cosine, *sine; /* parts of R: F, C, S */
-    const double *axis;                  /* in the body's frame, like com and
-                                          * inertia */
+    const double *axis;                  /* in the body's frame, as below: */
     const double *mass, *centre, *inertia;
     const double *gravity;
     /* of the bodies, the base included; the caller's memory */

@@ -23,7 +23,7 @@ from femtorque.hil.plant.plant_library import MOST
 Array = NDArray[np.float64]
 Plant = minimal.Plant | backlash.BacklashPlant | articulated.Plant | FlexibleArmPlant | mujoco.MujocoPlant
 KINDS = ("auto", "mujoco")
-FINER = 2  # elements of the plant's flexible links for each element of the inverse model
+FINER = 2  # number of plant elements for each element of the inverse model
 
 
 class Driven(Protocol):

@@ -29,7 +29,7 @@ class GrantedTicks:
         self.repeated = 0
         self._device, self._wall = device, wall
         self._codec, self._tag = Codec(joints), tag
-        self._tick = 0  # the board's number of its next tick; its answer corrects it
+        self._tick = 0  # number of the board's next tick; the board's answer corrects this number
         self._drive: Any = None  # the last DRIVE, as the last STATUS
         self._status: Status | None = None
         self._rest = b""  # bytes of a frame from the board that has not ended

@@ -50,7 +50,7 @@ def test_each_row_of_a_mechanism_takes_one_freedom_and_holds_in_motion(kind):
 
 
 def test_a_free_solid_turns_as_euler_and_poinsot_say():
-    J, spin = np.diag([0.010, 0.016, 0.022]), np.array([0.3, 6.0, 0.3])  # about the middle axis, so that it tumbles
+    J, spin = np.diag([0.010, 0.016, 0.022]), np.array([0.3, 6.0, 0.3])  # about the middle axis: a tumbling solid
     body = solids.reduce("free", 1.0, np.zeros(3), J)
     system, z = build([GROUND, body], [], body.points[None], gravity=(0.0, 0.0, 0.0))
     structure = Structure(system)
@@ -62,7 +62,7 @@ def test_a_free_solid_turns_as_euler_and_poinsot_say():
         return np.concatenate([(R @ turn).ravel(), np.linalg.solve(J, np.cross(J @ w, w))])
 
     exact = solve_ivp(euler, (0.0, 3.0), np.concatenate([np.eye(3).ravel(), spin]), rtol=1e-11, atol=1e-12)
-    assert np.abs(exact.y[10]).max() > 5.0 and exact.y[10].min() < -5.0  # it tumbles over
+    assert np.abs(exact.y[10]).max() > 5.0 and exact.y[10].min() < -5.0  # the solid tumbles over
     for _ in range(6000):
         cycle.step(5e-4)
     np.testing.assert_allclose(cycle.momentum()[0], 0.0, atol=1e-11)

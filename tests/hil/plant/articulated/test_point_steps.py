@@ -180,7 +180,7 @@ def test_steps_in_another_mode_use_the_system_of_this_mode():
     handle, rows = plant.handle, []
     for mode in mechanism.modes[1::-1]:
         plant.switch(mode.name)
-        assert plant.handle is handle  # the board that holds the plant can move it on
+        assert plant.handle is handle  # a board that holds the plant can still move it
         rows.append(plant.structure.mass.tolist())
         shaken(plant, 4, count=12, strength=0.01, thin=1e2)
         plant.stop()

@@ -57,8 +57,8 @@ class Stm32(ABC):
     WATCHDOG: ClassVar[type[Watchdog]] = Watchdog
     PORT_BASE: ClassVar[int]
     PORT_GATE: ClassVar[str]
-    converters: tuple[Any, ...]  # the first samples currents, the last one voltages
-    spi: Spi  # for gate drivers, in families that have one
+    converters: tuple[Any, ...]  # the first converter samples currents, the last voltages
+    spi: Spi  # SPI for gate drivers, in families with an SPI
     cans: Mapping[str, CanController]
     debug: DebugUnit
     flash: FlashInterface

@@ -15,8 +15,8 @@ _JEXTSEL, _JEXTEN, _RISING = 31 << 2, 3 << 7, 1 << 7  # JEXTSEL 0 is TIM1's TRGO
 _SAMPLING = (2.5, 6.5, 12.5, 24.5, 47.5, 92.5, 247.5, 640.5)  # clocks
 _CALIBRATION = 116  # clocks
 _REGULATOR_S = 20e-6
-_STALE_S = 1e-3  # without a conversion, after which the next one may be wrong (erratum)
-_STALE = 0.9  # share of _STALE_S after which it is wrong here, so that ticks of 1 kHz are affected
+_STALE_S = 1e-3  # s without a conversion, after which the next may be wrong (erratum)
+_STALE = 0.9  # share of _STALE_S after which this model is wrong, so that ticks of 1 kHz are affected
 
 
 class AdcCommon(ConverterClock):

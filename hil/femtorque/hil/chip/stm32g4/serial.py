@@ -10,7 +10,7 @@ from femtorque.hil.chip.stm32.serial import (
 from femtorque.hil.clock import ChipState
 
 TEACK, REACK = 1 << 21, 1 << 22  # of ISR: transmitter and receiver are on
-DEDT, DEAT, GUARD = 16, 21, 0x1F  # of CR1: lowest bits and width of a driver's times after and before (37.8.1)
+DEDT, DEAT, GUARD = 16, 21, 0x1F  # CR1: lowest bits of a driver's times after and before, and mask of a time (37.8.1)
 GUARDS = GUARD << DEDT | GUARD << DEAT
 
 

@@ -23,7 +23,7 @@ FAULTS = {"over voltage": 8, "under voltage": 9, "over current": 0xA, "MOS over 
           "rotor over temperature": 0xC, "lost communication": 0xD, "overload": 0xE}
 MIT = 1
 OFFSETS = (0x100, 0x200, 0x300)  # of the identifiers of modes 2, 3, 4
-WHOLE = {7, 8, 9, 10, 13, 14, 15, 16, 35, 36}  # registers of type u32; the others are f32
+WHOLE = {7, 8, 9, 10, 13, 14, 15, 16, 35, 36}  # registers of type u32; other registers are f32
 READ_ONLY = {*range(11, 21), 36, *range(50, 66), 80, 81}
 FACTORY = (*range(50, 57), 59, 63, 64, 65)  # offsets and limits that the factory sets in each drive; here 0, chosen
 STORED = {*range(37), 60, *FACTORY}

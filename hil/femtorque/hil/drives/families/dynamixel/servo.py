@@ -45,7 +45,7 @@ BY_CURRENT, BY_POSITION, BY_DUTY = 0, 3, 16  # modes
 TURN, FULL, RPM = 4096, 885, 0.229  # counts; of a duty; a step of velocity
 PER_COUNT = 1.0 / 128.0  # steps of duty a count, at a P gain of 1
 EXPIRED, LONGEST_WATCH, UNIT = 255, 127, 0.02  # of the watchdog: value once expired, largest setting, s of a step
-TURNAROUND, GAP = MAKER.answers.number, 3e-6  # s: added to the return delay; between parts of one answer
+TURNAROUND, GAP = MAKER.answers.number, 3e-6  # s: addition to the return delay; pause between parts of one answer
 LAG, ELECTRICAL = 0.5e-3, 1e-3  # s: of its current, and L/R of its motor
 OVERLOADED, PATIENCE = 0.9, 2.0  # of the stall current; s
 BOOT = MAKER.boot.number  # s
@@ -104,7 +104,7 @@ class Dynamixel(ServoInC):
                  supply: Callable[[], float], ohm: float = 5.0) -> None:
         super().__init__(clock, number, supply, ohm, centre)
         self.model, self.bitrate = model, bitrate
-        self.least_supply = 0.06 * model.lowest  # V: 0.6 of the lowest voltage as it comes; chosen
+        self.least_supply = 0.06 * model.lowest  # V: chosen as 0.6 of the factory's lowest voltage
         self.temperature, self.state.rate = AMBIENT, RATES.index(int(bitrate))
         for name in ("step", "ampere", "grams", "most", "p_gain"):
             setattr(self.state, name, getattr(model, name))

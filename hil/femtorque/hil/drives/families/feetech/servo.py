@@ -40,7 +40,7 @@ ENABLE, DUTY, LIMIT, LOCK, POSITION, SPEED, LOAD, VOLTAGE, WARMTH, STATUS, AMPER
 STORED, REGISTERS = 40, 87  # registers below the first are stored without power
 BY_DUTY, BACKWARDS = 2, 0x400  # value of the register MODE; sign bit of a duty
 ERRORS = {"voltage": 1, "encoder": 2, "over temperature": 4, "over current": 8, "angle": 16, "overload": 32}
-AMPERE, TENTH = 6.5e-3, 0.1  # A, a step of its current; V, of its voltage
+AMPERE, TENTH = 6.5e-3, 0.1  # step of the current, A; step of the voltage, V
 # At rest six servos reported 25 to 33 deg C (a published dump of their registers). 1.5 kg at 10 cm warmed a servo by 15
 # K in 10 min (TheRobotStudio/SO-ARM100, issue 134): at 1.44 N m/A and 2 ohm, 2.1 W. Chosen: 0.5 J/(g K) for its 55 g.
 AMBIENT, CAPACITY, PER_WATT = 30.0, 27.5, 7.5  # deg C, J/K, K/W

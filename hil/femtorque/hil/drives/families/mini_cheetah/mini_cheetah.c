@@ -4,7 +4,8 @@
 
 #include <math.h>
 
-#define LEAST (1.0 * 0.45) /* A, N m/A: below it the early firmware leaves */
+#define LEAST (1.0 * 0.45) /* 1 A times N m/A: early firmware leaves only below
+                            * this torque */
 #define BUS_VOLTS 24
 
 enum { ENTER = 0xFC, EXIT, ZERO }; /* special codes */

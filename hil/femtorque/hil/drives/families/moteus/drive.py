@@ -26,7 +26,7 @@ from femtorque.hil.drives.motor import Command, Motor, Traits
 TURN = 2.0 * math.pi
 NOTHING, BROADCAST = 0x50, 0x7F
 STOPPED, FAULT, CALIBRATING, POSITION, TIMEOUT = 0, 1, 3, 10, 11
-ZERO_VELOCITY = 12  # the only servo.timeout_mode modelled; the factory's
+ZERO_VELOCITY = 12  # the factory's servo.timeout_mode; others are not modelled
 FAULTS = {"calibration": 32, "motor driver": 33, "over voltage": 34, "encoder": 35, "not configured": 36,
           "over temperature": 38, "under voltage": 40, "config changed": 41, "position invalid": 43}
 OUTSIDE = 39
