@@ -22,7 +22,7 @@ LIMITS_OF = {
     "newton-euler": {"planar-3": 161, "planar-8": 379, "ur5": 453, "puma560": 541, "panda-7": 906},
     "nodal": {"planar-3": 319, "planar-8": 904, "ur5": 1234, "puma560": 1247, "panda-7": 1944},
 }
-TICKS = 48  # more than two rounds of the exact components
+TICKS = 48  # more than two rounds in which each component becomes exact
 
 
 def measure(model: Model, positions: np.ndarray) -> Calls:

@@ -194,8 +194,8 @@ static void any_frames(void)
 
 static uint32_t packed, sent;
 
-/* Let any number of frames come. Each leaves a state that is well, as
- * bus_frame shows. */
+/* Let any number of frames come. By bus_frame, each frame leaves a state that
+ * is well. */
 bool ft_sts_next(ft_sts *w, ft_frame *f)
 {
     CLAIM(w >= bus.wire && w < bus.wire + FT_WIRES);
@@ -297,8 +297,8 @@ static bool stands_for(uint32_t number, float value, float low, float high,
 static bool sent[FT_BUSES];
 static uint32_t frames_sent;
 
-/* Let any number of frames come. Each leaves a state that is well, as
- * bus_frame shows. */
+/* Let any number of frames come. By bus_frame, each frame leaves a state that
+ * is well. */
 bool ft_chip_bus_take(uint32_t which, ft_frame *f)
 {
     CLAIM(which < FT_BUSES);

@@ -377,7 +377,7 @@ void prove_safety_requests(void)
 /* The outputs are on in HOLD, TRACK, HOMING, FLOAT, JOG, PROBE, CLOSING,
  * FOLLOW, HELD, and in a FAULT that brakes, holds or lies down. In other states
  * the outputs are off, after every tick, for any measurement, finding and
- * request. The source of torque is as the table says for the state. An arm that
+ * request. The state's row of the table has the source of torque. An arm that
  * is held or led has all its zeros.
  * Assumes: the motion of the tick returns no event, or PASSED, PAUSED or
  * ENDED, as ft_motion.c, ft_follow.c and ft_lab.c do. safety_requests has the

@@ -1,5 +1,5 @@
-"""Published answers of registers change nothing (hil/chip/bus.c). A run with answers equals a run in which Python's
-models handle every access. Accesses, cycles, telemetry, torques and motions are equal, bit for bit."""
+"""Published answers of registers change nothing (hil/chip/bus.c). One run has answers. In a second run Python's models
+handle every access. Accesses, cycles, telemetry, torques and motions are equal, bit for bit."""
 
 import hashlib
 from dataclasses import fields, replace

@@ -1,7 +1,7 @@
 """Mistakes that silicon accepts and the virtual chip refuses on purpose, with silicon's behaviour.
 
 On silicon each mistake passes unseen, for a while or for good. The virtual chip also refuses accesses that it does not
-model. Such refusals say nothing about silicon and are not listed here.
+model. Refusals of unmodelled accesses say nothing about silicon and are not listed here.
 """
 
 STRICTER: dict[str, str] = {

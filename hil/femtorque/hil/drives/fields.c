@@ -1,7 +1,7 @@
 /* Numbers in the bits of frames: lo is 0, hi is all ones, and the code is
  * truncated (bgkatz/motorcontrol Core/Src/math_ops.c and can.c; damiao-motor
- * 1.0.6, float_to_uint and uint_to_float). The mini-cheetah's frames are most
- * significant bits first. */
+ * 1.0.6, float_to_uint and uint_to_float). Frames of the mini-cheetah have the
+ * most significant bit first. */
 #include "fields.h"
 
 #include <math.h>

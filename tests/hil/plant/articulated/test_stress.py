@@ -113,7 +113,7 @@ def test_sections_of_links_carry_all_bodies_beyond_them():
     forces = masses * (gamma[: plant.structure.split].reshape(-1, 3) - mechanism.gravity)
 
     def beyond(x: float, mass_before: float) -> tuple[float, float]:
-        """Return shear and bending at x, computed by hand from all points, less the part of the first link before x."""
+        """Return shear and bending at x, computed by hand from all points except the first link's part before x."""
         force, moment = forces.sum(axis=0), np.cross(points - [x, 0.0, 0.0], forces).sum(axis=0)
         if mass_before:
             alpha = (plant.cycle.equations.G @ gamma)[0]  # at rest the points of the first link move about the hinge
