@@ -1,8 +1,8 @@
 """docs/architecture.svg and docs/rooms.md, made from the imports of the code: `python docs/architecture.py`.
 
-A room is a package below codegen, host or hil, or a module that stands beside them. Rooms stand on the floor that their
-imports put them on: each above all that it uses. Arrows go to what is used; one that follows from two others is left
-out. A test holds both files against what this makes.
+A room is a package below codegen, host or hil, or a module in these folders. Each room is on a floor above all rooms
+that it uses. An arrow goes to a used room. Arrows for indirect uses are left out. A test compares both files with the
+output of this script.
 """
 
 import ast
@@ -12,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURE, TABLE = ROOT / "docs" / "architecture.svg", ROOT / "docs" / "rooms.md"
-HOUSES = ("codegen", "host", "hil")  # packages of femtorque; each may use those before it
+HOUSES = ("codegen", "host", "hil")  # packages of femtorque; each may use the packages before it
 WIDTH, HEIGHT, GAP, RISE, MARGIN = 128, 40, 20, 86, 30  # of a room and between rooms, pixels
 
 Uses = dict[str, set[str]]
@@ -25,7 +25,7 @@ def modules() -> dict[str, Path]:
 
 
 def imported(tree: ast.AST, known: Iterable[str]) -> set[str]:
-    """The modules among the known ones that a module imports, wherever the statement stands."""
+    """Return the known modules that a module imports, at any place in its code."""
     names = set(known)
     found: set[str] = set()
     for node in ast.walk(tree):
@@ -38,12 +38,12 @@ def imported(tree: ast.AST, known: Iterable[str]) -> set[str]:
 
 
 def room(module: str) -> str:
-    """femtorque.codegen.model.bodies is in codegen.model."""
+    """Return the room of a module: codegen.model for femtorque.codegen.model.bodies."""
     return ".".join(module.removeprefix("femtorque.").split(".")[:2])
 
 
 def uses() -> Uses:
-    """Which rooms every room imports. A house's own __init__ is no room."""
+    """Return the rooms that each room imports. The __init__ of a house is no room."""
     known = modules()
     found: Uses = {room(name): set() for name in known if "." in room(name)}
     for name, path in known.items():
@@ -54,7 +54,8 @@ def uses() -> Uses:
 
 
 def floors(rooms: Uses) -> dict[str, int]:
-    """How many rooms lie below, one on the other, within the house. Raises ValueError where rooms use each other."""
+    """Return the floor of each room: the length of the longest chain of used rooms in its house. Raises ValueError if
+    rooms use each other."""
     found: dict[str, int] = {}
 
     def floor(name: str, above: tuple[str, ...]) -> int:
@@ -75,7 +76,7 @@ def house(name: str) -> str:
 
 
 def reduced(rooms: Uses) -> Uses:
-    """Without the arrows that follow from others."""
+    """Return the uses without indirect uses."""
     below: Uses = {}
 
     def reach(name: str) -> set[str]:
@@ -88,7 +89,7 @@ def reduced(rooms: Uses) -> Uses:
 
 
 def places(rooms: Uses) -> dict[str, tuple[float, float]]:
-    """The middle of every room: houses side by side, floors one above the other, each room above what it uses."""
+    """Return the middle of every room, px. Houses are side by side, and each room is above the rooms that it uses."""
     level = floors(rooms)
     top = max(level.values())
     at: dict[str, tuple[float, float]] = {}
@@ -106,7 +107,7 @@ def places(rooms: Uses) -> dict[str, tuple[float, float]]:
 
 
 def _below(name: str, rooms: Uses, at: dict[str, tuple[float, float]]) -> float:
-    """The middle of the rooms that a room uses in its house: where it would best stand."""
+    """Return the mean place of the rooms that a room uses in its house, which is the best place of this room."""
     own = [at[other][0] for other in sorted(rooms[name]) if other in at and house(other) == house(name)]
     return sum(own) / len(own) if own else 0.0
 
@@ -151,13 +152,13 @@ def svg() -> str:
 
 
 def summary(name: str) -> str:
-    """The first sentence of a room's docstring."""
+    """Return the first sentence of a room's docstring."""
     text = ast.get_docstring(ast.parse(modules()[f"femtorque.{name}"].read_text(encoding="utf-8"))) or ""
     return " ".join(text.split("\n\n")[0].split())
 
 
 def table() -> str:
-    """Every room: what it is and what it uses, the houses' upper floors first."""
+    """Return the table of rooms, with summaries and uses, the upper floors of the houses first."""
     rooms = uses()
     level = floors(rooms)
     text = "<!-- made by docs/architecture.py from the imports; change those, not this page -->\n# Rooms\n"

@@ -478,9 +478,9 @@ def api() -> str:
     """Return the page of the Python API, from the docstrings of femtorque.__all__."""
     text = GENERATED + f"""# The Python API
 
-The names that `from femtorque import ...` gives, version {femtorque.__version__}. Whatever else can be imported may
-change without notice. [A notebook](../examples/three_link.ipynb) shows them at work. Positions are rad or m,
-times s, torques N m or N; arrays have one column per joint, in the order of the mechanism file.
+The names of `from femtorque import ...`, version {femtorque.__version__}. All other names may change without notice. [A
+notebook](../examples/three_link.ipynb) uses these names. Positions are rad or m, times s, torques N m or N. Arrays have
+one column per joint, in the order of the mechanism file.
 
 """
     return text + "\n".join(_described(name, getattr(femtorque, name)) for name in sorted(femtorque.__all__))

@@ -14,7 +14,8 @@ def filled(page: Path, made: dict[str, str]) -> str:
 
 
 def relinked(text: str, moved: Callable[[str], str | None]) -> str:
-    """The page with every target replaced; one that is None leaves a link's words alone, and nothing of a picture."""
+    """Return the page with every target replaced. With None for a target, a link keeps only its words, and a picture is
+    removed."""
     def one(found: re.Match[str]) -> str:
         picture, words, target = found.groups()
         if (new := moved(target)) is None:

@@ -1,4 +1,4 @@
-"""docs/proofs.md: what `make prove` proves and last found. The theorems themselves are a page of the site."""
+"""docs/proofs.md: the proofs of `make prove` and their last results. A page of the site has the theorems."""
 
 import sys
 from pathlib import Path
@@ -16,7 +16,7 @@ from links import filled  # noqa: E402
 PAGE = ROOT / "docs" / "proofs.md"
 
 EARLIER = "only proofs of earlier sources may reach it: `make prove` shows which"
-Old = set[tuple[str, str]]  # theorems and mechanisms whose sources have changed since, or that were never run
+Old = set[tuple[str, str]]  # theorems and mechanisms with sources that have changed since, or without a run
 
 RUNS = """`make assure` uses that table, and proves a part of it again: theorems of {theorems:.0f} s of a processor in
 all, those with changed sources first. Of the {errors} errors that are put into the sources on purpose, at least one

@@ -1,6 +1,6 @@
-"""The documentation site (mkdocs.yml): pages of docs/ as they are, with README, theory and others from where they lie.
+"""The documentation site (mkdocs.yml): pages of docs/, and README, theory and other pages from other folders.
 
-`make lint` builds it strictly: a link or an anchor that leads nowhere ends it.
+`make lint` builds the site strictly: a link or an anchor without a target is an error.
 """
 
 import posixpath
@@ -20,7 +20,7 @@ from links import relinked  # noqa: E402
 BROUGHT = {"README.md": "index.md", "codegen/THEORY.md": "codegen-theory.md", "firmware/README.md": "firmware.md",
            "CONTRIBUTING.md": "contributing.md", "assurance/README.md": "assurance.md",
            "CHANGELOG.md": "changelog.md"}  # in the checkout: on the site
-GALLERY = ROOT / "build" / "gallery"  # pages of runs, where `make site` has made them
+GALLERY = ROOT / "build" / "gallery"  # pages of runs, if `make site` has made them
 
 
 def on_files(files: Files, config: Any) -> Files:
@@ -45,7 +45,7 @@ Pages of `femtorque plot`, as they come: the arm beside its curves, moved by one
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
-    """Targets as they are on the site; in words alone where they are not there."""
+    """Return the page with targets on the site. A link without a target on the site keeps only its words."""
     return markdown if page.file.src_uri in BROUGHT.values() else _moved(markdown, "docs")
 
 
@@ -59,5 +59,5 @@ def _moved(text: str, folder: str) -> str:
         on_site = BROUGHT.get(place) or (place.removeprefix("docs/") if place.startswith("docs/") else None)
         return None if on_site is None or on_site.endswith(".py") else on_site + hash + anchor
 
-    # Python-Markdown takes no list for one without an empty line before it
+    # Python-Markdown needs an empty line before a list
     return relinked(re.sub(r"^(?![-*|>#\s]).+\n(?=- )", r"\g<0>\n", text, flags=re.MULTILINE), moved)

@@ -1,5 +1,5 @@
-"""docs/vendor.md, from what ST's drivers found last and from what the virtual chip is stricter about: run
-`python docs/vendor_page.py`, or `make vendor`, which does so too."""
+"""docs/vendor.md, from the last results of ST's drivers and from the mistakes that the virtual chip refuses. Run
+`python docs/vendor_page.py`, or `make vendor`, which also makes the page."""
 
 import json
 import sys
