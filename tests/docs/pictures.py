@@ -1,6 +1,5 @@
-"""Makes the pictures of README and docs: python -m tests.docs.pictures [plan run_page monitor ...].
-
-The commands in the text next to a picture make the picture, in a temporary folder. Chromium shows the pages.
+"""Maker of the pictures of README and docs: python -m tests.docs.pictures [plan run_page monitor ...]. The commands in
+the text next to a picture make the picture, in a temporary folder. Chromium shows the pages.
 """
 
 import base64
@@ -47,9 +46,9 @@ stop = false
 
 [[waypoint]]
 joints = { shoulder_pan = 0.7, shoulder_lift = -0.6, elbow_flex = 0.5, wrist_flex = -0.5, gripper = 0.9 }
-"""  # waypoints of the shown run
-SIZE = (1200, 880)  # px, of the shown live page
-SEEN = 290  # STATUS, at 100 a second
+"""  # waypoints of the run in the picture
+SIZE = (1200, 880)  # px, size of the live page in the picture
+SEEN = 290  # STATUS messages, 100 a second
 
 
 def plan() -> None:
@@ -66,8 +65,10 @@ def plan() -> None:
 
 
 def run_page() -> None:
-    """Show the page of a run of the tour's arm, in the light theme. The arm's meshes are from
-    https://github.com/TheRobotStudio/SO-ARM100 (Apache-2.0)."""
+    """Show the page of a run of the tour's arm, in the light theme.
+
+    The arm's meshes come from https://github.com/TheRobotStudio/SO-ARM100 (Apache-2.0).
+    """
     Path("wide.toml").write_text(WIDE, encoding="utf-8")
     for line in (f"init so101 --from {robot('so101.urdf')} --board f405rg-6",
                  "plan so101.toml wide.toml -o wide.csv --back --speed 0.7",
@@ -149,7 +150,7 @@ def drives() -> None:
 
 
 def known() -> None:
-    """Draw the identification of the six-joint arm with a wrong file."""
+    """Draw the identification of the six-joint arm, starting from a wrong file."""
     arm = test_identify_whole.six()
     truth = differing(arm)
     knowing.draw(knowing.identified(arm, truth), truth, HERE / "known.png")

@@ -1,4 +1,4 @@
-"""Finds sentences that break the rule of plain words."""
+"""Search for sentences that break the rule of plain words."""
 
 import ast
 import io
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 BEGINNINGS = re.compile(r"(?:^|(?<=[.;!?]\s))(What|Of|Where|Whether|The same)\b(?![^.;!?]*\?)")
-# a parameter with this name passes, and "tell apart" passes
+# a parameter of this name is allowed, and "tell apart" too
 TELLING = re.compile(r"\b(tells?|told|telling)\b(?!:|(\s\S+){0,3}\s+apart)", re.IGNORECASE)
 ANY = re.compile(r"\b(What|Of|Where|Whether|The same|tells?|told|telling)\b", re.IGNORECASE)
 C_COMMENT = re.compile(r"/\*(.*?)\*/", re.DOTALL)

@@ -1,4 +1,4 @@
-"""The maps of the code agree with the code."""
+"""Tests that the maps of the code agree with the code."""
 
 import ast
 import re
@@ -34,7 +34,7 @@ def test_arrows_that_follow_from_others_are_left_out():
 
 
 def placed(path: str) -> Path:
-    """Resolve a path of a page. Pages name Python files by their place in the package femtorque."""
+    """Return the path of a file that a page names. Pages name Python files by their place in the package femtorque."""
     first, *rest = path.split("/")
     inside = first in MAPS["HOUSES"] and rest and rest[0] not in ("THEORY.md", "femtorque")
     return house(first).joinpath(*rest) if inside else ROOT / path
@@ -61,7 +61,7 @@ def test_no_module_imports_itself_round_about():
 
 
 def test_no_function_imports_what_is_the_projects_own():
-    """One function is exempt: a bare port does not need its import."""
+    """One function may import: a bare port does not need this import."""
     trees = sources()
     functions = ((name, node) for name, tree in trees.items() for node in ast.walk(tree)
                  if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
@@ -69,7 +69,7 @@ def test_no_function_imports_what_is_the_projects_own():
 
 
 def test_a_mass_goes_from_room_to_room_in_one_direction():
-    """From the file to the emitted constant, every step is in the same room or goes to a higher floor."""
+    """From the mechanism file to the emitted constant, every step stays in its room or goes to a higher floor."""
     journey = PAGE.split("## The journey of a mass")[1].split("\n## ")[0]
     steps = re.split(r"\n\d+\. ", journey)[1:8]
     paths = [re.search(r"`(codegen/[\w/]+)\.py`", step)[1] for step in steps]
@@ -85,7 +85,9 @@ def test_imports_keep_to_the_floors():
 
 
 def test_an_import_against_the_floors_is_found(tmp_path):
-    """The contracts refuse a plant that imports the inverse model, and a chip that imports it indirectly."""
+    """The contracts refuse a plant that imports the inverse model, and a chip that imports the inverse model
+    indirectly.
+    """
     for folder in ("femtorque", "codegen", "host", "hil", "assurance"):
         for path in (ROOT / folder).rglob("*.py*"):
             if path.suffix not in (".py", ".pyi"):

@@ -1,4 +1,4 @@
-"""docs/faults.md says when each fault is found."""
+"""Tests that docs/faults.md says when each fault is found."""
 
 import runpy
 

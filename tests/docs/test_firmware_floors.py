@@ -1,21 +1,21 @@
-"""The firmware's rooms are on floors. A file includes its own room and lower rooms."""
+"""Tests of the firmware's floors. A file includes only headers of its own room and of lower rooms."""
 
 import re
 
 from femtorque.codegen.common import FIRMWARE
 from femtorque.codegen.drive import application
 
-FLOORS = ("core", "control", "bus", "safety", "wire", "src")  # the lowest first; src: the application itself
+FLOORS = ("core", "control", "bus", "safety", "wire", "src")  # the lowest first; src: files outside rooms
 
 
 def room(name: str) -> str:
-    """Return the room of a file of the application. Files of a drive family belong to the bus."""
+    """Return the room of a file of the application. A drive family's files belong to the bus."""
     place = application()[name].parent
     return place.name if place.is_relative_to(FIRMWARE / "src") else "bus"
 
 
 def upward(texts: dict[str, str], rooms: dict[str, str]) -> list[str]:
-    """Return the includes of a higher floor."""
+    """Return a file's includes from higher floors."""
     return [f"{rooms[name]}/{name} includes {rooms[other]}/{other}" for name, text in texts.items()
             for other in re.findall(r'#include "([^"]+)"', text)
             if other in rooms and FLOORS.index(rooms[other]) > FLOORS.index(rooms[name])]

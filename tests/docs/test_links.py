@@ -1,4 +1,4 @@
-"""Links of pages that are shown without other files."""
+"""Tests of links in pages that readers see without other files."""
 
 import re
 import runpy
@@ -18,7 +18,7 @@ def test_a_target_is_moved_or_leaves_its_words_and_a_picture_nothing():
 
 
 def test_the_readme_of_a_package_index_leads_nowhere_but_to_the_web(monkeypatch):
-    """Links to the repository follow once pyproject.toml names it."""
+    """Links to the repository follow when pyproject.toml names the repository."""
     monkeypatch.setattr(sys, "path", [*sys.path])
     made = runpy.run_path(str(ROOT / "docs" / "generate.py"))
     assert all(target.startswith("https://") for target in re.findall(r"\]\(([^)\s]+)\)", made["package"]()))

@@ -1,4 +1,4 @@
-"""Docstrings and comments keep to the rule of plain words in every room."""
+"""Tests that docstrings and comments keep to the rule of plain words in every room."""
 
 import pytest
 
@@ -11,7 +11,7 @@ ROOMS = ("femtorque/commands", "codegen", "host", "hil", "firmware", "tests", "d
 
 
 def files() -> list[str]:
-    """Sources of all rooms, by their paths in the checkout."""
+    """Return the sources of all rooms, as paths in the checkout."""
     paths = [path for room in ROOMS for path in (ROOT / room).rglob("*") if path.name.endswith(ENDINGS)]
     return sorted(str(path.relative_to(ROOT)) for path in [*(ROOT / "femtorque").glob("*.py"), *paths])
 

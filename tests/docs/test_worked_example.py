@@ -1,4 +1,4 @@
-"""The functions and the commands give each number of the worked example of codegen/THEORY.md."""
+"""Tests that functions and commands give each number of the worked example in codegen/THEORY.md."""
 
 import csv
 import json

@@ -1,4 +1,4 @@
-"""The five arms of the benchmark that measures every generator of inverse dynamics."""
+"""The five arms of the benchmark for generators of inverse dynamics."""
 
 from functools import cache
 from importlib.util import find_spec
@@ -13,7 +13,7 @@ HERE = Path(__file__).parent / "arms"
 @cache
 def robots() -> Path:
     """Return the folder in which the package example-robot-data keeps its URDF files."""
-    pinocchio = find_spec("pinocchio")  # it is installed in the same tree
+    pinocchio = find_spec("pinocchio")  # both packages are installed in the same tree
     assert pinocchio is not None and pinocchio.origin is not None, "pin is missing: pip install pin"
     root = Path(pinocchio.origin).parents[4] / "share" / "example-robot-data" / "robots"
     assert root.is_dir(), "example-robot-data is missing: pip install example-robot-data"
@@ -21,7 +21,7 @@ def robots() -> Path:
 
 
 def from_urdf(path: Path, *, rate_hz: int = 1000, lock: tuple[str, ...] = ()) -> Mechanism:
-    """Return a mechanism from a URDF file alone, with the named joints locked at zero."""
+    """Return a mechanism from only a URDF file, with the named joints locked at zero."""
     locked = ", ".join(f'"{name}" = 0.0' for name in lock)
     with TemporaryDirectory() as folder:
         file = Path(folder) / "mechanism.toml"

@@ -1,4 +1,4 @@
-"""The three-link experiment on any board of the project."""
+"""The three-link experiment for any board of the project."""
 
 import re
 from dataclasses import replace
@@ -28,7 +28,7 @@ def three_link(name: str, folder: Path) -> Mechanism:
 
 
 def on_buses(name: str) -> Mechanism:
-    """Return an arm with drives of three families, for a board that has only buses."""
+    """Return an arm with drives of three families, for a board with only buses."""
     mechanism = load_mechanism(FILE.with_name("damiao_arm.toml"))
     assert mechanism.board is not None
     kinds = (("damiao-4340", 0x11), ("robstride-02", None), ("cubemars-ak80-9", 3))
@@ -44,13 +44,13 @@ def arm_for(name: str, folder: Path) -> Mechanism:
 
 
 def driven(mechanism: Mechanism, drive: str) -> Mechanism:
-    """Return the mechanism with the kind of drive `drive` at every motor."""
+    """Return the mechanism with the same kind of `drive` at every motor."""
     return replace(mechanism, joints=tuple(
         replace(j, motor=replace(j.motor, drive=drive)) if j.motor else j for j in mechanism.joints))
 
 
 def image(name: str, drive: str = "voltage") -> tuple[Mechanism, BuildResult]:
-    """Return three_link for a board, and its image, which is built where every test finds it."""
+    """Return three_link for a board, and its image in the folder that all tests share."""
     folder = IMAGES / f"{name}-{drive}"
     folder.mkdir(parents=True, exist_ok=True)
     mechanism = driven(three_link(name, folder), drive)

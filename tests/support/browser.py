@@ -24,7 +24,7 @@ FLAGS = ("--headless", "--no-sandbox", "--use-gl=angle", "--use-angle=swiftshade
 
 @dataclass(frozen=True)
 class Browser:
-    """One page at a time. root: the address of chromedriver's session."""
+    """A browser with one page at a time. root: the address of chromedriver's session."""
 
     root: str
 
@@ -47,7 +47,7 @@ class Browser:
         return self._call("se/log", {"type": "browser"})
 
     def look(self, width: int, height: int, finer: float = 1.0, dark: bool = False) -> None:
-        """Set the size of pages in pixels, the number of dots for each pixel, and a light or dark colour scheme."""
+        """Set the size of pages, px, the number of dots per pixel, and a light or dark colour scheme."""
         self._call("goog/cdp/execute", {"cmd": "Emulation.setDeviceMetricsOverride", "params": {
             "width": width, "height": height, "deviceScaleFactor": finer, "mobile": False}})
         self._call("goog/cdp/execute", {"cmd": "Emulation.setEmulatedMedia", "params": {

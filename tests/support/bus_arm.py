@@ -1,4 +1,4 @@
-"""An arm with drives on a bus, and its image: on classic CAN with each family, and on CAN FD."""
+"""An arm with drives on a bus, and its image, for each family on classic CAN, and on CAN FD."""
 
 from dataclasses import replace
 from functools import cache
@@ -16,20 +16,21 @@ PLACE = ROOT / "build" / "boards"
 OTHERS = {"robstride": ("robstride-02", "robstride-00"), "cubemars": ("cubemars-ak10-9", "cubemars-ak80-9"),
           "mini-cheetah": ("mini-cheetah", "mini-cheetah"),
           "moteus": ("moteus-r4", "moteus-c1"),
-          "odrive-can": ("odrive-pro", "odrive-s1")}  # for shoulder and elbow, for the wrist
+          "odrive-can": ("odrive-pro", "odrive-s1")}  # drives of shoulder and elbow, drive of the wrist
 OWN = {"moteus": (', torque = 28.0, kp = 120.0, kd = 6.0, firmware = "1.1.0"', ", torque = 10.0, kp = 16.0, kd = 0.6"),
        "odrive-can": (', torque = 28.0, inertia = 0.01, firmware = "0.6.10"', ", inertia = 0.005")}
 
 
 def file_of() -> Mechanism:
-    """Return the arm of the file: Damiao drives on classic CAN."""
+    """Return the arm of the mechanism file, with Damiao drives on classic CAN."""
     return load_mechanism(ARM)
 
 
 def described(kind: str = "damiao") -> Mechanism:
-    """A family: the same arm with other drives, which close their loops themselves, and their published rotors; fd: on
-    another chip, with CAN FD, as those with nothing else are; robomaster, three: on boards that have buses alone, on
-    each of which there are drives."""
+    """Return the arm with drives of another family, which close their loops, and with published rotors. fd: use a chip
+    with CAN FD, as families need that speak only CAN FD. robomaster, three: use a board that has only buses, with
+    drives on each bus.
+    """
     file = ARM
     if kind in OTHERS:
         PLACE.mkdir(parents=True, exist_ok=True)
@@ -69,7 +70,10 @@ def described(kind: str = "damiao") -> Mechanism:
 
 
 def at_rate(board: str, rate: int) -> Mechanism:
-    """With its drives set to a rate: 1 Mbit/s of classic CAN, above it of the data phase of CAN FD."""
+    """Return the arm with its drives set to a rate.
+
+    Rates up to 1 Mbit/s are for classic CAN, higher rates for the data phase of CAN FD.
+    """
     mechanism = file_of()
     assert mechanism.board is not None
     bus = mechanism.buses[0] if rate <= 1_000_000 else replace(mechanism.buses[0], kind="can-fd", data_bitrate=rate)
@@ -78,8 +82,11 @@ def at_rate(board: str, rate: int) -> Mechanism:
 
 
 def five_moteus() -> Mechanism:
-    """An arm of OpenArm's size with as many moteus controllers as a bus bears at 1 kHz; the last two joints are locked.
-    Each is configured to twice the stiffness and damping that it is asked for."""
+    """Return an arm of OpenArm's size with as many moteus controllers as a bus can carry at 1 kHz.
+
+    The last two joints are locked. Each controller has twice the configured stiffness and damping that the board
+    commands.
+    """
     text = (ROOT / "mechanisms" / "openarm_like.toml").read_text(encoding="utf-8")
     text = text.replace('name = "openarm_like"', 'name = "five_moteus"\nlock = { joint6 = 0.0, joint7 = 0.0 }', 1)
     for was, torque, kp, kd in (("damiao-8009", 54.0, 240.0, 6.0), ("damiao-4340", 28.0, 200.0, 5.0),
@@ -93,6 +100,6 @@ def five_moteus() -> Mechanism:
 
 @cache
 def arm(kind: str = "damiao") -> tuple[Mechanism, Path]:
-    """The mechanism and its image."""
+    """Return the mechanism and its image."""
     mechanism = described(kind)
     return mechanism, platformio.build_image(mechanism, PLACE / mechanism.name).elf

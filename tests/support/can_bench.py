@@ -1,4 +1,4 @@
-"""CAN controllers on a bench: register writes on one side, a wire with a plain node on the other."""
+"""A bench for CAN controllers, with register writes on one side, and a wire with a simple node on the other side."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ FIVE_MEGABITS = BitTiming(12.5e-9, 12, 4, 4)
 
 
 class Other(Node):
-    """Partner of the controllers on the wire. It acknowledges frames, keeps them, and sends frames."""
+    """A partner of the controllers on the wire. It acknowledges and keeps frames, and sends frames."""
 
     timing, fast = MEGABIT, FIVE_MEGABITS
 
@@ -61,7 +61,7 @@ class Bench:
         return self.events.now / self.hz
 
     def run(self, seconds: float, until: Callable[[], bool] = lambda: False) -> bool:
-        """Run until until() is true, at most for this time. Return until()."""
+        """Run until until() is true, but at most for this time. Return until()."""
         end = self.events.now + round(seconds * self.hz)
         while not until() and self.events.next() <= end:
             self.events.now = self.events.next()
@@ -79,6 +79,6 @@ class Bench:
         part.write(address - part.base, 4, value)
 
     def writes(self, base: int, *values: tuple[int, int]) -> None:
-        """Write values in turn, each at an offset from the base."""
+        """Write values in turn, at offsets from the base."""
         for at, value in values:
             self.write(base + at, value)

@@ -1,8 +1,9 @@
-"""An oracle for closed mechanisms, made of Pinocchio's terms. Inverse model, emitted C and plant are compared with it.
+"""An oracle for closed mechanisms, made of Pinocchio's terms. Tests compare inverse model, emitted C and plant with
+this oracle.
 
 Pinocchio gives the terms of the spanning tree: mass matrix, rnea, frame Jacobians and frame accelerations. This module
 writes each closure as residuals r(q) between two frames. Their derivatives r' and r'' follow from the motion of the
-frames. Everything else is linear algebra with singular values, which copes with dependent rows:
+frames. The other steps are linear algebra with singular values, which can handle dependent rows:
 
     assembly     r(q) = 0                      Gauss-Newton, some joints held
     inverse      b(q, v, a) = S' tau + J' lambda,  tau of the active joints alone, least tau' W tau
@@ -29,8 +30,9 @@ DEPENDENT = 1e-9  # smaller singular values, relative to the largest, count as z
 
 @dataclass(frozen=True)
 class Side:
-    """One anchor at one state: rotation (3, 3), position, velocity, acceleration (3,), angular rate and its rate
-    (3,)."""
+    """An anchor in one state: rotation (3, 3), position, velocity, acceleration (3,), angular velocity and angular
+    acceleration (3,).
+    """
 
     R: Array
     p: Array
@@ -40,7 +42,7 @@ class Side:
     dw: Array
 
     def axis(self, k: int) -> tuple[Array, Array, Array]:
-        """Return axis k of the frame and its two time derivatives."""
+        """Return axis k of the frame, and the axis's two time derivatives."""
         u = self.R[:, k]
         return u, np.cross(self.w, u), np.cross(self.dw, u) + np.cross(self.w, np.cross(self.w, u))
 
@@ -49,8 +51,7 @@ class Side:
 
 
 class Closed:
-    """A mechanism in its first mode with closed loops. n: number of moving joints, in the mechanism's order.
-
+    """A mechanism in its first mode with closed loops. n: number of moving joints, which have the mechanism's order.
     active: numbers of the actuated joints. passive: numbers of the other joints.
     """
 
@@ -108,7 +109,7 @@ class Closed:
         return np.array(rows).reshape(-1, 3).T
 
     def residual(self, q: ArrayLike) -> Array:
-        """Return r (rows,), m or, for axes that turn, the sine of the angle."""
+        """Return r (rows,), in m or, for axes that turn, as the sine of the angle."""
         q = np.asarray(q, float)
         return self._rows(q, 0.0 * q, 0.0 * q)[0]
 
@@ -158,15 +159,17 @@ class Closed:
     # ---- dynamics
 
     def mass(self, q: ArrayLike, rotors: bool = False) -> Array:
-        """Return the mass matrix (n, n), computed column by column, since crba would need joints in depth-first
-        order."""
+        """Return the mass matrix (n, n).
+
+        It is computed column by column, because crba would need joints in depth-first order.
+        """
         q, none = np.asarray(q, float), np.zeros(self.n)
         weight = pin.rnea(self.model, self.data, q, none, none).copy()
         M = np.array([pin.rnea(self.model, self.data, q, none, unit) - weight for unit in np.eye(self.n)])
         return M + (np.diag(self.rotors) if rotors else 0.0)
 
     def open_torque(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, rotors: bool = False) -> Array:
-        """Return the torques (n,) of the spanning tree with its springs, without any force at the cuts."""
+        """Return the torques (n,) of the spanning tree with springs, without forces at the cuts."""
         q, v, a = (np.asarray(x, float) for x in (q, v, a))
         tau = pin.rnea(self.model, self.data, q, v, a).copy() + self._stiffness * (q - self._rest)
         return tau + self.rotors * a if rotors else tau
@@ -175,13 +178,13 @@ class Closed:
                 rotors: bool = False) -> tuple[Array, Array]:
         """Return torques (n,), zero at passive joints, and multipliers (rows,) of a motion that keeps the loops closed.
 
-        weight: the weights (active,) of tau^2, 1 by default. They matter if more joints are active than the mechanism
-        has freedoms.
+        weight: the weights (active,) of tau^2, 1 by default. They have an effect if more joints are active than the
+        mechanism has freedoms.
         """
         J, tau = self.jacobian(q), self.open_torque(q, v, a, rotors) + self.rubbing(np.asarray(v, float))
-        C = _row_space(J)  # the directions that the loops bind, without dependent rows
+        C = _row_space(J)  # directions that the loops constrain, without dependent rows
         root = np.sqrt(np.ones(len(self.active)) if weight is None else np.asarray(weight, float))
-        # C' (particular + N z): `particular` takes the passive torques away, and z makes the active torques least.
+        # C' (particular + N z): `particular` removes the passive torques, and z minimises the active torques.
         particular = _solve(C[:, self.passive].T, tau[self.passive])
         N = _null_space(C[:, self.passive].T)
         left = (tau - C.T @ particular)[self.active]
@@ -209,21 +212,21 @@ class Closed:
         free = np.linalg.solve(M, np.asarray(tau, float) - b)
         if not len(J):
             return free, np.zeros(0)
-        # The least change of `free`, weighted with M, that obeys J a = -Jdot v. C is J without dependent rows.
+        # The smallest change of `free`, weighted with M, with J a = -Jdot v. C is J without dependent rows.
         C, allowed = _row_space(J), _solve(J, -self.drift(q, v))
         A = np.linalg.solve(M, C.T)
         cut = C.T @ np.linalg.solve(C @ A, C @ (allowed - free))
         return free + np.linalg.solve(M, cut), _solve(J.T, cut)
 
     def energy(self, q: ArrayLike, v: ArrayLike, rotors: bool = False) -> tuple[float, float]:
-        """Return kinetic and potential energy, J. Weight and springs have potential energy."""
+        """Return the kinetic energy, and the potential energy of weight and springs, J."""
         q, v = np.asarray(q, float), np.asarray(v, float)
         weight = pin.computePotentialEnergy(self.model, self.data, q)
         springs = 0.5 * float(self._stiffness @ (q - self._rest) ** 2)
         return 0.5 * float(v @ self.mass(q, rotors) @ v), float(weight) + springs
 
     def freedoms(self, q: ArrayLike) -> Array:
-        """Return an orthonormal basis (n, mobility) of the rates that the loops allow."""
+        """Return an orthonormal basis (n, mobility) of the velocities that the loops allow."""
         return _null_space(self.jacobian(q))
 
     def named(self, values: Mapping[str, float], default: float = 0.0) -> Array:

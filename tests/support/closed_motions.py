@@ -1,9 +1,8 @@
-"""The motions of the closed and changing examples, and of the arm of flexures. `python -m tests.support.closed_motions`
-writes mechanisms/*.csv again.
-
-Every motion goes from rest to rest through poses of independent joints, by polynomials of seventh order. If more joints
-are streamed than the mechanism has freedoms, closed loops give the other joints' positions at every millisecond
-(tests/support/closed.py). A spline through these positions gives their rates and accelerations.
+"""The motions of the examples with loops, modes or flexures. `python -m tests.support.closed_motions` writes
+mechanisms/*.csv again. Every motion goes from rest to rest through poses of independent joints, by polynomials of
+seventh order. If more joints are streamed than the mechanism has freedoms, the closed loops give the other joints'
+positions at every millisecond (tests/support/closed.py). A spline through these positions gives velocities and
+accelerations.
 """
 
 from collections.abc import Sequence
@@ -26,8 +25,7 @@ SEPTIC = np.polynomial.Polynomial([0, 0, 0, 0, 35, -84, 70, -20])
 
 @dataclass(frozen=True)
 class Leg:
-    """One piece of a motion: the independent joints go to the pose `to` in `seconds`, or stay where they are if `to` is
-    None."""
+    """A piece of a motion. The independent joints move to the pose `to` in `seconds`, or stay if `to` is None."""
 
     seconds: float
     to: tuple[float, ...] | None = None
@@ -36,8 +34,10 @@ class Leg:
 
 @dataclass(frozen=True)
 class Plan:
-    """independent: the joints that legs give. Other streamed joints follow. by_mode: the independent joints in each
-    mode."""
+    """A plan of a motion. independent: the joints that legs move.
+
+    Other streamed joints follow. by_mode: the independent joints in each mode.
+    """
 
     file: str
     mechanism: str
@@ -79,7 +79,7 @@ PLANS = (
           Leg(0.1, None, "empty"), Leg(0.8, (0.9, -1.6, -0.6)))),
     Plan("biped", "biped", tuple(
         Leg(seconds, None if lean is None else (np.pi / 2 - lean[0], sum(lean) - np.pi, np.pi / 2 - lean[1]), mode)
-        for seconds, lean, mode in (  # outward lean of the left and of the right leg; feet stay level
+        for seconds, lean, mode in (  # outward lean of the left leg and of the right leg; feet stay level
             (0.6, (0.0, 0.35), "left"), (0.6, (0.3, 0.3), None), (0.1, None, None),
             (0.1, None, "right"), (0.6, (0.35, 0.0), None), (0.6, (0.2, 0.2), None)))),
 )

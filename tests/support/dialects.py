@@ -1,4 +1,4 @@
-"""Replies of drives of the MIT mode, by the family of each."""
+"""Replies of drives in the MIT mode, by family."""
 
 from importlib import import_module
 

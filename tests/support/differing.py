@@ -1,4 +1,6 @@
-"""Arms that differ from their files: masses by +-20 %, centres of gravity by 10 mm, friction by a factor of two."""
+"""Arms that differ from their mechanism files: masses by +-20 %, centres of gravity by 10 mm, friction by a factor of
+two.
+"""
 
 from dataclasses import replace
 

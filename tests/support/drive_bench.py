@@ -1,4 +1,4 @@
-"""A drive with an inertia on its output, on a wire with a host. Makers' clients use the host as their bus."""
+"""A drive with an inertia on its output, on a wire with a host. Clients of makers use this host as a bus."""
 
 import math
 from collections.abc import Callable
@@ -14,7 +14,7 @@ STEP = 100e-6
 
 
 class DriveBench:
-    """A drive on a bench. inertia: kg m^2. load: returns the torque on the inertia at an angle, N m."""
+    """A drive on a bench. inertia: kg m^2. load: function from an angle to the torque on the inertia, N m."""
 
     def __init__(self, make: Callable[[Wire], Drive], inertia: float = 0.05,
                  load: Callable[[float], float] = lambda q: 0.0) -> None:

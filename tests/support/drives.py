@@ -20,9 +20,10 @@ WRITTEN = 0x55
 
 @dataclass
 class FakeDrive:
-    """One drive. position, velocity: rad, rad/s at its output, obeyed by nothing; torque: its last command. deaf:
-    answers nothing. dull: it is never enabled. down: ticks without power, and until it hears again. unlimited: commands
-    that it obeyed without its own time limit."""
+    """A drive. position, velocity: rad, rad/s at its output, set by the test. torque: torque of the last command. deaf:
+    true if the drive does not answer. dull: true if the drive never becomes enabled. down: remaining ticks without
+    power or reception. unlimited: number of commands that the drive obeyed while its watchdog was off.
+    """
 
     drive: Drive
     position: float = 0.0
@@ -39,7 +40,7 @@ class FakeDrive:
 
     def __post_init__(self) -> None:
         t = self.drive.type
-        self.missing = 0  # a RobStride's parameter that it has not
+        self.missing = 0  # a parameter that RobStride's drives do not have
         self.registers = {21: t.position, 22: t.velocity, 23: t.torque, 10: 1, 9: 0, 14: 5017, 0x7005: 0, 0x7028: 0}
 
     def power_up(self) -> None:
@@ -68,7 +69,7 @@ class FakeDrive:
             self.error = 0
 
     def _command(self, target: Target, step: float) -> None:
-        """Note a command. step: step of the torque's field, N m."""
+        """Store a command. step: step of the torque's field, N m."""
         asks = bool(target.kp or target.kd or abs(target.torque) > step)
         limit = {"damiao": 9, "robstride": 0x7028}.get(self.drive.type.family)
         self.unlimited += asks and self.enabled and limit is not None and not self.registers[limit]
@@ -87,14 +88,14 @@ class FakeDrive:
         return self._mit(frame, self.error)
 
     def state(self) -> Frame:
-        """Return the state of a Damiao."""
+        """Return the state of a Damiao drive."""
         assert self.drive.reply is not None
         told = State(self.drive.id, self.position, self.velocity, 0.0)
         return Frame(self.drive.reply, dialects.answer(self.drive.type, self.drive.id, told, error=self.error or
                                                   int(self.enabled), temperature=30))
 
     def _mit(self, frame: Frame, error: int | None) -> Frame | None:
-        """Answer in the MIT mode. error: code in the state; None for the bit that the drive is enabled."""
+        """Answer in the MIT mode. error: error code of the state; None reports whether the drive is enabled instead."""
         d, last = self.drive, {0xFB: "clear", 0xFC: "enable", 0xFD: "disable"}
         assert d.reply is not None
         if frame.id != d.id or frame.extended:

@@ -1,4 +1,4 @@
-"""Virtual Dynamixel X servos on the wire of the application over a chip of variables."""
+"""Virtual Dynamixel X servos on the wire of the application. Variables replace the chip."""
 
 from typing import Any
 

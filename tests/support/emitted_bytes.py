@@ -1,11 +1,10 @@
-"""Writes every byte that is emitted of mechanisms. It runs in another process, where NumPy may choose the code of
-another processor.
+"""A program that writes every emitted byte of mechanisms. In another process NumPy may choose the code of another
+processor.
 
     python -m tests.support.emitted_bytes FOLDER NAME ...
 
-NAME is a case of tests/codegen/step/test_same_torques.py. For each case, FOLDER gets one file with the sources of its
-image, the files of `generate`, the text of its digest, and the grounds of its scheme. The file `kernels` identifies
-NumPy's code in this process.
+NAME is a case of tests/codegen/step/test_same_torques.py. FOLDER gets one file per case: sources of the image, files of
+`generate`, text of the digest, and reasons for the scheme. The file `kernels` identifies NumPy's code in this process.
 """
 
 import os
@@ -23,11 +22,11 @@ from femtorque.codegen.step import scheme
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNELS = "kernels"
-BESIDE = "ft_rnea", "ft_wrench", "ft_units"  # files that an image does not have
+BESIDE = "ft_rnea", "ft_wrench", "ft_units"  # files that only a generated folder has
 
 
 def emitted(mechanism: Mechanism, folder: Path) -> str:
-    """Return all emitted files as one text. folder: a temporary place."""
+    """Return all emitted files as one text. folder: a temporary folder."""
     board = boards.load_board(mechanism.board.use) if mechanism.board else None
     alone = {path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8")
              for path in sources.generate(mechanism, folder)}
@@ -38,15 +37,18 @@ def emitted(mechanism: Mechanism, folder: Path) -> str:
 
 
 def kernels() -> str:
-    """Return a digest of NumPy's matrix product, sines and decomposition, and of the C library's, on this processor."""
+    """Return a digest of results of NumPy (matrix product, sines, decomposition) and the C library on this processor.
+    """
     A = np.random.default_rng(0).standard_normal((40, 40))
     numbers = A @ A, np.sin(A), np.linalg.svd(A)[0]
     return sha256(b"".join(x.tobytes() for x in numbers)).hexdigest()
 
 
 def elsewhere(folder: Path, names: list[str], environment: dict[str, str]) -> dict[str, str]:
-    """Return {name: text} of cases and of KERNELS, from a process with this environment. An empty value unsets a
-    variable."""
+    """Return {name: text} of cases and of KERNELS, from a process with these environment variables.
+
+    An empty value unsets a variable.
+    """
     changed = {k: v for k, v in (os.environ | {"FEMTORQUE_CACHE": str(folder / "cache")} | environment).items() if v}
     folder.mkdir()
     subprocess.run([sys.executable, "-m", "tests.support.emitted_bytes", folder, *names], cwd=ROOT, env=changed,

@@ -1,7 +1,6 @@
-"""Emits each mechanism's step once for all tests, since the search for its frames takes a second. The emitted files are
-kept under a hash that includes this program, for the other workers.
-
-Tests of the emission emit again: the tests in ANEW, and tests that change a constant of the emission.
+"""A memory of emitted steps for all tests, because the search for a step's frames takes a second. The emitted files are
+kept under a hash that includes this program, for the other workers. Tests of the emission emit again: the tests in
+ANEW, and tests that change a constant of the emission.
 """
 
 import functools
@@ -23,7 +22,7 @@ ANEW = ("tests/codegen/emit/", "tests/codegen/reference/test_rigid.py", "tests/c
 
 
 def once(render):
-    """Return the function with a memory. For arguments equal to the last bit it returns the remembered files."""
+    """Return the function with a memory. For bitwise equal arguments it returns the remembered files."""
     known = {}
 
     @functools.wraps(render)
@@ -49,7 +48,7 @@ def from_cache(key, render):
 
 @functools.cache
 def program():
-    """Return the part of the key that is not an argument."""
+    """Return the part of the key that does not depend on the arguments."""
     return sys.version, np.__version__, *sources(ROOT / "codegen")
 
 

@@ -5,13 +5,13 @@ the hub, and c is the strain-proportional damping. In the frequency domain:
 
     E v'''' = rho w^2 v,  E = EI (1 + i w c);    v(0) = 0,  v(L) = L psi,  v''(L) = 0,  E v'''(L) = -load w^2 v(L).
 
-Four conditions on four exponentials give v. The joint turns by v'(0) and needs the torque -E v''(0). The Fourier
-integral of the path's law and an inverse transform give functions of time. The motion dies away within the window of
-the transform. The result is the inverse with infinitely many elements. It is acausal, because it has poles on both
-sides.
+These four conditions on four exponentials give v. The joint turns by v'(0) and needs the torque -E v''(0). The Fourier
+integral of the path's law and an inverse transform give functions of time. The motion decays within the window of the
+transform. The result is the inverse with infinitely many elements. This inverse is acausal, because it has poles in
+both half planes.
 
-In the other direction, the root's motion is given. The deflection of the clamped beam is then a sum over the roots of
-its frequency equation.
+In the other direction, the motion of the root is given. The deflection of the clamped beam is then a sum over the roots
+of the frequency equation.
 """
 
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class Link:
     damping: float = 0.0
 
     def inverse(self, w: Array) -> tuple[Array, Array]:
-        """Return the joint's angle and torque, N m, per angle psi of the tip, at w > 0 (W,) rad/s."""
+        """Return the joint's angle and torque, N m, per angle psi of the tip, at frequencies w > 0 (W,), rad/s."""
         rho, L = self.mass / self.length, self.length
         E = self.EI * (1.0 + 1j * w * self.damping)
         k = (rho * w**2 / E) ** 0.25
@@ -54,8 +54,10 @@ class Link:
         return k * (B - C + e * D), -E * k**2 * (-A + C + e * D)
 
     def slewed(self, way: float, duration: float) -> tuple[Array, Array, Array]:
-        """Return times (T,) from the path's beginning, and the joint's acceleration, rad/s^2, and torque, N m. The tip
-        turns by `way` rad, with a rate proportional to x^5 (1 - x)^5."""
+        """Return times (T,) from the path's beginning, and the joint's acceleration, rad/s^2, and torque, N m.
+
+        The tip turns by `way` rad, with a velocity proportional to x^5 (1 - x)^5.
+        """
         step = WINDOW / SAMPLES
         w = 2.0 * np.pi * np.fft.rfftfreq(SAMPLES, step)
         w = w[(w > 0.0) & (w < HIGHEST)]
@@ -66,8 +68,10 @@ class Link:
         return np.arange(SAMPLES) * step - BEFORE, *np.fft.irfft(found, SAMPLES, axis=1) / step
 
     def swing(self, times: Array, turn: Array, after: Array, modes: int = 3) -> Array:
-        """Return the deflection of the tip, m, at times `after`. Before these times the root turns with the
-        accelerations `turn` (T,) at the equidistant `times`."""
+        """Return the deflection of the tip, m, at times `after`.
+
+        The root has turned before with the accelerations `turn` (T,) at the equidistant `times`.
+        """
         rho, L, ratio = self.mass / self.length, self.length, self.load / self.mass
         tip = np.zeros_like(after)
 
@@ -94,7 +98,7 @@ class Link:
 
 
 def spectrum(w: Array, way: float, duration: float) -> Array:
-    """Return the Fourier integral (W,) of the rate of a path that begins at 0, rad."""
+    """Return the Fourier integral (W,), rad, of the velocity of a path that begins at 0."""
     u, weight = np.polynomial.legendre.leggauss(GAUSS)
     x, weight = 0.5 * (1.0 + u), 0.5 * weight
     rate = way * (x * (1.0 - x)) ** 5 / beta(6, 6)

@@ -1,7 +1,6 @@
-"""The board's side of the wire in Python, for tests of the host: ring, credit, states, faults, and a lossy wire.
-
-The board moves in whole ticks, and only while the clock sleeps. Every test is therefore exact and takes no real time.
-The board plays knots without interpolation or dynamics, since these tests are of the conversation, not of the motion.
+"""A board in Python for tests of the host: ring, credit, states, faults, and a lossy wire. The board moves in whole
+ticks, and only while the clock sleeps. Every test is therefore exact and takes no real time. The board plays knots
+without interpolation or dynamics, because these tests examine the messages, not the motion.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ HOST_TIMEOUT = 0.1  # s
 
 
 class ManualClock:
-    """Time that moves only when a host sleeps. The `boards` then run through every tick."""
+    """A clock that moves only while a host sleeps. The `boards` then run through every tick."""
 
     def __init__(self) -> None:
         self.time = 0.0
@@ -37,7 +36,7 @@ class ManualClock:
 
 
 class Wire:
-    """One direction of the line. Frames arrive a tick late. Some are dropped, and some have flipped bits."""
+    """One direction of the line. Frames arrive a tick late. Some frames are dropped, and some have flipped bits."""
 
     def __init__(self, rng: np.random.Generator, drop: float = 0.0, flip: float = 0.0) -> None:
         self.rng, self.drop, self.flip = rng, drop, flip
@@ -72,7 +71,7 @@ def configuration(joints: int = 3, digest: bytes = bytes(range(1, 33)), **keys) 
 
 
 class FakeBoard:
-    """One board, which is also the device that a Link opens: read, write, close."""
+    """A board, which is also the device that a Link opens: read, write, close."""
 
     def __init__(
         self, clock: ManualClock, conf: Configuration | None = None, ring: int = 256, seed: int = 0,
@@ -84,12 +83,12 @@ class FakeBoard:
         rng = np.random.default_rng(seed)
         self.to_board, self.to_host = Wire(rng, drop, flip), Wire(rng, drop, flip)
         self.codec = Codec(self.joints)
-        self.delay = 0.0  # s by which every frame to the board is late
-        self.paced, self.free_at = False, 0.0  # paced: the line to the board takes the time of its baud rate
-        self.silent = False  # the board neither hears nor speaks
-        self.gone = False  # the cable is out: reads and writes fail
-        self.refuse_with: dict[int, tuple[str, int]] = {}  # command -> (refusal, joint) of its next use
-        self.deaf_to: set[int] = set()  # commands that the board never hears
+        self.delay = 0.0  # s, delay of every frame to the board
+        self.paced, self.free_at = False, 0.0  # true if frames to the board take the time of the baud rate
+        self.silent = False  # true if the board neither receives nor sends
+        self.gone = False  # true if the cable is unplugged, so reads and writes fail
+        self.refuse_with: dict[int, tuple[str, int]] = {}  # {command: (refusal, joint) at its next use}
+        self.deaf_to: set[int] = set()  # commands that never reach the board
         self.unique, self.crash = unique, {}
         self.position0 = np.zeros(self.joints)
         self.received: list = []  # every knot taken, in order
@@ -319,7 +318,7 @@ class FakeBoard:
 
 
 def unconnected(clock=None, expected=None, listen_only=False, **keys) -> tuple[Session, FakeBoard]:
-    """Return a session and its board, which have not met. keys: options of the board."""
+    """Return a session and its board, not yet connected. keys: options of the board."""
     clock = clock or ManualClock()
     board = FakeBoard(clock, **keys)
     return Session(Link(board, clock=clock), expected or configuration(), listen_only=listen_only), board

@@ -1,4 +1,4 @@
-"""Arms with [feel] on virtual boards, and their reports."""
+"""Arms with [feel] on virtual boards, and their FELT reports."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +19,7 @@ from femtorque.host.stream import stream
 from tests.support.rig import ROOT, connected, pump
 
 Array = NDArray[np.float64]
-SETTLED = 1.0  # s, longer than the time from power-on until touches count
+SETTLED = 1.0  # s, longer than the time from power on until touches count
 # Thresholds of each joint: N m, slightly more than twice its dry friction; N m per rad/s; N m per rad/s^2.
 THRESHOLDS = (Contact(7.5, 1.0, 0.3), Contact(8.5, 1.5, 0.5), Contact(5.0, 0.8, 0.2), Contact(1.4, 0.05, 0.01),
               Contact(1.4, 0.05, 0.01), Contact(1.0, 0.05, 0.01))
@@ -47,7 +47,7 @@ class Feeling:
             pump(self.board, self.session, 1)
 
     def push(self, torque: Array) -> int:
-        """Exert a torque on the joints from now on. Return the number of the next tick."""
+        """Push with an external torque on the joints from now on. Return the number of the next tick."""
         self.board.plant.hand = lambda plant: torque  # type: ignore[attr-defined]
         return self.board.ticks
 
@@ -61,7 +61,7 @@ class Feeling:
 
     @property
     def external(self) -> Array:
-        """Estimated external torques, N m, (reports, joints)."""
+        """Return the estimated external torques (reports, joints), N m."""
         return np.array([report.external for report in self.reports])
 
 

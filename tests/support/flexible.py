@@ -1,4 +1,4 @@
-"""Planar flexible arms that the tests of inverse model and plant share. The module uses neither of the two."""
+"""Planar flexible arms for the tests of inverse model and plant. This module uses neither."""
 
 from dataclasses import replace
 

@@ -1,10 +1,9 @@
-"""Mechanisms with flexible links, and an oracle for them: a chain of rigid segments with springs.
-
-The oracle shares no equation of beams. Pinocchio moves a chain of short rigid segments. Springs of stiffness EI / h
-join the segments, and the springs' positions are integrated. The chain is geometrically exact: it has turns of any
-size, the tension of spinning links, and the weight along the links. Its error falls with the square of the segments'
-length. If the link bends both ways, springs about y and z alternate in order. In a fixed order the chain would twist
-with an error of order h.
+"""Mechanisms with flexible links, and an oracle for these mechanisms: a chain of rigid segments with springs. The
+oracle does not use equations of beams. Pinocchio moves a chain of short rigid segments. Springs of stiffness EI / h
+join the segments, and the springs' positions are integrated. The chain is geometrically exact: it has rotations of any
+size, the tension of spinning links, and the weight along the links. The chain's error falls with the square of the
+segments' length. If the link bends in two planes, the order of the springs about y and z alternates. In a fixed order
+the chain would twist with an error of order h.
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ from tests.support import oracle
 
 Array = NDArray[np.float64]
 
-L, M, EI = 0.4, 0.24, 0.55  # the beam of the flexible manipulator's paper
+L, M, EI = 0.4, 0.24, 0.55  # the beam of Tsujita's manipulator
 Z = np.array([0.0, 0.0, 1.0])
 
 
 def beam_link(name: str, elements: int, stiffness: float | tuple[float, float] = EI, damping: float = 0.0) -> Link:
-    """Return a uniform beam along x. A single EI bends about z alone."""
+    """Return a uniform beam along x. A single EI bends only about z."""
     across = M * L**2 / 12.0
     pair = (np.inf, stiffness) if isinstance(stiffness, float) else stiffness
     return Link(name, M, np.array([L / 2.0, 0.0, 0.0]), np.diag([0.0, across, across]),
@@ -55,8 +54,11 @@ def sheared(mechanism: Mechanism, GA_s: float | tuple[float, float]) -> Mechanis
 
 
 def by_chance(seed: int, payload: str, EI: float) -> Mechanism:
-    """Return a link that bends both ways, on two joints with random axes. Gravity is zero or has a random direction.
-    payload: the load at the tip, a point, a long body along the link, or a body beside the link."""
+    """Return a link that bends in two planes, on two joints with random axes.
+
+    Gravity is zero or has a random direction. payload: the load at the tip: a point, a long body along the link, or a
+    body beside the link.
+    """
     rng = np.random.default_rng(seed)
     gravity = rng.normal(size=3)
     gravity *= 9.81 * rng.integers(2) / norm(gravity)
@@ -109,7 +111,8 @@ def flexible_joints(*, rate_hz: int = 1000, gravity: ArrayLike = (0.0, -9.81, 0.
 
 def wall_arm(elements: int, *, rate_hz: int = 1000, gravity: ArrayLike = (0.0, -9.81, 0.0), stiffness: float = EI,
              axis: ArrayLike = Z) -> Mechanism:
-    """Return a rigid arm, a flexible arm, a hand on a spring at its end, and one more driven joint behind the hand."""
+    """Return a rigid arm, a flexible arm with a hand on a spring at its end, and one more driven joint behind the hand.
+    """
     one = beam_second(elements, rate_hz=rate_hz, gravity=gravity, stiffness=stiffness)
     hand = Link("hand", 0.05, np.array([0.05, 0.0, 0.01]), 1e-4 * np.eye(3))
     finger = Link("finger", 0.02, np.array([0.03, 0.01, 0.0]), 2e-5 * np.eye(3))
@@ -134,8 +137,10 @@ def double(elements: int, *, rate_hz: int = 1000, gravity: ArrayLike = (0.0, -9.
 
 def twisted(elements: int, GJ: float | None, *, rate_hz: int = 1000, gravity: ArrayLike = (0.0, -9.81, 0.0),
             stiffness: float | tuple[float, float] = (3.0, 4.0)) -> Mechanism:
-    """Return a link that turns about two axes and carries a mass beside its axis. The link therefore twists, unless GJ
-    is None."""
+    """Return a link that turns about two axes and carries a mass beside its axis.
+
+    The mass twists the link, unless GJ is None.
+    """
     one = beam_second(elements, rate_hz=rate_hz, gravity=gravity, stiffness=stiffness, axes=(Z, (0.2, 1.0, 0.4)))
     links = tuple(x if x.beam is None else replace(x, inertia=x.inertia + np.diag([2e-5, 1e-5, 1e-5]),
                                                    beam=replace(x.beam, GJ=GJ)) for x in one.links)
@@ -195,8 +200,10 @@ class Chain:
 
     @staticmethod
     def of(mechanism: Mechanism, segments: int, GJ: float | None = None) -> Chain:
-        """Return the chain of a mechanism with so many segments for each flexible link. The links twist if GJ is given.
-        Pieces and frames are those of femtorque.codegen.model.tree_of_pieces."""
+        """Return the chain of a mechanism, with this number of segments for each flexible link.
+
+        The links twist if GJ is given. Pieces and frames come from femtorque.codegen.model.tree_of_pieces.
+        """
         tree = flexible_tree(mechanism)
         model = pin.Model()
         model.gravity.linear = tree.gravity
@@ -243,8 +250,9 @@ class Chain:
         return Chain(model, *map(np.array, (active, passive, stiffness, damping, rest)))
 
     def slopes(self, bent: Array) -> Array:
-        """Return the slope (...) of the tip of the one flexible link, to first order, from the springs' positions (...,
-        k). The slopes about y and z are added geometrically."""
+        """Return the slope (...) of the tip of a single flexible link, to first order, from the springs' positions
+        (..., k). It is the root of the sum of squares of the slopes about y and z.
+        """
         names = {self.model.joints[i].idx_v: name for i, name in enumerate(self.model.names) if i}
         return np.hypot(*(bent[..., [names[at][-1] == a for at in self.passive]].sum(axis=-1) for a in "yz"))
 
@@ -287,7 +295,7 @@ class Chain:
 
     def marched(self, motion: Moving, start: float, ticks: int, dt: float) -> tuple[Array, Array]:
         """Return the torques (ticks + 1, n) at start + k dt of the driven joints that follow a motion from the static
-        sag, and the springs' positions (ticks + 1, k). Newmark's average acceleration is solved to rounding. It is of
+        sag, and the springs' positions (ticks + 1, k). Newmark's average acceleration is solved to rounding. This is of
         second order in dt, and quicker than `torque` for many segments."""
         data, size, k = self.model.createData(), self.model.nv, len(self.passive)
         q, v, a = np.zeros(size), np.zeros(size), np.zeros(size)

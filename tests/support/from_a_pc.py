@@ -1,5 +1,7 @@
-"""A mechanism's drives on their buses, with a PC's adapter in place of the board. A loop on the PC sends set points as
-users of three families send them. Each drive closes its own loop."""
+"""A mechanism's drives on their buses, with a PC's adapter in place of the board.
+
+A loop on the PC sends set points like users of three families. Each drive closes its loop.
+"""
 
 import math
 from abc import abstractmethod
@@ -22,16 +24,18 @@ from femtorque.hil.drives.families.odrive_can.drive import ODrive
 from femtorque.hil.plant import plant_of
 
 TURN, COUNTS = math.tau, 4096
-STEP = 1e-3  # s between two looks at the joints
-BOOT = 0.11  # s, in which a person holds the arm
+STEP = 1e-3  # s between two samples of the joints
+BOOT = 0.11  # s for which a person holds the arm
 SETTLED = 1.5  # s before a motion begins, so that integrals settle
 JITTER = Jitter(late=0.5e-3, pause=10e-3, share=0.01, work=1e-3)  # chosen; work: one direction of a USB adapter
 DELAYS = np.arange(0.0, 0.15, 1e-3)  # s
 
 
 class FromAPc:
-    """hz: rate of the set points. The class of a family enables its drives and sends the messages that its users
-    send."""
+    """A PC with an adapter. hz: rate of the set points.
+
+    A family's class enables the drives and sends the same messages as users of the family.
+    """
 
     hz: float
 
@@ -71,8 +75,10 @@ class FromAPc:
             self.catch_up()
 
     def play(self, motion: Trajectory) -> Ran:
-        """Hold the start, then follow the motion. In each round the PC wakes late and sends the set points of this
-        time."""
+        """Hold the start, then follow the motion.
+
+        In each round the PC wakes late and sends the set points of its present time.
+        """
         q, v, _ = motion.at(0.0)
         self.clock.run(BOOT)
         self._at = self.clock.seconds
@@ -100,7 +106,7 @@ class FromAPc:
 
 
 class AlohaLike(FromAPc):
-    """Goal positions at 50 Hz without a profile, as ALOHA sends them to servos with default gains
+    """Goal positions at 50 Hz without a profile, like ALOHA's for servos with default gains
     (aloha_scripts/constants.py: DT = 0.02; one_side_teleop.py: mode position). ROBOTIS' client makes the packets."""
 
     hz = 50.0
@@ -139,9 +145,10 @@ class AlohaLike(FromAPc):
 
 
 class MoteusExample(FromAPc):
-    """Positions and velocities at 50 Hz, as the maker's example of several drives sends them over an fdcanusb
+    """Positions and velocities at 50 Hz over an fdcanusb, like the maker's example of several drives
     (lib/python/examples/multiservo.py: 20 ms between cycles). The maker's package makes the frames. The limits of the
-    drive's planning are off, since they would make its target late."""
+    drive's motion planning are off, since they would delay the target.
+    """
 
     hz = 50.0
 
@@ -169,10 +176,11 @@ class MoteusExample(FromAPc):
 
 
 class OdriveRos(FromAPc):
-    """Positions at 100 Hz, the default rate of ros2_control (controller_manager_parameters.yaml), as ODrive's plugin
-    sends them (odrive_ros2_control: Set_Input_Pos, without velocity for controllers of position). own_gains: the drive
-    has its default gains. Otherwise it gets the file's gains and also velocities. The table of the package odrive-can
-    makes the messages."""
+    """Positions at 100 Hz, like ODrive's plugin for ros2_control (odrive_ros2_control: Set_Input_Pos, without velocity
+    for position controllers). 100 Hz is the default rate of ros2_control (controller_manager_parameters.yaml).
+    own_gains: the drive has its default gains. Otherwise it gets the file's gains and also velocities. The table of the
+    package odrive-can makes the messages.
+    """
 
     hz = 100.0
 
@@ -219,8 +227,10 @@ def rms(ran: Ran) -> NDArray[np.float64]:
 
 
 def rms_beside_its_delay(ran: Ran) -> NDArray[np.float64]:
-    """Return the rms tracking error (J,), rad, against targets that are delayed by a fixed time. The delay is the best
-    one for all joints together."""
+    """Return the rms tracking error (J,), rad, against targets with a constant delay.
+
+    The delay gives the least error of all joints together.
+    """
     def off(steps: int) -> NDArray[np.float64]:
         target = np.concatenate([np.repeat(ran.target[:1], steps, axis=0), ran.target[:len(ran.target) - steps]])
         return np.sqrt(np.mean((ran.q - target) ** 2, axis=0))

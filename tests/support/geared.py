@@ -41,7 +41,7 @@ bus = [{ name = "can1", kind = "can" }, { name = "servos", kind = "sts" }]
 
 
 def read(text: str, name: str) -> Mechanism:
-    """Read a mechanism from a file of this name, which is written among the images."""
+    """Return a mechanism, read from a file with this name in the folder of images."""
     IMAGES.mkdir(parents=True, exist_ok=True)
     path = IMAGES / f"{name}.toml"
     path.write_text(text.replace('"geared_arm"', f'"{name}"'), encoding="utf-8")

@@ -1,8 +1,6 @@
 """`femtorque` as a process whose time is the time of a TcpBoard: granted.py PORT ARGUMENT... At PORT the board grants
-time.
-
-Host and board have one clock, which moves only while the host sleeps. On a busy machine neither finds the other late.
-The clock never runs ahead of the machine's clock, so that a user can press keys.
+time. Host and board share one clock, which moves only while the host sleeps. On a busy machine neither waits in vain
+for the other. The clock never runs ahead of the machine's clock, so that a user can press keys.
 """
 
 import socket
@@ -20,13 +18,16 @@ SECONDS = struct.Struct("d")
 
 
 class GrantedClock:
-    """Host time. Each sleep asks the board to run for so long, and lasts until the board has done so. paced: the time
-    never runs ahead of the machine's."""
+    """The host's clock.
+
+    A sleep asks the board to run for this time, and lasts until the board has run. paced: the clock never runs ahead of
+    the machine's clock.
+    """
 
     def __init__(self, port: int, paced: bool = True) -> None:
         self._board = socket.create_connection(("127.0.0.1", port))
         self._paced, self._now = paced, 0.0
-        self._told: float | None = None  # the board's time; another host may have used the board before
+        self._told: float | None = None  # the board's time, since another host may have used the board before
 
     def now(self) -> float:
         return self._now

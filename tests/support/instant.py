@@ -1,4 +1,4 @@
-"""Runs the emitted ft_rnea and ft_gravity on this computer, row after row in the given order."""
+"""The emitted ft_rnea and ft_gravity on this computer, called row after row in the given order."""
 
 from typing import Any
 
@@ -37,8 +37,10 @@ def sources(model: Model) -> dict[str, str]:
 
 
 class Compiled:
-    """made: the number of rows that the last call answered. It is smaller than the number of rows if a row was
-    refused."""
+    """The compiled functions. made: the number of rows that the last call answered.
+
+    It is smaller than the number of rows if a row was refused.
+    """
 
     def __init__(self, model: Model, precision: Precision = "double") -> None:
         files = sources(model)
@@ -55,7 +57,7 @@ class Compiled:
 
     def torque(self, q: ArrayLike, qd: ArrayLike | None = None, qdd: ArrayLike | None = None,
                mode: int = 0) -> NDArray[Any]:
-        """Return the torques (N, J) of rows q, qd, qdd (N, J), or without rates the torques that hold the weight."""
+        """Return the torques (N, J) of rows q, qd, qdd (N, J). Without qd and qdd they hold the weight."""
         rows = [None if x is None else np.ascontiguousarray(x, self.real) for x in (q, qd, qdd)]
         assert rows[0] is not None
         tau: NDArray[Any] = np.full_like(rows[0], np.nan)

@@ -1,4 +1,4 @@
-"""A gripper whose fingers follow one motor: a second finger turns, and a thumb slides as that finger turns."""
+"""A gripper whose fingers follow one motor: a second finger turns, and a thumb slides as the second finger turns."""
 
 from pathlib import Path
 

@@ -35,8 +35,11 @@ def newer() -> Mechanism:
 
 
 def arm(file: Path = SO101) -> Mechanism:
-    """Return the SO-101 of a file with other drives in its first four joints. The first joint may be parked beyond half
-    a turn from zero, the second is near a limit, the last has a small limit of torque. Drives brake after a fault."""
+    """Return the SO-101 with other drives at its first four joints.
+
+    The first joint may be parked beyond half a turn from zero. The second joint is near a limit, and the last joint has
+    a small torque limit. Drives brake after a fault.
+    """
     m = load_mechanism(file)
     joints = [replace(j, drive=drive, motor=None) for j, drive in zip(m.joints, CAN, strict=False)]
     joints[0] = replace(joints[0], limits=replace(joints[0].limits, lower=-4.0, upper=4.0))

@@ -1,8 +1,8 @@
 """References for the tests: Pinocchio, random mechanisms, smooth motions.
 
-Pinocchio computes inverse and forward dynamics by algorithms that share nothing with the project's. Only the
-description of the mechanism is common. `pinocchio_model` is built from the bodies of a Model. codegen's `pinocchio_of`
-is built from the links and joints of a Mechanism, so that an error in folding bodies together shows.
+Pinocchio computes inverse and forward dynamics by algorithms that share nothing with this project. Only the description
+of the mechanism is common. `pinocchio_model` uses the bodies of a Model. codegen's `pinocchio_of` uses the links and
+joints of a Mechanism, so that it reveals errors in the union of bodies.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from femtorque.codegen.common import norm, product
 from femtorque.codegen.mechanism import BASE, Control, Joint, Link, Mechanism
 from femtorque.codegen.model import GROUND, Model, rotation_axis
 from femtorque.codegen.motion import Trajectory
-from femtorque.codegen.reference.pinocchio import (  # for tests that compare with it
+from femtorque.codegen.reference.pinocchio import (  # mark for tests that need Pinocchio
     joint_model, pinocchio_of as pinocchio_of, solid)
 
 Array = NDArray[np.float64]
@@ -72,7 +72,7 @@ def random_rotation(rng: np.random.Generator) -> Array:
 
 
 def random_inertia(rng: np.random.Generator, mass: float, size: float) -> Array:
-    """Return an inertia (3, 3) about the centre of gravity that a real body of about this size, m, can have."""
+    """Return an inertia (3, 3) about the centre of gravity that is possible for a body of about this size, m."""
     second = mass * (size * rng.uniform(0.1, 0.5, 3)) ** 2  # integrals of x^2 dm, y^2 dm and z^2 dm
     R = random_rotation(rng)
     return product(R, np.sum(second) * np.eye(3) - np.diag(second), R.T)
@@ -109,8 +109,10 @@ def _random(rng: np.random.Generator, parents: list[int], types: list[str], rate
 
 def planar_chain(n: int, *, length: float = 0.2, mass: float = 0.1075, rate_hz: int = 1000,
                  gravity: ArrayLike = (0.0, -9.81, 0.0)) -> Mechanism:
-    """Return n uniform slender links along x with joints about z. The defaults with n = 8 are the chain of Isobe's Fig.
-    4."""
+    """Return n uniform slender links along x with joints about z.
+
+    With the defaults and n = 8 this is the chain of Isobe's Fig. 4.
+    """
     across = mass * length**2 / 12.0
     links, joints = [], []
     for i in range(n):
@@ -133,7 +135,7 @@ def _mechanism(name: str, links: list[Link], joints: list[Joint], rate_hz: int, 
 
 @dataclass(frozen=True)
 class Motion:
-    """A motion known at every time. Each part takes t () or (samples,), s, and returns (n,) or (samples, n)."""
+    """A motion as functions of time. Each function takes t () or (samples,), s, and returns (n,) or (samples, n)."""
 
     position: Callable[[ArrayLike], Array]
     rate: Callable[[ArrayLike], Array]
@@ -144,7 +146,7 @@ class Motion:
         return self.position(t)
 
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
-        """Return position, rate and acceleration, as Trajectory.at returns them."""
+        """Return position, velocity and acceleration like Trajectory.at."""
         return self.position(t), self.rate(t), self.acceleration(t)
 
 
@@ -196,5 +198,5 @@ def random_quintic(rng: np.random.Generator, n: int, duration: float = 1.0, trav
 
 
 def peak(tau: Array) -> float:
-    """Return the largest torque of a motion, to which errors are related."""
+    """Return the largest torque of a motion, which is the unit of errors."""
     return float(np.max(np.abs(tau)))

@@ -1,5 +1,4 @@
-"""A virtual board at a USB port of this machine, for the command line in this process. `--port auto` finds the
-board."""
+"""A virtual board at a USB port, for the command line in this process. `--port auto` finds the board."""
 
 import os
 import re
@@ -27,10 +26,12 @@ from tests.support.rig import ROOT
 @contextmanager
 def plugged_in(mechanism: Mechanism, plant: Plant | None = None, folder: Path | None = None,
                world: Mechanism | None = None) -> Iterator[VirtualBoard]:
-    """Build an image and boot a virtual board with it. folder: the image's; by default the tests of this mechanism
-    share an image. world: the arm that the board is wired to, if it differs from the file. The host's time is the
-    board's time. Bytes arrive at once, since a TCP port would leave their time to the operating system. Every run is
-    therefore equal."""
+    """Build an image and boot a virtual board with it. folder: folder of the image.
+
+    By default the tests of this mechanism share an image. world: the arm at the board, if it differs from the file. The
+    host's time is the board's time. Bytes arrive at once, without a TCP port whose timing depends on the operating
+    system. Every run is therefore equal.
+    """
     opened = link.open_port
     elf = platformio.build_image(mechanism, folder or ROOT / "build" / mechanism.name).elf
     world = world or mechanism
@@ -45,7 +46,7 @@ def plugged_in(mechanism: Mechanism, plant: Plant | None = None, folder: Path | 
 
 
 class Terminal:
-    """Standard error that keeps its last line for a reader."""
+    """A standard error stream that keeps its last line for a reader."""
 
     def __init__(self, others: TextIO) -> None:
         self._others, self.text = others, ""
@@ -63,20 +64,22 @@ class Terminal:
 
 
 def ctrl_c(board: VirtualBoard, seconds: float) -> None:
-    """Press Ctrl-C when the board has run for `seconds` more."""
+    """Press Ctrl-C after the board has run for further `seconds`."""
     board.at(board.seconds + seconds, lambda: os.kill(os.getpid(), signal.SIGINT))
 
 
 class Hand:
-    """A person in front of a terminal, in place of sys.stdin. The last line on the terminal asks the person to turn a
-    joint or to put it at its start. The person does so, with the arm's brakes off, and presses Enter. push: the largest
-    torque of the hand, N m."""
+    """A person in front of a terminal, in place of sys.stdin.
+
+    The last line on the terminal asks the person to turn a joint or to put a joint at its start. The person moves the
+    joint, with the arm's brakes off, and presses Enter. push: the largest torque of the hand, N m.
+    """
 
     def __init__(self, board: VirtualBoard, push: float = 3.0) -> None:
         self.board, self.push = board, push
 
     def asked(self) -> tuple[int, float]:
-        """Return the number of the joint that is to be moved, and its new position."""
+        """Return the number of the joint to move, and the joint's new position."""
         line = cast(Terminal, sys.stderr).last
         found = re.match(r"(?:move|put) (\S+) by hand (?:where it stands at )?(\S+)", line)
         assert found, line
@@ -98,8 +101,9 @@ class Hand:
 
 
 class Steady(Hand):
-    """A person who holds a joint at the new position until the joint has come to rest. stiffness N m/rad, damping N m
-    s/rad, seconds s."""
+    """A person who holds a joint at its new position until the joint rests. stiffness N m/rad, damping N m s/rad,
+    seconds s.
+    """
 
     stiffness, damping, seconds = 100.0, 10.0, 0.8
 

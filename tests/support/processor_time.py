@@ -1,7 +1,6 @@
-"""The cost of the tests: seconds of processor time of every row and of the programs that the row ran.
-
-Wall-clock time says little on a busy machine. The time of a program counts once the program has been waited for.
-`pytest --cpu` fails if a run costs more than `make test` may, and writes all figures to build/rows.json.
+"""The cost of the tests: seconds of processor time of every row, and of the programs that the row ran. On a busy
+machine wall-clock time depends on other programs. The time of a program counts after the test has waited for its end.
+`pytest --cpu` writes all figures to build/rows.json, and fails if a run costs more than `make test` may.
 """
 
 import json
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-ROW, FILE, ALL = 5.0, 20.0, 900.0  # s, the most that `make test` may take
+ROW, FILE, ALL = 5.0, 20.0, 900.0  # s, largest cost of `make test`
 
 
 def spent() -> float:
@@ -20,8 +19,10 @@ def spent() -> float:
 
 
 class ProcessorTime:
-    """Assigns every report of a test the seconds since the report before. Sums the seconds by row and by file at the
-    end."""
+    """A plugin that assigns the seconds since the previous report to each report of a test.
+
+    At the end it sums the seconds by row and by file.
+    """
 
     def __init__(self, config):
         self.config, self.last, self.rows = config, 0.0, Counter()
@@ -53,7 +54,7 @@ class ProcessorTime:
                 session.exitstatus = 1
 
     def beyond(self):
-        """Return rows, files and the whole run if they cost more than `make test` may."""
+        """Return the rows, files and runs that cost more than `make test` may."""
         return [f"{seconds:8.1f}  {name}, of {most:g}" for most, found in (
             (ROW, self.rows), (FILE, self.files()), (ALL, {"all": sum(self.rows.values())}))
             for name, seconds in found.items() if seconds > most]

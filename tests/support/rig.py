@@ -1,4 +1,4 @@
-"""A virtual board with its host, for tests, and variants, image and motions of the three-link arm."""
+"""A virtual board with its host for tests, and variants, image and motions of the three-link arm."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,13 +30,14 @@ def three_link() -> Mechanism:
 
 @cache
 def image(feedforward: bool = True) -> Path:
-    """Return the ELF file, built where the command line builds it."""
+    """Return the ELF file, built in the same folder as by the command line."""
     return platformio.build_image(three_link(), place(feedforward), feedforward=feedforward).elf
 
 
 def changed(name: str, joints: dict[str, dict[str, Any]] | None = None, **parts: Any) -> Mechanism:
-    """Return the three-link arm under another name. joints: changed fields of its joints. parts: changed fields of the
-    arm."""
+    """Return the three-link arm with another name. joints: changed fields of all joints. parts: changed fields of the
+    arm.
+    """
     mechanism = three_link()
     new = []
     for joint in mechanism.joints:
@@ -63,7 +64,7 @@ def short_motion() -> Trajectory:
 
 
 def long_motion() -> Trajectory:
-    """Return the 3 s of the experiment, which are more than the board's ring can hold."""
+    """Return the experiment's motion of 3 s, which is longer than the board's ring."""
     return Trajectory.load(ROOT / "mechanisms" / "three_link.csv", three_link())
 
 
@@ -76,8 +77,10 @@ def play(fault: str | None = None, *, motion: Trajectory | None = None, feedforw
 @contextmanager
 def connected(mechanism: Mechanism | None = None, elf: Path | None = None, plant: Plant | None = None, *,
               armed: bool = False) -> Iterator[tuple[VirtualBoard, Session]]:
-    """Connect a host to a virtual board. elf: the image; by default the one that all tests of this mechanism share.
-    plant: by default a rigid one. armed: bring the board to HOLD at its start, with brakes until the board is armed."""
+    """Connect a host to a virtual board. elf: the image, by default the image that all tests of this mechanism share.
+    plant: by default a rigid plant. armed: bring the board to HOLD at its start. Brakes hold the arm until the board is
+    armed.
+    """
     mechanism = mechanism or three_link()
     elf = elf or platformio.build_image(mechanism, ROOT / "build" / mechanism.name).elf
     with VirtualBoard(elf, mechanism, plant or Plant(mechanism)) as board:
@@ -94,7 +97,7 @@ def connected(mechanism: Mechanism | None = None, elf: Path | None = None, plant
 
 
 def arm(board: VirtualBoard, session: Session) -> None:
-    """Home the joints where they stand at the start, and arm the board."""
+    """Home the joints at their start, and arm the board."""
     session.home([joint.start for joint in board.mechanism.streamed])
     session.arm()
 
@@ -107,7 +110,6 @@ def pump(board: VirtualBoard, session: Session, times: int) -> None:
 
 
 def along_path(positions: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """Return the share of the way (T,) that positions (T, 3) have gone, and the largest distance from the straight
-    line, rad."""
+    """Return the share (T,) of the straight line at positions (T, 3), and the largest distance from the line, rad."""
     share = (positions - start()) @ REACH / (REACH @ REACH)
     return share, float(np.abs(positions - start() - share[:, None] * REACH).max())

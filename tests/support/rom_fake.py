@@ -1,5 +1,7 @@
-"""The boot loader in an STM32's ROM, as ST's AN3155 describes it, byte by byte. The state of the loader decides what a
-byte means. The fake has the calls of a serial port that the host uses."""
+"""A fake of the boot loader in an STM32's ROM, byte by byte after ST's AN3155.
+
+The loader's state decides the meaning of a byte. The fake has the calls of a serial port that the host uses.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,8 @@ COMMANDS = bytes([0x00, 0x01, 0x02, 0x11, 0x21, 0x31, 0x44, 0x63, 0x73, 0x82, 0x
 
 
 class RomFake:
-    """timeout: as pyserial's. flash: the content of the chip's flash. log: the commands received.
-
-    echo: the line sends every byte back. to_chip, to_host: change the bytes of each call on their way.
+    """The fake at a port. timeout: as in pyserial. flash: the content of the chip's flash. log: the received commands.
+    echo: true if the line sends every byte back. to_chip, to_host: functions that change the bytes of each call.
     """
 
     def __init__(self, chip: Chip, number: int | None = None, protected: bool = False, echo: bool = False) -> None:
@@ -58,7 +59,7 @@ class RomFake:
         pass
 
     def noise(self, data: bytes) -> None:
-        """Add bytes to the line that the chip has not sent."""
+        """Add bytes to the line as noise."""
         self._out += data
 
     def _say(self, data: bytes) -> None:
@@ -126,7 +127,7 @@ class RomFake:
             self._say(NACK)
             return
         if at % 8 or len(data) % 8 or any(self.flash[at:at + len(data)][i] != 0xFF for i in range(len(data))):
-            self._say(NACK)  # only erased flash takes data, in whole double words
+            self._say(NACK)  # only erased flash can be written, in whole double words
             return
         self.flash[at:at + len(data)] = data
         self.log.append(f"write {at:#x} {len(data)}")

@@ -1,5 +1,8 @@
-"""A chip behind a serial server (socket://). It first runs an image, if one is given. When the image has left for the
-boot loader in ROM, the loader answers. After its start, the flashed image answers."""
+"""A chip behind a serial server (socket://).
+
+If an image is given, the chip first runs this image. After the image has started the boot loader in ROM, the loader
+answers. After its start, the flashed image answers.
+"""
 
 import select
 import socket
@@ -12,8 +15,9 @@ from tests.support.rom_fake import RomFake
 
 
 class _Chip:
-    """running(flash): starts the image in the flash and returns its socket:// address. before: the image that runs
-    first."""
+    """The chip. running(flash): starts the image in the flash and returns the image's socket:// address. before: the
+    image that runs first.
+    """
 
     def __init__(self, fake: RomFake, running: Callable[[bytes], str], before: VirtualBoard | None) -> None:
         self.fake, self.running, self.before = fake, running, before
@@ -24,7 +28,7 @@ class _Chip:
         """Serve one host after the other."""
         while not self.stop.is_set():
             if select.select([self.server], [], [], 0.05)[0]:
-                with self.server.accept()[0] as host, suppress(ConnectionError):  # a host may leave in mid-sentence
+                with self.server.accept()[0] as host, suppress(ConnectionError):  # a host may disconnect at any byte
                     self.talk(host)
 
     def talk(self, host: socket.socket) -> None:

@@ -1,10 +1,7 @@
-"""Assigns each test row to one suite: `make test`, `make assure` or `make bench`.
-
-LONG: tests of tests/, or single rows of them, that take long. `make assure` runs them.
-
-HERE: parametrised tests whose rows each cost much and show the same for another mechanism, board or drive. The named
-rows stay, one of each kind, and `make bench` runs the other rows. A row is named as pytest shows it in brackets, and *
-stands for any text. A name that fits no row is an error.
+"""Assignment of each test row to one suite: `make test`, `make assure` or `make bench`. LONG: tests and rows of tests/
+that take long. `make assure` runs these. HERE: parametrised tests whose rows are expensive, and differ only in
+mechanism, board or drive. The named rows stay, one of each kind, and `make bench` runs the other rows. A row has the
+name that pytest shows in brackets, and * means any text. A name that fits no row is an error.
 """
 
 from fnmatch import fnmatchcase
@@ -137,7 +134,7 @@ LONG = frozenset(Path(__file__).with_name("long_rows.txt").read_text(encoding="u
 
 
 def leave_to_assure(items: list[pytest.Item], whole: bool) -> None:
-    """Mark tests and rows of tests/ that are too long for `make test`. whole: each name must fit a test."""
+    """Mark tests and rows of tests/ that are too long for `make test`. whole: true if each name must fit a test."""
     found, files = set(), set()
     for item in items:
         name = item.nodeid.removeprefix("tests/")
@@ -152,8 +149,9 @@ def leave_to_assure(items: list[pytest.Item], whole: bool) -> None:
 
 
 def leave_to_bench(items: list[pytest.Item], whole: bool) -> None:
-    """Mark the rows that HERE does not name. whole: all tests of each file are there, so that each name must fit a
-    row."""
+    """Mark the rows that HERE does not name. whole: true if the run has all tests of each file, so that each name must
+    fit a row.
+    """
     named = {(test, row) for test, rows in HERE.items() for row in rows}
     files, found = set(), set()
     for item in items:

@@ -1,4 +1,4 @@
-"""Motions as the step sees them, with positions at the middles of the ticks."""
+"""Motions in the samples of the step: positions at the middles of the ticks."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -24,7 +24,7 @@ def sprung(mechanism: Mechanism) -> Mechanism:
 
 
 def slides(model: Model) -> Array:
-    """Return a scale (n,) for random positions: 1 for a joint that turns, 0.1 for a joint that slides."""
+    """Return a factor (n,) on random positions: 1 for a joint that turns, 0.1 for a joint that slides."""
     return np.array([0.1 if b.prismatic else 1.0 for b in model.bodies])
 
 
@@ -48,8 +48,7 @@ def middles(model: Model, duration: float) -> Array:
 
 def sampled_quintic(model: Model, start: ArrayLike, end: ArrayLike, duration: float = 1.0) -> Array:
     """Return a quintic from rest to rest at s_-1..s_N, (N+2, J). The two samples outside lie on the polynomial too.
-
-    A motion at rest there would show the jump of its jerk in the first and last torque, as M jerk dt / 48.
+    With rest there, the jump of the jerk would add M jerk dt / 48 to the first and last torque.
     """
     start, end = np.asarray(start, float), np.asarray(end, float)
     s = middles(model, duration)[:, None] / duration

@@ -1,4 +1,4 @@
-"""Virtual servos on the wire of the application over a chip of variables. The servos have another clock."""
+"""Virtual servos on the wire of the application. Variables replace the chip, and the servos have another clock."""
 
 import math
 from dataclasses import replace
@@ -79,7 +79,9 @@ def arm(board: str = "f405rg-6", feedforward: bool = True, cutoff: bool = True) 
 
 class Served(App):
     """The application with its servos, run tick by tick. angle: angle of each servo's output, rad, set by the test.
-    spoil: changes the bytes that come back in a tick. packets: all packets to servos. byte: time of a byte, s."""
+    spoil: function that changes the bytes that come back in a tick. packets: all packets to servos. byte: time of a
+    byte, s.
+    """
 
     byte, framing = BYTE, FAMILY.framing
 
@@ -122,7 +124,7 @@ class Served(App):
         return record
 
     def _pass_a_tick(self) -> None:
-        """Carry the bytes of a tick. Bytes that are late for its end are lost here."""
+        """Carry the bytes of a tick. Bytes after the end of the tick are lost."""
         size = self.lib.fake_wire_sent(0, self.buffer)
         self.sent, self.came = bytes(self.buffer)[:size], b""
         self.line.sent(self.sent, self.byte)
@@ -146,9 +148,9 @@ class Served(App):
 
     @property
     def found(self) -> np.ndarray:
-        """Positions of the joints on the board, rad."""
+        """Return the positions of the joints on the board, rad."""
         return np.array(self.see().position) / 2.0**32 * math.tau
 
     def place(self, name: str, counts: float) -> None:
-        """Turn an output to a count, 2048 in the middle."""
+        """Turn an output to a count. 2048 is the middle."""
         self.angle[name] = (counts - TURN // 2) * math.tau / TURN

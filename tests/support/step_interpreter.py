@@ -1,4 +1,4 @@
-"""Runs the graph of a step in float64, statement by statement: the recursions without any C."""
+"""An interpreter of a step's graph in float64, statement by statement: the recursions without C."""
 
 import math
 from itertools import pairwise
@@ -12,7 +12,7 @@ from femtorque.codegen.step.spatial import SpatialStep
 
 
 class Interpreter:
-    """A step's graph in float64; frames are turned exactly."""
+    """A step's graph in float64. The rotations of frames are exact."""
 
     def __init__(self, step: SpatialStep | PlanarStep | NewtonEulerStep) -> None:
         self.graph_step, self.tree, self.graph = step, step.tree, step.graph
@@ -73,6 +73,6 @@ class Interpreter:
             return float({"x": at[0], "y": at[1], "ax": change[0], "ay": change[1]}[e.part])
         step = self.graph_step
         assert isinstance(step, SpatialStep | NewtonEulerStep)
-        back = 1.0 if isinstance(step, SpatialStep) else 2.0  # half-way, or where the body was before
+        back = 1.0 if isinstance(step, SpatialStep) else 2.0  # half-way, or the body's previous place
         angle = self._theta(j, self.q_next - back * self.u)
         return step.reach[j] * (math.cos(angle) if e.part == "c" else math.sin(angle))

@@ -1,7 +1,6 @@
-"""Shared parts of all tests.
-
-Linear algebra runs in one thread. The matrices are small, and threads that wait for each other cost more than they
-bring, most of all when tests run in parallel. The number of threads must be set before NumPy is imported.
+"""Shared parts of all tests. Linear algebra runs in one thread. The matrices are small, and threads that wait for each
+other cost more than they save, most of all in parallel tests. The number of threads must be set before NumPy is
+imported.
 """
 
 import os
@@ -27,7 +26,7 @@ from tests.support import emitted_once, rows  # noqa: E402
 from tests.support.processor_time import ProcessorTime  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
-HANG = 600.0  # s until a test that waits for another process gives up; no result depends on it
+HANG = 600.0  # s until a test stops waiting for another process; no result depends on this time
 LONG = (  # files of more than 6 s of processor time (--cpu), the longest first
     "test_drives", "test_lab", "test_identify_arms", "test_mutants", "test_discrete_flexible", "test_current",
     "test_web", "test_platformio", "test_bringup_gears", "test_bringup_servos", "test_verify", "test_closed_plan",
@@ -44,7 +43,7 @@ LONG = (  # files of more than 6 s of processor time (--cpu), the longest first
 
 
 def until(true: Callable[[], bool], look_s: float = 0.05) -> None:
-    """Wait until another process or thread has made `true` true. look_s: the time between two looks."""
+    """Wait until another process or thread has made `true` true. look_s: the time between two calls of `true`."""
     end = time.monotonic() + HANG
     while not true():
         assert time.monotonic() < end
@@ -57,8 +56,10 @@ if hypothesis.settings.get_current_profile_name() == "default":
 
 
 def pytest_sessionstart(session):
-    """Let each worker import other test files first. pytest's rewriting of asserts costs more than all imports, and its
-    bytecode serves the other workers."""
+    """Let each worker import other test files first. pytest's rewriting of asserts costs more than all imports.
+
+    The other workers use the resulting bytecode.
+    """
     worker = getattr(session.config, "workerinput", None)
     if worker and not sys.dont_write_bytecode:
         files = [path for folder in session.config.args for path in sorted(Path(folder).rglob("test_*.py"))]
@@ -68,8 +69,10 @@ def pytest_sessionstart(session):
 
 
 def pytest_collection_finish():
-    """Freeze the objects of the tests. They stay until the end, so the garbage collector need not look at them
-    again."""
+    """Freeze the objects of the tests.
+
+    These objects stay until the end, so the garbage collector need not examine them again.
+    """
     gc.collect()
     gc.freeze()
 
@@ -85,7 +88,7 @@ def pytest_configure(config):
 
 @pytest.hookimpl(tryfirst=True)  # before marks choose tests
 def pytest_collection_modifyitems(config, items):
-    """Put files that take long first. If such a file began last, all but one processor would wait for it."""
+    """Put long files first. If a long file began last, all but one processor would wait for it."""
     for item in items:
         if item.path.is_relative_to(ROOT / "assurance"):
             item.add_marker(pytest.mark.assure)
@@ -97,8 +100,7 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.fixture
 def here(capfd, monkeypatch):
-    """Run a verb as a user types it, in the checkout. It runs in this process, which has already imported
-    everything."""
+    """Run a verb in the checkout like a user. It runs in this process, which has already imported everything."""
     monkeypatch.chdir(ROOT)
 
     def run(*arguments):
@@ -110,7 +112,7 @@ def here(capfd, monkeypatch):
 
 
 class PatientClock(WallClock):
-    """A slow clock for a host. With it the host finds no other process late that a busy machine delays."""
+    """A slow clock for a host. A process that a busy machine delays is then not late for this host."""
 
     def now(self) -> float:
         return super().now() / 100.0
@@ -118,5 +120,8 @@ class PatientClock(WallClock):
 
 @pytest.fixture
 def patient(monkeypatch):
-    """Give the slow clock to hosts in this process whose board is in another thread or process. They move nothing."""
+    """Give the slow clock to hosts in this process whose board is in another thread or process.
+
+    These hosts move nothing.
+    """
     monkeypatch.setattr(link, "WallClock", PatientClock)

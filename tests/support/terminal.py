@@ -1,4 +1,4 @@
-"""A shell in a pseudo-terminal of a given size. Tests type into it as a user does and read the text that it shows."""
+"""A shell in a pseudo-terminal of a given size. Tests type into this terminal like a user, and read its text."""
 
 import fcntl
 import os
@@ -22,7 +22,7 @@ CTRL_C = "\x03"
 
 
 class Terminal:
-    """Takes lines and returns text. fd: the terminal's other end."""
+    """A terminal that takes lines and returns text. fd: the terminal's other end."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
@@ -43,13 +43,12 @@ class Terminal:
         return shown
 
     def begin(self, line: str) -> None:
-        """Type a line and leave it to run."""
+        """Type a line, and do not wait for its end."""
         self.keys(line + "\n")
         self.until(line[-40:])
 
     def type(self, line: str) -> tuple[int, str]:
-        """Type a line. Return its exit status and the text that it showed. A line that was drawn over has its last
-        text."""
+        """Type a line. Return the exit status and the shown text. A line that was drawn over has its last text."""
         self.begin(line)
         shown = self.until(PROMPT)
         self.keys("echo $?\n")

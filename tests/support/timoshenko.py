@@ -1,9 +1,10 @@
-"""Natural frequencies of a uniform beam with shear, in closed form: Timoshenko's equations without rotary inertia.
+"""Natural frequencies of a uniform beam with shear in closed form, from Timoshenko's equations without rotary inertia.
 
     EI theta'' + GA_s (w' - theta) = 0,    GA_s (w' - theta)' = -rho W^2 w
 
-theta is the slope of the section. With a = rho W^2 / GA_s and b = rho W^2 / EI follows w'''' + a w'' - b w = 0. w is a
-sum of cosh, sinh, cos and sin, and theta' = w'' + a w. The shear force EI theta'' equals -GA_s (w' - theta).
+theta is the slope of the section. With a = rho W^2 / GA_s and b = rho W^2 / EI these equations give w'''' + a w'' - b w
+= 0. w is a sum of cosh, sinh, cos and sin, and theta' = w'' + a w. The shear force EI theta'' equals -GA_s (w' -
+theta).
 """
 
 import numpy as np

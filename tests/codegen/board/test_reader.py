@@ -1,4 +1,4 @@
-"""Boards: allowed files, conflicts, and every number of ft_board.h."""
+"""Tests of boards: allowed files, conflicts, and every number of ft_board.h."""
 
 import itertools
 import re
@@ -45,7 +45,7 @@ def at(mechanism: Mechanism, rate_hz: int = 1000, pwm_hz: int = 20000) -> Mechan
 
 
 def defines(header: str) -> dict[str, str]:
-    """Return name -> text of every one-line macro."""
+    """Return {name: text} of every one-line macro."""
     return {m[1]: m[2].split("/*")[0].strip() for m in re.finditer(r"^#define (\w+) (.+)$", header, re.M)}
 
 
@@ -129,7 +129,7 @@ def walk(node, path=()):
 
 @pytest.mark.parametrize("name", boards.board_names())
 def test_two_users_of_one_pin_are_always_named_both(name, monkeypatch):
-    """Give every user the pin of every other user: the line names the pin and both users."""
+    """Give every user the pin of every other user. The refusal names the pin and both users."""
     raw = tomllib.loads((ROOT / "firmware" / "boards" / f"{name}.toml").read_text(encoding="utf-8"))
     path = boards.BOARDS / f"{name}.toml"
     pins = list(walk(raw))
@@ -175,7 +175,7 @@ def test_wrong_files_of_the_other_boards_are_refused(tmp_path, name, old, new, m
     refuses(tmp_path, name, old, new, message)
 
 
-# ST's signal of every pin of every board. ST's pin data, Zephyr's and stm32duino's tables agree.
+# ST's signals of all pins of all boards. ST's pin data and the tables of Zephyr and stm32duino agree.
 SIGNALS = {
     # standard_robot.ioc of RoboMaster's examples; functions: DS8626 table 9
     "robomaster-c": "PD1 CAN1_TX 9, PD0 CAN1_RX 9, PB6 CAN2_TX 9, PB5 CAN2_RX 9, PG14 USART6_TX 8, PG9 USART6_RX 8, "
@@ -246,7 +246,7 @@ direction = "PA7"
 
 
 def test_a_new_board_is_one_file(tmp_path, monkeypatch, three_link):
-    """The board's image is built, starts, arms and moves three joints on the virtual board, without any other new file.
+    """The board's image is built, and moves three joints on the virtual board, without any other new file.
     """
     monkeypatch.setattr(boards, "BOARDS", tmp_path)
     (tmp_path / "mine.toml").write_text(NEW_BOARD, encoding="utf-8")
@@ -288,13 +288,16 @@ def test_timer_update_and_control_tick_last_the_same_number_of_cycles(three_link
     tick = number(header["FT_TICK_CYCLES"])
     assert (alignment, mode, start, outputs, protection) == ("FT_CENTRED", "FT_HIGH_FIRST", "0", "0x7u", "FT_BREAK")
     assert int(top) * (int(repetition) + 1) == tick == 168_000_000 // rate_hz
-    assert int(repetition) % 2 == 1 and int(repetition) <= 255  # odd: always at the same turning point
+    assert int(repetition) % 2 == 1 and int(repetition) <= 255  # odd, so always at the same turning point
     assert 168_000_000 / (2 * int(top)) == pwm_hz and int(top) <= 0xFFFF
     assert number(header["FT_TICK_CYCLES_HSI"]) == 16_000_000 // rate_hz
 
 
 def test_timers_of_a_board_are_updated_together(three_link):
-    """TIM1 counts up and down, TIM15 only up. From their start values, both have the same way to the first update."""
+    """TIM1 counts up and down, TIM15 only up.
+
+    Both take the same number of clocks from their start to the first update.
+    """
     joints = [replace(j, motor=replace(j.motor, channel=c)) if j.motor else j
               for j, c in zip(three_link.joints, (0, 3, 5), strict=True)]
     board = boards.load_board("nucleo-g474re-6")
@@ -328,7 +331,7 @@ def test_rates_that_do_not_divide_name_the_nearest_that_does(three_link, rate_hz
 
 
 def test_a_timer_that_makes_the_tick_alone_takes_the_nearest_rate_that_does():
-    """No joint is on PWM, so pwm_hz is free: 12 500 Hz give 125 whole periods per tick."""
+    """No joint is on PWM, so pwm_hz is free. 12 500 Hz give 125 whole periods per tick."""
     arm = load_mechanism(ROOT / "mechanisms" / "damiao_arm.toml")
     text = board_header.render(at(arm, 100, 20000), boards.load_board("f405rg-4"))["ft_board.h"]
     assert "PWM: 12500 Hz" in text and timers(text)["TIM8"][2:5] == ("6720", "0", "249")
@@ -361,8 +364,11 @@ def test_watchdog_outlasts_the_tick_on_the_fastest_part_and_bites_on_the_slowest
     ("cubemars", "nucleo-g474-can", 0), ("cubemars", "robomaster-c", 0), ("cubemars", "f405rg-4", 0),
     ("mini-cheetah", "nucleo-g474-can", 0), ("odrive_arm", "f405rg-4", 0), ("odrive_arm", "robomaster-c", 0)])
 def test_the_watchdog_stops_in_a_debuggers_halt_only_where_nothing_goes_on_in_it(arm, name, stops):
-    """The verdicts follow makers' documents. Feetech's servos and CubeMars' drives have no time limit; an ODrive's and
-    a mini-cheetah's may be off; the board sets a Damiao's."""
+    """The verdicts follow makers' documents.
+
+    Feetech's servos and CubeMars' drives have no watchdog. An ODrive and a mini-cheetah have a watchdog that may be
+    off. The board sets a Damiao's watchdog.
+    """
     file = ROOT / "mechanisms" / f"{arm}.toml"
     mechanism = load_mechanism(file) if file.exists() else described(arm)
     mechanism = replace(mechanism, board=replace(mechanism.board, use=name))
@@ -380,7 +386,7 @@ def test_joints_take_timers_and_pins_of_their_motor_channel(three_link):
     assert re.findall(r"FT_STAGE\(FT_SIGN_MAGNITUDE, &TIM8->CCR\[(\d)\], 0, 0, 4200, (\d), (\d+), false\) /\* (\w+)",
                       header) == [
         ("3", "1", "15", "shoulder"), ("0", "1", "12", "elbow"), ("1", "1", "13", "wrist")]
-    assert "TIM3" not in header and "PC8" not in header  # unused timers and pins stay untouched
+    assert "TIM3" not in header and "PC8" not in header  # the image does not set up unused timers and pins
 
 
 def test_channel_beyond_the_board_and_channel_used_twice_are_refused(three_link):

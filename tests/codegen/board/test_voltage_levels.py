@@ -1,4 +1,4 @@
-"""Encoder inputs and servo wires that bear 5 V, by the pin tables of ST's data sheets."""
+"""Tests of encoder inputs and servo wires at 5 V, by the pin tables of ST's data sheets."""
 
 from dataclasses import replace
 

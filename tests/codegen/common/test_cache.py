@@ -1,5 +1,7 @@
-"""The cache: each entry is made once, also by concurrent processes; it is complete, also after a kill; the size is
-bounded."""
+"""Tests of the cache.
+
+Concurrent processes make each entry once, an entry is complete also after a kill, and the size is bounded.
+"""
 
 import os
 import signal
@@ -36,7 +38,7 @@ def test_keys_tell_the_same_text_at_other_places_apart():
 
 
 def test_one_of_many_that_ask_at_once_makes_it():
-    """Threads suffice: the lock is a file's, as between processes."""
+    """Threads suffice here, because the lock is a file, as between processes."""
     made = []
 
     def make(entry: Path) -> None:
@@ -77,7 +79,7 @@ def test_who_is_killed_leaves_no_entry_and_no_lock_and_what_is_left_is_removed(f
     assert len(left) == 1
     assert (cache.kept("key", write("whole")) / "it").read_text() == "whole"
     cache.kept("00", write("it"))
-    assert left[0].is_dir()  # another process may be writing it
+    assert left[0].is_dir()  # another process may be writing this entry
     begun = left[0].stat().st_mtime - 2.0 * 3600.0
     os.utime(left[0], (begun, begun))
     cache.kept("001", write("it"))
@@ -94,7 +96,7 @@ def test_one_that_is_not_whole_is_made_anew():
 
 
 def test_who_is_late_takes_what_the_other_has_made(monkeypatch):
-    """Without its file a lock is lost, and two processes may make the same entry."""
+    """If the lock's file is deleted, two processes may make the same entry."""
 
     def make(entry: Path) -> None:
         cache._make(cache.entry_of("key"), write("theirs"))
@@ -122,7 +124,7 @@ def test_what_was_used_within_the_hour_stays_however_much_it_is(folder, monkeypa
 
 
 def test_what_another_user_has_made_is_refused(folder, monkeypatch):
-    """The program loads and runs entries: libraries, images, programs."""
+    """The program loads and runs entries (libraries, images, programs), so entries of other users are dangerous."""
     cache.kept("key", write("whole"))
     monkeypatch.setattr(cache, "_user", lambda: os.getuid() + 1)
     for use in (lambda: cache.kept("key", write("ours")), lambda: cache.found("key"),

@@ -1,4 +1,4 @@
-"""Records of complete, damaged, truncated and oversized MCAP files."""
+"""Tests of complete, damaged, truncated and oversized MCAP files."""
 
 import struct
 import tracemalloc
@@ -85,7 +85,7 @@ def chunk(data, compression, size, crc=None):
 
 @pytest.mark.parametrize("told", [2**40, 2**27, 100])
 def test_what_would_unpack_to_more_than_it_may_is_not_unpacked(tmp_path, told):
-    """A gigabyte of zeros is 30 kB, with any declared size."""
+    """A gigabyte of zeros has 30 kB when packed, and may declare any size."""
     bomb = zstandard.ZstdCompressor().compress(bytes(2**30))
     path = tmp_path / "bomb.mcap"
     path.write_bytes(MAGIC + chunk(bomb, "zstd", told))

@@ -1,4 +1,4 @@
-"""Results that are stored in their object."""
+"""Tests of results that are stored in their object."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Factors of small matrices and elementary functions, compared with LAPACK's and the C library's."""
+"""Comparison of small matrices' factors and elementary functions with LAPACK and the C library."""
 
 import math
 

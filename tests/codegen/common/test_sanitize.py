@@ -1,4 +1,4 @@
-"""Rounding residue is neither emitted nor printed."""
+"""Tests that rounding residue is neither emitted nor printed."""
 
 import math
 import re

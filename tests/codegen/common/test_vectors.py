@@ -1,4 +1,4 @@
-"""Products of vectors, compared bit for bit with NumPy's."""
+"""Comparison of products of vectors with NumPy's, bit for bit."""
 
 import gc
 

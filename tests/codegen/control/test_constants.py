@@ -1,7 +1,6 @@
-"""The firmware's constants for a mechanism, compared with a calculation by hand from the file.
-
-The tests do not call the code that makes the constants. They read ft_config.h and .c like a compiler. They repeat the
-numbers of the files; numbers without a key are those of the pages.
+"""Comparison of the firmware's constants with a calculation by hand from the mechanism file. The tests do not call the
+code that makes the constants. They read ft_config.h and .c like a compiler. They repeat the numbers of the mechanism
+files. Numbers without a key come from the documentation.
 """
 
 import math
@@ -75,7 +74,7 @@ def _written(folder, text: str) -> tuple[str, str]:
 
 
 def _value(text: str) -> float:
-    """Return a number of C without the macros around it; for a rule, return its place among the rules."""
+    """Return a number of C without the macros around it. For the name of a rule, return its place among the rules."""
     if text.startswith("FT_RULE_"):
         return ["EQUAL", "ALIKE", "PLACE", "AT_MOST", "AT_LEAST"].index(text.removeprefix("FT_RULE_"))
     found = re.search(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?", re.sub(r"\b(?:INT|UINT)\d+_C\b|FT_\w+", "", text))
@@ -118,13 +117,13 @@ def test_a_joint_that_a_motor_turns_directly():
         "ku": 35.4 * TURN, "kv": 2.0 * 1.62 * 1000.0, "ki": 0.0,
         "rotor": 2.0 * 3e-3 * 1000.0**2, "viscous": 2e-3 * 1000.0,
         "coulomb": 0.02, "coulomb_slope": 0.02 * 1000.0 / (2.0 * 0.01), "coulomb_width": 0.01 / 1000.0,
-        "effort": 4.5,  # less than 0.35 * 24 / 1.6 = 5.25 N m at rest
+        "effort": 4.5,  # less than the stall torque 0.35 * 24 / 1.6 = 5.25 N m
         "resistance": 1.6 / 0.35, "inductance": 2.5e-3 * 1000.0 / 0.35, "back_emf": 0.35 * 1000.0,
         "speed": 8.0,
         "overspeed": (1.25 * 8.0 + 4.0 * one) / 2000.0, "rest": max(0.02 * 8.0, 2.0 * one) / 2000.0,
         "span": math.pi / 2.0,
         "following": round(2.0 * 4.5 / 35.4 / TURN), "start": round(0.01 / TURN),
-        "step": 2**19 * 2**11,  # 2^32 / 8192 wire steps per count, and the free digits of 32 bits
+        "step": 2**19 * 2**11,  # 2^32 / 8192 wire steps per count; the free digits of 32 bits are fine digits
         "counts": math.ceil(2.0 * 8.0 / 1000.0 / count) + 4,
         "lower": math.floor(-3.1 / (256.0 * TURN)), "upper": math.ceil(3.1 / (256.0 * TURN)),
         "room": math.ceil(3.1 / (256.0 * TURN)) - math.floor(-3.1 / (256.0 * TURN)),
@@ -134,7 +133,7 @@ def test_a_joint_that_a_motor_turns_directly():
 def test_a_joint_that_slides_with_its_encoder_at_the_motor_behind_a_gear(slider):
     count = 2.0 * math.pi / (1000 * 80.0)  # the motor turns 80 rad per metre
     constant = 0.05 * 80.0  # N/A
-    effort = constant * 12.0 / 2.0  # at rest; the file sets no limit
+    effort = constant * 12.0 / 2.0  # stall torque, because the file sets no limit
     one = _observed(40.0, 500.0, count)
     assert effort == 24.0
     _same(_rows(slider, "ft_joint")[0], {
@@ -162,7 +161,7 @@ def test_a_joint_without_a_channel_has_no_feedback_and_no_watch():
 
 
 def test_the_modes_of_the_lab_of_a_joint_that_turns():
-    """Defaults: 0.25 of the velocity for FLOAT, 0.1 for a jog, 0.3 of the effort for experiments."""
+    """The defaults are 0.25 of the velocity for FLOAT, 0.1 of it for a jog, and 0.3 of the effort for experiments."""
     count = 2.0 * math.pi / 8192
     far = 1.1 * 6.2
     _same(_rows(_given("three_link"), "ft_lab_joint")[0], {
@@ -186,19 +185,18 @@ def test_the_modes_of_the_lab_of_a_joint_that_slides_to_its_stop(slider):
 
 
 def test_how_fast_a_joint_follows_and_lies_down_and_for_how_long(slider):
-    """The motor has 0.05 x 80 = 4 N/A. It gives 4 x 12 / 2 = 24 N at rest and loses 4^2 / 2 = 8 N per m/s.
-
-    The file's velocity of 0.5 m/s is less than 0.8 of the no-load speed, 12 / 4 = 3 m/s. There friction and motor take
-    3 x 0.5 + 8 x 0.5 = 5.5 N, less than half of the 24 - 4 - 2 = 18 N that dry friction leaves. The remaining 12.5 N
-    accelerate 2 kg, to whose force the gear adds a tenth, and a rotor of 2e-6 x 80^2 = 0.0128 kg. 12.5 / 2.2128 = 5.649
-    m/s^2, built up in 50 ms: 112.98 m/s^3. The constants keep three digits.
+    """The motor has 0.05 x 80 = 4 N/A. It gives 4 x 12 / 2 = 24 N at rest and loses 4^2 / 2 = 8 N per m/s. The file's
+    velocity of 0.5 m/s is less than 0.8 of the no-load speed 12 / 4 = 3 m/s. At 0.5 m/s friction and motor take 3 x 0.5
+    + 8 x 0.5 = 5.5 N. This is less than half of the 24 - 4 - 2 = 18 N that dry friction leaves. The remaining 12.5 N
+    accelerate 2 kg with the gear's addition of a tenth, and a rotor of 2e-6 x 80^2 = 0.0128 kg. 12.5 / 2.2128 = 5.649
+    m/s^2, built up in 50 ms, gives 112.98 m/s^3. The constants keep three digits.
     """
     follows, lies = (_rows(slider, table)[0] for table in ("ft_follow_joint", "ft_park_joint"))
     for row, share in ((follows, 1.0), (lies, 0.2)):
         assert (row["velocity"], row["acceleration"], row["jerk"]) == pytest.approx(
             (share * 0.5, share * 5.64, share * 112.0), rel=1e-4)
         assert (row["lower"], row["upper"]) == (round((-0.25 + 1e-5) * 2**28), round((0.4 - 1e-5) * 2**28))
-    # 0.65 m at 0.1 m/s, to 1.128 m/s^2, to 22.4 m/s^3; 1.5 times that and 0.5 s
+    # 0.65 m at 0.1 m/s, 1.128 m/s^2, 22.4 m/s^3; then 1.5 times this time, plus 0.5 s
     longest = 0.65 / 0.1 + 0.1 / 1.128 + 1.128 / 22.4
     assert _defined(slider, "FT_PARK_TICKS") == [math.ceil((1.5 * longest + 0.5) * 500.0)]
     assert f"INT64_C({round(-0.2 * 2**28)})" in slider[1].split("ft_park_pose[")[1]
@@ -228,12 +226,12 @@ def test_what_a_joint_feels_as_a_touch(slider, tmp_path):
     row = _rows(slider, "ft_contact_joint")[0]
     noise = row.pop("torque") - 0.02 * 24.0 - 2.0 * 8.4
     assert noise == pytest.approx(6.0 * _felt(500.0, 40.0, 2.0 * math.pi / 80000.0, 2.0128, 8.0), rel=0.03)
-    # R/L dt = 2 / 1e-3 / 500 = 4 time constants per tick; back-EMF 4 V s/m over 0.5 V/N
+    # R/L dt = 2 / 1e-3 / 500 = 4 time constants per tick; back-EMF of 4 V s/m, divided by 0.5 V/N
     held = {"per_volt": -2.0, "damping": 4.0**2 / 2.0 * 500.0, "kept": math.exp(-4.0),
             "part": (1.0 - math.exp(-4.0)) / 4.0, "velocity": 0.0, "acceleration": 0.0, "delay": 2}
     _same(row, held)
     told = SLIDER.replace("gains = {", "contact = { torque = 7.0, velocity = 3.0, acceleration = 0.5 }\ngains = {")
-    # of u + u' = v dt, and of u - u' = a dt^2 / 2
+    # factors on u + u' = v dt and on u - u' = a dt^2 / 2
     _same(_rows(_written(tmp_path, told), "ft_contact_joint")[0],
           held | {"torque": 7.0, "velocity": 3.0 * 500.0, "acceleration": 0.5 * 2.0 * 500.0**2})
     opens = math.ceil(0.0501 * 500.0) + 1 + 2  # the brakes, as below
@@ -268,11 +266,11 @@ def test_numbers_of_the_whole_mechanism(slider):
              "FT_BUS_DRIVES", "FT_BRAKE", "FT_OVERLAY")
     assert _defined(three, *flags) == [1, 0, 1, 1, 1, 0, 0, 0, 0]
     assert _defined(slider, *flags) == [1, 1, 1, 1, 1, 0, 0, 1, 1]
-    awake = 2  # this board's bridges wake up in 2 ms: one tick, plus one that may have begun
+    awake = 2  # this board's bridges wake up in 2 ms: one tick, plus the tick that has begun
     assert _defined(slider, "FT_BRAKE_OPENS", "FT_BRAKE_CLOSES") == [math.ceil(0.0501 * 500.0) + 1 + awake, 50 + 1]
     assert _defined(slider, "FT_OVERLAY_LEAST", "FT_OVERLAY_MOST") == [math.ceil(0.3 * 64.0), math.floor(2.5 * 64.0)]
     high = [(text, volts) for text, volts in ((three, 24.0), (slider, 12.0))]
-    # f405rg-4 measures up to 3.3 V times its divider, less than 1.3 times 24 V
+    # f405rg-4 measures up to 3.3 V times its divider, which is less than 1.3 times 24 V
     assert all(1.1 * volts <= _defined(text, "FT_BUS_HIGH")[0] <= 1.3 * volts * (1.0 + 1e-6) for text, volts in high)
     assert _defined(slider, "FT_BUS_HIGH") == pytest.approx([1.3 * 12.0])
 
@@ -303,7 +301,7 @@ def test_what_is_done_about_faults(slider):
 
 
 def test_a_drive_on_a_bus():
-    """Damiao's manual of the DM4310: 12.5 rad, 30 rad/s, 10 N m; TIMEOUT counts 50 us."""
+    """By Damiao's manual the DM4310 has 12.5 rad, 30 rad/s and 10 N m, and TIMEOUT counts 50 us."""
     rows = _rows(_given("damiao_arm"), "ft_drive")
     assert [row["joint"] for row in rows] == [0, 1, 2] and [row["id"] for row in rows] == [1, 2, 3]
     _same(rows[2], {
@@ -334,9 +332,9 @@ def test_a_servo_on_a_wire():
         assert [r["number"] for r in own if r["writes"]] == [55, 33, 7]
     assert _defined(_given("so101_sts"), "FT_BUS_DRIVES", "FT_BUSES", "FT_WIRES", "FT_WIRE_MOST") == [6, 1, 1, 6]
     assert _rows(_given("so101_sts"), "ft_joint")[0]["count"] == pytest.approx(2.0 * math.pi / 4096, rel=1e-7)
-    # 0.8 of its 4.71 rad/s without load, three digits
+    # 0.8 of 4.71 rad/s without load, to three digits
     assert _rows(_given("so101_sts"), "ft_follow_joint")[0]["velocity"] == pytest.approx(3.76, rel=1e-4)
-    # 5 ticks or 5 ms, 10 ticks or 20 ms: at 400 and 1000 Hz; five of ODrive's heartbeats, one each 10 ms
+    # 5 ticks or 5 ms, and 10 ticks or 20 ms, at 400 and 1000 Hz; ODrive: five heartbeats of 10 ms
     for name, watchdog in (("so101_sts", 25), ("damiao_arm", 20)):
         assert _defined(_given(name), "FT_SILENT_TICKS", "FT_WATCHDOG_MS") == [5, watchdog]
     assert _defined(_given("odrive_arm"), "FT_BEAT_TICKS") == [50]

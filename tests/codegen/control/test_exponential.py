@@ -1,4 +1,4 @@
-"""The matrix exponential, compared with SciPy's."""
+"""Comparison of the matrix exponential with SciPy's."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,8 @@ def test_random_matrices(size):
 @pytest.mark.parametrize("mass", [1e-6, 1.0, 1e6])
 @pytest.mark.parametrize("frequency", [0.0, 1.0, 3e4])
 def test_an_oscillator_in_any_units(mass, frequency):
-    """q'' = f/m - w^2 q under a constant force has a closed form: sine, cosine and their integral, in every unit."""
+    """q'' = f/m - w^2 q under a constant force has a closed form in every unit: sine, cosine and the integral of both.
+    """
     dt, w = 1e-3, frequency
     A = np.array([[[0.0, 1.0, 0.0], [-w**2, 0.0, 1.0 / mass], [0.0, 0.0, 0.0]]])
     s, c = (np.sin(w * dt) / w, np.cos(w * dt)) if w else (dt, 1.0)

@@ -1,4 +1,4 @@
-"""Gains, compared with the sampled loop in the time domain."""
+"""Comparison of gains with the sampled loop in the time domain."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -27,10 +27,9 @@ def with_gains(model: Model, gains: dict[str, Gains], factor: float = 1.0) -> Mo
 
 
 def growth_in_time(model: Model, pose: np.ndarray, lead: int, ticks: int = 12_000, finer: int = 500) -> float:
-    """Return the growth per tick of a small error in the running loop: motors and plant by Heun's rule, the law once
-    per tick.
-
-    The code follows the equations of law, observer and motor, and shares nothing with the stability analysis.
+    """Return the growth per tick of a small error in the running loop. Heun's rule moves motors and plant, and the
+    control law runs once per tick. The code follows the equations of law, observer and motor, and shares nothing with
+    the stability analysis.
     """
     n, dt = model.n, model.dt
     oracle = pinocchio_model(model)

@@ -1,4 +1,4 @@
-"""Bits of a CAN bus, by the arithmetic of the clocks."""
+"""Tests of a CAN bus's bit timing, by arithmetic of clocks."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from femtorque.codegen.drive.bit_timing import DATA_BITRATES, BitTiming, timings
 from femtorque.codegen.drive.catalogue import DRIVES, FAMILIES
 from tests.support.bus_arm import described
 
-SLOWEST_LOOP = 255e-9  # s, ISO 11898-2:2016: of a transceiver for CAN FD
+SLOWEST_LOOP = 255e-9  # s, loop delay of a transceiver for CAN FD: ISO 11898-2:2016
 
 
 def controller(board: str) -> Can:
@@ -20,8 +20,8 @@ def controller(board: str) -> Can:
 
 
 @pytest.mark.parametrize(("rate", "made"), [
-    (2_000_000, BitTiming(5, 12, 4, 4)),  # 85 clocks = 5 x 17: one quantum a clock or two does not reach so far
-    (2_500_000, BitTiming(2, 25, 8, 8)),  # 68 = 2 x 34, and not 17 x 4, whose sample point alone is nearer to 0.75
+    (2_000_000, BitTiming(5, 12, 4, 4)),  # 85 clocks = 5 x 17, more than one or two clocks a quantum allow
+    (2_500_000, BitTiming(2, 25, 8, 8)),  # 68 = 2 x 34, although 17 x 4 is sampled nearer to 0.75
     (5_000_000, BitTiming(1, 25, 8, 8)),
     (3_200_000, None), (4_000_000, None), (8_000_000, None),  # 53.125, 42.5, 21.25 clocks
 ])
@@ -30,7 +30,7 @@ def test_data_phases_of_170_mhz(rate, made):
 
 
 def test_a_data_phase_that_is_not_compensated_is_sampled_after_the_slowest_loop():
-    """M_CAN compensates with a prescaler of 1 or 2 alone (user's manual 3.3, DBTP)."""
+    """M_CAN compensates only with a prescaler of 1 or 2 (user's manual 3.3, DBTP)."""
     g4 = controller("nucleo-g474re-6")
     for rate in range(100_000, 8_000_001, 100_000):
         if (made := bits(g4, rate, data=True)) is None:
@@ -42,7 +42,7 @@ def test_a_data_phase_that_is_not_compensated_is_sampled_after_the_slowest_loop(
 
 
 def test_a_bit_that_is_neither_compensated_nor_sampled_late_enough_is_none():
-    """4 Mbit/s of 96 MHz: 24 clocks = 3 x 8, sampled at 6 quanta, after 187.5 ns."""
+    """4 Mbit/s from 96 MHz are 24 clocks = 3 x 8. The sample at 6 quanta comes after 187.5 ns."""
     limits = {"prescaler": 32, "before": 6, "behind": 3, "jump": 3}
     assert timings(96_000_000, 4_000_000, **limits, compensated=3) == [BitTiming(3, 5, 2, 2)]
     assert timings(96_000_000, 4_000_000, **limits, compensated=2) == []

@@ -1,4 +1,4 @@
-"""How much of a bus drives take, against the counts of the field's own documents."""
+"""Comparison of the load of a bus with counts from published documents."""
 
 import random
 
@@ -29,8 +29,10 @@ def test_a_command_and_its_reply_take_what_others_counted(name, wire, mean, wors
 @pytest.mark.parametrize(("name", "wire"), [("damiao-4340", CLASSIC), ("robstride-03", CLASSIC),
                                             ("damiao-4340", FD)])
 def test_no_contents_take_longer_than_the_worst(name, wire):
-    """Lengths by the virtual wire's own pictures of frames, for contents that stuff as much as can be: 1111 0000 over
-    and over after a first bit, and what is found by changing bits at random to stuff more."""
+    """The virtual wire gives the lengths of frames with the most stuffed bits.
+
+    One content repeats 1111 0000 after a first bit. Other contents come from a random search for more stuffed bits.
+    """
     chance, extended, fd = random.Random(5), name.startswith("robstride"), wire.kind == "can-fd"
     width = 29 if extended else 11
 
@@ -54,7 +56,8 @@ def test_no_contents_take_longer_than_the_worst(name, wire):
 
 
 def test_how_many_drives_a_bus_bears_at_a_thousand_rounds_a_second():
-    """Three on classic CAN, eight on CAN FD with its data phase at 5 Mbit/s."""
+    """A thousand rounds a second allow three drives on classic CAN, and eight on CAN FD with a data phase of 5 Mbit/s.
+    """
     for wire, most in ((CLASSIC, 3), (FD, 8)):
         assert bus_load(wire, arm("damiao-4310", most)).fastest >= 1000.0
         assert bus_load(wire, arm("damiao-4310", most + 1)).fastest < 1000.0

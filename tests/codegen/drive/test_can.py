@@ -1,4 +1,4 @@
-"""How long CAN frames are, against other people's numbers: arithmetic of the standard, python-can's own bit counter."""
+"""Comparison of the lengths of CAN frames with published formulas and python-can's bit counter."""
 
 import random
 
@@ -11,8 +11,9 @@ from femtorque.codegen.drive.can import Bits, Frame, bits, crc15, most_bits
 @pytest.mark.parametrize(("extended", "size", "plain", "most"), [
     (False, 0, 47, 55), (False, 8, 111, 135), (True, 0, 67, 80), (True, 8, 131, 160)])
 def test_lengths_that_the_literature_gives(extended, size, plain, most):
-    """Davis, Burns, Bril and Lukkien 2007 (Controller Area Network schedulability analysis), Eqs 1 and 2: 55 + 10 s and
-    80 + 10 s bits at most, with the pause of three bits."""
+    """Eqs 1 and 2 of Davis, Burns, Bril and Lukkien 2007 (Controller Area Network schedulability analysis) give at most
+    55 + 10 s and 80 + 10 s bits for s bytes, with the pause of three bits.
+    """
     assert most_bits(size, extended) == Bits(most)
     chance = random.Random(1)
     found = [bits(Frame(chance.randrange(1 << (29 if extended else 11)), chance.randbytes(size), extended)).nominal
@@ -21,9 +22,11 @@ def test_lengths_that_the_literature_gives(extended, size, plain, most):
 
 
 def test_a_bit_is_stuffed_after_five_alike_and_counts_itself():
-    """Id 0 without data is 19 zeros, whose CRC is zero too: one bit after every five of 34. After 00000 the stuffed 1
-    is the first of the next run, so that four ones more are stuffed again (id 0x078: 0000 1111 000 after the start
-    bit)."""
+    """Id 0 without data has 19 zeros, and its CRC is zero too.
+
+    One bit is stuffed after every five of these 34 bits. After 00000 the stuffed 1 is the first bit of the next run.
+    Four further ones are therefore followed by a stuffed bit (id 0x078: 0000 1111 000 after the start bit).
+    """
     assert crc15([0] * 19) == 0
     assert bits(Frame(0, b"")).nominal == 34 + 34 // 5 + 13
     before_crc = [0, *(0x078 >> k & 1 for k in reversed(range(11)))]

@@ -1,4 +1,4 @@
-"""Families of drives are named in their folders alone."""
+"""Test that only a family's folders name the family."""
 
 import re
 
@@ -11,20 +11,20 @@ NAMES = re.compile(r"damiao|robstride|cubemars|mini.?cheetah|moteus|feetech|\bst
                    r"dynamixel|\bft_dxl|cansimple|odrive.?can|odrive-(s1|pro|micro)", re.IGNORECASE)
 ROOMS = ("codegen", "host", "hil", "femtorque", "firmware")
 ENDINGS = (".py", ".c", ".h", ".j2", ".toml", ".ini")
-CHECKS = ("assurance/proofs/theorems/", "assurance/campaigns/")  # no wheel brings these theorems and campaigns
-EXAMPLES = {  # of arms, and of what is shown with particular drives
+CHECKS = ("assurance/proofs/theorems/", "assurance/campaigns/")  # a wheel does not contain these theorems and campaigns
+EXAMPLES = {  # folders with examples of arms, and with demonstrations of particular drives
     "codegen/femtorque/codegen/mechanism/schema.py",  # the name of one drive, as an example of a key
     "femtorque/command_line.py",  # drives in the examples of --help
     "firmware/boards/nucleo-g474-can.toml",
 }
-SOURCES = {  # a comment that says where a number is from
+SOURCES = {  # a comment with the source of a number
     "codegen/femtorque/codegen/drive/bit_timing.py", "hil/femtorque/hil/drives/drive.py",
     "hil/femtorque/hil/drives/fields.c",
 }
 
 
 def naming() -> set[str]:
-    """Files of the product, outside the families' folders, in which a family's name stands."""
+    """Return the product's files outside the families' folders that contain a family's name."""
     paths = [path for room in ROOMS for path in (ROOT / room).rglob("*")
              if path.name.endswith(ENDINGS) and "families" not in path.relative_to(ROOT).parts]
     names = {str(path.relative_to(ROOT)): path for path in paths}

@@ -1,4 +1,4 @@
-"""Frames of drives, byte for byte against other people's encoders and printed vectors."""
+"""Comparison of drives' frames with third-party encoders and published vectors, byte for byte."""
 
 import math
 from unittest import mock
@@ -25,7 +25,7 @@ THEIRS = {"damiao-4340": "4340", "damiao-4310": "4310", "damiao-8009": "8009", "
 
 def targets(drive, count: int):
     chance = np.random.default_rng(3)
-    for share in chance.uniform(-1.3, 1.3, (count, 5)):  # beyond the ranges, too
+    for share in chance.uniform(-1.3, 1.3, (count, 5)):  # also beyond the ranges
         yield Target(*(float(s * most)
                        for s, most in zip(share, (drive.position, drive.velocity, drive.kp, drive.kd, drive.torque),
                                                           strict=True)))
@@ -37,7 +37,7 @@ def their_motor(name: str):
 
 @pytest.mark.parametrize("name", THEIRS)
 def test_damiao_commands_are_those_of_damiao_motor_to_one_step(name):
-    """It truncates, we round: each field is the same or one more."""
+    """damiao-motor truncates and femtorque rounds, so each field is the same or one more."""
     drive, theirs = DRIVES[name], their_motor(THEIRS[name])
     for t in targets(drive, 300):
         ours = mit.COMMAND.unpack(mit.command(drive, 1, t).data)
@@ -47,7 +47,7 @@ def test_damiao_commands_are_those_of_damiao_motor_to_one_step(name):
 
 
 def test_a_printed_command():
-    """damiao-motor 1.0.6: 1 rad, -0.5 rad/s, 30, 1, 3.5 N m of a DM4340, truncated."""
+    """damiao-motor 1.0.6 prints 1 rad, -0.5 rad/s, 30, 1, 3.5 N m for a DM4340, truncated."""
     drive = DRIVES["damiao-4340"]
     printed = mit.COMMAND.unpack(bytes.fromhex("8a3c7990f53338ff"))
     ours = mit.COMMAND.unpack(mit.command(drive, 1, Target(1.0, -0.5, 30.0, 1.0, 3.5)).data)
@@ -105,8 +105,10 @@ def test_damiao_registers_as_damiao_motor_asks_for_them():
 
 
 def test_robstride_states_are_read_as_the_robstride_package_reads_them():
-    """Its velocity range is +-44, torque +-17, position +-4 pi: an RS01's. It leaves out the sixth fault, which is
-    tried beside it."""
+    """The package has the ranges of an RS01: velocity +-44, torque +-17, position +-4 pi.
+
+    It leaves out the sixth fault, so a separate assertion tests this fault.
+    """
     client = robstride_client.Client(mock.Mock())
     chance = np.random.default_rng(5)
     for _ in range(100):
@@ -173,7 +175,7 @@ def test_what_servos_are_asked_and_told_to_be_set_to_is_as_the_published_library
 
 
 def test_a_servos_answer_is_believed_with_its_check_sum_only():
-    good = feetech.packet(3, 0, bytes([0x10, 0x08, 0, 0]))  # an answer has its error where the instruction stands
+    good = feetech.packet(3, 0, bytes([0x10, 0x08, 0, 0]))  # an answer has the error in the place of the instruction
     assert feetech.status(good) == feetech.Status(3, 0, bytes([0x10, 0x08, 0, 0]))
     for k in range(len(good)):
         with pytest.raises(ValueError, match="packet|check sum"):

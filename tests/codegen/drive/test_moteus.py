@@ -1,4 +1,4 @@
-"""moteus' frames against those of the makers' own package, and what five of its drives take of a bus."""
+"""Comparison of moteus' frames with the maker's package, and the load of five drives on a bus."""
 
 import math
 from dataclasses import replace
@@ -48,12 +48,12 @@ def targets(count: int):
 
 
 def past(value: float, step: float) -> float:
-    """A little beyond a step, where truncation finds it."""
+    """Return a number slightly beyond a step, so that truncation gives the step."""
     return value + math.copysign(0.25 * step, value)
 
 
 def test_commands_are_those_of_the_package_but_that_it_truncates():
-    """Registers and subframes are the same; numbers that lie on a step are the same bytes."""
+    """Registers and subframes are equal. Numbers on a step have equal bytes."""
     for t in targets(300):
         kp, kd = max(t.kp, 0.01 * DRIVE.kp), max(t.kd, 0.0)
         on_step = Target(round(t.position / math.tau * 1e5) * math.tau / 1e5,
@@ -121,7 +121,7 @@ def test_errors_have_the_modes_and_codes_of_the_package():
 
 @pytest.mark.parametrize(("version", "word"), [("1.3.4", 0x010304), ("0.1.0", 0x000100), ("255.0.1", 0xFF0001)])
 def test_versions_are_a_byte_each(version, word):
-    """registers.md: 0x010304 is 1.3.4."""
+    """By registers.md 0x010304 is version 1.3.4."""
     assert FAMILY.firmware is not None
     assert FAMILY.firmware.word(version) == word and FAMILY.firmware.text(word) == version
 
@@ -142,7 +142,7 @@ def test_five_take_one_bus_a_thousand_times_a_second_and_four_whose_answers_have
 
 @pytest.mark.parametrize("id", [1, 7, 8, 118])
 def test_no_contents_take_longer_than_the_worst(id):
-    """By the virtual wire's own pictures of frames, for contents that stuff as much as can be."""
+    """The virtual wire gives the lengths of frames with the most stuffed bits."""
     def length(frame: Frame) -> float:
         return image(frame).length(1e-6, 2e-7) + INTERMISSION * 1e-6
 
@@ -156,7 +156,7 @@ def test_no_contents_take_longer_than_the_worst(id):
 
 
 def test_a_mechanism_file_may_name_firmware_of_three_parts_and_no_number_of_the_board(tmp_path):
-    described("moteus")  # which writes its file
+    described("moteus")  # writes the mechanism file
     source, file = (PLACE / "moteus_arm.toml").read_text(encoding="utf-8"), tmp_path / "arm.toml"
     file.write_text(source, encoding="utf-8")
     drive = load_mechanism(file).streamed[0].drive

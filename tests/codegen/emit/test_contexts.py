@@ -1,6 +1,5 @@
-"""Templates and the dataclasses that fill them: a template names fields of its contexts, and each field is read.
-
-A wrong name behind a dot raises at rendering (StrictUndefined).
+"""Test of templates and their contexts: every name is a field of a context, and every field is used. A wrong name
+behind a dot raises at rendering (StrictUndefined).
 """
 
 from dataclasses import fields, is_dataclass
@@ -59,7 +58,7 @@ def test_a_template_names_fields_that_there_are(name):
 
 
 def test_some_template_reads_each_field():
-    read = {"array"}  # of messages' fields, by selectattr
+    read = {"array"}  # attributes of messages' fields, used by selectattr
     for tree in map(parsed, TEMPLATES):
         read |= {node.name for node in tree.find_all(nodes.Name)} | {node.attr for node in tree.find_all(nodes.Getattr)}
     owners = [x for module in MODULES for x in vars(module).values()

@@ -1,7 +1,5 @@
-"""The library of `generate --library` in the tools that use libraries.
-
-CMake and PlatformIO are real, without their registries. SimpleFOC and Zephyr are stand-ins, written from their headers
-and documentation.
+"""Tests of the library of `generate --library` in build tools. CMake and PlatformIO are real, without registries.
+SimpleFOC and Zephyr are stand-ins, written from their headers and documentation.
 """
 
 import json
@@ -86,7 +84,10 @@ def _quintic(start: np.ndarray, away: np.ndarray, t: np.ndarray) -> tuple[np.nda
 
 
 def _marched(mechanism, q: np.ndarray) -> np.ndarray:
-    """Return torques of the same C in double precision. Other tests compare it with the reference of flexible links."""
+    """Return the torques of the same C in double precision.
+
+    Other tests compare this C with the reference of flexible links.
+    """
     step, u = CompiledStep(model_of(mechanism), "double"), np.diff(q, axis=0) / 2.0
     step.start(q[0])
     given = np.empty(len(u), step.turns.sample)
@@ -116,7 +117,7 @@ def test_another_project_of_cmake_takes_it_by_its_name_in_either_precision(libra
 
 @pytest.fixture(scope="module")
 def image(library, tmp_path_factory) -> tuple[Path, str]:
-    """Build the example for an STM32F405 with PlatformIO, without downloads; return result and log."""
+    """Build the example for an STM32F405 with PlatformIO, without downloads. Return result and log."""
     folder = tmp_path_factory.mktemp("platformio")
     for name, content in _offline().items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -167,7 +168,7 @@ def sketch(name: str, tmp_path: Path, feedback: float = 0.25, fill: str = "0.5f,
 
 @pytest.mark.parametrize("name", ["three_link", "five_bar", "two_arm_grasp"])
 def test_the_sketch_gives_simplefoc_the_current_of_the_torque_before_the_error(name, tmp_path):
-    """Every joint gets (torque / gear + rotor * gear * acceleration) / kt, within the limit, once."""
+    """In each round every joint gets (torque / gear + rotor * gear * acceleration) / kt once, within the limit."""
     run(*sketch(name, tmp_path))
     mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
     first, *rows = run(tmp_path / "sketch").splitlines()
@@ -214,7 +215,7 @@ def test_platformio_takes_its_manifest_and_packs_it(library, tmp_path):
 
 @pytest.mark.parametrize("name", KINDS)
 def test_library_properties_keep_the_rules_of_arduinos_specification(name, tmp_path):
-    """The rules are those of revision 2.2, and the patterns of arduino-lint."""
+    """The rules come from revision 2.2 of the specification, and from the patterns of arduino-lint."""
     folder = made(name, tmp_path / name)
     lines = (folder / "library.properties").read_text().splitlines()
     said = dict(line.split("=", 1) for line in lines if line)
@@ -233,7 +234,7 @@ def test_library_properties_keep_the_rules_of_arduinos_specification(name, tmp_p
 
 
 def test_zephyr_finds_the_module_its_option_and_its_sources(library, tmp_path):
-    """The schema is that of Zephyr's scripts/zephyr_module.py. Stand-ins replace its CMake functions."""
+    """The schema comes from Zephyr's scripts/zephyr_module.py. Stand-ins replace Zephyr's CMake functions."""
     module = yaml.safe_load((library / "zephyr" / "module.yml").read_text())
     assert set(module) == {"name", "build"} and set(module["build"]) == {"cmake", "kconfig"}
     assert (library / module["build"]["cmake"] / "CMakeLists.txt").is_file()

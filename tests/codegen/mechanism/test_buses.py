@@ -1,4 +1,4 @@
-"""Drives on a bus in a mechanism file: rules over several keys, and the load of the bus."""
+"""Tests of drives on a bus in a mechanism file: rules over several keys, and the load of the bus."""
 
 import pytest
 from rich.console import Console
@@ -17,7 +17,7 @@ BUS = '[[bus]]\nname = "can1"\nkind = "%s"\n'
 
 
 def arm(tmp_path, joints: int = 3, kind: str = "can", rate: int = 1000, change=lambda text: text):
-    """Write a planar arm of equal links with a drive in every joint."""
+    """Write a planar arm of equal links with a drive at every joint."""
     text = f'name = "arm"\n[control]\nrate_hz = {rate}\nknot_hz = {rate // 10}\n' + BUS % kind
     for k in range(joints):
         text += (f'[[link]]\nname = "l{k}"\nmass = 1.0\nrod = 0.3\n[[joint]]\nname = "j{k}"\ntype = "revolute"\n'
@@ -90,7 +90,7 @@ def test_the_ranges_of_a_geared_drive_are_emitted_for_the_joint(tmp_path):
     assert (row.position, row.velocity, row.torque, row.kp, row.kd) == pytest.approx(
         (12.5 / 3.0, 10.0 / 3.0, 84.0, 4500.0, 45.0))
     assert (row.gear, row.turn, other.gear, other.turn) == (3.0, 2 * round(2**23 / 3), 1.0, 2**24)
-    assert row.zero == round(1.0 / 12.5 * 65535)  # of the drive's reports
+    assert row.zero == round(1.0 / 12.5 * 65535)  # range of the drive's reports
     joint = joint_constants(m, m.joints[0])
     assert joint.count == pytest.approx(-2.0 * 12.5 / 3.0 / 65535.0) and joint.effort == 80.0
     assert m.joints[0].rotor == pytest.approx(0.18) and joint.rotor == pytest.approx(2.0 * 0.18 * 1e6)
@@ -185,7 +185,7 @@ WRIST = "gains = { ku = %g, kv = %g }"
 
 
 def told(tmp_path, pd: str, ku: float, kv: float):
-    """Load a light arm. The last joint has these gains; the board or the drive closes its loop."""
+    """Load a light arm. The last joint has these gains, and the board or the drive closes its loop."""
     def change(text):
         return text.replace("id = 3 }", f'id = 3, pd = "{pd}" }}\n' + WRIST % (ku, kv)).replace(
             "mass = 1.0", "mass = 0.1") + '[board]\nuse = "f405rg-4"\nbus_voltage = 24.0\n'
@@ -194,7 +194,10 @@ def told(tmp_path, pd: str, ku: float, kv: float):
 
 
 def test_a_loop_over_a_bus_has_positions_that_are_a_tick_old(tmp_path):
-    """The gains are stable with positions of the same tick, unstable with positions one tick old, and refused."""
+    """The gains are stable with positions of the same tick, but unstable with positions one tick old.
+
+    They are refused.
+    """
     with_it, without = (loop_stability(Model.of(told(tmp_path, "board", 6.0, 0.15)), lead).radius for lead in (2, 1))
     assert without < UNSTABLE < with_it
     with pytest.raises(BadInput, match="joint.j2.gains: the sampled loop is unstable at 1000 Hz"):

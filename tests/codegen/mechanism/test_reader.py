@@ -1,4 +1,4 @@
-"""Mechanism files: the mechanism that a good file becomes, and the one line that refuses a bad file."""
+"""Tests of mechanism files: a good file becomes a mechanism, and one line refuses a bad file."""
 
 import os
 import re
@@ -75,7 +75,7 @@ def written(tmp_path: Path, text: str | bytes, name: str = "arm.toml") -> Path:
 
 
 def edited(*changes: tuple[str, str]) -> str:
-    """Return the good file with texts replaced. Each old text must be in the file."""
+    """Return the good file with some texts replaced. Each old text must be in the file."""
     text = ARM
     for old, new in changes:
         assert old in text, old
@@ -383,7 +383,7 @@ def test_a_missing_file_and_a_directory_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_key_of_many_parts_takes_no_time(tmp_path: Path) -> None:
-    """The reader counts the parts first: the time of tomllib grows with the square of their number."""
+    """The reader counts the parts first, since tomllib's time grows with the square of the number of parts."""
     for part in ("a", '"a"', "'a'"):
         for text in (part + f" . {part}" * 100_000 + " = 1", f"[x.{part}" + f".{part}" * 20 + "]",
                      "x = {" + part + f".{part}" * 20 + " = 1}"):

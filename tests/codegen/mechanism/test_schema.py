@@ -1,4 +1,4 @@
-"""Every key of a mechanism file has a meaning."""
+"""Test that every key of a mechanism file has a meaning."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Servos on a half-duplex wire in a mechanism file: rules over several keys, and the load of the wire."""
+"""Tests of servos on a half-duplex wire in a mechanism file: rules over several keys, and the load of the wire."""
 
 import math
 from dataclasses import replace
@@ -35,7 +35,7 @@ def test_a_servos_motor_comes_from_the_catalogue_or_the_file(tmp_path):
     pan, lift = arm.joints[0], arm.joints[1]
     assert (pan.motor.R, pan.motor.gear) == (4.4, 191.0)
     assert lift.motor.K * lift.motor.gear == pytest.approx(1.444) and lift.motor.R == pytest.approx(2.0296)
-    assert lift.rotor == pytest.approx(0.03246)  # from the motor's inertia and gear, counted once
+    assert lift.rotor == pytest.approx(0.03246)  # from the motor's inertia and gear, only once
     assert lift.drive.pd == "board" and lift.drive.servo.zero == 2048
 
 
@@ -70,7 +70,7 @@ def test_a_dynamixels_supply_is_that_of_its_own_registers(name):
 
 @pytest.mark.parametrize("own", [False, True])
 def test_a_gear_behind_a_servo_enters_motor_limits_and_settings(tmp_path, own):
-    """A motor in the file stands for the motor inside the servo, gear included."""
+    """A motor in the file replaces the motor inside the servo, with the gear."""
     motor = "\nmotor = { R = 2.0296, L = 0.001, K = 0.0041855, gear = 345.0, inertia = 2.727e-7 }" if own else ""
     arm = changed(tmp_path, (PAN, PAN.replace("id = 1", "id = 1, gear = 1.5, sign = -1, zero = 1000") + motor),
                   ("velocity = 4.0, effort = 2.9", "velocity = 3.1, effort = 4.4"))

@@ -1,4 +1,4 @@
-"""URDF: compared with Pinocchio's own parser, and the one line that refuses a bad document."""
+"""Tests of URDF: comparison with Pinocchio's parser, and the line that refuses a bad document."""
 
 import cProfile
 import re
@@ -305,7 +305,7 @@ def test_a_missing_urdf_names_the_nearest(tmp_path: Path) -> None:
 
 
 def grown(count: int, parent: str = "l{before}", kind: str = "fixed") -> str:
-    """Return a document of `count` links; `parent` names the parent of link n."""
+    """Return a document of `count` links. parent: returns the parent's number of link n."""
     joint = ('<joint name="j{n}" type="{kind}"><parent link="' + parent + '"/><child link="l{n}"/>'
              '<axis xyz="0 0 1"/></joint>')
     return ('<robot name="r">' + "".join(f'<link name="l{n}"/>' for n in range(count))

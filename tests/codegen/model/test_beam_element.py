@@ -1,4 +1,6 @@
-"""Joint springs of the shifted-integration element; test_finite_elements.py compares its stiffness with an energy."""
+"""Tests of the joint springs of the shifted-integration element. test_finite_elements.py compares the element's
+stiffness with an energy.
+"""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The flexible link's modes against closed forms of beams, and refused files."""
+"""Comparison of the flexible link's modes with closed forms of beams, and refused files."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ from femtorque.codegen.verify import examine
 from tests.support import flexible_chain, oracle, timoshenko
 from tests.support.flexible_chain import EI, L, M, sheared
 
-GA_s = 100.0  # N: shear is then a tenth of the static deflection under a force at the tip
+GA_s = 100.0  # N; the shear is then a tenth of the static deflection under a force at the tip
 
 CLAMPED = [brentq(lambda x: np.cos(x) * np.cosh(x) + 1.0, low, low + 2.0) for low in (1.0, 4.0, 7.0)]
 
@@ -31,7 +31,7 @@ def link_of(elements: int, GA_s: float | tuple[float, float] = np.inf, **options
 def test_frequencies_are_those_of_a_clamped_beam_to_fourth_order_in_the_elements_length():
     exact = np.array(CLAMPED) ** 2 * np.sqrt(EI / (M / L) / L**4)
     errors = np.array([np.sqrt(link_of(n).stiffness["y"][:2]) / exact[:2] - 1.0 for n in (3, 6, 12)])
-    assert np.all(errors > 0.0)  # a Galerkin method is too stiff
+    assert np.all(errors > 0.0)  # a Galerkin method is always too stiff
     assert np.all(errors[1:] < 0.08 * errors[:-1])
     assert errors[2, 0] < 1e-6
 
@@ -85,7 +85,7 @@ def test_both_planes_have_the_same_shapes_and_their_own_stiffness():
 
 
 def test_torsion_is_a_spring_at_the_tip():
-    """The test checks the twist under a weight beside the tip, and the swing with the inertia there."""
+    """A weight beside the tip twists the link, and swings with the inertia at the tip."""
     GJ, weight = 2.0, 0.05 * 9.81 * 0.08
     mechanism = flexible_chain.single(2, 0.0, gravity=(0.0, 0.0, -9.81), stiffness=(1e6, 1e6))
     arm = replace(mechanism.links[0], beam=replace(mechanism.links[0].beam, GJ=GJ))

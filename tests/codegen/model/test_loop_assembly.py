@@ -1,4 +1,5 @@
-"""Closed loops: assembly, kinematics and the reference's torque, against Pinocchio (tests/support/closed.py)."""
+"""Comparison of closed loops with Pinocchio (tests/support/closed.py): assembly, kinematics and the reference's torque.
+"""
 
 from dataclasses import replace
 
@@ -57,7 +58,7 @@ def test_jacobian_is_the_derivative_of_the_residual(branched: Model) -> None:
                           for e in np.eye(branched.n)]).T / (2.0 * h)
         J = jacobian(branched, cut, at := pose(branched, q), levers(branched, at))
         np.testing.assert_allclose(J, slope, atol=1e-8)
-        assert np.abs(J[:, 0]).max() < 1e-12 < np.abs(J[:, 1:]).max(axis=0).min()  # both sides hang on link 0
+        assert np.abs(J[:, 0]).max() < 1e-12 < np.abs(J[:, 1:]).max(axis=0).min()  # link 0 carries both sides
 
 
 def test_bias_is_the_second_derivative_at_steady_rates(branched: Model) -> None:
@@ -199,7 +200,7 @@ def test_the_incremental_reference_converges_at_second_order(name: str) -> None:
     for hz in (500, 1000):
         model = model_of(asking(mechanism, rate_hz=hz, knot_hz=hz))
         t, tau = schemes.torque(model, motion, round(0.5 * motion.duration * hz), rigid.recursion)
-        expected = schemes.exact(model, motion, t)  # another test compares it with Pinocchio
+        expected = schemes.exact(model, motion, t)  # another test compares this torque with Pinocchio
         errors[hz] = np.abs(tau - expected).max() / np.abs(expected).max()
     assert 3.6 < errors[500] / errors[1000] < 4.4
     assert errors[1000] < (4e-5 if name == "three_rrr" else 1e-5)  # a motion twice as fast has 4 times the error
@@ -217,7 +218,7 @@ def test_margin_falls_to_nothing_where_pinocchio_s_jacobian_loses_rank(way: floa
     mechanism, _ = example("five_bar")
     assembly, oracle = assemble(model_of(mechanism)), Closed(mechanism)
     q, margins, ranks = assembly.start.copy(), [], []
-    for _ in range(2000):  # creep towards the singular pose, base joints apart or together
+    for _ in range(2000):  # move slowly towards the singular pose, with base joints apart or together
         margins.append(float(assembly.margin(q)))
         ranks.append(np.linalg.svd(oracle.jacobian(q)[:, oracle.passive], compute_uv=False)[-1])
         if margins[-1] < 0.05:

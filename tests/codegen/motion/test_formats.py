@@ -1,4 +1,4 @@
-"""Motions from ROS 2 and NumPy: every format gives the same numbers, and a faulty file one line."""
+"""Tests of motions from ROS 2 and NumPy. Every format gives the same numbers, and one line refuses a faulty file."""
 
 import json
 import os
@@ -54,7 +54,7 @@ def motion(arm) -> Trajectory:
 
 
 def message(motion: Trajectory, order=(2, 0, 1), velocities: bool = True, accelerations: bool = True) -> dict:
-    """Return the message for ros2_control, with joints in another order than the mechanism's."""
+    """Return the message for ros2_control, with joints in another order than in the mechanism."""
     points = []
     for i, t in enumerate(motion.times):
         point = {"positions": motion.positions[i, list(order)].tolist(), "velocities": [],
@@ -74,7 +74,7 @@ def save(path: Path, motion: Trajectory) -> Path:
     if path.suffix == ".json":
         path.write_text(json.dumps({"trajectory": {"joint_trajectory": ros, "multi_dof_joint_trajectory": {}}}))
     elif path.suffix in (".yaml", ".yml"):
-        path.write_text(yaml.safe_dump(ros) + "---\n")  # as `ros2 topic echo --once` prints it
+        path.write_text(yaml.safe_dump(ros) + "---\n")  # the output of `ros2 topic echo --once`
     elif path.suffix == ".mcap":
         with path.open("wb") as file:
             writer = Writer(file)
@@ -98,7 +98,8 @@ def test_every_format_gives_the_same_rows(arm, motion, tmp_path, suffix) -> None
 
 
 def test_moveits_displayed_path_is_read_where_it_is_the_only_one(arm, motion, tmp_path) -> None:
-    """moveit_msgs/msg/DisplayTrajectory holds a list of RobotTrajectory; `ros2 topic echo` prints several messages."""
+    """moveit_msgs/msg/DisplayTrajectory has a list of RobotTrajectory, and `ros2 topic echo` prints several messages.
+    """
     path, one = tmp_path / "plan.yaml", {"joint_trajectory": message(motion), "multi_dof_joint_trajectory": {}}
     display = {"model_id": "arm", "trajectory": [one], "trajectory_start": {}}
     path.write_text(yaml.safe_dump(display) + "---\n")

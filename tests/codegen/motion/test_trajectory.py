@@ -1,4 +1,4 @@
-"""Trajectories: polynomials between the rows, knots for the wire, and the line that refuses a faulty file."""
+"""Tests of trajectories: polynomials between the rows, knots for the wire, and the line that refuses a faulty file."""
 
 import re
 from collections.abc import Callable
@@ -49,7 +49,7 @@ def test_rows_with_rates_and_accelerations_are_joined_by_quintic_hermites() -> N
     q, qd, qdd = rng.normal(size=(3, 4, 2))
     trajectory = from_rows(["a", "b"], t, q, qd, qdd)
     exact = BPoly.from_derivatives(t, np.stack([q, qd, qdd], axis=1))
-    s = np.linspace(-0.01, 1.11, 301)  # also outside the motion, which does not rest at its ends
+    s = np.linspace(-0.01, 1.11, 301)  # also outside the motion, which has velocities at its ends
     for order, got in enumerate(trajectory.at(s)):
         np.testing.assert_allclose(got, exact(s, order), rtol=1e-9, atol=1e-9 * 10**order)
 

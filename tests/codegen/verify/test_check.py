@@ -1,4 +1,4 @@
-"""Findings, warnings and refusals of `check`."""
+"""Tests of findings, warnings and refusals of `check`."""
 
 import json
 import re
@@ -60,7 +60,7 @@ LAST = "{joints} at the last command, as no time limit of theirs is sure"
         joints="shoulder_pan, shoulder_lift, elbow_flex, wrist_flex, wrist_roll, gripper")))])
 def test_that_it_names_the_motors_that_go_on_in_a_debuggers_halt(
         name: str, board: str, does: str) -> None:
-    """Feetech's servos, CubeMars' drives and ODrives as delivered have no time limit, according to their makers."""
+    """According to the makers, Feetech's servos, CubeMars' drives and ODrives as delivered have no watchdog."""
     file = MECHANISMS / f"{name}.toml"
     mechanism = load_mechanism(file) if file.exists() else described(name)
     assert mechanism.board is not None
@@ -76,7 +76,7 @@ def test_that_a_board_which_drives_nothing_has_nothing_that_goes_on_in_a_halt(ar
         replace(j, motor=None, encoder=None) for j in arm.joints))).halt == ()
 
 
-UNPLACED = {"odrive_arm": ("base_turn", "shoulder", "elbow")}  # joints whose drives keep no zero without power
+UNPLACED = {"odrive_arm": ("base_turn", "shoulder", "elbow")}  # joints with drives that lose their zero without power
 
 
 @pytest.mark.parametrize("path", sorted(MECHANISMS.glob("*.toml")), ids=lambda p: p.stem)
@@ -158,8 +158,10 @@ def test_a_drive_without_its_rotor_is_warned_of_once_a_kind() -> None:
                                                   (0.02, 0.15, True), (1.0, 0.1, True), (0.08, 0.05, True)])
 def test_gains_far_below_the_stiffest_or_with_little_damping_get_a_warning(arm: Mechanism, ku: float, kv: float,
                                                                                warned: bool) -> None:
-    """ku and kv are shares of the stiffest gains, which damp critically. kv over the root of ku is the damping
-    ratio."""
+    """ku and kv are shares of the stiffest gains, which damp critically.
+
+    The damping ratio is kv divided by the root of ku.
+    """
     report = examine(changed(arm, "wrist", gains=Gains(1.67 * ku, 0.0768 * kv)))
     said = [w for w in report.warnings if "far below the stiffest" in w]
     assert bool(said) is warned and all(w.startswith("joint.wrist.gains: ku = ") for w in said)
@@ -218,7 +220,7 @@ def test_a_spring_that_may_turn_more_than_half_a_turn_is_warned_of(arm: Mechanis
 def test_a_joint_without_inertia_about_its_axis_is_warned_of(arm: Mechanism) -> None:
     motor = Motor(1.0, 1e-3, 0.05, channel=2)
     spinning = changed(arm, "wrist", axis=np.array([1.0, 0.0, 0.0]), motor=motor, limits=Limits())
-    report = examine(spinning)  # a slender rod about itself, and no rotor
+    report = examine(spinning)  # inertia of a slender rod about its axis, without rotor
     assert any(w.startswith("joint.wrist: nothing resists its motion") for w in report.warnings)
     assert report.stability is None and report.rule == {}
 
@@ -266,8 +268,9 @@ def reported_or_refused(tmp_path: Path, changes: dict[tuple[int, int], str]) -> 
 
 
 def test_a_urdf_gets_motors_that_fit_its_joints(tmp_path: Path) -> None:
-    """No-load speed and stall torque exceed the limits, gains follow the rule, and channels go from the base
-    outwards."""
+    """No-load speed and stall torque exceed the limits, gains follow the rule, and channels have numbers from the base
+    outwards.
+    """
     arm = load_mechanism(write_new_file("so101", tmp_path / "so101.toml", robot("so101.urdf"), Choice("f405rg-6")))
     report = examine(arm)
     assert not [w for w in report.warnings if "motor" in w or "gains" in w or "coulomb" in w]
@@ -320,9 +323,11 @@ def test_a_flexible_link_that_turns_too_fast_or_bends_too_far_gets_a_warning():
 
 
 def clamped_with_a_mass(length: float, EI: float, mass: float, at_its_end: float) -> list[float]:
-    """Return Hz of the first modes of a slender beam clamped at its root, with a point mass at its end. They are the
-    roots kL of 1 + cos cosh + (m / M) kL (cos sinh - sin cosh) (Blevins, Formulas for Natural Frequency and Mode
-    Shape)."""
+    """Return the first frequencies, Hz, of a slender beam with a clamped root and a point mass at its end.
+
+    The frequency equation is 1 + cos cosh + (m / M) kL (cos sinh - sin cosh) = 0 for the roots kL (Blevins, Formulas
+    for Natural Frequency and Mode Shape).
+    """
     def equation(x: float) -> float:
         return (1.0 + np.cos(x) * np.cosh(x)
                 + at_its_end / mass * x * (np.cos(x) * np.sinh(x) - np.sin(x) * np.cosh(x)))

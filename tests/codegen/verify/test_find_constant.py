@@ -1,4 +1,4 @@
-"""Search for numbers of the emitted C: the file's own parameters give each number by another route."""
+"""Tests of the search for numbers of the emitted C. The file's parameters give each number by another calculation."""
 
 import json
 from dataclasses import replace
@@ -16,7 +16,7 @@ from tests.support.rig import ROOT
 SOME = (("three_link", None), ("six_axis", "midpoint"), ("six_axis", "newton-euler"), ("six_axis", "nodal"),
         ("five_bar", None), ("flexible_link", None), ("pick_and_place", None),
         ("flexible_arm", None))
-SUMS = {"flexible_link": 4, "flexible_arm": 7}  # inverses of the tip's response: sums over modes
+SUMS = {"flexible_link": 4, "flexible_arm": 7}  # inverses of the tip's response, which are sums over modes
 
 
 def file(name: str, scheme: str | None = None) -> Mechanism:
@@ -44,7 +44,7 @@ def test_every_number_of_the_c_is_found_and_nearly_none_is_a_sum(name, scheme):
 
 
 def test_numbers_formed_by_hand_are_found_with_the_names_of_their_parameters():
-    """The nodal step contains masses times 2 / tick^2, each of one link."""
+    """The nodal step contains the mass of each link times 2 / tick^2."""
     mechanism = file("six_axis", "nodal")
     search = Search.of(mechanism)
     for link in mechanism.links:

@@ -1,4 +1,4 @@
-"""The elements of `femtorque elements`, against independent computations and against the emitted C."""
+"""Comparison of the elements of `femtorque elements` with independent computations and with the emitted C."""
 
 import json
 from dataclasses import replace
@@ -30,8 +30,10 @@ def file(name: str):
 
 
 def energy(bar, u: np.ndarray) -> float:
-    """Return the strain energy, J, of nodal displacements (12,). Fields are linear along the element, and strains are
-    taken at the integration point. C_mot scales the springs."""
+    """Return the strain energy, J, of nodal displacements (12,).
+
+    Fields are linear along the element, and the strains of the integration point count. C_mot scales the springs.
+    """
     z = bar.length * (1.0 + bar.s1) / 2.0
 
     def field(k: int) -> tuple[float, float]:
@@ -200,8 +202,9 @@ def test_a_joint_in_the_centre_of_gravity_leaves_no_element_and_says_so():
 
 
 def test_the_flexures_of_the_example_show_in_its_torque_by_the_closed_form():
-    """A round rod of 3 mm bent by the joint's angle over l adds C_mot E pi r^4 / (4 l) per radian, on its joint
-    alone."""
+    """A round rod of 3 mm that is bent by the joint's angle over l adds C_mot E pi r^4 / (4 l) per radian, only to its
+    joint.
+    """
     mechanism = file("flexure_arm")
     motion = Trajectory.load(ROOT / "mechanisms" / "flexure_arm.csv", mechanism)
     loose = replace(mechanism, joints=tuple(replace(joint, c_mot=0.0) for joint in mechanism.joints))

@@ -1,4 +1,4 @@
-"""`femtorque check` doubts values that no real mechanism has, and does not doubt real ones."""
+"""Test that `femtorque check` doubts impossible values, and does not doubt values of real mechanisms."""
 
 from dataclasses import replace
 

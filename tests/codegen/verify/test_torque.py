@@ -1,4 +1,4 @@
-"""The torques of a whole motion, as in `femtorque torque`."""
+"""Tests of the torques of a whole motion, as in `femtorque torque`."""
 
 import csv
 from dataclasses import replace
@@ -111,7 +111,7 @@ def test_motion_shorter_than_a_tick_is_bad_input():
 
 @pytest.mark.parametrize("name", ["two_arm_grasp", "pick_and_place", "biped"])
 def test_the_c_switches_modes_as_the_reference_does(name):
-    """All ticks of a grasp, a pick-up and a walk are compared, ticks of switches included."""
+    """The comparison has all ticks of a grasp, a pick-up and a walk, with the ticks of switches."""
     mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
     trajectory = Trajectory.load(MECHANISMS / f"{name}.csv", mechanism)
     assert len(trajectory.modes) > 1
@@ -155,7 +155,7 @@ LINK = replace(LINK, control=replace(LINK.control, rate_hz=250, knot_hz=250))
 
 
 def turned_up(rate: float, seconds: float, hold: float):
-    """Return a motion of the single flexible link from rest to a rate, rad/s, which it then keeps."""
+    """Return a motion of the single flexible link from rest to a constant rate, rad/s."""
     t = np.linspace(0.0, seconds + hold, 301)
     x = np.clip(t / seconds, 0.0, 1.0)
     velocities = rate * (x - np.sin(2.0 * np.pi * x) / (2.0 * np.pi))
@@ -166,7 +166,7 @@ def turned_up(rate: float, seconds: float, hold: float):
 
 
 def test_a_flexible_link_turns_faster_than_it_swings():
-    """The link turns at 16.5 rad/s and swings at 15.5 rad/s when clamped; its tension holds it."""
+    """The link turns at 16.5 rad/s. A clamped link swings at 15.5 rad/s, and tension keeps the turning link stable."""
     found = torque.torque(LINK, turned_up(16.5, 1.0, 0.2))
     assert np.abs(found.tau).max() < 2.0
     assert found.error < 2e-2
@@ -180,7 +180,7 @@ def test_a_flexible_link_that_bends_too_far_is_refused_by_name(backend):
 
 
 def test_a_torque_that_has_come_off_its_equations_is_refused_by_name():
-    """Any backend is refused."""
+    """The torques of every backend are refused."""
 
     def wrong(value: float):
         return lambda model, positions: np.full((len(positions) - 2, 1), value)

@@ -1,4 +1,4 @@
-"""`verify` accepts the examples, and names every error that a test puts in."""
+"""Tests that `verify` accepts the examples, and names every inserted error."""
 
 import re
 from dataclasses import replace
@@ -29,7 +29,7 @@ def arm() -> Mechanism:
 
 @cache
 def small() -> Mechanism:
-    """Return a quicker mechanism for tests with errors."""
+    """Return a smaller mechanism for tests with errors."""
     return load_mechanism(MECHANISMS / "three_link.toml")
 
 
@@ -164,7 +164,7 @@ def test_springs_slides_branches_and_payloads_are_verified_against_pinocchio():
     v = verify.verify(sprung, (), chip_step.run_step_on_chip, motions=1)
     assert v.good, v.reasons
     for joint in sprung.moving:
-        if joint.type == "revolute":  # the chip knows a spring within half a turn
+        if joint.type == "revolute":  # the chip knows a spring's position within half a turn
             j = [x.name for x in sprung.moving].index(joint.name)
             motion = verify.random_motion(sprung, np.random.default_rng([0, 0]))
             assert np.max(np.abs(motion.positions[:, j])) < np.pi
@@ -203,7 +203,10 @@ def test_without_a_chip_the_answer_is_no():
 
 
 def test_a_wrong_offset_of_the_model_is_seen_by_pinocchio(monkeypatch):
-    """All own forms agree with each other. Only the oracle, built from the mechanism file alone, differs."""
+    """All computations of the project agree with each other.
+
+    Only Pinocchio differs, because it reads the mechanism file by itself.
+    """
     of = verify.model_of
 
     def wrong(mechanism):

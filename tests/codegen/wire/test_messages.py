@@ -1,4 +1,4 @@
-"""Both sides of the wire, compared: the emitted C through cffi, and the Python codec."""
+"""Comparison of both ends of the wire: the emitted C through cffi, and the Python codec."""
 
 import ctypes
 import shutil
@@ -25,7 +25,7 @@ C_TYPES = {"u8": "uint8_t", "u16": "uint16_t", "u32": "uint32_t", "i32": "int32_
 
 @pytest.fixture(scope="module")
 def c_messages(tmp_path_factory):
-    """Return {joints: (ffi, library)}, with declarations from the table and not from the emitted header."""
+    """Return {joints: (ffi, library)}, with declarations from the table instead of the emitted header."""
     built = {}
     for joints in JOINTS:
         folder = tmp_path_factory.mktemp(f"messages{joints}")
@@ -110,7 +110,8 @@ def test_unknown_types_have_no_size(c_messages):
 
 
 def test_layout_on_the_wire_is_the_documented_one():
-    """One frame is written by hand, so that both sides cannot drift together: a knot two turns and a step below zero.
+    """One frame is written by hand, so that C and Python cannot change together. It is a knot two turns and a step
+    below zero.
     """
     from cobs import cobs
 
@@ -192,7 +193,7 @@ def test_emitted_messages_compile_without_a_warning(tmp_path, compiler, flags):
 
 
 def test_emitted_enums_are_the_table(tmp_path):
-    """The C compiler checks the number of every name in the tables."""
+    """The C compiler checks every name's number in the tables."""
     lines = [f"FT_MSG_{m.name} == {m.type}" for m in MESSAGES]
     for prefix, table in (("STATE", messages.STATES), ("FAULT", messages.FAULTS), ("REFUSAL", messages.REFUSALS),
                           ("COMMAND", messages.COMMANDS), ("FLAG", messages.FLAGS), ("LIMIT", messages.LIMITS)):

@@ -1,4 +1,4 @@
-"""Numbers for the wire: a number that does not fit is refused with its joint, and nothing wraps."""
+"""Tests of numbers for the wire. A number that does not fit is refused with its joint, and no number wraps."""
 
 from dataclasses import replace
 

@@ -1,7 +1,6 @@
-/* The part of Arduino and of SimpleFOC 2.4.0 that the sketch uses, by the names
- * and types of its headers; of what it does, only how the set point of the
- * current comes about (FOCMotor::loopFOC and FOCMotor::move of that version).
- * */
+/* The parts of Arduino and SimpleFOC 2.4.0 that the sketch uses, with the names
+ * and types of their headers. Only the set point of the current is computed, as
+ * in FOCMotor::loopFOC and FOCMotor::move of this version. */
 #ifndef SIMPLEFOC_H
 #define SIMPLEFOC_H
 
@@ -59,9 +58,11 @@ struct BLDCMotor {
     BLDCDriver3PWM *driver = nullptr;
     bool enabled = false;
     int pole_pairs, moves = 0;
-    float feedback = 0.0f; /* of the position control, A: set by the test */
-    float asked = 0.0f;    /* set point of the current's control, A */
-    bool twice = false;    /* feed-forward was added to a set point that had it */
+    float feedback = 0.0f; /* A, of the position control, set by the
+                            * test */
+    float asked = 0.0f;    /* A, set point of the current control */
+    bool twice = false;    /* true if feed-forward was added twice to one set
+                            * point */
 
     BLDCMotor(int pp, float R = NOT_SET, float KV = NOT_SET) : phase_resistance(R), KV_rating(KV), pole_pairs(pp) {}
     void linkSensor(Sensor *s) { sensor = s; }

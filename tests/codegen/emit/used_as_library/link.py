@@ -1,4 +1,4 @@
-"""Links with newlib and its semihosting."""
+"""Linker options for newlib with semihosting."""
 
 Import("env")  # noqa: F821 (SCons)
 
