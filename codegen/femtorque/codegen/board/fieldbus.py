@@ -205,7 +205,7 @@ def off_supply(mechanism: Mechanism) -> list[str]:
 
 
 def uncut(mechanism: Mechanism) -> list[str]:
-    """Return a warning about servos without a time limit whose supply only the e-stop loop cuts."""
+    """Return a warning about servos without a time limit whose supply only the e-stop cuts."""
     going = endless(mechanism)
     servos = [joint.name for _, joint, drive in drives(mechanism) if drive.servo is not None and joint.name in going]
     return [UNCUT.format(joints=", ".join(servos))] if servos and mechanism.safety.cutoff is None else []
