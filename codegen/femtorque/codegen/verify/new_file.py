@@ -31,8 +31,8 @@ SLACK = Gains(0.01, 0.001)  # gains that make no loop unstable
 FEW = 3  # largest number of joints in a hint about --lock
 
 HEAD = """\
-# A mechanism for femtorque. SI units, radians. `femtorque check` says what it makes of this file.
-# Gains, limits, springs, friction and every torque are at the joint; R, L, K and the rotor's inertia at the motor.
+# A mechanism for femtorque. SI units, radians. `femtorque check` reports on this file.
+# Gains, limits, springs, friction and torques are at the joint. R, L, K and the rotor's inertia are at the motor.
 
 name = "{name}"
 gravity = {gravity}           # an acceleration, m/s^2
@@ -45,10 +45,10 @@ knot_hz = 250                   # knots of the trajectory a second
 # scheme = "midpoint"           # without it, midpoint, or newton-euler where single precision makes midpoint noisy;
                                 # "nodal" is the paper's step unfolded
 observer_hz = 80                # bandwidth of the velocity observer
-host_timeout_s = 0.1            # armed and silent for that long: stop along the path, then see [safety]
+host_timeout_s = 0.1            # time without the host while armed; the arm then stops on its path, see [safety]
 
-# [safety]                      # reactions to faults: coast, brake, for motion and host also hold; see docs/faults.md
-# host = "coast"                # where gravity loads a joint it is hold, unless said otherwise
+# [safety]                      # reactions to faults: coast, brake or (motion, host) hold; see docs/faults.md
+# host = "coast"                # without this line it is hold if gravity loads a joint
 
 [board]                         # needed by build, flash, stream and hil
 use = "{board}"
@@ -60,14 +60,14 @@ ARM = """
 [[link]]
 name = "upper"
 mass = 0.4
-com = [0.1, 0.0, 0.0]           # in the link's frame, which is its joint's
+com = [0.1, 0.0, 0.0]           # in the link's frame, which is the joint's frame
 inertia = [1e-4, 1.4e-3, 1.4e-3, 0.0, 0.0, 0.0]    # ixx, iyy, izz, ixy, ixz, iyz about the centre of gravity
 
 [[link]]
 name = "fore"
 mass = 0.2
 rod = 0.2                       # instead of com and inertia: a uniform slender rod along x, m
-# beam = {{ length = 0.2, EI = 0.5, elements = 3, damping = 1e-3 }}   # instead of rod: it bends; N m^2, damping in s
+# beam = {{ length = 0.2, EI = 0.5, elements = 3, damping = 1e-3 }}   # instead of rod, if it bends; N m^2, damping in s
 
 [[joint]]
 name = "shoulder"
@@ -77,7 +77,7 @@ child = "upper"
 xyz = [0.0, 0.0, 0.0]           # joint frame in the parent link's frame, as in URDF
 rpy = [0.0, 0.0, 0.0]
 axis = [0.0, 0.0, 1.0]
-start = 0.0                     # where it is at power-up
+start = 0.0                     # position at power-up
 {drive_0}
 
 [[joint]]
@@ -98,8 +98,8 @@ axis = [0.0, 0.0, 1.0]
 """
 
 MADE_UP = """\
-# Motors made up to fit the limits in the URDF, to begin with: replace them by those of your data sheets,
-# then take the gains that `femtorque check` prints. `femtorque motors` lists some that are sold."""
+# These motors are invented to fit the limits in the URDF. Replace the numbers by those of your data sheets,
+# then take the gains that `femtorque check` prints. `femtorque motors` lists motors on the market."""
 
 DRIVE = """\
 limits = {{ lower = -2.5, upper = 2.5, velocity = 10.0, effort = {effort} }}
@@ -217,12 +217,12 @@ def _urdf_text(name: str, path: str, tables: Tables, board: str, lock: dict[str,
                gains: dict[str, Gains] | None = None, motors: dict[str, Drive] | None = None,
                volts: float = VOLTS, undriven: bool = True) -> str:
     lines = [HEAD.format(name=name, gravity="[0.0, 0.0, -9.81]").rstrip()]
-    lines.append(f"urdf = {_quoted(path)}     # links and joints; what stands below is matched by name")
+    lines.append(f"urdf = {_quoted(path)}     # links and joints; tables below are matched by name")
     lines.append(_lock(lock))
     lines.append('unphysical = "warn"             # or "refuse": inertias that no single body can have')
     lines.append(CONTROL.format(board=board, volts=volts).rstrip().replace(
         'use = "compute"',
-        'use = "compute"                 # no motors; one with channels needs [[joint]] tables as below'))
+        'use = "compute"                 # no motors; a board with channels needs [[joint]] tables as below'))
     if motors:
         told = dict.fromkeys(drive.told for drive in motors.values() if drive.told)
         lines.append("\n" + ("\n".join(told) if told else MADE_UP))
