@@ -172,8 +172,8 @@ static void find(ft_findings *found)
     ft_bus_find(&ft.bus, found);
 }
 
-/* Form the frames for drives. They disable the drives unless the outputs are
- * on. */
+/* Form the frames for drives. While the outputs are off, these frames disable
+ * the drives. */
 static void tell(const ft_control *c, const ft_safety *s, uint32_t tick)
 {
     ft_bus_form(&ft.bus, c, s->source, ft_safety_powered(s), tick);
@@ -207,8 +207,8 @@ static inline void tell(const ft_control *c, const ft_safety *s, uint32_t tick)
 
 #endif
 
-/* Give the duties to the chip. They are zero if this tick has ended in a state
- * without torque. */
+/* Give the duties to the chip. The duties are zero if this tick has ended in a
+ * state without torque. */
 static void output(const ft_law *l, bool armed)
 {
     static const float none[FT_JOINTS] = { 0.0f };

@@ -95,7 +95,7 @@ def stays_disarmed_with_outputs_off(board: Board) -> None:
 
 
 def takes_knots_in_order(board: Board) -> None:
-    """Check that the board acknowledges ten knots at rest one by one. It must count and drop a knot that skips a
+    """Check that the board acknowledges ten knots at rest one by one. The board must count and drop a knot that skips a
     number."""
     board.identify()
     status = board.await_message("STATUS")

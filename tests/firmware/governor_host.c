@@ -1,5 +1,5 @@
-/* The governor of one joint on this computer. It follows given references, or
- * random references that no sender would send. */
+/* The governor of one joint on this computer. The joint follows given
+ * references, or random references that no sender would send. */
 #include "governor_host.h"
 
 #include "ft_governor.h"

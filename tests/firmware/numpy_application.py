@@ -87,7 +87,7 @@ class Observer:
     """Tracking observer of positions that are measured once per tick (codegen/control/observer.py). position, rate:
     (J,).
 
-    It uses the change of the target's velocity, so it follows a motion without lag."""
+    The observer uses the change of the target's velocity, so it follows a motion without lag."""
 
     bandwidth_hz: float
     dt: float

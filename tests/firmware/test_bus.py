@@ -97,8 +97,7 @@ def test_that_a_drive_tells_where_its_joint_is(board):
 
 @pytest.mark.parametrize(("zero", "place"), [(0.9, 0.4), (-2.5, -1.5), (3.0, 1.9)])
 def test_that_a_drive_with_another_zero_than_the_joints_tells_where_that_is(zero, place):
-    """The last two drives start on the other side of their own half turn. Their commands use the drive's coordinates.
-    """
+    """The last two drives start on the other side of their own half turn. Commands use the drive's coordinates."""
     mechanism = arm(pd="drive")
     joints = [dataclasses.replace(j, drive=dataclasses.replace(j.drive, zero=zero)) for j in mechanism.joints]
     app = Bussed(dataclasses.replace(mechanism, joints=tuple(joints)))
@@ -150,8 +149,8 @@ def test_that_a_joint_beyond_half_a_turn_of_its_drive_is_told_where_it_is():
 @pytest.mark.parametrize("family", ["damiao", "robstride"])
 @pytest.mark.parametrize("pd", ["drive", "board"])
 def test_that_a_drive_behind_a_gear_is_told_all_in_its_own_terms(family, pd):
-    """The drive's angle is the joint's angle times the gear. Its torque is divided by the gear, its gains by the square
-    of the gear. Its stored ranges must be the file's ranges."""
+    """The drive's angle is the joint's angle times the gear. The drive's torque is the joint's divided by the gear, and
+    the gains are divided by the square of the gear. The drive's stored ranges must be the file's ranges."""
     gear, place = 3.0, 0.4
     app = Bussed(geared(family, gear, pd=pd))
     for d in app.drives.values():
@@ -221,8 +220,8 @@ def test_that_armed_drives_are_enabled_and_then_commanded(board):
 
 
 def test_that_drives_get_the_torque_of_the_law():
-    """The torques carry the arm's weight, each with its drive's sign. Their mean is right to far less than a step of
-    the field."""
+    """The torques carry the arm's weight, each with its drive's sign. The mean torque is right to far less than a step
+    of the field."""
     app = Bussed(arm())
     app.drives["shoulder"].position = 0.0  # the arm stretched out
     app.run(60)
@@ -584,8 +583,8 @@ def test_that_a_drive_that_restarts_sooner_than_it_is_missed_is_asked_and_placed
 @pytest.mark.parametrize("family", ["damiao", "robstride"])
 @pytest.mark.parametrize("boot", [1, 3, 5, 20])
 def test_that_no_drive_is_commanded_that_has_lost_its_time_limit_while_it_was_enabled(family, boot):
-    """The drive has no supply for 2 ms and boots for `boot` ms. This may be too short for the board to miss an answer.
-    If the drive was not enabled before, only the forgotten setting shows the dip."""
+    """The drive has no supply for 2 ms and boots for `boot` ms. The dip may be too short for the board to miss an
+    answer. If the drive was not enabled before, only the forgotten setting shows the dip."""
     for when in range(-3, 10):  # ticks after the command
         app = Bussed(arm(family))
         app.run(60)
@@ -683,7 +682,8 @@ def test_that_drives_of_one_id_on_two_buses_are_two():
 
 
 def test_that_an_answer_about_another_setting_answers_no_question():
-    """The answer names a register that nobody asked for. Its value is the required value of the requested register."""
+    """The answer names a register that nobody asked for. The answer's value is the required value of the requested
+    register."""
     app = Bussed(arm())
     d = app.drives["elbow"]
     d.registers[21], d.registers[22] = 12.566, 8.0

@@ -496,7 +496,7 @@ _HISTORY = ("options", "resets", "exception", "pc", "lr", "psr", "cfsr", "hfsr",
 
 
 def history(board) -> dict[str, int]:
-    """Return the chip's report about itself. Its unique bits are the first three words."""
+    """Return the chip's report about itself. The first three words of the report are the unique bits."""
     return {name: board[f"history+{3 + i}"] for i, name in enumerate(_HISTORY)}
 
 

@@ -70,7 +70,8 @@ def meeting(tmp_path_factory):
 
 def within_a_step(forces):
     """Return the mean torques (n, J), N m, from torques of all parts (n PARTS, J). The difference of two velocities,
-    each the mean of a tick, contains the torques of both ticks. Their weights form a hat over both ticks."""
+    each the mean of a tick, contains the torques of both ticks. The weights of the torques form a hat over both ticks.
+    """
     hat = np.convolve(np.ones(PARTS), np.ones(PARTS)) / PARTS**2
     spread = np.apply_along_axis(np.convolve, 0, np.vstack([np.zeros((PARTS, forces.shape[1])), forces]), hat)
     return spread[PARTS + PARTS // 2 - 1::PARTS][:len(forces) // PARTS]

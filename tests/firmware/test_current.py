@@ -202,8 +202,8 @@ def ideal(amperes: float, periods: int) -> np.ndarray:
 
 @pytest.mark.parametrize("amperes", [2.0, 5.0, -2.0, -5.0])
 def test_a_step_is_followed_with_the_stated_bandwidth(inline, amperes):
-    """The current settles on its setpoint within a count of the converter. It reaches 63 % after some 0.24 ms. It
-    follows the sampled loop that `ideal` computes."""
+    """The current settles on its setpoint within a count of the converter. The current reaches 63 % after some 0.24 ms,
+    and follows the sampled loop that `ideal` computes."""
     coil = inline().on().ask(amperes)
     began = len(coil.history)
     coil.run(0.01)

@@ -266,8 +266,8 @@ def test_special_frames_of_those_that_know_no_other_way_to_clear_errors(c, famil
 
 
 def test_that_a_mini_cheetah_that_is_to_let_go_is_commanded_nothing_every_eighth_tick(c):
-    """Its early firmware measures its current only while it is commanded. This current must be small before the drive
-    leaves its mode."""
+    """Early firmware measures the drive's current only while the drive is commanded. The current must be small before
+    the drive leaves its mode."""
     drive = next(d for d in CHEETAHS if d.family == "mini-cheetah")
     stop, (nothing, _) = Frame(ID, mit.EXIT), c.command(drive, Target())
     for tick in range(17):

@@ -106,7 +106,7 @@ def test_that_hello_also_tells_which_chip_it_is_and_what_has_happened_to_it():
 
 
 def test_that_the_rest_of_an_answer_waits_for_room_of_its_own():
-    """The buffer has room for one frame. It takes the identity, but not the history."""
+    """The buffer has room for one frame. The buffer takes the identity, but not the history."""
     app = App()
     app.run(1)
     app.ident = app.about = None

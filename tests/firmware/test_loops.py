@@ -131,8 +131,8 @@ def test_that_an_arm_is_armed_again_after_a_singular_pose() -> None:
     assert app.command("ARM") == "NONE"
 
 
-# A five-bar moves in these directions at full speed. Its pose is so near to a singular pose that a step back could turn
-# a rod by more than half a turn.
+# A five-bar moves in these directions at full speed. The five-bar's pose is so near to a singular pose that a step back
+# could turn a rod by more than half a turn.
 SINGULAR = (0.028, 4.584, 4.884, 5.38, 5.944, 5.98)
 
 

@@ -94,7 +94,7 @@ def test_that_drives_of_all_families_are_met_where_they_stand_far_from_their_zer
 
 @pytest.fixture
 def armed() -> Both:
-    """Arm the board. It commands torques to all drives, and the last servo gets a duty."""
+    """Arm the board. The board commands torques to all drives, and the last servo gets a duty."""
     m = mixed.arm()
     app = Both(replace(m, joints=tuple(replace(j, drive=replace(j.drive, pd="board")) for j in m.joints)))
     app.run(170)

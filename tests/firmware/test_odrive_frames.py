@@ -101,7 +101,7 @@ def test_that_it_is_asked_by_remote_frames(c):
 
 
 def test_that_it_is_told_its_mode_and_no_torque_while_it_is_off_and_while_it_is_being_enabled(c):
-    """One in four enable frames asks for closed loop. A command stays unchanged."""
+    """Every fourth enable frame asks for closed loop. A command stays unchanged."""
     nothing = frames.command(DRIVE, ID, Target())
     idle, mode = frames.set_state(ID, frames.IDLE), frames.set_mode(ID)
     loop = frames.set_state(ID, frames.CLOSED_LOOP)

@@ -345,7 +345,7 @@ def test_that_arming_is_refused_by_name():
 
 
 def moving(app, joint):
-    """Turn a joint. It still moves when the next command is executed."""
+    """Turn a joint. The joint still moves when the next command is executed."""
     for _ in range(100):
         app.chip.counts[joint] += 2
         app.run(1)
@@ -973,8 +973,8 @@ def test_that_a_host_that_comes_back_in_time_can_resume():
 
 
 def test_that_the_bounds_of_a_silent_host_are_exact():
-    """The board detects silence in the tick after the time-out. It enters the fault in the tick after ten times the
-    time-out."""
+    """The board detects silence in the tick after the time-out. The board enters the fault in the tick after ten times
+    the time-out."""
     app = App()
     floating(app)
     app.send(Poll())
@@ -1077,7 +1077,8 @@ def test_that_the_first_of_two_faults_to_come_is_taken():
 
 
 def test_that_a_host_that_comes_back_too_late_is_still_lost():
-    """The host is silent for longer than the limit of the fault. It sends again before the arm has come to rest."""
+    """The host is silent for longer than the limit of the fault. The host sends again before the arm has come to rest.
+    """
     app = App(patches=soon_lost())
     tracking(app)
     app.run(160, alive=False)
@@ -1217,7 +1218,8 @@ def second_taken(app, joint, position, rate, acceleration=0.0):
 
 
 def test_that_a_joint_is_not_too_fast_at_the_end_of_the_way_between_knots_either():
-    """The rate along the segment is -6.6 x^2 + 6 x^3 of the limit. It is largest at three quarters, without a jump."""
+    """The rate along the segment is -6.6 x^2 + 6 x^3 of the limit. The rate is largest at three quarters, without a
+    jump."""
     app = in_hold()
     joint, T = 0, 1 / 250
     most = app.joints[joint].limits.velocity
@@ -1497,8 +1499,8 @@ def test_that_a_motion_that_waited_elsewhere_is_not_what_the_next_one_begins_wit
 
 
 def test_that_a_motion_may_start_in_the_tick_in_which_another_ends():
-    """Its first numbers are not formed before that tick. If START comes too early, the board refuses it, and the host
-    can send it again."""
+    """The new motion's first numbers are not formed before that tick. If START comes too early, the board refuses it,
+    and the host can send it again."""
     taken = []
     for k in range(328, 340):
         app = in_hold(three_link())

@@ -89,7 +89,7 @@ def test_that_servos_that_come_up_later_than_the_board_are_set_up_whenever_that_
 
 
 def test_that_servos_as_they_come_are_set_up_and_nothing_is_stored_in_them(board):
-    """New servos wait 0.5 ms before each answer. They are in position mode, and their storage is unlocked."""
+    """New servos wait 0.5 ms before each answer. New servos are in position mode, and their storage is unlocked."""
     for servo in board.servos.values():
         assert [servo.get(at) for at in (sts.LOCK, sts.MODE, sts.DELAY)] == [1, 2, 0]
         assert (servo.stored[sts.MODE], servo.stored[sts.DELAY]) == (0, 250)
@@ -104,8 +104,8 @@ def test_that_with_the_outputs_off_motors_are_off_in_every_tick(board):
 
 
 def test_that_silent_servos_are_told_to_answer_at_once_after_a_tick_in_which_the_wire_is_left_quiet():
-    """This happens once in a tenth of a second. In between, the board asks for their state, as they may only be late.
-    """
+    """The board wakes silent servos once in a tenth of a second. In between, the board asks for their state, as the
+    servos may only be late."""
     app = Served(arm())
     app.line.servos = ()
     app.run(60)

@@ -63,7 +63,7 @@ def test_that_the_chips_code_has_no_double_no_heap_and_no_libm(folder):
     ("ft_wires.c", "memcpy(w->out,", "ft_half_duplex_send(wire, w->out"),
 ])
 def test_that_the_compiler_may_not_move_what_an_interrupt_or_dma_reads_past_what_hands_it_over(name, first, then):
-    """The test reads the text. This compiler keeps the order without the rule, so no other test could fail."""
+    """The test reads the text. The present compiler keeps the order without the rule, so no other test could fail."""
     text = (FIRMWARE / "chip" / "stm32" / name).read_text()
     between = text[text.index(first):text.index(then, text.index(first))]
     assert 'FT_IN_ORDER();' in between or '__asm__ volatile("" ::: "memory");' in between

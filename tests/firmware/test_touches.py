@@ -188,8 +188,8 @@ def held_fast(app, ticks, alive=True):
 @pytest.mark.parametrize("reaction", ["stop", "float", "return"])
 @pytest.mark.parametrize("cause", STRIKES)
 def test_an_arm_that_lies_down_waits_while_it_is_touched_and_goes_on_when_it_is_free(reaction, cause):
-    """While the arm is held fast, it tries again each time it has felt nothing for a second. Its push grows only until
-    the filter detects it: to four thresholds. Without the wait it reached twenty."""
+    """An arm that is held fast tries again each time it has felt nothing for a second. The arm's push grows until the
+    filter detects the touch, at four thresholds. Without the wait the push reached twenty."""
     alive = cause != "HOST_LOST"
     app, reports = feeling(reaction, lying())
     STRIKES[cause](app)
@@ -239,7 +239,7 @@ def test_for_want_of_a_host_an_arm_that_lies_down_waits_for_as_long_as_it_is_tou
 
 @pytest.mark.parametrize("cause", ["OVER_TEMPERATURE", "LOW_SUPPLY"])
 def test_heat_and_a_low_supply_let_it_wait_no_longer_than_lying_down_may_take(cause):
-    """These faults come while the arm waits after the loss of its host."""
+    """The fault comes while the arm waits after the loss of its host."""
     app, _ = leaning()
     STRIKES[cause](app)
     app.run(parking(app.mechanism, None, follow_limits(app.mechanism), (0.0, 100.0)).ticks, alive=False, follow=False)

@@ -117,8 +117,8 @@ static void ft_bus_ask(uint32_t bus)
 }
 
 /* Bring back a controller that is off the bus. In the first tick of every tenth
- * of a second it enters initialisation, and in the second it leaves again. This
- * works in any state of the controller. */
+ * of a second it enters initialisation, and in the second it leaves again. The
+ * request works in any state of the controller. */
 static void ft_bus_recover(ft_bus_queue *q, uint32_t bus)
 {
     if (!ft_can_off(bus)) {

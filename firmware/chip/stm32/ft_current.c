@@ -40,9 +40,9 @@ enum { FT_FAR = 8, /* A reading beyond the trip adds FT_FAR, a reading within it
 #define FT_STEEP 4.0f     /* times the predicted current: a short */
 #define FT_LOW 0.7f       /* of the predicted current: too little */
 /* A steady duty causes at least 0.6 of the current that R and the voltage
- * without back-EMF predict, less 0.06 of the current at full voltage. This is
- * true up to an R of 1.67 times the file's (a fifth more, 100 K warmer) and a K
- * of 1.1 times. So a sensor gain of 0.55 or more passes, as the winding may be
+ * without back-EMF predict, less 0.06 of the current at full voltage. The rule
+ * allows an R of 1.67 times the file's (a fifth more, 100 K warmer) and a K of
+ * 1.1 times. So a sensor gain of 0.55 or more passes, as the winding may be
  * warm. */
 #define FT_LITTLE 0.64f
 #define FT_UNSURE 0.09f

@@ -1,16 +1,16 @@
-/* Gate drivers DRV8301. Their settings are written over SPI before any switch
- * moves, and checked all the time.
+/* Gate drivers DRV8301. The drivers' settings are written over SPI before any
+ * switch moves, and checked all the time.
  *
  * The enable line also powers the interface and clears the settings. So it goes
  * low for a full reset and then high for good, while the timers hold every
  * switch off.
  *
- * A driver loses its settings when its supply dips. It then amplifies a current
- * half as much. So the main loop reads one register per round, and all
- * registers before arming. After any report it writes the settings again with
- * the outputs off. After an over-current a driver is shut down until then. The
- * drivers cannot limit the current cycle by cycle, as the line that reports
- * this limit is not wired. */
+ * A driver loses its settings when its supply dips. A driver without its
+ * settings has half the current gain. So the main loop reads one register per
+ * round, and all registers before arming. After any report it writes the
+ * settings again with the outputs off. After an over-current a driver is shut
+ * down until then. The drivers cannot limit the current cycle by cycle, as the
+ * line that reports this limit is not wired. */
 #include "ft_board.h" /* FT_GATE_*, FT_ENABLE_* */
 #include "ft_chip.h"
 #include "ft_parts.h"
@@ -57,8 +57,9 @@ static bool ft_exchange(const ft_select *to, uint32_t word, uint32_t *back)
     return good;
 }
 
-/* Read a register. Its value comes with the next frame, so the request is sent
- * twice. The address in the answer proves that the line works. */
+/* Read a register. The register's value comes with the next frame, so the
+ * request is sent twice. The address in the answer proves that the line
+ * works. */
 static bool ft_read(const ft_select *from, uint32_t address, uint32_t *value)
 {
     uint32_t ask = FT_READ | address << FT_ADDRESS_Pos;

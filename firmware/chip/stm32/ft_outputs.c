@@ -15,11 +15,11 @@
  * writes the duty that the last tick handed over, or neutral.
  *
  * Direction pins have no preload. The first instructions of tick k+1 put the
- * direction of tick k on the pins. This is some 150 cycles after the update (or
- * FT_TICK_AHEAD before it), while the PWM is low. So the old sign does not meet
- * the new magnitude below a duty of about 1 - 150 cycles / half a PWM period:
- * 96 % at 20 kHz, or 95 % before the update. Above this duty they meet for half
- * a microsecond at a change of sign.
+ * direction of tick k on the pins. The pins change some 150 cycles after the
+ * update (or FT_TICK_AHEAD before it), while the PWM is low. So the old sign
+ * does not meet the new magnitude below a duty of about 1 - 150 cycles / half a
+ * PWM period: 96 % at 20 kHz, or 95 % before the update. Above this duty they
+ * meet for half a microsecond at a change of sign.
  *
  * A break input is active low on a normally closed loop. An open loop or a
  * broken wire makes the hardware clear MOE, and AOE = 0 keeps it clear. With
@@ -215,8 +215,8 @@ bool ft_outputs_start(void)
     return good;
 }
 
-/* Wait for the update of the last timer. It was started last, so it updates
- * last. */
+/* Wait for the update of the last timer. The last timer was started last, so
+ * its update is the last one. */
 bool ft_outputs_await_boundary(void)
 {
     TIM_TypeDef *timer = ft_pwm_table[FT_PWM_TIMER_COUNT - 1].timer;
@@ -524,8 +524,8 @@ bool ft_drivers_report(void)
 
 /* Return whether the drivers report a fault. Drivers that have lost their
  * settings are a fault if they are on. If they are off, their settings are
- * being written. The fault line of bridges that sleep or wake up is ignored. It
- * is read first, as the outputs may be switched meanwhile. */
+ * being written. The fault line of bridges that sleep or wake up is ignored.
+ * The fault line is read first, as the outputs may be switched meanwhile. */
 bool ft_chip_driver_fault(void)
 {
     bool ready = ft_chip_drivers_ready();

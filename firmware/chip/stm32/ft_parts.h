@@ -9,8 +9,8 @@
 
 /* Build switches, both for emulators and off by default. FT_POLLED_PORT: the
  * processor moves the link's bytes, not DMA. FT_TOLERANT: the image accepts
- * missing clocks and timers. This image is for emulators only, since it never
- * enables its outputs. */
+ * missing clocks and timers. A tolerant image is for emulators only, since it
+ * never enables its outputs. */
 #ifndef FT_POLLED_PORT
 #define FT_POLLED_PORT 0
 #endif
@@ -59,7 +59,7 @@ bool ft_sense_start(void);            /* false: nothing is measured */
 float ft_bus_ratio(void);             /* bus voltage over the nominal one */
 void ft_interrupt_enable(uint32_t number, uint32_t priority);
 
-/* Current loops. A loop has a setpoint, as a share of its range. It writes
+/* Current loops. A loop has a setpoint, as a share of its range. A loop writes
  * duties at the rate of the PWM. */
 bool ft_currents_start(void);     /* false: nothing is sampled */
 void ft_currents_run(void);

@@ -27,8 +27,8 @@ void ft_pin_put(uint32_t port, uint32_t pin, bool high)
     GPIO(port)->BSRR = 1u << (high ? pin : pin + 16u);
 }
 
-/* Set one pin up. Outputs start with their level. They switch slowly: PC13 to
- * PC15 bear no more than 2 MHz, and no output needs more. */
+/* Set one pin up. Outputs start with their level. Outputs switch slowly: PC13
+ * to PC15 bear no more than 2 MHz, and no output needs more. */
 static void ft_pin_start(const ft_pin *p)
 {
     GPIO_TypeDef *gpio = GPIO(p->port);

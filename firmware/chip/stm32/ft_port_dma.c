@@ -1,8 +1,8 @@
 /* The link by DMA. A circular stream receives into a buffer, and the main loop
  * reads behind the stream. A second stream sends queued bytes piece by piece.
- * The main loop serves both streams. It sleeps until the next tick or until the
- * line has been idle for a character, so a frame is answered at its end even in
- * a long tick.
+ * The main loop serves both streams. The main loop sleeps until the next tick
+ * or until the line has been idle for a character. So a frame is answered at
+ * its end, even in a long tick.
  *
  * A byte lost to line noise or overrun makes a bad frame. The interrupt counts
  * it and clears its flag, so that the next error shows. If the reader falls

@@ -41,8 +41,8 @@ static inline uint32_t ft_median(uint32_t a, uint32_t b, uint32_t c)
     return c < low ? low : c > high ? high : c;
 }
 
-/* Take the readings of this tick. They are zero if the converter has not
- * finished. */
+/* Take the readings of this tick. The readings are zero if the converter has
+ * not finished. */
 static inline uint32_t ft_bus_take(bool there)
 {
     uint32_t now = there ? ft_converter_counts(0) : 0u;

@@ -82,8 +82,8 @@ static void ft_debug_start(void)
     ft_watchdog_in_halt();
 }
 
-/* Start SysTick with its interrupt at the PWM's update. Its second period is
- * the first whole one. LOAD must not change before the first period has
+/* Start SysTick with its interrupt at the PWM's update. SysTick's second period
+ * is the first whole period. LOAD must not change before the first period has
  * started. No interrupt may come between the update and the start. */
 static void ft_ticks_start(uint32_t first, uint32_t control)
 {
@@ -154,10 +154,10 @@ uint32_t ft_chip_start(void)
     return errors;
 }
 
-/* Start the ticks. They begin at a fixed time after an update of the last PWM
- * timer, since both use one clock. This time is some twenty cycles, or
- * FT_TICK_AHEAD cycles before an update without a repetition counter. So the
- * first period is shorter. */
+/* Start the ticks. Ticks begin some twenty cycles after an update of the last
+ * PWM timer. Without a repetition counter ticks begin FT_TICK_AHEAD cycles
+ * before an update. The time is fixed, since SysTick and timers use one clock.
+ * So the first period is shorter. */
 void ft_chip_run(void)
 {
     ft_ticks_start(ft_tick_cycles() - 1u - FT_TICK_AHEAD,

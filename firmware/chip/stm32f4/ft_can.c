@@ -39,9 +39,9 @@ static void ft_can_filter(uint32_t number)
     CAN1->FMR &= ~CAN_FMR_FINIT;
 }
 
-/* Start a controller. It joins the bus at the bus's next pause, and no code
- * waits for this pause. The controller needs an exact clock, so it stays off
- * while the chip runs on its fall-back oscillator. */
+/* Start a controller. The controller joins the bus at the bus's next pause, and
+ * no code waits for this pause. The controller needs an exact clock, so it
+ * stays off while the chip runs on its fall-back oscillator. */
 bool ft_can_start(uint32_t bus)
 {
     CAN_TypeDef *can = ft_can_table[bus].can;

@@ -101,11 +101,11 @@ static void ft_can_clear(const ft_can *c)
         words[i] = 0;
 }
 
-/* Start a controller. It joins the bus at the bus's next pause, and no code
- * waits for this pause. The controller needs an exact clock, so it stays off
- * while the chip runs on its fall-back oscillator. Without filters every frame
- * goes into the FIFO. Code above this driver counts frames that are not a
- * drive's. */
+/* Start a controller. The controller joins the bus at the bus's next pause, and
+ * no code waits for this pause. The controller needs an exact clock, so it
+ * stays off while the chip runs on its fall-back oscillator. Without filters
+ * every frame goes into the FIFO. Code above this driver counts frames that are
+ * not a drive's. */
 bool ft_can_start(uint32_t bus)
 {
     const ft_can *c = &ft_can_table[bus];

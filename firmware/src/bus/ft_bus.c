@@ -600,9 +600,9 @@ static void start(ft_bus_drive *d, uint32_t i, uint32_t tick, ft_frame *f)
     ft_family_look(i, f, tick, false);
 }
 
-/* Let the drive close the loop. Its target is in the middle of the interval in
- * which the drive holds this command. The torque of the command is the motion's
- * torque. */
+/* Let the drive close the loop. The drive's target is in the middle of the
+ * interval in which the drive holds this command. The torque of the command is
+ * the motion's torque. */
 static void close_loop(const ft_bus_drive *d, uint32_t i,
                        const ft_control *c, ft_drive_target *t)
 {
@@ -801,7 +801,7 @@ static void mark_unpowered(ft_bus *b)
 }
 
 /* Return whether a fault contradicts the position or motion that a servo
- * reports. Another servo may have answered in its place. */
+ * reports. A contradiction shows that another servo may have answered. */
 static bool contradicts_feedback(uint32_t fault)
 {
     return fault == FT_FAULT_ENCODER || fault == FT_FAULT_ENCODER_STUCK

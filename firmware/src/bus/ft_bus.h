@@ -19,9 +19,9 @@
  * then on the drive is commanded.
  *
  * A drive that reports its position only on request gets a question in every
- * tick, after all commands. Heartbeats come unasked. They report errors and
- * whether the drive is enabled. A drive without answers or without heartbeats
- * is silent. */
+ * tick, after all commands. Heartbeats come unasked. Heartbeats report errors
+ * and whether the drive is enabled. A drive without answers or without
+ * heartbeats is silent. */
 #ifndef FT_BUS_H
 #define FT_BUS_H
 

@@ -7,8 +7,9 @@
  * drive has sent it.
  *
  * Families with settings have ask(f, c, number, size) and write(f, c, number,
- * size, value). These ask for or write a register of this size. Families that
- * report their state only on request have poll(f, c), which asks for it.
+ * size, value). The two functions ask for or write a register of this size.
+ * Families that report their state only on request have poll(f, c), which asks
+ * for it.
  *
  * A family may have three more functions, which its descriptor names. wake(f,
  * c, phase) changes the frame to a silent drive that is off. If the drive was
@@ -16,7 +17,7 @@
  * release(f, c, tick) sometimes replaces the frame to a drive that is off by a
  * command of no torque. Without this command the drive may keep its last
  * voltages and stay in its mode. look(f, tick, enabled) is for drives whose
- * states do not report whether they are enabled. It sometimes adds this
+ * states do not report whether they are enabled. look sometimes adds this
  * question to a command.
  *
  * The emitted ft_families.h calls the functions of the mechanism's families. */

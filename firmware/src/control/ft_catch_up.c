@@ -28,8 +28,8 @@ static ft_real beyond(const approach *c, ft_real w)
     return r.way + ft_ramp_braking_way(w, &c->bounds) - c->goal;
 }
 
-/* One peak that is too low and one that is too high, with the displacements
- * beyond the reference to which they lead. */
+/* A peak that is too low and a peak that is too high, each with the joint's
+ * displacement beyond the reference. */
 typedef struct {
     ft_real low, below, high, above;
     bool found; /* low is good enough */

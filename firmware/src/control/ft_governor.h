@@ -2,15 +2,15 @@
  * position, velocity, acceleration and jerk. The joint also stays within the
  * known places of the reference. This holds for any reference.
  *
- * The governor uses no measurement. It takes the reference's next sample on two
- * conditions. One tick of bounded jerk must lead to the sample. From there the
- * joint must be able to come to rest inside all limits, among the known places
- * ahead or on its own way of braking. Otherwise the joint catches up,
- * time-optimally, in the frame that moves with the reference. It does so only
- * while it can still come to rest inside the same places; otherwise it brakes
- * as much as it must. After the reference has broken a limit, the joint does
- * not expect a motion beyond the known places, until the reference would come
- * to rest among sure places.
+ * The governor uses no measurement. The governor takes the reference's next
+ * sample on two conditions. First, one tick of bounded jerk leads to the
+ * sample. Second, from the sample the joint can come to rest inside all limits,
+ * among the known places ahead or on its own way of braking. Otherwise the
+ * joint catches up, time-optimally, in the frame that moves with the reference.
+ * A joint catches up only while it can still come to rest inside the same
+ * places. If a joint cannot, it brakes as much as it must. After the reference
+ * has broken a limit, the joint does not expect a motion beyond the known
+ * places, until the reference would come to rest among sure places.
  *
  * Positions are relative to the joint's position before the tick. So single
  * precision has more digits near a limit or near the reference. Times are s.

@@ -84,8 +84,8 @@ static ft_real room(uint32_t j, int32_t at, ft_real velocity)
     return ft_lab_joint[j].coarse_unit * (velocity > FT_C(0.0) ? above : below);
 }
 
-/* Return the velocity that the target should have. It is 0 once the distance
- * that is left is needed to stop. */
+/* Return the velocity that the target should have. The velocity is 0 once the
+ * distance that is left is needed to stop. */
 static ft_real allowed(const ft_lab *lab, ft_real left)
 {
     const ft_lab_config *c = &ft_lab_joint[lab->joint];
@@ -352,9 +352,10 @@ static ft_real of_mode(const ft_lab *lab, uint32_t state, uint32_t j,
     }
 }
 
-/* Return the half increment whose back-EMF the duty compensates. It is the
- * measured one, so that a joint at its stop gets no more torque than it should.
- * In PROBE it is 0, as the encoder may count the wrong way. */
+/* Return the half increment whose back-EMF the duty compensates. The measured
+ * half increment is used, so that a joint at its stop gets no more torque than
+ * it should. In PROBE the result is 0, as the encoder may count the wrong
+ * way. */
 static ft_real driven(uint32_t state, uint32_t j, const ft_law_input *in)
 {
     bool probing = state == FT_STATE_PROBE;

@@ -148,8 +148,8 @@ static inline ft_real rubs(uint32_t j, ft_real both, ft_real tau)
 }
 
 /* Return the torque of the motion alone (first line of the law): tau_ID, rotor
- * inertia, viscous and dry friction of the target (Eq. 19). It follows from the
- * half increments before and after the target. */
+ * inertia, viscous and dry friction of the target (Eq. 19). The torque follows
+ * from the half increments before and after the target. */
 static inline ft_real of_motion(uint32_t j, ft_real before, ft_real after,
                                 ft_real tau)
 {

@@ -25,8 +25,8 @@ static bool can_stop(const ft_motion *m, int32_t boundary, ft_pace pace)
     return reached <= (int64_t)ahead(m);
 }
 
-/* Return whether the motion slows down in the interval after the boundary. It
- * slows down on request, or because knots would run out before a later stop. */
+/* Return whether the motion slows down in the interval after the boundary. The
+ * reason is a request, or a lack of knots for a later stop. */
 static inline bool slows(const ft_motion *m, int32_t boundary)
 {
     const ft_pace on = ft_pace_run(m->pace);
@@ -358,7 +358,7 @@ uint32_t ft_motion_tick(ft_motion *m)
 
 /* ---- between two ticks, by the main loop ------------------------------- */
 
-/* Return how far beyond knots the samples fall at pace 1. This distance stays
+/* Return how far beyond knots the samples fall at pace 1. The distance stays
  * the same until the next stop. Return 0 at any other pace. */
 static int32_t phase(const ft_motion *m)
 {

@@ -5,11 +5,11 @@
  * like the target's. A tracking observer keeps its error e, measured -
  * predicted position, which is small at any position:
  *
- *   e <- e + counts - (u + (u + d)),  u <- (u + d) + b/2 e,  e <- p^2 e
+ * e <- e + counts - (u + (u + d)), u <- (u + d) + b/2 e, e <- p^2 e
  *
  * with b = (1 - p)^2, p = exp(-2 pi observer_hz dt). Both poles are p, inside
- * the unit circle. d is the change of the target's u. It removes the lag that
- * an acceleration would cause. Kv would act on this lag. */
+ * the unit circle. d is the change of the target's u. The term d removes the
+ * lag that an acceleration would cause. Without d, Kv would act on this lag. */
 #ifndef FT_OBSERVER_H
 #define FT_OBSERVER_H
 

@@ -100,8 +100,8 @@ static FT_INLINE bool within(ft_real p, const ft_room *room)
     return p >= room->below && p <= room->above;
 }
 
-/* Return the place at which a braking joint turns round. This happens if its
- * acceleration carries it past rest, before it comes to rest from the other
+/* Return the place at which a braking joint turns round. A joint turns round if
+ * its acceleration carries it past rest, before it comes to rest from the other
  * side. */
 static ft_real turning_point(const ft_moving *m, const ft_follow_config *c)
 {
@@ -114,10 +114,10 @@ static ft_real turning_point(const ft_moving *m, const ft_follow_config *c)
     return at.p;
 }
 
-/* Return whether a braking joint surely stays between both limits. Its velocity
- * is at most the present or the coasting velocity. Its time has three parts:
- * remove the acceleration, build another acceleration up and down, and lose the
- * velocity. This quick check nearly always suffices. */
+/* Return whether a braking joint surely stays between both limits. The joint's
+ * velocity is at most the present or the coasting velocity. The braking time
+ * has three parts: remove the acceleration, build another acceleration up and
+ * down, and lose the velocity. The quick check nearly always suffices. */
 static FT_INLINE bool far_inside(const ft_moving *m, const ft_follow_config *c,
                                  ft_real then, const ft_room *room)
 {

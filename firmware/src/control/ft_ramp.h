@@ -23,7 +23,7 @@ typedef struct {
 } ft_room;
 
 /* A ramp from one velocity and acceleration to another velocity without
- * acceleration. It has jerk, constant acceleration and opposite jerk. */
+ * acceleration. A ramp has jerk, constant acceleration and opposite jerk. */
 typedef struct {
     ft_real sign;              /* of the change */
     ft_real rise, level, fall; /* s of each part */

@@ -52,7 +52,7 @@ static FT_INLINE ft_weights ft_segment_powers(ft_real t)
     return p;
 }
 
-/* Return the weights of (p(m + h) - p(m - h)) / 2. This equals h p' + h^3
+/* Return the weights of (p(m + h) - p(m - h)) / 2. The result equals h p' + h^3
  * p'''/6 + h^5 p^(5)/120 at m. The weights are exact for a quintic, and
  * subtract no positions. */
 static FT_INLINE ft_weights ft_segment_increment(ft_real m, ft_real h)
@@ -70,8 +70,8 @@ static FT_INLINE ft_weights ft_segment_increment(ft_real m, ft_real h)
     return p;
 }
 
-/* Return the weights of (p(m + h) - 2 p(m) + p(m - h)) / 4. These weights are
- * also exact, and subtract no increments. */
+/* Return the weights of (p(m + h) - 2 p(m) + p(m - h)) / 4. The weights are
+ * exact, and subtract no increments. */
 static inline ft_weights ft_segment_change(ft_real m, ft_real h)
 {
     const ft_real h2 = FT_C(0.5) * (h * h), m2 = m * m;

@@ -87,8 +87,9 @@ static void spare(ft_targets *t, const ft_reference *r, uint32_t at,
     t->spare = t->spare < SPARE_MOST ? t->spare : SPARE_MOST;
 }
 
-/* Compare the clocks. Their offset is the least delay of messages, and it is
- * forgotten slowly. If the sender's clock was set, undo the step. */
+/* Compare the clocks. The offset of the clocks is the least delay of messages.
+ * Old delays are forgotten slowly. If the sender's clock was set, undo the
+ * step. */
 static void compare_clocks(ft_targets *t, uint32_t stamp, uint32_t now)
 {
     const uint32_t ahead = now - (stamp + t->shift);

@@ -84,7 +84,7 @@ bool ft_chip_supply_good(void);
 /* Return whether the drivers hold their settings. */
 bool ft_chip_drivers_ready(void);
 
-/* Return the last report of the drivers, or 0. It has status register 1,
+/* Return the last report of the drivers, or 0. A report has status register 1,
  * register 2 from bit 16 on, and the driver's number from bit 28 on. */
 uint32_t ft_chip_driver_status(void);
 
@@ -128,7 +128,7 @@ bool ft_chip_buses_start(void); /* false: a bus controller does not
 void ft_chip_bus_send(uint32_t bus, const ft_frame frames[], uint32_t count);
 bool ft_chip_bus_take(uint32_t bus, ft_frame *frame);
 
-/* State of a bus. Its counts wrap. off: the controller has left the bus after
+/* State of a bus. All counts wrap. off: the controller has left the bus after
  * too many errors, or finds no pause to join it. It tries again ten times per
  * second. */
 typedef struct {

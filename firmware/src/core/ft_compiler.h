@@ -3,8 +3,8 @@
 #define FT_COMPILER_H
 
 /* FT_IF(FT_BRAKE, text) is the text in an image with FT_BRAKE 1, and nothing in
- * an image with FT_BRAKE 0. It is for rows of tables and members of structs. A
- * statement uses a plain if, since the compiler drops a branch that never
+ * an image with FT_BRAKE 0. FT_IF is for rows of tables and members of structs.
+ * A statement uses a plain if, since the compiler drops a branch that never
  * runs. */
 #define FT_IF(feature, ...) FT_IF_(feature, __VA_ARGS__)
 #define FT_IF_(feature, ...) FT_IF_##feature(__VA_ARGS__)

@@ -50,8 +50,8 @@ static inline int32_t ft_position_to_wire(ft_turn q)
     return (int32_t)(uint32_t)((ft_angle)q >> FT_FINER);
 }
 
-/* Coarse positions are for limits, as joints may turn more than once. Their
- * unit is 2^-24 turn (2^-20 m), so an int32 holds 128 turns. */
+/* Coarse positions are for limits, as joints may turn more than once. A coarse
+ * position counts 2^-24 turn (2^-20 m), so an int32 holds 128 turns. */
 #define FT_COARSE 8
 
 /* Return the coarse position of a wire position. */

@@ -34,7 +34,8 @@ static uint32_t has_loader(const ft_safety_input *in)
     return ft_chip_has_loader() ? FT_GOOD : FT_NO_JOINT;
 }
 
-/* Check that the outputs are off. They are on while a fault brakes or holds. */
+/* Check that the outputs are off. The outputs are on while a fault brakes or
+ * holds. */
 static uint32_t no_outputs(const ft_safety_input *in)
 {
     return (in->safety->flags & FT_FLAG_OUTPUTS) == 0u ? FT_GOOD : FT_NO_JOINT;

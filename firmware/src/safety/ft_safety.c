@@ -251,8 +251,8 @@ static uint8_t possible(const ft_safety *s, uint8_t how)
 
 /* React to a fault as the mechanism file says for its class. A later fault can
  * only strengthen the reaction. In an arm with brakes, the law holds the joints
- * until the brakes have closed. This is also so before coasting, if the fault
- * was taken at rest. */
+ * until the brakes have closed. An arm with brakes also waits before it coasts,
+ * if the fault was latched at rest. */
 static void react(ft_safety *s, ft_control *c)
 {
     const uint8_t how = possible(s, s->asked);
@@ -409,8 +409,8 @@ static void overlay(ft_safety *s, ft_control *c)
 
 /* ---- actions of motions ------------------------------------------------ */
 
-/* Play the buffered motion. It begins within a tolerance of the held positions.
- * The step goes on at rest from them. */
+/* Play the buffered motion. The motion begins within a tolerance of the held
+ * positions. The step goes on at rest from the held positions. */
 static void play(ft_safety *s, ft_control *c)
 {
     forget_last_motion(s);

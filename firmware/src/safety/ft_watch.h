@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 /* Return whether all tables, or the whole image, have their check sum. Both
- * calls are for the time before the first tick. */
+ * functions are for the time before the first tick. */
 bool ft_watch_constants(void);
 bool ft_watch_code(void);
 
@@ -22,8 +22,9 @@ void ft_watch_idle(ft_alarms *alarms, ft_sensors *sensors, uint32_t tick,
  * FT_GOOD, or the first joint whose motor or driver is too warm or has not
  * cooled down yet.
  *
- * Motor and driver are each a first-order model. Its input is the square of the
- * current that the torque needs. At the continuous current it settles at 1. */
+ * Motor and driver are each a first-order model. The model's input is the
+ * square of the current that the torque needs. At the continuous current the
+ * model settles at 1. */
 uint32_t ft_heat_idle(uint32_t tick, const ft_real torque[FT_JOINTS]);
 
 #endif
