@@ -271,8 +271,8 @@ void ft_app_start(uint32_t chip_errors)
     ft_safety_start(&ft.safety, &ft.control, chip_errors);
 }
 
-/* Feed the watchdog if the tick has run since the last feed. Since the main
- * loop calls this, both must run. */
+/* Feed the watchdog if the tick has run since the last feed. Both the tick and
+ * the main loop must run, since the main loop calls this function. */
 static void feed_watchdog(uint32_t tick)
 {
     static uint32_t fed;
@@ -283,8 +283,8 @@ static void feed_watchdog(uint32_t tick)
     ft_chip_feed_watchdog();
 }
 
-/* Enter the boot loader in ROM, a tenth of a second after STATUS reported
- * this. */
+/* Enter the boot loader in ROM, a tenth of a second after STATUS has reported
+ * the state LEAVING. */
 static void leave(uint32_t tick, uint32_t state)
 {
     static uint32_t since;

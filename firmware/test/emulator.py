@@ -27,7 +27,7 @@ class Debugger:
         self._socket = _connect(port)
         self._received = b""
         assert self._answer().startswith("T")  # a new connection halts the processor, which QEMU reports
-        self._ask("qXfer:features:read:target.xml:0,400")  # QEMU sets single registers only after this
+        self._ask("qXfer:features:read:target.xml:0,400")  # QEMU needs this packet before it sets single registers
 
     def _send(self, text: str) -> None:
         self._socket.sendall(f"${text}#{sum(text.encode()) % 256:02x}".encode())

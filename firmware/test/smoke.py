@@ -147,8 +147,8 @@ MARK, MARK_WORDS = 0x57AC4E4D, 8  # ft_start.c
 
 
 def needs_no_more_stack_than_its_bound(board: Board) -> None:
-    """Check the deepest use of the stack. RAM starts as zeros here, so it is the lowest word that is not zero, above
-    the mark at RAM's end."""
+    """Check the deepest use of the stack. RAM starts as zeros here. The deepest use is the lowest word that is not
+    zero, above the mark at RAM's end."""
     takes_knots_in_order(board)
     top = board.machine.symbols["ft_stack_top"]
     board.machine.symbols["ft_stack"] = RAM_START

@@ -321,8 +321,8 @@ def included(name: str, files: dict[str, str]) -> set[str]:
 
 def library(files: dict[str, str], precision: host_compiler.Precision = "single") -> Path:
     """Compile C files into one shared library in the cache. An object that was compiled once is used again, as boards
-    differ in few files. There is no optimisation: most code is compiled more often than it runs, and the numbers are
-    the same."""
+    differ in few files. The compiler does not optimise, since most code is compiled more often than it runs.
+    Optimisation would not change the numbers."""
     options = ("-O0", "-ffunction-sections", *host_compiler.ARITHMETIC, *host_compiler.WARNINGS,
                *host_compiler.precision_flags(precision), "-fPIC")
     objects = [compiled(name, files, options) for name in sorted(files) if name.endswith(".c")]

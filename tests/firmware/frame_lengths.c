@@ -17,8 +17,8 @@ static FDCAN_Memory_TypeDef at_memory[3];
 #include "ft_can_c.h"
 #include "driver_alone.h"
 
-/* Send a frame. Copy its data to 64 bytes, and return the second word of its
- * element. */
+/* Send a frame. Copy the frame's data to 64 bytes, and return the second word
+ * of its element. */
 uint32_t sent(uint32_t size, const uint8_t *data, uint8_t *bytes)
 {
     FDCAN_Element_TypeDef *to = &ft_can_memory(&ft_can_table[0])->T[0];

@@ -178,8 +178,8 @@ def test_that_a_fault_that_was_waited_with_leaves_the_next_one_as_urgent_as_it_i
 
 
 def test_that_ticks_at_the_limit_are_counted_anew_for_joints_that_are_held_while_brakes_close():
-    """The joints are too heavy for their torque limit. That is a fault after 100 ticks, and these brakes close in 60
-    ticks."""
+    """The joints are too heavy for their torque limit, which is a fault after 100 ticks. The brakes close in 60 ticks.
+    """
     mechanism = braked(engage_s=0.06)
     weak = replace(mechanism, joints=tuple(replace(j, limits=replace(j.limits, effort=0.1)) for j in mechanism.joints))
     app = in_hold(weak)

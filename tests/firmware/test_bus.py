@@ -302,7 +302,7 @@ def test_that_what_drives_and_buses_suffer_is_a_fault_that_disables_all(family, 
         pytest.fail("not armed")
     happens(app)
     if fault[0] == "DRIVE_FAULT" and (family == "mini-cheetah" or family in MUTE and not app.drives["elbow"].error):
-        app.run(12)  # this drive does not report it: the joint's own error ends the state
+        app.run(12)  # a drive that reports nothing: the following error ends HOLD
         assert app.state == "HOLD"
         return
     app.run(12)
@@ -356,8 +356,8 @@ def test_that_a_drive_that_is_set_otherwise_is_not_armed(number, value):
 
 
 def test_that_a_robstride_whose_range_is_another_is_not_armed():
-    """The drive cannot report its range. So the board compares the position in its states with an unscaled parameter.
-    """
+    """The drive cannot report its range. The board compares the position in the drive's states with an unscaled
+    parameter."""
     app = Bussed(arm("robstride"))
     d = app.drives["elbow"]
     d.drive = dataclasses.replace(d.drive, type=dataclasses.replace(d.drive.type, position=12.5 * 1.05))
@@ -402,7 +402,7 @@ def test_that_what_a_drive_says_meanwhile_is_not_taken_for_its_firmware():
 
 
 def by_hand(app: Bussed, name: str, velocity: float, share: float = 1.0) -> None:
-    """Turn a joint of an arm that is off by 1.2 rad at this velocity. share: the drive reports this share of the
+    """Turn a joint by 1.2 rad at this velocity, while the outputs are off. share: the drive reports this share of the
     velocity."""
     d = app.drives[name]
     for _ in range(1200):

@@ -1,5 +1,5 @@
-"""Drives on buses to the tick and to the count: when a drive is silent, what the board forgets with it, how many frames
-a tick takes."""
+"""Drives on buses, exact to the tick: the time until a drive is silent, the data that the board then forgets, and the
+number of frames in a tick."""
 
 import math
 import struct
@@ -204,7 +204,7 @@ def test_that_an_arming_begins_with_the_frames_of_the_one_before():
 
 @pytest.mark.parametrize("phase", range(8))
 def test_that_a_mini_cheetah_is_disabled_by_the_first_frame_after_a_stop(phase):
-    """Only after the first frame does the board send it some empty commands, so that it can leave its mode."""
+    """After the first frame the board sends some empty commands, so that the drive can leave its mode."""
     app = held("mini-cheetah")
     app.run(phase)
     for d in app.drives.values():

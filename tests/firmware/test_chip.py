@@ -58,7 +58,7 @@ void ft_app_idle(void)
 """
 
 
-# only mechanisms with drives on buses build these
+# only mechanisms with drives on buses use these files
 OF_BUSES = {"ft_buses.c", "ft_can.c", "ft_wires.c", "ft_half_duplex.c"}
 
 
@@ -259,8 +259,8 @@ def test_all_timers_are_updated_within_twenty_cycles_of_each_other(machine):
 
 @pytest.mark.parametrize("busy", [1.12, 0.9997, 0.99], ids=["late", "nearly", "in time"])
 def test_a_tick_that_is_late_leaves_neutral_behind(machine, busy):
-    """A late tick leaves neutral for one tick and is reported as missed. A tick that is slightly late counts as late
-    too, since its duties could be written in part only. A tick that is just in time outputs its duties."""
+    """A late tick leaves neutral for one tick and is reported as missed. A tick that is slightly late also counts as
+    late, since its duties could be written in part only. A tick that is just in time outputs its duties."""
     board = machine(START + QUIET + """
     uint32_t busy;
     void ft_app_tick(void)
@@ -341,8 +341,7 @@ def test_outputs_stay_off_until_they_are_enabled_and_go_off_when_told(machine):
 
 
 def test_bridges_that_wake_up_get_neutral_until_then_and_their_fault_line_means_nothing(machine):
-    """wake_us of these boards is 2000 us, and a tick takes 1 ms. So the outputs are neutral for 2 to 3 ms after enable.
-    """
+    """wake_us of these boards is 2000 us, and a tick takes 1 ms. The outputs are neutral for 2 to 3 ms after enable."""
     looks = ARMED.replace("arm, ", "arm, fault, ").replace("ticks++;", "ticks++; fault = ft_chip_driver_fault();")
     board = machine(looks).run(0.01)
     line = board.board.outputs.fault
@@ -682,7 +681,7 @@ def test_a_frame_is_answered_when_it_ends_however_long_a_tick_is(machine):
 
 @pytest.mark.parametrize("name", ["f405rg-4", "nucleo-g474re-6"])
 def test_no_byte_is_lost_that_comes_while_the_end_of_a_frame_waits_for_a_tick(tmp_path, name):
-    """A frame ends within a tick. The next frame has begun when the interrupt runs, and the bus is busy. Then a byte
+    """A frame ends within a tick. The next frame has begun when the interrupt runs, and the bus is busy. One byte then
     waits in the data register for DMA."""
     slow = ("void ft_app_tick(void) { ticks++; uint32_t since = ft_chip_cycles(); while (ft_chip_cycles() - since < "
             "16800) { } }")

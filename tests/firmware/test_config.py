@@ -158,8 +158,8 @@ def test_that_the_bytes_of_a_row_are_laid_out_as_c_lays_them_out():
 
 
 def test_that_the_reaction_to_every_fault_is_at_the_faults_number():
-    """The numbers of faults have gaps. So a fault's reaction is found by the fault's number, not by the count of faults
-    before it."""
+    """The numbers of faults have gaps. The table gives a fault's reaction by the fault's number, not by the count of
+    faults before it."""
     safety = {"computing": "coast", "sensing": "coast", "electrical": "brake", "motion": "hold", "host": "hold"}
     mechanism = replace(three_link(), safety=replace(three_link().safety, **safety))
     size = "\nextern const unsigned test_reactions;\nconst unsigned test_reactions = sizeof ft_reaction;\n"

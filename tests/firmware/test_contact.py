@@ -338,8 +338,8 @@ def test_every_step_feels_the_same_but_for_the_tick_s_second_order():
 
 
 def closed(rng, ticks, away, back):
-    """Return the reports (ticks,) of a five-bar with contact detection. Between two ticks it moves so far that its
-    loops do not close. The motors make the torque that carries the five-bar's weight."""
+    """Return the reports (ticks,) of a five-bar with contact detection. Between two ticks the five-bar moves so far
+    that its loops do not close. The motors make the torque that carries the five-bar's weight."""
     mechanism = replace(load_mechanism(MECHANISMS / "five_bar.toml"), feel=Feel("none", 30.0))
     start = np.array([j.start for j in mechanism.streamed])
     q = np.tile(start, (ticks, 1)) + rng.uniform(-2e-4, 2e-4, (ticks, 2))

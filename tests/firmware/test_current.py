@@ -512,7 +512,8 @@ def test_one_reading_that_is_off_ends_nothing(inline):
 
 
 def test_a_current_that_is_too_large_every_other_period_ends_the_drive(inline):
-    """A loop that fights a short looks like this. The good readings in between do not clear the fault."""
+    """A loop that fights a short gives this pattern of readings. The good readings in between do not clear the fault.
+    """
     coil = inline().on().run(0.01)
     for _ in range(3):
         coil.sensor.stuck = 3.0
@@ -591,8 +592,7 @@ def test_the_page_says_how_soon_the_loops_are_ended(bench):
 
 @pytest.mark.parametrize("name", ["f405rg-4", "nucleo-g474re-6", pytest.param("odrive-v3.6", marks=pytest.mark.bench)])
 def test_an_arm_on_current_loops_gets_the_torque_it_asks_for(name):
-    """On the whole image: while the arm tracks its target, each motor's mean current over a tick is the wanted torque
-    over K N."""
+    """While the whole image tracks its target, each motor's mean current over a tick is the wanted torque over K N."""
     from femtorque.codegen.motion import knots
     from femtorque.hil.cost.measurement import short_motion
     from femtorque.hil.play import play_motion
@@ -620,8 +620,8 @@ def test_an_arm_on_current_loops_gets_the_torque_it_asks_for(name):
 @pytest.mark.parametrize("name", ["f405rg-4", "nucleo-g474re-6"])
 @pytest.mark.parametrize("gain, warm", [(0.15, 1.0), (0.5, 1.0), (1.0, 1.6)])
 def test_an_arm_that_leans_on_something_notices_a_sensor_that_loses_gain(name, gain, warm):
-    """On the whole image: a hand pushes the first joint with 3 N m, which needs 8.6 of its motor's 15 A. A sound sensor
-    causes no fault, even if the winding is too warm for its motor to hold."""
+    """A hand pushes the first joint with 3 N m, which needs 8.6 of its motor's 15 A. A sound sensor causes no fault,
+    even if the winding is too warm for its motor to hold."""
     mechanism, built = image(name, "current")
     with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
         session = armed(board)

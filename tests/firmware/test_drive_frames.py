@@ -223,7 +223,8 @@ def test_that_foreign_frames_are_not_heard(c):
 
 
 # ak_mit.c of cubemars-ak-c-drivers and mit_can.py of TMotorCANControl scale commands by 2^N and truncate. Their fields
-# differ from ours by at most a step. So do the fields of the original (math_ops.c), which truncates by 2^N - 1.
+# differ from ours by at most a step. The original (math_ops.c) truncates by 2^N - 1, and its fields also differ by at
+# most a step.
 def akin(x: float, low: float, high: float, bits: int) -> int:
     return min(int((min(max(x, low), high) - low) * ((1 << bits) / (high - low))), (1 << bits) - 1)
 
@@ -249,7 +250,8 @@ def test_that_commands_are_those_of_others_to_a_step(c, drive):
 
 @pytest.mark.parametrize("drive", [*CHEETAHS, *(d for d in CATALOGUE if d.family == "damiao")], ids=lambda d: d.name)
 def test_that_no_command_is_one_of_the_special_frames(c, drive):
-    """A frame of ones, except for its end, would enable a drive, or make the drive take its position as zero."""
+    """Special frames begin with ones. Such a frame would enable a drive, or make the drive take its position as zero.
+    """
     for torque in np.linspace(0.99, 1.0, 50) * drive.torque:
         target = Target(1e3, 1e3, drive.kp, drive.kd, float(torque))
         sent = c.command(drive, target)[0]

@@ -255,7 +255,8 @@ def test_that_noise_tells_nothing_and_stays_within_its_bounds(c):
 
 def test_that_a_servo_takes_part_once_it_has_said_alone_that_it_is_prompt_and_what_it_is(c):
     """The servo's stored delay is written only if the servo has reported another delay. An old servo does not know the
-    fast question. Then half of the servos get the old question, and in the next tick the other half."""
+    fast question. With an old servo on the wire, half of the servos get the old question, and in the next tick the
+    other half."""
     wire = Wire(c, takes_part=False)
     level = written(dict.fromkeys(IDS, 1), 68, 1)
     assert wire.pack(Meant()) == GOALS

@@ -128,8 +128,7 @@ def test_that_the_other_way_round_is_the_other_way_round():
 
 
 def test_that_turns_of_a_servo_do_not_matter():
-    """A servo counts turns from its position at power-up. When its motor is switched on, it counts within one turn
-    again."""
+    """A servo counts turns from its position at power-up. Switching its motor on limits the count to one turn."""
     app = Wired(arm())
     for servo in app.servos.values():
         servo.state.zero -= 3 * math.tau
@@ -152,7 +151,7 @@ def test_that_a_servo_that_is_set_otherwise_is_not_armed(register, size, value, 
 
 
 def test_that_a_servo_with_an_older_firmware_is_named_and_not_armed():
-    """The older servo does not know the question to all. So all servos get the older question, and they answer."""
+    """The older servo does not know the question to all. All servos then get the older question, and they answer."""
     app = comes(x.FIRMWARE, 44)
     assert app.command("ARM") == "DRIVE_SETTING"
     assert drives.words(app.told, app.joints, WAIST) == "its firmware is 44, and must be 46 or later"

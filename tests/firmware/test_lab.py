@@ -351,7 +351,7 @@ def test_that_a_search_is_not_over_before_its_joint_stands():
 
 
 def test_that_a_bad_knot_is_a_fault_once_a_joint_stands_that_was_sought():
-    """Then the targets of the way back are over."""
+    """By then the targets of the way back are over."""
     app, _ = at_its_place()
     app.run(1500)
     app.send(Knot(messages.KNOT_START, [0, 0, 0], [1.0] * 3, [0.0] * 3), seq=app.see().ack)

@@ -268,7 +268,7 @@ def test_that_the_cuts_forces_come_and_go_over_the_ramp() -> None:
 
 
 def test_that_a_mode_whose_loops_would_open_is_a_fault() -> None:
-    """The hands still move at the switch to the mode that holds them together."""
+    """The hands still move at the switch to the mode in which they hold together."""
     mechanism, trajectory = moded("two_arm_grasp")
     early = dataclasses.replace(trajectory, modes=(trajectory.modes[0], (0.5, "grasp"), trajectory.modes[2]))
     app = in_hold(mechanism)

@@ -82,7 +82,7 @@ def changed(motion, dt, ticks):
 @pytest.mark.parametrize("rate_hz, knot_hz", [(1000, 250), (1000, 1000), (1000, 500), (5000, 250)])
 @pytest.mark.parametrize("precision", ["single", "double"])
 def test_that_the_change_of_the_increments_is_that_of_the_path(rate_hz, knot_hz, precision):
-    """This also holds across knots. A motion begins with its first increment and ends with its last one."""
+    """This also holds across knots. A motion begins with its first increment and ends with its last increment."""
     b = board(rate_hz, knot_hz, precision, scheme="newton-euler")
     motion = random_motion(np.random.default_rng(rate_hz + knot_hz), 60, 2, knot_hz)
     records = played(b, motion)

@@ -45,8 +45,8 @@ STRIKES = {
 
 
 def lie_down(app, alive=True):
-    """Return the telemetry of all ticks with driven motors, and the targets in the last of them. Fail if this takes
-    longer than the image allows."""
+    """Return the telemetry of all ticks with driven motors, and the targets in the last of them. Fail if lying down
+    takes longer than the image allows."""
     limits = follow_limits(app.mechanism)
     most = parking(app.mechanism, None, limits, (0.0, 100.0)).ticks
     records = []

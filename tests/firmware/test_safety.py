@@ -796,7 +796,7 @@ def test_that_what_goes_wrong_in_one_tick_is_a_fault(state, cause, fault, joint)
     ("DISARMED", sees(stack_left=1), "STACK", False), ("HOLD", sees(stack_left=1), "STACK", False),
 ])
 def test_that_what_the_main_loop_sees_is_a_fault(state, cause, fault, mends):
-    """mends: the cause may pass, so CLEAR works. Without it the fault stays until a reset."""
+    """mends: the cause may pass, so CLEAR works. If mends is false, the fault stays until a reset."""
     app = in_state(state)
     app.chip.temperature = 85.0
     app.run(5)
@@ -1424,7 +1424,7 @@ def still(knots, count):
 @pytest.mark.parametrize("way", ["FLUSH", "START"])
 def test_that_the_end_of_one_motion_is_none_of_the_next_one(way):
     """A motion without an END stops on the path when its knots run out. An earlier motion, flushed or played, does not
-    change this."""
+    matter."""
     app = in_hold()
     app.stream(still(three_link_knots(), 20))
     assert app.command(way) == "NONE"
@@ -1499,8 +1499,8 @@ def test_that_a_motion_that_waited_elsewhere_is_not_what_the_next_one_begins_wit
 
 
 def test_that_a_motion_may_start_in_the_tick_in_which_another_ends():
-    """The new motion's first numbers are not formed before that tick. If START comes too early, the board refuses it,
-    and the host can send it again."""
+    """The new motion's first numbers are not formed before that tick. The board refuses a START that comes too early,
+    and the host can repeat START."""
     taken = []
     for k in range(328, 340):
         app = in_hold(three_link())

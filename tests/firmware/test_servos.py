@@ -151,7 +151,7 @@ def test_that_motors_are_switched_on_with_no_duty_and_get_one_when_they_say_so()
 
 
 def test_that_while_motors_are_switched_on_they_are_asked_in_every_second_tick_whether_they_are():
-    """The board switches them on again in every tick, until all servos report that they are on."""
+    """The board switches the servos on in every tick, until all of them report that they are on."""
     app = Served(arm())
     app.run(160)
     app.post("ARM")

@@ -52,7 +52,7 @@ def reports_of(app):
 
 
 def now(app):
-    """Return state, flags and fault. The joints do not move: `App.state` lets them jump to their targets."""
+    """Return state, flags and fault. Unlike `App.state`, this does not let the joints jump to their targets."""
     app.run(20, follow=False)
     return (App.name(STATES, app.status.state), {n for n, row in FLAGS.items() if app.status.flags & row[0]},
             App.name(FAULTS, app.status.fault))
@@ -180,7 +180,7 @@ def test_a_touch_on_the_way_to_a_fault_changes_nothing_of_it():
 
 
 def held_fast(app, ticks, alive=True):
-    """Hold every joint at its position. Return the largest torques (J,) of the motors against this, N m."""
+    """Hold every joint at its position. Return the largest torques (J,) of the motors against the hold, N m."""
     record = app.run(ticks, follow=False, alive=alive)
     return np.abs(record["torque"] - record["torque_ff"]).max(axis=0)
 
@@ -219,7 +219,7 @@ def leaning(reaction="stop", strike=lambda app: app.run(1300, alive=False), befo
 
 @pytest.mark.parametrize("strike", [lambda app: app.run(1300, alive=False), bad_knot], ids=["HOST_LOST", "KNOT"])
 def test_for_want_of_a_host_an_arm_that_lies_down_waits_for_as_long_as_it_is_touched(strike):
-    """An arm that was too hot before did not wait that long."""
+    """The same arm was too hot before, and did not wait then."""
     app, reports = feeling("stop", lying())
     app.chip.temperature = 99.0
     app.run(300)
@@ -283,7 +283,7 @@ def test_that_the_last_joint_s_torque_is_told_too():
 
 
 def test_that_closed_loops_say_while_they_do_not_close_that_nothing_is_felt():
-    """The cranks of a five-bar are bent away from their targets, until this is a fault."""
+    """The cranks of a five-bar are bent away from their targets until a fault."""
     blind, arm = FELT_TOUCHED["BLIND"][0], load_mechanism(MECHANISMS / "five_bar.toml")
     app = App(replace(arm, feel=Feel("none", 20.0)))
     reports = reports_of(app)

@@ -1,5 +1,4 @@
-"""A drive's reported velocities, compared with its displacement by positions: the result of a look, its begin and its
-end."""
+"""A drive's reported velocities, compared with its positions during a look."""
 
 from collections.abc import Callable
 

@@ -1,7 +1,7 @@
 /* Buses of drives: queues between the control tick and the controllers.
  *
  * A controller has room for three frames in each direction, and a bus may have
- * seven drives. So frames wait here until the interrupt passes them to the
+ * seven drives. Frames wait here until the interrupt passes them to the
  * controller. The interrupt has a higher priority than the tick: it takes
  * received frames before a fourth frame would be lost. Only the interrupt
  * accesses the mailboxes. The tick stores frames and pends the interrupt. */
@@ -117,8 +117,8 @@ static void ft_bus_ask(uint32_t bus)
 }
 
 /* Bring back a controller that is off the bus. In the first tick of every tenth
- * of a second it enters initialisation, and in the second it leaves again. The
- * request works in any state of the controller. */
+ * of a second the controller enters initialisation, and in the second tick it
+ * leaves. The request works in any state of the controller. */
 static void ft_bus_recover(ft_bus_queue *q, uint32_t bus)
 {
     if (!ft_can_off(bus)) {

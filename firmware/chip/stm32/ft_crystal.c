@@ -2,17 +2,16 @@
  * crystal the PLL would run the chip too fast, and all rates would be wrong.
  *
  * The chip's HSI is right to some per cent, but no counter can compare HSI with
- * the crystal directly. So the slow oscillator LSI is the common reference: a
- * timer counts the processor's clock over the same few periods of LSI, first on
- * HSI, then on the crystal. LSI itself may be off by half. */
+ * the crystal directly. The slow oscillator LSI is the common reference. A
+ * timer counts the processor's clock over the same number of LSI periods, first
+ * on HSI, then on the crystal. LSI itself may be off by half. */
 #include "ft_board.h" /* FT_HSE_KHZ, FT_CLOCK_MHZ_HSI */
 #include "ft_parts.h"
 #include "ft_registers.h"
 
 /* By the data sheets, from -40 to 105 deg C, HSI is right to -8 and +4.5 %
  * (F405) or to 2 % (G474). A bound of 1/8 leaves room for drift of LSI. A
- * crystal that is nearer than this, such as 25 MHz for 24 MHz, is not
- * detected. */
+ * nearer crystal, such as 25 MHz for 24 MHz, is not detected. */
 enum { FT_CRYSTAL_SHARE = 8, FT_CAPTURES = 3 };
 
 static const uint32_t ft_hsi_khz = FT_CLOCK_MHZ_HSI * 1000u;

@@ -5,18 +5,18 @@
  * timer's update triggers the converter. The interrupt at the end of the
  * sequence computes the duties, which the next update takes over.
  *
- *   duty = kp e + integral;  integral += ki e while duty is within its bound
+ * duty = kp e + integral; integral += ki e while duty is within its bound
  *
  * with kp = 2 pi f L / V, ki = 2 pi f R / V per period. The bound leaves time
  * to sample the shunt (codegen/emit/pwm.py).
  *
- * With a wrong sensor a loop would give full voltage. So a pulse of a few per
- * cent comes first each time that the outputs come on. No loop is closed during
- * the pulse, and R and L predict its current. While the loops are closed, the
- * interrupt drops the outputs in these cases: the current is too large, it does
- * not follow a duty at its bound, or it is much less than the duty, R and the
- * motor's velocity predict. The reason is kept until the outputs are switched
- * on again. */
+ * With a wrong sensor a loop would give full voltage. Each time that the
+ * outputs come on, a pulse of a few per cent comes first. No loop is closed
+ * during the pulse, and R and L predict its current. While the loops are
+ * closed, the interrupt drops the outputs in three cases. The current is too
+ * large, the current does not follow a duty at its bound, or the current is
+ * much less than duty, R and velocity predict. The reason is kept until the
+ * outputs are switched on again. */
 #include "ft_board.h" /* FT_CURRENTS, FT_CURRENT_* */
 #include "ft_chip.h"
 #include "ft_parts.h"
@@ -24,8 +24,8 @@
 
 #ifdef FT_CURRENTS
 
-enum { FT_FAR = 8, /* A reading beyond the trip adds FT_FAR, a reading within it
-                    * subtracts one. Two in eight periods are too many. */
+enum { FT_FAR = 8, /* A reading beyond the trip adds FT_FAR. Any other reading
+                    * subtracts 1. Two in eight periods are too many. */
        FT_JUMPS = 2,     /* Three in eight periods are too many. One
                           * wrong reading makes two. */
        FT_GONE = 5,      /* After a sudden loss of current, a fifth of
@@ -42,7 +42,7 @@ enum { FT_FAR = 8, /* A reading beyond the trip adds FT_FAR, a reading within it
 /* A steady duty causes at least 0.6 of the current that R and the voltage
  * without back-EMF predict, less 0.06 of the current at full voltage. The rule
  * allows an R of 1.67 times the file's (a fifth more, 100 K warmer) and a K of
- * 1.1 times. So a sensor gain of 0.55 or more passes, as the winding may be
+ * 1.1 times. A sensor gain of 0.55 or more passes, as the winding may be
  * warm. */
 #define FT_LITTLE 0.64f
 #define FT_UNSURE 0.09f
@@ -122,8 +122,8 @@ void ft_currents_on(void)
     ft_loops_state.cause = FT_CURRENT_GOOD;
 }
 
-/* Set a loop's setpoint. The boundary of ticks calls this, and the loop may
- * interrupt it. */
+/* Set a loop's setpoint. The boundary of ticks calls this function, and the
+ * loop may interrupt the boundary. */
 void ft_current_ask(uint32_t joint, float share)
 {
     for (uint32_t i = 0; i < FT_LOOPS; i++) {
@@ -255,8 +255,8 @@ static bool ft_too_often(uint32_t *count, bool bad, uint32_t most)
 
 /* Return whether the current has jumped too often. The inductance bounds the
  * change of a current in a period, so many jumps are a short. After a jump to
- * nearly zero the cable may be off or the sensor blind. Then the loop gives
- * full voltage, so the wait for the current is short. */
+ * nearly zero the cable may be off or the sensor blind. In both cases the loop
+ * gives full voltage, so the wait for the current is short. */
 static bool ft_loop_jumps(const ft_loop_config *c, ft_loop *l, float amperes)
 {
     bool jumps = __builtin_fabsf(amperes - l->amperes) > c->jump;
@@ -266,9 +266,9 @@ static bool ft_loop_jumps(const ft_loop_config *c, ft_loop *l, float amperes)
     return ft_too_often(&l->jumps, jumps, FT_JUMPS);
 }
 
-/* Count how often a duty has swung from one bound to the other. A winding with
- * much less inductance than the file says causes this. Return whether the count
- * is too large. */
+/* Count how often a duty has swung from one bound to the other. A duty swings
+ * if the winding has much less inductance than the file says. Return whether
+ * the count is too large. */
 static bool ft_loop_swings(ft_loop *l, bool down)
 {
     bool swung = down != l->down;
@@ -283,9 +283,9 @@ static bool ft_loop_swings(ft_loop *l, bool down)
 }
 
 /* Return whether the current is much less than the voltage without back-EMF
- * must cause. Then no current flows, or the sensor has lost gain. A motor that
- * is driven backwards counts as a motor at rest. A motor that brakes is not
- * judged. */
+ * must cause. Too little current means that a cable is off, or that the sensor
+ * has lost gain. A motor that is driven backwards counts as a motor at rest. A
+ * motor that brakes is not judged. */
 static bool ft_loop_lacks(const ft_loop_config *c, const ft_loop *l,
                           float amperes, float duty)
 {
@@ -383,8 +383,8 @@ static void ft_loops_wait(void)
 }
 
 /* Serve the end of the converter's sequence. The application may switch the
- * outputs on while this interrupt drops them. Then the next interrupt drops
- * them again. */
+ * outputs on while this interrupt drops them. In this case the next interrupt
+ * drops the outputs again. */
 void ft_current_interrupt(void)
 {
     uint32_t raw[FT_LOOPS];

@@ -1,12 +1,12 @@
 /* Gate drivers DRV8301. The drivers' settings are written over SPI before any
  * switch moves, and checked all the time.
  *
- * The enable line also powers the interface and clears the settings. So it goes
- * low for a full reset and then high for good, while the timers hold every
+ * The enable line also powers the interface and clears the settings. The line
+ * goes low for a full reset and then high for good, while the timers hold every
  * switch off.
  *
  * A driver loses its settings when its supply dips. A driver without its
- * settings has half the current gain. So the main loop reads one register per
+ * settings has half the current gain. The main loop reads one register per
  * round, and all registers before arming. After any report it writes the
  * settings again with the outputs off. After an over-current a driver is shut
  * down until then. The drivers cannot limit the current cycle by cycle, as the
@@ -176,7 +176,7 @@ static void ft_set_up(void)
         ft_gates = ft_tell_all() ? FT_READY : FT_LOST;
 }
 
-/* Look at all registers, or at the next one. */
+/* Check all registers, or the next register. */
 static bool ft_look(bool at_all)
 {
     if (at_all)

@@ -11,8 +11,8 @@
 
 static uint32_t ft_resets; /* since power-on */
 
-/* Count the reset that led here. If the memory's check sum is wrong, this was a
- * power-on, and its crash record is invalid. */
+/* Count the reset that led here. A wrong check sum of the memory means a
+ * power-on. The crash record is then invalid. */
 void ft_history_start(void)
 {
     bool kept = ft_kept.resets_check == ~ft_kept.resets &&
@@ -60,8 +60,8 @@ void ft_chip_leave(void)
     }
 }
 
-/* Jump into the ROM if the last run asked for this. No code has run since the
- * reset. The ROM's vector table is at its start. */
+/* Jump into the ROM if the last run has asked for the boot loader. No code has
+ * run since the reset. The ROM's vector table is at its start. */
 void ft_leave_if_asked(void)
 {
     const uint32_t *rom = (const uint32_t *)SYSTEM_MEMORY_BASE;

@@ -1,5 +1,5 @@
-/* The four functions that GCC needs in every environment. With them the image
- * needs no C library, so its version does not change the image. */
+/* The four functions that GCC needs in every environment. They replace the C
+ * library, whose version would change the image. */
 #include <stddef.h>
 #include <stdint.h>
 

@@ -6,20 +6,20 @@
  * timer updates at its top, in the middle of the low time of its outputs. A
  * timer that only counts up begins its period low (mode 2).
  *
- * Tick k first writes neutral to the preload registers. If it is in time, it
+ * Tick k first writes neutral to the preload registers. A tick that is in time
  * writes its own duty there at its end. The update at k+1 takes over these
- * registers. So a late tick leaves neutral there, without any code.
+ * registers. A late tick leaves neutral in the registers, without any code.
  *
- * Without repetition counters every PWM period has an update. Then an interrupt
- * above the tick does the same, FT_TICK_AHEAD cycles before an update: it
- * writes the duty that the last tick handed over, or neutral.
+ * Without repetition counters every PWM period has an update. An interrupt
+ * above the tick comes FT_TICK_AHEAD cycles before an update. It writes the
+ * duty that the last tick handed over, or neutral.
  *
  * Direction pins have no preload. The first instructions of tick k+1 put the
  * direction of tick k on the pins. The pins change some 150 cycles after the
- * update (or FT_TICK_AHEAD before it), while the PWM is low. So the old sign
- * does not meet the new magnitude below a duty of about 1 - 150 cycles / half a
- * PWM period: 96 % at 20 kHz, or 95 % before the update. Above this duty they
- * meet for half a microsecond at a change of sign.
+ * update (or FT_TICK_AHEAD before it), while the PWM is low. Up to a duty of
+ * about 1 - 150 cycles / half a PWM period, the old sign never meets the new
+ * magnitude. At 20 kHz this duty is 96 %, or 95 % before the update. Above this
+ * duty, old sign and new magnitude meet for half a microsecond.
  *
  * A break input is active low on a normally closed loop. An open loop or a
  * broken wire makes the hardware clear MOE, and AOE = 0 keeps it clear. With
@@ -53,8 +53,8 @@ static const ft_pwm_timer ft_pwm_table[] = { FT_PWM_TIMERS };
 #undef FT_PWM_TIMER
 
 /* The compare value of a duty x is neutral + span |x| with the sign on the
- * direction pin, or neutral + span x. In the second case another half bridge
- * gets neutral - span x, or the direction pin enables the bridge
+ * direction pin, or neutral + span x. With the second formula another half
+ * bridge gets neutral - span x, or the direction pin enables the bridge
  * (antiphase). */
 typedef enum { FT_NO_STAGE, FT_SIGN_MAGNITUDE, FT_ANTIPHASE,
                FT_HALF_BRIDGES } ft_stage_kind;
@@ -64,7 +64,7 @@ typedef struct {
     float span;
     uint16_t neutral;
     uint8_t kind, port, pin;
-    bool looped; /* a current loop writes it; a duty is then its setpoint */
+    bool looped; /* true: a duty is the setpoint of a current loop */
 } ft_output_stage;
 
 #define FT_STAGE(kind, compare, opposite, neutral, span, port, pin, looped) \
@@ -81,9 +81,9 @@ static struct {
 static float ft_asked[FT_TABLE_SIZE]; /* of a current loop */
 static volatile bool ft_wanted; /* outputs were switched on, not off since */
 
-/* Bridges that sleep while enable is low need a while to wake up. Meanwhile
- * they may pull their fault line low. For these ticks their duties are neutral,
- * the fault line is ignored, and holding brakes stay closed. */
+/* Bridges that sleep while enable is low need a while to wake up. Meanwhile the
+ * bridges may pull their fault line low. For these ticks their duties are
+ * neutral, the fault line is ignored, and holding brakes stay closed. */
 static volatile uint32_t ft_waking; /* ticks left */
 static volatile bool ft_opens;      /* brakes open when the bridges are awake */
 
@@ -522,10 +522,10 @@ bool ft_drivers_report(void)
 #endif
 }
 
-/* Return whether the drivers report a fault. Drivers that have lost their
- * settings are a fault if they are on. If they are off, their settings are
- * being written. The fault line of bridges that sleep or wake up is ignored.
- * The fault line is read first, as the outputs may be switched meanwhile. */
+/* Return whether the drivers report a fault. Lost settings are a fault while
+ * the outputs are on. While the outputs are off, the settings are being
+ * written. The fault line of bridges that sleep or wake up is ignored. The
+ * fault line is read first, as the outputs may be switched meanwhile. */
 bool ft_chip_driver_fault(void)
 {
     bool ready = ft_chip_drivers_ready();

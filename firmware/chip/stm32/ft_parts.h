@@ -122,9 +122,8 @@ void ft_port_interrupt(void);
 void ft_crash_entry(void);
 void ft_crash(const uint32_t *frame, uint32_t exc_return);
 
-/* Priorities: a smaller number interrupts a larger one. Faults have 0. An
- * interrupt of a bus must not delay duties that have to be written before an
- * update. */
+/* Priorities of interrupts: a smaller number interrupts a larger number. Faults
+ * have 0. A bus interrupt must not delay the duties of an update. */
 enum { FT_PRIORITY_SUPPLY = 0, FT_PRIORITY_CURRENT = 1,
        FT_PRIORITY_BOUNDARY = 2, FT_PRIORITY_BUS = 3,
        FT_PRIORITY_TICK = 4, FT_PRIORITY_PORT = 5 };

@@ -5,8 +5,9 @@
  * its end, even in a long tick.
  *
  * A byte lost to line noise or overrun makes a bad frame. The interrupt counts
- * it and clears its flag, so that the next error shows. If the reader falls
- * behind by a whole buffer (20 ms at 1 Mbaud), frames also fail their check. */
+ * the error and clears its flag, so that the next error shows. If the reader
+ * falls behind by a whole buffer (20 ms at 1 Mbaud), frames also fail their
+ * check. */
 #include "ft_board.h" /* FT_LINK_* */
 #include "ft_chip.h"
 #include "ft_parts.h"
@@ -99,7 +100,8 @@ uint32_t ft_chip_line_errors(void)
 }
 
 /* Sleep until the next tick or the end of a frame. If ticks wait for a plant at
- * the host, they may be rare. Then the watchdog watches the main loop only. */
+ * the host, they may be rare. With a plant at the host, the watchdog watches
+ * the main loop only. */
 void ft_chip_wait(void)
 {
     if (FT_PIL)

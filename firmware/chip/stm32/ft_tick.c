@@ -60,7 +60,8 @@ static void ft_peripherals_start(void)
 }
 
 /* Stop the watchdog together with the processor, but only if timers and drives
- * stop too. Otherwise the watchdog's reset ends the halt by a debugger. */
+ * stop too. If they do not stop, the watchdog's reset ends the debugger's
+ * halt. */
 static void ft_watchdog_in_halt(void)
 {
     if (FT_TOLERANT)

@@ -34,8 +34,8 @@ void ft_chip_servo_supply(bool on)
 #endif
 }
 
-/* Let bytes that are still being sent go on, as a cut packet would be lost.
- * They end within this tick. Drop the new bytes. */
+/* Bytes that are still being sent go on to the end of this tick, as a cut
+ * packet would be lost. Drop the new bytes. */
 void ft_chip_wire_send(uint32_t wire, const uint8_t *bytes, uint32_t size)
 {
     ft_wire *w = &ft_wires[wire];

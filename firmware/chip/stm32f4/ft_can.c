@@ -27,8 +27,8 @@ typedef struct {
 static const ft_can ft_can_table[] = { FT_BUS_ROWS };
 #undef FT_BUS
 
-/* Let every frame into the FIFO. Code above this driver counts frames that are
- * not a drive's. */
+/* Let every frame into the FIFO. Code above this driver counts foreign
+ * frames. */
 static void ft_can_filter(uint32_t number)
 {
     CAN1->FMR |= CAN_FMR_FINIT;
@@ -143,8 +143,9 @@ bool ft_can_off(uint32_t bus)
 }
 
 /* Request initialisation, or its end. At the end the controller waits for a
- * pause on the bus, or for 129 pauses if it was off. Until then it reports that
- * it takes no part. On the fall-back oscillator it stays in initialisation. */
+ * pause on the bus, or for 129 pauses if it was off. Until then the controller
+ * reports that it takes no part. On the fall-back oscillator it stays in
+ * initialisation. */
 void ft_can_recover(uint32_t bus, bool enter)
 {
     CAN_TypeDef *can = ft_can_table[bus].can;

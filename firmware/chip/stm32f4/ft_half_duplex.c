@@ -1,6 +1,6 @@
 /* USARTs on one wire, and their DMA streams, of the STM32F4. In half duplex one
  * pin both sends and receives. It is released while nothing is sent. Sent bytes
- * come back as received ones. */
+ * come back as received bytes. */
 #include "ft_board.h" /* FT_WIRE_ROWS */
 #include "ft_chip.h"
 #include "ft_parts.h"

@@ -1,8 +1,8 @@
 /* The STM32G4's controllers of CAN and CAN FD buses (FDCAN). Each has three
  * buffers, of which the lowest identifier goes first, and one FIFO for three
  * received frames. A frame without an answer is repeated until it is cancelled.
- * After too many errors a controller goes back into initialisation. There it
- * stays until a request to leave. */
+ * After too many errors a controller goes back into initialisation. The
+ * controller stays in initialisation until a request to leave. */
 #include <string.h>
 
 #include "ft_board.h" /* FT_BUS_ROWS */
@@ -104,8 +104,8 @@ static void ft_can_clear(const ft_can *c)
 /* Start a controller. The controller joins the bus at the bus's next pause, and
  * no code waits for this pause. The controller needs an exact clock, so it
  * stays off while the chip runs on its fall-back oscillator. Without filters
- * every frame goes into the FIFO. Code above this driver counts frames that are
- * not a drive's. */
+ * every frame goes into the FIFO. Code above this driver counts foreign
+ * frames. */
 bool ft_can_start(uint32_t bus)
 {
     const ft_can *c = &ft_can_table[bus];
@@ -166,8 +166,8 @@ bool ft_can_put(uint32_t bus, const ft_frame *f)
     return true;
 }
 
-/* Take the oldest frame. If it is longer than any drive's, keep its first
- * bytes. */
+/* Take the oldest frame. Keep only the first bytes of a frame that is longer
+ * than any drive's. */
 bool ft_can_get(uint32_t bus, ft_frame *f)
 {
     const ft_can *c = &ft_can_table[bus];

@@ -78,9 +78,9 @@ uint32_t ft_reset_cause(void)
     return (csr & RCC_CSR_PINRSTF) != 0 ? FT_RESET_PIN : FT_RESET_OTHER;
 }
 
-/* Let the voltage detector act on the timers' break inputs. Let a core that is
- * locked up, by a fault within a fault, act on them too. From now on the
- * detector's level is locked until the next reset. */
+/* Let the voltage detector act on the timers' break inputs. A core that is
+ * locked up, by a fault within a fault, also acts on these break inputs. From
+ * now on the detector's level is locked until the next reset. */
 void ft_supply_breaks(void)
 {
     RCC->APB2ENR |= RCC_APB2ENR_SYSCFGEN;

@@ -2,7 +2,7 @@
  * one pin both sends and receives. It is released while nothing is sent. With a
  * transceiver, transmitter and receiver each have a pin, and the USART drives a
  * third pin while it sends. In both cases sent bytes come back as received
- * ones. */
+ * bytes. */
 #include "ft_board.h" /* FT_WIRE_ROWS */
 #include "ft_chip.h"
 #include "ft_parts.h"

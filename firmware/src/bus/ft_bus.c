@@ -264,7 +264,7 @@ static void take_setting(ft_bus_drive *d, uint32_t i,
 
 #if FT_WIRES > 0 && FT_CUTOFF
 
-#define ASKED_SINCE 2u /* ticks before an answer is from the time with outputs
+#define ASKED_SINCE 2u /* ticks before an answer reports the time with outputs
                         * off */
 
 /* Note that a servo's motor is off. */
@@ -356,8 +356,9 @@ static void listen(ft_bus *b, uint32_t bus)
 
 /* ---- drives come and go ------------------------------------------------ */
 
-/* Forget a drive. The next drive in its place may be another one. Or it is the
- * same drive after a power cut, in which it forgot its turns and settings. */
+/* Forget a drive. The next drive in its place may be another drive. The same
+ * drive may come back after a power cut, in which it forgot its turns and
+ * settings. */
 static void forget(ft_bus_drive *d)
 {
     d->held = false;
@@ -406,8 +407,8 @@ static void wait_for_beat(ft_bus_drive *d, bool homed[FT_JOINTS],
 
 #endif
 
-/* Return whether a drive has restarted: it should be enabled, but reports that
- * it is not enabled, or it has forgotten a setting. */
+/* Return whether a drive has restarted. A drive has restarted if it should be
+ * enabled, but reports that it is not, or has forgotten a setting. */
 static bool restarted(const ft_bus_drive *d)
 {
     return d->enabled && d->state == FT_BUS_SEEN;
@@ -427,8 +428,8 @@ static void note(ft_bus_drive *d, bool homed[FT_JOINTS], uint32_t joint)
 }
 
 /* Begin with a drive that answers. If its joint is always within half a turn of
- * zero, the drive's position is the joint's position. Otherwise the turn is
- * unknown, even if a zero was declared while the drive was silent. */
+ * zero, the drive's position is the joint's position. For any other joint the
+ * turn is unknown, even if a zero was declared while the drive was silent. */
 static void meet(ft_bus_drive *d, uint32_t i, ft_observer *seen,
                  bool homed[FT_JOINTS])
 {
@@ -580,8 +581,8 @@ static bool setup_lost(const ft_bus_drive *d, uint32_t i)
 }
 
 /* Form the frame to a drive that will be commanded soon. Once the drive is
- * enabled, no frame enables it again. If it then stays enabled, it has not lost
- * its power. So its answer about the setting that it forgets without power
+ * enabled, no frame enables it again. A drive that stays enabled has not lost
+ * its power. The answer about the setting that it forgets without power then
  * stays valid. */
 static void start(ft_bus_drive *d, uint32_t i, uint32_t tick, ft_frame *f)
 {

@@ -1,16 +1,15 @@
 /* Drives on buses: the schedule.
  *
  * Each tick sends one frame to every drive, and every drive answers each frame
- * with its state. The frames that tick k forms leave at the start of tick k +
- * 1, before anything else is done, so that the time between two commands does
- * not depend on how long a tick computes. Answers are taken in at the start of
- * tick k + 2.
+ * with its state. Tick k forms frames, and tick k + 1 sends them before all
+ * else. So the time between two commands does not depend on a tick's duration.
+ * Answers are taken in at the start of tick k + 2.
  *
- * While the outputs are off each frame disables the drive again. So no drive
- * stays on because one frame was lost. The answers report the joint's position.
- * In every other tick the frame is a question instead, until the drive has
- * reported all settings that matter. A drive is not armed if a setting differs
- * from the mechanism file.
+ * While the outputs are off each frame disables the drive again. A lost frame
+ * cannot leave a drive on. The answers report the joint's position. In every
+ * other tick the frame is a question instead, until the drive has reported all
+ * settings that matter. A drive is not armed if a setting differs from the
+ * mechanism file.
  *
  * While the outputs are on the frame enables the drive until the drive reports
  * that it is enabled. A drive that never reports this gets the frame for a few
@@ -66,14 +65,14 @@ typedef struct {
     uint8_t health;        /* ft_bus_state, by its last heartbeat */
     uint32_t beat;         /* ticks since then */
 #endif
-    bool sure;             /* since it was enabled it has reported a setting
-                            * that it forgets without power */
+    bool sure;             /* since enabled, has reported the setting that it
+                            * forgets without power */
 #if FT_WIRES > 0 && FT_CUTOFF
     bool ran;              /* commanded to run, and not reported off since */
 #endif
     uint32_t age;          /* ticks since its last state */
     uint32_t answers;      /* states that came, wraps */
-    uint32_t lost, late;   /* missing states, extra states; they wrap */
+    uint32_t lost, late;   /* missing and extra states, wrap */
     uint32_t waited;       /* ticks since the first frame that enables */
     uint32_t position;     /* the latest number in its field */
     float velocity;        /* the latest, rad/s */

@@ -1,10 +1,10 @@
-/* The supply of servos without a time limit. A servo is in doubt if it was
- * commanded to run and has not reported since then that it is off, while it
- * must not run or does not answer. The supply goes off if a servo is in doubt
- * for longer than FT_CUTOFF_TICKS. The supply is also off in reset, for
- * FT_CUTOFF_DARK ticks after the start, with the e-stop, and on the way to the
- * boot loader. The supply comes back in DISARMED only, after FT_CUTOFF_DARK
- * ticks. By then every servo has lost its power and is off. */
+/* The supply of servos without a time limit. A servo is in doubt if it must be
+ * off or does not answer, but has not reported that it is off since its last
+ * command to run. The supply goes off if a servo is in doubt for longer than
+ * FT_CUTOFF_TICKS. The supply is also off in reset, for FT_CUTOFF_DARK ticks
+ * after the start, with the e-stop, and on the way to the boot loader. The
+ * supply comes back in DISARMED only, after FT_CUTOFF_DARK ticks. By then every
+ * servo has lost its power and is off. */
 #ifndef FT_CUTOFF_H
 #define FT_CUTOFF_H
 

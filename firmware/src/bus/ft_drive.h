@@ -9,7 +9,7 @@
  * Families with settings have ask(f, c, number, size) and write(f, c, number,
  * size, value). The two functions ask for or write a register of this size.
  * Families that report their state only on request have poll(f, c), which asks
- * for it.
+ * for the state.
  *
  * A family may have three more functions, which its descriptor names. wake(f,
  * c, phase) changes the frame to a silent drive that is off. If the drive was
@@ -33,7 +33,7 @@
 /* A command to a drive, in the joint's units. */
 typedef struct {
     float position, velocity, kp, kd, torque;
-    float share; /* share of its supply, if it takes no torque */
+    float share; /* share of the supply, for a drive without torque */
     float seen;  /* the last reported velocity */
 } ft_drive_target;
 

@@ -48,9 +48,9 @@ static inline float ft_field_decode(const ft_field_range *r, uint32_t number)
     return r->low + (float)number * ((r->high - r->low) / (float)r->top);
 }
 
-/* Encode a torque, and carry the rounding error to the next torque. So even a
- * coarse field gives the right torque on average. Beyond the range nothing is
- * carried. */
+/* Encode a torque, and carry the rounding error to the next torque. Even a
+ * coarse field then gives the right torque on average. Beyond the range nothing
+ * is carried. */
 static inline uint32_t ft_field_carry(const ft_field_range *r, float value,
                                       float *carried)
 {

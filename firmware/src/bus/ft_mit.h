@@ -1,5 +1,5 @@
-/* Frames of the MIT mode of several makers' drives. Position has 16 bits;
- * velocity, kp, kd and torque have 12 bits each. The most significant bit comes
+/* Frames of the MIT mode of several makers' drives. Position has 16 bits.
+ * Velocity, kp, kd and torque have 12 bits each. The most significant bit comes
  * first. */
 #ifndef FT_MIT_H
 #define FT_MIT_H

@@ -9,7 +9,7 @@
 
 typedef struct {
     bool begun;
-    bool wrong;        /* the last look found a range that is not the file's */
+    bool wrong;        /* the last look found another range than the file's */
     float range;       /* range that fits the reported velocities, rad/s */
     uint32_t ticks;    /* duration of this look so far */
     uint32_t position; /* the latest number */

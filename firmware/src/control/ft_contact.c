@@ -190,7 +190,8 @@ void ft_contact_rest(ft_contact *f)
 }
 
 /* Make the step at the measured motion. Return false if the loops do not close
- * there. Then no torque is reported until detection has settled again. */
+ * there. After open loops no torque is reported until detection has settled
+ * again. */
 static bool close(ft_contact *f, ft_real tau[FT_JOINTS])
 {
     ft_step(&f->step, &f->seen, tau);

@@ -5,16 +5,16 @@
  * The governor uses no measurement. The governor takes the reference's next
  * sample on two conditions. First, one tick of bounded jerk leads to the
  * sample. Second, from the sample the joint can come to rest inside all limits,
- * among the known places ahead or on its own way of braking. Otherwise the
- * joint catches up, time-optimally, in the frame that moves with the reference.
- * A joint catches up only while it can still come to rest inside the same
- * places. If a joint cannot, it brakes as much as it must. After the reference
- * has broken a limit, the joint does not expect a motion beyond the known
- * places, until the reference would come to rest among sure places.
+ * among the known places ahead or on its own way of braking. If a condition
+ * fails, the joint catches up, time-optimally, in the frame that moves with the
+ * reference. A joint catches up only while it can still come to rest inside the
+ * same places. Any other joint brakes as much as it must. After the reference
+ * has broken a limit, the joint expects no motion beyond the known places. This
+ * ends when the reference could come to rest among known places.
  *
- * Positions are relative to the joint's position before the tick. So single
- * precision has more digits near a limit or near the reference. Times are s.
- * All comparisons are written so that NaN fails. */
+ * Positions are relative to the joint's position before the tick. Single
+ * precision then has more digits near a limit or near the reference. Times are
+ * s. All comparisons are written so that NaN fails. */
 #ifndef FT_GOVERNOR_H
 #define FT_GOVERNOR_H
 

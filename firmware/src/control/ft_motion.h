@@ -6,7 +6,7 @@
  * interval. t_(k+1+FT_LEAD) is the boundary between both.
  *
  * A motion that slows down changes only the pace of path time. The arm stays on
- * its path and comes to rest on it, before the last knot. */
+ * its path and comes to rest there, before the last knot. */
 #ifndef FT_MOTION_H
 #define FT_MOTION_H
 
@@ -36,19 +36,19 @@ typedef enum {
 #define FT_MOTION_SLOTS (FT_LEAD + 2u)
 
 typedef struct {
-    /* the members that a tick reads often come first: one load reaches them */
+    /* members that a tick reads often come first */
     ft_sample next;            /* at s_(k+1) */
     ft_target due[FT_MOTION_SLOTS]; /* targets, round and round: */
     ft_target *now;            /* of this tick's boundary */
-    ft_target *newest;         /* of the last boundary, t_(k+1+L); its u is from
+    ft_target *newest;         /* of the last boundary, t_(k+1+L), with u from
                                 * s_k to s_(k+1) */
     ft_target *before;         /* of the boundary before */
     uint32_t rested;           /* ticks without motion, up to all slots */
     uint32_t mode;             /* of the mechanism at s_k */
     uint32_t left;             /* ticks of it, up to FT_MOTION_AHEAD */
     int32_t stride;            /* path units of the last step; 0: from rest */
-    ft_real bend[FT_JOINTS];   /* part in the next du of a knot between s_k and
-                                * s_(k+1) */
+    ft_real bend[FT_JOINTS];   /* part of the next du from a knot between s_k
+                                * and s_(k+1) */
     int32_t at;                /* path units from the tail's knot to s_k */
     ft_pace pace;
     ft_motion_phase phase;

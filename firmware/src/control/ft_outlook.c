@@ -11,8 +11,7 @@
 #define NEXT (FT_KEPT - 2u)   /* the place to which the piece leads */
 #define ON FT_C(4.0)          /* steps for which a motion goes on */
 #define TURN FT_C(0.125)      /* of a step's change */
-#define LITTLE FT_C(0.02)     /* of the displacement by a jerk: rounding, and
-                               * more */
+#define LITTLE FT_C(0.02)     /* of a jerk's displacement: rounding, and more */
 #define TOO_MUCH FT_C(2.25)   /* of the jerk: noise can cause this much */
 #define MOST FT_C(1e9)        /* no step grows by so much */
 

@@ -2,9 +2,9 @@
  * beyond them, and whether a joint could follow at all.
  *
  * The reference stays between its knots, so the received knots bound it. The
- * exception is a motion that goes on to knots that have not come yet. A motion
- * that has kept its direction for some steps is expected to go on. A jump has
- * no steps before it. */
+ * exception is a motion towards knots that have not come yet. A motion that has
+ * kept its direction for some steps is expected to go on. A jump has no steps
+ * before it. */
 #ifndef FT_OUTLOOK_H
 #define FT_OUTLOOK_H
 

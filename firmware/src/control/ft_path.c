@@ -68,9 +68,9 @@ void ft_path_across(ft_target *t, ft_sample *next, const ft_segment *before,
     }
 }
 
-/* Return du / 2 for a step across a knot that is as long as the step before. du
- * / 2 is the first segment's part, plus the knot's part now and in the next
- * step. */
+/* Return du / 2 for a step across a knot that is as long as the step before.
+ * The result is the first segment's part, plus the knot's part now and in the
+ * next step. */
 void ft_path_change_across(ft_real du[FT_JOINTS], ft_real bend[FT_JOINTS],
                            const ft_segment *before, const ft_segment *after,
                            int32_t from, int32_t to)

@@ -36,11 +36,11 @@ typedef struct {
     /* of the tick */
     volatile uint32_t used;      /* knots ever taken or missed */
     volatile uint32_t due;       /* time of the next one */
-    uint32_t times[FT_SUPPORT + 2u]; /* times of the piece's knots: the piece
-                                      * lies between the third and the fourth */
+    uint32_t times[FT_SUPPORT + 2u]; /* times of the piece's knots; the piece is
+                                      * from the third to the fourth */
     int64_t q[FT_KEPT][FT_JOINTS];
-    uint32_t same;               /* times that the last knot counted, up to
-                                  * FT_SUPPORT: then the reference stands */
+    uint32_t same;               /* how often the last knot counted; at
+                                  * FT_SUPPORT the reference stands */
     bool ended;                  /* the last knot taken was the END */
     ft_cubic joint[FT_JOINTS];
 

@@ -5,7 +5,7 @@
 #include "ft_position.h" /* ft_position_add, ft_position_of_wire */
 
 #define ENOUGH FT_C(0.09) /* square of a sine that is always regular */
-#define SHARE FT_C(0.25)  /* of the square at the start, if this is less */
+#define SHARE FT_C(0.25)  /* of the square at the start, if less */
 #define LOWEST FT_C(0.9)  /* of the least square, for rounding */
 #define ROUNDED FT_C(1e-6)
 #define WHILE (FT_TICK_HZ / 16u) /* ticks for which a joint goes on alone */

@@ -86,8 +86,8 @@ static inline ft_weights ft_segment_change(ft_real m, ft_real h)
     return p;
 }
 
-/* Return the weighted sum of the coefficients, smallest terms first. So the
- * largest term is rounded in one sum only. */
+/* Return the weighted sum of the coefficients, smallest terms first. The
+ * largest term is then rounded in one sum only. */
 static FT_INLINE ft_real ft_segment_sum(const ft_quintic *p,
                                         const ft_weights *by)
 {

@@ -15,7 +15,7 @@
 #define SETTLED 64u       /* and later */
 #define SPARE_US 10000u   /* us by which a target may be late at first */
 #define SPARE_MOST 50000u /* and at most, after late targets */
-#define SPARE_LEAST 2000  /* us of it that are kept, otherwise it grows */
+#define SPARE_LEAST 2000  /* us of it to keep; with less left it grows */
 #define STEP_US 500000    /* a larger step means a set clock, not a late
                            * target */
 #define RELEASE 20000u    /* of the elapsed time: clocks drift by 50 ppm */
@@ -73,7 +73,7 @@ static void delay(ft_targets *t, const ft_reference *r)
     t->lag = t->offset + t->in_force;
 }
 
-/* Make room for targets as late as this one. Knots are needed two knots
+/* Make room for targets as late as this target. Knots are needed two knots
  * ahead. */
 static void spare(ft_targets *t, const ft_reference *r, uint32_t at,
                   uint32_t now)
@@ -172,8 +172,9 @@ static ft_real common(ft_real x, ft_real y)
     return ft_size(x) < ft_size(y) ? x : y;
 }
 
-/* Return the part of a velocity change that earlier changes confirm: they have
- * its sign, or lie on a line with it. A jump has no earlier changes. */
+/* Return the part of a velocity change that earlier changes confirm. An earlier
+ * change confirms a change of the same sign, or a change on the same line. A
+ * jump has no earlier changes. */
 static ft_real borne_out(const ft_targets *t, uint32_t j, ft_real change)
 {
     const ft_real c1 = t->change[0][j], c2 = t->change[1][j];
@@ -291,8 +292,8 @@ static void close(ft_targets *t, ft_reference *r, bool end)
     g->n = 0;
 }
 
-/* Forget the knots that the tick has missed. If the tick missed one, allow for
- * more delay, since a later knot can be filled in. */
+/* Forget the knots that the tick has missed. If the tick missed a knot, allow
+ * for more delay, so that the next missing knot can be filled in. */
 static void catch_up(ft_targets *t, ft_reference *r, uint32_t due,
                      uint32_t now)
 {
@@ -435,7 +436,7 @@ static void begin(ft_targets *t, ft_reference *r, const ft_msg_target *m,
     ft_reference_begin(r, held, t->at);
 }
 
-/* Forget all targets, and wait for new ones. */
+/* Forget all targets, and wait for new targets. */
 void ft_targets_begin(ft_targets *t, ft_reference *r, uint32_t delay_us,
                       uint32_t frame)
 {

@@ -18,11 +18,10 @@
 typedef struct {
     uint32_t n;
     uint32_t first;           /* time of the first target */
-    int32_t later;            /* us, sum of the delays of the others after the
-                               * first */
+    int32_t later;            /* us, sum of the delays after the first target */
     int64_t q[FT_JOINTS];     /* position of the first target */
-    int64_t beyond[FT_JOINTS]; /* sum of the displacements of the others from
-                                * the first */
+    int64_t beyond[FT_JOINTS]; /* sum of the displacements from the first
+                                * target */
 } ft_group;
 
 typedef struct {

@@ -77,8 +77,8 @@ float ft_chip_temperature(void);
 void ft_chip_drivers_look(bool at_all);
 
 /* Return whether the chip's own supply is good now, and was good at the start.
- * If it was low at the start, the chip stays on its slow clock with the outputs
- * off, until a reset. */
+ * After a low supply at the start, the chip stays on its slow clock with the
+ * outputs off, until a reset. */
 bool ft_chip_supply_good(void);
 
 /* Return whether the drivers hold their settings. */
@@ -120,9 +120,9 @@ size_t ft_chip_receive(uint8_t *bytes, size_t room);
 bool ft_chip_send(const uint8_t *bytes, size_t size);
 uint32_t ft_chip_line_errors(void); /* bytes received with an error, wraps */
 
-/* Buses of drives, by their numbers. New frames to be sent replace frames that
- * have not gone yet, since a late command is worthless. Received frames wait
- * until they are taken, the oldest first. */
+/* Buses of drives, by their numbers. New frames replace unsent frames, since a
+ * late command is worthless. Received frames wait until they are taken, the
+ * oldest first. */
 bool ft_chip_buses_start(void); /* false: a bus controller does not
                                  * initialise */
 void ft_chip_bus_send(uint32_t bus, const ft_frame frames[], uint32_t count);
@@ -179,8 +179,8 @@ void ft_chip_wait(void);           /* sleep until the next interrupt */
 /* An image with FT_PIL reads no encoder and drives no motor: the plant is at
  * the host. SENSE brings counts and runs the tick that uses them. DRIVE reports
  * this tick's duties. While no SENSE comes, the timer runs the ticks, and the
- * joints rest. The first of these ticks drops outputs that were on: fault
- * BREAK. */
+ * joints rest. The first of these ticks switches the outputs off, with fault
+ * BREAK if they were on. */
 
 /* Take the counts of all joints since the plant began. Let the next tick run at
  * once if the counts belong to it. */

@@ -24,8 +24,9 @@
 #define FT_RARE __attribute__((noinline, cold))
 #define FT_APART __attribute__((noinline)) /* callers save no registers */
 #define FT_INLINE inline __attribute__((always_inline))
-/* Let the compiler form one address for all that a pointer leads to. If it knew
- * the origin of the address, it might form one for each part. */
+/* Let the compiler form one address for all that a pointer leads to. If the
+ * compiler knew the origin of the address, it might form an address for each
+ * part. */
 #define FT_ONE_ADDRESS(pointer) __asm__("" : "+r"(pointer))
 #else
 #define FT_MAYBE_UNUSED

@@ -343,8 +343,8 @@ static uint32_t jog_allowed(const ft_safety_input *in)
     return within(in, ft_lab_joint[in->safety->request.joint].jog_velocity);
 }
 
-/* Check that a probe begins with zero torque. So requests that go on after a
- * reset start no probe. */
+/* Check that a probe begins with zero torque. Repeated requests from before a
+ * reset then start no probe. */
 static uint32_t probe_allowed(const ft_safety_input *in)
 {
     bool begins = in->safety->state != FT_STATE_PROBE;

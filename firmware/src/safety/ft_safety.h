@@ -1,5 +1,5 @@
-/* The safety states. There is a table of states and events, a table of the
- * conditions of commands, and a table of faults. */
+/* The safety states: a table of states and events, a table of the conditions of
+ * commands, and a table of faults. */
 #ifndef FT_SAFETY_H
 #define FT_SAFETY_H
 
