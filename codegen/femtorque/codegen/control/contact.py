@@ -38,12 +38,12 @@ class ContactConstants:
 
     per_volt: float = member(REAL, "N m per V; 0: a drive takes torques")
     damping: float = member(REAL, "N m per rad, of u + u': back-EMF")
-    kept: float = member(REAL, "of what the torque lags, over a tick")
-    part: float = member(REAL, "of it, in the tick's mean")
-    torque: float = member(REAL, "N m: a touch, at rest")
-    velocity: float = member(REAL, "N m per rad, of u + u': and more")
-    acceleration: float = member(REAL, "N m per rad, of u' - u")
-    delay: int = member(UINT32, "ticks from asking to acting")
+    kept: float = member(REAL, "share of the torque's lag that is left after a tick")
+    part: float = member(REAL, "share of the lag in the tick's mean")
+    torque: float = member(REAL, "N m: threshold of a touch at rest")
+    velocity: float = member(REAL, "N m per rad of u + u': rise of the threshold")
+    acceleration: float = member(REAL, "N m per rad of u' - u: rise of the threshold")
+    delay: int = member(UINT32, "ticks from a setpoint to its torque")
 
 
 @dataclass(frozen=True)

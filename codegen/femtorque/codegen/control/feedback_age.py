@@ -12,8 +12,8 @@ from femtorque.codegen.wire import position_unit
 class AgeConstants:
     """One joint's row of ft_age_joint. u is a half increment in a tick."""
 
-    steps: float = member(STEPS_PER, "position steps per rad of u, gone since it was measured: 2 age/dt")
-    ticks: float = member(REAL, "since then: age/dt")
+    steps: float = member(STEPS_PER, "position steps per rad of u since the measurement: 2 age/dt")
+    ticks: float = member(REAL, "ticks since the measurement: age/dt")
 
 
 def ages(mechanism: Mechanism) -> dict[str, float]:

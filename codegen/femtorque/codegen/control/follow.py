@@ -58,19 +58,19 @@ class Limits:
 class FollowConstants:
     """One joint's row of ft_follow_joint."""
 
-    velocity: float = member(REAL, "rad/s, m/s: no more")
+    velocity: float = member(REAL, "rad/s, m/s")
     acceleration: float = member(REAL, "rad/s^2, m/s^2")
     jerk: float = member(REAL, "rad/s^3, m/s^3")
     per_jerk: float = member(REAL, "1 / jerk")
     per_acceleration: float = member(REAL, "1 / acceleration")
-    build_up: float = member(REAL, "s to full acceleration and back to none")
-    near_a: float = member(REAL, "of a, in a tick: with what rounding adds, the jerk's")
-    near_v: float = member(REAL, "what uneven jerk adds to v in a tick")
-    near_p: float = member(REAL, "to p")
+    build_up: float = member(REAL, "s to full acceleration and back to zero")
+    near_a: float = member(REAL, "change of a in a tick by jerk and rounding")
+    near_v: float = member(REAL, "change of v in a tick by uneven jerk")
+    near_p: float = member(REAL, "change of p in a tick by uneven jerk")
     unit: float = member(REAL, "rad or m per wire step")
     per_unit: float = member(REAL, "wire steps per rad or m")
-    lower: int = member(INT64, "wire position, no less")
-    upper: int = member(INT64, "no more")
+    lower: int = member(INT64, "least wire position")
+    upper: int = member(INT64, "largest wire position")
 
 
 def unfollowed(mechanism: Mechanism) -> str:

@@ -28,21 +28,21 @@ WHOLE = 64  # overlaid gains are 64ths of the file's
 class LabConstants:
     """One joint's row of ft_lab_joint."""
 
-    float_velocity: float = member(REAL, "rad/s, m/s: damped above it")
+    float_velocity: float = member(REAL, "rad/s, m/s: above it a joint is damped")
     friction_slope: float = member(REAL, "N m s/rad, about rest")
     coarse_unit: float = member(REAL, "rad or m per coarse position")
-    jog_velocity: float = member(REAL, "rad/s, m/s: no more may be asked for")
+    jog_velocity: float = member(REAL, "rad/s, m/s: largest velocity of a jog")
     velocity_step: float = member(REAL, "rad/s, m/s per tick")
     stop_distance: float = member(REAL, "rad per (rad/s)^2, to stop")
-    probe_torque: float = member(REAL, "N m: no more may be asked for")
+    probe_torque: float = member(REAL, "N m: largest torque of a probe")
     seek_velocity: float = member(REAL, "rad/s, m/s, signed")
     seek_torque: float = member(REAL, "N m")
     retract: float = member(REAL, "rad, m: from the zero to inside the limits")
     home: int = member(INT64, "wire position at index or stop")
     seek: int = member(UINT32, "FT_SEEK_")
-    seek_ticks: int = member(UINT32, "the most it may take")
-    seek_counts: int = member(UINT32, "the farthest it may move")
-    probe_counts: int = member(UINT32, "the farthest a probe may move it")
+    seek_ticks: int = member(UINT32, "largest duration of the search")
+    seek_counts: int = member(UINT32, "largest travel of the search")
+    probe_counts: int = member(UINT32, "largest travel of a probe")
 
 
 def lab_constants(mechanism: Mechanism, joint: Joint, speed: float, effort: float, count: float) -> LabConstants:

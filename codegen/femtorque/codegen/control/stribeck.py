@@ -12,7 +12,7 @@ from femtorque.codegen.model import beyond_coulomb
 class StribeckConstants:
     """One joint's row of ft_stribeck_joint. u is a half increment in a tick."""
 
-    stribeck: float = member(REAL, "N m: more at rest")
+    stribeck: float = member(REAL, "N m: additional friction at rest")
     fast: float = member(REAL, "per rad, of u + u': 1/(v_s dt)")
     load: float = member(REAL, "N m per N m of tau_ID")
     slope: float = member(REAL, "per rad: of u + u' at rest")

@@ -19,7 +19,7 @@ class Heat:
 
     joint: int = member(UINT32, "its number")
     per_torque: float = member(FLOAT, "continuous currents per N m")
-    share: float = member(FLOAT, "per tick, of the way to the current's square")
+    share: float = member(FLOAT, "change per tick, of the distance to the square of the current")
     what: str = ""  # in words
 
 
