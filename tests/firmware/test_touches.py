@@ -219,7 +219,7 @@ def leaning(reaction="stop", strike=lambda app: app.run(1300, alive=False), befo
 
 @pytest.mark.parametrize("strike", [lambda app: app.run(1300, alive=False), bad_knot], ids=["HOST_LOST", "KNOT"])
 def test_for_want_of_a_host_an_arm_that_lies_down_waits_for_as_long_as_it_is_touched(strike):
-    """The same arm was too hot before, and did not wait then."""
+    """Before the test this arm was too hot, and did not wait then."""
     app, reports = feeling("stop", lying())
     app.chip.temperature = 99.0
     app.run(300)

@@ -356,8 +356,8 @@ static void listen(ft_bus *b, uint32_t bus)
 
 /* ---- drives come and go ------------------------------------------------ */
 
-/* Forget a drive. The next drive in its place may be another drive. The same
- * drive may come back after a power cut, in which it forgot its turns and
+/* Forget a drive. The next drive in its place may be another drive. A drive may
+ * also come back after a power cut, in which it forgot its turns and
  * settings. */
 static void forget(ft_bus_drive *d)
 {
