@@ -106,7 +106,7 @@ def stairs(sent: Sequence[Sent]) -> Array:
 
 
 def lines(sent: Sequence[Sent], hz: int) -> Array:
-    """Return straight lines: from the arrival of a target, to that target within a frame."""
+    """Return straight lines. A line begins at the arrival of a target and reaches the target one frame later."""
     numbers, goal = _arrived(sent)
     r = np.zeros((len(goal), 3))
     newest, at, per, left = -1, float(goal[0]), 0.0, 0

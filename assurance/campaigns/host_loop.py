@@ -1,5 +1,5 @@
-"""An arm of Damiao's drives that a PC commands over the bus without a board, with the virtual board's drives, wire and
-plant.
+"""An arm of Damiao's drives that a PC commands over the bus without a board. Drives, wire and plant are those of the
+virtual board.
 
 The PC's loop wakes, asks all drives for their state, and computes gravity for it in NumPy. The loop sends each drive
 the motion's present position and velocity, the gains and the torque of gravity. OpenArm's stack reaches 125 Hz

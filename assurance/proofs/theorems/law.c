@@ -168,8 +168,8 @@ void prove_observer_tick(void)
 }
 
 /* A joint that is set to a wire position has that position, in a range of 2^20
- * turns. The same holds if all joints are set at once. From this position any
- * position is reached the short way.
+ * turns. All joints may also be set at once. From this position any position is
+ * reached the short way.
  * Run: unwind=6 */
 void prove_observer_place(void)
 {

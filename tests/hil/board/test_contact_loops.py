@@ -68,7 +68,7 @@ def test_what_presses_on_any_joint_is_felt_at_the_driven_ones_as_the_loops_lead_
                                          ("three_rrr", 0.04)])
 def test_steps_of_encoders_are_felt_as_foreseen_and_are_no_touch_by_the_thresholds_that_the_file_leaves_out(
         name, least):
-    """The motion is far from singular poses. The predicted noise is that near singular poses."""
+    """The motion is far from singular poses. The predicted noise also covers poses near singular poses."""
     mechanism = replace(load_mechanism(ROOT / "mechanisms" / f"{name}.toml"), feel=Feel("none", HZ))
     foreseen = noises(mechanism, [joint_constants(mechanism, joint) for joint in mechanism.streamed])
     with feeling(mechanism, Plant(mechanism)) as arm:

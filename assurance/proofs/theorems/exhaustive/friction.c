@@ -29,7 +29,7 @@ static float at(uint32_t j, float both, float before)
  * motion and is zero at rest. Friction is at most the file's stribeck plus load
  * times the links' torque. The part that falls with the velocity is whole at
  * rest, and never rises with the speed. At any velocity friction is no smaller
- * at the largest torque than without one.
+ * at the largest torque than at zero torque.
  * Assumes: links' torques below 1e6 N m (torques_finite); a velocity of NaN
  * gives no friction (law_wild).
  * Run: exhaust mechanisms=rubbing seconds=3000 */

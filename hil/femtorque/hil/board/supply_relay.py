@@ -12,7 +12,8 @@ OPERATE_S, RELEASE_S = 10e-3, 5e-3
 
 
 class SupplyRelay:
-    """The relay. If board or mechanism has no relay, it is always closed, and the servos have the motors' supply."""
+    """The relay. Without a relay in board or mechanism, this relay is always closed, and the servos have the motors'
+    supply."""
 
     def __init__(self, board: Board, chip: Stm32, mechanism: Mechanism) -> None:
         there = board.cutoff is not None and mechanism.safety.cutoff is not None

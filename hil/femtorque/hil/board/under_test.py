@@ -1,4 +1,5 @@
-"""The interface of a board with its plant, for code that plays motions; and the board's time as a host's clock."""
+"""The interface of a board with its plant, for code that plays motions. VirtualClock is the board's time as a host's
+clock."""
 
 from collections.abc import Callable
 from typing import Protocol

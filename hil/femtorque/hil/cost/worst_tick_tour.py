@@ -173,7 +173,7 @@ class Life:
         return from_wire(self.session.status.target, self.session.configuration.joints)
 
     def begins(self, mode: int = 0) -> None:
-        """Buffer a motion without its last knots, and start it. mode: of all knots but the first eight."""
+        """Buffer a motion without its last knots, and start the motion. mode: of all knots except the first eight."""
         motion, first = self.motion(self.held()), self.session.status.ack
         if mode:
             motion = replace(motion, mode=np.where(np.arange(len(motion)) < 8, 0, mode))

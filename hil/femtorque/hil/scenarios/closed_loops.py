@@ -1,7 +1,7 @@
 """Closed mechanisms on the virtual board under three laws: PD without feed-forward, PD with the paper's bare partition,
 and PD with the force at the cut.
 
-Each law is an exact image with its feed-forward on the articulated plant, with friction and encoders.
+Each law has an exact image. The articulated plant has friction and encoders.
 """
 
 from collections.abc import Sequence

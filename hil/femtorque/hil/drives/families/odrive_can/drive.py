@@ -41,7 +41,7 @@ HARDWARE, FIRMWARE, PROTOCOL = (5, 2, 0), (0, 6, 10), 2  # an S1
 # 8 kHz, current_control_bandwidth 1000 rad/s, encoder bandwidth 1000 rad/s (motor.hpp, encoder.hpp).
 TRAITS = Traits(rate=8e3, bandwidth=1000.0 / TURN, window=2.0 / 1000.0)
 VEL_LIMIT, VEL_GAIN = 2.0, 1.0 / 6.0  # turns/s, N m s a turn (controller.hpp)
-POS_GAIN, INTEGRATOR = 20.0, 2.0 / 6.0  # 1/s; N m a turn, for the error of velocity
+POS_GAIN, INTEGRATOR = 20.0, 2.0 / 6.0  # gain of position, 1/s; integral gain of velocity, N m a turn
 WOUND_UP = 0.99  # factor on the integral in each period at the torque limit (controller.cpp)
 
 
