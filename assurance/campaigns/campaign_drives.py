@@ -333,12 +333,12 @@ def _settings(name: str) -> Iterator[Injection]:
     """Yield wrong settings from power-on. Only Damiao's drives report their range of velocity. Other drives show a
     wrong range when they move."""
     told = name.startswith("damiao")
-    if name == "moteus":  # numbers have no range; no register reports the gains
+    if name == "moteus":  # frames have plain numbers, and no register has the gains
         for detail, strike in (("another meaning", on(faults.rescale(0.8))), ("of the rotor", drive_becomes(home=1))):
             yield Injection("wrong scale", detail, "CHECK", strike, "refused", ("DRIVE_SETTING",))
         yield Injection("wrong scale", "0.8 of its gains", "CHECK", _softer(0.8), "rides")
         return
-    if name == "odrive-can":  # numbers have no range; no message reports the limits
+    if name == "odrive-can":  # frames have plain numbers, and no message has the limits
         for detail, strike in (("another protocol", on(faults.rescale(0.8))),
                                ("old firmware", drive_becomes(firmware=(0, 5, 6)))):
             yield Injection("wrong scale", detail, "CHECK", strike, "refused", ("DRIVE_SETTING",))

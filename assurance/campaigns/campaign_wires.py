@@ -136,7 +136,7 @@ def injections(kind: Kind) -> Iterator[Injection]:
                         kind.alone(kind.silent), unreached=True)
     for seconds in (2e-3, 0.02, 0.3):
         yield from each("drive's supply dips", f"{1e3 * seconds:g} ms", drive_becomes(seconds, supplied=False), either,
-                        moments=DRIVEN[1:])  # a servo that is being switched on is only slow
+                        moments=DRIVEN[1:])  # late answers during switching-on are allowed
     yield from each("supply dips", "100 ms", campaign.supply_dips, ("UNDER_VOLTAGE", *either), kind.told)
     yield from each("host gone", "its line cut", host_gone, ("HOST_LOST",), campaign.HOST_LOST + kind.told)
     for what, name, strike in kind.settings:

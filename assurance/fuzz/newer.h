@@ -113,7 +113,7 @@ static void moteus_register(uint32_t i, const ft_frame *f, ft_frame *a)
 
     moteus_state(i, a);
     memcpy(a->data, d, at);
-    a->data[0] ^= 0x30u; /* from the kind of a read to the kind of its answer */
+    a->data[0] ^= 0x30u; /* kind of an answer to a read */
     put_word(a->data + at, about(i, number, false, 0u));
     a->size = at + (1u << ((d[0] >> 2) & 3u));
     if ((world.drive[i].place & 63u) == ODD) {

@@ -170,8 +170,8 @@ static void any_state(void)
     GIVEN(well());
 }
 
-/* A round sends all due messages without leaving its buffers, at most five. A
- * message for which the chip has no room stays due.
+/* A round sends all due messages, which are at most five, without leaving its
+ * buffers. A message for which the chip has no room stays due.
  * Run: unwind=70 */
 void prove_port_send(void)
 {

@@ -86,8 +86,8 @@ def test_the_image_moves_the_arm_as_the_host_computes_it_far_nearer_than_pd_alon
 
 
 def test_with_the_backlash_of_the_gears_the_arm_stays_within_it_and_its_report_says_so(tmp_path):
-    """The backlash is 17 mrad. Weight and friction place an output within it. The report names neither encoder nor
-    model as the cause, and positions that are a tick old neither."""
+    """The backlash is 17 mrad. Weight and friction place an output within the backlash. The report names neither
+    encoder nor model as the cause, and positions that are a tick old neither."""
     with board(backlash=True) as on:
         result = moved(on, log=tmp_path / "run.mcap")
     assert (result.ended, result.state, result.bit_identical) == ("done", "DISARMED", True)

@@ -12,7 +12,7 @@ BOARDS = ("f405rg-4", "nucleo-g474re-6", "f405rg-6")
 def test_a_debugger_without_a_reset_line_finds_an_image_that_sleeps_between_two_ticks(tmp_path, name):
     board = Machine(tmp_path, ARMED, name)
     asleep = 0
-    for _ in range(200):  # from power-on, through clocks and peripherals, into the ticks
+    for _ in range(200):  # the steps go from power-on through clocks and peripherals into ticks
         board.run(1.01e-4)
         asleep += board.chip.core.asleep
         before = dict(board.chip.debug.value)

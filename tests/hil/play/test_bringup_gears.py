@@ -27,8 +27,8 @@ FILE = KNOWN.sub("", WORLD).replace(", zero = 0.7", "").replace(", zero = 2500",
 
 
 def test_gears_are_found_with_signs_and_zeros_and_the_arm_then_moves_rightly(brought_up):
-    """A Damiao and a servo are behind 3:1, a RobStride behind 2.5:1. Two drives are reversed and have other zeros.
-    Motion is measured at the joints."""
+    """A Damiao and a servo have gears of 3:1, and a RobStride has a gear of 2.5:1. Two drives are reversed and have
+    other zeros. Motion is measured at the joints."""
     lying = read(WORLD.replace(GRAVITY, NONE), "geared_lying")
     said, mended, _ = brought_up(FILE.replace(GRAVITY, NONE), "--zero", "--write", hand=Steady, world=lying)
     assert [(name, round(said[name]["gear"], 1), said[name]["values"]["drive"]["gear"]) for name in said] == [

@@ -353,7 +353,7 @@ static void call(void)
 
     begun = q.tail;
     if (what < 3u && buffered() < FT_RING) { /* knots_full */
-        look(); /* without room, no store comes before this */
+        look(); /* without room, nothing has been stored yet */
         pushes = true;
         lay(what);
         ft_queue_push(&q, &knot);

@@ -111,7 +111,7 @@ class Pressing:
         return _at_rest(self.mechanism, self.planned.times, self.planned.q, self.planned.qd, self.planned.qdd)
 
     def plant(self, mechanism: Mechanism, elements: int) -> FlexibleArmPlant:
-        """Return the arm on the floor. The floor gives the wanted force where the tip is planned."""
+        """Return the arm on the floor. At the planned place of the tip, the floor gives the wanted force."""
         wall = self.touch.wall
         level = wall.floor + wall.press / wall.stiffness
         return FlexibleArmPlant(mechanism, elements,

@@ -254,8 +254,8 @@ class Timer(PeripheralInC):
 
     @property
     def outputs_on(self) -> bool:
-        """True if outputs are on. While the debug unit stops a timer with MOE, its outputs are off as with MOE = 0
-        (RM0440 28.3.31; ODrive's firmware relies on it on the F405)."""
+        """True if outputs are on. While the debug unit stops a timer with MOE, the outputs are off as with MOE = 0
+        (RM0440 28.3.31). ODrive's firmware relies on this on the F405."""
         return not self.advanced or bool(self.value["BDTR"] & MOE) and self.state.frozen_at < 0
 
     def describe(self, pin: Any, channel: int, connected: bool = True) -> None:

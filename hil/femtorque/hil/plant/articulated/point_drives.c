@@ -37,7 +37,7 @@ static void drive(const point_system *s, const point_equations *e, double t,
     point_answer(s, e, impulse, v);
 }
 
-/* Return 1 if friction can stop a coordinate, or nearly. */
+/* Return 1 if friction can stop a coordinate, or can nearly stop it. */
 static int may_stick(int64_t n, const double *compliance,
                      const double *velocity, const double *coulomb)
 {

@@ -28,7 +28,7 @@ EDGE_MATRIX = np.array([[float(k == j) - float(k == i) for k in range(4)] for i,
 # Radius of gyration over size of the thinnest solid. The added inertia is the square of this ratio, 1e-6 of the solid's
 # largest inertia. The condition number of H grows as its inverse square, 1e6, which leaves ten digits.
 THINNEST = 1e-3
-TRIANGLE_TOLERANCE = 1e-6  # of the trace: rounding of a printed tensor in the triangle inequality
+TRIANGLE_TOLERANCE = 1e-6  # share of the trace: allowed rounding of a printed tensor in the triangle inequality
 
 
 @dataclass(frozen=True)
