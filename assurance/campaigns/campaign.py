@@ -327,7 +327,7 @@ WITHOUT_BREAK = {f"TIM{n}" for n in range(10, 15)}  # RM0090 18 and 19: no BDTR
 
 
 def _chip(mechanism: Mechanism) -> Iterator[Injection]:
-    """Yield faults of the chip's oscillator, of its supply, which sags for a while, and of its stack."""
+    """Yield faults of the chip's oscillator, supply and stack. The supply sags for a while."""
     yield Injection("HSE dead", "from power-on", "BOOT", on(faults.becomes(faults.crystal, hse_alive=False)),
                     ("FAULT",), ("CLOCK",), 0.5, early=True)
     yield from each("HSE dead", "", POWERED, on(VirtualBoard.kill_crystal), "CLOCK", 0.5)

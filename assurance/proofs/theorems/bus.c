@@ -448,11 +448,12 @@ void prove_wire_rests(void)
 }
 
 /* With the outputs on there are four cases. A servo with unknown or wrong
- * settings is not commanded to run. A servo that does not report that it is on
- * is switched on, and gets no duty. A servo that may have lost its settings
- * gets only the rest of rounding as duty. Every other servo is commanded to
- * run. For any output of law and motion and any reported supply voltage, no
- * duty is larger than the file allows, and no run-time error occurs.
+ * settings is not commanded to run. A servo that reports to be off, or does not
+ * report its state, is switched on and gets no duty. A servo that may have lost
+ * its settings gets only the rest of rounding as duty. Every other servo is
+ * commanded to run. For any output of law and motion and any reported supply
+ * voltage, no duty is larger than the file allows, and no run-time error
+ * occurs.
  * Run: unwind=30 floats mechanisms=so101_sts */
 void prove_wire_commands(void)
 {

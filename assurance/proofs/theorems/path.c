@@ -1,5 +1,5 @@
 /* Samples of the path, control/ft_path.c, and their quintics, ft_segment.c.
- * Places are within the claims of motion_tick. */
+ * motion_tick claims the range of places that these theorems assume. */
 #include "proof.h"
 
 #include "ft_config.c"

@@ -24,9 +24,9 @@ ft_follow_config nondet_limits(void);
  * acceleration, and inside the room. The sample's acceleration differs from the
  * last acceleration by at most the jerk's change in a tick. A constant jerk
  * between both accelerations gives a velocity and a position. The sample's
- * velocity and position differ from them by no more than a varying jerk may
- * cause. No number of the sample is NaN. The theorem holds for any room, joint
- * and sample, NaN included.
+ * velocity and position differ from these values by no more than a varying jerk
+ * may cause. No number of the sample is NaN. The theorem holds for any room,
+ * joint and sample, NaN included.
  * Assumes: times and inverses of the limits are not negative.
  * Run: unwind=2 mechanisms=three_link */
 void prove_ramp_numbers(void)

@@ -491,8 +491,8 @@ static bool noted(void)
  * ticks always. A fault that coasts switches the outputs off, even if another
  * fault brakes or holds. The theorem leaves out one case: a fault of the joints
  * does not end braking, because braking does not need the joints' sensors.
- * Assumes: findings are noted by ft_found(), and a current fault's number is
- * one of ft_chip.h.
+ * Assumes: findings are noted by ft_found(), and a current fault has a number
+ * of ft_chip.h.
  * Run: unwind=27 mechanisms=three_link,braked,parked,f405rg-4:current,drives,five_bar,biped */
 void prove_safety_faults(void)
 {

@@ -74,8 +74,8 @@ def around_switch(result: Result, board: VirtualBoard) -> int:
 
 
 def test_the_weight_of_the_object_is_carried_from_the_first_tick(grasped):
-    """By Pinocchio, feed-forward has the weight of arms and object at once. The closure's share grows by a fiftieth in
-    each tick."""
+    """Pinocchio is the reference: feed-forward includes the weight of arms and object at once. The closure's share
+    grows by a fiftieth in each tick."""
     result, board = grasped["ramp"]
     tick = around_switch(result, board)
     formed = result.record.torque_ff[tick - 1:]

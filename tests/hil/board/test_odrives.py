@@ -21,8 +21,8 @@ STOCK = ARM.with_name("odrive_arm.toml")
 
 
 def test_positions_are_no_older_than_check_says_when_the_law_has_them():
-    """A position is as old as the end of its question. Heartbeats delay questions, at worst into the next tick. The
-    newest answer counts."""
+    """A position belongs to the time at which its question ends. Heartbeats delay questions, at worst into the next
+    tick. The newest answer counts."""
     with watched(KIND, 0.1) as (on, passed, _):
         begins = np.array([p.seconds - image(p.frame).length(1e-6, 1e-6) for p in passed if p.frame.id == 1 << 5 | 14])
         first = np.min(begins - 1e-3 * np.arange(len(begins)))

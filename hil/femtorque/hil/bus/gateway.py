@@ -4,8 +4,8 @@ The lines follow LAWICEL's CAN232 manual ("slcan"), with the letters that CANabl
 `T` are frames with identifiers of 11 and 29 bits, `r` and `R` remote frames, `d` and `D` frames of CAN FD, `b` and `B`
 frames of CAN FD with the faster data phase. Identifier, DLC and bytes follow in hexadecimal, and a carriage return.
 Commands that set up an adapter (bit rate, open, close) are answered and change nothing, because the bus has its rates.
-The answer to a wrong line is a bell. At most a tenth of a second's frames wait. The answer to a further frame is a bell
-too.
+The answer to a wrong line is a bell. At most a tenth of a second's frames wait. A bell also answers a frame beyond this
+limit.
 """
 
 import re

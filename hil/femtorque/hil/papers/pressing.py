@@ -89,8 +89,8 @@ class Press:
 
 @dataclass(frozen=True)
 class Pressing:
-    """A motion on the floor. planned: from the boundary-value problem. streamed: runs through the floor as deep as the
-    feedback needs."""
+    """A motion on the floor. planned: from the boundary-value problem. streamed: runs through the floor, at the depth
+    that the feedback needs."""
 
     touch: Touch
     mechanism: Mechanism

@@ -46,7 +46,7 @@ class GrantedTicks:
         return data
 
     def write(self, data: bytes) -> int:
-        """Delay the bytes by a tick. A board delays them too, because its main loop reads the line after each tick."""
+        """Delay the bytes by a tick. A board also does: its main loop reads the line after each tick."""
         self._written += data
         return len(data)
 

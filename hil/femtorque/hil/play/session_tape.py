@@ -111,7 +111,7 @@ def read_tape(path: Path) -> Tape:
     if not (head.startswith(HEAD) and len(digest) == 64 and number.isdecimal()):
         raise BadInput(path, "tape", head[:60], f"is no tape: its first line must be {HEAD} DIGEST NUMBER")
     sent: list[tuple[float, bytes]] = []
-    for k, line in enumerate(lines[:-1], start=2):  # after the last line end: nothing, or half a line
+    for k, line in enumerate(lines[:-1], start=2):  # the text after the last line end is empty or half a line
         words = line.split(" ")
         try:
             if words[0] == "end":
