@@ -374,7 +374,8 @@ static void call(void)
 
 /* ---- any state ----------------------------------------------------------- */
 
-/* Make an opening. It may be empty, formed, or left from a forgotten path. */
+/* Make an opening, which may be empty, formed, or left from a forgotten
+ * path. */
 static void any_opening(uint32_t i)
 {
     ft_opening *o = &q.openings[i];

@@ -1,4 +1,4 @@
-"""The drives of a mechanism on their buses, for other programs. The drives turn their joints, and no board is present.
+"""The drives of a mechanism on their buses, for other programs. The drives turn their joints without a board.
 
 Each CAN bus has two serial adapters (femtorque.hil.bus.gateway): a terminal and a TCP port. A half-duplex wire of
 servos has a terminal and a TCP port for plain bytes.

@@ -120,5 +120,5 @@ class Drv8301(Adjustable):
         self._lib.drv8301_let_go(self._state)
 
     def exchange(self, seconds: float, word: int, mode: int) -> int:
-        """Return the answer in the frame that brings `word`."""
+        """Return the driver's answer in the frame that carries `word`."""
         return int(self._lib.drv8301_exchange(self._state, seconds, word, mode))

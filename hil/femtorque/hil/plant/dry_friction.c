@@ -1,8 +1,9 @@
 /* Finds friction torques m with |m| <= bound that bring velocity + compliance m
  * to rest, or oppose it with the bound. The solver first changes the whole
  * active set at once: which joints stick, and which slide in which direction.
- * In loops this may not settle, because their joints can stick together in many
- * ways. If the set does not settle, the solver changes one joint at a time. */
+ * In loops the set may not settle, because joints of a loop can stick together
+ * in many ways. If the set does not settle, the solver changes one joint at a
+ * time. */
 #include "dry_friction.h"
 
 #include "linear.h"

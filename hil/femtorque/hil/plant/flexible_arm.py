@@ -275,8 +275,8 @@ def run_flexible(plant: FlexiblePlant, start: Array, until: float, dt: float,
     """Return the forward dynamics from a state.
 
     drive(t, y, force) gives the torques of the joints (J,) and of the outer spring at t, the end of a step, from the
-    state at the step's start. The scheme is Newmark's average acceleration with implicit elasticity and the rest
-    iterated: second order.
+    state at the step's start. The scheme is Newmark's average acceleration, of second order. Elasticity is implicit,
+    and the other forces are iterated.
     """
     J, n = plant.J, plant.n
     size = J + n

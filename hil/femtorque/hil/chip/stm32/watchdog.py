@@ -77,6 +77,7 @@ class Watchdog(Peripheral):
 
 
 class WatchdogG4(Watchdog):
-    """A watchdog with a window, which stays open as out of reset (RM0440 section 43.4.5). Other windows are refused."""
+    """A watchdog with a window. The window keeps its reset value, which is open (RM0440 section 43.4.5). Other windows
+    are refused."""
 
     REGISTERS = Watchdog.REGISTERS | {0x10: Register("WINR", 0xFFF, 0)}
