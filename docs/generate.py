@@ -65,7 +65,7 @@ def table(header: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
 def package() -> str:
     """Return the README for a package index, which does not show the other files.
 
-    Links go to the repository that pyproject.toml names. If it names none, only the words of a link stay.
+    Links go to the repository that pyproject.toml names. Without a repository, only the words of a link stay.
     """
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     repository = project.get("urls", {}).get("Repository")

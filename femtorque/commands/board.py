@@ -65,7 +65,7 @@ def docs(
 ) -> Answer:
     """Look up what a board reports: a fault, refusal, state, limit.
 
-    This works without a network. docs/faults.md has the same text.
+    No network is needed. docs/faults.md has the same text.
     """
     from femtorque.codegen.wire import looked_up
 

@@ -127,9 +127,9 @@ def elements(
 ) -> Answer:
     """Show the finite elements of the links and their matrices.
 
-    For every element it shows length, integration points, C_mot, [B], [D] and [K]. It shows lumped masses, [Lambda],
-    and the patterns of [T] and [T_Lambda]. Flexible links add modes and factors. Loops add the Jacobian and the order
-    of elimination. It also counts the numbers that reach the chip.
+    Every element has its length, integration points, C_mot, [B], [D] and [K]. The page also has lumped masses,
+    [Lambda], and the patterns of [T] and [T_Lambda]. Flexible links add modes and factors. Loops add the Jacobian and
+    the order of elimination. The page also counts the numbers that reach the chip.
     """
     from femtorque.codegen.mechanism import load_mechanism
     from femtorque.codegen.verify import elements_of, elements_renderable
@@ -276,7 +276,7 @@ def generate(
     """Write the C of the inverse dynamics and its README.
 
     The folder is self-contained, and the same input gives the same bytes. With --library the folder is a library for
-    PlatformIO, Arduino, CMake and Zephyr. It then has sources in src/, manifests, and examples, one of them for
+    PlatformIO, Arduino, CMake and Zephyr. A library has sources in src/, manifests, and examples, one of them for
     SimpleFOC.
     """
     from femtorque import __version__

@@ -46,9 +46,9 @@ def ros(
 ) -> Answer:
     """Make a board a node of ROS 2, with ROS or without it, until Ctrl-C.
 
-    The node runs over rclpy, or over zenoh as rmw_zenoh does. It has the action follow_joint_trajectory, the topics
-    joint_trajectory, /joint_states, /robot_description and /diagnostics, and the services home, arm, disarm and clear.
-    Ctrl-C stops and disarms the arm.
+    The node runs over rclpy, or over zenoh as rmw_zenoh does. The node has the action follow_joint_trajectory, the
+    topics joint_trajectory, /joint_states, /robot_description and /diagnostics, and the services home, arm, disarm and
+    clear. Ctrl-C stops and disarms the arm.
     """
     from femtorque.codegen.mechanism import load_mechanism
 

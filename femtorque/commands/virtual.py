@@ -229,7 +229,7 @@ def scenario(
 ) -> Answer:
     """Play the runs of an experiment, and judge them.
 
-    An experiment is a file. It has the mechanism, the motion, the changes and faults of each run, and the required
+    The file of an experiment has the mechanism, the motion, the changes and faults of each run, and the required
     results.
     """
     need("unicorn")
@@ -249,7 +249,7 @@ def demo(
 ) -> Answer:
     """See it work: an example arm, with and without feed-forward.
 
-    It copies a three-link arm and its motion into this folder. It plays the motion on the virtual board twice at the
+    The demo copies a three-link arm and its motion into this folder. The virtual board plays the motion twice at the
     same gains: with PD alone, and with feed-forward and PD.
     """
     from femtorque.hil.scenarios import PAGE, demonstrate

@@ -39,7 +39,7 @@ def posix_only(node):
 
 def test_nothing_is_used_that_only_some_systems_have(shipped):
     """A module with a branch for each kind of system imports within the branch. Modules of the virtual board may be
-    imported on any system. Only their functions may need one kind of system."""
+    imported on any system. Only functions of these modules may need one kind of system."""
     virtual = nodes((ROOT / "hil").rglob("*.py"))
     assert not [place for node, place in shipped.items() if posix_only(node)
                 and not (any(f"{name}.py" in place for name in BOTH_WAYS) and node.col_offset > 0)]

@@ -1,8 +1,8 @@
 """The steps of the page on the first power-up, on the virtual board in place of a real board.
 
 The tests type the page's commands, and compare the board's results with the page. The tests leave out intermediate
-voltages, edges, and pulses shorter than a cycle, which only an oscilloscope shows. They also leave out the brown-out
-reset, since the virtual chip only has its lowest level.
+voltages, edges, and pulses shorter than a cycle, which only an oscilloscope shows. The tests also leave out the
+brown-out reset, since the virtual chip only has its lowest level.
 """
 
 import json

@@ -54,7 +54,7 @@ def outside(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(folder: Path, *arguments: str, families: str | None = None) -> subprocess.CompletedProcess[str]:
-    """Run Python in a folder. It finds families in this folder, or in the named folders."""
+    """Run Python in a folder, with the families in this folder or in the named folders."""
     environment = os.environ | {"FEMTORQUE_FAMILIES": str(folder) if families is None else families,
                                 "PYTHONPATH": str(ROOT)}
     return subprocess.run([sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True,

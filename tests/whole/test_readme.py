@@ -300,7 +300,8 @@ def test_reference_pages_equal_the_tables():
 
 
 def test_the_readme_says_early_which_motors_and_that_no_hardware_has_run_it():
-    """Both facts come before the first command. The tour says that its motors are invented."""
+    """The motors and the lack of hardware tests come before the first command. The tour says that its motors are
+    invented."""
     before, after = " ".join(README.split()).split("## Ten minutes")
     assert "**brushed** DC motors" in before and "No hardware has run it so far" in before
     tour = after.split("**2.")[0]

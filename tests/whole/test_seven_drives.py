@@ -6,7 +6,7 @@ import re
 import pytest
 
 # Each row: mass kg, centre of gravity m, moments kg m^2, the joint's place in the parent link, axis, and range. The arm
-# has seven joints and 4 kg. Its outer links have a hundredth of their rotors' inertia.
+# has seven joints and 4 kg. The outer links have a hundredth of their rotors' inertia.
 LINKS = (
     (1.1, (0.0, 0.0, 0.05), (1.6e-3, 1.3e-3, 1e-3), (0.0, 0.0, 0.06), (0, 0, 1), (-1.4, 2.9)),
     (0.3, (0.01, 0.0, 0.03), (4e-4, 4e-4, 2e-4), (-0.03, 0.0, 0.06), (1, 0, 0), (-1.7, 1.7)),

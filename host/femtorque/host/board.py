@@ -50,8 +50,8 @@ class Board:
         begins with ID.
 
         The board must carry exactly the mechanism's configuration. With `look`, or without a mechanism, the host only
-        listens. It then changes nothing, and keeps no armed board alive. Raises BadInput for an unusable port or
-        mechanism, and Refused for another board.
+        listens, changes nothing, and keeps no armed board alive. Raises BadInput for an unusable port or mechanism, and
+        Refused for another board.
         """
         if isinstance(mechanism, (str, Path)):
             mechanism = load_mechanism(mechanism)

@@ -106,8 +106,8 @@ def _change(path: Path, joint: Any, entry: Mapping[str, int]) -> Change:
 
 
 def bring(mechanism: Path, calibration: Path) -> list[str]:
-    """Write the changes into a mechanism file and keep its comments and layout. Returns a line for each joint. If this
-    raises BadInput, the file stays unchanged."""
+    """Write the changes into a mechanism file and keep its comments and layout. Returns a line for each joint. Raises
+    BadInput before any change of the file."""
     changes, before = read(calibration, Mechanism.load(mechanism)), read_text(mechanism)
     try:
         for change in changes:

@@ -17,8 +17,8 @@ def scalar(M: float, C: float, K: float, push=PUSH, dt: float = TIME[1]) -> Prob
 
 
 def green(rates: tuple[float, float]) -> np.ndarray:
-    """Return the decaying solution with roots -a, +b. It is the integral over s of PUSH exp(-c |t - s|) / (a + b), with
-    c = a before t and c = b after t."""
+    """Return the decaying solution with roots -a, +b. The solution is the integral over s of PUSH exp(-c |t - s|) / (a
+    + b), with c = a before t and c = b after t."""
     a, b = rates
     apart = TIME[:, None] - TIME[None, :]
     kernel = np.exp(np.where(apart > 0.0, -a, b) * apart) / (a + b)

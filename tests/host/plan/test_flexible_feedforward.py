@@ -1,9 +1,9 @@
 """The emitted march against a boundary-value problem: two inverse models without a common equation.
 
-The march uses the frame of the clamped root, and femtorque.host.plan.tip_torques uses the chord. Both agree to second
-order in the deflection, so the slew is scaled down a hundred times. In the clamped frame the boundary-value problem is
-nonlinear, but converges in a few rounds. This problem tests the march at the full 60 degrees, where the tip bends by a
-fifth of the link's length.
+The march uses the frame of the clamped root, and femtorque.host.plan.tip_torques uses the chord. The two models agree
+to second order in the deflection, so the slew is scaled down a hundred times. In the clamped frame the boundary-value
+problem is nonlinear, but converges in a few rounds. The nonlinear problem tests the march at the full 60 degrees, where
+the tip bends by a fifth of the link's length.
 """
 
 from dataclasses import replace

@@ -1,5 +1,5 @@
-"""The node on rclpy, against a stand-in. Its messages are objects with rclpy's fields. A waiting callback of the
-default group blocks other callbacks. assurance/bench/test_ros.py uses the real rclpy."""
+"""The node on rclpy, against a stand-in, which has messages with rclpy's fields. A waiting callback of the default
+group blocks other callbacks. assurance/bench/test_ros.py uses the real rclpy."""
 
 import sys
 import uuid

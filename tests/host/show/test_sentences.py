@@ -187,8 +187,8 @@ def test_table_and_list_of_the_page_agree_on_the_feedback(played):
 
 @pytest.mark.parametrize("name", ["good", "encoder-stuck", "shifted zero"])
 def test_verbs_agree_on_what_was_measured_and_what_was_true(played, name):
-    """`hil` sees every tick, and readers of the log see every STATUS. So their rms agree, and no STATUS exceeds the
-    worst tick."""
+    """`hil` sees every tick, and readers of the log see every STATUS. So the rms values agree, and no STATUS exceeds
+    the worst tick."""
     one = played(name)
     told, read = one.result.report(), plot.run_summary(one.run)
     for key in ("tracking_rms", "true_rms"):

@@ -229,7 +229,7 @@ def _run(arguments: list[str]) -> tuple[int, str]:
 
 def openocd(chip: Chip, *commands: str, under_reset: bool = False) -> list[str]:
     """Return the command line of one openocd session. under_reset: hold the chip in reset until the session is
-    connected. This reaches a sleeping chip, or a chip with its debug port off."""
+    connected. A connection under reset reaches a sleeping chip, or a chip with its debug port off."""
     target = {"stm32f4": "stm32f4x", "stm32g4": "stm32g4x"}[chip.name]
     before = (UNDER_RESET, "init", "reset halt") if under_reset else ("init",)
     script = "; ".join((*before, *commands, "exit"))

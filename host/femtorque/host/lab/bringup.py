@@ -1,11 +1,12 @@
-"""The first power-up of an arm, joint by joint. It checks that the motor turns the joint in the right direction, and
-that the encoder's count is right.
+"""The first power-up of an arm, joint by joint. The tests check that the motor turns the joint in the right direction,
+and that the encoder's count is right.
 
 Each joint is tested in two ways, by a probe and by hand. The probe drives one joint in open loop. The torque starts at
 0 and grows until the joint moves. The probe then repeats this in the other direction. The probe does not use the
-joint's encoder. A joint that moves without a torque sinks. It then gets the largest torque of the probe in both
-directions, each for as long as it sank. The motions are compared. On current loops the board first gives every motor a
-pulse of a few per cent of the voltage, in open loop. If a current sensor has the wrong sign, the tests end with advice.
+joint's encoder. A joint that moves without a torque sinks. A sinking joint then gets the largest torque of the probe in
+both directions, each for as long as it sank. The motions are compared. On current loops the board first gives every
+motor a pulse of a few per cent of the voltage, in open loop. If a current sensor has the wrong sign, the tests end with
+advice.
 
 Without power, the user turns the joint by a known angle in its positive direction, and a part of the way back. If the
 two ratios of counted to announced angle differ, the joint sank when released. Then nothing is concluded. The turns show

@@ -364,8 +364,8 @@ class Session:
         self._reach("DISARM", "DISARMED", "FAULT", "ESTOP")
 
     def leave(self) -> str:
-        """Stop the arm after an error in the host, and hold every joint that moved or was held. This calls no listener
-        and raises no error. Returns the arm's state in words; empty if the outputs were off or this session only
+        """Stop the arm after an error in the host, and hold every joint that moved or was held. No listener is called,
+        and no error is raised. Returns the arm's state in words; empty if the outputs were off or this session only
         looks."""
         self._listened = False
         self.on_data = self.sender = None

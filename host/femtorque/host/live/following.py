@@ -171,8 +171,8 @@ class Following:
 
     def chunk(self, times: ArrayLike, Q: ArrayLike, V: ArrayLike | None = None, t: float | None = None) -> None:
         """Send at most 50 targets ahead of time: positions Q (N, J) at times (N,) s from `t`, with velocities V (N, J)
-        if known. They replace all waiting targets that are not due before the first of them. t: as in `send`. Raises as
-        `send` does."""
+        if known. The chunk replaces all waiting targets that are due with its first target or later. t: as in `send`.
+        Raises as `send` does."""
         ahead, rows = _times(times), numbers(Q, WHERE, "Q")
         rates = None if V is None else numbers(V, WHERE, "V")
         if rows.shape != (len(ahead), len(self.joints)) or (rates is not None and rates.shape != rows.shape):

@@ -58,7 +58,7 @@ def alive(stick: Array) -> Array:
 
 
 class SdlPad:
-    """The first gamepad that SDL finds. Its left shoulder is the dead-man's button."""
+    """The first gamepad that SDL finds. The left shoulder button is the dead-man's button."""
 
     def __init__(self) -> None:
         """Raises Refused if the library or a pad is missing."""

@@ -81,9 +81,9 @@ class Space:
         return replace(self.assembly, start=here).follow(self._actuated(np.atleast_2d(np.asarray(x, float))))
 
     def to(self, here: Array, wanted: dict[str, float]) -> Array:
-        """Return the pose (n,) with driven joints at `wanted` (name to rad or m). It is followed on an even way from
-        `here`, and all other coordinates stay. Dependent joints may be absent, and their values are ignored. Raises
-        Refused at a singular pose."""
+        """Return the pose (n,) with driven joints at `wanted` (name to rad or m). The pose is followed on an even way
+        from `here`, and all other coordinates stay. Dependent joints may be absent, and their values are ignored.
+        Raises Refused at a singular pose."""
         free = list(self.assembly.independent)
         given = [self.names.index(name) for name in wanted]
         chosen = self._deciding(here, [*given, *(i for i in free if i not in given)])

@@ -13,8 +13,9 @@ Array = NDArray[np.float64]
 
 def forward_kinematics(mechanism: Mechanism, q: ArrayLike, link: str, xyz: ArrayLike = (0.0, 0.0, 0.0),
                        mode: str | None = None) -> tuple[Array, Array]:
-    """Return positions (..., 3), m, of a point xyz (3,), m, of a link and orientations (..., 3, 3) of the link. Both
-    are in the base frame, at positions q (..., J) of the streamed joints. Raises BadInput and Refused."""
+    """Return positions (..., 3), m, of a point xyz (3,), m, of a link and orientations (..., 3, 3) of the link.
+    Positions and orientations are in the base frame, at positions q (..., J) of the streamed joints. Raises BadInput
+    and Refused."""
     alone = in_one_mode(mechanism, mode)
     (rows,), shape = rows_of(mechanism, q)
     tip = Tip(alone, link, xyz)

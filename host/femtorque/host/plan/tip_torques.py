@@ -28,8 +28,8 @@ ON_LINE = 1e-9  # share of the beam's length: allowed distance of its load from 
 
 @dataclass(frozen=True)
 class FlexibleArm:
-    """A planar chain. Its last driven joint, number `hub`, carries the flexible link `beam`. mass: kg, of the link.
-    bar, end: the link's beam and end part.
+    """A planar chain in which the last driven joint, number `hub`, carries the flexible link `beam`. mass: kg, of the
+    link. bar, end: the link's beam and end part.
 
     rigid: the chain of the driven joints up to the hub, with a massless flexible link. normal: the common axis, global.
     signs (hub + 1,): +1 or -1, each joint's axis along `normal`.

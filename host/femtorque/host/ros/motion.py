@@ -1,4 +1,4 @@
-"""A JointTrajectory as a motion. Its points have positions, and optionally velocities, or velocities and accelerations.
+"""A JointTrajectory as a motion, with positions, and optionally velocities, or velocities and accelerations.
 
 The conventions are from ROS 2's joint_trajectory_controller (ros2_controllers, validate_trajectory_msg,
 fill_partial_goal and wraparound_joint). With positions and velocities, the motion between points is a cubic. With

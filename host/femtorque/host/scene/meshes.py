@@ -1,7 +1,7 @@
 """The visuals of a URDF, with few enough faces for a page.
 
 A URDF may come from anybody, and other people open a page with its data. So meshes are read only from folders near the
-URDF and from installed Python packages. They are read in a few formats, in bounded time and memory. An unreadable or
+URDF and from installed Python packages. Only a few formats are read, in bounded time and memory. An unreadable or
 missing mesh gives a warning and is left out.
 """
 
@@ -120,8 +120,8 @@ def _clustered(mesh: Any, cells: int) -> Any:
 
 def clustered(vertices: NDArray[np.float64], faces: NDArray[np.int64], cells: int
               ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Merge the vertices of each cell, with `cells` along the longest side. This also thins meshes of many pieces,
-    which have no removable edges."""
+    """Merge the vertices of each cell, with `cells` along the longest side. Meshes of many pieces, which have no
+    removable edges, are also thinned."""
     place = np.round(vertices * (cells / np.ptp(vertices, axis=0).max())).astype(int)
     _, first, at = np.unique(place, axis=0, return_index=True, return_inverse=True)
     kept = at.ravel()[faces]

@@ -202,10 +202,10 @@ class Findings:
     def _left(self, j: int, rows: NDArray[np.bool_]) -> Left:
         """Return the cause that explains most of the feedback's torque, by least squares for each single cause.
 
-        Both sides are averaged over SMOOTH, since the gains turn encoder steps into fast torques. A cause must exceed
-        two torques of the gains: by an error of SEES counts, and by the joint's motion in DOUBT. If all masses are
-        wrong, the residual follows the feed-forward torque, which includes other joints' accelerations. If the joint's
-        acceleration explains as much, it is the simpler cause.
+        Torque and cause are averaged over SMOOTH, since the gains turn encoder steps into fast torques. A cause must
+        exceed two torques of the gains: by an error of SEES counts, and by the joint's motion in DOUBT. If all masses
+        are wrong, the residual follows the feed-forward torque, which includes other joints' accelerations. If the
+        joint's acceleration explains as much, it is the simpler cause.
         """
         run, raw = self.run, self.feedback[rows, j]
         y = _averaged(raw)
@@ -301,7 +301,7 @@ class Findings:
         return found
 
     def _own_lines(self, begin: int, end: int) -> Iterator[tuple[int, Line]]:
-        """Yield the joints with most of the error's power at one frequency. This frequency is above the motion's
+        """Yield the joints with most of the error's power at one frequency. The frequency is above the motion's
         frequencies, or the error is large against the motion. times: amplitude over the median amplitude."""
         run, count = self.run, end - begin
         if count < ENOUGH:

@@ -1,4 +1,4 @@
-"""The live page's server. It is a separate process, so that a streaming program never waits for a page.
+"""The live page's server, a separate process, so that a streaming program never waits for a page.
 
 `femtorque.host.show.web` runs this file with only the standard library. The input consists of lines. The first line is
 a JSON object: document, path (of the document), about, wishes (names of requests that pages may send), port, and

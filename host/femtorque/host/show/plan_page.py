@@ -1,4 +1,4 @@
-"""The page of a plan: the moving arm, and the curves with their limits. It is one HTML file with all numbers inside."""
+"""The page of a plan: the moving arm, and the curves with their limits, in one HTML file with all numbers."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""One page of a run: the worst values in words, and their plots. It is one HTML file with all numbers inside."""
+"""One page of a run: the worst values in words, and their plots, in one HTML file with all numbers."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path

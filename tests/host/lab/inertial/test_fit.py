@@ -49,7 +49,7 @@ def test_data_win_over_a_wrong_file(gamma):
 
 @pytest.mark.parametrize("seed", range(3, 9))
 def test_bodies_stay_possible_however_bad_the_data(seed):
-    """They also stay possible after rounding, and with seven written digits."""
+    """Bodies also stay possible after rounding, and with seven written digits."""
     found, _, _ = taught(1e-4, seed, noise=30.0, samples=8)
     assert all(physical.is_consistent(phi) for phi in found.reshape(5, 10))
     for phi in found.reshape(5, 10):

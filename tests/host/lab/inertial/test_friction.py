@@ -109,8 +109,8 @@ def test_nothing_is_invented(seed, motions, monkeypatch):
 
 
 def test_one_of_nine_trials_has_to_be_surer_than_a_single_one():
-    """Ten shares alternate between 0 and 0.2. Their mean, 0.1, is 3 standard errors, 0.1 / 3. Student's t of 9 degrees:
-    2.26 at 95 %, 3.69 at 1 - 0.05/10."""
+    """Ten shares alternate between 0 and 0.2. The mean of the shares, 0.1, is 3 standard errors, 0.1 / 3. Student's t
+    of 9 degrees: 2.26 at 95 %, 3.69 at 1 - 0.05/10."""
     share = np.tile([0.0, 0.2], 5)
     assert _better(1.0 + share, 1.0 - share, 1) and not _better(1.0 + share, 1.0 - share, 9)
 

@@ -64,7 +64,7 @@ def test_a_body_is_the_same_from_another_frame():
 
 
 def test_base_parameters_give_all_torques_and_are_as_many_as_can_be():
-    """Their number is the rank of the regressor at other states."""
+    """The number of base parameters is the rank of the regressor at other states."""
     mechanism = load_mechanism(MECHANISMS / "six_axis.toml")
     unknowns = Unknowns.of(mechanism)
     columns, base = base_columns(unknowns, ranges(unknowns.space.joints, {}))

@@ -11,7 +11,8 @@ is positive definite. The fit minimises
 
 over the bodies' phi and the joints' positive numbers y (w is 1, or nearly 0). The problem is convex. The distance from
 the file's J0 and y0 is from Lee, Wensing and Park (T-RO 36(3), 2020). This distance does not depend on units or frames.
-It is infinite at bodies that cannot exist. Newton's method finds the minimum, with steps that keep every body possible.
+The distance is infinite at bodies that cannot exist. Newton's method finds the minimum, with steps that keep every body
+possible.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ ticks between two STATUS. If a servo measures at its own times, duties may alter
 every second tick would show half of the values only.
 
 Local polynomials (Savitzky and Golay, Analytical Chemistry 36(8), 1964) smooth the positions and give velocities and
-accelerations. They add no delay, and leave motions slower than WINDOW unchanged. Torques and the sign of the velocity
-jump, so they pass the same filter. All other parts of the regressor are slow.
+accelerations. The polynomials add no delay, and leave motions slower than WINDOW unchanged. Torques and the sign of the
+velocity jump, so they pass the same filter. All other parts of the regressor are slow.
 """
 
 from collections.abc import Sequence

@@ -203,7 +203,7 @@ class Unknowns:
 
     def known(self, moves: Moves) -> Array:
         """Return the torques (N, J) of all known parts: springs, friction of passive joints, known solids and joints.
-        They include the file's friction beyond viscous and Coulomb friction, except `terms`."""
+        The known parts include the file's friction beyond viscous and Coulomb friction, except `terms`."""
         least = replace(self, terms=(), space=replace(self.space, whole=self._without_terms()))
         return effort.of_space(least.space, *moves) - least.matrix(moves) @ least.prior
 
