@@ -20,7 +20,7 @@ _STALE = 0.9  # share of _STALE_S after which this model is wrong, so that ticks
 
 
 class AdcCommon(ConverterClock):
-    """The common registers of ADC1 and ADC2. Of the possible clocks only the bus clock is modelled."""
+    """The common registers of ADC1 and ADC2. The bus clock is their only modelled clock."""
 
     REGISTERS = {0x00: Register("CSR", 0, 0), 0x08: Register("CCR", 0, 0x00030000)}
 
