@@ -1,21 +1,22 @@
-"""The step of mechanisms with flexible links, written plainly: the torques of ft_step, in float64 and global axes.
+"""The step of mechanisms with flexible links without optimisation: the torques of ft_step, in float64 and global axes.
 
-As in discrete.central_torque, Newton and Euler apply at the sample s_k. The joints' q are joined by z (THEORY.md
-section 8): modal coordinates of the flexible links, and positions of joints that only a spring holds. The driven joints
-are prescribed, and their equations give their torques. No force is applied to the others,
+As in discrete.central_torque, Newton and Euler apply at the sample s_k. Besides the driven joints' q there are unknowns
+z (THEORY.md section 8): modal coordinates of the flexible links, and positions of joints that only a spring holds. The
+motion of the driven joints is prescribed, and their equations give their torques. No force is applied to the unknowns,
 
     F(z, z', z'') + C z' + K (z_k+1 + 2 z_k + z_k-1) / 4 = 0,    z' = (u_k + u_k-1) / dt,    z'' = 2 (u_k - u_k-1) /
     dt^2.
 
 This is Newmark's method with beta = 1/4, gamma = 1/2, used forwards. z_k is known. d_k = (u_k - u_k-1) / 2 is predicted
-from the last two, d = 2 d_k-1 - d_k-2, and z' with it. F is linear in z'', so one solution of
+from the last two ticks, d = 2 d_k-1 - d_k-2, and z' follows from d. F is linear in z'', so one solution of
 
     (4/dt^2 M + 2/dt C + K) (d_k - d) = -(F + C z' + K (z_k + d)) as predicted
 
-corrects the prediction. Velocity-dependent forces, and forces of the shortening of bent links (`Dynamics.drawn`), stay
-as predicted. Here the matrix is formed and solved directly. The emitted step factorises it by modes, except the part of
-the bodies that hang on the links (step/flexible.py). Both are equal by the Woodbury identity. The emitted step solves
-once per tick. `Flexible` can iterate, so that z' belongs to the solution (`iterations`).
+corrects the prediction. Velocity-dependent forces, and forces of the shortening of bent links (`Dynamics.drawn`), keep
+their predicted values. This module forms the matrix and solves the system directly. The emitted step factorises the
+matrix by modes, except the part of the bodies that hang on the links (step/flexible.py). By the Woodbury identity both
+solutions are equal. The emitted step solves once per tick. `Flexible` can iterate, so that z' belongs to the solution
+(`iterations`).
 """
 
 from __future__ import annotations
@@ -31,15 +32,16 @@ from femtorque.codegen.model import (
 
 Array = NDArray[np.float64]
 
-SETTLING = 12  # iterations from rest to the static sag: each leaves about a tenth of the error
-STEEPEST = np.pi / 4.0  # rad: largest slope by which a tip turns; the theory ends long before
+SETTLING = 12  # iterations from rest to the static sag; each reduces the error to about a tenth
+STEEPEST = np.pi / 4.0  # rad, largest slope by which a tip turns, far beyond the validity of the theory
 EX, EY, EZ = np.eye(3)
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Places of the flexible links' planes in the vectors: modes[i][plane] and tips[i][plane], i the piece at the tip.
-    A tip has two coordinates per plane: deflection and slope."""
+    """Places of the flexible links' planes in the vectors: modes[i][plane] and tips[i][plane], where i is the piece at
+    the tip. A tip has two coordinates per plane: deflection and slope.
+    """
 
     modes: dict[int, dict[str, slice]]
     tips: dict[int, dict[str, slice]]
@@ -73,8 +75,9 @@ class ModalMotion:
 
 @dataclass(frozen=True)
 class Forces:
-    """Generalised forces of a motion, without stiffness and damping. joints (..., n); modes (..., N): forces of the
-    links and of all bodies that they carry."""
+    """Generalised forces of a motion, without stiffness and damping, of the links and of all bodies that they carry.
+    joints (..., n); modes (..., N).
+    """
 
     joints: Array
     modes: Array
@@ -82,7 +85,9 @@ class Forces:
 
 @dataclass(frozen=True)
 class Moving:
-    """A frame: R (..., 3, 3), origin o, angular velocity w and acceleration e, acceleration a less gravity (..., 3)."""
+    """A frame: rotation R (..., 3, 3), origin o, angular velocity w, angular acceleration e, acceleration a less
+    gravity (..., 3).
+    """
 
     R: Array
     o: Array
@@ -97,9 +102,10 @@ class Moving:
 
 @dataclass(frozen=True)
 class Walk:
-    """One walk over the tree. moving: every piece's frame; roots, tips: of flexible links, by the piece at the tip.
-    pushed (..., 3): force of the tip on its load, global; found: generalised forces; beside (..., N): the part of them
-    from `Dynamics._beside` on the modes."""
+    """Results of one pass over the tree. moving: every piece's frame. roots, tips: frames and tips of flexible links,
+    by the piece at the tip. pushed (..., 3): force of the tip on its load, global. found: generalised forces. beside
+    (..., N): the part of these forces on the modes from `Dynamics._beside`.
+    """
 
     moving: list[Moving]
     roots: dict[int, Moving]
@@ -114,7 +120,7 @@ class Dynamics:
 
     def __init__(self, tree: FlexibleTree) -> None:
         self.tree, self.layout = tree, Layout.of(tree)
-        self.phi = np.zeros((self.layout.tip_size, self.layout.size))  # deflections and slopes of tips, of the modes
+        self.phi = np.zeros((self.layout.tip_size, self.layout.size))  # deflections and slopes of tips per mode
         for i in tree.beams:
             link = tree.pieces[i].tip
             for plane in link.planes:
@@ -157,7 +163,7 @@ class Dynamics:
         f, n = [still] * len(pieces), [still] * len(pieces)
         found = Forces(np.zeros((*shape, self.tree.n)), np.zeros((*shape, layout.size)))
         at_tips, beside, pushed = *np.zeros((2, *shape, layout.tip_size)), {}
-        mass, first = [piece.mass for piece in pieces], [still] * len(pieces)  # of all that a piece carries
+        mass, first = [piece.mass for piece in pieces], [still] * len(pieces)  # of a piece with all pieces that it carries
         for i in reversed(range(len(pieces))):
             piece, here = pieces[i], moving[i]
             c = here.R @ piece.com
@@ -179,7 +185,7 @@ class Dynamics:
                              dot(axis, n[i]) + at.twist[2 * k + 1] * around], axis=-1)
                 beside = beside + self._beside(i, tip, self._moment(i, here, first[i]))
                 own_f, own_n, S = self._beam(i, piece.tip, root, x, found.modes)
-                n[i] = n[i] + cross(here.o - root.o, f[i]) + rotate(root.R, own_n)  # about the link's root
+                n[i] = n[i] + cross(here.o - root.o, f[i]) + rotate(root.R, own_n)  # moments are about the link's root
                 f[i] = f[i] + rotate(root.R, own_f)
                 first[i] = first[i] + mass[i] * (here.o - root.o) + rotate(root.R, S)
                 mass[i] += piece.tip.mass
@@ -195,14 +201,16 @@ class Dynamics:
         return Walk(moving, roots, tips, pushed, found, beside @ self.phi)
 
     def drawn(self, x: ModalMotion, weight: Array | float = 1.0) -> Forces:
-        """Return the forces that arise because bent links keep their length (THEORY.md section 8). On the modes: the
-        tension of the straight link, of first order in the deflections. On the joints: the pull of the link and its
-        load towards its root, of second order."""
+        """Return the forces that arise because bent links keep their length (THEORY.md section 8).
+
+        The force on the modes is the tension of the straight link, of first order in the deflections. The force on the
+        joints is the pull of the link and its load towards the root, of second order.
+        """
         walk, straight, pieces = self._walk(x, weight), self._walk(self._straight(x), weight), self.tree.pieces
         found = Forces(np.zeros_like(walk.found.joints), np.zeros_like(walk.found.modes))
         still = np.zeros((*found.joints.shape[:-1], 3))
         by: dict[int, Drawn] = {}  # of flexible links' tips
-        shift = [still] * len(pieces)  # accelerations that are to be added
+        shift = [still] * len(pieces)  # accelerations to add
         for i, piece in enumerate(pieces):
             if piece.parent != GROUND:
                 shift[i] = shift[piece.parent]
@@ -211,7 +219,7 @@ class Dynamics:
                 by[i] = Drawn.of(self._drawn(i, x, piece.tip.drawn.tip),
                                  *(rotate_back(root.R, v) for v in (root.w, root.e)))
                 shift[i] = shift[i] + rotate(walk.roots[i].R, by[i].acceleration)
-        # of all that a piece carries: mass, first moment, force and moment to be added
+        # mass and first moment of everything that a piece carries, and force and moment to add
         mass = [piece.mass for piece in pieces]
         first, f, n = ([still] * len(pieces) for _ in range(3))
         for i in reversed(range(len(pieces))):
@@ -244,14 +252,15 @@ class Dynamics:
         return found
 
     def _straight(self, x: ModalMotion) -> ModalMotion:
-        """Return the motion with straight links, and springs at constant velocity. Bending adds no tension of its
-        own."""
+        """Return the motion with straight links, and springs at constant velocity, because bending alone adds no
+        tension.
+        """
         accelerations = x.accelerations.copy()
         accelerations[..., list(self.tree.springs)] = 0.0
         return ModalMotion(x.q, x.velocities, accelerations, 0.0 * x.xi, 0.0 * x.xi, 0.0 * x.xi)
 
     def _drawn(self, i: int, x: ModalMotion, G: Array) -> list[Array]:
-        """Return u = 1/2 xi'G xi of both planes together, its velocity and its acceleration (...)."""
+        """Return the sum u = 1/2 xi'G xi of both planes, with velocity and acceleration (...)."""
         at, velocity, acceleration = np.zeros(()), np.zeros(()), np.zeros(())
         for modes in self.layout.modes[i].values():
             y, dy, ddy = (part[..., modes] for part in (x.xi, x.xi_velocities, x.xi_accelerations))
@@ -261,8 +270,9 @@ class Dynamics:
 
     def _beam_drawn(self, i: int, root: Moving, x: ModalMotion, push: Array,
                     force: Array) -> tuple[Array, Array, Array]:
-        """Return force and moment (..., 3) at a link's root due to its shortening, in its axes, and its first moment.
-        push: force of its tip on the load. The forces on its modes are written into `force`."""
+        """Return force and moment (..., 3) at a link's root due to shortening, and the first moment, in link axes.
+        push: force of the tip on the load. The forces on the link's modes are written into `force`.
+        """
         link = self.tree.pieces[i].tip
         w, e, a = (rotate_back(root.R, v) for v in (root.w, root.e, root.a))
         across = w * [0.0, 1.0, 1.0]
@@ -278,9 +288,11 @@ class Dynamics:
         return by.acceleration, n, S
 
     def _beside(self, i: int, tip: list[Array], moment: Array) -> Array:
-        """Return forces (..., T) on the tips' coordinates by their accelerations. A load off the end of a tip moves
-        along the axis twice: by the shortening and by the turn of the tip. moment (..., 3): first moment about the tip,
-        in its frame."""
+        """Return forces (..., T) on the tips' coordinates due to the coordinates' accelerations.
+
+        A load off the end of a tip moves along the axis by the shortening and by the turn of the tip. moment (..., 3):
+        first moment about the tip, in the tip's frame.
+        """
         link = self.tree.pieces[i].tip
         at, accelerations = self._bend(i, tip[0]), self._bend(i, tip[2])
         by, beside = drawn_by(link.length, at), moved_by(moment)
@@ -289,15 +301,19 @@ class Dynamics:
                             - beside * dot(by, accelerations)[..., None])
 
     def _moment(self, i: int, here: Moving, first: Array) -> Array:
-        """Return the first moment (..., 3) about a tip of its load, in its frame; zero if a part beyond the tip
-        bends."""
+        """Return the first moment (..., 3) of a tip's load about the tip, in the tip's frame.
+
+        It is zero if a part beyond the tip bends.
+        """
         moment = rotate_back(here.R, first)
         return moment if self.tree.stiff_beyond(i) else moment * [1.0, 0.0, 0.0]
 
     def _curved(self, i: int, root: Moving, x: ModalMotion, mass: float, moment: Array) -> Array:
-        """Return forces (..., T) on the tip's coordinates of third order in the Lagrangian (THEORY.md section 8). They
-        belong to a deflection that goes round the link's axis, and to velocities in `_beside`. mass, kg, and moment
-        (..., 3), kg m, about the tip, in its frame: of the tip's load."""
+        """Return forces (..., T) of third order in the Lagrangian on the tip's coordinates (THEORY.md section 8).
+
+        They belong to a deflection that moves around the link's axis, and to velocities in `_beside`. mass, moment
+        (..., 3): mass, kg, and first moment about the tip, kg m, of the tip's load, in the tip's frame.
+        """
         link = self.tree.pieces[i].tip
         at, velocity = (self._bend(i, part @ self.phi.T) for part in (x.xi, x.xi_velocities))
         (wx, wy, wz), (ex, ey, ez) = (np.moveaxis(rotate_back(root.R, v), -1, 0) for v in (root.w, root.e))
@@ -321,7 +337,7 @@ class Dynamics:
         return self._on_tip(i, rolling + by * inward[..., None] - beside * fling[..., None])
 
     def _bend(self, i: int, tip: Array) -> Array:
-        """Return deflection and slope in y, then in z (..., 4) of one tip."""
+        """Return deflection and slope of one tip in y, then in z (..., 4)."""
         return np.stack(self._planes(i, tip), axis=-1)
 
     def _on_tip(self, i: int, forces: Array) -> Array:
@@ -338,8 +354,10 @@ class Dynamics:
 
     def _beam(self, i: int, link: ModalLink, root: Moving, x: ModalMotion,
               force: Array) -> tuple[Array, Array, Array]:
-        """Return force and moment (..., 3) of a flexible link at its root, in its axes, and its first moment. The
-        forces on its modes are written into `force`."""
+        """Return force and moment (..., 3) of a flexible link at its root, and its first moment, in link axes.
+
+        The forces on the link's modes are written into `force`.
+        """
         modes = self.layout.modes[i]
 
         def planes(part: Array) -> tuple[Array, Array]:
@@ -367,7 +385,7 @@ class Dynamics:
         velocities = np.stack([zero, zero + dy @ b, zero + dz @ b], -1)
         accelerations = np.stack([zero, zero + ddy @ b, zero + ddz @ b], -1)
         f = link.mass * a + cross(e, first) + cross(w, cross(w, first) + 2.0 * velocities) + accelerations
-        # of r x (2 w x r' + r'')
+        # integral of r x (2 w x r' + r'')
         relative = np.stack([
             2.0 * w[..., 0] * (dot(y, dy) + dot(z, dz)) + dot(y, ddz) - dot(z, ddy),
             2.0 * (w[..., 1] * dot(z, dz) - w[..., 0] * (dy @ c) - w[..., 2] * dot(z, dy)) - ddz @ c,
@@ -377,21 +395,23 @@ class Dynamics:
 
 
 def drawn_by(length: float, bend: Array) -> Array:
-    """Return the derivative (..., 4) of a tip's shortening, 0.6 y^2 / L, by deflection and slope in y, then in z."""
+    """Return the derivative (..., 4) of a tip's shortening 0.6 y^2 / L by deflection and slope in y, then in z."""
     return 1.2 / length * bend * [1.0, 0.0, 1.0, 0.0]
 
 
 def moved_by(moment: Array) -> Array:
-    """Return the first moment (..., 4) along a tip's axis, per tip coordinate, of a load beside the axis. moment (...,
-    3): first moment in the tip's frame."""
+    """Return the first moment (..., 4) of a load beside a tip's axis along this axis, per tip coordinate. moment (...,
+    3): first moment in the tip's frame.
+    """
     none = 0.0 * moment[..., 1]
     return np.stack([none, -moment[..., 1], none, -moment[..., 2]], axis=-1)
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """Additional motion of a point, or of a first moment, that shortening moves by u along x: at (...) u; acceleration
-    (..., 3), root frame."""
+    """Additional motion of a point, or of a first moment, due to shortening. at (...): displacement u along x.
+    acceleration (..., 3): in the root frame.
+    """
 
     at: Array
     acceleration: Array
@@ -406,8 +426,9 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Tip:
-    """A flexible link's tip. axis_y, axis_z (..., 3), global: axes about which its slopes in y and z turn it. twist:
-    turn (...) about its own x, per unit of y, slope y, z and slope z."""
+    """A flexible link's tip. axis_y, axis_z (..., 3): global axes about which the slopes in y and z turn the tip.
+    twist: turn (...) about the tip's x, per unit of y, slope y, z and slope z.
+    """
 
     moving: Moving
     axis_y: Array
@@ -440,7 +461,8 @@ class Tip:
 
 
 def _moved(here: Moving, piece: Piece, q: Array, velocity: Array, acceleration: Array) -> Moving:
-    """Return the frame that a joint moves, from its place at position zero; q, velocity, acceleration (..., 1)."""
+    """Return the frame that a joint moves. at: the frame's place at position zero. q, velocity, acceleration (..., 1).
+    """
     axis = here.R @ piece.axis
     if piece.prismatic:
         slide = axis * q
@@ -451,9 +473,10 @@ def _moved(here: Moving, piece: Piece, q: Array, velocity: Array, acceleration: 
 
 
 class Flexible:
-    """The step of a tree with flexible links and joints held by springs. z (Z,): its unknowns at s_k, first positions
-    of the joints held by springs, rad or m, then modal coordinates, m sqrt(kg). u: their half increments of the last
-    tick. d, d_before: half of the change of u in the last tick and in the tick before."""
+    """The step of a tree with flexible links and joints on springs. z (Z,): unknowns at s_k, first positions of the
+    joints on springs, rad or m, then modal coordinates, m sqrt(kg). u: half increments of z in the last tick. d,
+    d_before: half of the change of u in the last tick and in the tick before.
+    """
 
     def __init__(self, model: Model, iterations: int = 1) -> None:
         self.model, self.dt, self.iterations = model, model.dt, iterations
@@ -482,7 +505,7 @@ class Flexible:
         return self.z[len(self.springs):]
 
     def start(self, q: ArrayLike) -> None:
-        """Start at rest at q (J,), rad or m, of the driven joints, with the static sag of all that bends."""
+        """Start at rest with the driven joints at q (J,), rad or m, and the static sag of all bending parts."""
         q = np.asarray(q, float)
         self.z = self.sag(q)
         self.u, self.d, self.d_before = (np.zeros_like(self.z) for _ in range(3))
@@ -496,7 +519,7 @@ class Flexible:
         return z
 
     def unsettled(self, q: Array, z: Array) -> Array:
-        """Return the deflection of z (Z,) under the unbalanced forces at rest."""
+        """Return the deflection of z (Z,) due to the unbalanced forces at rest."""
         rest = q, 0.0 * q, 0.0 * q, z, 0.0 * z, 0.0 * z
         return self.rest - z - (self._of_unknowns(self._at(*rest))
                                 + self._of_unknowns(self._drawn(*rest))) / self.stiffness
@@ -528,7 +551,7 @@ class Flexible:
         q_next, u = np.asarray(q_next, float), np.asarray(u, float)
         dt, count = self.dt, len(self.z)
         q, velocities, accelerations = q_next - 2.0 * u, (u + self.u_driven) / dt, 2.0 * (u - self.u_driven) / dt**2
-        # the predicted motion, then each unknown alone with an acceleration of 1
+        # the predicted motion, then one motion per unknown with an acceleration of 1
         alone = np.eye(1 + count)
         first = alone[:, :1]
         implicit = self.stiffness + 2.0 / dt * self.damping
@@ -550,7 +573,7 @@ class Flexible:
         return tau[self.driven] + self.load * (q - self.load_rest)
 
     def torque(self, positions: Array, u: Array | None = None) -> Array:
-        """Return the torques of a motion from rest at its first sample, as the forms in discrete.py."""
+        """Return the torques of a motion from rest at its first sample, like the functions in discrete.py."""
         self.start(positions[0])
         u = 0.5 * np.diff(positions, axis=0) if u is None else u
         return np.array([self.step(q, du) for q,

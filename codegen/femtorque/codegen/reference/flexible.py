@@ -1,8 +1,8 @@
-"""The reference for mechanisms with flexible links: Newton-Euler, solved to rounding, float64.
-
-The joints follow the motion, and the flexible links march forwards from their static sag. The joints' torques are the
-reactions (discrete_flexible.py, iterated until nothing changes). The emitted step solves once per tick; this error is
-of third order in the tick, the error of the rule of second order. `exact` has ticks a third as long and shows both.
+"""The reference for mechanisms with flexible links: Newton-Euler, solved to rounding, float64. The joints follow the
+motion, and the flexible links are integrated forwards from the static sag. The joints' torques are the reactions
+(discrete_flexible.py, iterated until nothing changes). The emitted step solves only once per tick, with an error of
+third order in the tick. The integration rule has an error of second order. `exact` has ticks of a third of the length,
+and shows both errors.
 """
 
 from dataclasses import dataclass, replace
@@ -17,19 +17,19 @@ from femtorque.codegen.reference.discrete_flexible import Flexible
 Array = NDArray[np.float64]
 
 ITERATIONS = 2
-LOST = 1e3  # rad, m or m sqrt(kg): at this bend the step has diverged
-FINER = 3  # odd: middles of ticks are then middles of finer ticks
+LOST = 1e3  # rad, m or m sqrt(kg): bend at which the step has diverged
+FINER = 3  # odd, so that middles of ticks are middles of finer ticks
 
 
 def torque(model: Model, motion: Motion, ticks: int) -> tuple[Array, Array]:
-    """Return t (ticks,), s, the middles of the first ticks of a motion from rest, and torques (ticks, n), N m or N."""
+    """Return the middles t (ticks,), s, of the first ticks of a motion from rest, and torques (ticks, n), N m or N."""
     t = (np.arange(-1, ticks + 1, dtype=float) + 0.5) * model.dt
     positions = motion.middles(ticks, model.dt) if isinstance(motion, Trajectory) else motion.at(t)[0]
     return t[1:-1], Flexible(model, ITERATIONS).torque(positions)
 
 
 def exact(model: Model, motion: Motion, ticks: int) -> Array:
-    """Return torques (ticks, n) at the same instants, with ticks a third as long."""
+    """Return torques (ticks, n) at the same instants, with ticks of a third of the length."""
     control = model.mechanism.control
     finer = Model.of(replace(model.mechanism, control=replace(control, rate_hz=FINER * control.rate_hz)))
     return torque(finer, motion, FINER * ticks)[1][FINER // 2::FINER]
@@ -37,8 +37,9 @@ def exact(model: Model, motion: Motion, ticks: int) -> Array:
 
 @dataclass(frozen=True)
 class Bent:
-    """Largest bend of one part in a motion: slope at a flexible link's tip, or stretch of a spring from rest, rad. key:
-    "link.fore.beam" or "joint.wrist"; at: time of the largest bend, s."""
+    """Largest bend of one part in a motion, rad: slope at a flexible link's tip, or stretch of a spring from rest. key:
+    "link.fore.beam" or "joint.wrist". at: time of the largest bend, s.
+    """
 
     key: str
     most: float
@@ -54,8 +55,9 @@ def bending(model: Model, motion: Motion, ticks: int) -> list[Bent]:
 
 
 def bends(step: Flexible, z: Array) -> list[Bent]:
-    """Return the bends at z (T, Z), sampled from the middle of the tick before the motion on. z: stretches of springs
-    from their rest, then modes."""
+    """Return the bends at z (T, Z), sampled from the middle of the tick before the motion. z: stretches of springs from
+    rest, then modes.
+    """
     model, count = step.model, len(step.springs)
     joints = model.mechanism.moving
     found = [(f"joint.{joints[j].name}", z[:, k]) for k, j in enumerate(step.springs) if joints[j].type != "prismatic"]
@@ -68,9 +70,10 @@ def bends(step: Flexible, z: Array) -> list[Bent]:
 
 
 def shapes(model: Model, motion: Motion, ticks: int) -> tuple[Array, dict[str, Array], dict[str, Array]]:
-    """Return the bend of all parts in a motion from rest: times (T,), s, from 0 on; by flexible link; by joint on a
-    spring. By flexible link, (T, 4): deflection, m, and slope of its tip in y, then in z. By joint: its positions (T,),
-    rad or m."""
+    """Return the bend of all parts in a motion from rest: times (T,), s, from 0 on, bends of flexible links, and
+    positions of joints on springs. The bend of a link is (T, 4): deflection, m, and slope of the tip in y, then in z.
+    Positions of a joint are (T,), rad or m.
+    """
     step, z = marched(model, motion, ticks)
     t, count = (np.arange(len(z)) - 0.5) * model.dt, len(step.springs)
     tips, links = z[:, count:] @ step.dynamics.phi.T, {}
@@ -83,8 +86,8 @@ def shapes(model: Model, motion: Motion, ticks: int) -> tuple[Array, dict[str, A
 
 def marched(model: Model, motion: Motion, ticks: int) -> tuple[Flexible, Array]:
     """Return the step at the end of the first ticks of a motion from rest, and its unknowns (T, Z) at the middles of
-    ticks. Rows begin with the tick before the motion. If the step diverges, there are fewer than ticks + 2, and the
-    last is LOST."""
+    ticks. Rows begin with the tick before the motion. If the step diverges, there are fewer than ticks + 2 rows, and
+    the last row is LOST."""
     step, dt = Flexible(model), model.dt
     t = (np.arange(-1, ticks + 1, dtype=float) + 0.5) * dt
     positions = motion.middles(ticks, dt) if isinstance(motion, Trajectory) else motion.at(t)[0]

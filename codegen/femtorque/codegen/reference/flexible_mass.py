@@ -1,4 +1,4 @@
-"""Mass, stiffness and damping of a mechanism with flexible links at fixed poses, for its sampled loop."""
+"""Mass, stiffness and damping of a mechanism with flexible links at fixed poses, for the sampled loop."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray

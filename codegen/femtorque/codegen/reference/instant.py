@@ -1,7 +1,6 @@
-"""Torques at single instants, off any motion: tau(q, q', q'') and the torque that holds the weight, by the reference.
-
-Any number of states is computed at once. With closed loops a state contains the actuated joints alone. The others
-follow on a straight way from the assembled pose where this is possible, and else from one state to the next.
+"""Torques at single instants, without a motion: tau(q, q', q'') and the torque that holds the weight, by the reference.
+Many states can be computed at once. With closed loops a state contains only the actuated joints. The other joints
+follow on a straight line from the assembled pose if possible, and otherwise from one state to the next.
 """
 
 import numpy as np
@@ -18,9 +17,9 @@ Array = NDArray[np.float64]
 
 def inverse_dynamics(mechanism: Mechanism, q: ArrayLike, v: ArrayLike, a: ArrayLike, mode: str | None = None) -> Array:
     """Return torques (..., J), N m or N, of the streamed joints at positions, velocities and accelerations (..., J).
-    mode: by default the first; joints outside the mode get 0. Raises BadInput for wrong shapes and unknown modes.
-    Raises Refused for flexible links, whose torque depends on the past, and for a state that closed loops cannot
-    follow."""
+    mode: by default the first mode. Joints outside the mode get 0. Raise BadInput for wrong shapes and unknown modes.
+    Raise Refused for flexible links, whose torque depends on the past, and for a state that closed loops cannot
+    reach."""
     alone = in_one_mode(mechanism, mode)
     rows, shape = rows_of(mechanism, q, v, a)
     places = places_of(mechanism, alone)
@@ -40,10 +39,11 @@ def inverse_dynamics(mechanism: Mechanism, q: ArrayLike, v: ArrayLike, a: ArrayL
 
 
 def mass_matrix(mechanism: Mechanism, q: ArrayLike, mode: str | None = None, rotors: bool = True) -> Array:
-    """Return the mass matrix (..., J, J) of the streamed joints at positions (..., J); kg m^2, kg m, kg. rotors:
-    include the motors' rotors, seen at the joints. With closed loops it is G' M G, which includes all bodies that the
-    joints move. Joints outside the mode have rows and columns of zeros. Raises as inverse_dynamics does, and Refused if
-    more joints are driven than can move independently."""
+    """Return the mass matrix (..., J, J) of the streamed joints at positions (..., J), kg m^2, kg m or kg. rotors:
+    include the motors' rotors, as seen at the joints. With closed loops the matrix is G' M G, which includes all bodies
+    that the joints move. Joints outside the mode have rows and columns of zeros. Raise errors like inverse_dynamics,
+    and Refused if more joints are driven than can move independently.
+    """
     alone = in_one_mode(mechanism, mode)
     (rows,), shape = rows_of(mechanism, q)
     places, model = places_of(mechanism, alone), Model.of(alone)
@@ -72,7 +72,7 @@ def places_of(mechanism: Mechanism, alone: Mechanism) -> list[int]:
 
 
 def in_one_mode(mechanism: Mechanism, mode: str | None) -> Mechanism:
-    """Return the mechanism in one mode. Raises BadInput for an unknown mode, Refused for flexible links."""
+    """Return the mechanism in one mode. Raise BadInput for an unknown mode, and Refused for flexible links."""
     if mechanism.flexible:
         raise Refused(f"{mechanism.name}: torques and places of flexible links depend on how they swing, not on q, v "
                       "and a alone: `torque` of a motion finds them")

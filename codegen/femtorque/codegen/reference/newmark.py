@@ -1,7 +1,5 @@
-"""The paper's time integration by Newmark's method: increments of the nodes' kinematics carry {P} on (Eq. 18).
-
-The torque belongs to the sampled instants. No C is emitted in this scheme, because it is unstable with the paper's
-pair.
+"""The paper's time integration by Newmark's method: increments of the nodes' kinematics update {P} (Eq. 18). The torque
+belongs to the sampled instants. No C is emitted in this scheme, because it is unstable with the paper's beta and gamma.
 """
 
 import numpy as np
@@ -23,17 +21,22 @@ def newmark_matrix(beta: float, gamma: float) -> Array:
 
 
 def newmark_growth(beta: float, gamma: float) -> float:
-    """Return the largest |eigenvalue| of the inverse use. Errors die out only if it is below 1. The paper's beta = 1/4,
-    gamma = 1/2 has -1 twice with one eigenvector, so errors grow in proportion to time."""
+    """Return the largest |eigenvalue| of the method with prescribed displacements.
+
+    Errors decay only if it is below 1. The paper's beta = 1/4, gamma = 1/2 gives -1 twice with one eigenvector, so
+    errors grow in proportion to time.
+    """
     A = newmark_matrix(beta, gamma)
     half_trace, determinant = np.trace(A) / 2.0, 1.0 + (0.5 - gamma) / beta
-    # quadratic formula: a numerical eigenvalue of a defective matrix has only half the digits
+    # quadratic formula, since a numerical eigenvalue of a defective matrix has only half of the digits
     return float(np.max(np.abs(half_trace + np.array([1.0, -1.0]) * np.emath.sqrt(half_trace**2 - determinant))))
 
 
 def newmark_torque(model: Model, q: ArrayLike, start: NodalState, beta: float, gamma: float,
                    convert: Conversion = matrix_form) -> Array:
-    """Return torques at all sampled instants, one tick apart: positions q (samples, n), state `start` at the first."""
+    """Return torques at all sampled instants, one tick apart. q (samples, n): positions. start: state at the first
+    sample.
+    """
     q = np.asarray(q, float)
     state = start
     rows = []
@@ -66,8 +69,11 @@ def newmark(du: Array, v: Array, a: Array, dt: float, beta: float, gamma: float)
 
 
 def nodal_increments(model: Model, old: Pose, u: Array) -> tuple[Array, Array]:
-    """Return the increments of the centre-of-gravity nodes, both (n, 3), without differences of positions. They are the
-    shift, global axes, m, and the rotation vector, rad, in link axes (the old and the new axes give the same)."""
+    """Return the increments of the centre-of-gravity nodes, both (n, 3), without differences of positions.
+
+    They are the shift in global axes, m, and the rotation vector in link axes, rad. The link axes before and after the
+    rotation give the same vector.
+    """
     shift, r = node_increments(model, old, u)
     size = np.linalg.norm(r, axis=1)
     half = np.divide(np.arctan(size), size, out=np.ones(model.n), where=size > 0.0)

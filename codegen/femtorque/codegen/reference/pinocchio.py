@@ -1,7 +1,5 @@
-"""Inverse dynamics by Pinocchio, the independent oracle: built from links and joints alone.
-
-Pinocchio itself joins links that are fixed together, not codegen/model/bodies.py, so errors in bodies.py show.
-Pinocchio is optional and imported only here.
+"""Inverse dynamics by Pinocchio, the independent oracle, built only from links and joints. Pinocchio itself joins links
+that are fixed together, and so reveals errors in codegen/model/bodies.py. Pinocchio is optional and imported only here.
 """
 
 from importlib.util import find_spec
@@ -31,7 +29,7 @@ def pinocchio_of(mechanism: Mechanism) -> Any:
 
     result = pin.Model()
     result.gravity.linear = np.asarray(mechanism.gravity, float)
-    place = {BASE: (0, pin.SE3.Identity())}  # link: its moving joint, and its frame there
+    place = {BASE: (0, pin.SE3.Identity())}  # link: moving joint, and the link's frame at this joint
     moving = {joint.name for joint in mechanism.moving}
     for joint in mechanism.joints:
         carrier, frame = place[joint.parent]
@@ -49,7 +47,7 @@ def pinocchio_of(mechanism: Mechanism) -> Any:
 
 
 def solid(mass: float, com: ArrayLike, inertia: ArrayLike) -> Any:
-    """Return the pinocchio.Inertia of a body, physical or not: identified inertias can be unphysical."""
+    """Return the pinocchio.Inertia of a body. Identified inertias can be unphysical, and are accepted."""
     import pinocchio as pin  # noqa: PLC0415 (not everyone has it)
 
     body = pin.Inertia(mass, np.asarray(com, float), np.zeros((3, 3)))
@@ -58,7 +56,7 @@ def solid(mass: float, com: ArrayLike, inertia: ArrayLike) -> Any:
 
 
 def joint_model(joint: Joint) -> Any:
-    """Return the pinocchio.JointModel of one degree of freedom: q is the joint's angle or shift, of any size."""
+    """Return the pinocchio.JointModel of one degree of freedom. q is the joint's angle or shift, without limits."""
     import pinocchio as pin  # noqa: PLC0415 (not everyone has it)
 
     axis = np.asarray(joint.axis, float)

@@ -1,4 +1,4 @@
-"""The reference torque of a motion in its mechanism's scheme: open or closed, rigid or flexible, through modes."""
+"""The reference torque of a motion in the mechanism's scheme: open or closed, rigid or flexible, through modes."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,9 +16,10 @@ Array = NDArray[np.float64]
 
 def torque(model: Model, motion: Motion, ticks: int, convert: Conversion = matrix_form) -> tuple[Array, Array]:
     """Return t and the feed-forward torque tau of the first `ticks` ticks of a motion, in the mechanism's scheme. t
-    (ticks,), s: the middles (k + 1/2) dt of the ticks; tau (ticks, J): of the streamed joints, N m or N. A mechanism
-    with modes goes through the modes of the motion (a Trajectory). Raises Refused if closed loops come to a singular
-    pose."""
+    (ticks,): the middles (k + 1/2) dt of the ticks, s. tau (ticks, J): torques of the streamed joints, N m or N. A
+    mechanism with modes goes through the modes of the motion (a Trajectory). Raise Refused if closed loops reach a
+    singular pose.
+    """
     if has_modes(model.mechanism):
         tau = _through_modes(model, motion, ticks, lambda part, own: torque(part, own[0], own[1], convert)[1])
         return (np.arange(ticks, dtype=float) + 0.5) * model.dt, tau
@@ -32,8 +33,11 @@ def torque(model: Model, motion: Motion, ticks: int, convert: Conversion = matri
 
 
 def exact(model: Model, motion: Motion, t: ArrayLike) -> Array:
-    """Return torques (N, J) of the streamed joints by Newton-Euler at times t (N,) s, without increments. With flexible
-    links, or with modes, t must be the middles of the first N ticks. Flexible links are marched in finer ticks."""
+    """Return torques (N, J) of the streamed joints by Newton-Euler at times t (N,) s, without increments.
+
+    With flexible links, or with modes, t must be the middles of the first N ticks. Flexible links are integrated in
+    finer ticks.
+    """
     if has_modes(model.mechanism):
         return _through_modes(model, motion, len(np.asarray(t)), lambda part, own: exact(
             part, own[0], (np.arange(own[1]) + 0.5) * part.dt))
@@ -43,7 +47,7 @@ def exact(model: Model, motion: Motion, t: ArrayLike) -> Array:
 
 
 def _near(model: Model, motion: Motion) -> dict[str, float] | None:
-    """Return the pose from which a mode's loops are closed: the positions at which a motion enters the mode."""
+    """Return the pose from which a mode's loops are closed. It has the positions at which a motion enters the mode."""
     if not isinstance(motion, Later):
         return None
     q = np.asarray(motion.at(np.array([0.0]))[0], float)[0]
@@ -52,9 +56,11 @@ def _near(model: Model, motion: Motion) -> dict[str, float] | None:
 
 def _through_modes(model: Model, motion: Motion, ticks: int,
                    part_torque: Callable[[Model, tuple[Motion, int]], Array]) -> Array:
-    """Return torques (ticks, J) of the streamed joints through the modes of a motion; passive joints get 0. The cuts'
-    forces rise and fall by shares (`femtorque.codegen.model.modes.shares`). Any share is exact if all joints are
-    actuated; the rest of the tree's torque is then the torque without cuts."""
+    """Return torques (ticks, J) of the streamed joints through the modes of a motion.
+
+    Passive joints get 0. The cuts' forces rise and fall by shares (`femtorque.codegen.model.modes.shares`). If all
+    joints are actuated, any share is exact, and the other share belongs to the torque without cuts.
+    """
     mechanism = model.mechanism
     switches = getattr(motion, "modes", ())
     tau, given = np.zeros((ticks, len(mechanism.streamed))), shares(mechanism, switches, ticks)
@@ -87,7 +93,7 @@ def closed_form(assembly: Assembly, convert: Conversion) -> Conversion:
 
 
 def _torque(model: Model, motion: Motion, ticks: int, convert: Conversion) -> tuple[Array, Array]:
-    """Return t and torques of all joints, as `torque`."""
+    """Return t and torques of all joints, like `torque`."""
     dt = model.dt
     middles = (np.arange(ticks, dtype=float) + 0.5) * dt
     if model.scheme == "newton-euler" and not model.mechanism.constrained:

@@ -1,20 +1,20 @@
 """The closed loops' part of a tick, as a graph: closure at s_k, velocity matrix, velocities and accelerations.
 
-Every anchor, with its columns of J_c, is carried from its link inwards to the body on which both sides of the cut hang.
-The frames' sines are exact, from integer positions. The tick before has predicted the dependent joints' positions, and
-the residual corrects them. Single precision gives the residual to 1e-7 of the mechanism's size. Positions enter only
-through sines and cosines.
+Every anchor, with its columns of J_c, is carried inwards from its link to the body that carries both sides of the cut.
+The frames' sines are exact, from integer positions. The previous tick has predicted the dependent joints' positions,
+and the residual corrects these positions. Single precision gives the residual to 1e-7 of the mechanism's size.
+Positions enter only through sines and cosines.
 
 Plane rotations (Givens) make [J_d | J_i | r] triangular. They need no search for pivots, so the code is the same in
-every pose. The diagonal is the distance of a column from the columns before it, so it vanishes at singular poses only.
-Back-substitution gives the correction x = -J_d^-1 r and G = -J_d^-1 J_i. G gives the dependent joints' velocities, and
-its transpose carries their torques to the independent joints: tau_i + G' tau_d is tau_i + J_ci' lambda with the lambda
-that makes every dependent row zero.
+every pose. A diagonal entry is the distance of a column from the columns before it, and vanishes only at singular
+poses. Back-substitution gives the correction x = -J_d^-1 r and G = -J_d^-1 J_i. G gives the dependent joints'
+velocities. G' carries the dependent joints' torques to the independent joints: tau_i + G' tau_d equals tau_i + J_ci'
+lambda, where lambda makes every dependent row zero.
 
-When the velocities are known, the anchors are carried inwards once more, for their accelerations at constant joint
-velocities: b = dJ_c/dt qd. These rotations and back-substitution also give qdd_d = G qdd_i - J_d^-1 b. Velocities and
-accelerations are thus products and sums of those of the independent joints. A difference of rounded positions or
-increments would cost 1e-7 / dt^2 and 1e-7 qd / dt.
+With the velocities, the anchors are carried inwards once more. This gives their accelerations at constant joint
+velocities, b = dJ_c/dt qd. The same rotations and back-substitution give qdd_d = G qdd_i - J_d^-1 b. All velocities and
+accelerations are therefore products and sums of the independent joints' velocities and accelerations. Differences of
+rounded positions or increments would have errors of 1e-7 / dt^2 and 1e-7 qd / dt.
 """
 
 from __future__ import annotations
@@ -39,15 +39,16 @@ DRY = Function("ft_dry", "ft_real", cost=8)
 
 @dataclass(frozen=True)
 class Angle:
-    """Angle of a turning frame: the sum of sign * q over some joints."""
+    """The angle of a turning frame: the sum of sign * q over some joints."""
 
     members: tuple[tuple[int, int], ...]  # (joint, sign)
 
 
 @dataclass
 class Carried:
-    """A vector carried inwards, its derivatives by the joints' positions, and its path from the tip. path: maps that
-    carry its velocity along when the joints' velocities are known."""
+    """A vector that is carried inwards, with its derivatives by the joints' positions. path: maps on the way from the
+    tip, which later carry the vector's velocity.
+    """
 
     now: Vec3
     columns: dict[int, Vec3]
@@ -56,7 +57,7 @@ class Carried:
 
 @dataclass(frozen=True)
 class Moving:
-    """Velocity of a vector, and its acceleration at constant joint velocities; in half ticks."""
+    """Velocity of a vector, and its acceleration at constant joint velocities, in half ticks."""
 
     velocity: Vec3
     bias: Vec3
@@ -67,7 +68,7 @@ class Moving:
 
 @dataclass
 class Row:
-    """One equation: entries per joint, residual `left`, and the number by which `Rotation`s know it."""
+    """An equation: entries per joint, residual `left`, and the number that a `Rotation` uses."""
 
     entries: dict[int, Expr]
     left: Expr
@@ -76,7 +77,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Rotation:
-    """Rotation of two rows, by their numbers, into a pivot row and a row without its joint."""
+    """Rotation of two rows, given by number, into a pivot row and a row without the pivot's joint."""
 
     rows: tuple[int, int]
     into: tuple[int, int]
@@ -86,8 +87,9 @@ class Rotation:
 
 @dataclass(frozen=True)
 class Member:
-    """One revolute joint of a group of parallel joints on a path: its sign, and body axes in the group's axes at angle
-    zero."""
+    """A revolute joint of a group of parallel joints on a path, with its sign, and its body axes in the group's axes at
+    angle zero.
+    """
 
     joint: int
     sign: int
@@ -106,7 +108,7 @@ class Group:
 
 @dataclass
 class Eliminated:
-    """A row that has become the pivot of a joint: pivot x_joint + sum of entries x = right-hand sides."""
+    """A row that has become the pivot row of a joint: pivot x_joint + sum of entries x = right-hand sides."""
 
     joint: int
     pivot: Expr
@@ -118,21 +120,24 @@ class Eliminated:
 
 @dataclass
 class LoopStep:
-    """Inputs by name: r[i] (cosine and sine of angle i), p[j] (whole position), velocity[j], acceleration[j]
-    (of independent joints, in half ticks). Outputs: x[d], G[e], velocity[d], acceleration[d], margin[d] (positive
-    where regular)."""
+    """The graph of the loops' solution.
+
+    Inputs by name: r[i] (cosine and sine of angle i), p[j] (whole position), velocity[j], acceleration[j] (of
+    independent joints, in half ticks). Outputs: x[d], G[e], velocity[d], acceleration[d], margin[d] (positive in
+    regular poses).
+    """
 
     assembly: Assembly
     graph: Graph = field(default_factory=Graph)
     angles: list[Angle] = field(default_factory=list)
     positions: list[int] = field(default_factory=list)  # joints whose whole position is needed
-    entries: list[tuple[int, int]] = field(default_factory=list)  # of G: (place in dependent, place in independent)
+    entries: list[tuple[int, int]] = field(default_factory=list)  # of G: (dependent, independent)
 
     def __post_init__(self) -> None:
         self.rows = 0  # ever numbered
         self.rotations: list[Rotation] = []
         self.pivots: list[Eliminated] = []
-        self.velocities: dict[int, Expr] = {}  # of all joints in the loops
+        self.velocities: dict[int, Expr] = {}  # velocities of all joints in the loops
         self.spins: dict[Angle, Expr] = {}
         self.moving: dict[int, tuple[Carried, Carried, str]] = {}  # the two factors of each equation
         rows = [row for c, cut in enumerate(self.assembly.cuts) for row in self._cut(c, cut)]
@@ -181,8 +186,11 @@ class LoopStep:
         return rows
 
     def _couplings(self) -> list[Row]:
-        """Return the equations of mimic joints, in the cuts' units. Only their residual uses whole positions. Its
-        rounding is harmless, because only sines and cosines see it."""
+        """Return the equations of mimic joints, in the cuts' units.
+
+        Only their residual uses whole positions. The rounding of this residual is harmless, because it affects only
+        sines and cosines.
+        """
         equations, rows = self.assembly.equations, list[Row]()
         for number, c in enumerate(equations.couplings):
             place = (len(equations.cuts) + number, 0)
@@ -231,7 +239,7 @@ class LoopStep:
 
     # ---- along a path
     def _inwards(self, side: Side, start: Array, name: str, is_point: bool) -> Carried:
-        """Return a point (in units of length) or direction fixed in the side's link, in axes of the common body."""
+        """Return a point (in units of length) or a direction of the side's link, in axes of the common body."""
         y = self._still(start)
         for number, group in reversed(list(enumerate(self._groups(side)))):
             label = f"{name}{number + 1}"
@@ -283,10 +291,10 @@ class LoopStep:
         return Carried(now, {**y.columns, j: self._fixed(axis)}, [*y.path, on])
 
     def _turned(self, group: Group, y: Carried, is_point: bool, name: str) -> Carried:
-        """Return y in the group's frame: the members' link vectors, each turned by its angle, are added."""
+        """Return y in the group's frame, with the sum of the members' link vectors, each turned by its angle."""
         tip, last = self._zero(), len(group.members) - 1
         columns: dict[int, Vec3] = {}
-        parts: list[tuple[Angle, Vec3]] = []  # link vectors, from the last member's inwards
+        parts: list[tuple[Angle, Vec3]] = []  # link vectors, from the last member inwards
         path = y.path
         for place, member in reversed(list(enumerate(group.members))):
             angle = Angle(tuple((m.joint, m.sign) for m in group.members[: place + 1]))
@@ -320,7 +328,7 @@ class LoopStep:
         return self.spins[angle]
 
     def _spun(self, angle: Angle, v: Vec3) -> Moving:
-        """Return velocity and acceleration of a vector fixed in a turning frame: w z x v, -w^2 v across z."""
+        """Return velocity w z x v and acceleration -w^2 v (across z) of a vector that is fixed in a turning frame."""
         velocity = v.z_cross(self._spin(angle))
         return Moving(velocity, velocity.z_cross(self._spin(angle)))
 
@@ -353,7 +361,7 @@ class LoopStep:
 
     # ---- elimination
     def _solve(self, rows: list[Row]) -> dict[int, dict[int, Expr]]:
-        """Solve for correction and velocity matrix; return the latter, by dependent and independent joint."""
+        """Solve for correction and velocity matrix. Return the velocity matrix, by dependent and independent joint."""
         a, graph = self.assembly, self.graph
         for number, joint in enumerate(a.dependent):
             graph.block(f'"{a.model.bodies[joint].joint.name}" out of all equations but one')
@@ -377,7 +385,7 @@ class LoopStep:
         return G
 
     def _back(self, right: list[Expr], name: Callable[[int], str]) -> dict[int, Expr]:
-        """Return -J_d^-1 times a right side that the rotations have turned, one entry per pivot; by dependent joint."""
+        """Return -J_d^-1 times a rotated right-hand side with one entry per pivot. The result is by dependent joint."""
         found: dict[int, Expr] = {}
         for p, side in reversed(list(zip(self.pivots, right, strict=True))):
             for j, entry in p.entries.items():
@@ -397,7 +405,7 @@ class LoopStep:
             graph.output("velocity", d, led)
         graph.block("Acceleration of the anchors at constant velocities of all joints")
         still = Moving(self._zero(), self._zero())
-        sides = dict.fromkeys(range(self.rows), self.graph.const(0.0))  # of couplings it stays
+        sides = dict.fromkeys(range(self.rows), self.graph.const(0.0))  # stays 0 for couplings
         for number, (u, v, name) in self.moving.items():
             m, n = still, still
             for on in u.path:
@@ -417,7 +425,7 @@ class LoopStep:
             graph.output("acceleration", d, led + own[joint])
 
     def _rotate(self, number: int, joint: int, touched: list[Row]) -> list[Row]:
-        """Make one row the joint's pivot and eliminate the joint from the others; store the pivot's margin."""
+        """Make one row the joint's pivot row, eliminate the joint from the other rows, and store the pivot's margin."""
         graph, zero, name = self.graph, self.graph.const(0.0), f"e{number + 1}"
         columns = sorted({j for row in touched for j in row.entries} - {joint})
         kept, left = touched[0], list[Row]()
@@ -450,11 +458,14 @@ class LoopStep:
 
 
 def allocation(assembly: Assembly, entries: list[tuple[int, int]], half: float, partition: bool = False) -> Graph:
-    """Return the graph from open[j], the tree's torques, G[e] and velocity[d] of the loops to tau[k] of the actuated
-    joints. half: half a tick, s, the unit of time in velocities. Friction of passive joints is added to their torques.
-    Independent and redundant joints together must do Q = tau_i + G' tau_d. The redundant joints' share solves (W_r +
-    G_r W_i G_r') tau_r = G_r W_i Q, tau_i = Q - G_r' tau_r, which minimises tau_a' W tau_a with every passive row zero.
-    partition: return the open tree's torques unchanged."""
+    """Return the graph of the torques tau[k] of the actuated joints.
+
+    Inputs: the tree's torques open[j], and G[e] and velocity[d] of the loops. half: half a tick, s, the unit of time in
+    velocities. Friction of passive joints is added to their torques. Independent and redundant joints together must
+    give Q = tau_i + G' tau_d. The redundant joints' torques solve (W_r + G_r W_i G_r') tau_r = G_r W_i Q, with tau_i =
+    Q - G_r' tau_r. This minimises tau_a' W tau_a with every passive row zero. partition: return the open tree's torques
+    unchanged.
+    """
     graph = Graph()
     free, bound, places = assembly.independent, assembly.dependent, {i: k for k, i in enumerate(assembly.actuated)}
     names = [body.joint.name for body in assembly.model.bodies]
@@ -509,7 +520,7 @@ def allocation(assembly: Assembly, entries: list[tuple[int, int]], half: float, 
 
 
 def _positive_solve(graph: Graph, A: list[list[Expr]], b: list[Expr]) -> list[Expr]:
-    """Return x of A x = b, A symmetric and positive: L D L' without pivots, from the lower triangle."""
+    """Return x of A x = b for a symmetric positive A, by L D L' without pivots from the lower triangle."""
     n = len(b)
     L: list[list[Expr]] = [[graph.const(0.0)] * n for _ in range(n)]
     D: list[Expr] = []

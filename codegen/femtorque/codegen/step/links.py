@@ -1,5 +1,4 @@
-"""The links of a model without regrouping, each in its own axes: z along the joint, the node at the centre of
-gravity."""
+"""The links of a model, each in its own axes: z along the joint, the node at the centre of gravity."""
 
 from dataclasses import dataclass
 
@@ -13,8 +12,11 @@ from femtorque.codegen.model import GROUND, Model, frame_to_axis
 
 @dataclass(frozen=True)
 class Link:
-    """Constants of a link, in its own axes. R (3, 3): these axes at joint zero in the parent's axes, by columns; l
-    (3,): place of its joint there, m; c (3,): its node, m; mass kg; inertia (3, 3) kg m^2 about the node."""
+    """Constants of a link in link axes.
+
+    R (3, 3): the link axes at joint zero in the parent's axes, by columns. l (3,): place of the joint in the parent's
+    axes, m. c (3,): place of the node, m. mass: kg. inertia (3, 3): about the node, kg m^2.
+    """
 
     parent: int
     slides: bool
@@ -38,7 +40,7 @@ def links(model: Model) -> tuple[Link, ...]:
 
 
 def _tidied(x: NDArray[np.float64], size: float) -> NDArray[np.float64]:
-    """Return x with exact zeros and ones where rounding left nearly zeros and ones."""
+    """Return x with exact zeros and ones in place of entries that differ only by rounding."""
     near = np.round(x)
     x = np.where(np.abs(x) < 1e-12 * size, 0.0, x)
     return np.where((np.abs(x - near) < 1e-12) & (size == 1.0), near, x)
