@@ -79,7 +79,7 @@ def _break_on_a_pin(chip: Stm32) -> None:
 
 
 def _tenths_of_volts(chip: Stm32) -> None:
-    """Give channel n of the converters n tenths of a volt."""
+    """Give each channel n of the converters a voltage of n tenths of a volt."""
     for converter in chip.converters:
         converter.volts = lambda channel: 0.1 * channel
 

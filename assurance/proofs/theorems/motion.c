@@ -144,7 +144,7 @@ static int32_t farthest(void)
     return last ? LENGTH + FT_HALF_ONE : LENGTH;
 }
 
-/* Return whether the path in the ring is enough to stop on. */
+/* Return whether the path in the ring is long enough for a stop. */
 static bool enough(void)
 {
     return ft_queue_whole(&m.queue)

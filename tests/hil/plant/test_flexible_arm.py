@@ -32,7 +32,7 @@ def rigidly(mechanism: Mechanism) -> Mechanism:
 
 
 def streamed(t, q, qd, qdd) -> Trajectory:
-    """Return rows at the knots, at rest at both ends, with a further rest of REST at the last row."""
+    """Return rows at the knots. Both ends are at rest, and the last row adds a rest of REST."""
     qd, qdd = qd.copy(), qdd.copy()
     qd[[0, -1]] = qdd[[0, -1]] = 0.0
     stay = np.arange(1, round(REST / KNOT) + 1)

@@ -57,8 +57,8 @@ def rough(mechanism: Mechanism) -> Mechanism:
 
 
 def test_a_gripper_whose_fingers_follow_one_motor_is_identified(tmp_path, monkeypatch):
-    """The arm has mimic joints, and the fit uses driven coordinates. The motions are short and are the best of a
-    few."""
+    """The arm has mimic joints, and the fit uses driven coordinates. The motions are short. The search tries only few
+    motions and takes the best."""
     monkeypatch.setattr(excitation, "SECONDS", 4.0)
     monkeypatch.setattr(excitation, "OF_CLOSED", 20)
     monkeypatch.setattr(excitation, "EVEN", 0.8)

@@ -5,11 +5,11 @@
 #include "ft_path.c"
 #include "ft_segment.c"
 
-/* At every place of a segment and half a tick around it, each coefficient
- * alone leads at most as far as ft_segment_span() says. Together they lead at
- * most as far as the sum, except for five roundings. angles_to_steps allows for
- * these roundings with 1 in 10^5. So no position of a segment that ft_knots.c
- * takes leaves the range of its conversion.
+/* At every place of a segment and half a tick around it, a single coefficient
+ * leads at most as far as its span by ft_segment_span(). All coefficients
+ * together lead at most as far as the sum, except for five roundings.
+ * angles_to_steps allows for these roundings with 1 in 10^5. So no position of
+ * a segment that ft_knots.c takes leaves the range of its conversion.
  * Run: exhaust mechanisms=three_link,six_axis,five_bar,flexible_arm */
 void prove_path_reach(void)
 {

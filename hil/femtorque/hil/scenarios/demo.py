@@ -98,7 +98,8 @@ def _curves(mechanism: Mechanism, result: Result) -> tuple[NDArray[np.float64], 
 
 
 def cases(sweep: bool) -> list[Case]:
-    """Return the cases PD and feed-forward + PD at 1 kHz and full gains. sweep: at every rate and gain."""
+    """Return the cases PD and feed-forward + PD at 1 kHz and full gains. sweep: return the cases at every rate and
+    gain."""
     rates, factors = (list(RATES), FACTORS) if sweep else ([EXAMPLE.name], FACTORS[:1])
     return [Case(file, factor, ff) for file in rates for factor in factors for ff in (False, True)]
 
