@@ -220,7 +220,7 @@ class App:
     # -- commands
 
     def command(self, name: str | int) -> str:
-        """Send a command. Return the name of its refusal, or NONE if the board took the command."""
+        """Send a command. Return the name of the refusal, or NONE if the board took the command."""
         number = messages.COMMANDS[name][0] if isinstance(name, str) else name
         return self._tokened(Command(self._next(), number))
 
@@ -233,7 +233,7 @@ class App:
         return self._tokened(Home(self._next(), to_wire(start, self.joints).tolist()))
 
     def ask(self, message: Any) -> str:
-        """Send a message that carries a token. Return the name of its refusal, or NONE if the board took the message.
+        """Send a message that carries a token. Return the name of the refusal, or NONE if the board took the message.
         """
         self.token = message.token
         return self._tokened(message)

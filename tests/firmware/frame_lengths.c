@@ -2,7 +2,8 @@
  * frame in. */
 #include "ft_registers.h"
 
-/* Bits 10 and 11 of its address select a controller's part of the memory. */
+/* Bits 10 and 11 of a controller's address select the controller's part of the
+ * memory. */
 static union {
     FDCAN_TypeDef can;
     uint8_t all[1024];

@@ -39,7 +39,7 @@ uint32_t pace_stop_length(int32_t half, int32_t slope);
 
 
 def mechanism(rate_hz: int = 1000, knot_hz: int = 250, joints: int = 2, scheme: str = "midpoint") -> Mechanism:
-    """Return a planar chain. The parts on its joints do not affect the motion."""
+    """Return a planar chain. The parts on the chain's joints do not affect the motion."""
     chain = oracle.planar_chain(joints, rate_hz=rate_hz)
     return replace(chain, control=replace(chain.control, rate_hz=rate_hz, knot_hz=knot_hz, scheme=scheme))
 

@@ -63,9 +63,9 @@ def _derivative(coefficients: Array, order: int) -> list[tuple[int, Array]]:
 
 @dataclass(frozen=True)
 class Samples:
-    """Numbers of tick k at pace 1. u (N, J): half the displacement from its middle s_k to s_k+1. q_next (N, J):
-    position at s_k+1. q, rate (N, J): target at its end t_k+1. The rate is the mean over one tick about this end.
-    """
+    """Numbers of tick k at pace 1. u (N, J): half the displacement from the tick's middle s_k to s_k+1. q_next (N, J):
+    position at s_k+1. q, rate (N, J): target at the tick's end t_k+1. The rate is the mean over one tick about the
+    tick's end."""
 
     u: Array
     q_next: Array

@@ -1,4 +1,5 @@
-"""Holding brakes open once the joints are held, close before the outputs go off, and get their time for both."""
+"""Holding brakes open once the joints are held, and close before the outputs go off. Opening and closing get their
+times."""
 
 from dataclasses import replace
 

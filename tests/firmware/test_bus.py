@@ -19,7 +19,7 @@ from tests.support.drives import Bussed, FakeDrive
 
 SHOULDER, ELBOW, WRIST = range(3)
 KINDS = {"robstride": "robstride-03", "cubemars": "cubemars-ak10-9", "mini-cheetah": "mini-cheetah"}
-MUTE = ("cubemars", "mini-cheetah")  # these families report neither whether they are enabled nor their settings
+MUTE = ("cubemars", "mini-cheetah")  # families that report neither settings nor whether they are enabled
 
 
 def arm(family: str = "damiao", pd: str = "board", **safety) -> Mechanism:
@@ -402,7 +402,7 @@ def test_that_what_a_drive_says_meanwhile_is_not_taken_for_its_firmware():
 
 
 def by_hand(app: Bussed, name: str, velocity: float, share: float = 1.0) -> None:
-    """Turn a joint by 1.2 rad at this velocity, while the outputs are off. share: the drive reports this share of the
+    """Turn a joint for 1.2 s at this velocity, with the outputs off. share: the drive reports this share of the
     velocity."""
     d = app.drives[name]
     for _ in range(1200):
@@ -644,7 +644,7 @@ def test_that_foreign_frames_are_nobodys_and_counted():
 
 
 def test_that_a_silent_drive_is_told_with_what_else_has_come():
-    """A Damiao has MST_ID 0 when it is delivered, so its states belong to no drive of the file."""
+    """A new Damiao has MST_ID 0, so its states belong to no drive of the file."""
     app = Bussed(arm())
     elbow = app.drives["elbow"]
     elbow.drive = dataclasses.replace(elbow.drive, reply=0)

@@ -54,7 +54,7 @@ def test_that_a_drive_that_ailed_and_fell_silent_before_it_was_set_is_asked_anew
 
 
 def test_that_a_tick_takes_in_so_many_frames_of_a_bus_and_the_next_ones_the_rest():
-    """A flood of frames takes no more time of a tick than this number of frames, and no frame is lost."""
+    """In a flood of frames, a tick processes this number of frames, and no frame is lost."""
     app = Bussed(arm())
     app.run(60)
     before = app.counts().foreign

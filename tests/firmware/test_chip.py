@@ -391,7 +391,7 @@ def test_estop_drops_the_outputs_and_they_do_not_come_back(machine):
     if board.board.chip.name == "stm32g4":
         board.run(BREAK_FILTER)
     if not board.board.outputs.gated:  # otherwise the loop itself has cut the drivers' enable
-        assert board.outputs == (0.0, 0.0, 0.0)  # no instruction has run, or only those of the filter's time
+        assert board.outputs == (0.0, 0.0, 0.0)  # no instruction has run, except during the filter's time
     board.run(0.002)
     assert board["seen"] and not board["enabled"]
     board.poke("arm", 1)
@@ -670,7 +670,7 @@ void ft_app_tick(void) { ticks++; }
 
 
 def test_a_frame_is_answered_when_it_ends_however_long_a_tick_is(machine):
-    """The main loop sleeps. At 50 ticks per second it must wake up at an idle line, not at the next tick."""
+    """The main loop sleeps. At 50 ticks per second the main loop must wake up at an idle line, not at the next tick."""
     board = machine(START + SLEEPY, rate_hz=50, pwm_hz=5000).run(0.091)
     done = board["ticks"]
     board.usart.line_in(b"are you there?")

@@ -301,7 +301,7 @@ def drives(scheme=None):
 
 
 def test_a_threshold_is_found_though_the_torque_is_a_number():
-    """Only the last joint's threshold is infinite: it rises steeply with the acceleration."""
+    """Only the last joint's threshold is infinite, since this threshold rises steeply with the acceleration."""
     mechanism = drives()
     *others, last = mechanism.joints
     arm = Arm(replace(mechanism, joints=(*others, replace(last, contact=Contact(1.0, 0.0, 1e27)))))

@@ -20,7 +20,7 @@ PARTS = 10  # steps of MuJoCo in a tick: 0.1 ms each
 LATE = 1  # tick until a duty acts
 TICKS = 600
 WAY = np.array([0.3, 0.3, 0.1, 0.1, 0.3, 0.2])  # rad, down onto the wall and along it
-NEAR = 0.005  # of the peak: MuJoCo's positions err by its steps, and its forces are those at the steps' begins
+NEAR = 0.005  # of the peak: MuJoCo's steps limit its precision, and its forces are from the begin of each step
 
 
 def pressed(plant):

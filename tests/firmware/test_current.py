@@ -212,7 +212,7 @@ def test_a_step_is_followed_with_the_stated_bandwidth(inline, amperes):
     assert abs(course[-20:].mean() - size) < 0.0122 + size * 1e-3  # asked in thousandths of the range
     start = int(np.argmax(course > 0.02 * size))
     reached = int(np.argmax(course > 0.632 * size))
-    longest = 7 if size == 2.0 else 9  # periods of 50 us; 1/(2 pi 667 Hz) are 4.8; the bus voltage is the limit
+    longest = 7 if size == 2.0 else 9  # periods of 50 us; 1/(2 pi 667 Hz) is 4.8 periods
     assert 3 <= reached - start + 1 <= longest
     assert course.max() < 1.1 * size
     expected = ideal(size, 60)
@@ -295,7 +295,7 @@ def test_a_loop_asks_a_bridge_on_bootstrap_capacitors_for_no_more_than_the_board
 
 
 def test_a_bridge_on_bootstrap_capacitors_is_never_asked_for_more_than_the_board_says(bench, tmp_path):
-    """Here the duty is a voltage, and the law uses the bound."""
+    """Without current loops the duty is a voltage, and the law uses the bound."""
     assert boards.load_board("odrive-v3.6").outputs.duty_max == 0.95
     coil = Bench(tmp_path, "odrive-v3.6", drive="voltage").run(0.08).on()
     for share, held in ((1.0, 0.95), (-1.0, -0.95), (0.5, 0.5)):
@@ -380,7 +380,7 @@ def test_a_shorted_cable_is_not_taken_for_a_sensor_that_is_turned_round(bench, a
 @pytest.mark.parametrize("winding", [SHORTED_CABLE, SHORTED_WINDING])
 def test_a_short_ends_the_drive_within_five_periods_of_its_first_jump(inline, amperes, winding):
     """The test measures from the first jump that no sound winding allows: three times the change by twice the bus
-    voltage. Before this jump too little current flows, since a short carries none without voltage."""
+    voltage. Before the first jump too little current flows, since a short carries no current without voltage."""
     coil = inline().on().ask(amperes).run(0.01)
     coil.sensor.noise = 4e-3
     coil.windings[0] = winding
@@ -417,7 +417,7 @@ def test_a_load_that_tears_a_motor_round_is_not_taken_for_a_short(inline, emf):
 @pytest.mark.parametrize("gain, amperes", [(0.15, 8.0), (0.5, 8.0), (0.3, 2.0), (0.3, -2.0), (0.45, 4.0)])
 def test_a_sensor_that_loses_gain_ends_the_drive_once_its_voltage_brings_too_little(bench, name, gain, amperes):
     """V/R is 15 A. For 8 A the loop gives its full voltage, for less current a part. The sensor shows at most half of
-    the current that this voltage must cause."""
+    the current that the loop's voltage must cause."""
     coil = bench(name).on().ask(amperes).run(0.01)
     coil.sensor.gain = gain
     assert coil.until_off(0.05) < 0.02 and coil.ended(LOOP)
@@ -440,15 +440,15 @@ def test_a_sensor_that_has_lost_gain_before_is_found_by_the_pulse(bench, name, g
     assert coil.on().ended(LOOP)
 
 
-COLD, HOT = 0.8, 1.4  # of the file's R: a fifth less; a fifth more at 65 K more, for copper (0.0039 per K)
+COLD, HOT = 0.8, 1.4  # of the file's R: 0.8, and 1.2 at 65 K more, for copper (0.0039 per K)
 
 
 @pytest.mark.parametrize("name", LOOPS)
 @pytest.mark.parametrize("ohms", [COLD, 1.2, HOT])
 @pytest.mark.parametrize("bus", [0.75, 1.25])
 def test_a_sound_drive_at_the_bound_of_its_duty_is_let_be(bench, name, ohms, bus):
-    """The setpoint is out of reach, at every bus voltage that is no fault, with noise on the sensor. The joint is at
-    rest, drives below, at and above its no-load velocity, and is driven backwards."""
+    """The setpoint is out of reach, at every allowed bus voltage, with noise on the sensor. The joint is at rest,
+    drives below, at and above its no-load velocity, and is driven backwards."""
     coil = bench(name)
     coil.bus, coil.windings[0] = bus * BUS, (ohms * SHOULDER[0], SHOULDER[1])
     coil.sensor.noise = 4e-3

@@ -1,5 +1,5 @@
-"""The frames of drives in C against the frames of femtorque.codegen.drive, which other tests compare with other
-people's encoders."""
+"""The frames of drives in C against the frames of femtorque.codegen.drive. Other tests compare the latter frames with
+published encoders."""
 
 import struct
 from dataclasses import fields
@@ -198,7 +198,7 @@ def test_that_damiaos_answer_to_what_was_written_is_no_word_on_what_they_hold(c)
 
 @pytest.mark.parametrize("data", [b"\x12\x40\x33", b"\x12\x40\x55", b"\x02\x00\x33", b"\x12\x00\x34"])
 def test_that_states_of_damiaos_that_look_like_answers_about_registers_are_states(c, data):
-    """Each frame is a state of a drive with this id, enabled or not. A byte of its position looks like the mark of an
+    """Each frame is a state of a drive with this id, enabled or not. A byte of the position looks like the mark of an
     answer."""
     kind, said = c.hear(DRIVES["damiao-4340"], Frame(REPLY, data + bytes(5)))
     assert (kind, said.position, said.enabled) == (STATE, data[1] << 8 | data[2], data[0] >> 4 == 1)
@@ -250,8 +250,8 @@ def test_that_commands_are_those_of_others_to_a_step(c, drive):
 
 @pytest.mark.parametrize("drive", [*CHEETAHS, *(d for d in CATALOGUE if d.family == "damiao")], ids=lambda d: d.name)
 def test_that_no_command_is_one_of_the_special_frames(c, drive):
-    """Special frames begin with ones. Such a frame would enable a drive, or make the drive take its position as zero.
-    """
+    """Special frames begin with ones. A command that looks like a special frame would enable a drive, or make its
+    position the zero."""
     for torque in np.linspace(0.99, 1.0, 50) * drive.torque:
         target = Target(1e3, 1e3, drive.kp, drive.kd, float(torque))
         sent = c.command(drive, target)[0]

@@ -128,7 +128,8 @@ def test_that_the_other_way_round_is_the_other_way_round():
 
 
 def test_that_turns_of_a_servo_do_not_matter():
-    """A servo counts turns from its position at power-up. Switching its motor on limits the count to one turn."""
+    """A servo counts turns from its position at power-up. Switching the servo's motor on limits the count to one turn.
+    """
     app = Wired(arm())
     for servo in app.servos.values():
         servo.state.zero -= 3 * math.tau

@@ -192,7 +192,7 @@ def test_silence_of_the_sender_ends_in_rest_within_two_frames_and_then_in_hold()
     run = play(app, stream(50, 2.0), 2600)
     rates = np.abs(run.record["target_rate"][:, 0])
     rest = np.flatnonzero(rates)[-1]
-    # the last target is sent at 1.98 s and played 53 ms later; two frames and the time for braking follow
+    # played 53 ms after 1.98 s, then two frames and braking
     braking = rates[1980:].max() / A + 2.0 * A / J
     assert rest <= 1980 + 53 + 40 + round(1e3 * braking)
     assert app.state == "HOLD" and "UNDERRUN" in app.flags

@@ -40,7 +40,7 @@ def files_of(mechanism):
 
 
 def rows(mechanism, n=2000, seed=1):
-    """Return before, after (n, J): half increments of a tick, rad, from rest to fast; and tau (n, J), N m."""
+    """Return half increments before and after (n, J), rad, from rest to fast, and tau (n, J), N m."""
     rng, hz = np.random.default_rng(seed), mechanism.control.rate_hz
     speed = np.exp(rng.uniform(np.log(1e-5), np.log(5.0), (n, 6))) * rng.choice([-1.0, 1.0], (n, 6))
     before, after = (0.5 * speed / hz * rng.uniform(0.9, 1.1, (n, 6)) for _ in range(2))

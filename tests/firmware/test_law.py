@@ -74,8 +74,8 @@ def lag(app):
 
 
 def test_that_a_followed_motion_is_observed_without_lag():
-    """Here the joints reach their targets one tick late, and this tick is the whole lag. The observer alone has a lag
-    of 3.5 ms."""
+    """In this application joints reach their targets one tick late, which is the whole lag. The observer alone has a
+    lag of 3.5 ms."""
     assert lag(App()) == pytest.approx(DT, abs=0.2 * DT)
     deaf = {"ft_observer.c": swap("track(o, j, n, to[j] - from[j]);", "track(o, j, n, 0.0f * (to[j] - from[j]));")}
     assert lag(App(patches=deaf)) > 3.0 * DT
@@ -167,7 +167,7 @@ def test_that_torque_and_duty_are_those_of_the_plain_law():
 
 
 def test_that_old_positions_are_compared_with_the_target_of_their_time(monkeypatch):
-    """The integral also uses this target, so it adds no error while a joint is on its target."""
+    """The integral also uses the target of that time, so a joint on its target adds no error."""
     old, mechanism = np.array([0.7, 0.0, -0.7]), replace(changed(gains={"ki": 20.0}), name="aged")
     unit = position_unit(mechanism.streamed[0])
     monkeypatch.setattr(feedback_age, "aging", lambda _: [AgeConstants(2.0 * n / unit, n) for n in old])

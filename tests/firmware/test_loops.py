@@ -33,7 +33,7 @@ def motion(name: str = "four_bar") -> Trajectory:
 
 
 def play(app: App, name: str | Trajectory, seconds: float | None = None) -> np.ndarray:
-    """Stream a motion from HOLD. Play it to its end, for some time, or until a fault. Return the telemetry."""
+    """Stream a motion from HOLD. Play the motion to its end, for some time, or until a fault. Return the telemetry."""
     trajectory = motion(name) if isinstance(name, str) else name
     all_knots, records = knots(trajectory, app.mechanism), []
     sent, first = 0, app.see().ack

@@ -1,5 +1,5 @@
 """The arm lies down before its motors go off after a lost host, with too much heat, or with a low supply. A fault of
-its sensors switches the motors off at once."""
+the arm's sensors switches the motors off at once."""
 
 from dataclasses import replace
 

@@ -26,8 +26,7 @@ EVENTS = {"HOME": 9, "FLOAT": 10, "JOG": 11, "SEEK": 12, "PROBE": 13, "GAINS": 1
 DRIVEN = ("HOLD", "TRACK", "HOMING", "FLOAT", "JOG", "PROBE", "CLOSING", "FOLLOW", "HELD")  # with outputs on
 
 # Effect of a request whose conditions are met: the states that allow the request, and the next state from each. In
-# other states the board refuses it: as the latched fault in FAULT, as the e-stop in ESTOP, otherwise as the wrong
-# state.
+# FAULT the refusal is the latched fault, in ESTOP the e-stop, and in other states the wrong state.
 COMMAND_TABLE = {
     "ARM": {"DISARMED": "HOLD", "HOMING": "HOLD", "HELD": "HOLD"},
     "DISARM": {state: state if state in ("BOOT", "CHECK", "FAULT", "ESTOP", "LEAVING") else "DISARMED"
@@ -733,8 +732,7 @@ def soon_lost():
     (lambda app: run_away(app, 20), {"motion": "hold"}, "OVERSPEED"),
 ])
 def test_that_a_fault_on_the_way_to_another_takes_its_place(cause, reaction, fault):
-    """A lost host would let the arm coast once it is at rest. The arm follows the reaction of the other fault instead.
-    """
+    """A lost host would let the arm coast once the arm is at rest. The arm follows the reaction of the other fault."""
     app = App(in_lab(**reaction), patches=soon_lost())
     tracking(app)
     app.run(160, alive=False)
@@ -890,7 +888,7 @@ def test_that_a_current_sensor_off_its_zero_keeps_the_arm_from_being_armed():
 
 
 def seeing_all(old, new):
-    """Return a patch of a text that may read the whole state of the application."""
+    """Return a patch whose new code may read the whole state of the application."""
     return lambda text: '#include "ft_state.h"\n' + patch(old, new)(text)
 
 
@@ -1260,7 +1258,7 @@ def sweep(app, number, count):
 
 
 def test_that_motions_wait_for_each_other_in_the_turn_that_they_lead_to():
-    """Two sweeps wait behind the first one. The third starts from their end, beyond half a turn."""
+    """Two sweeps wait behind the first one. The third sweep starts from the end of the second, beyond half a turn."""
     app = beyond_a_turn()
     app.ready()
     count = 84
@@ -1325,8 +1323,8 @@ def test_that_knots_of_no_motion_are_not_taken():
 
 
 def test_that_motions_can_follow_each_other_and_turns_are_counted():
-    """The joint's limits are beyond a turn. Three sweeps of 92 degrees are taken. The board refuses the fourth at the
-    limit, although the wire position wraps."""
+    """The joint's limits are beyond a turn. Three sweeps of 92 degrees are taken. The board refuses the fourth sweep at
+    the limit, although the wire position wraps."""
     app = beyond_a_turn()
     app.ready()
     for i in range(4):

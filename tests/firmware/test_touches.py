@@ -18,7 +18,7 @@ from tests.firmware.test_park import PLACES, STRIKES, lie_down, lying
 from tests.firmware.test_safety import EVENTS, JUMP, following, in_lab, jogging, run_away, tracking
 
 MECHANISMS = HERE.parents[1] / "mechanisms"
-COUNTS = 2**20  # counts per turn: fine counts, which cause no torque
+COUNTS = 2**20  # counts per turn, so fine that a count causes no touch
 LIMITS = {"lower": -2.5, "upper": 2.5, "velocity": 4.0, "acceleration": 20.0, "jerk": 400.0}
 TOUCH = (0.3, 0.2, 0.1)  # N m
 TOUCHED = max(EVENTS.values()) + 1
@@ -52,7 +52,7 @@ def reports_of(app):
 
 
 def now(app):
-    """Return state, flags and fault. Unlike `App.state`, this does not let the joints jump to their targets."""
+    """Return state, flags and fault. Unlike with `App.state`, the joints do not jump to their targets."""
     app.run(20, follow=False)
     return (App.name(STATES, app.status.state), {n for n, row in FLAGS.items() if app.status.flags & row[0]},
             App.name(FAULTS, app.status.fault))

@@ -127,8 +127,8 @@ def test_that_a_knot_in_another_turn_than_the_one_before_is_a_fault():
 
 
 def test_that_a_motion_that_waits_is_forgotten_when_the_joints_are_homed():
-    """The waiting motion was to begin at the joints' earlier positions. After HOME it would be another motion, one
-    whole turn away."""
+    """The waiting motion was to begin at the joints' earlier positions. After HOME the same knots would be another
+    motion, one whole turn away."""
     app = App(arm([-7.0] * 3, [7.0] * 3))
     assert app.home() == "NONE"
     app.stream(way(app, np.zeros(3), np.full(3, 0.5)), most=20, end=False)

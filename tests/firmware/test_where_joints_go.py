@@ -70,7 +70,7 @@ def jump(sizes: Sequence[float], hz: int) -> Callable[[float], Array]:
 
 
 def beyond(q: Array, sizes: Sequence[float]) -> Array:
-    """Return (J,) by which share of each jump the joint exceeded either end."""
+    """Return the largest overshoot of each jump (J,), at either end, as a share of the jump."""
     size = np.array(sizes)
     return np.maximum((q / size).max(axis=0) - 1.0, -(q / size).min(axis=0))
 

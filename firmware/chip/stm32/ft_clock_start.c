@@ -5,7 +5,8 @@
 
 static bool ft_clock_is_good;
 
-/* Start the crystal. If it stops later, the chip makes a break, then an NMI. */
+/* Start the crystal. If the crystal stops later, the chip makes a break, then
+ * an NMI. */
 static bool ft_crystal_start(void)
 {
     RCC->CR |= RCC_CR_HSEON;

@@ -5,7 +5,7 @@
  * timer's update triggers the converter. The interrupt at the end of the
  * sequence computes the duties, which the next update takes over.
  *
- * duty = kp e + integral; integral += ki e while duty is within its bound
+ *   duty = kp e + integral;  integral += ki e while duty is within its bound
  *
  * with kp = 2 pi f L / V, ki = 2 pi f R / V per period. The bound leaves time
  * to sample the shunt (codegen/emit/pwm.py).

@@ -7,10 +7,10 @@
  *
  * A driver loses its settings when its supply dips. A driver without its
  * settings has half the current gain. The main loop reads one register per
- * round, and all registers before arming. After any report it writes the
- * settings again with the outputs off. After an over-current a driver is shut
- * down until then. The drivers cannot limit the current cycle by cycle, as the
- * line that reports this limit is not wired. */
+ * round, and all registers before arming. After any report the main loop writes
+ * the settings again with the outputs off. After an over-current a driver stays
+ * shut down until its settings are written. The drivers cannot limit the
+ * current cycle by cycle, as the line that reports this limit is not wired. */
 #include "ft_board.h" /* FT_GATE_*, FT_ENABLE_* */
 #include "ft_chip.h"
 #include "ft_parts.h"

@@ -1,5 +1,5 @@
-/* The four functions that GCC needs in every environment. They replace the C
- * library, whose version would change the image. */
+/* The four functions that GCC needs in every environment. The four functions
+ * replace the C library, whose version would change the image. */
 #include <stddef.h>
 #include <stdint.h>
 

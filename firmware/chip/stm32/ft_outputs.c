@@ -11,8 +11,8 @@
  * registers. A late tick leaves neutral in the registers, without any code.
  *
  * Without repetition counters every PWM period has an update. An interrupt
- * above the tick comes FT_TICK_AHEAD cycles before an update. It writes the
- * duty that the last tick handed over, or neutral.
+ * above the tick comes FT_TICK_AHEAD cycles before an update. The interrupt
+ * writes the duty that the last tick handed over, or neutral.
  *
  * Direction pins have no preload. The first instructions of tick k+1 put the
  * direction of tick k on the pins. The pins change some 150 cycles after the
@@ -82,8 +82,9 @@ static float ft_asked[FT_TABLE_SIZE]; /* of a current loop */
 static volatile bool ft_wanted; /* outputs were switched on, not off since */
 
 /* Bridges that sleep while enable is low need a while to wake up. Meanwhile the
- * bridges may pull their fault line low. For these ticks their duties are
- * neutral, the fault line is ignored, and holding brakes stay closed. */
+ * bridges may pull their fault line low. While the bridges wake up, their
+ * duties are neutral, the fault line is ignored, and holding brakes stay
+ * closed. */
 static volatile uint32_t ft_waking; /* ticks left */
 static volatile bool ft_opens;      /* brakes open when the bridges are awake */
 
@@ -324,7 +325,8 @@ void ft_outputs_begin(void)
     ft_began_at = ft_boundary;
 }
 
-/* Hand this tick's duties over to the next boundary, unless it has passed. */
+/* Hand this tick's duties over to the next boundary, unless this boundary has
+ * passed. */
 bool ft_outputs_hand_over(void)
 {
     uint32_t next = ft_began_at + 1u;

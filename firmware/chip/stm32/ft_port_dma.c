@@ -99,9 +99,9 @@ uint32_t ft_chip_line_errors(void)
     return ft_errors;
 }
 
-/* Sleep until the next tick or the end of a frame. If ticks wait for a plant at
- * the host, they may be rare. With a plant at the host, the watchdog watches
- * the main loop only. */
+/* Sleep until the next tick or the end of a frame. Ticks that wait for a plant
+ * at the host may be rare. With a plant at the host, the watchdog watches the
+ * main loop only. */
 void ft_chip_wait(void)
 {
     if (FT_PIL)

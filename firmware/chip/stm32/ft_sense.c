@@ -1,8 +1,9 @@
 /* The board's own measurements: bus voltage and temperatures.
  *
- * The converter samples all of them in one sequence. Each tick starts the
- * sequence, and the next tick reads it without waiting. If a sequence has not
- * ended by then, or the converter has stopped, the reading is a bus of 0 V. */
+ * The converter samples all inputs in one sequence. Each tick starts the
+ * sequence, and the next tick reads the results without waiting. If a sequence
+ * has not ended by then, or the converter has stopped, the reading is a bus of
+ * 0 V. */
 #include "ft_board.h" /* FT_SENSES, FT_BUS_SCALE, FT_CELSIUS */
 #include "ft_chip.h"
 #include "ft_parts.h"

@@ -133,7 +133,7 @@ __attribute__((naked)) void ft_crash_entry(void)
                      ".ltorg");
 }
 
-/* Make the outputs safe, remember what happened, reset. */
+/* Make the outputs safe, keep the reason, reset. */
 __attribute__((used)) void ft_crash(const uint32_t *frame, uint32_t exc_return)
 {
     ft_chip_safe();

@@ -1,6 +1,7 @@
-/* The STM32F4's controllers of CAN buses (bxCAN). Each has three mailboxes,
- * sent in the order of their filling, and one FIFO for three received frames. A
- * frame without an answer is repeated until it is aborted. */
+/* The STM32F4's controllers of CAN buses (bxCAN). Each controller has three
+ * mailboxes, sent in the order of their filling, and one FIFO for three
+ * received frames. A frame without an answer is repeated until it is
+ * aborted. */
 #include <string.h>
 
 #include "ft_board.h" /* FT_BUS_ROWS */
@@ -144,8 +145,8 @@ bool ft_can_off(uint32_t bus)
 
 /* Request initialisation, or its end. At the end the controller waits for a
  * pause on the bus, or for 129 pauses if it was off. Until then the controller
- * reports that it takes no part. On the fall-back oscillator it stays in
- * initialisation. */
+ * reports that it takes no part. On the fall-back oscillator the controller
+ * stays in initialisation. */
 void ft_can_recover(uint32_t bus, bool enter)
 {
     CAN_TypeDef *can = ft_can_table[bus].can;

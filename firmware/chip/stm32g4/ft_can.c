@@ -1,8 +1,8 @@
-/* The STM32G4's controllers of CAN and CAN FD buses (FDCAN). Each has three
- * buffers, of which the lowest identifier goes first, and one FIFO for three
- * received frames. A frame without an answer is repeated until it is cancelled.
- * After too many errors a controller goes back into initialisation. The
- * controller stays in initialisation until a request to leave. */
+/* The STM32G4's controllers of CAN and CAN FD buses (FDCAN). Each controller
+ * has three buffers, of which the lowest identifier goes first, and one FIFO
+ * for three received frames. A frame without an answer is repeated until it is
+ * cancelled. After too many errors a controller goes back into initialisation.
+ * The controller stays in initialisation until a request to leave. */
 #include <string.h>
 
 #include "ft_board.h" /* FT_BUS_ROWS */

@@ -62,7 +62,7 @@ bool ft_clock_stopped(void)
 
 /* Read and clear the reset flags. Power-up and brown-out have one flag here.
  * Only a power-up loses the memory that survives resets, so a mark in this
- * memory tells the two apart. Every reset sets the pin flag. */
+ * memory tells power-up and brown-out apart. Every reset sets the pin flag. */
 uint32_t ft_reset_cause(void)
 {
     uint32_t csr = RCC->CSR;

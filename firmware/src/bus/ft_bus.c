@@ -427,9 +427,10 @@ static void note(ft_bus_drive *d, bool homed[FT_JOINTS], uint32_t joint)
     }
 }
 
-/* Begin with a drive that answers. If its joint is always within half a turn of
- * zero, the drive's position is the joint's position. For any other joint the
- * turn is unknown, even if a zero was declared while the drive was silent. */
+/* Begin with a drive that answers. If a drive's joint is always within half a
+ * turn of zero, the drive's position is the joint's position. For any other
+ * joint the turn is unknown, even if a zero was declared while the drive was
+ * silent. */
 static void meet(ft_bus_drive *d, uint32_t i, ft_observer *seen,
                  bool homed[FT_JOINTS])
 {
@@ -582,8 +583,8 @@ static bool setup_lost(const ft_bus_drive *d, uint32_t i)
 
 /* Form the frame to a drive that will be commanded soon. Once the drive is
  * enabled, no frame enables it again. A drive that stays enabled has not lost
- * its power. The answer about the setting that it forgets without power then
- * stays valid. */
+ * its power. Its answer about the setting stays valid, as only a loss of power
+ * changes the setting. */
 static void start(ft_bus_drive *d, uint32_t i, uint32_t tick, ft_frame *f)
 {
     static const ft_drive_target nothing = { 0.0f, 0.0f, 0.0f, 0.0f, 0.0f,
@@ -627,8 +628,9 @@ static void close_loop(const ft_bus_drive *d, uint32_t i,
     t->torque = (float)(sign * (c->law.torque[j] - ours));
 }
 
-/* Return whether a joint is inside its limits. Beyond its limits the board's
- * law closes the loop, since the law decides which torque leads back. */
+/* Return whether a joint is inside its limits. Beyond a joint's limits the
+ * board's law closes the loop, since the law decides which torque leads
+ * back. */
 static bool inside(const ft_control *c, uint32_t j)
 {
     return (uint32_t)c->seen.coarse[j] - (uint32_t)ft_joint[j].lower
@@ -727,7 +729,7 @@ static void begin_wire(ft_bus *b, uint32_t wire)
 
 /* Form the next frame to every drive. A drive whose settings are not known to
  * be right stays off while the others brake. Frames that switch drives off do
- * not wait for the next tick. On a wire they wait, as servos are still
+ * not wait for the next tick. On a wire all frames wait, as servos are still
  * answering. */
 void ft_bus_form(ft_bus *b, const ft_control *c, uint32_t source, bool on,
                  uint32_t tick)

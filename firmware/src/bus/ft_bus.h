@@ -3,7 +3,7 @@
  * Each tick sends one frame to every drive, and every drive answers each frame
  * with its state. Tick k forms frames, and tick k + 1 sends them before all
  * else. So the time between two commands does not depend on a tick's duration.
- * Answers are taken in at the start of tick k + 2.
+ * Tick k + 2 processes the answers at its start.
  *
  * While the outputs are off each frame disables the drive again. A lost frame
  * cannot leave a drive on. The answers report the joint's position. In every
@@ -12,10 +12,10 @@
  * mechanism file.
  *
  * While the outputs are on the frame enables the drive until the drive reports
- * that it is enabled. A drive that never reports this gets the frame for a few
- * ticks. The board then asks for one setting that the drive forgets without
- * power: the supply may have dipped for too short a time to be noticed. From
- * then on the drive is commanded.
+ * that it is enabled. A drive that never reports that it is enabled gets the
+ * frame for a few ticks. The board then asks for one setting that the drive
+ * forgets without power: the supply may have dipped for too short a time to be
+ * noticed. From then on the drive is commanded.
  *
  * A drive that reports its position only on request gets a question in every
  * tick, after all commands. Heartbeats come unasked. Heartbeats report errors

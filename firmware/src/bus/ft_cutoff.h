@@ -3,8 +3,8 @@
  * command to run. The supply goes off if a servo is in doubt for longer than
  * FT_CUTOFF_TICKS. The supply is also off in reset, for FT_CUTOFF_DARK ticks
  * after the start, with the e-stop, and on the way to the boot loader. The
- * supply comes back in DISARMED only, after FT_CUTOFF_DARK ticks. By then every
- * servo has lost its power and is off. */
+ * supply comes back in DISARMED only, after FT_CUTOFF_DARK ticks. After this
+ * time every servo has lost its power and is off. */
 #ifndef FT_CUTOFF_H
 #define FT_CUTOFF_H
 

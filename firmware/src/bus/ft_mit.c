@@ -7,8 +7,8 @@
 
 #define WHOLE 8u
 
-/* Pack a command. A frame that begins with ones is not a command: then the
- * position is one step less. */
+/* Pack a command. A frame that begins with ones is a special frame. A command
+ * that would begin with ones gets a position of one step less. */
 void ft_mit_command(ft_frame *f, const ft_drive_config *c,
                     const ft_drive_target *t, float *carried)
 {

@@ -37,8 +37,8 @@ static void begin(ft_travel *t, uint32_t position, float velocity)
 }
 
 /* Return how far the two displacements may differ. A velocity that is late by
- * LAG gives an error of its change times LAG. A truncated velocity gives half a
- * step. */
+ * LAG gives an error of LAG times the change of the velocity. A truncated
+ * velocity gives half a step. */
 static float allowed(const ft_travel *t, float range)
 {
     const float trailing = LAG * size(t->velocity - t->first);

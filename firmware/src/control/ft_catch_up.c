@@ -35,8 +35,8 @@ typedef struct {
     bool found; /* low is good enough */
 } ft_bracket;
 
-/* Return whether the ramp to the peak lasts longer than the tick. If it does, a
- * better peak would not change this tick. */
+/* Return whether the ramp to the peak lasts longer than the tick. With a longer
+ * ramp a better peak would not change this tick. */
 static void cut(ft_bracket *k, const approach *c, ft_real bound,
                 bool upwards)
 {

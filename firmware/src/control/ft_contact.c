@@ -14,9 +14,9 @@
 
 /* ---- what is measured -------------------------------------------------- */
 
-/* Return a displacement in half increments as position steps, or 0 if it is too
- * large. A joint that moves so far is too fast, which is a fault in the same
- * tick. */
+/* Return a displacement in half increments as position steps, or 0 if the
+ * displacement is too large. A joint that moves so far is too fast, which is a
+ * fault in the same tick. */
 static ft_turn displacement(ft_real way)
 {
     return ft_size(way) < FT_C(1.0) / FT_HALF_RANGE ? (ft_turn)way : 0;
@@ -40,8 +40,8 @@ static void sample(ft_sample *next, const ft_observer *seen)
 
 /* ---- what the motors make ---------------------------------------------- */
 
-/* Return the torque that the law wants from a joint's motor. For a bridge it
- * follows from the voltage, which the law may have bounded. */
+/* Return the torque that the law wants from a joint's motor. For a bridge the
+ * torque follows from the voltage, which the law may have bounded. */
 static ft_real asked(const ft_contact_input *in, uint32_t j)
 {
     const ft_contact_config *c = &ft_contact_joint[j];
@@ -90,8 +90,9 @@ static ft_real middle(const ft_contact *f, uint32_t j, ft_real r)
     return f->mean[j] + FT_CONTACT_SLOW * (r - f->mean[j]);
 }
 
-/* Process one joint's torque. Return its distance from the mean in thresholds.
- * NaN is a finding, since the joint would detect no more touches. */
+/* Process one joint's torque. Return the torque's distance from the mean, in
+ * thresholds. NaN is a finding, since the joint would detect no more
+ * touches. */
 static ft_real take(ft_contact *f, uint32_t j, ft_real torque,
                     const ft_motion *m, ft_findings *found)
 {

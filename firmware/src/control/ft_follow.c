@@ -120,7 +120,8 @@ static int64_t place(uint32_t j, int64_t held)
     return (int64_t)((uint64_t)held + (uint64_t)(int64_t)(int32_t)way);
 }
 
-/* Begin at rest at the held positions, and go to the pose to lie in. */
+/* Begin at rest at the held positions, and go to the pose in which the arm
+ * lies. */
 void ft_follow_park(ft_follow *f, const int64_t held[FT_JOINTS])
 {
     uint32_t j;
@@ -431,7 +432,7 @@ void ft_follow_take(ft_follow *f, const ft_msg_target *m)
 }
 
 /* Return the time of the sender's clock that is played. Before the first target
- * is played, return the time that it would have. */
+ * is played, return the time as if it were played. */
 uint32_t ft_follow_playing(const ft_follow *f)
 {
     return f->running ? f->playing : f->now - f->targets.lag;

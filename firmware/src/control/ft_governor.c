@@ -58,8 +58,9 @@ static uint32_t complaint(const ft_follow_config *c, const ft_room *room,
 }
 
 /* Return the places that bound the reference: the known places, and the places
- * at which a motion that goes on will be. The latter do not count after the
- * reference has broken a limit, until it would come to rest at known places. */
+ * at which a motion that goes on will be. After the reference has broken a
+ * limit, only known places count until the reference could come to rest at
+ * known places. */
 static const ft_room *trusted(const ft_way *way, const ft_follow_config *c,
                               const ft_moving *aim, bool *wary)
 {

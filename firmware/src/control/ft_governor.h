@@ -10,7 +10,7 @@
  * reference. A joint catches up only while it can still come to rest inside the
  * same places. Any other joint brakes as much as it must. After the reference
  * has broken a limit, the joint expects no motion beyond the known places. This
- * ends when the reference could come to rest among known places.
+ * caution ends when the reference could come to rest among known places.
  *
  * Positions are relative to the joint's position before the tick. Single
  * precision then has more digits near a limit or near the reference. Times are
@@ -33,8 +33,9 @@ uint32_t ft_governor_tick(ft_moving *now, const ft_follow_config *c,
                           ft_room room, const ft_moving *aim,
                           const ft_way *way, bool *wary);
 
-/* Return a joint's next sample while the joint is not on its reference. The way
- * is time-optimal, in the frame that moves with the reference. */
+/* Return a joint's next sample while the joint is not on its reference. The
+ * joint's motion is time-optimal, in the frame that moves with the
+ * reference. */
 ft_moving ft_catch_up(const ft_moving *now, const ft_follow_config *c,
                       const ft_room *room, const ft_moving *aim);
 

@@ -196,7 +196,7 @@ static bool stop_reached(ft_lab *lab, const ft_lab_input *in)
     return ft_streak_count(&lab->pressed, in->tick) > FT_PRESS_TICKS;
 }
 
-/* Set the joint's position. Move the joint on to inside its limits, so that ARM
+/* Set the joint's position. Then move the joint inside its limits, so that ARM
  * is possible. */
 static void retract(ft_lab *lab, const ft_lab_input *in)
 {

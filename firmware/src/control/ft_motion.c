@@ -86,8 +86,8 @@ bool ft_motion_playable(const ft_motion *m)
 /* Play from the first knot of a motion, which lies at the next boundary. The
  * path begins half a tick earlier, so the first interval gets the torque at its
  * middle. Return the sines and cosines of the first pose. Usually the main loop
- * has formed them. If another motion has just ended, the tick forms them, with
- * the same result. */
+ * has formed these numbers. If another motion has just ended, the tick forms
+ * the numbers, with the same result. */
 const ft_pair *ft_motion_start(ft_motion *m)
 {
     ft_queue_prepare_entry(&m->queue);
@@ -144,7 +144,7 @@ static const ft_opening *take_opening(ft_motion *m, const ft_crossing *step)
 }
 
 /* Sample a step across a knot. Return 0 if the tick has formed the samples. The
- * tick may have to do so unless the pace is 1. */
+ * tick may have to form the samples unless the pace is 1. */
 static const ft_opening *sample_across(ft_motion *m, const ft_segment *next,
                                        int32_t boundary, int32_t to)
 {
@@ -305,8 +305,8 @@ static void look_ahead(ft_motion *m)
 #endif
 }
 
-/* Play one tick of the path. The last tick holds the targets for the rest of
- * its interval. */
+/* Play one tick of the path. In the last tick the boundary is the END, and the
+ * rest of the step goes beyond. */
 static uint32_t advance(ft_motion *m)
 {
     const ft_segment *g = ft_queue_tail(&m->queue);
@@ -407,8 +407,8 @@ static uint32_t crossings(const ft_motion *m, ft_crossing next[2])
     return buffered > 2u ? 2u : 1u;
 }
 
-/* Form the numbers that the next tick needs. If that tick comes earlier, it
- * forms the numbers itself. */
+/* Form the numbers that the next tick needs. A tick that comes earlier forms
+ * the numbers itself. */
 void ft_motion_prepare(ft_motion *m)
 {
     ft_crossing next[2];

@@ -1,5 +1,5 @@
-/* The motion: path time runs over the segments in a queue. All of it belongs to
- * the tick, except the head of the queue (ft_queue.h).
+/* The motion: path time runs over the segments in a queue. The motion belongs
+ * to the tick, except for the head of the queue (ft_queue.h).
  *
  * Tick k samples the motion at three places. s_k is the middle of the interval
  * in which this tick's duty is held. s_(k+1) is the middle of the next

@@ -12,7 +12,7 @@
 
 #define FT_RAMP_DT (FT_C(1.0) / (ft_real)FT_TICK_HZ)
 
-/* A joint's sample. p is relative to the position before. */
+/* A joint's sample. p is relative to the previous position. */
 typedef struct {
     ft_real p, v, a;
 } ft_moving;

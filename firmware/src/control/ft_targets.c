@@ -15,7 +15,7 @@
 #define SETTLED 64u       /* and later */
 #define SPARE_US 10000u   /* us by which a target may be late at first */
 #define SPARE_MOST 50000u /* and at most, after late targets */
-#define SPARE_LEAST 2000  /* us of it to keep; with less left it grows */
+#define SPARE_LEAST 2000  /* us to keep unused, otherwise add more */
 #define STEP_US 500000    /* a larger step means a set clock, not a late
                            * target */
 #define RELEASE 20000u    /* of the elapsed time: clocks drift by 50 ppm */
@@ -235,8 +235,8 @@ static void fill_in(ft_targets *t, ft_reference *r, const int64_t q[FT_JOINTS])
     t->skipped = 0;
 }
 
-/* Adapt the next knot's time and the spacing to the sender's frames. Do so at
- * once for a chunk, whose times have no jitter. Return the time. */
+/* Adapt the next knot's time and the spacing to the sender's frames. For a
+ * chunk adapt both at once, since its times have no jitter. Return the time. */
 static uint32_t next_time(ft_targets *t, ft_reference *r, int32_t off,
                           bool whole)
 {

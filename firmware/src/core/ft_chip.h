@@ -1,9 +1,9 @@
 /* The functions that the portable application needs from a chip. Each folder of
- * firmware/chip/ implements them for one family of chips. Code above this
- * header names no register.
+ * firmware/chip/ implements these functions for one family of chips. Code above
+ * this header names no register.
  *
  * Joints have the same numbers everywhere. The emitted ft_board.h assigns
- * timers and pins to them. */
+ * timers and pins to the joints. */
 #ifndef FT_CHIP_H
 #define FT_CHIP_H
 
@@ -30,12 +30,13 @@ enum { FT_CHIP_GOOD = 0, FT_CHIP_CLOCK = 1, FT_CHIP_TIMER = 2,
  * bounded. */
 uint32_t ft_chip_start(void);
 
-/* Start the control tick. From now on it calls ft_app_tick() at FT_TICK_HZ. */
+/* Start the control tick. From now on the tick calls ft_app_tick() at
+ * FT_TICK_HZ. */
 void ft_chip_run(void);
 
-/* Set the duties of all joints, -1 to 1. The timers take them over together,
- * FT_LEAD ticks later. NaN is output as 0. Disabled outputs are safe at any
- * duty. */
+/* Set the duties of all joints, -1 to 1. The timers take the duties over
+ * together, FT_LEAD ticks later. NaN is output as 0. Disabled outputs are safe
+ * at any duty. */
 void ft_chip_duties(const float duty[]);
 void ft_chip_outputs(bool enabled);
 bool ft_chip_outputs_enabled(void);
@@ -60,7 +61,7 @@ void ft_chip_encoders(int32_t counts[]);
 
 bool ft_chip_estop(void);          /* true: the e-stop loop is open */
 
-/* Return the bus voltage, V, once per tick. A board that does not measure it
+/* Return the bus voltage, V, once per tick. A board without this measurement
  * returns the nominal voltage. A single outlier is ignored. */
 float ft_chip_bus_voltage(void);
 

@@ -12,7 +12,7 @@
 #define FT_NO_JOINT 255u
 #define FT_GOOD 256u /* no joint, all is well */
 
-/* For each finding the first joint that has it, or FT_GOOD. */
+/* The first joint with each finding, or FT_GOOD. */
 typedef struct {
     bool any;
     uint32_t jump;   /* more counts than the joint can move */

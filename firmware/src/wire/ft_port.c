@@ -243,8 +243,8 @@ static void send_due(const ft_port_ends *to)
 
 /* ---- in --------------------------------------------------------------- */
 
-/* Post a request to the tick. If the same request was already executed, or
- * another one is posted, do nothing. Then the host repeats its request. */
+/* Post a request to the tick. If this request was already executed, or another
+ * request is posted, do nothing. Then the host repeats its request. */
 static void post(const ft_port_ends *to, const ft_request *request)
 {
     ft_safety *s = to->safety;
