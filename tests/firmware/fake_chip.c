@@ -294,7 +294,7 @@ uint32_t fake_wire_sent(uint32_t wire, uint8_t *bytes)
     return wire_of[wire].size;
 }
 
-/* Bring bytes after the echo, or, with alone, in place of the echo. */
+/* Bring bytes after the echo. alone: the bytes replace the echo. */
 void fake_wire_bring(uint32_t wire, const uint8_t *bytes, uint32_t size,
                      uint32_t alone)
 {

@@ -222,9 +222,9 @@ def test_that_foreign_frames_are_not_heard(c):
     assert c.hear(drive, Frame(REPLY, dialects.answer(drive, ID + 1, State(0, 0.0, 0.0, 0.0))))[0] == NOTHING
 
 
-# ak_mit.c of cubemars-ak-c-drivers and mit_can.py of TMotorCANControl scale commands by 2^N and truncate. Their fields
-# differ from ours by at most a step. The original (math_ops.c) truncates by 2^N - 1, and its fields also differ by at
-# most a step.
+# The encoders ak_mit.c of cubemars-ak-c-drivers and mit_can.py of TMotorCANControl scale by 2^N and truncate.
+# The original encoder math_ops.c scales by 2^N - 1 and truncates.
+# The fields of all three encoders differ from ours by at most a step.
 def akin(x: float, low: float, high: float, bits: int) -> int:
     return min(int((min(max(x, low), high) - low) * ((1 << bits) / (high - low))), (1 << bits) - 1)
 

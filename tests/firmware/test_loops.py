@@ -131,8 +131,8 @@ def test_that_an_arm_is_armed_again_after_a_singular_pose() -> None:
     assert app.command("ARM") == "NONE"
 
 
-# A five-bar moves in these directions at full speed. The five-bar's pose is so near to a singular pose that a step back
-# could turn a rod by more than half a turn.
+# A five-bar moves in these directions at full speed, close to a singular pose.
+# At this pose a step back could turn a rod by more than half a turn.
 SINGULAR = (0.028, 4.584, 4.884, 5.38, 5.944, 5.98)
 
 
@@ -276,7 +276,7 @@ def test_that_a_mode_whose_loops_would_open_is_a_fault() -> None:
     assert app.name(messages.FAULTS, app.see().fault) == "MODE" and app.chip.outputs == 0
     moving = trajectory.velocities.copy()
     k = int(np.searchsorted(trajectory.times, trajectory.modes[1][0]))
-    moving[k, 2] += 0.2  # rad/s of one arm alone: the loop is closed in position, but not in rate
+    moving[k, 2] += 0.2  # rad/s of one arm: the loop closes in position, but not in rate
     pushed = dataclasses.replace(trajectory, velocities=moving)
     app = in_hold(mechanism)
     play(app, pushed)

@@ -310,7 +310,7 @@ def test_that_a_motion_is_sampled_exactly_at_any_pace(rate_hz, knot_hz, last):
     assert np.max(np.abs(records["u"][1:] - 0.5 * (there - here))[whole[1:]]) < 4.0 * wire
 
 
-# Count the numbers that the tick must form itself. The count is in a member that the start alone uses.
+# Count the numbers that the tick must form itself. The member that holds the count is used at the start only.
 def counting(text):
     for old, new in (('#include "ft_motion.h"\n', '#include "ft_motion.h"\n#include "fake_chip.h"\n'),
                      ("        ft_path_across(m->newest", "        fake.errors++, ft_path_across(m->newest"),

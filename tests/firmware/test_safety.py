@@ -25,8 +25,8 @@ EVENTS = {"HOME": 9, "FLOAT": 10, "JOG": 11, "SEEK": 12, "PROBE": 13, "GAINS": 1
           "FOLLOW": 15, "PASSED": 16, "PAUSED": 17, "ENDED": 18, "SILENT": 19, "LEFT": 20, "FAULT": 21, "ESTOP": 22}
 DRIVEN = ("HOLD", "TRACK", "HOMING", "FLOAT", "JOG", "PROBE", "CLOSING", "FOLLOW", "HELD")  # with outputs on
 
-# Effect of a request whose conditions are met: the states that allow the request, and the next state from each. In
-# FAULT the refusal is the latched fault, in ESTOP the e-stop, and in other states the wrong state.
+# Effect of a request whose conditions are met: the states that allow the request, and the next state from each.
+# In FAULT the refusal is the latched fault, in ESTOP the e-stop, and in other states the wrong state.
 COMMAND_TABLE = {
     "ARM": {"DISARMED": "HOLD", "HOMING": "HOLD", "HELD": "HOLD"},
     "DISARM": {state: state if state in ("BOOT", "CHECK", "FAULT", "ESTOP", "LEAVING") else "DISARMED"

@@ -777,8 +777,7 @@ void ft_bus_begin(ft_bus *b)
 
 #if FT_WIRES > 0 && FT_CUTOFF
 
-/* Return whether a servo may still run although it must not, or although it
- * does not answer. */
+/* Return whether a servo that must be off, or that is silent, may still run. */
 static bool may_be_running(const ft_bus *b)
 {
     bool any = false;

@@ -5,7 +5,7 @@
  * needs. The external torque r is the needed torque minus the motors' torque,
  * filtered once:
  *
- *   r <- r + a (needed - made - r),   a = 1 - exp(-K dt)
+ *   r <- r + a (needed - made - r),   a = 1 - exp(-K dt).
  *
  * The needed torques add up to a difference of momenta, so no velocity is
  * differenced twice. A touch is an r that leaves its slow mean by more than the

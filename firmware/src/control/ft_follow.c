@@ -49,7 +49,7 @@ static void play(ft_follow *f)
 
 /* ---- the reference ------------------------------------------------------ */
 
-/* Begin to play. Two targets give the time of a frame. If only one has come,
+/* Begin to play. Two targets give the time of a frame. With only one target,
  * begin after a while. */
 static bool begun(ft_follow *f)
 {

@@ -57,10 +57,9 @@ static uint32_t complaint(const ft_follow_config *c, const ft_room *room,
     return bits;
 }
 
-/* Return the places that bound the reference: the known places, and the places
- * at which a motion that goes on will be. After the reference has broken a
- * limit, only known places count until the reference could come to rest at
- * known places. */
+/* Return the places that bound the reference: the known places, and places that
+ * a continuing motion will reach. After the reference has broken a limit, only
+ * known places count until the reference could come to rest at known places. */
 static const ft_room *trusted(const ft_way *way, const ft_follow_config *c,
                               const ft_moving *aim, bool *wary)
 {

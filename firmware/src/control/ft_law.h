@@ -2,7 +2,7 @@
  * and duty.
  *
  *   tau = J N^2 qdd_d + D qd_d + f_c sgn(qd_d) + tau_ID      of the motion
- *       + Ku (q_d - q) + Kv (qd_d - qd) + Ki int (q_d - q)   of the error
+ *       + Ku (q_d - q) + Kv (qd_d - qd) + Ki int (q_d - q)   of the error.
  *
  * The first line belongs to the middle of the interval in which the duty is
  * held. Like tau_ID it is formed from the half increments u on both sides of
@@ -12,7 +12,7 @@
  * friction f_c grows by f_s / (1 + (qd_d/v_s)^2) + mu |tau_ID| if the file has
  * these terms.
  *
- *   V = R I + L dI/dt + K N qd,  I = tau/(K N)
+ *   V = R I + L dI/dt + K N qd,  I = tau/(K N).
  *
  * Back-EMF uses the target's velocity, which is exact at the interval's middle.
  * A measured velocity would be late, and would cancel the motor's own damping.

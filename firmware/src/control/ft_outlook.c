@@ -35,10 +35,10 @@ static ft_room shifted(const ft_room *room, ft_real by)
 
 /* ---- knots without velocities -------------------------------------------- */
 
-/* Widen a room of places by a motion that goes on. The last steps to the newest
- * place show how far the motion goes on: as far as the slowest step, and
- * farther if the steps grow. A curve also exceeds its knots slightly at a
- * turn. */
+/* Widen a room by the places that a continuing motion will reach. The last
+ * steps to the newest place show how far the motion goes on: as far as the
+ * slowest step, and farther if the steps grow. A curve also exceeds its knots
+ * slightly at a turn. */
 static void go_on(ft_room *room, const ft_real *newest)
 {
     const ft_real step = newest[0] - newest[-1];

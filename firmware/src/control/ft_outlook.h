@@ -19,7 +19,7 @@
 typedef struct {
     ft_room known; /* all places ahead */
     ft_room sure;  /* all places but the newest, which may be wrong */
-    ft_room ahead; /* known places, and places of a motion that goes on */
+    ft_room ahead; /* known places, and places of a continuing motion */
     bool broken;   /* the reference breaks limits ahead */
 } ft_way;
 

@@ -1,9 +1,9 @@
 /* One segment of the path: a quintic in each joint between two knots.
  *
- *   p(t) = q0 + c1 t + c2 t^2 + c3 t^3 + c4 t^4 + c5 t^5
+ *   p(t) = q0 + c1 t + c2 t^2 + c3 t^3 + c4 t^4 + c5 t^5.
  *
- * t is the path time since the first knot, s. All joints share t, so the powers
- * of t are formed once. */
+ * Here t is the path time since the first knot, s. All joints share t, so the
+ * powers of t are formed once. */
 #ifndef FT_SEGMENT_H
 #define FT_SEGMENT_H
 

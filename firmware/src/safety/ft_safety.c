@@ -901,8 +901,8 @@ static bool dealt_with(const ft_safety *s, uint32_t code)
 }
 
 /* Find faults in the order of the table. The first fault is latched. A later
- * fault may strengthen the reaction. Once the outputs are off or brake, fewer
- * kinds of faults count. */
+ * fault may strengthen the reaction. While the outputs are off or the motors
+ * brake, fewer kinds of faults count. */
 static void look_for_faults(ft_safety *s, ft_control *c, uint32_t kinds,
                             const ft_safety_input *in)
 {
