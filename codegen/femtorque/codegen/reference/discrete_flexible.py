@@ -163,7 +163,7 @@ class Dynamics:
         f, n = [still] * len(pieces), [still] * len(pieces)
         found = Forces(np.zeros((*shape, self.tree.n)), np.zeros((*shape, layout.size)))
         at_tips, beside, pushed = *np.zeros((2, *shape, layout.tip_size)), {}
-        mass, first = [piece.mass for piece in pieces], [still] * len(pieces)  # of a piece with all pieces that it carries
+        mass, first = [piece.mass for piece in pieces], [still] * len(pieces)  # with all carried pieces
         for i in reversed(range(len(pieces))):
             piece, here = pieces[i], moving[i]
             c = here.R @ piece.com
