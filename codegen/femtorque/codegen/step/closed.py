@@ -12,9 +12,9 @@ velocities. G' carries the dependent joints' torques to the independent joints: 
 lambda, where lambda makes every dependent row zero.
 
 With the velocities, the anchors are carried inwards once more. This gives their accelerations at constant joint
-velocities, b = dJ_c/dt qd. The same rotations and back-substitution give qdd_d = G qdd_i - J_d^-1 b. All velocities and
-accelerations are therefore products and sums of the independent joints' velocities and accelerations. Differences of
-rounded positions or increments would have errors of 1e-7 / dt^2 and 1e-7 qd / dt.
+velocities, b = dJ_c/dt qd. These rotations and back-substitution also give qdd_d = G qdd_i - J_d^-1 b. All velocities
+and accelerations are therefore products and sums of the independent joints' velocities and accelerations. Differences
+of rounded positions or increments would have errors of 1e-7 / dt^2 and 1e-7 qd / dt.
 """
 
 from __future__ import annotations
