@@ -102,7 +102,7 @@ def parts(name, folder):
     for kind, made in OF_ARMS.items():
         yield made(arm), f"campaign-{kind}-{name}", lambda every, own=ONLY[kind]: [i for i in every
                                                                                    if i.kind.startswith(own)]
-    if all(channel.current for channel in boards.boards.load(name).channels[:len(arm.streamed)]):
+    if all(channel.current for channel in boards.boards.load_board(name).channels[:len(arm.streamed)]):
         mechanism, own = on_loops(name, folder / name)
         yield mechanism, f"campaign-{name}-current", lambda _: own
 
