@@ -1,4 +1,4 @@
-"""The frames of drives in C against the frames of femtorque.codegen.drive. Other tests compare the latter frames with
+"""The frames of drives in C against the frames of femtorque.codegen.drive. Other tests compare the Python frames with
 published encoders."""
 
 import struct

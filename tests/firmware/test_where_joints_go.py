@@ -20,7 +20,7 @@ SHARE = 0.94  # share of these limits that FOLLOW uses
 SIZES = (2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5)
 RATES = (20, 30, 50, 60, 100, 250)
 AT = 0.5  # s, of the jump
-MOST = 0.05  # share of a jump by which a joint may exceed it
+MOST = 0.05  # largest overshoot, as a share of the jump
 FAULTY = {"plain": {}, "one lost": {"lost": 1}, "jitter": {"jitter": 0.02}, "both": {"jitter": 0.02, "lost": 1}}
 
 

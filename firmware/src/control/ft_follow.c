@@ -152,7 +152,7 @@ void ft_follow_return(ft_follow *f, const int64_t held[FT_JOINTS])
     f->parks = true;
 }
 
-#define THERE 8 /* wire steps: a nearer joint is at its place */
+#define THERE 8 /* wire steps: a joint this near is in place */
 
 /* Set the place as the joints' target. */
 static void lie(const ft_follow *f, ft_moving aim[FT_JOINTS])

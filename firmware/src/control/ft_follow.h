@@ -2,8 +2,8 @@
  *
  * Targets make knots (ft_targets.h, in the main loop). Knots make a curve
  * (ft_reference.h). The governor (ft_governor.h) lets each joint follow the
- * curve within its limits. All of this starts from the held positions and uses
- * no measurement. */
+ * curve within its limits. FOLLOW starts from the held positions and uses no
+ * measurement. */
 #ifndef FT_FOLLOW_H
 #define FT_FOLLOW_H
 
