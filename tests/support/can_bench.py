@@ -13,7 +13,7 @@ FIVE_MEGABITS = BitTiming(12.5e-9, 12, 4, 4)
 
 
 class Other(Node):
-    """A partner of the controllers on the wire. It acknowledges and keeps frames, and sends frames."""
+    """A partner of the controllers on the wire, which acknowledges and keeps frames, and sends frames."""
 
     timing, fast = MEGABIT, FIVE_MEGABITS
 

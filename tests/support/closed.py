@@ -161,7 +161,7 @@ class Closed:
     def mass(self, q: ArrayLike, rotors: bool = False) -> Array:
         """Return the mass matrix (n, n).
 
-        It is computed column by column, because crba would need joints in depth-first order.
+        The columns are computed one by one, because crba would need joints in depth-first order.
         """
         q, none = np.asarray(q, float), np.zeros(self.n)
         weight = pin.rnea(self.model, self.data, q, none, none).copy()
@@ -178,7 +178,7 @@ class Closed:
                 rotors: bool = False) -> tuple[Array, Array]:
         """Return torques (n,), zero at passive joints, and multipliers (rows,) of a motion that keeps the loops closed.
 
-        weight: the weights (active,) of tau^2, 1 by default. They have an effect if more joints are active than the
+        weight: the weights (active,) of tau^2, 1 by default. Weights have an effect if more joints are active than the
         mechanism has freedoms.
         """
         J, tau = self.jacobian(q), self.open_torque(q, v, a, rotors) + self.rubbing(np.asarray(v, float))

@@ -1,4 +1,7 @@
-"""Fake drives on the buses of the application over a chip of variables. They answer each frame in the same tick."""
+"""Fake drives on the buses of the application over a chip of variables.
+
+Fake drives answer each frame in the same tick.
+"""
 
 import struct
 from dataclasses import dataclass, field

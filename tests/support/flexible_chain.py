@@ -251,7 +251,7 @@ class Chain:
 
     def slopes(self, bent: Array) -> Array:
         """Return the slope (...) of the tip of a single flexible link, to first order, from the springs' positions
-        (..., k). It is the root of the sum of squares of the slopes about y and z.
+        (..., k). The result is the root of the sum of squares of the slopes about y and z.
         """
         names = {self.model.joints[i].idx_v: name for i, name in enumerate(self.model.names) if i}
         return np.hypot(*(bent[..., [names[at][-1] == a for at in self.passive]].sum(axis=-1) for a in "yz"))
@@ -295,8 +295,8 @@ class Chain:
 
     def marched(self, motion: Moving, start: float, ticks: int, dt: float) -> tuple[Array, Array]:
         """Return the torques (ticks + 1, n) at start + k dt of the driven joints that follow a motion from the static
-        sag, and the springs' positions (ticks + 1, k). Newmark's average acceleration is solved to rounding. This is of
-        second order in dt, and quicker than `torque` for many segments."""
+        sag, and the springs' positions (ticks + 1, k). Newmark's average acceleration is solved to rounding. The method
+        is of second order in dt, and quicker than `torque` for many segments."""
         data, size, k = self.model.createData(), self.model.nv, len(self.passive)
         q, v, a = np.zeros(size), np.zeros(size), np.zeros(size)
         x, rate, change = self.sag(motion.at(start)[0]), np.zeros(k), np.zeros(k)

@@ -39,7 +39,7 @@ def sources(model: Model) -> dict[str, str]:
 class Compiled:
     """The compiled functions. made: the number of rows that the last call answered.
 
-    It is smaller than the number of rows if a row was refused.
+    After a refused row, `made` is smaller than the number of rows.
     """
 
     def __init__(self, model: Model, precision: Precision = "double") -> None:

@@ -151,8 +151,10 @@ class Motion:
 
 
 def quintic(start: ArrayLike, end: ArrayLike, duration: float = 1.0) -> Motion:
-    """Return a motion from rest to rest with zero acceleration at both ends. It rests outside [0, duration]. Its jerk
-    jumps at 0."""
+    """Return a motion from rest to rest with zero acceleration at both ends.
+
+    The motion rests outside [0, duration]. The jerk jumps at 0.
+    """
     return _rest_to_rest(start, end, duration, [0, 0, 0, 10, -15, 6])
 
 

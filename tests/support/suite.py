@@ -100,7 +100,7 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.fixture
 def here(capfd, monkeypatch):
-    """Run a verb in the checkout like a user. It runs in this process, which has already imported everything."""
+    """Run a verb in the checkout like a user. The verb runs in this process, which has already imported everything."""
     monkeypatch.chdir(ROOT)
 
     def run(*arguments):

@@ -296,7 +296,7 @@ def test_timer_update_and_control_tick_last_the_same_number_of_cycles(three_link
 def test_timers_of_a_board_are_updated_together(three_link):
     """TIM1 counts up and down, TIM15 only up.
 
-    Both take the same number of clocks from their start to the first update.
+    Both timers take the same number of clocks from the start value to the first update.
     """
     joints = [replace(j, motor=replace(j.motor, channel=c)) if j.motor else j
               for j, c in zip(three_link.joints, (0, 3, 5), strict=True)]
@@ -426,7 +426,7 @@ def test_the_index_inputs_of_the_odrive_are_those_of_its_encoder_plugs(tmp_path)
     ("PA4", "high", []), ("PA4", "low", ["PA4"]), ("PC10", "high", ["PC10"]), ("PC12", "high", []), ("PC12", "low", []),
 ])
 def test_a_board_whose_brakes_the_loader_in_rom_would_open_is_not_sent_there(pin, release, pulls):
-    """By AN2606 the loader pulls PA4 (SPI select) down and PC10 (a transmitter) up. It does not use PC12."""
+    """By AN2606 the loader pulls PA4 (SPI select) down and PC10 (a transmitter) up. The loader does not use PC12."""
     board = boards.load_board("nucleo-g474re-6")
     assert board.loader_safe and board.brake.pin == "PA4"
     other = replace(board, outputs=board.outputs.model_copy(update={"enable": "PC13"}),

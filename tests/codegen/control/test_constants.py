@@ -1,6 +1,6 @@
 """Comparison of the firmware's constants with a calculation by hand from the mechanism file. The tests do not call the
-code that makes the constants. They read ft_config.h and .c like a compiler. They repeat the numbers of the mechanism
-files. Numbers without a key come from the documentation.
+code that makes the constants. The tests read ft_config.h and .c like a compiler, and repeat the numbers of the
+mechanism files. Numbers without a key come from the documentation.
 """
 
 import math
@@ -185,9 +185,9 @@ def test_the_modes_of_the_lab_of_a_joint_that_slides_to_its_stop(slider):
 
 
 def test_how_fast_a_joint_follows_and_lies_down_and_for_how_long(slider):
-    """The motor has 0.05 x 80 = 4 N/A. It gives 4 x 12 / 2 = 24 N at rest and loses 4^2 / 2 = 8 N per m/s. The file's
-    velocity of 0.5 m/s is less than 0.8 of the no-load speed 12 / 4 = 3 m/s. At 0.5 m/s friction and motor take 3 x 0.5
-    + 8 x 0.5 = 5.5 N. This is less than half of the 24 - 4 - 2 = 18 N that dry friction leaves. The remaining 12.5 N
+    """The motor has 0.05 x 80 = 4 N/A. The motor gives 4 x 12 / 2 = 24 N at rest and loses 4^2 / 2 = 8 N per m/s. The
+    file's velocity of 0.5 m/s is less than 0.8 of the no-load speed 12 / 4 = 3 m/s. At 0.5 m/s friction and motor take
+    3 x 0.5 + 8 x 0.5 = 5.5 N, less than half of the 24 - 4 - 2 = 18 N that dry friction leaves. The remaining 12.5 N
     accelerate 2 kg with the gear's addition of a tenth, and a rotor of 2e-6 x 80^2 = 0.0128 kg. 12.5 / 2.2128 = 5.649
     m/s^2, built up in 50 ms, gives 112.98 m/s^3. The constants keep three digits.
     """

@@ -107,7 +107,7 @@ def test_damiao_registers_as_damiao_motor_asks_for_them():
 def test_robstride_states_are_read_as_the_robstride_package_reads_them():
     """The package has the ranges of an RS01: velocity +-44, torque +-17, position +-4 pi.
 
-    It leaves out the sixth fault, so a separate assertion tests this fault.
+    The package leaves out the sixth fault, so a separate assertion tests this fault.
     """
     client = robstride_client.Client(mock.Mock())
     chance = np.random.default_rng(5)

@@ -194,9 +194,8 @@ def told(tmp_path, pd: str, ku: float, kv: float):
 
 
 def test_a_loop_over_a_bus_has_positions_that_are_a_tick_old(tmp_path):
-    """The gains are stable with positions of the same tick, but unstable with positions one tick old.
-
-    They are refused.
+    """The gains are stable with positions of the same tick, but unstable with positions one tick old. These gains are
+    refused.
     """
     with_it, without = (loop_stability(Model.of(told(tmp_path, "board", 6.0, 0.15)), lead).radius for lead in (2, 1))
     assert without < UNSTABLE < with_it

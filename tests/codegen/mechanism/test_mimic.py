@@ -42,7 +42,7 @@ def test_followers_start_where_their_leader_puts_them(tmp_path: Path) -> None:
 
 
 def test_limits_that_contradict_are_left_out_with_a_warning(tmp_path: Path) -> None:
-    """PR2's file is an example. Its grippers follow with a sign that contradicts the grippers' limits."""
+    """PR2's file is an example: the grippers follow with a sign that contradicts the grippers' limits."""
     gripper = gripper_in(tmp_path, "lower = -0.9, upper = 0.0 }", "lower = 0.0, upper = 0.9 }")
     assert any("joint.other: it follows grip, and no position keeps the limits of both" in w for w in gripper.warnings)
     assert next(j for j in gripper.joints if j.name == "grip").limits.upper == 0.9

@@ -250,7 +250,7 @@ def test_missing_compiler_says_what_to_install(three_link, tmp_path, monkeypatch
 
 @pytest.fixture(scope="module")
 def spoiled(built, tmp_path_factory) -> Path:
-    """Return a project with one more source. Its other objects are compiled once."""
+    """Return a project with one more source. The other objects are compiled once."""
     project = tmp_path_factory.mktemp("spoiled") / "project"
     shutil.copytree(built.elf.parent, project)
     return project

@@ -110,8 +110,8 @@ def test_unknown_types_have_no_size(c_messages):
 
 
 def test_layout_on_the_wire_is_the_documented_one():
-    """One frame is written by hand, so that C and Python cannot change together. It is a knot two turns and a step
-    below zero.
+    """One frame is written by hand, so that C and Python cannot change together. The frame is a knot two turns and a
+    step below zero.
     """
     from cobs import cobs
 

@@ -113,7 +113,7 @@ def current_bound(mechanism: Mechanism, board: Board, joint: Joint, rank: int) -
     """Return the share of the bus voltage that a current loop may use. rank: the sensor's place in the converter's
     sequence. A low shunt sees current only while its low switch conducts. The switch must conduct until the end of the
     sample, a time t after the counter's top. At the duty x, the low switch of the half bridge that is mostly high
-    conducts for (1 - |x|) / 4 of a period on each side of the top. So |x| is at most 1 - 4 t pwm_hz.
+    conducts for (1 - |x|) / 4 of a period on each side of the top. |x| is therefore at most 1 - 4 t pwm_hz.
     """
     assert mechanism.board is not None and joint.motor is not None and board.outputs is not None
     sense, sampling = board.channels[joint.motor.channel].current, board.chip.sampling

@@ -151,7 +151,7 @@ class BrownOut:
 class Rom:
     """The boot loader in ROM. usarts: name, TX and RX of its serial ports. others: further pins that it uses.
 
-    It may drive these pins or pull them up. low: pins that it pulls down.
+    The loader may drive these pins or pull them up. low: pins that the loader pulls down.
     """
 
     usarts: tuple[tuple[str, str, str], ...]

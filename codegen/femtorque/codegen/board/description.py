@@ -54,8 +54,8 @@ class Outputs(Table):
     break is the e-stop. enable: pin that switches the drivers on (high). fault: pin that is low if a driver has a
     fault. gated: true if contact 2 of the e-stop cuts `enable`. wake_us: time that bridges need to wake up after
     `enable` rises; the fault line is low meanwhile. dead_ns: dead time of a half bridge. duty_max: largest share of the
-    bus voltage. It is less than 1 if bootstrap capacitors must be charged. continuous_a, thermal_s: continuous current
-    of each driver, A, and its thermal time constant.
+    bus voltage. duty_max is less than 1 if bootstrap capacitors must be charged. continuous_a, thermal_s: continuous
+    current of each driver, A, and its thermal time constant.
     """
 
     timer: TimerName | None = None

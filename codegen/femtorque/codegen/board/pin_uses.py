@@ -102,7 +102,7 @@ def _half_duplex(board: Board) -> Iterator[Use]:
 
 
 def _transceiver(key: str, wire: HalfDuplex, between: Transceiver, clocks: tuple[str, ...]) -> Iterator[Use]:
-    """Yield the uses of a transceiver's pins. Its driver is off until the USART sends."""
+    """Yield the uses of a transceiver's pins. The transceiver's driver is off until the USART sends."""
     rows: tuple[tuple[str, str, str, str, Pull], ...] = (
         ("pin", wire.pin, "transmit", "TX", "up"), ("transceiver.rx", between.rx, "receive", "RX", "up"),
         ("transceiver.enable", between.enable, "sends: the transceiver's driver", "DE", "down"))

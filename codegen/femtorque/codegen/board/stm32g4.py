@@ -114,7 +114,7 @@ _ANALOGUE_2 = {  # of ADC2
 
 # Pins of kind TT_a (DS12288's pin table), at operational amplifiers, comparators and DACs, from two public copies of
 # the table. The copies leave out PC0 to PC3: these count as TT_a. PC7 to PC9, PC12 and PD2 are in neither copy (PD2 in
-# one). They have no analogue function in ST's pin data, but every 3.6 V pin here has one.
+# one). In ST's pin data these have no analogue function, but every 3.6 V pin has one.
 _LOW_VOLT = """
 PA0 PA1 PA3 PA4 PA5 PA6 PA7 PB0 PB1 PB2 PB10 PB11 PB12 PB13 PB14 PB15 PC5 PC0 PC1 PC2 PC3
 """.split()

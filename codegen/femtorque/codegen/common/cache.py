@@ -83,8 +83,8 @@ def entry_of(key: str) -> Path:
 def _used(entry: Path) -> bool:
     """Return True if the entry exists, and mark it as used now.
 
-    The files of an entry are loaded and run. So the entry must belong to this user, in a folder that only this user may
-    write.
+    The files of an entry are loaded and run. The entry must therefore belong to this user, in a folder that only this
+    user may write.
     """
     if not os.path.lexists(entry):
         return False

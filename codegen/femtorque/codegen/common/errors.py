@@ -4,7 +4,7 @@ from femtorque.codegen.common.sanitize import tidied
 
 
 class BadInput(Exception):
-    """An unusable input of the user. Its text is one line: file, key, value, rule, nearest right value."""
+    """An unusable input of the user. The error's text is one line: file, key, value, rule, nearest right value."""
 
     def __init__(self, file: object, key: str, value: object, rule: str, hint: str = "") -> None:
         self.file, self.key, self.value, self.rule, self.hint = str(file), key, value, rule, hint

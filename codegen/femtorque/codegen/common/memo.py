@@ -11,7 +11,7 @@ Result = TypeVar("Result")
 
 def remembered(function: Callable[Concatenate[Subject, Rest], Result]) -> Callable[Concatenate[Subject, Rest], Result]:
     """Return `function` with a memo of its results. The memo lives in the function's first argument, with one result
-    for each tuple of further, hashable arguments. This is for frozen dataclasses, whose arrays cannot be keys of a
+    for each tuple of further, hashable arguments. The memo is for frozen dataclasses, whose arrays cannot be keys of a
     cache. `dataclasses.replace` makes a new object without results. All callers share a result, so nobody may change
     it. Errors are not stored.
     """

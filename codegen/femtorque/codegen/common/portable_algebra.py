@@ -1,8 +1,8 @@
 """Linear equations, least squares, rank and eigenvectors of small matrices, with the same last bit on every processor.
 
-LAPACK's sums depend on the processor (vectors.py). These textbook methods (Golub and Van Loan, Matrix Computations)
-have sums in one order. They are Gauss with row pivots, Gram-Schmidt done twice (as exact as Householder), and Jacobi's
-rotations.
+LAPACK's sums depend on the processor (vectors.py). The methods here have sums in one fixed order. The methods are Gauss
+with row pivots, Gram-Schmidt done twice (as exact as Householder), and Jacobi's rotations (Golub and Van Loan, Matrix
+Computations).
 """
 
 import math

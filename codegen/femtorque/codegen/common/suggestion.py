@@ -11,7 +11,7 @@ _SHORT.maxlevel = 3
 
 
 class Shown(str):
-    """Text in place of a value that is too long or too deep. Its repr is the text."""
+    """A text, which is its own repr, in place of a value that is too long or too deep."""
 
     def __repr__(self) -> str:
         return str(self)

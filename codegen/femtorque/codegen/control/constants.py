@@ -236,9 +236,9 @@ def start_tolerance(joint: Joint) -> float:
 
 
 def fine_digits(mechanism: Mechanism) -> int:
-    """Return how many more binary digits fine encoder positions have than positions on the wire. It is the largest
-    number with which every joint's travel per count fits 32 bits. A joint with N counts per turn then has an error of
-    at most N 2^-(33 + digits) turn per turn. Raise BadInput if one count is half a turn or more.
+    """Return how many more binary digits fine encoder positions have than positions on the wire. With this largest
+    number every joint's travel per count still fits 32 bits. A joint with N counts per turn then has an error of at
+    most N 2^-(33 + digits) turn per turn. Raise BadInput if one count is half a turn or more.
     """
     most = FINE_MOST
     for joint in mechanism.streamed:

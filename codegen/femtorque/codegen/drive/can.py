@@ -75,7 +75,7 @@ def _classic_bits(frame: Frame) -> Bits:
 
 
 def _fd_bits(frame: Frame) -> Bits:
-    """Return the bits of a frame of CAN FD. Its data phase ends with the check sum, which has fixed stuffed bits."""
+    """Return the bits of a frame of CAN FD. The data phase ends with the check sum, which has fixed stuffed bits."""
     head = _fd_head(frame)
     body = [0] + _number(FD_SIZES.index(len(frame.data)), 4)  # ESI
     body += _number(int.from_bytes(frame.data, "big"), 8 * len(frame.data))

@@ -268,8 +268,11 @@ _TRIP_MV = (60, 68, 76, 86, 97, 109, 123, 138, 155, 175, 197, 222, 250, 282, 317
 
 
 def _gate_driver(board: Board) -> GateDriver | None:
-    """Return the control registers of the DRV8301. They set six PWM inputs, latched shutdown at the next lower trip
-    voltage, 1.7 A gate current, and the amplifier's gain."""
+    """Return the control registers of the DRV8301.
+
+    The registers select six PWM inputs, latched shutdown at the next lower trip voltage, 1.7 A gate current, and the
+    amplifier's gain.
+    """
     driver = board.gate_driver
     if driver is None:
         return None

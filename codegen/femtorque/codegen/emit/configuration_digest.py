@@ -1,7 +1,7 @@
-"""The identity of a configuration: SHA-256 over everything that decides the chip's results. It covers the canonical
-mechanism, all emitted sources, the hand-written firmware without unused families of drives, the build flags, the
-compiler, and the version in ABOUT. The emitted sources include board, gains, templates and message table. The first two
-bytes of the digest are the tag of every frame.
+"""The identity of a configuration: SHA-256 over everything that decides the chip's results. The digest covers the
+canonical mechanism, all emitted sources, the hand-written firmware without unused families of drives, the build flags,
+the compiler, and the version in ABOUT. The emitted sources include board, gains, templates and message table. The first
+two bytes of the digest are the tag of every frame.
 """
 
 import hashlib

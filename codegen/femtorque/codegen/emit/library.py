@@ -71,7 +71,7 @@ def render(mechanism: Mechanism, sources: dict[str, str], version: str) -> dict[
 
 
 def _platformio(context: Context) -> str:
-    """Return library.json. Its flags forbid to contract a product and a sum into one operation."""
+    """Return library.json. The compiler's flags there forbid to contract a product and a sum into one operation."""
     examples = [("plain_loop", "c"), ("simplefoc", "ino")][:2 if context.instant else 1]
     said = {
         "name": context.name,

@@ -51,8 +51,8 @@ class PwmTimer:
 @dataclass(frozen=True)
 class Drive:
     """One joint's drive: compare value = neutral + span * x, where x is the duty or the duty's magnitude. opposite:
-    'timer, index' of the second half bridge. Its compare value is 2 neutral less the first compare value. looped: true
-    if a current loop drives the joint; duties are then currents.
+    'timer, index' of the second half bridge. The second bridge's compare value is 2 neutral less the first compare
+    value. looped: true if a current loop drives the joint; duties are then currents.
     """
 
     kind: Literal["FT_NO_STAGE", "FT_SIGN_MAGNITUDE", "FT_ANTIPHASE", "FT_HALF_BRIDGES"]

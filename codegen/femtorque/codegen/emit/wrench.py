@@ -1,6 +1,6 @@
 """Emitted C of the joint torques against an external wrench: ft_wrench.h and ft_wrench.c, for any scheme. The C is a
-loop over a table, along the path from the link to the ground. It is separate from the step, so the step costs no more.
-Every body frame is turned so that its joint moves about or along z.
+loop over a table, along the path from the link to the ground. The C is separate from the step, so the step costs no
+more. Every body frame is turned so that its joint moves about or along z.
 """
 
 from dataclasses import dataclass

@@ -206,7 +206,10 @@ class Link:
 
 @dataclass(frozen=True)
 class Mimic:
-    """A joint that follows `joint`. Its position is ratio times the leader's position plus offset. offset: rad or m."""
+    """A joint that follows `joint`.
+
+    The follower's position is ratio times the leader's position plus offset. offset: rad or m.
+    """
 
     joint: str
     ratio: float = 1.0
@@ -464,8 +467,9 @@ class Mechanism:
         return next(mode for mode in self.modes if mode.name == name)
 
     def in_mode(self, name: str | None = None) -> Mechanism:
-        """Return the mechanism in one mode, by default the first. It has only the loops and payloads of this mode, and
-        the mode's passive joints are not actuated. `modes` then holds this mode, or nothing if the file has no modes.
+        """Return the mechanism in one mode, by default the first. The result has only the loops and payloads of this
+        mode, and the mode's passive joints are not actuated. `modes` then holds this mode, or nothing if the file has
+        no modes.
         """
         if not self.modes:
             return self

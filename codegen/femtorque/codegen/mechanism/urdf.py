@@ -1,5 +1,5 @@
 """URDF links and joints as tables of a mechanism file. The reader first checks names, numbers, inertias, types of
-joints and the single root. It ignores visuals. The root link is the ground.
+joints and the single root. Visuals are ignored. The root link is the ground.
 """
 
 from __future__ import annotations
@@ -275,7 +275,7 @@ def _mass(link: ET.Element) -> float:
 
 
 def _link(link: ET.Element, names: dict[str, str]) -> dict[str, Any]:
-    """Return the table of a link. Its inertia is turned from the inertial frame into the link's axes."""
+    """Return the table of a link. The inertia is turned from the inertial frame into the link's axes."""
     table: dict[str, Any] = {"name": names[str(link.get("name"))], "mass": _mass(link)}
     if (inertial := link.find("inertial")) is not None:
         origin, inertia = _child(inertial, "origin"), _child(inertial, "inertia")

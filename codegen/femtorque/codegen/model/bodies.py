@@ -24,8 +24,8 @@ GROUND = -1  # parent index of bodies that hang on the ground
 class Body:
     """One moving body and its joint. R0 (3, 3), p0 (3,): joint frame at position zero, in the parent body's frame (on
     the ground: global). The body frame is this joint frame rotated by q about `axis` (revolute) or shifted by q along
-    it (prismatic). com (3,): centre of gravity of the body. inertia (3, 3): inertia of the body about com. Both are in
-    the body frame."""
+    it (prismatic). com (3,): centre of gravity of the body. inertia (3, 3): inertia of the body about com. com and
+    inertia are in the body frame."""
 
     joint: Joint
     parent: int

@@ -49,7 +49,10 @@ class DrivenFriction:
         return self.dry(np.zeros_like(tau), tau)
 
     def torque(self, qd: Array, tau: Array) -> Array:
-        """Return the torque (..., n) that overcomes friction. It is 0 at rest, where friction is undetermined."""
+        """Return the torque (..., n) that overcomes friction.
+
+        The torque is 0 at rest, where friction is undetermined.
+        """
         return self.viscous * qd + np.sign(qd) * self.dry(qd, tau)
 
 

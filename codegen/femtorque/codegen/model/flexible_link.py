@@ -164,8 +164,9 @@ class ModalLink:
         section 8). linear, kg/m, and square, kg/m^2, belong to deflections y, z of the tip that move around the axis:
         linear (w_y y + w_z z) j - square j^2 / 2, with j = y z' - z y' + w_x (y^2 + z^2). shorter, kg/m^2, belongs to a
         transverse acceleration a, because the mass moves by less than y, z: + shorter (a_y y + a_z z) (y^2 + z^2). In
-        units of length, a force at the tip bends the beam by f = (3 x^2 - x^3) / 2. It moves the tip inwards by half of
-        g = int f'^2, and back by int f'^3 / 6. The second number of each pair is the integral over the beam's mass."""
+        units of length, a force at the tip bends the beam by f = (3 x^2 - x^3) / 2. The force moves the tip inwards by
+        half of g = int f'^2, and back by int f'^3 / 6. The second number of each pair is the integral over the beam's
+        mass."""
         l, own = self.length, self.mass
         return ((4.0 / 5.0 * mass + 71.0 / 420.0 * own) / l, (12.0 / 25.0 * mass + 71.0 / 770.0 * own) / (l * l),
                 (9.0 / 35.0 * mass + 9.0 / 128.0 * own) / (l * l))

@@ -223,7 +223,8 @@ class Assembly:
     def reach(self, wanted: ArrayLike) -> Array:
         """Return poses (P, n) with the independent joints at `wanted` (P, mobility), or as near as possible.
 
-        A straight line leads from the assembled pose to each target. It ends before it comes near a singular pose.
+        A straight line leads from the assembled pose to each target. The line ends before it comes near a singular
+        pose.
         """
         free, bound, wanted = list(self.independent), list(self.dependent), np.atleast_2d(np.asarray(wanted, float))
         q = np.tile(self.start, (len(wanted), 1))

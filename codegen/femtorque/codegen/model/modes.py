@@ -145,7 +145,7 @@ def ramp(mechanism: Mechanism, mode: str) -> int:
 def shares(mechanism: Mechanism, modes: tuple[tuple[float, str], ...], ticks: int) -> Array:
     """Return the share of the cuts' forces (ticks,) in every tick.
 
-    It rises from 0 after the beginning of a mode, and falls to 0 before the next mode.
+    The share rises from 0 after the beginning of a mode, and falls to 0 before the next mode.
     """
     share = np.ones(ticks)
     for part in stretches(mechanism, modes, ticks):

@@ -301,9 +301,8 @@ class Dynamics:
                             - beside * dot(by, accelerations)[..., None])
 
     def _moment(self, i: int, here: Moving, first: Array) -> Array:
-        """Return the first moment (..., 3) of a tip's load about the tip, in the tip's frame.
-
-        It is zero if a part beyond the tip bends.
+        """Return the first moment (..., 3) of a tip's load about the tip, in the tip's frame. The result is zero if a
+        part beyond the tip bends.
         """
         moment = rotate_back(here.R, first)
         return moment if self.tree.stiff_beyond(i) else moment * [1.0, 0.0, 0.0]
@@ -311,8 +310,8 @@ class Dynamics:
     def _curved(self, i: int, root: Moving, x: ModalMotion, mass: float, moment: Array) -> Array:
         """Return forces (..., T) of third order in the Lagrangian on the tip's coordinates (THEORY.md section 8).
 
-        They belong to a deflection that moves around the link's axis, and to velocities in `_beside`. mass, moment
-        (..., 3): mass, kg, and first moment about the tip, kg m, of the tip's load, in the tip's frame.
+        The forces are due to a deflection that moves around the link's axis, and to velocities in `_beside`. mass,
+        moment (..., 3): mass, kg, and first moment about the tip, kg m, of the tip's load, in the tip's frame.
         """
         link = self.tree.pieces[i].tip
         at, velocity = (self._bend(i, part @ self.phi.T) for part in (x.xi, x.xi_velocities))

@@ -71,8 +71,8 @@ def newmark(du: Array, v: Array, a: Array, dt: float, beta: float, gamma: float)
 def nodal_increments(model: Model, old: Pose, u: Array) -> tuple[Array, Array]:
     """Return the increments of the centre-of-gravity nodes, both (n, 3), without differences of positions.
 
-    They are the shift in global axes, m, and the rotation vector in link axes, rad. The link axes before and after the
-    rotation give the same vector.
+    The increments are the shift in global axes, m, and the rotation vector in link axes, rad. The link axes before and
+    after the rotation give the same vector.
     """
     shift, r = node_increments(model, old, u)
     size = np.linalg.norm(r, axis=1)

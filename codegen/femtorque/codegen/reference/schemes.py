@@ -47,7 +47,7 @@ def exact(model: Model, motion: Motion, t: ArrayLike) -> Array:
 
 
 def _near(model: Model, motion: Motion) -> dict[str, float] | None:
-    """Return the pose from which a mode's loops are closed. It has the positions at which a motion enters the mode."""
+    """Return the pose from which a mode's loops are closed, with the positions at which a motion enters the mode."""
     if not isinstance(motion, Later):
         return None
     q = np.asarray(motion.at(np.array([0.0]))[0], float)[0]

@@ -5,16 +5,16 @@ The frames' sines are exact, from integer positions. The previous tick has predi
 and the residual corrects these positions. Single precision gives the residual to 1e-7 of the mechanism's size.
 Positions enter only through sines and cosines.
 
-Plane rotations (Givens) make [J_d | J_i | r] triangular. They need no search for pivots, so the code is the same in
-every pose. A diagonal entry is the distance of a column from the columns before it, and vanishes only at singular
-poses. Back-substitution gives the correction x = -J_d^-1 r and G = -J_d^-1 J_i. G gives the dependent joints'
+Plane rotations (Givens) make [J_d | J_i | r] triangular. The rotations need no search for pivots, so the code is the
+same in every pose. A diagonal entry is the distance of a column from the columns before it, and vanishes only at
+singular poses. Back-substitution gives the correction x = -J_d^-1 r and G = -J_d^-1 J_i. G gives the dependent joints'
 velocities. G' carries the dependent joints' torques to the independent joints: tau_i + G' tau_d equals tau_i + J_ci'
 lambda, where lambda makes every dependent row zero.
 
-With the velocities, the anchors are carried inwards once more. This gives their accelerations at constant joint
-velocities, b = dJ_c/dt qd. These rotations and back-substitution also give qdd_d = G qdd_i - J_d^-1 b. All velocities
-and accelerations are therefore products and sums of the independent joints' velocities and accelerations. Differences
-of rounded positions or increments would have errors of 1e-7 / dt^2 and 1e-7 qd / dt.
+With the velocities, the anchors are carried inwards once more. The result is the anchors' acceleration at constant
+joint velocities, b = dJ_c/dt qd. These rotations and back-substitution also give qdd_d = G qdd_i - J_d^-1 b. All
+velocities and accelerations are therefore products and sums of the independent joints' velocities and accelerations.
+Differences of rounded positions or increments would have errors of 1e-7 / dt^2 and 1e-7 qd / dt.
 """
 
 from __future__ import annotations

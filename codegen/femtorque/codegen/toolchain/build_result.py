@@ -27,7 +27,7 @@ class BuildResult:
 
 
 def record(out: Path, result: BuildResult) -> None:
-    """Write build.json. It contains no path and no date, so equal inputs give equal bytes."""
+    """Write build.json. The file contains no path and no date, so equal inputs give equal bytes."""
     fields = {k: v for k, v in asdict(result).items() if k not in ("elf", "image")}
     text = json.dumps(fields | _hashes(out), indent=2)
     place(out / "build.json", (text + "\n").encode())

@@ -1,6 +1,6 @@
 """Report of `femtorque check` on a mechanism: data, as tables and as plain data, and warnings. The reader refuses a
-file that cannot be right. This module warns of probable mistakes. It refuses gains that make the sampled loop unstable,
-and mechanisms that cannot be emitted.
+file that cannot be right. This module warns of probable mistakes. This module also refuses gains that make the sampled
+loop unstable, and mechanisms that cannot be emitted.
 """
 
 import math

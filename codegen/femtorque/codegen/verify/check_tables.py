@@ -59,7 +59,7 @@ def _heading(report: Report) -> Text:
 
 
 def _table(title: str, *columns: str) -> Table:
-    """Return a table. Its first column identifies a row, so a narrow terminal folds only the other columns."""
+    """Return a table whose first column identifies a row. A narrow terminal folds only the other columns."""
     table = Table(title=f"\n{title}" if title else None, title_justify="left", box=SIMPLE_HEAD, show_edge=False,
                   pad_edge=False, collapse_padding=True)
     for k, column in enumerate(columns):

@@ -1,8 +1,8 @@
-"""Search for a number of the emitted C: places of the number, and parameters of the file in it. There are four kinds of
-numbers. A number may be one parameter of a link, possibly times a plain factor. It may be a product or quotient of two
-parameters, which is reported. It may be part of a template, the same for every mechanism. Any other number is a sum of
-several parameters, and the number's place names their links. Literals have 14 digits, so an equal number is the same
-literal.
+"""Search for a number of the emitted C: places of the number, and parameters of the file in it. Numbers are of four
+kinds. Some numbers are one parameter of a link, possibly times a plain factor. Some are a product or quotient of two
+parameters, and reported as one. Some belong to a template, and are the same for every mechanism. Any other number is a
+sum of several parameters, and the number's place names the links of these parameters. Literals have 14 digits, so an
+equal number is the same literal.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The feed-forward torques of a whole motion, for `femtorque torque`.
 
-They come from the float64 reference, from the emitted C on this machine, or from the image's code in the emulated chip.
-The caller passes the last two as a function: `CompiledStep.torque` of femtorque.codegen.toolchain.step_library, or
-`torque` of femtorque.hil.cost.chip_step. The caller also passes the torque against an external wrench: `torque` of
-femtorque.codegen.toolchain.wrench_library or of femtorque.hil.cost.chip_wrench.
+The torques come from the float64 reference, from the emitted C on this machine, or from the image's code in the
+emulated chip. The caller passes the last two as a function: `CompiledStep.torque` of
+femtorque.codegen.toolchain.step_library, or `torque` of femtorque.hil.cost.chip_step. The caller also passes the torque
+against an external wrench: `torque` of femtorque.codegen.toolchain.wrench_library or of femtorque.hil.cost.chip_wrench.
 """
 
 import csv

@@ -1,15 +1,15 @@
 """Verification of the emitted C of one mechanism against the theory, over whole motions.
 
-Every motion, random or the user's, is played through
+The torques of every motion, random or the user's, are computed in four ways:
 
-    rnea            Newton-Euler by Pinocchio, or by our own reference where Pinocchio is not installed;
-    reference       the incremental scheme in the paper's matrix form, float64;
-    discretisation  the scheme in the form that is emitted, written plainly, float64;
-    C               the emitted C in float64 and in float32 on this computer, and in float32 on the emulated chip;
+    rnea            Newton-Euler by Pinocchio, or by this project's reference if Pinocchio is not installed
+    reference       the incremental scheme in the paper's matrix form, float64
+    discretisation  the emitted form of the scheme, without optimisation, float64
+    C               the emitted C in float64 and in float32 on this computer, and in float32 on the emulated chip
 
-and each is compared with the one that it must agree with (`COMPARISONS`). The scheme's errors are second order in the
-tick, and the motion decides their size. They are judged on random motions of a stated size. The C's errors are judged
-on every motion.
+`COMPARISONS` lists the pairs that must agree. The scheme's errors are of second order in the tick, and the motion
+decides their size. These errors are judged on random motions of a stated size. The C's errors are judged on every
+motion.
 """
 
 from collections.abc import Callable, Sequence
@@ -109,9 +109,7 @@ class Comparison:
 
 
 def scheme_bound(rate_hz: float) -> float:
-    """Return the bound as a share of the peak.
-
-    It is 1e-5 at 1 kHz and above, and grows with the square of a longer tick.
+    """Return the bound as a share of the peak: 1e-5 at 1 kHz and above, and more with the square of a longer tick.
     """
     return SCHEME * max(1.0, SCHEME_HZ / rate_hz) ** 2
 

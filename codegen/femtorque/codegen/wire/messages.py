@@ -98,7 +98,7 @@ class Command(Payload, type=3, to="board"):
 
 @dataclass(frozen=True)
 class Home(Payload, type=4, to="board"):
-    """Set the present position of the joints, which are then homed. This is possible only while DISARMED."""
+    """Set the present position of the joints, which are then homed. HOME is possible only while DISARMED."""
 
     token: int = wire("u8", "as in COMMAND")
     position: Sequence[int] = wire("i64", "as in KNOT", J)
@@ -154,7 +154,7 @@ class Probe(Payload, type=10, to="board"):
 
 @dataclass(frozen=True)
 class Gains(Payload, type=11, to="board"):
-    """Overlay one joint's gains, within the file's bounds. This is possible while DISARMED or in HOLD."""
+    """Overlay one joint's gains, within the file's bounds. GAINS is possible while DISARMED or in HOLD."""
 
     token: int = wire("u8", "as in COMMAND")
     joint: int = wire("u8", "its number")
@@ -196,7 +196,7 @@ class Follow(Payload, type=14, to="board"):
 class Target(Payload, type=15, to="board"):
     """One target in FOLLOW, without sequence.
 
-    The board counts late, stale and non-finite targets. These are no faults.
+    The board counts late, stale and non-finite targets, but does not treat them as faults.
     """
 
     flags: int = wire("u8", "bit 0 END: last target, at which the motion rests; bit 1 RATES: rates are valid")

@@ -1,6 +1,6 @@
 """Positions as integers: binary fractions of a turn, whose sums are exact (THEORY.md section 6).
 
-On the wire a position is an int64 in units of 2^-32 turn (revolute, continuous) or 2^-28 m (prismatic). Its upper half
+On the wire a position is an int64 in units of 2^-32 turn (revolute, continuous) or 2^-28 m (prismatic). The upper half
 counts whole turns. The control tick computes with the lower half, an int32 within half a turn. The build in double
 precision has an int64 with 32 more binary digits instead.
 """

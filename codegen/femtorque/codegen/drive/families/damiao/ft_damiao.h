@@ -1,6 +1,6 @@
-/* Damiao's drives. They take the command of the MIT mode. A reply reports the
- * error, and whether the drive is enabled. Registers can be read. A drive sends
- * only answers to frames. */
+/* Damiao's drives. A drive takes the command of the MIT mode. A reply reports
+ * the error, and whether the drive is enabled. Registers can be read. A drive
+ * sends only answers to frames. */
 #ifndef FT_DAMIAO_H
 #define FT_DAMIAO_H
 

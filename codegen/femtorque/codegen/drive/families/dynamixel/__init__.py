@@ -1,8 +1,8 @@
 """Dynamixel X servos on one half-duplex wire: in current mode, or in PWM mode without a current sensor.
 
-XL330 and XC330 are left out. Their bus watchdog latches, and does not stop the motor in current mode. ROBOTIS has
-reproduced this with all its servos of that size (forum.robotis.com, thread 4814, XC330, firmware 51). These servos
-report the current of the supply, not of the motor (Rhoban/bam #14).
+XL330 and XC330 are left out. The bus watchdog of these servos latches, and does not stop the motor in current mode.
+ROBOTIS has reproduced this with all its servos of that size (forum.robotis.com, thread 4814, XC330, firmware 51). These
+servos report the current of the supply, not of the motor (Rhoban/bam #14).
 
 Stall torque and current, speed without load, gear, model number, current limit and its step: ROBOTIS' e-manual, at the
 voltage of the row. Torque per ampere at the output is stall torque by stall current; R is voltage by stall current.

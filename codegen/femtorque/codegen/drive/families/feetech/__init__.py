@@ -1,7 +1,7 @@
 """Feetech's STS servos on one half-duplex wire in PWM mode.
 
 Sources: Rhoban/bam params/feetech_sts3215_*/m1.json, and data sheets of maker and sellers. C001: 19.5 kg cm, 52 rpm at
-7.4 V. C018: 30 kg cm, 45 rpm at 12 V. Both have gears of 1:345.
+7.4 V. C018: 30 kg cm, 45 rpm at 12 V. Both servos have gears of 1:345.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""The end of the mini-cheetah's reply, which later firmware has: its supply."""
+"""The end of the reply of later mini-cheetah firmware: the supply."""
 
 from femtorque.codegen.drive import mit
 from femtorque.codegen.drive.fields import Field, Layout

@@ -3,15 +3,15 @@
 
 #include "ft_mit.h" /* ft_mit_... */
 
-#define LEAST 6u /* bytes of a reply: more came with later firmware */
-#define RELEASE_TICKS 8u /* between commands of nothing */
+#define LEAST 6u /* bytes of a reply; later firmware sends more */
+#define RELEASE_TICKS 8u /* between commands without torque */
 
 void ft_mini_cheetah_enable(ft_frame *f, const ft_drive_config *c)
 {
     ft_mit_special(f, c, FT_MIT_ENTER);
 }
 
-/* They know nothing but leaving their mode to clear errors too. */
+/* Disable the drive. Errors are cleared only by leaving the MIT mode, too. */
 void ft_mini_cheetah_disable(ft_frame *f, const ft_drive_config *c,
                              bool clear)
 {
@@ -25,7 +25,8 @@ void ft_mini_cheetah_command(ft_frame *f, const ft_drive_config *c,
     ft_mit_command(f, c, t, carried);
 }
 
-/* Several may answer with one id: the first byte says which one. */
+/* Take in a frame from this drive. Several drives may answer with one id, so
+ * the first byte names the drive. */
 ft_drive_heard ft_mini_cheetah_hear(const ft_frame *f,
                                     const ft_drive_config *c,
                                     ft_drive_said *said)
@@ -39,8 +40,9 @@ ft_drive_heard ft_mini_cheetah_hear(const ft_frame *f,
     return FT_HEARD_STATE;
 }
 
-/* Early firmware stops commutating without commands, and leaves its mode only
- * with little current, which it measures while it commutates. */
+/* Send a command without torque in some ticks. Early firmware leaves its mode
+ * only at a small current, measures the current only while it commutates, and
+ * commutates only with commands. */
 void ft_mini_cheetah_release(ft_frame *f, const ft_drive_config *c,
                              uint32_t tick)
 {

@@ -1,6 +1,6 @@
 /* Drives with the mini-cheetah's firmware. A drive answers each frame that it
- * is sent, and sends nothing by itself. It does not report if it is enabled,
- * its settings or its errors. */
+ * is sent, and sends nothing by itself. A drive reports neither settings nor
+ * errors, nor whether it is enabled. */
 #ifndef FT_MINI_CHEETAH_H
 #define FT_MINI_CHEETAH_H
 

@@ -1,6 +1,6 @@
 """Configuration of a moteus, which no register reports: docs/reference/configuration.md of mjbots/moteus.
 
-`conf enumerate` prints the lines. It prints the values in force, stored or not.
+`conf enumerate` prints the lines. The printed values are in force, stored or not.
 """
 
 import math

@@ -67,7 +67,7 @@ def command(drive: DriveType, id: int, target: Target, fd: bool = True, watchdog
 
 
 def stop(id: int) -> Frame:
-    """Return the command that stops a drive. It also ends faults and time-outs."""
+    """Return the command that stops a drive, and ends faults and time-outs."""
     return to(id, bytes([0x01, 0x00, STOPPED]) + REPORTED)
 
 

@@ -1,6 +1,6 @@
 /* ODrive's drives by CANSimple. A drive takes torques. In every tick the board
- * asks for its position by a remote frame. Heartbeats come unasked. They report
- * the drive's errors, and whether the drive is in closed loop. */
+ * asks for its position by a remote frame. Heartbeats come unasked. A heartbeat
+ * reports the drive's errors, and whether the drive is in closed loop. */
 #ifndef FT_ODRIVE_CAN_H
 #define FT_ODRIVE_CAN_H
 
