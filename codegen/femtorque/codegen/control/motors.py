@@ -1,8 +1,11 @@
 """Torques of a mechanism's motors at its joints, at rest and in motion. Plans, the check before streaming, FOLLOW and
-the board take their limits from this module. |tau| <= min(effort, stall - fall qd sgn(tau)) effort is the least of
-limits.effort, the stall torque, the current loop's range and the drive's torque. The second bound is a line: the steady
-state of the motor's voltage equation, with stall = K N V / R and fall = (K N)^2 / R. V is the share of the supply that
-bridge, current loop or servo can use. A drive with unknown internals has no line.
+the board take their limits from this module.
+
+    |tau| <= min(effort, stall - fall qd sgn(tau))
+
+effort is the least of limits.effort, the stall torque, the current loop's range and the drive's torque. The second
+bound is a line: the steady state of the motor's voltage equation, with stall = K N V / R and fall = (K N)^2 / R. V is
+the share of the supply that bridge, current loop or servo can use. A drive with unknown internals has no line.
 """
 
 from __future__ import annotations

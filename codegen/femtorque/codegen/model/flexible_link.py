@@ -5,14 +5,22 @@ shear stiffness the link is a Timoshenko beam, without a shear stiffness an Eule
 consistent mass matrix give M and K of the nodes' deflections and slopes, two per node. With shear, a slope is the
 rotation of the section, and dy/dx exceeds this rotation by the shear strain. A clamp holds the section, and the tip's
 frame turns with the last section. Damping is proportional to the rate of strain, C = damping K. The eigenvectors of K
-against M therefore make M, C and K diagonal. The matrix A = M / (beta dt^2) + gamma C / (beta dt) + K, beta = 1/4,
-gamma = 1/2, becomes diagonal too, so a tick needs one multiplication per mode. A beam of E elements has 2 E modes per
-plane of bending. Both planes have the same shapes, scaled to unit modal mass, and differ only in stiffness. With shear
-this requires the same EI / GA_s in both planes. The dynamics also needs integrals of the shapes phi_i over the mass,
-beta_i = <phi_i> and gamma_i = <x phi_i>, and deflection and slope at the tip. Deflections are across the link. The beam
-keeps its length, so bending by w moves its points towards the root by u(x) = 1/2 integral of w'^2 from 0 to x. Tension,
-weight along the link and turning do work on u, by three constant matrices (`Shortening`). The section's own rotary
-inertia turns with the hub.
+against M therefore make M, C and K diagonal. The matrix
+
+    A = M / (beta dt^2) + gamma C / (beta dt) + K,      beta = 1/4, gamma = 1/2
+
+becomes diagonal too, so a tick needs one multiplication per mode. A beam of E elements has 2 E modes per plane of
+bending. Both planes have the same shapes, scaled to unit modal mass, and differ only in stiffness. With shear this
+requires the same EI / GA_s in both planes.
+
+The dynamics also needs integrals of the shapes phi_i over the mass, beta_i = <phi_i> and gamma_i = <x phi_i>, and
+deflection and slope at the tip. Deflections are across the link. The beam keeps its length, so bending by w moves its
+points towards the root by
+
+    u(x) = 1/2 integral of w'^2 from 0 to x.
+
+Tension, weight along the link and turning do work on u, by three constant matrices (`Shortening`). The section's own
+rotary inertia turns with the hub.
 """
 
 from __future__ import annotations
