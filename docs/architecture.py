@@ -107,7 +107,7 @@ def places(rooms: Uses) -> dict[str, tuple[float, float]]:
 
 
 def _below(name: str, rooms: Uses, at: dict[str, tuple[float, float]]) -> float:
-    """Return the mean place of the rooms that a room uses in its house, which is the best place of this room."""
+    """Return the mean place of all used rooms in the same house, which is the best place for a room."""
     own = [at[other][0] for other in sorted(rooms[name]) if other in at and house(other) == house(name)]
     return sum(own) / len(own) if own else 0.0
 

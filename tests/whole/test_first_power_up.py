@@ -127,7 +127,7 @@ def at(tmp_path, monkeypatch, capfd) -> Iterator[At]:
         plugged.__exit__(None, None, None)
 
 
-# By number, steps with a result that another test shows.
+# Step numbers with the tests of other files that show the results.
 ELSEWHERE = {
     5: "firmware/test_bus.py::test_that_foreign_frames_are_nobodys_and_counted",
     6: "firmware/test_cutoff.py::test_that_the_supply_comes_after_its_time_from_the_start_on_and_only_then_is_armed",

@@ -45,7 +45,7 @@ def wheel(tmp_path_factory) -> Path:
 
 
 def _held(path: Path) -> str:
-    """Return the name in the wheel of a file of the checkout. codegen/femtorque/codegen/x goes into
+    """Return the wheel's name of a file of the checkout. For example, codegen/femtorque/codegen/x goes into
     femtorque/codegen."""
     parts = path.parts[1:] if path.parts[1] == "femtorque" else path.parts
     return "/".join(parts if parts[0] == "femtorque" else ("femtorque", *parts))

@@ -23,7 +23,7 @@ from femtorque.host.record import Log
 from femtorque.host.stream import Interrupts, Outcome, Preflight, Progress, check_start, examine, stream
 
 SPEEDS = (0.001, 100.0)  # factors on a motion's speed
-APPROACH = 0.1  # of the velocity limits, on the way to a motion's start
+APPROACH = 0.1  # share of the velocity limits in an approach
 
 
 class Board:

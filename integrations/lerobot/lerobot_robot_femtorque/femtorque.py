@@ -25,7 +25,7 @@ class Femtorque(Attached, Robot):
     name = "femtorque"
 
     def __init__(self, config: FemtorqueConfig) -> None:
-        self._board: Board | None = None  # first: the base class's destructor reads is_connected
+        self._board: Board | None = None  # set before super(): the base class's destructor reads is_connected
         super().__init__(config)
         self.config = config
         self._mechanism = Mechanism.load(config.mechanism)

@@ -22,7 +22,7 @@ class FemtorqueLeader(Attached, Teleoperator):
     name = "femtorque_leader"
 
     def __init__(self, config: FemtorqueLeaderConfig) -> None:
-        self._board: Board | None = None  # first: the base class's destructor reads is_connected
+        self._board: Board | None = None  # set before super(): the base class's destructor reads is_connected
         super().__init__(config)
         self.config = config
         self._mechanism = Mechanism.load(config.mechanism)

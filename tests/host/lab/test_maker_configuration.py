@@ -13,7 +13,7 @@ from femtorque.host.lab import maker_configuration
 from femtorque.host.lab.bringup import Finding
 from tests.support.bus_arm import described, file_of
 
-Told = dict[int, dict[str, str]]  # values by name, by the number of the drive
+Told = dict[int, dict[str, str]]  # for each drive number, values by name
 
 
 @pytest.fixture(scope="module")

@@ -93,7 +93,7 @@ class RomLoader:
     # -- getting in touch ---------------------------------------------------
 
     def awake(self) -> bool:
-        """Return True if only a freshly started loader answers. The one sent byte is ignored by a running board."""
+        """Return True if only a freshly started loader answers. A running board ignores the sent byte."""
         self._drain()
         self._device.write(bytes([SYNC]))
         answer = self._read(1, ANSWER_S)

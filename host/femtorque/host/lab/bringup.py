@@ -66,7 +66,7 @@ class Finding:
 
     joint: str
     problem: str
-    torque: float  # at the first motion, N m or N; 0: no motion
+    torque: float  # torque at the first motion, N m or N; 0: no motion
     ratio: float | None  # counted over announced motion by hand; None: unknown
     values: Mapping[str, Mapping[str, float | str]]
     unknown: str = ""
@@ -105,7 +105,7 @@ class Look:
     probed: Probed | None = None
 
 
-Hand = Callable[[Joint, float], None]  # asks the user to turn a joint by an angle; returns afterwards
+Hand = Callable[[Joint, float], None]  # asks the user to turn a joint by an angle, and returns afterwards
 Place = Callable[[Joint], None]  # asks the user to put a joint at its start
 
 

@@ -250,7 +250,7 @@ class Following:
                 self.session.command("STOP")
         except Exception:
             if kind is None:
-                raise  # else the error inside the context is raised
+                raise  # otherwise the error inside the context is raised
         finally:
             self.session.sender = None
 

@@ -162,7 +162,7 @@ def _banded(problem: Problem, start: Array, at_start: Array, end: Array, at_end:
     size = np.abs(np.concatenate([left, right], axis=2)).max(axis=2)[..., None]
     left, right = left / size, right / size
 
-    # equation e of interval t is row first + t 2n + e, in the columns of instants t and t + 1
+    # equation e of interval t has row first + 2n t + e, and columns of instants t and t + 1
     below, above = first + two - 1, 2 * two - first - 1
     bands = np.zeros((_bands(two), T * two))
     value = np.zeros(T * two)

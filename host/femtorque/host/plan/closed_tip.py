@@ -24,7 +24,7 @@ class ClosedTip(Tip):
         self.chain = list(space.assembly.independent)
 
     def solve(self, goal: Goal, near: ArrayLike, starts: int = STARTS) -> Array:
-        """Return a pose (n,) as Tip.solve does. The independent joints reach it on a straight line. Also raises
+        """Return a pose (n,) as Tip.solve does. The independent joints reach the pose on a straight line. Also raises
         Refused, with the condition number, if the tip or the loops become singular."""
         return super().solve(goal, near, min(starts, STARTS))
 

@@ -29,7 +29,7 @@ Array = NDArray[np.float64]
 Left = Callable[[Array, Array, Array, Array], tuple[Array, Array]]
 
 ROUNDS = 30  # Newton rounds of a time step; three to five are usual
-SOLVED = 1e-6  # of the accelerations, plus rad/s^2
+SOLVED = 1e-6  # tolerance: share of the accelerations, plus rad/s^2
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 
 SEGMENTS, FINER = 24, 48  # segments of the correcting chain, and of the chain for the residual
 NOTHING = 2e-6  # rad: smaller errors are not corrected
-ROUNDS = 3  # in a slew of 60 degrees the error falls from 5 mrad to 60 and 2 urad
+ROUNDS = 3  # rounds; a slew of 60 degrees has errors of 5 mrad, 60 urad and 2 urad
 WORSE = 0.5  # share of the error: a round that leaves more is the last round
 MARGIN = 0.1  # s beyond pre- and post-actuation, for the solution's end effects
 AFTER = 0.6  # s after the motion, for the remaining swing

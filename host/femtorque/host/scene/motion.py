@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 FRAMES_A_SECOND = 60.0
 MOST_VALUES = 60_000  # numbers of a motion on a page: about half a megabyte
 FEWEST = 120  # samples
-DRAWN = 0.08  # of its length: largest drawn deflection of a flexible link's tip
+DRAWN = 0.08  # largest drawn deflection of a flexible link's tip, over the link's length
 LARGER = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # factors for drawn deflections
 
 

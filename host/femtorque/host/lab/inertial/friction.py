@@ -31,7 +31,7 @@ VELOCITIES = 60  # number of trial velocities
 SLOWEST, FASTEST = 2.0, 0.5  # bounds of v_s: factors on a joint's slowest and fastest velocity
 WAYS: tuple[tuple[str, ...], ...] = (("stribeck",), ("load",), ("stribeck", "load"))
 LEVEL = 0.05  # probability of a false finding
-ROUNDS = 3  # of fits, in which the loads follow the masses
+ROUNDS = 3  # rounds of fits; the loads follow the masses of the last fit
 
 
 def fit_friction(unknowns: Unknowns, takes: Sequence[Recording], unseen: Sequence[Recording],
