@@ -178,8 +178,8 @@ class MoteusExample(FromAPc):
 class OdriveRos(FromAPc):
     """Positions at 100 Hz, like ODrive's plugin for ros2_control (odrive_ros2_control: Set_Input_Pos, without velocity
     for position controllers). 100 Hz is the default rate of ros2_control (controller_manager_parameters.yaml).
-    own_gains: the drive has its default gains. Otherwise it gets the file's gains and also velocities. The table of the
-    package odrive-can makes the messages.
+    own_gains: the drive has its default gains. Otherwise the drive gets the file's gains, and also velocities. The
+    table of the package odrive-can makes the messages.
     """
 
     hz = 100.0

@@ -1,6 +1,6 @@
-"""Features that a mechanism file adds to a URDF, through reference, C in double and C in float.
+"""Tests of features that a mechanism file adds to a URDF, in reference, C in double and C in float.
 
-The oracle is Pinocchio's model of the same URDF text, changed by Pinocchio's own means: a payload is an inertia
+The oracle is Pinocchio's model of the same URDF text. Pinocchio's functions change this model: a payload is an inertia
 appended to a joint, and `buildReducedModel` locks a joint. The test adds springs by hand.
 """
 
@@ -37,7 +37,7 @@ def joint(name: str, kind: str, parent: str, child: str, xyz: str, rpy: str, axi
             '<limit lower="-3" upper="3" velocity="20" effort="500"/></joint>\n')
 
 
-# a trunk that carries an arm with a sliding forearm and a hand, and a head on a neck
+# a trunk with two parts: an arm with a sliding forearm and a hand, and a neck with a head
 TORSO = '<robot name="torso">\n<link name="ground"/>\n' + "".join((
     link("trunk", 4.0, "0.02 -0.03 0.2", (0.05, 0.06, 0.03, 0.002, -0.003, 0.001)),
     link("upper", 1.5, "0.12 0.01 -0.02", (0.003, 0.014, 0.015, 0.0004, -0.0002, 0.0001), "0.3 -0.2 0.5"),
@@ -58,7 +58,7 @@ def unchanged(model: pin.Model) -> pin.Model:
 
 
 def with_box(model: pin.Model) -> pin.Model:
-    """Return the model with a box of 0.9 kg in the hand, in axes that turn with the hand."""
+    """Return the model with a box of 0.9 kg in the hand."""
     hand = model.frames[model.getFrameId("hand")]
     inertia = pin.Inertia(0.9, np.array([0.06, -0.02, 0.03]), np.diag([0.002, 0.003, 0.0025]))
     model.appendBodyToJoint(hand.parentJoint, inertia, hand.placement)
@@ -97,7 +97,7 @@ rest = -0.05
 
 @dataclass(frozen=True)
 class Feature:
-    """extra: further lines of the mechanism file. oracle: the same change of Pinocchio's model."""
+    """A feature. extra: further lines of the mechanism file. oracle: the same change of Pinocchio's model."""
 
     extra: str = ""
     oracle: Callable[[pin.Model], pin.Model] = unchanged
@@ -122,7 +122,7 @@ def load(folder: Path, feature: Feature) -> Model:
 
 
 def expected(feature: Feature, names: list[str], q: Array, qd: Array, qdd: Array) -> Array:
-    """Return torques (N, n) of the named joints, in their order."""
+    """Return torques (N, n) of the named joints, in the order of the names."""
     model = feature.oracle(pin.buildModelFromXML(TORSO))
     assert sorted(model.names[1:]) == sorted(names)
     data, index = model.createData(), [model.joints[model.getJointId(name)].idx_v for name in names]
@@ -156,7 +156,7 @@ def test_a_feature_gives_the_torque_that_its_oracle_does(tmp_path, name):
     assert peak(CompiledStep(model, "double").torque(positions) - truth) <= 1e-5 * peak(truth)
     error = np.abs(CompiledStep(model, "single").torque(positions) - truth).max(axis=0)
     assert error.max() <= 1e-4 * peak(truth) or np.all(error <= noise_floor(model, positions) + 1e-5 * peak(truth))
-    # the oracle shows a feature that does nothing
+    # without this difference the feature would have no effect in the oracle
     if feature.extra and "lock" not in name:
         plain = expected(Feature(), [j.name for j in joints], *state)
         assert peak(truth - plain) >= 1e-2 * peak(truth)

@@ -1,4 +1,5 @@
-"""Torques at one instant: emitted C and reference against Pinocchio, at unordered states off any motion."""
+"""Comparison of torques at one instant with Pinocchio: emitted C and reference, at unordered states without a motion.
+"""
 
 from functools import cache
 
@@ -26,7 +27,9 @@ States = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def states(mechanism: Mechanism, turns: float = 0.5) -> States:
-    """Return positions, velocities, accelerations (STATES, J) of an open tree. turns: range of joints, either way."""
+    """Return positions, velocities, accelerations (STATES, J) of an open tree. turns: range of joints in both
+    directions.
+    """
     rng, n = np.random.default_rng(3), len(mechanism.streamed)
     slides = np.array([joint.type == "prismatic" for joint in mechanism.streamed])
     q = rng.uniform(-1.0, 1.0, (STATES, n)) * np.where(slides, 0.5, 2.0 * np.pi * turns)
@@ -54,7 +57,7 @@ def closed_states(mechanism: Mechanism) -> tuple[States, np.ndarray, np.ndarray]
 
 
 def off(found: np.ndarray, wanted: np.ndarray, scale: np.ndarray | None = None) -> float:
-    """Return the worst error over the peak."""
+    """Return the largest error over the peak."""
     return float(np.max(np.abs(found - wanted)) / max(peak(wanted if scale is None else scale), 1e-300))
 
 
@@ -67,7 +70,7 @@ def compiled(name: str, precision: str) -> Compiled:
 def test_open_mechanisms_against_pinocchio(name):
     mechanism = MECHANISMS[name]
     sprung = any(joint.stiffness or joint.c_mot for joint in mechanism.moving)
-    given = states(mechanism, turns=0.5 if sprung else 10.0)  # with a spring a joint stays within half a turn
+    given = states(mechanism, turns=0.5 if sprung else 10.0)  # joints with springs stay within half a turn
     rest = given[0], np.zeros_like(given[0]), np.zeros_like(given[0])
     wanted, held = pinocchio.torque(mechanism, *given), pinocchio.torque(mechanism, *rest)
     c = compiled(name, "double")
@@ -100,7 +103,7 @@ def test_every_mode_has_torques_of_its_own(name):
             own = states(alone)
             given, wanted = own, pinocchio.torque(alone, *own)
             held = pinocchio.torque(alone, own[0], 0.0 * own[1], 0.0 * own[2])
-        order = [[joint.name for joint in alone.streamed].index(name) for name in names]  # of the whole mechanism
+        order = [[joint.name for joint in alone.streamed].index(name) for name in names]  # in all modes
         given = tuple(x[:, order] for x in given)
         wanted, held = wanted[:, order], held[:, order]
         assert off(instant.inverse_dynamics(mechanism, *given, mode=mode.name), wanted) < 1e-10
@@ -114,7 +117,7 @@ def test_every_mode_has_torques_of_its_own(name):
 
 @pytest.mark.parametrize("name", [*OPEN, *CLOSED])
 def test_single_precision_errs_by_a_few_millionths_of_the_peak(name):
-    """Joints stay within half a turn, because more turns leave fewer digits for the angle."""
+    """Joints stay within half a turn, since with more turns the angle has fewer digits."""
     mechanism = MECHANISMS[name]
     given = closed_states(mechanism)[0] if mechanism.loops else states(mechanism)
     wanted = compiled(name, "double").torque(*given)
@@ -122,7 +125,7 @@ def test_single_precision_errs_by_a_few_millionths_of_the_peak(name):
 
 
 def test_states_need_no_order():
-    """The last answer does not depend on earlier calls; with loops it changes by rounding only."""
+    """The last answer does not depend on earlier calls. With loops it changes only by rounding."""
     for name in ("six_axis", "five_bar"):
         mechanism = MECHANISMS[name]
         given = closed_states(mechanism)[0] if mechanism.loops else states(mechanism)
@@ -144,7 +147,10 @@ def test_a_position_that_is_not_finite_is_refused_and_leaves_the_torque_unchange
 
 
 def test_loops_are_not_followed_through_a_singular_pose():
-    """Coupler and rocker of the four-bar are stretched at 2.05 rad. Back on this side, the answer is as before."""
+    """Coupler and rocker of the four-bar are stretched at 2.05 rad.
+
+    After the return to the first side, the answer is as before.
+    """
     mechanism = MECHANISMS["four_bar"]
     c = compiled("four_bar", "double")
     c.torque([[1.9], [2.3], [1.9]])

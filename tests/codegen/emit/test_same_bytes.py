@@ -1,7 +1,7 @@
-"""A mechanism file gives one set of bytes, for any processor that NumPy, OpenBLAS and the C library detect.
+"""Test that a mechanism file gives the same bytes on every processor that NumPy, OpenBLAS and the C library detect.
 
-Every processor gets one process. OPENBLAS_CORETYPE chooses OpenBLAS's code, NPY_DISABLE_CPU_FEATURES switches NumPy's
-vector instructions off, GLIBC_TUNABLES those of the C library.
+Every kind of processor gets one process. OPENBLAS_CORETYPE chooses OpenBLAS's code. NPY_DISABLE_CPU_FEATURES switches
+off NumPy's vector instructions. GLIBC_TUNABLES switches off the C library's vector instructions.
 """
 
 import platform

@@ -1,4 +1,5 @@
-"""The emitted step: against the plain discretisation, against its noise floor, and over very long motions."""
+"""Comparison of the emitted step with the plain discretisation and with its noise floor, also over very long motions.
+"""
 
 from dataclasses import replace
 
@@ -31,7 +32,7 @@ def test_double_precision_equals_the_discretisation(mechanism):
     positions = moved(model, 1)
     plain = discrete.midpoint_torque(model, positions)
     assert peak(CompiledStep(model, "double").torque(positions) - plain) <= 1e-10 * peak(plain)
-    assert ("kept." in step_source.render(model)["ft_step.c"]) == (model.n == 14)  # long functions keep values
+    assert ("kept." in step_source.render(model)["ft_step.c"]) == (model.n == 14)  # long functions store values
 
 
 @pytest.mark.parametrize("rate_hz", [100, 1000, 5000])
@@ -47,7 +48,10 @@ def test_the_noise_floor_holds_at_every_rate_and_is_not_idle(make, rate_hz):
 
 @pytest.mark.parametrize("make", [lambda: planar_chain(3), lambda: chain(9, 4)])
 def test_a_million_ticks_do_not_drift(make):
-    """One joint turns on and on, the others swing. The error of the last two seconds is within the noise floor."""
+    """One joint turns without end, the other joints swing.
+
+    The error of the last two seconds is within the noise floor.
+    """
     model = model_of(make())
     step = CompiledStep(model)
     ticks = 1_000_000
@@ -63,12 +67,12 @@ def test_a_million_ticks_do_not_drift(make):
 
 def test_at_rest_the_torque_never_changes_by_a_bit():
     tau = CompiledStep(model_of(tree(5, 6))).torque(np.tile(np.full(6, 0.1), (1000, 1)))
-    assert np.all(tau[2 * 6:] == tau[-1])  # by then each frame was made exact once
+    assert np.all(tau[2 * 6:] == tau[-1])  # by then each frame has been made exact once
 
 
 @pytest.mark.parametrize("make", [lambda: planar_chain(3), lambda: tree(6, 6)])
 def test_pairs_formed_early_and_taken_later_are_the_anchor(make):
-    """The two halves of the anchor and the whole give ft_step the same results, bit for bit."""
+    """ft_step has bitwise equal results after the anchor in two halves and after the whole anchor."""
     model = model_of(make())
     ffi, lib = build(
         step_source.render(model) | {"ft_host.c": step_library.HOST_SOURCE},
@@ -85,7 +89,7 @@ def test_pairs_formed_early_and_taken_later_are_the_anchor(make):
         for k in range(len(samples)):
             q_next = ffi.from_buffer("ft_turn[]", q[k + 1])
             if split and k % 4 == 0:
-                lib.ft_step_pairs(q_next, pairs)  # before the step: this half needs the position alone
+                lib.ft_step_pairs(q_next, pairs)  # before the step, since this half needs only the position
             lib.ft_step(state, ffi.from_buffer(samples[k : k + 1]), ffi.from_buffer("ft_real[]", tau[k]))
             if k % 4 == 0:
                 lib.ft_step_take(state, pairs) if split else lib.ft_step_anchor(state, q_next)

@@ -1,4 +1,7 @@
-"""Cost of emission, counted in calls of Python functions. The speed or load of a machine does not change the count."""
+"""Tests of the cost of emission, counted in calls of Python functions.
+
+The count does not depend on the speed or load of a machine.
+"""
 
 import os
 import subprocess
@@ -6,7 +9,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-MOST = 1_200_000  # calls, of which a core of 2020 makes some two million a second
+MOST = 1_200_000  # calls; a core of 2020 makes about two million calls a second
 COUNTED = """
 import sys
 from femtorque.codegen.board import load_board
@@ -32,8 +35,10 @@ print(calls(emitted), calls(emitted))
 
 
 def test_six_axis_is_read_and_emitted_in_less_than_a_second_s_work(tmp_path):
-    """At first, random motions choose the scheme. The second time, the cache has it. Another process keeps results of
-    other tests out."""
+    """At first, random motions choose the scheme.
+
+    The second time, the cache has the scheme. Another process excludes results of other tests.
+    """
     alone = os.environ | {"FEMTORQUE_CACHE": str(tmp_path)}
     counted = subprocess.run([sys.executable, "-c", COUNTED], cwd=ROOT, env=alone,
                              stdout=subprocess.PIPE, check=True, text=True).stdout

@@ -1,4 +1,4 @@
-"""The emitted discretisation against Newton-Euler."""
+"""Comparison of the emitted discretisation with Newton-Euler."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ def at_rate(mechanism: Mechanism, rate_hz: int) -> Model:
 
 
 def error(model: Model, motion: Motion) -> float:
-    """Return the worst difference from rnea at the sampled instants, over the peak torque."""
+    """Return the largest difference from rnea at the sampled instants, over the peak torque."""
     s = middles(model, motion.duration)
     truth = torque_at(model, motion, s[1:-1])
     return peak(discrete.midpoint_torque(model, motion(s)) - truth) / peak(truth)

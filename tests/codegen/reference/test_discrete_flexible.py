@@ -1,4 +1,5 @@
-"""The march of flexible links in float64: its Lagrangian, order, torsion, stability, and chains of springs."""
+"""Tests of the integration of flexible links in float64: Lagrangian, order, torsion, stability, and chains of springs.
+"""
 
 from dataclasses import replace
 
@@ -60,8 +61,10 @@ def test_forces_are_those_of_one_lagrangian(mechanism):
 
 
 def test_a_tip_that_turns_by_slopes_is_without_torsion():
-    """A force and a moment bend the beam both ways, and no section turns about its own x. The frame integrated along
-    the beam equals the tip's frame up to third order."""
+    """A force and a moment bend the beam in two planes, and no section turns about its own x.
+
+    The frame is integrated along the beam, and equals the tip's frame up to third order.
+    """
     step = Flexible(model_of(spatial()))
     (i,), link = step.tree.beams, step.tree.pieces[step.tree.beams[0]].tip
     assert step.tree.twists(i)
@@ -70,7 +73,7 @@ def test_a_tip_that_turns_by_slopes_is_without_torsion():
         (y, sy), (z, sz) = size * L * np.array([0.66, 1.0 / L]), size * L * np.array([-0.25, -0.5 / L])
         at = flat(link.length, y, sy), flat(link.length, z, sz)
         R, steps = np.eye(3), 2000
-        for s in (np.arange(steps) + 0.5) * link.length / steps:  # curvatures about y and z of the section's own frame
+        for s in (np.arange(steps) + 0.5) * link.length / steps:  # curvatures about y and z of the section's frame
             k = np.array([0.0, -at[1](s), at[0](s)]) * link.length / steps
             R = R @ rotation_axis(k / np.linalg.norm(k), np.linalg.norm(k))
         none = [np.array(0.0)] * 4
@@ -85,14 +88,15 @@ def test_a_tip_that_turns_by_slopes_is_without_torsion():
 
 
 def flat(length: float, at: float, slope: float):
-    """Return the second derivative of the cubic with this deflection and slope at its end, and none at its root."""
+    """Return the second derivative of the cubic with this deflection and slope at its end, and zero at its root."""
     b, c = np.linalg.solve([[length**2, length**3], [2.0 * length, 3.0 * length**2]], [at, slope])
     return lambda x: 2.0 * b + 6.0 * c * x
 
 
 def test_chains_that_twist_converge_to_torsion():
-    """The torque due to torsion is compared: of a chain with springs about x between segments, and of one spring at the
-    tip."""
+    """The test compares the torque due to torsion of a chain with springs about x between segments, and of one spring
+    at the tip.
+    """
     rate_hz, motion, GJ = 4000, oracle.septic([0.2, 0.1], [0.215, 0.07], 0.06), 4.0
     t = middles(motion, rate_hz)[::8]
     stiff, soft = (flexible_chain.twisted(2, G, rate_hz=rate_hz, stiffness=(30.0, 40.0)) for G in (None, GJ))
@@ -111,7 +115,7 @@ def test_chains_that_twist_converge_to_torsion():
     (flexible_chain.flexible_joints(axis=(0.3, 0.5, 0.8), slides=True), 0.3),
 ], ids=["turning", "sliding"])
 def test_joints_held_by_springs_are_those_of_pinocchio(mechanism, duration):
-    """Without elements the chain is exact, so motions may be large. The error is of second order in the tick."""
+    """Without flexible links the chain is exact, so motions may be large. The error is of second order in the tick."""
     motion, errors = oracle.septic([0.2, 0.1], [0.8, -0.5], duration), []
     for rate_hz in (1000, 2000):
         model = model_of(replace(mechanism, control=replace(mechanism.control, rate_hz=rate_hz)))
@@ -152,7 +156,7 @@ def test_it_starts_in_its_static_sag_and_stays_there():
                                        flexible_chain.double(2, load=1.0, gravity=(0.0, 0.0, 0.0))],
                          ids=["20 g", "200 g", "1 kg", "1 kg on two flexible links"])
 def test_masses_at_the_tip_up_to_a_kilogram_are_stable(mechanism):
-    """After a jump of the undamped hub and a second at rest, the vibration has neither grown nor died."""
+    """After a jump of the undamped hub and a second at rest, the vibration has neither grown nor decayed."""
     step, none = Flexible(model_of(mechanism)), np.zeros(len(mechanism.streamed))
     step.start(none)
     jump = none + 2e-3

@@ -1,5 +1,4 @@
-"""Joints that mimic others, against Pinocchio's torques of all joints, projected on the leaders by the URDF's
-ratios."""
+"""Comparison of mimic joints with Pinocchio's torques of all joints, projected on the leaders by the URDF's ratios."""
 
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -20,14 +19,16 @@ from tests.codegen.mechanism.test_urdf import robot
 from tests.codegen.reference.test_robots import assert_verified
 from tests.support.mimic import gripper_in
 
-HANDS = {  # file: joints that follow
+HANDS = {  # {file: followers}
     "panda_description/urdf/panda.urdf": 1, "baxter.urdf": 2, "pr2.urdf": 10, "tiago_pro.urdf": 10,
 }
 
 
 def projected(urdf: Path, mechanism: Mechanism, q, v, a) -> np.ndarray:
-    """Return torques (J,) of the streamed joints, from the URDF alone. A leader's torque is the sum over all joints
-    that move with it, their ratios and friction included."""
+    """Return torques (J,) of the streamed joints, only from the URDF.
+
+    A leader's torque is the sum over all joints that move with it, with their ratios and friction.
+    """
     theirs = pin.buildModelFromUrdf(str(urdf))
     data, tags = theirs.createData(), ET.parse(urdf).getroot().findall("joint")
     dynamics = {tag.get("name"): tag.find("dynamics") for tag in tags if tag.find("dynamics") is not None}
@@ -35,7 +36,7 @@ def projected(urdf: Path, mechanism: Mechanism, q, v, a) -> np.ndarray:
     leaders = [joint.name for joint in mechanism.streamed]
 
     def led(name: str) -> tuple[str, float, float]:
-        """Return leader, ratio and offset of a joint; a joint that follows none leads itself."""
+        """Return leader, ratio and offset of a joint. A joint without a leader leads itself."""
         if name not in follows:
             return name, 1.0, 0.0
         tag = follows[name]
@@ -85,7 +86,7 @@ def gripper(tmp_path: Path) -> Mechanism:
 
 
 def test_ratios_offsets_and_slides_are_in_the_emitted_step(gripper: Mechanism) -> None:
-    """A thumb slides as a finger turns, with an offset."""
+    """A thumb slides with an offset as a finger turns."""
     model = model_of(gripper)
     motion = random_motion(gripper, np.random.default_rng(3))
     t, tau = reference(model, motion, 500)

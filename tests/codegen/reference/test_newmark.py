@@ -1,4 +1,4 @@
-"""The paper's scheme: its growth of errors, and its order."""
+"""Tests of the paper's scheme: growth of errors, and order."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ DAMPED = (0.3025, 0.6)
 
 
 def error(model: Model, motion: Motion, samples: int, pair: tuple[float, float]) -> float:
-    """Return the worst difference from Pinocchio over the peak, sampled from t = 0 on, as in the paper."""
+    """Return the largest difference from Pinocchio over the peak, sampled from t = 0 on, as in the paper."""
     t = np.arange(samples + 1) * model.dt
     tau = newmark.newmark_torque(model, motion(t), rigid.accelerations(model, *motion.at(0.0)), *pair,
                                    rigid.recursion)
@@ -38,7 +38,7 @@ def test_growth_of_the_papers_pair_is_a_double_eigenvalue_minus_one_with_one_eig
 
 @pytest.mark.parametrize("pair", [PAPER, DAMPED, (0.35, 0.55), (0.2, 0.5)])
 def test_growth_is_that_of_a_wrong_start(pair):
-    """March zero displacements from a wrong velocity, and compare with powers of the matrix."""
+    """Zero displacements are integrated from a wrong velocity, and compared with powers of the matrix."""
     v, a, dt = np.array([1.0]), np.array([0.0]), 0.01
     A = newmark.newmark_matrix(*pair)
     for _ in range(7):
@@ -57,7 +57,7 @@ def test_spatial_trees_converge_at_second_order_from_a_smooth_start(seed):
 
 
 def test_first_sample_carries_gravity_and_the_first_acceleration():
-    """Increments never create {P}_0."""
+    """Increments cannot give the initial {P}_0."""
     rng = np.random.default_rng(9)
     model = model_of(random_tree(rng, 6))
     motion = random_sines(rng, 6)

@@ -1,4 +1,4 @@
-"""The NumPy reference against Pinocchio, and the dense matrices against the recursion."""
+"""Comparison of the NumPy reference with Pinocchio, and of the dense matrices with the recursion."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ from tests.support.oracle import (
     peak, planar_chain, quintic, random_chain, random_quintic, random_tree, septic, sines, torque_at)
 from tests.support.sampling import asking
 
-EIGHT = (0.9, -0.5, 0.7, -0.4, 0.6, -0.5, 0.8, -0.6)  # rad, travel of the eight-link motion
+EIGHT = (0.9, -0.5, 0.7, -0.4, 0.6, -0.5, 0.8, -0.6)  # rad, travel of the eight-link chain's motion
 
 
 def random_sines(rng: np.random.Generator, n: int) -> oracle.Motion:
@@ -21,7 +21,7 @@ def random_sines(rng: np.random.Generator, n: int) -> oracle.Motion:
 
 
 def error(model: Model, motion: oracle.Motion, ticks: int, convert=rigid.recursion) -> float:
-    """Return the worst difference from Pinocchio over the peak torque."""
+    """Return the largest difference from Pinocchio over the peak torque."""
     t, tau = schemes.torque(model, motion, ticks, convert)
     expected = torque_at(model, motion, t)
     return peak(tau - expected) / peak(expected)
@@ -96,7 +96,7 @@ def test_dense_matrices_equal_the_recursion_to_rounding(seed):
 
 
 def test_springs_add_their_own_torque_and_nothing_elsewhere():
-    """A spring loads two nodes equally and oppositely, so no other joint feels it."""
+    """A spring loads two nodes equally and oppositely, so no other joint feels the spring."""
     rng = np.random.default_rng(21)
     mechanism = random_tree(rng, 6)
     assert {j.type for j in mechanism.joints} == {"revolute", "prismatic"}

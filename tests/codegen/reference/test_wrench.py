@@ -1,4 +1,4 @@
-"""Torques of the joints against an external wrench on a link, against Pinocchio's rnea with external forces."""
+"""Comparison of the torques against an external wrench on a link with Pinocchio's rnea with external forces."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -36,7 +36,7 @@ def with_tool(mechanism: Mechanism, carrier: int) -> Mechanism:
 
 
 def rnea(model: Model, carrier: int, place: pin.SE3, force, moment, q, qd, qdd) -> np.ndarray:
-    """Return torques (N, n) with the wrench at `place`, in the frame of joint `carrier`."""
+    """Return torques (N, n) with the wrench at `place`, given in the frame of joint `carrier`."""
     oracle = pinocchio_model(model)
     data, rows = oracle.createData(), []
     for x, v, a in zip(q, qd, qdd, strict=True):
@@ -70,7 +70,7 @@ def test_torque_with_a_wrench_is_that_of_pinocchio(seed, make, convert):
 @pytest.mark.parametrize("precision, within", [("double", 1e-12), ("single", 3e-6)])
 @pytest.mark.parametrize("make", [random_chain, random_tree], ids=["chain", "tree with slides"])
 def test_the_emitted_c_agrees_with_pinocchio(make, precision, within):
-    """Every link, a fixed tool included, bears the difference that the external force makes in rnea."""
+    """For every link, also a fixed tool, the torque equals the difference that the external force makes in rnea."""
     rng = np.random.default_rng(7)
     mechanism = with_tool(make(rng, 6), 4)
     model = model_of(mechanism)

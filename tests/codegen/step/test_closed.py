@@ -1,5 +1,6 @@
-"""The emitted C of closed loops against the same arithmetic in NumPy, the reference, and the closed loops
-themselves."""
+"""Comparison of the emitted C of closed loops with the same arithmetic in NumPy, with the reference, and with the
+closed loops.
+"""
 
 from dataclasses import replace
 from functools import cache
@@ -77,7 +78,7 @@ void ft_test_at(const void *s, ft_turn *q)
 
 
 def closures(model: Model, positions: np.ndarray) -> np.ndarray:
-    """Return gaps of the loops (N,), m or rad, in the poses of the step in single precision."""
+    """Return the loops' gaps (N,), m or rad, in the poses of the single-precision step."""
     ffi, lib = build(emit.step_sources(model) | {"ft_host.c": HOST_SOURCE, "look.c": LOOK_C},
                      cdef_of("single") + LOOK, "single")
     turns, state, oracle = Turns(model, "single"), lib.ft_host_state(), Closed(model.mechanism)

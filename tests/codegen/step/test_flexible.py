@@ -1,4 +1,4 @@
-"""The emitted C of flexible links in both precisions against the float64 march."""
+"""Comparison of the emitted C of flexible links in both precisions with the float64 reference."""
 
 from dataclasses import replace
 
@@ -49,7 +49,7 @@ SECONDS = {"a spring on a beam": 0.2, "a spring on a beam, spatial": 0.2, "beams
 
 
 def sampled(mechanism, duration: float = HARD):
-    """Return a hard motion of all joints, rad, in which slopes and springs just stay within 45 degrees."""
+    """Return a fast motion of all joints, rad, in which slopes and springs just stay within 45 degrees."""
     n = len(mechanism.streamed)
     motion = oracle.septic([0.3, -0.2, 0.1][:n], [0.6, 0.2, 0.3][:n], duration)
     ticks = round(duration * mechanism.control.rate_hz)
@@ -81,7 +81,7 @@ def hold_to_the_march(mechanism, positions, reference) -> None:
 
 
 def test_a_slide_on_the_tip_and_one_below_the_link():
-    """Both joints slide, one has a spring, and a fixed tilt precedes the link."""
+    """Both joints slide, one joint has a spring, and a fixed tilt precedes the link."""
     one = flexible_chain.two_link(2, stiffness=(2.0, 3.0), axis=(0.2, 1.0, 0.1), gravity=(1.0, -3.0, -4.0))
     shoulder, elbow = one.joints
     mechanism = replace(one, joints=(replace(shoulder, type="prismatic", rpy=np.array([0.3, -0.2, 0.5])),
@@ -91,7 +91,7 @@ def test_a_slide_on_the_tip_and_one_below_the_link():
 
 
 def test_c_mot_of_a_passive_joint_is_the_stiffness_of_its_hinge():
-    """C_mot scales the stiffness of the link's own section."""
+    """C_mot scales the stiffness of the link's section."""
     arm = flexible_chain.flexible_joints()
     links = tuple(replace(x, section=Section(2e-5, 4e-3)) if x.name == "fore" else x for x in arm.links)
     half = replace(arm, links=links, joints=tuple(
@@ -118,7 +118,7 @@ def test_the_generated_folder_stands_on_its_own(tmp_path):
     readme = (tmp_path / "README.md").read_text()
     assert "`ft_flexible.c`: the march of flexible links and springs" in readme
     assert "-c ft_flexible.c ft_step.c" in readme
-    assert "wrist" not in readme  # the caller has no use for the spring's joint
+    assert "wrist" not in readme  # the caller does not need the spring's joint
     assert max(map(len, (tmp_path / "ft_step.c").read_text().splitlines())) <= 100
 
 

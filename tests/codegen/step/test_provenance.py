@@ -1,4 +1,4 @@
-"""Origins of numbers in the emitted C: each is one of its numbers, and belongs to the named links."""
+"""Tests that the named origin of each number in the emitted C is right, and belongs to the named links."""
 
 import re
 from dataclasses import replace

@@ -1,4 +1,5 @@
-"""The emitted C gives the recorded torques, bit for bit: for every mechanism of the project, and for the tests' arms.
+"""Test that the emitted C gives the recorded torques, bit for bit, for every mechanism of the project and for the
+tests' arms.
 
 torques.json has a digest of the torques of a motion for each precision. After an intended change, record it again:
 `python -m tests.codegen.step.test_same_torques [name ...]`.
@@ -46,7 +47,7 @@ def schemes(name: str, case: Case) -> dict[str, Case]:
 
 
 def cases() -> dict[str, Case]:
-    """Return mechanisms by name, made on request."""
+    """Return mechanisms by name, which are made when needed."""
     found: dict[str, Case] = {}
     for path in sorted(MECHANISMS.glob("*.toml")):
         found[path.stem] = lambda path=path: load_mechanism(path)
@@ -73,7 +74,7 @@ def cases() -> dict[str, Case]:
 
 
 def torques(name: str, mechanism: Mechanism, precision: Precision) -> np.ndarray:
-    """Return the torques of a motion of all joints: the mechanism's own file if it has modes, else a random one."""
+    """Return the torques of a motion of all joints: the motion file of a mechanism with modes, else a random motion."""
     model = model_of(mechanism)
     step = CompiledStep(model, precision)
     if name.startswith("flexible: "):
@@ -88,7 +89,7 @@ def torques(name: str, mechanism: Mechanism, precision: Precision) -> np.ndarray
         return step.torque(motion.middles(ticks, model.dt), schedule(mechanism, motion.modes, ticks))
     motion = random_motion(mechanism, np.random.default_rng(7))
     positions = motion.middles(min(TICKS, mechanism.control.rate_hz), model.dt)
-    if mechanism.constrained:  # the last bits of SciPy's spline depend on the processor
+    if mechanism.constrained:  # the last bits of SciPy's splines depend on the processor
         positions = np.round(positions * 2.0**30) / 2.0**30
     return step.torque(positions)
 
@@ -128,7 +129,8 @@ def test_torques_are_the_same_bit_for_bit(name):
 
 
 def endings(text: str) -> set[str]:
-    """Return the parts of values' names in a function of the emitted C, without the first part and components."""
+    """Return the parts of values' names in a function of the emitted C, without the first part and without components.
+    """
     names = re.findall(r"const ft_(?:real|pair) (\w+) = ", text.split("_state *s, const ft", 1)[-1])
     parts = {re.sub(r"\d+(x$|[yz]s?$)?", "", part) for name in names for part in name.split("_")[1:]}
     return parts - {"", "c", *"xyz", *(a + b for a in "xyz" for b in "xyz")}

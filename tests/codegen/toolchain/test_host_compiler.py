@@ -1,4 +1,4 @@
-"""Structs shared by Python and C have one layout, or the library is refused."""
+"""Test that structs shared by Python and C have one layout, or the library is refused."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Building: the project is self-contained, the image is reproducible, and every refusal names the remedy."""
+"""Tests of `build`: the project is self-contained, the image is reproducible, and every refusal names the remedy."""
 
 import json
 import os
@@ -38,7 +38,7 @@ def of_family(request, built, three_link, tmp_path_factory) -> platformio.BuildR
 
 @pytest.fixture(scope="module")
 def steps() -> list[tuple[int, int, str]]:
-    """Return the progress that the first build reports."""
+    """Return the progress reports of the first build."""
     return []
 
 
@@ -84,7 +84,7 @@ def test_same_mechanism_gives_the_same_bytes_wherever_it_is_built(built, three_l
 
 
 def test_an_image_that_is_there_is_taken_and_a_damaged_one_is_not(built, three_link, cache, monkeypatch):
-    """A damaged image is restored from the cache, or built if the cache is damaged, too."""
+    """A damaged image is restored from the cache. If the cache is damaged too, the image is built."""
     monkeypatch.setenv("FEMTORQUE_CACHE", str(cache))
     out, whole = built.elf.parent, built.image.read_bytes()
     with monkeypatch.context() as patch:
@@ -162,7 +162,7 @@ def test_a_variable_for_platformio_is_heard(three_link, tmp_path, monkeypatch):
 
 
 def test_an_object_is_known_by_all_that_the_compiler_reads_for_it(of_family):
-    """The compiler itself lists its includes."""
+    """The compiler lists the includes."""
     project = of_family.elf.parent
     sources, options = image_compiler.Sources(project), image_compiler.Options(project)
     for unit in sources.units:
@@ -189,7 +189,8 @@ def test_compute_board_builds_without_motors(three_link, tmp_path):
 
 
 def test_project_stands_on_its_own(of_family, tmp_path):
-    """A copy of the project gives the same bytes by `pio run`, with an empty home and a bare environment."""
+    """A copy of the project gives the same bytes by `pio run`, with an empty home directory and a minimal environment.
+    """
     project, home, copy = of_family.elf.parent, tmp_path / "home", tmp_path / "copy"
     shutil.copytree(project, copy, ignore=shutil.ignore_patterns(".pio", "firmware.*", "build.json"))
     home.mkdir()
@@ -204,7 +205,7 @@ def test_project_stands_on_its_own(of_family, tmp_path):
 
 
 def test_without_the_local_file_the_project_is_plain_platformio(built, tmp_path):
-    """PlatformIO's configuration is the part of the online way that can be checked offline."""
+    """Only PlatformIO's configuration of an online build can be checked offline."""
     shutil.copy(built.elf.parent / "platformio.ini", tmp_path)
     run = subprocess.run([*PIO, "project", "config", "--json-output", "-d", str(tmp_path)], capture_output=True,
                          text=True, env={"HOME": str(tmp_path / "home"), "PATH": os.environ["PATH"]})

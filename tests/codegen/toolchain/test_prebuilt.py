@@ -1,4 +1,4 @@
-"""Images in a wheel, used only without a compiler for the chip and only for their own configuration."""
+"""Tests of images in a wheel, used only without a compiler for the chip, and only for the images' configuration."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ ARM = MECHANISMS / "three_link.toml"
 
 @pytest.fixture(scope="module")
 def brought(tmp_path_factory):
-    """Return the folder of the images, made with the present compiler."""
+    """Return the folder of images that the present compiler has made."""
     with pytest.MonkeyPatch.context() as patch:
         folder = tmp_path_factory.mktemp("images")
         for module in (digest, platformio, prebuilt):
@@ -25,7 +25,7 @@ def brought(tmp_path_factory):
 
 @pytest.fixture
 def bare(brought, monkeypatch, tmp_path):
-    """Yield a folder on a machine without a compiler for the chip, with an empty cache."""
+    """Yield a folder, with an empty cache and without a compiler for the chip."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("FEMTORQUE_CACHE", str(tmp_path / "cache"))
     digest.compiler_identity.cache_clear()

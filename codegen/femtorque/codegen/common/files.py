@@ -17,7 +17,7 @@ _DEEP = re.compile(rf"(?<![A-Za-z0-9_-]){_KEY}(?:[ \t]*+\.[ \t]*+{_KEY}){{16}}")
 def check_size(path: Path, largest: int) -> int:
     """Return the size of a file, bytes.
 
-    Raise BadInput if it is larger than `largest`. Raise BadInput if it is no regular file, since a pipe may never end.
+    Raise BadInput for a file larger than `largest`, and for a file that is not regular, since a pipe may never end.
     """
     try:
         found = path.stat()

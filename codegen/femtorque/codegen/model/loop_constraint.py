@@ -149,7 +149,7 @@ def frames(at: Pose, cut: Cut) -> Frames:
 
 
 def residual(model: Model, cut: Cut, at: Pose) -> Array:
-    """Return the cut's residual (..., rows), in m for points and in 1 for directions.
+    """Return the cut's residual (..., rows), in m for points and without unit for directions.
 
     A closed cut has the residual 0.
     """

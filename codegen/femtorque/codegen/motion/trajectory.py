@@ -59,7 +59,7 @@ class Trajectory:
     def load(path: str | Path, mechanism: Mechanism) -> Trajectory:
         """Read and check a file: CSV, NPZ, ROS 2 JointTrajectory as YAML, JSON or MCAP, or the MCAP log of a run.
 
-        A log is repeated (femtorque.codegen.motion.recorded). Raise BadInput with one line.
+        A log becomes a motion again (femtorque.codegen.motion.recorded). Raise BadInput with one line.
         """
         path = Path(path)
         if path.suffix.lower() in formats.READERS:

@@ -206,8 +206,7 @@ def _link(model: Model, i: int, matrix: Array) -> RigidLink:
 
 def _bars(model: Model, body: Body, section: Section) -> tuple[list[Bar], list[str]]:
     """Return the elements of a body: from the joint to the centre of gravity, and from there to further joints and
-    cuts. A body that carries nothing ends beyond its centre of gravity, at the distance that its joint has before
-    it."""
+    cuts. If a body carries nothing, its centre of gravity is in the middle between joint and end."""
     centre, bars, missing = "centre of gravity", [], []
     ends = [(model.bodies[k].joint.name, model.bodies[k].p0) for k in body.children]
     placed = placed_links(model.mechanism)
