@@ -1,6 +1,5 @@
-"""Emitted C of mechanisms with flexible links: ft_step.c of the tree, ft_flexible.c of the links' modes.
-
-The modes' constants are tables. A tick loops over them for each plane of bending: some 50 instructions per mode
+"""Emitted C of mechanisms with flexible links: ft_step.c for the tree, ft_flexible.c for the links' modes. Tables hold
+the modes' constants. In a tick the C loops over the modes of each plane of bending, with some 50 instructions per mode
 (assurance/bench/test_flexible_instructions.py).
 """
 
@@ -17,7 +16,7 @@ from femtorque.codegen.step import FlexibleStep, Names, comment, literal, of_pie
 
 @dataclass(frozen=True)
 class Mode:
-    """Row of the table of modes, under its title; numbers in C."""
+    """A row of the table of modes, with a title and with numbers in C."""
 
     title: str
     march: str
@@ -32,7 +31,7 @@ class Mode:
 
 @dataclass(frozen=True)
 class Draw:
-    """Row of the table of flexible links: shortening of the link by the two lowest modes of a plane."""
+    """A row of the table of flexible links: the shortening by the two lowest modes of a plane."""
 
     title: str
     tip: str
@@ -42,7 +41,7 @@ class Draw:
 
 @dataclass(frozen=True)
 class Spring:
-    """Row of the table of springs."""
+    """A row of the table of springs."""
 
     title: str
     stiffness: str

@@ -1,7 +1,6 @@
-"""Emission of the step of mechanisms with several modes: one step per mode, and ft_step, which calls one of them.
-
-Every mode is rendered as if it were the only one, but its names carry the mode's number (ft_m1_step, ft_m1_loop).
-Constants, sizes and the order of joints are each mode's own.
+"""Emission of the step of mechanisms with several modes: one step per mode, and ft_step, which calls a mode's step.
+Every mode is rendered like the only mode, but the names contain the mode's number (ft_m1_step, ft_m1_loop). Each mode
+has its own constants, sizes and order of joints.
 """
 
 from dataclasses import dataclass
@@ -12,13 +11,13 @@ from femtorque.codegen.mechanism import Mechanism
 from femtorque.codegen.model import Model, assemble, in_mode, ramp
 from femtorque.codegen.step import step_of, unit_of
 
-POSITION = 2e-3  # rad or m: largest gap of a loop when a mode is entered
+POSITION = 2e-3  # rad or m: largest gap of a loop at the beginning of a mode
 VELOCITY = 0.05  # rad/s or m/s: largest velocity of this gap
 
 
 @dataclass(frozen=True)
 class Follower:
-    """Dependent joint that other modes stream: its number in the tree, its place among streamed joints, its unit."""
+    """A dependent joint that is streamed in other modes: number in the tree, place among streamed joints, unit."""
 
     i: int
     place: int
@@ -27,11 +26,11 @@ class Follower:
 
 @dataclass(frozen=True)
 class Mode:
-    """One mode, as ft_modes.h.j2 and ft_modes.c.j2 print it."""
+    """A mode for ft_modes.h.j2 and ft_modes.c.j2."""
 
     name: str
     rule: str
-    m: str  # prefix of its names, and in capitals
+    m: str  # prefix of the mode's names, also in capitals
     M: str
     number: int
     label: str

@@ -1,4 +1,4 @@
-"""The README of a generated folder: the API for this one mechanism."""
+"""The README of a generated folder: the API for one mechanism."""
 
 from dataclasses import dataclass
 
@@ -29,7 +29,7 @@ WHAT = {
 
 @dataclass(frozen=True)
 class Instant:
-    """The README's words on ft_rnea: parts of its parameters, and a table of its cost."""
+    """The README's part on ft_rnea: parameters, and a table of the cost."""
 
     loops: bool
     modes: bool
@@ -40,8 +40,9 @@ class Instant:
 
 @dataclass(frozen=True)
 class Context:
-    """Context of README.md.j2. files: their names in the folder, with words. instant: None without ft_rnea. compiled:
-    arguments of the compiler."""
+    """Context of README.md.j2. files: names of the files in the folder, with a line each. instant: None without
+    ft_rnea. compiled: arguments of the compiler.
+    """
 
     mechanism: Mechanism
     control: Control
@@ -57,7 +58,7 @@ class Context:
 
 
 def what(name: str, model: Model) -> str:
-    """Return a line about a file; files of one of several modes have its number in their names."""
+    """Return a line about a file. If there are several modes, the names of files contain the mode's number."""
     for number, mode in enumerate(model.mechanism.modes):
         if (rest := name.removeprefix(f"ft_m{number}_")) != name:
             return f"{WHAT['ft_' + rest]}, mode {mode.name}"
@@ -67,7 +68,7 @@ def what(name: str, model: Model) -> str:
 
 
 def render(model: Model, files: list[str], library: bool = False) -> dict[str, str]:
-    """Return README.md of a folder with these files. library: they are in src/ of a library."""
+    """Return README.md of a folder with these files. library: true if the files are in src/ of a library."""
     control = model.mechanism.control
     context = Context(
         mechanism=model.mechanism,
@@ -101,5 +102,5 @@ def _instant(model: Model) -> Instant | None:
 
 
 def _about(count: int) -> str:
-    """Return a count of instructions to two digits."""
+    """Return a count of instructions, rounded to two digits."""
     return f"{float(f'{count:.2g}'):.0f}"

@@ -1,9 +1,9 @@
 """Emitted C of torques at one instant: ft_rnea.h, ft_rnea.c and ft_units.h, for any rigid mechanism.
 
-A user's own controller calls them: tau(q, q', q''), and the torque that holds the weight at q, in rad and m, at any
-state and in any order. Open trees keep no state between two calls. Closed loops keep the pose in which they closed
-last, and follow from it to the next pose, by the functions that start the step (ft_closed.c.j2). The loops' solution
-and the allocation of torques are those of the step (step/closed.py).
+The C is for a user's controller: tau(q, q', q''), and the torque that holds the weight at q, in rad and m, at any state
+and in any order. Open trees keep no state between two calls. Closed loops keep the pose in which the loops closed last.
+The functions that start the step (ft_closed.c.j2) move the loops from there to the next pose. The loops' solution and
+the allocation of torques are the same as in the step (step/closed.py).
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from femtorque.codegen.step import (
     HALF_TICK_OF_A_SECOND, Block, InstantTorque, InstantWeight, LoopStep, Members, Names, Printer, allocation, comment,
     instant_of, of_friction, provenance, unit_of, wrapped_c)
 
-COS_SIN, WHOLE = 24, 16  # instructions of an exact sine and cosine, and of a position made a whole number
-SOLUTIONS = 2  # solutions of the loops if a call is near the last one
-CHECKED = 20  # instructions that a dependent joint's checks take in one solution: three comparisons, and ft_led
-COMPILED, COMPILED_LOOPS = 1.2, 1.6  # instructions of a Cortex-M4F over counted ones, which leave out copies and calls
+COS_SIN, WHOLE = 24, 16  # instructions of an exact sine and cosine, and of a conversion to a whole position
+SOLUTIONS = 2  # solutions of the loops if a call is near the last call
+CHECKED = 20  # instructions for a dependent joint's checks in one solution: three comparisons, and ft_led
+COMPILED, COMPILED_LOOPS = 1.2, 1.6  # ratio of a Cortex-M4F's instructions to the count, without copies and calls
 
 INTRO = """
 Newton-Euler outwards and inwards, once. Outwards: angular velocity w and acceleration e of each link, acceleration a
@@ -42,8 +42,9 @@ LOOPS_LOST = """, or the loops cannot be followed there from the last pose:
 
 @dataclass(frozen=True)
 class Cost:
-    """Instructions of one call on a Cortex-M4F, from the graphs' own count; tests/hil/chip/test_rnea.py counts them.
-    solution: of the loops, included twice in both; 0 in an open tree."""
+    """Instructions of one call on a Cortex-M4F by the graphs' count, which tests/hil/chip/test_rnea.py verifies.
+    solution: instructions of the loops' solution, included twice in both calls; 0 in an open tree.
+    """
 
     rnea: int
     gravity: int
@@ -52,7 +53,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Closed:
-    """Closed loops, as the templates print them. solution: instructions of one."""
+    """Closed loops for the templates. solution: instructions of one solution."""
 
     independent: list[tuple[int, int]]
     dependent: list[int]
@@ -65,9 +66,9 @@ class Closed:
 
 @dataclass(frozen=True)
 class Unit:
-    """One mode, or a mechanism without any, as the templates print it. loops: None in an open tree."""
+    """A mode, or a mechanism without modes, for the templates. loops: None in an open tree."""
 
-    m: str  # prefix of its names, and in capitals
+    m: str  # prefix of the names, also in capitals
     M: str
     mode: str
     number: int
@@ -86,7 +87,10 @@ class Unit:
 
 @dataclass(frozen=True)
 class Context:
-    """Context of ft_rnea.h.j2 and ft_rnea.c.j2; near to refusals: words for closed loops and modes, or ""."""
+    """Context of ft_rnea.h.j2 and ft_rnea.c.j2.
+
+    The fields from near to refusals are texts for closed loops and modes, or "".
+    """
 
     name: str
     intro: list[str]
@@ -111,13 +115,14 @@ class Units:
 
 @dataclass(frozen=True)
 class Function:
-    """A tree's torques as the template prints them. moves: with velocities and accelerations. unused: parameters that
-    its blocks do not read."""
+    """A tree's torques for the template. moves: true with velocities and accelerations. unused: parameters that the
+    blocks do not read.
+    """
 
     name: str
     moves: bool
     what: str
-    turns: list[list[str]]  # lines of C that form the turning frames
+    turns: list[list[str]]  # lines of C for the turning frames
     length: str  # m, the unit inside
     blocks: list[Block]
     inputs: set[str]
@@ -126,8 +131,10 @@ class Function:
 
 
 def render(model: Model) -> dict[str, str]:
-    """Return {file name: text}, to be used with the step's files. Flexible links are excluded: their torque depends on
-    the past."""
+    """Return {file name: text}, for use with the step's files.
+
+    Flexible links are excluded, because their torque depends on the past.
+    """
     mechanism = model.mechanism
     modes = _modes(mechanism) if has_modes(mechanism) else []
     parts = [_unit(mechanism, modes, number) for number in range(max(1, len(modes)))]
@@ -146,12 +153,12 @@ def render(model: Model) -> dict[str, str]:
 
 
 def units(mechanism: Mechanism) -> dict[str, str]:
-    """Return ft_units.h: rad and m to whole positions, and back."""
+    """Return ft_units.h, which converts rad and m to whole positions and back."""
     return {"ft_units.h": template("ft_units.h").render(vars(Units(mechanism.name)))}
 
 
 def cost(model: Model) -> list[Cost]:
-    """Return the instructions of one call in every mode, or in the only one."""
+    """Return the instructions of one call in every mode."""
     modes = _modes(model.mechanism) if has_modes(model.mechanism) else []
     return [_unit(model.mechanism, modes, number).cost for number in range(max(1, len(modes)))]
 
@@ -228,7 +235,7 @@ def _function(model: Model, form: type[InstantTorque], shared: list[Members], na
 
 
 def _unused(function: Function, turned: bool) -> list[str]:
-    """Return the parameters that nothing reads. turned: the function gets the turns of frames."""
+    """Return the parameters that nothing reads. turned: true if the function gets the turns of frames."""
     given = ["at"] + ["r"] * turned + ["qd", "qdd"] * function.moves
     read = {"at" if name == "q" else name for name in function.inputs} | ({"at"} if function.turns else set())
     return [name for name in given if name not in read]

@@ -1,4 +1,4 @@
-"""Emission: every source that follows from one mechanism, as {file name: text}, and the folder `generate` writes."""
+"""Emission of all sources for one mechanism, as {file name: text}, and of the folder of `generate`."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from femtorque.codegen.step import model_of
 
 
 def step_sources(model: Model) -> dict[str, str]:
-    """Return the inverse-dynamics step alone: ft_model.h, ft_step.h and ft_step.c in the mechanism's scheme."""
+    """Return only the inverse-dynamics step: ft_model.h, ft_step.h and ft_step.c in the mechanism's scheme."""
     if model.mechanism.flexible:
         return flexible.render(model)
     if has_modes(model.mechanism):
@@ -26,17 +26,20 @@ def step_sources(model: Model) -> dict[str, str]:
 
 def sources(mechanism: Mechanism, board: Board | None, feedforward: bool = True,
             step: dict[str, str] | None = None, pil: bool = False) -> dict[str, str]:
-    """Return every emitted source of the image. Without a board: the step, the control law's constants, the messages.
-    feedforward=False leaves the feed-forward torque out of the control law, to measure its benefit. pil=True makes the
-    image that takes counts from the host and gives duties to it (processor in the loop). Their digests differ. step:
-    the result of step_sources, if it is known already."""
+    """Return every emitted source of the image.
+
+    Without a board these are the step, the control law's constants and the messages. feedforward=False leaves the
+    feed-forward torque out of the control law, to measure the benefit of this torque. pil=True makes the image that
+    takes counts from the host and gives duties to the host (processor in the loop). All these images have different
+    digests. step: the result of step_sources, if known.
+    """
     files = _unsigned(mechanism, board, feedforward, step, pil)
     return files | digest.render(mechanism, board, digest.digest(mechanism, files), pil)
 
 
 def identity(mechanism: Mechanism, board: Board | None, feedforward: bool = True,
              step: dict[str, str] | None = None, pil: bool = False) -> bytes:
-    """Return the digest that an image of this mechanism must carry, 32 bytes. Arguments as of `sources`."""
+    """Return the digest that an image of this mechanism must carry, 32 bytes. The arguments are as in `sources`."""
     return digest.digest(mechanism, _unsigned(mechanism, board, feedforward, step, pil))
 
 
@@ -55,10 +58,12 @@ def _unsigned(mechanism: Mechanism, board: Board | None, feedforward: bool, step
 
 
 def generate(mechanism: Mechanism, out: Path, force: bool = False, library: str | None = None) -> list[Path]:
-    """Write the inverse-dynamics step and its README to a self-contained folder; same input, same bytes. library:
-    version, MAJOR.MINOR.PATCH, of a library with manifests and examples to make of it. Files that an earlier one left
-    in its src/ are removed, because every file there is compiled. Raises BadInput, before anything is written, if one
-    of the files exists (with force: and was not made by this function)."""
+    """Write the inverse-dynamics step with a README to a self-contained folder.
+
+    Equal inputs give equal bytes. library: version, MAJOR.MINOR.PATCH, to write a library with manifests and examples.
+    Files of an earlier library in src/ are removed, because every file there is compiled. Raise BadInput, and write
+    nothing, if one of the files exists. force: replace files that this function has made.
+    """
     files = _alone(mechanism, library)
     for name in files:
         claim(out / name, GENERATED, force)
@@ -73,7 +78,9 @@ def generate(mechanism: Mechanism, out: Path, force: bool = False, library: str 
 
 
 def model_sources(model: Model) -> dict[str, str]:
-    """Return all C of the model: the step, torques at an instant, and without loops an external wrench."""
+    """Return all C of the model: the step, torques at an instant, and, without loops, torques against an external
+    wrench.
+    """
     mechanism, files = model.mechanism, step_sources(model)
     if not mechanism.flexible and not mechanism.constrained:
         files |= wrench.render(model)
@@ -90,6 +97,6 @@ def _alone(mechanism: Mechanism, version: str | None) -> dict[str, str]:
 
 
 def _made(folder: Path) -> set[Path]:
-    """Return files that `generate` wrote there earlier."""
+    """Return the files that an earlier `generate` wrote into this folder."""
     return {path for path in folder.glob("ft_*.[ch]")
             if path.is_file() and library.MADE in path.read_text(encoding="utf-8")}

@@ -1,6 +1,5 @@
-"""The parameters in the numbers of an emitted step, by link, for comments of the C and for `elements --find`.
-
-`beside` has the parameters outside links' inertias: turns and places of joints, the tick, modes of flexible links.
+"""The parameters in the numbers of an emitted step, by link, for comments of the C and for `elements --find`. `beside`
+has the parameters that are no inertias of links: turns and places of joints, the tick, modes of flexible links.
 """
 
 from collections.abc import Iterable
@@ -23,8 +22,10 @@ GRAVITY, LOOPS, METHOD = "gravity", "loops", "method"
 
 
 def parameters(model: Model) -> dict[str, tuple[Parameter, ...]]:
-    """Return rows (name, value, unit, origin, number) of every link that moves, by its name. With modes: of one mode's
-    model."""
+    """Return rows (name, value, unit, origin, number) of every moving link, by the link's name.
+
+    With modes the model is a mode's model.
+    """
     if model.mechanism.flexible:
         step = FlexibleStep(model)
         return dict(zip((piece.name for piece in step.tree.pieces), of_pieces(step), strict=True))
@@ -32,7 +33,7 @@ def parameters(model: Model) -> dict[str, tuple[Parameter, ...]]:
 
 
 def at_an_instant(model: Model) -> dict[str, tuple[Parameter, ...]]:
-    """Return rows of ft_rnea and ft_gravity, which flexible links do not have."""
+    """Return rows of ft_rnea and ft_gravity. Mechanisms with flexible links do not have these functions."""
     if model.mechanism.flexible:
         return {}
     both = [provenance(instant_of(model, form, _shared(model))) for form in (InstantTorque, InstantWeight)]
@@ -74,7 +75,7 @@ def _vector(name: str, v: NDArray[np.float64], unit: str, origin: str, scale: fl
 
 
 def _of_frames(model: Model) -> dict[str, tuple[Parameter, ...]]:
-    """Return turns and places of joints, in the links' axes with z along the joints, and gravity over the tick."""
+    """Return turns and places of joints in link axes, with z along the joints, and gravity over the tick."""
     found, Q = {}, [frame_to_axis(body.axis) for body in model.bodies]
     for body, own in zip(model.bodies, Q, strict=True):
         parent, joint = np.eye(3) if body.parent == GROUND else Q[body.parent], body.joint.name
@@ -88,7 +89,7 @@ def _of_frames(model: Model) -> dict[str, tuple[Parameter, ...]]:
 
 
 def _of_loops(model: Model) -> Iterable[Parameter]:
-    """Return rows of the loops' closure, with lengths in units of the mechanism's size, and of its prediction."""
+    """Return rows of the loops' closure, with lengths in units of the mechanism's size, and rows of the prediction."""
     assembly = assemble(model)
     size = assembly.length
     yield Parameter("1/size", 1.0 / size, "1/m", (LOOPS,), 1.0 / size)
@@ -112,8 +113,10 @@ def _of_loops(model: Model) -> Iterable[Parameter]:
 
 
 def _of_beams(step: FlexibleStep) -> dict[str, tuple[Parameter, ...]]:
-    """Return places of the pieces; of flexible links the tables of ft_flexible.c, and the mass's moments along the
-    link."""
+    """Return places of the pieces.
+
+    For flexible links, add the tables of ft_flexible.c, and moments of the mass along the link.
+    """
     found: dict[str, tuple[Parameter, ...]] = {}
     for row in flexible.tables(step):
         name, _, mode = row.title.partition(", ")
