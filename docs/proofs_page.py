@@ -50,7 +50,7 @@ def listed() -> str:
 
 
 def _sum(rows: list[Row], old: Old) -> str:
-    """Return the number of results, and of those of the present sources."""
+    """Return the number of results, and the number of results of the present sources."""
     proved = [row for row in rows if row.outcome == "proved"]
     claims, seconds = sum(row.claims for row in proved), sum(row.seconds for row in rows)
     now, new = [row for row in proved if row.which not in old], old - {row.which for row in rows}
@@ -71,7 +71,7 @@ def _runs(rows: list[Row]) -> str:
 
 
 def _functions(files: dict[str, Reached]) -> str:
-    """Return how many functions the proofs reach, and the reasons for the others."""
+    """Return the number of functions that the proofs reach, and the reasons for all other functions."""
     seen = {(file, name) for file, one in files.items() for name in one.functions}
     written = [_room(room, names, seen) for room, names in reached.rooms().items()]
     return FUNCTIONS + "\n".join(written)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 __all__ = ["BadInput", "Board", "Mechanism", "Refused", "Trajectory", "plan_motion", "report", "virtual_board"]
 
-# In a checkout, codegen, host and hil are packages in separate folders. An installed femtorque contains them.
+# In a checkout, codegen, host and hil are packages in separate folders. An installed femtorque contains these packages.
 __path__ += [str(place) for house in ("codegen", "host", "hil")
              if (place := Path(__file__).resolve().parents[1] / house / "femtorque").is_dir()]
 

@@ -88,7 +88,7 @@ class Verbs(Quick):
 
 
 class Hil(Quick):
-    """The verbs of `hil`. Earlier versions had them as options of one verb."""
+    """The verbs of `hil`, which were options of one verb in earlier versions."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         args = args or ["--help"]

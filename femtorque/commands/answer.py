@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Answer:
-    """data: the JSON object. text: the same for people, anything that rich can print. good: exit status 0, else 1."""
+    """data: the JSON object. text: the answer for people, in any form that rich can print. good: exit status 0, else
+    1."""
 
     data: dict[str, Any]
     text: Any = ""

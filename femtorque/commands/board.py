@@ -39,7 +39,7 @@ def flash(
                                       "only)")] = False,
     json: Json = False,
 ) -> Answer:
-    """Build, write to the board, compare, ask it who it is now.
+    """Build, write to the board, compare, ask for the board's identity.
 
     If a board is running and disarmed, `flash` first sends it into its boot loader, where the board allows that safely.
     """

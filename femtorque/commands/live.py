@@ -53,8 +53,8 @@ def follow(
 ) -> Answer:
     """Follow targets that are sent now.
 
-    Targets may be late, jittered, lost or far away. The arm follows them within its limits. At Ctrl-C, after the time,
-    or at the end of the source, the arm comes to rest at the last target.
+    Targets may be late, jittered, lost or far away. The arm follows the targets within its limits. At Ctrl-C, after the
+    time, or at the end of the source, the arm comes to rest at the last target.
     """
     from femtorque.codegen.mechanism import load_mechanism
     from femtorque.codegen.motion import Trajectory

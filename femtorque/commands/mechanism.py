@@ -55,7 +55,7 @@ def init(
 def motors(json: Json = False) -> Answer:
     """Brushed motors and gear motors that are sold.
 
-    The numbers are from the makers' data sheets. `init --motor` writes them into a mechanism file.
+    The numbers are from the makers' data sheets. `init --motor` writes a motor's numbers into a mechanism file.
     """
     from femtorque.codegen.mechanism import MOTORS
     from femtorque.codegen.verify import motor_table
@@ -77,7 +77,7 @@ def check(
 ) -> Answer:
     """Validate a mechanism file, show it as tables, and warn.
 
-    If motions are given, it also warns where they come near singular poses.
+    Given motions are checked for singular poses.
     """
     from femtorque.codegen.mechanism import load_mechanism, set_gains
     from femtorque.codegen.motion import Trajectory

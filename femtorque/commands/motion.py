@@ -58,8 +58,8 @@ def plan(
 ) -> Answer:
     """Plan a jerk-limited motion through waypoints, within limits.
 
-    From a log it plans the recorded motion again, led by hand or played. The plan is smooth and within limits. If the
-    motors are too weak, the plan is slower than the recording.
+    From a log `plan` makes a plan of the recorded motion, led by hand or played. The plan is smooth and within limits.
+    If the motors are too weak, the plan is slower than the recording.
 
     For an arm that ends in a flexible link, it plans the joints so that the tip passes the waypoints. The tip can also
     follow a timed path from a CSV file. The columns are t, x, y and optionally z, fx, fy, fz.

@@ -167,8 +167,8 @@ def replay(
 ) -> Answer:
     """Replay what hosts sent to a virtual board, bit for bit.
 
-    Each byte arrives at the same cycle of the chip. So live targets cause the same motion, late targets too. The answer
-    says if the board sent the same bytes.
+    Each byte arrives at the same cycle of the chip. So live and late targets cause the same motion. The answer says if
+    the board sent the same bytes.
     """
     need("unicorn")
     from femtorque.codegen.mechanism import load_mechanism

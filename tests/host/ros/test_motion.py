@@ -1,4 +1,4 @@
-"""ROS 2 trajectories as motions. They pass every point and are smooth. Refusals have the action's code."""
+"""ROS 2 trajectories as motions, which are smooth and pass every point. Refusals have the action's code."""
 
 import math
 from dataclasses import dataclass, field, replace

@@ -315,8 +315,8 @@ def samples_of(chunk):
 
 
 def test_twenty_pages_at_once_are_nothing_to_the_program_that_streams(mechanism):
-    """Another process serves the pages. It sends past samples in small pieces. A page that reads nothing does not delay
-    other pages."""
+    """Another process serves the pages. The process sends past samples in small pieces. A page that reads nothing does
+    not delay other pages."""
     session, _ = looking()
     with serving(session, 0) as url, ExitStack() as stack:
         threads = threading.active_count()

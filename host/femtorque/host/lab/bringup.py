@@ -2,7 +2,7 @@
 and that the encoder's count is right.
 
 Each joint is tested in two ways, by a probe and by hand. The probe drives one joint in open loop. The torque starts at
-0 and grows until the joint moves. The probe then repeats this in the other direction. The probe does not use the
+0 and grows until the joint moves, first in one direction and then in the other direction. The probe does not use the
 joint's encoder. A joint that moves without a torque sinks. A sinking joint then gets the largest torque of the probe in
 both directions, each for as long as it sank. The motions are compared. On current loops the board first gives every
 motor a pulse of a few per cent of the voltage, in open loop. If a current sensor has the wrong sign, the tests end with
@@ -10,7 +10,7 @@ advice.
 
 Without power, the user turns the joint by a known angle in its positive direction, and a part of the way back. If the
 two ratios of counted to announced angle differ, the joint sank when released. Then nothing is concluded. The turns show
-the encoder's sign and counts. Together with the probe they show the motor's sign.
+the encoder's sign and counts. Turns and probe together show the motor's sign.
 
 The motor and the encoder of a bus drive agree by construction. The turns by hand give the drive's sign. The drive's
 encoder is absolute. So the user puts the joint at its start, which gives the drive's zero. Settings that a drive does

@@ -277,7 +277,7 @@ def _record(board: Board, motion: Trajectory, number: int, watched: Sequence[int
 
 
 def fit(model: Model, number: int, takes: Sequence[Take], lead: float) -> Identified:
-    """Regress the recordings. Raises Refused if they hold too little motion."""
+    """Regress the recordings. Raises Refused if the recordings hold too little motion."""
     joint, use, dt = model.mechanism.moving[number], model.mechanism.board, model.dt
     assert use is not None
     full, friction = current_range(model.mechanism, joint), DrivenFriction.of([joint])

@@ -55,7 +55,7 @@ def _on(now: Sequence[int], last: Sequence[int]) -> tuple[int, ...]:
 
 
 class Sending(Protocol):
-    """A source of messages. In every round it sends as much as the line takes."""
+    """A source of messages that sends in every round as much as the line takes."""
 
     def send(self) -> None: ...
     def take(self, status: Status) -> None: ...

@@ -191,7 +191,8 @@ class _Way:
         self.space, self.here = other, other.start
 
     def _fitted(self, target: Array, mode: str, where: str) -> Array:
-        """Return a pose that also closes the loops of the next mode. The given pose closes them with a small error."""
+        """Return a pose that also closes the loops of the next mode. The given pose closes the loops with a small
+        error."""
         other, away, joint = self._close(mode, target, where)
         if away > FITS:
             raise Refused(self._open(mode, where, other, joint))

@@ -128,8 +128,9 @@ def tip_motion(arm: FlexibleArm, chord: Timed, duration: float, dt: float, *, en
 def elastic_problem(arm: FlexibleArm, chord: Timed, t: Array, dt: float, press: Timed | None = None) -> Problem:
     """Return the linear problem of the elastic coordinates along a motion of the chord (corrected Eq. 15).
 
-    < (B - e x) a > + e < w a_1 > + C W' + K W = - e reach f_2, with e the hub's slope. The root's equation has the
-    joint's torque. The moment balance of the whole link also has this torque. Their difference is free of it.
+    < (B - e x) a > + e < w a_1 > + C W' + K W = - e reach f_2, with e the hub's slope. The root's equation and the
+    moment balance of the whole link both have the joint's torque. The difference of the two equations is free of this
+    torque.
     """
     beam, e = arm.beam, arm.beam.hub
     A, Om, turn = _hub_motion(arm, *chord.at(t))

@@ -1,4 +1,4 @@
-"""External torques in a log. The board reports them 50 times a second if its file has [feel]."""
+"""External torques in a log. The board reports external torques 50 times a second if its file has [feel]."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

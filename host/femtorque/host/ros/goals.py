@@ -107,7 +107,7 @@ class Goals:
         self._feedback.publish(message(f"{self._kind}_FeedbackMessage", goal_id=_uuid(self.active.uuid), feedback=told))
 
     def _asked(self, request: Any, reply: Callable[[Any], None]) -> None:
-        """Accept a goal. If the goal is impossible, abort it with the reason."""
+        """Accept a goal. Abort an impossible goal with the reason."""
         uuid, accepted = bytes(request.goal_id.uuid), stamp()
         new = uuid not in self._goals
         reply(message(f"{self._kind}_SendGoal_Response", accepted=new, stamp=accepted))

@@ -1,9 +1,9 @@
 """A JointTrajectory as a motion, with positions, and optionally velocities, or velocities and accelerations.
 
 The conventions are from ROS 2's joint_trajectory_controller (ros2_controllers, validate_trajectory_msg,
-fill_partial_goal and wraparound_joint). With positions and velocities, the motion between points is a cubic. With
-accelerations it is a quintic. Joints may be left out, and continuous joints turn the shorter way. Points without
-velocities get the velocities of a spline through their neighbours (Catmull and Rom), zero at both ends.
+fill_partial_goal and wraparound_joint). With positions and velocities, the motion between points is a cubic, and with
+accelerations a quintic. Joints may be left out, and continuous joints turn the shorter way. Points without velocities
+get the velocities of a spline through their neighbours (Catmull and Rom), zero at both ends.
 """
 
 from __future__ import annotations

@@ -65,8 +65,8 @@ def comparison_sentences(runs: Sequence[Compared]) -> list[str]:
 
 
 def write_comparison(runs: Sequence[Compared], path: Path, force: bool = False) -> None:
-    """Write the page. force: replace an existing page of this kind. Raises OSError if it cannot be written, BadInput if
-    a file exists."""
+    """Write the page. force: replace an existing page of this kind. Raises OSError if the page cannot be written,
+    BadInput if a file exists."""
     claim(path, output.page("plot"), force)
     write_text(path, page(runs))
 

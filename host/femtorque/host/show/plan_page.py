@@ -22,8 +22,8 @@ LINE = 1.4  # px of a curve
 
 
 def write_planned(path: Path, mechanism: Mechanism, found: Plan | FlexiblePlan, force: bool = False) -> None:
-    """Write the page. force: replace an existing page of this kind. Raises OSError if it cannot be written, BadInput if
-    a file exists."""
+    """Write the page. force: replace an existing page of this kind. Raises OSError if the page cannot be written,
+    BadInput if a file exists."""
     claim(path, output.page("plan"), force)
     write_text(path, page(mechanism, found))
 

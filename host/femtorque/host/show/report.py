@@ -34,8 +34,8 @@ class Section:
 
 
 def write_report(run: Run, path: Path, force: bool = False) -> None:
-    """Write the page. force: replace an existing page of this kind. Raises OSError if it cannot be written, BadInput if
-    a file exists."""
+    """Write the page. force: replace an existing page of this kind. Raises OSError if the page cannot be written,
+    BadInput if a file exists."""
     claim(path, output.page("plot"), force)
     write_text(path, page(run))
 

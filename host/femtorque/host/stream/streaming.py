@@ -86,7 +86,7 @@ class Outcome:
         }
 
     def and_then(self, other: Outcome) -> Outcome:
-        """Merge with the outcome of another round of the same motion."""
+        """Merge with the outcome of another round of the motion."""
         rounds = self.rounds + other.rounds
         squares = self.rounds * self.tracking_rms**2 + other.rounds * other.tracking_rms**2
         return Outcome(
