@@ -56,7 +56,7 @@ class Leading:
                        np.array([offset.get(name, 0.0) for name in own]))
 
     def target(self, led: Array, stay: Array) -> Array:
-        """Return the follower's positions (J,) from the leader's; joints without a leader stay."""
+        """Return the follower's positions (J,) from the leader's positions. Joints without a leader stay."""
         return np.array([stay[k] if i < 0 else s * led[i] + o
                          for k, (i, s, o) in enumerate(zip(self.joints, self.scale, self.offset, strict=True))])
 

@@ -111,7 +111,7 @@ class Result:
         return rows
 
     def _beyond(self, joint: int) -> dict[str, Any]:
-        """Return the friction of a joint beyond Coulomb's, as far as found."""
+        """Return the found friction of a joint beyond Coulomb friction."""
         found, row = self.found, dict[str, Any]()
         file = found.unknowns.space.whole.streamed[joint].friction
         for k, term in enumerate(found.unknowns.terms, found.unknowns.plain):
