@@ -158,7 +158,7 @@ def test_every_step_and_every_command_of_the_page_has_its_test():
     for file, name in (place.split("::") for place in ELSEWHERE.values()):
         assert f"\ndef {name}(" in (ROOT / "tests" / file).read_text(encoding="utf-8"), name
     assert {step: len(commands(text)) for step, text in STEPS.items() if commands(text)} == {
-        2: 2, 4: 2, 9: 1, 15: 1, 17: 1, 19: 1, 24: 1}
+        2: 3, 4: 2, 9: 1, 15: 1, 17: 1, 19: 1, 24: 1}
     assert commands(STEPS[19]) == commands(STEPS[24])
     assert commands(PAGE) == [line for text in STEPS.values() for line in commands(text)] + ["femtorque ports"]
 
@@ -190,6 +190,10 @@ def test_step_02_a_flashed_board_reports_its_identity_and_can_be_flashed_again(a
         seen = "".join(bench.monitor().split())
         assert "DISARMED" in seen and unique(0).hex() in seen and "(last:POWER)" in seen
         Probe(bench.board.chip).attach()
+    bench.board.estop(True)
+    assert "ESTOP" in bench.monitor()
+    bench.board.estop(False)
+    assert "DISARMED" in bench.types(2, 2)
 
 
 def test_step_03_the_time_that_a_board_tells_is_that_of_its_crystal(at):
@@ -268,6 +272,8 @@ def test_step_09_an_open_loop_stops_the_drivers_and_no_board_arms_with_it(at, na
         bench.board.estop(True)
         bench.board.run(seconds)
         assert bench.board.outputs_safe()
+        bench.board.run(2.0 / bench.mechanism.control.rate_hz)
+        assert bench.enabled() == name.startswith("odrive")
         rig.pump(bench.board, host, 5)
         assert host.status.state == STATES["ESTOP"][0]
         with pytest.raises(Refused, match="ESTOP_ACTIVE"):
