@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from femtorque.codegen.step import model_of
+from femtorque.codegen.model import Model
 from femtorque.hil.cost import chip_step
 from tests.support import flexible_chain, oracle
 
@@ -33,7 +33,7 @@ SMALLEST = {"single link": 690, "two links, elbow on the tip": 890, "rigid link,
 
 
 def instructions(mechanism) -> int:
-    model = model_of(mechanism)
+    model = Model.of(mechanism)
     n = len(mechanism.streamed)
     motion = oracle.septic([0.3, -0.2, 0.1][:n], [0.6, 0.2, 0.3][:n], 0.3)
     positions = motion.position((np.arange(60, 62 + TICKS) - 0.5) / mechanism.control.rate_hz)
@@ -59,7 +59,7 @@ def test_instructions_grow_in_proportion_to_the_elements():
 def test_a_spring_costs_little_more_than_a_joint():
     joints = flexible_chain.flexible_joints()
     rigid = replace(joints, joints=tuple(replace(j, actuated=True, stiffness=0.0) for j in joints.joints))
-    model = model_of(rigid)
+    model = Model.of(rigid)
     positions = oracle.septic([0.0] * 4, [0.3] * 4, 0.3).position((np.arange(60, 62 + TICKS) - 0.5) / 1000.0)
     stiff = int(chip_step.run_step_on_chip(model, positions).instructions.max())
     bent = instructions(joints)

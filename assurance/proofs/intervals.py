@@ -99,17 +99,15 @@ def about(bound: float) -> Interval:
     return Interval(-single(bound), single(bound))
 
 
-def carried(P: dict[str, Any], k: int, now: Interval) -> Interval:
-    """Return P + (now - P) for P["at"][k], and store the sum in P["at"][k]. Plain interval arithmetic would grow
-    without end.
+def carried(P: Interval, now: Interval) -> Interval:
+    """Return P + (now - P). Plain interval arithmetic would grow without end.
 
     The sum is `now`, except for two roundings: (now - P) (1 + e) + P is now + (now - P) e, rounded again, with e <=
     2^-24.
     """
-    off = 2.0**-23 * (now.size + P["at"][k].size) * (1.0 + 2.0**-20)
-    P["at"][k] = Interval(single((now.low - off) * (1.0 + math.copysign(2.0**-23, off - now.low))),
-                          single((now.high + off) * (1.0 + math.copysign(2.0**-23, now.high + off))))
-    return P["at"][k]
+    off = 2.0**-23 * (now.size + P.size) * (1.0 + 2.0**-20)
+    return Interval(single((now.low - off) * (1.0 + math.copysign(2.0**-23, off - now.low))),
+                    single((now.high + off) * (1.0 + math.copysign(2.0**-23, now.high + off))))
 
 
 EITHER = object()  # result of a comparison of reals: true or false
@@ -133,8 +131,7 @@ class Program:
             self._enumerate(getattr(node, "type", None))
         self.operations = 0
         self.own: dict[str, Callable[..., Any]] = {
-            "ft_cos_sin": lambda angle: {"c": about(TRIG), "s": about(TRIG)}, "ft_sin": lambda angle: about(TRIG),
-            "ft_carried": carried}
+            "ft_cos_sin": lambda angle: {"c": about(TRIG), "s": about(TRIG)}, "ft_sin": lambda angle: about(TRIG)}
         self.constants = {node.name: node for node in tree.ext
                           if isinstance(node, c_ast.Decl) and node.init is not None}
         self.globals: dict[str, Any] = {}
@@ -277,7 +274,11 @@ class Program:
         return self.value(node.iftrue if self._sure(met) else node.iffalse, names)
 
     def _funccall(self, node: Any, names: dict[str, Any]) -> Any:
-        given = [self.value(item, names) for item in (node.args.exprs if node.args else ())]
+        arguments = node.args.exprs if node.args else ()
+        if node.name.name == "ft_carry":
+            P, now = arguments[0].expr, self.value(arguments[1], names)
+            return self.put(P, carried(self.value(P, names), now), names)
+        given = [self.value(item, names) for item in arguments]
         return self.call(node.name.name, *given)
 
     def _assignment(self, node: Any, names: dict[str, Any]) -> Any:

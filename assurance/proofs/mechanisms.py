@@ -18,15 +18,15 @@ from tests.support import boards as on_boards, bus_arm
 def mechanism(name: str) -> Mechanism:
     """Return a mechanism by its name in a theorem.
 
-    A plain name is in VARIANTS, or a file of mechanisms/. `nodal:NAME` is a file of mechanisms/ with this scheme.
+    A plain name is in VARIANTS, or a file of mechanisms/. `printed:NAME` is a file of mechanisms/ with this scheme.
     `can:KIND` is an arm of drives on CAN, `can:long` with frames of 64 bytes. `sts:BOARD` has servos on a wire of a
     board. `BOARD:DRIVE` has three links on a board with this output stage for every motor.
     """
     head, _, tail = name.partition(":")
     if not tail:
         return VARIANTS[name]() if name in VARIANTS else _file(name)
-    if head == "nodal":
-        return replace(_file(tail), control=replace(_file(tail).control, scheme="nodal"))
+    if head == "printed":
+        return replace(_file(tail), control=replace(_file(tail).control, scheme="printed"))
     if head == "can":
         return bus_arm.described("fd" if tail == "long" else tail)
     return _servos(tail) if head == "sts" else _on_board(head, tail)

@@ -202,7 +202,6 @@ def torque(
     from femtorque.codegen.verify import motion_torques as torque
 
     if figure is not None:
-        from femtorque.codegen.step import scheme_of
         from femtorque.codegen.verify import check_format, torque_curves
 
         check_format(figure)
@@ -217,10 +216,8 @@ def torque(
     result.write(out)
     if figure is not None:
         by = {"reference": "reference", "c": "emitted C", "chip": "emitted C on the chip"}[backend]
-        scheme = scheme_of(mechanism)
-        if backend == "reference" and scheme == "newton-euler":
-            by += ", which with this scheme is (a) itself"
-        torque_curves(figure, result, f"{mechanism.name}, {scheme} at {mechanism.control.rate_hz} Hz", by)
+        control = mechanism.control
+        torque_curves(figure, result, f"{mechanism.name}, {control.scheme} at {control.rate_hz} Hz", by)
     computed = "double" if backend == "reference" else precision or "single"
     figures = result.summary() | {"precision": computed}
     if compare or figure is not None or backend == "reference" or not mechanism.flexible:

@@ -38,10 +38,10 @@ uint32_t pace_stop_length(int32_t half, int32_t slope);
 """
 
 
-def mechanism(rate_hz: int = 1000, knot_hz: int = 250, joints: int = 2, scheme: str = "midpoint") -> Mechanism:
+def mechanism(rate_hz: int = 1000, knot_hz: int = 250, joints: int = 2) -> Mechanism:
     """Return a planar chain. The parts on the chain's joints do not affect the motion."""
     chain = oracle.planar_chain(joints, rate_hz=rate_hz)
-    return replace(chain, control=replace(chain.control, rate_hz=rate_hz, knot_hz=knot_hz, scheme=scheme))
+    return replace(chain, control=replace(chain.control, rate_hz=rate_hz, knot_hz=knot_hz))
 
 
 class Board:

@@ -13,8 +13,8 @@ from femtorque.codegen.drive import application
 from femtorque.codegen.emit import sources as emit
 from femtorque.codegen.mechanism import Contact, load_mechanism
 from femtorque.codegen.mechanism.description import Feel
+from femtorque.codegen.model import Model
 from femtorque.codegen.reference import discrete
-from femtorque.codegen.step import model_of
 from femtorque.hil.chip import ChipLibrary
 from tests.firmware import app
 from tests.firmware.app import HERE
@@ -104,9 +104,9 @@ def motion(mechanism, ticks, seed=1):
 
 def expected(mechanism, middles, duty, volts):
     """Return r (ticks, J) by NumPy in float64: De Luca's observer over the reference step."""
-    model, joints = model_of(mechanism), mechanism.streamed
+    model, joints = Model.of(mechanism), mechanism.streamed
     positions = np.vstack([middles[:1], middles])
-    tau = discrete.midpoint_torque(model, positions)
+    tau = discrete.emitted_torque(model, positions)
     u = 0.5 * np.diff(middles, axis=0)
     before = np.vstack([np.zeros_like(u[:1]), u[:-1]])
     v, a = (before + u) * HZ, (u - before) * 2.0 * HZ**2
@@ -157,7 +157,7 @@ def test_without_motors_it_is_the_torque_of_pinocchio_filtered(arm):
     late = np.vstack([v[2:], v[-1:], v[-1:]])  # a duty of this tick acts two ticks later
     seen = arm.run(middles[1:] - u, u, late * k_n / 48.0, 48.0)["external"]
     a = np.diff(middles, 2, axis=0) * HZ**2
-    tau = oracle.rnea(model_of(mechanism), middles[1:-1], 0.5 * (middles[2:] - middles[:-2]) * HZ, a)
+    tau = oracle.rnea(Model.of(mechanism), middles[1:-1], 0.5 * (middles[2:] - middles[:-2]) * HZ, a)
     joints = mechanism.streamed
     tau += np.array([j.rotor for j in joints]) * a
     mean = 0.5 * (middles[2:] - middles[:-2]) * HZ
@@ -187,7 +187,7 @@ def at_rest(arm, pushes, joint=-1, **how):
     """Return the reports of an arm at rest, pushed at one joint, by default the last, by torques (n,), N m."""
     mechanism = six_axis()
     start = np.array([j.start for j in mechanism.streamed])
-    weight = discrete.midpoint_torque(model_of(mechanism), np.tile(start, (3, 1)))[0]
+    weight = discrete.emitted_torque(Model.of(mechanism), np.tile(start, (3, 1)))[0]
     joints = mechanism.streamed
     per_volt = np.array([j.motor.K * j.motor.gear * j.motor.sign / j.motor.R for j in joints])
     torque = np.tile(weight, (len(pushes), 1))
@@ -294,10 +294,10 @@ def test_a_number_that_is_none_is_not_felt_but_found_at_its_joint(arm, joint):
     assert np.all(out["external"][4:, joint] == out["external"][3, joint])
 
 
-def drives(scheme=None):
+def drives():
     """Return an arm of three joints on drives, with contact detection."""
     it = load_mechanism(MECHANISMS / "damiao_arm.toml")
-    return replace(it, feel=Feel("none", 30.0), control=replace(it.control, scheme=scheme))
+    return replace(it, feel=Feel("none", 30.0))
 
 
 def test_a_threshold_is_found_though_the_torque_is_a_number():
@@ -322,19 +322,6 @@ def test_a_drive_made_what_it_was_asked_for_three_ticks_ago():
     assert felt[202, 1] == pytest.approx(felt[199, 1], abs=1e-9)
     assert felt[203, 1] - felt[202, 1] == pytest.approx(-2.0 * gain, rel=1e-6)
     assert felt[-1] - felt[199] == pytest.approx([0.0, -2.0, 0.0], abs=1e-6)
-
-
-def test_every_step_feels_the_same_but_for_the_tick_s_second_order():
-    """The steps read different parts of a sample: positions and velocities, or accelerations too."""
-    felt = []
-    for scheme in ("midpoint", "newton-euler"):
-        mechanism = drives(scheme)
-        middles = motion(mechanism, 300)
-        u = 0.5 * np.diff(middles, axis=0)
-        felt.append(Arm(mechanism).run(middles[1:] - u, u, 0.0 * u, 48.0)["external"])
-    error = np.abs(felt[0] - felt[1])[50:].max() / np.abs(felt[1]).max()
-    print(f"midpoint against Newton-Euler: {error:.1e} of peak")
-    assert error <= 1e-3
 
 
 def closed(rng, ticks, away, back):

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from femtorque.codegen.mechanism import Friction
+from femtorque.codegen.model import Model
 from femtorque.codegen.reference import discrete
-from femtorque.codegen.step import model_of
 from femtorque.hil.plant import MujocoPlant
 from tests.firmware.test_contact import HZ, Arm
 from tests.support.feeling import six_axis
@@ -50,7 +50,7 @@ def meeting(tmp_path_factory):
     plant.max_step = 1.0
     k_n = np.array([j.motor.K * j.motor.gear * j.motor.sign for j in joints])
     ohm = np.array([j.motor.R for j in joints])
-    weight = discrete.midpoint_torque(model_of(arm), np.tile(start, (3, 1)))[0]
+    weight = discrete.emitted_torque(Model.of(arm), np.tile(start, (3, 1)))[0]
     efforts = np.array([j.limits.effort for j in joints])
     middles, at, duties, forces = [start], [], [], []
     acting = [weight * ohm / k_n / volts] * LATE

@@ -11,10 +11,9 @@ import pytest
 
 from femtorque.codegen.emit import step_sources
 from femtorque.codegen.mechanism import Mechanism, load_mechanism
-from femtorque.codegen.model import assemble, in_mode
+from femtorque.codegen.model import Model, assemble, in_mode
 from femtorque.codegen.motion import Trajectory, knots
 from femtorque.codegen.reference import rigid as reference, schemes
-from femtorque.codegen.step import model_of
 from femtorque.codegen.toolchain import CompiledStep, host_compiler
 from femtorque.codegen.wire import Knot, Probe, Seek, messages, position_unit
 from tests.firmware.app import SANITIZE, App, in_hold
@@ -69,7 +68,7 @@ def test_that_the_actuated_joint_alone_is_streamed_and_fed_forward() -> None:
     app.ready()
     record = play(app, "four_bar")
     assert app.status.fault == 0 and app.status.flags & messages.FLAGS["ENDED"][0]
-    model = model_of(four_bar())
+    model = Model.of(four_bar())
     expected = CompiledStep(model).torque(played.middles(round(played.duration * 1000), model.dt))[:, 0]
     found = record["torque_ff"][:, 0]
     # the record contains the motion, tick for tick
@@ -90,7 +89,7 @@ def test_that_a_singular_pose_is_a_fault_with_outputs_off() -> None:
 def test_that_arming_waits_for_the_loops() -> None:
     """From half a radian off the start the loops follow in some ticks, by a small step in each tick."""
     app = App(four_bar())
-    start = assemble(model_of(four_bar())).start[0]
+    start = assemble(Model.of(four_bar())).start[0]
     app.home([start + 0.3])
     app.run(40)
     assert app.command("ARM") == "NONE"
@@ -101,7 +100,7 @@ def test_that_no_tick_follows_the_loops_all_the_way() -> None:
     sought = [dataclasses.replace(joint, encoder=dataclasses.replace(joint.encoder, zero="index"))
               if joint.encoder else joint for joint in four_bar().joints]
     app = App(dataclasses.replace(four_bar(), name="four_bar_sought", joints=tuple(sought)))
-    start = assemble(model_of(four_bar())).start[0]
+    start = assemble(Model.of(four_bar())).start[0]
     app.home([start - 1.5])
     for message in (Probe(app.token + 1, 0, 0.0), Seek(app.token + 2, 0)):
         assert app.ask(message) == "LOOPS_OPEN"
@@ -139,7 +138,7 @@ SINGULAR = (0.028, 4.584, 4.884, 5.38, 5.944, 5.98)
 def five_bar(folder: Path) -> Path:
     """Build the program that replays motions to a singular pose, in a folder, with sanitizers."""
     mechanism = load_mechanism(MECHANISMS / "five_bar.toml")
-    files = step_sources(model_of(mechanism))
+    files = step_sources(Model.of(mechanism))
     files["singular.c"] = Path(__file__).with_name("singular.c").read_text()
     for name, text in files.items():
         (folder / name).write_text(text)
@@ -184,7 +183,7 @@ def by_chance(app: App, rng: np.random.Generator, seconds: float) -> list[Sent]:
 
 def least_sine(app: App, record: np.ndarray) -> tuple[float, float]:
     """Return the sine of the pivots by the reference, over the targets of a record: at the start, and the least."""
-    assembly = assemble(model_of(app.mechanism))
+    assembly = assemble(Model.of(app.mechanism))
     units = [position_unit(joint) for joint in app.joints]
     steps = np.cumsum(np.diff(record["target"].astype(np.int64), axis=0).astype(np.int32), axis=0)
     start = np.array([joint.start for joint in app.joints])
@@ -230,7 +229,7 @@ def played(name: str, ramp_s: float | None = None) -> tuple[np.ndarray, np.ndarr
     record = play(app, trajectory)
     assert app.status.fault == 0 and app.status.flags & messages.FLAGS["ENDED"][0]
     ticks = round(trajectory.duration * 1000)
-    expected = schemes.torque(model_of(mechanism), trajectory, ticks, reference.recursion)[1]
+    expected = schemes.torque(Model.of(mechanism), trajectory, ticks, reference.recursion)[1]
     found = record["torque_ff"].astype(float)
     begin = min(range(len(found) - ticks + 1), key=lambda k: float(np.abs(found[k:k + ticks] - expected).max()))
     return found[begin:begin + ticks], expected
@@ -249,7 +248,7 @@ def test_that_a_payload_s_weight_is_carried_from_the_first_tick() -> None:
     mechanism, trajectory = moded("pick_and_place")
     k = round(trajectory.modes[1][0] * 1000)
     q = trajectory.at(np.array([k + 0.5]) / 1000.0)[0]
-    loaded, empty = (reference.newton_euler(model_of(in_mode(mechanism, name)), q, 0 * q, 0 * q)[0]
+    loaded, empty = (reference.newton_euler(Model.of(in_mode(mechanism, name)), q, 0 * q, 0 * q)[0]
                      for name in ("loaded", "empty"))
     np.testing.assert_allclose(found[k] - found[k - 1], loaded - empty, atol=0.02 * np.abs(loaded - empty).max())
 
@@ -341,4 +340,4 @@ def test_that_arming_begins_in_the_first_mode() -> None:
 
 
 def gravity(mechanism: Mechanism, q: np.ndarray) -> np.ndarray:
-    return reference.newton_euler(model_of(mechanism), q, 0 * q, 0 * q)
+    return reference.newton_euler(Model.of(mechanism), q, 0 * q, 0 * q)

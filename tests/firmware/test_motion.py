@@ -20,9 +20,9 @@ QUICK = settings(max_examples=40, deadline=None, suppress_health_check=list(Heal
 
 
 @cache
-def board(rate_hz=1000, knot_hz=250, precision="single", patch=None, scheme="midpoint"):
+def board(rate_hz=1000, knot_hz=250, precision="single", patch=None):
     patches = {patch[0]: replace(*patch[1:])} if patch else None
-    return Board(mechanism(rate_hz, knot_hz, scheme=scheme), precision, patches)
+    return Board(mechanism(rate_hz, knot_hz), precision, patches)
 
 
 def wrapped(steps, bits):
@@ -83,7 +83,7 @@ def changed(motion, dt, ticks):
 @pytest.mark.parametrize("precision", ["single", "double"])
 def test_that_the_change_of_the_increments_is_that_of_the_path(rate_hz, knot_hz, precision):
     """This also holds across knots. A motion begins with its first increment and ends with its last increment."""
-    b = board(rate_hz, knot_hz, precision, scheme="newton-euler")
+    b = board(rate_hz, knot_hz, precision)
     motion = random_motion(np.random.default_rng(rate_hz + knot_hz), 60, 2, knot_hz)
     records = played(b, motion)
     after = b.tick()
@@ -97,7 +97,7 @@ def test_that_the_change_of_the_increments_is_that_of_the_path(rate_hz, knot_hz,
     bound = bump + scale * np.max(np.abs(exact)) + 2.0**-50
     assert np.max(np.abs(du[2:-1] - exact[1:-1])) < bound
     if precision == "double":
-        deaf = board(rate_hz, knot_hz, precision, ("ft_motion.c", " + m->bend[j]", ""), "newton-euler")
+        deaf = board(rate_hz, knot_hz, precision, ("ft_motion.c", " + m->bend[j]", ""))
         assert np.max(np.abs(played(deaf, motion)["du"][2:-1] - exact[1:-1])) > 10.0 * bound
     if rate_hz == 5000 and precision == "single":
         assert np.max(np.abs(0.5 * np.diff(u, axis=0)[1:-1] - exact[1:-1])) > 2.0 * bound
@@ -105,7 +105,7 @@ def test_that_the_change_of_the_increments_is_that_of_the_path(rate_hz, knot_hz,
 
 def test_that_the_change_of_the_increments_adds_up_over_a_stop():
     """At any pace the change of u equals du, up to rounding."""
-    b = board(scheme="newton-euler")
+    b = board()
     motion = random_motion(np.random.default_rng(4), 200, 2, 250)
     b.reset()
     b.load(motion, 0, 199, True)

@@ -4,7 +4,7 @@ processor.
     python -m tests.support.emitted_bytes FOLDER NAME ...
 
 NAME is a case of tests/codegen/step/test_same_torques.py. FOLDER gets one file per case: sources of the image, files of
-`generate`, text of the digest, and reasons for the scheme. The file `kernels` identifies NumPy's code in this process.
+`generate`, and text of the digest. The file `kernels` identifies NumPy's code in this process.
 """
 
 import os
@@ -18,7 +18,6 @@ import numpy as np
 from femtorque.codegen.board import reader as boards
 from femtorque.codegen.emit import sources
 from femtorque.codegen.mechanism import Mechanism, canonical
-from femtorque.codegen.step import scheme
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNELS = "kernels"
@@ -32,7 +31,7 @@ def emitted(mechanism: Mechanism, folder: Path) -> str:
              for path in sources.generate(mechanism, folder)}
     step = {name: text for name, text in alone.items() if name.startswith("ft_") and not name.startswith(BESIDE)}
     files = sources.sources(mechanism, board, step=step) | {f"alone/{name}": text for name, text in alone.items()} | {
-        "canonical": canonical(mechanism), "choice": repr(scheme.chosen(mechanism))}
+        "canonical": canonical(mechanism)}
     return "".join(f"==== {name}\n{text}\n" for name, text in sorted(files.items()))
 
 

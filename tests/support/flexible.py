@@ -11,8 +11,7 @@ LENGTH, MASS, EI = 0.4, 0.24, 0.55
 
 
 def _base(gravity) -> Mechanism:
-    chain = oracle.planar_chain(1, gravity=gravity)
-    return replace(chain, control=replace(chain.control, scheme="auto"))
+    return oracle.planar_chain(1, gravity=gravity)
 
 
 def rod(name: str, mass: float, length: float, beam: Beam | None = None) -> Link:

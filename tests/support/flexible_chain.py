@@ -171,7 +171,7 @@ def _joint(name: str, parent: str, child: str, x: float, axis: ArrayLike) -> Joi
 def _of(links: list[Link], joints: list[Joint], loads: tuple[Payload, ...], rate_hz: int,
         gravity: ArrayLike) -> Mechanism:
     base = oracle.planar_chain(1, rate_hz=rate_hz, gravity=gravity)
-    return replace(base, control=replace(base.control, scheme="auto"), name="flexible", links=tuple(links),
+    return replace(base, name="flexible", links=tuple(links),
                    joints=tuple(joints), payloads=loads)
 
 

@@ -125,8 +125,7 @@ def planar_chain(n: int, *, length: float = 0.2, mass: float = 0.1075, rate_hz: 
 
 
 def _mechanism(name: str, links: list[Link], joints: list[Joint], rate_hz: int, gravity: ArrayLike) -> Mechanism:
-    return Mechanism(name=name, gravity=np.asarray(gravity, float), control=Control(rate_hz=rate_hz, scheme="midpoint"),
-                     board=None,
+    return Mechanism(name=name, gravity=np.asarray(gravity, float), control=Control(rate_hz=rate_hz), board=None,
                      links=tuple(links), joints=tuple(joints))
 
 

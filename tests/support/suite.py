@@ -36,7 +36,7 @@ LONG = (  # files of more than 6 s of processor time (--cpu), the longest first
     "test_tip_exact", "test_servos", "test_bus", "test_qemu", "test_architecture", "test_library", "test_closed",
     "test_stream_command", "test_scene", "test_faults", "test_safety", "test_step", "test_chip", "test_everywhere",
     "test_flexible_at_speed", "test_same_bytes", "test_mujoco", "test_reproduce", "test_frames", "test_campaign",
-    "test_campaign_drives", "test_mimic", "test_flash", "test_gears", "test_report", "test_answers", "test_scheme",
+    "test_campaign_drives", "test_mimic", "test_flash", "test_gears", "test_report", "test_answers",
     "test_remedies", "test_check", "test_proofs", "test_flexible_arm", "test_stream",
     "test_teach_and_repeat", "test_plan", "test_start", "test_pictures", "test_sentences", "test_log", "test_fuzz",
     "test_new_family")

@@ -152,7 +152,7 @@ static bool well(void)
  * errors too. The same holds for a start at any place, and for making frames
  * exact, at once or in two steps. The theorem does not say that the torques are
  * right or finite. law_wild covers torques that are NaN.
- * Run: unwind=16 floats slice mechanisms=three_link,six_axis,flexible_arm,nodal:six_axis */
+ * Run: unwind=16 floats slice mechanisms=three_link,six_axis,flexible_arm,printed:six_axis */
 void prove_step_tick(void)
 {
     anything();

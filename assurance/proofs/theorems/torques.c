@@ -74,7 +74,7 @@ static void again(ft_step_state *s)
  * pose. The figures below only bound the torques.
  * Assumes: angles_sines; rotation_bounds, for the rotations that form the
  * pivots.
- * Run: intervals mechanisms=five_bar,four_bar,palletizer,nodal:four_bar */
+ * Run: intervals mechanisms=five_bar,four_bar,palletizer,printed:four_bar */
 void prove_torques_loops(void)
 {
     ft_step_state s;
@@ -94,7 +94,7 @@ void prove_torques_loops(void)
  * and for flexible links, the requested torque may be anything. law_torque and
  * law_wild bound the result.
  * Assumes: angles_sines, for cosines and sines.
- * Run: intervals mechanisms=three_link,six_axis,damiao_arm,openarm_like,nodal:six_axis */
+ * Run: intervals mechanisms=three_link,six_axis,damiao_arm,openarm_like,printed:six_axis */
 void prove_torques_finite(void)
 {
     ft_step_state s;

@@ -234,15 +234,12 @@ static inline void sample(ft_motion *m, const ft_segment *g, int32_t boundary,
     const ft_opening *formed = 0;
     ft_real before[FT_JOINTS];
 
-    if (FT_STEP_USES_CHANGES)
-        memcpy(before, m->next.u, sizeof before);
+    memcpy(before, m->next.u, sizeof before);
     if (next == 0)
         ft_path_within(m->newest, &m->next, g, m->at, boundary, to);
     else
         formed = sample_across(m, next, boundary, to);
-    if (FT_STEP_USES_CHANGES)
-        change(m, g, next, formed, to, before);
-    (void)formed; /* other steps do not use it */
+    change(m, g, next, formed, to, before);
 }
 
 /* Stay at the last boundary's targets. */

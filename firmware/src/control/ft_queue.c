@@ -49,9 +49,8 @@ void ft_queue_prepare(ft_queue *q, const ft_crossing *step)
     o->of.to = 0;
     FT_STORED();
     ft_path_across(&o->target, &o->next, before, after, step);
-    if (FT_STEP_USES_CHANGES)
-        ft_path_change_across(o->next.du, o->bend, before, after, step->from,
-                              step->to);
+    ft_path_change_across(o->next.du, o->bend, before, after, step->from,
+                          step->to);
     o->of.segment = step->segment;
     o->of.from = step->from;
     o->of.boundary = step->boundary;

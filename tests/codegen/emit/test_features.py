@@ -15,7 +15,7 @@ import pytest
 from femtorque.codegen.mechanism import load_mechanism
 from femtorque.codegen.model import Model
 from femtorque.codegen.reference import schemes
-from femtorque.codegen.step import model_of, noise_floor
+from femtorque.codegen.step import noise_floor
 from femtorque.codegen.toolchain import CompiledStep
 from tests.support.oracle import peak, septic
 from tests.support.sampling import middles
@@ -118,7 +118,7 @@ FEATURES = {
 def load(folder: Path, feature: Feature) -> Model:
     (folder / "robot.urdf").write_text(TORSO)
     (folder / "robot.toml").write_text(f'name = "robot"\nurdf = "robot.urdf"\n{feature.extra}')
-    return model_of(load_mechanism(folder / "robot.toml"))
+    return Model.of(load_mechanism(folder / "robot.toml"))
 
 
 def expected(feature: Feature, names: list[str], q: Array, qd: Array, qdd: Array) -> Array:

@@ -19,8 +19,8 @@ import femtorque
 from femtorque.codegen.common import MECHANISMS
 from femtorque.codegen.emit import sources
 from femtorque.codegen.mechanism import load_mechanism
+from femtorque.codegen.model import Model
 from femtorque.codegen.reference import instant
-from femtorque.codegen.step import model_of
 from femtorque.codegen.toolchain import CompiledStep
 from femtorque.codegen.toolchain.platformio import _offline
 from tests.support.oracle import peak
@@ -88,7 +88,7 @@ def _marched(mechanism, q: np.ndarray) -> np.ndarray:
 
     Other tests compare this C with the reference of flexible links.
     """
-    step, u = CompiledStep(model_of(mechanism), "double"), np.diff(q, axis=0) / 2.0
+    step, u = CompiledStep(Model.of(mechanism), "double"), np.diff(q, axis=0) / 2.0
     step.start(q[0])
     given = np.empty(len(u), step.turns.sample)
     given["q"], given["u"] = step.turns.of(q[1:]), u

@@ -8,8 +8,8 @@ import pytest
 
 from femtorque.codegen.emit import rnea, sources
 from femtorque.codegen.mechanism import load_mechanism
+from femtorque.codegen.model import Model
 from femtorque.codegen.reference import instant
-from femtorque.codegen.step import model_of
 from femtorque.codegen.toolchain import ARITHMETIC, WARNINGS, CompiledStep, compiler, precision_flags
 from femtorque.codegen.toolchain.host_compiler import build
 from tests.support.oracle import peak
@@ -28,7 +28,7 @@ def test_the_first_tick_is_as_exact_as_the_others_if_its_sample_is_the_one_that_
                  "The first `ft_step` takes s_0, with u = (q(s_0) - q(s_(-1))) / 2 and "
                  "du = u / 2", "is dropped", "half a tick beyond the end"):
         assert said in words
-    model, ticks = model_of(mechanism), mechanism.control.rate_hz
+    model, ticks = Model.of(mechanism), mechanism.control.rate_hz
     begin = np.array([joint.start for joint in mechanism.streamed])
     s = (np.arange(-1, ticks + 1) + 0.5) / ticks  # s_-1 .. s_N
 
@@ -71,7 +71,7 @@ def test_the_example_of_a_controller_of_ones_own_compiles_and_follows(precision,
 
 
 def test_rad_and_m_become_whole_positions_and_come_back():
-    files = sources.step_sources(model_of(load_mechanism(ROOT / "mechanisms" / "two_link.toml")))
+    files = sources.step_sources(Model.of(load_mechanism(ROOT / "mechanisms" / "two_link.toml")))
     files |= rnea.units(load_mechanism(ROOT / "mechanisms" / "two_link.toml"))
     entry = '#include "ft_units.h"\nft_turn from(double x, int m);\n' \
             'ft_turn from(double x, int m) { return m ? ft_from_m(x) : ft_from_rad(x); }\n' \

@@ -9,9 +9,8 @@ import pytest
 from femtorque.codegen.common import BadInput, Refused
 from femtorque.codegen.emit import sources
 from femtorque.codegen.mechanism import Mechanism, load_mechanism
-from femtorque.codegen.model import in_mode
+from femtorque.codegen.model import Model, in_mode
 from femtorque.codegen.reference import instant, pinocchio
-from femtorque.codegen.step import model_of
 from tests.support.closed import Closed
 from tests.support.instant import Compiled
 from tests.support.oracle import peak
@@ -63,7 +62,7 @@ def off(found: np.ndarray, wanted: np.ndarray, scale: np.ndarray | None = None) 
 
 @cache
 def compiled(name: str, precision: str) -> Compiled:
-    return Compiled(model_of(MECHANISMS[name]), precision)
+    return Compiled(Model.of(MECHANISMS[name]), precision)
 
 
 @pytest.mark.parametrize("name", OPEN)

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from femtorque.codegen.step import scheme
 from tests.codegen.step.test_same_torques import CASES
 from tests.support.emitted_bytes import KERNELS, elsewhere, emitted, kernels
 
@@ -26,7 +25,6 @@ FEW = ["six_axis", "so101_sts", "four_bar", "flexible_arm"]  # open, from URDF w
 
 
 def test_an_old_processor_emits_the_bytes_of_this_one(tmp_path, monkeypatch):
-    monkeypatch.setattr(scheme, "_here", {})
     monkeypatch.setenv("FEMTORQUE_CACHE", str(tmp_path / "cache"))
     found = elsewhere(tmp_path / "old", FEW, OLDEST)
     if platform.machine() in ("x86_64", "AMD64"):

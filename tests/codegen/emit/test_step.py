@@ -8,8 +8,9 @@ import pytest
 
 from femtorque.codegen.common import Refused
 from femtorque.codegen.emit import step as step_source
+from femtorque.codegen.model import Model
 from femtorque.codegen.reference import discrete
-from femtorque.codegen.step import model_of, noise_floor
+from femtorque.codegen.step import noise_floor
 from femtorque.codegen.toolchain import CompiledStep, Turns, host_compiler, step_library
 from femtorque.codegen.toolchain.host_compiler import build
 from tests.support.oracle import peak, planar_chain, random_chain, random_quintic, random_tree
@@ -28,9 +29,9 @@ def chain(seed: int, n: int):
     planar_chain(1), planar_chain(8), chain(2, 6), tree(1, 7), tree(2, 7), sprung(tree(11, 6)), chain(12, 14),
     tree(12, 14)], ids=lambda m: f"{m.name} {len(m.joints)}")
 def test_double_precision_equals_the_discretisation(mechanism):
-    model = model_of(mechanism)
+    model = Model.of(mechanism)
     positions = moved(model, 1)
-    plain = discrete.midpoint_torque(model, positions)
+    plain = discrete.emitted_torque(model, positions)
     assert peak(CompiledStep(model, "double").torque(positions) - plain) <= 1e-10 * peak(plain)
     assert ("kept." in step_source.render(model)["ft_step.c"]) == (model.n == 14)  # long functions store values
 
@@ -38,9 +39,9 @@ def test_double_precision_equals_the_discretisation(mechanism):
 @pytest.mark.parametrize("rate_hz", [100, 1000, 5000])
 @pytest.mark.parametrize("make", [lambda: planar_chain(8), lambda: chain(7, 6)])
 def test_the_noise_floor_holds_at_every_rate_and_is_not_idle(make, rate_hz):
-    model = model_of(asking(make(), rate_hz=rate_hz, knot_hz=rate_hz))
+    model = Model.of(asking(make(), rate_hz=rate_hz, knot_hz=rate_hz))
     positions = random_quintic(np.random.default_rng(8), model.n)(middles(model, 1.0))
-    plain = discrete.midpoint_torque(model, positions)
+    plain = discrete.emitted_torque(model, positions)
     share = np.abs(CompiledStep(model).torque(positions) - plain).max(axis=0) / noise_floor(model, positions)
     assert np.all(share <= 1.0)
     assert share.max() > 0.01
@@ -50,30 +51,31 @@ def test_the_noise_floor_holds_at_every_rate_and_is_not_idle(make, rate_hz):
 def test_a_million_ticks_do_not_drift(make):
     """One joint turns without end, the other joints swing.
 
-    The error of the last two seconds is within the noise floor.
+    The error of the last two seconds is within the noise floor. {P} forgets the jump of the velocity at the start in
+    two ticks.
     """
-    model = model_of(make())
+    model = Model.of(make())
     step = CompiledStep(model)
     ticks = 1_000_000
     t = (np.arange(-1, ticks + 1) + 0.5) * model.dt
     swing = 0.4 * np.sin(np.outer(t, np.linspace(1.0, 2.0, model.n)))
     swing[:, 0] = 1.5 * t  # 239 turns
     tau = step.torque(swing)
-    for part in (slice(0, 2000), slice(ticks - 2000, ticks)):
+    for part in (slice(2, 2000), slice(ticks - 2000, ticks)):
         window = swing[part.start : part.stop + 2]
-        plain = discrete.midpoint_torque(model, window)
+        plain = discrete.emitted_torque(model, window)
         assert np.all(np.abs(tau[part] - plain).max(axis=0) <= noise_floor(model, window))
 
 
 def test_at_rest_the_torque_never_changes_by_a_bit():
-    tau = CompiledStep(model_of(tree(5, 6))).torque(np.tile(np.full(6, 0.1), (1000, 1)))
+    tau = CompiledStep(Model.of(tree(5, 6))).torque(np.tile(np.full(6, 0.1), (1000, 1)))
     assert np.all(tau[2 * 6:] == tau[-1])  # by then each frame has been made exact once
 
 
 @pytest.mark.parametrize("make", [lambda: planar_chain(3), lambda: tree(6, 6)])
 def test_pairs_formed_early_and_taken_later_are_the_anchor(make):
     """ft_step has bitwise equal results after the anchor in two halves and after the whole anchor."""
-    model = model_of(make())
+    model = Model.of(make())
     ffi, lib = build(
         step_source.render(model) | {"ft_host.c": step_library.HOST_SOURCE},
         step_library.cdef_of("single") + "void ft_step_pairs(const ft_turn *q, void *p);"
@@ -97,14 +99,14 @@ def test_pairs_formed_early_and_taken_later_are_the_anchor(make):
     assert np.array_equal(*results)
 
 
-@pytest.mark.parametrize("scheme", ["midpoint", "newton-euler", "nodal"])
+@pytest.mark.parametrize("scheme", ["nodal", "printed"])
 def test_a_rotor_alone_and_a_link_without_mass_compile_too(scheme):
     """A drone has a joint that needs neither turning frames nor rates."""
     arm = asking(planar_chain(1), scheme=scheme)
     rotor = replace(arm.links[0], com=np.zeros(3), inertia=np.diag([0.0, 0.0, 1e-5]))
     nothing = replace(rotor, mass=0.0, inertia=np.zeros((3, 3)))
     for body, torque in ((rotor, True), (nothing, False)):
-        model = model_of(replace(arm, links=(body,)))
+        model = Model.of(replace(arm, links=(body,)))
         for precision in ("single", "double"):
             tau = CompiledStep(model, precision).torque(sampled_quintic(model, np.zeros(1), np.ones(1)))
             assert bool(np.any(tau)) == torque
@@ -116,6 +118,6 @@ def test_without_a_compiler_it_says_what_to_install(monkeypatch):
     monkeypatch.delenv("CC", raising=False)
     try:
         with pytest.raises(Refused, match="install"):
-            CompiledStep(model_of(planar_chain(1)))
+            CompiledStep(Model.of(planar_chain(1)))
     finally:
         host_compiler.compiler.cache_clear()

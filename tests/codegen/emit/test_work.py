@@ -35,10 +35,7 @@ print(calls(emitted), calls(emitted))
 
 
 def test_six_axis_is_read_and_emitted_in_less_than_a_second_s_work(tmp_path):
-    """At first, random motions choose the scheme.
-
-    The second time, the cache has the scheme. Another process excludes results of other tests.
-    """
+    """The second time, the cache has the choices of the step. Another process excludes results of other tests."""
     alone = os.environ | {"FEMTORQUE_CACHE": str(tmp_path)}
     counted = subprocess.run([sys.executable, "-c", COUNTED], cwd=ROOT, env=alone,
                              stdout=subprocess.PIPE, check=True, text=True).stdout

@@ -15,8 +15,7 @@ from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.edit import set_solid
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.mechanism.urdf import read_urdf
-from femtorque.codegen.model import mass_matrix
-from femtorque.codegen.step import model_of
+from femtorque.codegen.model import Model, mass_matrix
 from femtorque.codegen.verify import examine, write_new_file
 from femtorque.codegen.verify.new_file import text
 from tests.support.oracle import rnea
@@ -100,7 +99,7 @@ def compare_with_pinocchio(mechanism: Mechanism, urdf: Path, seed: int = 0) -> N
         full[joint.idx_q:joint.idx_q + joint.nq] = [value] if joint.nq == 1 else [np.cos(value), np.sin(value)]
     index = [theirs.joints[theirs.getJointId(j.name)].idx_v for j in mechanism.moving]
     full_v[index], full_a[index] = v, a
-    model = model_of(mechanism)
+    model = Model.of(mechanism)
     data = theirs.createData()
     M = pin.crba(theirs, data, full)
     M = (np.triu(M) + np.triu(M, 1).T)[np.ix_(index, index)]

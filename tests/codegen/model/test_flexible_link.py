@@ -9,11 +9,11 @@ from scipy.optimize import brentq
 
 from femtorque.codegen.common import BadInput
 from femtorque.codegen.mechanism import Anchor, Joint, Link, Loop, Mode, Payload
+from femtorque.codegen.model import Model
 from femtorque.codegen.model.flexible_link import beam_elements, modal_link
 from femtorque.codegen.model.limits_of_emission import supported
 from femtorque.codegen.model.tree_of_pieces import flexible_tree
 from femtorque.codegen.reference import Flexible, flexible_mass_matrix
-from femtorque.codegen.step import model_of
 from femtorque.codegen.verify import examine
 from tests.support import flexible_chain, oracle, timoshenko
 from tests.support.flexible_chain import EI, L, M, sheared
@@ -42,7 +42,7 @@ def test_frequencies_with_shear_are_timoshenkos_to_second_order_in_the_elements_
     errors = []
     for n in (4, 8):
         if pinned:
-            M_all, K, _ = flexible_mass_matrix(model_of(sheared(flexible_chain.single(n, 0.0), GA_s)), [[0.3]])
+            M_all, K, _ = flexible_mass_matrix(Model.of(sheared(flexible_chain.single(n, 0.0), GA_s)), [[0.3]])
             found = np.sqrt(eigh(K, M_all[0], eigvals_only=True)[1:3])
         else:
             found = np.sqrt(link_of(n, GA_s=GA_s).stiffness["y"][:2])
@@ -90,7 +90,7 @@ def test_torsion_is_a_spring_at_the_tip():
     mechanism = flexible_chain.single(2, 0.0, gravity=(0.0, 0.0, -9.81), stiffness=(1e6, 1e6))
     arm = replace(mechanism.links[0], beam=replace(mechanism.links[0].beam, GJ=GJ))
     side = Payload("side", "arm", 0.05, np.array([L, 0.08, 0.0]), np.diag([3e-4, 0.0, 3e-4]))
-    model = model_of(replace(mechanism, links=(arm,), payloads=(side,)))
+    model = Model.of(replace(mechanism, links=(arm,), payloads=(side,)))
     step = Flexible(model)
     assert [joint.name for joint in model.mechanism.moving] == ["shoulder", "arm's torsion"]
     assert [joint.name for joint in model.mechanism.streamed] == ["shoulder"]
@@ -130,7 +130,7 @@ def test_uncomputed_mechanisms_are_refused_by_name():
     refused(with_arm(beam=replace(arm.beam, EI=(np.inf, np.inf))), "bends in no plane")
     refused(sheared(flexible_chain.single(2, stiffness=(0.2, 0.6)), (300.0, 300.0)),
             r"link.arm.beam.GA_s = .*both planes must have the same shapes.*GA_s = \[100, 300\]")
-    refused(replace(one, control=replace(one.control, scheme="midpoint")), "control.scheme.*newton-euler alone")
+    refused(replace(one, control=replace(one.control, scheme="printed")), "control.scheme.*has no printed step")
     middle = Payload("load", "arm", 0.1, np.array([L / 2.0, 0.0, 0.0]), np.zeros((3, 3)))
     refused(replace(one, payloads=(middle,)), "payload.load.com.*root and at its tip")
     second = flexible_chain.beam_link("second", 2)

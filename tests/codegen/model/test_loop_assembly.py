@@ -14,7 +14,6 @@ from femtorque.codegen.model.loop_assembly import SINGULAR, Assembly, ClosedMoti
 from femtorque.codegen.model.loop_constraint import bias, cuts, jacobian, residual
 from femtorque.codegen.motion import Trajectory, random_motion
 from femtorque.codegen.reference import rigid, schemes
-from femtorque.codegen.step import model_of
 from femtorque.codegen.verify import examine
 from femtorque.codegen.verify.check import passive_torque
 from tests.support.closed import Closed
@@ -47,7 +46,7 @@ def branched() -> Model:
 
     loops = tuple(Loop(kind, kind, anchor(joints[2].child), anchor(joints[5].child))
                   for kind in ("ball", "planar", "revolute", "rigid"))
-    return model_of(replace(chain, joints=tuple(joints), loops=loops))
+    return Model.of(replace(chain, joints=tuple(joints), loops=loops))
 
 
 def test_jacobian_is_the_derivative_of_the_residual(branched: Model) -> None:
@@ -73,7 +72,7 @@ def test_bias_is_the_second_derivative_at_steady_rates(branched: Model) -> None:
 @pytest.mark.parametrize("name", CLOSED)
 def test_mobility_and_roles_of_the_joints(name: str) -> None:
     mechanism, _ = example(name)
-    assembly, oracle = assemble(model_of(mechanism)), Closed(mechanism)
+    assembly, oracle = assemble(Model.of(mechanism)), Closed(mechanism)
     assert assembly.mobility == oracle.mobility(assembly.start)
     assert list(assembly.passive) == oracle.passive.tolist() and list(assembly.actuated) == oracle.active.tolist()
     assert len(assembly.redundant) == REDUNDANT.get(name, 0)
@@ -83,7 +82,7 @@ def test_mobility_and_roles_of_the_joints(name: str) -> None:
 
 def test_random_motions_keep_away_from_singular_poses_or_say_that_they_cannot() -> None:
     mechanism, _ = example("four_bar")
-    assembly = assemble(model_of(mechanism))
+    assembly = assemble(Model.of(mechanism))
     for seed in range(3):
         motion = random_motion(mechanism, np.random.default_rng(seed))
         full = assembly.follow(motion.at(np.linspace(0.0, motion.duration, 200))[0])
@@ -99,7 +98,7 @@ def test_a_ball_in_a_plane_has_one_equation_too_many() -> None:
     ball = replace(mechanism, loops=tuple(replace(loop, type="ball") for loop in mechanism.loops))
     hinge = replace(mechanism, loops=tuple(replace(loop, type="revolute") for loop in mechanism.loops))
     for changed, dropped in ((ball, 1), (hinge, 3)):
-        assembly = assemble(model_of(changed))
+        assembly = assemble(Model.of(changed))
         assert len(assembly.kept) == 2 and len(assembly.dropped) == dropped
         assert examine(changed).data()["assembly"]["dropped"] == [assembly.row_name(r) for r in assembly.dropped]
 
@@ -117,14 +116,14 @@ def test_loops_that_do_not_close_are_refused_with_their_residual() -> None:
     loop = mechanism.loops[0]
     far = replace(loop, b=replace(loop.b, xyz=loop.b.xyz + [1.0, 0.0, 0.0]))
     with pytest.raises(BadInput, match=rf"loop\.{loop.name}: does not close .* is left"):
-        assemble(model_of(replace(mechanism, loops=(far,))))
+        assemble(Model.of(replace(mechanism, loops=(far,))))
 
 
 def test_too_few_motors_and_joints_that_nothing_holds_are_refused() -> None:
     mechanism, _ = example("five_bar")
 
     def actuated(*names: str) -> Model:
-        return model_of(replace(mechanism,
+        return Model.of(replace(mechanism,
                                 joints=tuple(replace(j, actuated=j.name in names) for j in mechanism.joints)))
 
     first, *_ = (j.name for j in mechanism.joints if j.actuated)
@@ -135,7 +134,7 @@ def test_too_few_motors_and_joints_that_nothing_holds_are_refused() -> None:
     flap = Link("flap", 0.1, np.array([0.1, 0.0, 0.0]), np.diag([1e-4] * 3))
     with pytest.raises(BadInput, match=r"joint\.loose: can move while every actuated joint stands still"):
         extra = [j for j in mechanism.joints if not j.actuated][0]
-        assemble(model_of(replace(
+        assemble(Model.of(replace(
             mechanism, links=(*mechanism.links, flap),
             joints=(*(replace(j, actuated=True) if j is extra else j for j in mechanism.joints), loose))))
 
@@ -146,7 +145,7 @@ def test_too_few_motors_and_joints_that_nothing_holds_are_refused() -> None:
 @pytest.mark.parametrize("name", ["four_bar", "three_rrr", "delta"])
 def test_all_joints_follow_as_pinocchio_says(name: str) -> None:
     mechanism, motion = example(name)
-    assembly, oracle = assemble(model_of(mechanism)), Closed(mechanism)
+    assembly, oracle = assemble(Model.of(mechanism)), Closed(mechanism)
     t = np.linspace(0.0, motion.duration, 21)
     q, qd, qdd = ClosedMotion(assembly, motion).at(t)
     near = assembly.start
@@ -162,7 +161,7 @@ def test_a_motion_through_a_singular_pose_is_refused(name: str) -> None:
     mechanism, _ = example(name)
     through = Trajectory.load(MECHANISMS / f"{name}_singular.csv", mechanism)
     with pytest.raises(Refused, match="singular pose"):
-        schemes.torque(model_of(mechanism), through, round(through.duration * 1000))
+        schemes.torque(Model.of(mechanism), through, round(through.duration * 1000))
 
 
 # ---- torque
@@ -179,7 +178,7 @@ def oracle_torque(mechanism: Mechanism, assembly: Assembly, motion: Trajectory, 
 @pytest.mark.parametrize("name", CLOSED)
 def test_instantaneous_torque_is_pinocchio_s_and_passive_joints_carry_nothing(name: str) -> None:
     mechanism, motion = example(name)
-    model = model_of(mechanism)
+    model = Model.of(mechanism)
     assembly, t = assemble(model), np.linspace(0.0, motion.duration, 21)
     expected = oracle_torque(mechanism, assembly, motion, t)
     whole = rigid.newton_euler(model, *ClosedMotion(assembly, motion).at(t),
@@ -198,7 +197,7 @@ def test_the_incremental_reference_converges_at_second_order(name: str) -> None:
     mechanism, motion = example(name)
     errors = {}
     for hz in (500, 1000):
-        model = model_of(asking(mechanism, rate_hz=hz, knot_hz=hz))
+        model = Model.of(asking(mechanism, rate_hz=hz, knot_hz=hz))
         t, tau = schemes.torque(model, motion, round(0.5 * motion.duration * hz), rigid.recursion)
         expected = schemes.exact(model, motion, t)  # another test compares this torque with Pinocchio
         errors[hz] = np.abs(tau - expected).max() / np.abs(expected).max()
@@ -216,7 +215,7 @@ def test_the_partition_is_warned_of_with_the_passive_torque_it_leaves() -> None:
 @pytest.mark.parametrize("way", [-1.0, 1.0])
 def test_margin_falls_to_nothing_where_pinocchio_s_jacobian_loses_rank(way: float) -> None:
     mechanism, _ = example("five_bar")
-    assembly, oracle = assemble(model_of(mechanism)), Closed(mechanism)
+    assembly, oracle = assemble(Model.of(mechanism)), Closed(mechanism)
     q, margins, ranks = assembly.start.copy(), [], []
     for _ in range(2000):  # move slowly towards the singular pose, with base joints apart or together
         margins.append(float(assembly.margin(q)))

@@ -9,11 +9,11 @@ from numpy.typing import ArrayLike
 
 from femtorque.codegen.emit import step_sources
 from femtorque.codegen.mechanism import Anchor, Control, Joint, Link, Loop, Mechanism
+from femtorque.codegen.model import Model
 from femtorque.codegen.model.kinematics import pose
 from femtorque.codegen.model.loop_assembly import Assembly, assemble
 from femtorque.codegen.model.modes import rpy_of
 from femtorque.codegen.reference import discrete
-from femtorque.codegen.step import model_of
 from femtorque.codegen.toolchain import CompiledStep
 from femtorque.codegen.verify import object_files
 from tests.support.closed import Closed
@@ -84,7 +84,7 @@ def two_arms(kind: str) -> Mechanism:
             xyz = (at, 0.0, 0.0) if i == 0 else (0.2, 0.0, 0.03)
             joints.append(joint("base" if i == 0 else f"{name}{i - 1}", f"{name}{i}", xyz, axis, start))
     tree = mechanism(joints, None)
-    model = model_of(tree)
+    model = Model.of(tree)
     at = pose(model, [b.joint.start for b in model.bodies])
     a, b = ([x.joint.name for x in model.bodies].index(n) for n in ("a5", "b5"))
     point = at.origin[a] + at.R[a] @ [0.1, 0.0, 0.0]
@@ -121,13 +121,13 @@ COMPILED = ("driven slide", "parallelogram on a waist", *LARGE)  # every compile
 @pytest.mark.parametrize("kind", [pytest.param(k, marks=pytest.mark.bench) if k in LARGE else k for k in KINDS])
 def test_loops_of_every_kind(kind: str) -> None:
     make, mobility, redundant = KINDS[kind]
-    model = model_of(make())
+    model = Model.of(make())
     assembly, oracle = assemble(model), Closed(model.mechanism)
     assert (assembly.mobility, len(assembly.redundant)) == (mobility, redundant)
     assert oracle.mobility(assembly.start) == mobility
     q, driven = motion(assembly), list(assembly.actuated)
     assert np.abs(oracle.residual(q[-1])).max() < 1e-10
-    plain = discrete.midpoint_torque(model, q[:, driven])
+    plain = discrete.emitted_torque(model, q[:, driven])
     k = SAMPLES // 2
     velocities, changes = (q[k + 1] - q[k - 1]) / (2.0 * model.dt), (q[k + 1] - 2.0 * q[k] + q[k - 1]) / model.dt**2
     expected = oracle.inverse(q[k], velocities, changes, assembly.weights())[0]

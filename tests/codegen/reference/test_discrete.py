@@ -8,8 +8,6 @@ import pytest
 from femtorque.codegen.mechanism import Mechanism
 from femtorque.codegen.model import Model
 from femtorque.codegen.reference import discrete
-from femtorque.codegen.reference.discrete import is_planar
-from femtorque.codegen.step import model_of
 from tests.support.oracle import Motion, peak, planar_chain, quintic, random_chain, random_tree, rnea, septic, torque_at
 from tests.support.sampling import asking, middles, random_travel
 
@@ -17,14 +15,14 @@ RATES = (125, 250, 500, 1000)
 
 
 def at_rate(mechanism: Mechanism, rate_hz: int) -> Model:
-    return model_of(asking(mechanism, rate_hz=rate_hz, knot_hz=rate_hz))
+    return Model.of(asking(mechanism, rate_hz=rate_hz, knot_hz=rate_hz))
 
 
 def error(model: Model, motion: Motion) -> float:
     """Return the largest difference from rnea at the sampled instants, over the peak torque."""
     s = middles(model, motion.duration)
     truth = torque_at(model, motion, s[1:-1])
-    return peak(discrete.midpoint_torque(model, motion(s)) - truth) / peak(truth)
+    return peak(discrete.emitted_torque(model, motion(s)) - truth) / peak(truth)
 
 
 def order(errors: list[float]) -> float:
@@ -37,11 +35,10 @@ def order(errors: list[float]) -> float:
 @pytest.mark.parametrize("seed", range(3))
 def test_it_converges_to_newton_euler_at_second_order(make, seed):
     mechanism = make(np.random.default_rng(seed), 6)
-    motion = random_travel(model_of(mechanism), seed, curve=septic)
-    assert is_planar(model_of(mechanism)) == mechanism.name.startswith("planar")
+    motion = random_travel(Model.of(mechanism), seed, curve=septic)
     errors = [error(at_rate(mechanism, rate), motion) for rate in RATES]
     assert order(errors) == pytest.approx(2.0, abs=0.1)
-    assert errors[-1] < (5e-5 if is_planar(model_of(mechanism)) else 1e-5)
+    assert errors[-1] < (5e-5 if mechanism.name.startswith("planar") else 1e-5)
 
 
 def test_where_the_jerk_jumps_only_the_two_samples_beside_it_lose_an_order():
@@ -52,7 +49,7 @@ def test_where_the_jerk_jumps_only_the_two_samples_beside_it_lose_an_order():
         model = at_rate(mechanism, rate)
         s = middles(model, 1.0)
         truth = torque_at(model, motion, s[1:-1])
-        wrong = np.abs(discrete.midpoint_torque(model, motion(s)) - truth).max(axis=1)
+        wrong = np.abs(discrete.emitted_torque(model, motion(s)) - truth).max(axis=1)
         inside.append(wrong[1:-1].max())
         beside.append(wrong[[0, -1]].max())
     assert order(inside) == pytest.approx(2.0, abs=0.1)
@@ -61,11 +58,11 @@ def test_where_the_jerk_jumps_only_the_two_samples_beside_it_lose_an_order():
 
 @pytest.mark.parametrize("make", [lambda: random_tree(np.random.default_rng(4), 6), lambda: planar_chain(4)])
 def test_at_rest_the_torque_is_gravity(make):
-    model = model_of(make())
+    model = Model.of(make())
     q = np.random.default_rng(5).uniform(-0.5, 0.5, model.n)
     still = np.tile(q, (6, 1))
     gravity = rnea(model, q, 0.0 * q, 0.0 * q)
-    np.testing.assert_allclose(discrete.midpoint_torque(model, still), np.tile(gravity, (4, 1)), atol=1e-12, rtol=1e-12)
+    np.testing.assert_allclose(discrete.emitted_torque(model, still), np.tile(gravity, (4, 1)), atol=1e-12, rtol=1e-12)
 
 
 def test_a_spring_adds_its_torque():
@@ -76,6 +73,6 @@ def test_a_spring_adds_its_torque():
     motion = quintic([0.1, 0.2, 0.3], [0.9, -0.4, 0.8])
     model, plain = at_rate(sprung, 1000), at_rate(mechanism, 1000)
     s = middles(model, 1.0)
-    extra = discrete.midpoint_torque(model, motion(s)) - discrete.midpoint_torque(plain, motion(s))
+    extra = discrete.emitted_torque(model, motion(s)) - discrete.emitted_torque(plain, motion(s))
     expected = (motion(s[1:-1]) - [0.0, 0.1, 0.2]) * [2.0, 3.0, 4.0]
     assert np.abs(extra - expected).max() < 1e-5

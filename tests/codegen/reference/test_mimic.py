@@ -8,9 +8,9 @@ import pinocchio as pin
 import pytest
 
 from femtorque.codegen.mechanism import Mechanism, load_mechanism
+from femtorque.codegen.model import Model
 from femtorque.codegen.reference.instant import inverse_dynamics
 from femtorque.codegen.reference.schemes import exact, torque as reference
-from femtorque.codegen.step import model_of
 from femtorque.codegen.toolchain import CompiledStep
 from femtorque.codegen.verify import verify
 from femtorque.codegen.verify.verification import random_motion
@@ -87,7 +87,7 @@ def gripper(tmp_path: Path) -> Mechanism:
 
 def test_ratios_offsets_and_slides_are_in_the_emitted_step(gripper: Mechanism) -> None:
     """A thumb slides with an offset as a finger turns."""
-    model = model_of(gripper)
+    model = Model.of(gripper)
     motion = random_motion(gripper, np.random.default_rng(3))
     t, tau = reference(model, motion, 500)
     expected = exact(model, motion, t)

@@ -5,7 +5,6 @@ import pytest
 
 from femtorque.codegen.model import Model
 from femtorque.codegen.reference import newmark, rigid
-from femtorque.codegen.step import model_of
 from tests.codegen.reference.test_rigid import EIGHT, random_sines
 from tests.support.oracle import Motion, peak, planar_chain, quintic, random_tree, septic, torque_at
 from tests.support.sampling import asking
@@ -24,7 +23,7 @@ def error(model: Model, motion: Motion, samples: int, pair: tuple[float, float])
 
 
 def test_damped_pair_survives_a_quintic():
-    slow, fast = (error(model_of(planar_chain(8, rate_hz=hz)), quintic(np.zeros(8), EIGHT), hz, DAMPED)
+    slow, fast = (error(Model.of(planar_chain(8, rate_hz=hz)), quintic(np.zeros(8), EIGHT), hz, DAMPED)
                   for hz in (100, 1000))
     assert slow <= 4e-2 and fast <= 4e-3
     assert slow / fast == pytest.approx(10.0, rel=0.1)  # first order
@@ -52,14 +51,14 @@ def test_spatial_trees_converge_at_second_order_from_a_smooth_start(seed):
     rng = np.random.default_rng(500 + seed)
     mechanism = random_tree(rng, 5)
     motion = septic(rng.uniform(-1.0, 1.0, 5), rng.uniform(-1.0, 1.0, 5))
-    errors = [error(model_of(asking(mechanism, rate_hz=hz)), motion, hz // 2, PAPER) for hz in (100, 200, 400)]
+    errors = [error(Model.of(asking(mechanism, rate_hz=hz)), motion, hz // 2, PAPER) for hz in (100, 200, 400)]
     assert np.divide(errors[:-1], errors[1:]) == pytest.approx([4.0, 4.0], rel=0.15)
 
 
 def test_first_sample_carries_gravity_and_the_first_acceleration():
     """Increments cannot give the initial {P}_0."""
     rng = np.random.default_rng(9)
-    model = model_of(random_tree(rng, 6))
+    model = Model.of(random_tree(rng, 6))
     motion = random_sines(rng, 6)
     start = rigid.accelerations(model, *motion.at(0.3))
     tau = newmark.newmark_torque(model, motion([0.3]), start, *PAPER)

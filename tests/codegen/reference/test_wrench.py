@@ -17,7 +17,6 @@ from femtorque.codegen.motion import from_rows
 from femtorque.codegen.reference import rigid, wrench
 from femtorque.codegen.reference.rigid import matrix_form
 from femtorque.codegen.reference.wrench import Wrench
-from femtorque.codegen.step import model_of
 from femtorque.codegen.toolchain import wrench_library
 from femtorque.codegen.verify import motion_torques as torque, object_files
 from femtorque.hil.cost import chip_step
@@ -56,7 +55,7 @@ def test_torque_with_a_wrench_is_that_of_pinocchio(seed, make, convert):
     rng = np.random.default_rng(seed)
     carrier = int(rng.integers(6))
     mechanism = with_tool(make(rng, 6), carrier)
-    model = model_of(mechanism)
+    model = Model.of(mechanism)
     force, moment = rng.uniform(-20, 20, 3), rng.uniform(-5, 5, 3)
     q, qd, qdd = rng.uniform(-1, 1, (3, 20, 6))
     for link, place in ((mechanism.links[carrier].name, pin.SE3.Identity()),
@@ -73,7 +72,7 @@ def test_the_emitted_c_agrees_with_pinocchio(make, precision, within):
     """For every link, also a fixed tool, the torque equals the difference that the external force makes in rnea."""
     rng = np.random.default_rng(7)
     mechanism = with_tool(make(rng, 6), 4)
-    model = model_of(mechanism)
+    model = Model.of(mechanism)
     q, still = rng.uniform(-1, 1, (5, 6)), np.zeros((5, 6))
     q[:, [body.prismatic for body in model.bodies]] *= 0.3
     nothing = np.zeros(3)
@@ -88,7 +87,7 @@ def test_the_emitted_c_agrees_with_pinocchio(make, precision, within):
 
 def test_host_and_chip_bear_the_same_bits():
     mechanism = with_tool(random_tree(np.random.default_rng(8), 6), 5)
-    model, q = model_of(mechanism), np.random.default_rng(9).uniform(-1, 1, (20, 6))
+    model, q = Model.of(mechanism), np.random.default_rng(9).uniform(-1, 1, (20, 6))
     held = Wrench.of("tool", [1, -2, 3, -4, 5, -6])
     here, there = (f(model, q, held).astype(np.float32) for f in (wrench_library.emitted_wrench_torque, chip_step.held))
     assert np.array_equal(here.view(np.uint32), there.view(np.uint32)) and here.any()
@@ -96,9 +95,9 @@ def test_host_and_chip_bear_the_same_bits():
 
 def test_the_emitted_c_is_clean_and_no_part_of_the_step():
     mechanism = with_tool(random_tree(np.random.default_rng(8), 6), 5)
-    sources = wrench_library.sources(model_of(mechanism))
+    sources = wrench_library.sources(Model.of(mechanism))
     assert [c.error for c in object_files.compilations(sources)] == [None] * 5
-    assert not set(render(model_of(mechanism))) & set(step_sources(model_of(mechanism)))
+    assert not set(render(Model.of(mechanism))) & set(step_sources(Model.of(mechanism)))
 
 
 def motion():
@@ -110,14 +109,14 @@ def test_the_verb_adds_it_to_every_tick():
     mechanism = planar_chain(2)
     held = Wrench.of("link2", [1, 2, 3, 4, 5, 6])
     with_it, without = torque.torque(mechanism, motion(), wrench=held), torque.torque(mechanism, motion())
-    expected = wrench.wrench_torque(model_of(mechanism), motion().at(without.t)[0], held)
+    expected = wrench.wrench_torque(Model.of(mechanism), motion().at(without.t)[0], held)
     np.testing.assert_allclose(with_it.tau - without.tau, expected, atol=1e-12)
     assert with_it.error == without.error
 
 
 def test_impossible_wrenches_are_refused_in_one_line():
     mechanism = with_tool(planar_chain(2), 1)
-    model, six = model_of(mechanism), [0.0] * 6
+    model, six = Model.of(mechanism), [0.0] * 6
     with pytest.raises(BadInput, match="link22.*no such link.*link2"):
         wrench.wrench_torque(model, np.zeros(2), Wrench.of("link22", six))
     for ground in ("base", "post"):

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from femtorque.codegen.common import MECHANISMS, BadInput, Refused
+from femtorque.codegen.common import MECHANISMS, Refused
 from femtorque.codegen.emit import sources as emit
 from femtorque.codegen.mechanism import load_mechanism
 from femtorque.codegen.model import Model, assemble, in_mode
 from femtorque.codegen.motion import Trajectory
 from femtorque.codegen.reference import discrete, schemes
-from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.toolchain import CompiledStep, Turns
 from femtorque.codegen.toolchain.host_compiler import build
 from femtorque.codegen.toolchain.step_library import HOST_SOURCE, cdef_of
@@ -30,9 +29,9 @@ def example(name: str, hz: int = 1000) -> tuple[Model, np.ndarray, np.ndarray]:
     """Return model, positions at the middles of the first ticks, and their torque by the emitted form."""
     mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
     motion = Trajectory.load(MECHANISMS / f"{name}.csv", mechanism)
-    model = model_of(replace(mechanism, control=replace(mechanism.control, rate_hz=hz, knot_hz=min(hz, 250))))
+    model = Model.of(replace(mechanism, control=replace(mechanism.control, rate_hz=hz, knot_hz=min(hz, 250))))
     positions = motion.middles(min(TICKS, round(0.9 * motion.duration * hz)), model.dt)
-    return model, positions, discrete.midpoint_torque(model, positions)
+    return model, positions, discrete.emitted_torque(model, positions)
 
 
 def peak(x: np.ndarray) -> float:
@@ -59,7 +58,7 @@ def test_the_discretisation_converges_to_the_reference_at_second_order(name: str
         motion = Trajectory.load(MECHANISMS / f"{name}.csv", model.mechanism)
         ticks = round(0.6 * motion.duration * hz)
         exact = schemes.exact(model, motion, (np.arange(ticks) + 0.5) * model.dt)
-        errors.append(peak(discrete.midpoint_torque(model, motion.middles(ticks, model.dt)) - exact) / peak(exact))
+        errors.append(peak(discrete.emitted_torque(model, motion.middles(ticks, model.dt)) - exact) / peak(exact))
     assert 3.5 < errors[0] / errors[1] < 4.6
 
 
@@ -107,28 +106,28 @@ def test_a_singular_pose_stops_the_step_before_it_is_reached() -> None:
     for name in ("four_bar", "five_bar"):
         mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
         through = Trajectory.load(MECHANISMS / f"{name}_singular.csv", mechanism)
-        model = model_of(mechanism)
+        model = Model.of(mechanism)
         positions = through.middles(round(through.duration * 1000), model.dt)
         for precision in ("single", "double"):
             with pytest.raises(Refused, match="singular pose in tick"):
                 CompiledStep(model, precision).torque(positions)
         with pytest.raises(Refused, match="singular pose"):
-            discrete.midpoint_torque(model, positions)
+            discrete.emitted_torque(model, positions)
 
 
 def test_without_the_forces_at_the_cuts_the_torque_is_another() -> None:
     model, positions, plain = example("four_bar")
-    alone = model_of(replace(model.mechanism, control=replace(model.mechanism.control, allocation="partition")))
+    alone = Model.of(replace(model.mechanism, control=replace(model.mechanism.control, allocation="partition")))
     step = CompiledStep(alone, "double").torque(positions)
-    assert peak(step - discrete.midpoint_torque(alone, positions)) < 1e-10 * peak(step) < peak(step - plain)
+    assert peak(step - discrete.emitted_torque(alone, positions)) < 1e-10 * peak(step) < peak(step - plain)
 
 
 def test_redundant_torques_are_shared_as_the_efforts_say() -> None:
     model, positions, _ = example("five_bar_4")
     joints = tuple(replace(j, limits=replace(j.limits, effort=0.4 + 0.5 * i))
                    for i, j in enumerate(model.mechanism.joints))
-    uneven = model_of(replace(model.mechanism, joints=joints))
-    plain, even = discrete.midpoint_torque(uneven, positions), discrete.midpoint_torque(model, positions)
+    uneven = Model.of(replace(model.mechanism, joints=joints))
+    plain, even = discrete.emitted_torque(uneven, positions), discrete.emitted_torque(model, positions)
     assert peak(plain - even) > 0.01 * peak(even)
     assert peak(CompiledStep(uneven, "double").torque(positions) - plain) <= 1e-10 * peak(plain)
 
@@ -137,7 +136,7 @@ def test_redundant_torques_are_shared_as_the_efforts_say() -> None:
 def test_every_mode_alone_is_right(name: str) -> None:
     mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
     for mode in mechanism.modes:
-        model = model_of(in_mode(mechanism, mode.name))
+        model = Model.of(in_mode(mechanism, mode.name))
         assembly, rng = assemble(model), np.random.default_rng(3)
         ends = assembly.reach(assembly.start[list(assembly.independent)]
                               + rng.uniform(-0.3, 0.3, (2, assembly.mobility)))[:, list(assembly.independent)]
@@ -146,11 +145,5 @@ def test_every_mode_alone_is_right(name: str) -> None:
         way[:, [assembly.actuated.index(i) for i in assembly.independent]] = (
             ends[0] + s**3 * (10.0 - 15.0 * s + 6.0 * s**2) * (ends[1] - ends[0]))
         positions = assembly.follow(way)[:, list(assembly.actuated)] if assembly.dependent else way
-        plain = discrete.midpoint_torque(model, positions)
+        plain = discrete.emitted_torque(model, positions)
         assert peak(CompiledStep(model, "double").torque(positions) - plain) <= 1e-10 * peak(plain)
-
-
-def test_loops_in_increments_are_refused_by_name() -> None:
-    mechanism = load_mechanism(MECHANISMS / "four_bar.toml")
-    with pytest.raises(BadInput, match="control.scheme = 'midpoint': closed loops and mimic joints are not emitted"):
-        emit.sources(replace(mechanism, control=replace(mechanism.control, scheme="midpoint")), None)

@@ -8,11 +8,10 @@ import pytest
 from femtorque.codegen.common import BadInput
 from femtorque.codegen.emit.sources import generate
 from femtorque.codegen.mechanism import Section
-from femtorque.codegen.model import joint_springs
+from femtorque.codegen.model import Model, joint_springs
 from femtorque.codegen.motion import from_rows
 from femtorque.codegen.reference import Flexible, Wrench
 from femtorque.codegen.reference.flexible import marched
-from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.toolchain import CompiledStep
 from femtorque.codegen.verify import examine, torque, verification as verify
 from femtorque.codegen.verify.motion_torques import samples
@@ -59,13 +58,13 @@ def sampled(mechanism, duration: float = HARD):
 @pytest.mark.parametrize("name", CASES)
 def test_emitted_c_is_the_march(name):
     mechanism = CASES[name]
-    model, positions = model_of(mechanism), sampled(mechanism, SECONDS.get(name, HARD))
+    model, positions = Model.of(mechanism), sampled(mechanism, SECONDS.get(name, HARD))
     expected = Flexible(model).torque(positions)
     double, single = (CompiledStep(model, precision).torque(positions) for precision in ("double", "single"))
     peak = np.abs(expected).max()
     np.testing.assert_allclose(double, expected, atol=1e-10 * peak, rtol=0.0)
     np.testing.assert_allclose(single, expected, atol=1e-4 * peak, rtol=0.0)
-    rigid = CompiledStep(model_of(rigidly(mechanism)), "double").torque(positions)
+    rigid = CompiledStep(Model.of(rigidly(mechanism)), "double").torque(positions)
     assert np.abs(rigid - expected).max() > 0.03 * peak
 
 
@@ -75,8 +74,8 @@ def rigidly(mechanism):
 
 
 def hold_to_the_march(mechanism, positions, reference) -> None:
-    expected = Flexible(model_of(reference)).torque(positions)
-    np.testing.assert_allclose(CompiledStep(model_of(mechanism), "double").torque(positions), expected,
+    expected = Flexible(Model.of(reference)).torque(positions)
+    np.testing.assert_allclose(CompiledStep(Model.of(mechanism), "double").torque(positions), expected,
                                atol=1e-10 * np.abs(expected).max(), rtol=0.0)
 
 
@@ -96,7 +95,7 @@ def test_c_mot_of_a_passive_joint_is_the_stiffness_of_its_hinge():
     links = tuple(replace(x, section=Section(2e-5, 4e-3)) if x.name == "fore" else x for x in arm.links)
     half = replace(arm, links=links, joints=tuple(
         replace(j, stiffness=0.0, c_mot=0.5, rest=0.0) if j.name == "elbow spring" else j for j in arm.joints))
-    stiffness = joint_springs(model_of(half)).stiffness[3]
+    stiffness = joint_springs(Model.of(half)).stiffness[3]
     assert 5.0 < stiffness < 500.0
     same = replace(arm, joints=tuple(
         replace(j, stiffness=float(stiffness), rest=0.0) if j.name == "elbow spring" else j for j in arm.joints))
@@ -139,7 +138,7 @@ def swinging(mechanism, stretch: float = 1.0):
 
 @pytest.mark.parametrize("case", ["two links, two planes", "flexible joints", "a beam on a beam"])
 def test_the_c_bends_as_the_reference_does(case):
-    model = model_of(CASES[case])
+    model = Model.of(CASES[case])
     motion = swinging(model.mechanism)
     step, z = marched(model, motion, 200)
     z[:, :len(step.springs)] -= step.rest[:len(step.springs)]

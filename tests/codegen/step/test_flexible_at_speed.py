@@ -15,7 +15,6 @@ from scipy.linalg import eigvalsh
 from femtorque.codegen.mechanism import Payload, load_mechanism
 from femtorque.codegen.model import Model, flexible_tree
 from femtorque.codegen.model.flexible_link import beam_shortening
-from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.toolchain import CompiledStep
 from femtorque.hil.papers.isobe import MECHANISMS
 from tests.support import flexible_chain, oracle
@@ -68,7 +67,7 @@ def emitted(mechanism, motion, seconds: float):
     """Return the torques of the C in double precision at the same ticks."""
     hz = mechanism.control.rate_hz
     t = (np.arange(round(seconds * hz) + 2) - 0.5) / hz
-    return CompiledStep(model_of(mechanism), "double").torque(np.array([motion.at(now)[0] for now in t]))
+    return CompiledStep(Model.of(mechanism), "double").torque(np.array([motion.at(now)[0] for now in t]))
 
 
 def test_the_chain_is_a_beam_but_for_the_square_of_its_segments():

@@ -1,22 +1,11 @@
 """Folding keeps all values, dead values are not printed, and the recursions are right under every choice."""
 
-import itertools
-from dataclasses import replace
 
-import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from femtorque.codegen.reference import planar_torque, spatial_torque
-from femtorque.codegen.step.base_parameters import Choice, arrange
 from femtorque.codegen.step.c_text import Printer, literal
 from femtorque.codegen.step.graph import Const, Expr, Graph, Values
-from femtorque.codegen.step.planar import PlanarStep
-from femtorque.codegen.step.scheme import model_of
-from femtorque.codegen.step.spatial import SpatialStep
-from tests.support.oracle import peak, planar_chain, random_chain, random_tree
-from tests.support.sampling import slides
-from tests.support.step_interpreter import Interpreter
 
 INPUTS = {"a": 1.25, "b": -0.75, "c": 3.5}
 
@@ -111,60 +100,3 @@ def test_a_literal_reads_back_as_the_same_number(x):
 ])
 def test_rounding_residue_is_not_printed(value, text):
     assert literal(value) == f"FT_C({text})"
-
-
-# ---- the recursions
-
-
-def walk(rng, model, count=6):
-    """Return a few positions a tick apart, fast enough for every term to count."""
-    velocities, start, bend = (rng.uniform(-x, x, model.n) * slides(model) for x in (6, 1, 40))
-    t = np.arange(count)[:, None] * model.dt
-    return start + velocities * t + 0.5 * bend * t**2
-
-
-ALL = [
-    Choice(*c)
-    for c in itertools.product(("parent", "child", "given"), ("own", "parent"), ("yy", "xx"), ("frame", "body"))
-]
-
-
-@pytest.mark.parametrize("make", [random_chain, random_tree], ids=["chain", "tree"])
-@pytest.mark.parametrize("seed", range(15))
-def test_recursions_equal_the_plain_discretisation_under_any_choice(make, seed):
-    """In every third mechanism, axes are parallel or antiparallel to their parents' at random."""
-    rng = np.random.default_rng(seed)
-    mechanism, z = make(rng, int(rng.integers(1, 9))), np.array([0.0, 0.0, 1.0])
-    if seed % 3 == 0:
-        mechanism = replace(mechanism, joints=tuple(
-            replace(j, axis=float(rng.choice([-1, 1])) * z, rpy=z if rng.random() < 0.6 else j.rpy)
-            for j in mechanism.joints))
-    model = model_of(mechanism)
-    length = 1.0 if any(b.prismatic for b in model.bodies) else float(rng.uniform(0.05, 0.5))
-    choices = tuple(ALL[int(i)] for i in rng.integers(len(ALL), size=model.n))
-    q = walk(rng, model)
-    plain = spatial_torque(model, q, 0.5 * np.diff(q, axis=0))
-    ours = Interpreter(SpatialStep(model, arrange(model, choices, length))).torque(q)
-    assert peak(ours - plain) <= 1e-10 * peak(plain)
-
-
-@pytest.mark.parametrize("mass", ["own", "parent"])
-@pytest.mark.parametrize("seed", range(6))
-def test_planar_recursion_equals_the_plain_discretisation(seed, mass):
-    """The planar trees have branches, antiparallel axes, and centres of gravity off the line between joints."""
-    rng = np.random.default_rng(seed)
-    n = int(rng.integers(1, 9))
-    mechanism = planar_chain(n)
-    links = tuple(replace(k, mass=rng.uniform(0.1, 1), com=rng.uniform(-0.2, 0.2, 3)) for k in mechanism.links)
-    joints = []
-    for i, j in enumerate(mechanism.joints):
-        parent = f"link{rng.integers(0, i + 1)}"
-        axis = np.array([0.0, 0.0, float(rng.choice([-1, 1]))])
-        joints.append(
-            replace(j, parent="base" if parent == "link0" else parent, axis=axis, xyz=rng.uniform(-0.3, 0.3, 3))
-        )
-    model = model_of(replace(mechanism, links=links, joints=tuple(joints)))
-    q = walk(rng, model)
-    plain = planar_torque(model, q, 0.5 * np.diff(q, axis=0))
-    ours = Interpreter(PlanarStep(model, arrange(model, (Choice(mass=mass),) * n))).torque(q)
-    assert peak(ours - plain) <= 1e-10 * peak(plain)

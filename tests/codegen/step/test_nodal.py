@@ -1,182 +1,105 @@
-"""The emitted scheme "nodal": equal to the reference's sum, and quiet at any rate."""
+"""The emitted step: right under any choice of frames, and quiet at any rate."""
 
-import re
+import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.common import MECHANISMS, BadInput
-from femtorque.codegen.emit import sources
-from femtorque.codegen.mechanism import Mechanism, load_mechanism
-from femtorque.codegen.model import Model, frame_to_axis, in_mode, supported
-from femtorque.codegen.motion import random_motion
+from femtorque.codegen.mechanism import Mechanism
+from femtorque.codegen.model import Model
 from femtorque.codegen.reference import discrete
-from femtorque.codegen.reference.nodal import nodal_torque
-from femtorque.codegen.reference.rigid import matrix_form
+from femtorque.codegen.step.base_parameters import Choice, arrange
+from femtorque.codegen.step.nodal import NodalStep
 from femtorque.codegen.step.rounding_noise import noise_floor
-from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.step.search import OPTIONS
 from femtorque.codegen.toolchain import CompiledStep
 from femtorque.codegen.verify import verification as verify
 from femtorque.hil.cost import chip_step
-from tests.support.mimic import gripper_in
-from tests.support.oracle import peak, planar_chain, random_chain, random_tree
-from tests.support.sampling import asking, moved, slides, sprung
+from tests.support.oracle import peak, planar_chain, random_chain, random_tree, septic, torque_at
+from tests.support.sampling import asking, middles, moved, random_travel, slides, sprung
+from tests.support.step_interpreter import Interpreter
 
-EXACT = 1e-12  # of peak: double precision against the reference's sum
+CHOICES = [Choice(*c) for c in itertools.product(*OPTIONS.values())]
 
 
 def of(mechanism: Mechanism, rate_hz: int = 1000) -> Model:
-    return model_of(asking(mechanism, scheme="nodal", rate_hz=rate_hz, knot_hz=rate_hz // 4))
+    return Model.of(asking(mechanism, rate_hz=rate_hz, knot_hz=rate_hz // 4))
 
 
-def as_nodal(mechanism: Mechanism) -> Mechanism:
-    return asking(mechanism, scheme="nodal")
-
-
-def examples() -> dict[str, Mechanism]:
-    """Return every rigid mechanism of the project, and every mode as one mechanism."""
-    found = {}
-    for path in sorted(MECHANISMS.glob("*.toml")):
-        mechanism = load_mechanism(path)
-        if mechanism.flexible:
-            continue
-        for mode in mechanism.modes or (None,):
-            name = f"{path.stem}, {mode.name}" if mode else path.stem
-            found[name] = in_mode(mechanism, mode.name) if mode else mechanism
-    return found
-
-
-EXAMPLES = examples()
-
-
-def tree(seed: int, n: int = 6) -> Mechanism:
-    return random_tree(np.random.default_rng(seed), n)
+def chain(seed: int, n: int) -> Mechanism:
+    return random_chain(np.random.default_rng(seed), n)
 
 
 # ---- right
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_double_precision_is_the_sum_of_the_reference_on_every_example(name):
-    """In trees the reference sums {P} and converts it by the dense matrices."""
-    mechanism = as_nodal(EXAMPLES[name])
-    supported(mechanism)
-    model = model_of(mechanism)
-    positions = random_motion(mechanism, np.random.default_rng(7)).middles(mechanism.control.rate_hz // 4, model.dt)
-    if mechanism.constrained:
-        sum_ = discrete.midpoint_torque(model, positions)
-    else:
-        sum_ = nodal_torque(model, positions, 0.5 * np.diff(positions, axis=0), matrix_form)
-    assert peak(CompiledStep(model, "double").torque(positions) - sum_) <= EXACT * peak(sum_)
-    single = np.abs(CompiledStep(model).torque(positions) - sum_)
-    assert single.max() <= 1e-5 * peak(sum_)
+@pytest.mark.parametrize("seed", range(4))
+def test_the_discretisation_converges_to_newton_euler_at_second_order(seed):
+    errors = []
+    for rate_hz in (500, 1000):
+        model = of(random_tree(np.random.default_rng(seed), 5), rate_hz)
+        motion, s = random_travel(model, seed, curve=septic), middles(model, 1.0)
+        truth = torque_at(model, motion, s[1:-1])
+        errors.append(peak(discrete.emitted_torque(model, motion(s)) - truth) / peak(truth))
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(2.0, abs=0.1)
+    assert errors[1] < 1e-5
 
 
-@pytest.mark.parametrize("make", [lambda: planar_chain(5), lambda: random_chain(np.random.default_rng(1), 6),
-                                  lambda: tree(2, 14), lambda: sprung(tree(11))],
-                         ids=["planar", "chain", "large tree with slides", "springs"])
-def test_double_precision_is_the_sum_with_frames_made_exact_in_rotation(make):
-    model = of(make())
+@pytest.mark.parametrize("make", [random_chain, random_tree], ids=["chain", "tree"])
+@pytest.mark.parametrize("seed", range(15))
+def test_recursions_equal_the_discretisation_under_any_choice_of_frames(make, seed):
+    rng = np.random.default_rng(seed)
+    model = of(make(rng, int(rng.integers(1, 9))))
+    if seed % 3 == 0:  # groups of parallel and antiparallel axes
+        z, joints = np.array([0.0, 0.0, 1.0]), model.mechanism.joints
+        joints = tuple(replace(j, axis=float(rng.choice([-1, 1])) * z, rpy=np.zeros(3)) for j in joints)
+        model = Model.of(replace(model.mechanism, joints=joints))
+    length = 1.0 if any(b.prismatic for b in model.bodies) else float(rng.uniform(0.05, 0.5))
+    choices = tuple(CHOICES[int(i)] for i in rng.integers(len(CHOICES), size=model.n))
+    t = np.arange(6)[:, None] * model.dt
+    q = (rng.uniform(-1, 1, model.n) + rng.uniform(-6, 6, model.n) * t + rng.uniform(-20, 20, model.n) * t**2)
+    q = q * slides(model)
+    plain = discrete.emitted_torque(model, q)
+    ours = Interpreter(NodalStep(model, arrange(model, choices, length))).torque(q)
+    assert peak(ours - plain) <= 1e-10 * peak(plain)
+
+
+@pytest.mark.parametrize("mechanism", [
+    planar_chain(5), chain(1, 6), random_tree(np.random.default_rng(2), 7),
+    sprung(random_tree(np.random.default_rng(11), 6))], ids=["planar", "chain", "tree with slides", "springs"])
+def test_double_precision_equals_the_discretisation(mechanism):
+    model = of(mechanism)
     positions = moved(model)
-    plain = discrete.midpoint_torque(model, positions)
-    assert peak(CompiledStep(model, "double").torque(positions) - plain) <= EXACT * peak(plain)
+    plain = discrete.emitted_torque(model, positions)
+    assert peak(CompiledStep(model, "double").torque(positions) - plain) <= 1e-10 * peak(plain)
 
 
-def test_mimic_joints_follow(tmp_path):
-    mechanism = as_nodal(gripper_in(tmp_path))
-    model = model_of(mechanism)
-    positions = random_motion(mechanism, np.random.default_rng(1)).middles(300, model.dt)
-    plain = discrete.midpoint_torque(model, positions)
-    assert peak(CompiledStep(model, "double").torque(positions) - plain) <= EXACT * peak(plain)
-
-
-@pytest.mark.parametrize("make", [lambda: random_chain(np.random.default_rng(5), 4),
-                                  lambda: load_mechanism(MECHANISMS / "four_bar.toml")], ids=["chain", "four-bar"])
-def test_verify_says_yes(make):
-    assert verify.verify(as_nodal(make()), (), chip_step.run_step_on_chip, motions=1).reasons == ()
+def test_verify_says_yes():
+    mechanism = of(random_tree(np.random.default_rng(4), 6)).mechanism
+    assert verify.verify(mechanism, (), chip_step.run_step_on_chip, motions=1).reasons == ()
 
 
 # ---- quiet
 
 
+@pytest.mark.parametrize("make", [lambda: planar_chain(8), lambda: chain(6, 6)])
+def test_at_10_khz_its_noise_is_a_few_roundings(make):
+    """du comes from the motion. A difference of two rounded increments is ten times as noisy."""
+    model = of(make(), 10_000)
+    positions, step = moved(model), CompiledStep(model)
+    plain, samples = discrete.emitted_torque(model, positions), step.turns.samples(positions)
+    assert peak(step.torque(positions) - plain) <= 5e-6 * peak(plain)
+    samples["du"] = 0.5 * np.diff(samples["u"], axis=0, prepend=np.zeros((1, model.n), np.float32))
+    step.start(positions[0])
+    assert peak(step.run(samples)[1:] - plain) > 2e-5 * peak(plain)
+
+
 @pytest.mark.parametrize("rate_hz", [100, 1000, 10_000])
-@pytest.mark.parametrize("make", [lambda: random_chain(np.random.default_rng(9), 6), lambda: tree(10, 7)],
-                         ids=["chain", "tree"])
-def test_the_noise_floor_holds_and_is_not_idle(make, rate_hz):
-    model = of(make(), rate_hz)
+def test_the_noise_floor_holds_and_is_not_idle(rate_hz):
+    model = of(chain(9, 6), rate_hz)
     positions = moved(model, 10)
-    plain = discrete.midpoint_torque(model, positions)
-    wrong, floor = np.abs(CompiledStep(model).torque(positions) - plain).max(axis=0), noise_floor(model, positions)
+    wrong = np.abs(CompiledStep(model).torque(positions) - discrete.emitted_torque(model, positions)).max(axis=0)
+    floor = noise_floor(model, positions)
     assert np.all(wrong <= floor)
     assert np.any(wrong > 0.01 * floor)
-    assert wrong.max() <= 1e-5 * peak(plain)
-
-
-def test_nothing_adds_up_however_long_it_runs():
-    """A motion of one second is repeated for 100 s. The carried {P} stays the same."""
-    model = of(tree(12, 5))
-    s = np.arange(1000) * model.dt
-    second = slides(model) * 0.5 * np.sin(2.0 * np.pi * s[:, None] + np.arange(model.n))
-    positions = np.concatenate([np.tile(second, (100, 1)), second[:2]])
-    plain = discrete.midpoint_torque(model, positions[:2002])[999:1999]
-    found = CompiledStep(model).torque(positions)
-    late, early = (np.abs(found[k:k + 1000] - plain).max() for k in (98_999, 999))
-    assert late <= 2.0 * early <= 2e-5 * peak(plain)
-
-
-def test_a_wrong_p_is_put_right_by_the_next_tick():
-    model = of(tree(13, 4))
-    positions, step = moved(model), CompiledStep(model)
-    right = step.torque(positions)
-    samples = step.turns.samples(positions)
-    step.start(positions[0])
-    step.run(samples[:500])
-    cdata = step.ffi.buffer(step.state, 8 * sum(not b.prismatic for b in model.bodies) + 24)  # pairs, then {P}
-    bytes_before = bytes(cdata)
-    cdata[:] = bytes_before[:-24] + np.full(6, 1e3, np.float32).tobytes()
-    found = step.run(samples[500:])
-    assert found[0].tobytes() != right[499].tobytes()
-    assert peak(found - right[499:]) <= 1e-4 * peak(right)
-    assert found[2:].tobytes() == right[501:].tobytes()
-
-
-# ---- how it reads
-
-
-def numbers(text: str) -> list[float]:
-    return [float(sign + x) for sign, x in re.findall(r"(-?)FT_C\(([^)]*)\)", text)]
-
-
-@pytest.mark.parametrize("make", [lambda: tree(2), lambda: load_mechanism(MECHANISMS / "six_axis.toml")])
-def test_the_table_has_the_links_own_masses_and_levers(make):
-    model = model_of(as_nodal(make()))
-    c = sources.step_sources(model)["ft_step.c"]
-    table = c.split("ft_link[FT_JOINTS] = {")[1].split("\n};")[0]
-    axes = [frame_to_axis(body.axis) for body in model.bodies]
-    for i, (body, entry) in enumerate(zip(model.bodies, table.split("    },\n"), strict=False)):
-        assert f"/* Of {body.joint.child}: m = {body.mass:.9g} kg" in entry
-        found = numbers(entry)
-        J = axes[i].T @ body.inertia @ axes[i]
-        outer = np.eye(3) if body.parent < 0 else axes[body.parent]
-        expected = [body.mass, *J.diagonal(), J[0, 1], J[0, 2], J[1, 2]]
-        assert np.allclose(np.array(found[:7]) * model.dt**2 / 2.0, expected, rtol=1e-9, atol=1e-12)
-        assert np.allclose(found[7:13], [*axes[i].T @ body.com, *outer.T @ body.p0], atol=1e-12)
-        assert np.allclose(np.reshape(found[13:], (3, 3)).T, outer.T @ body.R0 @ axes[i], atol=1e-12)
-
-
-def test_every_link_has_a_block_outwards_and_one_inwards_with_the_equations_and_p_is_state():
-    model = model_of(as_nodal(load_mechanism(MECHANISMS / "six_axis.toml")))
-    files = sources.step_sources(model)
-    for i, body in enumerate(model.bodies):
-        link = f'/* Link {i + 1}, "{body.joint.child}": '
-        assert files["ft_step.c"].count(link + "increments over the ticks beside s_k. */") == 1
-        assert files["ft_step.c"].count(link + "{P} (Eqs 17, 18), then [L][T]{P} (Eq. 6). */") == 1
-    assert "ft_node P[FT_JOINTS]; /* {P}" in files["ft_step.h"]
-    closed = sources.step_sources(model_of(as_nodal(load_mechanism(MECHANISMS / "four_bar.toml"))))
-    assert all(len(line) <= 80 for c in (files["ft_step.c"], closed["ft_tree.c"]) for line in c.splitlines())
-
-
-def test_links_that_bend_are_refused_by_name():
-    mechanism = as_nodal(load_mechanism(MECHANISMS / "flexible_link.toml"))
-    with pytest.raises(BadInput, match="nodal"):
-        supported(mechanism)

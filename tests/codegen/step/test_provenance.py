@@ -9,14 +9,14 @@ import pytest
 from femtorque.codegen.common import MECHANISMS
 from femtorque.codegen.emit import parameters, rnea, sources
 from femtorque.codegen.mechanism import load_mechanism
+from femtorque.codegen.model import Model
 from femtorque.codegen.step.number_origins import provenance, solids
-from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.step.search import plain_step, step_of
 from tests.support.arms import arms
 from tests.support.oracle import planar_chain, random_tree
 from tests.support.sampling import asking
 
-SCHEMES = ("midpoint", "newton-euler", "nodal")
+SCHEMES = ("nodal", "printed")
 MAKE = {
     "planar": lambda: planar_chain(4),
     "tree with slides": lambda: random_tree(np.random.default_rng(3), 7),
@@ -33,19 +33,18 @@ def literals(c: str) -> list[float]:
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("name", MAKE)
 def test_every_number_of_a_link_s_forces_is_one_of_its_parameters(name, scheme):
-    """Other numbers in these blocks are turns and plain factors. The nodal step has its numbers in a table."""
-    model = model_of(asking(MAKE[name](), scheme=scheme))
+    """Forces, moments, first moments and h have no other numbers. The printed step has its numbers in a table."""
+    model = Model.of(asking(MAKE[name](), scheme=scheme))
     rows, c = provenance(step_of(model)), sources.step_sources(model)["ft_step.c"]
     for i, own in enumerate(rows):
         numbers = [abs(p.number) for p in own] + [1.0, 2.0, 0.5]
         numbers += [abs(p.number) for row in rows for p in row if p.unit in ("m", "", "m/s^2")]
         numbers += [x * y for x in numbers for y in numbers]  # products of constants
-        if scheme == "nodal":
+        if scheme == "printed":
             text = c.split("ft_link[FT_JOINTS] = {")[1].split("    },\n")[i].split("/* l */")[0]
             numbers.append(0.0)
         else:
-            parts = [p for p in c.split("FT_KEEP_ORDER;\n")[1:] if p.lstrip().startswith(f"/* Link {i + 1}, ")]
-            text = parts[-1] if len(parts) > 1 or not own else ""
+            text = "".join(re.findall(rf"ft_real (?:[fnh]{i + 1}_|l{i + 1}_m)[^;]*;", c))
         for x in literals(text):
             assert any(abs(x - n) <= 1e-8 * n or x == n for n in numbers), (i, x, text)
 
@@ -54,12 +53,12 @@ def test_every_number_of_a_link_s_forces_is_one_of_its_parameters(name, scheme):
 @pytest.mark.parametrize("name", MAKE)
 def test_a_parameter_changes_with_the_links_of_its_origin_and_with_no_other(name, scheme):
     mechanism = asking(MAKE[name](), scheme=scheme)
-    model = model_of(mechanism)
-    before, all_named = provenance(plain_step(model, scheme)), set()
+    model = Model.of(mechanism)
+    before, all_named = provenance(plain_step(model)), set()
     for k, link in enumerate(mechanism.links):
         heavier = replace(link, mass=1.31 * link.mass, com=link.com + 0.013, inertia=1.7 * link.inertia)
         links = (*mechanism.links[:k], heavier, *mechanism.links[k + 1:])
-        after = provenance(plain_step(model_of(replace(mechanism, links=links)), scheme))
+        after = provenance(plain_step(Model.of(replace(mechanism, links=links))))
         for old, new in zip(before, after, strict=True):
             known = {p.name: p for p in new}
             for p in old:
@@ -71,7 +70,7 @@ def test_a_parameter_changes_with_the_links_of_its_origin_and_with_no_other(name
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_the_c_says_it_of_every_link_within_80_columns(scheme):
-    model = model_of(asking(load_mechanism(MECHANISMS / "six_axis.toml"), scheme=scheme))
+    model = Model.of(asking(load_mechanism(MECHANISMS / "six_axis.toml"), scheme=scheme))
     c = sources.step_sources(model)["ft_step.c"]
     said = re.findall(r"/\* Of ([^*]*(?:\*(?!/)[^*]*)*)\*/", c)
     assert len(said) == model.n and all("kg m^2" in text for text in said)
@@ -80,21 +79,21 @@ def test_the_c_says_it_of_every_link_within_80_columns(scheme):
 
 @pytest.mark.parametrize("name", ["four_bar", "flexible_arm"])
 def test_closed_and_flexible_mechanisms_name_their_links_too(name):
-    model = model_of(load_mechanism(MECHANISMS / f"{name}.toml"))
+    model = Model.of(load_mechanism(MECHANISMS / f"{name}.toml"))
     c = "".join(sources.step_sources(model).values())
     for body in model.bodies:
         assert re.search(rf"(Of|of) [^:;]*\b{body.joint.child}\b", c)
 
 
 def test_torques_at_one_instant_name_their_links_too():
-    c = rnea.render(model_of(MAKE["six_axis"]()))["ft_rnea.c"]
+    c = rnea.render(Model.of(MAKE["six_axis"]()))["ft_rnea.c"]
     assert len(re.findall(r"/\* Of [^*]*tool_flange[^*]*m = ", c)) >= 2  # with motion, and at rest
 
 
-@pytest.mark.parametrize("name, scheme", [("six_axis", "midpoint"), ("six_axis", "nodal"),
-                                          ("four_bar", "auto"), ("four_bar", "nodal"), ("flexible_arm", "auto")])
+@pytest.mark.parametrize("name, scheme", [("six_axis", "nodal"), ("six_axis", "printed"), ("four_bar", "nodal"),
+                                          ("four_bar", "printed"), ("flexible_arm", "nodal")])
 def test_masses_and_levers_by_link_are_found_again_in_the_c(name, scheme):
-    model = model_of(asking(load_mechanism(MECHANISMS / f"{name}.toml"), scheme=scheme))
+    model = Model.of(asking(load_mechanism(MECHANISMS / f"{name}.toml"), scheme=scheme))
     numbers = {abs(x) for text in sources.step_sources(model).values() for x in literals(text)}
     found = parameters(model)
     assert set(found) >= {body.joint.child for body in model.bodies}

@@ -18,10 +18,9 @@ import pytest
 from femtorque.codegen.common import MECHANISMS
 from femtorque.codegen.emit import sources
 from femtorque.codegen.mechanism import Mechanism, load_mechanism
-from femtorque.codegen.model import assemble, schedule
+from femtorque.codegen.model import Model, assemble, schedule
 from femtorque.codegen.motion import Trajectory, random_motion
 from femtorque.codegen.reference import Wrench
-from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.toolchain import CompiledStep, Precision, wrench_library
 from tests.codegen.model import test_loop_kinds
 from tests.codegen.step import test_flexible
@@ -43,7 +42,7 @@ def asking(case: Case, **control: object) -> Case:
 def schemes(name: str, case: Case) -> dict[str, Case]:
     """Return a case in every scheme."""
     return {f"{name}, {scheme}": asking(case, scheme=scheme)
-            for scheme in ("midpoint", "newton-euler", "nodal")}
+            for scheme in ("nodal", "printed")}
 
 
 def cases() -> dict[str, Case]:
@@ -64,7 +63,8 @@ def cases() -> dict[str, Case]:
     found["three_rrr, partition"] = asking(lambda: load_mechanism(MECHANISMS / "three_rrr.toml"),
                                            allocation="partition")
     for name in ("biped", "delta", "five_bar_4", "four_bar", "pick_and_place"):
-        found[f"{name}, nodal"] = asking(lambda name=name: load_mechanism(MECHANISMS / f"{name}.toml"), scheme="nodal")
+        found[f"{name}, printed"] = asking(lambda name=name: load_mechanism(MECHANISMS / f"{name}.toml"),
+                                           scheme="printed")
     for name, mechanism in test_flexible.CASES.items():
         found[f"flexible: {name}"] = lambda m=mechanism: m
     for name, (make, *_) in test_loop_kinds.KINDS.items():
@@ -75,7 +75,7 @@ def cases() -> dict[str, Case]:
 
 def torques(name: str, mechanism: Mechanism, precision: Precision) -> np.ndarray:
     """Return the torques of a motion of all joints: the motion file of a mechanism with modes, else a random motion."""
-    model = model_of(mechanism)
+    model = Model.of(mechanism)
     step = CompiledStep(model, precision)
     if name.startswith("flexible: "):
         return step.torque(test_flexible.sampled(mechanism))
@@ -96,7 +96,7 @@ def torques(name: str, mechanism: Mechanism, precision: Precision) -> np.ndarray
 
 def wrenches(mechanism: Mechanism, precision: Precision) -> np.ndarray:
     """Return torques of a wrench on the last link."""
-    model = model_of(mechanism)
+    model = Model.of(mechanism)
     q = np.random.default_rng(8).uniform(-1.0, 1.0, (20, model.n))
     wrench = Wrench(mechanism.links[-1].name, np.array([1.0, -2.0, 3.0]), np.array([0.1, 0.2, -0.3]))
     return wrench_library.emitted_wrench_torque(model, q, wrench, precision)
@@ -106,7 +106,7 @@ def digests(name: str, case: Case) -> dict[str, str]:
     mechanism, found = case(), {}
     for precision in PRECISIONS:
         parts = [torques(name, mechanism, precision)]
-        if name.endswith(", midpoint"):
+        if name.endswith(", nodal"):
             parts.append(wrenches(mechanism, precision))
         assert all(np.all(np.isfinite(part)) and np.any(part) for part in parts)
         found[precision] = sha256(b"".join(part.tobytes() for part in parts)).hexdigest()[:16]
@@ -137,13 +137,13 @@ def endings(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize("name",
-                         ["panda-7, midpoint", "panda-7, newton-euler", "tree 6, midpoint", "tree 14, newton-euler",
-                                  "tree 14, nodal", "delta, nodal", "pick_and_place, nodal",
+                         ["panda-7, nodal", "tree 6, nodal", "tree 14, nodal",
+                                  "tree 14, printed", "delta, printed", "pick_and_place, printed",
                                   "eight_link", "three_rrr", "delta", "two_arm_grasp", "biped",
                                   "flexible: two planes", "flexible: beams and springs, two planes",
                           "flexible: a sliding spring"])
 def test_the_head_of_the_emitted_c_explains_every_ending(name):
-    for file, text in sources.step_sources(model_of(CASES[name]())).items():
+    for file, text in sources.step_sources(Model.of(CASES[name]())).items():
         if file.endswith(("step.c", "tree.c", "loop.c")):
             head = text.split("*/", 1)[0]
             assert not [e for e in endings(text) if f"_{e}" not in head], file

@@ -1,40 +1,36 @@
 """Results of the search for the cheapest step are kept, and give the same graph without searching."""
 
-from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from femtorque.codegen.emit import step
 from femtorque.codegen.mechanism import Mechanism
+from femtorque.codegen.model import Model
 from femtorque.codegen.step import search
-from femtorque.codegen.step.scheme import model_of
 from tests.support.oracle import random_tree
 
 
-def arm(scheme: str) -> Mechanism:
-    tree = random_tree(np.random.default_rng(11), 5)
-    return replace(tree, control=replace(tree.control, scheme=scheme))
+def arm() -> Mechanism:
+    return random_tree(np.random.default_rng(11), 5)
 
 
-@pytest.mark.parametrize("scheme", ["midpoint", "newton-euler"])
-def test_a_step_is_searched_for_once_and_kept(scheme, tmp_path, monkeypatch):
+def test_a_step_is_searched_for_once_and_kept(tmp_path, monkeypatch):
     """Other processes use the kept result. A broken file of a killed process is replaced."""
     monkeypatch.setenv("FEMTORQUE_CACHE", str(tmp_path))
     searched, cheapest = [], search.cheapest
     monkeypatch.setattr(search, "cheapest", lambda *how: searched.append(how) or cheapest(*how))
-    first = step.render(model_of(arm(scheme)))
-    assert step.render(model_of(arm(scheme))) == first and len(searched) == 1
+    first = step.render(Model.of(arm()))
+    assert step.render(Model.of(arm())) == first and len(searched) == 1
     for file in tmp_path.rglob(search.FILE):
         file.write_text('{"choices": [')
-    assert step.render(model_of(arm(scheme))) == first and len(searched) == 2
+    assert step.render(Model.of(arm())) == first and len(searched) == 2
     monkeypatch.setattr(search, "EFFORT", 0)
-    step.render(model_of(arm(scheme)))  # the key contains the effort
+    step.render(Model.of(arm()))  # the key contains the effort
     assert len(searched) == 3
 
 
 def test_a_search_needs_no_cache(tmp_path, monkeypatch):
-    kept = step.render(model_of(arm("midpoint")))
+    kept = step.render(Model.of(arm()))
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("FEMTORQUE_CACHE", str(tmp_path / "file"))
-    assert step.render(model_of(arm("midpoint"))) == kept
+    assert step.render(Model.of(arm())) == kept

@@ -9,11 +9,11 @@ import pytest
 from femtorque.codegen.common import BadInput
 from femtorque.codegen.emit import model_sources
 from femtorque.codegen.mechanism import Mechanism, load_mechanism
-from femtorque.codegen.step import model_of
+from femtorque.codegen.model import Model
 from femtorque.codegen.verify.find_constant import COMBINED, METHOD, PARAMETER, SUM, Search
 from tests.support.rig import ROOT
 
-SOME = (("three_link", None), ("six_axis", "midpoint"), ("six_axis", "newton-euler"), ("six_axis", "nodal"),
+SOME = (("three_link", None), ("six_axis", "nodal"), ("six_axis", "printed"),
         ("five_bar", None), ("flexible_link", None), ("pick_and_place", None),
         ("flexible_arm", None))
 SUMS = {"flexible_link": 4, "flexible_arm": 7}  # inverses of the tip's response, which are sums over modes
@@ -27,7 +27,7 @@ def file(name: str, scheme: str | None = None) -> Mechanism:
 @pytest.mark.parametrize("name, scheme", SOME)
 def test_every_number_of_the_c_is_found_and_nearly_none_is_a_sum(name, scheme):
     search = Search.of(file(name, scheme))
-    text = "".join(model_sources(model_of(search.mechanism)).values())
+    text = "".join(model_sources(Model.of(search.mechanism)).values())
     kinds = []
     for literal in search.places:
         (found,) = search.find(literal)
@@ -44,8 +44,8 @@ def test_every_number_of_the_c_is_found_and_nearly_none_is_a_sum(name, scheme):
 
 
 def test_numbers_formed_by_hand_are_found_with_the_names_of_their_parameters():
-    """The nodal step contains the mass of each link times 2 / tick^2."""
-    mechanism = file("six_axis", "nodal")
+    """The printed step contains the mass of each link times 2 / tick^2."""
+    mechanism = file("six_axis", "printed")
     search = Search.of(mechanism)
     for link in mechanism.links:
         number = f"{2.0 * link.mass * mechanism.control.rate_hz**2:.14g}"
@@ -65,15 +65,15 @@ def test_a_product_is_named_as_one_and_with_both_factors():
 
 def test_sign_wrapping_and_fewer_digits_mean_the_same_number():
     search = Search.of(file("three_link"))
-    (whole,) = search.find("0.78671328671329")
-    assert [search.find(x) for x in ("-0.78671328671329", "FT_C(0.78671328671329)", "-FT_C(0.7867132867f)", "0.7867")
+    (whole,) = search.find("2866.6666666666")
+    assert [search.find(x) for x in ("-2866.6666666666", "FT_C(2866.6666666666)", "-FT_C(2866.666667f)", "2866.67")
             ] == [(whole,)] * 4
     assert whole.made[0].parameters[0].origin == ("fore", "hand")
     assert search.find("3.141592653589793")[0].kind == METHOD
 
 
 @pytest.mark.parametrize("number, rule", [
-    ("0.78671328671328", "is no number of the C of three-link; the nearest is 0.78671328671329"),
+    ("2866.6666666665", "is no number of the C of three-link; the nearest is 2866.6666666666"),
     ("0.78", "is no number of the C"), ("77.5", "is no number of the C"), ("mass", "is not a number"),
     ("", "is not a number"), ("nan", "is not a number"), ("1e999", "is not a number"),
 ])
@@ -84,13 +84,15 @@ def test_unknown_numbers_are_refused_in_one_line(number, rule):
 
 
 def test_the_command_says_link_parameter_value_unit_and_origin(here):
-    shown = here("elements", "mechanisms/three_link.toml", "--find", "-0.78671328671329")
+    shown = here("elements", "mechanisms/three_link.toml", "--find", "-2866.6666666666")
     assert shown.returncode == 0
-    assert "m = 0.28125 kg, of fore and hand together" in shown.stdout and "mass 0.1075 kg" in shown.stdout
+    assert "J_zz = -0.000716666667 kg m^2, of fore and hand together" in shown.stdout
+    assert "mass 0.1075 kg" in shown.stdout
     assert "ft_step.c:" in shown.stdout
-    data = json.loads(here("elements", "mechanisms/three_link.toml", "--find", "0.78671328671329", "--json").stdout)
-    (row,) = data["found"][0]["made_of"][0]["parameters"]
-    assert (row["link"], row["name"], row["unit"], row["value"]) == ("hand", "m", "kg", pytest.approx(0.28125))
+    data = json.loads(here("elements", "mechanisms/three_link.toml", "--find", "2866.6666666666", "--json").stdout)
+    (row,) = data["found"][0]["made_of"][-1]["parameters"]
+    assert (row["link"], row["name"], row["unit"]) == ("fore", "J_zz", "kg m^2")
+    assert row["value"] == pytest.approx(-7.16666667e-4)
     assert [origin["mass"] for origin in row["origin"]] == [0.2275, 0.1075]
     for more in ("7.77", "0.5 --page x.html", "0.5 hand"):
         refused = here("elements", "mechanisms/three_link.toml", "--find", *more.split())

@@ -12,7 +12,6 @@ from femtorque.codegen.emit import step_sources
 from femtorque.codegen.mechanism import Section, load_mechanism, mjcf
 from femtorque.codegen.model import Model, joint_springs
 from femtorque.codegen.motion import Trajectory
-from femtorque.codegen.step import model_of
 from femtorque.codegen.verify.finite_elements import elements_of, literals
 from femtorque.codegen.verify.motion_torques import torque as torque_of
 from femtorque.hil.plant.hinges import stiffnesses
@@ -134,7 +133,7 @@ def test_modes_of_a_flexible_link_make_its_matrices_diagonal_and_their_factors_a
     np.testing.assert_allclose(2.0 * np.pi * beam.hz, np.sqrt(squares), rtol=1e-9)
     np.testing.assert_allclose(beam.shapes.T @ beam.M @ beam.shapes, np.eye(len(beam.hz)), atol=1e-10)
     np.testing.assert_allclose(4.0 / dt**2 / np.diag(beam.shapes.T @ beam.A @ beam.shapes), beam.factor, rtol=1e-10)
-    there = np.array(literals(step_sources(model_of(mechanism))), float)
+    there = np.array(literals(step_sources(Model.of(mechanism))), float)
     assert all(np.abs(there / factor - 1.0).min() < 1e-9 for factor in beam.factor)
 
 
@@ -149,7 +148,7 @@ def test_loops_are_eliminated_in_the_order_that_the_c_names():
 @pytest.mark.parametrize("name", SOME)
 def test_constants_are_those_of_the_emitted_step(name):
     found = elements_of(file(name))
-    text = "".join(t for n, t in step_sources(model_of(file(name))).items() if n.endswith(".c"))
+    text = "".join(t for n, t in step_sources(Model.of(file(name))).items() if n.endswith(".c"))
     assert found.constants
     assert all(f"FT_C({number})" in text or f"FT_C(-{number})" in text for number in found.constants)
     assert not {"0.0", "1.5"} & {*found.constants}, "numbers of the method"

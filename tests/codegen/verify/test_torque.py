@@ -9,8 +9,8 @@ import pytest
 
 from femtorque.codegen.common import MECHANISMS, BadInput, Refused
 from femtorque.codegen.mechanism import Friction, Mechanism, Motor, load_mechanism
+from femtorque.codegen.model import Model
 from femtorque.codegen.motion import Trajectory, from_rows
-from femtorque.codegen.step import model_of
 from femtorque.codegen.toolchain import CompiledStep
 from femtorque.codegen.verify import figures, motion_torques as torque
 from femtorque.hil.cost import chip_step
@@ -26,9 +26,9 @@ def c_step(precision: str) -> torque.Step:
     return lambda model, positions: CompiledStep(model, precision).torque(positions)
 
 
-def eight_link(scheme: str = "midpoint", rate_hz: int = 1000) -> tuple[Mechanism, Trajectory]:
+def eight_link(rate_hz: int = 1000) -> tuple[Mechanism, Trajectory]:
     mechanism = load_mechanism(MECHANISMS / "eight_link.toml")
-    control = replace(mechanism.control, scheme=scheme, rate_hz=rate_hz)
+    control = replace(mechanism.control, rate_hz=rate_hz)
     mechanism = replace(mechanism, control=control)
     return mechanism, Trajectory.load(MECHANISMS / "eight_link.csv", mechanism)
 
@@ -51,7 +51,7 @@ def test_the_end_ticks_of_a_quintic_are_as_good_as_the_others():
         start = rng.uniform(-1.0, 1.0, 6)
         trajectory = rows(mechanism, quintic(start, start + rng.uniform(-2.0, 2.0, 6)))
         result = torque.torque(mechanism, trajectory, c_step("double"))
-        wrong = np.max(np.abs(result.tau - torque_at(model_of(mechanism), trajectory, result.t)), axis=1)
+        wrong = np.max(np.abs(result.tau - torque_at(Model.of(mechanism), trajectory, result.t)), axis=1)
         assert max(wrong[0], wrong[-1]) <= 1.5 * np.max(wrong[1:-1]) <= 1.5e-5 * peak(result.tau)
 
 
@@ -63,7 +63,7 @@ def test_motion_that_starts_with_a_rate_is_right_from_its_first_tick():
                            np.zeros((51, 4)))
     for step in (None, c_step("double")):
         result = torque.torque(mechanism, trajectory, step)
-        expected = torque_at(model_of(mechanism), trajectory, result.t)
+        expected = torque_at(Model.of(mechanism), trajectory, result.t)
         assert peak((result.tau - expected)[:3]) <= 1e-5 * peak(expected)
 
 

@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +16,6 @@ from femtorque.codegen.model import Model
 from femtorque.codegen.motion import Trajectory, check_limits
 from femtorque.codegen.motion.random import TRAVEL
 from femtorque.codegen.reference import pinocchio
-from femtorque.codegen.step import model_of
 from femtorque.codegen.toolchain import CompiledStep
 from femtorque.codegen.verify import object_files, report, verification as verify
 from femtorque.hil.cost import chip_step
@@ -207,14 +207,14 @@ def test_a_wrong_offset_of_the_model_is_seen_by_pinocchio(monkeypatch):
 
     Only Pinocchio differs, because it reads the mechanism file by itself.
     """
-    of = verify.model_of
+    of = Model.of
 
     def wrong(mechanism):
         model = of(mechanism)
         first = model.bodies[1]
         return replace(model, bodies=(model.bodies[0], replace(first, p0=first.p0 * 1.01), *model.bodies[2:]))
 
-    monkeypatch.setattr(verify, "model_of", wrong)
+    monkeypatch.setattr(verify, "Model", SimpleNamespace(of=wrong))
     v = verify.verify(small(), (), chip_step.run_step_on_chip, motions=1)
     assert v.kept(v.comparison("double")) and v.bit_identical
     assert not v.kept(v.comparison("reference")) and not v.kept(v.comparison("discretisation"))
@@ -224,7 +224,7 @@ def test_a_wrong_offset_of_the_model_is_seen_by_pinocchio(monkeypatch):
 
 
 def with_line(line: str, after: str) -> dict[str, str]:
-    sources = step_sources(model_of(arm()))
+    sources = step_sources(Model.of(arm()))
     assert after in sources["ft_step.c"]
     return sources | {"ft_step.c": sources["ft_step.c"].replace(after, f"{after}\n{line}", 1)}
 
@@ -233,7 +233,7 @@ INCLUDE = '#include "ft_step.h"'
 
 
 def test_every_compiler_takes_the_emitted_c():
-    found = object_files.compilations(step_sources(model_of(arm())))
+    found = object_files.compilations(step_sources(Model.of(arm())))
     assert [(c.language, c.precision) for c in found] == [
         ("C99", "single"), ("C++11", "single"), ("C99", "double"), ("C++11", "double"), ("C99", "single")]
     assert all(c.error is None and c.compiler for c in found)
@@ -254,7 +254,7 @@ def test_a_warning_is_an_error(line, refused):
 def test_a_missing_cplusplus_compiler_is_reported(monkeypatch):
     which = object_files.shutil.which
     monkeypatch.setattr(object_files.shutil, "which", lambda n: None if n.endswith("++") else which(n))
-    v = replace(verified(), compilations=object_files.compilations(step_sources(model_of(arm()))))
+    v = replace(verified(), compilations=object_files.compilations(step_sources(Model.of(arm()))))
     criterion = next(c for c in v.criteria if "C++" in c.name)
     assert criterion.verdict is None and criterion.found == "not checked: no C++ compiler installed"
 
@@ -265,7 +265,7 @@ def test_a_missing_cplusplus_compiler_is_reported(monkeypatch):
     ("#include <math.h>\nfloat ft_s(float x);\nfloat ft_s(float x) { return sinf(x); }", "sinf"),
 ])
 def test_forbidden_symbols_of_the_object_are_found(line, symbol):
-    clean = object_files.examine(step_sources(model_of(arm())))
+    clean = object_files.examine(step_sources(Model.of(arm())))
     found = object_files.examine(with_line(line, INCLUDE))
     assert clean.forbidden == () and found.forbidden == (symbol,)
     reason, = replace(verified(), object=found).reasons
@@ -275,7 +275,7 @@ def test_forbidden_symbols_of_the_object_are_found(line, symbol):
 def test_the_stack_bound_covers_the_chips_use():
     from femtorque.hil.chip import ChipLibrary
 
-    sources = step_sources(model_of(arm()))
+    sources = step_sources(Model.of(arm()))
     chip = ChipLibrary(sources)
     arguments = [chip.put(1 << 14), chip.put(64), chip.put(64), chip.put(64)]
     used = max(chip.call(name, *arguments, measure_stack=True).stack_bytes for name in ("ft_step_start", "ft_step"))

@@ -10,8 +10,8 @@ from femtorque.codegen.common import Refused
 from femtorque.codegen.control.contact import RETURN_TRIES
 from femtorque.codegen.mechanism import Friction, load_mechanism
 from femtorque.codegen.mechanism.description import Feel
+from femtorque.codegen.model import Model
 from femtorque.codegen.motion import knots
-from femtorque.codegen.step import model_of
 from femtorque.codegen.wire import state_name
 from femtorque.hil.cost.measurement import short_motion
 from femtorque.hil.plant import plant_of
@@ -185,7 +185,7 @@ def test_a_motion_waits_for_an_arm_that_has_given_way(goes_on):
 def test_a_script_and_the_monitor_report_what_is_felt_and_the_wrench_at_the_tip():
     """Pinocchio's Jacobian turns a force at the tip into joint torques. The board's estimate gives the same force."""
     mechanism = smooth(six_axis())
-    model = oracle.pinocchio_model(model_of(mechanism))
+    model = oracle.pinocchio_model(Model.of(mechanism))
     data = model.createData()
     pin.computeJointJacobians(model, data, np.array([j.start for j in mechanism.streamed]))
     jacobian = pin.getJointJacobian(model, data, model.njoints - 1, pin.LOCAL_WORLD_ALIGNED)

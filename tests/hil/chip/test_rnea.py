@@ -5,8 +5,8 @@ import pytest
 
 from femtorque.codegen.emit import rnea
 from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.model import Model
 from femtorque.codegen.model.modes import has_modes
-from femtorque.codegen.step.scheme import model_of
 from femtorque.hil.chip.chip_library import ChipLibrary
 from tests.support.instant import Compiled, sources
 from tests.support.suite import ROOT
@@ -36,7 +36,7 @@ CALLS = 5
                                   "three_rrr", "palletizer", "delta"])
 def test_the_chip_gives_the_hosts_bits_in_as_many_instructions_as_are_told(name):
     mechanism = load_mechanism(ROOT / "mechanisms" / f"{name}.toml")
-    model, files = model_of(mechanism), sources(model_of(mechanism))
+    model, files = Model.of(mechanism), sources(Model.of(mechanism))
     near = "near" in files["ft_rnea.h"]
     given = ("&near, " if near else "") + ("0, " if has_modes(mechanism) else "")
     entry = ENTRY.replace("GIVEN ", given).replace("NEAR", "static ft_rnea_near near;" if near else "")

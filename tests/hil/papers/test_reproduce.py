@@ -15,10 +15,8 @@ from matplotlib.image import imread
 from femtorque.codegen.common import BadInput
 from femtorque.codegen.mechanism import load_mechanism
 from femtorque.codegen.motion import Trajectory
-from femtorque.codegen.step import scheme_of
 from femtorque.hil.papers import reproduce
 from femtorque.hil.papers.finding import Finding, Number
-from femtorque.hil.papers.isobe import example
 from femtorque.hil.papers.two_link import TwoLink
 from tests.support import oracle
 from tests.support.browser import WIDTH, Browser, chromium
@@ -69,11 +67,6 @@ def test_the_quick_subjects_hold(report):
         assert made[name].status in ("reproduced", "reproduced in kind"), made[name].data()
         assert made[name].finding.pictures
         assert any(number.good for number in made[name].finding.numbers)
-
-
-@pytest.mark.parametrize("name", ["eight_link", "six_axis_line"])
-def test_the_finite_element_examples_run_the_midpoint_scheme(name):
-    assert scheme_of(example(name)[0]) == "midpoint"
 
 
 def test_the_page_lists_every_paper_figure_and_gap_and_needs_nothing_else(report):

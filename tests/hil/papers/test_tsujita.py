@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from femtorque.codegen.mechanism import load_mechanism
-from femtorque.codegen.step import model_of
+from femtorque.codegen.model import Model
 from femtorque.hil.papers.isobe import MECHANISMS
 from femtorque.hil.plant import FlexiblePlant, run_flexible
 from femtorque.hil.scenarios import STEP, pressed, scenario
@@ -37,7 +37,7 @@ def test_plant_without_bending_is_a_rigid_arm(frame):
     M, force, _, _ = plant.system(np.zeros(2 * (1 + plant.n)))
     tau = np.array([0.3])
     free = np.linalg.solve(M + 1e12 * np.diag([0.0] + [1.0] * plant.n), force + plant.driven(tau))  # no bending
-    assert free[0] == pytest.approx(oracle.aba(model_of(stiff), [0.0], [0.0], tau)[0], rel=1e-6)
+    assert free[0] == pytest.approx(oracle.aba(Model.of(stiff), [0.0], [0.0], tau)[0], rel=1e-6)
 
 
 def test_plant_keeps_its_energy():

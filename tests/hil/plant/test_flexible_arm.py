@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from femtorque.codegen.mechanism import Mechanism, load_mechanism
+from femtorque.codegen.model import Model
 from femtorque.codegen.motion import Trajectory, from_rows
-from femtorque.codegen.step import model_of
 from femtorque.codegen.toolchain import CompiledStep
 from femtorque.hil.plant.articulated.plant import Plant as ArticulatedPlant
 from femtorque.hil.plant.flexible import FlexibleArmPlant
@@ -115,5 +115,5 @@ def test_feed_forward_alone_moves_a_flexible_joint_arm():
         return float(np.abs(found - motion.position(np.arange(1, ticks + 1) * 1e-3)).max())
 
     rigid = replace(mechanism, lock={"shoulder spring": 0.0, "elbow spring": 0.2})
-    assert astray(CompiledStep(model_of(mechanism)).torque(positions)) < 2e-4
-    assert astray(CompiledStep(model_of(rigid)).torque(positions)) > 2e-2
+    assert astray(CompiledStep(Model.of(mechanism)).torque(positions)) < 2e-4
+    assert astray(CompiledStep(Model.of(rigid)).torque(positions)) > 2e-2

@@ -70,7 +70,7 @@ def render(model: Model) -> dict[str, str]:
     angles = [f"(ft_angle)q[{step.number[step.tree.pieces[i].mover]}]" for i in frames]
     names = Names(STATE, units=[unit_of(joint.type == "prismatic") for joint in model.mechanism.streamed],
                   frames=frames)
-    form = Form(euler=True, flexible=True, settling=SETTLING, what="mechanism with flexible links",
+    form = Form(flexible=True, settling=SETTLING, what="mechanism with flexible links",
                 sagging=", flexible links in their static sag")
     files = write(model, step.graph, step.intro, names, angles, provenance=[comment(rows) for rows in of_pieces(step)],
                   form=form)

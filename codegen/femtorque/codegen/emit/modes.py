@@ -5,7 +5,7 @@ has its own constants, sizes and order of joints.
 
 from dataclasses import dataclass
 
-from femtorque.codegen.common import BadInput, template
+from femtorque.codegen.common import template
 from femtorque.codegen.emit import closed, step
 from femtorque.codegen.mechanism import Mechanism
 from femtorque.codegen.model import Model, assemble, in_mode, ramp
@@ -37,7 +37,6 @@ class Mode:
     unit: str
     places: list[int]
     closed: bool
-    changes: bool
     tree: list[str]
     carries: list[tuple[int, int]]
     follows: list[Follower]
@@ -54,7 +53,6 @@ class Context:
     modes: list[Mode]
     closed: list[Mode]
     unramped: bool
-    uses_changes: int
     ramp: int
     position: float
     velocity: float
@@ -66,7 +64,7 @@ SHARED = ("ft_model.h", "ft_trig.h")
 
 
 def render(mechanism: Mechanism) -> dict[str, str]:
-    """Return {file name: text} of the step in all modes. Raises BadInput for modes that cannot be emitted together."""
+    """Return {file name: text} of the step in all modes."""
     files: dict[str, str] = {}
     modes: list[Mode] = []
     carried = [joint for joint in mechanism.moving if joint not in mechanism.streamed]
@@ -77,17 +75,13 @@ def render(mechanism: Mechanism) -> dict[str, str]:
         prefix = f"m{number}_"
         own = (closed.render(model, prefix, length > 0) if looped
                else step.rendered(model, step_of(model), "tree", prefix))
-        trig = own["ft_trig.h"]
-        if files.setdefault("ft_trig.h", trig) != trig:
-            raise BadInput(mechanism.source or mechanism.name, f"mode.{mode.name}", None,
-                           "is planar and another mode is not: their steps do not fit together",
-                           "give every mode a joint about another axis, or none")
+        files["ft_trig.h"] = max(files.get("ft_trig.h", ""), own["ft_trig.h"], key=len)  # one mode may have dry joints
         files |= {name: text for name, text in own.items() if name not in SHARED}
         modes.append(_mode(mechanism, number, model, looped, length, [joint.name for joint in carried]))
     starts = {joint.name: joint.start for joint in carried}
     context = Context(
         name=mechanism.name, modes=modes, closed=[mode for mode in modes if mode.closed],
-        unramped=not any(mode.ramp for mode in modes), uses_changes=int(any(mode.changes for mode in modes)),
+        unramped=not any(mode.ramp for mode in modes),
         ramp=max(1, *(mode.ramp for mode in modes)), position=POSITION, velocity=VELOCITY,
         units=[_unit(joint.type) for joint in mechanism.streamed],
         carried=[closed.angle(starts[joint.name], joint) for joint in carried],
@@ -128,7 +122,7 @@ def _mode(mechanism: Mechanism, number: int, model: Model, closed: bool, length:
         name=name, rule="-" * (66 - len(name)), m=f"m{number}", M=f"M{number}", number=number,
         label="default:" if number + 1 == len(mechanism.modes) else f"case {number}:",
         unit="step" if closed else "tree", places=places,
-        closed=closed, changes=model.scheme != "midpoint", tree=tree, carries=carries, follows=follows,
+        closed=closed, tree=tree, carries=carries, follows=follows,
         idle=[k for k in range(len(names)) if k not in places], ramp=length,
         per_tick=repr(1.0 / length) if length else "0.0",
     )

@@ -6,7 +6,6 @@ from femtorque.codegen.common import template
 from femtorque.codegen.emit import rnea
 from femtorque.codegen.mechanism import Control, Joint, Mechanism
 from femtorque.codegen.model import Model, has_modes
-from femtorque.codegen.step import chosen
 
 WHAT = {
     "ft_tree.h": "the open tree",
@@ -47,7 +46,6 @@ class Context:
     mechanism: Mechanism
     control: Control
     scheme: str
-    uses_changes: bool
     gravity: list[str]
     joints: tuple[Joint, ...]
     files: list[tuple[str, str]]
@@ -73,8 +71,7 @@ def render(model: Model, files: list[str], library: bool = False) -> dict[str, s
     context = Context(
         mechanism=model.mechanism,
         control=control,
-        scheme=str(chosen(model.mechanism) or model.scheme),
-        uses_changes=model.scheme in ("newton-euler", "nodal"),
+        scheme=model.scheme,
         gravity=[f"{g:g}" for g in model.gravity],
         joints=model.mechanism.streamed,
         files=[(f"src/{name}" if library else name, what(name, model)) for name in files],

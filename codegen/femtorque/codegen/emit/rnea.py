@@ -26,13 +26,14 @@ CHECKED = 20  # instructions for a dependent joint's checks in one solution: thr
 COMPILED, COMPILED_LOOPS = 1.2, 1.6  # ratio of a Cortex-M4F's instructions to the count, without copies and calls
 
 INTRO = """
-Newton-Euler outwards and inwards, once. Outwards: angular velocity w and acceleration e of each link, acceleration a
-of its joint's origin; gravity is an acceleration of the ground. Inwards: force f and moment n of the joint's load. S
-is the matrix of e x and w x (w x, m a link's first moment, h its angular momentum. Vectors are in the frame of their
-joint, with z along its axis; joints with parallel axes share one frame. Endings: _s at the joint's origin in the
-parent body's frame, _f in the joint's frame without the joint's own motion yet, _b in the body's own frame, _o about
-where a slide begins, _t about the joint's origin in the parent body's frame, _neg with the other sign. turn and r are
-cosine and sine of a frame, l the vector to an origin, k a value that is used twice. Units are s, N m and N.
+Outwards: angular velocity w and acceleration e of each link, acceleration a of its joint's origin; gravity is an
+acceleration of the ground. A is the matrix of e x and w x (w x. f and n are force and moment of the link's own motion,
+about its joint. Inwards: S and N are force and moment of the joint's load. l_m is a link's first moment, h its inertia
+times w. Vectors are in the frame of their joint, with z along its axis; joints with parallel axes share one frame.
+Endings: _s at the joint's origin in the parent body's frame, _f in the joint's frame without the joint's own motion
+yet, _b in the body's own frame, _o about where a slide begins, _t about the joint's origin in the parent body's frame,
+_neg with the other sign. turn and r are cosine and sine of a frame, l the vector to an origin, k a value that is used
+twice. Units are s, N m and N.
 """.strip()
 
 LOOPS_LOST = """, or the loops cannot be followed there from the last pose:

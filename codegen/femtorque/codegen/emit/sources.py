@@ -10,7 +10,6 @@ from femtorque.codegen.emit import (
     step, wrench)
 from femtorque.codegen.mechanism import Mechanism
 from femtorque.codegen.model import Model, has_modes, supported
-from femtorque.codegen.step import model_of
 
 
 def step_sources(model: Model) -> dict[str, str]:
@@ -47,7 +46,7 @@ def _unsigned(mechanism: Mechanism, board: Board | None, feedforward: bool, step
               pil: bool) -> dict[str, str]:
     """Return all sources that the digest covers."""
     supported(mechanism)
-    model = model_of(mechanism)
+    model = Model.of(mechanism)
     files = step_sources(model) if step is None else dict(step)
     files |= constants.render(mechanism, board, feedforward=feedforward)
     files |= families.render(mechanism)
@@ -90,7 +89,7 @@ def model_sources(model: Model) -> dict[str, str]:
 def _alone(mechanism: Mechanism, version: str | None) -> dict[str, str]:
     """Return {path: text} of the folder."""
     supported(mechanism)
-    model = model_of(mechanism)
+    model = Model.of(mechanism)
     files = model_sources(model)
     words = readme.render(model, sorted(files), version is not None)
     return (files if version is None else library.render(mechanism, files, version)) | words

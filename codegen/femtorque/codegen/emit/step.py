@@ -1,7 +1,7 @@
 """Emission of the feed-forward step: ft_model.h, ft_trig.h, ft_step.h, ft_step.c for any model.
 
-The recursions of step/planar.py or step/spatial.py run once, on expressions instead of numbers (step/graph.py), over
-the frames and base parameters of step/base_parameters.py. step/c_text.py prints the live expressions.
+The recursions of step/nodal.py run once, on expressions instead of numbers (step/graph.py), over the frames and base
+parameters of step/base_parameters.py. step/c_text.py prints the live expressions.
 """
 
 from collections.abc import Sequence
@@ -15,14 +15,14 @@ from femtorque.codegen.common import template
 from femtorque.codegen.mechanism import Joint, Mechanism
 from femtorque.codegen.model import Model, is_passive
 from femtorque.codegen.step import (
-    EXACT_BELOW_HZ, GROUNDS, MANY, NEVER, TABLE, Block, Fixed, Graph, Names, NewtonEulerStep, NodalStep, PlanarStep,
-    Printer, Step, Tree, comment, literal, plain_step, provenance, step_of, tidy, unit_of, wrapped_c)
+    EXACT_BELOW_HZ, GROUNDS, MANY, NEVER, TABLE, Block, Fixed, Graph, Names, PrintedStep, Printer, Step, Tree, comment,
+    literal, plain_step, provenance, step_of, tidy, unit_of, wrapped_c)
 
 
 @dataclass(frozen=True)
 class Element:
-    """Row of the nodal step's table: origin of its numbers, mass M, inertia J and products K, places c and l, axes X, Y
-    and Z."""
+    """Row of a printed step's table: origin of its numbers, mass M, inertia J and products K, places c and l, axes X,
+    Y and Z."""
 
     provenance: list[str]
     M: str
@@ -37,21 +37,15 @@ class Element:
 
 @dataclass(frozen=True)
 class Form:
-    """Form of a step in the templates: its kind, the names of its turning frames, the table of a nodal step."""
+    """Form of a step in the templates, and the table of a printed step."""
 
-    planar: bool = False
-    euler: bool = False
-    flexible: bool = False
-    nodal: bool = False
-    array: str = "turn"
-    parts: str = "cs"
-    frame: str = "turning frame"
-    radius_unit: str = ""
+    printed: bool = False
     radii: Sequence[str] = ()  # of turning frames, if they are not 1
+    flexible: bool = False
     what: str = "rigid mechanism"
     settling: int = 0
     sagging: str = ""
-    links: Sequence[Element] = ()  # of the nodal step
+    links: Sequence[Element] = ()  # of the printed step
     ground: str = ""
 
 
@@ -94,10 +88,6 @@ class Sections:
     pairs: int
     radius: str
     uses_positions: int
-    uses_changes: int
-    primed: bool
-    momenta: bool
-    empty: bool
     exact_turns: bool
     dry: bool  # whether passive joints have Coulomb friction
     intro: list[str]
@@ -121,7 +111,7 @@ class Sizes:
     modes: Sequence[tuple[int, int]] = field(default=())
 
 
-STATE = {"X": "s->", "turn": "s->", "link": "s->", "flexible": "s->", "P": "s->"}
+STATE = {"turn": "s->", "flexible": "s->", "P": "s->"}
 FAR = 4  # blocks: a value that a long function needs again later than this waits in memory
 
 
@@ -135,32 +125,25 @@ HEADERS = ("ft_model.h", "ft_trig.h")
 
 def headers(model: Model) -> dict[str, str]:
     """Return the emitted files that do not depend on the step itself."""
-    files = rendered(model, plain_step(model, model.scheme), "tree" if model.mechanism.constrained else "step")
+    files = rendered(model, plain_step(model), "tree" if model.mechanism.constrained else "step")
     return {name: files[name] for name in HEADERS}
 
 
 def rendered(model: Model, step: Step, name: str = "step", prefix: str = "") -> dict[str, str]:
     """Return the emitted files of a step, by name: ft_model.h, ft_trig.h, ft_step.h and .c, or those of another `name`.
     prefix: of the names of one of several modes."""
-    planar = isinstance(step, PlanarStep)
-    far = FAR if model.n > MANY and not planar else NEVER
+    far = FAR if model.n > MANY else NEVER
     frames = {j: i for i, j in enumerate(step.turning)}
     names = Names(STATE, units=[unit_of(b.prismatic) for b in model.bodies], frames=frames)
-    radii = [step.reach[j] * (step.length_unit if isinstance(step, PlanarStep) else 1.0) for j in frames]
+    radii = [] if isinstance(step, PrintedStep) else [step.reach[j] for j in frames]
     return write(
         model, step.graph, step.intro, names, [angle_of(step.tree, j) for j in frames], far, name, prefix,
         provenance=[comment(rows) for rows in provenance(step)],
         form=Form(
-            planar=planar,
-            euler=isinstance(step, NewtonEulerStep),
-            nodal=isinstance(step, NodalStep),
-            array="link" if planar else "turn",
-            parts="xy" if planar else "cs",
-            frame="link vector" if planar else "turning frame",
-            radius_unit="m times sqrt(M) / tick" if planar else f"m / {step.tree.length:.9g}",
+            printed=isinstance(step, PrintedStep),
             radii=[literal(r) for r in radii] if any(r != 1.0 for r in radii) else [],
-            links=links(step) if isinstance(step, NodalStep) and _reads(step, TABLE) else [],
-            ground=row(step.ground) if isinstance(step, NodalStep) and _reads(step, GROUNDS) else "",
+            links=links(step) if isinstance(step, PrintedStep) and _reads(step, TABLE) else [],
+            ground=row(step.ground) if isinstance(step, PrintedStep) and _reads(step, GROUNDS) else "",
         ))
 
 
@@ -194,10 +177,6 @@ def write(model: Model, graph: Graph, intro: list[str], names: Names, angles: li
         pairs=max(1, len(angles)),
         radius="ft_radius[i] * " if form.radii else "",
         uses_positions=int("q" in read),
-        uses_changes=int(form.euler or form.nodal),
-        primed=form.flexible or not (form.euler or form.planar or form.nodal),
-        momenta=not form.planar and not form.euler and not form.nodal,
-        empty=form.euler and not (angles or form.flexible),
         exact_turns=control.rate_hz < EXACT_BELOW_HZ,
         dry=any(is_passive(joint) and joint.friction.coulomb > 0.0 for joint in model.mechanism.moving),
         intro=intro, blocks=blocks, kept=kept, clobbers='"+m"(kept) ' if kept else "",
@@ -227,8 +206,8 @@ GIVEN = [Given("ft_turn", "q_next", "q"), Given("ft_real", "w", "w"), Given("ft_
          Given("ft_real", "du", "du"), Given("ft_pair", "r", "r")]
 
 
-def links(step: NodalStep) -> list[Element]:
-    """Return rows of the nodal step's table of links."""
+def links(step: PrintedStep) -> list[Element]:
+    """Return rows of the printed step's table of links."""
     rows: list[Element] = []
     for link, parameters in zip(step.links, provenance(step), strict=True):
         J = link.inertia * step.unit
@@ -239,7 +218,7 @@ def links(step: NodalStep) -> list[Element]:
     return rows
 
 
-def _reads(step: NodalStep, table: str) -> bool:
+def _reads(step: PrintedStep, table: str) -> bool:
     """Return whether the step reads a table of constants."""
     return any(isinstance(e, Fixed) and e.place.array == table
                for e in (step.graph.nodes[i] for i in step.graph.live()[0]))

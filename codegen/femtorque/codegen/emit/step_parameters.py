@@ -14,10 +14,9 @@ from femtorque.codegen.emit.modes import POSITION, VELOCITY
 from femtorque.codegen.model import GROUND, SINGULAR, Model, assemble, frame_to_axis
 from femtorque.codegen.reference import PACE_OF_CORRECTION, SWING
 from femtorque.codegen.step import (
-    AXES, HALF_TICK_OF_A_SECOND, LITERAL, FlexibleStep, InstantTorque, InstantWeight, LoopStep, Members, Parameter,
-    PlanarStep, instant_of, of_friction, of_pieces, provenance, solids, step_of)
+    AXES, HALF_TICK_OF_A_SECOND, LITERAL, FlexibleStep, InstantTorque, InstantWeight, LoopStep, Members, NodalStep,
+    Parameter, instant_of, of_friction, of_pieces, provenance, step_of)
 
-SAME = 1e-9  # of a mass: it is the unit of masses
 GRAVITY, LOOPS, METHOD = "gravity", "loops", "method"
 
 
@@ -51,13 +50,10 @@ def beside(model: Model) -> dict[str, tuple[Parameter, ...]]:
             ("POSITION", POSITION), ("VELOCITY", VELOCITY), ("SINGULAR^2", SINGULAR**2)))
     if model.mechanism.constrained:
         found[LOOPS] = tuple(_of_loops(model))
-    elif isinstance(step := step_of(model), PlanarStep):
-        of_unit = {name for body in step.tree.bodies if abs(body.mass / step.mass_unit - 1.0) < SAME
-                   for name in (x for i in body.mass_of for x in solids(model)[i])}
-        for body, name, reach in zip(model.bodies, _names(model), step.reach, strict=True):
+    if isinstance(step := step_of(model, _shared(model)), NodalStep):
+        for body, name, radius in zip(model.bodies, _names(model), step.reach, strict=True):
             ends = [model.bodies[k].joint.name for k in body.children[:1]] or [name]
-            value = reach * step.length_unit
-            found[name] += (Parameter("|r| sqrt(M) / tick", value, "(N m)^1/2", (*ends, *sorted(of_unit)), value),)
+            found[name] += (Parameter("|r|", radius, "", tuple(ends), radius),)
     return found
 
 

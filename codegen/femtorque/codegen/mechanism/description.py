@@ -307,7 +307,7 @@ class Mode:
 class Control:
     rate_hz: int = 1000
     knot_hz: int = 250
-    scheme: str = "auto"  # midpoint | newton-euler | nodal; auto: Mechanism.settled_scheme
+    scheme: str = "nodal"  # | printed
     allocation: str = "closed"
     observer_hz: float = 80.0
     host_timeout_s: float = 0.1
@@ -475,8 +475,7 @@ class Mechanism:
             return self
         mode = self.modes[0] if name is None else self.mode(name)
         return replace(
-            self, modes=(mode,), control=replace(self.control, scheme=self.settled_scheme or "auto"),
-            loops=tuple(loop for loop in self.loops if loop.name in mode.loops),
+            self, modes=(mode,), loops=tuple(loop for loop in self.loops if loop.name in mode.loops),
             payloads=tuple(payload for payload in self.payloads if payload.name in mode.payloads),
             joints=tuple(replace(j, actuated=False) if j.name in mode.passive else j for j in self.joints),
         )
@@ -486,20 +485,6 @@ class Mechanism:
         """Return True if the mechanism has flexible links, or joints that only a spring holds."""
         springs = not self.constrained and any(joint.elastic for joint in self.moving)
         return springs or any(link.beam is not None for link in self.links)
-
-    @property
-    def settled_scheme(self) -> str | None:
-        """Return midpoint, newton-euler or nodal if the file names the scheme or the mechanism determines it; else
-        None.
-
-        Loops, mimic joints and flexible links take Newton-Euler; modes without loops take the midpoint rule. None: the
-        scheme is to be chosen (femtorque.codegen.step.scheme).
-        """
-        if self.control.scheme != "auto":
-            return self.control.scheme
-        if self.constrained or self.flexible:
-            return "newton-euler"
-        return "midpoint" if self.modes else None
 
     def link(self, name: str) -> Link:
         """Return the link with this name."""

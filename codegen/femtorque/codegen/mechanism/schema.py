@@ -35,6 +35,7 @@ Sign = Literal[-1, 1]
 # Names appear in comments of the emitted C, columns of logs and keys like joint.elbow.axis. URDF also allows '.' and
 # '/'. A mechanism's name is also a folder and part of IDENT.
 NAME_PATTERN = r"^[A-Za-z_][A-Za-z0-9_./-]{0,63}$"
+GONE = "auto", "midpoint", "newton-euler"  # schemes of older files
 NAME_RULE = "must be at most 64 letters, digits and '_', '-', '.', '/', starting with a letter or '_'"
 TITLE_PATTERN = r"^[A-Za-z_][A-Za-z0-9_-]{0,31}$"
 TITLE_RULE = "must be at most 32 letters, digits and '_', '-', starting with a letter or '_'"
@@ -56,9 +57,8 @@ def key(meaning: str, default: Any = ..., **bounds: Any) -> Any:
 class ControlTable(Table):
     rate_hz: int = key("control ticks per second; a whole multiple of knot_hz", Control.rate_hz, gt=0, le=100_000)
     knot_hz: int = key("knots of a trajectory a second, on the wire", Control.knot_hz, gt=0, le=100_000)
-    scheme: Literal["auto", "midpoint", "newton-euler", "nodal"] = key(
-        "of the inverse dynamics; by default chosen by its float32 error (closed loops: "
-        "`newton-euler`). `nodal` is the paper's step without constant folding", Control.scheme)
+    scheme: Literal["nodal", "printed"] = key(
+        "of the inverse dynamics. `printed` is the paper's step without constant folding", Control.scheme)
     allocation: Literal["closed", "partition"] = key(
         "of torque in closed loops: complete, or the paper's partition for comparison", Control.allocation)
     observer_hz: Positive | None = key("bandwidth of the velocity observer; 80, or less for slow ticks", None)
@@ -443,7 +443,8 @@ def first_fault(error: ValidationError, top: type[BaseModel] = MechanismTable) -
         choices = str(bounds["expected"])
         names = [c.strip(" '") for c in choices.replace(" or ", ",").split(",")]
         near = hint(value, names) if isinstance(value, str) else ""
-        return Fault(where, value, f"must be {choices}", near if near.startswith("did") else "")
+        gone = "leave the line out: every mechanism takes nodal" if value in GONE and where[-1] == "scheme" else ""
+        return Fault(where, value, f"must be {choices}", gone or (near if near.startswith("did") else ""))
     if kind == "list_type" and len(where) == 1 and _keys_at(top, where):
         return Fault(where, value, f"must be an array of tables: write [[{where[0]}]]")
     return Fault(where, value, _rule(kind, bounds, where, finding["msg"]))

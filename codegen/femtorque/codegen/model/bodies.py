@@ -50,20 +50,17 @@ class Model:
     bodies: tuple[Body, ...]
     gravity: Vector
     dt: float
-    chosen_scheme: str | None = None
 
     @staticmethod
     @remembered
-    def of(mechanism: Mechanism, chosen_scheme: str | None = None) -> Model:
-        """Return the model with the mechanism's settled scheme, or else with the given scheme. Kinematics, exact
-        dynamics and gains need no scheme. `femtorque.codegen.step.scheme.model_of` chooses one."""
+    def of(mechanism: Mechanism) -> Model:
+        """Return the model of a mechanism."""
         mechanism = with_torsion(mechanism)
         return Model(
             mechanism=mechanism,
             bodies=_bodies(mechanism),
             gravity=np.asarray(mechanism.gravity, float),
             dt=1.0 / mechanism.control.rate_hz,
-            chosen_scheme=mechanism.settled_scheme or chosen_scheme,
         )
 
     @property
@@ -72,11 +69,8 @@ class Model:
 
     @property
     def scheme(self) -> str:
-        """Return midpoint, newton-euler or nodal. Raises LookupError if no scheme was chosen."""
-        if self.chosen_scheme is None:
-            raise LookupError(f"{self.mechanism.name}: no scheme was chosen for this model "
-                              f"(femtorque.codegen.step.scheme.model_of)")
-        return self.chosen_scheme
+        """Return nodal or printed."""
+        return self.mechanism.control.scheme
 
 
 def rotation_axis(axis: ArrayLike, angle: ArrayLike) -> NDArray[np.float64]:

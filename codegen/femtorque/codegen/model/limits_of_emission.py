@@ -18,10 +18,6 @@ def supported(mechanism: Mechanism) -> None:
         _mode(mechanism, mode)
     if mechanism.flexible:
         _flexible(mechanism)
-    if mechanism.constrained and mechanism.control.scheme not in ("auto", "newton-euler", "nodal"):
-        refuse(mechanism, "control.scheme", mechanism.control.scheme,
-               "closed loops and mimic joints are not emitted in this scheme",
-               "leave it out: they take newton-euler; or nodal")
 
 
 def _mode(mechanism: Mechanism, mode: Mode) -> None:
@@ -47,9 +43,8 @@ def _flexible(mechanism: Mechanism) -> None:
         if joint.mimic:
             refuse(mechanism, f"joint.{joint.name}.mimic", joint.mimic.joint,
                    f"mimic joints are not computed with {bending}", "make it rigid, or lock the joint")
-    if mechanism.settled_scheme != "newton-euler":
-        refuse(mechanism, "control.scheme", mechanism.settled_scheme, f"{bending} is marched by newton-euler alone",
-                'scheme = "newton-euler", or leave it out')
+    if mechanism.control.scheme != "nodal":
+        refuse(mechanism, "control.scheme", mechanism.control.scheme, f"{bending} has no printed step", "leave it out")
     if has_modes(mechanism):
         refuse(mechanism, f"mode.{mechanism.modes[0].name}", None, f"modes are not computed with {bending}",
                "make it rigid")

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from femtorque.codegen.model import Conversion, Model, Pose, levers, pose, rotate_back
-from femtorque.codegen.reference.nodal import node_increments
+from femtorque.codegen.reference.printed import node_increments
 from femtorque.codegen.reference.rigid import NodalState, inertial_loads, matrix_form, with_joint_loads
 
 Array = NDArray[np.float64]

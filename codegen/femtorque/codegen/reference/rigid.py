@@ -1,13 +1,8 @@
 """The NumPy reference: joint torques from incremental nodal forces, in the paper's matrix form, float64.
 
-Three schemes fill the nodal forces F_i and moments Phi_i of {P}. They share the conversion {tau} = [L][T]{P}
-(codegen/model/kinematics.py). Every tick forms the distal sums from the nodal forces.
-
-`midpoint`  increments of momentum over one tick, from positions and velocities at the ticks' boundaries;
-            the torque is the mean of the tick and so belongs to its middle.
-`newton-euler`  no increments: velocities and accelerations of the motion at the middle of each tick.
-`nodal`     the same reference as `midpoint`; the emitted scheme is in codegen/reference/nodal.py.
-The paper's own time integration is in codegen/reference/newmark.py.
+Nodal forces F_i and moments Phi_i fill {P}: as increments of momentum over one tick (`incremental_torque`), or without
+increments (`newton_euler`). Both share the conversion {tau} = [L][T]{P} (codegen/model/kinematics.py). Every tick forms
+the distal sums from the nodal forces. The paper's own time integration is in codegen/reference/newmark.py.
 """
 
 from dataclasses import dataclass
@@ -45,7 +40,7 @@ def newton_euler(model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, conv
     return convert(model, at.R, arms, F, Phi)
 
 
-# ---- midpoint: momentum increments -----------------------------------------------------------------
+# ---- increments of momentum ------------------------------------------------------------------------
 
 
 def nodal_momenta(model: Model, at: Pose, arms: Levers, w: Array, v: Array) -> tuple[Array, Array]:
@@ -55,7 +50,7 @@ def nodal_momenta(model: Model, at: Pose, arms: Levers, w: Array, v: Array) -> t
     return rotate(mass, v + cross(w, arms.com)), rotate(at.R, rotate(J, rotate_back(at.R, w)))
 
 
-def midpoint_torque(model: Model, q: ArrayLike, qd: ArrayLike, convert: Conversion = matrix_form) -> Array:
+def incremental_torque(model: Model, q: ArrayLike, qd: ArrayLike, convert: Conversion = matrix_form) -> Array:
     """Return the mean torques (N, n) of N ticks from positions and velocities (N + 1, n) at their boundaries. F_i =
     (p_i(t + dt) - p_i(t)) / dt - m_i g, Phi_i = (h_i(t + dt) - h_i(t)) / dt, and lever arms are the mean of both
     boundaries. Link axes are taken half-way; this matters for the joint's axis alone."""

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from femtorque.codegen.model import (
     Assembly, ClosedMotion, Conversion, Later, Model, Motion, assemble, has_modes, shares, stretches)
 from femtorque.codegen.reference import flexible
-from femtorque.codegen.reference.rigid import matrix_form, midpoint_torque, newton_euler, recursion
+from femtorque.codegen.reference.rigid import incremental_torque, matrix_form, newton_euler, recursion
 
 Array = NDArray[np.float64]
 
@@ -96,7 +96,5 @@ def _torque(model: Model, motion: Motion, ticks: int, convert: Conversion) -> tu
     """Return t and torques of all joints, like `torque`."""
     dt = model.dt
     middles = (np.arange(ticks, dtype=float) + 0.5) * dt
-    if model.scheme == "newton-euler" and not model.mechanism.constrained:
-        return middles, newton_euler(model, *motion.at(middles), convert)
     q, qd, _ = motion.at(np.arange(ticks + 1) * dt)
-    return middles, midpoint_torque(model, q, qd, convert)
+    return middles, incremental_torque(model, q, qd, convert)

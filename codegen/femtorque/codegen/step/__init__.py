@@ -1,5 +1,4 @@
-"""One tick of the inverse dynamics as a graph of expressions: built, searched, judged in single precision, printed as
-C."""
+"""One tick of the inverse dynamics as a graph of expressions: built, searched, printed as C."""
 
 import lazy_loader
 

@@ -4,17 +4,14 @@ from .c_text import (
     unit_of as unit_of, wrapped_c as wrapped_c)
 from .closed import LoopStep as LoopStep, allocation as allocation
 from .flexible import FlexibleStep as FlexibleStep
-from .frames import Members as Members, tidy as tidy
+from .frames import EXACT_BELOW_HZ as EXACT_BELOW_HZ, Members as Members, tidy as tidy
 from .graph import Fixed as Fixed, Graph as Graph
 from .instant import (
     HALF_TICK_OF_A_SECOND as HALF_TICK_OF_A_SECOND, InstantTorque as InstantTorque, InstantWeight as InstantWeight)
-from .newton_euler import NewtonEulerStep as NewtonEulerStep
-from .nodal import GROUNDS as GROUNDS, TABLE as TABLE, NodalStep as NodalStep
+from .nodal import NodalStep as NodalStep
 from .number_origins import (
     AXES as AXES, PAIRS as PAIRS, Parameter as Parameter, comment as comment, of_friction as of_friction,
     of_pieces as of_pieces, provenance as provenance, solids as solids)
-from .planar import PlanarStep as PlanarStep
+from .printed import GROUNDS as GROUNDS, TABLE as TABLE, PrintedStep as PrintedStep
 from .rounding_noise import noise_floor as noise_floor
-from .scheme import Chosen as Chosen, chosen as chosen, model_of as model_of, scheme_of as scheme_of
 from .search import MANY as MANY, Step as Step, instant_of as instant_of, plain_step as plain_step, step_of as step_of
-from .single_precision import EXACT_BELOW_HZ as EXACT_BELOW_HZ

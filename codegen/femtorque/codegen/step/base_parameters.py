@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 
 from femtorque.codegen.common import arctan2, norm, product
 from femtorque.codegen.mechanism import Matrix, Vector
-from femtorque.codegen.model import GROUND, Model, Pose, joint_axes, pose, skew
-from femtorque.codegen.reference import PARALLEL
+from femtorque.codegen.model import GROUND, PARALLEL, Model, Pose, joint_axes, pose, skew
 
 SAME_ANGLE = 1e-10  # rad; files write pi with ten or twelve digits
 TINY = 1e-12  # relative to a body's own size: below this a coordinate or an inertia is a rounding error
@@ -43,8 +42,10 @@ class Choice:
 
     origin: str = "parent"  # foot of the common normal with the "parent" or the "child" axis, or as "given"
     mass: str = "own"  # the shift of mu makes this zero: the body's "own" mass, or its "parent"'s first moment along x
-    kappa: str = "yy"  # the shift of kappa makes this zero: the body's inertia about y ("yy") or x ("xx")
-    D: str = "frame"  # where D is formed: in the joint's "frame" or in the turned one of the "body"
+    # the shift of kappa makes this zero: J_yy ("yy") or J_xx ("xx") of a moment formed of J, or G_zz ("zz") of one
+    # formed of A and second moments of mass G
+    kappa: str = "yy"
+    axes: str = "frame"  # axes of the link's part of {P}: its joint's "frame", or those of the "body"
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,12 @@ class ReducedBody:
     mass_of: frozenset[int] = frozenset()  # bodies whose masses are in `mass` after regrouping
     moment_of: frozenset[int] = frozenset()
     inertia_of: frozenset[int] = frozenset()
-    carries: frozenset[int] = frozenset()  # the body and all bodies that it carries
+
+    @property
+    def second_moments(self) -> Matrix:
+        """Return G, the sum of m p p' over the body's points, kg m^2."""
+        G = 0.5 * np.trace(self.inertia) * np.eye(3) - self.inertia
+        return _tidy(G, float(np.abs(self.inertia).max()))
 
     @property
     def continues(self) -> bool:
@@ -82,6 +88,11 @@ class Tree:
     length: float  # unit of length inside the step, m
     gravity: tuple[Vector, ...]  # its direction in the frame of each joint on the ground (zero elsewhere)
 
+    def is_upright(self, j: int) -> bool:
+        """Return whether a body turns about the z of its frame alone."""
+        first = self.bodies[self.bodies[j].first]
+        return first.parent == GROUND and not first.prismatic
+
     def members(self, j: int) -> tuple[int, ...]:
         """Return the joints whose positions make theta_j, in tree order."""
         path = [j]
@@ -92,17 +103,14 @@ class Tree:
 
 @dataclass(frozen=True)
 class Scales:
-    """Factors of a body's base parameters in a step: mass, moment (3,), inertia (3, 3), offset, spring, weight. spring:
-    factor of the joint's stiffness. weight: factor of gravity, for a body on the ground. hung: for steps that take
-    gravity by them, mass, kg, and moment, kg m, of the body with all its load, and their factors (4,)."""
+    """Factors of a body's base parameters in a step: mass, moment, inertia, offset, and weight, for a body on the
+    ground."""
 
     mass: float
-    moment: Vector
-    inertia: Matrix
+    moment: float
+    inertia: float
     offset: float
-    spring: float = 1.0
-    weight: float = 0.0
-    hung: tuple[float, Vector, Vector] | None = None
+    weight: float
 
 
 def arrange(model: Model, choices: tuple[Choice, ...] | None = None, length: float = 1.0) -> Tree:
@@ -303,14 +311,12 @@ def _regroup(bodies: list[ReducedBody], choices: tuple[Choice, ...], size: float
     inertia = np.array([b.inertia for b in bodies])
     scale = np.array([max(1e-12, b.mass) for b in bodies])
     heaviest = HEAVIEST * float(np.sum(scale))
-    mass_of, moment_of, inertia_of, carries = ([{b.joint} for b in bodies] for _ in range(4))  # whose they are sums of
+    mass_of, moment_of, inertia_of = ([{b.joint} for b in bodies] for _ in range(3))  # whose they are sums of
     for b in reversed(bodies):
         j, p = b.joint, b.parent
         (cg, sg), (ca, sa) = b.gamma, b.alpha
         E = np.array([[cg, -sg * ca, sg * sa], [sg, cg * ca, -cg * sa], [0.0, sa, ca]])
         d = b.offset
-        if p != GROUND:
-            carries[p] |= carries[j]
         if b.prismatic:
             if p != GROUND:
                 inertia[p] += product(E, inertia[j], E.T)
@@ -322,8 +328,8 @@ def _regroup(bodies: list[ReducedBody], choices: tuple[Choice, ...], size: float
             shifted = -(moment[p, 0] + nu * E[0, 2]) / d[0]
             if abs(shifted) <= heaviest:
                 mu, mu_of = shifted, moment_of[p] | moment_of[j]
-        k = 0 if choices[j].kappa == "xx" else 1
-        kappa = inertia[j, k, k]
+        x, y, z = np.diag(inertia[j])
+        kappa = {"xx": x, "yy": y, "zz": 0.5 * (x + y - z)}[choices[j].kappa]
         mass[j] -= mu
         moment[j, 2] -= nu
         inertia[j] -= kappa * np.diag([1.0, 1.0, 0.0])
@@ -349,7 +355,6 @@ def _regroup(bodies: list[ReducedBody], choices: tuple[Choice, ...], size: float
                 moment=_tidy(moment[j], max(size * scale[j], float(np.abs(moment[j]).max()))),
                 inertia=_tidy(inertia[j], float(np.abs(inertia[j]).max()) + TINY * size**2 * scale[j]),
                 mass_of=frozenset(mass_of[j]), moment_of=frozenset(moment_of[j]), inertia_of=frozenset(inertia_of[j]),
-                carries=frozenset(carries[j]),
             )
         )
     return tuple(result)

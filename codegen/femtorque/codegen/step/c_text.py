@@ -48,7 +48,7 @@ class Names:
         array, index = place.array, place.index
         if array == "q":
             return f"(ft_real){self.whole}[{index}] * {self.units[index]}"
-        if array in ("turn", "link"):
+        if array == "turn":
             index = self.frames[index]
         text = self.structs.get(array, "") + array + (f"[{index}]" if index >= 0 else "")
         return f"{text}.{place.part}" if place.part else text
@@ -90,7 +90,9 @@ class Printer:
         for e in operands + [e for s in self.live if not isinstance(s, Value) for e in s.needs]:
             uses[e.index] = uses.get(e.index, 0) + 1
         more = [e for i in sorted(uses) if uses[i] > 1 and isinstance(e := self.graph.nodes[i], Op) and e.op != "neg"]
-        return {e.index: f"k{number}" for number, e in enumerate((e for e in more if not e.name), 1)}
+        again = {e.index: e.call.name for i in uses if uses[i] > 1 and isinstance(e := self.graph.nodes[i], Result)
+                 and e.in_state}
+        return again | {e.index: f"k{number}" for number, e in enumerate((e for e in more if not e.name), 1)}
 
     # ---- statements
     def _lines(self, s: Statement) -> list[str]:
@@ -110,7 +112,7 @@ class Printer:
             return f"{self.names.result(s.place)} = {self.text(s.expr)};"
         assert isinstance(s, Call)
         called = f"{s.function.name}({', '.join(map(self._argument, s.arguments))});"
-        if s in self.wanted:
+        if s in self.wanted and s.function.returns != "void":
             return f"const {s.function.returns} {s.name} = {called}"
         return called if s.function.returns == "void" else f"(void){called}"
 
@@ -124,7 +126,7 @@ class Printer:
         if e.index in self.defining:
             return self._lines(self.defining[e.index]) or self._again(e)
         if isinstance(e, Result):
-            return self._lines(e.call) or self._again(e)
+            return self._lines(e.call) + self._loaded(e) if e.in_state else self._lines(e.call) or self._again(e)
         if e.index in self.called:
             return self._again(e)
         lines = [line for a in e.args for line in self._defined(a)]
@@ -134,6 +136,14 @@ class Printer:
             self.home[e.index] = len(self.blocks)
             lines += wrapped_c(f"const ft_real {self.shared[e.index]} = {value};")
         return lines
+
+    def _loaded(self, e: Result) -> list[str]:
+        """Load a number of the state that is needed more than once."""
+        if e.index not in self.shared or e.index in self.called:
+            return []
+        line = f"const ft_real {self.shared[e.index]} = {self._name(e)};"
+        self.called[e.index] = self.shared[e.index]
+        return wrapped_c(line)
 
     def _again(self, e: Expr) -> list[str]:
         """Load a value again that was computed long ago."""
@@ -172,6 +182,8 @@ class Printer:
         if e.index in self.called:
             return self.called[e.index]
         if isinstance(e, Result):
+            if e.in_state:
+                return self.names.of(e.in_state)
             return f"{e.call.name}.{e.part}" if e.part else e.call.name
         return self.names.of(e.place) if isinstance(e, Input) else e.name
 

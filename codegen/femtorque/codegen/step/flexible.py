@@ -1,7 +1,7 @@
 """The step of trees with flexible links, as a graph: the recursions of reference/discrete_flexible.py in body frames.
 
 Every piece of the tree has a frame with z along its joint's axis, turned with the joint. A flexible link's root has the
-link's axes; its tip has these axes turned by the slopes. Units are those of newton_euler.py: time is in half ticks, so
+link's axes; its tip has these axes turned by the slopes. Units are those of nodal.py: time is in half ticks, so
 velocities are u - du and accelerations du; inertias are multiplied by 4 / dt^2, and forces come out in N m (N). Modal
 coordinates are multiplied by 2 / dt, which makes their inertia 1.
 

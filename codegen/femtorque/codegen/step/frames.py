@@ -8,22 +8,24 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from femtorque.codegen.common import sin_cos
-from femtorque.codegen.model import GROUND, Model
+from femtorque.codegen.model import GROUND, Model, joint_stiffness
 from femtorque.codegen.step.base_parameters import ReducedBody, Tree
 from femtorque.codegen.step.graph import Expr, Function, Graph, Number, Place, Result
 from femtorque.codegen.step.spatial_algebra import Pair, Vec3
 
 Members = Sequence[tuple[int, int]]  # (joint, sign)
 
+EXACT_BELOW_HZ = 400  # with longer ticks the leapfrog's error would show: half the square of half a tick's turn
 DIGITS = 14  # digits of constants, which are sums of products of the file's numbers
 
 
 class FrameStep(ABC):
     """The graph of one step of a tree, with its turning pairs. turn: the C function that turns a pair by an angle and
-    returns it, as it is half-way or as it was before. increment: the input with half of a joint's displacement in the
-    tick. With closed loops it contains corrections of positions, which u does not."""
+    returns the pair before the turn. increment: the input with half of a joint's displacement in the tick. With closed
+    loops it contains corrections of positions, which u does not."""
 
-    turn: Function
+    turn = Function("ft_turn_on", "ft_pair", ("c", "s"), cost=11)
+    carry = Function("ft_carry", "void", cost=4)
 
     def __init__(self, model: Model, tree: Tree, shared: Sequence[Members] = ()) -> None:
         """Build the graph. shared: angles, as sums of signed joints, whose exact pairs are given as r[0], r[1], ..."""
@@ -74,16 +76,20 @@ class FrameStep(ABC):
             if found := self._shared(j):
                 self.pairs[j] = found
                 return found
-            w: Number = 0.0
-            for i in self.tree.members(j):
-                w = self.graph.input(self.increment, i) * self.tree.bodies[i].sign + w
-            assert isinstance(w, Expr)
             back = self.graph.enter(self.outward_block[j])
-            self.graph.bind(w, f"turn{j + 1}_half")
+            w = self._turn_half(j)
             c, s = self.graph.call(self.turn, f"r{j + 1}", Place("turn", j), w)
             self.pairs[j] = (c, s)
             self.graph.enter(back)
         return self.pairs[j]
+
+    def _turn_half(self, j: int) -> Expr:
+        """Return half of the turn of the frame of joint j in the tick after s_k."""
+        w: Number = 0.0
+        for i in self.tree.members(j):
+            w = self.graph.input(self.increment, i) * self.tree.bodies[i].sign + w
+        assert isinstance(w, Expr)
+        return self.graph.bind(w, f"turn{j + 1}_half")
 
     def _shared(self, j: int) -> Pair | None:
         """Return cosine and sine from a shared pair, turned by the constant between the two frames; None without
@@ -101,9 +107,25 @@ class FrameStep(ABC):
                     return pair
         return None
 
-    @abstractmethod
     def _position(self, j: int) -> Expr:
-        """Return the position of joint j in the step, rad or m."""
+        """Return the position of joint j at s_k, rad or m."""
+        w = self.graph.input(self.increment, j)
+        return self.graph.bind(self.graph.input("q", j) - (w + w), f"q{j + 1}")
+
+    # ---- torques
+    def _carry(self, j: int, what: str, now: Vec3) -> Vec3:
+        """Return three numbers of {P} <- {P} + {dp}, where the state has them."""
+        return Vec3(*(x if x.is_zero else self.graph.call(self.carry, f"{what}{j + 1}_{axis}",
+                                                            Place("P", j, f"{what}.{axis}"), x)[0]
+                      for axis, x in zip("xyz", now, strict=True)))
+
+    def _spring(self, j: int) -> Expr:
+        """Return the torque, N m or N, that stretches the spring of joint j."""
+        stiffness = joint_stiffness(self.model, j)
+        if not stiffness:
+            return self.graph.const(0.0)
+        away = self.graph.bind(self._position(j) - self.model.bodies[j].joint.rest, f"stretch{j + 1}")
+        return self.graph.const(stiffness) * away
 
     # ---- what is to be emitted
     @property

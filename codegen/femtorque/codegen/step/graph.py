@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 @dataclass(frozen=True)
 class Place:
-    """A number of an array: an input (u[3]), state (X[2]) or result (tau[0]) of a tick. part: a member of it."""
+    """A number of an array: an input (u[3]), state (P[2]) or result (tau[0]) of a tick. part: a member of it."""
 
     array: str
     index: int = -1  # none: all of it
@@ -65,7 +65,7 @@ class Expr:
             return self.graph.mul(self, other)
         if not isinstance(other, float | int):
             return NotImplemented  # a vector knows
-        return self.graph.mul(self, self.graph.const(other))
+        return self.graph.mul(self, self.graph._constant(other))
 
     __rmul__ = __mul__
 
@@ -91,12 +91,6 @@ class Input(Expr):
         self.place = place
 
 
-class State(Input):
-    """State from the tick before."""
-
-    __slots__ = ()
-
-
 class Fixed(Input):
     """A number of a table that never changes."""
 
@@ -115,6 +109,12 @@ class Result(Expr):
     def __init__(self, graph: Graph, call: Call, part: str) -> None:
         super().__init__(graph)
         self.call, self.part = call, part
+
+    @property
+    def in_state(self) -> Place | None:
+        """Return the number of the state that has the result; None if the function returns the result."""
+        place = self.call.arguments[0]
+        return place if isinstance(place, Place) and self.call.function.returns == "void" else None
 
 
 class Op(Expr):
@@ -157,7 +157,7 @@ class Value(Statement):
 
 @dataclass(eq=False)
 class Store(Statement):
-    """A result of the tick, or a number of the state for the next tick."""
+    """A result of the tick."""
 
     place: Place
     expr: Expr
@@ -213,11 +213,10 @@ class Graph:
 
     def input(self, array: str, index: int, part: str = "") -> Expr:
         """Argument of the tick."""
-        return self._load(Input, Place(array, index, part))
-
-    def state(self, array: str, index: int, part: str = "") -> Expr:
-        """State from the tick before, see `keep`."""
-        return self._load(State, Place(array, index, part))
+        place = Place(array, index, part)
+        if place not in self.places:
+            self.places[place] = Input(self, place)
+        return self.places[place]
 
     def fixed(self, array: str, index: int, part: str, value: float) -> Expr:
         """Return a number of a table; zero is not read."""
@@ -227,12 +226,6 @@ class Graph:
         if place not in self.places:
             self.places[place] = Fixed(self, place, value)
         return self.places[place]
-
-    def _load(self, kind: type[Input], place: Place) -> Expr:
-        found = self.places.get(place)
-        if found is None:
-            found = self.places[place] = kind(self, place)
-        return found
 
     def neg(self, a: Expr) -> Expr:
         if isinstance(a, Const):
@@ -329,8 +322,6 @@ class Graph:
         """Store a result; all that it needs is live."""
         self.statements.append(Store(self.current, Place(array, index), expr))
 
-    keep = output  # a number of the state, for the next tick
-
     def call(self, function: Function, name: str, *arguments: Argument,
              after: tuple[Expr, ...] = ()) -> tuple[Expr, ...]:
         """Return the results of a function, by its parts; `name` is the name of all of them."""
@@ -367,8 +358,12 @@ class Graph:
     def cost(self) -> int:
         """Return the estimated instructions: one per operation, load, store and constant; functions say their own."""
         seen, kept = self.live()
-        total = sum(1 for i in seen if not (isinstance(e := self.nodes[i], Op) and e.op == "neg"))
-        return total + sum(s.function.cost if isinstance(s, Call) else isinstance(s, Store) for s in kept)
+        nodes, total = self.nodes, len(seen)
+        for i in seen:
+            total -= isinstance(e := nodes[i], Op) and e.op == "neg"
+        for s in kept:
+            total += s.function.cost if isinstance(s, Call) else isinstance(s, Store)
+        return total
 
 
 class Values:

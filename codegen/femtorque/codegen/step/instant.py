@@ -1,6 +1,6 @@
-"""Torques at one instant, from positions, velocities and accelerations, as a graph: Newton-Euler without a step.
+"""Torques at one instant, from positions, velocities and accelerations, as a graph: the recursion without a step.
 
-The recursion is that of newton_euler.py with half a tick of one second. Velocities and accelerations are then those of
+The recursion is that of nodal.py with half a tick of one second. Velocities and accelerations are then those of
 the motion, and base parameters need no factor. No state is kept between two calls. Every turning frame has its exact
 sine and cosine: `turn` from the caller, or the pairs of closed loops where these exist.
 """
@@ -12,27 +12,30 @@ from femtorque.codegen.model import Model
 from femtorque.codegen.step.base_parameters import Tree
 from femtorque.codegen.step.frames import Members
 from femtorque.codegen.step.graph import Expr, Input
-from femtorque.codegen.step.newton_euler import NewtonEulerStep
-from femtorque.codegen.step.spatial_algebra import Pair
+from femtorque.codegen.step.nodal import NodalStep
+from femtorque.codegen.step.spatial_algebra import Pair, SpatialForce
 
 HALF_TICK_OF_A_SECOND = 2.0  # s, of a tick
 
 
-class InstantTorque(NewtonEulerStep):
+class InstantTorque(NodalStep):
     """Inputs by name: q[j] of slides and springs (rad or m), qd[j], qdd[j], turn[j] (cosine and sine of theta_j)."""
 
-    at_rest = False
+    at_rest = incremental = False
 
     def __init__(self, model: Model, tree: Tree, shared: Sequence[Members] = ()) -> None:
         super().__init__(replace(model, dt=HALF_TICK_OF_A_SECOND), tree, shared)
 
-    def _velocities(self, j: int) -> tuple[Expr, Expr]:
+    def _increments(self, j: int) -> tuple[Expr, Expr]:
         if self.at_rest:
             return self.graph.const(0.0), self.graph.const(0.0)
         return self.graph.input("qd", j), self.graph.input("qdd", j)
 
     def _position(self, j: int) -> Expr:
         return self.graph.input("q", j)
+
+    def _carried(self, j: int, now: SpatialForce) -> SpatialForce:
+        return now
 
     def _pair(self, j: int) -> Pair:
         if j not in self.pairs:

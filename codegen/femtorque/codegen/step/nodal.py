@@ -1,304 +1,268 @@
-"""The step of any tree by nodal forces, as a graph: reference/nodal.py in link axes, the paper's step unfolded.
+"""The step of any tree, as a graph: increments of nodal momenta, {P} carried on by them, {tau} = [L][T]{P}.
 
-Every link has its own axes: z along its joint, the origin at the joint, the node at its centre of gravity. Masses,
-inertias and levers are the links' own. They stay in a table of the emitted C, without entries that are zero.
+The frames and base parameters are those of base_parameters.py. The half increments u on both sides of s_k have the mean
+m = u - du and half the gain du. Outwards, every link gets the mean w of its half turns and half their gain e. Then
 
-The turn of a link over a tick is e = sin(angle / 2) axis and its cosine; a joint's half increment u is its half angle.
-The tick after s_k has e, the tick before it has b, and d = e - b. d is never formed by this subtraction: products of
-the parent's d and of the joint's du give it. The second differences of all nodes, and the increments of their momenta,
-then need no difference of large numbers. Apart from factors of cosines,
+    A = e x + w x (w x,     a_child = a + A l,     {p} = M a + A (M c),  M c x a + J e + w x J w,
 
-    A = d x + sum of e (e x, over both ticks,   a_child = a + A l,   F = M (a + A c),   Phi = J d + sum of e x J e.
+are half of the gains that the axes, the joint's place and the momenta make over the ticks beside s_k, to second order
+in the tick. Masses are regrouped, which is exact for turns of any size. The momenta are then those of base parameters,
+and {P} of a joint is not the load of its bearing. du comes from the motion, and is not the difference of two rounded
+increments. No value in the step is larger than the forces, so the noise of single precision is small at any tick rate.
 
-a and A are half of second differences; M and J are times 2 / dt^2.
+Inertias are divided by dt^2 / 4, so forces come out as torques. The unit of length is one of the mechanism's own
+offsets, whose products then vanish.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from femtorque.codegen.common import square
-from femtorque.codegen.mechanism import Vector
-from femtorque.codegen.model import GROUND, Model, joint_stiffness
-from femtorque.codegen.step.base_parameters import Choice, ReducedBody, Tree
-from femtorque.codegen.step.frames import FrameStep, Members, tidy
-from femtorque.codegen.step.graph import Expr, Function, Place
-from femtorque.codegen.step.links import Link, links
-from femtorque.codegen.step.spatial_algebra import Mat3, Pair, Vec3
+from femtorque.codegen.common import norm, square
+from femtorque.codegen.model import GROUND, Model
+from femtorque.codegen.step.base_parameters import ReducedBody, Scales, Tree
+from femtorque.codegen.step.frames import FrameStep, Members, tilt, untilt
+from femtorque.codegen.step.graph import Expr
+from femtorque.codegen.step.spatial_algebra import Mat3, SpatialForce, Vec3, swing, times
 
-TABLE, GROUNDS = "ft_link", "ft_ground"
-SAME = 1e-9  # of a principal inertia: two that differ by less are equal
+ROUNDED = 1e-13  # of a mass: it is the unit of masses
 
 INTRO = """
-The paper's step. The node of a link is at its centre of gravity, where its
-mass and inertia are lumped. {P} has the forces F and the moments Phi of the
-nodes: the gain of their momenta from the tick before s_k to the tick after
-it, weight included. {P} is carried on, and converted to torques:
+The step on increments at the sample s_k. A joint moves by 2 u_k in the tick
+after s_k and by 2 (u_k - 2 du_k) in the tick before; m = u - du is the mean of
+both halves, du half of their gain. Outwards, of each link:
 
-    {P} <- {P} + {dp} (Eqs 17, 18),   {tau} = [L][T]{P} (Eqs 5 to 15).
+    w  mean of its half turns in both ticks,   e  half of their gain
+    A  half the gain of its axes: the matrix of e x and w x (w x
+    a  half the gain of its joint's shift; the ground gains in place of weight
 
-Each link has its own axes, z along its joint. Outwards, of the link:
+f and n are the gains of the link's momentum and moment of momentum over the
+ticks, weight included. They are the nodal force F and moment Phi of {{P}}, which
+their increments carry on. Inwards, [T] turns {{P}} by the pairs r, and [L] adds
+up S and N, force and moment of all that hangs on a joint, with the levers l:
 
-    turn  half of its joint's turn after s_k: cosine _c and sine _s, and
-          their gains over the tick before, _dc _ds
-    e ew  axis times sine, and cosine, of half of the link's own turn
-    b     e of the tick before,   d dw  gains of e and ew over b
-    o     gain of the turn,       q     sum of e e' and b b'
-    a     half the second difference of the place of its joint; that of the
-          ground is in place of weight
-    A     half the second difference of its axes; for the node it is a + A c
+    {{P}} <- {{P}} + {{dp}} (Eqs 17, 18),   {{tau}} = [L][T]{{P}} (Eqs 5 to 15).
 
-Inwards: f and n are the F and Phi of this tick; S and N are force and moment
-of the joint's load. [Lambda] has the levers c and l. The turn T between two
-links is the pair r of the joint and the rows X, Y, Z. Endings:
+Masses are regrouped: mass on a joint's axis counts to the link before. {{tau}}
+is right, but S and N of a joint are then not the load of its bearing.
 
-    _s    at the joint, in the parent's axes
-    _f    in the link's axes at joint zero
-    _p    in the link's axes, of the parent
-    _t    in the parent's axes
-    _half half of the frame's turn
-    _b    in the tick before
+Vectors are in the frame of their joint, with z along its axis. Joints with
+parallel axes share one frame, which turns with none of them. Endings:
+
+    _s    at the joint's origin, in the parent body's frame
+    _f    in the joint's frame, without the joint's own motion yet
+    _b    in the body's own frame, turned by the pair r
+    _o    about where a slide begins
+    _t    about the joint's origin, in the parent body's frame
     _neg  with the other sign
 
-v is the velocity of a slide; k is a value that is used twice. A value that
-ends in _again is loaded from memory again.
+r is cosine and sine of a frame, times the length of a lever if it turns nothing
+else (ft_radius). turn_half is half of the frame's turn in the tick, l the vector
+to an origin, l_m a link's first moment, h its inertia J times w, G the sums of
+m p p' over its points, k a value that is used twice. A value that ends in _again is loaded from memory again.
+
+Units: time is in half ticks, inertias are base parameters times 4 / tick^2, so
+that {{P}} is in N m (N). Lengths are in units of {length:.9g} m.
 """.strip()
 
 
-def as_tree(model: Model, found: Sequence[Link]) -> Tree:
-    """Return the links' own axes as a Tree, without groups and without regrouping."""
-    bodies = tuple(ReducedBody(
-        joint=j, parent=link.parent, children=body.children, prismatic=link.slides, sign=1.0, first=j,
-        gamma=(1.0, 0.0), alpha=(1.0, 0.0), offset=link.l, turn=0.0, mass=link.mass, moment=link.mass * link.c,
-        inertia=link.inertia) for j, (link, body) in enumerate(zip(found, model.bodies, strict=True)))
-    return Tree(bodies, (Choice(),) * model.n, 1.0, (np.zeros(3),) * model.n)
-
-
-@dataclass(frozen=True)
-class Turn:
-    """Turn of a link over the ticks beside s_k: e and its cosine w after it, their gains d and dw over the tick
-    before."""
-
-    e: Vec3
-    w: Expr
-    d: Vec3
-    dw: Expr
-
-    @property
-    def b(self) -> Vec3:
-        """Return e of the tick before."""
-        return self.e - self.d
-
-    @property
-    def bw(self) -> Expr:
-        return self.w - self.dw
-
-    def bind(self, name: str) -> Turn:
-        bind = self.w.graph.bind
-        return Turn(self.e.bind(f"e{name}"), bind(self.w, f"ew{name}"), self.d.bind(f"d{name}"),
-                    bind(self.dw, f"dw{name}"))
-
-
 class NodalStep(FrameStep):
-    """The graph of one step of a tree."""
+    """The graph of one step of a tree. incremental: over a tick, with a state; else at one instant."""
 
-    turn = Function("ft_turn_on", "ft_pair", ("c", "s"), cost=11)
-    halves = Function("ft_halves", "ft_half_turns", ("c", "s", "s_b", "dc", "ds"), cost=16)
-    carried = Function("ft_carried", "ft_real", cost=4)
+    incremental = True
 
-    def __init__(self, model: Model, shared: Sequence[Members] = ()) -> None:
-        self.links = links(model)
-        super().__init__(model, as_tree(model, self.links), shared)
+    def __init__(self, model: Model, tree: Tree, shared: Sequence[Members] = ()) -> None:
+        super().__init__(model, tree, shared)
         n = model.n
-        self.reach = [1.0] * n
-        self.unit = 2.0 / square(model.dt)
-        self.ground = -0.5 * square(model.dt) * model.gravity
-        one, zero = self.graph.const(1.0), self.graph.const(0.0)
-        self.still = Turn(self._zero(), one, self._zero(), zero)
-        self.turns: list[Turn] = [self.still] * n
+        self.inertia_unit = 4.0 / square(model.dt)
+        self.reach = [self._reach(b) for b in tree.bodies]
+        self.w: list[Vec3] = [self._zero()] * n  # in the joint's frame
+        self.e: list[Vec3] = [self._zero()] * n
         self.a: list[Vec3] = [self._zero()] * n
-        self.gained: dict[int, tuple[Vec3, Mat3]] = {}  # o and q of a link
-        self.sent: dict[int, list[tuple[Vec3, Vec3, Vec3]]] = {j: [] for j in range(n)}  # S, N and lever, by parent
+        self.turned: dict[tuple[str, int], Vec3] = {}
+        self.own: dict[int, tuple[SpatialForce, bool]] = {}
+        self.from_group: dict[int, list[SpatialForce]] = {j: [] for j in range(n)}
+        self.from_body: dict[int, list[SpatialForce]] = {j: [] for j in range(n)}
         self._walk()
-
-    # ---- what the table has
-    def _entry(self, j: int, part: str, value: float) -> Expr:
-        return self.graph.fixed(TABLE, j, part, tidy(float(value)))
-
-    def _vector(self, j: int, part: str, v: Vector) -> Vec3:
-        return Vec3(*(self._entry(j, f"{part}[{k}]", x) for k, x in enumerate(v)))
-
-    def _inertia(self, j: int) -> Mat3:
-        """Return [J] by rows, from six entries."""
-        places = {(0, 0): "xx", (1, 1): "yy", (2, 2): "zz", (0, 1): "xy", (0, 2): "xz", (1, 2): "yz"}
-        J = self.links[j].inertia * self.unit
-        return Mat3.of(lambda r, c: self._entry(j, f"J.{places[min(r, c), max(r, c)]}", J[min(r, c), max(r, c)]))
-
-    def _rows(self, j: int) -> Mat3:
-        """Return R', the link's axes X, Y, Z at joint zero in the parent's axes; ones are written out."""
-        def entry(r: int, c: int) -> Expr:
-            value = float(self.links[j].R[c, r])
-            return self.graph.const(value) if abs(value) in (0.0, 1.0) else self._entry(j, f"{'XYZ'[r]}[{c}]", value)
-
-        return Mat3.of(entry)
-
-    def _lever(self, j: int) -> Vec3:
-        """Return l, from the parent's joint to this one, in the parent's axes; a slide is included."""
-        l = self._vector(j, "l", self.links[j].l)
-        if self.links[j].slides:
-            l = (l + self._position(j) * self._rows(j).z).bind(f"l{j + 1}")
-        return l
 
     # ---- outwards
     def _outwards(self, j: int) -> None:
-        graph, link, name = self.graph, self.links[j], str(j + 1)
-        title = self.model.bodies[j].joint.child
-        self.outward_block[j] = graph.block(f'Link {name}, "{title}": increments over the ticks beside s_k')
-        rows = self._rows(j)
-        if link.parent == GROUND:
-            turn = self.still
-            a = Vec3(*(graph.fixed(GROUNDS, k, "", tidy(float(x))) for k, x in enumerate(self.ground)))
+        graph, b, name = self.graph, self.tree.bodies[j], str(j + 1)
+        link = self.model.bodies[j].joint.child
+        does = "increments, and {P} (Eqs 17, 18)" if b.children else "{P}, then [L][T]{P} (Eq. 6)"
+        self.outward_block[j] = graph.block(f'Link {name}, "{link}": {does}', of=j)
+        if b.parent == GROUND:
+            weight = -0.25 * float(norm(self.model.gravity)) * square(self.model.dt) / self.length
+            w, e, a = self._zero(), self._zero(), Vec3.of(graph, self.tree.gravity[j], weight)
+        elif b.continues:
+            p = b.parent
+            w, e = self.w[p], self.e[p]
+            a = (self.a[p] + self._A("", p) @ self._offset(j)).bind(f"a{name}")
         else:
-            turn = self.turns[link.parent]
-            a = (self.a[link.parent] + self._A(link.parent) @ self._lever(j)).bind(f"a{name}_s")
-        a = (rows @ a).bind(f"a{name}_f")
-        turn = Turn((rows @ turn.e).bind(f"e{name}_f"), turn.w, (rows @ turn.d).bind(f"d{name}_f"), turn.dw)
-        if link.slides:
-            self.turns[j], self.a[j] = turn, (a + self._slid(j, turn)).bind(f"a{name}")
-            return
-        e, d = (self._turn(j, v, f"{s}{name}_p") for v, s in ((turn.e, "e"), (turn.d, "d")))
-        self.turns[j] = self._turned_on(j, Turn(e, turn.w, d, turn.dw)).bind(name)
-        self.a[j] = self._turn(j, a, f"a{name}")
+            p = b.parent
+            wb, eb = self._in_body("w", p), self._in_body("e", p)
+            a = (self._in_body("a", p) + self._A("_b", p) @ self._offset(j)).bind(f"a{name}_s")
+            w, e, a = (untilt(v, b).bind(f"{s}{name}_f") for v, s in ((wb, "w"), (eb, "e"), (a, "a")))
+        if b.prismatic:
+            mean, gain = self._increments(j)
+            self.w[j], self.e[j] = w, e
+            a = a + self._A("", j) @ self._slide(j)
+            a = Vec3(a.x + w.y * mean * 2.0, a.y - w.x * mean * 2.0, a.z + gain)
+        else:
+            self.w[j], self.e[j] = self._turned_on(j, w, e)
+        self.a[j] = a.bind(f"a{name}")
+        force, in_body = self._own(b)
+        ending = "_b" if in_body else ""
+        self.own[j] = self._carried(j, force.bind(f"f{name}{ending}", f"n{name}{ending}")), in_body
 
-    def _turn(self, j: int, v: Vec3, name: str) -> Vec3:
-        return v if v.is_along_z else v.turn(self._pair(j)).bind(name)
+    def _increments(self, j: int) -> tuple[Expr, Expr]:
+        """Return mean half increment of joint j and half of its gain."""
+        gain = self.graph.input("du", j)
+        return self.graph.bind(self.graph.input("u", j) - gain, f"m{j + 1}"), gain
 
-    def _turned_on(self, j: int, on: Turn) -> Turn:
-        """Return the turn of the parent, in the link's axes, followed by the joint's turn about z."""
-        c, s, s_b, dc, ds = self.graph.call(
-            self.halves, f"turn{j + 1}", self.graph.input("u", j), self.graph.input("du", j))
-        e, d, b = on.e, on.d, on.b.bind(f"b{j + 1}_p")
-        bw = on.bw
-        return Turn(Vec3(c * e.x + s * e.y, c * e.y - s * e.x, c * e.z + s * on.w), c * on.w - s * e.z,
-                    Vec3(c * d.x + dc * b.x + (s * e.y + s_b * b.y), c * d.y + dc * b.y - (s * e.x + s_b * b.x),
-                         c * d.z + dc * b.z + (s * on.dw + ds * bw)),
-                    c * on.dw + dc * bw - (s * d.z + ds * b.z))
+    def _turned_on(self, j: int, w: Vec3, e: Vec3) -> tuple[Vec3, Vec3]:
+        """Return w and e of a link whose joint turns on from w and e."""
+        b, name = self.tree.bodies[j], str(j + 1)
+        mean, gain = (x * b.sign for x in self._increments(j))
+        e = Vec3(e.x + w.y * mean, e.y - w.x * mean, e.z + gain).bind(f"e{name}")
+        summed = b.continues and self.tree.is_upright(b.joint) and self.increment == "u" and self.incremental
+        w_z = self._turn_half(j) - e.z if summed else w.z + mean
+        return Vec3(w.x, w.y, self.graph.bind(w_z, f"w{name}_z")), e
 
-    def _slid(self, j: int, turn: Turn) -> Vec3:
-        """Return half of the second difference that sliding along z adds."""
-        graph = self.graph
-        u, du = graph.input("u", j), graph.input("du", j)
-        e, w, b, bw = turn.e, turn.w, turn.b, turn.bw
-        before = u - 2.0 * du
-        fast, fast_b = graph.bind(u + u, f"v{j + 1}"), graph.bind(before + before, f"v{j + 1}_b")
-        x, y = (w * e.x, w * e.y)
-        x_b, y_b = (bw * b.x, bw * b.y)
-        return Vec3(fast * (y + e.x * e.z) + fast_b * (y_b - b.x * b.z),
-                    fast * (e.y * e.z - x) - fast_b * (x_b + b.y * b.z),
-                    (du + du) - (fast * (e.x * e.x + e.y * e.y) - fast_b * (b.x * b.x + b.y * b.y)))
+    def _offset(self, j: int) -> Vec3:
+        """Return the offset from the parent's origin: in the group's frame if j continues a group, else in the
+        body's."""
+        b = self.tree.bodies[j]
+        if b.continues:
+            fixed = Vec3.of(self.graph, b.offset / (self.length * self.reach[b.parent]))
+            return fixed.turn_back(self._pair(b.parent)).bind(f"l{j + 1}")
+        return Vec3.of(self.graph, b.offset / self.length)
 
-    def _position(self, j: int) -> Expr:
-        """Return the position of joint j at s_k, rad or m."""
-        w = self.graph.input(self.increment, j)
-        return self.graph.bind(self.graph.input("q", j) - (w + w), f"q{j + 1}")
-
-    def _shared(self, j: int) -> Pair | None:
-        """Return the pair of the joint's own angle, from one shared pair or from two whose angles differ by it."""
-        wanted, pairs = {j: 1}, []
-        for k, angle in enumerate(self.shared):
-            for direction in (1, -1):
-                signed = {i: direction * sign for i, sign in angle.items()}
-                pair = self.graph.input("r", k, "c"), direction * self.graph.input("r", k, "s")
-                if signed == wanted:
-                    return pair
-                pairs.append((signed, pair))
-        for more, (c, s) in pairs:
-            for less, (c_l, s_l) in pairs:
-                if more == {**less, **wanted} and j not in less:
-                    back = self.graph.enter(self.outward_block[j])
-                    found = (self.graph.bind(c * c_l + s * s_l, f"r{j + 1}_c"),
-                             self.graph.bind(s * c_l - c * s_l, f"r{j + 1}_s"))
-                    self.graph.enter(back)
-                    return found
-        return None
-
-    def _gain(self, j: int) -> tuple[Vec3, Mat3]:
-        """Return o and q: the gain of the turn, and the sum of e e' over both ticks."""
-        if j not in self.gained:
-            turn = self.turns[j]
+    def _in_body(self, which: str, j: int) -> Vec3:
+        """Return w, e or a of body j in its own, turned frame."""
+        v = self._in("", which, j)
+        if self.tree.bodies[j].prismatic or v.is_along_z:
+            return v
+        if (which, j) not in self.turned:
             back = self.graph.enter(self.outward_block[j])
-            e, b = turn.e, turn.b.bind(f"b{j + 1}")
-            o = (turn.w * turn.d + turn.dw * b).bind(f"o{j + 1}")
-            q = Mat3.of(lambda r, c: e[r] * e[c] + b[r] * b[c]).bind_symmetric(f"q{j + 1}")
-            self.gained[j] = o, q
+            self.turned[which, j] = v.turn(self._pair(j)).bind(f"{which}{j + 1}_b")
             self.graph.enter(back)
-        return self.gained[j]
+        return self.turned[which, j]
 
-    def _A(self, j: int) -> Mat3:
-        o, q = self._gain(j)
+    def _A(self, frame: str, j: int) -> Mat3:
+        """Return the matrix of e x + w x (w x of body j, in the joint's frame or in the body's ("_b")."""
+        w, e = (self._in(frame, s, j) for s in "we")
         back = self.graph.enter(self.outward_block[j])
-        A = Mat3(Vec3(-(q[1][1] + q[2][2]), q[0][1] - o.z, q[0][2] + o.y),
-                 Vec3(q[0][1] + o.z, -(q[0][0] + q[2][2]), q[1][2] - o.x),
-                 Vec3(q[0][2] - o.y, q[1][2] + o.x, -(q[0][0] + q[1][1]))).bind(f"A{j + 1}")
+        A = swing(w, e).bind(f"A{j + 1}{frame}")
         self.graph.enter(back)
         return A
 
     # ---- inwards
     def _inwards(self, j: int) -> None:
-        graph, link, name = self.graph, self.links[j], str(j + 1)
-        graph.block(f'Link {name}, "{self.model.bodies[j].joint.child}": {{P}} (Eqs 17, 18), then [L][T]{{P}} (Eq. 6)')
-        c = self._vector(j, "c", link.c)
-        mass = self._entry(j, "M", link.mass * self.unit)
-        F = self._carried(j, "F", (mass * (self.a[j] + self._A(j) @ c)).bind(f"f{name}"))
-        Phi = self._carried(j, "Phi", self._moment(j).bind(f"n{name}"))
-        S, N = F, Phi + c.cross(F)
-        for force, moment, lever in self.sent[j]:
-            S, N = S + force, N + (moment + lever.cross(force))
-        S, N = S.bind(f"S{name}"), N.bind(f"N{name}")
-        tau = S.z if link.slides else N.z
-        stiffness = joint_stiffness(self.model, j)
-        if stiffness:
-            away = graph.bind(self._position(j) - self.model.bodies[j].joint.rest, f"stretch{name}")
-            tau = tau + graph.const(stiffness) * away
-        graph.output("tau", j, tau)
-        if link.parent == GROUND:
+        graph, b, name = self.graph, self.tree.bodies[j], str(j + 1)
+        if b.children:  # else it goes on in its block
+            graph.block(f'Link {name}, "{self.model.bodies[j].joint.child}": [L][T]{{P}} (Eq. 6)')
+        (own, own_in_body), in_body, force = self.own[j], SpatialForce.zero(graph), SpatialForce.zero(graph)
+        for sent in self.from_body[j]:
+            in_body = in_body + sent
+        if own_in_body:
+            in_body = in_body + own
+        else:
+            force = own
+        if not b.prismatic:
+            in_body = in_body.bind(f"S{name}_b", f"N{name}_b").map(lambda v: self._back(j, v))
+        force = force + in_body
+        for sent in self.from_group[j]:
+            force = force + sent
+        force = force.bind(f"S{name}", f"N{name}")
+        tau = force.f.z if b.prismatic else force.n.z * b.sign
+        graph.output("tau", j, tau + self._spring(j))
+        if b.parent == GROUND:
             return
-        if not link.slides:
-            S, N = self._back(j, S), self._back(j, N)
-        columns = self._rows(j).T
-        S, N = (columns @ S).bind(f"S{name}_t"), (columns @ N).bind(f"N{name}_t")
-        self.sent[link.parent].append((S, N, self._lever(j)))
+        if b.continues:
+            self.from_group[b.parent].append(force.shift(self._offset(j)))
+            return
+        if b.prismatic:
+            force = SpatialForce(force.f, force.shift(self._slide(j)).n.bind(f"N{name}_o"))
+        force = force.map(lambda v: tilt(v, b)).bind(f"S{name}_t", f"N{name}_t")
+        self.from_body[b.parent].append(force.shift(self._offset(j)))
 
-    def _moment(self, j: int) -> Vec3:
-        """Return J o + sum of e x J e, the sum as the antisymmetric part of q J."""
-        J, (o, q) = self._inertia(j), self._gain(j)
-        own = self.links[j].inertia
+    def _carried(self, j: int, now: SpatialForce) -> SpatialForce:
+        """Return the link's part of {P}, carried on to this tick."""
+        return SpatialForce(self._carry(j, "F", now.f), self._carry(j, "Phi", now.n))
 
-        def apart(r: int, c: int) -> Expr:
-            """Return J_rr - J_cc."""
-            same = abs(own[r, r] - own[c, c]) <= SAME * max(own[r, r], own[c, c])
-            return self.graph.const(0.0) if same else J[r][r] - J[c][c]
+    def _own(self, b: ReducedBody) -> tuple[SpatialForce, bool]:
+        """Return the gain of momentum of the link alone, and whether it is in the body's own axes or in the joint's."""
+        j, unit, name, in_body = b.joint, self.inertia_unit, str(b.joint + 1), self._in_own_axes(b)
+        force = SpatialForce.zero(self.graph)
+        frame = "_b" if in_body else ""
+        a = self._in(frame, "a", j)
+        if b.mass:
+            mass = b.mass * square(self.length) * unit
+            force = SpatialForce((mass if abs(mass - 1.0) > ROUNDED else 1.0) * a, force.n)
+        if np.any(b.moment):
+            l = Vec3.of(self.graph, b.moment * self.length / self.reach[j], unit)
+            if not in_body and not b.prismatic:
+                l = l.turn_back(self._pair(j)).bind(f"l{name}_m")
+            force = force + SpatialForce(self._A(frame, j) @ l, l.cross(a))
+        if np.any(b.inertia):
+            moment = self._moment(b, "" if self._is_about_z(b) else "_b")
+            if not self._is_about_z(b) and not in_body:
+                moment = self._back(j, moment.bind(f"n{name}_b"))
+            force = SpatialForce(force.f, force.n + moment)
+        return force, in_body
+
+    def _in_own_axes(self, b: ReducedBody) -> bool:
+        """Return whether the link's part of {P} is in its own axes, and not in its joint's frame."""
+        if b.prismatic:
+            return False
+        if b.mass or np.any(b.moment):
+            return self.tree.choices[b.joint].axes == "body"
+        return bool(np.any(b.inertia)) and not self._is_about_z(b)
+
+    def _is_about_z(self, b: ReducedBody) -> bool:
+        """Return whether the link's own turn does not change its moments in its joint's frame."""
+        if self.tree.is_upright(b.joint) and not np.any(b.inertia[:2, 2]):
+            return True
+        return np.array_equal(b.inertia, np.diag(np.diag(b.inertia))) and b.inertia[0, 0] == b.inertia[1, 1]
+
+    def _reach(self, b: ReducedBody) -> float:
+        """Return the length that multiplies the pair of a link. A pair that turns levers alone is then the lever."""
+        of_body = self._in_own_axes(b) or np.any(b.inertia) and not self._is_about_z(b)
+        others = [c for c in b.children if not self.tree.bodies[c].continues]
+        if not self.incremental or self.shared or b.prismatic or of_body or others:
+            return 1.0
+        lever = self.tree.bodies[b.children[0]].offset / self.length if b.children else (
+            b.moment * self.length * self.inertia_unit)
+        return float(norm(lever[:2])) or 1.0
+
+    def _moment(self, b: ReducedBody, frame: str) -> Vec3:
+        """Return the sum of m p x A p over a link's points p: J e + w x J w, or the same from G, the sum of m p p'."""
+        j, unit = b.joint, self.inertia_unit
+        if self.tree.choices[j].kappa != "zz":
+            J, (w, e) = b.inertia * unit, (self._in(frame, s, j) for s in "we")
+            return times(J, e) + w.cross(times(J, w).bind(f"h{j + 1}"))
+        A, G = self._A(frame, j), Mat3.fixed(self.graph, b.second_moments, unit).symmetric()
 
         def lopsided(r: int, c: int, k: int) -> Expr:
-            """Return (q J)_rc - (q J)_cr; k is the third axis."""
-            return (q[r][c] * apart(c, r) + J[r][c] * (q[r][r] - q[c][c])
-                    + (q[r][k] * J[k][c] - q[c][k] * J[k][r]))
+            """Return (A G)_rc - (A G)_cr; k is the third axis."""
+            return A[r][k] * G[c][k] - A[c][k] * G[r][k] + (A[r][c] * G[c][c] - A[c][r] * G[r][r]) + (
+                A[r][r] - A[c][c]) * G[r][c]
 
-        return J @ o + Vec3(lopsided(1, 2, 0), lopsided(2, 0, 1), lopsided(0, 1, 2))
+        return Vec3(lopsided(2, 1, 0), lopsided(0, 2, 1), lopsided(1, 0, 2))
 
-    def _carried(self, j: int, what: str, now: Vec3) -> Vec3:
-        """Return three numbers of {P} <- {P} + {dp}."""
-        def on(k: int, x: Expr) -> Expr:
-            if x.is_zero:
-                return x
-            return self.graph.call(self.carried, f"{what}{j + 1}_{'xyz'[k]}", Place("P", j, what), k, x)[0]
-
-        return Vec3(*(on(k, x) for k, x in enumerate(now)))
+    def _in(self, frame: str, which: str, j: int) -> Vec3:
+        """Return w, e or a of link j in the joint's frame, or in the body's ("_b")."""
+        return self._in_body(which, j) if frame else {"w": self.w, "e": self.e, "a": self.a}[which][j]
 
     # ---- what is to be emitted
+    def scales(self, j: int) -> Scales:
+        """Return the factors of a body's base parameters in the C."""
+        b, unit, length = self.tree.bodies[j], self.inertia_unit, self.length
+        reach = self.reach[b.parent] if b.continues else 1.0
+        return Scales(square(length) * unit, length * unit / self.reach[j], unit, 1.0 / (length * reach),
+                      0.25 * square(self.model.dt) / length)
+
     @property
     def intro(self) -> list[str]:
-        return INTRO.splitlines()
+        return INTRO.format(length=self.length).splitlines()

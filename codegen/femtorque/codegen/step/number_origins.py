@@ -2,13 +2,12 @@
 
 A step does not compute with the links' own masses but with base parameters (base_parameters.py): sums over a link and
 its load, in units in which most factors are one. Here each parameter has its name, its value, its links, and its number
-in the C. The nodal step has the links' own parameters.
+in the C. The printed step has the links' own parameters.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from textwrap import wrap
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +17,9 @@ from femtorque.codegen.model import GROUND, Assembly, Model, PassiveFriction, jo
 from femtorque.codegen.step.flexible import FlexibleStep
 from femtorque.codegen.step.graph import Const, Graph
 from femtorque.codegen.step.links import links
-from femtorque.codegen.step.newton_euler import NewtonEulerStep
 from femtorque.codegen.step.nodal import NodalStep
-from femtorque.codegen.step.planar import PlanarStep
-from femtorque.codegen.step.spatial import SpatialStep
+from femtorque.codegen.step.printed import PrintedStep
 
-BaseStep: TypeAlias = NewtonEulerStep | PlanarStep | SpatialStep
 Array = NDArray[np.float64]
 AXES = "xyz"
 DIGITS, WIDTH = 9, 68
@@ -44,9 +40,9 @@ class Parameter:
     number: float
 
 
-def provenance(step: BaseStep | NodalStep) -> tuple[tuple[Parameter, ...], ...]:
+def provenance(step: NodalStep | PrintedStep) -> tuple[tuple[Parameter, ...], ...]:
     """Return, for every body of a step in the order of its joints, the parameters that are numbers of the emitted C."""
-    if isinstance(step, NodalStep):
+    if isinstance(step, PrintedStep):
         return of_links(step.model, step.unit)
     live, found = _constants(step.graph), []
     for j, b in enumerate(step.tree.bodies):
@@ -77,7 +73,7 @@ def solids(model: Model) -> tuple[tuple[str, ...], ...]:
     return tuple(map(tuple, found))
 
 
-def _base(step: BaseStep, j: int) -> Iterable[Parameter]:
+def _base(step: NodalStep, j: int) -> Iterable[Parameter]:
     """Return the base parameters of body j, in a step with frames and base parameters."""
     b, s, names = step.tree.bodies[j], step.scales(j), solids(step.model)
 
@@ -87,35 +83,33 @@ def _base(step: BaseStep, j: int) -> Iterable[Parameter]:
     if b.mass:
         yield Parameter("m", b.mass, "kg", of(b.mass_of), b.mass * s.mass)
     yield from _vector("m c", b.moment, "kg m", of(b.moment_of), s.moment)
-    yield from _tensor(b.inertia, of(b.inertia_of), s.inertia)
-    if s.hung is not None:
-        mass, moment, scale = s.hung
-        if b.prismatic:
-            yield Parameter("M", mass, "kg", of(b.carries), mass * float(scale[0]))
-        yield from _vector("C", moment, "kg m", of(b.carries), scale[1:])
+    if step.tree.choices[j].kappa != "zz":
+        yield from _tensor("J", b.inertia, of(b.inertia_of), s.inertia)
+    else:
+        yield from _tensor("G", b.second_moments, of(b.inertia_of), s.inertia)
     joint = step.model.bodies[j].joint
     if stiffness := joint_stiffness(step.model, j):
-        yield Parameter("k", stiffness, "N/m" if b.prismatic else "N m/rad", (joint.name,), stiffness * s.spring)
+        yield Parameter("k", stiffness, "N/m" if b.prismatic else "N m/rad", (joint.name,), stiffness)
     if b.parent == GROUND:
         g = step.tree.gravity[j] * float(norm(step.model.gravity))
-        yield from _vector("g", g, "m/s^2", ("gravity",), np.full(3, s.weight))
+        yield from _vector("g", g, "m/s^2", ("gravity",), s.weight)
     else:
         place = (joint.name,)
-        yield from _vector("l", b.offset, "m", place, np.full(3, s.offset))
+        yield from _vector("l", b.offset, "m", place, s.offset)
         for name, (cosine, sine) in (("gamma", b.gamma), ("alpha", b.alpha)):
             if abs(cosine) not in (0.0, 1.0):
                 yield Parameter(f"cos {name}", cosine, "", place, cosine)
                 yield Parameter(f"sin {name}", sine, "", place, sine)
 
 
-def _vector(name: str, v: Array, unit: str, origin: tuple[str, ...], scale: Array) -> Iterable[Parameter]:
-    return (Parameter(f"{name}_{axis}", float(x), unit, origin, float(x * k))
-            for axis, x, k in zip(AXES, v, scale, strict=True) if x * k)
+def _vector(name: str, v: Array, unit: str, origin: tuple[str, ...], scale: float) -> Iterable[Parameter]:
+    return (Parameter(f"{name}_{axis}", float(x), unit, origin, float(x * scale))
+            for axis, x in zip(AXES, v, strict=True) if x)
 
 
-def _tensor(J: Array, origin: tuple[str, ...], scale: Array) -> Iterable[Parameter]:
-    return (Parameter(f"J_{AXES[r]}{AXES[c]}", float(J[r, c]), "kg m^2", origin, float(J[r, c] * scale[r, c]))
-            for r, c in PAIRS if J[r, c] * scale[r, c])
+def _tensor(name: str, J: Array, origin: tuple[str, ...], scale: float) -> Iterable[Parameter]:
+    return (Parameter(f"{name}_{AXES[r]}{AXES[c]}", float(J[r, c]), "kg m^2", origin, float(J[r, c] * scale))
+            for r, c in PAIRS if J[r, c])
 
 
 def of_pieces(step: FlexibleStep) -> tuple[tuple[Parameter, ...], ...]:
@@ -126,8 +120,8 @@ def of_pieces(step: FlexibleStep) -> tuple[tuple[Parameter, ...], ...]:
         name, com = (piece.name,), product(axes.T, piece.com)
         J = product(axes.T, piece.inertia, axes) - product(piece.mass * skew(com), skew(com))
         rows = [Parameter("m", piece.mass, "kg", name, piece.mass * step.unit)] if piece.mass else []
-        rows += _vector("m c", piece.mass * com, "kg m", name, np.full(3, step.unit))
-        rows += _tensor(J, name, np.full((3, 3), step.unit))
+        rows += _vector("m c", piece.mass * com, "kg m", name, step.unit)
+        rows += _tensor("J", J, name, step.unit)
         if piece.link is not None:
             link = (piece.link.name,)
             rows += [Parameter("m", piece.link.mass, "kg", link, piece.link.mass * step.unit),
@@ -139,11 +133,10 @@ def of_pieces(step: FlexibleStep) -> tuple[tuple[Parameter, ...], ...]:
 def of_links(model: Model, unit: float) -> tuple[tuple[Parameter, ...], ...]:
     """Return parameters of a step in the links' own axes; masses and inertias are times `unit`."""
     found: list[tuple[Parameter, ...]] = []
-    ones = np.ones(3)
     for link, name, body in zip(links(model), solids(model), model.bodies, strict=True):
-        rows = [Parameter("m", link.mass, "kg", name, link.mass * unit), *_vector("c", link.c, "m", name, ones),
-                *_tensor(link.inertia, name, np.full((3, 3), unit)),
-                *_vector("l", link.l, "m", (body.joint.name,), ones)]
+        rows = [Parameter("m", link.mass, "kg", name, link.mass * unit), *_vector("c", link.c, "m", name, 1.0),
+                *_tensor("J", link.inertia, name, unit),
+                *_vector("l", link.l, "m", (body.joint.name,), 1.0)]
         if stiffness := joint_stiffness(model, len(found)):
             kind = "N/m" if body.prismatic else "N m/rad"
             rows.append(Parameter("k", stiffness, kind, (body.joint.name,), stiffness))

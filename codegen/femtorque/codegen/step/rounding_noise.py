@@ -1,29 +1,25 @@
 """The noise of single precision in the emitted torque: an absolute amount per joint, independent of the torque.
 
-Every rounding errs by up to eps / 2 of the number rounded (eps = 2^-23). The torque is a difference of generalised
-momenta over a tick, tau = (P - D - X) / dt, and P is a sum of terms as large as the momenta themselves; so
+Every rounding errs by up to eps / 2 of the number rounded (eps = 2^-23). The step gets the gain of the increments
+before they are rounded, and forms no small number as a difference of large ones. Therefore
 
-    floor_j = (c eps + f) (|P|_j / dt + |T|_j) + w^2 / 2 |T|_j.
+    floor_j = (c eps + f + w^2 / 2) |T|_j.
 
-|P|_j and |T|_j are momentum and force of joint j, its spring included. The recursion of the step gives them with
-absolute values of all terms, for the worst case of the motion, because cancellation does not reduce rounding errors. A
-body adds about a dozen roundings of random sign, mostly of smaller numbers. c stands for eight roundings of the largest
-number, all of one sign.
+|T|_j is the force of joint j, its spring included. The recursion of the step gives it with absolute values of all
+terms, for the worst case of the motion, because cancellation does not reduce rounding errors. A body adds about a dozen
+roundings of random sign, mostly of smaller numbers. c stands for sixteen roundings of the largest number, all of one
+sign.
 
-w is half of the fastest frame's turn in a tick, rad. The leapfrog (templates/ft_trig.h.j2) is right to w^2 / 2
-half-way. It drifts by w^3 / 3 per tick until the frame is made exact again: f = 2 n w^3 / 3 for n frames, which is a
-step in P. The 2 n ticks' roundings, of random sign, are undone at once too, so c grows by the root of 2 n.
+w is half of the fastest frame's turn in a tick, rad. The leapfrog (templates/ft_trig.h.j2) keeps the length of a pair
+to w^2 / 2. It drifts by w^3 / 3 per tick until the frame is made exact again: f = 2 n w^3 / 3 for n frames. The 2 n
+ticks' roundings, of random sign, are undone at once too, so c grows by the root of 2 n.
 
-Newton-Euler (scheme "newton-euler") takes no difference of momenta. It gets the change of the increments before they
-are rounded. Its noise has the size of the forces, |T|_j, and does not grow with the tick rate. The frames' drift is not
-differenced either. The nodal step has equally long sums and the same noise.
+In closed loops, increments of the dependent joints are products of the independent joints' ones, rounded a few times.
+Near a singular pose the solution magnifies rounding errors by the inverse of the margin. G' carries the dependent
+joints' torques, and their noise, to the independent joints.
 
-Closed loops are stepped by Newton-Euler. Velocities and accelerations of the dependent joints are products of the
-independent joints' ones, rounded a few times. Near a singular pose the solution magnifies rounding errors by the
-inverse of the margin. G' carries the dependent joints' torques, and their noise, to the independent joints.
-
-The floor of the midpoint rule grows with the tick rate. Compared with the torque it is largest where the torque is
-small: slow motion, no gravity, a wrist. It does not depend on the motion's duration.
+The floor does not grow with the tick rate or with the motion's duration. Compared with the torque it is largest where
+the torque is small: slow motion, no gravity, a wrist.
 """
 
 import numpy as np
@@ -31,11 +27,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from femtorque.codegen.model import GROUND, Model, assemble, joint_springs
 from femtorque.codegen.step.base_parameters import Tree, arrange
-from femtorque.codegen.step.single_precision import EXACT_BELOW_HZ
+from femtorque.codegen.step.frames import EXACT_BELOW_HZ
 
 EPS = 2.0**-23
-NEWTON_EULER_ROUNDINGS = 8.0
-ROUNDINGS = 4.0  # eight roundings of the largest number, all of one sign
+ROUNDINGS = 8.0  # sixteen roundings of the largest number, all of one sign
 
 Joints = NDArray[np.float64]  # shape (J, N)
 
@@ -63,21 +58,15 @@ def _of_tree(model: Model, positions: ArrayLike) -> NDArray[np.float64]:
     still = np.zeros(velocities.shape[1])
 
     spins = np.array([sum((velocities[i] for i in _turning_path(tree, j)), still) for j in range(model.n)])
-    P = _absolute(tree, velocities, slid, still)
-    weights = _absolute(tree, np.zeros_like(velocities), slid, still + np.linalg.norm(model.gravity))
-    inertial = _absolute(tree, changes + velocities * spins, slid, still)
+    forces = _absolute(tree, changes + velocities * spins, slid, still + np.linalg.norm(model.gravity))
     springs = joint_springs(model)
     stretched = springs.stiffness * (np.max(np.abs(q), axis=1) + np.abs(springs.rest))
-    T = np.max(weights + inertial, axis=1) + stretched
+    T = np.max(forces, axis=1) + stretched
 
     turning = [sum(tree.bodies[i].sign * signed[i] for i in tree.members(j)) for j in range(model.n)]
     w = 0.5 * dt * float(np.abs(turning).max()) if control.rate_hz >= EXACT_BELOW_HZ else 0.0
     between = 2.0 * model.n if w else 0.0  # ticks from one exact turn of a frame to its next
-    drift = between * w**3 / 3.0
-    if model.scheme in ("newton-euler", "nodal"):
-        rounded = (NEWTON_EULER_ROUNDINGS + np.sqrt(between)) * EPS
-        return (rounded + drift + 0.5 * w**2) * T
-    return ((ROUNDINGS + np.sqrt(between)) * EPS + drift) * (np.max(P, axis=1) / dt + T) + 0.5 * w**2 * T
+    return ((ROUNDINGS + np.sqrt(between)) * EPS + between * w**3 / 3.0 + 0.5 * w**2) * T
 
 
 def _turning_path(tree: Tree, j: int) -> list[int]:
@@ -88,17 +77,16 @@ def _turning_path(tree: Tree, j: int) -> list[int]:
     return [i for i in path if not tree.bodies[i].prismatic]
 
 
-def _absolute(tree: Tree, velocities: Joints, slid: Joints, base: NDArray[np.float64]) -> Joints:
-    """Return the generalised momentum of every joint (J, N), without any cancellation. velocities, slid (J, N):
-    velocities of joints, positions of slides. The recursion also gives inertial forces from accelerations, and weights
-    from the base's acceleration `base` (N,)."""
+def _absolute(tree: Tree, accelerations: Joints, slid: Joints, base: NDArray[np.float64]) -> Joints:
+    """Return forces of every joint (J, N) from accelerations (J, N), without any cancellation. slid (J, N): positions
+    of slides. base (N,): acceleration of the ground, which gives weights."""
     arm = [np.linalg.norm(b.offset) + slid[b.joint] for b in tree.bodies]
-    W, V = np.zeros_like(velocities), np.zeros_like(velocities)
+    W, V = np.zeros_like(accelerations), np.zeros_like(accelerations)
     for j, b in enumerate(tree.bodies):
         w, v = (0.0, base) if b.parent == GROUND else (W[b.parent], V[b.parent])
         W[j], V[j] = w, v + w * arm[j]
-        (V if b.prismatic else W)[j] += velocities[j]
-    p, h = np.zeros_like(velocities), np.zeros_like(velocities)
+        (V if b.prismatic else W)[j] += accelerations[j]
+    p, h = np.zeros_like(accelerations), np.zeros_like(accelerations)
     for j, b in reversed(list(enumerate(tree.bodies))):
         moment, inertia = float(np.linalg.norm(b.moment)), float(np.linalg.norm(b.inertia, 2))
         p[j] += abs(b.mass) * V[j] + moment * W[j]

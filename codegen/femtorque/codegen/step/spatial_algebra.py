@@ -18,37 +18,6 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Vec2:
-    """Vector in the plane of a mechanism whose axes are all parallel."""
-
-    x: Expr
-    y: Expr
-
-    def __add__(self, other: Vec2) -> Vec2:
-        return Vec2(self.x + other.x, self.y + other.y)
-
-    def __sub__(self, other: Vec2) -> Vec2:
-        return Vec2(self.x - other.x, self.y - other.y)
-
-    def __rmul__(self, k: Number) -> Vec2:
-        return Vec2(k * self.x, k * self.y)
-
-    def cross(self, other: Vec2) -> Expr:
-        return self.x * other.y - self.y * other.x
-
-    def along(self, d: Array) -> Vec2:
-        """Return d, which is fixed in the body that has this unit vector."""
-        return Vec2(self.x * float(d[0]) - self.y * float(d[1]), self.x * float(d[1]) + self.y * float(d[0]))
-
-    def against(self, d: Array) -> Vec2:
-        """Return this vector turned against d: (d turned by r) x v = r x (v turned against d)."""
-        return Vec2(self.x * float(d[0]) + self.y * float(d[1]), self.y * float(d[0]) - self.x * float(d[1]))
-
-    def bind(self, name: str) -> Vec2:
-        return Vec2(_bind(self.x, f"{name}_x"), _bind(self.y, f"{name}_y"))
-
-
-@dataclass(frozen=True, slots=True)
 class Vec3:
     x: Expr
     y: Expr
@@ -108,7 +77,8 @@ class Vec3:
         return Vec3(c * self.x - s * self.y, s * self.x + c * self.y, self.z)
 
     def bind(self, name: str) -> Vec3:
-        return Vec3(*(_bind(a, f"{name}_{axis}") for a, axis in zip(self, "xyz", strict=True)))
+        bind = self.x.graph.bind
+        return Vec3(bind(self.x, f"{name}_x"), bind(self.y, f"{name}_y"), bind(self.z, f"{name}_z"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,10 +153,11 @@ class Mat3:
                     Vec3(xz, new_yz, ss * yy + 2.0 * (cs * yz) + cc * zz)).symmetric()
 
     def bind(self, name: str) -> Mat3:
-        return Mat3.of(lambda r, c: _bind(self[r][c], f"{name}_{'xyz'[r]}{'xyz'[c]}"))
+        return Mat3.of(lambda r, c: self.x.x.graph.bind(self[r][c], f"{name}_{'xyz'[r]}{'xyz'[c]}"))
 
     def bind_symmetric(self, name: str) -> Mat3:
-        bound = {(r, c): _bind(self[r][c], f"{name}_{'xyz'[r]}{'xyz'[c]}") for r in range(3) for c in range(r, 3)}
+        bind = self.x.x.graph.bind
+        bound = {(r, c): bind(self[r][c], f"{name}_{'xyz'[r]}{'xyz'[c]}") for r in range(3) for c in range(r, 3)}
         return Mat3.of(lambda r, c: bound[min(r, c), max(r, c)])
 
 
@@ -331,7 +302,3 @@ class ArticulatedInertia:
         return replace(self, I=self.I and self.I.bind_symmetric(f"I{name}"),
                        L=self.L and self.L.bind_symmetric(f"L{name}"),
                        N=self.N and self.N.bind(f"N{name}"))
-
-
-def _bind(e: Expr, name: str) -> Expr:
-    return e.graph.bind(e, name)

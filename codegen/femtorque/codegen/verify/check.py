@@ -24,7 +24,6 @@ from femtorque.codegen.model import (
     flexible_tree, has_modes, in_mode, joint_springs, mass_matrix, stretches, supported, with_torsion)
 from femtorque.codegen.motion import Trajectory
 from femtorque.codegen.reference import LOST, STEEPEST, Flexible, bending, flexible_mass_matrix, newton_euler
-from femtorque.codegen.step import Chosen, chosen, scheme_of
 from femtorque.codegen.verify.bus_budget import BusLoad, ages, bus_loads
 from femtorque.codegen.verify.motion_torques import SAG, SMALL, steep
 from femtorque.codegen.verify.plausible import doubts
@@ -66,7 +65,6 @@ class Report:
     stability: Stability | None
     rule: dict[str, Gains]
     warnings: tuple[str, ...]
-    chosen: Chosen | None
     safety: Safety
     falls: tuple[str, ...]
     halt: tuple[str, ...]
@@ -90,8 +88,7 @@ class Report:
             "name": m.name,
             "file": str(m.source) if m.source else None,
             "gravity": m.gravity.tolist(),
-            "control": {"rate_hz": c.rate_hz, "knot_hz": c.knot_hz, "scheme": scheme_of(m),
-                        "scheme_chosen": None if self.chosen is None else vars(self.chosen),
+            "control": {"rate_hz": c.rate_hz, "knot_hz": c.knot_hz, "scheme": c.scheme,
                         "observer_hz": c.observer_hz},
             "board": None if m.board is None else {"use": m.board.use, "bus_voltage": m.board.bus_voltage,
                                                    "pwm_hz": m.board.pwm_hz, "lead": self.lead},
@@ -171,7 +168,7 @@ def examine(mechanism: Mechanism, trajectories: Sequence[Trajectory] = ()) -> Re
     weak = _weak(mechanism, warnings)
     loads = tuple(_loads(mechanism, weak, warnings))
     touches = _touches(mechanism, warnings)
-    return Report(mechanism, lead, assemblies, stability, rule, tuple(warnings), chosen(mechanism),
+    return Report(mechanism, lead, assemblies, stability, rule, tuple(warnings),
                   resolved(mechanism), (*falls(mechanism, weak), *park_words(mechanism), *touches),
                   tuple(_halt(mechanism)), tuple(levels(mechanism)),
                   (*fieldbus.left_alone(mechanism), *fieldbus.set_by_owner(mechanism), *ages(mechanism)), loads, buses,

@@ -12,7 +12,6 @@ from rich.text import Text
 from femtorque.codegen.control import DAMPING, MARGIN
 from femtorque.codegen.mechanism import BASE, Drive, Friction, Mechanism, Mimic, Sold
 from femtorque.codegen.model import Assembly
-from femtorque.codegen.step import scheme_of
 from femtorque.codegen.verify.check import Report
 
 FEW = 6  # names in a line
@@ -34,8 +33,6 @@ def _assembly_table(mode: str, a: Assembly) -> RenderableType:
 def check_renderable(report: Report) -> RenderableType:
     """Return the tables of a report for a terminal."""
     parts: list[RenderableType] = [_heading(report)]
-    if report.chosen:
-        parts.append(Text(f"scheme {report.chosen}"))
     parts += [_joint_table(report.mechanism), _drive_table(report), _link_table(report.mechanism)]
     parts += [Text(line) for line in _ground(report.mechanism)]
     parts += [_beam_table(report)] if report.beams else []
@@ -53,7 +50,7 @@ def _heading(report: Report) -> Text:
     board = "no board" if m.board is None else f"board {m.board.use}, {m.board.bus_voltage:g} V"
     still = _standing(m)
     moved = sum(x.mass for x in m.links if x.name not in still)
-    text = (f"{m.name}: {len(m.moving)} moving joints, {moved:.4g} kg moved, {scheme_of(m)} at "
+    text = (f"{m.name}: {len(m.moving)} moving joints, {moved:.4g} kg moved, {m.control.scheme} at "
             f"{c.rate_hz} Hz, knots at {c.knot_hz} Hz, {board}")
     return Text(text, style="bold")
 

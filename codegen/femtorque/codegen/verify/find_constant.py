@@ -21,7 +21,7 @@ from femtorque.codegen.common import BadInput
 from femtorque.codegen.emit import METHOD, at_an_instant, beside, model_sources, parameters
 from femtorque.codegen.mechanism import Link, Mechanism, Payload
 from femtorque.codegen.model import Model, has_modes, in_mode
-from femtorque.codegen.step import AXES, LITERAL, PAIRS, Parameter, model_of
+from femtorque.codegen.step import AXES, LITERAL, PAIRS, Parameter
 
 AGREES = 1e-12  # rounding of short literals, as a share of the number
 FACTORS = (1.0, 2.0, 0.5, 4.0, 0.25)
@@ -86,7 +86,7 @@ class Search:
 
     @staticmethod
     def of(mechanism: Mechanism) -> Search:
-        model = model_of(mechanism)
+        model = Model.of(mechanism)
         models = ([Model.of(in_mode(mechanism, mode.name)) for mode in mechanism.modes] if has_modes(mechanism)
                   else [model])
         own = _flat(table(one) for one in models for table in (parameters, at_an_instant))
@@ -104,7 +104,7 @@ class Search:
         digits = number.removeprefix("-").removeprefix("FT_C(").removesuffix(")").removesuffix("f").lstrip("-")
         if not (given := GIVEN.fullmatch(digits)):
             raise BadInput("command line", "--find", number, "is not a number as it stands in C",
-                           "for example 0.78671328671329")
+                           "for example 2866.6666666666")
         value, half = float(digits), 0.5 * _last(given)
         exact = [literal for literal in self.places if float(literal) == value]
         near = exact or [literal for literal in self.places if abs(float(literal) - value) <= half]

@@ -28,7 +28,7 @@ def elements_renderable(found: Elements, whole: bool) -> RenderableType:
                   Text(f"[T]: block diagonal, {', '.join(map(str, found.blocks))} rows; R_i' of every link")]
         parts += _loops(found.loops) if found.loops else []
     parts.append(Text(f"\n{len(found.constants)} numbers of all this reach the chip, in scheme {found.scheme}, each "
-                      "counted once"))
+                      f"counted once. {found.regrouped}".rstrip()))
     return Group(*parts)
 
 

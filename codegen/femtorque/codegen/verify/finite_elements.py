@@ -19,7 +19,7 @@ from femtorque.codegen.model import (
     GROUND, Assembly, Body, Element, Model, accumulation, assemble, beam_elements, element_axes, first_element,
     has_modes, in_mode, lambda_matrix, levers, material, modal_link, offsets, placed_links, pose, second_element,
     stiffness, strain_displacement)
-from femtorque.codegen.step import LITERAL, model_of
+from femtorque.codegen.step import LITERAL
 from femtorque.codegen.verify.find_constant import Search
 
 Array = NDArray[np.float64]
@@ -119,6 +119,10 @@ class Loops:
     order: tuple[str, ...]
 
 
+REGROUPED = ("Masses are regrouped along the joints' axes. The torques are right, but {P} of a joint on the chip is "
+             "not the load of its bearing.")
+
+
 @dataclass(frozen=True)
 class Elements:
     """All elements of a mechanism. bodies (n,): names of the links that move. accumulation (n, n): true if [T_Lambda]
@@ -136,6 +140,11 @@ class Elements:
     beams: tuple[Beam, ...]
     loops: Loops | None
     constants: tuple[str, ...]
+
+    @property
+    def regrouped(self) -> str:
+        """Return the remark on {P} of a step that regroups masses."""
+        return "" if self.scheme == "printed" or self.mechanism.flexible else REGROUPED
 
     def data(self) -> dict[str, Any]:
         """Return data for JSON."""
@@ -162,7 +171,7 @@ def elements_of(mechanism: Mechanism, link: str | None = None) -> Elements:
     links = tuple(_link(model, i, matrix[3 * i:3 * i + 3, blocks[i]]) for i in range(model.n) if i in wanted)
     carried = accumulation(model, R).reshape(model.n, 3, model.n, 3)
     names = {name for one in links for name in one.names}
-    emitted, search = model_of(mechanism), Search.of(mechanism)
+    emitted, search = Model.of(mechanism), Search.of(mechanism)
     return Elements(
         mechanism, emitted.scheme, model.dt, links, tuple(body.joint.child for body in model.bodies),
         np.any(carried != 0.0, axis=(1, 3)), tuple(block.stop - block.start for block in blocks),

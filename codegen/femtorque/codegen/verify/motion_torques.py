@@ -21,7 +21,6 @@ from femtorque.codegen.model import DrivenFriction, Model, assemble, has_modes, 
 from femtorque.codegen.motion import Trajectory
 from femtorque.codegen.reference import (
     LOST, STEEPEST, Bent, Flexible, Wrench, bending, bends, recursion, schemes, wrench_torque)
-from femtorque.codegen.step import model_of
 from femtorque.codegen.toolchain import CompiledStep
 
 Array = NDArray[np.float64]
@@ -99,7 +98,7 @@ def torque(mechanism: Mechanism, trajectory: Trajectory, step: Step | None = Non
     if wrench is not None and mechanism.flexible:
         raise BadInput("femtorque torque", "--wrench", wrench.link, "is not computed with flexible links",
                        "make them rigid")
-    model = model_of(mechanism)
+    model = Model.of(mechanism)
     ticks = round(trajectory.duration * mechanism.control.rate_hz)
     if ticks < 1:
         raise BadInput(trajectory.source or "trajectory", "duration", trajectory.duration,

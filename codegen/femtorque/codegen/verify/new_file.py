@@ -42,8 +42,7 @@ CONTROL = """
 [control]
 rate_hz = 1000                  # control tick; a whole multiple of knot_hz
 knot_hz = 250                   # knots of the trajectory a second
-# scheme = "midpoint"           # without it, midpoint, or newton-euler where single precision makes midpoint noisy;
-                                # "nodal" is the paper's step unfolded
+# scheme = "printed"            # the paper's step without constant folding; without this line, nodal
 observer_hz = 80                # bandwidth of the velocity observer
 host_timeout_s = 0.1            # time without the host while armed; the arm then stops on its path, see [safety]
 

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from femtorque.codegen.common import BadInput, joint as joint_colour, joints as joint_colours, template, write_text
 from femtorque.codegen.mechanism import Joint
-from femtorque.codegen.step import chosen, model_of
+from femtorque.codegen.model import Model
 from femtorque.codegen.verify.verification import DOUBLE, SINGLE, Criterion, Trial, Verification, scheme_bound
 
 if TYPE_CHECKING:
@@ -118,11 +118,11 @@ def write_verification(v: Verification, path: Path) -> Path:
 
 def page(v: Verification) -> str:
     """Return one HTML page with figures. Equal findings give equal bytes."""
-    control, model = v.mechanism.control, model_of(v.mechanism)
+    control, model = v.mechanism.control, Model.of(v.mechanism)
     return template("verify.html", "femtorque.codegen.verify", page=True).render(
         v=v, control=control, dt=model.dt, verdict=VERDICT, columns=JOINT_COLUMNS, rows=joint_rows(v), cost=_cost(v),
         figures=[_figure(v, trial) for trial in v.trials], bars=_bars(v), single=SINGLE, double=DOUBLE,
-        scheme=scheme_bound(control.rate_hz), share=share, chosen=chosen(v.mechanism),
+        scheme=scheme_bound(control.rate_hz), share=share,
     )
 
 

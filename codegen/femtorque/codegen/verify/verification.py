@@ -26,8 +26,8 @@ from femtorque.codegen.emit import identity, step_sources
 from femtorque.codegen.mechanism import Joint, Mechanism
 from femtorque.codegen.model import ClosedMotion, Model, assemble, has_modes, supported
 from femtorque.codegen.motion import Trajectory, random_motion
-from femtorque.codegen.reference import midpoint_torque, schemes, torque, version
-from femtorque.codegen.step import model_of, noise_floor
+from femtorque.codegen.reference import emitted_torque, schemes, torque, version
+from femtorque.codegen.step import noise_floor
 from femtorque.codegen.toolchain import CompiledStep
 from femtorque.codegen.verify import object_files
 from femtorque.codegen.verify.motion_torques import samples
@@ -346,7 +346,7 @@ def verify(mechanism: Mechanism, trajectories: Sequence[Trajectory] = (), chip: 
         names = ", ".join(mode.name for mode in mechanism.modes)
         raise BadInput("femtorque verify", "--mode", None, "is needed: the mechanism has several modes",
                        f"one of {names}")
-    model = model_of(mechanism)
+    model = Model.of(mechanism)
     sources = step_sources(model)
     compiled = object_files.compilations(sources)
     single, double = (CompiledStep(model, precision, sources=sources) for precision in ("single", "double"))
@@ -368,7 +368,7 @@ def _trial(model: Model, name: str, own: bool, motion: Trajectory, single: Compi
                        f"is shorter than one control tick, {model.dt:g} s")
     positions = samples(model, motion, ticks)
     t, matrix = schemes.torque(model, motion, ticks)
-    plain = midpoint_torque(model, positions)
+    plain = emitted_torque(model, positions)
     own_rnea = model.mechanism.flexible or not version()
     rnea = schemes.exact(model, motion, t) if own_rnea else _pinocchio(model, motion, t)
     return Trial(name, own, t, rnea, matrix, plain, double.torque(positions),

@@ -14,7 +14,7 @@ from scipy.linalg import lu_factor, lu_solve
 
 from femtorque.codegen.common import MECHANISMS, colours
 from femtorque.codegen.mechanism import Mechanism, load_mechanism
-from femtorque.codegen.step import model_of
+from femtorque.codegen.model import Model
 from femtorque.codegen.toolchain import CompiledStep
 from femtorque.hil.papers.finding import Finding, Number, Table, canvas, label, picture, within
 from femtorque.hil.plant import FlexiblePlant
@@ -144,7 +144,7 @@ def beside_exact(mechanism: Mechanism, t: Array, turn: Turn, segments: tuple[int
     square = (segments[1] / segments[0]) ** 2
     exact = (square * fine - coarse) / (square - 1.0)
     stiff = replace(mechanism, links=tuple(replace(link, beam=None) for link in mechanism.links))
-    emitted, rigid = (CompiledStep(model_of(m), "single").torque(turn[0][:, None])[:, 0] for m in (mechanism, stiff))
+    emitted, rigid = (CompiledStep(Model.of(m), "single").torque(turn[0][:, None])[:, 0] for m in (mechanism, stiff))
     ticks = slice(1, 1 + len(emitted))
     return March(t[ticks], exact[ticks], emitted, rigid)
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from femtorque.codegen.common import BadInput, Refused
 from femtorque.codegen.emit import step_sources
 from femtorque.codegen.mechanism import Joint, Mechanism
+from femtorque.codegen.model import Model
 from femtorque.codegen.motion import Knots, Trajectory, check_limits, check_streamable, knots
-from femtorque.codegen.step import model_of
 from femtorque.codegen.toolchain import CompiledPath, build_image
 from femtorque.codegen.wire import Codec, FrameReader, Status, messages, position_unit
 from femtorque.hil.board import FAULTS, STEPS, BoardUnderTest, Record, VirtualBoard, VirtualClock, inject, remembers
@@ -223,7 +223,7 @@ def play_motion(board: BoardUnderTest, mechanism: Mechanism, motion: Knots, feed
     """Do the host's part from connecting to disarming, and return its figures. pil: a real board, by
     femtorque.hil.play.pil. wait: s, armed, before the motion."""
     witness, clock = Witness(board), VirtualClock(board)
-    step = step_sources(model_of(mechanism))  # computed once
+    step = step_sources(Model.of(mechanism))  # computed once
     configuration = Configuration.of(mechanism, feedforward, pil, step)
     session, outcome, ended = session_with(board, configuration, clock), None, "done"
     link = session.link

@@ -1,4 +1,4 @@
-"""Scheme "nodal", written plainly in float64: the paper's step on increments of the nodes' momenta, {P} carried on.
+"""Scheme "printed", written plainly in float64: the paper's step on increments of the nodes' momenta, {P} carried on.
 
 Over the tick from s_k to s_k+1 the centre-of-gravity node of a link moves by d and turns by the rotation of Rodrigues'
 vector r = tan(angle / 2) axis. Both are increments, formed from the joints' increments. The node's momenta are
@@ -82,7 +82,7 @@ def _converted(model: Model, at: Pose, q: Array, F: Array, Phi: Array, convert: 
     return convert(model, at.R, arms, *with_joint_loads(model, at, arms, q, F, Phi, qd))
 
 
-def nodal_torque(model: Model, positions: Array, u: Array, convert: Conversion = recursion) -> Array:
+def printed_torque(model: Model, positions: Array, u: Array, convert: Conversion = recursion) -> Array:
     """Return torques (N, n) from positions (N+2, n) and half increments u (N+1, n), {P} carried from tick to tick."""
     before = pose(model, positions[:-1])
     at = Pose(before.R[1:], before.origin[1:])
