@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 import math
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -274,7 +274,7 @@ class Program:
         return self.value(node.iftrue if self._sure(met) else node.iffalse, names)
 
     def _funccall(self, node: Any, names: dict[str, Any]) -> Any:
-        arguments = node.args.exprs if node.args else ()
+        arguments: Sequence[Any] = node.args.exprs if node.args else ()
         if node.name.name == "ft_carry":
             P, now = arguments[0].expr, self.value(arguments[1], names)
             return self.put(P, carried(self.value(P, names), now), names)
