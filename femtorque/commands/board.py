@@ -28,12 +28,12 @@ def flash(
     via: Annotated[Literal["stlink", "dfu", "uart"], typer.Option(
         help="ST-LINK by openocd, USB by dfu-util, or the boot loader in ROM over a UART")] = "stlink",
     port: Annotated[str | None, typer.Option("--port", "-p", metavar="PORT", show_default=False,
-                                             help="where the board's link is; for uart also the boot loader")] = None,
+                                             help="port of the board's link; for uart also of the boot loader")] = None,
     loader: Annotated[str | None, typer.Option(metavar="PORT", show_default=False,
-                                               help="the boot loader's port, where it is another one")] = None,
+                                               help="port of the boot loader, if it differs")] = None,
     baud: Annotated[int, typer.Option(metavar="RATE", help="of the boot loader in ROM", min=1200, max=115_200)
                     ] = 115_200,
-    feedforward: Annotated[bool, typer.Option(help="the image without it measures what it is worth")] = True,
+    feedforward: Annotated[bool, typer.Option(help="feed-forward; without it the image has PD alone")] = True,
     bor: Annotated[bool, typer.Option("--bor",
                                       help="also write brown-out reset level 3 into the chip's option bytes (ST-LINK "
                                       "only)")] = False,
@@ -90,15 +90,16 @@ def ports(
 def bringup(
     mech: Mech,
     port: Port,
-    hand: Annotated[bool, typer.Option("--hand/--no-hand", help="ask for each joint to be turned by hand, which tells "
-                                       "counts and which of two signs is wrong")] = True,
-    zero: Annotated[bool, typer.Option("--zero", help="ask for each joint with a drive or servo on a bus to be put "
-                                       "where it starts, which teaches its zero")] = False,
-    write: Annotated[bool, typer.Option("--write", help="mend signs, counts, and zeros of drives in MECH; all else "
-                                        "stays")] = False,
+    hand: Annotated[bool, typer.Option("--hand/--no-hand", help="ask you to turn each joint by hand, which shows "
+                                                                "counts and signs")] = True,
+    zero: Annotated[bool, typer.Option("--zero", help="ask you to put each joint with a drive or servo on a bus at its "
+                                                      "start, which gives its zero")] = False,
+    write: Annotated[bool, typer.Option("--write", help="correct signs, counts, and zeros of drives in MECH; other "
+                                                        "keys stay")] = False,
     settings: Annotated[Path | None, typer.Option("--settings", metavar="FILE", show_default=False,
-                                                  help="what the makers' tool has printed of drives that nobody can "
-                                                  "ask for it here: held against MECH before anything moves")] = None,
+                                                  help="output of the makers' tool for drives with settings that the "
+                                                       "board cannot read, to be compared with MECH before any "
+                                                       "motion")] = None,
     json: Json = False,
 ) -> Answer:
     """First power-up: find wrong signs, counts, zeros and wires.
@@ -289,24 +290,25 @@ def identify(
                                                     help="may be given more than once")] = None,
     home: Home = False,
     rezero: Rezero = False,
-    write: Annotated[bool, typer.Option("--write", help="write what is found into MECH; all else of it stays")] = False,
+    write: Annotated[bool, typer.Option("--write", help="write the results into MECH; other keys stay")] = False,
     entire: Annotated[bool, typer.Option(
         "--whole", help="masses, centres of gravity, inertias, friction and rotors of all links and joints, by motions "
         "of the whole arm")] = False,
     payload: Annotated[str | None, typer.Option(
-        "--payload", metavar="NAME", show_default=False, help="mass, centre and inertia of what is held, all else as "
-        "the file has it")] = None,
+        "--payload", metavar="NAME", show_default=False, help="mass, centre and inertia of the load; all other numbers "
+                                                              "are the file's")] = None,
     on: Annotated[str | None, typer.Option("--on", metavar="LINK", show_default="the last one",
                                            help="that a new payload is fixed to")] = None,
     weighed: Annotated[float | None, typer.Option(
-        "--weighed", metavar="KG", show_default=False, help="its mass, as a scale says: R or K of the motors, by one "
-        "motion without the payload and with it; asks for it to be fixed on")] = None,
+        "--weighed", metavar="KG", show_default=False, help="mass of the payload, from a scale: find R or K of the "
+                                                            "motors, by one motion without and with the "
+                                                            "payload")] = None,
     within: Annotated[list[str] | None, typer.Option(
         "--range", metavar="JOINT=LOW:HIGH", show_default="1 rad either way from the start",
-        help="where --whole or --payload may move a joint, rad or m; may be given more than once")] = None,
+        help="range in which --whole or --payload may move a joint, rad or m; may be given more than once")] = None,
     shown: Annotated[Path | None, typer.Option(
         "--page", metavar="OUT.html", show_default="NAME.identified.html",
-        help="page of --whole or --payload; the motions are on NAME.motion-1.html and so on before anything moves")
+        help="page of --whole or --payload; before any motion, NAME.motion-1.html and further pages show the motions")
         ] = None,
     json: Json = False,
 ) -> Answer:

@@ -107,10 +107,10 @@ def teleop(
     mech: Mech,
     port: Port,
     leader: Annotated[Path | None, typer.Option("--leader", metavar="MECH", show_default="the keyboard",
-                                                help="mechanism file of an arm that leads: its board carries its "
-                                                "weight")] = None,
+                                                help="mechanism file of a leading arm, which its board lets "
+                                                     "float")] = None,
     leader_port: Annotated[str | None, typer.Option("--leader-port", metavar="PORT", show_default=False,
-                                                    help="where its board is")] = None,
+                                                    help="port of the leader's board")] = None,
     lead: Annotated[list[str] | None, typer.Option("--lead", metavar="JOINT=LEADER", show_default="by name",
                                                    help="the leader's joint that leads one; repeatable")] = None,
     scale: Annotated[list[str] | None, typer.Option("--scale", metavar="JOINT=FACTOR", show_default="1",
@@ -119,8 +119,8 @@ def teleop(
                                                      help="rad or m more; repeatable")] = None,
     friction: Annotated[int, typer.Option(metavar="PERCENT", min=0, max=80,
                                           help="share of the leader's Coulomb friction to carry too, 0 to 80")] = 0,
-    feel: Annotated[bool, typer.Option("--feel", help="with --leader: both arms feel what the other one touches; their "
-                                       "files need a [feel] table")] = False,
+    feel: Annotated[bool, typer.Option("--feel", help="with --leader: force feedback between both arms; both files "
+                                                      "need a [feel] table")] = False,
     tip: Annotated[str | None, typer.Option("--tip", metavar="LINK[:x,y,z]", show_default="the end of the arm",
                                             help="which point the keys, the page or the gamepad move")] = None,
     speed: Annotated[float, typer.Option("--speed", metavar="V", min=0.001, max=1.0, help="of the tip, m/s")] = 0.05,

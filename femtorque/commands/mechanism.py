@@ -70,8 +70,8 @@ def check(
     shown: Annotated[Path | None, typer.Option("--page", metavar="OUT.html", show_default=False,
                                                help="draw it in three dimensions, with the first motion")] = None,
     gains: Annotated[Literal["stiff", "half", "quarter"] | None, typer.Option(
-        "--write", show_default=False, help="put the stiffest gains of the table into MECH, or half or a quarter of "
-        "them; all else of it stays")] = None,
+        "--write", show_default=False, help="write the stiffest gains of the table, or half or a quarter of them, into "
+                                            "MECH; other keys stay")] = None,
     force: Force = False,
     json: Json = False,
 ) -> Answer:
@@ -121,7 +121,7 @@ def elements(
     shown: Annotated[Path | None, typer.Option("--page", metavar="OUT.html", show_default=False,
                                                help="draw matrices and patterns beside the arm")] = None,
     number: Annotated[str | None, typer.Option("--find", metavar="NUMBER", show_default=False,
-                                               help="say what this number of the emitted C is made of")] = None,
+                                               help="name the parameters in this number of the emitted C")] = None,
     force: Force = False,
     json: Json = False,
 ) -> Answer:
@@ -296,7 +296,7 @@ def build(
     mech: Mech,
     out: Annotated[Path | None, typer.Option("--output", "-o", metavar="DIR", show_default="build/NAME",
                                              help="folder of the PlatformIO project")] = None,
-    feedforward: Annotated[bool, typer.Option(help="the image without it measures what it is worth")] = True,
+    feedforward: Annotated[bool, typer.Option(help="feed-forward; without it the image has PD alone")] = True,
     pil: Annotated[bool,
                    typer.Option("--pil", help="the image for `femtorque hil pil`: drives nothing real")] = False,
     json: Json = False,

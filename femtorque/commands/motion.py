@@ -37,22 +37,23 @@ def plan(
                                       help="file to write, .csv or .npz")],
     tip: Annotated[str | None, typer.Option(
         metavar="LINK[:x,y,z]", show_default="of the file",
-        help="which point of which link goes to xyz, m in the link's frame")] = None,
+        help="link, and point of the link, m in its frame, that goes to xyz")] = None,
     after: Annotated[Path | None, typer.Option(metavar="TRAJ", show_default="the start pose",
                                                help="begin where this motion ends")] = None,
     port: Annotated[str | None, typer.Option("--port", "-p", metavar="PORT", show_default=False,
-                                             help="begin where the arm of this board stands")] = None,
+                                             help="begin at the pose of this board's arm")] = None,
     back: Annotated[bool, typer.Option("--back", help="return to the beginning at the end, to loop")] = False,
     speed: Annotated[float, typer.Option(metavar="SHARE", min=0.001, max=1.0, help="of the limits of rate")] = 1.0,
     reserve: Annotated[float,
-                       typer.Option(metavar="SHARE", min=0.0, max=0.9, help="share of the effort that is left to "
-                                           "feedback")] = RESERVE,
+                       typer.Option(metavar="SHARE", min=0.0, max=0.9, help="share of the effort for the "
+                                                                            "feedback")] = RESERVE,
     ends: Annotated[Literal["free", "static"], typer.Option(
-        help="a flexible arm's: moving before and after its tip does, or only with it, from and to the sag")] = "free",
+        help="of a flexible arm: free: the joints also move before and after the tip; static: from sag to sag, only "
+             "with the tip")] = "free",
     figure: Annotated[Path | None, typer.Option("--figure", metavar="OUT.png", show_default=False,
                                                 help="draw a preview")] = None,
     shown: Annotated[Path | None, typer.Option("--page", metavar="OUT.html", show_default=False,
-                                               help="show the arm along it, with its limits")] = None,
+                                               help="show the arm along the plan, with the limits")] = None,
     force: Force = False,
     json: Json = False,
 ) -> Answer:

@@ -24,12 +24,12 @@ LogTo = Annotated[Path | None, typer.Option("--log", metavar="RUN.mcap", help="l
                                                          "beside it")]
 Udp = Annotated[str | None, typer.Option("--udp", metavar="HOST:PORT", show_default=False,
                                          help="send every STATUS as JSON, for PlotJuggler")]
-Home = Annotated[bool, typer.Option("--home", help="give the joints their zeros first, if the board has none; the arm "
-                                    "stands at its start pose")]
-Rezero = Annotated[bool, typer.Option("--rezero", help="give them anew where the board has some: the arm does stand at "
-                                      "its start pose, whatever the board believes")]
-Force = Annotated[bool, typer.Option("--force", help="replace a file of the same kind that is there already; one of "
-                                     "another kind never is")]
+Home = Annotated[bool, typer.Option("--home", help="set the joints' zeros first, if the board has no zeros; the arm "
+                                                   "must be at its start pose")]
+Rezero = Annotated[bool, typer.Option("--rezero", help="set new zeros even if the board has zeros; the arm must be at "
+                                                       "its start pose")]
+Force = Annotated[bool, typer.Option("--force", help="replace an existing file of the same kind; a file of another "
+                                                     "kind is never replaced")]
 Json = Annotated[bool, typer.Option("--json", help="print exactly one JSON object on standard output")]
 
 

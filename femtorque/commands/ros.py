@@ -30,8 +30,8 @@ def ros(
                                             help="name before its topic and its action")] = "arm_controller",
     node: Annotated[str, typer.Option("--node", metavar="NAME", help="name of the node, before its services"
                                       )] = "femtorque",
-    gripper: Annotated[str, typer.Option("--gripper", metavar="JOINT", help="joint with a controller of its own, if the"
-                                         " arm has it")] = "gripper",
+    gripper: Annotated[str, typer.Option("--gripper", metavar="JOINT", help="joint with a second controller, if the "
+                                                                            "arm has this joint")] = "gripper",
     over: Annotated[Literal["rclpy", "zenoh"] | None, typer.Option(
         "--over", show_default="rclpy where it can be imported", help="ROS 2's own rclpy, or zenoh alone")] = None,
     router: Annotated[str, typer.Option("--router", metavar="ENDPOINT", help="zenoh: where rmw_zenohd listens"

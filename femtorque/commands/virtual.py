@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 Fault = Annotated[str | None, typer.Option(metavar="F", autocompletion=completion.faults,
-                                           help="what goes wrong in mid-motion; a wrong name lists all")]
+                                           help="fault in mid-motion; a wrong name lists all faults")]
 Resume = Annotated[int, typer.Option(metavar="N", min=0,
                                      help="how often to go on after a stop because knots were late")]
 Feedforward = Annotated[bool, typer.Option("--feedforward/--no-feedforward", help="or PD alone")]
@@ -128,9 +128,10 @@ def serve(
     mech: Mech,
     port: Served = "5555",
     feedforward: Feedforward = True,
-    pil: Annotated[bool, typer.Option("--pil", help="the image for `femtorque hil pil`, which brings the arm")] = False,
+    pil: Annotated[bool, typer.Option("--pil", help="the image for `femtorque hil pil`, which simulates the "
+                                                    "arm")] = False,
     tape: Annotated[Path | None, typer.Option("--tape", metavar="RUN.tape", show_default=False,
-                                              help="file to record in all that hosts send, for `femtorque hil replay`"
+                                              help="file that records all bytes of hosts, for `femtorque hil replay`"
                                               )] = None,
     json: Json = False,
 ) -> Answer:

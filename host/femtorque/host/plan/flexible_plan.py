@@ -47,13 +47,12 @@ class FlexiblePlan:
         peaks = ", ".join(f"{name} {peak:.4g}" for name, peak in self.peaks().items())
         lines.append(f"peak torque {peaks} N m; the root turns up to {self.deflection:.3g} rad against the chord")
         if self.exact:
-            lines.append(f"the link as it is swings by {1e3 * self.exact.left:.2g} mm after it "
-                         f"({1e3 * self.exact.linear:.2g} mm if planned as a linear beam); on the way its tip is off "
-                         f"the path by up to {1e3 * self.exact.off:.2g} mm")
+            lines.append(f"the exact link swings by {1e3 * self.exact.left:.2g} mm after the motion "
+                         f"({1e3 * self.exact.linear:.2g} mm if planned as a linear beam); its tip leaves the path by "
+                         f"up to {1e3 * self.exact.off:.2g} mm")
         if self.pressing:
-            lines.append(f"warning: the {self.pressing:.3g} N that the tip presses with are in these torques and in "
-                         f"how far the "
-                         "links bend, not in what the board adds to its own: there feedback has to bring them up")
+            lines.append(f"warning: these torques and the bending include the contact force of {self.pressing:.3g} N, "
+                         "but the board's feed-forward does not: the feedback must supply this force")
         if self.deflection > LARGE:
             held = ("the plan is the exact link's, but the board's march is right to second order in it only"
                     if self.exact else "strains and statics are those of a linear beam")
