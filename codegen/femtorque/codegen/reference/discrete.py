@@ -1,17 +1,17 @@
-"""The emitted discretisation, written plainly: the torques of ft_step, in float64 and global coordinates.
+"""The emitted discretisation without optimisation: the torques of ft_step, in float64 and global coordinates.
 
 Positions are sampled at the middles s_k of the intervals over which a torque is held. Both forms are of second order.
 Each takes positions q(s_-1)..q(s_N), (N+2, J), and half increments u = (q(s_k+1) - q(s_k)) / 2, (N+1, J).
 
-*Nodal* (the default). The gains of nodal momenta over the ticks beside s_k, to second order in the tick: the inertial
-forces at the mean increment and its gain, which are central differences of the positions.
+*Nodal* (the default) takes the gains of nodal momenta over the ticks beside s_k, to second order in the tick. These are
+the inertial forces at the mean increment and its gain, which are central differences of the positions.
 
-*Printed*: codegen/reference/printed.py.
+*Printed* is in codegen/reference/printed.py.
 
 Closed loops (`Closed`) take either form. The constraint gives the velocities and accelerations of the dependent joints.
 
-tests/codegen/reference/test_discrete.py shows that both forms converge to Newton-Euler as dt^2. The emitted C in double
-precision is compared with this file.
+tests/codegen/reference/test_discrete.py shows that both forms converge to Newton-Euler as dt^2. Tests compare the
+emitted C in double precision with this module.
 """
 
 from collections.abc import Callable
@@ -33,16 +33,15 @@ def nodal_torque(model: Model, positions: Joints, u: Joints) -> Joints:
     return newton_euler(model, positions[1:-1], (after + before) / model.dt, 2.0 * (after - before) / model.dt**2)
 
 
-PACE_OF_CORRECTION = 0.02  # rad or m: a longer correction is a jump to another branch
-SWING = 0.75  # rad or m in half a tick: with its correction within pi/4, the most that a step turns by
-PASSES, SETTLED = 30, 1e-12  # passes over a motion until predictions change by rounding only; rad or m
+PACE_OF_CORRECTION = 0.02  # rad or m; a longer correction is a jump to another branch
+SWING = 0.75  # rad or m in half a tick; with the correction a step turns by at most pi/4
+PASSES, SETTLED = 30, 1e-12  # passes over a motion until predictions change only by rounding; rad or m
 
 
 class Closed:
-    """Either form with the loops closed.
-
-    qd_d = G qd_i, qdd_d = G qdd_i - J_d^-1 dJ_c/dt qd. The velocity matrix G carries the dependent joints' torques to
-    the independent joints. Positions advance by velocity and acceleration, and by the correction of the pose before.
+    """Either form with closed loops. qd_d = G qd_i, qdd_d = G qdd_i - J_d^-1 dJ_c/dt qd. The velocity matrix G carries
+    the dependent joints' torques to the independent joints. Positions advance by velocity and acceleration, and by the
+    correction of the previous pose.
     """
 
     def __init__(self, model: Model) -> None:
@@ -52,10 +51,10 @@ class Closed:
         self.places = [a.actuated.index(i) for i in a.independent]
 
     def torque(self, positions: NDArray[np.float64], u: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return torques (N, J) of the actuated joints. Raises Refused at a singular pose.
+        """Return torques (N, J) of the actuated joints. Raise Refused at a singular pose.
 
-        The C predicts each pose from the one before. Here every pass predicts all poses from those of the last pass,
-        until they settle.
+        The C predicts each pose from the previous pose. Here every pass predicts all poses from the poses of the last
+        pass, until the poses settle.
         """
         a, u = self.assembly, u[:, self.places]
         at, before, far = a.follow(positions[:-1]), np.concatenate([np.zeros_like(u[:1]), u[:-1]]), np.inf
@@ -85,8 +84,10 @@ class Closed:
         return qd, self.assembly.accelerations(q, qd, 2.0 * (after - before) / dt**2)
 
     def _tree(self, q: Joints, qd: Joints, qdd: Joints) -> Joints:
-        """Return torques of the open tree. The printed form takes the half increments that velocity and acceleration
-        give."""
+        """Return torques of the open tree.
+
+        The printed form takes half increments that follow from velocity and acceleration.
+        """
         if self.model.scheme != "printed":
             return newton_euler(self.model, q, qd, qdd)
         mean, change = 0.5 * self.model.dt * qd, 0.25 * square(self.model.dt) * qdd
@@ -97,7 +98,7 @@ class Closed:
         return self.model.dt * qd + 0.5 * self.model.dt**2 * qdd
 
     def _allocate(self, tau: Joints, moves: NDArray[np.float64]) -> Joints:
-        """Share Q = G' tau among the independent and the redundant joints. moves: G (..., n, mobility)."""
+        """Return the shares of independent and redundant joints in Q = G' tau. moves: G (..., n, mobility)."""
         a = self.assembly
         driven = list(a.actuated)
         if self.model.mechanism.control.allocation == "partition":
@@ -110,7 +111,7 @@ class Closed:
 
 
 def form_of(model: Model) -> Callable[[Model, Joints, Joints], Joints]:
-    """Return the form that is emitted for this model."""
+    """Return the emitted form of this model."""
     if model.mechanism.flexible:
         return lambda model, positions, u: Flexible(model).torque(positions, u)
     if model.mechanism.constrained:
@@ -121,7 +122,7 @@ def form_of(model: Model) -> Callable[[Model, Joints, Joints], Joints]:
 def emitted_torque(model: Model, positions: ArrayLike) -> NDArray[np.float64]:
     """Return torques (N, J), N m or N, at s_0..s_N-1 of a motion sampled at s_-1..s_N: positions (N+2, J), rad or m.
 
-    The first increment primes the state, so a motion that starts with a velocity is right from its first sample.
+    The first increment gives the initial state, so a motion that starts with a velocity is right from its first sample.
     """
     positions = np.asarray(positions, float)
     return form_of(model)(model, positions, 0.5 * np.diff(positions, axis=0))

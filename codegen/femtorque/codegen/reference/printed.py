@@ -1,18 +1,20 @@
-"""Scheme "printed", written plainly in float64: the paper's step on increments of the nodes' momenta, {P} carried on.
+"""Scheme "printed" without optimisation in float64: the paper's step, in which increments of the nodes' momenta update
+{P}.
 
-Over the tick from s_k to s_k+1 the centre-of-gravity node of a link moves by d and turns by the rotation of Rodrigues'
-vector r = tan(angle / 2) axis. Both are increments, formed from the joints' increments. The node's momenta are
+Over the tick from s_k to s_k+1 the centre-of-gravity node of a link moves by d, and turns with Rodrigues' vector r =
+tan(angle / 2) axis. d and r are increments, formed from the joints' increments. The node's momenta are
 
     p = m d / dt,     h = 2 / (1 + r.r) (J r + r x J r) / dt,
 
-with J in the pose at s_k. h is the sum of m x_k x x_k+1 / dt over the points of the link; for a small turn it is J w.
-The tick about s_k lies between two such momenta. Its nodal forces are their increments over it, less the weight:
+with J in the pose at s_k. h is the sum of m x_k x x_k+1 / dt over the points of the link. For a small turn h is J w.
+The tick about s_k lies between two of these momenta. The nodal forces of this tick are the increments of the momenta,
+less the weight:
 
     F = (p_after - p_before) / dt - m g,     Phi = (h_after - h_before) / dt.
 
-{P} is carried on, {P} <- {P} + {dp} (Eqs 17, 18), and [L][T] at s_k turns it to torques (Eqs 5 to 15). The scheme is
-the discrete Lagrangian of all points of the links, which move along the chords of a tick. Errors do not add up, and
-there is no damping.
+{P} is updated by {P} <- {P} + {dp} (Eqs 17, 18), and [L][T] at s_k converts {P} to torques (Eqs 5 to 15). The scheme
+follows from the discrete Lagrangian of all points of the links, which move along the chords of a tick. Errors do not
+add up, and there is no damping.
 """
 
 import numpy as np
@@ -27,9 +29,11 @@ Array = NDArray[np.float64]
 
 
 def node_increments(model: Model, old: Pose, u: Array) -> tuple[Array, Array]:
-    """Return the increments of the centre-of-gravity nodes for half increments u (..., n) of the joints at a pose. Both
-    are (..., n, 3), global axes: shift, m, and Rodrigues' vector r of the turn, formed without differences of
-    positions. A vector x changes by 2 / (1 + r.r) r x (x + r x x) in the turn."""
+    """Return the increments of the centre-of-gravity nodes for half increments u (..., n) of the joints at a pose.
+
+    The increments are (..., n, 3), global axes: shift, m, and Rodrigues' vector r of the turn, formed without
+    differences of positions. The turn changes a vector x by 2 / (1 + r.r) r x (x + r x x).
+    """
     arms, axes = levers(model, old), joint_axes(model, old)
     r, shift = np.zeros_like(axes), np.zeros_like(axes)
     for i, body in enumerate(model.bodies):
@@ -48,7 +52,7 @@ def node_increments(model: Model, old: Pose, u: Array) -> tuple[Array, Array]:
 
 
 def _turned(r: Array, x: Array) -> Array:
-    """Return R x - x for the rotation with Rodrigues vector r."""
+    """Return R x - x for the rotation with Rodrigues' vector r."""
     return 2.0 / (1.0 + dot(r, r)[..., None]) * cross(r, x + cross(r, x))
 
 
@@ -63,7 +67,7 @@ def tick_momenta(model: Model, at: Pose, u: Array) -> tuple[Array, Array]:
 
 def between(model: Model, q: ArrayLike, before: Array, after: Array, convert: Conversion = recursion) -> Array:
     """Return torques (..., n) at positions q (..., n) from the half increments before and after: nodal_torque at one
-    instant. A tick seen from its end has the opposite increments and momenta."""
+    instant. Backwards in time, a tick has the opposite increments and momenta."""
     q = np.asarray(q, float)
     at = pose(model, q)
     (p, h), (p_back, h_back) = tick_momenta(model, at, after), tick_momenta(model, at, -before)
@@ -83,7 +87,8 @@ def _converted(model: Model, at: Pose, q: Array, F: Array, Phi: Array, convert: 
 
 
 def printed_torque(model: Model, positions: Array, u: Array, convert: Conversion = recursion) -> Array:
-    """Return torques (N, n) from positions (N+2, n) and half increments u (N+1, n), {P} carried from tick to tick."""
+    """Return torques (N, n) from positions (N+2, n) and half increments u (N+1, n), with {P} updated from tick to tick.
+    """
     before = pose(model, positions[:-1])
     at = Pose(before.R[1:], before.origin[1:])
     F, Phi = (_summed(np.diff(x, axis=0) / model.dt) for x in tick_momenta(model, before, u))

@@ -1,8 +1,9 @@
 """The NumPy reference: joint torques from incremental nodal forces, in the paper's matrix form, float64.
 
-Nodal forces F_i and moments Phi_i fill {P}: as increments of momentum over one tick (`incremental_torque`), or without
-increments (`newton_euler`). Both share the conversion {tau} = [L][T]{P} (codegen/model/kinematics.py). Every tick forms
-the distal sums from the nodal forces. The paper's own time integration is in codegen/reference/newmark.py.
+Nodal forces F_i and moments Phi_i fill {P}. They are increments of momentum over one tick (`incremental_torque`), or
+computed without increments (`newton_euler`). Both functions share the conversion {tau} = [L][T]{P}
+(codegen/model/kinematics.py). Every tick forms the distal sums from the nodal forces. The paper's time integration is
+in codegen/reference/newmark.py.
 """
 
 from dataclasses import dataclass
@@ -45,7 +46,7 @@ def newton_euler(model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, conv
 
 def nodal_momenta(model: Model, at: Pose, arms: Levers, w: Array, v: Array) -> tuple[Array, Array]:
     """Return p_i = m_i v_i, kg m/s, and h_i = R_i J_i R_i' w_i, kg m^2/s, of the centre-of-gravity nodes, (..., n, 3),
-    global axes. w, v: from `velocities`. No accelerations are needed."""
+    global axes. w, v: results of `velocities`. No accelerations are needed."""
     mass, J = node_masses(model)
     return rotate(mass, v + cross(w, arms.com)), rotate(at.R, rotate(J, rotate_back(at.R, w)))
 
@@ -53,7 +54,7 @@ def nodal_momenta(model: Model, at: Pose, arms: Levers, w: Array, v: Array) -> t
 def incremental_torque(model: Model, q: ArrayLike, qd: ArrayLike, convert: Conversion = matrix_form) -> Array:
     """Return the mean torques (N, n) of N ticks from positions and velocities (N + 1, n) at their boundaries. F_i =
     (p_i(t + dt) - p_i(t)) / dt - m_i g, Phi_i = (h_i(t + dt) - h_i(t)) / dt, and lever arms are the mean of both
-    boundaries. Link axes are taken half-way; this matters for the joint's axis alone."""
+    boundaries. Link axes are taken half-way, which matters only for the joint's axis."""
     q, qd, dt = np.asarray(q, float), np.asarray(qd, float), model.dt
     boundary, middle = pose(model, q), pose(model, (q[1:] + q[:-1]) / 2.0)
     arms = levers(model, boundary)
@@ -68,7 +69,7 @@ def incremental_torque(model: Model, q: ArrayLike, qd: ArrayLike, convert: Conve
 
 def with_joint_loads(model: Model, at: Pose, arms: Levers, q: Array, F: Array, Phi: Array,
                      qd: Array | None = None) -> tuple[Array, Array]:
-    """Return F, Phi (..., n, 3) with the nodal loads of the joints: springs, K u, and friction of passive joints at qd
+    """Return F, Phi (..., n, 3) with the nodal loads of the joints: springs K u, and friction of passive joints at qd
     (..., n). The loads are equal and opposite on link and parent. Open trees need no qd. A sliding joint's force acts
     along one line through the joint, and so has moments about both nodes."""
     springs, friction = joint_springs(model), PassiveFriction.of(model)
@@ -110,13 +111,13 @@ class NodalState:
 
 def accelerations(model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> NodalState:
     """Return the state of the nodes at positions, velocities and accelerations q, qd, qdd (..., n) of the joints. A
-    motion in increments starts from this state. Increments alone never create {P}_0, which the paper leaves out. F_i =
+    motion in increments starts from this state. Increments alone cannot give {P}_0, which the paper leaves out. F_i =
     m_i (a_i - g), Phi_i = R_i (J_i alpha_i + w_i x J_i w_i)."""
     q, qd, qdd = (np.asarray(x, float) for x in (q, qd, qdd))
     at = pose(model, q)
     arms, axes = levers(model, at), joint_axes(model, at)
     w, v = velocities(model, at, arms, qd)
-    a, alpha = np.zeros_like(at.origin), np.zeros_like(at.origin)  # of the body frames, global
+    a, alpha = np.zeros_like(at.origin), np.zeros_like(at.origin)  # velocities of the body frames, global
     for i, body in enumerate(model.bodies):
         own = (..., i, slice(None))
         if body.parent != GROUND:

@@ -1,18 +1,18 @@
-"""Frames and base parameters: the description of a model in which the step costs least.
+"""Frames and base parameters: the description of a model that makes the step cheapest.
 
-Every body gets a frame in the manner of Denavit and Hartenberg, with z along its joint's axis. A turn about the
-parent's z (gamma), a turn about the new x (alpha) and an offset lead from the parent's body frame to a joint's frame.
-The joint turns the body frame about z by theta. Constant angles about z go into theta, so gamma is 0 for one child of
-each body.
+Every body has a frame like Denavit and Hartenberg's, with z along its joint's axis. The joint's frame is the parent's
+body frame after an offset, a turn gamma about the parent's z and a turn alpha about the new x. The joint turns the body
+frame about z by theta. theta includes constant angles about z, so gamma is 0 for one child of each body.
 
-Consecutive joints with parallel axes form a *group*. They share the frame of the group's first joint, which turns with
-none of them. theta then counts from this frame (theta_3 = q_2 + q_3), and vectors need no rotation in between.
+Consecutive joints with parallel axes form a *group*. The joints of a group share the frame of the group's first joint,
+which does not turn with these joints. theta then counts from this frame (theta_3 = q_2 + q_3), and vectors need no
+rotation between the bodies of a group.
 
-A needle along a revolute joint's axis (mass mu, first moment nu along the axis, inertia kappa about the two axes
-across) moves the same whether it is fixed to the body or to its parent. These three amounts can therefore be shifted
-from each body to its parent until three of the body's inertial parameters are zero. On the ground they vanish (Khalil,
-Bennis and Gautier's regrouping, done numerically). A prismatic joint turns nothing, so the whole inertia of its body
-goes to the parent.
+Take a needle along a revolute joint's axis with mass mu, first moment nu along the axis and inertia kappa about the two
+axes across. The needle has the same motion on the body as on the parent. These three amounts can therefore be shifted
+from each body to its parent until three of the body's inertial parameters are zero. On the ground the amounts vanish
+(Khalil, Bennis and Gautier's regrouping, done numerically). A prismatic joint turns nothing, so the whole inertia of
+its body goes to the parent.
 """
 
 from dataclasses import dataclass, replace
@@ -24,8 +24,8 @@ from femtorque.codegen.common import arctan2, norm, product
 from femtorque.codegen.mechanism import Matrix, Vector
 from femtorque.codegen.model import GROUND, PARALLEL, Model, Pose, joint_axes, pose, skew
 
-SAME_ANGLE = 1e-10  # rad; files write pi with ten or twelve digits
-TINY = 1e-12  # relative to a body's own size: below this a coordinate or an inertia is a rounding error
+SAME_ANGLE = 1e-10  # rad; mechanism files write pi with ten or twelve digits
+TINY = 1e-12  # share of a body's size; smaller coordinates and inertias are rounding errors
 
 # An origin is not shifted farther than this many times the longest offset: the common normal of nearly parallel axes
 # is far away, and moments about a far point are differences of large numbers.
@@ -38,26 +38,26 @@ HEAVIEST = 2.0
 
 @dataclass(frozen=True)
 class Choice:
-    """Free choices for one joint; step/search.py takes the cheapest."""
+    """Free choices for one joint, of which step/search.py takes the cheapest."""
 
     origin: str = "parent"  # foot of the common normal with the "parent" or the "child" axis, or as "given"
-    mass: str = "own"  # the shift of mu makes this zero: the body's "own" mass, or its "parent"'s first moment along x
-    # the shift of kappa makes this zero: J_yy ("yy") or J_xx ("xx") of a moment formed of J, or G_zz ("zz") of one
-    # formed of A and second moments of mass G
+    mass: str = "own"  # made zero by the shift of mu: the body's "own" mass, or the "parent"'s first moment along x
+    # the number that the shift of kappa makes zero: J_yy ("yy") or J_xx ("xx") of a moment from J, or G_zz ("zz") of
+    # one from A and second moments of mass G
     kappa: str = "yy"
-    axes: str = "frame"  # axes of the link's part of {P}: its joint's "frame", or those of the "body"
+    axes: str = "frame"  # axes of the link's part of {P}: the joint's "frame" or the "body"
 
 
 @dataclass(frozen=True)
 class ReducedBody:
-    """One body in its own frame (z along the joint). theta = turn + sum of sign * q over the group up to this body."""
+    """A body in its frame (z along the joint). theta = turn + sum of sign * q over the group up to this body."""
 
     joint: int
     parent: int
     children: tuple[int, ...]
     prismatic: bool
-    sign: float  # of the joint's position along z
-    first: int  # index of the first member of the group; the joint itself if it continues none
+    sign: float  # sign of the joint's position along z
+    first: int  # index of the first member of the group, or of the joint if it continues no group
     gamma: tuple[float, float]  # cosine, sine
     alpha: tuple[float, float]
     offset: Vector  # from the parent's origin, in the parent's body frame; m
@@ -65,7 +65,7 @@ class ReducedBody:
     mass: float
     moment: Vector  # mass times centre of gravity, body frame, kg m
     inertia: Matrix  # about the origin, body frame, kg m^2
-    mass_of: frozenset[int] = frozenset()  # bodies whose masses are in `mass` after regrouping
+    mass_of: frozenset[int] = frozenset()  # bodies whose masses belong to `mass` after regrouping
     moment_of: frozenset[int] = frozenset()
     inertia_of: frozenset[int] = frozenset()
 
@@ -77,7 +77,7 @@ class ReducedBody:
 
     @property
     def continues(self) -> bool:
-        """Return whether the body shares the frame of its parent's group."""
+        """Return True if the body shares the frame of its parent's group."""
         return self.first != self.joint
 
 
@@ -86,15 +86,15 @@ class Tree:
     bodies: tuple[ReducedBody, ...]
     choices: tuple[Choice, ...]
     length: float  # unit of length inside the step, m
-    gravity: tuple[Vector, ...]  # its direction in the frame of each joint on the ground (zero elsewhere)
+    gravity: tuple[Vector, ...]  # gravity's direction in the frame of each joint on the ground (zero elsewhere)
 
     def is_upright(self, j: int) -> bool:
-        """Return whether a body turns about the z of its frame alone."""
+        """Return True if a body turns only about the z of its frame."""
         first = self.bodies[self.bodies[j].first]
         return first.parent == GROUND and not first.prismatic
 
     def members(self, j: int) -> tuple[int, ...]:
-        """Return the joints whose positions make theta_j, in tree order."""
+        """Return the joints whose positions form theta_j, in tree order."""
         path = [j]
         while self.bodies[path[-1]].continues:
             path.append(self.bodies[path[-1]].parent)
@@ -103,8 +103,9 @@ class Tree:
 
 @dataclass(frozen=True)
 class Scales:
-    """Factors of a body's base parameters in a step: mass, moment, inertia, offset, and weight, for a body on the
-    ground."""
+    """Factors of a body's base parameters in a step: mass, moment, inertia, offset, and, for a body on the ground,
+    weight.
+    """
 
     mass: float
     moment: float
@@ -121,7 +122,7 @@ def arrange(model: Model, choices: tuple[Choice, ...] | None = None, length: flo
     z = joint_axes(model, placed)
     size = max([1e-3, *(float(norm(b.p0)) for b in model.bodies)])
 
-    # signs and groups: an axis against its parent's is turned round
+    # signs and groups: an axis opposite to the parent's axis is reversed
     sign, first = np.ones(n), list(range(n))
     for j, b in enumerate(model.bodies):
         p = b.parent
@@ -191,7 +192,7 @@ def _origins(model: Model, placed: Pose, z: NDArray[np.float64], first: list[int
         if b.prismatic:
             continue
         parent_foot, child_foot = feet[j]
-        if first[j] != j:  # a group lies in one plane: no offset along z between its members
+        if first[j] != j:  # a group lies in one plane, so its members have no offset along z
             origin[j] = origin[j] + z[j] * product(z[j], origin[b.parent] - origin[j])
             continue
         group = [i for i in range(n) if first[i] == j]
@@ -206,13 +207,13 @@ def _origins(model: Model, placed: Pose, z: NDArray[np.float64], first: list[int
 
 
 def _primary(model: Model, j: int, first: list[int]) -> int | None:
-    """Return the child towards which a body's x axis points: one of the same group if there is one, else the first."""
+    """Return the child towards which a body's x axis points: a child in the same group, or else the first child."""
     children = model.bodies[j].children
     return next((c for c in children if first[c] != c), children[0] if children else None)
 
 
 def _foot(o: Vector, z: Vector, other_o: Vector, other_z: Vector) -> Vector | None:
-    """Return the point of axis (o, z) nearest the other axis; None if they are parallel."""
+    """Return the point of axis (o, z) that is nearest to the other axis, or None for parallel axes."""
     normal = _normal(z, other_z)
     sine2 = float(product(normal, normal))
     if sine2 < PARALLEL**2:
@@ -259,29 +260,34 @@ def _cross(a: Vector, b: Vector) -> Vector:
 
 
 def _normal(a: Vector, b: Vector) -> Vector:
-    """Return a x b of unit vectors, perpendicular to both to rounding even if they are nearly parallel."""
+    """Return a x b of unit vectors.
+
+    The result is perpendicular to both up to rounding, even for nearly parallel vectors.
+    """
     return _cross(a - b if product(a, b) > 0.0 else a + b, b)
 
 
 def _towards(v: Vector, other: Vector) -> Vector:
-    """Return v or -v, the one nearer to the other vector."""
+    """Return v or -v, whichever is nearer to the other vector."""
     return v if product(v, other) >= 0.0 else -v
 
 
 def _across(z: Vector, towards: Vector, others: Matrix, tiny: float) -> Vector:
-    """Return the unit vector across z nearest `towards`, or nearest one of the others if that lies along z."""
+    """Return the unit vector across z that is nearest to `towards`, or nearest to another vector if `towards` lies
+    along z.
+    """
     for candidate in (towards, *others):
         across = candidate - z * product(z, candidate)
         length = float(norm(across))
         if length > max(tiny, 1e-9 * float(norm(candidate))):
             across = across / length
-            across = across - z * product(z, across)  # once more: the remainder may have been short
+            across = across - z * product(z, across)  # a second time, since the remainder may have been short
             return across / norm(across)
     raise AssertionError("three axes cannot all lie along z")
 
 
 def _angle(a: Vector, b: Vector, z: Vector) -> float:
-    """Return the angle from a to b about z, rad; quarter turns are exact if they are so to rounding."""
+    """Return the angle from a to b about z, rad. Quarter turns up to rounding become exact."""
     angle = float(arctan2(product(_cross(a, b), z), product(a, b)))
     quarters = round(angle / (0.5 * np.pi))
     return 0.5 * np.pi * quarters if abs(angle - 0.5 * np.pi * quarters) < SAME_ANGLE else angle
@@ -292,14 +298,14 @@ def _tidy(v: Vector, size: float) -> Vector:
 
 
 def _direction(v: Vector) -> Vector:
-    """Return the unit vector; zero stays zero."""
+    """Return the unit vector, or zero for zero."""
     length = float(norm(v))
     v = _tidy(v / length, 1.0) if length else v
     return np.where(np.abs(np.abs(v) - 1.0) < TINY, np.sign(v), v)
 
 
 def _tidy_turn(pair: tuple[float, float]) -> tuple[float, float]:
-    """Return cosine and sine, exact where they are 0 or 1 to rounding."""
+    """Return cosine and sine. Values that are 0 or 1 up to rounding become exact."""
     c, s = (0.0 if abs(x) < PARALLEL else float(np.sign(x)) if abs(abs(x) - 1.0) < TINY else float(x) for x in pair)
     return c, s
 

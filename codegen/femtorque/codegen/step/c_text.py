@@ -1,4 +1,4 @@
-"""The C of a graph of expressions: one statement per named value, block by block, live values only.
+"""The C of a graph of expressions: one statement per named live value, block by block.
 
 Only this module knows how C writes a node: names of arrays and frames, units of positions, signs, literals.
 """
@@ -12,9 +12,9 @@ from femtorque.codegen.step.graph import (
 
 NEVER = 1_000_000
 WIDTH = 76  # columns, without the indentation of a function
-DIGITS = 14  # digits of a constant; further digits depend on the computer's linear algebra
-LITERAL = re.compile(r"\bFT_C\((-?[0-9.]+(?:e[-+]?[0-9]+)?)\)")  # a constant as it stands in C
-SHORT, AGREEING = 9, 12  # a number with SHORT digits is taken if it agrees to AGREEING digits
+DIGITS = 14  # digits of a constant, since further digits depend on the computer's linear algebra
+LITERAL = re.compile(r"\bFT_C\((-?[0-9.]+(?:e[-+]?[0-9]+)?)\)")  # a constant in the C
+SHORT, AGREEING = 9, 12  # a number with SHORT digits replaces a constant with which it agrees to AGREEING digits
 
 METRE, TURN = "FT_METRE_UNIT", "FT_TURN_UNIT"
 
@@ -25,15 +25,16 @@ class Block:
 
     comment: str
     lines: list[str]
-    kept: list[str] = field(default_factory=list)  # values that much later blocks load from memory
-    provenance: list[str] = field(default_factory=list)  # comment on the parameters in its numbers
+    kept: list[str] = field(default_factory=list)  # values that later blocks load from memory
+    provenance: list[str] = field(default_factory=list)  # comment on the parameters in the block's numbers
 
 
 @dataclass(frozen=True)
 class Names:
-    """Names of a graph's places in C. structs: structs of the arrays that are members; results: struct of all results;
-    units: of positions, one per joint; whole: array of the positions as whole numbers; frames: numbers of turning
-    frames in the state."""
+    """Names of a graph's places in C. structs: structs of the arrays that are members. results: struct of all results.
+    units: units of positions, one per joint. whole: array of the positions as whole numbers. frames: numbers of turning
+    frames in the state.
+    """
 
     structs: Mapping[str, str] = field(default_factory=dict)
     results: str = ""
@@ -60,9 +61,11 @@ def unit_of(prismatic: bool) -> str:
 
 
 class Printer:
-    """Printer of a graph. blocks: its live statements in order. A value that another block computed `far` or more
-    blocks earlier is stored there in a member of `kept` and loaded again. In so long a function a compiler alone would
-    copy values from register to register instead."""
+    """Printer of a graph. blocks: live statements in order.
+
+    If a block needs a value that is `far` or more blocks old, the old block stores the value in a member of `kept`, and
+    the later block loads it. In such a long function a compiler would otherwise copy values from register to register.
+    """
 
     def __init__(self, graph: Graph, names: Names | None = None, far: int = NEVER,
                  provenance: Sequence[list[str]] = ()) -> None:
@@ -73,9 +76,9 @@ class Printer:
         self.wanted = {e.call for i in self.seen if isinstance(e := graph.nodes[i], Result)}
         self.shared = self._shared()
         self.printed: set[Statement] = set()
-        self.called: dict[int, str] = {}  # names that differ from the graph's, by index
+        self.called: dict[int, str] = {}  # names that differ from the names in the graph, by index
         self.home: dict[int, int] = {}  # block in which a value was computed or loaded last
-        self.loads: dict[int, int] = {}  # how often a value was loaded again
+        self.loads: dict[int, int] = {}  # number of times that a value was loaded again
         self.blocks: list[Block] = []
         for number, title in enumerate(graph.blocks):
             lines = [line for s in graph.statements if s in self.live and s.block == number for line in self._lines(s)]
@@ -122,7 +125,7 @@ class Printer:
         return f"{a}u" if isinstance(a, int) else self.text(a)
 
     def _defined(self, e: Expr) -> list[str]:
-        """Return the lines that an operand needs before it has a name."""
+        """Return the lines that must come before an operand has a name."""
         if e.index in self.defining:
             return self._lines(self.defining[e.index]) or self._again(e)
         if isinstance(e, Result):
@@ -173,12 +176,12 @@ class Printer:
         return self._all_negative(e) if minus and kind == "sum" else _with_sign(minus, text, kind)
 
     def _all_negative(self, e: Expr) -> str:
-        """Return minus a sum, a product first, whose sign costs nothing."""
+        """Return minus a sum, beginning with a product, since the sign of a product costs nothing."""
         (_, a, kind_a), (_, b, kind_b) = sorted(map(self._signed, e.args), key=lambda part: part[2] != "product")
         return f"-{f'({a})' if kind_a == 'sum' else a} - {f'({b})' if kind_b == 'sum' else b}"
 
     def _name(self, e: Expr) -> str:
-        """Return the name of a value in the C, or "" for a value that is written out."""
+        """Return the name of a value in the C, or "" for a value without a statement."""
         if e.index in self.called:
             return self.called[e.index]
         if isinstance(e, Result):
@@ -188,7 +191,9 @@ class Printer:
         return self.names.of(e.place) if isinstance(e, Input) else e.name
 
     def _signed(self, e: Expr) -> tuple[bool, str, str]:
-        """Return whether minus the value is written, and text and kind of an expression: sum, product or atom."""
+        """Return the text of an expression or of its negative: True for the negative, the text, and its kind (sum,
+        product or atom).
+        """
         if name := self._name(e):
             return e.negated, name, "atom"
         if isinstance(e, Const):
@@ -196,7 +201,7 @@ class Printer:
         return self._formula(e)
 
     def _formula(self, e: Expr, negate: bool = False) -> tuple[bool, str, str]:
-        """Return sign, text and kind of an operation, or of minus it, without its name."""
+        """Return sign, text and kind of an operation without a name."""
         assert isinstance(e, Op)
         if e.op == "neg":
             minus, text, kind = self._signed(e.args[0])
@@ -225,8 +230,10 @@ def _atom(text: str, kind: str) -> str:
 
 
 def literal(value: float) -> str:
-    """Return a literal of the chosen precision with 14 digits. A shorter number that differs by rounding only is taken
-    instead."""
+    """Return a literal of the chosen precision with 14 digits.
+
+    A shorter number that differs only by rounding replaces it.
+    """
     size = abs(float(value))
     short = float(f"{size:.{SHORT}g}")
     shown = repr(short if short == float(f"{size:.{AGREEING}g}") else float(f"{size:.{DIGITS}g}"))

@@ -1,12 +1,13 @@
 """The step of trees with flexible links, as a graph: the recursions of reference/discrete_flexible.py in body frames.
 
 Every piece of the tree has a frame with z along its joint's axis, turned with the joint. A flexible link's root has the
-link's axes; its tip has these axes turned by the slopes. Units are those of nodal.py: time is in half ticks, so
-velocities are u - du and accelerations du; inertias are multiplied by 4 / dt^2, and forces come out in N m (N). Modal
+link's axes. The tip has these axes turned by the slopes. Units are the same as in nodal.py: time is in half ticks, so
+velocities are u - du and accelerations du. Inertias are multiplied by 4 / dt^2, and forces are in N m (N). Modal
 coordinates are multiplied by 2 / dt, which makes their inertia 1.
 
-The inner part of a flexible link is C of ft_flexible.c (emit/flexible.py), called five times per tick: the tip's
-motion; the link's shortening; the tip's motion without a load; its correction; the load on the hub.
+The C of ft_flexible.c (emit/flexible.py) computes the inner part of a flexible link. The step calls this C five times
+per tick, for the tip's motion, the link's shortening, the tip's motion without a load, the correction of this motion,
+and the load on the hub.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ COUPLING = Function("ft_modal_coupling", "ft_coupling", ("spin", "product", "zdy
 ROLL = Function("ft_modal_roll", "ft_roll", ("shape", "x_shape", "square", "at", "slope"))
 CORRECT = Function("ft_modal_correct", "void", acts=True)
 
-TINY = 1e-12  # rotations: below this an entry is a rounding error
+TINY = 1e-12  # smaller entries of rotations are rounding errors
 
 INTRO = """
 Newton-Euler at the sample s_k. The half increments u on both sides give
@@ -95,9 +96,10 @@ are in N m (N).
 
 @dataclass(frozen=True)
 class Load:
-    """Load of everything on a piece, about its origin, in its body frame. force: of the predicted motion. given: added
-    because springs beyond deflect under it. straight: force with straight links. led: force of links that keep their
-    length."""
+    """Load of everything on a piece, about its origin, in its body frame. force: force of the predicted motion. given:
+    force that is added because springs beyond deflect under `force`. straight: force with straight links. led: force
+    due to the constant length of links.
+    """
 
     force: SpatialForce
     inertia: ArticulatedInertia
@@ -113,7 +115,7 @@ class Load:
 
     @property
     def final(self) -> SpatialForce:
-        """Return the force with the springs deflected."""
+        """Return the force with deflected springs."""
         return self.force + self.given
 
     def __add__(self, other: Load) -> Load:
@@ -125,11 +127,11 @@ class Load:
                     rotation(self.straight), self.led.map(rotation))
 
     def turned(self, E: np.ndarray) -> Load:
-        """Return the load in axes whose components here are E."""
+        """Return the load in axes with the components E."""
         return self.map(lambda v: times(E, v), lambda A: A.map(lambda v: times(E, v)).symmetric())
 
     def shift(self, d: Vec3) -> Load:
-        """Return the load about a point from which the old origin is d away."""
+        """Return the load about a new point. d: vector from the new point to the old origin."""
         return Load(self.force.shift(d), self.inertia.shift(d), self.given.shift(d), self.straight, self.led.shift(d))
 
     def bind(self, name: str) -> Load:
@@ -139,7 +141,7 @@ class Load:
                     self.straight.bind(f"p{name}"), self.led.bind(f"lf{name}", f"ln{name}"))
 
     def about_parent(self, d: Vec3, name: str) -> Load:
-        """Return this load about the parent's origin, from which the old origin is d away."""
+        """Return this load about the parent's origin. d: vector from there to the old origin."""
         force, C = self.force.bind(f"f{name}_t", f"n{name}_o"), self.inertia.C.bind(f"C{name}_o")
         moved = replace(self, force=force, inertia=replace(self.inertia, C=C)).shift(d)
         force = SpatialForce(moved.force.f, moved.force.n.bind(f"n{name}_t"))
@@ -154,7 +156,7 @@ class FlexibleStep:
         self.tree: FlexibleTree = flexible_tree(model.mechanism)
         self.graph = Graph()
         self.unit = 4.0 / square(model.dt)
-        self.number = {j: k for k, j in enumerate(self.tree.driven)}  # of joints in q, u and tau
+        self.number = {j: k for k, j in enumerate(self.tree.driven)}  # number of joints in q, u and tau
         pieces = self.tree.pieces
         self.axes = [np.eye(3) if piece.link else frame_to_axis(piece.axis) for piece in pieces]
         self.springs = [i for i, piece in enumerate(pieces) if piece.joint in self.tree.springs]
@@ -178,7 +180,7 @@ class FlexibleStep:
         return Vec3.zero(self.graph)
 
     def solved(self, name: str, S: Sequence[Expr], b: Sequence[Expr]) -> tuple[Expr, ...]:
-        """Return x of S x = b; S: lower triangle of a symmetric matrix, row by row."""
+        """Return x of S x = b. S: lower triangle of a symmetric matrix, row by row."""
         return self.graph.call(RESPONSE[len(b)], name, FLEXIBLE, *S, *b)
 
     def settle(self, i: int) -> None:
@@ -195,12 +197,12 @@ class FlexibleStep:
     # ---- what is to be emitted
     @property
     def rolls(self) -> bool:
-        """Return whether a flexible link turns about its own axis."""
+        """Return True if a flexible link turns about its own axis."""
         return any(isinstance(node, FlexibleLink) and node.rolls for node in self.nodes)
 
     @property
     def nested(self) -> bool:
-        """Return whether a flexible link hangs on a part that bends."""
+        """Return True if a flexible link hangs on a bending part."""
         return any(isinstance(s, Call) and s.function is CORRECT for s in self.graph.statements)
 
     @property
@@ -209,7 +211,7 @@ class FlexibleStep:
 
     @property
     def turning(self) -> list[int]:
-        """Return the pieces of driven joints whose turning frames something depends on."""
+        """Return the pieces of driven joints whose turning frames the step needs."""
         _, live = self.graph.live()
         pairs = {node.i: node.pair[0] for node in self.nodes
                  if isinstance(node, RigidBody) and node.i not in self.springs and not node.piece.prismatic}
@@ -217,11 +219,11 @@ class FlexibleStep:
 
 
 class Node(ABC):
-    """A piece of the tree: from its parent outwards, and from its load inwards."""
+    """A piece of the tree, with an outward pass from its parent and an inward pass from its load."""
 
     motion: FrameMotion  # as predicted
     calm: FrameMotion  # motion with straight links and constant spring velocities
-    sent: Load  # load of this piece and all beyond, on its parent
+    sent: Load  # load of this piece and all pieces beyond on the parent
 
     def __init__(self, step: FlexibleStep, i: int, name: str) -> None:
         self.step, self.graph, self.i, self.piece, self.name = step, step.graph, i, step.tree.pieces[i], name
@@ -239,15 +241,17 @@ class Node(ABC):
 
     @abstractmethod
     def branch(self, beyond: bool) -> None:
-        """Walk out to the tips and back. beyond: a part that bends or deflects carries the piece."""
+        """Walk out to the tips and back. beyond: true if a part that bends or deflects carries the piece."""
 
     @abstractmethod
     def correct(self, de: Vec3, da: Vec3) -> None:
-        """Correct this piece and all beyond by a change de, da of the parent's accelerations."""
+        """Correct this piece and all pieces beyond by a change de, da of the parent's accelerations."""
 
     @abstractmethod
     def lead(self, da: Vec3, by: str) -> None:
-        """Add to the forces of driven joints from here on: an acceleration da of the parent, by link `by`."""
+        """Add the effect of an acceleration da of the parent, due to link `by`, to the forces of all driven joints from
+        here on.
+        """
 
     def carried(self, calm: bool = False) -> FrameMotion:
         """Return the motion at the origin of the piece, in its frame at position zero."""
@@ -267,7 +271,7 @@ class Node(ABC):
         return total.bind(self.name)
 
     def _own(self, beyond: bool) -> Load:
-        """Return the load of the piece alone."""
+        """Return the load of only this piece."""
         piece, Q, unit, motion = self.piece, self.step.axes[self.i], self.step.unit, self.motion
         com = _small(product(Q.T, piece.com))
         J = _small(product(Q.T, piece.inertia, Q) - product(piece.mass * skew(com), skew(com)))
@@ -282,8 +286,8 @@ class RigidBody(Node):
     """Body moved by a driven joint."""
 
     pair: Pair
-    force: Expr  # torque of the joint, not stored yet
-    about: Load  # load of this piece and all beyond, about its own origin
+    force: Expr  # torque of the joint before it is stored
+    about: Load  # load of this piece and all pieces beyond, about the piece's origin
 
     def __init__(self, step: FlexibleStep, i: int) -> None:
         super().__init__(step, i, str(step.tree.pieces[i].mover + 1))
@@ -307,7 +311,7 @@ class RigidBody(Node):
         return self.graph.bind(self.graph.input("q", self._j) - (u + u), f"q{self.name}")
 
     def slide(self) -> Vec3:
-        """Return the position of a sliding piece along its z, m."""
+        """Return the position of a slide along z, m."""
         zero = self.graph.const(0.0)
         return Vec3(zero, zero, self._position())
 
@@ -332,7 +336,7 @@ class RigidBody(Node):
         self.calm = self._moved(self.carried(calm=True), velocity, quiet, f"{self.name}_s")
 
     def _velocities(self) -> tuple[Expr, Expr, Expr]:
-        """Return velocity and acceleration of the joint, and its acceleration if nothing bent or deflected."""
+        """Return velocity and acceleration of the joint, and the acceleration without bending and deflection."""
         change = self.graph.input("du", self._j)
         return self.graph.bind(self.graph.input("u", self._j) - change, f"qd{self.name}"), change, change
 
@@ -341,7 +345,7 @@ class RigidBody(Node):
         return c, s
 
     def _moved(self, at: FrameMotion, velocity: Expr, change: Expr, name: str) -> FrameMotion:
-        """Return the motion of the body frame, from the motion at position zero."""
+        """Return the motion of the body frame from the motion at position zero."""
         if self.piece.prismatic:
             w, e, a = at.w, at.e, at.at(self.slide())
             coriolis = velocity + velocity
@@ -368,11 +372,11 @@ class RigidBody(Node):
         return self.gathered(beyond)
 
     def _along(self, force: SpatialForce) -> Expr:
-        """Return the component of a force and moment that the joint bears."""
+        """Return the component of a force and moment along the joint."""
         return force.f.z if self.piece.prismatic else force.n.z
 
     def _held(self, force: Expr, total: Load) -> Expr:
-        """Return the torque with the parts of links that keep their length and of a spring at the drive."""
+        """Return the torque, with the parts due to the constant length of links and due to a spring at the drive."""
         force = force + self._along(total.led)
         if not self.stiffness:
             return force
@@ -402,7 +406,7 @@ class RigidBody(Node):
         self._corrected(self.turned(de), self.turned(da))
 
     def _corrected(self, de: Vec3, da: Vec3) -> None:
-        """Return changes de, da of the body frame; the joint's own acceleration is unchanged."""
+        """Return changes de, da of the body frame. The joint's own acceleration does not change."""
         de, da = de.bind(f"de{self.name}"), da.bind(f"da{self.name}")
         more = self._along(self.about.inertia.answer(de, da))
         self.force = self.graph.bind(self.force + more, f"F{self.name}_d")
@@ -422,7 +426,7 @@ class RigidBody(Node):
 
 
 class SpringJoint(RigidBody):
-    """Body on a joint that only a spring holds: the joint deflects under its load and its parent's motion."""
+    """A body on a joint that only a spring holds. The joint deflects under its load and its parent's motion."""
 
     def __init__(self, step: FlexibleStep, i: int) -> None:
         super().__init__(step, i)
@@ -478,7 +482,7 @@ class SpringJoint(RigidBody):
         return replace(total, given=given, inertia=total.inertia.reduce(response, self.of_one))
 
     def _corrected(self, de: Vec3, da: Vec3) -> None:
-        """Move the spring on, and correct the pieces beyond it."""
+        """Move the spring, and correct the pieces beyond."""
         graph, name = self.graph, self.name
         pushed = graph.bind(self.of_one.f @ da + self.of_one.n @ de, f"push{name}")
         d = graph.bind(self.moved - self.compliance * pushed, f"d{name}")
@@ -492,11 +496,11 @@ class SpringJoint(RigidBody):
             child.correct(de, da)
 
     def _led(self, da: Vec3, by: str) -> None:
-        """Do nothing: a spring takes no torque of a drive."""
+        """Do nothing, because a spring has no drive."""
 
 
 class Bend(NamedTuple):
-    """Bending of a tip in one plane: deflection and slope, their velocities and predicted accelerations."""
+    """Bending of a tip in one plane: deflection and slope, with velocities and predicted accelerations."""
 
     at: Expr
     slope: Expr
@@ -507,7 +511,7 @@ class Bend(NamedTuple):
 
 
 class Plane(NamedTuple):
-    """Plane of bending: number of its first mode, number of modes."""
+    """A plane of bending: number of the first mode, and number of modes."""
 
     first: int
     modes: int
@@ -539,7 +543,7 @@ class Vec4(NamedTuple):
 
 
 class Twist(NamedTuple):
-    """Turn about the tip's own x: its cosine and sine, and its derivatives by deflection and slope in y, then in z."""
+    """The turn about the tip's own x: cosine and sine, and derivatives by deflection and slope in y, then in z."""
 
     pair: Pair
     by: Vec4
@@ -547,8 +551,9 @@ class Twist(NamedTuple):
 
 @dataclass(frozen=True)
 class Roll:
-    """Turn of a tip's coordinates about its own x, root frame. answer: of the load to an angular acceleration of 1
-    about x; moments: about x, of the coordinates without this turn."""
+    """The turn of a tip about its own x due to its coordinates, in the root frame. answer: response of the load to an
+    angular acceleration of 1 about x. moments: moments about x of the coordinates without this turn.
+    """
 
     axis: Vec3
     by: list[Expr]
@@ -570,15 +575,16 @@ class Roll:
         return self.by[r] * self.moments[c] + self.by[c] * self.moments[r]
 
     def with_it(self, answers: list[SpatialForce]) -> list[SpatialForce]:
-        """Return the answers to the coordinates, this turn included."""
+        """Return the load's responses to the coordinates, with this turn."""
         return [a + self.answer.map(lambda v, k=k: k * v) for a, k in zip(answers, self.by, strict=True)]  # type: ignore[misc]
 
 
 @dataclass(frozen=True)
 class Tip:
-    """Effect of a tip's coordinates, deflections and slopes in turn, on the tip's load. axes: of the coordinates; roll:
-    their twist of the tip; d: corrections of their accelerations so far; S: lower triangle of G^-1 + H; H; forces: R,
-    at the root, for an acceleration of 1 of each coordinate."""
+    """Effect of a tip's coordinates, alternately deflections and slopes, on the tip's load. axes: axes of the
+    coordinates. roll: twist of the tip due to the coordinates. d: corrections of their accelerations so far. S: lower
+    triangle of G^-1 + H. H: inertia of the load. forces: R, at the root, for an acceleration of 1 of each coordinate.
+    """
 
     axes: list[Vec3]
     roll: Roll | None
@@ -592,7 +598,9 @@ class Tip:
         return _sum(self.H[max(r, c), min(r, c)] * d[c] for c in range(len(d)))
 
     def change(self, d: Sequence[Expr]) -> tuple[Vec3, Vec3]:
-        """Return angular acceleration and acceleration of the tip, root frame, from those of its coordinates."""
+        """Return angular acceleration and acceleration of the tip, in the root frame, from the accelerations of its
+        coordinates.
+        """
         de = da = Vec3.zero(d[0].graph)
         for r, axis in enumerate(self.axes):
             de, da = (de + d[r] * axis, da) if r % 2 else (de, da + d[r] * axis)
@@ -602,15 +610,15 @@ class Tip:
 
 
 class FlexibleLink(Node):
-    """The piece at a flexible link's tip, and the link: from its root on the hub to the tip and back."""
+    """The piece at a flexible link's tip, with the link from its root on the hub to the tip."""
 
-    tip: Tip | None = None  # only if the link hangs on a part that bends
-    turns: tuple[Pair, Pair] | None = None  # turn of the tip by its slopes
+    tip: Tip | None = None  # only if the link hangs on a bending part
+    turns: tuple[Pair, Pair] | None = None  # rotation of the tip by the slopes
     twist: Twist | None = None
     carried_kg = 0.0  # by the tip
     moment: Vec3  # first moment of the tip's load, in the tip's frame
     straight: Vec3  # force of the tip on its load if all links were straight
-    response: list[list[Expr]]  # response of the tip of a link that hangs on a bending part to its root, phi A^-1 c
+    response: list[list[Expr]]  # response of the tip to its root for a link on a bending part, phi A^-1 c
 
     def __init__(self, step: FlexibleStep, i: int) -> None:
         k = step.tree.beams.index(i)
@@ -625,7 +633,7 @@ class FlexibleLink(Node):
         return not self.root.w.x.is_zero
 
     def _other(self, plane: str) -> int:
-        """Return the first mode of the other plane, or of this plane if there is no other."""
+        """Return the first mode of the other plane, or of this plane if it is the only plane."""
         return self.planes.get("z" if plane == "y" else "y", self.planes[plane]).first
 
     # ---- outwards
@@ -722,13 +730,13 @@ class FlexibleLink(Node):
                 Vec3(e.x + change, e.y + w.z * velocity, e.z - w.y * velocity).bind(f"e{name}_x"))
 
     def _axis(self) -> Vec3:
-        """Return the tip's x, root frame."""
+        """Return the tip's x in the root frame."""
         assert self.turns is not None
         (cy, sy), (cz, sz) = self.turns
         return Vec3(self.graph.bind(cy * cz, f"x{self.name}_x"), self.graph.bind(sy * cz, f"x{self.name}_y"), sz)
 
     def _slope_axis(self) -> Vec3:
-        """Return the axis of a slope in z: -y of the frame turned by the slope in y; root frame."""
+        """Return the axis of a slope in z, in the root frame. It is -y of the frame turned by the slope in y."""
         assert self.turns is not None
         c, s = self.turns[0]
         return Vec3(s, -c, self.graph.const(0.0))
@@ -759,7 +767,7 @@ class FlexibleLink(Node):
 
     # ---- the length that a bent link keeps
     def _drawn(self) -> Drawn:
-        """Form the shortening of the link; the effect of tension on its modes stays in the modes."""
+        """Form the shortening of the link. The modes keep the effect of tension on them."""
         graph, n = self.graph, self.n
         graph.block(f'Flexible link "{self.link.name}": tension')
         sums = [graph.const(0.0)] * 8
@@ -771,8 +779,10 @@ class FlexibleLink(Node):
         return Drawn((u[0], u[1], u[2]), (u[3], u[4], u[5]), (u[6], u[7]))
 
     def _led(self, drawn: Drawn, tip: Load | None) -> SpatialForce:
-        """Form the force at the link's root for driven joints because the link keeps its length. The forces of the
-        driven joints that it carries are increased too."""
+        """Form the force at the link's root that the link's constant length adds for driven joints.
+
+        The forces of the driven joints that the link carries are increased too.
+        """
         n, zero, calm = self.n, self.graph.const(0.0), self.calm_root
         x = Vec3(self.graph.const(1.0), zero, zero)
         by, velocity = drawn.second
@@ -806,7 +816,7 @@ class FlexibleLink(Node):
 
     # ---- the march
     def _free(self, plane: str) -> tuple[Expr, ...]:
-        """Return the accelerations of the tip in one plane without a load."""
+        """Return the accelerations of a tip without a load in one plane."""
         graph, modes, w, e, a = self.graph, self.planes[plane], self.root.w, self.root.e, self.root.a
         if plane == "y":
             pull, pull_x, fling = a.y, e.z + w.x * w.y, w.z * w.z + w.x * w.x
@@ -825,8 +835,9 @@ class FlexibleLink(Node):
 
     def _marched(self, free: dict[str, tuple[Expr, ...]], s: Load,
                  beyond: bool) -> tuple[dict[str, tuple[Expr, ...]], Load]:
-        """Return forces on the tip's coordinates and the corrected load: tip and load move together. beyond: the link
-        hangs on a part that bends; the pieces beyond are then corrected together with that part."""
+        """Return forces on the tip's coordinates and the corrected load, with tip and load moving together. beyond:
+        true if the link hangs on a bending part. The pieces beyond are then corrected together with this part.
+        """
         graph, n, name, none, one = self.graph, self.n, self.name, self.step.zero(), self.graph.const(1.0)
         zero, places = graph.const(0.0), range(len(self.coordinates))
         y, z = Vec3(zero, one, zero), Vec3(zero, zero, one)
@@ -889,7 +900,10 @@ class FlexibleLink(Node):
         return Vec4(y, none, z, none)
 
     def _beside(self) -> Vec4:
-        """Return the first moment of the load along the axis, per deflection or slope; zero if a part beyond bends."""
+        """Return the first moment of the load along the axis, per deflection or slope.
+
+        The moment is zero if a part beyond bends.
+        """
         none = self.graph.const(0.0)
         stiff = self.step.tree.stiff_beyond(self.i)
         return Vec4(none, -self.moment.y if stiff else none, none, -self.moment.z if stiff else none)
@@ -899,7 +913,9 @@ class FlexibleLink(Node):
         return Vec4(*(a + b for a, b in zip(self._round(), self._off_the_end(), strict=True)))
 
     def _round(self) -> Vec4:
-        """Return forces of a deflection that goes round the link's axis, and of one under a transverse acceleration."""
+        """Return forces of a deflection that moves around the link's axis, and of a deflection under a transverse
+        acceleration.
+        """
         graph, n, unit, none, (y, z) = self.graph, self.n, self.step.unit, self.graph.const(0.0), self._bends()
         w, e, a = self.calm_root.w, self.calm_root.e, self.calm_root.a
         linear, square, shorter = (unit * part for part in self.link.curved(self.carried_kg))
@@ -917,7 +933,10 @@ class FlexibleLink(Node):
         return Vec4(-of_y, none, of_z, none)
 
     def _off_the_end(self) -> Vec4:
-        """Return forces of a load beside the tip's axis or beyond its end, which moves along the link twice."""
+        """Return forces of a load beside the tip's axis or beyond its end.
+
+        Two motions move this load along the link.
+        """
         graph, n, bends, whirl = self.graph, self.n, self._bends(), self.whirl
         by, by_velocity, beside = self._drawn_by("at"), self._drawn_by("velocity"), self._beside()
         at, velocity, d = (Vec4(*(getattr(bend, name) for bend in bends for name in names))
@@ -985,8 +1004,10 @@ class FlexibleLink(Node):
                        I=Mat3.of(lambda r, c: full[3 + r][3 + c]).symmetric())
 
     def _root_response(self) -> tuple[list[list[Expr]], list[list[Expr]]]:
-        """Return c'A^-1 c (6, 6) and phi A^-1 c (T, 6) of the root's accelerations (a, e). If the link is bent one way,
-        e about its own axis moves the modes of the other way."""
+        """Return c'A^-1 c (6, 6) and phi A^-1 c (T, 6) of the root's accelerations (a, e).
+
+        If the link is bent in one plane, e about its own axis moves the modes of the other plane.
+        """
         graph, link, unit, zero = self.graph, self.link, self.step.unit, self.graph.const(0.0)
         A = [[zero] * 6 for _ in range(6)]
         B: list[list[Expr]] = []
@@ -1032,7 +1053,7 @@ class FlexibleLink(Node):
 
     # ---- corrections
     def correct(self, de: Vec3, da: Vec3) -> None:
-        """Move the link on with changed accelerations of its hub, and correct the pieces beyond."""
+        """Move the link with the changed accelerations of its hub, and correct the pieces beyond."""
         graph, n, zero, places = self.graph, self.n, self.graph.const(0.0), range(len(self.coordinates))
         da = times(self.E.T, da + de.cross(self.step.vec(self.d))).bind(f"da{n}_r")
         de = times(self.E.T, de).bind(f"de{n}_r")
@@ -1067,11 +1088,11 @@ def _sum(terms: Iterable[Expr]) -> Expr:
 
 
 def _tidy(A: np.ndarray) -> np.ndarray:
-    """Return exact zeros and ones for entries that are so to rounding."""
+    """Return entries that are 0 or 1 up to rounding as exact numbers."""
     A = np.where(np.abs(A) < TINY, 0.0, A)
     return np.where(np.abs(np.abs(A) - 1.0) < TINY, np.sign(A), A)
 
 
 def _small(A: np.ndarray) -> np.ndarray:
-    """Return A without entries that are rounding errors of the others."""
+    """Return A without entries that are rounding errors of other entries."""
     return np.where(np.abs(A) < TINY * max(float(np.abs(A).max()), 1e-30), 0.0, A)

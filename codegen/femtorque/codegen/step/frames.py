@@ -1,7 +1,7 @@
 """Common parts of the steps of trees: turning frames, vectors of expressions in them, positions of slides.
 
-base_parameters.py gives the frames and inertial parameters. Joints with parallel axes share one frame, which turns with
-none of them. A body's own frame is the shared frame turned about z by the body's pair of cosine and sine.
+base_parameters.py gives the frames and inertial parameters. Joints with parallel axes share one frame, which does not
+turn with these joints. A body's own frame is the shared frame turned about z by the body's pair of cosine and sine.
 """
 
 from abc import ABC, abstractmethod
@@ -15,14 +15,15 @@ from femtorque.codegen.step.spatial_algebra import Pair, Vec3
 
 Members = Sequence[tuple[int, int]]  # (joint, sign)
 
-EXACT_BELOW_HZ = 400  # with longer ticks the leapfrog's error would show: half the square of half a tick's turn
-DIGITS = 14  # digits of constants, which are sums of products of the file's numbers
+EXACT_BELOW_HZ = 400  # rate below which the leapfrog's error would be visible: half of the square of half a tick's turn
+DIGITS = 14  # digits of constants that are sums of products of the file's numbers
 
 
 class FrameStep(ABC):
-    """The graph of one step of a tree, with its turning pairs. turn: the C function that turns a pair by an angle and
+    """The graph of one step of a tree, with turning pairs. turn: the C function that turns a pair by an angle and
     returns the pair before the turn. increment: the input with half of a joint's displacement in the tick. With closed
-    loops it contains corrections of positions, which u does not."""
+    loops this displacement contains corrections of positions, unlike u.
+    """
 
     turn = Function("ft_turn_on", "ft_pair", ("c", "s"), cost=11)
     carry = Function("ft_carry", "void", cost=4)
@@ -38,7 +39,9 @@ class FrameStep(ABC):
 
     # ---- the walk over the tree
     def _walk(self) -> None:
-        """Walk every branch out to its tips and back, one after the other: no branch needs values of another."""
+        """Walk every branch out to its tips and back, one branch after the other, because no branch needs values of
+        another.
+        """
         for b in self.tree.bodies:
             if b.parent == GROUND:
                 self._branch(b.joint)
@@ -55,7 +58,7 @@ class FrameStep(ABC):
 
     @abstractmethod
     def _inwards(self, j: int) -> None:
-        """Bind the torque of joint j, and the values that its parent gets from body j."""
+        """Bind the torque of joint j, and the values that the parent gets from body j."""
 
     # ---- frames
     def _zero(self) -> Vec3:
@@ -67,7 +70,7 @@ class FrameStep(ABC):
         return Vec3(zero, zero, self._position(j))
 
     def _back(self, j: int, v: Vec3) -> Vec3:
-        """Turn a vector from the body's own frame to the joint's."""
+        """Return a vector of the body's own frame in the joint's frame."""
         return v if v.is_along_z else v.turn_back(self._pair(j))
 
     def _pair(self, j: int) -> Pair:
@@ -92,8 +95,10 @@ class FrameStep(ABC):
         return self.graph.bind(w, f"turn{j + 1}_half")
 
     def _shared(self, j: int) -> Pair | None:
-        """Return cosine and sine from a shared pair, turned by the constant between the two frames; None without
-        one."""
+        """Return cosine and sine from a shared pair, turned by the constant angle between the two frames.
+
+        Return None without a shared pair.
+        """
         b = self.tree.bodies[j]
         members = {i: int(self.tree.bodies[i].sign) for i in self.tree.members(j)}
         for k, angle in enumerate(self.shared):
@@ -114,7 +119,7 @@ class FrameStep(ABC):
 
     # ---- torques
     def _carry(self, j: int, what: str, now: Vec3) -> Vec3:
-        """Return three numbers of {P} <- {P} + {dp}, where the state has them."""
+        """Return three numbers of {P} <- {P} + {dp}, which belong to the state."""
         return Vec3(*(x if x.is_zero else self.graph.call(self.carry, f"{what}{j + 1}_{axis}",
                                                             Place("P", j, f"{what}.{axis}"), x)[0]
                       for axis, x in zip("xyz", now, strict=True)))
@@ -130,7 +135,7 @@ class FrameStep(ABC):
     # ---- what is to be emitted
     @property
     def turning(self) -> list[int]:
-        """Return the bodies whose turning frames something depends on."""
+        """Return the bodies whose turning frames the step needs."""
         _, live = self.graph.live()
         return [j for j, (c, _) in sorted(self.pairs.items()) if isinstance(c, Result) and c.call in live]
 
@@ -141,7 +146,7 @@ class FrameStep(ABC):
 
 
 def untilt(a: Vec3, b: ReducedBody) -> Vec3:
-    """Turn from the parent's body frame to the joint's frame: constant turns about z and x."""
+    """Return a vector of the parent's body frame in the joint's frame, by constant turns about z and x."""
     (cg, sg), (ca, sa) = b.gamma, b.alpha
     x, y, z = cg * a.x + sg * a.y, cg * a.y - sg * a.x, a.z
     return Vec3(x, ca * y + sa * z, ca * z - sa * y)
@@ -154,6 +159,6 @@ def tilt(a: Vec3, b: ReducedBody) -> Vec3:
 
 
 def tidy(value: float) -> float:
-    """Return a constant without the last bits of the products from which it was formed."""
+    """Return a constant without the last bits, which are rounding errors of products."""
     rounded = float(f"{value:.{DIGITS}g}")
     return 0.0 if abs(rounded) < 1e-12 else rounded

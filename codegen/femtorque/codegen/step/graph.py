@@ -1,10 +1,10 @@
-"""Expressions of the emitted step: built once each, constants folded, dead ones never printed.
+"""Expressions of the emitted step. Each expression exists once, constants are folded, and dead expressions are not
+printed.
 
 A `Graph` owns its expressions. Equal expressions are one object (hash-consing), so common subexpressions cost nothing.
-Multiplication by 0 and 1 and addition of 0 vanish while building. Signs are moved outwards and end in a subtraction. A
-named expression becomes a statement of the C if a live value needs it.
-
-Nodes say what they are, not how C writes them: only c_text.py knows the names in C.
+Multiplication by 0 and 1 and addition of 0 vanish at once. Signs move outwards and end in a subtraction. A named
+expression becomes a statement of the C if a live value needs it. Nodes do not contain C: only c_text.py knows the names
+in C.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from typing import Any, TypeAlias
 
 @dataclass(frozen=True)
 class Place:
-    """A number of an array: an input (u[3]), state (P[2]) or result (tau[0]) of a tick. part: a member of it."""
+    """A number of an array: an input (u[3]), state (P[2]) or result (tau[0]) of a tick. part: member of a struct in the
+    array.
+    """
 
     array: str
     index: int = -1  # none: all of it
@@ -25,8 +27,9 @@ class Place:
 
 @dataclass(frozen=True)
 class Function:
-    """A C function that a step calls. parts: members of its result; empty for a plain number or nothing. acts: it
-    changes state, so it is called even if nothing needs its results. cost: in instructions."""
+    """A C function that a step calls. parts: members of its result; empty for a plain number or no result. acts: true
+    if it changes state, and must be called even without a use of its results. cost: instructions.
+    """
 
     name: str
     returns: str
@@ -36,8 +39,9 @@ class Function:
 
 
 class Expr:
-    """A node of the graph. name: of its value, or of minus its value if `negated`. minus: the expression whose negative
-    it is."""
+    """A node of the graph. name: name of the value, or of minus the value if `negated`. minus: the expression whose
+    negative the node is.
+    """
 
     __slots__ = ("graph", "index", "name", "negated")
     args: tuple[Expr, ...] = ()
@@ -112,7 +116,7 @@ class Result(Expr):
 
     @property
     def in_state(self) -> Place | None:
-        """Return the number of the state that has the result; None if the function returns the result."""
+        """Return the number of the state that has the result, or None if the function returns the result."""
         place = self.call.arguments[0]
         return place if isinstance(place, Place) and self.call.function.returns == "void" else None
 
@@ -123,7 +127,7 @@ class Op(Expr):
     __slots__ = ("op", "args", "minus")
 
     def __init__(self, graph: Graph, op: str, args: tuple[Expr, ...]) -> None:
-        self.graph, self.name, self.negated = graph, "", False  # no super: a search makes a million nodes
+        self.graph, self.name, self.negated = graph, "", False  # no super, because a search makes a million nodes
         self.op, self.args, self.minus = op, args, args[0] if op == "neg" else None
         nodes = graph.nodes
         self.index = len(nodes)
@@ -175,7 +179,7 @@ class Call(Statement):
     function: Function
     name: str
     arguments: tuple[Argument, ...]
-    after: tuple[Expr, ...] = ()  # results of calls that change the state which this one reads
+    after: tuple[Expr, ...] = ()  # results of earlier calls that change the state which this call reads
 
     @property
     def needs(self) -> tuple[Expr, ...]:
@@ -187,7 +191,7 @@ class Graph:
     nodes: list[Expr] = field(default_factory=list)
     statements: list[Statement] = field(default_factory=list)
     blocks: list[str] = field(default_factory=list)
-    provenance: dict[int, int] = field(default_factory=dict)  # block: link whose parameters are its numbers
+    provenance: dict[int, int] = field(default_factory=dict)  # {block: link whose parameters are the block's numbers}
     table: dict[tuple[str, int, int], Op] = field(default_factory=dict)
     constants: dict[float, Const] = field(default_factory=dict)
     places: dict[Place, Input] = field(default_factory=dict)
@@ -219,7 +223,7 @@ class Graph:
         return self.places[place]
 
     def fixed(self, array: str, index: int, part: str, value: float) -> Expr:
-        """Return a number of a table; zero is not read."""
+        """Return a number of a table. A zero is not read."""
         if value == 0.0:
             return self._constant(0.0)
         place = Place(array, index, part)
@@ -294,7 +298,8 @@ class Graph:
 
     # ---- statements
     def block(self, title: str, of: int = -1) -> int:
-        """Begin a new block of the C under this comment, for all later statements. of: the link of its numbers."""
+        """Begin a new block of the C under this comment, for all later statements. of: the link of the block's numbers.
+        """
         self.blocks.append(title)
         self.current = len(self.blocks) - 1
         if of >= 0:
@@ -302,14 +307,17 @@ class Graph:
         return self.current
 
     def enter(self, block: int) -> int:
-        """Continue in another block, and return the block left."""
+        """Continue in another block, and return the present block."""
         left, self.current = self.current, block
         return left
 
     def bind(self, expr: Expr, name: str) -> Expr:
-        """Name a computed expression. A mere copy or negative of a named expression keeps its name. A difference is
-        reversed so that it has the sign of its name. Other expressions for which this costs an instruction keep their
-        sign, and their name says so."""
+        """Name a computed expression.
+
+        A copy or negative of a named expression keeps the old name. A difference is reversed, so that it has the sign
+        of the name. If a reversal would cost an instruction, the expression keeps its sign, and the name shows the
+        sign.
+        """
         minus = expr.minus
         inner = minus or expr
         if isinstance(inner, Op) and not inner.name:
@@ -319,19 +327,20 @@ class Graph:
         return expr
 
     def output(self, array: str, index: int, expr: Expr) -> None:
-        """Store a result; all that it needs is live."""
+        """Store a result. Everything that the result needs is then live."""
         self.statements.append(Store(self.current, Place(array, index), expr))
 
     def call(self, function: Function, name: str, *arguments: Argument,
              after: tuple[Expr, ...] = ()) -> tuple[Expr, ...]:
-        """Return the results of a function, by its parts; `name` is the name of all of them."""
+        """Return the results of a function by parts. name: common name of the results."""
         call = Call(self.current, function, name, arguments, after)
         self.statements.append(call)
         return tuple(Result(self, call, part) for part in function.parts or ("",))
 
     # ---- analysis
     def live(self) -> tuple[set[int], set[Statement]]:
-        """Return indices of the live expressions, and the live statements, found from the stores backwards."""
+        """Return the indices of the live expressions, and the live statements, in a search backwards from the stores.
+        """
         needed = bytearray(len(self.nodes))
         kept: set[Statement] = {
             s for s in self.statements if isinstance(s, Store) or isinstance(s, Call) and s.function.acts}
@@ -356,7 +365,7 @@ class Graph:
         return read | {a.array for s in kept if isinstance(s, Call) for a in s.arguments if isinstance(a, Place)}
 
     def cost(self) -> int:
-        """Return the estimated instructions: one per operation, load, store and constant; functions say their own."""
+        """Return the estimated instructions: one per operation, load, store and constant, and the cost of functions."""
         seen, kept = self.live()
         nodes, total = self.nodes, len(seen)
         for i in seen:
@@ -367,7 +376,9 @@ class Graph:
 
 
 class Values:
-    """Values of nodes, in the number type that `leaf` returns for nodes that are not computed from others."""
+    """Values of nodes, in the number type of `leaf`. leaf: returns the value of a node that is not computed from other
+    nodes.
+    """
 
     def __init__(self, leaf: Callable[[Expr], Any]) -> None:
         self.leaf = leaf

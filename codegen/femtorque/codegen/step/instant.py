@@ -1,8 +1,7 @@
-"""Torques at one instant, from positions, velocities and accelerations, as a graph: the recursion without a step.
-
-The recursion is that of nodal.py with half a tick of one second. Velocities and accelerations are then those of
-the motion, and base parameters need no factor. No state is kept between two calls. Every turning frame has its exact
-sine and cosine: `turn` from the caller, or the pairs of closed loops where these exist.
+"""Torques at one instant, from positions, velocities and accelerations, as a graph without ticks. The recursion is the
+same as in nodal.py, with half a tick of one second. Increments then equal velocities and accelerations, and base
+parameters need no factor. No state is kept between two calls. Every turning frame has its exact sine and cosine: `turn`
+from the caller, or the pairs of closed loops if they exist.
 """
 
 from collections.abc import Sequence
@@ -19,7 +18,10 @@ HALF_TICK_OF_A_SECOND = 2.0  # s, of a tick
 
 
 class InstantTorque(NodalStep):
-    """Inputs by name: q[j] of slides and springs (rad or m), qd[j], qdd[j], turn[j] (cosine and sine of theta_j)."""
+    """The graph of torques at one instant.
+
+    Inputs by name: q[j] of slides and springs (rad or m), qd[j], qdd[j], turn[j] (cosine and sine of theta_j).
+    """
 
     at_rest = incremental = False
 
@@ -44,7 +46,7 @@ class InstantTorque(NodalStep):
 
     @property
     def turning(self) -> list[int]:
-        """Return the bodies whose own turning frames something depends on."""
+        """Return the bodies whose own turning frames the graph needs."""
         live = (self.graph.nodes[i] for i in self.graph.live()[0])
         return sorted({e.place.index for e in live if isinstance(e, Input) and e.place.array == "turn"})
 

@@ -1,17 +1,17 @@
-"""The step of any tree, as a graph: increments of nodal momenta, {P} carried on by them, {tau} = [L][T]{P}.
+"""The step of any tree, as a graph: increments of nodal momenta update {P}, and {tau} = [L][T]{P}.
 
-The frames and base parameters are those of base_parameters.py. The half increments u on both sides of s_k have the mean
-m = u - du and half the gain du. Outwards, every link gets the mean w of its half turns and half their gain e. Then
+base_parameters.py gives frames and base parameters. The half increments u on both sides of s_k have the mean m = u -
+du, and du is half of their gain. Outwards, every link gets the mean w of its half turns and half of their gain, e. Then
 
     A = e x + w x (w x,     a_child = a + A l,     {p} = M a + A (M c),  M c x a + J e + w x J w,
 
-are half of the gains that the axes, the joint's place and the momenta make over the ticks beside s_k, to second order
-in the tick. Masses are regrouped, which is exact for turns of any size. The momenta are then those of base parameters,
-and {P} of a joint is not the load of its bearing. du comes from the motion, and is not the difference of two rounded
-increments. No value in the step is larger than the forces, so the noise of single precision is small at any tick rate.
+are half of the gains of axes, joint's place and momenta over the ticks beside s_k, to second order in the tick. Masses
+are regrouped, which is exact for turns of any size. The momenta then belong to base parameters, and {P} of a joint is
+not the load of its bearing. du comes from the motion, and is not the difference of two rounded increments. No value in
+the step is larger than the forces, so the noise of single precision is small at any tick rate.
 
-Inertias are divided by dt^2 / 4, so forces come out as torques. The unit of length is one of the mechanism's own
-offsets, whose products then vanish.
+Inertias are divided by dt^2 / 4, so results are torques. The unit of length is one of the mechanism's offsets, whose
+products then vanish.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from femtorque.codegen.step.frames import FrameStep, Members, tilt, untilt
 from femtorque.codegen.step.graph import Expr
 from femtorque.codegen.step.spatial_algebra import Mat3, SpatialForce, Vec3, swing, times
 
-ROUNDED = 1e-13  # of a mass: it is the unit of masses
+ROUNDED = 1e-13  # tolerance of a mass that equals the unit of mass
 
 INTRO = """
 The step on increments at the sample s_k. A joint moves by 2 u_k in the tick
@@ -67,7 +67,7 @@ that {{P}} is in N m (N). Lengths are in units of {length:.9g} m.
 
 
 class NodalStep(FrameStep):
-    """The graph of one step of a tree. incremental: over a tick, with a state; else at one instant."""
+    """The graph of one step of a tree. incremental: true for a step over a tick with a state, false for one instant."""
 
     incremental = True
 
@@ -116,12 +116,12 @@ class NodalStep(FrameStep):
         self.own[j] = self._carried(j, force.bind(f"f{name}{ending}", f"n{name}{ending}")), in_body
 
     def _increments(self, j: int) -> tuple[Expr, Expr]:
-        """Return mean half increment of joint j and half of its gain."""
+        """Return the mean half increment of joint j, and half of the gain."""
         gain = self.graph.input("du", j)
         return self.graph.bind(self.graph.input("u", j) - gain, f"m{j + 1}"), gain
 
     def _turned_on(self, j: int, w: Vec3, e: Vec3) -> tuple[Vec3, Vec3]:
-        """Return w and e of a link whose joint turns on from w and e."""
+        """Return w and e of a link from w and e of its parent."""
         b, name = self.tree.bodies[j], str(j + 1)
         mean, gain = (x * b.sign for x in self._increments(j))
         e = Vec3(e.x + w.y * mean, e.y - w.x * mean, e.z + gain).bind(f"e{name}")
@@ -130,8 +130,10 @@ class NodalStep(FrameStep):
         return Vec3(w.x, w.y, self.graph.bind(w_z, f"w{name}_z")), e
 
     def _offset(self, j: int) -> Vec3:
-        """Return the offset from the parent's origin: in the group's frame if j continues a group, else in the
-        body's."""
+        """Return the offset from the parent's origin.
+
+        If j continues a group, the offset is in the group's frame, else in the body frame.
+        """
         b = self.tree.bodies[j]
         if b.continues:
             fixed = Vec3.of(self.graph, b.offset / (self.length * self.reach[b.parent]))
@@ -139,7 +141,7 @@ class NodalStep(FrameStep):
         return Vec3.of(self.graph, b.offset / self.length)
 
     def _in_body(self, which: str, j: int) -> Vec3:
-        """Return w, e or a of body j in its own, turned frame."""
+        """Return w, e or a of body j in the body frame."""
         v = self._in("", which, j)
         if self.tree.bodies[j].prismatic or v.is_along_z:
             return v
@@ -150,7 +152,7 @@ class NodalStep(FrameStep):
         return self.turned[which, j]
 
     def _A(self, frame: str, j: int) -> Mat3:
-        """Return the matrix of e x + w x (w x of body j, in the joint's frame or in the body's ("_b")."""
+        """Return the matrix of e x + w x (w x of body j, in the joint's frame or in the body frame ("_b")."""
         w, e = (self._in(frame, s, j) for s in "we")
         back = self.graph.enter(self.outward_block[j])
         A = swing(w, e).bind(f"A{j + 1}{frame}")
@@ -160,7 +162,7 @@ class NodalStep(FrameStep):
     # ---- inwards
     def _inwards(self, j: int) -> None:
         graph, b, name = self.graph, self.tree.bodies[j], str(j + 1)
-        if b.children:  # else it goes on in its block
+        if b.children:  # otherwise the block of the link continues
             graph.block(f'Link {name}, "{self.model.bodies[j].joint.child}": [L][T]{{P}} (Eq. 6)')
         (own, own_in_body), in_body, force = self.own[j], SpatialForce.zero(graph), SpatialForce.zero(graph)
         for sent in self.from_body[j]:
@@ -188,11 +190,13 @@ class NodalStep(FrameStep):
         self.from_body[b.parent].append(force.shift(self._offset(j)))
 
     def _carried(self, j: int, now: SpatialForce) -> SpatialForce:
-        """Return the link's part of {P}, carried on to this tick."""
+        """Return the link's part of {P}, updated to this tick."""
         return SpatialForce(self._carry(j, "F", now.f), self._carry(j, "Phi", now.n))
 
     def _own(self, b: ReducedBody) -> tuple[SpatialForce, bool]:
-        """Return the gain of momentum of the link alone, and whether it is in the body's own axes or in the joint's."""
+        """Return the gain of momentum of the link alone, and True if the gain is in body axes, False in the joint's
+        frame.
+        """
         j, unit, name, in_body = b.joint, self.inertia_unit, str(b.joint + 1), self._in_own_axes(b)
         force = SpatialForce.zero(self.graph)
         frame = "_b" if in_body else ""
@@ -213,7 +217,7 @@ class NodalStep(FrameStep):
         return force, in_body
 
     def _in_own_axes(self, b: ReducedBody) -> bool:
-        """Return whether the link's part of {P} is in its own axes, and not in its joint's frame."""
+        """Return True if the link's part of {P} is in body axes, False if it is in the joint's frame."""
         if b.prismatic:
             return False
         if b.mass or np.any(b.moment):
@@ -221,13 +225,13 @@ class NodalStep(FrameStep):
         return bool(np.any(b.inertia)) and not self._is_about_z(b)
 
     def _is_about_z(self, b: ReducedBody) -> bool:
-        """Return whether the link's own turn does not change its moments in its joint's frame."""
+        """Return True if the link's turn does not change its moments in the joint's frame."""
         if self.tree.is_upright(b.joint) and not np.any(b.inertia[:2, 2]):
             return True
         return np.array_equal(b.inertia, np.diag(np.diag(b.inertia))) and b.inertia[0, 0] == b.inertia[1, 1]
 
     def _reach(self, b: ReducedBody) -> float:
-        """Return the length that multiplies the pair of a link. A pair that turns levers alone is then the lever."""
+        """Return the length that multiplies the pair of a link. A pair that only turns levers then is the lever."""
         of_body = self._in_own_axes(b) or np.any(b.inertia) and not self._is_about_z(b)
         others = [c for c in b.children if not self.tree.bodies[c].continues]
         if not self.incremental or self.shared or b.prismatic or of_body or others:
@@ -237,7 +241,10 @@ class NodalStep(FrameStep):
         return float(norm(lever[:2])) or 1.0
 
     def _moment(self, b: ReducedBody, frame: str) -> Vec3:
-        """Return the sum of m p x A p over a link's points p: J e + w x J w, or the same from G, the sum of m p p'."""
+        """Return the sum of m p x A p over a link's points p.
+
+        It is J e + w x J w, or the equal expression in G, the sum of m p p'.
+        """
         j, unit = b.joint, self.inertia_unit
         if self.tree.choices[j].kappa != "zz":
             J, (w, e) = b.inertia * unit, (self._in(frame, s, j) for s in "we")
@@ -252,7 +259,7 @@ class NodalStep(FrameStep):
         return Vec3(lopsided(2, 1, 0), lopsided(0, 2, 1), lopsided(1, 0, 2))
 
     def _in(self, frame: str, which: str, j: int) -> Vec3:
-        """Return w, e or a of link j in the joint's frame, or in the body's ("_b")."""
+        """Return w, e or a of link j in the joint's frame, or in the body frame ("_b")."""
         return self._in_body(which, j) if frame else {"w": self.w, "e": self.e, "a": self.a}[which][j]
 
     # ---- what is to be emitted

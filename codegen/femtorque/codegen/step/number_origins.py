@@ -1,8 +1,8 @@
-"""Origins of the numbers of an emitted step, link by link: the one source of the C's comments about them.
+"""Origins of the numbers of an emitted step, link by link: the only source of the C's comments about numbers.
 
-A step does not compute with the links' own masses but with base parameters (base_parameters.py): sums over a link and
-its load, in units in which most factors are one. Here each parameter has its name, its value, its links, and its number
-in the C. The printed step has the links' own parameters.
+A step does not use the links' masses, but base parameters (base_parameters.py): sums over a link and its load, in units
+in which most factors are one. This module gives each parameter's name, value, links, and number in the C. The printed
+step has the links' own parameters.
 """
 
 from collections.abc import Iterable
@@ -23,15 +23,16 @@ from femtorque.codegen.step.printed import PrintedStep
 Array = NDArray[np.float64]
 AXES = "xyz"
 DIGITS, WIDTH = 9, 68
-KEPT = "\N{NO-BREAK SPACE}"  # a space at which a line must not end
+KEPT = "\N{NO-BREAK SPACE}"  # a space without a line break
 AGREES = 1e-11  # tolerance of a number that is written with 14 digits
 PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """Parameter with its name in the theory and its value in `unit` (SI). origin: the links and payloads whose numbers
-    are in it; number: its literal in the C."""
+    """A parameter with its name in the theory and its value in `unit` (SI). origin: the links and payloads whose
+    numbers are in it. number: literal in the C.
+    """
 
     name: str
     value: float
@@ -41,7 +42,7 @@ class Parameter:
 
 
 def provenance(step: NodalStep | PrintedStep) -> tuple[tuple[Parameter, ...], ...]:
-    """Return, for every body of a step in the order of its joints, the parameters that are numbers of the emitted C."""
+    """Return, for every body of a step in the order of joints, the parameters that are numbers of the emitted C."""
     if isinstance(step, PrintedStep):
         return of_links(step.model, step.unit)
     live, found = _constants(step.graph), []
@@ -56,7 +57,7 @@ def _constants(graph: Graph) -> set[float]:
 
 
 def _is_in(number: float, live: set[float]) -> bool:
-    """Return whether a number is among those of the C; a factor of one is not written."""
+    """Return True if a number is in the C. A factor of one is not in the C."""
     return abs(number - 1.0) < AGREES or any(abs(number - x) <= AGREES * x for x in live)
 
 
@@ -74,7 +75,7 @@ def solids(model: Model) -> tuple[tuple[str, ...], ...]:
 
 
 def _base(step: NodalStep, j: int) -> Iterable[Parameter]:
-    """Return the base parameters of body j, in a step with frames and base parameters."""
+    """Return the base parameters of body j."""
     b, s, names = step.tree.bodies[j], step.scales(j), solids(step.model)
 
     def of(bodies: Iterable[int]) -> tuple[str, ...]:
@@ -113,8 +114,9 @@ def _tensor(name: str, J: Array, origin: tuple[str, ...], scale: float) -> Itera
 
 
 def of_pieces(step: FlexibleStep) -> tuple[tuple[Parameter, ...], ...]:
-    """Return parameters of a step with flexible links, by piece: rigid pieces in the joint's axes, mass and length of
-    bending ones."""
+    """Return parameters of a step with flexible links, by piece: rigid pieces in the joint's axes, and mass and length
+    of bending pieces.
+    """
     live, found = _constants(step.graph), []
     for piece, axes in zip(step.tree.pieces, step.axes, strict=True):
         name, com = (piece.name,), product(axes.T, piece.com)
@@ -131,7 +133,7 @@ def of_pieces(step: FlexibleStep) -> tuple[tuple[Parameter, ...], ...]:
 
 
 def of_links(model: Model, unit: float) -> tuple[tuple[Parameter, ...], ...]:
-    """Return parameters of a step in the links' own axes; masses and inertias are times `unit`."""
+    """Return parameters of a step in link axes. Masses and inertias are multiplied by `unit`."""
     found: list[tuple[Parameter, ...]] = []
     for link, name, body in zip(links(model), solids(model), model.bodies, strict=True):
         rows = [Parameter("m", link.mass, "kg", name, link.mass * unit), *_vector("c", link.c, "m", name, 1.0),
@@ -145,7 +147,7 @@ def of_links(model: Model, unit: float) -> tuple[tuple[Parameter, ...], ...]:
 
 
 def of_friction(assembly: Assembly, half: float) -> tuple[tuple[Parameter, ...], ...]:
-    """Return, for every joint, its friction in the allocation of torques, whose velocities are per half tick."""
+    """Return, for every joint, the friction in the allocation of torques, with velocities per half tick."""
     friction, found = PassiveFriction.of(assembly.model), []
     for j, body in enumerate(assembly.model.bodies):
         name, viscous, coulomb, width = (body.joint.name,), *(
@@ -162,7 +164,7 @@ def of_friction(assembly: Assembly, half: float) -> tuple[tuple[Parameter, ...],
 
 
 def comment(rows: Iterable[Parameter], width: int = WIDTH) -> list[str]:
-    """Return the C comment about a link's parameters, as lines; parameters of the same links stand together."""
+    """Return the lines of the C comment about a link's parameters. Parameters of the same links are together."""
     groups: dict[tuple[str, ...], list[Parameter]] = {}
     for row in rows:
         groups.setdefault(row.origin, []).append(row)

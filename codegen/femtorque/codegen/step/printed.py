@@ -1,16 +1,16 @@
-"""The step of any tree by nodal forces, as a graph: reference/printed.py in link axes, the paper's step unfolded.
+"""The step of any tree by nodal forces, as a graph: the paper's step of reference/printed.py in link axes.
 
-Every link has its own axes: z along its joint, the origin at the joint, the node at its centre of gravity. Masses,
-inertias and levers are the links' own. They stay in a table of the emitted C, without entries that are zero.
+Every link has its own axes: z along its joint, the origin at the joint, the node at its centre of gravity. A table of
+the emitted C has the links' masses, inertias and levers, without zeros.
 
-The turn of a link over a tick is e = sin(angle / 2) axis and its cosine; a joint's half increment u is its half angle.
-The tick after s_k has e, the tick before it has b, and d = e - b. d is never formed by this subtraction: products of
-the parent's d and of the joint's du give it. The second differences of all nodes, and the increments of their momenta,
-then need no difference of large numbers. Apart from factors of cosines,
+The turn of a link over a tick is e = sin(angle / 2) axis, with its cosine. A joint's half increment u is half of its
+angle. The tick after s_k has e, the tick before s_k has b, and d = e - b. Products of the parent's d and of the joint's
+du give d without this subtraction. The second differences of all nodes, and the increments of their momenta, then need
+no difference of large numbers. Apart from factors of cosines,
 
     A = d x + sum of e (e x, over both ticks,   a_child = a + A l,   F = M (a + A c),   Phi = J d + sum of e x J e.
 
-a and A are half of second differences; M and J are times 2 / dt^2.
+a and A are half of second differences. M and J are multiplied by 2 / dt^2.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from femtorque.codegen.step.links import Link, links
 from femtorque.codegen.step.spatial_algebra import Mat3, Pair, Vec3
 
 TABLE, GROUNDS = "ft_link", "ft_ground"
-SAME = 1e-9  # of a principal inertia: two that differ by less are equal
+SAME = 1e-9  # share of a principal inertia; smaller differences count as equal
 
 INTRO = """
 The paper's step. The node of a link is at its centre of gravity, where its
@@ -79,8 +79,9 @@ def as_tree(model: Model, found: Sequence[Link]) -> Tree:
 
 @dataclass(frozen=True)
 class Turn:
-    """Turn of a link over the ticks beside s_k: e and its cosine w after it, their gains d and dw over the tick
-    before."""
+    """The turn of a link over the ticks beside s_k: e with its cosine w in the tick after s_k, and their gains d and dw
+    over the tick before.
+    """
 
     e: Vec3
     w: Expr
@@ -89,7 +90,7 @@ class Turn:
 
     @property
     def b(self) -> Vec3:
-        """Return e of the tick before."""
+        """Return e of the tick before s_k."""
         return self.e - self.d
 
     @property
@@ -121,7 +122,7 @@ class PrintedStep(FrameStep):
         self.sent: dict[int, list[tuple[Vec3, Vec3, Vec3]]] = {j: [] for j in range(n)}  # S, N and lever, by parent
         self._walk()
 
-    # ---- what the table has
+    # ---- the table's numbers
     def _entry(self, j: int, part: str, value: float) -> Expr:
         return self.graph.fixed(TABLE, j, part, tidy(float(value)))
 
@@ -135,7 +136,7 @@ class PrintedStep(FrameStep):
         return Mat3.of(lambda r, c: self._entry(j, f"J.{places[min(r, c), max(r, c)]}", J[min(r, c), max(r, c)]))
 
     def _rows(self, j: int) -> Mat3:
-        """Return R', the link's axes X, Y, Z at joint zero in the parent's axes; ones are written out."""
+        """Return R', the link's axes X, Y, Z at joint zero in the parent's axes. Ones are not in the table."""
         def entry(r: int, c: int) -> Expr:
             value = float(self.links[j].R[c, r])
             return self.graph.const(value) if abs(value) in (0.0, 1.0) else self._entry(j, f"{'XYZ'[r]}[{c}]", value)
@@ -143,7 +144,7 @@ class PrintedStep(FrameStep):
         return Mat3.of(entry)
 
     def _lever(self, j: int) -> Vec3:
-        """Return l, from the parent's joint to this one, in the parent's axes; a slide is included."""
+        """Return l, from the parent's joint to this joint, in the parent's axes, with the slide's position."""
         l = self._vector(j, "l", self.links[j].l)
         if self.links[j].slides:
             l = (l + self._position(j) * self._rows(j).z).bind(f"l{j + 1}")
@@ -174,7 +175,7 @@ class PrintedStep(FrameStep):
         return v if v.is_along_z else v.turn(self._pair(j)).bind(name)
 
     def _turned_on(self, j: int, on: Turn) -> Turn:
-        """Return the turn of the parent, in the link's axes, followed by the joint's turn about z."""
+        """Return the parent's turn in link axes, followed by the joint's turn about z."""
         c, s, s_b, dc, ds = self.graph.call(
             self.halves, f"turn{j + 1}", self.graph.input("u", j), self.graph.input("du", j))
         e, d, b = on.e, on.d, on.b.bind(f"b{j + 1}_p")
@@ -185,7 +186,7 @@ class PrintedStep(FrameStep):
                     c * on.dw + dc * bw - (s * d.z + ds * b.z))
 
     def _slid(self, j: int, turn: Turn) -> Vec3:
-        """Return half of the second difference that sliding along z adds."""
+        """Return half of the second difference due to a slide along z."""
         graph = self.graph
         u, du = graph.input("u", j), graph.input("du", j)
         e, w, b, bw = turn.e, turn.w, turn.b, turn.bw
@@ -198,7 +199,9 @@ class PrintedStep(FrameStep):
                     (du + du) - (fast * (e.x * e.x + e.y * e.y) - fast_b * (b.x * b.x + b.y * b.y)))
 
     def _shared(self, j: int) -> Pair | None:
-        """Return the pair of the joint's own angle, from one shared pair or from two whose angles differ by it."""
+        """Return the pair of the joint's own angle, from one shared pair, or from two shared pairs whose angles differ
+        by this angle.
+        """
         wanted, pairs = {j: 1}, []
         for k, angle in enumerate(self.shared):
             for direction in (1, -1):
@@ -218,7 +221,7 @@ class PrintedStep(FrameStep):
         return None
 
     def _gain(self, j: int) -> tuple[Vec3, Mat3]:
-        """Return o and q: the gain of the turn, and the sum of e e' over both ticks."""
+        """Return o, the gain of the turn, and q, the sum of e e' over both ticks."""
         if j not in self.gained:
             turn = self.turns[j]
             back = self.graph.enter(self.outward_block[j])

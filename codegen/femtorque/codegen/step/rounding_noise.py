@@ -1,25 +1,25 @@
 """The noise of single precision in the emitted torque: an absolute amount per joint, independent of the torque.
 
-Every rounding errs by up to eps / 2 of the number rounded (eps = 2^-23). The step gets the gain of the increments
-before they are rounded, and forms no small number as a difference of large ones. Therefore
+Every rounding errs by up to eps / 2 of the rounded number (eps = 2^-23). The step gets the gain of the unrounded
+increments, and forms no small number as a difference of large numbers. Therefore
 
     floor_j = (c eps + f + w^2 / 2) |T|_j.
 
-|T|_j is the force of joint j, its spring included. The recursion of the step gives it with absolute values of all
-terms, for the worst case of the motion, because cancellation does not reduce rounding errors. A body adds about a dozen
-roundings of random sign, mostly of smaller numbers. c stands for sixteen roundings of the largest number, all of one
-sign.
+|T|_j is the force of joint j with its spring. The recursion of the step gives |T|_j with absolute values of all terms,
+for the worst case of the motion, because cancellation does not reduce rounding errors. A body adds about a dozen
+roundings of random sign, mostly of smaller numbers. c is sixteen roundings of the largest number, all of one sign.
 
 w is half of the fastest frame's turn in a tick, rad. The leapfrog (templates/ft_trig.h.j2) keeps the length of a pair
-to w^2 / 2. It drifts by w^3 / 3 per tick until the frame is made exact again: f = 2 n w^3 / 3 for n frames. The 2 n
-ticks' roundings, of random sign, are undone at once too, so c grows by the root of 2 n.
+to w^2 / 2. The angle drifts by w^3 / 3 per tick until the frame is made exact again, so f = 2 n w^3 / 3 for n frames.
+Making a frame exact also removes the roundings of 2 n ticks at once. Their signs are random, so c grows by the root of
+2 n.
 
-In closed loops, increments of the dependent joints are products of the independent joints' ones, rounded a few times.
-Near a singular pose the solution magnifies rounding errors by the inverse of the margin. G' carries the dependent
-joints' torques, and their noise, to the independent joints.
+In closed loops, increments of the dependent joints are products of the independent joints' increments, rounded a few
+times. Near a singular pose the solution magnifies rounding errors by the inverse of the margin. G' carries the
+dependent joints' torques, and their noise, to the independent joints.
 
-The floor does not grow with the tick rate or with the motion's duration. Compared with the torque it is largest where
-the torque is small: slow motion, no gravity, a wrist.
+The floor does not grow with the tick rate or with the motion's duration. Relative to the torque the floor is largest
+for small torques: slow motion, no gravity, a wrist.
 """
 
 import numpy as np
@@ -36,7 +36,7 @@ Joints = NDArray[np.float64]  # shape (J, N)
 
 
 def noise_floor(model: Model, positions: ArrayLike) -> NDArray[np.float64]:
-    """Return the largest error (J,), N m or N, of single precision on a motion sampled every tick: positions (N, J)."""
+    """Return the largest error (J,), N m or N, of single precision in a motion. positions (N, J): one row per tick."""
     if not model.mechanism.constrained:
         return _of_tree(model, positions)
     assembly = assemble(model)
@@ -65,7 +65,7 @@ def _of_tree(model: Model, positions: ArrayLike) -> NDArray[np.float64]:
 
     turning = [sum(tree.bodies[i].sign * signed[i] for i in tree.members(j)) for j in range(model.n)]
     w = 0.5 * dt * float(np.abs(turning).max()) if control.rate_hz >= EXACT_BELOW_HZ else 0.0
-    between = 2.0 * model.n if w else 0.0  # ticks from one exact turn of a frame to its next
+    between = 2.0 * model.n if w else 0.0  # ticks from one exact turn of a frame to the next
     return ((ROUNDINGS + np.sqrt(between)) * EPS + between * w**3 / 3.0 + 0.5 * w**2) * T
 
 
@@ -79,7 +79,8 @@ def _turning_path(tree: Tree, j: int) -> list[int]:
 
 def _absolute(tree: Tree, accelerations: Joints, slid: Joints, base: NDArray[np.float64]) -> Joints:
     """Return forces of every joint (J, N) from accelerations (J, N), without any cancellation. slid (J, N): positions
-    of slides. base (N,): acceleration of the ground, which gives weights."""
+    of slides. base (N,): acceleration of the ground instead of gravity.
+    """
     arm = [np.linalg.norm(b.offset) + slid[b.joint] for b in tree.bodies]
     W, V = np.zeros_like(accelerations), np.zeros_like(accelerations)
     for j, b in enumerate(tree.bodies):

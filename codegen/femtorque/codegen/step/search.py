@@ -1,12 +1,13 @@
-"""The search for the cheapest step: frames, base parameters and unit of length, by the graph's own count.
+"""The search for the cheapest step over frames, base parameters and unit of length, by the graph's count of
+instructions.
 
-The choices of a joint are tried one at a time. Links are kept apart in the C (FT_KEEP_ORDER), branch after branch: a
-compiler then needs fewer registers. With more than 8 joints, values that wait for the way in are stored by name. A
-further link of a long chain costs more than one of a short chain, because the first links and the last are cheapest.
-Eight times as many trials save only 0.4 % at 32 links. assurance/bench/test_step_instructions.py has the totals.
+The choices of a joint are tried one at a time. The C keeps links apart (FT_KEEP_ORDER), branch after branch, so that a
+compiler needs fewer registers. With more than 8 joints, the C stores values for the inward pass by name. A further link
+costs more in a long chain than in a short chain, because the first links and the last link are cheapest. Eight times as
+many trials save only 0.4 % at 32 links. assurance/bench/test_step_instructions.py has the totals.
 
-Ideas without a gain: scheduling flags of the compiler; common normals of nearly parallel axes (they are far away, and
-the noise of single precision rises with the lever arms).
+Two ideas had no gain. One was the compiler's scheduling flags. The other was common normals of nearly parallel axes,
+which are far away, so that the noise of single precision rises with the lever arms.
 """
 
 import json
@@ -34,9 +35,9 @@ OPTIONS = {
     "axes": ("frame", "body"),
 }
 PASSES = 2
-EFFORT = 420  # bodies formed in one search at most: about half a second
+EFFORT = 420  # most bodies in one search, about half a second
 FILE = "step.json"  # in the cache
-MANY = 8  # with more joints, values that wait for the way in are stored by name
+MANY = 8  # with more joints, values for the inward pass are stored by name
 
 Step = NodalStep | PrintedStep
 Form = TypeVar("Form", bound=FrameStep)
@@ -51,7 +52,7 @@ def plain_step(model: Model, shared: Sequence[Members] = ()) -> Step:
 
 @put_off()
 def step_of(model: Model, shared: Sequence[Members] = ()) -> Step:
-    """Return the graph of the step with the choices that cost least."""
+    """Return the graph of the step with the cheapest choices."""
     first = plain_step(model, shared)
     if isinstance(first, PrintedStep):  # nothing to choose
         return first
@@ -63,7 +64,7 @@ def step_of(model: Model, shared: Sequence[Members] = ()) -> Step:
 
 
 def instant_of(model: Model, form: type[InstantTorque], shared: Sequence[Members] = ()) -> InstantTorque:
-    """Return the graph of torques at one instant with the choices that cost least. form: with motion, or at rest."""
+    """Return the graph of torques at one instant with the cheapest choices. form: with motion, or at rest."""
     def made(tree: Tree) -> InstantTorque:
         return form(model, tree, shared)
 
@@ -72,7 +73,10 @@ def instant_of(model: Model, form: type[InstantTorque], shared: Sequence[Members
 
 def _found_before(model: Model, what: str, shared: Sequence[Members], make: Callable[[Tree], Form],
                   search: Callable[[], Form]) -> Form:
-    """Return the result of a search. The user's cache keeps it under the mechanism and the code that found it."""
+    """Return the result of a search.
+
+    The user's cache keeps the result under the mechanism and the code of the search.
+    """
     key = key_of("step", what, canonical(model.mechanism), str(EFFORT), repr([list(map(tuple, m)) for m in shared]),
                  np.__version__, *sources(Path(codegen.__file__).parent, "*.py"))
 
@@ -98,9 +102,11 @@ def _found_before(model: Model, what: str, shared: Sequence[Members], make: Call
 
 
 def cheapest(model: Model, first: Form, make: Callable[[Tree], Form]) -> Form:
-    """Return the cheapest graph, in instructions, that `make` forms of a tree; `first` is the first candidate. The
-    choices are tried joint by joint, one at a time, and kept if the graph's own count of instructions falls. Then the
-    unit of length is tried: one of the mechanism's own offsets, whose products then vanish."""
+    """Return the cheapest graph, in instructions, that `make` forms of a tree. first: the first candidate.
+
+    The choices are tried joint by joint, one at a time, and kept if the graph's count of instructions falls. Then the
+    mechanism's offsets are tried as the unit of length, since their products then vanish.
+    """
     best, choices, length = first, first.tree.choices, first.tree.length
     cost, effort = best.graph.cost(), model.n
 
@@ -136,7 +142,7 @@ def cheapest(model: Model, first: Form, make: Callable[[Tree], Form]) -> Form:
 
 
 def _matters(tree: Tree, j: int, option: str) -> bool:
-    """Return whether a choice of a joint can change the graph."""
+    """Return True if a choice of a joint can change the graph."""
     b = tree.bodies[j]
     if b.prismatic or option == "origin":
         return not b.prismatic and not b.continues

@@ -1,6 +1,6 @@
 """Vectors, forces and matrices of expressions, for the recursions of all forms of the step.
 
-Components are nodes of one graph. Zeros and ones vanish while nodes are formed (graph.py).
+Components are nodes of one graph. Zeros and ones vanish at once (graph.py).
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Mat3:
 
     @staticmethod
     def of(entry: Callable[[int, int], Expr]) -> Mat3:
-        """Return the matrix of the entries entry(row, column)."""
+        """Return the matrix with entries entry(row, column)."""
         return Mat3(*(Vec3(*(entry(r, c) for c in range(3))) for r in range(3)))
 
     @staticmethod
@@ -115,7 +115,7 @@ class Mat3:
         return Mat3.of(lambda r, c: self[c][r])
 
     def symmetric(self) -> Mat3:
-        """Return the matrix with its upper triangle on both sides."""
+        """Return the symmetric matrix with the same upper triangle."""
         return Mat3.of(lambda r, c: self[min(r, c)][max(r, c)])
 
     def map(self, rotation: Callable[[Vec3], Vec3]) -> Mat3:
@@ -123,7 +123,7 @@ class Mat3:
         return Mat3(*map(rotation, Mat3(*map(rotation, self.T)).T))
 
     def turn_back(self, pair: Pair) -> Mat3:
-        """Return R A R' for a symmetric A, R about z by the pair's angle."""
+        """Return R A R' for a symmetric A, where R turns about z by the pair's angle."""
         c, s = pair
         (xx, xy, xz), (_, yy, yz), (_, _, zz) = self
         cc, ss, cs = c * c, s * s, c * s
@@ -133,7 +133,7 @@ class Mat3:
                     Vec3(xz, yz, zz)).symmetric()
 
     def pitch_back(self, pair: Pair) -> Mat3:
-        """Return R A R' for a symmetric A, R x = (c x - s z, y, s x + c z)."""
+        """Return R A R' for a symmetric A, where R x = (c x - s z, y, s x + c z)."""
         c, s = pair
         (xx, xy, xz), (_, yy, yz), (_, _, zz) = self
         cc, ss, cs = c * c, s * s, c * s
@@ -143,7 +143,7 @@ class Mat3:
                     Vec3(new_xz, yz, ss * xx + 2.0 * (cs * xz) + cc * zz)).symmetric()
 
     def roll_back(self, pair: Pair) -> Mat3:
-        """Return R A R' for a symmetric A, R about x by the pair's angle."""
+        """Return R A R' for a symmetric A, where R turns about x by the pair's angle."""
         c, s = pair
         (xx, xy, xz), (_, yy, yz), (_, _, zz) = self
         cc, ss, cs = c * c, s * s, c * s
@@ -167,7 +167,7 @@ def times(M: Array, v: Vec3) -> Vec3:
 
 
 def swing(w: Vec3, e: Vec3) -> Mat3:
-    """Return the matrix of e x + w x (w x: the acceleration of points that turn with w, e."""
+    """Return the matrix of e x + w x (w x, which gives the acceleration of points that turn with w and e."""
     xx, yy, zz = (a * a for a in w)
     xy, xz, yz = w.x * w.y, w.x * w.z, w.y * w.z
     return Mat3(Vec3(-(yy + zz), xy - e.z, xz + e.y), Vec3(xy + e.z, -(xx + zz), yz - e.x),
@@ -189,7 +189,7 @@ class SpatialForce:
         return SpatialForce(self.f + other.f, self.n + other.n)
 
     def shift(self, d: Vec3) -> SpatialForce:
-        """Return the force about a point from which the old origin is d away."""
+        """Return the force about a new point. d: vector from the new point to the old origin."""
         return SpatialForce(self.f, self.n + d.cross(self.f))
 
     def map(self, rotation: Callable[[Vec3], Vec3]) -> SpatialForce:
@@ -208,11 +208,11 @@ class FrameMotion:
     a: Vec3
 
     def swung(self, d: Vec3) -> Vec3:
-        """Return e x d + w x (w x d), formed with few operations."""
+        """Return e x d + w x (w x d) with few operations."""
         return self.e.cross(d) + self.w.cross(self.w.cross(d))
 
     def at(self, d: Vec3) -> Vec3:
-        """Return the acceleration of a point that is d from the origin and fixed in the frame."""
+        """Return the acceleration of a point that is fixed in the frame at d from the origin."""
         return self.a + self.swung(d)
 
     def map(self, rotation: Callable[[Vec3], Vec3]) -> FrameMotion:
@@ -224,9 +224,9 @@ class FrameMotion:
 
 @dataclass(frozen=True, slots=True)
 class ArticulatedInertia:
-    """Change of the force and moment of a load on an origin with its accelerations, by da and de. Rigid bodies: f += m
-    da + de x C, n += C x da + I de. If a part deflects: f += L da + N de and n += N' da + I de. m: mass in kg times
-    `unit`; C: first moment; I: None if no one asks for the change."""
+    """Change of the force and moment of a load on an origin due to changes da and de of the origin's accelerations.
+    Rigid bodies: f += m da + de x C, n += C x da + I de. If a part deflects: f += L da + N de and n += N' da + I de. m:
+    mass in kg times `unit`. C: first moment. I: None if the change of the moment is not needed."""
 
     kg: float
     unit: float
@@ -246,7 +246,7 @@ class ArticulatedInertia:
         return self.L, self.N, self.I
 
     def general(self) -> ArticulatedInertia:
-        """Return the inertia with L and N, which a rigid body has too."""
+        """Return the inertia in the general form with L and N."""
         if self.L is not None:
             return self
         graph = self.C.x.graph
@@ -271,7 +271,7 @@ class ArticulatedInertia:
         return SpatialForce(L @ da + N @ de, N.T @ da + I @ de)
 
     def shift(self, d: Vec3) -> ArticulatedInertia:
-        """Return the inertia about a point from which the old origin is d away."""
+        """Return the inertia about a new point. d: vector from the new point to the old origin."""
         moved = self.C + self.m * d
         if self.I is None:
             return replace(self, C=moved)
@@ -286,13 +286,14 @@ class ArticulatedInertia:
         return replace(self, C=moved, I=(Mat3.of(lambda r, c: I[r][c] + before[r][c] + after[c][r])).symmetric(), N=new)
 
     def map(self, rotation: Callable[[Vec3], Vec3], symmetric: Callable[[Mat3], Mat3]) -> ArticulatedInertia:
-        """Return the inertia in other axes. symmetric: the same rotation for a symmetric matrix."""
+        """Return the inertia in other axes. symmetric: the same rotation, applied to a symmetric matrix."""
         return replace(self, C=rotation(self.C), I=self.I and symmetric(self.I), L=self.L and symmetric(self.L),
                        N=self.N and self.N.map(rotation))
 
     def reduce(self, response: SpatialForce, of: SpatialForce) -> ArticulatedInertia:
-        """Return the inertia with a deflecting coordinate. of: force and moment per unit of the coordinate; response:
-        `of` over the coordinate's resistance."""
+        """Return the inertia with a deflecting coordinate. of: force and moment per unit of the coordinate. response:
+        `of` divided by the coordinate's resistance.
+        """
         L, N, I = self.general().full
         L, N, I = (Mat3.of(lambda r, c, A=A, x=x, y=y: A[r][c] - x[r] * y[c])  # type: ignore[misc]
                    for A, x, y in ((L, response.f, of.f), (N, response.f, of.n), (I, response.n, of.n)))
