@@ -19,9 +19,9 @@ EARLIER = "only proofs of earlier sources may reach it: `make prove` shows which
 Old = set[tuple[str, str]]  # theorems and mechanisms with sources that have changed since, or without a run
 
 RUNS = """`make assure` uses that table, and proves a part of it again: theorems of {theorems:.0f} s of a processor in
-all, those with changed sources first. Of the {errors} errors that are put into the sources on purpose, at least one
-for each theorem, it refutes a part of {seeded:.0f} s. A digest of the whole tree makes the choice, so the same tree
-gives the same choice. `make bench` refutes all of these errors. `make prove` alone runs the longer proofs:
+all, those with changed sources first. There are also {errors} errors to put into the sources on purpose, at least
+one for each theorem. `make assure` refutes some of these errors, within {seeded:.0f} s of a processor. A digest of the
+whole tree makes the choice, so the same tree gives the same choice. `make bench` refutes all of these errors. `make prove` alone runs the longer proofs:
 {long}.
 """
 

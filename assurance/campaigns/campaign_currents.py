@@ -16,7 +16,7 @@ LOW_RESISTANCE = (0.3, 0.6e-3, 1.0)
 CABLE_OFF = (1e6, 1.0, 1.0)
 NOISE = 4e-3  # V, of a Hall sensor at full bandwidth (ACS725: some 2 mV rms)
 MOST = 16.0  # A, slightly more than the bus voltage drives through a motor at rest
-PUSH = 3.0  # N m of a hand on the first joint, which needs most of the motor's current
+PUSH = 3.0  # N m, a hand's torque on the first joint; the motor needs most of its current against it
 LOST = ("CURRENT_LOOP", "FOLLOWING", "OVERSPEED", "POSITION", "ENCODER_STUCK", "CURRENT_SIGN", "OVER_CURRENT")
 
 

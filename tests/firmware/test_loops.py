@@ -96,7 +96,7 @@ def test_that_arming_waits_for_the_loops() -> None:
 
 
 def test_that_no_tick_follows_the_loops_all_the_way() -> None:
-    """SEEK and PROBE wait for the loops, as ARM does. After the wait only a small step is left."""
+    """SEEK and PROBE are refused until the loops are closed, as ARM is. Then only a small step is left."""
     sought = [dataclasses.replace(joint, encoder=dataclasses.replace(joint.encoder, zero="index"))
               if joint.encoder else joint for joint in four_bar().joints]
     app = App(dataclasses.replace(four_bar(), name="four_bar_sought", joints=tuple(sought)))

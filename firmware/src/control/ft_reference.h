@@ -36,8 +36,8 @@ typedef struct {
     /* of the tick */
     volatile uint32_t used;      /* knots ever taken or missed */
     volatile uint32_t due;       /* time of the next one */
-    uint32_t times[FT_SUPPORT + 2u]; /* times of the piece's knots; the piece is
-                                      * from the third to the fourth */
+    uint32_t times[FT_SUPPORT + 2u]; /* times of six knots; the piece goes
+                                      * from times[2] to times[3] */
     int64_t q[FT_KEPT][FT_JOINTS];
     uint32_t same;               /* how often the last knot counted; at
                                   * FT_SUPPORT the reference stands */

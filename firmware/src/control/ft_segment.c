@@ -65,8 +65,9 @@ ft_real ft_segment_span(const ft_quintic *p)
     return span;
 }
 
-/* Return a quarter of the difference of two segments' polynomials at t from the
- * knot between them. At the knot both agree to second order. */
+/* Evaluate two segments' polynomials at the same time, t from the knot where
+ * the segments meet. Return (next - p) / 4. At the knot p and next agree to
+ * second order. */
 ft_real ft_segment_bend(const ft_quintic *p, const ft_quintic *next, ft_real t)
 {
     const ft_real *c = p->c, *d = next->c;

@@ -50,8 +50,9 @@ static inline int32_t ft_position_to_wire(ft_turn q)
     return (int32_t)(uint32_t)((ft_angle)q >> FT_FINER);
 }
 
-/* Coarse positions are for limits, as joints may turn more than once. A coarse
- * position counts 2^-24 turn (2^-20 m), so an int32 holds 128 turns. */
+/* Limits use coarse positions, because a joint may turn more than once, and the
+ * 32 bits of a wire position hold one turn. A coarse position counts
+ * 2^-24 turn (2^-20 m), so an int32 holds 128 turns. */
 #define FT_COARSE 8
 
 /* Return the coarse position of a wire position. */

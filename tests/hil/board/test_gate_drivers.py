@@ -152,7 +152,7 @@ def test_a_short_shuts_down_is_a_fault_and_is_told_by_its_transistors(connected)
     assert in_fault(session, "DRIVER") and board.outputs_safe()
     assert "driver 1: FETHA_OC, FETLB_OC" in session.describe()
     session.clear()
-    session.arm()  # their registers were written again, with the outputs off
+    session.arm()  # the gate drivers' registers have been written again, while the outputs were off
     board.run(0.01)
     assert not np.isnan(board.voltages()).any() and gains(board) == [20.0, 20.0]
 

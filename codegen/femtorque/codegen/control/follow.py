@@ -228,7 +228,8 @@ def _asked(mechanism: Mechanism, in_mode: Mechanism) -> _Asked:
 def _turn(turning: Array, model: Model, poses: Array, weight: Array, moving: Sequence[tuple[int, int]]) -> None:
     """Fill in `turning` of an _Asked for a tree. moving: (streamed joint, body).
 
-    A torque is a quadratic form of the velocities. The magnitudes of its coefficients cover all signs.
+    A torque is a quadratic form of the velocities. The sum with the magnitudes of the form's
+    coefficients bounds the torque for all signs of the velocities.
     """
     rows, bodies = [k for k, _ in moving], [body for _, body in moving]
 

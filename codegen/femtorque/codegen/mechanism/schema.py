@@ -105,8 +105,8 @@ class BrakeTable(Table):
 
 
 class CutoffTable(Table):
-    """An output of the board, named in the board file, switches the supply of the servos on wires. See
-    [drives](drives.md#a-supply-that-the-board-cuts)."""
+    """An output of the board can cut the supply of the servos on its serial wires. The board file names this output.
+    See [drives](drives.md#a-supply-that-the-board-cuts)."""
 
     within_s: float = key("s in which servos must report that their motors are off; else their supply is cut",
                           Cutoff.within_s, gt=0.0, le=1.0)

@@ -175,7 +175,7 @@ static double noise_of(const wire *w)
     return fmax(w->error_rate, open);
 }
 
-/* Return the level after which noise disturbs a frame, or 0. */
+/* Return the number of a frame's bits before noise disturbs the frame, or 0. */
 static int32_t noise(wire *w, const can_image *p)
 {
     double share = noise_of(w);
@@ -185,7 +185,7 @@ static int32_t noise(wire *w, const can_image *p)
     return 0;
 }
 
-/* Return the level after which frames of several senders differ, or 0. */
+/* Return the number of bits before frames of several senders differ, or 0. */
 static int32_t clash(const node *sender, const can_image *p)
 {
     can_image other;
@@ -217,8 +217,8 @@ static int32_t hearers(const wire *w, const node *sender)
     return helpers;
 }
 
-/* Note the nodes that cannot read the frame and send an error flag. Return
- * their number. */
+/* Mark each node that cannot read the frame and thus sends an error flag.
+ * Return the number of these nodes. */
 static int32_t loud(const wire *w)
 {
     node *n;

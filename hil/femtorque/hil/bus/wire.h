@@ -22,9 +22,9 @@ typedef struct waiter {
  * begins, comes, ends, rests, presses: planned events. frame: the frame on the
  * wire while `busy` is set. error: of that frame. flag: bits of the error flag
  * on a held wire. slowest: longest bit of a node on a held wire, s. calm:
- * number of frames since the last call of `noise`. noise: returns the level
- * after which it disturbs a frame, or 0. passed: called with each frame, unless
- * it is 0. */
+ * number of frames since the last call of `noise`. noise: returns the
+ * number of bits before it disturbs a frame, or 0. passed: called with each
+ * frame, unless it is 0. */
 typedef struct wire {
     struct parts *parts;
     node *nodes;

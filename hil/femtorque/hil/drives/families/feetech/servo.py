@@ -37,7 +37,7 @@ SWITCH, START, CURRENT, FACTOR, OFFSET, MODE, PROTECTIVE, PATIENCE, OVERLOAD, LO
     19, 24, 28, 30, 31, 33, 34, 35, 36, 38)
 ENABLE, DUTY, LIMIT, LOCK, POSITION, SPEED, LOAD, VOLTAGE, WARMTH, STATUS, AMPERES = (
     40, 44, 48, 55, 56, 58, 60, 62, 63, 65, 69)
-STORED, REGISTERS = 40, 87  # registers below the first are stored without power
+STORED, REGISTERS = 40, 87  # STORED: registers with lower numbers keep their values without power
 BY_DUTY, BACKWARDS = 2, 0x400  # value of the register MODE; sign bit of a duty
 ERRORS = {"voltage": 1, "encoder": 2, "over temperature": 4, "over current": 8, "angle": 16, "overload": 32}
 AMPERE, TENTH = 6.5e-3, 0.1  # step of the current, A; step of the voltage, V
