@@ -84,7 +84,7 @@ def at_rate(board: str, rate: int) -> Mechanism:
 def five_moteus() -> Mechanism:
     """Return an arm of OpenArm's size with as many moteus controllers as a bus can carry at 1 kHz.
 
-    The last two joints are locked. Each controller has twice the configured stiffness and damping that the board
+    The last two joints are locked. Each controller is configured for twice the stiffness and damping that the board
     commands.
     """
     text = (ROOT / "mechanisms" / "openarm_like.toml").read_text(encoding="utf-8")

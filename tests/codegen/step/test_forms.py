@@ -1,4 +1,4 @@
-"""The README's table of steps, measured again."""
+"""Test that a new measurement gives the README's table of steps."""
 
 import re
 import runpy
@@ -25,7 +25,10 @@ def test_the_table_has_the_rows_of_its_command():
 
 @pytest.mark.parametrize("name", [", ".join(row) for row in STEPS["ROWS"]])
 def test_the_readme_s_figures_of_a_step_are_measured_again(name):
-    """Another compiler may change instructions, cycles and flash by a tenth. Fewer motions err by no more than said."""
+    """Another compiler may change instructions, cycles and flash by a tenth.
+
+    With fewer motions the error is at most the table's error.
+    """
     mechanism = STEPS["named"](*name.split(", "))
     supported(mechanism)
     instructions, cycles, ram, flash, *errors = table()[name]

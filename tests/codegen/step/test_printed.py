@@ -1,4 +1,4 @@
-"""The emitted scheme "printed": equal to the reference's sum, and quiet at any rate."""
+"""Tests that the emitted scheme "printed" equals the reference's sum, and that its noise is small at every rate."""
 
 import re
 
@@ -21,7 +21,7 @@ from tests.support.mimic import gripper_in
 from tests.support.oracle import peak, planar_chain, random_chain, random_tree
 from tests.support.sampling import asking, moved, slides, sprung
 
-EXACT = 1e-12  # of peak: double precision against the reference's sum
+EXACT = 1e-12  # share of peak: double precision compared with the reference's sum
 
 
 def of(mechanism: Mechanism, rate_hz: int = 1000) -> Model:
@@ -57,7 +57,7 @@ def tree(seed: int, n: int = 6) -> Mechanism:
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_double_precision_is_the_sum_of_the_reference_on_every_example(name):
-    """In trees the reference sums {P} and converts it by the dense matrices."""
+    """In trees the reference sums {P} and converts {P} by the dense matrices."""
     mechanism = printed(EXAMPLES[name])
     supported(mechanism)
     model = Model.of(mechanism)

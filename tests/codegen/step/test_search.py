@@ -1,4 +1,4 @@
-"""Results of the search for the cheapest step are kept, and give the same graph without searching."""
+"""Tests that results of the search for the cheapest step are kept, and give the same graph without a search."""
 
 
 import numpy as np

@@ -347,7 +347,7 @@ class Family:
 
     @property
     def c(self) -> str:
-        """Name of the family in C, and of its folders."""
+        """The family's name in C, which its folders have too."""
         return self.name.replace("-", "_")
 
     @property

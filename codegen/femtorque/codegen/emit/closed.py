@@ -98,7 +98,7 @@ class Allocation:
     """Context of ft_closed.c.j2, added to Common: the conversion of dependent joints' torques to independent joints."""
 
     dependent: list[Dependent]
-    singular: str  # the square of the sine at which a margin is 0, and a margin's addition to this square
+    singular: str  # square of the sine at which a margin is 0; number that a margin adds to this square
     scales: list[str]
     blocks: list[Block]
 

@@ -11,18 +11,18 @@ WHAT = {
     "ft_tree.h": "the open tree",
     "ft_tree.c": "the open tree's step, one block per link",
     "ft_loop.h": "the closed loops",
-    "ft_loop.c": "closing them, one block a side of each",
+    "ft_loop.c": "the solution of the loops, one block per side of a loop",
     "ft_model.h": "sizes, rates, number types, units",
     "ft_trig.h": "sine and cosine of a binary fraction of a turn",
     "ft_step.h": "the API",
     "ft_step.c": "the step, one block per link",
-    "ft_flexible.h": "flexible links and springs: what the step asks of them",
-    "ft_flexible.c": "the march of flexible links and springs, a table of modes",
-    "ft_wrench.h": "what the joints bear against an external wrench",
-    "ft_wrench.c": "what the joints bear, a loop along the path from a link to the ground",
-    "ft_rnea.h": "torques at one instant, for a controller of your own",
+    "ft_flexible.h": "flexible links and springs: functions for the step",
+    "ft_flexible.c": "the integration of flexible links and springs, with a table of modes",
+    "ft_wrench.h": "joint torques against an external wrench",
+    "ft_wrench.c": "joint torques against a wrench, a loop along the path from a link to the ground",
+    "ft_rnea.h": "torques at one instant, for your own controller",
     "ft_rnea.c": "torques at one instant, one block per link",
-    "ft_units.h": "rad and m to whole positions, and back",
+    "ft_units.h": "conversion of rad and m to whole positions and back",
 }
 
 
@@ -61,7 +61,7 @@ def what(name: str, model: Model) -> str:
         if (rest := name.removeprefix(f"ft_m{number}_")) != name:
             return f"{WHAT['ft_' + rest]}, mode {mode.name}"
     if name == "ft_step.c" and (model.mechanism.constrained or has_modes(model.mechanism)):
-        return "a tick and a start, of these"
+        return "a tick and a start, with the files above"
     return WHAT[name]
 
 

@@ -1,7 +1,6 @@
-"""Emission of the feed-forward step: ft_model.h, ft_trig.h, ft_step.h, ft_step.c for any model.
-
-The recursions of step/nodal.py run once, on expressions instead of numbers (step/graph.py), over the frames and base
-parameters of step/base_parameters.py. step/c_text.py prints the live expressions.
+"""Emission of the feed-forward step: ft_model.h, ft_trig.h, ft_step.h, ft_step.c for any model. The recursions of
+step/nodal.py run once, with expressions instead of numbers (step/graph.py). step/base_parameters.py gives frames and
+base parameters. step/c_text.py prints the live expressions.
 """
 
 from collections.abc import Sequence
@@ -21,8 +20,9 @@ from femtorque.codegen.step import (
 
 @dataclass(frozen=True)
 class Element:
-    """Row of a printed step's table: origin of its numbers, mass M, inertia J and products K, places c and l, axes X,
-    Y and Z."""
+    """A row of a printed step's table: origin of the numbers, mass M, inertia J and products K, places c and l, axes X,
+    Y and Z.
+    """
 
     provenance: list[str]
     M: str
@@ -40,7 +40,7 @@ class Form:
     """Form of a step in the templates, and the table of a printed step."""
 
     printed: bool = False
-    radii: Sequence[str] = ()  # of turning frames, if they are not 1
+    radii: Sequence[str] = ()  # lengths of turning frames, if not 1
     flexible: bool = False
     what: str = "rigid mechanism"
     settling: int = 0
@@ -51,7 +51,7 @@ class Form:
 
 @dataclass(frozen=True)
 class Given:
-    """Member of ft_sample that a step may read: its type and its name in ft_step."""
+    """A member of ft_sample that a step may read: type, and name in ft_step."""
 
     type: str
     name: str
@@ -60,7 +60,7 @@ class Given:
 
 @dataclass(frozen=True)
 class Turn:
-    """Case of the switch that gives a turning frame's angle."""
+    """A case of the switch for a turning frame's angle."""
 
     label: str
     lines: list[str]
@@ -68,14 +68,14 @@ class Turn:
 
 @dataclass(frozen=True)
 class Sections:
-    """Context of ft_step.c.j2, ft_step.h.j2 and ft_trig.h.j2, with that of the step's form."""
+    """Context of ft_step.c.j2, ft_step.h.j2 and ft_trig.h.j2, together with Form."""
 
     name: str
-    step: str  # prefix of its functions
-    STEP: str  # and of its include guard
-    JOINTS: str  # constant with the number of its joints
-    m: str  # prefix of one of several modes
-    alone: bool  # the whole step, not the tree of a closed mechanism
+    step: str  # prefix of the functions
+    STEP: str  # prefix of the include guard
+    JOINTS: str  # constant with the number of joints
+    m: str  # prefix of the names in one of several modes
+    alone: bool  # true for a whole step, false for the tree of a closed mechanism
     sample: str  # type of a sample
     tree: bool  # a closed mechanism's
     displacement: bool
@@ -89,7 +89,7 @@ class Sections:
     radius: str
     uses_positions: int
     exact_turns: bool
-    dry: bool  # whether passive joints have Coulomb friction
+    dry: bool  # true if passive joints have Coulomb friction
     intro: list[str]
     blocks: list[Block]
     kept: list[list[str]]
@@ -98,8 +98,9 @@ class Sections:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Context of ft_model.h.j2. tree: joints of a tree of which not all are streamed; modes: numbers of streamed and of
-    all joints in each."""
+    """Context of ft_model.h.j2. tree: joints of a tree in which not all joints are streamed. modes: numbers of streamed
+    joints and of all joints in each mode.
+    """
 
     name: str
     joints: Sequence[Joint]
@@ -112,7 +113,7 @@ class Sizes:
 
 
 STATE = {"turn": "s->", "flexible": "s->", "P": "s->"}
-FAR = 4  # blocks: a value that a long function needs again later than this waits in memory
+FAR = 4  # blocks after which a value of a long function is stored in memory
 
 
 def render(model: Model) -> dict[str, str]:
@@ -124,14 +125,15 @@ HEADERS = ("ft_model.h", "ft_trig.h")
 
 
 def headers(model: Model) -> dict[str, str]:
-    """Return the emitted files that do not depend on the step itself."""
+    """Return the emitted files that do not depend on the step's form."""
     files = rendered(model, plain_step(model), "tree" if model.mechanism.constrained else "step")
     return {name: files[name] for name in HEADERS}
 
 
 def rendered(model: Model, step: Step, name: str = "step", prefix: str = "") -> dict[str, str]:
-    """Return the emitted files of a step, by name: ft_model.h, ft_trig.h, ft_step.h and .c, or those of another `name`.
-    prefix: of the names of one of several modes."""
+    """Return {file name: text} of a step: ft_model.h, ft_trig.h, and ft_step.h and .c. name: another name instead of
+    "step". prefix: prefix of the names in one of several modes.
+    """
     far = FAR if model.n > MANY else NEVER
     frames = {j: i for i, j in enumerate(step.turning)}
     names = Names(STATE, units=[unit_of(b.prismatic) for b in model.bodies], frames=frames)
@@ -149,8 +151,9 @@ def rendered(model: Model, step: Step, name: str = "step", prefix: str = "") -> 
 
 def write(model: Model, graph: Graph, intro: list[str], names: Names, angles: list[str], far: int = NEVER,
           name: str = "step", prefix: str = "", provenance: Sequence[list[str]] = (), *, form: Form) -> dict[str, str]:
-    """Return the emitted files of a graph. names: its places in C; angles: its turning frames' angles in C. A name
-    other than "step" makes the step of an open tree whose joints are not all streamed."""
+    """Return the emitted files of a graph. names: names of the graph's places in C. angles: angles of its turning
+    frames in C. A name other than "step" makes the step of an open tree whose joints are not all streamed.
+    """
     control, inputs = model.mechanism.control, graph.inputs()
     blocks = Printer(graph, names, far, provenance).blocks
     tree, looped = name != "step", model.mechanism.constrained
@@ -192,7 +195,7 @@ def write(model: Model, graph: Graph, intro: list[str], names: Names, angles: li
 
 
 def model_header(mechanism: Mechanism, tree: Sequence[Joint] = (), modes: Sequence[tuple[int, int]] = ()) -> str:
-    """Return ft_model.h. Arguments as in Sizes."""
+    """Return ft_model.h. The arguments are as in Sizes."""
     control = mechanism.control
     sizes = Sizes(
         name=mechanism.name, joints=mechanism.streamed, tree=tree, modes=modes,
@@ -219,7 +222,7 @@ def links(step: PrintedStep) -> list[Element]:
 
 
 def _reads(step: PrintedStep, table: str) -> bool:
-    """Return whether the step reads a table of constants."""
+    """Return True if the step reads a table of constants."""
     return any(isinstance(e, Fixed) and e.place.array == table
                for e in (step.graph.nodes[i] for i in step.graph.live()[0]))
 
@@ -230,7 +233,9 @@ def row(x: Sequence[float] | NDArray[np.float64]) -> str:
 
 
 def angle_of(tree: Tree, j: int, array: str = "q") -> str:
-    """Return C of body j's angle in its group's frame, theta_j, in units of ft_angle. array: of whole positions."""
+    """Return C for the angle theta_j of body j in its group's frame, in units of ft_angle. array: array of whole
+    positions.
+    """
     terms = ""
     for i in tree.members(j):
         q = f"(ft_angle){array}[{i}]"

@@ -76,7 +76,7 @@ class Printer:
         self.wanted = {e.call for i in self.seen if isinstance(e := graph.nodes[i], Result)}
         self.shared = self._shared()
         self.printed: set[Statement] = set()
-        self.called: dict[int, str] = {}  # names that differ from the names in the graph, by index
+        self.called: dict[int, str] = {}  # {index: name}, if it differs from the graph's name
         self.home: dict[int, int] = {}  # block in which a value was computed or loaded last
         self.loads: dict[int, int] = {}  # number of times that a value was loaded again
         self.blocks: list[Block] = []
