@@ -21,8 +21,8 @@ Old = set[tuple[str, str]]  # theorems and mechanisms with sources that have cha
 RUNS = """`make assure` uses that table, and proves a part of it again: theorems of {theorems:.0f} s of a processor in
 all, those with changed sources first. There are also {errors} errors to put into the sources on purpose, at least
 one for each theorem. `make assure` refutes some of these errors, within {seeded:.0f} s of a processor. A digest of the
-whole tree makes the choice, so the same tree gives the same choice. `make bench` refutes all of these errors. `make prove` alone runs the longer proofs:
-{long}.
+whole tree makes the choice, so the same tree gives the same choice. `make bench` refutes all of
+these errors. `make prove` alone runs the longer proofs: {long}.
 """
 
 FUNCTIONS = """## functions

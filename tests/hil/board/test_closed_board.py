@@ -75,8 +75,8 @@ def around_switch(result: Result, board: VirtualBoard) -> int:
 
 def test_the_weight_of_the_object_is_carried_from_the_first_tick(grasped):
     """From the first tick of the new mode, feed-forward includes the weight of arms and object, as Pinocchio
-    computes it. The closure's share
-    grows by a fiftieth in each tick."""
+    computes it. The
+    closure's share grows by a fiftieth in each tick."""
     result, board = grasped["ramp"]
     tick = around_switch(result, board)
     formed = result.record.torque_ff[tick - 1:]
