@@ -26,8 +26,8 @@ class Mechanism(description.Mechanism):
     """A validated mechanism: the data of its file, and a script's first steps with it.
 
     links, joints: in tree order, each with its name. streamed: the joints of a motion, in the order of every array's
-    columns. These are all moving joints; with loops, leaders or springs only the driven joints. name, control, board,
-    modes, loops, payloads: as in the file (docs/mechanism-files.md).
+    columns. A motion has all moving joints; with loops, leaders or springs it has only the driven joints. name,
+    control, board, modes, loops, payloads: as in the file (docs/mechanism-files.md).
 
     >>> arm = Mechanism.load("mechanisms/three_link.toml")
     >>> arm

@@ -532,7 +532,8 @@ def _too_fast(space: Space, qd: Array, qdd: Array, jerk: Array, speed: float) ->
 
 
 def _too_heavy(space: Space, moves: Moves, reserve: float, to: str) -> tuple[float, str]:
-    """Return the factor of time that the efforts need, and the reason. Raises Refused if a joint cannot even hold."""
+    """Return the factor of time that the efforts need, and the reason. Raises Refused if a joint is too weak to hold
+    the arm."""
     whole, joints, (q, qd, _) = space.whole, space.whole.streamed, moves
     tau = effort.of_space(space, *moves)
     velocities = space.streamed(qd)
