@@ -45,7 +45,7 @@ class Board:
     def connect(
         port: str, mechanism: Mechanism | str | Path | None = None, clock: Clock | None = None, look: bool = False
     ) -> Board:
-        """Open a port and ask the board who it is. port: a device, or socket://host:port or unix:PATH of a virtual
+        """Open a port and ask for the board's identity. port: a device, or socket://host:port or unix:PATH of a virtual
         board. "auto" takes the board that carries this mechanism. "auto:ID" takes the board with a chip number that
         begins with ID.
 

@@ -17,7 +17,7 @@ PIECE = 256  # bytes of one READ or WRITE, at most
 TRIES = 4
 ANSWER_S, WRITE_S, ERASE_S = 0.5, 1.0, 35.0  # s, longest waits: for a command, a write of PIECE, the erasure of all
                                              # sectors
-FILLER = 0x7E  # no command; a WRITE of nothing but FILLER never has a valid check sum
+FILLER = 0x7E  # no command; FILLER alone never gives a WRITE with a valid check sum
 RESYNC = 300  # number of FILLER bytes that end any torn command
 
 PARTS = {0x413: "STM32F405/407/415/417", 0x419: "STM32F42x/43x", 0x431: "STM32F411", 0x433: "STM32F401xD/E",

@@ -135,7 +135,8 @@ def unarmed(report: Drives | None, joints: Sequence[Joint], joint: int) -> str:
 
 
 def untold(report: Drives, drive: Drive, joint: int) -> str:
-    """Return why a drive answers but reports no settings; empty if it reports settings, or has still time to report."""
+    """Return why a drive answers but reports no settings; empty if the drive reports settings, or still has time to
+    report."""
     tells = report.setting[joint] or report.value[joint] or report.answers[joint] < UNTOLD
     return "" if tells or state(report, joint) == "silent" else family_of(drive.type).untold
 

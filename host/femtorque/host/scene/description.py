@@ -20,7 +20,7 @@ from femtorque.host.scene.surroundings import Thing
 Array = NDArray[np.float64]
 
 SLENDER = 0.018  # a rod's radius over the mechanism's size
-DENSITY = 2700.0  # kg/m^3, aluminium: a payload is drawn as a ball
+DENSITY = 2700.0  # kg/m^3 of aluminium, for the drawn ball of a payload
 # Okabe and Ito's colours for colour-blind people, with greys between
 LINKS = ("#8795a5", "#56b4e9", "#009e73", "#cc79a7", "#e69f00", "#0072b2", "#d55e00", "#f0e442")
 PASSIVE = "#b3bac3"  # an undriven link; warm colours have other meanings on pages
