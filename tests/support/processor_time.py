@@ -21,7 +21,7 @@ def spent() -> float:
 class ProcessorTime:
     """A plugin that assigns the seconds since the previous report to each report of a test.
 
-    At the end it sums the seconds by row and by file.
+    At the end the plugin sums the seconds by row and by file.
     """
 
     def __init__(self, config):

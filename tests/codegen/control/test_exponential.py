@@ -1,4 +1,4 @@
-"""Comparison of the matrix exponential with SciPy's."""
+"""Comparison of the matrix exponential with SciPy's function."""
 
 import numpy as np
 import pytest

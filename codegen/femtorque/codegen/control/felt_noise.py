@@ -16,7 +16,7 @@ from femtorque.codegen.mechanism import Mechanism
 from femtorque.codegen.model import Model, assemble, mass_matrix
 
 Array = NDArray[np.float64]
-SHARE = 0.75  # share of the poses of closed loops; poses near singular ones have more noise
+SHARE = 0.75  # share of the poses of closed loops; poses near singular poses have more noise
 FOLLOWED_S = 3.0  # s, length of the response to one error; the filter's bandwidth is at least 1 Hz
 
 

@@ -226,7 +226,7 @@ def _asked(mechanism: Mechanism, in_mode: Mechanism) -> _Asked:
 
 
 def _turn(turning: Array, model: Model, poses: Array, weight: Array, moving: Sequence[tuple[int, int]]) -> None:
-    """Fill in `turning` of an _Asked for a tree. moving: (streamed joint, body).
+    """Fill in `turning` for a tree. moving: (streamed joint, body).
 
     A torque is a quadratic form of the velocities. The sum with the magnitudes of the form's
     coefficients bounds the torque for all signs of the velocities.

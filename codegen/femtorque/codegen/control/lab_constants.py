@@ -21,7 +21,7 @@ JOG_RAMP_S = 0.25  # from rest to the jog velocity
 FRICTION_VELOCITY = {False: 0.05, True: 0.005}  # rad/s, m/s: below this velocity a floating joint's friction fades out
 PROBE_TRAVEL = {False: 0.35, True: 0.02}  # rad, m that a probe may move a joint
 HOT = ("OVER_TEMPERATURE", "OVERLOAD")  # faults for which [safety.park] heat lays the arm down
-WHOLE = 64  # overlaid gains are 64ths of the file's
+WHOLE = 64  # overlaid gains are 64ths of the file's gains
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def _slow_enough(mechanism: Mechanism, joint: Joint, home: Home, rate: float, mo
 
 
 def travel(joint: Joint) -> float:
-    """Return the joint's range plus a tenth of it; without limits one turn, or 1 m of a prismatic joint."""
+    """Return 1.1 times the joint's range. Without limits return one turn, or 1 m for a prismatic joint."""
     whole = joint.limits.upper - joint.limits.lower
     return 1.1 * whole if math.isfinite(whole) else 1.0 if joint.type == "prismatic" else 2.0 * math.pi
 
@@ -116,6 +116,6 @@ def reactions(mechanism: Mechanism) -> list[tuple[str, str]]:
 
 
 def overlay(mechanism: Mechanism) -> tuple[int, int]:
-    """Return the least and the largest overlaid gain, in 64ths of the file's."""
+    """Return the least and the largest overlaid gain, in 64ths of the file's gain."""
     least, most = mechanism.safety.gain_overlay
     return math.ceil(least * WHOLE), math.floor(most * WHOLE)

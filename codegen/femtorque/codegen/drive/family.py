@@ -267,7 +267,7 @@ class Packets:
 
 @dataclass(frozen=True)
 class HalfDuplex:
-    """A half-duplex wire of servos. kind: kind of the [[bus]]. bitrates: rates of the servos, the preferred ones first.
+    """A half-duplex wire of servos. kind: kind of the [[bus]]. bitrates: rates of the servos, the preferred rate first.
     packets: returns the packets of these servos. out: returns the largest number of bytes of a tick, by the number of
     servos. prefix: prefix of the C functions for packets. play: backlash of the output, from one side to the other,
     rad."""

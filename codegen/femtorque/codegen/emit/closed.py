@@ -23,21 +23,21 @@ from femtorque.codegen.wire import position_unit
 PACE, LEAST = 0.02, 1e-3  # rad or m: largest step of a start, and the step below which a start gives up
 
 INTRO = """
-Streamed are the actuated joints; {passive} follow from the loops.
-In every tick the dependent joints are corrected once and their velocities and
-accelerations formed (ft_loop), the open tree's torques at all joints
-(ft_tree), and those of the dependent ones carried by the independent ones:
+The actuated joints are streamed. {passive} follow from the loops.
+In every tick ft_loop corrects the dependent joints once, and forms their
+velocities and accelerations. ft_tree forms the open tree's torques at all
+joints. G' carries the torques of dependent joints to the independent joints:
 
-    dq_d = G dq_i,   tau = tau_i + G' tau_d,
+    dq_d = G dq_i,   tau = tau_i + G' tau_d.
 
-which is tau_i + J_ci' lambda with the forces lambda at the cuts that leave
-no torque to passive joints. G is that of s_k, where the torque belongs.
+This equals tau_i + J_ci' lambda. The forces lambda at the cuts leave no
+torque to passive joints. G belongs to s_k, like the torque.
 """.strip()
 
 PARTITION = """
-Streamed are the actuated joints; {passive} follow from the loops.
-allocation = "partition": the open tree's torques, as if there were no
-forces at the cuts. For comparison only.
+The actuated joints are streamed. {passive} follow from the loops.
+allocation = "partition" gives the open tree's torques without forces at the
+cuts. This is only for comparison.
 """.strip()
 
 

@@ -26,19 +26,19 @@ CHECKED = 20  # instructions for a dependent joint's checks in one solution: thr
 COMPILED, COMPILED_LOOPS = 1.2, 1.6  # ratio of a Cortex-M4F's instructions to the count, without copies and calls
 
 INTRO = """
-Outwards: angular velocity w and acceleration e of each link, acceleration a of its joint's origin; gravity is an
-acceleration of the ground. A is the matrix of e x and w x (w x. f and n are force and moment of the link's own motion,
+Outwards: angular velocity w and acceleration e of each link, and acceleration a of its joint's origin. Gravity is an
+acceleration of the ground. A is the matrix of e x + w x (w x. f and n are force and moment of the link's own motion,
 about its joint. Inwards: S and N are force and moment of the joint's load. l_m is a link's first moment, h its inertia
-times w. Vectors are in the frame of their joint, with z along its axis; joints with parallel axes share one frame.
-Endings: _s at the joint's origin in the parent body's frame, _f in the joint's frame without the joint's own motion
-yet, _b in the body's own frame, _o about where a slide begins, _t about the joint's origin in the parent body's frame,
-_neg with the other sign. turn and r are cosine and sine of a frame, l the vector to an origin, k a value that is used
+times w. Vectors are in the frame of their joint, with z along its axis. Joints with parallel axes share one frame.
+Endings: _s at the joint's origin in the parent body's frame, _f in the joint's frame before the joint's own motion, _b
+in the body's own frame, _o about the beginning of a slide, _t about the joint's origin in the parent body's frame, _neg
+with the opposite sign. turn and r are cosine and sine of a frame, l the vector to an origin, k a value that is used
 twice. Units are s, N m and N.
 """.strip()
 
-LOOPS_LOST = """, or the loops cannot be followed there from the last pose:
- * a singular pose is on the way. A call far from the last one takes a solution
- * of the loops for every 0.02 rad or m"""
+LOOPS_LOST = """, or if a singular pose
+ * is on the way of the loops from the last pose. A call far from the last pose
+ * takes a solution of the loops for every 0.02 rad or m"""
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ def render(model: Model) -> dict[str, str]:
         near="ft_rnea_near *near, " if closed else "", with_near="near, " if closed else "",
         mode="uint32_t mode, " if moded else "",
         method=", with the forces at the cuts" if closed else "",
-        refusals=(LOOPS_LOST if closed else "") + (", or there is no such mode" if moded else ""),
+        refusals=(LOOPS_LOST if closed else "") + (", or for an unknown mode" if moded else ""),
     )
     return {name: template(name).render(vars(context)) for name in ("ft_rnea.h", "ft_rnea.c")} | units(mechanism)
 

@@ -51,7 +51,7 @@ def _bus(t: BusTable, fail: Fail) -> Bus:
 
 
 def read_drive(t: JointTable, table: DriveTable, limits: Limits, buses: Sequence[Bus], fail: Fail) -> Drive:
-    """Return the drive of a joint. The file's ranges override the catalogue's. limits: the joint's."""
+    """Return the drive of a joint. The file's ranges override the catalogue's ranges. limits: limits of the joint."""
     key = f"joint.{t.name}.drive"
     _check_joint(t, table, fail)
     bus = _bus_of(key, table, buses, fail)

@@ -1,4 +1,4 @@
-"""A validated mechanism in SI units: the values of a mechanism file, without computed ones.
+"""A validated mechanism in SI units: the values of a mechanism file, without computed values.
 
 Gains, limits, springs, friction and torques are at the joint. R, L, K and the rotor's inertia are at the motor. `gear`
 is motor turns per joint turn, signed. A drive's quantities are at its output. Positive torque moves the joint along its

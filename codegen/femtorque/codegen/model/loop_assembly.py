@@ -40,11 +40,11 @@ PACE = 0.05  # rad or m: longest way of an independent joint between two poses o
 @dataclass(frozen=True)
 class Assembly:
     """Constraints of loops and mimic joints on a model. kept: numbers (`Equations.rows`) of the independent equations.
-    dropped: numbers of the equations that follow from the kept ones. start (n,): the closed pose found from the joints'
-    `start`. Joints are indices into the model's bodies, in tree order. actuated: streamed, driven and measured joints.
-    independent: the actuated joints that are coordinates. redundant: the other actuated joints. dependent: passive and
-    redundant joints, in the order of elimination. length: the mechanism's size, m. scale: sizes of the dependent
-    joints' columns of J_c at the start, lengths in units of `length`.
+    dropped: numbers of the equations that follow from the kept equations. start (n,): the closed pose found from the
+    joints' `start`. Joints are indices into the model's bodies, in tree order. actuated: streamed, driven and measured
+    joints. independent: the actuated joints that are coordinates. redundant: the other actuated joints. dependent:
+    passive and redundant joints, in the order of elimination. length: the mechanism's size, m. scale: sizes of the
+    dependent joints' columns of J_c at the start, lengths in units of `length`.
     """
 
     model: Model

@@ -82,7 +82,7 @@ class Hello(Payload, type=1, to="board"):
 class Knot(Payload, type=2, to="board"):
     """One knot of the trajectory; sequenced."""
 
-    flags: int = wire("u8", "bit 0 START: first of a motion; bit 1 END: last of a motion; bits 4..7: mode from it on")
+    flags: int = wire("u8", "bit 0 START: first knot; bit 1 END: last knot; bits 4..7: mode from this knot on")
     position: Sequence[int] = wire("i64", "2^-32 turn (revolute), 2^-28 m (prismatic); whole turns count", J)
     rate: Sequence[float] = wire("f32", "rad/s or m/s", J)
     acceleration: Sequence[float] = wire("f32", "rad/s^2 or m/s^2", J)
@@ -113,7 +113,7 @@ class Poll(Payload, type=5, to="board"):
 class Sense(Payload, type=6, to="board"):
     """Run this control tick of a pil image with these counts. STATUS and DRIVE are the answers."""
 
-    tick: int = wire("u32", "the tick to run; for any other tick than the next one the board only answers")
+    tick: int = wire("u32", "the tick to run; the board runs only the next tick, and otherwise only answers")
     counts: Sequence[int] = wire("i32", "encoder counts since the plant's start; wraps", J)
 
 
@@ -149,7 +149,7 @@ class Probe(Payload, type=10, to="board"):
 
     token: int = wire("u8", "as in COMMAND")
     joint: int = wire("u8", "its number")
-    torque: float = wire("f32", "N m or N, bounded by the joint's probe torque; 0 in the first one, while DISARMED")
+    torque: float = wire("f32", "N m or N, bounded by the joint's probe torque; 0 in the first PROBE, while DISARMED")
 
 
 @dataclass(frozen=True)
@@ -234,7 +234,7 @@ class Status(Payload, type=65, to="host"):
     fault: int = wire("u8", "latched fault, one of FAULTS")
     fault_joint: int = wire("u8", "first joint that failed, 255 if none")
     refusal: int = wire("u8", "reason of the last command's refusal, one of REFUSALS")
-    refusal_joint: int = wire("u8", "joint of that refusal, 255 if none")
+    refusal_joint: int = wire("u8", "joint of this refusal, 255 if none")
     command_token: int = wire("u8", "token of the last command taken or refused")
     flags: int = wire("u8", "bits of FLAGS")
     unhomed: int = wire("u8", "first joint without a zero, 255 if every joint has one")
@@ -248,7 +248,7 @@ class Status(Payload, type=65, to="host"):
     frames: int = wire("u32", "good frames received")
     bad_frames: int = wire("u16", "frames with a wrong check sum or length")
     wrong_tag: int = wire("u16", "frames of another configuration")
-    out_of_order: int = wire("u16", "knots received ahead of a lost one, or without room")
+    out_of_order: int = wire("u16", "knots received ahead of a lost knot, or without room")
     line_errors: int = wire("u16", "wrong bytes at the receiver: framing, noise, overrun")
     bus_mv: int = wire("u16", "bus voltage, mV")
     temperature: int = wire("i32", "of the hottest sensor, 0.001 deg C; 25000 without sensors")
@@ -303,7 +303,7 @@ class About(Payload, type=68, to="host"):
     options: int = wire("u32", "option bytes: FLASH_OPTCR (F4), FLASH_OPTR (G4)")
     crash: int = wire("u8", "exception number of the last crash since power-on, 0 if none")
     pc: int = wire("u32", "program counter of the crash, 0 if unreadable")
-    lr: int = wire("u32", "its return address; EXC_RETURN if its stack was unreadable")
+    lr: int = wire("u32", "return address of the crash; EXC_RETURN if the stack was unreadable")
     psr: int = wire("u32", "xPSR at the crash")
     cfsr: int = wire("u32", "SCB.CFSR at the crash")
     hfsr: int = wire("u32", "SCB.HFSR at the crash")
@@ -318,13 +318,13 @@ class Drives(Payload, type=69, to="host"):
 
     tick: int = wire("u32", "control ticks since reset, as in STATUS")
     state: bytes = wire("u8", "one of DRIVE_STATES", J)
-    error: bytes = wire("u8", "its present error, or its last one since it was enabled, in its own code; 0: none", J)
+    error: bytes = wire("u8", "present error, or the last one since enabling, in the drive's code; 0: none", J)
     warmth: bytes = wire("u8", "deg C, as it reports", J)
-    age: Sequence[int] = wire("u16", "ticks since its last state", J)
+    age: Sequence[int] = wire("u16", "ticks since the drive's last state", J)
     answers: Sequence[int] = wire("u32", "states sent", J)
     lost: Sequence[int] = wire("u32", "ticks without a state", J)
-    late: Sequence[int] = wire("u32", "states beyond the first one of a tick", J)
-    setting: Sequence[int] = wire("u16", "its own number of a setting that differs from the file's, 0: none", J)
+    late: Sequence[int] = wire("u32", "states beyond the first state of a tick", J)
+    setting: Sequence[int] = wire("u16", "the drive's number of a setting that differs from the file, 0: none", J)
     value: Sequence[int] = wire("u32",
         "its value there: bits of an f32, or a whole number; without a difference, the last setting that it "
         "reported (a servo: firmware, registers 0 and 1)", J)
@@ -333,7 +333,7 @@ class Drives(Payload, type=69, to="host"):
     offs: Sequence[int] = wire("u16", "times that the controller left the bus", BUSES)
     sending: bytes = wire("u8", "error counter of sending", BUSES)
     receiving: bytes = wire("u8", "error counter of receiving", BUSES)
-    stale: Sequence[int] = wire("u16", "frames dropped for those of the next tick", BUSES)
+    stale: Sequence[int] = wire("u16", "frames dropped for frames of the next tick", BUSES)
     overruns: Sequence[int] = wire("u16", "receive overruns", BUSES)
 
 
@@ -364,7 +364,7 @@ class Felt(Payload, type=71, to="host"):
     touches: int = wire("u16", "touches since reset; wraps")
     touch_tick: int = wire("u32", "tick of the last touch")
     external: Sequence[float] = wire("f32", "external torque, N m or N; 0 while the outputs are off", J)
-    mean: Sequence[float] = wire("f32", "its mean over about half a second", J)
+    mean: Sequence[float] = wire("f32", "mean of the external torque over about half a second", J)
     threshold: Sequence[float] = wire("f32", "a larger deviation from the mean is a touch", J)
 
 

@@ -37,7 +37,7 @@ FAMILY = Family(
     samples=(0.75, 0.75),  # openarm_can sets both; the drives' sample points are not published
     ids=(0, 0x7FF),
     places=Places(top=0xFFFF),
-    settings=(  # the host gets the last one's answer
+    settings=(  # the host gets the answer to the last setting
         Setting(REGISTERS["PMAX"], lambda d: d.type.position, ALIKE),
         Setting(REGISTERS["VMAX"], lambda d: d.type.velocity, ALIKE),
         Setting(REGISTERS["TMAX"], lambda d: d.type.torque, ALIKE),

@@ -24,7 +24,7 @@ MODEL = 256  # number of register 0, because 0 means no register
 OLDEST = 46  # oldest firmware with fast sync read in all series (rustypot's tests)
 BITRATES = (2_000_000, 1_000_000, 3_000_000, 4_000_000, 115_200, 57_600, 9_600)  # of register 8
 TURNROUND = 20e-6  # s from a question to its answer with return delay 0: an estimate
-BETWEEN = 3e-6  # s from one servo's part of an answer to the next one's: an estimate
+BETWEEN = 3e-6  # s between two servos' parts of an answer, an estimate
 
 
 def crc(data: bytes) -> int:

@@ -476,7 +476,7 @@ static void keep(ft_dxl *w, uint32_t id, uint32_t error, const uint8_t *data)
             | (s->on ? FT_DXL_IS_ON : 0u);
 }
 
-/* Take in the parts of a fast answer. Return the number of its right bytes; 0
+/* Take in the parts of a fast answer. Return the bytes of its right parts, or 0
  * if no part is right. */
 static uint32_t take_parts(ft_dxl *w, const uint8_t *p, uint32_t left)
 {
@@ -494,8 +494,8 @@ static uint32_t take_parts(ft_dxl *w, const uint8_t *p, uint32_t left)
     return k != 0u ? at : 0u;
 }
 
-/* Take in the answer of one servo, without its stuffed bytes. Return its size;
- * 0 if the bytes are no answer. */
+/* Take in the answer of one servo, without its stuffed bytes. Return the
+ * answer's size, or 0 if the bytes are no answer. */
 static uint32_t take_one(ft_dxl *w, const uint8_t *p, uint32_t left)
 {
     const uint32_t size = two(p + LENGTH) + INSTRUCTION;
@@ -518,8 +518,8 @@ static uint32_t take_one(ft_dxl *w, const uint8_t *p, uint32_t left)
     return size;
 }
 
-/* Take in a packet at place `at`. Return its size, or 1 for a byte outside
- * packets. */
+/* Take in a packet at place `at`. Return the packet's size, or 1 for a byte
+ * outside packets. */
 static uint32_t take(ft_dxl *w, uint32_t at, uint32_t came)
 {
     const uint8_t *p = w->in + at;

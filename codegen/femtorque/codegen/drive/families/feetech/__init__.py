@@ -40,7 +40,7 @@ FAMILY = Family(
     ids=(1, 253),
     places=Places(turn=TURN, wraps=True),
     wire=HalfDuplex("sts", BITRATES, packets, wire_out, "ft_sts", PLAY),
-    settings=(  # settings after the lock are lost without power; the host gets the last one's answer
+    settings=(  # after the lock, settings are lost without power; the host gets the answer to the last setting
         Setting(REGISTERS["lock"], lambda d: 1, writes=True),
         Setting(REGISTERS["model"], lambda d: d.type.servo.model if d.type.servo else None),
         Setting(REGISTERS["mode"], lambda d: PWM_MODE, writes=True),

@@ -239,8 +239,8 @@ static void keep(ft_sts *w, const uint8_t *p)
     memcpy(f->data, p + BEFORE, w->width);
 }
 
-/* Take in a packet at place `at`. Return its size, or 1 for a byte outside
- * packets. */
+/* Take in a packet at place `at`. Return the packet's size, or 1 for a byte
+ * outside packets. */
 static uint32_t take(ft_sts *w, uint32_t at, uint32_t came)
 {
     const uint32_t size = packet(w, w->in + at, came - at);

@@ -12,7 +12,7 @@ from femtorque.codegen.drive.families.moteus.frames import FAULTS, REGISTERS, SO
 from femtorque.codegen.drive.family import DriveType, Family, Firmware, Fitted, Places, Setting
 
 KP, KD = 4.0 / math.tau, 0.05 / math.tau
-OUTPUT = 2  # home state in which the position is the output's
+OUTPUT = 2  # home state with the position of the output
 HOMES = {0: "0 (relative)", 1: "1 (rotor)", 2: "2 (output)"}
 NOTE = "torque: of its motor; kp, kd: its servo.pid_position over 2 pi"
 
@@ -37,7 +37,7 @@ FAMILY = Family(
     types=(_type("r4", 20.0), _type("n1", 20.0), _type("c1", 4.0), _type("x1", 20.0)),
     ids=(1, SOURCE - 1),
     places=Places(turn=TURN),
-    settings=(  # the host gets the last one's answer
+    settings=(  # the host gets the answer to the last setting
         Setting(REGISTERS["register_map_version"], lambda d: 5),
         Setting(REGISTERS["home_state"], _home, words=lambda d: HOMES[OUTPUT], shows=lambda n: HOMES.get(n, str(n))),
         Setting(REGISTERS["firmware_version"], lambda d: _word(d.firmware) if d.firmware else None,

@@ -138,7 +138,7 @@ void ft_moteus_disable(ft_frame *f, const ft_drive_config *c, bool clear)
 }
 
 /* Return the place behind the register's number. number: the byte at place 1.
- * Register numbers up to 127 have one byte, larger ones two. */
+ * Register numbers up to 127 have one byte, larger numbers have two bytes. */
 static uint32_t behind(uint32_t number)
 {
     if (number < 0x80u)
