@@ -1,6 +1,6 @@
 """Makes the reference pages of docs/ from the tables that the code runs on: `python docs/generate.py`.
 
-A test compares the pages in the repository with these.
+A test compares the pages in the repository with the output of this script.
 """
 
 import inspect
@@ -312,7 +312,7 @@ def _board(name: str) -> str:
 
 
 def _wiring(board: Board) -> str:
-    """Describe where every signal leaves the board."""
+    """Describe the pins of every signal."""
     levels = {pin: bears(board, channel.encoder.pins, channel.encoder.pull)
               for channel in board.channels for pin in channel.encoder.pins}
     rows = []

@@ -58,8 +58,9 @@ def costs(mechanism: Mechanism) -> tuple[int, int, int, int]:
 
 
 def errors(mechanism: Mechanism, motions: int = MOTIONS) -> tuple[float, float]:
-    """Return the worst errors of random motions of a second, over the motion's peak: of float32 against float64, and of
-    float64 against exact torques; NaN with flexible links, whose vibrations decide it."""
+    """Return the worst errors of random motions of a second, over the motion's peak. The first error is of float32
+    against float64. The second error is of float64 against exact torques, and NaN with flexible links, since their
+    vibrations decide this error."""
     model = Model.of(mechanism)
     sources, worst = step_sources(model), (0.0, 0.0)
     single, double = (CompiledStep(model, precision, sources) for precision in ("single", "double"))
