@@ -51,8 +51,8 @@ def test_the_noise_floor_holds_at_every_rate_and_is_not_idle(make, rate_hz):
 def test_a_million_ticks_do_not_drift(make):
     """One joint turns without end, the other joints swing.
 
-    The error of the last two seconds is within the noise floor. {P} forgets the jump of the velocity at the start in
-    two ticks.
+    The error of the last two seconds is within the noise floor. After two ticks {P} no longer depends on the jump of
+    the velocity at the start.
     """
     model = Model.of(make())
     step = CompiledStep(model)

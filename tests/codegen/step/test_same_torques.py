@@ -129,7 +129,7 @@ def test_torques_are_the_same_bit_for_bit(name):
 
 
 def endings(text: str) -> set[str]:
-    """Return the parts of values' names in a function of the emitted C, without the first part and without components.
+    """Return the endings of values' names in a function of the emitted C, without components.
     """
     names = re.findall(r"const ft_(?:real|pair) (\w+) = ", text.split("_state *s, const ft", 1)[-1])
     parts = {re.sub(r"\d+(x$|[yz]s?$)?", "", part) for name in names for part in name.split("_")[1:]}

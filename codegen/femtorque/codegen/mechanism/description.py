@@ -456,7 +456,7 @@ class Mechanism:
     def streamed(self) -> tuple[Joint, ...]:
         """Return the joints whose motion a trajectory gives, in tree order.
 
-        If loops, leaders or springs move some joints, these are the actuated joints.
+        If loops, leaders or springs move some joints, only the actuated joints count.
         """
         if self.constrained:
             return tuple(j for j in self.moving if j.actuated)

@@ -47,7 +47,7 @@ def resolved(joints: Sequence[Joint], lock: dict[str, float], fail: Fail,
 
 
 def _root(joint: Joint, by_name: dict[str, Joint], lock: dict[str, float], fail: Fail) -> Mimic:
-    """Return the mimic of the joint at the end of a chain."""
+    """Return a mimic of the driven joint at the end of a chain of mimics."""
     key, passed, mimic = f"joint.{joint.name}.mimic", [joint.name], joint.mimic
     assert mimic is not None
     while True:

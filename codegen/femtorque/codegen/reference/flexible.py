@@ -70,9 +70,9 @@ def bends(step: Flexible, z: Array) -> list[Bent]:
 
 
 def shapes(model: Model, motion: Motion, ticks: int) -> tuple[Array, dict[str, Array], dict[str, Array]]:
-    """Return the bend of all parts in a motion from rest: times (T,), s, from 0 on, bends of flexible links, and
-    positions of joints on springs. The bend of a link is (T, 4): deflection, m, and slope of the tip in y, then in z.
-    Positions of a joint are (T,), rad or m.
+    """Return times (T,), s, from 0 on, bends of flexible links, and positions of joints on springs, in a motion from
+    rest. The bend of a link is (T, 4): deflection, m, and slope of the tip in y, then in z. Positions of a joint are
+    (T,), rad or m.
     """
     step, z = marched(model, motion, ticks)
     t, count = (np.arange(len(z)) - 0.5) * model.dt, len(step.springs)

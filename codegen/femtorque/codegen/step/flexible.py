@@ -57,40 +57,41 @@ velocity and acceleration of every driven joint, du = (u_k - u_k-1) / 2:
     qd = 2 (u_k - du) / tick,   qdd = 4 du / tick^2.
 
 The modes of flexible links and the joints that springs hold have the same
-equations without a torque. These are solved for their own du, d
-(ft_flexible.c), which is first predicted and then corrected. H is the inertia
-of the load of a link's tip, F the force on the tip's own coordinates.
+equations without a torque. The solution is their own du, d (ft_flexible.c),
+which is first predicted and then corrected. H is the inertia of the load of
+a link's tip, F the force on the tip's own coordinates.
 
 Outwards: angular velocity w and acceleration e, acceleration a of each
 origin. Gravity is an acceleration of the ground. Inwards, of the load: force
 f, moment n, first moment C, beyond flexible links also the inertia I, and L
-and N of parts that deflect; cf and cn are the parts of f and n by which
+and N of parts that deflect. cf and cn are the parts of f and n by which
 springs deflect. Vectors are in the frame of their body, with z along the
-joint's axis; _b1 is the root of flexible link 1, _tip1 its tip, y and z are
-its planes of bending, ys and zs the slopes there, x is its twist about the
-link. Values in other frames have an ending:
+joint's axis. _b1 is the root of flexible link 1, _tip1 its tip. y and z are
+its planes of bending, ys and zs the slopes at the tip, x is the twist about
+the link. Values in other frames have an ending:
 
     _j    before the joint turns it
     _r    in axes of a flexible link's root
-    _o    the same about the old origin
+    _o    about the old origin
     _t    a sum on its way to the parent
-    _d    corrected by what bends
+    _d    corrected by bending parts
     _at   of the tip's deflection
-    _neg  with the other sign
+    _neg  with the opposite sign
 
 Bent links keep their length. _s is a value for straight links and constant
-velocities of springs, p such a force f: along a link it is the tension, which
-stiffens or softens the link. tip, first and second are the displacements of a
-link's tip, its mass and x times its mass towards its root, with their
-_velocity and acceleration. lf and ln are the loads of driven joints due to
-them. by is a tip's displacement towards the root per deflection. inward, drawn
-and fling are accelerations along a tip, of its load beside its axis and of the
-tip itself. around and bent are y z' - z y' + w_x (y^2 + z^2) and y^2 + z^2 of a
-tip; spin, change, led, pulled and back depend on them. roll is the twist of a
-tip per coordinate. k is a value that is used twice.
+velocities of springs, p a force f of this kind. Along a link p is the
+tension, which stiffens or softens the link. tip, first and second are the
+displacements of a link's tip, its mass and x times its mass towards its
+root, with their _velocity and acceleration. lf and ln are the loads of
+driven joints due to these displacements. by is a tip's displacement towards
+the root per deflection. inward, drawn and fling are accelerations along a
+tip, of its load beside its axis and of the tip itself. around and bent are y
+z' - z y' + w_x (y^2 + z^2) and y^2 + z^2 of a tip. spin, change, led, pulled
+and back depend on both. roll is the twist of a tip per coordinate. k is a
+value that is used twice.
 
-Units: time is in half ticks, inertias are times 4 / tick^2, so that f and n
-are in N m (N).
+Units: time is in half ticks. Inertias are multiplied by 4 / tick^2, so that
+f and n are in N m (N).
 """.strip()
 
 

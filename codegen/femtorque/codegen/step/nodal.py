@@ -29,40 +29,43 @@ ROUNDED = 1e-13  # tolerance of a mass that equals the unit of mass
 
 INTRO = """
 The step on increments at the sample s_k. A joint moves by 2 u_k in the tick
-after s_k and by 2 (u_k - 2 du_k) in the tick before; m = u - du is the mean of
-both halves, du half of their gain. Outwards, of each link:
+after s_k and by 2 (u_k - 2 du_k) in the tick before; m = u - du is the mean
+of both halves, du half of their gain. Outwards, of each link:
 
     w  mean of its half turns in both ticks,   e  half of their gain
     A  half the gain of its axes: the matrix of e x and w x (w x
     a  half the gain of its joint's shift; the ground gains in place of weight
 
 f and n are the gains of the link's momentum and moment of momentum over the
-ticks, weight included. They are the nodal force F and moment Phi of {{P}}, which
-their increments carry on. Inwards, [T] turns {{P}} by the pairs r, and [L] adds
-up S and N, force and moment of all that hangs on a joint, with the levers l:
+ticks, with weight. These gains are the nodal force F and moment Phi, and
+their increments update {{P}}. Inwards, [T] turns {{P}} by the pairs r. With the
+levers l, [L] sums S and N, force and moment of everything that a joint
+carries:
 
     {{P}} <- {{P}} + {{dp}} (Eqs 17, 18),   {{tau}} = [L][T]{{P}} (Eqs 5 to 15).
 
-Masses are regrouped: mass on a joint's axis counts to the link before. {{tau}}
-is right, but S and N of a joint are then not the load of its bearing.
+Masses are regrouped: mass on a joint's axis belongs to the parent link.
+{{tau}} is exact, but S and N of a joint are not the load of its bearing.
 
 Vectors are in the frame of their joint, with z along its axis. Joints with
-parallel axes share one frame, which turns with none of them. Endings:
+parallel axes share one frame, which does not turn with these joints.
+Endings:
 
     _s    at the joint's origin, in the parent body's frame
-    _f    in the joint's frame, without the joint's own motion yet
+    _f    in the joint's frame, before the joint's own motion
     _b    in the body's own frame, turned by the pair r
-    _o    about where a slide begins
+    _o    about the beginning of a slide
     _t    about the joint's origin, in the parent body's frame
-    _neg  with the other sign
+    _neg  with the opposite sign
 
-r is cosine and sine of a frame, times the length of a lever if it turns nothing
-else (ft_radius). turn_half is half of the frame's turn in the tick, l the vector
-to an origin, l_m a link's first moment, h its inertia J times w, G the sums of
-m p p' over its points, k a value that is used twice. A value that ends in _again is loaded from memory again.
+r is cosine and sine of a frame. If r only turns a lever, r is multiplied by
+the lever's length (ft_radius). turn_half is half of the frame's turn in the
+tick, l the vector to an origin, l_m a link's first moment, h its inertia J
+times w, G the sums of m p p' over its points, and k a value that is used
+twice. A value that ends in _again is loaded from memory again.
 
-Units: time is in half ticks, inertias are base parameters times 4 / tick^2, so
-that {{P}} is in N m (N). Lengths are in units of {length:.9g} m.
+Units: time is in half ticks, inertias are base parameters times 4 / tick^2,
+so that {{P}} is in N m (N). Lengths are in units of {length:.9g} m.
 """.strip()
 
 

@@ -36,7 +36,7 @@ INTRO = """
 The paper's step. The node of a link is at its centre of gravity, where its
 mass and inertia are lumped. {P} has the forces F and the moments Phi of the
 nodes: the gain of their momenta from the tick before s_k to the tick after
-it, weight included. {P} is carried on, and converted to torques:
+s_k, with weight. {P} is updated, and converted to torques:
 
     {P} <- {P} + {dp} (Eqs 17, 18),   {tau} = [L][T]{P} (Eqs 5 to 15).
 
@@ -47,11 +47,11 @@ Each link has its own axes, z along its joint. Outwards, of the link:
     e ew  axis times sine, and cosine, of half of the link's own turn
     b     e of the tick before,   d dw  gains of e and ew over b
     o     gain of the turn,       q     sum of e e' and b b'
-    a     half the second difference of the place of its joint; that of the
-          ground is in place of weight
-    A     half the second difference of its axes; for the node it is a + A c
+    a     half the second difference of the place of its joint; the ground's
+          second difference replaces weight
+    A     half the second difference of its axes; the node has a + A c
 
-Inwards: f and n are the F and Phi of this tick; S and N are force and moment
+Inwards: f and n are the F and Phi of this tick. S and N are force and moment
 of the joint's load. [Lambda] has the levers c and l. The turn T between two
 links is the pair r of the joint and the rows X, Y, Z. Endings:
 
@@ -61,9 +61,9 @@ links is the pair r of the joint and the rows X, Y, Z. Endings:
     _t    in the parent's axes
     _half half of the frame's turn
     _b    in the tick before
-    _neg  with the other sign
+    _neg  with the opposite sign
 
-v is the velocity of a slide; k is a value that is used twice. A value that
+v is the velocity of a slide. k is a value that is used twice. A value that
 ends in _again is loaded from memory again.
 """.strip()
 

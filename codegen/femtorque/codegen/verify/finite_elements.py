@@ -215,7 +215,7 @@ def _link(model: Model, i: int, matrix: Array) -> RigidLink:
 
 def _bars(model: Model, body: Body, section: Section) -> tuple[list[Bar], list[str]]:
     """Return the elements of a body: from the joint to the centre of gravity, and from there to further joints and
-    cuts. If a body carries nothing, its centre of gravity is in the middle between joint and end."""
+    cuts. A body without further joints and cuts ends at twice the distance of its centre of gravity."""
     centre, bars, missing = "centre of gravity", [], []
     ends = [(model.bodies[k].joint.name, model.bodies[k].p0) for k in body.children]
     placed = placed_links(model.mechanism)

@@ -109,7 +109,8 @@ class Comparison:
 
 
 def scheme_bound(rate_hz: float) -> float:
-    """Return the bound as a share of the peak: 1e-5 at 1 kHz and above, and more with the square of a longer tick.
+    """Return the bound as a share of the peak: 1e-5 at 1 kHz and above. In longer ticks the bound grows with the square
+    of the tick.
     """
     return SCHEME * max(1.0, SCHEME_HZ / rate_hz) ** 2
 
