@@ -6,7 +6,7 @@ import pytest
 
 from femtorque.codegen.model import Model, levers, pose, skew
 from femtorque.codegen.reference.discrete import nodal_torque
-from femtorque.codegen.reference.printed import between, printed_torque, node_increments, tick_momenta
+from femtorque.codegen.reference.printed import between, node_increments, printed_torque, tick_momenta
 from femtorque.codegen.reference.rigid import incremental_torque, matrix_form
 from tests.support.oracle import peak, planar_chain, random_chain, random_tree, rnea, septic, torque_at
 from tests.support.sampling import asking, middles, random_travel, slides

@@ -1,5 +1,4 @@
-from .discrete import (
-    PACE_OF_CORRECTION as PACE_OF_CORRECTION, SWING as SWING, emitted_torque as emitted_torque)
+from .discrete import PACE_OF_CORRECTION as PACE_OF_CORRECTION, SWING as SWING, emitted_torque as emitted_torque
 from .discrete_flexible import SETTLING as SETTLING, STEEPEST as STEEPEST, Flexible as Flexible
 from .flexible import LOST as LOST, Bent as Bent, bending as bending, bends as bends
 from .flexible_mass import flexible_mass_matrix as flexible_mass_matrix
