@@ -63,12 +63,12 @@ class Converter:
 
 @dataclass(frozen=True)
 class Sampling:
-    """Sampling of the motor currents: a sequence of one converter. A timer's update starts it in every PWM period.
-    channels: the converter's channels by pin. enable: enable bit of the converter's clock. trigger: the timer that
-    starts the sequence. beside: output timers that can count in step with the trigger. places: length of the sequence.
-    clock_hz: the converter's clock. Durations in converter clocks: latency, the longest from the update to the first
-    sample; window, a sample; conversion, from a sample's end to the next sample. interrupt: number of the interrupt at
-    the end of a sequence.
+    """Sampling of the motor currents: a sequence of one converter. A timer's update starts the sequence in every PWM
+    period. channels: the converter's channels by pin. enable: enable bit of the converter's clock. trigger: the timer
+    that starts the sequence. beside: output timers that can count in step with the trigger. places: length of the
+    sequence. clock_hz: the converter's clock. Durations in converter clocks: latency, the longest from the update to
+    the first sample; window, a sample; conversion, from a sample's end to the next sample. interrupt: number of the
+    interrupt at the end of a sequence.
     """
 
     channels: Mapping[str, int]

@@ -145,8 +145,8 @@ CHIP = Chip(
     wait_states=5,
     rom_id=0x413,
     rom=Rom((("USART1", "PA9", "PA10"), ("USART3", "PB10", "PB11"), ("USART3", "PC10", "PC11")),
-            # AN2606, STM32F40xxx V9, whose older versions take no more: CAN2, USB, I2C, SPI. SDA of I2C1 is PB7 there,
-            # PB9 in the F42x.
+            # AN2606, STM32F40xxx V9: CAN2, USB, I2C, SPI. Older versions of the loader use no further pins. SDA of I2C1
+            # is PB7 here, and PB9 in the F42x.
             frozenset("PB5 PB13 PA11 PA12 PB6 PB7 PB9 PA8 PC9 PA4 PA5 PA6 PA7".split()),
             low=frozenset("PA4 PA5 PA7".split())),  # SPI, but for MISO
     unique=0x1FFF7A10,  # RM0090 section 39.1

@@ -306,7 +306,7 @@ def follow_limits(mechanism: Mechanism) -> tuple[follow.Limits, ...]:
 
 def _coarse(position: float, unit: float, kind: str, whole: Callable[[float], int]) -> int:
     """Return a position in whole coarse steps; for a joint without limits, an unreachable position."""
-    if kind == "prismatic":  # within half the range of the step's low half
+    if kind == "prismatic":  # less than half of the range that the step's 32 bits have
         return whole(min(max(position / unit / COARSE, -SLIDE_MAX), SLIDE_MAX))
     if kind == "continuous" or not math.isfinite(position):
         return 2**31 - 1 if position > 0.0 else -(2**31)

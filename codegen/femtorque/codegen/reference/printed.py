@@ -66,8 +66,10 @@ def tick_momenta(model: Model, at: Pose, u: Array) -> tuple[Array, Array]:
 
 
 def between(model: Model, q: ArrayLike, before: Array, after: Array, convert: Conversion = recursion) -> Array:
-    """Return torques (..., n) at positions q (..., n) from the half increments before and after: nodal_torque at one
-    instant. Backwards in time, a tick has the opposite increments and momenta."""
+    """Return torques (..., n) at positions q (..., n) from the half increments of the ticks before and after.
+
+    Backwards in time, a tick has the opposite increments and momenta.
+    """
     q = np.asarray(q, float)
     at = pose(model, q)
     (p, h), (p_back, h_back) = tick_momenta(model, at, after), tick_momenta(model, at, -before)

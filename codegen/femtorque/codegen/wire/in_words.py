@@ -65,7 +65,7 @@ def fault_name(number: int) -> str:
 
 @dataclass(frozen=True)
 class Entry:
-    """A row of docs/faults.md. kind: state, fault, refusal or limit. reaction: class of a fault. mend: what to do."""
+    """A row of docs/faults.md. kind: state, fault, refusal or limit. reaction: class of a fault. mend: advice."""
 
     name: str
     kind: str

@@ -11,7 +11,8 @@ void ft_mini_cheetah_enable(ft_frame *f, const ft_drive_config *c)
     ft_mit_special(f, c, FT_MIT_ENTER);
 }
 
-/* Disable the drive. Errors are cleared only by leaving the MIT mode, too. */
+/* Disable the drive by leaving the MIT mode. This also clears errors, and no
+ * other command does. */
 void ft_mini_cheetah_disable(ft_frame *f, const ft_drive_config *c,
                              bool clear)
 {
