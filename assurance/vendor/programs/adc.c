@@ -19,6 +19,8 @@ static ADC_HandleTypeDef adc;
 static TIM_HandleTypeDef tim;
 static const uint32_t channels[3] = { ADC_CHANNEL_3, ADC_CHANNEL_4,
                                       ADC_CHANNEL_13 };
+static const uint32_t tenths[3] = { 3, 4, 13 };
+static const char *const places[3] = { "first", "second", "third" };
 static const uint32_t ranks[3] = { ADC_INJECTED_RANK_1, ADC_INJECTED_RANK_2,
                                    ADC_INJECTED_RANK_3 };
 
@@ -31,14 +33,12 @@ static void begin_adc(void)
 {
     CLOCK;
     adc.Instance = CONVERTER;
-#ifdef STM32G474xx
     adc.Init.ClockPrescaler = ADC_CLOCK_SYNC_PCLK_DIV4;
+#ifdef STM32G474xx
     adc.Init.GainCompensation = 0;
     adc.Init.Overrun = ADC_OVR_DATA_PRESERVED;
     adc.Init.OversamplingMode = DISABLE;
     adc.Init.LowPowerAutoWait = DISABLE;
-#else
-    adc.Init.ClockPrescaler = ADC_CLOCK_SYNC_PCLK_DIV4;
 #endif
     adc.Init.Resolution = ADC_RESOLUTION_12B;
     adc.Init.DataAlign = ADC_DATAALIGN_RIGHT;
@@ -112,12 +112,9 @@ void judge(void)
     uint32_t first = ended(), second = ended(), third = ended();
     BETWEEN("one sequence an update", second - first, 16800 - 100, 16800 + 100);
     BETWEEN("and the next", third - second, 16800 - 100, 16800 + 100);
-    EXPECT("first", HAL_ADCEx_InjectedGetValue(&adc, ADC_INJECTED_RANK_1),
-           counts(3));
-    EXPECT("second", HAL_ADCEx_InjectedGetValue(&adc, ADC_INJECTED_RANK_2),
-           counts(4));
-    EXPECT("third", HAL_ADCEx_InjectedGetValue(&adc, ADC_INJECTED_RANK_3),
-           counts(13));
+    for (uint32_t i = 0; i < 3; i++)
+        EXPECT(places[i], HAL_ADCEx_InjectedGetValue(&adc, ranks[i]),
+               counts(tenths[i]));
     __HAL_TIM_CLEAR_FLAG(&tim, TIM_FLAG_UPDATE);
     while (!__HAL_TIM_GET_FLAG(&tim, TIM_FLAG_UPDATE)) {
     }

@@ -46,10 +46,11 @@ static void filter(FDCAN_HandleTypeDef *h, uint32_t type, uint32_t index,
 }
 
 static HAL_StatusTypeDef put(FDCAN_HandleTypeDef *h, uint32_t id,
-                             uint32_t type, uint32_t length, bool fast)
+                             uint32_t length, bool fast)
 {
     const FDCAN_TxHeaderTypeDef t = {
-        .Identifier = id, .IdType = type, .TxFrameType = FDCAN_DATA_FRAME,
+        .IdType = id > 0x7FF ? FDCAN_EXTENDED_ID : FDCAN_STANDARD_ID,
+        .Identifier = id, .TxFrameType = FDCAN_DATA_FRAME,
         .DataLength = length, .ErrorStateIndicator = FDCAN_ESI_ACTIVE,
         .BitRateSwitch = fast ? FDCAN_BRS_ON : FDCAN_BRS_OFF,
         .FDFormat = fast ? FDCAN_FD_CAN : FDCAN_CLASSIC_CAN,
@@ -90,8 +91,7 @@ static void frames(void)
 {
     uint32_t same = 0;
     EXPECT("room of 3", HAL_FDCAN_GetTxFifoFreeLevel(&one), 3);
-    EXPECT("64 bytes", put(&one, 0x123, FDCAN_STANDARD_ID,
-                           FDCAN_DLC_BYTES_64, true), HAL_OK);
+    EXPECT("64 bytes", put(&one, 0x123, FDCAN_DLC_BYTES_64, true), HAL_OK);
     EXPECT("it waits", HAL_FDCAN_IsTxBufferMessagePending(&one, 1), 1);
     wait_us(300);
     EXPECT("it went", HAL_FDCAN_IsTxBufferMessagePending(&one, 1), 0);
@@ -110,14 +110,10 @@ static void frames(void)
     EXPECT("its filter", head.FilterIndex, 0);
     EXPECT("it matched", head.IsFilterMatchingFrame, 0);
 
-    EXPECT("classic", put(&one, 0x456, FDCAN_STANDARD_ID, FDCAN_DLC_BYTES_3,
-                          false), HAL_OK);
-    EXPECT("thrown away", put(&one, 0x301, FDCAN_STANDARD_ID,
-                              FDCAN_DLC_BYTES_1, false), HAL_OK);
-    EXPECT("extended", put(&one, 0x1ABCD, FDCAN_EXTENDED_ID,
-                           FDCAN_DLC_BYTES_8, false), HAL_OK);
-    EXPECT("no room for a fourth", put(&one, 1, FDCAN_STANDARD_ID,
-                                       FDCAN_DLC_BYTES_0, false), HAL_ERROR);
+    EXPECT("classic", put(&one, 0x456, FDCAN_DLC_BYTES_3, false), HAL_OK);
+    EXPECT("thrown away", put(&one, 0x301, FDCAN_DLC_BYTES_1, false), HAL_OK);
+    EXPECT("extended", put(&one, 0x1ABCD, FDCAN_DLC_BYTES_8, false), HAL_OK);
+    EXPECT("no fourth", put(&one, 1, FDCAN_DLC_BYTES_0, false), HAL_ERROR);
     EXPECT("the FIFO is full", one.ErrorCode, HAL_FDCAN_ERROR_FIFO_FULL);
     one.ErrorCode = 0;
     wait_us(500);
@@ -141,9 +137,9 @@ static void order(void)
 {
     uint32_t names[3] = { 0 };
     for (uint32_t i = 0; i < 3; i++)
-        (void)put(&one, 0x480 - i, FDCAN_STANDARD_ID, FDCAN_DLC_BYTES_1, false);
+        (void)put(&one, 0x480 - i, FDCAN_DLC_BYTES_1, false);
     wait_us(400);
-    (void)put(&one, 0x490, FDCAN_STANDARD_ID, FDCAN_DLC_BYTES_1, false);
+    (void)put(&one, 0x490, FDCAN_DLC_BYTES_1, false);
     wait_us(200);
     EXPECT("a full FIFO 0",
            HAL_FDCAN_GetRxFifoFillLevel(&two, FDCAN_RX_FIFO0), 3);
@@ -157,10 +153,10 @@ static void order(void)
     EXPECT("a FIFO keeps the order", names[0] << 16 | names[2], 0x480047E);
 
     (void)HAL_FDCAN_ConfigInterruptLines(&one, 0, FDCAN_INTERRUPT_LINE0);
-    (void)put(&two, 0x7FF, FDCAN_STANDARD_ID, FDCAN_DLC_BYTES_8, false);
+    (void)put(&two, 0x7FF, FDCAN_DLC_BYTES_8, false);
     wait_us(20); /* the first is on the wire */
-    (void)put(&two, 0x333, FDCAN_STANDARD_ID, FDCAN_DLC_BYTES_8, false);
-    (void)put(&two, 0x111, FDCAN_STANDARD_ID, FDCAN_DLC_BYTES_8, false);
+    (void)put(&two, 0x333, FDCAN_DLC_BYTES_8, false);
+    (void)put(&two, 0x111, FDCAN_DLC_BYTES_8, false);
     wait_us(600);
     for (uint32_t i = 0; i < 3; i++) {
         (void)HAL_FDCAN_GetRxMessage(&one, FDCAN_RX_FIFO0, &head, got);
@@ -175,7 +171,7 @@ static void alone(void)
     FDCAN_ProtocolStatusTypeDef status;
     FDCAN_ErrorCountersTypeDef counts;
     EXPECT("2 stops", HAL_FDCAN_Stop(&two), HAL_OK);
-    (void)put(&one, 0x100, FDCAN_STANDARD_ID, FDCAN_DLC_BYTES_8, false);
+    (void)put(&one, 0x100, FDCAN_DLC_BYTES_8, false);
     wait_us(4000);
     (void)HAL_FDCAN_GetErrorCounters(&one, &counts);
     (void)HAL_FDCAN_GetProtocolStatus(&one, &status);
@@ -192,8 +188,7 @@ static void alone(void)
     EXPECT("finished", FDCAN1->TXBCF != 0, 1);
     EXPECT("1 stops", HAL_FDCAN_Stop(&one), HAL_OK);
     start();
-    EXPECT("again", put(&one, 0x456, FDCAN_STANDARD_ID, FDCAN_DLC_BYTES_2,
-                        false), HAL_OK);
+    EXPECT("again", put(&one, 0x456, FDCAN_DLC_BYTES_2, false), HAL_OK);
     wait_us(300);
     EXPECT("it came", HAL_FDCAN_GetRxFifoFillLevel(&two, FDCAN_RX_FIFO0), 1);
     (void)HAL_FDCAN_GetErrorCounters(&one, &counts);
@@ -225,10 +220,10 @@ static void apart(void)
     sample(&one, 113, 56, 23, 10);
     sample(&two, 127, 42, 25, 8);
     start();
-    (void)put(&two, 0x123, FDCAN_STANDARD_ID, FDCAN_DLC_BYTES_8, true);
+    (void)put(&two, 0x123, FDCAN_DLC_BYTES_8, true);
     wait_us(400);
     EXPECT("67 % hears 75 %", heard(&one), 1);
-    (void)put(&one, 0x456, FDCAN_STANDARD_ID, FDCAN_DLC_BYTES_8, true);
+    (void)put(&one, 0x456, FDCAN_DLC_BYTES_8, true);
     wait_us(3000);
     EXPECT("75 % does not hear 67 %", heard(&two), 0);
     EXPECT("it is sent again and again", FDCAN1->TXBRP != 0, 1);

@@ -36,67 +36,42 @@ void __libc_init_array(void)
 {
 }
 
-#ifdef STM32G474xx
+#ifdef STM32G474xx /* 170 MHz of a crystal of 24 MHz */
+enum { M = RCC_PLLM_DIV6, N = 85, Q = RCC_PLLQ_DIV2, HZ = 170000000,
+       APB1 = RCC_HCLK_DIV1, APB2 = RCC_HCLK_DIV1, WAITS = FLASH_LATENCY_4 };
+#else /* 168 MHz of a crystal of 8 MHz */
+enum { M = 8, N = 336, Q = 7, HZ = 168000000,
+       APB1 = RCC_HCLK_DIV4, APB2 = RCC_HCLK_DIV2, WAITS = FLASH_LATENCY_5 };
+#endif
 
-/* 170 MHz of a crystal of 24 MHz. */
 static void full_speed(void)
 {
-    RCC_OscInitTypeDef osc = { 0 };
-    RCC_ClkInitTypeDef clk = { 0 };
-    __HAL_RCC_SYSCFG_CLK_ENABLE();
+    RCC_OscInitTypeDef osc = {
+        .OscillatorType = RCC_OSCILLATORTYPE_HSE, .HSEState = RCC_HSE_ON,
+        .PLL = { .PLLState = RCC_PLL_ON, .PLLSource = RCC_PLLSOURCE_HSE,
+                 .PLLM = M, .PLLN = N, .PLLP = RCC_PLLP_DIV2, .PLLQ = Q },
+    };
+    RCC_ClkInitTypeDef clk = {
+        .ClockType = RCC_CLOCKTYPE_HCLK | RCC_CLOCKTYPE_SYSCLK |
+                     RCC_CLOCKTYPE_PCLK1 | RCC_CLOCKTYPE_PCLK2,
+        .SYSCLKSource = RCC_SYSCLKSOURCE_PLLCLK,
+        .AHBCLKDivider = RCC_SYSCLK_DIV1,
+        .APB1CLKDivider = APB1, .APB2CLKDivider = APB2,
+    };
     __HAL_RCC_PWR_CLK_ENABLE();
+#ifdef STM32G474xx
+    osc.PLL.PLLR = RCC_PLLR_DIV2;
+    __HAL_RCC_SYSCFG_CLK_ENABLE();
     EXPECT("regulator with boost",
            HAL_PWREx_ControlVoltageScaling(PWR_REGULATOR_VOLTAGE_SCALE1_BOOST),
            HAL_OK);
-    osc.OscillatorType = RCC_OSCILLATORTYPE_HSE;
-    osc.HSEState = RCC_HSE_ON;
-    osc.PLL.PLLState = RCC_PLL_ON;
-    osc.PLL.PLLSource = RCC_PLLSOURCE_HSE;
-    osc.PLL.PLLM = RCC_PLLM_DIV6;
-    osc.PLL.PLLN = 85;
-    osc.PLL.PLLP = RCC_PLLP_DIV2;
-    osc.PLL.PLLQ = RCC_PLLQ_DIV2;
-    osc.PLL.PLLR = RCC_PLLR_DIV2;
-    EXPECT("oscillators", HAL_RCC_OscConfig(&osc), HAL_OK);
-    clk.ClockType = RCC_CLOCKTYPE_HCLK | RCC_CLOCKTYPE_SYSCLK |
-                    RCC_CLOCKTYPE_PCLK1 | RCC_CLOCKTYPE_PCLK2;
-    clk.SYSCLKSource = RCC_SYSCLKSOURCE_PLLCLK;
-    clk.AHBCLKDivider = RCC_SYSCLK_DIV1;
-    clk.APB1CLKDivider = RCC_HCLK_DIV1;
-    clk.APB2CLKDivider = RCC_HCLK_DIV1;
-    EXPECT("clock tree", HAL_RCC_ClockConfig(&clk, FLASH_LATENCY_4), HAL_OK);
-    EXPECT("Hz", HAL_RCC_GetSysClockFreq(), 170000000);
-}
-
 #else
-
-/* 168 MHz of a crystal of 8 MHz. */
-static void full_speed(void)
-{
-    RCC_OscInitTypeDef osc = { 0 };
-    RCC_ClkInitTypeDef clk = { 0 };
-    __HAL_RCC_PWR_CLK_ENABLE();
     __HAL_PWR_VOLTAGESCALING_CONFIG(PWR_REGULATOR_VOLTAGE_SCALE1);
-    osc.OscillatorType = RCC_OSCILLATORTYPE_HSE;
-    osc.HSEState = RCC_HSE_ON;
-    osc.PLL.PLLState = RCC_PLL_ON;
-    osc.PLL.PLLSource = RCC_PLLSOURCE_HSE;
-    osc.PLL.PLLM = 8;
-    osc.PLL.PLLN = 336;
-    osc.PLL.PLLP = RCC_PLLP_DIV2;
-    osc.PLL.PLLQ = 7;
-    EXPECT("oscillators", HAL_RCC_OscConfig(&osc), HAL_OK);
-    clk.ClockType = RCC_CLOCKTYPE_HCLK | RCC_CLOCKTYPE_SYSCLK |
-                    RCC_CLOCKTYPE_PCLK1 | RCC_CLOCKTYPE_PCLK2;
-    clk.SYSCLKSource = RCC_SYSCLKSOURCE_PLLCLK;
-    clk.AHBCLKDivider = RCC_SYSCLK_DIV1;
-    clk.APB1CLKDivider = RCC_HCLK_DIV4;
-    clk.APB2CLKDivider = RCC_HCLK_DIV2;
-    EXPECT("clock tree", HAL_RCC_ClockConfig(&clk, FLASH_LATENCY_5), HAL_OK);
-    EXPECT("Hz", HAL_RCC_GetSysClockFreq(), 168000000);
-}
-
 #endif
+    EXPECT("oscillators", HAL_RCC_OscConfig(&osc), HAL_OK);
+    EXPECT("clock tree", HAL_RCC_ClockConfig(&clk, WAITS), HAL_OK);
+    EXPECT("Hz", HAL_RCC_GetSysClockFreq(), HZ);
+}
 
 int main(void)
 {
