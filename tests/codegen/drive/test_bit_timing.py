@@ -20,7 +20,7 @@ def controller(board: str) -> Can:
 
 
 @pytest.mark.parametrize(("rate", "made"), [
-    (2_000_000, BitTiming(5, 12, 4, 4)),  # 85 clocks = 5 x 17, more than one or two clocks a quantum allow
+    (2_000_000, BitTiming(5, 12, 4, 4)),  # 85 clocks = 5 x 17; segments are too short for smaller quanta
     (2_500_000, BitTiming(2, 25, 8, 8)),  # 68 = 2 x 34, although 17 x 4 is sampled nearer to 0.75
     (5_000_000, BitTiming(1, 25, 8, 8)),
     (3_200_000, None), (4_000_000, None), (8_000_000, None),  # 53.125, 42.5, 21.25 clocks

@@ -188,8 +188,8 @@ class LoopStep:
     def _couplings(self) -> list[Row]:
         """Return the equations of mimic joints, in the cuts' units.
 
-        Only their residual uses whole positions. The rounding of this residual is harmless, because it affects only
-        sines and cosines.
+        Only the residual of these equations uses whole positions. The rounding of this residual is harmless, because it
+        affects only sines and cosines.
         """
         equations, rows = self.assembly.equations, list[Row]()
         for number, c in enumerate(equations.couplings):

@@ -19,7 +19,7 @@ times. Near a singular pose the solution magnifies rounding errors by the invers
 dependent joints' torques, and their noise, to the independent joints.
 
 The floor does not grow with the tick rate or with the motion's duration. Relative to the torque the floor is largest
-for small torques: slow motion, no gravity, a wrist.
+for small torques, as in slow motions, without gravity, or at a wrist.
 """
 
 import numpy as np

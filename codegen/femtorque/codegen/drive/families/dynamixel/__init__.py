@@ -79,7 +79,7 @@ FAMILY = Family(
     ids=(1, 252),
     places=Places(turn=TURN, wraps=True),
     wire=HalfDuplex("dynamixel", BITRATES, packets, wire_out, "ft_dxl", PLAY),
-    settings=(  # the first is lost without power, and latches; the host gets the answer to the last setting
+    settings=(  # the first setting is lost without power, and latches; the host gets the last answer
         Setting(REGISTERS["model"], lambda d: _own(d).model),
         Setting(REGISTERS["bus watchdog"], lambda d: min(math.ceil(d.watchdog / WATCHDOG_S) + 1, 127), writes=True,
                 words=lambda d: "set by the board"),
