@@ -525,7 +525,7 @@ def _redundant(model: Model, J: Array, actuated: tuple[int, ...], passive: tuple
     for _ in range(m - len(passive)):
         sizes = np.array([norm(left[:, i]) if i in actuated and i not in chosen else 0.0
                           for i in range(model.n)])
-        best = int(np.flatnonzero(sizes > 0.999999 * sizes.max())[-1])  # of equals the last, so the first are coordinates
+        best = int(np.flatnonzero(sizes > 0.999999 * sizes.max())[-1])  # of equals the last: the first are coordinates
         if sizes[best] < RANK:
             _refuse(model.mechanism, "joint", "the actuated joints do not determine the pose")
         chosen.append(best)
