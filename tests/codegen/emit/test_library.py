@@ -62,6 +62,12 @@ def motion_of(folder: Path) -> tuple[np.ndarray, np.ndarray]:
     return start, away
 
 
+@pytest.mark.parametrize("name", ["six_axis", "four_bar", "biped", "flexible_arm"])
+def test_a_generated_folder_is_replaced_with_force(name, tmp_path):
+    mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
+    assert sources.generate(mechanism, tmp_path) == sources.generate(mechanism, tmp_path, force=True)
+
+
 @pytest.mark.parametrize("name", KINDS)
 def test_cmake_builds_it_and_the_plain_loop_prints_the_torques_of_its_motion(name, tmp_path):
     folder, mechanism = made(name, tmp_path / "library"), load_mechanism(MECHANISMS / f"{name}.toml")
