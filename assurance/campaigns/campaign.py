@@ -6,7 +6,7 @@ the deadline counts as no end.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -122,13 +122,18 @@ LIES_NEAR = 0.03  # rad: distance from the pose, because the arm falls until the
 SAGGED = 0.8  # share of the nominal supply: low, but no fault
 
 
+def park_of(source: Mechanism, lies: Sequence[float]) -> Park:
+    """Return how an arm lies down, for each reason that its board measures."""
+    assert source.board is not None
+    sense = load_board(source.board.use).sense
+    return Park({joint.name: at for joint, at in zip(source.streamed, lies, strict=False)},
+                heat=sense.temperature is not None,
+                supply_v=0.9 * source.board.bus_voltage if sense.bus is not None else None)
+
+
 def parked_of(source: Mechanism) -> Mechanism:
     """Return the arm that goes to a pose before its motors are let go."""
-    assert source.board is not None
-    pose = {joint.name: at for joint, at in zip(source.streamed, LIES, strict=False)}
-    park = Park(pose, heat=load_board(source.board.use).sense.temperature is not None,
-                supply_v=0.9 * source.board.bus_voltage)
-    return replace(source, name=f"{source.name}-parked", safety=replace(source.safety, park=park))
+    return replace(source, name=f"{source.name}-parked", safety=replace(source.safety, park=park_of(source, LIES)))
 
 
 class Scene:
@@ -227,15 +232,12 @@ def strike(injection: Injection, mechanism: Mechanism, elf: Path) -> CaseOutcome
     """Play one injection on a new board, and judge its end."""
     scene = Scene(mechanism, elf)
     try:
-        if injection.early:
-            injection.strike(scene)
-            struck = scene.board.seconds
-        else:
+        if not injection.early:
             scene.enter(injection.state)
             scene.run(injection.after)
             scene.worst = 0.0
-            injection.strike(scene)
-            struck = scene.board.seconds
+        injection.strike(scene)
+        struck = scene.board.seconds
 
         def there() -> bool:
             fault = scene.witness.faults[-1] if scene.witness.faults and scene.witness.last.fault else ""
@@ -625,16 +627,22 @@ def _numbers(joints: int) -> Iterator[Injection]:
 # -- the whole --------------------------------------------------------------------------------------------------------
 
 
-def run(mechanism: Mechanism, out: Path, pick: Callable[[list[Injection]], list[Injection]] = lambda all_: all_,
-        on_outcome: Callable[[CaseOutcome], None] = lambda outcome: None) -> list[CaseOutcome]:
+def run(mechanism: Mechanism, out: Path,
+        pick: Callable[[list[Injection]], list[Injection]] = lambda all_: all_) -> list[CaseOutcome]:
     """Build the image of the campaign, and play the picked injections on it."""
     arm = mechanism_of(mechanism)
     elf = build.build_image(arm, out).elf
-    outcomes = []
-    for injection in pick(injections(arm, elf)):
-        outcomes.append(strike(injection, arm, elf))
-        on_outcome(outcomes[-1])
-    return outcomes
+    return reported(strike(injection, arm, elf) for injection in pick(injections(arm, elf)))
+
+
+def reported(outcomes: Iterable[Any]) -> list[Any]:
+    """Return the outcomes. Print a bad outcome at once, because a whole campaign takes more than an hour."""
+    every = []
+    for outcome in outcomes:
+        every.append(outcome)
+        if not outcome.good:
+            print(outcome, flush=True)
+    return every
 
 
 def table(outcomes: Sequence[Any]) -> str:

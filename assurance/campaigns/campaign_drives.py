@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 
 from assurance.campaigns.campaign import (
-    BEFORE, LIES_NEAR, MOVED, ON_THE_WAY, REACH, STAY, Scene, Strike, estop, host_gone, hot, low_supply, on, on_the_way)
-from femtorque.codegen.board import load_board
+    BEFORE, LIES_NEAR, MOVED, ON_THE_WAY, REACH, STAY, Scene, Strike, estop, host_gone, hot, low_supply, on, on_the_way,
+    park_of, reported)
 from femtorque.codegen.common import MECHANISMS, Refused
 from femtorque.codegen.drive import DRIVES, DriveType
-from femtorque.codegen.mechanism import Mechanism, Park, load_mechanism
+from femtorque.codegen.mechanism import Mechanism, load_mechanism
 from femtorque.codegen.toolchain import platformio as build
 from femtorque.hil.board import VirtualBoard, faults
 from femtorque.hil.board.buses import STEP
@@ -33,7 +33,6 @@ from femtorque.hil.plant import stepped_of
 
 LEVEL = (-0.5, 0.3, -0.2)  # rad at the start: the drives bear the arm's weight
 FIRST = 0  # the faulty drive
-HALTED = "halted"  # the name of a halt by a debugger
 CONNECTED = 3e-3  # s from a debugger's connection to its halt: OpenOCD needs more
 NO_TORQUE = 1e-3  # of a drive's largest torque
 NEAR = 0.06  # rad, the largest error of an arm that goes on
@@ -116,12 +115,7 @@ LYING_S = 5.0  # s until the arm lies, from any pose
 def parked_of(name: str) -> Mechanism:
     """Return the arm of that kind that goes to a pose before its drives are let go."""
     arm = arm_of(name)
-    assert arm.board is not None
-    sense = load_board(arm.board.use).sense
-    park = Park({joint.name: at for joint, at in zip(arm.streamed, LIES, strict=True)},
-                heat=sense.temperature is not None,
-                supply_v=0.9 * arm.board.bus_voltage if sense.bus is not None else None)
-    return replace(arm, name=f"{arm.name}_parked", safety=replace(arm.safety, host="auto", park=park))
+    return replace(arm, name=f"{arm.name}_parked", safety=replace(arm.safety, host="auto", park=park_of(arm, LIES)))
 
 
 # ---- the faults
@@ -243,6 +237,17 @@ def board_halted(scene: Scene) -> None:
     later(scene, CONNECTED, debugger.halt)
 
 
+def each(what: str, detail: str, strike: Strike, named: tuple[str, ...], within: float,
+         resting: Strike | None = None, moments: tuple[str, ...] = DRIVEN,
+         refusals: tuple[str, ...] = (), unreached: bool = False) -> Iterator[Injection]:
+    """Yield one while driven, and if `refused` one at rest, with the lasting strike `resting`. unreached: the board
+    does not reach all drives."""
+    for moment in moments:
+        yield Injection(what, detail, moment, strike, "off", named, within, unreached=unreached)
+    for moment in RESTING if refusals else ():
+        yield Injection(what, detail, moment, resting or strike, "refused", refusals)
+
+
 def injections(name: str) -> Iterator[Injection]:
     """Yield all injections of one kind of drives, in a fixed order."""
     kind = KINDS[name]
@@ -251,15 +256,6 @@ def injections(name: str) -> Iterator[Injection]:
     told = 0.008 + kind.beat  # s until reachable drives get a stop: found in a tick, sent with the next
     hot = next((code for word, code in kind.codes.items() if "over temperature" in word), 0)
     ailing = {"silent": ("DRIVE_SILENT",), "ails": ("DRIVE_FAULT",), "bus": ("BUS_OFF", "DRIVE_SILENT")}
-
-    def each(what: str, detail: str, strike: Strike, named: tuple[str, ...], within: float,
-             resting: Strike | None = None, moments: tuple[str, ...] = DRIVEN,
-             refusals: tuple[str, ...] = (), unreached: bool = False) -> Iterator[Injection]:
-        """Yield one while driven, and if `refused` one at rest, with the lasting strike `resting`."""
-        for moment in moments:
-            yield Injection(what, detail, moment, strike, "off", named, within, unreached=unreached)
-        for moment in RESTING if refusals else ():
-            yield Injection(what, detail, moment, resting or strike, "refused", refusals)
 
     yield from each("drive silent", "cable off", _cut, ailing["silent"], own, refusals=("DRIVE_SILENT",))
     for late in (1.5e-3, 4e-3):
@@ -317,12 +313,13 @@ def injections(name: str) -> Iterator[Injection]:
     yield from of_board(own, told)
 
 
-def of_board(own: float, told: float) -> Iterator[Injection]:
+def of_board(own: float, told: float, halted: float | None = None) -> Iterator[Injection]:
     """Yield faults of the board. own: s until drives out of reach have stopped. told: s until other drives have
-    stopped."""
+    stopped. halted: s until drives have stopped after a halt by a debugger, if this is not `own`."""
     for moment in DRIVEN:
-        for name, strike, late in (("no supply", board_dies, 0.0), (HALTED, board_halted, CONNECTED)):
-            yield Injection("board dies", name, moment, strike, "off", within=own + late, dark=True, unreached=True)
+        for name, strike, within in (("no supply", board_dies, own),
+                                     ("halted", board_halted, halted or own + CONNECTED)):
+            yield Injection("board dies", name, moment, strike, "off", within=within, dark=True, unreached=True)
         for cause in ("pin", "brownout"):
             yield Injection("board resets", cause, moment, on(partial(VirtualBoard.reset, cause=cause)), "off",
                             within=own, state="DISARMED", unreached=True)
@@ -568,19 +565,13 @@ def _judged(scene: Scene, judge: _Judge, injection: Injection, seconds: float) -
 Pick = Callable[[list[Injection]], list[Injection]]
 
 
-def run(name: str, out: Path, pick: Pick = lambda all_: all_,
-        on_outcome: Callable[[Outcome], None] = lambda outcome: None, lies: bool = False) -> list[Outcome]:
+def run(name: str, out: Path, pick: Pick = lambda all_: all_, lies: bool = False) -> list[Outcome]:
     """Play the picked injections on a kind of drives. lies: on the arm that lies down."""
     arm, every = (parked_of(name), parked(name)) if lies else (arm_of(name), injections(name))
-    return done(arm, pick(list(every)), KINDS[name].timeout is None, out, on_outcome)
+    return done(arm, pick(list(every)), KINDS[name].timeout is None, out)
 
 
-def done(mechanism: Mechanism, these: list[Injection], unlimited: bool, out: Path,
-         on_outcome: Callable[[Outcome], None] = lambda outcome: None) -> list[Outcome]:
+def done(mechanism: Mechanism, these: list[Injection], unlimited: bool, out: Path) -> list[Outcome]:
     """Build the image of an arm and play injections. unlimited: its drives have no timeout."""
     elf = build.build_image(mechanism, out / mechanism.name).elf
-    outcomes = []
-    for injection in these:
-        outcomes.append(play(injection, mechanism, elf, unlimited))
-        on_outcome(outcomes[-1])
-    return outcomes
+    return reported(play(injection, mechanism, elf, unlimited) for injection in these)

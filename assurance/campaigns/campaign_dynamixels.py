@@ -4,19 +4,16 @@ A servo is unsafe if it has a forbidden goal current. A servo out of reach stops
 not cut the supply.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from assurance.campaigns import campaign_wires as wires
 from assurance.campaigns.campaign import Scene
-from assurance.campaigns.campaign_drives import Injection
 from assurance.campaigns.campaign_wires import AWAY, Kind, comes, first
 from femtorque.codegen.drive import DRIVES
 from femtorque.codegen.mechanism import Bus, Friction, Gains, Mechanism
 from femtorque.hil.drives.families.dynamixel import servo as x
 from femtorque.hil.drives.families.dynamixel.servo import ERRORS, Dynamixel
 
-NAME = "dynamixel"
 TOLD = 0.008  # s: found in a tick, sent with the next, applied 1 ms later
 WATCHDOG = 2 * x.UNIT + 0.002  # s: two units of the servo's watchdog, and ticks of 1 ms
 
@@ -51,8 +48,3 @@ KIND = Kind(
               ("wrong setting", "it bears all", comes(x.SHUTDOWN, 0)),
               ("wrong setting", "old firmware", comes(x.FIRMWARE, 44))),
     lost=(("another number", comes(x.ID, 9)), ("another rate", comes(x.BAUD, 1))))
-
-
-def injections() -> Iterator[Injection]:
-    """Return all injections, in a fixed order."""
-    return wires.injections(KIND)

@@ -5,12 +5,10 @@ out of reach keeps its duty until the board cuts the supply of all servos. After
 reset cuts the supply. A board without the output for the supply leaves the servos on: `arm(cutoff=None)`.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from assurance.campaigns import campaign_drives as campaign, campaign_wires as wires
 from assurance.campaigns.campaign import Scene, Strike
-from assurance.campaigns.campaign_drives import HALTED, Injection
 from assurance.campaigns.campaign_wires import AWAY, Kind, comes, first
 from femtorque.codegen.drive import DRIVES
 from femtorque.codegen.mechanism import Bus, Gains, Mechanism
@@ -19,7 +17,6 @@ from femtorque.hil.board.supply_relay import RELEASE_S
 from femtorque.hil.drives.families.feetech import servo as sts
 from femtorque.hil.drives.families.feetech.servo import ERRORS, Sts3215
 
-NAME = "feetech"
 CUTOFF = Cutoff()
 CUT = CUTOFF.within_s + 4e-3 + RELEASE_S + 1e-3  # s: missing answers in ticks of 2 ms; the relay; a step of the plant
 RESET = campaign.CONNECTED + 0.11 + RELEASE_S  # s after a halt: the watchdog at LSI's nominal rate, and the relay
@@ -61,9 +58,4 @@ KIND = Kind(
               ("wrong setting", "less torque", comes(sts.TORQUE, 500, 2)),
               ("wrong setting", "another model", comes(sts.MODEL, 2825, 2)),
               ("wrong setting", "limits of its own", comes(sts.LEAST, 1800, 2))),
-    lost=(("another number", comes(sts.ID, 9)), ("another rate", comes(sts.BAUD, 1))))
-
-
-def injections() -> Iterator[Injection]:
-    """Return all injections, in a fixed order."""
-    return (replace(i, within=RESET) if i.name == HALTED else i for i in wires.injections(KIND))
+    lost=(("another number", comes(sts.ID, 9)), ("another rate", comes(sts.BAUD, 1))), halted=RESET)

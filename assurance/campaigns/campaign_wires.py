@@ -11,7 +11,7 @@ from typing import Any, Never
 
 from assurance.campaigns import campaign_drives as campaign
 from assurance.campaigns.campaign import MOVED, Scene, Strike, host_gone
-from assurance.campaigns.campaign_drives import DRIVEN, LEVEL, RESTING, Injection, drive_becomes, wire_becomes
+from assurance.campaigns.campaign_drives import DRIVEN, LEVEL, Injection, drive_becomes, wire_becomes
 from femtorque.codegen.common import MECHANISMS
 from femtorque.codegen.drive import DriveType
 from femtorque.codegen.mechanism import Drive, Friction, Gains, Joint, Mechanism, ServoSetting, load_mechanism
@@ -27,6 +27,7 @@ AWAY = 1.0  # rad, between the first servo and another servo
 class Kind:
     """A family of servos. told: s until reachable servos are off. silent: s until a missing servo is noticed and the
     others are off. alone: this bound for servos out of reach. dead: s until servos are off after the board's death.
+    halted: this bound after a halt by a debugger, if another.
     late: an allowed delay of answers, in words and s. chained: one missing answer hides the answers of others. errors:
     codes by words. ails: causes an error. hot: too high a temperature, deg C. rests: a servo at rest reports heat.
     another: makes a second servo like the first, at another position. settings: wrong settings, by kind and name. lost:
@@ -45,6 +46,7 @@ class Kind:
     another: Callable[[Scene], Any]
     settings: tuple[tuple[str, str, Strike], ...]
     lost: tuple[tuple[str, Strike], ...]
+    halted: float | None = None
 
 
 def refused(key: str, value: object, rule: str, hint: str = "") -> Never:
@@ -103,15 +105,9 @@ def injections(kind: Kind) -> Iterator[Injection]:
     silent, ails, either = ("DRIVE_SILENT",), ("DRIVE_FAULT",), ("DRIVE_SILENT", "DRIVE_FAULT")
 
     def each(what: str, detail: str, strike: Strike, named: tuple[str, ...], within: float = kind.silent,
-             moments: tuple[str, ...] = DRIVEN, refusals: tuple[str, ...] = (), unreached: bool = False,
-             ) -> Iterator[Injection]:
-        """Yield an injection in a driven state, and one at rest if `refused`. unreached: the board does not reach all
-        servos."""
-        for moment in moments:
-            yield Injection(what, detail, moment, strike, "off", named, kind.alone(within) if unreached else within,
-                            unreached=unreached)
-        for moment in RESTING if refusals else ():
-            yield Injection(what, detail, moment, strike, "refused", refusals)
+             unreached: bool = False, **more: Any) -> Iterator[Injection]:
+        bound = kind.alone(within) if unreached else within
+        return campaign.each(what, detail, strike, named, bound, unreached=unreached, **more)
 
     yield from each("drive silent", "cable off", drive_becomes(cut=True), silent, refusals=silent, unreached=True)
     words, seconds = kind.late
@@ -143,10 +139,9 @@ def injections(kind: Kind) -> Iterator[Injection]:
         yield Injection(what, name, "CHECK", strike, "refused", ("DRIVE_SETTING",))
     for name, strike in kind.lost:
         yield Injection("wrong setting", name, "CHECK", strike, "refused", silent)
-    yield from campaign.of_board(kind.dead, kind.told)
+    yield from campaign.of_board(kind.dead, kind.told, kind.halted)
 
 
-def run(of: ModuleType, out: Path, pick: campaign.Pick = lambda all_: all_,
-        on_outcome: Callable[[campaign.Outcome], None] = lambda outcome: None) -> list[campaign.Outcome]:
+def run(of: ModuleType, out: Path, pick: campaign.Pick = lambda all_: all_) -> list[campaign.Outcome]:
     """Build the image of a family's arm, and play the picked injections."""
-    return campaign.done(of.arm(), pick(list(of.injections())), False, out, on_outcome)
+    return campaign.done(of.arm(), pick(list(injections(of.KIND))), False, out)

@@ -29,7 +29,7 @@ SAMPLE_OF_SERVOS = [("drive silent", "cable off", "TRACK"), ("bus babbles", "wit
                     ("drive's own fault", "overload", "HOLD"),
                     ("wrong scale", "two steps a count", "CHECK"), ("foreign frame", "two of one number", "ARM")]
 
-SERVOS = {campaign_servos.NAME: campaign_servos, campaign_dynamixels.NAME: campaign_dynamixels}
+SERVOS = {"feetech": campaign_servos, "dynamixel": campaign_dynamixels}
 SAMPLE_OF_DYNAMIXELS = [("drive silent", "cable off", "TRACK"), ("board dies", "no supply", "HOLD"),
                         ("drive's own fault", "overload", "ARM")]
 
@@ -88,8 +88,8 @@ def test_that_a_sample_of_servos_ends_where_it_must(servos, sample):
 @pytest.mark.parametrize("what", SAMPLE_OF_SERVOS[:3])
 def test_that_servos_out_of_reach_are_unsafe_without_an_output_for_their_supply(what):
     """The sample can fail."""
-    outcomes = campaign.done(campaign_servos.arm(cutoff=None), [
-        i for i in campaign_servos.injections() if (i.kind, i.name, i.moment) == what], False, PLACE / "uncut")
+    these = [i for i in campaign_wires.injections(campaign_servos.KIND) if (i.kind, i.name, i.moment) == what]
+    outcomes = campaign.done(campaign_servos.arm(cutoff=None), these, False, PLACE / "uncut")
     assert [bool(o.unsafe) for o in outcomes] == [True]
 
 
@@ -120,7 +120,7 @@ def test_that_every_family_has_every_fault_and_no_two_injections_are_alike():
 
 @pytest.mark.parametrize("of", [campaign_servos, campaign_dynamixels])
 def test_that_servos_have_every_fault_of_a_wire_and_no_two_are_alike(of):
-    every = list(of.injections())
+    every = list(campaign_wires.injections(of.KIND))
     assert {i.kind for i in every} >= {
         "drive silent", "drive late", "bus babbles", "foreign frame", "drive's own fault", "wire shorted",
         "bytes disturbed", "drive's supply dips", "supply dips", "wrong scale", "wrong setting", "board dies",
@@ -138,14 +138,8 @@ def test_that_no_arm_on_drives_is_let_go_before_it_lies(name):
 @pytest.mark.bench
 @pytest.mark.parametrize("name", [*campaign.KINDS, *SERVOS])
 def test_that_no_fault_of_drives_is_unsafe(name):
-    def said(outcome):
-        """Report a bad outcome at once, because the whole campaign takes minutes."""
-        if not outcome.good:
-            print(wrong([outcome]), flush=True)
-
     servos = SERVOS.get(name)
-    outcomes = (campaign_wires.run(servos, PLACE, on_outcome=said) if servos
-                else campaign.run(name, PLACE, on_outcome=said))
+    outcomes = campaign_wires.run(servos, PLACE) if servos else campaign.run(name, PLACE)
     print(f"\n{table(outcomes)}")
     assert wrong(outcomes) == []
     assert len(outcomes) >= (110 if servos else 75)

@@ -67,7 +67,8 @@ def written(target: Target, patches: dict | None = None) -> dict[str, str]:
     files["fake_chip.c"] = files["fake_chip.c"].replace("#define BUFFER 65536u", "#define BUFFER 4096u")
     files["ft_crc.c"] = (HERE / "quick_crc.c").read_text()
     own = {name: path.read_text() for name, path in (("drives.h", target.drives), ("servos.h", target.servos)) if path}
-    return files | own | {"life.h": (HERE / "life.h").read_text(), "harness.c": target.harness.read_text()}
+    own |= {name: (HERE / name).read_text() for name in ("life.h", "host_frame.h")}
+    return files | own | {"harness.c": target.harness.read_text()}
 
 
 def build(target: Target = ARM, patches: dict | None = None, profile: bool = False) -> Path:

@@ -5,17 +5,14 @@
 #ifndef LIFE_H
 #define LIFE_H
 
-#include "fake_chip.h"
-#include "ft_app.h"
-#include "ft_cobs.h"
-#include "ft_config.h"
-#include "ft_crc.h"
-#include "ft_digest.h"
-#include "ft_state.h"
+#include "host_frame.h"
 
+#include "ft_number.h"
+#include "ft_port.h"
+
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <wchar.h>
 
 extern wchar_t __start_app_bss[], __stop_app_bss[];
@@ -28,6 +25,7 @@ typedef struct {
 } input;
 
 static uint8_t token; /* of the last message */
+static uint8_t out[65536];
 
 static void must(int holds, const char *promise)
 {
@@ -71,21 +69,6 @@ static uint8_t next_token(void)
     return token;
 }
 
-/* Send a frame with a right check sum. */
-static void send(uint8_t type, uint16_t seq, const uint8_t *payload, size_t n)
-{
-    uint8_t frame[FT_FRAME_RX_MAX], wire[FT_FRAME_RX_STUFFED_MAX];
-    size_t size = FT_FRAME_HEADER + n;
-
-    ft_msg_put_u8(frame, type);
-    ft_msg_put_u16(frame + 1, seq);
-    ft_msg_put_u16(frame + 3, FT_TAG);
-    memcpy(frame + FT_FRAME_HEADER, payload, n);
-    ft_msg_put_u32(frame + size, ft_crc32(frame, size));
-    (void)fake_feed(wire, (uint32_t)ft_cobs_encode(frame, size + FT_FRAME_CRC,
-                                                   wire));
-}
-
 /* Send any message to the board with any content. */
 static void message(input *in)
 {
@@ -113,36 +96,62 @@ static void command(input *in)
         send(FT_MSG_COMMAND, 0, payload, FT_MSG_COMMAND_SIZE);
 }
 
+/* ---- promises of every board ------------------------------------------- */
+
+/* Check the promises that every board keeps. */
+static void look_at_state(void)
+{
+    uint32_t j;
+
+    for (j = 0; j < FT_JOINTS; j++)
+        must(!ft_safety_armed(&ft.safety)
+                 || ft_size(ft.control.law.torque[j]) <= ft_joint[j].effort,
+             "torque within effort");
+    must(ft.safety.state < FT_STATES, "the state is one");
+    must(!fake.estop || ft.safety.state == FT_STATE_ESTOP
+             || ft.safety.state == FT_STATE_LEAVING, "e-stop");
+    must(ft.safety.state != FT_STATE_FAULT
+             || ft.safety.fault != FT_FAULT_NONE, "a fault has a name");
+    must(ft.safety.state != FT_STATE_HOLD
+             || ft_safety_unhomed(&ft.safety) == FT_NO_JOINT, "armed means homed");
+}
+
 /* ---- lives ------------------------------------------------------------- */
 
-typedef struct {
+static struct {
     wchar_t *bss, *data;
     size_t bss_words, data_words;
+    void *world;
     uint8_t token;
-} remembered;
+} kept[4];
+static uint32_t beginnings; /* number of saved ones */
 
 /* Sanitizers put marks between variables and replace memcpy to check the marks.
  * Sanitizers do not replace wmemcpy. */
 static void *(*volatile copy)(wchar_t *, const wchar_t *, size_t) = wmemcpy;
 
-/* Save the board's present state. */
-static void keep(remembered *r)
+/* Save the present state of the board and its world as the next beginning. */
+static void keep(const void *world, size_t size)
 {
+    __typeof__(kept[0]) *r = &kept[beginnings++];
+
     r->bss_words = (size_t)(__stop_app_bss - __start_app_bss);
     r->data_words = (size_t)(__stop_app_data - __start_app_data);
     r->bss = malloc(sizeof(wchar_t) * r->bss_words);
     r->data = malloc(sizeof(wchar_t) * r->data_words);
     (void)copy(r->bss, __start_app_bss, r->bss_words);
     (void)copy(r->data, __start_app_data, r->data_words);
+    r->world = memcpy(malloc(size), world, size);
     r->token = token;
 }
 
-/* Restore a saved state of the board. */
-static void put_back(const remembered *r)
+/* Restore a saved state of the board and its world. */
+static void put_back(uint32_t which, void *world, size_t size)
 {
-    (void)copy(__start_app_bss, r->bss, r->bss_words);
-    (void)copy(__start_app_data, r->data, r->data_words);
-    token = r->token;
+    (void)copy(__start_app_bss, kept[which].bss, kept[which].bss_words);
+    (void)copy(__start_app_data, kept[which].data, kept[which].data_words);
+    memcpy(world, kept[which].world, size);
+    token = kept[which].token;
 }
 
 #endif

@@ -1,16 +1,7 @@
 /* Plays one endless motion for hours, along a closed path. Knots go through the
  * whole link as frames. At every knot the target must equal the knot to the
  * last bit. */
-#include "fake_chip.h"
-#include "ft_app.h"
-#include "ft_cobs.h"
-#include "ft_config.h"
-#include "ft_crc.h"
-#include "ft_digest.h"
-#include "ft_state.h"
-
-#include <string.h>
-
+#include "host_frame.h"
 #include "soak.h"
 
 static struct {
@@ -22,20 +13,6 @@ static struct {
     uint32_t phase;     /* ticks since the last knot */
     int moving;
 } soak;
-
-static void send(uint8_t type, uint16_t seq, const uint8_t *payload, size_t n)
-{
-    uint8_t frame[FT_FRAME_RX_MAX], wire[FT_FRAME_RX_STUFFED_MAX];
-    size_t size = FT_FRAME_HEADER + n;
-
-    ft_msg_put_u8(frame, type);
-    ft_msg_put_u16(frame + 1, seq);
-    ft_msg_put_u16(frame + 3, FT_TAG);
-    memcpy(frame + FT_FRAME_HEADER, payload, n);
-    ft_msg_put_u32(frame + size, ft_crc32(frame, size));
-    (void)fake_feed(wire, (uint32_t)ft_cobs_encode(frame, size + FT_FRAME_CRC,
-                                                   wire));
-}
 
 /* Keep the ring nearly full. */
 static void feed(void)

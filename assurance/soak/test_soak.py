@@ -49,7 +49,8 @@ SETTLED = 1000  # ticks, more than from arming until touches count
 
 def files(kind: str) -> list[Path]:
     """Return the C files of a soak."""
-    return [Path(__file__).with_name(name) for name in dict.fromkeys(("soak.h", "soak.c", f"{kind}soak.c"))]
+    names = dict.fromkeys(("soak.h", "../fuzz/host_frame.h", "soak.c", f"{kind}soak.c"))
+    return [Path(__file__).parent / name for name in names]
 
 
 def declared(joints: int) -> str:
